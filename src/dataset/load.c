@@ -15,6 +15,7 @@
 #include "trace/merged.h"
 #include "trace/meta.h"
 #include "trace/step_marks.h"
+#include "trace/unfold.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -177,6 +178,8 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
         code = note_unread(load, i, RP_UNREAD_DAMAGED, failure.text, err);
     else if (code != RP_OK)
         return fail_with(err, &failure);
+    if (code == RP_OK && import->trace && !import->borrows_input)
+        code = rp_trace_unfold(&import->trace, &load->dataset->limits, err);
     if (code == RP_OK && import->trace)
         code = mark_steps(load->dataset, import->trace, err);
     return code;

@@ -49,6 +49,7 @@ static const struct kind {
     {"lost", "lost by the recorder", "file", ""},
     {"hidden", "graphs recorded without their kernels, each counted as one kernel", "file", ""},
     {"joined", "joined from two recorders", "file", ""},
+    {"set_back", "clock set back during the recording: what came after is moved", "file", ""},
     {"overwritten", "a ring, which keeps the end of the run", "file", ""},
     {"duplicate", "there twice", "file", ": left out"},
     {"rank_clash", "same rank number", "file", ": left out"},
@@ -386,6 +387,15 @@ static enum rp_code remark_joined(struct rp_trust_log *log, const struct rp_trus
         rp_arena_textf(&log->arena, "'%s' is of two recorders: %s", t->path, t->joined), err);
 }
 
+static enum rp_code remark_set_back(struct rp_trust_log *log, const struct rp_trust_trace *t,
+                                    struct rp_err *err)
+{
+    return add_note(log, t, "set_back", false,
+                    rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->set_back),
+                    RP_ABSENT_I64, rp_arena_textf(&log->arena, "'%s': %s", t->path, t->set_back),
+                    err);
+}
+
 static enum rp_code remark_death(struct rp_trust_log *log, const struct rp_trust_trace *t,
                                  struct rp_err *err)
 {
@@ -453,6 +463,8 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
         RP_TRY(remark_hidden(log, t, err));
     if (t->joined)
         RP_TRY(remark_joined(log, t, err));
+    if (t->set_back)
+        RP_TRY(remark_set_back(log, t, err));
     if (t->died && t->verdict == RP_VERDICT_RANK)
         RP_TRY(remark_death(log, t, err));
     return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;

@@ -72,6 +72,7 @@ static const struct rp_field trust_fields[] = {TRUST(number),
                                                TRUST(health),
                                                RP_PART_TEXT(struct rp_trust_trace, cut),
                                                RP_PART_TEXT(struct rp_trust_trace, lost),
+                                               RP_PART_TEXT(struct rp_trust_trace, set_back),
                                                RP_PART_TEXT(struct rp_trust_trace, died),
                                                RP_PART_END};
 static const struct rp_type trust_type = {"trust_trace", sizeof(struct rp_trust_trace),

@@ -7,6 +7,7 @@
 #include "result/print_units.h"
 #include "trace/hidden.h"
 #include "trace/meta.h"
+#include "trace/unfold.h"
 #include "trace/zero_times.h"
 
 #include <stdlib.h>
@@ -79,6 +80,8 @@ bool rp_trust_covers(const struct rp_trace *trace, const char *warning)
 static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
                            struct rp_trust_trace *row)
 {
+    bool set_back = rp_trace_meta(t, RP_SET_BACK_KEY) != NULL;
+
     for (uint32_t i = 0; i < t->nwarnings; i++) {
         const char *text = rp_trace_str(t, t->warnings[i]);
 
@@ -87,6 +90,8 @@ static void note_sentences(struct rp_trust_log *log, const struct rp_trace *t,
         else if (says_lost(t, text))
             row->lost = row->lost ? rp_arena_textf(&log->arena, "%s; %s", row->lost, text)
                                   : rp_arena_text(&log->arena, text);
+        else if (set_back && strstr(text, "clock was set back"))
+            row->set_back = rp_arena_text(&log->arena, text);
     }
 }
 

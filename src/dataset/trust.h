@@ -50,6 +50,7 @@ struct rp_trust_trace {
     int64_t hidden, hidden_ns; /* graphs whose kernels were not recorded, and their time */
     const char *joined;        /* of two recorders: how their clocks were aligned, or NULL */
     bool unsure;               /* then: nothing tells how well */
+    const char *set_back;      /* the clock was, and times were moved: what was said, or NULL */
     const char *died; /* its program did not end by itself: the last thing it did; or NULL */
     int64_t nevents;
     struct rp_health health;

@@ -8,7 +8,8 @@
  *                          ^ handed over           ^ handed back
  *
  *   - another thread that stopped being busy while this one was not, and still is not when this one
- *     resumes, hands over to it; this one waited since it was last active;
+ *     resumes, hands over to it; this one waited since it was last active. Not so a thread that
+ * only carries collectives, if this one then goes on resting for longer than it had;
  *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
  *     then, or, of another process, stopped being busy meanwhile;
  *   - a thread that only carries collectives got each of them from a thread that works, not from
@@ -27,6 +28,8 @@
 
 /* A shorter gap is the thread's own way from one operator to the next. */
 #define WOKEN_NS 20000
+/* Whoever waits for a collective goes on sooner when it is over. */
+#define SLEEPS_NS 1000000
 
 enum state { IDLE, BUSY, STATES };
 enum scope { PROCESS, ALL, SCOPES };
@@ -234,6 +237,20 @@ static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct 
     return *given ? add_hand_off(p, p->busy_ns, p->busy_ns, giver, p->busy_ns, err) : RP_OK;
 }
 
+/* Whether a thread rests for much longer after a carrier stopped than before: a collective that
+   ended meanwhile is not what it waited for. */
+static bool sleeps_on(const struct hand_off_ctx *p, uint32_t other, int64_t stop_ns)
+{
+    int64_t after = rp_ns_between(stop_ns, p->busy_ns);
+    bool inside;
+
+    if (!p->b->threads.at[other].carries || p->idle_ns == INT64_MIN || after < SLEEPS_NS ||
+        after <= rp_ns_between(p->idle_ns, stop_ns))
+        return false;
+    last_change(p->b, p->lane, stop_ns, &inside);
+    return !inside;
+}
+
 /* Why a thread resumes. */
 static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
                                   struct rp_err *err)
@@ -250,6 +267,8 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
     if (given)
         return RP_OK;
     stop = stop_ns(p, last_to(p, PROCESS, IDLE));
+    if (stop != INT64_MIN && sleeps_on(p, last_to(p, PROCESS, IDLE), stop))
+        return RP_OK;
     return stop == INT64_MIN ? wake_up(p, err) : take_over(p, last_to(p, PROCESS, IDLE), stop, err);
 }
 

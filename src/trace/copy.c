@@ -4,6 +4,7 @@
 #include "io/emit.h"
 #include "io/escaped.h"
 #include "trace/meta.h"
+#include "trace/unfold.h"
 
 #include <stdlib.h>
 
@@ -16,6 +17,16 @@ static enum rp_code copied_text(struct rp_builder *b, const struct rp_trace *t,
     return rp_builder_intern(b, rp_trace_str(t, s), rp_trace_str_len(t, s), out, err);
 }
 
+static enum rp_code add_meta(struct rp_builder *b, const char *name, const char *text,
+                             struct rp_err *err)
+{
+    rp_str key, value;
+
+    RP_TRY(rp_builder_intern(b, name, strlen(name), &key, err));
+    RP_TRY(rp_builder_intern(b, text, strlen(text), &value, err));
+    return rp_builder_add_meta(b, key, value, false, err);
+}
+
 static enum rp_code copy_meta(struct rp_builder *b, const struct rp_trace *t,
                               const struct rp_copy *how, struct rp_err *err)
 {
@@ -26,17 +37,16 @@ static enum rp_code copy_meta(struct rp_builder *b, const struct rp_trace *t,
         const struct rp_meta *m = &t->meta[i];
 
         if ((how->cut && !strcmp(rp_trace_str(t, m->key), RP_CUT_KEY)) ||
+            (how->set_back && !strcmp(rp_trace_str(t, m->key), RP_SET_BACK_KEY)) ||
             (how->drops && how->drops(how->text_user, rp_trace_str(t, m->key))))
             continue;
         RP_TRY(copied_text(b, t, how, RP_TEXT_KEY, RP_NONE, m->key, &key, err));
         RP_TRY(copied_text(b, t, how, RP_TEXT_JSON, m->key, m->value, &value, err));
         RP_TRY(rp_builder_add_meta(b, key, value, m->after_events, err));
     }
-    if (!how->cut)
-        return RP_OK;
-    RP_TRY(rp_builder_intern(b, RP_CUT_KEY, strlen(RP_CUT_KEY), &key, err));
-    RP_TRY(rp_builder_intern(b, how->cut, strlen(how->cut), &value, err));
-    return rp_builder_add_meta(b, key, value, false, err);
+    if (how->cut)
+        RP_TRY(add_meta(b, RP_CUT_KEY, how->cut, err));
+    return how->set_back ? add_meta(b, RP_SET_BACK_KEY, how->set_back, err) : RP_OK;
 }
 
 /* Counts of what a reader could not read; the others are counted again. */
@@ -81,6 +91,8 @@ static enum rp_code copy_rest(struct rp_builder *b, const struct rp_trace *t,
         RP_TRY(copied_text(b, t, how, RP_TEXT_VALUE, RP_NONE, t->warnings[i], &text, err));
         RP_TRY(rp_builder_warn(b, err, "%s", rp_builder_borrow_str(b, text, NULL)));
     }
+    if (how->warning)
+        RP_TRY(rp_builder_warn(b, err, "%s", how->warning));
     return copy_meta(b, t, how, err);
 }
 
@@ -92,6 +104,8 @@ enum rp_code rp_trace_copy(const struct rp_trace *t, const struct rp_copy *how,
                                .events = how->events,
                                .flows = how->flows,
                                .samples = how->samples,
+                               .add_ns = how->add_ns,
+                               .longer_ns = how->longer_ns,
                                .text = how->text,
                                .text_user = how->text_user};
     struct rp_builder *b;

@@ -2,15 +2,18 @@
 #ifndef RP_TRACE_COPY_H
 #define RP_TRACE_COPY_H
 /*
- * A copy of a trace that lacks some of its events or has other texts. Everything that is computed
- * when a trace is finished is computed again, from what is left; ids of processes, threads, calls
- * and arrows stay, and so do the times.
+ * A copy of a trace that lacks some of its events or has other texts or times. Everything that is
+ * computed when a trace is finished is computed again, from what is left; ids of processes,
+ * threads, calls and arrows stay.
  */
 #include "trace/build/build.h"
 
 struct rp_copy {
     const uint8_t *events, *flows, *samples; /* as in struct rp_append */
     const char *cut;                         /* value of the metadata RP_CUT_KEY; NULL: as it is */
+    const int64_t *add_ns, *longer_ns;       /* as in struct rp_append */
+    const char *set_back; /* value of the metadata RP_SET_BACK_KEY (unfold.h); NULL: as it is */
+    const char *warning;  /* one more; NULL: none */
     enum rp_code (*text)(void *user, struct rp_builder *b, enum rp_text_use use, rp_str key,
                          rp_str s, rp_str *out, struct rp_err *err);
     void *text_user;

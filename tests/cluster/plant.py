@@ -16,18 +16,19 @@ class Rank:
     def __init__(self, number, world, host, device, clock=(0.0, 0.0)):
         self.number, self.world, self.host, self.device, self.clock = number, world, host, device, clock
         self.events, self.correlation, self.host_us = [], 0, 0.0
-        self.set_at, self.set_by = float("inf"), 0.0  # its clock is set during the run
+        self.ahead = float("inf")  # how far the host runs ahead of the device
+        self.sets = []  # (when, by how much) its clock is set during the run
 
     def _add(self, cat, name, tid, begin, dur, **args):
         offset, ppm = self.clock
-        offset += self.set_by if begin >= self.set_at else 0.0
+        offset += sum(by for at, by in self.sets if begin >= at)
         pid = self.device if cat == "kernel" else 1000 + self.number
         self.events.append({"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": round(1e6 + begin * (1 + ppm * 1e-6) + offset, 3),
                             "dur": round(max(dur, 0.05), 3), "args": args})
 
     def _launch(self, begin):
         self.correlation += 1
-        self.host_us = max(self.host_us + 1.0, min(begin - 5.0, self.host_us + 50.0))
+        self.host_us = max(self.host_us + 1.0, min(begin - 5.0, self.host_us + 50.0), begin - self.ahead)
         self._add("cuda_runtime", "cudaLaunchKernel", 1, self.host_us, 0.5, correlation=self.correlation)
         return self.correlation
 
@@ -168,18 +169,20 @@ def exchange(folder, seed, world=8, rounds=40, late=300.0, per_host=4, offset=0.
     return slow, cost, shares
 
 
-def clock_set(folder, seed, world=8, rounds=60, late=300.0, per_host=2, by=40000.0):
-    """All-reduces of which one rank is late each time; the clock of a host is set in the middle. Returns (late rank, what it cost in us,
-    {rank: its events as (name, begin in us of the true clock, duration)})."""
+def clock_set(folder, seed, world=8, rounds=60, late=300.0, per_host=2, by=(40000.0,)):
+    """All-reduces of which one rank is late each time; the clock of a host is set between two rounds, each time by one of `by`. Returns
+    (late rank, what it cost in us, {rank: its events as (name, begin in us of the true clock, duration)})."""
     rng, now, cost = random.Random(seed), 0.0, 0.0
     clocks = [(0.0, 0.0)] + [(rng.uniform(-200, 200), rng.uniform(-20, 20)) for _ in range(world // per_host)]
     ranks = [Rank(r, world, "node%d" % (r // per_host), r % per_host, clocks[r // per_host]) for r in range(world)]
-    slow, host = rng.randrange(per_host, world), rng.randrange(1, world // per_host)
-    truth = {r: [] for r in range(world)}
+    slow, host = rng.randrange(1, world), rng.randrange(world // per_host)
+    for r in ranks:
+        r.ahead = 2000.0
+    truth, times = {r: [] for r in range(world)}, [rounds * (k + 1) // (len(by) + 1) for k in range(len(by))]
     for i in range(rounds):
-        if i == rounds // 2:
+        if i in times:
             for r in ranks[host * per_host:(host + 1) * per_host]:
-                r.set_at, r.set_by = now, by
+                r.sets.append((now - 5, by[times.index(i)]))
         ready = [now + rng.uniform(500, 505) + (late if r == slow else 0.0) for r in range(world)]
         end = max(ready) + 200
         cost += ready[slow] - max(x for r, x in enumerate(ready) if r != slow)

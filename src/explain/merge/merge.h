@@ -88,4 +88,9 @@ enum rp_code rp_merge_recorders(const struct rp_dataset *dataset, const struct r
                                 const char *output, struct rp_arena *arena,
                                 struct rp_merge_root *root, struct rp_err *err);
 
+/* The trace of a rank on a clock that was never set (steps.c). It must be verified completely. */
+enum rp_code rp_merge_undo_steps(const struct rp_trace *t, const struct rp_clock *clock,
+                                 const struct rp_limits *limits, struct rp_trace **out,
+                                 struct rp_err *err);
+
 #endif

@@ -13,6 +13,7 @@
 struct merge_output {
     struct rp_merge_root *root;
     struct rp_builder *builder;
+    const struct rp_limits *limits;
     bool is_job;
     uint32_t appended;
     char label[80];
@@ -48,6 +49,7 @@ static const struct rp_merge_rank *rank_of(const struct merge_output *w,
 struct source_clock { /* of one source */
     const struct rp_merge_root *root;
     const struct rp_merge_rank *rank;
+    struct rp_clock clock; /* of the rank, without its steps */
 };
 
 static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
@@ -58,7 +60,7 @@ static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
     for (r = 0; c->root->by_process && r < c->root->nranks; r++)
         if (c->root->source[r] == process)
             return rp_clock_time(&c->root->ranks[r].clock, ns);
-    return c->root->by_process ? ns : rp_clock_time(&c->rank->clock, ns);
+    return c->root->by_process ? ns : rp_clock_time(&c->clock, ns);
 }
 
 /* An arrow for each tensor between processes, from its producer to its receive. */
@@ -98,10 +100,24 @@ static enum rp_code append_trace(struct merge_output *w, const struct rp_loaded 
     return code;
 }
 
+static enum rp_code append_unstepped(struct merge_output *w, struct rp_loaded loaded,
+                                     const struct rp_clock *clock, struct rp_append *how,
+                                     struct rp_err *err)
+{
+    struct rp_trace *unstepped;
+    enum rp_code code = rp_merge_undo_steps(loaded.trace, clock, w->limits, &unstepped, err);
+
+    loaded.trace = unstepped;
+    if (code == RP_OK)
+        code = append_trace(w, &loaded, how, err);
+    rp_trace_free(unstepped);
+    return code;
+}
+
 static enum rp_code append_source(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct merge_output *w = user;
-    struct source_clock clock = {w->root, rank_of(w, loaded)};
+    struct source_clock clock = {w->root, rank_of(w, loaded), {0}};
     struct rp_append how = {.index = w->appended,
                             .pid_step = w->root->pid_step,
                             .label = w->root->by_process ? NULL : w->label,
@@ -113,10 +129,14 @@ static enum rp_code append_source(void *user, const struct rp_loaded *loaded, st
         return RP_OK;
     snprintf(w->label, sizeof w->label, "rank %lld", (long long)clock.rank->rank);
     RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    clock.clock = clock.rank->clock;
+    clock.clock.nsteps = 0;
     if (!w->is_job && !w->root->by_process)
         RP_TRY(rp_merged_describe(&w->records, &w->common, loaded->trace, &how,
                                   (int32_t)clock.rank->rank, err));
-    RP_TRY(append_trace(w, loaded, &how, err));
+    RP_TRY(clock.rank->clock.nsteps && !w->root->by_process
+               ? append_unstepped(w, *loaded, &clock.rank->clock, &how, err)
+               : append_trace(w, loaded, &how, err));
     w->appended++;
     return RP_OK;
 }
@@ -158,7 +178,7 @@ enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset
                             const struct rp_writer *writer, const char *output, bool is_job,
                             struct rp_arena *arena, struct rp_merge_root *root, struct rp_err *err)
 {
-    struct merge_output w = {.root = root, .is_job = is_job};
+    struct merge_output w = {.root = root, .is_job = is_job, .limits = &dataset->limits};
     enum rp_code code = rp_builder_new(&dataset->limits, &w.builder, err);
 
     if (code == RP_OK)

@@ -5,9 +5,10 @@
  * the median, compared with the scatter before and with the largest drift of a real clock, is an
  * outlier, or the first after a step: it is a step if the following ends are as far away.
  *
- * The median is the lower one of an even number: of two clocks, one of which is ahead after a
- * step, that one is taken to be set forward. A clock that was set back shows some times twice; what
- * overlaps cannot be told apart and stays as it is.
+ * Of an even number there are two medians. Where they are far from each other, as those of two
+ * clocks after a step, the one is taken whose clock keeps its rhythm: on a clock that was set the
+ * time since the end before is not what is usual. Traces in which a clock that was set back shows
+ * times twice are unfolded when they are read (trace/unfold.h).
  */
 #include "facts/clocks/steps.h"
 
@@ -25,13 +26,16 @@
 #define WARM      4     /* rendezvous before a step can be seen */
 #define PERSISTS  4     /* that are as far away: a step; at the end of the recording 2 are enough */
 #define STEPS_MAX 64    /* of one clock */
+#define RHYTHM    8     /* times between ends whose median is usual */
 
 /* What is known of a clock while its rendezvous are walked through. */
 struct track {
     uint32_t n; /* rendezvous that were near the others */
     int64_t offset_ns;
-    double scatter_ns;   /* the largest distance of late */
-    int64_t last_end_ns; /* of those near the others, uncorrected */
+    double scatter_ns;          /* the largest distance of late */
+    int64_t last_end_ns;        /* of those near the others, uncorrected */
+    int64_t between_ns[RHYTHM]; /* the last ends */
+    int64_t odd_ns; /* how far the time since the last end is from what is usual; in a rendezvous */
     /* A step that is not certain yet. */
     uint32_t far;
     int64_t far_ns, far_begin_ns, far_after_ns;
@@ -96,11 +100,39 @@ static void list_visits(struct step_ctx *x, uint32_t rendezvous)
     }
 }
 
+/* How much the clocks of this rendezvous are out of their rhythm. */
+static void compare_rhythms(struct step_ctx *x)
+{
+    for (size_t k = 0; k < x->nvisits; k++) {
+        struct track *t = &x->tracks[x->visits[k].clock];
+        size_t n = t->n > RHYTHM ? RHYTHM : t->n ? t->n - 1 : 0;
+        int64_t usual[RHYTHM], since = rp_ns_between(t->last_end_ns, x->visits[k].end_ns);
+
+        memcpy(usual, t->between_ns, sizeof usual);
+        rp_ns_sort(usual, n);
+        t->odd_ns = n ? size_of(rp_ns_between(usual[n / 2], since)) : INT64_MAX;
+    }
+}
+
+/* How much the clock of an end is out of its rhythm. */
+static int64_t oddness_at(const struct step_ctx *x, uint32_t rendezvous, int64_t end_ns)
+{
+    const struct rp_clock_series *s = x->s;
+    uint32_t i = s->first[rendezvous];
+
+    while (i + 1 < s->first[rendezvous + 1] &&
+           rp_ns_sum(s->participants[i].end_ns, x->tracks[s->participants[i].rank].offset_ns) !=
+               end_ns)
+        i++;
+    return x->tracks[s->participants[i].rank].odd_ns;
+}
+
 /* The time of the rendezvous on the clocks that are followed already; if there are none, on all. */
 static int64_t time_of(struct step_ctx *x, uint32_t rendezvous)
 {
     const struct rp_clock_series *s = x->s;
     bool all = false;
+    int64_t low, high;
     size_t n;
     uint32_t i;
 
@@ -114,7 +146,12 @@ static int64_t time_of(struct step_ctx *x, uint32_t rendezvous)
         all = !all;
     } while (!n && all);
     rp_ns_sort(x->ends, n);
-    return x->ends[(n - 1) / 2];
+    low = x->ends[(n - 1) / 2];
+    high = x->ends[n / 2];
+    return rp_ns_between(low, high) > LEAST_NS &&
+                   oddness_at(x, rendezvous, high) < oddness_at(x, rendezvous, low)
+               ? high
+               : low;
 }
 
 static enum rp_code confirm_step(struct track *t, struct rp_err *err)
@@ -155,6 +192,8 @@ static enum rp_code follow(struct track *t, const struct visit *v, int64_t at_ns
     t->offset_ns = rp_ns_sum(t->offset_ns, d / FOLLOW);
     t->scatter_ns *= FADE;
     t->scatter_ns = (double)size_of(d) > t->scatter_ns ? (double)size_of(d) : t->scatter_ns;
+    if (t->n)
+        t->between_ns[(t->n - 1) % RHYTHM] = rp_ns_between(t->last_end_ns, v->end_ns);
     t->last_end_ns = v->end_ns;
     t->n++;
     return RP_OK;
@@ -173,6 +212,7 @@ static enum rp_code walk(struct step_ctx *x, struct rp_err *err)
         list_visits(x, rendezvous);
         if (x->nvisits < 2)
             continue;
+        compare_rhythms(x);
         at = time_of(x, rendezvous);
         for (k = 0; k < x->nvisits; k++)
             if (x->tracks[x->visits[k].clock].scatter_ns > scatter)

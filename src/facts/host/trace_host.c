@@ -3,6 +3,8 @@
 #include "base/text.h"
 
 #include "base/hash.h"
+#include "trace/meta.h"
+#include "trace/unfold.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -40,8 +42,11 @@ uint64_t rp_trace_boot(const struct rp_trace *t)
 {
     static const char *const keys[] = {"boot_id", NULL};
     const char *at;
+    const char *moved = rp_trace_meta(t, RP_SET_BACK_KEY);
     size_t len;
 
+    if (moved)
+        return rp_hash_join(rp_hash_bytes(moved, strlen(moved)), (uint64_t)t->rank) | 1;
     return meta_text(t, keys, &at, &len) ? rp_hash_bytes(at, len) | 1 : 0;
 }
 

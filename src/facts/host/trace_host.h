@@ -27,7 +27,7 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
 /*
  * A number for the boot of the machine, by the metadata "boot_id" of our recordings; 0: not known.
  * The times of all recordings of one boot are those of one clock (CLOCK_MONOTONIC), whatever their
- * base_ns says.
+ * base_ns says. A trace whose clock was set back (trace/unfold.h) has a clock of its own.
  */
 uint64_t rp_trace_boot(const struct rp_trace *t);
 

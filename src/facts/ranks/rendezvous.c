@@ -622,6 +622,11 @@ static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
 
     if (!contradict || m->out->rule != RP_RENDEZVOUS_BY_ORDER)
         return align_clocks(m, !contradict, err);
+    if (!m->some_lack) { /* a clock that was set explains it all */
+        RP_TRY(align_clocks(m, false, err));
+        if (m->out->nset && !times_contradict(m))
+            return RP_OK;
+    }
     RP_TRY(try_by_time(m, MOSTLY, &done, err));
     if (done)
         return RP_OK;

@@ -75,12 +75,14 @@ static size_t cell_of(const struct work *w, const struct rp_sim_run *run, uint32
     return place_of(w, run, node) * w->nstretches + stretch_of(w, run, node);
 }
 
-/* The same for the time of a thread between two of its tasks. */
+/* The same for the time of a thread between two of its tasks, or from the end of what it waited for
+   to its next task. */
 static size_t gap_cell(const struct work *w, const struct rp_sim_run *run, uint32_t edge)
 {
     const struct rp_task_link *link = &run->tasks.edges.at[edge];
+    unsigned kind = RP_SIM_EDGE_KIND(link->flags);
 
-    return RP_SIM_EDGE_KIND(link->flags) == RP_SG_ORDER && run->overlay.lag_ns.at[edge] > 0
+    return (kind == RP_SG_ORDER || kind == RP_SG_HAND_OFF) && run->overlay.lag_ns.at[edge] > 0
                ? cell_of(w, run, link->to)
                : SIZE_MAX;
 }

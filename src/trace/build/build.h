@@ -166,6 +166,9 @@ struct rp_append {
     bool meta; /* its metadata becomes that of the joined trace */
     /* By event, end of an arrow and sample: 0 leaves it out. NULL: all are appended. */
     const uint8_t *events, *flows, *samples;
+    /* By event: it begins later by that, and so do arrows that are bound to it; and it lasts longer
+       by that. NULL: none does. */
+    const int64_t *add_ns, *longer_ns;
     /* Writes other texts: interns in the builder what stands in place of the text s. key: of the
        argument that has the value, else RP_NONE; both are of the appended trace. NULL: texts stay.
      */

@@ -3,6 +3,8 @@
 
 gloo      no device; the main thread of rank 2 sleeps at the beginning of each step; two threads carry the all-reduces in turn and
           sometimes begin late, and the first all-reduce ends last; the main thread ends its step when both are over
+hooks     no device; the backward pass runs on a thread of its own, whose hooks begin three all-reduces; rank 2 sleeps in the forward
+          pass, in the hook of the second all-reduce, between two operators of the backward pass, or after all of it
 polling   a device; rank 1 computes longer in one of three stretches of a step; the host polls, no call says that it waits
 """
 import json, pathlib, random, subprocess, sys
@@ -52,6 +54,47 @@ def gloo(folder, sleep):
     return (begins[-1] - begins[0]) / STEPS
 
 
+def hooks(folder, sleep, where):
+    rng, events, t, begins = random.Random(7), [[] for _ in range(RANKS)], [1000.0] * RANKS, []
+    for step in range(STEPS):
+        begins.append(sum(t) / RANKS)
+        begin, ready, last = list(t), [[], [], []], []
+        for r in range(RANKS):
+            now, asleep = t[r] + 40, sleep if r == 2 else 0
+            for op in range(10):
+                long = rng.uniform(80, 120)
+                events[r].append(event("cpu_op", f"aten::op{op % 5}", 10, now, now + long))
+                now += long + 5 + (asleep if (op, where) == (4, "forward") else 0)
+            now += 30
+            for op in range(18):
+                long, inside = rng.uniform(80, 120), now + 10
+                events[r].append(event("cpu_op", f"aten::mm{op % 5}", 11, inside, inside + long))
+                end = inside + long + 5
+                if op % 6 == 5:
+                    end += asleep if (op, where) == (11, "hook") else 0
+                    events[r].append(event("cpu_op", "c10d::allreduce_", 11, end, end + 20))
+                    end += 25
+                    ready[op // 6].append(end + rng.choice((20, 30, 200)))
+                events[r].append(event("cpu_op", f"autograd::engine::evaluate_function: Mm{op % 5}Backward0", 11, now, end + 5))
+                now = end + 8 + (asleep if (op, where) == (8, "between") else 0)
+            last.append(now + 20 + (asleep if where == "after" else 0))
+        over, free = [], 0
+        for k in range(3):
+            free = max(free, max(ready[k])) + 1500
+            over.append(free)
+        for r in range(RANKS):
+            for k in range(3):
+                events[r].append(event("user_annotation", "gloo:all_reduce", 20 + (step + k) % 2, ready[k][r], over[k]))
+            end = max(over[2], last[r]) + 30
+            events[r].append(event("cpu_op", "Optimizer.step", 10, end, end + 400))
+            events[r].append(event("user_annotation", f"ProfilerStep#{step}", 10, begin[r], end + 410))
+            t[r] = end + 420
+    begins.append(sum(t) / RANKS)
+    for r in range(RANKS):
+        write(folder, r, events[r], False)
+    return (begins[-1] - begins[0]) / STEPS
+
+
 def polling(folder, late):
     rng, events, t, begin = random.Random(5), [[] for _ in range(RANKS)], 1000.0, 1000.0
     for step in range(STEPS):
@@ -77,15 +120,17 @@ def ask(*args):
     return json.loads(subprocess.run([*sys.argv[1:], *args, "--json"], capture_output=True, text=True, check=True).stdout)
 
 
-for plant, delay, rank in ((gloo, 20000, 2), (polling, 900, 1)):
-    folder = pathlib.Path(plant.__name__)
+PLANTS = [("gloo", gloo, 20000, 2), ("polling", polling, 900, 1)]
+PLANTS += [(f"hooks, {w}", lambda folder, sleep, w=w: hooks(folder, sleep, w), 20000, 2) for w in ("forward", "hook", "between", "after")]
+for name, plant, delay, rank in PLANTS:
+    folder = pathlib.Path(name.replace(", ", "_"))
     slow, fast = plant(folder, delay), plant(pathlib.Path("fast"), 0)
     truth = 1 - fast / slow
     said = {}
     for what in ("straggler=median", f"straggler=remove:{rank}"):
         answer = ask("simulate", str(folder), "-w", what)
         said[what] = -answer["predictions"][0]["change_ratio"]
-        print(f"{folder}: {what} is {'right' if abs(said[what] - truth) <= 0.1 * truth else f'wrong: {said[what]:.3f}, {truth:.3f} is true'}")
+        print(f"{name}: {what} is {'right' if abs(said[what] - truth) <= 0.1 * truth else f'wrong: {said[what]:.3f}, {truth:.3f} is true'}")
     found = [f for f in ask("report", str(folder))["findings"] if f["id"] == "straggler"][0]
     same = abs(found["share"] - said["straggler=median"]) < 0.001
-    print(f"{folder}: report says {'the same' if same else found['share']}, and names rank {rank}: {f'rank {rank} ' in found['evidence'][0]}")
+    print(f"{name}: report says {'the same' if same else found['share']}, and names rank {rank}: {f'rank {rank} ' in found['evidence'][0]}")
