@@ -63,6 +63,11 @@ class Rank:
                                          "Group size": len(ranks), "dtype": "Float", "Process Group Name": group,
                                          "Process Group Ranks": str(list(ranks))})
 
+    def mpi(self, call, what, begin, end, ranks, size, category="collective_comm", **more):
+        """A call of MPI as `record` writes it: of one that waits for several operations, a span for each."""
+        self._add(category, call, 1, begin, end - begin, **{"Collective name": what, "Process Group Name": "MPI_COMM_WORLD", "Group size": ranks,
+                                                            "In msg nelems": size, "dtype": "Byte", "bytes": size, **more})
+
     def write(self, folder, gpu="NVIDIA H100 80GB HBM3"):
         doc = {"schemaVersion": 1, "deviceProperties": [{"id": self.device, "name": gpu}], "traceEvents": self.events,
                "distributedInfo": {"backend": "nccl", "rank": self.number, "world_size": self.world}}
@@ -167,6 +172,62 @@ def exchange(folder, seed, world=8, rounds=40, late=300.0, per_host=4, offset=0.
     for r in ranks:
         r.write(folder)
     return slow, cost, shares
+
+
+def halo(folder, seed, world=8, rounds=40, late=300.0, per_host=4, offset=0.0, beside=0.0):
+    """MPI: each rank starts sends to and receives from both neighbours, computes `beside`, and waits for all four at once. Small messages are
+    there as soon as their send was started. Returns (late rank, {rank: what it waited, in us})."""
+    rng = random.Random(seed)
+    clocks = [(0.0, 0.0)] + [(rng.uniform(0.4, 1) * rng.choice((-1, 1)) * offset, 0.0) for _ in range(world)]
+    ranks = [Rank(r, world, "node%d" % (r // per_host), r % per_host, clocks[r // per_host]) for r in range(world)]
+    slow, free, waited = rng.randrange(1, world), [0.0] * world, {r: 0.0 for r in range(world)}
+    for i in range(rounds):
+        ready = [free[r] + rng.uniform(500, 505) + (late if r == slow else 0.0) for r in range(world)]
+        begins = [ready[r] + 4 + beside for r in range(world)]
+        for r in range(world):
+            near = ((r - 1) % world, (r + 1) % world)
+            end = max([begins[r] + 1] + [ready[n] + 8 for n in near])
+            waited[r] += end - begins[r]
+            ranks[r]._add("cpu_op", "stencil", 1, free[r], ready[r] - free[r])
+            for k, (what, peer) in enumerate((w, n) for w in ("Irecv", "Isend") for n in near):
+                said = {"peer": peer, "Group rank": r}
+                ranks[r].mpi("MPI_" + what, what, ready[r] + k, ready[r] + k + 0.8, world, 8192, category="mpi", **said)
+                ranks[r].mpi("MPI_Waitall", what, begins[r], end, world, 8192, **said)
+            if beside:
+                ranks[r]._add("cpu_op", "inner", 1, ready[r] + 4, beside)
+            free[r] = end + 2
+        if i % 10 == 9:  # what shows the clocks
+            end = max(free) + 20
+            for r in range(world):
+                waited[r] += max(free) - free[r]
+                ranks[r].mpi("MPI_Allreduce", "Allreduce", free[r], end + rng.uniform(-1, 1), world, 8, Seq=i // 10)
+            free = [end + 2] * world
+    for r in ranks:
+        r.write(folder)
+    return slow, waited
+
+
+def alltoallv(folder, seed, world=8, rounds=40, late=300.0, per_host=4, offset=0.0):
+    """MPI_Alltoallv with unequal parts: all leave when the last has come and their own part is there. Returns (late rank, its cost in us)."""
+    rng, now, cost = random.Random(seed), 0.0, 0.0
+    clocks = [(0.0, 0.0)] + [(rng.uniform(0.4, 1) * rng.choice((-1, 1)) * offset, 0.0) for _ in range(world)]
+    ranks = [Rank(r, world, "node%d" % (r // per_host), r % per_host, clocks[r // per_host]) for r in range(world)]
+    slow = rng.randrange(1, world)
+    for i in range(rounds):
+        ready = [now + rng.uniform(500, 505) + (late if r == slow else 0.0) for r in range(world)]
+        sizes = [rng.randrange(1 << 16, 1 << 20) for _ in range(world)]
+        ends = [max(ready) + 20 + size / 5000 for size in sizes]
+        for r in ranks:
+            r._add("cpu_op", "compute", 1, now, ready[r.number] - now)
+            r.mpi("MPI_Alltoallv", "Alltoallv", ready[r.number], ends[r.number], world, sizes[r.number], Seq=2 * i)
+        cost += ready[slow] - max(x for r, x in enumerate(ready) if r != slow)
+        now = max(ends) + 5
+        for r in ranks:
+            r.mpi("MPI_Barrier", "Barrier", ends[r.number] + 1, now + rng.uniform(-1, 1), world, 0, Seq=2 * i + 1)
+        now += 3
+    for r in ranks:
+        r.write(folder)
+    return slow, cost
 
 
 def clock_set(folder, seed, world=8, rounds=60, late=300.0, per_host=2, by=(40000.0,)):
