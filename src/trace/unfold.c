@@ -20,12 +20,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEAST_NS  20000 /* ids of calls that race are exchanged by less */
-#define LEAST     4     /* events on either side that share the same times */
-#define MOST      8     /* folds of a trace */
-#define DISORDER  8     /* times that a lane goes back: its ids are in no order */
-#define LOOK_BACK 4096  /* for two neighbours of the same names */
-#define USUAL     5     /* of them */
+#define LONGEST_NS (INT64_MAX / 1024)
+#define LEAST_NS   20000 /* ids of calls that race are exchanged by less */
+#define LEAST      4     /* events on either side that share the same times */
+#define MOST       8     /* folds of a trace */
+#define DISORDER   8     /* times that a lane goes back: its ids are in no order */
+#define LOOK_BACK  4096  /* for two neighbours of the same names */
+#define USUAL      5     /* of them */
 
 struct item {
     int64_t id, begin_ns, end_ns;
@@ -59,11 +60,25 @@ RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
 
 RP_ORDER(by_id, struct item, RP_UP(id), RP_UP(begin_ns), RP_UP(event))
 
-/* Of damaged files times may be anything: they are limited here, so that sums do not overflow. */
+/* Of damaged files times may be anything: traces that last longer than LONGEST_NS are left alone,
+   so that sums of a few differences do not overflow. */
+static bool is_limited(const struct rp_trace *t)
+{
+    int64_t span;
+
+    return !__builtin_sub_overflow(t->totals.span_end_ns, t->totals.span_begin_ns, &span) &&
+           span <= LONGEST_NS;
+}
+
+static bool has_time(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.ts_ns[e] > INT64_MIN / 4 && t->ev.ts_ns[e] < INT64_MAX / 4 &&
+           t->origins[t->ev.origin[e]].phase != 'M';
+}
+
 static bool is_usable(const struct rp_trace *t, rp_event e)
 {
-    return t->ev.ts_ns[e] > INT64_MIN / 8 && t->ev.ts_ns[e] < INT64_MAX / 8 &&
-           t->ev.dur_ns[e] >= 0 && t->ev.dur_ns[e] < INT64_MAX / 8;
+    return has_time(t, e) && t->ev.dur_ns[e] >= 0 && t->ev.dur_ns[e] <= LONGEST_NS;
 }
 
 static bool has_id(const struct rp_trace *t, rp_event e)
@@ -353,6 +368,10 @@ enum rp_code rp_trace_id_after(const struct rp_trace *t, int64_t from_ns, int64_
     int64_t more;
     enum rp_code code;
 
+    *id = INT64_MAX;
+    if (!is_limited(t) || add_ns < -LONGEST_NS || add_ns > LONGEST_NS || from_ns < INT64_MIN / 2 ||
+        to_ns > INT64_MAX / 2)
+        return RP_OK;
     u.add_ns = calloc((size_t)t->ev.n + 1, sizeof *u.add_ns);
     code = u.add_ns ? find_device_id(&u, &f, id, &more, err) : rp_err_nomem(err, "merging ranks");
     free(u.add_ns);
@@ -412,7 +431,7 @@ static enum rp_code move_track(struct unfolding *u, const struct fold *f, rp_tra
         int64_t ns = t->ev.ts_ns[e];
         bool after;
 
-        if (ns <= INT64_MIN / 8 || ns >= INT64_MAX / 8 || t->origins[t->ev.origin[e]].phase == 'M')
+        if (!has_time(t, e))
             continue;
         after = ns + u->add_ns[e] > f->last_ns;
         if (id && *id != INT64_MAX && (is_between(u, f, e) || *id != device_id))
@@ -455,9 +474,11 @@ static enum rp_code unfolded(const struct unfolding *u, const struct fold *f, si
 
     snprintf(moved, sizeof moved, "%" PRId64, f->least_ns);
     snprintf(warning, sizeof warning,
-             "the clock was set back %zu time%s during the recording, by %.3f ms or more in all: "
-             "what came after is moved",
-             n, n == 1 ? "" : "s", (double)f->least_ns / 1e6);
+             n == 1 ? "the clock was set back during the recording, by %.3f ms or more: what came "
+                      "after is moved"
+                    : "the clock was set back several times during the recording, by %.3f ms or "
+                      "more in all: what came after is moved",
+             (double)f->least_ns / 1e6);
     RP_TRY(rp_trace_require(u->t, RP_NEED_ALL, err));
     return rp_trace_copy(u->t, &how, limits, out, err);
 }
@@ -471,7 +492,7 @@ enum rp_code rp_trace_unfold(struct rp_trace **trace, const struct rp_limits *li
     struct fold fold;
     size_t n = 0;
 
-    if (!u.t->health.runtime_events && !u.t->health.gpu_events)
+    if ((!u.t->health.runtime_events && !u.t->health.gpu_events) || !is_limited(u.t))
         return RP_OK;
     RP_TRY(rp_trace_require(u.t, RP_NEED_EVENTS | RP_NEED_LINKS, err));
     code = find_lanes(&u, err);

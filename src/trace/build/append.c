@@ -107,6 +107,14 @@ static enum rp_code text_id_of(struct appending *a, int64_t id, int64_t *out)
     return RP_OK;
 }
 
+/* Of damaged files times may be anything: where the sum is none, the time stays. */
+static int64_t sum_of(int64_t ns, int64_t add_ns)
+{
+    int64_t sum;
+
+    return __builtin_add_overflow(ns, add_ns, &sum) || sum == RP_NO_TS ? ns : sum;
+}
+
 static int64_t time_of(const struct appending *a, rp_track track, int64_t ns)
 {
     if (ns == RP_NO_TS || !a->how->time)
@@ -315,9 +323,9 @@ static enum rp_code add_event(struct appending *a, rp_event e)
     if (is_given_name(a, e))
         return RP_OK;
     if (a->how->add_ns && raw.ts_ns != RP_NO_TS)
-        raw.ts_ns += a->how->add_ns[e];
+        raw.ts_ns = sum_of(raw.ts_ns, a->how->add_ns[e]);
     if (a->how->longer_ns && raw.dur_ns >= 0)
-        raw.dur_ns += a->how->longer_ns[e];
+        raw.dur_ns = sum_of(raw.dur_ns, a->how->longer_ns[e]);
     raw.dur_ns = chain ? RP_OPEN_NS : raw.dur_ns;
     RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, t->ev.name[e], &raw.name));
     RP_TRY(take_link(a, e, &raw));
@@ -342,7 +350,7 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
     if (raw.track == RP_NONE || (a->how->flows && !a->how->flows[i]))
         return RP_OK;
     if (a->how->add_ns && f->event[i] != RP_NONE)
-        raw.ts_ns += a->how->add_ns[f->event[i]];
+        raw.ts_ns = sum_of(raw.ts_ns, a->how->add_ns[f->event[i]]);
     if (f->flags[i] & RP_FLOW_ID_TEXT)
         RP_TRY(text_id_of(a, f->id[i], &raw.id));
     else if (a->how->only && raw.id >= FIRST_ARROW && raw.id < ID_STEP)
