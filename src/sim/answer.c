@@ -9,6 +9,7 @@
  */
 #include "sim/simulate.h"
 
+#include "base/text.h"
 #include "result/print_units.h"
 #include "sim/engine/resimulate.h"
 #include "sim/learned.h"
@@ -329,9 +330,10 @@ static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)
     x = interval_begin(b->unprofiled_ns, b->unprofiled_ns);
     RP_TRY(include_cost_doubt(a, NULL, &x, err));
     RP_TRY(include_transport_doubt(a, &x, err));
-    b->cost_factor = first->quick_ns ? a->run.cost_factor : NAN;
-    b->span_cost_ns =
-        first->quick_ns ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor) : RP_ABSENT_I64;
+    b->cost_factor = rp_sim_cost_is_known(&a->run) ? a->run.cost_factor : NAN;
+    b->span_cost_ns = rp_sim_cost_is_known(&a->run)
+                          ? (int64_t)(rp_sim_cost_of(first).span_ns * b->cost_factor)
+                          : RP_ABSENT_I64;
     b->measured_ns = first->distance_ns;
     b->step_ns = rp_sim_measured_ns(&a->run);
     b->error_ratio = ratio(b->simulated_step_ns - b->step_ns, b->step_ns);
@@ -425,6 +427,34 @@ static size_t learn_interval(const struct answer_ctx *a, const char *text, struc
     return n;
 }
 
+/* Code that is compiled for graphs runs some of its kernels outside of them, where the program
+   breaks them: it takes as long as the compiled code without graphs, at most. */
+static enum rp_code include_broken_graphs(struct answer_ctx *a, const char *text,
+                                          struct interval *x, struct rp_err *err)
+{
+    char *rest = strdup(text), *out = rest, *part, *save = NULL, *copy = strdup(text);
+    enum rp_code code = rest && copy ? RP_OK : rp_err_nomem(err, "simulating");
+    bool compiled = false, graphs = false;
+    int64_t step;
+
+    for (part = code == RP_OK ? strtok_r(copy, "+", &save) : NULL; part;
+         part = strtok_r(NULL, "+", &save)) {
+        if (rp_text_begins(part, "cuda-graphs=")) {
+            graphs = true;
+            continue;
+        }
+        compiled |= !strcmp(part, "compile");
+        out += sprintf(out, "%s%s", out > rest ? "+" : "", part);
+    }
+    if (code == RP_OK && compiled && graphs)
+        code = step_with(a, 1, rest, &step, err);
+    if (code == RP_OK && compiled && graphs)
+        interval_include(x, step, x->base_ns, "the program may break graphs");
+    free(rest);
+    free(copy);
+    return code;
+}
+
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
                                     struct rp_sim_prediction *p, struct rp_err *err)
 {
@@ -446,6 +476,7 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     p->bound_by = rp_sim_path_most(&a->path);
     x = interval_begin(p->predicted_ns, a->out->baseline.unprofiled_ns);
     RP_TRY(include_leans(a, text, &x, err));
+    RP_TRY(include_broken_graphs(a, text, &x, err));
     RP_TRY(include_cost_doubt(a, text, &x, err));
     settle_interval(a, way, &x);
     p->tries = (int64_t)learn_interval(a, text, &x);
@@ -509,12 +540,12 @@ static void note_cost(struct answer_ctx *a)
 {
     const struct rp_sim_part *first = a->run.parts[0];
 
-    if (!first->quick_ns)
+    if (!rp_sim_cost_is_known(&a->run))
         add_note(a, "the cost of recording cannot be estimated here: predictions are for the "
                     "recorded speed");
     else if (a->flat)
-        add_note(a, "the step hardly depends on the cost of recording: the factor found says "
-                    "little about other recordings");
+        add_note(a, "the step hardly depends on the cost of recording, so it is the estimate that "
+                    "is taken out");
     else if (a->run.cost_factor <= 0)
         add_note(a, "the given unprofiled step is not shorter than the recorded one: recording is "
                     "taken to cost nothing");
@@ -610,7 +641,6 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
 /* Relative uncertainty of the profiler's cost: estimated, or known for this host. */
 #define DOUBT_OF_ESTIMATE 0.5
 #define DOUBT_OF_KNOWN    0.1
-#define FLAT              1.1 /* with half the cost removed, the step is at most this much longer */
 
 /* It is an error where none can be answered: the reason of the first. */
 static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
@@ -641,21 +671,17 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
                                 struct rp_err *err)
 {
     size_t n = asked->nwhatifs;
-    int64_t half;
 
     a->doubt = DOUBT_OF_ESTIMATE;
     if (asked->cost_factor > 0)
         a->run.cost_factor = asked->cost_factor;
     if (asked->unprofiled_ns > 0)
         RP_TRY(rp_sim_cost_calibrate(&a->run, asked->unprofiled_ns, err));
-    if (asked->cost_factor > 0 || asked->unprofiled_ns > 0 || a->run.cost_known)
+    a->flat = a->run.cost_flat;
+    if (asked->cost_factor > 0 || ((asked->unprofiled_ns > 0 || a->run.cost_known) && !a->flat))
         a->doubt = DOUBT_OF_KNOWN;
     a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));
-    if (asked->unprofiled_ns > 0 && a->run.cost_factor > 0) {
-        RP_TRY(step_with(a, 0.5, NULL, &half, err));
-        a->flat = (double)half < FLAT * (double)a->out->baseline.unprofiled_ns;
-    }
     a->trace = n ? asked->trace : NULL;
     a->out->predictions = RP_ARENA_NEW(a->arena, struct rp_sim_prediction, n + 1);
     if (!a->out->predictions)

@@ -22,7 +22,7 @@ struct try_row {
     const char *change, *verdict, *same, *reason, *effect, *lines;
     double predicted_ratio, predicted_low_ratio, predicted_high_ratio;
     double measured_ratio, measured_low_ratio, measured_high_ratio, update_ratio;
-    int64_t step_ns, startup_ns, break_even_steps, rounds;
+    int64_t update_steps, step_ns, startup_ns, break_even_steps, rounds;
     bool earlier;
     const char *predicted, *measured, *start; /* for the screen */
 };
@@ -71,6 +71,7 @@ static const struct rp_field row_fields[] = {
     ROW(measured_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
     ROW(update_ratio, F64, RATIO, NULL,
         "difference of the update of the parameters, over the unchanged update", 0),
+    ROW(update_steps, I64, COUNT, NULL, "steps after which it is judged, or null", RP_NULLABLE),
     ROW(step_ns, I64, NS, NULL, "median step, or null", RP_NULLABLE),
     ROW(startup_ns, I64, NS, NULL, "what the first steps took longer, as for compiling, or null",
         RP_NULLABLE),
@@ -145,24 +146,34 @@ static const char *duration_text(struct rp_arena *arena, int64_t ns)
     return rp_arena_textf(arena, ns < INT64_C(9950000000) ? "%.1f s" : "%.0f s", (double)ns / 1e9);
 }
 
-static const char *same_text(struct rp_arena *arena, const struct rp_try_variant *v)
+static const char *precision_text(const struct rp_try_session *s, const struct rp_try_variant *v)
 {
-    enum rp_try_same same = RP_TRY_SAME_ROUNDING;
+    enum rp_try_same same = rp_try_arithmetic(s, v);
 
-    for (size_t i = 0; i < v->nparts; i++)
-        if (v->parts[i]->same != RP_TRY_SAME_ROUNDING)
-            same = v->parts[i]->same;
+    return v->update_ratio <= RP_TRY_ROUNDING ? "within rounding"
+           : same == RP_TRY_SAME_BF16         ? "within bf16 precision"
+           : same == RP_TRY_SAME_TF32         ? "within tf32 precision"
+                                              : "as after rounding";
+}
+
+static const char *same_text(struct rp_arena *arena, const struct rp_try_session *s,
+                             const struct rp_try_variant *v)
+{
+    bool is_control = v == &s->variants[1];
+
     if (v->state == RP_TRY_FAILED)
         return NULL;
     if (!v->judged)
         return "not judged";
     if (v->exact)
         return "exact";
-    if (v->differs || v->state == RP_TRY_REFUSED)
+    if (v->differs || v->state == RP_TRY_REFUSED ||
+        (is_control && !(v->update_ratio <= RP_TRY_ROUNDING)))
         return rp_arena_textf(arena, "different: %.2g", v->update_ratio);
-    return v->update_ratio <= 1e-3    ? "within rounding"
-           : same == RP_TRY_SAME_BF16 ? "within bf16 precision"
-                                      : "within tf32 precision";
+    return v->update_steps >= s->steps
+               ? precision_text(s, v)
+               : rp_arena_textf(arena, "%s, %zu step%s", precision_text(s, v), v->update_steps,
+                                v->update_steps == 1 ? "" : "s");
 }
 
 static const char *verdict_text(const struct rp_try_session *s, const struct rp_try_variant *v)
@@ -246,6 +257,8 @@ static void fill_numbers(struct try_row *row, const struct rp_try_session *s,
     row->measured_low_ratio = sure ? rp_try_ratio(v->interval.low) : NAN;
     row->measured_high_ratio = sure ? rp_try_ratio(v->interval.high) : NAN;
     row->update_ratio = v->judged ? v->update_ratio : NAN;
+    row->update_steps =
+        v->judged && v->update_steps != SIZE_MAX ? (int64_t)v->update_steps : RP_ABSENT_I64;
     row->step_ns = measured && v->usual_ns > 0 ? (int64_t)v->usual_ns : RP_ABSENT_I64;
     row->startup_ns = measured ? v->startup_ns : RP_ABSENT_I64;
     row->break_even_steps = measured && v->verdict == RP_TRY_FASTER && gain > 0
@@ -261,7 +274,7 @@ static void fill_row(struct rp_arena *arena, struct try_row *row, const struct r
     fill_numbers(row, s, v);
     row->change = rp_arena_text(arena, v->name);
     row->verdict = verdict_text(s, v);
-    row->same = same_text(arena, v);
+    row->same = same_text(arena, s, v);
     row->reason = *v->why ? rp_arena_text(arena, v->why) : NULL;
     row->effect = *v->how ? rp_arena_text(arena, v->how) : NULL;
     row->lines = lines_of(arena, v);
@@ -320,7 +333,8 @@ static void fill_notes(struct rp_arena *arena, struct try_root *root,
     const struct rp_try_variant *control = &s->variants[1];
     double floor = rp_try_floor(&control->interval);
 
-    if (control->state != RP_TRY_FAILED && control->judged && control->update_ratio > 1e-3)
+    if (control->state != RP_TRY_FAILED && control->judged &&
+        !(control->update_ratio <= RP_TRY_ROUNDING))
         root->warning = "the unchanged program does not repeat itself (its updates differ), so "
                         "those of the changes are not judged: seed its random numbers";
     else if (any_measured(s) && !isfinite(floor))

@@ -20,7 +20,12 @@ void rp_try_facts_add(struct rp_try_facts *facts, const char *key, const char *v
 const char *rp_try_fact(const struct rp_try_facts *facts, const char *key); /* "" if not known */
 int64_t rp_try_fact_number(const struct rp_try_facts *facts, const char *key);
 
-enum rp_try_same { RP_TRY_SAME_ROUNDING, RP_TRY_SAME_BF16, RP_TRY_SAME_TF32 };
+enum rp_try_same {
+    RP_TRY_SAME_ROUNDING,
+    RP_TRY_SAME_KERNELS, /* other kernels: rounding, or TF32 where the program computes in it */
+    RP_TRY_SAME_TF32,
+    RP_TRY_SAME_BF16
+};
 
 struct rp_try_change {
     const char *name;

@@ -25,7 +25,9 @@ CHANGES = [c for c in os.environ.get("REPRISE_TRY_CHANGES", "").split(",") if c]
 VALUES = dict(c.partition("=")[::2] for c in CHANGES)
 PROBE = int(os.environ.get("REPRISE_TRY_PROBE", "0"))  # steps to watch, or 0
 UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3"; "" in the probe
-SAMPLES = 1 << 22  # values of all parameters that are compared
+SAMPLES = 1 << 20  # values of all parameters that are compared
+COMPARED = [int(n) for n in os.environ.get("REPRISE_TRY_COMPARED", "").split()]  # after these steps
+ROUND = os.environ.get("REPRISE_TRY_ROUND", "")  # the format to which parameters are rounded once, before the first step
 now = time.perf_counter_ns
 
 
@@ -90,8 +92,8 @@ def give_up(change, why):
 class Turns:
     """Counts steps, and waits between turns."""
 
-    def __init__(self, sync, compiled, memory, write_update, check):
-        self.sync, self.compiled, self.memory, self.write_update, self.check = sync, compiled, memory, write_update, check
+    def __init__(self, sync, compiled, memory, write_update, check, keep=lambda steps: None):
+        self.sync, self.compiled, self.memory, self.write_update, self.check, self.keep = sync, compiled, memory, write_update, check, keep
         self.steps = self.left = self.warm = 0
         self.began = None  # when the first step began to compute
         self.since = 0
@@ -103,6 +105,8 @@ class Turns:
     def step(self):
         """The end of a step."""
         self.steps += 1
+        if self.steps in COMPARED:
+            self.keep(self.steps)
         if self.steps == 1:
             self.sync()
             first = now() - (self.began or STARTED)
@@ -141,13 +145,25 @@ class Turns:
                 leave()
 
 
-def write_samples(path, digest, values):
-    """A line that is the same only where all parameters are, then differences as floats."""
-    import array
-
+def write_samples(path, digest, blocks):
+    """A line that is the same only where all parameters are, one with the numbers of steps, then for each of them differences as floats."""
     with open(path, "wb") as out:
-        out.write((digest + "\n").encode())
-        array.array("f", values).tofile(out)
+        out.write((digest + "\n" + " ".join(str(steps) for steps, _ in blocks) + "\n").encode())
+        for _, parts in blocks:
+            for part in parts:
+                out.write(part)
+
+
+def floats(tensor):
+    """The bytes of a float32 tensor of PyTorch on the host."""
+    if not hasattr(tensor, "data_ptr"):
+        import array
+
+        return array.array("f", tensor.tolist()).tobytes()
+    import ctypes
+
+    tensor = tensor.contiguous()
+    return ctypes.string_at(tensor.data_ptr(), 4 * tensor.numel())
 
 
 def process_memory():
@@ -165,9 +181,10 @@ class Torch:
         self.counts = {}
         self.calls = 0
         self.before = {}  # samples of the parameters before the first step, by optimizer
+        self.blocks = []  # of how much they changed, after some steps
         self.models, self.loaders, self.ddp = [], [], []
         self.notes = set()
-        self.turns = Turns(self.sync, self.compiled, self.memory, self.write_update, self.check)
+        self.turns = Turns(self.sync, self.compiled, self.memory, self.write_update, self.check, self.keep)
         self.prepared = False
         self.seed()
         self.settings()
@@ -199,10 +216,36 @@ class Torch:
             torch.set_float32_matmul_precision("high")
         if "cudnn-benchmark" in VALUES:
             torch.backends.cudnn.benchmark = True
+        if PROBE:
+            self.wrap_dropout(lambda p: self.notes.add("dropout") if p else None)
         if os.environ.get("REPRISE_TRY_SAME_RANDOM"):
             import torch._inductor.config as config
 
             config.fallback_random = True
+            self.wrap_dropout()
+
+    def wrap_dropout(self, see=None):
+        """Tells with which probability values are dropped, or drops none: other types and compiled code draw other numbers."""
+        functional = getattr(self.torch.nn, "functional", None)
+
+        def wrap(name, original, place, key):
+            def dropout(*args, **kwargs):
+                given = args[place] if len(args) > place else kwargs.get(key, 0.5 if key == "p" else 0.0)
+                if see:
+                    active = args[place + 1] if len(args) > place + 1 else kwargs.get("training", True)
+                    see(given and (key != "p" or active))
+                    return original(*args, **kwargs)
+                if len(args) > place:
+                    args = (*args[:place], 0.0, *args[place + 1:])
+                else:
+                    kwargs[key] = 0.0
+                return original(*args, **kwargs)
+            setattr(functional, name, dropout)
+        for name, place, key in (("dropout", 1, "p"), ("dropout1d", 1, "p"), ("dropout2d", 1, "p"), ("dropout3d", 1, "p"),
+                                 ("alpha_dropout", 1, "p"), ("feature_alpha_dropout", 1, "p"), ("scaled_dot_product_attention", 4, "dropout_p")):
+            original = getattr(functional, name, None)
+            if original is not None:
+                wrap(name, original, place, key)
 
     # what the turns need
 
@@ -275,7 +318,9 @@ class Torch:
         tell("threads", torch.get_num_threads())
         tell("matmul", torch.get_float32_matmul_precision())
         tell("benchmark", int(torch.backends.cudnn.benchmark))
+        tell("tf32", int(self.cuda() and self.computes_in_tf32()))
         tell("autocast", int("autocast" in self.notes))
+        tell("dropout", int("dropout" in self.notes))
         tell("compiled", self.compiled())
         tell("convolutions", sum(isinstance(m, torch.nn.Conv2d) for top in self.models for m in top.modules()))
         tell("models", len(self.models))
@@ -292,6 +337,12 @@ class Torch:
         line.tell("ready", 0)
         line.hear()
         leave()
+
+    def computes_in_tf32(self):
+        """PyTorch's convolutions of float32 do, unless told otherwise."""
+        torch = self.torch
+        convolutions = any(isinstance(m, torch.nn.modules.conv._ConvNd) for top in self.models for m in top.modules())
+        return torch.get_float32_matmul_precision() != "highest" or convolutions and torch.backends.cudnn.allow_tf32
 
     # parameters
 
@@ -318,15 +369,22 @@ class Torch:
             places = self.torch.arange(1, bits.numel() + 1, device=bits.device, dtype=self.torch.int64)
             return int((bits * places).sum())
 
+    def keep(self, steps):
+        """How much the parameters have changed so far."""
+        self.blocks.append((steps, [floats(self.sample(p) - before) for o in self.optimizers
+                                    for p, before in zip(self.parameters(o), self.before[id(o)])]))
+
     def write_update(self, path):
         import hashlib
 
-        digest, values = hashlib.sha256(), []
+        digest = hashlib.sha256()
         for optimizer in self.optimizers:
-            for p, before in zip(self.parameters(optimizer), self.before[id(optimizer)]):
+            for p in self.parameters(optimizer):
                 digest.update(str(self.digest(p)).encode())
-                values.extend((self.sample(p) - before).tolist())
-        write_samples(path, digest.hexdigest(), values)
+        if not self.blocks or self.blocks[-1][0] != self.turns.steps:
+            self.keep(self.turns.steps)
+        write_samples(path, digest.hexdigest(), self.blocks)
+        self.blocks = []
 
     # models
 
@@ -377,12 +435,28 @@ class Torch:
         if torch.is_autocast_enabled(device):
             self.notes.add("autocast")
         inner = module.module if isinstance(module, torch.nn.parallel.DistributedDataParallel) else module
+        if ROUND:
+            self.round(inner)
         if "channels-last" in VALUES:
             inner.to(memory_format=torch.channels_last)
         if "bf16" in VALUES:
             self.autocast(inner, device)
         if "compile" in VALUES or "reduce-overhead" in VALUES:
             inner.compile(**({"mode": "reduce-overhead"} if "reduce-overhead" in VALUES else {}))
+
+    def round(self, module):
+        """Shows what a difference of this size does to the program."""
+        torch = self.torch
+        with torch.no_grad():
+            for p in module.parameters():
+                if p.dtype != torch.float32:
+                    continue
+                if ROUND == "bf16":
+                    p.copy_(p.to(torch.bfloat16))
+                elif ROUND == "tf32":
+                    p.copy_(((p.view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32))
+                else:  # the last bit, up and down
+                    p.copy_((p.view(torch.int32) ^ 1).view(torch.float32))
 
     def autocast(self, module, device):
         """The outputs are cast back, so that a loss computed outside is in float32 as before."""
@@ -614,12 +688,10 @@ class Jax:
     def write_update(self, path):
         import hashlib
 
-        digest, values = hashlib.sha256(), []
+        digest = hashlib.sha256()
         for leaf in self.leaves():
             digest.update(leaf.tobytes())
-        for now_, before in zip(self.samples(), self.before):
-            values.extend((now_ - before).tolist())
-        write_samples(path, digest.hexdigest(), values)
+        write_samples(path, digest.hexdigest(), [(self.turns.steps, [(a - b).tobytes() for a, b in zip(self.samples(), self.before)])])
 
     def check(self):
         self.before = self.samples()

@@ -15,90 +15,18 @@
 #include <unistd.h>
 
 #define WARM_ROUNDS 2
-#define BROKEN      0.3 /* a program whose update differs by more is another one: it is not measured */
 #define TURN_NS     150e6 /* a turn is about this long */
 #define TURN_STEPS  50
-#define ROUNDING    1e-3 /* updates that differ by less are the same */
-#define REDUCED     0.1  /* the same for arithmetic of lower precision */
 
 struct wave {
     struct rp_try_session *s;
     size_t n;
     struct rp_try_variant *at[RP_TRY_CHANGES_MOST + 4]; /* [0] and [1] are unchanged */
     size_t turn;                                        /* steps */
+    size_t ahead;                                       /* so many start at a time */
     int64_t end_ns;
     struct rp_try_interval control;
 };
-
-/* ------------------------------------------------------------------ the update of parameters */
-
-static double limit_of(const struct rp_try_session *s, const struct rp_try_variant *v)
-{
-    double limit = fmax(ROUNDING, 3 * s->variants[1].update_ratio);
-
-    for (size_t i = 0; i < v->nparts; i++)
-        if (v->parts[i]->same != RP_TRY_SAME_ROUNDING)
-            limit = fmax(limit, REDUCED);
-    return limit;
-}
-
-static bool compiles(const struct rp_try_variant *v)
-{
-    for (size_t i = 0; i < v->nparts; i++)
-        if (!strcmp(v->parts[i]->group, "compile"))
-            return true;
-    return false;
-}
-
-/* Compiled code draws other random numbers, as for dropout: compare again with those of PyTorch. */
-static void compare_same_random(struct rp_try_session *s, struct rp_try_variant *v,
-                                struct rp_try_difference *d)
-{
-    struct rp_try_variant *again = calloc(1, sizeof *again);
-    struct rp_try_mode mode = {.same_random = true};
-
-    if (!again)
-        return;
-    memcpy(again->name, v->name, sizeof again->name);
-    memcpy(again->parts, v->parts, sizeof again->parts);
-    memcpy(again->values, v->values, sizeof again->values);
-    again->nparts = v->nparts;
-    rp_try_start(s, again, &mode);
-    if (rp_try_begin(s, again))
-        rp_try_compare(again->update, s->variants[0].update, d, NULL);
-    rp_try_stop(again);
-    free(again);
-}
-
-/* Whether the variant does what the unchanged program does; one that does not is not measured. */
-static void judge_update(struct rp_try_session *s, struct rp_try_variant *v)
-{
-    const struct rp_try_variant *control = &s->variants[1];
-    struct rp_try_difference d = {0};
-    struct rp_err err = RP_ERR_INIT;
-
-    if (v == &s->variants[0])
-        return;
-    if (rp_try_compare(v->update, s->variants[0].update, &d, &err) != RP_OK) {
-        rp_try_fail(v, "%s", err.text);
-        return;
-    }
-    if (v != control && control->judged && control->update_ratio > ROUNDING)
-        return; /* the unchanged program does not repeat itself: nothing to compare with */
-    if (v != control && !(d.ratio <= limit_of(s, v)) && compiles(v))
-        compare_same_random(s, v, &d);
-    v->judged = true;
-    v->exact = d.exact;
-    v->update_ratio = d.ratio;
-    v->differs = v != control && !(d.ratio <= limit_of(s, v));
-    if (v == control || d.ratio <= BROKEN)
-        return;
-    if (isnan(d.ratio))
-        rp_try_fail(v, "refused: parameters became infinite or not a number");
-    else
-        rp_try_fail(v, "refused: the update of the parameters differs by %.2g", d.ratio);
-    v->state = RP_TRY_REFUSED;
-}
 
 /* ------------------------------------------------------------------ beginning a wave */
 
@@ -112,30 +40,72 @@ static void cut_wave(struct wave *w, size_t n)
     w->n = n;
 }
 
-/* Several start at a time: that takes long, and nothing is measured meanwhile. */
-static bool wave_begin(struct wave *w)
+/* How many variants can be alive: on the device, and on the host. */
+static size_t room(const struct rp_try_session *s)
 {
-    int64_t half_ns = (rp_clock_ns() + w->end_ns) / 2;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    size_t ahead = cores >= 16 ? 4 : cores >= 4 ? 2 : 1, started = 0;
+    int64_t own = rp_try_fact_number(&s->facts, "memory"), rss, left, total;
+    int64_t device = rp_try_fact_number(&s->facts, "device-free");
+    double most = RP_TRY_CHANGES_MOST;
+
+    if (device > 0)
+        most = fmin(most, (double)(device + own) / (1.2 * (double)own + 600e6));
+    rss = rp_try_fact_number(&s->facts, "rss");
+    rp_try_place_memory(&left, &total);
+    if (left > 0 && rss > 0)
+        most = fmin(most, (double)left / (1.2 * (double)rss));
+    return most < 3 ? 3 : (size_t)most;
+}
+
+static void start_in_wave(struct wave *w, struct rp_try_variant *v)
+{
     const struct rp_try_mode mode = {0};
 
-    if (!w->at[0] || !w->at[1])
-        return false;
+    rp_try_start(w->s, v, &mode);
+    if (w->ahead > 1 && w->n + rp_try_helpers(w->s) + 3 < room(w->s))
+        rp_try_start_helpers(w->s, v);
+}
+
+/* Several start at a time: that takes long, and nothing is measured meanwhile. Returns how many did
+   before too much of the time was over. */
+static size_t start_all(struct wave *w)
+{
+    int64_t half_ns = (rp_clock_ns() + w->end_ns) / 2;
+    size_t started = 0;
+
     for (size_t i = 0; i < w->n; i++) {
         if (started < w->n && started > 2 && rp_clock_ns() > half_ns)
             cut_wave(w, started);
-        while (started < w->n && started < i + ahead)
-            rp_try_start(w->s, w->at[started++], &mode);
-        if (w->at[i]->state == RP_TRY_ALIVE && rp_try_begin(w->s, w->at[i]))
-            judge_update(w->s, w->at[i]);
-        if (i < 2 && w->at[i]->state != RP_TRY_ALIVE)
+        while (started < w->n && started < i + w->ahead)
+            start_in_wave(w, w->at[started++]);
+        if (!rp_try_ready(w->s, w->at[i]) && i < 2)
             break; /* without it there is nothing to compare with */
     }
-    for (size_t i = 0; i < started; i++)
-        if (w->at[0]->state != RP_TRY_ALIVE || w->at[1]->state != RP_TRY_ALIVE)
-            rp_try_stop(w->at[i]);
+    return started;
+}
+
+static bool unchanged_alive(const struct wave *w)
+{
     return w->at[0]->state == RP_TRY_ALIVE && w->at[1]->state == RP_TRY_ALIVE;
+}
+
+/* The first steps follow when all have started, one variant after the other: beside compilers they
+   would take many times as long. */
+static bool wave_begin(struct wave *w)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t started;
+
+    if (!w->at[0] || !w->at[1])
+        return false;
+    w->ahead = cores >= 16 ? 8 : cores >= 8 ? 4 : cores >= 4 ? 2 : 1;
+    started = start_all(w);
+    for (size_t i = 0; i < started && unchanged_alive(w); i++)
+        if (w->at[i]->state == RP_TRY_ALIVE && rp_try_begin(w->s, w->at[i]))
+            rp_try_judge_update(w->s, w->at[i]);
+    for (size_t i = 0; i < started && !unchanged_alive(w); i++)
+        rp_try_stop(w->at[i]);
+    rp_try_stop_helpers(w->s);
+    return unchanged_alive(w);
 }
 
 static size_t count_alive(const struct wave *w)
@@ -303,6 +273,21 @@ static void revive_ended(struct wave *w)
         }
 }
 
+static bool is_winner(const struct rp_try_variant *v)
+{
+    return (v->state == RP_TRY_MEASURED || v->state == RP_TRY_EARLIER) && v->nparts == 1 &&
+           v->verdict == RP_TRY_FASTER && !v->differs;
+}
+
+static size_t count_winners(const struct rp_try_session *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 2; i < s->nvariants; i++)
+        n += is_winner(&s->variants[i]);
+    return n;
+}
+
 static void wave_rounds(struct wave *w)
 {
     struct rp_try_session *s = w->s;
@@ -315,7 +300,9 @@ static void wave_rounds(struct wave *w)
         good = run_round(w, round, true);
         if (good && is_look(round + 1))
             more = look(w, round + 1 == RP_TRY_ROUNDS);
-        if (rp_clock_ns() > w->end_ns || !rp_try_session_goes_on(s, "measuring"))
+        if (rp_clock_ns() > w->end_ns && count_winners(s) > 1)
+            break; /* the rest of the time is for all of them together */
+        if (!rp_try_session_goes_on(s, "measuring"))
             break;
     }
     if (wants_shorter_turns(w))
@@ -331,22 +318,6 @@ static void wave_rounds(struct wave *w)
 }
 
 /* ------------------------------------------------------------------ waves */
-
-/* How many variants can be alive: on the device, and on the host. */
-static size_t room(const struct rp_try_session *s)
-{
-    int64_t own = rp_try_fact_number(&s->facts, "memory"), rss, left, total;
-    int64_t device = rp_try_fact_number(&s->facts, "device-free");
-    double most = RP_TRY_CHANGES_MOST;
-
-    if (device > 0)
-        most = fmin(most, (double)(device + own) / (1.2 * (double)own + 600e6));
-    rss = rp_try_fact_number(&s->facts, "rss");
-    rp_try_place_memory(&left, &total);
-    if (left > 0 && rss > 0)
-        most = fmin(most, (double)left / (1.2 * (double)rss));
-    return most < 3 ? 3 : (size_t)most;
-}
 
 static size_t count_waiting(const struct rp_try_session *s)
 {
@@ -372,6 +343,12 @@ static void fill_wave(struct wave *w)
         w->at[i]->nrounds = 0;
 }
 
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Where starting took longer than planned, rounds still get a third of what is left. */
 void rp_try_measure(struct rp_try_session *s)
 {
     while (count_waiting(s) && rp_try_session_goes_on(s, "measuring")) {
@@ -380,6 +357,7 @@ void rp_try_measure(struct rp_try_session *s)
         fill_wave(&w);
         if (!wave_begin(&w))
             break;
+        w.end_ns = later(w.end_ns, rp_clock_ns() + (s->deadline_ns - rp_clock_ns()) / 3);
         choose_turn(&w);
         wave_rounds(&w);
         if (s->variants[0].state == RP_TRY_FAILED)
@@ -391,12 +369,6 @@ void rp_try_measure(struct rp_try_session *s)
 }
 
 /* ------------------------------------------------------------------ the winners */
-
-static bool is_winner(const struct rp_try_variant *v)
-{
-    return (v->state == RP_TRY_MEASURED || v->state == RP_TRY_EARLIER) && v->nparts == 1 &&
-           v->verdict == RP_TRY_FASTER && !v->differs;
-}
 
 static bool is_best_of_group(const struct rp_try_session *s, const struct rp_try_variant *v)
 {

@@ -46,10 +46,22 @@ enum rp_code rp_try_session_open(struct rp_try_session *s, struct rp_err *err)
     return RP_OK;
 }
 
+static void drop(struct rp_try_variant **v)
+{
+    if (*v)
+        rp_try_stop(*v);
+    free(*v);
+    *v = NULL;
+}
+
 void rp_try_session_close(struct rp_try_session *s)
 {
-    for (size_t i = 0; i < s->nvariants; i++)
+    for (size_t i = 0; i < s->nvariants; i++) {
         rp_try_stop(&s->variants[i]);
+        drop(&s->variants[i].twin);
+    }
+    for (size_t i = 0; i < sizeof s->rounded / sizeof s->rounded[0]; i++)
+        drop(&s->rounded[i]);
     if (*s->scratch)
         rp_try_place_remove(s->scratch);
 }
@@ -201,6 +213,19 @@ static void list_changes(const struct rp_try_variant *v, char *out, size_t cap)
                               *v->values[i] ? "=" : "", v->values[i]);
 }
 
+/* "1 2 5 10 20": updates are compared after these steps, too. Differences grow from step to step,
+   in some programs so fast that rounding changes the last update beyond recognition. */
+static void list_compared(size_t steps, char *out, size_t cap)
+{
+    static const size_t early[] = {1, 2, 5, 10};
+    size_t n = 0;
+
+    *out = '\0';
+    for (size_t i = 0; i < sizeof early / sizeof early[0] && early[i] < steps; i++)
+        n += (size_t)snprintf(out + n, cap - n, "%zu ", early[i]);
+    snprintf(out + n, cap - n, "%zu", steps);
+}
+
 /* Loggers stay on this machine, and caches of compilers are new, so that compiling is measured. */
 static void env_fill(struct environment *e, const struct rp_try_session *s,
                      const struct rp_try_variant *v, const struct rp_try_mode *mode,
@@ -230,6 +255,9 @@ static void env_fill(struct environment *e, const struct rp_try_session *s,
     env_set(e, "REPRISE_TRY_PROBE", text);
     env_set(e, "REPRISE_TRY_UNIT", rp_try_fact(&s->facts, "unit"));
     env_set(e, "REPRISE_TRY_SAME_RANDOM", mode->same_random ? "1" : "");
+    env_set(e, "REPRISE_TRY_ROUND", mode->round ? mode->round : "");
+    list_compared(s->steps, text, sizeof text);
+    env_set(e, "REPRISE_TRY_COMPARED", text);
     for (size_t i = 0; i < v->nparts; i++)
         env_change(e, v->parts[i], v->values[i]);
 }
@@ -259,7 +287,8 @@ void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
         .scratch = folder, .cwd = s->cwd, .folders = s->allow_writes ? NULL : &s->folders};
 
     snprintf(folder, sizeof folder, "%s/%zu", s->scratch, s->started++);
-    v->why[0] = v->how[0] = '\0';
+    v->why[0] = v->how[0] = v->update[0] = '\0';
+    v->ready = false;
     if (!argv || !env_copy(&env) || mkdir(folder, 0755)) {
         rp_try_fail(v, "it cannot be started: %s", strerror(errno));
     } else {
@@ -412,21 +441,31 @@ static bool send_run(struct rp_try_session *s, struct rp_try_variant *v, size_t 
     return rp_try_await(s, v, "ran", s->patience_ns, rest, cap);
 }
 
+bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    char rest[RP_TRY_LINE] = "";
+
+    if (v->ready || v->state != RP_TRY_ALIVE)
+        return v->ready && v->state == RP_TRY_ALIVE;
+    v->ready = rp_try_await(s, v, "ready", s->patience_ns, rest, sizeof rest);
+    v->early_ns = strtoll(rest, NULL, 10);
+    return v->ready;
+}
+
 bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
 {
     char rest[RP_TRY_LINE] = "", line[PATH_MAX + 64];
-    long long first = 0, ns = 0, compiled = 0, memory = 0;
+    long long ns = 0, compiled = 0, memory = 0;
 
-    if (!rp_try_await(s, v, "ready", s->patience_ns, rest, sizeof rest))
+    if (!rp_try_ready(s, v))
         return false;
-    first = strtoll(rest, NULL, 10);
     if (s->steps > 1) {
         if (!send_run(s, v, 0, s->steps - 1, rest, sizeof rest))
             return false;
         sscanf(rest, "%*d %lld %lld %lld", &ns, &compiled, &memory);
     }
-    v->early_ns = first + ns;
-    v->early_step_ns = s->steps > 1 ? ns / (long long)(s->steps - 1) : first;
+    v->early_step_ns = s->steps > 1 ? ns / (long long)(s->steps - 1) : v->early_ns;
+    v->early_ns += ns;
     v->compiled = compiled;
     v->memory_bytes = memory;
     snprintf(v->update, sizeof v->update, "%s/update", v->child->scratch);

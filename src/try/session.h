@@ -24,6 +24,14 @@ enum rp_try_state {
     RP_TRY_EARLIER   /* the same, from an earlier call (--resume) */
 };
 
+#define RP_TRY_COMPARED 8 /* numbers of steps after which updates are compared, at most */
+
+struct rp_try_difference { /* of the update of the parameters to that of another run */
+    bool exact;
+    size_t n, steps[RP_TRY_COMPARED];
+    double ratio[RP_TRY_COMPARED]; /* NaN: one of them holds a value that is not finite */
+};
+
 struct rp_try_variant {
     char name[160];
     size_t nparts;
@@ -32,13 +40,17 @@ struct rp_try_variant {
     enum rp_try_state state;
     struct rp_try_child *child;
     char why[RP_TRY_WHY], how[RP_TRY_WHY];
+    bool ready;            /* its first step is done */
     int64_t early_ns;      /* of the first steps, with what happens in them only */
     int64_t early_step_ns; /* of one of them, without the first */
     int64_t compiled, memory_bytes;
     char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
     bool exact, judged;           /* the update was compared; it is the same to the bit */
     bool differs; /* by more than its arithmetic explains: it is measured, and not proposed */
-    double update_ratio; /* of the difference of the updates to the unchanged update */
+    struct rp_try_difference difference; /* to the unchanged update */
+    double update_ratio;                 /* of it, after so many steps */
+    size_t update_steps;
+    struct rp_try_variant *twin; /* the same without dropout, to compare its update; or NULL */
     size_t nrounds;
     double step_ns[RP_TRY_ROUNDS]; /* a round: time of a step; NaN: does not count */
     double usual_ns;               /* median of them */
@@ -66,6 +78,8 @@ struct rp_try_session {
     char recording[2 * RP_TRY_PATH]; /* or "" */
     size_t turn_most;                /* steps of a turn, where the program has few; 0: no limit */
     bool ended;                      /* the program came to its end while it was measured */
+    struct rp_try_variant *rounded[RP_TRY_SAME_BF16 + 1]; /* the unchanged program, its parameters
+                                                             rounded once; or NULL */
 };
 
 /* ---- session.c ---- */
@@ -79,7 +93,8 @@ bool rp_try_session_goes_on(struct rp_try_session *s, const char *what);
 /* How a variant is started, apart from its changes. */
 struct rp_try_mode {
     size_t probe;              /* steps to watch, then it ends; 0: it takes turns */
-    bool same_random;          /* compiled code draws the random numbers of PyTorch */
+    bool same_random;          /* no dropout, and compiled code draws the numbers of PyTorch */
+    const char *round;         /* format to which parameters are rounded once; or NULL */
     const char *const *before; /* words before the program, as "reprise", "record"; or NULL */
 };
 
@@ -92,6 +107,8 @@ bool rp_try_await(struct rp_try_session *s, struct rp_try_variant *v, const char
                   int64_t limit_ns, char *rest, size_t cap);
 /* The program as it is, watched for some steps: fills the facts. */
 enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err);
+/* Waits until it has done its first step. */
+bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v);
 /* The first steps, and the update of the parameters after them; then the variant is frozen. */
 bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
 /* A turn of n steps: nanoseconds of a step, and NaN where it compiled meanwhile or failed. */
@@ -106,12 +123,21 @@ void rp_try_measure(struct rp_try_session *s);
 /* Adds the changes that made the program faster, as one variant; false: there are not two. */
 bool rp_try_together(struct rp_try_session *s);
 
-/* ---- update.c ---- */
+/* ---- same.c ---- */
 
-struct rp_try_difference {
-    bool exact;
-    double ratio; /* NaN: one of them holds a value that is not finite */
-};
+#define RP_TRY_ROUNDING 1e-3 /* updates that differ by less are the same */
+
+/* Whether the variant does what the unchanged program does, once both have begun; one that does not
+   is refused. Starts other runs where only they can tell. */
+void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v);
+/* The coarsest arithmetic that the changes of a variant bring. */
+enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct rp_try_variant *v);
+/* Starts the runs that may be needed for it: they start while the variant does. */
+void rp_try_start_helpers(struct rp_try_session *s, struct rp_try_variant *v);
+size_t rp_try_helpers(const struct rp_try_session *s); /* that are alive */
+void rp_try_stop_helpers(struct rp_try_session *s);
+
+/* ---- update.c ---- */
 
 /* Compares the updates that two runs wrote. */
 enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,

@@ -85,6 +85,7 @@ static void fill(struct rp_try_variant *v, char *const *field)
     v->exact = atoi(field[9]) & 1;
     v->differs = atoi(field[9]) & 2;
     v->update_ratio = strtod(field[10], NULL);
+    v->update_steps = SIZE_MAX; /* not kept */
     v->predicted = atoi(field[11]);
     v->change = strtod(field[12], NULL);
     v->change_low = strtod(field[13], NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether two runs changed the parameters in the same way. The file of a run has a line that is
- * equal only where all parameters are, then by how much a sample of them changed. The loss would
- * not do: with a third of the gradients set to zero it differs by less than 1e-4 on some models.
+ * equal only where all parameters are, a line with numbers of steps, then for each of them by how
+ * much a sample of the parameters had changed. The loss would not do: with a third of the gradients
+ * set to zero it differs by less than 1e-4 on some models.
  */
 #include "io/input.h"
 #include "try/session.h"
@@ -13,24 +14,42 @@
 struct update {
     struct rp_input *in;
     const char *line;
-    size_t nline, n;
+    size_t nline, nblocks, n; /* n: values of a block */
+    size_t steps[RP_TRY_COMPARED];
     const char *values; /* floats, unaligned */
 };
 
+static bool read_steps(struct update *u, const char *at, const char *end)
+{
+    while (at < end && u->nblocks < RP_TRY_COMPARED) {
+        size_t steps = 0;
+
+        for (; at < end && *at >= '0' && *at <= '9' && steps < 1000000; at++)
+            steps = 10 * steps + (size_t)(*at - '0');
+        if (!steps || (at < end && *at != ' '))
+            return false;
+        u->steps[u->nblocks++] = steps;
+        at += at < end;
+    }
+    return u->nblocks && at >= end;
+}
+
 static enum rp_code update_open(const char *path, struct update *out, struct rp_err *err)
 {
-    const uint8_t *bytes, *end;
+    const uint8_t *bytes, *end, *last = NULL;
     size_t n;
 
     RP_TRY(rp_input_open(path, NULL, &out->in, err));
     RP_TRY(rp_input_slurp(out->in, &bytes, &n, err));
     end = memchr(bytes, '\n', n);
-    if (!end)
+    if (end)
+        last = memchr(end + 1, '\n', n - (size_t)(end + 1 - bytes));
+    if (!last || !read_steps(out, (const char *)end + 1, (const char *)last))
         return rp_err_set(err, RP_FORMAT, "'%s' is not an update of parameters", path);
     out->line = (const char *)bytes;
     out->nline = (size_t)(end - bytes);
-    out->values = (const char *)end + 1;
-    out->n = (n - out->nline - 1) / sizeof(float);
+    out->values = (const char *)last + 1;
+    out->n = (n - (size_t)(last + 1 - bytes)) / sizeof(float) / out->nblocks;
     return RP_OK;
 }
 
@@ -42,22 +61,30 @@ static double value_at(const struct update *u, size_t i)
     return (double)value;
 }
 
-static void difference(const struct update *a, const struct update *b,
-                       struct rp_try_difference *out)
+static double block_difference(const struct update *a, const struct update *b, size_t block)
 {
     double apart = 0, size = 0;
 
-    out->exact = a->nline == b->nline && !memcmp(a->line, b->line, a->nline);
-    for (size_t i = 0; i < a->n; i++) {
+    for (size_t i = block * a->n; i < (block + 1) * a->n; i++) {
         double x = value_at(a, i), y = value_at(b, i);
 
         apart += (x - y) * (x - y);
         size += y * y;
     }
-    out->ratio = !isfinite(apart) || !isfinite(size) ? NAN
-                 : size > 0                          ? sqrt(apart / size)
-                 : apart > 0                         ? 1
-                                                     : 0;
+    return !isfinite(apart) || !isfinite(size) ? NAN
+           : size > 0                          ? sqrt(apart / size)
+           : apart > 0                         ? 1
+                                               : 0;
+}
+
+static void difference(const struct update *a, const struct update *b,
+                       struct rp_try_difference *out)
+{
+    *out = (struct rp_try_difference){.n = a->nblocks};
+    out->exact = a->nline == b->nline && !memcmp(a->line, b->line, a->nline);
+    memcpy(out->steps, a->steps, sizeof out->steps);
+    for (size_t i = 0; i < a->nblocks; i++)
+        out->ratio[i] = block_difference(a, b, i);
 }
 
 enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_difference *out,
@@ -68,7 +95,8 @@ enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_di
 
     if (code == RP_OK)
         code = update_open(with, &b, err);
-    if (code == RP_OK && a.n != b.n)
+    if (code == RP_OK &&
+        (a.n != b.n || a.nblocks != b.nblocks || memcmp(a.steps, b.steps, sizeof a.steps) != 0))
         code = rp_err_set(err, RP_FORMAT, "the runs have different numbers of parameters");
     if (code == RP_OK)
         difference(&a, &b, out);

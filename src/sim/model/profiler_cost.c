@@ -23,6 +23,11 @@
 #define CALL_QUICKS  2.8
 #define FRAME_QUICKS 0.7
 
+/* Where such operators were not recorded, as in recordings of operators that launch: what a range
+   and a launch cost about. Only their ratio counts, since a measured step sets the factor. */
+#define UNKNOWN_SPAN_NS 1000
+#define UNKNOWN_CALL_NS 6500
+
 /* Shapes are written down with each operator: what they add to its cost. */
 #define SHAPES_PART 0.25
 
@@ -36,6 +41,10 @@
 
 /* A step that is given may be shorter than the shortest that the model can reach, by this part. */
 #define CLOSE_ENOUGH 0.05
+
+/* Where twice the estimated cost makes the step shorter by less than this part, the step says
+   nothing about it: runs differ by as much. */
+#define FLAT_PART 0.1
 
 /* Of what a node takes at least this part is its own. */
 #define OWN_PART 10
@@ -129,6 +138,8 @@ struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
     cost.span_ns = SPAN_QUICKS * quick * slow * (p->with_shapes ? 1 + SHAPES_PART : 1);
     cost.call_ns = CALL_QUICKS * quick * slow;
     cost.frame_ns = FRAME_QUICKS * quick * slow;
+    if (!p->quick_ns)
+        cost = (struct rp_sim_cost){.span_ns = UNKNOWN_SPAN_NS, .call_ns = UNKNOWN_CALL_NS};
     all = p->nspans * cost.span_ns + p->ncalls * cost.call_ns + p->nframes * cost.frame_ns;
     if (all > most) {
         cost.span_ns *= most / all;
@@ -239,6 +250,16 @@ static enum rp_code step_at(struct rp_sim_run *run, double factor, int64_t *out,
     return code;
 }
 
+double rp_sim_cost_usual(const struct rp_sim_run *run)
+{
+    return run->nranks && run->parts[0]->quick_ns ? 1 : 0;
+}
+
+bool rp_sim_cost_is_known(const struct rp_sim_run *run)
+{
+    return run->parts[0]->quick_ns || run->cost_factor > 0;
+}
+
 /* `record` measured how long steps are without it: the estimate is made to agree, if it can. */
 enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err)
 {
@@ -253,7 +274,7 @@ enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *er
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
     if (code != RP_OK)
-        run->cost_factor = 1;
+        run->cost_factor = rp_sim_cost_usual(run);
     return RP_OK;
 }
 
@@ -262,19 +283,26 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
 {
     enum { HALVINGS = 24, MOST = 16 };
     double low = 0, high = MOST, target = (double)unprofiled_ns;
-    int64_t least;
+    int64_t least, with;
     int i;
 
-    if (!run->parts[0]->quick_ns)
+    if (!run->parts[0]->nspans && !run->parts[0]->ncalls)
         return rp_err_set(
             err, RP_UNSUPPORTED,
             "the cost of recording cannot be estimated here, so it cannot be calibrated");
+    RP_TRY(step_at(run, 0, &with, err));
+    RP_TRY(step_at(run, 2, &least, err));
+    run->cost_flat = (double)(with - least) < FLAT_PART * target;
     RP_TRY(step_at(run, MOST, &least, err));
     if ((double)least > target * (1 + CLOSE_ENOUGH))
         return rp_err_set(err, RP_USAGE,
                           "'--unprofiled-step' %.3f ms is too short: even without any cost of "
                           "recording the step takes %.3f ms",
                           target / 1e6, (double)least / 1e6);
+    if (run->cost_flat) {
+        run->cost_factor = 1;
+        return RP_OK;
+    }
     if (target < (double)least)
         target = (double)least;
     target *= 1 + CLOSE_ENOUGH / 10; /* of a step that hardly depends on it, the least cost */

@@ -264,7 +264,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     run->parts = parts;
     run->nranks = n;
     run->edges_factor = 1;
-    run->cost_factor = 1;
+    run->cost_factor = rp_sim_cost_usual(run);
     RP_TRY(join_packed(run, &done, err));
     if (!done)
         RP_TRY(join_and_make_tasks(run, err));

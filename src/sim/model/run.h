@@ -61,6 +61,7 @@ struct rp_sim_run {
     bool dropped;        /* the profiler's cost is removed */
     double cost_factor;  /* the profiler's cost, in multiples of the estimate */
     bool cost_known;     /* the recorder measured it */
+    bool cost_flat;      /* a given step says nothing about it: it is the estimate */
     double edges_factor; /* scales the time of a step before its first and after its last task */
     enum rp_sim_way way;
     enum rp_sim_lean lean;

@@ -205,6 +205,45 @@ static void the_cost_is_what_the_recording_says(void **state)
     bench_release(&b);
 }
 
+/* A recording of operators that launch has no quick ones: nothing is taken out until a step without
+   the recorder is known. */
+static void a_known_step_sets_the_cost_without_quick_operators(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    b.parts[0].quick_ns = 0;
+    b.run.cost_factor = rp_sim_cost_usual(&b.run);
+    assert_false(rp_sim_cost_is_known(&b.run));
+    assert_int_equal(unprofiled(&b), 200000);
+    assert_ok(rp_sim_cost_calibrate(&b.run, 180000, &err), &err);
+    assert_true(rp_sim_cost_is_known(&b.run) && !b.run.cost_flat);
+    assert_in_range(unprofiled(&b), 179000, 181000);
+    b.parts[0].nspans = b.parts[0].ncalls = 0;
+    assert_code(rp_sim_cost_calibrate(&b.run, 180000, &err), RP_UNSUPPORTED);
+    bench_release(&b);
+}
+
+/* Where the device limits the step, its length says nothing about the host's. */
+static void a_step_of_the_device_keeps_the_estimate(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+    size_t i;
+
+    UNUSED_STATE(state);
+    training_init(&b, &adamw);
+    for (i = 0; i < STEPS; i++)
+        assert_ok(
+            rp_overlay_set_dur(&b.run.overlay, node_called(&b, 0, "gelu_bwd", i), 2000000, &err),
+            &err);
+    assert_ok(rp_sim_cost_calibrate(&b.run, step_now(&b) - 20000, &err), &err);
+    assert_true(b.run.cost_flat && b.run.cost_factor == 1);
+    bench_release(&b);
+}
+
 /* ------------------------------------------------------------------ the optimizer */
 
 /* Spans, and what they tell: kind, implementation, whether the host counts, passes, passes fused.
@@ -698,6 +737,8 @@ int test_training(void)
         cmocka_unit_test(recording_never_costs_more_than_half),
         cmocka_unit_test(the_cost_is_what_the_recording_says),
         cmocka_unit_test(the_cost_is_set_by_an_unprofiled_step),
+        cmocka_unit_test(a_known_step_sets_the_cost_without_quick_operators),
+        cmocka_unit_test(a_step_of_the_device_keeps_the_estimate),
         cmocka_unit_test(the_optimizer_is_known_by_its_spans),
         cmocka_unit_test(fusing_saves_passes_over_memory),
         cmocka_unit_test(a_captured_adam_becomes_capturable),

@@ -7,15 +7,32 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+static FILE *create(char *path)
+{
+    if (strstr(path, "XXXXXX"))
+        return fdopen(mkstemp(path), "w");
+    return fopen(path, "w");
+}
+
+/* The same values after two numbers of steps. */
 static const char *write_update(char *path, const char *line, const float *values, size_t n)
 {
-    int fd = mkstemp(path);
-    FILE *f = fdopen(fd, "w");
+    FILE *f = create(path);
 
-    fprintf(f, "%s\n", line);
+    fprintf(f, "%s\n2 20\n", line);
+    fwrite(values, sizeof *values, n, f);
     fwrite(values, sizeof *values, n, f);
     fclose(f);
     return path;
+}
+
+static void write_blocks(char *path, const char *steps, const float *values, size_t n)
+{
+    FILE *f = create(path);
+
+    fprintf(f, "x\n%s\n", steps);
+    fwrite(values, sizeof *values, n, f);
+    fclose(f);
 }
 
 static struct rp_try_difference compare(const char *line_a, const float *a, const char *line_b,
@@ -39,15 +56,48 @@ static void updates_are_compared_by_their_size(void **state)
     struct rp_try_difference d = compare("same", a, "same", b, 2);
 
     UNUSED_STATE(state);
-    assert_true(d.exact && d.ratio == 0);
+    assert_true(d.exact && d.ratio[1] == 0);
     d = compare("x", a, "y", b, 2); /* parameters that are not in the sample differ */
-    assert_true(!d.exact && d.ratio == 0);
+    assert_true(!d.exact && d.ratio[1] == 0);
     d = compare("x", zeroed, "y", b, 2);
-    assert_true(fabs(d.ratio - 0.8) < 1e-9);
+    assert_true(fabs(d.ratio[1] - 0.8) < 1e-9);
     d = compare("x", bad, "y", b, 2);
-    assert_true(isnan(d.ratio));
+    assert_true(isnan(d.ratio[1]));
     d = compare("x", a, "y", none, 2);
-    assert_true(d.ratio == 1);
+    assert_true(d.ratio[1] == 1);
+}
+
+/* Each number of steps has its own difference. */
+static void updates_are_compared_after_several_numbers_of_steps(void **state)
+{
+    char one[] = "/tmp/reprise-unit-XXXXXX", two[] = "/tmp/reprise-unit-XXXXXX";
+    const float a[] = {1, 0, 3, 4}, b[] = {1, 0, 3, 0};
+    struct rp_try_difference d;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    write_update(one, "x", a, 2); /* twice the same two values ... */
+    write_update(two, "y", a, 2);
+    assert_ok(rp_try_compare(one, two, &d, &err), &err);
+    assert_int_equal(d.n, 2);
+    assert_int_equal(d.steps[0], 2);
+    assert_int_equal(d.steps[1], 20);
+    assert_true(d.ratio[0] == 0 && d.ratio[1] == 0);
+    unlink(one);
+    unlink(two);
+    write_blocks(one, "1 5", a, 4); /* ... and values that differ after the fifth step */
+    write_blocks(two, "1 5", b, 4);
+    assert_ok(rp_try_compare(two, one, &d, &err), &err);
+    assert_true(d.ratio[0] == 0 && fabs(d.ratio[1] - 0.8) < 1e-9);
+    unlink(two);
+    write_blocks(two, "1 6", b, 4);
+    assert_code(rp_try_compare(two, one, &d, &err), RP_FORMAT);
+    unlink(two);
+    write_blocks(two, "1 x", b, 4);
+    assert_code(rp_try_compare(two, one, &d, &err), RP_FORMAT);
+    assert_contains(err.text, "is not an update of parameters");
+    unlink(one);
+    unlink(two);
 }
 
 static void updates_of_other_models_are_not_compared(void **state)
@@ -69,8 +119,10 @@ static void updates_of_other_models_are_not_compared(void **state)
 
 int test_update(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(updates_are_compared_by_their_size),
-                                       cmocka_unit_test(updates_of_other_models_are_not_compared)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(updates_are_compared_by_their_size),
+        cmocka_unit_test(updates_are_compared_after_several_numbers_of_steps),
+        cmocka_unit_test(updates_of_other_models_are_not_compared)};
 
     return cmocka_run_group_tests_name("update", tests, NULL, NULL);
 }

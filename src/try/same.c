@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether a variant computes what the unchanged program does: how the parameters changed in the
+ * first steps is compared. Two things make honest runs differ, and each has a run that shows it:
+ *
+ *     dropout       draws other numbers in compiled code and in other types: both programs again
+ *                   without it (the twin of a variant)
+ *     sensitivity   some programs make of any rounding another run within few steps: the unchanged
+ *                   program whose parameters are rounded once, before the first step
+ *
+ * A variant may differ three times as much as the rounded program, after as many steps as that is
+ * still little.
+ */
+#include "try/session.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define REDUCED                                                                                 \
+    0.1            /* updates in arithmetic of lower precision that differ by less are the same \
+                    */
+#define BROKEN 0.3 /* a program whose update differs by more is another one: it is not measured */
+#define TIMES  3   /* as much as another run that is known to be right */
+#define TELLS  0.5 /* a limit above this would let a broken program pass */
+
+/* ------------------------------------------------------------------ kinds of arithmetic */
+
+enum rp_try_same rp_try_arithmetic(const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    enum rp_try_same coarsest = RP_TRY_SAME_ROUNDING;
+
+    for (size_t i = 0; i < v->nparts; i++) {
+        enum rp_try_same same = v->parts[i]->same;
+
+        if (same == RP_TRY_SAME_KERNELS)
+            same =
+                rp_try_fact_number(&s->facts, "tf32") > 0 ? RP_TRY_SAME_TF32 : RP_TRY_SAME_ROUNDING;
+        if (same > coarsest)
+            coarsest = same;
+    }
+    return coarsest;
+}
+
+static bool compiles(const struct rp_try_variant *v)
+{
+    for (size_t i = 0; i < v->nparts; i++)
+        if (!strcmp(v->parts[i]->group, "compile"))
+            return true;
+    return false;
+}
+
+static bool has_dropout(const struct rp_try_session *s)
+{
+    return rp_try_fact_number(&s->facts, "dropout") > 0;
+}
+
+static bool draws_others(const struct rp_try_session *s, const struct rp_try_variant *v)
+{
+    return has_dropout(s) && (compiles(v) || rp_try_arithmetic(s, v) == RP_TRY_SAME_BF16);
+}
+
+/* ------------------------------------------------------------------ other runs */
+
+static void start_twin(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    const struct rp_try_mode mode = {.same_random = true};
+
+    if (v->twin || !(v->twin = calloc(1, sizeof *v->twin)))
+        return;
+    memcpy(v->twin->name, v->name, sizeof v->name);
+    memcpy(v->twin->parts, v->parts, sizeof v->parts);
+    memcpy(v->twin->values, v->values, sizeof v->values);
+    v->twin->nparts = v->nparts;
+    rp_try_start(s, v->twin, &mode);
+}
+
+static void start_rounded(struct rp_try_session *s, enum rp_try_same kind)
+{
+    static const char *const formats[] = {[RP_TRY_SAME_ROUNDING] = "float32",
+                                          [RP_TRY_SAME_TF32] = "tf32",
+                                          [RP_TRY_SAME_BF16] = "bf16"};
+    const struct rp_try_mode mode = {.round = formats[kind], .same_random = has_dropout(s)};
+    struct rp_try_variant *v = s->rounded[kind];
+
+    if (v || strncmp(rp_try_fact(&s->facts, "framework"), "torch", 5) != 0 ||
+        !(v = calloc(1, sizeof *v)))
+        return;
+    memcpy(v->name, s->variants[0].name, sizeof v->name);
+    s->rounded[kind] = v;
+    rp_try_start(s, v, &mode);
+}
+
+/* The update of such a run, which then has done its work; NULL where it failed. */
+static const char *update_of(struct rp_try_session *s, struct rp_try_variant *helper)
+{
+    if (!helper)
+        return NULL;
+    if (!*helper->update && helper->state == RP_TRY_ALIVE && !rp_try_begin(s, helper))
+        helper->update[0] = '\0';
+    rp_try_stop(helper);
+    return *helper->update ? helper->update : NULL;
+}
+
+void rp_try_start_helpers(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    if (v == &s->variants[0] || v == &s->variants[1])
+        return;
+    start_rounded(s, rp_try_arithmetic(s, v));
+    if (has_dropout(s))
+        start_twin(s, &s->variants[0]);
+    if (draws_others(s, v))
+        start_twin(s, v);
+}
+
+size_t rp_try_helpers(const struct rp_try_session *s)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->nvariants; i++)
+        n += s->variants[i].twin && s->variants[i].twin->child;
+    for (size_t i = 0; i <= RP_TRY_SAME_BF16; i++)
+        n += s->rounded[i] && s->rounded[i]->child;
+    return n;
+}
+
+void rp_try_stop_helpers(struct rp_try_session *s)
+{
+    for (size_t i = 0; i < s->nvariants; i++)
+        if (s->variants[i].twin)
+            rp_try_stop(s->variants[i].twin);
+    for (size_t i = 0; i <= RP_TRY_SAME_BF16; i++)
+        if (s->rounded[i])
+            rp_try_stop(s->rounded[i]);
+}
+
+/* ------------------------------------------------------------------ judging */
+
+/* The unchanged program, without dropout where it has some. */
+static const char *unchanged_update(struct rp_try_session *s)
+{
+    if (!has_dropout(s))
+        return s->variants[0].update;
+    start_twin(s, &s->variants[0]);
+    return update_of(s, s->variants[0].twin);
+}
+
+/* Both programs without dropout. False: one of them did not run to the end. */
+static bool compare_twins(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    const char *other = unchanged_update(s), *own;
+
+    start_twin(s, v);
+    own = other ? update_of(s, v->twin) : NULL;
+    return own && rp_try_compare(own, other, &v->difference, NULL) == RP_OK;
+}
+
+static double last_ratio(const struct rp_try_difference *d)
+{
+    return d->n ? d->ratio[d->n - 1] : NAN;
+}
+
+/* What rounding in this format, once, makes of the program. */
+static void compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
+                            struct rp_try_difference *out)
+{
+    const char *other = unchanged_update(s), *own;
+
+    start_rounded(s, kind);
+    own = other ? update_of(s, s->rounded[kind]) : NULL;
+    if (own)
+        rp_try_compare(own, other, out, NULL);
+}
+
+/* The unchanged program beside itself: for how many steps it repeats itself. */
+static void judge_control(struct rp_try_variant *v)
+{
+    const struct rp_try_difference *d = &v->difference;
+
+    v->judged = true;
+    v->exact = d->exact;
+    v->update_ratio = last_ratio(d);
+    v->update_steps = d->n ? d->steps[d->n - 1] : 0;
+    for (size_t i = d->n; i-- > 0 && !(v->update_ratio <= RP_TRY_ROUNDING);) {
+        v->update_ratio = d->ratio[i];
+        v->update_steps = d->steps[i];
+    }
+}
+
+static void take(struct rp_try_variant *v, size_t i, double limit)
+{
+    v->judged = true;
+    v->exact = v->difference.exact;
+    v->update_ratio = v->difference.ratio[i];
+    v->update_steps = v->difference.steps[i];
+    v->differs = !(v->update_ratio <= limit);
+}
+
+/* At the last step at which another run that is right differs so little that it tells something. */
+static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v, double limit)
+{
+    const struct rp_try_difference *control = &s->variants[1].difference;
+    struct rp_try_difference rounded = {0};
+
+    compare_rounded(s, rp_try_arithmetic(s, v), &rounded);
+    for (size_t i = v->difference.n; i-- > 0;) {
+        double noise = i < control->n ? control->ratio[i] : 0;
+        double least = i < rounded.n ? rounded.ratio[i] : 0;
+        double most = fmax(limit, TIMES * fmax(noise, least));
+
+        if (most <= TELLS) {
+            take(v, i, most);
+            return;
+        }
+    }
+}
+
+void rp_try_judge_update(struct rp_try_session *s, struct rp_try_variant *v)
+{
+    double limit = rp_try_arithmetic(s, v) == RP_TRY_SAME_ROUNDING ? RP_TRY_ROUNDING : REDUCED;
+    struct rp_err err = RP_ERR_INIT;
+
+    if (v == &s->variants[0])
+        return;
+    if (rp_try_compare(v->update, s->variants[0].update, &v->difference, &err) != RP_OK) {
+        rp_try_fail(v, "%s", err.text);
+        return;
+    }
+    if (v == &s->variants[1]) {
+        judge_control(v);
+        return;
+    }
+    if (!(last_ratio(&v->difference) <= limit) && draws_others(s, v) && !compare_twins(s, v))
+        return; /* it is not judged */
+    if (last_ratio(&v->difference) <= limit || isnan(last_ratio(&v->difference)))
+        take(v, v->difference.n - 1, limit);
+    else
+        judge_by_rounding(s, v, limit);
+    if (v->judged && v->differs && compiles(v) && !v->twin) { /* other random numbers, perhaps */
+        v->judged = v->differs = false;
+        if (compare_twins(s, v))
+            judge_by_rounding(s, v, limit);
+    }
+    if (!v->judged || !v->differs || v->update_ratio <= BROKEN)
+        return;
+    if (isnan(v->update_ratio))
+        rp_try_fail(v, "refused: parameters became infinite or not a number");
+    else
+        rp_try_fail(v, "refused: the update of the parameters differs by %.2g", v->update_ratio);
+    v->state = RP_TRY_REFUSED;
+}
