@@ -228,7 +228,9 @@ static void the_root_comes_before_anybody_leaves(void **state)
     for (int r = 0; r < RANKS; r++) {
         x.ranks[r].host = "one";
         add(&x, r, RP_COLL_BROADCAST, 0, r == LATE ? 300 * US : 10 * r,
-            r == 0 ? 160 * US : r == LATE ? 400 * US : 500 * US);
+            r == 0      ? 160 * US
+            : r == LATE ? 400 * US
+                        : 500 * US);
     }
     find(&x);
     assert_int_not_equal(x.found.at[0].rank[x.found.at[0].source], LATE);
