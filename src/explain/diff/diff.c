@@ -44,7 +44,8 @@ static const struct rp_type run_type = {"run", sizeof(struct rp_trace_diff_run),
     RP_FIELD(struct rp_trace_diff_share, member, type, unit, title, doc, flags)
 
 static const struct rp_field share_fields[] = {
-    SHARE(part, STR, NONE, "part", "what the time is", 0),
+    SHARE(part, STR, NONE, NULL, "what the time is", 0),
+    SHARE(word, STR, NONE, "part", "text output only", RP_SCREEN),
     SHARE(base_ns, I64, NS, "base", "in a step of the base", 0),
     SHARE(new_ns, I64, NS, "new", "in a step of the new run", 0),
     SHARE(delta_ns, I64, NS, "delta", "new - base", 0),

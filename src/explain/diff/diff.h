@@ -60,6 +60,7 @@ struct rp_trace_diff_run {
 
 struct rp_trace_diff_share {
     const char *part;
+    const char *word; /* of `report` for it */
     int64_t base_ns, new_ns, delta_ns;
     double share;     /* of the change of the step */
     const char *host; /* of idle: what the host ran mainly, in the run that has more of it */

@@ -194,24 +194,27 @@ double rp_trace_diff_share_of(const struct rp_trace_diff_root *root, int64_t del
 }
 
 static void add_share(struct diff_join *j, struct rp_trace_diff_share *list, size_t *n,
-                      const char *part, int64_t base_ns, int64_t new_ns)
+                      const char *part, const char *word, int64_t base_ns, int64_t new_ns)
 {
     int64_t delta = rp_ns_between(base_ns, new_ns);
 
     list[(*n)++] = (struct rp_trace_diff_share){
-        part, base_ns, new_ns, delta, rp_trace_diff_share_of(j->out, delta), NULL};
+        part, word, base_ns, new_ns, delta, rp_trace_diff_share_of(j->out, delta), NULL};
 }
 
 static void fill_parts(struct diff_join *j)
 {
     static const char *const names[RP_DIFF_TIMES] = {"compute", "exposed_comm", "exposed_memory",
                                                      "idle"};
+    static const char *const words[RP_DIFF_TIMES] = {"compute", "exposed communication",
+                                                     "copies alone", "idle"};
     struct rp_trace_diff_root *out = j->out;
     int t;
 
     out->parts = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_DIFF_TIMES);
     for (t = 0; t < RP_DIFF_TIMES && out->parts; t++)
-        add_share(j, out->parts, &out->nparts, names[t], mean_of(j, 0, t), mean_of(j, 1, t));
+        add_share(j, out->parts, &out->nparts, names[t], words[t], mean_of(j, 0, t),
+                  mean_of(j, 1, t));
 }
 
 /* The means of all causes, along the running sum that begins after the other parts. */
@@ -252,7 +255,7 @@ static void fill_causes(struct diff_join *j)
         if (!causes[0][c] && !causes[1][c])
             continue;
         add_share(j, out->idle_causes, &out->nidle_causes,
-                  c < RP_GAP_CAUSES ? rp_gap_cause_names[c] : "outside", causes[0][c],
+                  c < RP_GAP_CAUSES ? rp_gap_cause_names[c] : "outside", NULL, causes[0][c],
                   causes[1][c]);
         if (c < RP_GAP_CAUSES)
             out->idle_causes[out->nidle_causes - 1].host =
@@ -499,7 +502,7 @@ static void write_mainly(struct diff_join *j)
         if (!ns || llabs(ns) < llabs(parts[0].delta_ns) / 4)
             break;
         text = rp_arena_textf(j->arena, "%s%s%s %s%s", text ? text : "", text ? ", " : "",
-                              parts[i].part, ns > 0 ? "+" : "", rp_units_time(j->arena, ns));
+                              parts[i].word, ns > 0 ? "+" : "", rp_units_time(j->arena, ns));
     }
     out->mainly_text = text;
 }
