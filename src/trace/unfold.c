@@ -134,7 +134,8 @@ static enum rp_code add_lane(struct unfolding *u, rp_track track, uint8_t flag, 
             RP_TRY(rp_vec_push(&u->items, item, err));
         }
     lane.n = u->items.n - lane.first;
-    qsort(u->items.at + lane.first, lane.n, sizeof *u->items.at, by_id);
+    if (lane.n)
+        qsort(u->items.at + lane.first, lane.n, sizeof *u->items.at, by_id);
     if (!lane.on_device && has_id_twice(u->items.at + lane.first, lane.n)) {
         u->items.n = lane.first;
         return RP_OK;
