@@ -3,7 +3,45 @@
 #include "facts/times/intervals.h"
 
 #include "base/order.h"
+#include "trace/finish/index_sort.h"
+
+#include <stdbool.h>
 #include <stdlib.h>
+
+/* ------------------------------------------------------------------ sorting times */
+
+/* Fewer times than this are compared; more are sorted by their digits. */
+#define FEW_TIMES 200
+
+static int by_time(const void *pa, const void *pb)
+{
+    return RP_COMPARE(*(const int64_t *)pa, *(const int64_t *)pb);
+}
+
+void rp_ns_sort(int64_t *ns, size_t n)
+{
+    uint64_t *other, *sorted, least = n ? (uint64_t)ns[0] : 0;
+    bool in_order = true;
+    size_t i;
+
+    for (i = 1; i < n; i++) {
+        in_order &= ns[i] >= ns[i - 1];
+        least = ns[i] < (int64_t)least ? (uint64_t)ns[i] : least;
+    }
+    if (in_order)
+        return;
+    other = n < FEW_TIMES ? NULL : malloc(n * sizeof *other);
+    if (!other) {
+        qsort(ns, n, sizeof *ns, by_time);
+        return;
+    }
+    for (i = 0; i < n; i++) /* from the earliest: few digits, and none is negative */
+        other[i] = (uint64_t)ns[i] - least;
+    sorted = rp_radix_sort(other, (uint64_t *)ns, n, 0);
+    for (i = 0; i < n; i++)
+        ns[i] = (int64_t)(sorted[i] + least);
+    free(other);
+}
 
 int64_t rp_union_length(const struct rp_interval *u, size_t n)
 {

@@ -35,19 +35,8 @@ static inline void rp_ns_add(int64_t *sum_ns, int64_t ns)
     *sum_ns = rp_ns_sum(*sum_ns, ns);
 }
 
-/* For qsort: times in ascending order. */
-static inline int rp_ns_order(const void *pa, const void *pb)
-{
-    int64_t a = *(const int64_t *)pa, b = *(const int64_t *)pb;
-
-    return (a > b) - (a < b);
-}
-
-static inline void rp_ns_sort(int64_t *ns, size_t n)
-{
-    if (n)
-        qsort(ns, n, sizeof *ns, rp_ns_order);
-}
+/* In ascending order. */
+void rp_ns_sort(int64_t *ns, size_t n);
 
 /* Of sorted times, n > 0. The mean of the two in the middle, rounded down. */
 static inline int64_t rp_ns_median(const int64_t *sorted, size_t n)

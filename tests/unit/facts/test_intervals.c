@@ -3,6 +3,37 @@
 #include "facts/times/intervals.h"
 #include "unit.h"
 
+/* Few times are compared, many are sorted by their digits; both also where times are negative,
+   equal, or as far apart as can be. */
+static void times_are_sorted(void **state)
+{
+    static const int64_t wide[] = {INT64_MAX, INT64_MIN, 0, -1, 1, 1000000007, -1000000007, 42, 42};
+    static const size_t sizes[] = {0, 1, 2, 9, 199, 200, 201, 5000};
+    int64_t ns[5000];
+    uint64_t chance = 7;
+
+    UNUSED_STATE(state);
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
+        for (int kind = 0; kind < 4; kind++) {
+            uint64_t before = 0, after = 0;
+
+            for (size_t i = 0; i < sizes[s]; i++) {
+                chance = chance * UINT64_C(6364136223846793005) + 1442695040888963407;
+                ns[i] = kind == 0   ? (int64_t)(chance >> 44)
+                        : kind == 1 ? (int64_t)chance
+                        : kind == 2 ? wide[(chance >> 33) % 9]
+                                    : (int64_t)i - 100;
+                before += (uint64_t)ns[i] * ((uint64_t)ns[i] | 1);
+            }
+            rp_ns_sort(ns, sizes[s]);
+            for (size_t i = 0; i < sizes[s]; i++) {
+                assert_true(!i || ns[i - 1] <= ns[i]);
+                after += (uint64_t)ns[i] * ((uint64_t)ns[i] | 1);
+            }
+            assert_true(before == after); /* the same times */
+        }
+}
+
 static void touching_intervals_join(void **state)
 {
     rp_interval_vec u = {0};
@@ -76,6 +107,7 @@ static void absurd_times_do_not_overflow(void **state)
 int test_intervals(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(times_are_sorted),
         cmocka_unit_test(touching_intervals_join),
         cmocka_unit_test(a_moment_divides_a_gap),
         cmocka_unit_test(common_time_is_counted_once),
