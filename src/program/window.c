@@ -109,7 +109,7 @@ static bool scan_labels(struct window_scan *s, const char *letters, int64_t *fir
             *first = position;
         else if (c == letters[1])
             *second = position;
-        else if (c >= '0' && c <= '9') {
+        else if (c >= '0' && c <= '9' && !(seen >> (c - '0') & 1)) {
             spatial[c - '0'] = position;
             seen |= 1U << (c - '0');
             (*nspatial)++;

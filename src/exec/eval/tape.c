@@ -17,6 +17,7 @@
 #define MOST_NODES (1 << 20)
 #define MOST_DEPTH 32
 #define UNREAD     (RP_NONE - 1) /* the register of what is no scalar: nothing may read it */
+#define TUPLES     (1u << 30) /* ... of a tuple that a call makes: from here on, its first part */
 
 struct tape_ctx {
     struct rp_plan *plan;
@@ -24,6 +25,7 @@ struct tape_ctx {
     RP_VEC(struct rp_tape_reg) regs;
     RP_VEC(struct rp_tape_op) ops;
     RP_VEC(uint32_t) results;
+    RP_VEC(uint32_t) parts; /* registers of the elements of tuples */
     unsigned depth;
     size_t nodes; /* walked so far */
 };
@@ -82,6 +84,30 @@ static enum rp_code tape_element(struct tape_ctx *m, const struct rp_node *node,
     return rp_vec_push(&m->ops, op, err);
 }
 
+static enum rp_code tape_tuple(struct tape_ctx *m, const struct rp_node *node,
+                               const uint32_t *reg_of, uint32_t *reg, struct rp_err *err)
+{
+    *reg = TUPLES + (uint32_t)m->parts.n;
+    for (uint32_t i = 0; i < node->nin; i++)
+        RP_TRY(rp_vec_push(&m->parts, reg_of[node->in[i]], err));
+    return m->parts.n < MOST_NODES ? RP_OK : rp_node_error(node, RP_LIMIT, err, "too many tuples");
+}
+
+/* Of the parameter of a loop, or of a tuple that a call made. */
+static bool tuple_element(const struct tape_ctx *m, const struct rp_node *node,
+                          const uint32_t *args, uint32_t tuple, uint32_t *reg)
+{
+    if (tuple == RP_NONE && m->depth == 1) {
+        *reg =
+            node->shape->rank || !rp_literal_unit(node->shape->elem) ? UNREAD : args[node->value];
+        return true;
+    }
+    if (tuple < TUPLES || tuple - TUPLES + (uint64_t)node->value >= m->parts.n)
+        return false;
+    *reg = m->parts.at[tuple - TUPLES + (uint64_t)node->value];
+    return true;
+}
+
 static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, const uint32_t *args,
                               uint32_t *root, struct rp_err *err);
 
@@ -98,11 +124,11 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
         *reg = node->shape->elem == RP_ELEM_TUPLE ? RP_NONE : args[node->value];
         return RP_OK;
     case RP_OP_GET_TUPLE_ELEMENT:
-        if (m->depth > 1 || reg_of[node->in[0]] != RP_NONE)
+        if (!tuple_element(m, node, args, reg_of[node->in[0]], reg))
             break;
-        *reg =
-            node->shape->rank || !rp_literal_unit(node->shape->elem) ? UNREAD : args[node->value];
         return RP_OK;
+    case RP_OP_TUPLE:
+        return tape_tuple(m, node, reg_of, reg, err);
     case RP_OP_CONSTANT:
         return tape_constant(m, node, reg, err);
     case RP_OP_BROADCAST:
@@ -270,6 +296,7 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
     rp_vec_release(&m.regs);
     rp_vec_release(&m.ops);
     rp_vec_release(&m.results);
+    rp_vec_release(&m.parts);
     free(args);
     return code;
 }

@@ -379,12 +379,13 @@ static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *con
         int64_t at = 0, from = 0;
 
         place_start(&p, index, updates->rank, start);
-        for (size_t k = 0; k < in[0]->rank; k++)
-            at += start[k] * stride[k];
         for (size_t k = 0; k < updates->rank; k++)
             from += index[k] * update_stride[k];
-        if (is_inside(&p, start, updates))
+        if (is_inside(&p, start, updates)) { /* indices outside may be any numbers */
+            for (size_t k = 0; k < in[0]->rank; k++)
+                at += start[k] * stride[k];
             scatter_window(a, &runs, &frame, to, in + a->k + 1, kept, at, from);
+        }
         rp_index_next(index, dims, updates->rank);
     }
     rp_tape_end(&frame);
