@@ -17,12 +17,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define REDUCED                                                                                 \
-    0.1            /* updates in arithmetic of lower precision that differ by less are the same \
-                    */
-#define BROKEN 0.3 /* a program whose update differs by more is another one: it is not measured */
-#define TIMES  3   /* as much as another run that is known to be right */
-#define TELLS  0.5 /* a limit above this would let a broken program pass */
+#define REDUCED 0.1 /* lower precision: updates that differ by less are the same */
+#define BROKEN  0.3 /* a program whose update differs by more is another one: it is not measured */
+#define TIMES   3   /* as much as another run that is known to be right */
+#define TELLS   0.5 /* a limit above this would let a broken program pass */
 
 /* ------------------------------------------------------------------ kinds of arithmetic */
 
@@ -48,6 +46,11 @@ static bool compiles(const struct rp_try_variant *v)
         if (!strcmp(v->parts[i]->group, "compile"))
             return true;
     return false;
+}
+
+static bool is_torch(const struct rp_try_session *s)
+{
+    return !strncmp(rp_try_fact(&s->facts, "framework"), "torch", 5);
 }
 
 static bool has_dropout(const struct rp_try_session *s)
@@ -83,8 +86,7 @@ static void start_rounded(struct rp_try_session *s, enum rp_try_same kind)
     const struct rp_try_mode mode = {.round = formats[kind], .same_random = has_dropout(s)};
     struct rp_try_variant *v = s->rounded[kind];
 
-    if (v || strncmp(rp_try_fact(&s->facts, "framework"), "torch", 5) != 0 ||
-        !(v = calloc(1, sizeof *v)))
+    if (v || !is_torch(s) || !(v = calloc(1, sizeof *v)))
         return;
     memcpy(v->name, s->variants[0].name, sizeof v->name);
     s->rounded[kind] = v;
@@ -160,16 +162,16 @@ static double last_ratio(const struct rp_try_difference *d)
     return d->n ? d->ratio[d->n - 1] : NAN;
 }
 
-/* What rounding in this format, once, makes of the program. */
-static void compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
+/* What rounding in this format, once, makes of the program. False: it cannot be known, because that
+   run did not come to its end; of JAX, where parameters are not rounded, it is nothing. */
+static bool compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
                             struct rp_try_difference *out)
 {
     const char *other = unchanged_update(s), *own;
 
     start_rounded(s, kind);
     own = other ? update_of(s, s->rounded[kind]) : NULL;
-    if (own)
-        rp_try_compare(own, other, out, NULL);
+    return own ? rp_try_compare(own, other, out, NULL) == RP_OK : !is_torch(s);
 }
 
 /* The unchanged program beside itself: for how many steps it repeats itself. */
@@ -202,7 +204,8 @@ static void judge_by_rounding(struct rp_try_session *s, struct rp_try_variant *v
     const struct rp_try_difference *control = &s->variants[1].difference;
     struct rp_try_difference rounded = {0};
 
-    compare_rounded(s, rp_try_arithmetic(s, v), &rounded);
+    if (!compare_rounded(s, rp_try_arithmetic(s, v), &rounded))
+        return; /* it is not judged */
     for (size_t i = v->difference.n; i-- > 0;) {
         double noise = i < control->n ? control->ratio[i] : 0;
         double least = i < rounded.n ? rounded.ratio[i] : 0;
