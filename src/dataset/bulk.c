@@ -155,7 +155,7 @@ static enum rp_code leave_chosen(struct rp_rank_query *q, struct rp_err *err)
 
         if (list[i].why)
             chosen[kept++] = *b;
-        else if (b->slot && code == RP_OK)
+        else if (code == RP_OK)
             code = drop_bulk(q, b->slot, err);
     }
     memcpy(q->bulky.at, chosen, kept * sizeof *chosen);
@@ -196,8 +196,6 @@ enum rp_code rp_bulk_wants(struct rp_rank_query *q, const struct rp_rank_part *p
             if (list[i].at == n - 1)
                 *out = list[i].why != 0;
     }
-    if (code == RP_OK && *out && q->bulk_sent)
-        code = add_bulky(q, part, NULL, err);
     pthread_mutex_unlock(&q->lock);
     free(list);
     return code;

@@ -33,7 +33,7 @@ struct rp_rank_bulk {
 struct rp_rank_traits rp_bulk_traits(const struct rp_digest *digest,
                                      const struct rp_sketch *sketch);
 
-/* Before the bulk of a part is made: whether it will be kept; if so, it counts. */
+/* Before the bulk of a part is made: whether it would be kept. */
 enum rp_code rp_bulk_wants(struct rp_rank_query *q, const struct rp_rank_part *part, bool *out,
                            struct rp_err *err);
 

@@ -3,7 +3,8 @@
  * Making a digest: each trace is read once, and all questions make their parts from it. Files as
  * they stand (struct rp_rank_row, `files`) are read in a pass of their own, because merged traces
  * and windows of a process are divided and joined for ranks. Records are kept until all are there,
- * and written in the order of the inputs.
+ * and written in the order of the inputs. What is sent to another process is first kept as if it
+ * were joined here, so that only the bulk of those ranks is sent that may be chosen (bulk.h).
  */
 #include "base/order.h"
 #include "dataset/query.h"
@@ -15,6 +16,7 @@ struct digesting {
     struct rp_digesting *d;
     struct rp_dataset dataset;     /* of a pass, which has a log of its own */
     struct rp_rank_query *queries; /* by question asked */
+    rp_trace_job *keep;            /* of a rank that was read */
     bool files;                    /* the pass of files */
     bool beside;                   /* recordings of captures come now */
     pthread_mutex_t lock;
@@ -138,6 +140,62 @@ static enum rp_code digest_rank(void *user, const struct rp_loaded *loaded, stru
     return code;
 }
 
+/* ------------------------------------------------------------------ parts for another process */
+
+static enum rp_code keep_slot(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct digesting *g = user;
+    struct rp_rank_slot *slot;
+
+    RP_TRY(rp_query_add(&g->queries[0], &slot, err));
+    slot->beside = g->beside;
+    return rp_query_fill(&g->queries[0], loaded, !g->files, slot, err);
+}
+
+/* Whoever gets it has the same settings. */
+static enum rp_code write_slot(struct digesting *g, const struct rp_rank_slot *slot,
+                               struct rp_out *to, struct rp_err *err)
+{
+    static const struct rp_settings_reads none;
+    static const struct rp_err no_failure;
+    const struct rp_rank_part *part = &slot->part;
+    struct rp_digest_record record = {.source = part->source,
+                                      .in_source = part->in_source,
+                                      .files = g->files,
+                                      .beside = slot->beside};
+    const char *bytes;
+    size_t n;
+
+    RP_TRY(rp_slot_write(slot, rp_trust_find(g->dataset.trust, part->source, part->in_source), to,
+                         err));
+    RP_TRY(rp_slot_write_answer(part, &g->d->asked[0], &none, &no_failure, to, err));
+    RP_TRY(rp_out_flush(to, err));
+    bytes = rp_out_borrow_memory(to, &n);
+    return keep_record(g, record, bytes, n, err);
+}
+
+static enum rp_code write_slots(struct digesting *g, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; i < g->queries[0].slots.n && code == RP_OK; i++) {
+        struct rp_out *out = NULL;
+
+        code = rp_out_open_memory(&out, err);
+        if (code == RP_OK)
+            code = write_slot(g, g->queries[0].slots.at[i], out, err);
+        rp_out_abandon(out);
+    }
+    return code;
+}
+
+static void free_slots(struct rp_rank_query *q)
+{
+    for (size_t i = 0; i < q->slots.n; i++)
+        rp_slot_free(q->slots.at[i]);
+    rp_vec_release(&q->slots);
+}
+
 /* ------------------------------------------------------------------ digests among the inputs */
 
 /* The run of a digest, which may have shards of one that is known. */
@@ -252,7 +310,7 @@ static enum rp_code digest_captures(struct digesting *g, const struct rp_capture
         if (!r->capture || !r->import.trace)
             continue;
         loaded.format = r->import.format->name;
-        RP_TRY(digest_rank(g, &loaded, err));
+        RP_TRY(g->keep(g, &loaded, err));
     }
     g->beside = false;
     return RP_OK;
@@ -293,9 +351,11 @@ static enum rp_code read_all(struct digesting *g, struct rp_rank_reading *how,
         g->queries[k].dataset = &g->dataset;
         g->queries[k].captures = *captures;
     }
-    RP_TRY(rp_each_rank_read(g->d->ctx, &g->dataset, how, digest_rank, g, err));
+    RP_TRY(rp_each_rank_read(g->d->ctx, &g->dataset, how, g->keep, g, err));
     if (!g->files)
         RP_TRY(digest_captures(g, captures, err));
+    if (g->d->sent)
+        RP_TRY(write_slots(g, err));
     g->runs.at[0].ntraces = how->traces;
     g->runs.at[0].nsnapshots = how->snapshots;
     return list_unread(g, err);
@@ -386,7 +446,7 @@ static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
         g->queries[k].run_of = g->d->run_of;
         g->d->only_files = g->d->only_files && g->queries[k].row->files;
         RP_TRY(rp_query_init(&g->queries[k], g->d->ctx, g->d->dataset, err));
-        g->queries[k].bulk_sent = true; /* a file may be asked about single ranks: it has all */
+        /* a file may be asked about single ranks: it has all */
         g->queries[k].bulk_limited = g->queries[k].bulk_limited && g->d->sent;
     }
     return RP_OK;
@@ -394,7 +454,9 @@ static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
 
 enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp_err *err)
 {
-    struct digesting g = {.d = d, .queries = calloc(d->nasked + 1, sizeof *g.queries)};
+    struct digesting g = {.d = d,
+                          .keep = d->sent ? keep_slot : digest_rank,
+                          .queries = calloc(d->nasked + 1, sizeof *g.queries)};
     struct rp_digest_head head;
     struct rp_digest_run own;
     enum rp_code code = g.queries ? RP_OK : rp_err_nomem(err, "making a digest");
@@ -419,8 +481,10 @@ enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp
     rp_vec_release(&g.unread);
     rp_arena_release(&g.arena);
     pthread_mutex_destroy(&g.lock);
-    for (size_t k = 0; g.queries && k < d->nasked; k++)
+    for (size_t k = 0; g.queries && k < d->nasked; k++) {
+        free_slots(&g.queries[k]);
         rp_query_release(&g.queries[k]);
+    }
     free(g.queries);
     return code;
 }

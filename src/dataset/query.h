@@ -35,7 +35,7 @@ struct rp_bulky {
     struct rp_rank_traits traits;
     size_t source;
     uint32_t in_source;
-    struct rp_rank_slot *slot; /* NULL: its part is written already, or is still made */
+    struct rp_rank_slot *slot;
 };
 
 struct rp_rank_query {
@@ -52,7 +52,6 @@ struct rp_rank_query {
     RP_VEC(struct rp_bulky) bulky;
     uint64_t bulk_events; /* of all that were ever kept */
     bool bulk_limited;    /* not all need be kept */
-    bool bulk_sent;       /* parts are written as soon as they are made */
     RP_VEC(struct rp_arrival) arrivals;
     RP_VEC(struct rp_known_run) known;
     const uint8_t *run_of; /* the run of a source; NULL: all are one */
@@ -80,6 +79,11 @@ enum rp_code rp_query_add(struct rp_rank_query *q, struct rp_rank_slot **slot, s
 
 /* Takes the equal part of another rank instead of its own, which is freed. */
 enum rp_code rp_query_share(struct rp_rank_query *q, struct rp_rank_slot *slot, struct rp_err *err);
+
+/* Makes what a slot of the list holds: of many ranks, parts are compacted and shared, and of their
+   bulk only that of the chosen stays (bulk.h). */
+enum rp_code rp_query_fill(struct rp_rank_query *q, const struct rp_loaded *loaded, bool sketch,
+                           struct rp_rank_slot *slot, struct rp_err *err);
 
 /* Writes a part and reads it back, as if it came from another process: what was needed only while
    it was made, and room that vectors have left, go. */

@@ -300,14 +300,11 @@ enum rp_code rp_query_compact(const struct rp_rank_query *a, struct rp_rank_part
     return code;
 }
 
-static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+enum rp_code rp_query_fill(struct rp_rank_query *a, const struct rp_loaded *loaded, bool sketch,
+                           struct rp_rank_slot *slot, struct rp_err *err)
 {
-    struct rp_rank_query *a = user;
-    struct rp_rank_slot *slot;
-
-    RP_TRY(rp_query_add(a, &slot, err));
     slot->run = a->run_of ? a->run_of[loaded->index] : 0;
-    RP_TRY(rp_query_describe(loaded, a->several && !a->row->files, slot, err));
+    RP_TRY(rp_query_describe(loaded, sketch, slot, err));
     RP_TRY(rp_query_make(a, loaded, &slot->part, NULL, err));
     if (!keeps_several(a))
         return RP_OK;
@@ -315,6 +312,15 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
     if (a->row->shares)
         RP_TRY(rp_query_share(a, slot, err));
     return rp_bulk_keep(a, slot, err);
+}
+
+static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct rp_rank_query *a = user;
+    struct rp_rank_slot *slot;
+
+    RP_TRY(rp_query_add(a, &slot, err));
+    return rp_query_fill(a, loaded, a->several && !a->row->files, slot, err);
 }
 
 /* A run of which there are only recordings of captures: they are its ranks. */
