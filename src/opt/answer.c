@@ -697,7 +697,6 @@ enum rp_code rp_opt_answer_run(const struct rp_opt_parts *parts, struct rp_opt_l
     enum rp_code code = rp_worlds_init(&a.x, parts->parts, parts->n, parts->weights, err);
 
     a.x.capture = parts->capture;
-    a.x.start_up = parts->start_up;
     a.plan.ranks = (int64_t)parts->given;
     limits->run = &a.x;
     limits->certain = (size_t)((double)limits->budget_ns / 1e9 * RP_OPT_CERTAIN_TASKS /

@@ -4,7 +4,6 @@
 #include "dataset/bulk.h"
 #include "dataset/question.h"
 #include "draw/web.h"
-#include "explain/idle/gaps.h"
 #include "job/job.h"
 #include "opt/memory.h"
 #include "opt/optimize.h"
@@ -94,13 +93,10 @@ static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct r
                                   struct rp_err *err)
 {
     struct rp_opt_part *out = part->data;
-    int64_t idle_ns[RP_GAP_CAUSES] = {0};
 
     (void)scope;
     (void)settings;
     RP_TRY(rp_sim_rank_model(loaded, true, NULL, part, err));
-    RP_TRY(rp_gaps_sum(loaded->trace, &part->arena, idle_ns, err));
-    out->start_up = rp_gaps_start_up(idle_ns);
     return rp_opt_part_memory(out, loaded->trace, &part->arena, err);
 }
 
@@ -129,7 +125,7 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
     struct rp_opt_parts *p = RP_ARENA_NEW(arena, struct rp_opt_parts, 1);
     uint32_t *same_as = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
     uint32_t *weights = RP_ARENA_NEW(arena, uint32_t, ranks->n + 1);
-    size_t i, kept, nodes = 0, start_up = 0;
+    size_t i, kept, nodes = 0;
 
     (void)settings;
     RP_TRY(rp_arena_check(arena, "searching", err));
@@ -144,9 +140,7 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
             (!p->largest || part->peak_bytes > p->largest->peak_bytes))
             p->largest = part;
         nodes += rp_sim_part_nnodes(p->parts[i]);
-        start_up += part->start_up;
     }
-    p->start_up = start_up > ranks->n / 2;
     p->n = p->given = ranks->n;
     p->capture = rp_ranks_are_captures(ranks);
     kept = nodes > MANY_NODES && !ranks->weights ? weigh_different(p, same_as, weights) : ranks->n;

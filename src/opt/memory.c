@@ -20,8 +20,7 @@ static const struct rp_type kept_type = {"kept", sizeof(struct rp_opt_kept), kep
 static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_opt_part, sim, &rp_sim_part_type),
     RP_PART_PLAIN(struct rp_opt_part, peak_bytes),
-    RP_PART_LIST(struct rp_opt_part, kept, &kept_type), RP_PART_PLAIN(struct rp_opt_part, start_up),
-    RP_PART_END};
+    RP_PART_LIST(struct rp_opt_part, kept, &kept_type), RP_PART_END};
 const struct rp_type rp_opt_part_type = {"opt_part", sizeof(struct rp_opt_part), part_fields, NULL};
 
 RP_ORDER(by_bytes, struct rp_opt_kept, RP_DOWN(bytes), strcmp(a->op, b->op))

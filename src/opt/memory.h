@@ -19,7 +19,6 @@ struct rp_opt_part {
     int64_t peak_bytes;     /* RP_ABSENT_I64: not recorded */
     size_t nkept;
     struct rp_opt_kept *kept; /* the most first */
-    bool start_up;            /* the steps are mostly a start-up (explain/idle/gaps.h) */
 };
 
 extern const struct rp_type rp_opt_part_type;

@@ -152,7 +152,6 @@ struct rp_opt_parts {
     const uint32_t *weights;           /* NULL, or by part: how many equal ranks it stands for */
     size_t given;                      /* ranks */
     bool capture;                      /* launches were captured, not executed */
-    bool start_up;                     /* the steps are mostly a start-up */
     const char *no_tensors;    /* why groups of tensors cannot be searched; NULL: they may be */
     enum rp_opt_source source; /* 0: by the names in the recording */
 };

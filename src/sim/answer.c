@@ -574,6 +574,8 @@ static void note_steps(struct answer_ctx *a)
 
     if (!first->has_steps && !first->recorded_steps)
         add_note(a, "no steps are marked: the whole recording is one step");
+    if (rp_sim_starts_up(&a->run))
+        add_note(a, RP_SIM_START_UP ": no prediction here is about those");
     if (a->unknown || a->out->baseline.unprofiled_low_ns == RP_ABSENT_I64)
         add_note(a,
                  isnan(first->spread_ratio)

@@ -4,6 +4,7 @@
 #include "dataset/question.h"
 #include "dataset/ranks.h"
 #include "draw/web.h"
+#include "facts/idle/gaps.h"
 #include "formats/write/writers.h"
 #include "job/job.h"
 #include "job/pipeline.h"
@@ -140,10 +141,14 @@ enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, cons
                                struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_sim_part *out = part->data;
+    int64_t idle_ns[RP_GAP_CAUSES] = {0};
     enum rp_code code = rp_trace_is_pipeline(loaded->trace)
                             ? rp_sim_part_of_pipeline(out, loaded->trace, err)
                             : rp_sim_part_init(out, loaded->trace, &part->arena, err);
 
+    if (code == RP_OK && out->has_steps)
+        code = rp_gaps_sum(loaded->trace, &part->arena, idle_ns, err);
+    out->start_up = rp_gaps_start_up(idle_ns);
     if (code == RP_OK && ratios)
         code = rp_sim_part_ask_model(out, loaded, model, err);
     if (code == RP_OK && loaded->trace->world_size > RP_SIM_MANY_RANKS)

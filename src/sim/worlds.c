@@ -244,8 +244,8 @@ const char *rp_worlds_distrust(const struct rp_worlds *x)
     if (!first->has_steps && !first->recorded_steps)
         return "no steps are marked: the whole recording is one step, with what happens only once, "
                "such as loading and compiling";
-    if (x->start_up)
-        return "the steps are mostly a start-up, which later steps do not repeat";
+    if (rp_sim_starts_up(&x->run))
+        return RP_SIM_START_UP;
     if (!rp_sim_reproduces(&now))
         return "the model does not reproduce the recorded step";
     return x->unlike ? "the steps differ by more than half of their median" : NULL;

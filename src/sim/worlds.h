@@ -21,7 +21,6 @@ struct rp_worlds {
     bool one_size;          /* recorded transfers tell latency and rate not apart */
     bool costs;             /* recording had a cost */
     bool capture;     /* set by the caller: the recorded launches were captured, not executed */
-    bool start_up;    /* set by the caller: the steps are mostly a start-up */
     bool unlike;      /* the steps are too different for a prediction about one of them */
     size_t given;     /* ranks, those that others stand for included */
     size_t evaluated; /* runs of the simulator */

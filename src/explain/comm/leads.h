@@ -2,7 +2,7 @@
 #ifndef RP_EXPLAIN_COMM_LEADS_H
 #define RP_EXPLAIN_COMM_LEADS_H
 /* What a rank did between its collectives: compute, copies, idle time by cause. */
-#include "explain/idle/gaps.h"
+#include "facts/idle/gaps.h"
 #include "facts/ranks/collectives.h"
 
 /* Between the previous collective of a rank and this one. */

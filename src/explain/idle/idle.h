@@ -6,7 +6,7 @@
  * the row of the question and adds the gaps up by cause, of a rank and of all ranks.
  */
 #include "base/arena.h"
-#include "explain/idle/gaps.h"
+#include "facts/idle/gaps.h"
 #include "explain/idle/waits.h"
 
 #include <reprise/result.h>

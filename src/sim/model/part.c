@@ -58,6 +58,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN, unrecorded_ratio),
                                               PART(PLAIN, world_size),
                                               PART(PLAIN, exposed_ratio),
+                                              PART(PLAIN, start_up),
                                               PART(PLAIN, with_shapes),
                                               PART(PLAIN, with_frames),
                                               PART(PLAIN, with_device),

@@ -89,6 +89,7 @@ struct rp_sim_part {
     double unrecorded_ratio; /* a step without the recorder / with it, as measured; 0: it was not */
     int64_t world_size;      /* ranks of the job, recorded or not; 0: not known */
     double exposed_ratio;    /* of the device's time: it communicates, and nothing else runs */
+    bool start_up; /* its steps are mostly a start-up (facts/idle/gaps.h); not set by init */
     bool with_shapes, with_frames, with_device; /* what was recorded */
     uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
 };

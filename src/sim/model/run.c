@@ -298,3 +298,12 @@ int64_t rp_sim_scaled(int64_t ns, double factor)
 
     return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
 }
+
+bool rp_sim_starts_up(const struct rp_sim_run *run)
+{
+    size_t i, n = 0;
+
+    for (i = 0; i < run->nranks; i++)
+        n += run->parts[i]->start_up;
+    return n > run->nranks / 2;
+}

@@ -146,4 +146,9 @@ static inline uint32_t rp_sim_end_node(const struct rp_sim_run *run, size_t rank
 /* Rounded; RP_LAG_CUT stays, and results are at most INT64_MAX / 2. */
 int64_t rp_sim_scaled(int64_t ns, double factor);
 
+/* Whether the steps of most ranks are mostly a start-up: predictions about them say nothing about
+   the steps that follow. */
+bool rp_sim_starts_up(const struct rp_sim_run *run);
+#define RP_SIM_START_UP "the steps are mostly a start-up, which later steps do not repeat"
+
 #endif

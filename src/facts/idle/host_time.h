@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_HOST_TIME_H
-#define RP_EXPLAIN_IDLE_HOST_TIME_H
+#ifndef RP_FACTS_IDLE_HOST_TIME_H
+#define RP_FACTS_IDLE_HOST_TIME_H
 /*
  * What the host ran in an interval in which it launched nothing, by time: segments, each with one
  * cause and the span that shows it. The thread that launches the next work is asked; where it runs
  * nothing, the thread with the most spans; where it waits for another thread, that one.
  */
 #include "base/hash.h"
-#include "explain/idle/gaps.h"
+#include "facts/idle/gaps.h"
 #include "facts/work/call_work.h"
 
 /* From here on an interval is divided among its causes, and the host did something else than

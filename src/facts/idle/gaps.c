@@ -12,11 +12,11 @@
  * load code before it submits, and one that launches a graph submits for as long as it runs. A copy
  * counts from the begin of its call, which may wait until the copy is done.
  */
-#include "explain/idle/gaps.h"
+#include "facts/idle/gaps.h"
 
 #include "base/order.h"
-#include "explain/idle/host_time.h"
 #include "facts/host/signs.h"
+#include "facts/idle/host_time.h"
 #include "facts/times/step_times.h"
 
 #include <stdlib.h>

@@ -10,7 +10,7 @@
  *                   [resize][ normalize        ]        [ cudaMalloc ]
  *      segments ..[ host_work: normalize            ]...[ allocation ]..
  */
-#include "explain/idle/host_time.h"
+#include "facts/idle/host_time.h"
 
 #include "base/order.h"
 #include "facts/host/signs.h"

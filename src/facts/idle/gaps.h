@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_GAPS_H
-#define RP_EXPLAIN_IDLE_GAPS_H
+#ifndef RP_FACTS_IDLE_GAPS_H
+#define RP_FACTS_IDLE_GAPS_H
 /*
  * The gaps in which a device does nothing, and why (docs/definitions.md, "Idle"). Gaps are those
  * between the intervals of the union of all device work, so their lengths add up to idle. A gap is
