@@ -620,7 +620,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
                               err));
     RP_TRY(rp_judged_find(ctx->t, ctx->scope, ctx->arena, &judged, err));
     rp_judged_keep_calls(&judged, ctx->t, &out->calls);
-    RP_TRY(rp_report_explain_stalls(ctx->t, ctx->arena, &out->calls, err));
+    RP_TRY(rp_report_explain_stalls(ctx->t, &ctx->u.all, ctx->arena, &out->calls, err));
     out->compute = ctx->u.cls[RP_WORK_COMPUTE];
     ctx->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
     out->busy = ctx->u.all;

@@ -584,9 +584,11 @@ const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena
 enum rp_code rp_report_sum_phases(const struct rp_ranks *ranks, struct rp_arena *arena,
                                   struct rp_report_root *out, struct rp_err *err);
 
-/* Notes which calls far above the median of their name on this rank have more to do. */
-enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, struct rp_arena *arena,
-                                      struct rp_host_calls *calls, struct rp_err *err);
+/* Notes which calls far above the median of their name on this rank have more to do, or wait for
+   results of the device. */
+enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_interval_vec *busy,
+                                      struct rp_arena *arena, struct rp_host_calls *calls,
+                                      struct rp_err *err);
 
 /* Fills the stalls of the ranks and of all. Needs the window. */
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,

@@ -11,8 +11,9 @@
 
 #define LEAST_SHARE 0.01 /* of the span: less is not worth a line */
 
-enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, struct rp_arena *arena,
-                                      struct rp_host_calls *calls, struct rp_err *err)
+enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_interval_vec *busy,
+                                      struct rp_arena *arena, struct rp_host_calls *calls,
+                                      struct rp_err *err)
 {
     const struct rp_host_calls *const list[] = {calls};
     struct rp_call_names names;
@@ -29,7 +30,8 @@ enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, struct rp_ar
         if (!rp_is_stall(&names.at[names.to[0][slow->name]], slow->self_ns, &rp_stall_usual))
             continue;
         code = rp_call_has_more_work(&work, slow->event, &more, err);
-        slow->explained = code == RP_OK && more;
+        slow->explained =
+            code == RP_OK && (more || rp_call_waits_for_result(trace, slow->event, busy));
     }
     rp_call_work_release(&work);
     return code;

@@ -17,8 +17,7 @@
 
 #include <stdlib.h>
 
-#define QUEUE_NEARLY_FULL 1000   /* of 1,024 launches: some in the queue were not recorded */
-#define COPY_SLACK_NS     200000 /* a call that waits for its copy returns so soon after it */
+#define QUEUE_NEARLY_FULL 1000 /* of 1,024 launches: some in the queue were not recorded */
 
 const char *const rp_stall_cause_names[RP_STALL_CAUSES] = {
 #define CAUSE_NAME(name, text, doc, hint) text,
@@ -157,20 +156,6 @@ static bool queue_is_full(const struct stall_ctx *ctx, rp_event call)
                                               ctx->t->ev.ts_ns[call]) >= QUEUE_NEARLY_FULL;
 }
 
-/* Whether the call returned when its copy had ended: then it waited for the device. */
-static bool waits_for_copy(const struct stall_ctx *ctx, rp_event call)
-{
-    uint32_t item = ctx->item.at[call];
-    const struct rp_work_item *x;
-    int64_t end = rp_event_end_ns(ctx->t, call);
-
-    if (item == RP_NONE)
-        return false;
-    x = &ctx->w.items.at[item];
-    return ctx->t->ev.kind[x->event] == RP_KIND_MEMCPY && x->begin_ns >= ctx->t->ev.ts_ns[call] &&
-           x->end_ns <= end && rp_ns_between(x->end_ns, end) < COPY_SLACK_NS;
-}
-
 static bool is_first_use(const struct stall_ctx *ctx, rp_event call)
 {
     int64_t ts = ctx->t->ev.ts_ns[call];
@@ -215,7 +200,9 @@ static enum rp_code find_cause(struct stall_ctx *ctx, rp_event call, bool alloca
         *cause = RP_STALL_PROFILER;
     else if (queue_is_full(ctx, call))
         *cause = RP_STALL_QUEUE_FULL;
-    else if (waits_for_copy(ctx, call))
+    else if (rp_call_waits_for_result(ctx->t, call, &ctx->u.all))
+        *cause = RP_STALL_RESULT_WAIT;
+    else if (rp_call_waits_for_copy(ctx->t, call))
         *cause = RP_STALL_COPY_WAIT;
     else if (cause_by_name(ctx, call, cause, during))
         return RP_OK;

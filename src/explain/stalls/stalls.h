@@ -17,6 +17,9 @@
       "record fewer kinds of events or fewer steps; give the profiler larger buffers")             \
     X(QUEUE_FULL, "queue_full", "the launch queue of its stream was full",                         \
       "nothing: the device has enough to do, and the host runs far ahead of it")                   \
+    X(RESULT_WAIT, "result_wait", "its copy waited for the work before it: the device was busy",   \
+      "nothing for the call, the time is the device's; a result that is read every N steps, or a " \
+      "step later, lets the host launch meanwhile")                                                \
     X(COPY_WAIT, "copy_wait", "the call waited for its copy",                                      \
       "pin the host memory and copy with non_blocking=True; keep .item() and .cpu() out of the "   \
       "step")                                                                                      \

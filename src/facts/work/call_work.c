@@ -114,3 +114,41 @@ void rp_call_work_release(struct rp_call_work *w)
     rp_vec_release(&w->usual);
     rp_vec_release(&w->scratch);
 }
+
+#define COPY_SLACK_NS 200000 /* a call that waits for its copy returns so soon after it */
+
+/* The copy with which a call returned, or RP_NONE. */
+static rp_event awaited_copy(const struct rp_trace *trace, rp_event call)
+{
+    uint32_t link = trace->ev.link[call], i;
+    int64_t end = rp_event_end_ns(trace, call);
+
+    for (i = link == RP_NONE ? 0 : trace->links.offset[link];
+         link != RP_NONE && i < trace->links.offset[link + 1]; i++) {
+        rp_event copy = trace->links.member[i];
+        int64_t copied = rp_event_end_ns(trace, copy);
+
+        if (trace->ev.kind[copy] == RP_KIND_MEMCPY &&
+            trace->ev.ts_ns[copy] >= trace->ev.ts_ns[call] && copied <= end &&
+            rp_ns_between(copied, end) < COPY_SLACK_NS)
+            return copy;
+    }
+    return RP_NONE;
+}
+
+bool rp_call_waits_for_copy(const struct rp_trace *trace, rp_event call)
+{
+    return awaited_copy(trace, call) != RP_NONE;
+}
+
+bool rp_call_waits_for_result(const struct rp_trace *trace, rp_event call,
+                              const rp_interval_vec *busy)
+{
+    int64_t begin = trace->ev.ts_ns[call], end = rp_event_end_ns(trace, call), others;
+    rp_event copy = awaited_copy(trace, call);
+
+    if (copy == RP_NONE)
+        return false;
+    others = rp_union_covers(busy->at, busy->n, begin, trace->ev.ts_ns[copy]);
+    return others / 9 >= rp_ns_between(begin, end) / 10;
+}

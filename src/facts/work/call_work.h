@@ -8,6 +8,7 @@
  */
 #include "base/hash.h"
 #include "facts/arg_keys.h"
+#include "facts/times/intervals.h"
 
 struct rp_usual_input { /* of a name: medians; elements 0: not recorded */
     int64_t elements, dur_ns;
@@ -29,6 +30,13 @@ void rp_call_work_release(struct rp_call_work *w); /* also after a failure, and 
    launches nothing, by what a core can do in that time. Linear in events for each new name. */
 enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *out,
                                    struct rp_err *err);
+
+/* Whether a call returned when its copy had ended: then it waited for the device. */
+bool rp_call_waits_for_copy(const struct rp_trace *trace, rp_event call);
+/* ... which worked for nearly all of that time before the copy (`busy`: the union of its work): the
+   call read a result that was not ready. */
+bool rp_call_waits_for_result(const struct rp_trace *trace, rp_event call,
+                              const rp_interval_vec *busy);
 
 /* The time of such a call depends on arguments that nobody recorded: a function of Python, but for
    its garbage collection. */

@@ -90,11 +90,42 @@ static void texts_of_sizes(void **state)
     assert_false(rp_call_time_varies(RP_KIND_PYTHON, "<built-in function collect> gc.collect"));
 }
 
+/* A copy that waits for kernels, one that takes the time itself, one that ended long before the
+   call did, and a call that launches a kernel. */
+static void results_that_were_not_ready(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cuda_runtime", "cudaMemcpy", 1, 1, 0, 1000, 1},
+        {'X', "kernel", "a", 0, 7, 10, 960, 9, 7},
+        {'X', "gpu_memcpy", "Memcpy DtoH", 0, 7, 980, 10, 1, 7},
+        {'X', "cuda_runtime", "cudaMemcpy", 1, 1, 2000, 1000, 2},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 2010, 980, 2, 7},
+        {'X', "cuda_runtime", "cudaMemcpy", 1, 1, 4000, 900000, 3},
+        {'X', "gpu_memcpy", "Memcpy HtoD", 0, 7, 4010, 980, 3, 7},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 910000, 1000, 4},
+        {'X', "kernel", "b", 0, 7, 910500, 400, 4, 7},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_interval spans[] = {
+        {10, 970}, {980, 990}, {2010, 2990}, {4010, 4990}, {910500, 910900}};
+    const rp_interval_vec busy = {.at = spans, .n = sizeof spans / sizeof spans[0]};
+
+    UNUSED_STATE(state);
+    assert_true(rp_call_waits_for_copy(t, event_n(t, 0)));
+    assert_true(rp_call_waits_for_result(t, event_n(t, 0), &busy));
+    assert_true(rp_call_waits_for_copy(t, event_n(t, 3)));
+    assert_false(rp_call_waits_for_result(t, event_n(t, 3), &busy));
+    assert_false(rp_call_waits_for_copy(t, event_n(t, 5)));
+    assert_false(rp_call_waits_for_copy(t, event_n(t, 7)));
+    assert_false(rp_call_waits_for_result(t, event_n(t, 7), &busy));
+    rp_trace_free(t);
+}
+
 int test_call_work(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(more_elements_explain_a_longer_call),
-                                       cmocka_unit_test(views_do_not_work),
-                                       cmocka_unit_test(texts_of_sizes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(more_elements_explain_a_longer_call), cmocka_unit_test(views_do_not_work),
+        cmocka_unit_test(texts_of_sizes), cmocka_unit_test(results_that_were_not_ready)};
 
     return cmocka_run_group_tests_name("call_work", tests, NULL, NULL);
 }
