@@ -158,6 +158,27 @@ static rp_event waited_for_unrecorded(const struct rp_trace *t)
     return best;
 }
 
+/* Whether launches were recorded: of most work from a time on. Else work without one may be of any
+   step. */
+static bool has_launches(const struct rp_trace *t, int64_t from_ns)
+{
+    size_t launched = 0, other = 0;
+    int64_t at_ns;
+    rp_event e;
+    uint32_t k;
+
+    for (k = 0; k < t->ntracks; k++)
+        for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end;
+             e++)
+            if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] >= from_ns) {
+                if (is_launched(t, e, &at_ns))
+                    launched++;
+                else
+                    other++;
+            }
+    return launched >= other;
+}
+
 /* Where recorded work of the step before the first one ends. */
 static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
 {
@@ -174,7 +195,9 @@ static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
         own_ns = trace->ev.ts_ns[e] < own_ns ? trace->ev.ts_ns[e] : own_ns;
         launch_ns = at_ns < launch_ns ? at_ns : launch_ns;
     }
-    for (k = 0; own_ns != INT64_MAX && k < trace->ntracks; k++) {
+    if (own_ns == INT64_MAX || !has_launches(trace, own_ns))
+        return RP_NO_TS;
+    for (k = 0; k < trace->ntracks; k++) {
         int64_t end = trace->tracks[k].kind == RP_TRACK_STREAM
                           ? previous_on(trace, &trace->tracks[k], own_ns, launch_ns, &at)
                           : RP_NO_TS;

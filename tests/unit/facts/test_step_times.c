@@ -147,6 +147,29 @@ static void work_of_the_step_before(void **state)
     measured_release(&m);
 }
 
+/* Most of the later work has no launch either: launches were not recorded, and what runs before the
+   only one may be of this step. */
+static void launches_that_were_not_recorded(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 190},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+        {'X', "kernel", "a", 0, 9, 20, 30, 8, 9},
+        {'X', "kernel", "b", 0, 9, 160, 10, 5, 9},
+        {'X', "kernel", "c", 0, 9, 170, 10, 11, 9},
+        {'X', "kernel", "d", 0, 9, 180, 10, 12, 9},
+    };
+    struct measured m = MEASURE(rows);
+    bool unrecorded;
+    rp_event last;
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_previous_step_end(m.t, &last, &unrecorded), RP_NO_TS);
+    assert_begins(&m, (const int64_t[]){0}, 1);
+    assert_int_equal(m.median_ns, 190);
+    measured_release(&m);
+}
+
 static void steps_without_device_work(void **state)
 {
     static const struct row rows[] = {
@@ -284,6 +307,7 @@ int test_step_times(void)
         cmocka_unit_test(the_host_sets_the_pace),
         cmocka_unit_test(one_step),
         cmocka_unit_test(work_of_the_step_before),
+        cmocka_unit_test(launches_that_were_not_recorded),
         cmocka_unit_test(steps_without_device_work),
         cmocka_unit_test(work_without_a_launch),
         cmocka_unit_test(marks_that_overlap),
