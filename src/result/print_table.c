@@ -80,6 +80,7 @@ static void show_row_warnings(struct screen *s, const struct rp_type *type, cons
 #define USUAL       80  /* the width that tables are made for */
 #define CONTINUED   4   /* how far a line that continues a row is indented */
 #define MIN_WRAPPED 12  /* a narrower column of words is harder to read than a cut one */
+#define MIN_PROSE   20  /* ... and of sentences, where other texts can be cut */
 #define SENTENCE    3   /* spaces in a text that is more than a name */
 #define NEIGHBOURS  400 /* a text is compared with so many rows before it and after it */
 #define ROWS_MOST   16  /* in a table that may leave out rows; longer ones have ... */
@@ -93,6 +94,7 @@ struct column {
     size_t base;                  /* offset of that record in the item */
     size_t natural, now;          /* width in columns of the screen */
     bool any, shown;
+    bool prose;     /* sentences in the last column that may not be cut: they are wrapped instead */
     bool continues; /* stands in a further line of the row */
     double most;    /* of a column with bars: the largest value; 0: no bars */
 };
@@ -259,8 +261,9 @@ static size_t column_cut_width(const struct grid *grid, const struct column *c, 
 {
     size_t heading = grid->headings ? column_heading_width(c) : 0;
 
-    if (!may_shorten(c) || c->natural <= most)
+    if (!(may_shorten(c) || c->prose) || c->natural <= most)
         return c->natural;
+    most = c->prose && most < MIN_PROSE ? MIN_PROSE : most;
     return most > heading ? most : heading;
 }
 
@@ -356,6 +359,14 @@ static void grid_fold(struct grid *grid, size_t width)
         c->continues = at > 0 && c->now > room;
         at = (c->continues ? CONTINUED : at) + c->now + GAP;
     }
+}
+
+/* Needs the columns that are shown. */
+static void grid_find_prose(struct grid *grid)
+{
+    for (size_t i = 0; i < grid->n; i++)
+        grid->column[i].prose = grid->column[i].shown && !may_shorten(&grid->column[i]) &&
+                                !(grid->column[i].field->flags & RP_WIDE) && is_prose(grid, i);
 }
 
 static size_t grid_now_width(const struct grid *grid)
@@ -468,9 +479,9 @@ static bool is_wrapped(const struct screen *screen, const struct grid *grid, con
     size_t room = screen->width > at ? screen->width - at : 0, width = rp_screen_width(text);
 
     if (screen->wide || room < MIN_WRAPPED || width <= room || is_right_aligned(c) ||
-        (c->field->flags & RP_LABEL) || !is_sentence(text))
+        (c->field->flags & RP_LABEL) || !(is_sentence(text) || c->prose))
         return false;
-    return grid->folded || (may_shorten(c) && room < COMFORT);
+    return grid->folded || c->prose || (may_shorten(c) && room < COMFORT);
 }
 
 static void grid_put_cell(struct screen *screen, const struct grid *grid, const struct column *c,
@@ -481,7 +492,7 @@ static void grid_put_cell(struct screen *screen, const struct grid *grid, const 
     size_t width = rp_screen_width(text), room = c->now;
 
     if (last && is_wrapped(screen, grid, c, text, at)) {
-        rp_screen_wrap(screen->to, text, at, at, screen->width);
+        rp_screen_wrap_within(screen->to, text, at, at, screen->width);
         return;
     }
     if (width > room && !may_shorten(c) && !grid->folded)
@@ -630,6 +641,8 @@ static void grid_print(struct screen *screen, const struct rp_type *type, const 
     grid_measure(&grid);
     if (screen->wide && headings)
         grid_move_long(&grid);
+    else if (!screen->wide)
+        grid_find_prose(&grid);
     grid_fit(&grid, screen->wide             ? SIZE_MAX / 2
                     : screen->width > indent ? screen->width - indent
                                              : 0);

@@ -433,9 +433,28 @@ static size_t word_width(const char *text, const char *end)
     return used;
 }
 
-void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t indent, size_t width)
+/* A word; one that is wider than all of a line without its middle. */
+static size_t put_line_unit(struct rp_out *to, const char *text, const char *end, size_t room)
 {
-    size_t column = start;
+    size_t total = word_width(text, end), used, nbytes, width;
+    const char *bytes;
+
+    if (total <= room) {
+        put_word(to, text, end);
+        return total;
+    }
+    used = put_head(to, &text, room / 2);
+    rp_out_text(to, "…");
+    while (text < end && word_width(text, end) > room - used - 1)
+        text += next_shown(text, &bytes, &nbytes, &width);
+    put_word(to, text, end);
+    return used + 1 + word_width(text, end);
+}
+
+static void wrap(struct rp_out *to, const char *text, size_t start, size_t indent, size_t width,
+                 bool cuts)
+{
+    size_t column = start, room = cuts && width > indent ? width - indent : SIZE_MAX;
 
     for (bool first = true;; first = false) {
         const char *end;
@@ -446,6 +465,7 @@ void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t in
             return;
         end = line_unit_end(text);
         need = word_width(text, end);
+        need = need < room ? need : room;
         if (!first && column + 1 + need > width) {
             rp_out_char(to, '\n');
             rp_screen_pad(to, indent);
@@ -454,8 +474,18 @@ void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t in
             rp_out_char(to, ' ');
             column++;
         }
-        put_word(to, text, end);
-        column += need;
+        column += put_line_unit(to, text, end, room);
         text = end;
     }
+}
+
+void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t indent, size_t width)
+{
+    wrap(to, text, start, indent, width, false);
+}
+
+void rp_screen_wrap_within(struct rp_out *to, const char *text, size_t start, size_t indent,
+                           size_t width)
+{
+    wrap(to, text, start, indent, width, true);
 }

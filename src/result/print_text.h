@@ -41,6 +41,9 @@ size_t rp_screen_put_kept(struct rp_out *to, const char *text, size_t width,
 /* Prints a text of words from column `start` on; further lines begin with `indent` spaces. Lines
    end before column `width` where the words allow it. */
 void rp_screen_wrap(struct rp_out *to, const char *text, size_t start, size_t indent, size_t width);
+/* The same in a column: a word that is wider than all of it is cut in its middle. */
+void rp_screen_wrap_within(struct rp_out *to, const char *text, size_t start, size_t indent,
+                           size_t width);
 
 void rp_screen_pad(struct rp_out *to, size_t n); /* n spaces */
 

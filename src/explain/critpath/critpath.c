@@ -105,7 +105,7 @@ static const struct rp_field rank_share_fields[] = {
     RANK_SHARE(share, F64, RATIO, NULL, "of the run's window", 0),
     RANK_SHARE(median_slack_ns, I64, NS, "slack", "median slack, weighted by time", RP_SMALLEST),
     RANK_SHARE(offset_ns, I64, NS, NULL, "added to its times for the clock of the first rank", 0),
-    RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", RP_SCREEN),
+    RANK_SHARE(window_ns, I64, NS, "own path", "of the rank", RP_SCREEN | RP_WIDE),
     RANK_SHARE(host_ns, I64, NS, "host", "on its own path", RP_SCREEN),
     RANK_SHARE(runtime_ns, I64, NS, "runtime", "on its own path", RP_SCREEN | RP_WIDE),
     RANK_SHARE(compute_ns, I64, NS, "compute", "on its own path", RP_SCREEN),

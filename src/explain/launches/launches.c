@@ -85,8 +85,8 @@ static const struct rp_field copy_fields[] = {
     COPY(whole_bytes_per_s, F64, BPS, "rate", "bytes / time; null without either", 0),
     COPY(samples, I64, COUNT, NULL, "rates: one after every begin and end while copies run", 0),
     COPY(mean_bytes_per_s, F64, BPS, NULL, "mean of the rates", 0),
-    COPY(min_bytes_per_s, F64, BPS, "least", "the lowest", RP_WIDE),
-    COPY(p50_bytes_per_s, F64, BPS, "p50", "their median, by nearest rank", 0),
+    COPY(min_bytes_per_s, F64, BPS, NULL, "the lowest", 0),
+    COPY(p50_bytes_per_s, F64, BPS, "p50", "their median, by nearest rank", RP_WIDE),
     COPY(max_bytes_per_s, F64, BPS, "max", "the highest", 0),
     RP_FIELD_END};
 static const struct rp_type copy_type = {"copy", sizeof(struct rp_launch_copy), copy_fields, NULL};

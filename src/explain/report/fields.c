@@ -11,7 +11,7 @@
 static const struct rp_field rank_fields[] = {
     RANK(path, STR, NONE, NULL, "the input", 0),
     RANK(rank, I64, NONE, "rank", "number of the process in its job", 0),
-    RANK(window_ns, I64, NS, "window", "first start to last end of device work", 0),
+    RANK(window_ns, I64, NS, "window", "first start to last end of device work", RP_WIDE),
     RANK(busy_ns, I64, NS, NULL, "time in which device work runs", 0),
     RANK(compute_ns, I64, NS, "compute", "time in which kernels other than communication run", 0),
     RANK(comm_ns, I64, NS, "comm", "time in which communication kernels run", 0),

@@ -115,7 +115,7 @@ static const struct rp_field phase_fields[] = {
     PHASE(phase, STR, NONE, NULL, "prefill, decode, mixed; or null", 0),
     PHASE(steps, I64, COUNT, "steps", "how many, per rank", 0),
     PHASE(median_ns, I64, NS, "median", "median duration of a step", 0),
-    PHASE(total_ns, I64, NS, "total", "of all its steps, per rank", 0),
+    PHASE(total_ns, I64, NS, "total", "of all its steps, per rank", RP_WIDE),
     PHASE(unrecorded_ns, I64, NS, "unrecorded",
           "of it, waiting for work that was launched before the recording; null: none",
           RP_NULLABLE),

@@ -468,6 +468,23 @@ static void test_numbers_are_not_parted(void **state)
     assert_ok(rp_out_close(out, &err), &err);
 }
 
+/* A word that is wider than its column is cut there, and is whole elsewhere. */
+static void test_long_words(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_out *out;
+    size_t n;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_out_open_memory(&out, &err), &err);
+    rp_screen_wrap_within(out, "an elementwise_kernel (5 % of it)", 2, 2, 14);
+    rp_out_char(out, '\n');
+    rp_screen_wrap(out, "an elementwise_kernel", 2, 2, 14);
+    assert_string_equal(rp_out_borrow_memory(out, &n),
+                        "an\n  elemen…ernel\n  (5 % of it)\nan\n  elementwise_kernel");
+    assert_ok(rp_out_close(out, &err), &err);
+}
+
 static void test_counts_of_things(void **state)
 {
     struct rp_arena arena = RP_ARENA_INIT;
@@ -766,6 +783,7 @@ int test_print_table(void)
         cmocka_unit_test(test_thousands),
         cmocka_unit_test(test_counts_of_things),
         cmocka_unit_test(test_numbers_are_not_parted),
+        cmocka_unit_test(test_long_words),
         cmocka_unit_test(test_cutting),
         cmocka_unit_test(test_long_tables_show_the_worst_rows),
         cmocka_unit_test(test_all_rows),
