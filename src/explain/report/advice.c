@@ -131,9 +131,10 @@ static int row_score(const struct rp_advice_row *row, const struct rp_workload *
         flag_holds(row->ours, w->ours, &score) && flag_holds(row->sampled, w->sampled, &score) &&
         flag_holds(row->no_bf16, w->no_bf16, &score) &&
         flag_holds(row->half_comm, w->half_comm, &score) &&
+        flag_holds(row->system, w->system != RP_SYSTEM_NONE, &score) &&
         (!row->collectives || row->collectives >> w->collective & 1);
 
-    return holds ? score + (row->collectives ? RP_ADVISE_TOPICS : 0) : -1;
+    return holds ? score + (row->collectives || row->system ? RP_ADVISE_TOPICS : 0) : -1;
 }
 
 size_t rp_advice_find(enum rp_found found, const struct rp_workload *workload,
@@ -290,11 +291,16 @@ const struct rp_type rp_report_workload_type = {"workload", sizeof(struct rp_rep
 const char *rp_report_program_name(struct rp_arena *arena, const struct rp_report_part *part)
 {
     uint8_t framework = part->workload.framework;
+    const char *system = rp_system_names[part->workload.system];
 
     if (part->frameworks)
         return part->frameworks;
     if (!part->framework)
-        return "unknown recorder";
+        return !system ? "unknown recorder"
+               : framework == RP_FRAMEWORK_UNKNOWN || framework == RP_FRAMEWORK_NATIVE
+                   ? rp_arena_textf(arena, "recorded by %s", system)
+                   : rp_arena_textf(arena, "%s, recorded by %s", rp_framework_names[framework],
+                                    system);
     return framework == RP_FRAMEWORK_VLLM || framework == RP_FRAMEWORK_SGLANG ||
                    framework == RP_FRAMEWORK_TENSORRT_LLM
                ? rp_arena_textf(arena, "%s on %s", rp_framework_names[framework], part->framework)

@@ -154,6 +154,7 @@ struct rp_advice_row {
     uint8_t vendors, modes, parallels, transports, serves;
     uint8_t compiled, graphs, plain_update, with_stack, ours, sampled, no_bf16; /* RP_KEY_* */
     uint8_t half_comm, in_graphs;                                               /* RP_KEY_* */
+    uint8_t system;       /* RP_KEY_*; weighs more than the framework, whose profiler it was not */
     uint16_t collectives; /* what communicates most; weighs more than what the job is called */
     const char *text;     /* "": nothing about this topic */
     const char

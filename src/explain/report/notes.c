@@ -51,7 +51,8 @@ void rp_report_note_model(struct rp_report_ctx *j)
 void rp_report_note_coverage(struct rp_report_ctx *j)
 {
     const char *framework = rp_report_ctx_part(j, 0)->framework;
-    bool torch = framework && !strcmp(framework, "pytorch");
+    bool torch =
+        framework && !strcmp(framework, "pytorch") && !rp_report_ctx_part(j, 0)->workload.system;
     struct rp_coverage sum = {0};
     size_t r;
 

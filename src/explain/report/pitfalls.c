@@ -14,11 +14,12 @@
 
 #include <string.h>
 
-#define UNEQUAL     8   /* a long call / the median */
-#define FEW_CALLS   10  /* one of so many is few; an operator with fewer is looked at as it is */
-#define LEAST_SHARE 0.1 /* of the device time: less does not mislead */
-#define ATYPICAL    1.2 /* times the median step */
-#define APART_SHARE 0.1 /* of a stream's time beside others: less looks parallel and is not */
+#define UNEQUAL     8    /* a long call / the median */
+#define FEW_CALLS   10   /* one of so many is few; an operator with fewer is looked at as it is */
+#define LEAST_SHARE 0.1  /* of the device time: less does not mislead */
+#define ATYPICAL    1.2  /* times the median step */
+#define ODD_SHARE   0.01 /* of the steps: what they last longer, if they are named */
+#define APART_SHARE 0.1  /* of a stream's time beside others: less looks parallel and is not */
 
 struct op_call { /* of an operator */
     rp_event op;
@@ -308,6 +309,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
     size_t *at = RP_ARENA_NEW(arena, size_t, nsteps + 1);
     bool alike = rp_report_steps_alike(steps, nsteps);
     size_t i, n, worst, typical, odd = 0;
+    int64_t all = 0, more = 0;
 
     *out = NULL;
     RP_TRY(rp_arena_check(arena, "looking for pitfalls", err));
@@ -322,11 +324,15 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
     for (i = 0; i < n; i++) {
         int64_t ns = own_length(&steps[at[i]]);
 
-        odd += (double)ns > ATYPICAL * (double)usual;
+        rp_ns_add(&all, ns);
+        if ((double)ns > ATYPICAL * (double)usual) {
+            odd++;
+            rp_ns_add(&more, rp_ns_between(usual, ns));
+        }
         worst = ns > own_length(&steps[worst]) ? at[i] : worst;
         typical = ns == usual ? at[i] : typical;
     }
-    if (!odd)
+    if (!odd || (double)more < ODD_SHARE * (double)all)
         return RP_OK;
     *out = rp_arena_textf(
         arena,

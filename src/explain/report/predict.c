@@ -455,11 +455,27 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
     }
 }
 
+/* What else a change gains that gains more than its finding costs: the first finding about work of
+   the host, which then runs beside that of the device. */
+static const char *hidden_text(struct rp_arena *arena, const struct rp_report_root *out,
+                               const struct rp_report_opportunity *o)
+{
+    static const char *const works[] = {"data-loader", "host-work", "host-unrecorded",
+                                        "host-stall"};
+    size_t i, k;
+
+    for (i = 0; o->beyond && i < out->nfindings; i++)
+        for (k = 0; k < sizeof works / sizeof works[0]; k++)
+            if (!strcmp(out->findings[i].id, works[k]))
+                return rp_arena_textf(arena, ", and hides %s behind the device's work", works[k]);
+    return o->beyond ? ", and hides other work of the host" : "";
+}
+
 /* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); answers launch-bound".
    Of a prediction whose error is not known (one step, a profiler of unknown cost) no least gain is
    stated. */
-static const char *help_text(struct rp_arena *arena, const struct rp_report_opportunity *o,
-                             int64_t step_ns)
+static const char *help_text(struct rp_arena *arena, const struct rp_report_root *out,
+                             const struct rp_report_opportunity *o, int64_t step_ns)
 {
     const char *least =
         (double)o->gain_low_ns > KNOWN_EXACTLY * (double)o->gain_ns
@@ -469,11 +485,10 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_oppo
                                                   (long long)o->tries)
                                  : "";
 
-    return rp_arena_textf(arena, "%s: %s → %s a step (-%.1f %%%s%s)%s%s%s", o->what_if,
-                          rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
-                          100 * (double)o->gain_ns / (double)step_ns, least, tries,
-                          o->finding ? "; answers " : "", o->finding ? o->finding : "",
-                          o->beyond ? ", and hides other work of the host" : "");
+    return rp_arena_textf(
+        arena, "%s: %s → %s a step (-%.1f %%%s%s)%s%s%s", o->what_if, rp_units_time(arena, step_ns),
+        rp_units_time(arena, o->step_ns), 100 * (double)o->gain_ns / (double)step_ns, least, tries,
+        o->finding ? "; answers " : "", o->finding ? o->finding : "", hidden_text(arena, out, o));
 }
 
 /* Where no change can be predicted for what costs most, the reader is led to that. */
@@ -494,7 +509,7 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
     size_t i;
 
     for (i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
-        *lines[i] = help_text(arena, &out->opportunities[i], w->now.unprofiled_ns);
+        *lines[i] = help_text(arena, out, &out->opportunities[i], w->now.unprofiled_ns);
     if (out->nopportunities || !w->changes.n)
         return;
     out->help_text =

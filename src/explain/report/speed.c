@@ -14,13 +14,14 @@
 #include <math.h>
 #include <string.h>
 
-#define LEAST_KNOWN   0.5  /* of the time of products: with less nothing is said */
-#define ALL_KNOWN     0.95 /* with less it is a lower bound */
-#define LIGHT_KNOWN   0.8  /* of the device time: with less the speed of light is not said */
-#define MOST_CHANNELS 4    /* of images and latents */
-#define LARGE_TABLE   0.25 /* of the rows of the largest: positions have far fewer */
-#define SAME_STEP     0.1  /* of the step: a rate over all steps that differs by more says so */
-#define LEAST_SHOWN   0.0005
+#define LIGHT_LEAST_NS 1000 /* work of less says nothing about a device */
+#define LEAST_KNOWN    0.5  /* of the time of products: with less nothing is said */
+#define ALL_KNOWN      0.95 /* with less it is a lower bound */
+#define LIGHT_KNOWN    0.8  /* of the device time: with less the speed of light is not said */
+#define MOST_CHANNELS  4    /* of images and latents */
+#define LARGE_TABLE    0.25 /* of the rows of the largest: positions have far fewer */
+#define SAME_STEP      0.1  /* of the step: a rate over all steps that differs by more says so */
+#define LEAST_SHOWN    0.0005
 
 /* ------------------------------------------------------------------ a rank */
 
@@ -283,7 +284,7 @@ const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_n
                               mfu_text(arena, s, step_ns, unprofiled_ns),
                               rp_units_text(arena, s->flops, RP_UNIT_FLOP), s->format,
                               rp_units_text(arena, s->peak_flops_per_s, RP_UNIT_FLOPS));
-    if (s->light_ns != RP_ABSENT_I64)
+    if (s->light_ns != RP_ABSENT_I64 && s->light_ns >= LIGHT_LEAST_NS)
         text = rp_arena_textf(arena, "%s%sat the device's peaks its work takes %s (%.1f %%)", text,
                               *text ? "; " : "", rp_units_time(arena, s->light_ns),
                               100 * s->light_share);

@@ -23,6 +23,8 @@ static const char *mark_line(const struct rp_report_part *p)
          "with tf.profiler.experimental.Trace(\"train\", step_num=i, _r=1):"},
     };
 
+    if (p->workload.system && p->workload.framework == RP_FRAMEWORK_PYTORCH)
+        return "with torch.cuda.nvtx.range(f\"train_step {i}\"):";
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (p->workload.framework == lines[i].framework ||
             (p->frameworks && strstr(p->frameworks, rp_framework_names[lines[i].framework])))

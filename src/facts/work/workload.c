@@ -438,6 +438,20 @@ static bool is_compiled(const struct workload_ctx *ctx, uint8_t framework)
            has(ctx, ON_DEVICE, SIGN_COMPILED);
 }
 
+const char *const rp_system_names[RP_SYSTEMS] = {NULL, "Nsight Systems", "rocprofv3", "RPD"};
+
+/* By what its files are called. */
+static uint8_t find_system(const struct rp_trace *trace)
+{
+    static const char *const begins[RP_SYSTEMS] = {NULL, "nsys", "rocp", "rpd"};
+    const char *format = trace->format ? rp_trace_str(trace, trace->format) : "";
+    uint8_t i;
+
+    for (i = RP_SYSTEMS - 1; i > 0 && strncmp(format, begins[i], strlen(begins[i])) != 0;)
+        i--;
+    return i;
+}
+
 enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *out,
                               struct rp_err *err)
 {
@@ -465,6 +479,7 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
         out->with_stack =
             trace->totals.count[RP_KIND_PYTHON] > 0 || meta_is_set(trace, "with_stack");
         out->ours = trace->framework && !strcmp(rp_trace_str(trace, trace->framework), "reprise");
+        out->system = find_system(trace);
         out->sampled = trace->samples.n && trace->samples.unit != RP_WEIGHT_BYTES;
         out->with_shapes = meta_is_set(trace, "record_shapes");
         out->with_memory = meta_is_set(trace, "profile_memory");

@@ -90,6 +90,10 @@ extern const char *const rp_parallel_names[RP_PARALLELS];
 extern const char *const rp_transport_names[RP_TRANSPORTS];
 
 /* Plain memory. */
+/* Profilers that have no options of a framework. */
+enum rp_system { RP_SYSTEM_NONE, RP_SYSTEM_NSYS, RP_SYSTEM_ROCPROF, RP_SYSTEM_RPD, RP_SYSTEMS };
+extern const char *const rp_system_names[RP_SYSTEMS]; /* NULL: none */
+
 struct rp_workload {
     uint8_t framework; /* enum rp_framework */
     uint8_t vendor;    /* enum rp_vendor */
@@ -107,7 +111,8 @@ struct rp_workload {
     bool uncached;      /* memory is allocated and freed call by call: no caching allocator */
     bool with_stack, with_shapes, with_memory; /* what the profiler recorded besides */
     bool ours;                                 /* the recorder is `reprise record` */
-    bool sampled;                              /* there are samples of call stacks, with times */
+    uint8_t system; /* enum rp_system: the recorder is a profiler of the whole system */
+    bool sampled;   /* there are samples of call stacks, with times */
 };
 
 /* What the mark of an update says ("Optimizer.step#AdamW.step"): whether it is one of PyTorch's

@@ -353,6 +353,30 @@ static void copies_are_told_apart(void **state)
     assert_int_equal(rp_found_copies(NULL), RP_FOUND_COPIES);
 }
 
+/* A profiler of the whole system has no options of a framework's. */
+static void system_profilers_are_not_the_frameworks(void **state)
+{
+    struct rp_advice lines[RP_ADVICE_MOST];
+    struct rp_workload w = {0};
+    size_t n, i;
+    int found;
+
+    UNUSED_STATE(state);
+    for (w.system = RP_SYSTEM_NSYS; w.system < RP_SYSTEMS; w.system++)
+        for (w.framework = 0; w.framework < RP_FRAMEWORKS; w.framework++)
+            for (found = 0; found < RP_FOUNDS; found++) {
+                w.vendor = w.system == RP_SYSTEM_NSYS ? RP_VENDOR_NVIDIA : RP_VENDOR_AMD;
+                n = rp_advice_find((enum rp_found)found, &w, lines);
+                for (i = 0; i < n; i++) {
+                    assert_false(has(lines[i].text, "profiler.profile("));
+                    assert_false(has(lines[i].text, "ProfilerActivity"));
+                    assert_false(has(lines[i].text, "profiler.schedule("));
+                    assert_false(has(lines[i].text, "rocprofv3") && w.system == RP_SYSTEM_NSYS);
+                    assert_false(has(lines[i].text, "nsys") && w.system != RP_SYSTEM_NSYS);
+                }
+            }
+}
+
 /* Of a recording of ours advice names the options of `record`, not of another profiler. */
 static void our_recordings_name_record(void **state)
 {
@@ -389,6 +413,7 @@ int test_advice(void)
         cmocka_unit_test(input_is_known_by_its_names),
         cmocka_unit_test(host_work_is_told_apart),
         cmocka_unit_test(late_ranks_are_told_apart),
+        cmocka_unit_test(system_profilers_are_not_the_frameworks),
         cmocka_unit_test(our_recordings_name_record),
     };
 
