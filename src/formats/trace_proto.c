@@ -13,16 +13,10 @@
 
 static enum rp_code open_builder(struct rp_proto_trace *t, const char *name, struct rp_err *err)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-
     RP_TRY(rp_builder_new(t->options->limits, &t->builder, err));
     t->trace = rp_builder_borrow_trace(t->builder);
     t->health = &t->trace->health;
-    RP_TRY(rp_proto_trace_text(t, name, &t->trace->format, err));
-    RP_TRY(rp_proto_trace_text(t, "name", &t->name_key, err));
-    RP_TRY(rp_proto_trace_text(t, "process_name", &t->process_name, err));
-    RP_TRY(rp_proto_trace_text(t, "thread_name", &t->thread_name, err));
-    return rp_builder_origin(t->builder, &origin, &t->meta_origin, err);
+    return rp_proto_trace_text(t, name, &t->trace->format, err);
 }
 
 enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
@@ -173,17 +167,8 @@ enum rp_code rp_proto_refuse_mangled(size_t marks, size_t n, struct rp_err *err)
 enum rp_code rp_proto_trace_name(struct rp_proto_trace *t, rp_track track, bool process,
                                  rp_str name, struct rp_err *err)
 {
-    struct rp_arg arg = {.key = t->name_key, .type = RP_ARG_STR, .v.s = name};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS,
-                         .dur_ns = RP_OPEN_NS,
-                         .name = process ? t->process_name : t->thread_name,
-                         .track = track,
-                         .origin = t->meta_origin,
-                         .args = &arg,
-                         .nargs = 1};
-
-    RP_TRY(rp_builder_shape(t->builder, &arg, 1, &raw.shape, err));
-    return rp_builder_add(t->builder, &raw, err);
+    return rp_builder_label(t->builder, track, process ? "process_name" : "thread_name", "name",
+                            name, err);
 }
 
 enum rp_code rp_proto_trace_meta(struct rp_proto_trace *t, const char *key, struct rp_emit *e,

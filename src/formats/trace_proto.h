@@ -23,11 +23,9 @@ struct rp_proto_trace {
     struct rp_health *health;
     const uint8_t *bytes; /* the whole input */
     size_t n;
-    uint64_t nevents;     /* events of the file */
-    rp_str newest;        /* strings up to this one were checked */
-    uint16_t meta_origin; /* of names of processes and threads */
-    rp_str name_key, process_name, thread_name;
-    struct { /* string literals, by their address */
+    uint64_t nevents; /* events of the file */
+    rp_str newest;    /* strings up to this one were checked */
+    struct {          /* string literals, by their address */
         const char *text;
         rp_str str;
     } words[64];

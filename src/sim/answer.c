@@ -9,7 +9,6 @@
  */
 #include "sim/simulate.h"
 
-#include "base/text.h"
 #include "result/print_units.h"
 #include "sim/engine/resimulate.h"
 #include "sim/learned.h"
@@ -427,32 +426,26 @@ static size_t learn_interval(const struct answer_ctx *a, const char *text, struc
     return n;
 }
 
-/* Code that is compiled for graphs runs some of its kernels outside of them, where the program
-   breaks them: it takes as long as the compiled code without graphs, at most. */
+/* Code whose passes are compiled for graphs runs some of its kernels outside of them, where the
+   program breaks them: it takes as long as the compiled code without graphs, at most. */
 static enum rp_code include_broken_graphs(struct answer_ctx *a, const char *text,
                                           struct interval *x, struct rp_err *err)
 {
-    char *rest = strdup(text), *out = rest, *part, *save = NULL, *copy = strdup(text);
-    enum rp_code code = rest && copy ? RP_OK : rp_err_nomem(err, "simulating");
-    bool compiled = false, graphs = false;
+    struct rp_whatif_list list;
+    const char *rest = "";
     int64_t step;
 
-    for (part = code == RP_OK ? strtok_r(copy, "+", &save) : NULL; part;
-         part = strtok_r(NULL, "+", &save)) {
-        if (rp_text_begins(part, "cuda-graphs=")) {
-            graphs = true;
-            continue;
-        }
-        compiled |= !strcmp(part, "compile");
-        out += sprintf(out, "%s%s", out > rest ? "+" : "", part);
-    }
-    if (code == RP_OK && compiled && graphs)
-        code = step_with(a, 1, rest, &step, err);
-    if (code == RP_OK && compiled && graphs)
-        interval_include(x, step, x->base_ns, "the program may break graphs");
-    free(rest);
-    free(copy);
-    return code;
+    RP_TRY(rp_whatif_parse(text, a->arena, &list, err));
+    for (size_t i = 0; i < list.n; i++)
+        if (list.calls[i].row != &rp_whatif_cuda_graphs || !list.calls[i].args.value)
+            rest =
+                rp_arena_textf(a->arena, *rest ? "%s+%s" : "%s%s", rest, list.calls[i].args.text);
+    RP_TRY(rp_arena_check(a->arena, "simulating", err));
+    if (!rp_whatif_list_has(&list, &rp_whatif_compile) || !strcmp(rest, text))
+        return RP_OK;
+    RP_TRY(step_with(a, 1, rest, &step, err));
+    interval_include(x, step, x->base_ns, "the program may break graphs");
+    return RP_OK;
 }
 
 static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,

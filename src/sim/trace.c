@@ -146,19 +146,14 @@ static enum rp_code add_lanes(struct trace_ctx *t, struct rp_err *err)
 
 static enum rp_code name_process(struct trace_ctx *t, size_t rank, bool device, struct rp_err *err)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-    struct rp_arg arg = {.type = RP_ARG_STR};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .nargs = 1, .args = &arg};
     char label[32];
+    rp_track track;
+    rp_str name;
 
     snprintf(label, sizeof label, device ? "device (rank %zu)" : "rank %zu", rank);
-    RP_TRY(intern(t, "process_name", &raw.name, err));
-    RP_TRY(intern(t, "name", &arg.key, err));
-    RP_TRY(intern(t, label, &arg.v.s, err));
-    RP_TRY(add_track(t, (uint32_t)rank, device, device ? "stream" : "steps", &raw.track, err));
-    RP_TRY(rp_builder_origin(t->b, &origin, &raw.origin, err));
-    RP_TRY(rp_builder_shape(t->b, &arg, 1, &raw.shape, err));
-    return rp_builder_add(t->b, &raw, err);
+    RP_TRY(intern(t, label, &name, err));
+    RP_TRY(add_track(t, (uint32_t)rank, device, device ? "stream" : "steps", &track, err));
+    return rp_builder_label(t->b, track, "process_name", "name", name, err);
 }
 
 /* A record says which processes are which rank (trace/merged.h). */

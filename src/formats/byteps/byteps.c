@@ -224,20 +224,13 @@ static enum rp_code event_name(struct log_reader *r, rp_str tensor, const char *
 static enum rp_code name_process(struct log_reader *r, uint32_t process, rp_track track,
                                  const char *name)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-    struct rp_arg arg = {.type = RP_ARG_STR};
-    struct rp_raw raw = {
-        .ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .args = &arg, .nargs = 1};
+    rp_str text;
 
     if (rp_map_get(&r->named, process) != RP_MAP_NONE)
         return RP_OK;
     RP_TRY(rp_map_put(&r->named, process, 1, r->err));
-    RP_TRY(rp_builder_intern(r->b, "process_name", 12, &raw.name, r->err));
-    RP_TRY(rp_builder_intern(r->b, "name", 4, &arg.key, r->err));
-    RP_TRY(rp_builder_intern(r->b, name, strlen(name), &arg.v.s, r->err));
-    RP_TRY(rp_builder_origin(r->b, &origin, &raw.origin, r->err));
-    RP_TRY(rp_builder_shape(r->b, &arg, 1, &raw.shape, r->err));
-    return rp_builder_add(r->b, &raw, r->err);
+    RP_TRY(rp_builder_intern(r->b, name, strlen(name), &text, r->err));
+    return rp_builder_label(r->b, track, "process_name", "name", text, r->err);
 }
 
 static void node_name(int64_t id, char *out, size_t cap)

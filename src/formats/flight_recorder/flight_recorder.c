@@ -180,9 +180,6 @@ static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct
 
 static enum rp_code group_track(struct dump_reader *r, const struct group *g, rp_track *out)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-    struct rp_arg arg = {.type = RP_ARG_STR};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .args = &arg, .nargs = 1};
     rp_str name;
     int n;
 
@@ -195,13 +192,8 @@ static enum rp_code group_track(struct dump_reader *r, const struct group *g, rp
                  g->name.at ? g->name.at : "",
                  (int)(g->description.n < 200 ? g->description.n : 200),
                  g->description.at ? g->description.at : "");
-    RP_TRY(rp_builder_intern(r->b, r->text, (size_t)n, &arg.v.s, r->err));
-    RP_TRY(rp_builder_intern(r->b, "name", 4, &arg.key, r->err));
-    RP_TRY(rp_builder_intern(r->b, "thread_name", 11, &raw.name, r->err));
-    RP_TRY(rp_builder_origin(r->b, &origin, &raw.origin, r->err));
-    RP_TRY(rp_builder_shape(r->b, &arg, 1, &raw.shape, r->err));
-    raw.track = *out;
-    return rp_builder_add(r->b, &raw, r->err);
+    RP_TRY(rp_builder_intern(r->b, r->text, (size_t)n, &name, r->err));
+    return rp_builder_label(r->b, *out, "thread_name", "name", name, r->err);
 }
 
 /* ------------------------------------------------------------------ entries */

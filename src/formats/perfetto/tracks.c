@@ -477,23 +477,6 @@ enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, r
 
 /* ------------------------------------------------------------------ names */
 
-static enum rp_code label_process(struct rp_perfetto *r, const struct rp_perfetto_process *p,
-                                  struct rp_err *err)
-{
-    struct rp_arg arg = {.type = RP_ARG_STR, .v.s = p->label};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS,
-                         .dur_ns = RP_OPEN_NS,
-                         .track = p->track,
-                         .origin = r->t.meta_origin,
-                         .args = &arg,
-                         .nargs = 1};
-
-    RP_TRY(rp_proto_trace_word(&r->t, "labels", &arg.key, err));
-    RP_TRY(rp_proto_trace_word(&r->t, "process_labels", &raw.name, err));
-    RP_TRY(rp_builder_shape(r->t.builder, &arg, 1, &raw.shape, err));
-    return rp_builder_add(r->t.builder, &raw, err);
-}
-
 enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err)
 {
     for (size_t i = 0; i < r->tracks.n; i++) {
@@ -510,7 +493,8 @@ enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err)
         if (p->name)
             RP_TRY(rp_proto_trace_name(&r->t, p->track, true, p->name, err));
         if (p->label)
-            RP_TRY(label_process(r, p, err));
+            RP_TRY(rp_builder_label(r->t.builder, p->track, "process_labels", "labels", p->label,
+                                    err));
     }
     return RP_OK;
 }

@@ -269,11 +269,9 @@ static enum rp_code add_entry(struct snapshot_reader *r, size_t device, rp_pickl
 
 static enum rp_code name_device(struct snapshot_reader *r, size_t device)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-    struct rp_arg arg = {.type = RP_ARG_STR};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .args = &arg, .nargs = 1};
     struct device_state *d = &r->devices[device];
     uint32_t process;
+    rp_str text;
     char name[40];
     int n = snprintf(name, sizeof name, "allocator of GPU %zu", device);
 
@@ -282,13 +280,8 @@ static enum rp_code name_device(struct snapshot_reader *r, size_t device)
     d->used = true;
     RP_TRY(rp_builder_process(r->b, (int64_t)device, 0, &process, r->err));
     RP_TRY(rp_builder_track(r->b, process, 0, 0, true, &d->track, r->err));
-    raw.track = d->track;
-    RP_TRY(rp_builder_intern(r->b, "process_name", 12, &raw.name, r->err));
-    RP_TRY(rp_builder_intern(r->b, "name", 4, &arg.key, r->err));
-    RP_TRY(rp_builder_intern(r->b, name, (size_t)n, &arg.v.s, r->err));
-    RP_TRY(rp_builder_origin(r->b, &origin, &raw.origin, r->err));
-    RP_TRY(rp_builder_shape(r->b, &arg, 1, &raw.shape, r->err));
-    return rp_builder_add(r->b, &raw, r->err);
+    RP_TRY(rp_builder_intern(r->b, name, (size_t)n, &text, r->err));
+    return rp_builder_label(r->b, d->track, "process_name", "name", text, r->err);
 }
 
 static int64_t segment_device(const struct snapshot_reader *r, rp_pickle_id segment)

@@ -451,19 +451,12 @@ static enum rp_code add_samples(struct appending *a)
 /* Processes without a name are named after their trace. */
 static enum rp_code name_process(struct appending *a, uint32_t process, rp_track track)
 {
-    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
-    struct rp_arg arg = {.type = RP_ARG_STR};
-    struct rp_raw raw = {.ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .nargs = 1};
+    rp_str name;
 
     if (a->t->processes[process].name || !a->how->label || a->how->only)
         return RP_OK;
-    RP_TRY(rp_builder_intern(a->b, "process_name", 12, &raw.name, a->err));
-    RP_TRY(rp_builder_intern(a->b, "name", 4, &arg.key, a->err));
-    RP_TRY(labelled(a, 0, &arg.v.s));
-    RP_TRY(rp_builder_origin(a->b, &origin, &raw.origin, a->err));
-    RP_TRY(rp_builder_shape(a->b, &arg, 1, &raw.shape, a->err));
-    raw.args = &arg;
-    return rp_builder_add(a->b, &raw, a->err);
+    RP_TRY(labelled(a, 0, &name));
+    return rp_builder_label(a->b, track, "process_name", "name", name, a->err);
 }
 
 static enum rp_code name_processes(struct appending *a)

@@ -274,6 +274,21 @@ void rp_builder_end(struct rp_builder *b, uint32_t event, int64_t dur_ns)
     b->ev.flags.at[event] &= (uint8_t)~RP_EVENT_UNENDED;
 }
 
+enum rp_code rp_builder_label(struct rp_builder *b, rp_track track, const char *what,
+                              const char *key, rp_str text, struct rp_err *err)
+{
+    struct rp_origin origin = {.phase = 'M', .kind = RP_KIND_METADATA};
+    struct rp_arg arg = {.type = RP_ARG_STR, .v.s = text};
+    struct rp_raw raw = {
+        .ts_ns = RP_NO_TS, .dur_ns = RP_OPEN_NS, .track = track, .args = &arg, .nargs = 1};
+
+    RP_TRY(rp_builder_intern(b, what, strlen(what), &raw.name, err));
+    RP_TRY(rp_builder_intern(b, key, strlen(key), &arg.key, err));
+    RP_TRY(rp_builder_origin(b, &origin, &raw.origin, err));
+    RP_TRY(rp_builder_shape(b, &arg, 1, &raw.shape, err));
+    return rp_builder_add(b, &raw, err);
+}
+
 enum rp_code rp_builder_add_flow(struct rp_builder *b, const struct rp_raw_flow *flow,
                                  struct rp_err *err)
 {

@@ -56,6 +56,11 @@ struct rp_raw {            /* one event as read */
 };
 
 enum rp_code rp_builder_add(struct rp_builder *b, const struct rp_raw *raw, struct rp_err *err);
+
+/* A metadata event with one text, as Chrome's format has them: "process_name" and "thread_name"
+ * with the key "name". */
+enum rp_code rp_builder_label(struct rp_builder *b, rp_track track, const char *what,
+                              const char *key, rp_str text, struct rp_err *err);
 /* Ends an event, counted from 0 in the order of adding, that was added with RP_EVENT_UNENDED. */
 void rp_builder_end(struct rp_builder *b, uint32_t event, int64_t dur_ns);
 
