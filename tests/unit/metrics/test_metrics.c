@@ -465,6 +465,54 @@ static void only_numbers_are_processes(void **state)
     rp_arena_release(&arena);
 }
 
+static size_t open_files(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t n = 0;
+
+    assert_non_null(dir);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* What is searched and read is closed again: files of metrics, reports and others. */
+static void files_are_closed(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+    rp_metric_paths paths = {0};
+    rp_metric_sets sets = {0};
+    struct rp_err err = RP_ERR_INIT;
+    char names[2][80];
+    size_t before;
+
+    UNUSED_STATE(state);
+    RP_COUNT("closed", 1);
+    for (int i = 0; i < 2; i++) {
+        FILE *f;
+
+        snprintf(names[i], sizeof names[i], "%s/text%d", folder, i);
+        f = fopen(names[i], "w");
+        assert_non_null(f);
+        fputs(i == 0 ? "Counter: steps\n  Value: 4\n" : "something else\n", f);
+        fclose(f);
+    }
+    before = open_files();
+    assert_ok(rp_metric_find_sources(folder, &arena, &paths, &err), &err);
+    assert_ok(rp_metric_read_all(&paths, RP_METRIC_ALL, NULL, &sets, &err), &err);
+    assert_true(paths.n >= 2);
+    assert_int_equal(sets.n, paths.n);
+    for (size_t i = 0; i < paths.n; i++)
+        assert_string_not_equal(paths.at[i], names[1]);
+    assert_int_equal(open_files(), before);
+    for (int i = 0; i < 2; i++)
+        unlink(names[i]);
+    rp_metric_sets_release(&sets);
+    rp_vec_release(&paths);
+    rp_arena_release(&arena);
+}
+
 /* A child counts for itself, and a process that was killed keeps what it counted. */
 static void fork_and_kill(void **state)
 {
@@ -1104,6 +1152,7 @@ int test_metrics(void)
                                        cmocka_unit_test(ticks_become_times),
                                        cmocka_unit_test(huge_files_are_refused),
                                        cmocka_unit_test(only_numbers_are_processes),
+                                       cmocka_unit_test(files_are_closed),
                                        cmocka_unit_test(fork_and_kill),
                                        cmocka_unit_test(memory_is_bounded),
                                        cmocka_unit_test(threads_reuse_memory),
