@@ -154,6 +154,26 @@ static void depth_is_limited(void **state)
     rp_proto_writer_release(&to);
 }
 
+/* Paths are removed, and nothing else. */
+static void flags_lose_their_paths(void **state)
+{
+    static const char *const cases[][2] = {
+        {"--xla_dump_to=/home/me/dump", "--xla_dump_to="},
+        {"--a=1 --to=/x\t--b=c\n", "--a=1 --to=\t--b=c\n"},
+        {"--to=x/y --flag", "--to= --flag"},
+        {"--flag /x --a=b", "--flag /x --a=b"}, /* no value: not that of the next flag */
+        {"--a=b --c", "--a=b --c"},
+        {"", ""},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_string_equal(rp_redact_flags(cases[i][0], &arena), cases[i][1]);
+    assert_null(rp_redact_flags(NULL, &arena));
+    rp_arena_release(&arena);
+}
+
 int test_redact(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -162,6 +182,7 @@ int test_redact(void)
         cmocka_unit_test(all_else_is_kept),
         cmocka_unit_test(texts_and_debug_info_go),
         cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(flags_lose_their_paths),
     };
 
     return cmocka_run_group_tests_name("redact", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include "formats/programs.h"
 #include "replay/search.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,6 +187,41 @@ static void test_refused_together(void **state)
     fixture_close(&f);
 }
 
+/* Of several results the one that shows the complaint is left at once, not operation by operation.
+ */
+static void test_one_result(void **state)
+{
+    static const char *const both[] = {"s", "q", NULL};
+    struct rp_reproducer r;
+    struct rp_err err = RP_ERR_INIT;
+    struct fixture f;
+    char *longer;
+
+    (void)state;
+    meeting = both;
+    fixture_open(&f, 100, compile_refusing);
+    rp_program_free(f.program);
+    assert_true(asprintf(&longer,
+                         "%.*s  %%v99 = f32[16] add(%%v98, %%v98)\n  %%s = f32[16] sine(%%x)\n"
+                         "  %%q = f32[16] cosine(%%s)\n"
+                         "  ROOT %%t = (f32[16], f32[16], f32[16]) tuple(%%x, %%v99, %%q)\n}\n",
+                         (int)(strstr(f.text, "  ROOT") - f.text), f.text) > 0);
+    free(f.text);
+    f.text = strstr(longer, " (x: f32[16]) -> f32[16]"); /* the header states another result */
+    memset(f.text, ' ', strlen(" (x: f32[16]) -> f32[16]"));
+    f.text = longer;
+    assert_ok(rp_hlo_text_parse(f.text, strlen(f.text), NULL, &f.program, &err), &err);
+    f.search.program = f.program;
+    assert_ok(rp_bisect(&f.search, &f.arena, &r, &err), &err);
+    assert_int_equal(r.complaint, RP_COMPLAINT_FAILS);
+    assert_int_equal(r.cut.nops, 2);
+    assert_true(has_op(r.cut.program, "s") && has_op(r.cut.program, "q"));
+    assert_int_equal(r.before, 103);
+    assert_true(r.trials <= 3 + 7 + 4); /* the whole and two results, a bisection, single ones */
+    rp_reproducer_release(&r, 1);
+    fixture_close(&f);
+}
+
 /* Everything takes longer than no time at all: one operation is left. */
 static void test_slow(void **state)
 {
@@ -256,12 +292,72 @@ static void test_amplified(void **state)
     rp_program_free(p);
 }
 
+/* ---- nudged constants ---- */
+
+#define NUDGED                                                                           \
+    "HloModule nudged\n\n"                                                               \
+    "%deep (a: f32[]) -> f32[] {\n"                                                      \
+    "  %a = f32[] parameter(0)\n  %k = f32[] constant(0.7)\n"                            \
+    "  ROOT %m = f32[] multiply(%a, %k)\n}\n\n"                                          \
+    "%body (s: (s32[], f32[], f32[])) -> (s32[], f32[], f32[]) {\n"                      \
+    "  %s = (s32[], f32[], f32[]) parameter(0)\n"                                        \
+    "  %i = s32[] get-tuple-element(%s), index=0\n  %one = s32[] constant(1)\n"          \
+    "  %n = s32[] add(%i, %one)\n  %c = f32[] constant(0.1)\n  %u = f32[] constant(1)\n" \
+    "  %d = f32[] call(%u), to_apply=%deep\n"                                            \
+    "  ROOT %t = (s32[], f32[], f32[]) tuple(%n, %c, %d)\n}\n\n"                         \
+    "%still (s: (s32[], f32[], f32[])) -> pred[] {\n"                                    \
+    "  %s = (s32[], f32[], f32[]) parameter(0)\n"                                        \
+    "  %i = s32[] get-tuple-element(%s), index=0\n  %two = s32[] constant(2)\n"          \
+    "  ROOT %l = pred[] compare(%i, %two), direction=LT\n}\n\n"                          \
+    "%outside (x: s32[]) -> f32[] {\n  %x = s32[] parameter(0)\n"                        \
+    "  ROOT %o = f32[] constant(0.3)\n}\n\n"                                             \
+    "ENTRY %main {\n  %x = s32[] parameter(0)\n  %e = f32[] constant(0.2)\n"             \
+    "  %called = f32[] call(%x), to_apply=%outside\n"                                    \
+    "  %b = (s32[], f32[], f32[]) tuple(%x, %e, %e)\n"                                   \
+    "  %w = (s32[], f32[], f32[]) while(%b), condition=%still, body=%body\n"             \
+    "  %i = s32[] get-tuple-element(%w), index=0\n"                                      \
+    "  %c = f32[] get-tuple-element(%w), index=1\n"                                      \
+    "  %d = f32[] get-tuple-element(%w), index=2\n"                                      \
+    "  ROOT %t = (f32[], f32[], s32[], f32[], f32[]) tuple(%e, %called, %i, %c, %d)\n}\n"
+
+/* The constants of loops, and of what these call, change in their last place; no other does, nor
+   does a whole number. */
+static void test_nudged(void **state)
+{
+    static const struct {
+        double value;
+        bool moves;
+    } wanted[] = {{0.2, false}, {0.3, false}, {2, false}, {0.1, true}, {0.7, true}};
+    struct rp_trial_engine ref = {.engine = &rp_engine_ref};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_tensor *x, **out;
+    struct rp_program *p;
+    size_t n;
+
+    (void)state;
+    assert_ok(rp_hlo_text_parse(NUDGED, strlen(NUDGED), NULL, &p, &err), &err);
+    assert_ok(rp_tensor_new(RP_ELEM_S32, NULL, 0, &x, &err), &err);
+    rp_tensor_set(x, 0, 0);
+    assert_ok(rp_trial_nudged(&ref, p, &x, 1, 1, &out, &n, &err), &err);
+    assert_int_equal(n, 5);
+    for (size_t i = 0; i < n; i++) {
+        double off = fabs(rp_tensor_number(out[i], 0) - (double)(float)wanted[i].value);
+
+        assert_true(off <= 4 * 0x1p-23 * wanted[i].value);
+        assert_int_equal(off > 0, wanted[i].moves);
+    }
+    rp_tensors_drop(out, n);
+    rp_tensor_drop(x);
+    rp_program_free(p);
+}
+
 int test_search(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_meeting),          cmocka_unit_test(test_refused),
         cmocka_unit_test(test_refused_together), cmocka_unit_test(test_slow),
-        cmocka_unit_test(test_amplified),
+        cmocka_unit_test(test_amplified),        cmocka_unit_test(test_one_result),
+        cmocka_unit_test(test_nudged),
     };
 
     return cmocka_run_group_tests_name("replay_search", tests, NULL, NULL);

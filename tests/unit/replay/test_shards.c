@@ -99,6 +99,9 @@ static void parts_of_parameters(void **state)
         {MODULE(X(", sharding={replicated}")), "0 0 0 0", same},
         {MODULE(X("")), "0 2 8 10", grid}, /* not stated: in their order */
         {MODULE(X("")), "0 4 8 12", rows},
+        {"HloModule m, num_partitions=4\n\nENTRY %main {\n  ROOT " /* the last operation */
+         "%x = f32[2,2] parameter(0), sharding={devices=[2,2]0,2,1,3}\n}\n",
+         "0 8 2 10", grid},
     };
     struct sharded x;
 
