@@ -173,6 +173,31 @@ static void calls_become_rows_of_a_table(void **state)
          "implicit_convolve_sgemm",
          "[\"\", \"\", \"\", \"[1, 1]\", \"[1, 1]\", \"[1, 1]\", \"False\", \"[0, 0]\", \"16\"]"},
         {"aten::mm", "[[64, 32], [32, 16]]", NULL, "matmul", {64, 32, 16}, "ampere_sgemm_32x32"},
+        {"aten::native_layer_norm",
+         "[[4, 100], [], [100], [100], []]",
+         "[\"float\", \"ScalarList\", \"float\", \"float\", \"Scalar\"]",
+         "layernorm",
+         {4, 100}},
+        {"aten::native_layer_norm_backward",
+         "[[4, 100], [4, 100], [], [4, 1], [4, 1], [100], [100], []]",
+         "[\"float\", \"float\", \"ScalarList\", \"float\", \"float\", \"float\", \"float\", \"\"]",
+         "layernorm_backward",
+         {4, 100}},
+        {"aten::_softmax",
+         "[[4, 100], [], []]",
+         "[\"float\", \"Scalar\", \"Scalar\"]",
+         "softmax",
+         {4, 100}},
+        {"aten::_log_softmax",
+         "[[4, 100], [], []]",
+         "[\"float\", \"Scalar\", \"Scalar\"]",
+         "log_softmax",
+         {4, 100}},
+        {"aten::_softmax_backward_data",
+         "[[4, 100], [4, 100], [], []]",
+         "[\"float\", \"float\", \"Scalar\", \"Scalar\"]",
+         "softmax_backward",
+         {4, 100}},
         {"aten::mm", NULL, NULL, NULL, {0}}, /* nothing is known of this one */
     };
     enum { N = sizeof want / sizeof *want };
@@ -218,6 +243,40 @@ static void calls_become_rows_of_a_table(void **state)
     }
     rp_samples_release(&samples);
     rp_trace_free(t);
+}
+
+/* Operators that differ in one of their texts are counted each for itself. */
+static void every_text_matters(void **state)
+{
+#define MUL(dims, key2, second)                                                         \
+    {                                                                                   \
+        'X', "cpu_op", "aten::mul", 1, 1, 0, 1, .text_key = "Input Dims", .text = dims, \
+                                                .text_key2 = key2, .text2 = second      \
+    }
+    static const double bytes[] = {3 * 64 * 4, 3 * 32 * 4, 3 * 64 * 8, 3 * 64 * 4,
+                                   (2 * 64 + 8) * 4};
+    const struct row rows[] = {
+        MUL("[[8, 8], [8, 8]]", "Input type", "[\"float\", \"float\"]"),
+        MUL("[[8, 4], [8, 4]]", "Input type", "[\"float\", \"float\"]"),
+        MUL("[[8, 8], [8, 8]]", "Input type", "[\"double\", \"double\"]"),
+        MUL("[[8, 8], [8, 8]]", "Input Strides",
+            "[[8, 1], [8, 1]]"), /* the kernel tells the type */
+        MUL("[[8, 8], [8, 8]]", "Input Strides", "[[8, 1], [0, 1]]"), /* one row, repeated */
+        {'X', "kernel", "ampere_sgemm_32x32", 0, 7, 0, 45, 91, 7},
+    };
+    struct called c = calls_of(rows, 6);
+    struct rp_err err = RP_ERR_INIT;
+    uint32_t at[5];
+
+    UNUSED_STATE(state);
+    assert_ok(rp_op_costs_init(&c.costs, &c.categories, &err), &err);
+    for (rp_event e = 0; e < 5; e++) {
+        assert_ok(rp_op_cost_of(&c.costs, e, e > 2 ? c.t->ev.name[5] : 0, &at[e], &err), &err);
+        assert_true(c.costs.costs.at[at[e]].bytes == bytes[e]);
+    }
+    assert_ok(rp_op_cost_of(&c.costs, 3, 0, &at[0], &err), &err); /* and without a kernel nothing */
+    assert_string_equal(c.costs.costs.at[at[0]].missing, RP_NO_TYPES);
+    release_calls(&c);
 }
 
 static bool seven_flops(void *user, const struct rp_trace *trace, rp_event item,
@@ -302,6 +361,7 @@ int test_calls(void)
         cmocka_unit_test(copies_move_their_bytes_once_or_twice),
         cmocka_unit_test(a_kernel_without_launch_is_like_its_equals),
         cmocka_unit_test(calls_become_rows_of_a_table),
+        cmocka_unit_test(every_text_matters),
         cmocka_unit_test(others_know_what_has_no_model),
         cmocka_unit_test(what_no_device_can_do_is_not_modelled),
     };

@@ -225,6 +225,9 @@ static void names_of_steps_tell_the_batch(void **state)
         {"step[EXTEND bs=2 toks=10 c_sk=14 c_sqsq=58 c_sqsk=78]", 10, 14, 54},
         {"step[DECODE bs=3 g_sk=30 g_sqsq=3 g_sqsk=30]", 3, 30, 30},
         {"step[EXTEND toks=10 c_sk=14 c_sqsk=78]", 0, 0, 0},
+        {"step[EXTEND toks=10 c_sk=x c_sqsq=58 c_sqsk=78]", 0, 0, 0}, /* not a number */
+        {"step[EXTEND toks=10 c_sk=x c_sk=14 c_sqsq=58 c_sqsk=78]", 10, 14, 54},
+        {"step[EXTEND toks=10 c_skx14 c_sqsq=58 c_sqsk=78]", 0, 0, 0},
         {"step[DECODE g_sk=30 g_sqsq=3 g_sqsk=30]", 0, 0, 0},
         {"step", 0, 0, 0},
     };

@@ -449,6 +449,54 @@ static void curves_are_added_up(void **state)
     }
 }
 
+/* The least work: each operand read and each result written once. An operation of one operand
+   reads one array, one of two reads two; rows are reduced with five operations an element. */
+static void operators_have_their_work(void **state)
+{
+    static const char *const one[] = {"copy", "exp",  "gelu",      "relu",  "neg",
+                                      "abs",  "tanh", "sigmoid",   "rsqrt", "square",
+                                      "addc", "mulc", "aten::exp_"},
+                             *const two[] = {"add", "sub", "mul", "div"};
+    static const struct {
+        const char *op, *shape;
+        double flops, elements;
+    } cases[] = {
+        {"softmax", "10x20", 5 * 200, 2 * 200},
+        {"layernorm", "10x20", 5 * 200, 2 * 200},
+        {"layer_norm", "10x20", 5 * 200, 2 * 200},
+        {"sum", "10x20", 5 * 200, 200},
+        {"matmul", "3x5x7", 2 * 105, 15 + 35 + 21},
+        {"mm", "3x5x7", 2 * 105, 15 + 35 + 21},
+        {"linear", "3x5x7", 2 * 105, 15 + 35 + 21},
+        {"bmm", "2x3x5x7", 4 * 105, 2 * (15 + 35 + 21)},
+        {"conv2d", "2x3x9x11x4x3x2", 2. * 2 * 5 * 6 * 4 * 3 * 9, 2 * 3 * 99 + 4 * 27 + 2 * 4 * 30},
+        {"sdpa", "2x3x5x7", 4. * 2 * 3 * 25 * 7, 4 * 210},
+        {"sdpa_causal", "2x3x5x7", 2. * 2 * 3 * 25 * 7, 4 * 210},
+    };
+    enum { ONE = sizeof one / sizeof *one, TWO = sizeof two / sizeof *two };
+    enum { N = sizeof cases / sizeof *cases };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < N + ONE + TWO; i++) {
+        bool listed = i < N, second = i >= N + ONE;
+        struct rp_sample s = {.op = listed   ? cases[i].op
+                                    : second ? two[i - N - ONE]
+                                             : one[i - N],
+                              .type = RP_NUMBER_FP32,
+                              .flops = NAN,
+                              .bytes = NAN};
+        const char *shape = listed ? cases[i].shape : "6x7";
+        struct rp_err err = RP_ERR_INIT;
+
+        assert_ok(rp_sample_shape_parse(shape, strlen(shape), &s, &err), &err);
+        assert_ok(rp_sample_complete(&s, &err), &err);
+        if (s.flops != (listed ? cases[i].flops : 42) || s.bytes != 4 * (listed ? cases[i].elements
+                                                                         : second ? 3 * 42
+                                                                                  : 2 * 42))
+            fail_msg("%s: %g FLOPs, %g bytes", s.op, s.flops, s.bytes);
+    }
+}
+
 int test_learn(void)
 {
     const struct CMUnitTest tests[] = {
@@ -456,6 +504,7 @@ int test_learn(void)
         cmocka_unit_test(what_peaks_do_not_explain_is_learned),
         cmocka_unit_test(larger_is_never_faster),
         cmocka_unit_test(curves_are_added_up),
+        cmocka_unit_test(operators_have_their_work),
         cmocka_unit_test(intervals_cover_and_peaks_are_the_floor),
         cmocka_unit_test(far_away_is_said),
         cmocka_unit_test(provenance_says_what_it_rests_on),

@@ -252,6 +252,71 @@ static void convolutions(void **state)
     ASSERT_COUNTED(cases);
 }
 
+/* Where each operator has its arguments, by PyTorch's declaration of it: x, weights, bias, kernel,
+   stride, padding, dilation, transposed, output padding, groups; '-': another one. */
+static void arguments_of_convolutions(void **state)
+{
+    static const struct {
+        const char *op, *arguments;
+    } declared[] = {
+        {"aten::convolution", "xwbspdtog"},
+        {"aten::_convolution", "xwbspdtog----"},
+        {"aten::conv2d", "xwbspdg"},
+        {"aten::conv_transpose2d", "xwbspogd"},
+        {"aten::cudnn_convolution", "xwpsdg---"},
+        {"aten::cudnn_convolution_relu", "xwbspdg"},
+        {"aten::cudnn_convolution_transpose", "xwposdg---"},
+        {"aten::miopen_convolution", "xwbpsdg--"},
+        {"aten::miopen_convolution_transpose", "xwbposdg--"},
+        {"aten::_conv_depthwise2d", "xwkbspd"},
+        {"aten::thnn_conv2d", "xwkbsp"},
+        {"aten::_slow_conv2d_forward", "xwkbsp"},
+    };
+    static const struct {
+        char letter;
+        const char *dims, *type, *value;
+    } kinds[] = {{'x', "[2, 8, 21, 21]", F, ""},
+                 {'w', "[8, 4, 5, 5]", F, ""},
+                 {'b', "[16]", F, ""},
+                 {'k', "[]", "ScalarList", "[5, 5]"},
+                 {'s', "[]", "ScalarList", "[2, 2]"},
+                 {'p', "[]", "ScalarList", "[3, 3]"},
+                 {'d', "[]", "ScalarList", "[4, 4]"},
+                 {'o', "[]", "ScalarList", "[1, 1]"},
+                 {'t', "[]", "Scalar", "True"},
+                 {'g', "[]", "Scalar", "2"},
+                 {'-', "[]", "Scalar", "False"}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof declared / sizeof *declared; i++) {
+        const char *has = declared[i].arguments;
+        bool turned = strstr(declared[i].op, "transpose") || strchr(has, 't');
+        double reach = (strchr(has, 'd') ? 4 : 1) * (5 - 1);
+        double side = turned ? (21 - 1) * 2 - 2 * 3 + reach + (strchr(has, 'o') ? 1 : 0) + 1
+                             : floor((21 + 2 * 3 - reach - 1) / 2) + 1;
+        double features = turned ? 4 * 2 : 8, made = 2 * features * side * side;
+        char dims[512] = "[", types[512] = "", values[512] = "";
+
+        for (size_t k = 0; has[k]; k++)
+            for (size_t j = 0; j < sizeof kinds / sizeof *kinds; j++)
+                if (kinds[j].letter == has[k]) {
+                    strcat(strcat(dims, k ? ", " : ""), kinds[j].dims);
+                    strcat(strcat(types, k ? "," : ""), kinds[j].type);
+                    strcat(strcat(values, k ? ";" : ""), kinds[j].value);
+                }
+        strcat(dims, "]");
+        const struct counted one = {
+            .op = declared[i].op,
+            .dims = dims,
+            .types = types,
+            .concrete = values,
+            .flops = turned ? 2. * 2 * 8 * 21 * 21 * 4 * 25 : 2 * made * 4 * 25,
+            .bytes = 4 * (2 * 8 * 21 * 21 + 8 * 4 * 25 + (strchr(has, 'b') ? 16 : 0) + made)};
+
+        assert_counted(&one, 1);
+    }
+}
+
 #define QKV   "[2, 8, 128, 64], [2, 8, 128, 64], [2, 8, 128, 64]"
 #define QKV_T "[2, 128, 8, 64], [2, 128, 8, 64], [2, 128, 8, 64]"
 
@@ -687,6 +752,7 @@ int test_models(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products),
         cmocka_unit_test(convolutions),
+        cmocka_unit_test(arguments_of_convolutions),
         cmocka_unit_test(attention),
         cmocka_unit_test(elements),
         cmocka_unit_test(reductions_and_norms),
