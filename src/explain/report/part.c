@@ -627,6 +627,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     ctx->u.all = (rp_interval_vec){0};
     out->limited = ctx->scope->limited;
     if (!out->limited)
+        RP_TRY(rp_report_find_requests(ctx->t, ctx->arena, out, err));
+    if (!out->limited)
         RP_TRY(rp_outside_measure(ctx->t, ctx->arena, &out->outside, err));
     rp_trace_life_find(ctx->t, &out->life);
     out->device = device_text(ctx);

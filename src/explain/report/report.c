@@ -619,6 +619,20 @@ static bool wants_view(const struct rp_settings *settings)
     return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
 }
 
+/* The ranks of a server work on the same requests: one of them is shown. */
+static void fill_requests(struct rp_report_ctx *j)
+{
+    size_t r;
+
+    for (r = 0; r < j->n && !rp_report_ctx_part(j, r)->nrequests;)
+        r++;
+    if (r == j->n)
+        return;
+    j->out->requests = rp_report_ctx_part(j, r)->requests;
+    j->out->nrequests = rp_report_ctx_part(j, r)->nrequests;
+    rp_report_add_note(j, rp_report_ctx_part(j, r)->request_text);
+}
+
 static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
 {
@@ -634,6 +648,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_step(&j);
     rp_report_fill_found(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
+    fill_requests(&j);
     fill_lost(&j);
     RP_TRY(rp_report_join_samples(ranks, j.arena, out, err));
     RP_TRY(fill_waits(&j, err));

@@ -185,6 +185,9 @@ struct rp_report_part {
     struct rp_comm_lead *leads;                /* one a collective: what the rank did before it */
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
+    size_t nrequests;
+    struct rp_report_request *requests; /* none: their ranges were not recorded */
+    const char *request_text;           /* what they are, or NULL */
     size_t nsteps;
     struct rp_report_step *steps; /* those of the trace in its order, or the selected one */
     int64_t recorded_steps;       /* of the trace */
@@ -300,6 +303,21 @@ struct rp_report_phase {
     int64_t request_ns, token_ns;
 };
 extern const struct rp_type rp_report_phase_type;
+
+/* Times of the requests of a program that generates. */
+enum rp_request_time {
+    RP_REQUEST_QUEUE,
+    RP_REQUEST_FIRST, /* to the first token */
+    RP_REQUEST_BETWEEN,
+    RP_REQUEST_WHOLE,
+    RP_REQUEST_TIMES
+};
+struct rp_report_request {
+    const char *what;  /* "first_token" */
+    const char *label; /* text output only */
+    int64_t count, p50_ns, p90_ns, p99_ns, max_ns;
+};
+extern const struct rp_type rp_report_request_type;
 
 /* Ranks of one host, or that behave alike. */
 struct rp_report_group {
@@ -420,6 +438,8 @@ struct rp_report_root {
     size_t ngroups, nhost_rows, nalike_rows;
     struct rp_report_group *groups, *host_rows, *alike_rows; /* none: few ranks, or all differ */
     struct rp_report_step *steps;
+    size_t nrequests;
+    struct rp_report_request *requests; /* of the first rank that has any */
     size_t nphases;
     struct rp_report_phase *phases; /* none: no step has a phase */
     struct rp_report_share *parts;
@@ -579,6 +599,10 @@ enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct r
 /* Fills the devices. Returns a note where a rank has several, else NULL. */
 const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena *arena,
                                    struct rp_report_root *out);
+
+/* Fills the requests of a rank. */
+enum rp_code rp_report_find_requests(const struct rp_trace *trace, struct rp_arena *arena,
+                                     struct rp_report_part *out, struct rp_err *err);
 
 /* Fills the phases. Needs the steps. */
 enum rp_code rp_report_sum_phases(const struct rp_ranks *ranks, struct rp_arena *arena,
