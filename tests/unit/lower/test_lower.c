@@ -206,6 +206,67 @@ static void constants_are_bytes(void **state)
     rp_proto_writer_release(&wire);
 }
 
+/* Any byte but 0 is true. */
+static void booleans_are_0_and_1(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_BOOL", DIM(4), "tensor_content: '\\000\\001\\002\\377'")
+            NODE("y", "LogicalNot", "input: 'x'");
+    static const uint8_t want[] = {0, 1, 1, 1};
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    uint8_t values[4];
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    assert_ok(rp_literal_decode(p, &p->literals.at[0], values, sizeof values, &err), &err);
+    assert_memory_equal(values, want, sizeof want);
+    assert_memory_equal(p->literals.at[0].at, want, sizeof want);
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+/* Of a list of whole numbers only these count, whatever else it has. */
+static void lists_are_of_one_kind(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_FLOAT", DIM(1) DIM(6) DIM(6) DIM(1), "float_val: 1")
+            NODE("y", "MaxPool",
+                 "input: 'x' " TEXT("padding", "VALID") INTS("strides", "i: 1 i: 2 i: 3 i: 1")
+                     INTS("ksize", "s: '\\005\\006' f: 7 i: 1 i: 2 i: 3 i: 1 b: true"));
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    assert_attr(p, find_op(p, RP_OP_REDUCE_WINDOW), RP_ATTR_WINDOW,
+                "{size=1x2x3x1 stride=1x2x3x1}");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
+/* As many dimensions as there may be. */
+static void shapes_have_many_dimensions(void **state)
+{
+    static const char graph[] = CONSTANT("x", "DT_FLOAT", DIM(6), "float_val: 1")
+        CONSTANT("s", "DT_INT32", DIM(32), "int_val: 6 int_val: 1") /* and so on */
+        NODE("y", "Reshape", "input: 'x' input: 's'");
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    char shape[128];
+
+    UNUSED_STATE(state);
+    assert_ok(lower_text(graph, "y:0", &wire, &p, &err), &err);
+    rp_shape_text(p, p->shape.at[find_op(p, RP_OP_RESHAPE)], false, shape, sizeof shape);
+    assert_string_equal(shape,
+                        "f32[6,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]");
+    rp_program_free(p);
+    rp_proto_writer_release(&wire);
+}
+
 static void bad_graphs_are_refused(void **state)
 {
     static const struct {
@@ -232,7 +293,24 @@ static void bad_graphs_are_refused(void **state)
          RP_UNSUPPORTED, "ranges of floats"},
         {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1")
              NODE("y", "Einsum", "input: 'x' " TEXT("equation", "ii->i")),
-         RP_UNSUPPORTED, "diagonals"}};
+         RP_UNSUPPORTED, "diagonals"},
+        {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1") CONSTANT(
+             "n", "DT_INT64", "", "int64_val: 1") CONSTANT("f", "DT_FLOAT", "", "float_val: 1")
+             NODE("y", "MatrixBandPart", "input: 'x' input: 'n' input: 'f'"),
+         RP_UNSUPPORTED, "width"},
+        {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1") CONSTANT(
+             "n", "DT_INT64", "", "int64_val: 1") CONSTANT("f", "DT_FLOAT", "", "float_val: 1")
+             NODE("y", "MatrixBandPart", "input: 'x' input: 'f' input: 'n'"),
+         RP_UNSUPPORTED, "width"},
+        {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1")
+             NODE("y", "_FusedMatMul", "input: 'x' input: 'x' " INTS("fused_ops", "s: 'BiasAdd'")),
+         RP_FORMAT, "too few inputs"},
+        {CONSTANT("x", "DT_FLOAT", DIM(3) DIM(3), "float_val: 1")
+             CONSTANT("b", "DT_FLOAT", DIM(3), "float_val: 1")
+                 NODE("y", "_FusedMatMul",
+                      "input: 'x' input: 'x' input: 'b' " INTS("fused_ops",
+                                                               "s: 'BiasAdd' s: 'Relu' s: 'Add'")),
+         RP_FORMAT, "too few inputs"}};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -331,6 +409,9 @@ int test_lower(void)
         cmocka_unit_test(gradients_of_averages_are_spread_over_their_windows),
         cmocka_unit_test(loops_are_computations),
         cmocka_unit_test(constants_are_bytes),
+        cmocka_unit_test(booleans_are_0_and_1),
+        cmocka_unit_test(lists_are_of_one_kind),
+        cmocka_unit_test(shapes_have_many_dimensions),
         cmocka_unit_test(an_input_is_one_array),
         cmocka_unit_test(bad_graphs_are_refused),
         cmocka_unit_test(outputs_that_do_not_exist_are_refused),
