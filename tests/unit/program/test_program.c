@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The model by hand: shapes, tables, orders, literals, windows. */
+#include "program/dot_algorithm.h"
 #include "program/floats.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -192,6 +193,18 @@ static void windows_round_trip(void **state)
     assert_int_equal(d.output_batch, 3);
     assert_true(rp_conv_dims_print(&d, text));
     assert_string_equal(text, "b01f_01io->f01b");
+    for (size_t i = 0; i < 9; i++) { /* each position is one of an array of four dimensions */
+        int64_t *at[] = {&d.input_batch,      &d.input_feature,     &d.kernel_input,
+                         &d.kernel_output,    &d.output_batch,      &d.output_feature,
+                         &d.input_spatial[1], &d.kernel_spatial[1], &d.output_spatial[1]};
+        const int64_t kept = *at[i];
+
+        *at[i] = 4;
+        assert_false(rp_conv_dims_print(&d, text));
+        *at[i] = -1;
+        assert_false(rp_conv_dims_print(&d, text));
+        *at[i] = kept;
+    }
     assert_false(rp_conv_dims_parse("b01f_01io", 9, &d));
     assert_false(rp_conv_dims_parse("b0f_01io->b0f", 13, &d));
 }
@@ -221,13 +234,86 @@ static void orders_end(void **state)
     rp_program_free(p);
 }
 
+/* What is written in any order: 0 reads 1 and 2, which both read 3. */
+static void operands_come_before_their_users(void **state)
+{
+    static const uint32_t reads[4][2] = {{1, 2}, {3, 3}, {3, 3}, {0, 0}};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_new_op op = {.code = RP_OP_FOREIGN};
+    struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t id, order[4], place[4];
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_program_new("graphdef", &p, &err), &err);
+    assert_ok(rp_program_begin(p, 0, &id, &err), &err);
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_ok(rp_program_add_op(p, &op, &id, &err), &err);
+        for (uint32_t k = 0; i < 3 && k < 2; k++)
+            assert_ok(rp_program_add_operand(p, reads[i][k], 0, &err), &err);
+    }
+    assert_ok(rp_program_finish(p, &err), &err);
+    assert_ok(rp_computation_order(p, 0, &scratch, order, &err), &err);
+    for (uint32_t i = 0; i < 4; i++)
+        place[order[i]] = i;
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(place[reads[i][0]] < place[i] && place[reads[i][1]] < place[i]);
+    rp_arena_release(&scratch);
+    rp_program_free(p);
+}
+
+/* The names of XLA say the types of the operands and of the sum, and how many products there are.
+ */
+static void algorithms_are_what_their_names_say(void **state)
+{
+    static const struct {
+        const char *word, *operands, *sum;
+        int products;
+        bool imprecise;
+    } rows[] = {
+        {"dot_any_f8_any_f8_f32", "f8", "f32", 1, false},
+        {"dot_any_f8_any_f8_f32_fast_accum", "f8", "f32", 1, true},
+        {"dot_f16_f16_f16", "f16", "f16", 1, false},
+        {"dot_f16_f16_f32", "f16", "f32", 1, false},
+        {"dot_bf16_bf16_bf16", "bf16", "bf16", 1, false},
+        {"dot_bf16_bf16_f32", "bf16", "f32", 1, false},
+        {"dot_bf16_bf16_f32_x3", "bf16", "f32", 3, false},
+        {"dot_bf16_bf16_f32_x6", "bf16", "f32", 6, false},
+        {"dot_bf16_bf16_f32_x9", "bf16", "f32", 9, false},
+        {"dot_tf32_tf32_f32", "tf32", "f32", 1, false},
+        {"dot_tf32_tf32_f32_x3", "tf32", "f32", 3, false},
+        {"dot_f32_f32_f32", "f32", "f32", 1, false},
+        {"dot_f64_f64_f64", "f64", "f64", 1, false},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *word = rows[i].word;
+        const struct rp_dot_algorithm *a = rp_dot_algorithm_find(word, strlen(word));
+
+        assert_non_null(a);
+        assert_string_equal(a->operands, rows[i].operands);
+        assert_string_equal(a->sum, rows[i].sum);
+        assert_int_equal(a->products, rows[i].products);
+        assert_int_equal(a->imprecise, rows[i].imprecise);
+        assert_null(rp_dot_algorithm_find(word, strlen(word) - 1));
+    }
+    assert_int_equal(rp_dot_nalgorithms, sizeof rows / sizeof *rows);
+}
+
 int test_program(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shapes_are_interned),   cmocka_unit_test(tuples_have_limits),
-        cmocka_unit_test(tables_agree),          cmocka_unit_test(floats_round),
-        cmocka_unit_test(literals_are_permuted), cmocka_unit_test(integers_fit_or_wrap),
-        cmocka_unit_test(windows_round_trip),    cmocka_unit_test(orders_end),
+        cmocka_unit_test(shapes_are_interned),
+        cmocka_unit_test(tuples_have_limits),
+        cmocka_unit_test(tables_agree),
+        cmocka_unit_test(floats_round),
+        cmocka_unit_test(literals_are_permuted),
+        cmocka_unit_test(integers_fit_or_wrap),
+        cmocka_unit_test(windows_round_trip),
+        cmocka_unit_test(orders_end),
+        cmocka_unit_test(operands_come_before_their_users),
+        cmocka_unit_test(algorithms_are_what_their_names_say),
     };
 
     return cmocka_run_group_tests_name("program", tests, NULL, NULL);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Programs for inputs of any size, for inputs of a size: shapes of results by hand. */
 #include "formats/list.h"
+#include "formats/programs.h"
+#include "program/cut.h"
 #include "program/refine.h"
 #include "unit.h"
 
@@ -124,25 +126,56 @@ static void shapes_follow(void **state)
     }
 }
 
+/* A part of a program keeps the lines of its operations, but not the list of frames. */
+static void lines_stay_known(void **state)
+{
+    static const char text[] = "HloModule m\n\nENTRY %main {\n  %x = f32[4] parameter(0)\n"
+                               "  ROOT %y = f32[4] negate(%x), metadata={op_name=\"f/neg\" "
+                               "source_file=\"m.py\" source_line=7}\n}\n";
+    static const uint8_t keep[] = {0, 1};
+    static const uint32_t outputs[] = {1};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_cut_program cut = {0};
+    struct rp_source_line line;
+    struct rp_program *p;
+    uint32_t root;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
+    p->metas.at[p->meta.at[1]].frame = 3;
+    assert_ok(rp_program_cut(p, &(struct rp_cut){0, keep, outputs, 1, false}, &cut, &err), &err);
+    root = cut.program->computations.at[cut.program->entry].root;
+    assert_true(rp_op_source(cut.program, root, &line));
+    assert_string_equal(line.file, "m.py");
+    assert_int_equal(line.line, 7);
+    assert_int_equal(cut.program->metas.at[cut.program->meta.at[root]].frame, 0);
+    rp_cut_release(&cut);
+    rp_program_free(p);
+}
+
 static void what_does_not_follow_is_refused(void **state)
 {
     static const struct {
         const char *body, *why;
         int64_t rows;
+        enum rp_code code;
     } rows[] = {
         {"    %s = stablehlo.slice %i [0:1] : (tensor<?xi32>) -> tensor<1xi32>\n"
          "    %r = stablehlo.dynamic_iota %s, dim = 0 : (tensor<1xi32>) -> tensor<?xf32>\n",
-         "values of the inputs", 4},
-        {SIZE("    %s = stablehlo.add %b, %c3 : tensor<i32>\n"), "negative size", 2},
+         "values of the inputs", 4, RP_UNSUPPORTED},
+        {SIZE("    %s = stablehlo.add %b, %c3 : tensor<i32>\n"), "negative size", 2, RP_FORMAT},
         {"    %r = stablehlo.dynamic_reshape %x, %b1 : (tensor<?x?xf32>, tensor<1xi32>) -> "
          "tensor<?xf32>\n",
-         "another number of elements", 4},
+         "another number of elements", 4, RP_FORMAT},
         {"    %r = stablehlo.concatenate %x, %x, dim = 1 : (tensor<?x?xf32>, tensor<?x?xf32>) -> "
          "tensor<6x?xf32>\n",
-         "do not fit", 4},
+         "do not fit", 4, RP_FORMAT},
         {"    %r = stablehlo.concatenate %x, %x, dim = 0 : (tensor<?x?xf32>, tensor<?x?xf32>) -> "
          "tensor<?x6xf32>\n",
-         "do not fit", 4},
+         "do not fit", 4, RP_FORMAT},
+        {"    %r = stablehlo.real_dynamic_slice %x, %b1, %n1, %b1 : (tensor<?x?xf32>, "
+         "tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?x?xf32>\n",
+         "each dimension has a begin", 4, RP_FORMAT},
     };
 
     UNUSED_STATE(state);
@@ -151,8 +184,8 @@ static void what_does_not_follow_is_refused(void **state)
         struct rp_err err = RP_ERR_INIT;
         struct rp_program *read, *p = NULL;
 
-        assert_int_not_equal(refine_text(rows[i].body, rows[i].rows, &read, &p, &import, &err),
-                             RP_OK);
+        assert_code(refine_text(rows[i].body, rows[i].rows, &read, &p, &import, &err),
+                    rows[i].code);
         assert_non_null(strstr(err.text, rows[i].why));
         rp_import_release(&import);
     }
@@ -162,6 +195,7 @@ int test_refine(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shapes_follow),
+        cmocka_unit_test(lines_stay_known),
         cmocka_unit_test(what_does_not_follow_is_refused),
     };
 
