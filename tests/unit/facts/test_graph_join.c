@@ -11,7 +11,7 @@
 struct rows {
     struct row at[ROWS];
     size_t n;
-    int64_t now, correlation;
+    int64_t now, correlation, rank;
 };
 
 static void add(struct rows *r, struct row row)
@@ -84,9 +84,12 @@ static void join_traces(struct joined *j, const struct rows *run, const struct r
     size_t i;
 
     *j = (struct joined){.base = trace_of(run->at, run->n)};
+    j->base->rank = run->rank;
     for (i = 0; i < n; i++) {
-        if (capture[i])
+        if (capture[i]) {
             j->capture[i] = trace_of(capture[i]->at, capture[i]->n);
+            j->capture[i]->rank = capture[i]->rank;
+        }
         assert_code(rp_captures_init(&j->captures[i], capture[i] ? j->capture[i] : j->base, NULL),
                     RP_OK);
         list[i] = &j->captures[i];
@@ -243,6 +246,44 @@ static void the_batch_size_decides(void **state)
     release_joined(&j);
 }
 
+/* Launches of two sizes are two cases, however near these are. */
+static void sizes_are_told_apart(void **state)
+{
+    struct rows run = {0}, captured[2] = {0};
+    const struct rows *captures[] = {&captured[0], &captured[1]};
+    struct joined j;
+
+    UNUSED_STATE(state);
+    add_capture(&captured[0], "capture_2_decode", "nn.Module: Model_0", "two_", "a", true);
+    add_capture(&captured[1], "capture_3_decode", "nn.Module: Model_0", "three_", "a", true);
+    add_launch(&run, "step[DECODE bs=2]", "a");
+    add_launch(&run, "step[DECODE bs=3]", "a");
+    add_launch(&run, "step[DECODE bs=1]", "a");
+    join_traces(&j, &run, captures, 2);
+    assert_string_equal(ops_of(&j), "two_a three_a two_a");
+    release_joined(&j);
+}
+
+/* The capture of the same rank is taken where there is one, else the first. */
+static void the_rank_decides(void **state)
+{
+    static const char *const want[] = {"one_a", "two_a", "one_a"};
+
+    UNUSED_STATE(state);
+    for (int rank = 1; rank <= 3; rank++) {
+        struct rows run = {.rank = rank}, one = {.rank = 1}, two = {.rank = 2};
+        const struct rows *captures[] = {&one, &two};
+        struct joined j;
+
+        add_capture(&one, "capture_4_decode", "nn.Module: Model_0", "one_", "a", true);
+        add_capture(&two, "capture_4_decode", "nn.Module: Model_0", "two_", "a", true);
+        add_launch(&run, "step[DECODE bs=4]", "a");
+        join_traces(&j, &run, captures, 2);
+        assert_string_equal(ops_of(&j), want[rank - 1]);
+        release_joined(&j);
+    }
+}
+
 static void kernels_decide_before_the_size(void **state)
 {
     struct rows run = {0}, small = {0}, large = {0};
@@ -394,6 +435,8 @@ static void batch_sizes_in_names(void **state)
     assert_int_equal(rp_batch_size_of_name("execute_64_context_0(0)_generation_64(64)"), 64);
     assert_int_equal(rp_batch_size_of_name("execute_context_0(0)_generation_64(64)"), -1);
     assert_int_equal(rp_batch_size_of_name("capture_x"), -1);
+    assert_int_equal(rp_batch_size_of_name("step[DECODE tok=7]"), -1);
+    assert_int_equal(rp_batch_size_of_name("decode[tok=7]"), -1);
     assert_int_equal(rp_batch_size_of_name("my bs=3"), -1);
     assert_int_equal(rp_batch_size_of_name("step[DECODE bs=99999999999999999999]"), -1);
 }
@@ -405,6 +448,8 @@ int test_graph_join(void)
         cmocka_unit_test(kernels_may_be_missing),
         cmocka_unit_test(an_operator_counts_once_a_launch),
         cmocka_unit_test(the_batch_size_decides),
+        cmocka_unit_test(sizes_are_told_apart),
+        cmocka_unit_test(the_rank_decides),
         cmocka_unit_test(kernels_decide_before_the_size),
         cmocka_unit_test(layers_take_turns),
         cmocka_unit_test(names_may_be_unknown),

@@ -10,15 +10,20 @@ struct rank {
     struct rp_collectives c;
 };
 
-static void rank_open(struct rank *r, const struct row *row, int number, int world)
+static void rank_open_rows(struct rank *r, const struct row *rows, size_t n, int number, int world)
 {
-    r->t = trace_of(row, 1);
+    r->t = trace_of(rows, n);
     r->t->rank = number;
     r->t->world_size = world;
     rp_arena_init(&r->arena);
     assert_code(rp_work_init(&r->work, r->t, NULL, NULL), RP_OK);
     assert_code(rp_collectives_init(&r->c, &r->work, NULL, &r->arena, NULL), RP_OK);
     assert_int_equal(r->c.list.n, 1);
+}
+
+static void rank_open(struct rank *r, const struct row *row, int number, int world)
+{
+    rank_open_rows(r, row, 1, number, world);
 }
 
 static void rank_close(struct rank *r)
@@ -94,6 +99,28 @@ static void one_call_may_do_both(void **state)
     assert_true(a.c.messages.at[0].channel != b.c.messages.at[0].channel);
     rank_close(&a);
     rank_close(&b);
+}
+
+/* The kernel of a group says nothing: the operations since the launch before it do, each of them.
+ */
+static void a_kernel_stands_for_a_group(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cpu_op", "ncclSend", 1, 1, 10, 5, .key = "Dst Rank", .value = 1},
+        {'X', "cpu_op", "aten::add", 1, 1, 20, 5},
+        {'X', "cpu_op", "ncclRecv", 1, 1, 30, 5, .key = "Src Rank", .value = 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40, 5, 1},
+        {'X', "cpu_op", "ncclRecv", 1, 1, 50, 5, .key = "Src Rank", .value = 3}, /* of the next */
+        {'X', "kernel", "ncclDevKernel_SendRecv", 0, 7, 60, 5, 1, 7},
+    };
+    struct rank r;
+
+    UNUSED_STATE(state);
+    rank_open_rows(&r, rows, sizeof rows / sizeof *rows, 0, 4);
+    assert_int_equal(r.c.messages.n, 2);
+    assert_int_equal(r.c.messages.at[0].sends, 1);
+    assert_int_equal(r.c.messages.at[1].sends, 0);
+    rank_close(&r);
 }
 
 /* ------------------------------------------------------------------ pairs */
@@ -195,6 +222,7 @@ int test_messages(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_two_sides_of_a_message),
                                        cmocka_unit_test(one_call_may_do_both),
+                                       cmocka_unit_test(a_kernel_stands_for_a_group),
                                        cmocka_unit_test(messages_are_paired_in_their_order),
                                        cmocka_unit_test(operations_with_several_messages)};
 

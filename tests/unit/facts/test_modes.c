@@ -82,12 +82,30 @@ static void there_are_never_too_many(void **state)
     assert_int_equal(modes[0].at_ns, INT64_MAX);
 }
 
+/* Where there are too many, the two that are nearest to each other become one: the last two are
+   four times apart, all others eight times. */
+static void the_nearest_are_joined(void **state)
+{
+    struct rp_mode modes[RP_MODES_MOST];
+    int64_t v[3 * (RP_MODES_MOST + 1)];
+    size_t i, n = 0;
+
+    UNUSED_STATE(state);
+    for (i = 0; i <= RP_MODES_MOST; i++)
+        for (int k = 0; k < 3; k++)
+            v[n++] = INT64_C(1000000) << (3 * i - (i == RP_MODES_MOST));
+    assert_int_equal(rp_modes_find(v, n, modes), RP_MODES_MOST);
+    for (i = 0; i < RP_MODES_MOST; i++)
+        assert_int_equal(modes[i].count, i + 1 < RP_MODES_MOST ? 3 : 6);
+}
+
 int test_modes(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(two_lengths_are_two_modes),
         cmocka_unit_test(steps_of_a_coarse_clock_are_no_modes),
         cmocka_unit_test(there_are_never_too_many),
+        cmocka_unit_test(the_nearest_are_joined),
     };
 
     return cmocka_run_group_tests_name("modes", tests, NULL, NULL);

@@ -10,7 +10,7 @@ static const struct row rows[] = {
     {'X', "user_annotation", "ProfilerStep#1", 1, 1, 1000, 100},
     {'X', "cpu_op", "aten::mul", 1, 1, 1010, 30},
     {'X', "user_annotation", "ProfilerStep#2", 1, 1, 1100, 100},
-    {'X', "cpu_op", "aten::add", 1, 1, 1210, 20}, /* an evaluation */
+    {'X', "cpu_op", "aten::add", 1, 1, 1200, 20}, /* an evaluation, from the end of the step */
     {'X', "user_annotation", "ProfilerStep#3", 1, 1, 1300, 100},
     {'X', "python_function", "utils.py(9): Save_Checkpoint", 1, 1, 1420, 60},
     {'X', "cpu_op", "aten::to", 1, 1, 1430, 5},

@@ -92,10 +92,26 @@ static void hostile_times(void **state)
     rp_rendezvous_place(all, 8, some, 0, place);
 }
 
+/* The second is nearest to the last of all, which is left for the third. What follows is of
+   another list. */
+static void room_is_left_for_the_rest(void **state)
+{
+    struct rp_rendezvous_item all[5] = {{0, 7}, {10, 7}, {20, 7}, {5000, 7}, {5010, 7}};
+    struct rp_rendezvous_item some[3] = {{0, 7}, {5000, 7}, {5010, 7}};
+    uint32_t place[3];
+
+    UNUSED_STATE(state);
+    rp_rendezvous_place(all, 4, some, 3, place);
+    assert_true(place[0] < 2);
+    assert_int_equal(place[1], 2);
+    assert_int_equal(place[2], 3);
+}
+
 int test_rendezvous_order(void);
 int test_rendezvous_order(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_right_places),
+                                       cmocka_unit_test(room_is_left_for_the_rest),
                                        cmocka_unit_test(hostile_times)};
 
     return cmocka_run_group_tests_name("rendezvous_order", tests, NULL, NULL);

@@ -147,6 +147,28 @@ static void work_of_the_step_before(void **state)
     measured_release(&m);
 }
 
+/* Work that was launched a millisecond before, while nothing ran, waited for what was not recorded.
+ */
+static void work_that_waits_for_what_was_not_recorded(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t wait = 999999; wait <= 1000000; wait++) {
+        const struct row rows[] = {
+            {'X', "user_annotation", "ProfilerStep#1", 1, 1, 100, 90},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+            {'X', "kernel", "a", 0, 9, 154 + wait, 60, 5, 9},
+        };
+        struct rp_trace *t = trace_of(rows, 3);
+        bool unrecorded;
+        rp_event last;
+        int64_t end = rp_previous_step_end(t, &last, &unrecorded);
+
+        assert_int_equal(unrecorded, wait == 1000000);
+        assert_int_equal(end, unrecorded ? 154 + wait : RP_NO_TS);
+        rp_trace_free(t);
+    }
+}
+
 /* Most of the later work has no launch either: launches were not recorded, and what runs before the
    only one may be of this step. */
 static void launches_that_were_not_recorded(void **state)
@@ -307,6 +329,7 @@ int test_step_times(void)
         cmocka_unit_test(the_host_sets_the_pace),
         cmocka_unit_test(one_step),
         cmocka_unit_test(work_of_the_step_before),
+        cmocka_unit_test(work_that_waits_for_what_was_not_recorded),
         cmocka_unit_test(launches_that_were_not_recorded),
         cmocka_unit_test(steps_without_device_work),
         cmocka_unit_test(work_without_a_launch),
