@@ -158,6 +158,23 @@ static void tensors_have_sizes(void **state)
     rp_arena_release(&job.arena);
 }
 
+/* What ends too early or is no object is said, and not taken for a job without tensors. */
+static void damaged_tensors_are_refused(void **state)
+{
+    static const char *const texts[] = {"{\"a\": {}", "{\"a\": ", "{\"a\" 1}", "{} {}"};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_job job;
+
+        assert_code(read_tensors(texts[i], &job, &err), RP_FORMAT);
+        rp_vec_release(&job.tensors);
+        rp_vec_release(&job.types);
+        rp_arena_release(&job.arena);
+    }
+}
+
 /* As many links as there is room for: all of them are the rank's. */
 static void rings_may_have_many_links(void **state)
 {
@@ -181,10 +198,12 @@ static void rings_may_have_many_links(void **state)
 int test_records(void);
 int test_records(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operators_have_a_name_and_a_step),
-        cmocka_unit_test(the_timeline_has_phases), cmocka_unit_test(messages_have_two_ends),
-        cmocka_unit_test(tensors_have_sizes), cmocka_unit_test(rings_may_have_many_links)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(operators_have_a_name_and_a_step),
+                                       cmocka_unit_test(the_timeline_has_phases),
+                                       cmocka_unit_test(messages_have_two_ends),
+                                       cmocka_unit_test(damaged_tensors_are_refused),
+                                       cmocka_unit_test(tensors_have_sizes),
+                                       cmocka_unit_test(rings_may_have_many_links)};
 
     return cmocka_run_group_tests_name("job_records", tests, NULL, NULL);
 }
