@@ -154,7 +154,7 @@ static void check_perf(struct rp_arena *arena, struct rp_doctor_row *row)
     if (row->state == absent)
         row->advice = "as root: sysctl kernel.perf_event_paranoid=1; in a container also "
                       "--cap-add PERFMON; without it, 'reprise sample' tells that a thread runs "
-                      "in the kernel, but not in which functions";
+                      "in the kernel, but not in which functions, and costs more";
 }
 
 /* The smallest program, "return 0", of the kind that bpftrace attaches to a clock. */

@@ -234,6 +234,7 @@ static int64_t helper_often(int64_t due, int64_t now)
     if (!atomic_load(&rp_core.closing))
         rp_core.often();
     atomic_store(&rp_core.page->ticking, 0);
+    often_ns = atomic_load(&rp_core.often_ns); /* which the call may have changed */
     due += often_ns;
     return due > now ? due : now + often_ns; /* late: leave some out */
 }

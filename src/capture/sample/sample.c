@@ -11,6 +11,10 @@
  *                              are unwound every few ticks. A thread of another process (`sample
  *                              --pid`) is stopped for as long as the copy takes (attach.c)
  *
+ * While the threads that run do so without a pause, the kernel asks them where it can, and ticks
+ * come once for several samples. A wait that such a thread begins ends this for a while, so that
+ * waits are seen at every tick in programs that wait now and then.
+ *
  * A sample of a thread that runs stands for the CPU time since the one before, so that the samples
  * of a thread add up to its CPU time however uneven the ticks are; what is left of the time between
  * them, in which it had no processor, is a sample that waited in the same place. A wait is recorded
@@ -43,7 +47,8 @@
 #define PAUSE_NS  INT64_C(100000000) /* the longest between two ticks at more than 10 a second */
 #define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
 #define UNSEEN_NS INT64_C(20000000)
-#define KEPT      768 /* files of the kernel that are kept open at most */
+#define REPEAT_NS INT64_C(40000000) /* the longest between two ticks while the kernel asks */
+#define KEPT      768               /* files of the kernel that are kept open at most */
 #define HZ        100
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -68,6 +73,9 @@ struct thread {
     bool is_answered;  /* the last request was */
     unsigned unlooked; /* requests since its file was read */
     unsigned calls;    /* how often it was in a system call of late; see put_call */
+    bool is_busy;      /* it has run since the last tick, without a pause */
+    bool is_repeated;  /* the kernel asks it */
+    int64_t owed_ns;   /* of its CPU time since then, what answers do not account for */
     struct rp_sample_kernel *kernel;
     /* the wait that it is in: weight 0: none */
     uint64_t since, weight_ns;
@@ -83,12 +91,15 @@ static struct thread *threads[THREADS];
 static size_t nthreads, nallocated;
 static struct rp_sample_raw *raw; /* of a thread that waits, or is stopped */
 static struct rp_sample_known *known;
-static unsigned nkept_ticks; /* since answers were taken; when that was */
-static int64_t taken_ns;
+static int64_t taken_ns; /* when answers were taken */
 static int64_t last_ns, looked_ns, listed_ns, modules_ns, modules_wait_ns;
 static int64_t period_ns, pause_ns; /* between two samples, and between this tick and the next */
 static bool is_held, is_active;     /* some thread has no processor; some thread did something */
 static bool ask;
+static unsigned nanswers;     /* of a thread that are kept at most */
+static unsigned nrepeats;     /* answers between two ticks while the kernel asks; 0: it cannot */
+static bool repeats, is_calm; /* it does, or may from the next tick on; the last tick allows it */
+static unsigned ncalm, calm = 8; /* ticks since one that was not calm, and how many are wanted */
 static enum { CLOCK_BOTH, CLOCK_CPU, CLOCK_WALL } clock_of; /* what a sample's weight counts */
 static uint32_t own_tid;
 static uint64_t ntaken;
@@ -323,7 +334,7 @@ static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
 static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], size_t n,
                          bool has_python)
 {
-    int64_t since_ns = last_ns - (RP_SAMPLE_ANSWERS + 1) * pause_ns;
+    int64_t since_ns = last_ns - nanswers / 2 * period_ns - pause_ns;
 
     if (has_python && !t->weight_ns) {
         memcpy(t->frames, frames, n * sizeof *frames);
@@ -424,7 +435,8 @@ static void put_ran(struct thread *t, struct rp_sample_raw *r, struct rp_sample_
 
 static void keep_answer(struct thread *t)
 {
-    struct rp_sample_answer *a = t->request ? rp_sample_request_answered(t->request) : NULL;
+    struct rp_sample_answer *a =
+        t->request && !t->is_repeated ? rp_sample_request_answered(t->request) : NULL;
 
     if (!a)
         return;
@@ -456,13 +468,13 @@ static void take_all_answers(struct thread *t)
 /* The first ones of all threads, then the second ones: those of about the same time. */
 static void take_answers(int64_t now_ns)
 {
+    static unsigned nkept_answers; /* of a thread, at most */
     bool more = true;
 
-    for (size_t i = 0; i < nthreads; i++)
-        keep_answer(threads[i]);
-    if (period_ns > OFTEN_NS && ++nkept_ticks < RP_SAMPLE_ANSWERS && now_ns - taken_ns < PAUSE_NS)
+    nkept_answers += repeats ? nrepeats : 1;
+    if (period_ns > OFTEN_NS && nkept_answers < nanswers / 2 && now_ns - taken_ns < PAUSE_NS)
         return;
-    nkept_ticks = 0;
+    nkept_answers = 0;
     taken_ns = now_ns;
     for (size_t k = 0; more; k++) {
         more = false;
@@ -498,10 +510,9 @@ static bool is_pending(const struct thread *t)
    its file, but for every eighth time: where it has blocked the signal since, one is pending and
    none follows. One that waits now is woken by it, which is why it must have run until almost now.
  */
-static bool keeps_running(struct thread *t, int64_t ran_ns, uint64_t weight_ns)
+static bool keeps_running(struct thread *t)
 {
-    if (rp_sample_attached || !ask || !t->is_answered ||
-        ran_ns < (int64_t)(weight_ns - weight_ns / 32) || t->unlooked == 7) {
+    if (rp_sample_attached || !ask || !t->is_answered || !t->is_busy || t->unlooked == 7) {
         t->unlooked = 0;
         return false;
     }
@@ -519,7 +530,7 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
         rp_sample_request_forget(t->request);
     }
     if (!t->request)
-        t->request = rp_sample_request_new();
+        t->request = rp_sample_request_new(nanswers);
     t->asked_weight_ns = weight_ns;
     t->asked_ran_ns = take_cpu_time(t, weight_ns);
     t->is_answered = false;
@@ -531,6 +542,100 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
     raw->has_native = false; /* Python's frames, as far as they hold still */
     rp_sample_grab(raw, t->state, t->tid);
     put_ran(t, raw, known, cap->now(), weight_ns, t->asked_ran_ns);
+}
+
+/* -------------------------------------------------------------------------- asked by the kernel */
+
+/* The answers that have come since the last tick are kept, each with its period. */
+static void forget_repeat(struct thread *t)
+{
+    struct rp_sample_answer *a;
+
+    while ((a = rp_sample_request_answered(t->request))) {
+        a->weight_ns = a->ran_ns = (uint64_t)period_ns;
+        t->sampled_ns += period_ns;
+    }
+    t->is_repeated = false;
+    t->is_answered = true;
+    rp_sample_request_forget(t->request);
+}
+
+static void end_repeat(struct thread *t)
+{
+    if (!t->is_repeated)
+        return;
+    rp_sample_request_stop(t->request);
+    forget_repeat(t);
+}
+
+static bool begin_repeat(struct thread *t, uint64_t weight_ns)
+{
+    if (!repeats)
+        return false;
+    if (!rp_sample_request_repeat(t->request, t->tid, t->state, period_ns)) {
+        nrepeats = 0;
+        return false;
+    }
+    t->is_repeated = true;
+    t->asked_weight_ns = weight_ns;
+    t->owed_ns = -period_ns; /* the time since the last sample is the next one's */
+    return true;
+}
+
+/* The answers since the last tick share the time. False: the thread has waited or not answered,
+   and is asked no more; *weight_ns: the time that no answer stands for. */
+static bool keep_repeated(struct thread *t, uint64_t *weight_ns)
+{
+    struct rp_sample_answer *all[RP_SAMPLE_ANSWERS], *a;
+    uint64_t since_ns = *weight_ns + t->asked_weight_ns, ran_ns = take_cpu_time(t, since_ns);
+    unsigned n = 0;
+
+    while (n < RP_SAMPLE_ANSWERS && (a = rp_sample_request_answered(t->request)))
+        all[n++] = a;
+    t->asked_weight_ns = 0;
+    t->owed_ns += (int64_t)ran_ns - n * period_ns;
+    t->owed_ns = t->owed_ns > -period_ns ? t->owed_ns : -period_ns;
+    t->is_busy = n && t->owed_ns < 2 * period_ns && ran_ns + since_ns / 32 >= since_ns;
+    *weight_ns = t->is_busy || since_ns < ran_ns ? 0 : since_ns - ran_ns;
+    for (unsigned i = 0; i < n; i++) {
+        all[i]->ran_ns = ran_ns / n;
+        all[i]->weight_ns = (t->is_busy ? since_ns : ran_ns) / n;
+    }
+    if (t->is_busy) {
+        rp_sample_request_go_on(t->request, t->state, n);
+        return true;
+    }
+    if (!n)
+        t->sampled_ns -= (int64_t)ran_ns;
+    end_repeat(t);
+    is_calm = false;
+    return false;
+}
+
+/* Whether the kernel may ask from the next tick on, or not any more. The more often it had to be
+   ended, the more calm ticks are wanted before the next time. */
+static void set_repeats(void)
+{
+    enum { LEAST = 8, MOST = 1024, GOOD = 16 };
+    static unsigned ngood; /* ticks while it asks */
+    bool is_busy = false;
+
+    for (size_t i = 0; i < nthreads; i++)
+        is_busy |= threads[i]->is_busy && !threads[i]->is_ours;
+    ask = ask && (!repeats || rp_sample_signal_usable());
+    if (repeats && (!ask || !is_calm || !is_busy || !nrepeats || rp_sample_signal_taken())) {
+        for (size_t i = 0; i < nthreads; i++)
+            end_repeat(threads[i]);
+        repeats = false;
+        calm = calm < MOST ? 2 * calm : MOST;
+    }
+    ncalm = is_calm && is_busy ? ncalm + 1 : 0;
+    if (!repeats) {
+        ngood = 0;
+        repeats = nrepeats && ask && own_files && ncalm >= calm && !rp_sample_signal_taken();
+    } else if (++ngood % GOOD == 0 && calm > LEAST) {
+        calm /= 2;
+    }
 }
 
 /* A thread of another process that runs is stopped for the time of the copy. */
@@ -561,13 +666,18 @@ static void sample_stopped(struct thread *t, uint64_t weight_ns)
 static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
 {
     int64_t cpu_ns = cpu_ns_of(t), before_ns = t->cpu_ns;
-    bool runs = false, blocks = true;
+    bool runs = false, blocks = true, was_repeated = t->is_repeated;
 
     t->cpu_ns = cpu_ns;
+    t->is_busy = false;
     if (before_ns == -1)
         t->sampled_ns = cpu_ns;
     if (cpu_ns < 0 || before_ns < 0)
         return; /* it has ended, or is new */
+    if (was_repeated && (keep_repeated(t, &weight_ns) || !weight_ns))
+        return;
+    t->is_busy = !was_repeated && cpu_ns - before_ns >= (int64_t)(weight_ns - weight_ns / 32);
+    is_calm &= t->is_busy || cpu_ns - before_ns <= (int64_t)weight_ns / 8;
     if (is_pending(t) && cpu_ns == before_ns && now_ns - t->asked_ns < CHECK_NS) {
         t->asked_weight_ns += weight_ns; /* it has had no processor since */
         t->seen_ns = t->seen_ns ? now_ns : 0;
@@ -594,8 +704,9 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
     }
     is_active = true;
     end_wait(t);
-    if (keeps_running(t, cpu_ns - before_ns, weight_ns)) {
-        sample_running(t, weight_ns, now_ns, false);
+    if (keeps_running(t)) {
+        if (!begin_repeat(t, weight_ns))
+            sample_running(t, weight_ns, now_ns, false);
         return;
     }
     if (stat_tells && !rp_sample_attached)
@@ -691,6 +802,7 @@ static void drop_threads(void)
             i++;
             continue;
         }
+        end_repeat(t);
         take_all_answers(t);
         end_wait(t);
         rp_sample_go(&t->stop);
@@ -794,10 +906,27 @@ static void tell_spent(void)
 static void end_waits(void)
 {
     for (size_t i = 0; i < nthreads; i++) {
+        end_repeat(threads[i]);
         take_all_answers(threads[i]);
         end_wait(threads[i]);
     }
+    repeats = false;
     last_ns = 0;
+}
+
+/* The core's thread was ended and is another one now: the files were its own. */
+static void lose_files(void)
+{
+    nkept = 0;
+    for (size_t i = 0; i < nthreads; i++) {
+        struct thread *t = threads[i];
+
+        t->stat = t->schedstat = t->syscall = t->stack = -1;
+        t->kernel = NULL;
+        if (t->is_repeated)
+            forget_repeat(t);
+    }
+    rp_sample_signal_forget();
 }
 
 static void sample_tick(void);
@@ -806,10 +935,14 @@ static void sample_tick(void);
    is nothing else to see, the next ticks come later. */
 static void set_pause(void)
 {
-    int64_t next_ns = is_held && !is_active ? 2 * pause_ns : period_ns;
+    bool is_late = is_held && !is_active && pause_ns <= 4 * period_ns;
+    int64_t next_ns = is_late ? 2 * pause_ns : period_ns;
 
     if (next_ns > 4 * period_ns || next_ns > PAUSE_NS)
         next_ns = pause_ns;
+    for (size_t i = 0; i < nthreads && repeats; i++)
+        if (threads[i]->is_repeated)
+            next_ns = nrepeats * period_ns;
     if (next_ns != pause_ns)
         cap->every(next_ns, sample_tick);
     pause_ns = next_ns;
@@ -817,15 +950,18 @@ static void set_pause(void)
 
 static void sample_tick(void)
 {
+    static _Thread_local bool is_begun;
     int64_t now_ns = monotonic_ns(), weight_ns;
 
     if (!cap->active()) {
         end_waits();
         return;
     }
-    if (!own_tid) {
+    if (!is_begun) {
+        lose_files();
         own_tid = (uint32_t)syscall(SYS_gettid);
         look_at_self();
+        is_begun = true;
     }
     look_for_modules(now_ns);
     if (threads_changed(now_ns)) {
@@ -834,11 +970,18 @@ static void sample_tick(void)
     }
     weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;
-    take_answers(now_ns);
+    for (size_t i = 0; i < nthreads; i++)
+        keep_answer(threads[i]);
+    if (!repeats)
+        take_answers(now_ns);
     is_held = is_active = false;
+    is_calm = true;
     for (size_t i = 0; i < nthreads; i++)
         if (!threads[i]->is_ours)
             sample_thread(threads[i], (uint64_t)weight_ns, now_ns);
+    if (repeats) /* the answers that have just been told: there is no room for as many again */
+        take_answers(now_ns);
+    set_repeats();
     set_pause();
 }
 
@@ -849,6 +992,8 @@ static void sample_exit(void)
     char text[64];
 
     for (size_t i = 0; i < nthreads; i++) {
+        if (threads[i]->is_repeated) /* the file of the event is in the table of another thread */
+            forget_repeat(threads[i]);
         take_all_answers(threads[i]);
         end_wait(threads[i]);
     }
@@ -876,6 +1021,8 @@ static void sample_open(void)
         rp_sample_pid = getpid();
     nthreads = nkept = 0; /* a child has another thread, which has none of the files */
     own_tid = 0;
+    repeats = false;
+    rp_sample_signal_forget();
     last_ns = listed_ns = 0;
     ntaken = 0;
     cap->source("sample", NULL, sample_exit);
@@ -915,6 +1062,10 @@ __attribute__((constructor)) static void sample_load(void)
         return;
     }
     ask = (!signals || strcmp(signals, "off") != 0) && rp_sample_signal_init();
+    nrepeats = (unsigned)(REPEAT_NS / period_ns);
+    nanswers = period_ns > OFTEN_NS ? RP_SAMPLE_ANSWERS / 2 : RP_SAMPLE_ANSWERS;
+    nrepeats = nrepeats < nanswers / 2 ? nrepeats : nanswers / 2;
+    nrepeats = nrepeats > 1 ? nrepeats : 0;
     pthread_atfork(NULL, NULL, sample_open);
     sample_open();
 }

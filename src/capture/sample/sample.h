@@ -253,20 +253,30 @@ struct rp_sample_answer {
 };
 /* Where ticks are seldom, answers are kept until there are some, because what unwinds and names
    them is in no cache after a pause. */
-#define RP_SAMPLE_ANSWERS 4
+#define RP_SAMPLE_ANSWERS 16
 struct rp_sample_request;
-struct rp_sample_request *rp_sample_request_new(void);
+/* answers: how many are kept at most; a power of two, up to RP_SAMPLE_ANSWERS. */
+struct rp_sample_request *rp_sample_request_new(uint32_t answers);
 /* Asks the thread to copy its own stack. False: it cannot be asked. */
 bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t state);
 bool rp_sample_request_pending(const struct rp_sample_request *q);
-/* The answer to the last request, if it has come and was not told yet, else NULL. It is kept; at
-   most RP_SAMPLE_ANSWERS are. */
+/* The next answer that was not told yet, or NULL. It is kept. */
 struct rp_sample_answer *rp_sample_request_answered(struct rp_sample_request *q);
 /* An answer that is kept, or NULL, and what is known of the one before. */
 struct rp_sample_answer *rp_sample_request_kept(struct rp_sample_request *q, size_t i,
                                                 struct rp_sample_known **known);
 void rp_sample_request_clear(struct rp_sample_request *q);  /* keeps none any more */
 void rp_sample_request_forget(struct rp_sample_request *q); /* the one that was sent */
+/* Has the kernel ask the thread again and again, whenever it has used so much CPU time. False: that
+   is not permitted. */
+bool rp_sample_request_repeat(struct rp_sample_request *q, uint32_t tid, uint64_t state,
+                              int64_t period_ns);
+/* ... n more times; else it ends by itself. */
+void rp_sample_request_go_on(struct rp_sample_request *q, uint64_t state, unsigned n);
+/* ... no more. By the thread that began it. */
+void rp_sample_request_stop(struct rp_sample_request *q);
+void rp_sample_signal_forget(void); /* the kernel asks nobody: this is another process or thread */
+bool rp_sample_signal_taken(void);  /* the program has the signal, or is about to take it */
 uint64_t rp_sample_signal_spent(void); /* ticks in the handler, of all threads */
 
 #endif
