@@ -630,6 +630,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
         RP_TRY(rp_report_find_requests(ctx->t, ctx->arena, out, err));
     if (!out->limited)
         RP_TRY(rp_outside_measure(ctx->t, ctx->arena, &out->outside, err));
+    if (!out->limited)
+        RP_TRY(rp_report_sort_steps(ctx->t, &ctx->w, ctx->arena, out, err));
     rp_trace_life_find(ctx->t, &out->life);
     out->device = device_text(ctx);
     out->framework = trace_text(ctx, ctx->t->framework);

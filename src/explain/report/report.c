@@ -619,6 +619,16 @@ static bool wants_view(const struct rp_settings *settings)
     return rp_settings_has(settings, "html") || rp_settings_has(settings, "svg");
 }
 
+static void fill_kinds(struct rp_report_ctx *j)
+{
+    size_t r;
+
+    for (r = 0; r < j->n && !j->out->nkinds; r++) {
+        j->out->kinds = rp_report_ctx_part(j, r)->kinds;
+        j->out->nkinds = rp_report_ctx_part(j, r)->nkinds;
+    }
+}
+
 /* The ranks of a server work on the same requests: one of them is shown. */
 static void fill_requests(struct rp_report_ctx *j)
 {
@@ -648,6 +658,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     fill_step(&j);
     rp_report_fill_found(&j);
     RP_TRY(rp_report_sum_phases(ranks, j.arena, out, err));
+    fill_kinds(&j);
     fill_requests(&j);
     fill_lost(&j);
     RP_TRY(rp_report_join_samples(ranks, j.arena, out, err));

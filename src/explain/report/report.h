@@ -185,6 +185,8 @@ struct rp_report_part {
     struct rp_comm_lead *leads;                /* one a collective: what the rank did before it */
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
+    size_t nkinds;
+    struct rp_report_kind *kinds; /* none: all steps are of one */
     size_t nrequests;
     struct rp_report_request *requests; /* none: their ranges were not recorded */
     const char *request_text;           /* what they are, or NULL */
@@ -303,6 +305,14 @@ struct rp_report_phase {
     int64_t request_ns, token_ns;
 };
 extern const struct rp_type rp_report_phase_type;
+
+/* Steps whose work is the same, or what lies between steps. */
+struct rp_report_kind {
+    const char *kind, *why; /* why: NULL for the usual kind */
+    int64_t steps, median_ns, total_ns;
+    double share; /* of the time of all kinds */
+};
+extern const struct rp_type rp_report_kind_type;
 
 /* Times of the requests of a program that generates. */
 enum rp_request_time {
@@ -438,6 +448,8 @@ struct rp_report_root {
     size_t ngroups, nhost_rows, nalike_rows;
     struct rp_report_group *groups, *host_rows, *alike_rows; /* none: few ranks, or all differ */
     struct rp_report_step *steps;
+    size_t nkinds;
+    struct rp_report_kind *kinds; /* of the first rank that has several */
     size_t nrequests;
     struct rp_report_request *requests; /* of the first rank that has any */
     size_t nphases;
@@ -599,6 +611,11 @@ enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct r
 /* Fills the devices. Returns a note where a rank has several, else NULL. */
 const char *rp_report_join_devices(const struct rp_ranks *ranks, struct rp_arena *arena,
                                    struct rp_report_root *out);
+
+/* Fills the kinds of steps of a rank. Needs its steps, and what lies outside of them. */
+enum rp_code rp_report_sort_steps(const struct rp_trace *trace, const struct rp_work *work,
+                                  struct rp_arena *arena, struct rp_report_part *out,
+                                  struct rp_err *err);
 
 /* Fills the requests of a rank. */
 enum rp_code rp_report_find_requests(const struct rp_trace *trace, struct rp_arena *arena,
