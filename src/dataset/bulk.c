@@ -10,6 +10,7 @@
 #include "dataset/slot.h"
 #include "result/print_units.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,7 +99,7 @@ static uint64_t events_most(const struct rp_rank_query *q)
 
 static bool is_too_much(const struct rp_rank_query *q, uint64_t more)
 {
-    return q->bulk_events + more > events_most(q);
+    return atomic_load(q->bulk_events) + more > events_most(q);
 }
 
 /* The kept ranks as candidates, and one more; the caller frees them. */
@@ -171,7 +172,7 @@ static enum rp_code add_bulky(struct rp_rank_query *q, const struct rp_rank_part
     struct rp_bulky b = {part->traits, part->source, part->in_source, slot};
 
     RP_TRY(rp_vec_push(&q->bulky, b, err));
-    q->bulk_events += part->traits.events;
+    atomic_fetch_add(q->bulk_events, part->traits.events);
     return is_too_much(q, 0) ? leave_chosen(q, err) : RP_OK;
 }
 

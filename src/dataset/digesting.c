@@ -8,6 +8,7 @@
  */
 #include "base/order.h"
 #include "dataset/query.h"
+#include "team/team.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -367,6 +368,7 @@ static enum rp_code read_pass(struct digesting *g, bool files, struct rp_err *er
     struct rp_rank_reading how = {.captures = files ? NULL : &captures,
                                   .shard = g->d->shard,
                                   .nshards = g->d->nshards ? g->d->nshards : 1,
+                                  .next = g->d->dealt ? &g->d->board->next_source : NULL,
                                   .digest = take_digest};
     struct rp_trust_log log;
     enum rp_code code;
@@ -448,6 +450,9 @@ static enum rp_code make_queries(struct digesting *g, struct rp_err *err)
         RP_TRY(rp_query_init(&g->queries[k], g->d->ctx, g->d->dataset, err));
         /* a file may be asked about single ranks: it has all */
         g->queries[k].bulk_limited = g->queries[k].bulk_limited && g->d->sent;
+        /* equal parts of two processes count once, so each counts its own */
+        if (g->d->board && !g->queries[k].row->shares)
+            g->queries[k].bulk_events = &g->d->board->bulk_events;
     }
     return RP_OK;
 }

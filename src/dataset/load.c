@@ -413,7 +413,7 @@ static bool is_in_shard(const struct load *load, size_t i)
 {
     size_t begin = 0, end = load->nsources;
 
-    if (load->how)
+    if (load->how && !load->how->next)
         rp_shard_range(load->how->shard, load->how->nshards, load->nsources, &begin, &end);
     return i >= begin && i < end;
 }
@@ -425,6 +425,8 @@ static enum rp_code load_trace(void *user, size_t i, struct rp_err *err)
     enum rp_code code;
     bool skip;
 
+    if (load->how && load->how->next)
+        i = (size_t)atomic_fetch_add(load->how->next, 1); /* in turn, whatever the pool asks for */
     if (!is_in_shard(load, i))
         return RP_OK;
     if (load->windows.n && load->windows.previous[i] != RP_NO_WINDOW)

@@ -62,6 +62,9 @@ struct rp_rank_reading {
        where they were found in a folder, and an error where the user named them. */
     bool memory;
     size_t shard, nshards; /* of so many shards only this one, from 0; nshards 0: all */
+    /* NULL, or the number of the next source that nobody has taken: several processes read one
+       list, and each source is read once. */
+    _Atomic uint64_t *next;
     /* Of any thread, for a source that holds digests; takes the input. NULL: such a source is an
        error. */
     enum rp_code (*digest)(void *user, size_t source, struct rp_input *in, struct rp_err *err);

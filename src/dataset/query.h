@@ -50,8 +50,9 @@ struct rp_rank_query {
     pthread_mutex_t lock;                /* for the lists */
     RP_VEC(struct rp_rank_slot *) slots; /* one per rank */
     RP_VEC(struct rp_bulky) bulky;
-    uint64_t bulk_events; /* of all that were ever kept */
-    bool bulk_limited;    /* not all need be kept */
+    _Atomic uint64_t *bulk_events; /* of all that were ever kept */
+    _Atomic uint64_t own_events;   /* the same of this process */
+    bool bulk_limited;             /* not all need be kept */
     RP_VEC(struct rp_arrival) arrivals;
     RP_VEC(struct rp_known_run) known;
     const uint8_t *run_of; /* the run of a source; NULL: all are one */
@@ -107,9 +108,11 @@ struct rp_digesting {
     const struct rp_dataset *dataset;
     const struct rp_asked *asked;
     size_t nasked;
-    const uint8_t *run_of; /* of two runs; NULL: all are one */
-    size_t shard, nshards; /* nshards 0: all */
-    bool sent;             /* to a process that has the same inputs */
+    const uint8_t *run_of;       /* of two runs; NULL: all are one */
+    size_t shard, nshards;       /* nshards 0: all */
+    bool sent;                   /* to a process that has the same inputs */
+    struct rp_team_board *board; /* then: of all processes */
+    bool dealt;                  /* then: sources are dealt by the board, there are no shards */
     /* Out: */
     bool only_files; /* no question is about ranks */
     size_t nranks;

@@ -622,6 +622,7 @@ enum rp_code rp_query_init(struct rp_rank_query *a, struct rp_ctx *ctx,
     pthread_mutex_init(&a->lock, NULL);
     a->ctx = ctx;
     a->dataset = dataset;
+    a->bulk_events = &a->own_events;
     RP_TRY(read_options(a, err));
     a->bulk_limited = a->row->bulk && !rp_settings_text(a->settings, "rank") &&
                       (!a->row->bulk->allows || a->row->bulk->allows(a->settings));
@@ -702,6 +703,17 @@ static enum rp_code divide_files(struct rp_rank_query *a, struct rp_digesting *d
     return rp_team_divide(a->ctx->team, list, &d->shard, &d->nshards, err);
 }
 
+/* On one node each takes the next file when it is done with one, so that all are done at once. */
+static enum rp_code deal_files(struct rp_rank_query *a, struct rp_digesting *d, struct rp_err *err)
+{
+    bool all;
+
+    RP_TRY(divide_files(a, d, err));
+    RP_TRY(rp_team_share(a->ctx->team, &d->board, &all, err));
+    d->dealt = all && d->nshards == rp_team_size(a->ctx->team);
+    return RP_OK;
+}
+
 /* Each process makes a digest of its shard; process 0 gets them all. */
 static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
 {
@@ -718,7 +730,7 @@ static enum rp_code read_together(struct rp_rank_query *a, struct rp_err *err)
     const char *bytes = NULL;
     size_t n = 0;
 
-    RP_TRY(divide_files(a, &d, err));
+    RP_TRY(deal_files(a, &d, err));
     code = rp_out_open_memory(&out, err);
     if (code == RP_OK)
         code = rp_digest_make(&d, out, err);

@@ -9,12 +9,18 @@
  */
 #include "team/team.h"
 
+#include "base/hash.h"
 #include "base/vec.h"
 #include "team/mpi.h"
 
+#include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
 
 struct frame {
     uint64_t n, code;
@@ -26,6 +32,7 @@ struct rp_team {
     struct rp_mpi *mpi;
     size_t rank, size;
     RP_VEC(struct frame) frames; /* of this process and those below it, in their order */
+    struct rp_team_board *board; /* mapped */
 };
 
 enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err)
@@ -55,6 +62,13 @@ void rp_team_forget(struct rp_team *team)
     team->frames.n = 0;
 }
 
+static void unmap_board(struct rp_team *team)
+{
+    if (team->board)
+        munmap(team->board, sizeof *team->board);
+    team->board = NULL;
+}
+
 void rp_team_leave(struct rp_team *team)
 {
     if (!team)
@@ -62,6 +76,7 @@ void rp_team_leave(struct rp_team *team)
     rp_mpi_close(team->mpi);
     rp_team_forget(team);
     rp_vec_release(&team->frames);
+    unmap_board(team);
     free(team);
 }
 
@@ -186,6 +201,101 @@ enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, s
     }
     free(keys);
     return code;
+}
+
+/* ------------------------------------------------------------------ the board */
+
+/* Memory of process 0 without a name in any folder: others open it as a file of that process, if
+   what is there has the name that it told them. */
+struct board_name {
+    uint64_t pid, fd; /* pid 0: there is none */
+    char name[40];
+};
+
+static struct rp_team_board *map_board(int fd)
+{
+    int flags = MAP_SHARED | (fd < 0 ? MAP_ANONYMOUS : 0);
+    void *memory = mmap(NULL, sizeof(struct rp_team_board), PROT_READ | PROT_WRITE, flags, fd, 0);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static struct rp_team_board *make_board(struct board_name *name, int *fd)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(name->name, sizeof name->name, "reprise-%016llx",
+             (unsigned long long)rp_hash_join(rp_hash_u64((uint64_t)now.tv_nsec),
+                                              (uint64_t)now.tv_sec << 22 ^ (uint64_t)getpid()));
+    *fd = memfd_create(name->name, MFD_CLOEXEC);
+    if (*fd < 0 || ftruncate(*fd, sizeof(struct rp_team_board)) != 0)
+        return NULL;
+    name->pid = (uint64_t)getpid();
+    name->fd = (uint64_t)*fd;
+    return map_board(*fd);
+}
+
+static struct rp_team_board *find_board(const struct board_name *name)
+{
+    char path[80], wanted[80], found[80];
+    struct rp_team_board *board;
+    ssize_t n;
+    int fd;
+
+    if (!name->pid)
+        return NULL;
+    snprintf(path, sizeof path, "/proc/%llu/fd/%llu", (unsigned long long)name->pid,
+             (unsigned long long)name->fd);
+    snprintf(wanted, sizeof wanted, "/memfd:%s (deleted)", name->name);
+    n = readlink(path, found, sizeof found);
+    if (n != (ssize_t)strlen(wanted) || memcmp(found, wanted, (size_t)n) != 0)
+        return NULL;
+    fd = open(path, O_RDWR | O_CLOEXEC);
+    board = fd < 0 ? NULL : map_board(fd);
+    if (fd >= 0)
+        close(fd);
+    return board;
+}
+
+static enum rp_code count_board(void *user, size_t process, const char *bytes, size_t n,
+                                struct rp_err *err)
+{
+    (void)process;
+    (void)err;
+    *(uint64_t *)user += n && *bytes;
+    return RP_OK;
+}
+
+enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, bool *all,
+                           struct rp_err *err)
+{
+    struct board_name name = {0};
+    struct rp_team_board *board = NULL;
+    uint64_t sharing = 0;
+    enum rp_code code;
+    char has;
+    int fd = -1;
+
+    unmap_board(team);
+    if (!team->rank)
+        board = make_board(&name, &fd);
+    code = tell_all(team, &name, sizeof name, err);
+    if (code == RP_OK && team->rank)
+        board = find_board(&name);
+    has = board != NULL;
+    if (code == RP_OK) /* until all have opened it */
+        code = rp_team_gather(team, RP_OK, &has, sizeof has, count_board, &sharing, err);
+    if (code == RP_OK)
+        code = tell_all(team, &sharing, sizeof sharing, err);
+    if (fd >= 0)
+        close(fd);
+    team->board = board ? board : map_board(-1);
+    *out = team->board;
+    *all = sharing == team->size;
+    if (code != RP_OK)
+        return code;
+    return team->board ? RP_OK : rp_err_nomem(err, "joining processes");
 }
 
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err)

@@ -40,6 +40,20 @@ void rp_team_forget(struct rp_team *team);
 enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, size_t *of,
                             struct rp_err *err);
 
+/* Memory that processes of one node have in common; all numbers begin at 0. */
+struct rp_team_board {
+    _Atomic uint64_t bulk_events; /* of what all keep */
+    _Atomic uint64_t next_source; /* that nobody has taken */
+};
+
+/*
+ * All processes call it. *out: the board of the node of process 0, or one of its own where a
+ * process cannot see that; it lives until the next call or rp_team_leave. *all: everyone has the
+ * same.
+ */
+enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, bool *all,
+                           struct rp_err *err);
+
 /* All processes call it: RP_OK where all are well, else the first failure, in every process. */
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err);
 
