@@ -83,11 +83,20 @@ void rp_report_note_coverage(struct rp_report_ctx *j)
 
 void rp_report_note_trouble(struct rp_report_ctx *j)
 {
-    int64_t overhead = 0;
+    int64_t overhead = 0, inside = 0;
     size_t r;
 
-    for (r = 0; r < j->n; r++)
+    for (r = 0; r < j->n; r++) {
         rp_ns_add(&overhead, rp_report_ctx_part(j, r)->sums.overhead_ns);
+        inside += rp_report_ctx_part(j, r)->sums.open_collectives > 0;
+    }
+    if (inside)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "%s of %zu %s in a collective that did not end: 'reprise comm' says "
+                              "which ranks it waits for",
+                              rp_units_text(j->arena, (double)inside, RP_UNIT_COUNT), j->n,
+                              j->n == 1 ? "rank is" : "ranks are"));
     if (overhead && j->total_ns && overhead > j->total_ns / 100)
         rp_report_add_note(j, rp_arena_textf(j->arena, "the profiler itself took %s",
                                              rp_report_ctx_time(j, overhead)));

@@ -503,6 +503,7 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, bool *in
         rp_event parent = ev->parent[e]; /* comes before e */
 
         inside[e] = parent != RP_NONE && (inside[parent] || ev->kind[parent] == RP_KIND_CPU_OP);
+        ctx->out->sums.open_collectives += ev->kind[e] == RP_KIND_COMM_OP && ev->dur_ns[e] < 0;
         if (!rp_report_is_host_work(ctx->t, ctx->scope, e))
             continue;
         if (is_host_comm(ctx, e)) {

@@ -53,6 +53,7 @@ struct rp_report_sums {
     int64_t graph_wait_ns;                      /* device_wait between the items of one launch */
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns;               /* operators and their time */
+    int64_t open_collectives;                   /* of the host, that did not end */
     int64_t copies, copy_name_ns;               /* copies and memsets, and those of one name */
     const char *copy_name;                      /* the name with most time, or NULL */
 };

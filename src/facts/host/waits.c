@@ -103,7 +103,8 @@ bool rp_track_is_worker(const struct rp_trace *t, rp_track track)
     if (count[RP_KIND_ANNOTATION] || count[RP_KIND_CPU_OP] || count[RP_KIND_RUNTIME] ||
         count[RP_KIND_PYTHON])
         return !works(t, track);
-    return t->tracks[track].native_id != t->processes[t->tracks[track].process].native_id;
+    return !t->tracks[track].text && /* a queue of calls is that of the whole program */
+           t->tracks[track].native_id != t->processes[t->tracks[track].process].native_id;
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -350,10 +351,18 @@ static enum rp_code list_track(const struct rp_trace *t, const struct rp_scope *
     return RP_OK;
 }
 
+static enum rp_code append(rp_interval_vec *to, const rp_interval_vec *from, struct rp_err *err)
+{
+    for (size_t i = 0; i < from->n; i++)
+        RP_TRY(rp_vec_push(to, from->at[i], err));
+    return RP_OK;
+}
+
 enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope *scope,
                              rp_interval_vec *out, struct rp_err *err)
 {
-    rp_interval_vec work = {0}, away = {0};
+    rp_interval_vec work = {0}, away = {0};      /* of a thread */
+    rp_interval_vec queued = {0}, in_call = {0}; /* of all queues of calls */
     bool calls = rp_trace_has_calls_only(trace);
     enum rp_code code = RP_OK;
     rp_track track;
@@ -364,10 +373,22 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
         work.n = away.n = 0;
         code = calls ? list_calls(trace, scope, track, &work, &away, err)
                      : list_track(trace, scope, track, &work, &away, err);
-        if (code == RP_OK)
+        if (code == RP_OK && calls && trace->tracks[track].text) {
+            /* while this queue is empty, a call of another may run */
+            code = append(&queued, &work, err);
+            if (code == RP_OK)
+                code = append(&in_call, &away, err);
+        } else if (code == RP_OK) {
             code = add_without(out, &work, &away, err);
+        }
     }
+    queued.n = rp_union_sort(queued.at, queued.n);
+    in_call.n = rp_union_sort(in_call.at, in_call.n);
+    if (code == RP_OK)
+        code = add_without(out, &queued, &in_call, err);
     rp_vec_release(&work);
     rp_vec_release(&away);
+    rp_vec_release(&queued);
+    rp_vec_release(&in_call);
     return code;
 }
