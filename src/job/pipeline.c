@@ -45,6 +45,16 @@ bool rp_trace_is_pipeline(const struct rp_trace *t)
     return false;
 }
 
+uint32_t rp_trace_pipeline_ranks(const struct rp_trace *t)
+{
+    uint32_t i, stage, tp, stages = 0;
+
+    for (i = 0; i < t->ntracks; i++)
+        if (read_thread(t, i, &stage, &tp) && stage >= stages && stage < MOST_RANKS)
+            stages = stage + 1;
+    return stages * (t->nprocesses < MOST_RANKS ? t->nprocesses : MOST_RANKS - 1);
+}
+
 RP_ORDER(by_place, struct rp_pipeline_op, RP_UP(step), RP_UP(dp), RP_UP(stage), RP_UP(type),
          RP_UP(seq))
 

@@ -34,6 +34,7 @@ struct rp_comm_part {
     struct rp_comm_lane *lanes; /* at least one */
     struct rp_comm_call *calls; /* where they are compared (check.h) */
     int64_t hangs;              /* collectives may not have ended: they are compared */
+    int64_t timeline_ranks;     /* in one file of a pipeline's timeline, or 0 */
     const char *gpu;            /* name of the first device, or NULL */
     const char *now;            /* where the program was last, or NULL */
     struct rp_comm_transfer *transfers;
@@ -112,6 +113,7 @@ struct rp_comm_root {
        certain because of it. */
     int64_t apart_ns, uncertainty_ns, doubtful_count, set_count; /* set_count: ranks whose clock was
     set */
+    int64_t timeline_ranks; /* of a timeline that counts as one rank, or 0 */
     size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
     size_t nstages, nstage_rows, nmicro_batches;
     struct rp_comm_stage *stages, *stage_rows; /* stage_rows: those that are shown */

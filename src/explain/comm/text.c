@@ -411,6 +411,12 @@ static void write_notes(struct comm_text *w)
                      "them, and their bandwidth is not known",
                      rp_units_number(w->arena, out->incomplete_count),
                      rp_units_number(w->arena, out->matched_count)));
+    else if (out->timeline_ranks)
+        add_note(w,
+                 rp_arena_textf(w->arena,
+                                "the input is a timeline of %lld ranks of a pipeline, which count "
+                                "as one here: 'reprise simulate' tells them apart",
+                                (long long)out->timeline_ranks));
     else if (out->nranks == 1 && out->incomplete_count)
         add_note(w, "one rank: waiting cannot be separated from transfer, so bandwidths are not "
                     "known; pass the traces of all ranks");

@@ -257,6 +257,7 @@ static const struct rp_field sum_fields[] = {RP_PART_PLAIN(struct rp_report_sums
                                              SUM(PLAIN, tiny_gap_ns),
                                              SUM(PLAIN, overhead_ns),
                                              SUM(PLAIN, open_collectives),
+                                             SUM(PLAIN, timeline_ranks),
                                              SUM(PLAIN, first_wait_ns),
                                              SUM(PLAIN, graph_wait_ns),
                                              SUM(PLAIN, host_ops),

@@ -90,6 +90,12 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
         rp_ns_add(&overhead, rp_report_ctx_part(j, r)->sums.overhead_ns);
         inside += rp_report_ctx_part(j, r)->sums.open_collectives > 0;
     }
+    if (rp_report_ctx_part(j, 0)->sums.timeline_ranks)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "the input is a timeline of %lld ranks of a pipeline, which count as "
+                              "one here: 'reprise simulate' tells them apart",
+                              (long long)rp_report_ctx_part(j, 0)->sums.timeline_ranks));
     if (inside)
         rp_report_add_note(
             j, rp_arena_textf(j->arena,

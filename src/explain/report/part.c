@@ -9,6 +9,7 @@
 #include "cost/devices.h"
 #include "facts/host/trace_host.h"
 #include "facts/times/step_times.h"
+#include "job/pipeline.h"
 #include "result/print_units.h"
 #include "trace/names.h"
 #include "trace/words.h"
@@ -530,6 +531,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     int c;
 
     ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
+    ctx->out->sums.timeline_ranks = rp_trace_pipeline_ranks(ctx->t);
     if (by_ranges)
         RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
     for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)

@@ -54,6 +54,7 @@ struct rp_report_sums {
     int64_t overhead_ns;                        /* of the profiler */
     int64_t host_ops, host_op_ns;               /* operators and their time */
     int64_t open_collectives;                   /* of the host, that did not end */
+    int64_t timeline_ranks;                     /* in one file of a pipeline's timeline, or 0 */
     int64_t copies, copy_name_ns;               /* copies and memsets, and those of one name */
     const char *copy_name;                      /* the name with most time, or NULL */
 };
