@@ -12,7 +12,8 @@
  * are those of the rank that launched them, by extCorrId (their gpuUuid is that of whoever wrote
  * the record; it decides where there is no launch). A file of several
  * ranks is a merged trace (trace/merged.h). Times are microseconds of the host's clock. States are
- * steps inside events that say no more than their begins and ends; they are ignored.
+ * steps inside events that say no more than their begins and ends; they are ignored, but for those
+ * of the proxy thread, which say what its span is: it sleeps, or has something to do.
  */
 #include "base/decimal.h"
 #include "base/hash.h"
@@ -31,7 +32,7 @@
 enum { HOST, DEVICE };
 
 struct record { /* one line; texts point into the input */
-    struct rp_json_token type, kind, name, gpu, func, dtype;
+    struct rp_json_token type, kind, name, gpu, func, dtype, address;
     int64_t rank, begin_ns, end_ns, tid, comm, seq, count, channel, nranks, link, device;
     bool has_rank, has_begin, has_end, has_link;
 };
@@ -41,6 +42,7 @@ struct nccl_reader {
     struct rp_builder *b;
     const char *text;
     struct rp_map rank_of_gpu, rank_of_link, nranks_of, named;
+    struct rp_map state_of; /* address of an event -> into proxy_states */
     int64_t world_size;
     uint64_t strange;
     struct rp_err *err;
@@ -125,6 +127,8 @@ static void read_value(struct record *to, const struct rp_json_token *key,
         to->type = *v;
     } else if (rp_json_key_is(key, "name")) {
         to->name = *v;
+    } else if (rp_json_key_is(key, "eventAddr")) {
+        to->address = *v;
     } else if (rp_json_key_is(key, "gpuUuid")) {
         to->gpu = *v;
     } else if (rp_json_key_is(key, "commId")) {
@@ -238,6 +242,42 @@ static const struct {
     {"", "nccl", RP_KIND_OTHER, 0},
 };
 
+/* How a span of the proxy thread begins. */
+static const struct {
+    const char *name;
+    uint8_t kind;
+} proxy_states[] = {{"ProxyCtrlIdle", RP_KIND_WAIT},
+                    {"ProxyCtrlSleep", RP_KIND_WAIT},
+                    {"ProxyCtrlActive", RP_KIND_OTHER},
+                    {"ProxyCtrlAppend", RP_KIND_OTHER}};
+#define PROXY_STATES (sizeof proxy_states / sizeof *proxy_states)
+
+static enum rp_code note_state(struct nccl_reader *r, const struct record *x)
+{
+    for (uint32_t i = 0; i < PROXY_STATES && x->address.len; i++)
+        if (is_text(&x->name, proxy_states[i].name))
+            return rp_map_put(&r->state_of, rp_hash_bytes(x->address.text, x->address.len), i,
+                              r->err);
+    return RP_OK;
+}
+
+/* Of an event that ends, and whose address may be that of another one next: PROXY_STATES: none. */
+static enum rp_code take_state(struct nccl_reader *r, const struct record *x, uint32_t *out)
+{
+    uint64_t key;
+    uint32_t found;
+
+    *out = PROXY_STATES;
+    if (!x->address.len || !is_text(&x->type, "ncclProfileProxyCtrl"))
+        return RP_OK;
+    key = rp_hash_bytes(x->address.text, x->address.len);
+    found = rp_map_get(&r->state_of, key);
+    if (found >= PROXY_STATES)
+        return RP_OK;
+    *out = found;
+    return rp_map_put(&r->state_of, key, PROXY_STATES, r->err);
+}
+
 static enum rp_code intern(struct nccl_reader *r, const struct rp_json_token *v, rp_str *out)
 {
     struct rp_json_token copy = *v;
@@ -304,16 +344,22 @@ static enum rp_code add_span(struct nccl_reader *r, const struct record *x)
                          .link = x->rank * RP_MERGED_ID_STEP + x->link};
     struct rp_origin o = {.phase = 'X', .has_category = 1};
     bool kernel = is_text(&x->type, "KERNEL");
+    uint32_t state;
     size_t i = 0;
 
     while (*kinds[i].type && !is_text(&x->type, kinds[i].type))
         i++;
-    o.kind = kinds[i].kind;
+    RP_TRY(take_state(r, x, &state));
+    o.kind = state < PROXY_STATES ? proxy_states[state].kind : kinds[i].kind;
     o.flags = kinds[i].flags;
     RP_TRY(
         rp_builder_intern(r->b, kinds[i].category, strlen(kinds[i].category), &o.category, r->err));
     RP_TRY(rp_builder_origin(r->b, &o, &raw.origin, r->err));
-    RP_TRY(intern(r, x->name.len ? &x->name : x->func.len ? &x->func : &x->type, &raw.name));
+    if (state < PROXY_STATES)
+        RP_TRY(rp_builder_intern(r->b, proxy_states[state].name, strlen(proxy_states[state].name),
+                                 &raw.name, r->err));
+    else
+        RP_TRY(intern(r, x->name.len ? &x->name : x->func.len ? &x->func : &x->type, &raw.name));
     RP_TRY(find_track(r, x, kernel ? DEVICE : HOST, &raw.track));
     RP_TRY(fill_args(r, x, args, &raw.nargs));
     if (raw.nargs)
@@ -331,7 +377,7 @@ static enum rp_code add_record(struct nccl_reader *r, struct record *x)
     bool known;
 
     if (is_text(&x->kind, "state"))
-        return RP_OK;
+        return note_state(r, x);
     RP_TRY(note_rank(r, x, &known));
     if (!known || !x->has_begin || !x->type.len) {
         r->strange++;
@@ -454,6 +500,7 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
     rp_map_init(&r.rank_of_link);
     rp_map_init(&r.nranks_of);
     rp_map_init(&r.named);
+    rp_map_init(&r.state_of);
     code = rp_builder_new(options->limits, &r.b, err);
     if (code == RP_OK) {
         t = rp_builder_borrow_trace(r.b);
@@ -471,6 +518,7 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
     rp_map_release(&r.rank_of_link);
     rp_map_release(&r.nranks_of);
     rp_map_release(&r.named);
+    rp_map_release(&r.state_of);
     to->content_bytes = n;
     if (code == RP_OK)
         return rp_builder_finish(r.b, &to->trace, err);
