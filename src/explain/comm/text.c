@@ -132,7 +132,7 @@ static const char *cause_text(struct comm_text *w, const char *cause, const char
 
     if (!cause || !evidence)
         return cause;
-    rp_cut_name(evidence, label, sizeof label);
+    rp_short_name(evidence, label, sizeof label);
     return rp_arena_textf(w->arena, "%s: %s", cause, label);
 }
 

@@ -233,11 +233,18 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
                                   struct rp_err *err)
 {
     struct rp_critpath_part *out = part->data;
+    bool unrecorded = false;
+    rp_event last;
+    int64_t begin_ns;
 
     (void)settings;
     out->scope = *scope;
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
+    begin_ns = rp_previous_step_end(loaded->trace, &last, &unrecorded);
     if (loaded->trace->nsteps)
         out->steps = rp_trace_span(loaded->trace);
+    if (unrecorded) /* before, the device ran what was launched before the recording */
+        out->steps.begin_ns = begin_ns;
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
     return clip_to_steps(loaded->trace, scope, &part->arena, out, err);
