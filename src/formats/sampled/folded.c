@@ -212,14 +212,21 @@ static enum rp_code read_folded(struct rp_input *in, const struct rp_read_option
     return rp_profile_end(&f.p, code, to);
 }
 
-/* Nearly every line is a stack with a count, and most have several frames. */
+static bool has_name_of_folded(const char *file)
+{
+    const char *dot = file ? strrchr(file, '.') : NULL;
+
+    return dot && (!strcmp(dot, ".folded") || !strcmp(dot, ".collapsed"));
+}
+
+/* Nearly every line is a stack with a count, and most have several frames, unless the file's name
+   tells what it is: stacks of one frame are also lists of words with numbers. */
 static enum rp_sniff sniff_folded(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_profile p = {.t = {.bytes = head, .n = n}, .at = head};
     struct rp_bytes line, word;
     size_t lines = 0, fit = 0, nested = 0;
 
-    (void)file;
     if (memchr(head, '\0', n))
         return RP_SNIFF_NO;
     while (lines < 500 && rp_profile_line(&p, &line)) {
@@ -235,7 +242,9 @@ static enum rp_sniff sniff_folded(const uint8_t *head, size_t n, const char *fil
         fit += cut_last_word(&line, &word) && (is_count(word) || memchr(word.at, ',', word.n)) &&
                line.at[0] != '{' && line.at[0] != '<';
     }
-    return lines && fit * 20 >= lines * 19 && nested * 2 >= lines ? RP_SNIFF_LIKELY : RP_SNIFF_NO;
+    return lines && fit * 20 >= lines * 19 && (nested * 2 >= lines || has_name_of_folded(file))
+               ? RP_SNIFF_LIKELY
+               : RP_SNIFF_NO;
 }
 
 const struct rp_format rp_format_folded = {
