@@ -143,9 +143,7 @@ size_t rp_lower_attr_ints(const struct rp_lower_node *node, const char *key, int
             continue;
         if (item.wire == RP_WIRE_VARINT && n < cap)
             out[n++] = (int64_t)item.value;
-        if (item.wire != RP_WIRE_BYTES)
-            continue;
-        packed = rp_proto_enter(&list, &item);
+        packed = rp_proto_enter(&list, &item); /* of a single number nothing */
         while (n < cap && rp_proto_packed_varint(&packed, &one))
             out[n++] = (int64_t)one;
     }

@@ -247,6 +247,40 @@ static void lists_are_of_one_kind(void **state)
     rp_proto_writer_release(&wire);
 }
 
+/* Numbers of a list may be written one by one instead of together. */
+static void lists_may_be_in_pieces(void **state)
+{
+    static const char graph[] =
+        CONSTANT("x", "DT_FLOAT", DIM(1) DIM(3) DIM(1) DIM(4), "float_val: 1")
+            NODE("y", "Squeeze", "input: 'x' " INTS("squeeze_dims", "i: 0 i: 2"));
+    static const uint8_t together[] = {0x1a, 2, 0, 2}, pieces[] = {0x18, 0, 0x18, 2};
+    static const char *const fetch = "y:0";
+    struct rp_proto_writer wire = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_program *p;
+    struct rp_bytes bytes;
+    uint8_t copy[512], *at;
+    char shape[64];
+
+    UNUSED_STATE(state);
+    assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
+              &err);
+    assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
+    assert_true(bytes.n <= sizeof copy);
+    memcpy(copy, bytes.at, bytes.n);
+    at = memmem(copy, bytes.n, together, sizeof together);
+    assert_non_null(at);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(rp_tf_lower((struct rp_bytes){copy, bytes.n}, NULL, 0, &fetch, 1, &p, &err),
+                  &err);
+        rp_shape_text(p, p->shape.at[find_op(p, RP_OP_RESHAPE)], false, shape, sizeof shape);
+        assert_string_equal(shape, "f32[3,4]");
+        rp_program_free(p);
+        memcpy(at, pieces, sizeof pieces);
+    }
+    rp_proto_writer_release(&wire);
+}
+
 /* As many dimensions as there may be. */
 static void shapes_have_many_dimensions(void **state)
 {
@@ -411,6 +445,7 @@ int test_lower(void)
         cmocka_unit_test(constants_are_bytes),
         cmocka_unit_test(booleans_are_0_and_1),
         cmocka_unit_test(lists_are_of_one_kind),
+        cmocka_unit_test(lists_may_be_in_pieces),
         cmocka_unit_test(shapes_have_many_dimensions),
         cmocka_unit_test(an_input_is_one_array),
         cmocka_unit_test(bad_graphs_are_refused),

@@ -117,6 +117,7 @@ static void what_is_no_value_stays_text(void **state)
         {RP_ATTR_REPLICA_GROUPS, "mesh['a"},
         {RP_ATTR_INPUT_OUTPUT_ALIAS, "{ {0}: 0 }"},
         {RP_ATTR_SHARDING, "{}"},
+        {RP_ATTR_SHARDING, "{devices=[2,1}"},
         {RP_ATTR_SHARDING, "{devices=[2,1 0,1}"},
         {RP_ATTR_SHARDING, "{devices=[a]0,1}"},
         {RP_ATTR_SHARDING, "{devices=[2]0,}"},

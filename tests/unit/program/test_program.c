@@ -234,10 +234,10 @@ static void orders_end(void **state)
     rp_program_free(p);
 }
 
-/* What is written in any order: 0 reads 1 and 2, which both read 3. */
+/* What is written in any order: 0 reads 1 and 2, 2 reads 1, and 1 reads 3. */
 static void operands_come_before_their_users(void **state)
 {
-    static const uint32_t reads[4][2] = {{1, 2}, {3, 3}, {3, 3}, {0, 0}};
+    static const uint32_t reads[4][2] = {{1, 2}, {3, 3}, {1, 1}, {0, 0}};
     struct rp_err err = RP_ERR_INIT;
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     struct rp_arena scratch = RP_ARENA_INIT;
