@@ -6,6 +6,7 @@
  *     thread    [12 views][tiny][gelu][GeluBackward0 [AccumulateGrad]][Optimizer.step ......][sync]
  *     stream 7                [tiny 1][gelu_fwd 20][gelu_bwd 30][multi_tensor 20]
  */
+#include "outcomes/outcomes.h"
 #include "run_fixtures.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/transport.h"
@@ -13,6 +14,8 @@
 #include "sim/whatif/optimizer_kind.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 struct recipe {
     const char *optimizer, *op, *reads; /* spans; reads: NULL or "aten::item" */
@@ -619,6 +622,60 @@ static void the_interval_of_a_change_is_that_of_two_runs(void **state)
     rp_arena_release(&arena);
 }
 
+/* Seven outcomes of a change on this device that were as predicted: the intervals of the change and
+   of the step become narrower at both ends. */
+static void outcomes_narrow_both_ends(void **state)
+{
+    static const char *const whatifs[] = {"dtype=bf16"};
+    struct rp_sim_asked asked = {.whatifs = whatifs, .nwhatifs = 1};
+    struct step_shape shape = {40000, false, false};
+    struct rp_sim_prediction p[2];
+    char folder[] = "/tmp/reprise-sim-test-XXXXXX", path[64];
+    struct bench b;
+
+    UNUSED_STATE(state);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_DATA_HOME", folder, 1), 0);
+    bench_init(&b, 1, &shape);
+    b.parts[0].gpu = "NVIDIA H200";
+    for (int i = 0; i < 2; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_sim_answer answer = {0};
+        struct rp_arena arena = RP_ARENA_INIT;
+
+        assert_ok(rp_sim_answer(b.list, 1, &asked, &arena, &answer, &err), &err);
+        p[i] = answer.predictions[0];
+        assert_int_equal(p[i].tries, i ? 7 : 0);
+        if (i) {
+            assert_int_equal(p[i].low_ns, llround((double)answer.baseline.unprofiled_low_ns *
+                                                  (1 + p[i].change_low_ratio)));
+            assert_int_equal(p[i].high_ns, llround((double)answer.baseline.unprofiled_high_ns *
+                                                   (1 + p[i].change_high_ratio)));
+        }
+        for (int k = 0; !i && k < 7; k++)
+            assert_ok(rp_outcomes_add(&(struct rp_outcome){.device = "NVIDIA H200",
+                                                           .framework = "torch 2.9",
+                                                           .change = "dtype=bf16",
+                                                           .parameters = k,
+                                                           .predicted = 0.7,
+                                                           .measured = 0.7},
+                                      1, &err),
+                      &err);
+        rp_arena_release(&arena);
+    }
+    assert_true(p[1].low_ns > p[0].low_ns && p[1].high_ns < p[0].high_ns);
+    assert_true(p[1].change_low_ratio > p[0].change_low_ratio);
+    assert_true(p[1].change_high_ratio < p[0].change_high_ratio);
+    b.parts[0].gpu = NULL;
+    bench_release(&b);
+    snprintf(path, sizeof path, "%s/reprise/outcomes.tsv", folder);
+    assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    unsetenv("XDG_DATA_HOME");
+}
+
 /* A collective that no node of the graph stands for is no reason to refuse. */
 static void a_collective_without_work_is_no_error(void **state)
 {
@@ -752,6 +809,7 @@ int test_training(void)
         cmocka_unit_test(larger_transfers_than_recorded_are_slower),
         cmocka_unit_test(ranks_of_one_machine_wait_for_its_cores),
         cmocka_unit_test(the_interval_of_a_change_is_that_of_two_runs),
+        cmocka_unit_test(outcomes_narrow_both_ends),
         cmocka_unit_test(a_collective_without_work_is_no_error),
         cmocka_unit_test(every_kind_of_edge_holds_something_up),
         cmocka_unit_test(what_began_beside_something_still_does),

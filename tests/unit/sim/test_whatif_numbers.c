@@ -132,6 +132,34 @@ static void a_short_transfer_is_all_latency(void **state)
     bench_release(&b);
 }
 
+/* Transfers of 4,000 bytes take 20,000 ns and one of 400 bytes 4,000 ns: 2,000 of latency, which is
+   half or twice that in other worlds, while a mean transfer takes as long. */
+static void the_latency_is_not_known_well(void **state)
+{
+    static const struct {
+        enum rp_sim_lean lean;
+        double latency_ns;
+    } rows[] = {{RP_LEAN_NONE, 2000}, {RP_LEAN_LESS_LATENCY, 1000}, {RP_LEAN_MORE_LATENCY, 4000}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_int_equal(b.parts[0].collectives.list.n, 3);
+    b.parts[0].collectives.list.at[1].in_bytes = 400;
+    b.parts[0].collectives.list.at[1].end_ns = b.parts[0].collectives.list.at[1].begin_ns + 4000;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rp_err err = RP_ERR_INIT;
+        struct rp_transport t;
+
+        b.run.lean = rows[i].lean;
+        assert_ok(rp_transport_fit(&b.run, &t, &err), &err);
+        assert_float_equal(t.latency_ns, rows[i].latency_ns, 1e-6);
+        assert_float_equal(t.latency_ns + 2800 / t.bytes_per_ns, 44000. / 3,
+                           rows[i].lean == RP_LEAN_NONE ? 100 : 1e-6);
+    }
+    bench_release(&b);
+}
+
 /*
  * A ring of 4 has 6 rounds instead of 2, and 3/2 of the bytes. On machines of their own: 3 times
  * the latency of 200 ns. On one machine: 6 times what a round takes a thread, and the bytes at half
@@ -181,6 +209,7 @@ int test_whatif_numbers(void)
         cmocka_unit_test(an_element_wise_kernel_gains_by_its_time),
         cmocka_unit_test(intervals_reach_as_far_as_the_doubt),
         cmocka_unit_test(a_short_transfer_is_all_latency),
+        cmocka_unit_test(the_latency_is_not_known_well),
         cmocka_unit_test(threads_of_more_ranks_may_share_a_machine),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
     };
