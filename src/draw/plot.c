@@ -422,32 +422,7 @@ void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n
     draw_labels(plot, dots, n);
 }
 
-/* ------------------------------------------------------------------ bars and lanes */
-
-void rp_svg_bars(struct rp_svg *svg, double left, double top, double width, double name_width,
-                 const struct rp_bar *bars, size_t n)
-{
-    double most = 0, text_width = 0, room;
-
-    for (size_t i = 0; i < n; i++) {
-        most = fmax(most, bars[i].value);
-        if (bars[i].text)
-            text_width = fmax(text_width, rp_svg_text_width(RP_TEXT_SMALL, bars[i].text) + 8);
-    }
-    room = fmax(width - name_width - text_width, 10);
-    for (size_t i = 0; i < n; i++) {
-        double y = top + (double)i * RP_BAR_HEIGHT;
-        double w = most > 0 ? fmax(bars[i].value, 0) / most * room : 0;
-
-        rp_svg_text_in(svg, left + name_width - 8, y + 14, name_width - 8, RP_ANCHOR_END,
-                       RP_TEXT_PLAIN, bars[i].name);
-        rp_svg_rect(svg, left + name_width, y + 3, fmax(w, 0.5), RP_BAR_HEIGHT - 6, bars[i].colour,
-                    1);
-        if (bars[i].text)
-            rp_svg_text(svg, left + name_width + w + 6, y + 14, RP_ANCHOR_START, RP_TEXT_SMALL,
-                        bars[i].text);
-    }
-}
+/* ------------------------------------------------------------------ lanes */
 
 static bool slices_equal(const struct rp_lane_shares *lane, size_t a, size_t b)
 {

@@ -3,7 +3,7 @@
 #define RP_DRAW_PLOT_H
 /*
  * Charts: a box with two axes, and what is drawn in it: lines, areas, stacks, dots with labels;
- * bars and lanes, which have an axis of names.
+ * and lanes, which have an axis of names.
  *
  *     struct rp_svg svg;
  *     struct rp_plot plot = {.left = 70, .top = 40, .width = 700, .height = 300,
@@ -87,17 +87,6 @@ struct rp_plot_dot {
 /* Large dots are drawn first. Labels are placed beside their dots, in the order of the array, where
    they cover neither a label nor a dot; the others are left out. At most 64 labels. */
 void rp_plot_dots(struct rp_plot *plot, const struct rp_plot_dot *dots, size_t n);
-
-/* Horizontal bars, one below the other, each 22 pixels high: a name, the bar, a text behind it. The
-   longest value has the width of the box, less the room for the texts. */
-struct rp_bar {
-    const char *name, *text; /* text: "8.51 ms (14.5 %)", or NULL */
-    double value;
-    unsigned colour;
-};
-#define RP_BAR_HEIGHT 22
-void rp_svg_bars(struct rp_svg *svg, double left, double top, double width, double name_width,
-                 const struct rp_bar *bars, size_t n);
 
 /*
  * One lane of a timeline in the box of a plot, which has a time axis x: a name at its left, and

@@ -54,7 +54,6 @@ const char *const rp_view_class_names[] = {
     [CLASS_COPY] = "copy",        [CLASS_OPERATOR] = "operator", [CLASS_RUNTIME] = "runtime call",
     [CLASS_RANGE] = "annotation", [CLASS_PYTHON] = "Python",     [CLASS_WAIT] = "wait",
     [CLASS_INSTANT] = "instant"};
-const size_t rp_view_nclasses = CLASSES;
 
 unsigned rp_view_class(const struct rp_trace *t, rp_event e)
 {

@@ -219,7 +219,6 @@ enum rp_code rp_view_text(const char *query, const char *name, char *out, size_t
 unsigned rp_view_class(const struct rp_trace *trace, rp_event e);
 unsigned rp_view_frame_class(uint32_t kind);
 extern const char *const rp_view_class_names[];
-extern const size_t rp_view_nclasses;
 
 /* All events from `from_ns` to `to_ns` in times of the view, of all tracks, as one tile. */
 enum rp_code rp_view_put_events(const struct rp_view *view, int64_t from_ns, int64_t to_ns,

@@ -107,8 +107,6 @@ const struct rp_type rp_roof_part_type = {"roof_part", sizeof(struct rp_roof_par
 
 /* ------------------------------------------------------------------ options */
 
-#define ACHIEVABLE RP_ROOF_ACHIEVABLE
-
 static enum rp_code bad_peak(const char *text, struct rp_err *err)
 {
     return rp_err_set(err, RP_USAGE,

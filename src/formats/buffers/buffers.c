@@ -47,14 +47,6 @@ void rp_buffers_release(struct rp_buffers *b)
     rp_arena_release(&b->arena);
 }
 
-uint32_t rp_buffers_find(const struct rp_buffers *b, const char *name)
-{
-    for (size_t i = 0; i < b->values.n; i++)
-        if (!strcmp(b->values.at[i].name, name))
-            return (uint32_t)i;
-    return RP_NONE;
-}
-
 /* ------------------------------------------------------------------ lines */
 
 static bool next_line(struct text_reader *r)

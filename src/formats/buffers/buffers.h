@@ -90,7 +90,4 @@ enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_b
 enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, bool *found,
                                    struct rp_err *err);
 
-/* The value with a name, or RP_NONE. Linear: use an index of your own for many. */
-uint32_t rp_buffers_find(const struct rp_buffers *b, const char *name);
-
 #endif

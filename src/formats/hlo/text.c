@@ -43,7 +43,7 @@ static void hlo_text_release(struct rp_hlo_text *r)
     rp_vec_release(&r->async_calls);
 }
 
-static bool take_word(struct rp_hlo_text *r, const char *word)
+bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word)
 {
     size_t n = strlen(word);
 
@@ -61,7 +61,7 @@ static enum rp_code read_header(struct rp_hlo_text *r)
 {
     struct rp_slice name;
 
-    if (!take_word(r, "HloModule"))
+    if (!rp_hlo_text_heading(r, "HloModule"))
         return RP_OK;
     name = rp_hlo_text_name(r);
     if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
@@ -197,7 +197,7 @@ static enum rp_code skip_computation(struct rp_hlo_text *r, const char *where)
 
 static enum rp_code read_computation(struct rp_hlo_text *r)
 {
-    bool entry = take_word(r, "ENTRY");
+    bool entry = rp_hlo_text_heading(r, "ENTRY");
     const char *where = r->at;
     struct rp_slice name = rp_hlo_text_name(r);
     char unnamed[32];

@@ -79,6 +79,8 @@ static inline bool rp_hlo_text_is(const struct rp_hlo_text *r, const char *s, un
 }
 
 void rp_hlo_text_skip_comment(struct rp_hlo_text *r);
+/* Takes a word, which a blank follows, and the space around it. */
+bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word);
 
 /* Spaces, line ends and comments. */
 static inline void rp_hlo_text_space(struct rp_hlo_text *r)

@@ -180,30 +180,18 @@ static enum rp_code frame_rows(struct rp_hlo_text *r)
     }
 }
 
-static bool take_heading(struct rp_hlo_text *r, const char *word)
-{
-    size_t n = strlen(word);
-
-    rp_hlo_text_space(r);
-    if ((size_t)(r->end - r->at) <= n || memcmp(r->at, word, n) != 0 ||
-        !rp_hlo_text_is(r, r->at + n, RP_HLO_CHAR_BLANK))
-        return false;
-    r->at += n;
-    return true;
-}
-
 enum rp_code rp_hlo_text_frames(struct rp_hlo_text *r)
 {
     string_list files = {0}, functions = {0};
     enum rp_code code = RP_OK;
 
-    if (take_heading(r, "FileNames"))
+    if (rp_hlo_text_heading(r, "FileNames"))
         code = string_rows(r, &files);
-    if (code == RP_OK && take_heading(r, "FunctionNames"))
+    if (code == RP_OK && rp_hlo_text_heading(r, "FunctionNames"))
         code = string_rows(r, &functions);
-    if (code == RP_OK && take_heading(r, "FileLocations"))
+    if (code == RP_OK && rp_hlo_text_heading(r, "FileLocations"))
         code = location_rows(r, &files, &functions);
-    if (code == RP_OK && take_heading(r, "StackFrames"))
+    if (code == RP_OK && rp_hlo_text_heading(r, "StackFrames"))
         code = frame_rows(r);
     rp_vec_release(&files);
     rp_vec_release(&functions);
