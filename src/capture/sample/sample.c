@@ -23,6 +23,7 @@
 #include "capture/sample/sample.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -573,7 +574,8 @@ static bool begin_repeat(struct thread *t, uint64_t weight_ns)
     if (!repeats)
         return false;
     if (!rp_sample_request_repeat(t->request, t->tid, t->state, period_ns)) {
-        nrepeats = 0;
+        if (errno != ESRCH) /* the thread has just ended */
+            nrepeats = 0;
         return false;
     }
     t->is_repeated = true;
@@ -950,7 +952,7 @@ static void set_pause(void)
 
 static void sample_tick(void)
 {
-    static _Thread_local bool is_begun;
+    static _Thread_local bool is_begun __attribute__((tls_model("initial-exec")));
     int64_t now_ns = monotonic_ns(), weight_ns;
 
     if (!cap->active()) {

@@ -257,6 +257,7 @@ bool rp_sample_request_repeat(struct rp_sample_request *q, uint32_t tid, uint64_
     int fd;
 
     atomic_fetch_add(&nasking, 1);
+    errno = EPERM;
     fd = atomic_load(&is_taken) ? -1 : (int)open_event(tid, period_ns);
     if (fd < 0 || fd >= EVENTS || fcntl(fd, F_SETSIG, ASK) || fcntl(fd, F_SETOWN_EX, &owner) ||
         fcntl(fd, F_SETFL, O_ASYNC)) {
