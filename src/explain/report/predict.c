@@ -502,6 +502,23 @@ static const char *no_help_text(struct rp_arena *arena, const struct rp_report_r
                           out->findings[0].at_most ? "up to " : "", 100 * out->findings[0].share);
 }
 
+/* Where what costs most has no change that can be predicted, and costs more than the first change
+   gains, the reader is led to it, too. */
+static const char *but_text(struct rp_arena *arena, const struct rp_report_root *out,
+                            int64_t step_ns)
+{
+    const struct rp_report_finding *f = out->findings;
+    size_t i;
+
+    if (!out->nfindings || !out->nopportunities || f->at_most || f->lost_ns <= 0 ||
+        f->share <= (double)out->opportunities[0].gain_ns / (double)step_ns)
+        return "";
+    for (i = 0; i < out->nopportunities; i++)
+        if (out->opportunities[i].finding && !strcmp(out->opportunities[i].finding, f->id))
+            return "";
+    return rp_arena_textf(arena, "; %s below costs more, %.1f %%", f->id, 100 * f->share);
+}
+
 /* The three that would help most. */
 static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp_report_root *out)
 {
@@ -510,6 +527,9 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
 
     for (i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = help_text(arena, out, &out->opportunities[i], w->now.unprofiled_ns);
+    if (out->nopportunities)
+        out->help_text = rp_arena_textf(arena, "%s%s", out->help_text,
+                                        but_text(arena, out, w->now.unprofiled_ns));
     if (out->nopportunities || !w->changes.n)
         return;
     out->help_text =

@@ -397,7 +397,7 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
         "each step, or only its forward pass, backward pass, optimizer or the operators of a name, is "
         "one captured graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and no launch in it depends on "
-               "a value that the host reads; Adam becomes capturable where it is not",
+               "a value that the host reads; PyTorch's Adam becomes capturable",
     .value = RP_WHATIF_NAME,
     .move = &cuda_graphs_move,
     .apply = cuda_graphs_apply};

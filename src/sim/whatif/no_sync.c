@@ -16,7 +16,7 @@ static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif
         }
     return n ? RP_OK
              : rp_err_set(err, RP_UNSUPPORTED,
-                          "no-sync: the host never waited for the device in this recording");
+                          "no-sync: no call that waits for the device is in the model of a step");
 }
 
 static const struct rp_whatif_move no_sync_move = {
