@@ -280,6 +280,9 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
 /* Where threads carry collectives, runs of the same program differ by this part at least: other
    threads and programs take their cores. */
 #define HOST_RUNS_DIFFER 0.08
+/* Else by this: of steps that the device limits, recorded and measured without a profiler. A change
+   is not seen through it: both runs of a comparison are alike. */
+#define RUNS_DIFFER 0.015
 /* Of that, and of how far steps differ, what two runs do not have in common. */
 #define CHANGES_DIFFER 0.5
 
@@ -288,7 +291,7 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
 static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, struct interval *x)
 {
     double spread = rp_sim_spread(a->run.parts[0]), error = fabs(a->out->baseline.error_ratio);
-    double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more;
+    double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more, least;
 
     error = isnan(error) ? 0 : error;
     if (error > spread && error > runs && error > x->most)
@@ -300,19 +303,21 @@ static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, str
                      ? "one step was recorded, and others may differ from it"
                      : "the recorded steps differ";
     more = 1 + error + (spread > runs ? spread : runs);
-    x->low_ns = rp_sim_scaled(x->low_ns, 1 / more);
-    x->high_ns = rp_sim_scaled(x->high_ns, more);
+    if (x->low_ns >= x->high_ns && more <= 1) {
+        x->low_ns = x->high_ns = RP_ABSENT_I64;
+        x->low_ratio = x->high_ratio = NAN;
+        x->why = NULL;
+        return;
+    }
+    least = more > 1 + RUNS_DIFFER ? more : 1 + RUNS_DIFFER;
+    x->low_ns = rp_sim_scaled(x->low_ns, 1 / least);
+    x->high_ns = rp_sim_scaled(x->high_ns, least);
     x->low_ratio /= 1 + (more - 1) * CHANGES_DIFFER;
     x->high_ratio *= 1 + (more - 1) * CHANGES_DIFFER;
     if (way == RP_WAY_LONGER && x->low_ratio < 1)
         x->low_ratio = 1;
     if (way == RP_WAY_SHORTER && x->high_ratio > 1)
         x->high_ratio = 1;
-    if (x->low_ns < x->high_ns)
-        return;
-    x->low_ns = x->high_ns = RP_ABSENT_I64;
-    x->low_ratio = x->high_ratio = NAN;
-    x->why = NULL;
 }
 
 static enum rp_code fill_baseline(struct answer_ctx *a, struct rp_err *err)

@@ -22,10 +22,35 @@ struct ratio_ctx {
     struct rp_trace_categories categories;
     struct rp_op_costs costs;
     struct rp_cost_calls calls;
+    double memory;   /* bytes/s of the device */
+    bool normalised; /* the step has normalizations that autocast computes in fp32 */
+    bool trains;     /* it has a backward pass */
     struct rp_arena arena;
     RP_VEC(struct rp_sim_ratio) of_call; /* ratio 0: not known */
     RP_VEC(uint32_t) item_of;            /* by event: its item + 1, or 0 */
 };
+
+/* Convolutions in groups: in 16 bits those of cuDNN read and write at this part of the memory's
+   rate, forwards and backwards, however slow they are in fp32; PyTorch's own take as long as
+   before. */
+#define GROUPED_RATE          0.083
+#define GROUPED_BACKWARD_RATE 0.052
+#define GROUPED_DOUBT         1.4
+
+static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *call,
+                          const struct rp_sample *from, struct rp_sim_ratio *out)
+{
+    rp_event kernel = c->work.items.at[call->item].event;
+    bool own = strstr(rp_trace_str(c->trace, c->trace->ev.name[kernel]), "at::native") != NULL;
+    double bytes =
+        from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
+    double rate = c->memory * (strstr(from->op, "backward") ? GROUPED_BACKWARD_RATE : GROUPED_RATE);
+    double ratio = own ? 1.03 : fmin(1e9 * bytes / rate / from->ns, 1.05);
+    double doubt = own ? 1.1 : GROUPED_DOUBT;
+
+    *out = (struct rp_sim_ratio){(float)ratio, (float)(ratio / doubt),
+                                 (float)fmin(ratio * doubt, 1.2), 0, 0};
+}
 
 /* Only products: autocast and its kind convert them, and leave much of the rest as it is. */
 static bool is_converted(const struct rp_sample *s)
@@ -33,6 +58,80 @@ static bool is_converted(const struct rp_sample *s)
     return s->kind >= RP_OP_MATMUL && s->kind <= RP_OP_ATTENTION &&
            rp_number_bytes((enum rp_number)s->type) == 4;
 }
+
+/* ------------------------------------------------------------------ conversions */
+
+/* Kernels that convert tensors, measured in steps of 16 networks on one H200: an overhead, with the
+   gap before the next kernel, and the part of the memory's rate that they reach. Gradients become
+   fp32 at half of the rate. */
+#define TO_HALF_NS     2000
+#define TO_HALF_RATE   0.83
+#define FROM_HALF_NS   2300
+#define FROM_HALF_RATE 0.40
+/* Of the inputs that are converted, the part whose gradient is converted back. */
+#define INPUT_BACK 0.7
+
+static double elements(const double *dim, size_t n)
+{
+    double product = 1;
+
+    while (n--)
+        product *= *dim++;
+    return product;
+}
+
+/* Autocast converts the weight and the bias of a product in the forward pass, and their gradients
+   in the backward pass. Where a normalization in fp32 stands before or after it, either its input
+   or the gradient of its result is converted too: that is mostly the smaller one, since a layer
+   widens what it reads normalized, and narrows what it adds to a residual. */
+static void add_conversions(const struct ratio_ctx *c, const struct rp_cost_call *call,
+                            const struct rp_sample *s, struct rp_sim_ratio *out)
+{
+    const double *d = s->dim;
+    bool conv = s->kind == RP_OP_CONV, grouped = s->ndims == 1;
+    double rows =
+        conv ? d[0] * rp_conv_out(d[2], d[5], d[6]) * rp_conv_out(d[3], d[5], d[6]) : d[0];
+    double weight = grouped ? 0 : conv ? d[1] * d[4] * d[5] * d[5] : d[1] * d[2];
+    double input = grouped ? d[0] : conv ? elements(d, 4) : d[0] * d[1];
+    double result = grouped ? input : rows * (conv ? d[4] : d[2]);
+    const char *name =
+        call->op == RP_NONE ? "" : rp_trace_str(c->trace, c->trace->ev.name[call->op]);
+    bool bias = conv || grouped ? c->normalised : strstr(name, "addmm") != NULL;
+    double side = c->normalised ? input < result ? input : result : 0;
+    double bytes = rp_number_bytes((enum rp_number)s->type) + rp_number_bytes(c->to);
+    double to_half = TO_HALF_NS * (1.0 + bias + c->normalised) +
+                     1e9 * bytes * (weight + side) / (TO_HALF_RATE * c->memory);
+    double from_half = FROM_HALF_NS * (1.0 + bias + INPUT_BACK * c->normalised) +
+                       1e9 * bytes * (weight + INPUT_BACK * side) / (FROM_HALF_RATE * c->memory);
+
+    if ((s->kind != RP_OP_MATMUL && !conv && !grouped) || !(c->memory > 0))
+        return;
+    out->casts = (float)(1 + bias + c->normalised);
+    out->casts_ns = (float)(to_half + (c->trains ? from_half : 0));
+}
+
+/* Whether layers normalize what products read, other than over the batch, which is in 16 bits. */
+static bool is_normalised(const struct rp_stepgraph *g)
+{
+    static const char *const names[] = {"layer_norm", "group_norm", "rms_norm", "aten::rsqrt"};
+    size_t i, k;
+
+    for (i = 0; i < g->names.n; i++)
+        for (k = 0; k < sizeof names / sizeof *names; k++)
+            if (strstr(g->names.at[i], names[k]))
+                return true;
+    return false;
+}
+
+static bool has_backward(const struct rp_sim_part *part)
+{
+    for (size_t i = 0; i < part->notes.n; i++)
+        if (part->notes.at[i].phase == RP_PHASE_BACKWARD)
+            return true;
+    return false;
+}
+
+/* ------------------------------------------------------------------ ratios */
 
 /* Products are rare in some traces, and so is a device that is known: the model waits for one. */
 static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
@@ -46,7 +145,12 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
     if (!rp_sample_of_call(&c->costs, &c->work, call, c->device, &c->arena, &from))
         return RP_OK;
     if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to)) {
-        *out = (struct rp_sim_ratio){1, 1, 1};
+        *out = (struct rp_sim_ratio){1, 1, 1, 0, 0};
+        return RP_OK;
+    }
+    if (!strncmp(from.op, "grouped_conv2d", 14) && c->memory > 0) {
+        grouped_ratio(c, call, &from, out);
+        add_conversions(c, call, &from, out);
         return RP_OK;
     }
     if (!is_converted(&from))
@@ -58,7 +162,9 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
     to.bytes = from.bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from.type);
     if (rp_learned_predict(c->model, &from, &now) && now.provenance != RP_ASSUMED &&
         rp_learned_ratio_of(c->model, &from, &to, &found) && found.provenance != RP_ASSUMED)
-        *out = (struct rp_sim_ratio){(float)found.ratio, (float)found.low, (float)found.high};
+        *out = (struct rp_sim_ratio){(float)found.ratio, (float)found.low, (float)found.high, 0, 0};
+    if (out->ratio > 0)
+        add_conversions(c, call, &from, out);
     return RP_OK;
 }
 
@@ -78,10 +184,15 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
         rp_event e = g->nodes.at[i].event;
         uint32_t item = e == RP_NONE ? 0 : c->item_of.at[e];
         uint32_t call = item ? c->calls.of_item.at[item - 1] : RP_NONE;
-        struct rp_sim_ratio none = {0};
+        struct rp_sim_ratio found = {0};
 
-        RP_TRY(
-            rp_vec_push(&c->part->ratios, call < c->of_call.n ? c->of_call.at[call] : none, err));
+        if (call < c->of_call.n) {
+            found = c->of_call.at[call];
+            if (item - 1 != c->calls.calls.at[call].item ||
+                c->part->notes.at[i].phase == RP_PHASE_BACKWARD)
+                found.casts = found.casts_ns = 0;
+        }
+        RP_TRY(rp_vec_push(&c->part->ratios, found, err));
     }
     return rp_arena_check(&c->arena, "simulating", err);
 }
@@ -108,6 +219,9 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
     if (!d)
         return RP_OK;
     c.device = d->name;
+    c.memory = d->memory;
+    c.normalised = is_normalised(&part->graph);
+    c.trains = has_backward(part);
     code = rp_work_init(&c.work, t, &all, err);
     rp_trace_categories_init(&c.categories, t, rp_loaded_categories(loaded));
     if (code == RP_OK)

@@ -6,6 +6,9 @@
  * after its copy ended waited for the copy. The call is cut where the last of that work ended:
  * until then the thread waited.
  *
+ * A call that launches work returns in microseconds, unless the device's queue is full (QUEUED):
+ * then it waits until earlier work has left the queue.
+ *
  * A thread may also wait without a recorded call, for example where it polls. It does if, nearly
  * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (SOON_NS) the device
  * has nothing left to do.
@@ -19,13 +22,16 @@
 #define EARLY_NS    10000 /* times of devices are converted to those of the host, not exactly */
 #define LEAST_QUIET 4     /* times: fewer may be chance */
 #define NEARLY_EACH 0.8   /* of them */
+#define QUEUED      500   /* CUDA's queue holds about a thousand launches; some are more than one */
+#define LONG_NS     50000 /* of a launch */
 
-enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY };
+enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY, WAIT_QUEUE };
 
 struct sync_ctx {
     struct rp_sg_builder *b;
     struct rp_sg_waits waits;
-    RP_VEC(uint8_t) wait_of; /* by string: enum wait + 1, or 0: not looked at yet */
+    RP_VEC(uint8_t) wait_of;     /* by string: enum wait + 1, or 0: not looked at yet */
+    RP_VEC(int64_t) launched_ns; /* of each item, in order; INT64_MIN: before the recording */
 };
 
 /* Commands of OpenCL that block if they are told to. */
@@ -45,7 +51,9 @@ static enum wait wait_by_name(const char *name)
         return WAIT_SOME;
     if (!strcmp(name, "clFinish") || !strcmp(name, "clWaitForEvents"))
         return WAIT_SOME;
-    return strstr(name, "emcpy") || copies_in_opencl(name) ? WAIT_COPY : NO_WAIT;
+    if (strstr(name, "emcpy") || copies_in_opencl(name))
+        return WAIT_COPY;
+    return strstr(name, "Launch") || strstr(name, "emset") ? WAIT_QUEUE : NO_WAIT;
 }
 
 static enum wait wait_of(struct sync_ctx *s, rp_event call)
@@ -119,6 +127,48 @@ static enum rp_code wait_for_some(struct sync_ctx *s, uint32_t lane, rp_event ca
                              : wait_for_stream(s, lane, call, stream, wait.record_ns, err);
 }
 
+static size_t count_before(const int64_t *sorted, size_t n, int64_t ns)
+{
+    size_t low = 0;
+
+    while (low < n) {
+        size_t middle = low + (n - low) / 2;
+
+        if (sorted[middle] < ns)
+            low = middle + 1;
+        else
+            n = middle;
+    }
+    return low;
+}
+
+static size_t begun_before(const struct rp_sg_builder *b, int64_t ns)
+{
+    size_t low = 0, high = b->work->items.n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (b->work->items.at[middle].begin_ns < ns)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A long call that launches work while much of what was launched has not begun. */
+static enum rp_code wait_for_queue(struct sync_ctx *s, uint32_t lane, rp_event call,
+                                   struct rp_err *err)
+{
+    int64_t start = s->b->t->ev.ts_ns[call], end = rp_event_end_ns(s->b->t, call);
+
+    if (rp_ns_between(start, end) < LONG_NS ||
+        count_before(s->launched_ns.at, s->launched_ns.n, start) < begun_before(s->b, end) + QUEUED)
+        return RP_OK;
+    return wait_for_last(s, lane, call, err);
+}
+
 /* The copy that a call made, where the call lasted longer. */
 static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event call,
                                   struct rp_err *err)
@@ -127,7 +177,7 @@ static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event ca
     uint32_t item = rp_sg_item_before(s->b, end);
 
     if (item == RP_SG_NO_ITEM || s->b->work->items.at[item].launch != call)
-        return RP_OK;
+        return wait_for_queue(s, lane, call, err);
     return cut(s, lane, call, item, 0, err);
 }
 
@@ -142,6 +192,8 @@ static enum rp_code look_at(struct sync_ctx *s, uint32_t lane, rp_event e, struc
         return wait_for_some(s, lane, e, err);
     case WAIT_COPY:
         return wait_for_copy(s, lane, e, err);
+    case WAIT_QUEUE:
+        return wait_for_queue(s, lane, e, err);
     default:
         return RP_OK;
     }
@@ -224,6 +276,22 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
     return RP_OK;
 }
 
+static enum rp_code note_launches(struct sync_ctx *s, struct rp_err *err)
+{
+    const struct rp_work *work = s->b->work;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&s->launched_ns, work->items.n + 1, err));
+    for (i = 0; i < work->items.n; i++) {
+        rp_event launch = work->items.at[i].launch;
+
+        s->launched_ns.at[s->launched_ns.n++] =
+            launch == RP_NONE ? INT64_MIN : s->b->t->ev.ts_ns[launch];
+    }
+    rp_ns_sort(s->launched_ns.at, s->launched_ns.n);
+    return RP_OK;
+}
+
 static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
 {
     struct rp_sg_builder *b = s->b;
@@ -233,6 +301,7 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
     RP_TRY(rp_sg_waits_init(&s->waits, b->work, err));
     RP_TRY(rp_vec_reserve(&s->wait_of, (size_t)b->t->str.n + 1, err));
     memset(s->wait_of.at, 0, b->t->str.n);
+    RP_TRY(note_launches(s, err));
     for (lane = 0; lane < b->threads.n; lane++)
         for (i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
@@ -251,5 +320,6 @@ enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)
     code = find_syncs(&s, err);
     rp_sg_waits_release(&s.waits);
     rp_vec_release(&s.wait_of);
+    rp_vec_release(&s.launched_ns);
     return code;
 }

@@ -76,6 +76,7 @@ static bool product_call(const struct rp_inputs *in, const char *name, struct rp
     return true;
 }
 
+/* Libraries compute convolutions of fp32 in tf32 where they can: both are one format here. */
 static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
     bool backward = is_backward(name);
@@ -86,6 +87,8 @@ static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sa
     if (!x || !w || x->ndims != 4 || w->ndims != 4 || !(w->dim[1] > 0))
         return false;
     groups = x->dim[1] / w->dim[1];
+    if (s->type == RP_NUMBER_TF32)
+        s->type = RP_NUMBER_FP32;
     if (groups > 1.5) {
         set_dims(s, backward ? "grouped_conv2d_backward" : "grouped_conv2d", (double[]){x->n}, 1);
         return true;

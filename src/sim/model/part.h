@@ -42,9 +42,11 @@ struct rp_sim_wait {
     uint32_t from, to, first, end;
 };
 
-/* How long a kernel would take, in parts of its time, by a cost model; ratio 0: it does not say. */
+/* How long a kernel would take, in parts of its time, by a cost model; ratio 0: it does not say. Of
+   a product of the forward pass also what is converted for it, in both passes. */
 struct rp_sim_ratio {
     float ratio, low, high;
+    float casts, casts_ns; /* tensors of a pass; time of the device in both */
 };
 
 struct rp_sim_part {

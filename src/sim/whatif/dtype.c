@@ -2,11 +2,13 @@
 /*
  * dtype, tf32: kernels in other number formats.
  *
- * dtype: kernels in 16 bits, in the format that the device has. Of products whose shapes were
- * recorded a cost model says what they gain (sim/kernel_ratios.h). The rest follows from its class
- * and its time, by a table of medians over 1,920 single operators that were measured on one H200,
- * scaled by how much faster its matrix units are than what computes in 32 bits; the remaining doubt
- * is in the interval.
+ * dtype: kernels in 16 bits, in the format that the device has, as autocast does it. Of products
+ * whose shapes were recorded a cost model says what they gain, and what is converted for them
+ * (sim/kernel_ratios.h). Other operators of PyTorch follow a table of what autocast made of them in
+ * 16 networks on one H200. The rest follows from its class and its time, by a table of medians over
+ * 1,920 single operators that were measured there, scaled by how much faster its matrix units are
+ * than what computes in 32 bits; the remaining doubt is in the interval. The host launches the
+ * conversions, too.
  *
  * tf32: products of matrices in fp32 run on the matrix units, which round their operands and read
  * as many bytes as before. They gain what they would in 16 bits, at the rate of tf32. Convolutions
@@ -29,17 +31,47 @@ static const struct gain matrix_gain[] = {{6000, 0.76},     {12000, 0.45},  {250
                                           {INT64_MAX, 0.07}};
 static const struct gain convolution_gain[] = {
     {12000, 1.16}, {25000, 0.92}, {50000, 0.70}, {INT64_MAX, 0.52}};
-/* Autocast computes some of them in 16 bits and leaves others, as normalizations and losses, in 32.
-   Long ones, which the memory limits, gain half of what half the bytes save. */
+/* Of other frameworks: half of them in 16 bits. Long ones, which the memory limits, gain half of
+   what half the bytes save. */
 static const struct gain element_gain[] = {
     {15000, 1}, {30000, 0.92}, {60000, 0.84}, {INT64_MAX, 0.75}};
-/* No matrix units and no change of layout: half the bytes, after the overhead. */
+static const struct gain attention_gain[] = {{40000, 0.33}, {120000, 0.22}, {INT64_MAX, 0.17}};
+/* cuDNN's: half the bytes, after the overhead. PyTorch's own take as long as before. */
 static const struct gain depthwise_gain[] = {
     {6000, 0.9}, {12000, 0.75}, {25000, 0.65}, {50000, 0.57}, {INT64_MAX, 0.51}};
+#define DEPTHWISE_WEIGHT_GAIN 0.08 /* gradients of weights have a kernel for 16 bits only */
+#define VECTOR_GAIN           0.1  /* convolutions that run on vectors in fp32 */
 
-/* Operands and results of products are converted, by kernels of their own. On one GPT that took 4
-   us for a product of 116 us; as one CUDA graph less, as gaps between kernels became shorter too.
- */
+/* What the operators of PyTorch take in parts of their time in fp32, but for an overhead: medians
+   of the steps of 16 networks. What is not in the table stays in fp32, or takes as long: losses,
+   softmax, normalizations of rows and groups, pooling, sums that are kept in fp32. Names begin with
+   these. cuDNN has no batch normalization of 16 bits in this layout: PyTorch's own is slower. */
+static const struct {
+    const char *op;
+    double factor;
+} operator_gain[] = {{"cudnn_batch_norm_backward", 1.19},
+                     {"cudnn_batch_norm", 1.59},
+                     {"clamp_min", 0.5},
+                     {"threshold_backward", 0.5},
+                     {"relu", 0.5},
+                     {"leaky_relu", 0.5},
+                     {"hardswish", 0.5},
+                     {"hardtanh", 0.5},
+                     {"silu", 0.56},
+                     {"gelu", 0.72},
+                     {"cat", 0.6},
+                     {"copy_", 0.6},
+                     {"native_dropout", 0.75},
+                     {"add_", 0.62},
+                     {"sum", 0.87},
+                     {"mul", 0.85},
+                     {"div", 0.8},
+                     {"mean", 0.8}};
+#define OPERATOR_NS    2000 /* of a kernel that does next to nothing */
+#define DOUBT_OPERATOR 0.15
+
+/* Operands and results of products are converted, by kernels of their own. Without shapes: on one
+   GPT that took 4 us for a product of 116 us. */
 #define CONVERT_NS   1500
 #define CONVERT_PART 0.02
 
@@ -82,21 +114,57 @@ static struct half half_of(const struct rp_sim_run *run)
     return h;
 }
 
-static double gain_of(const struct half *h, unsigned kernel, int64_t dur_ns)
+static bool is_attention(const struct rp_sim_run *run, uint32_t node)
 {
+    const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
+
+    return strstr(op, "attention") != NULL;
+}
+
+/* Of a product, or of an element-wise kernel that no operator of PyTorch launched. */
+static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32_t node)
+{
+    unsigned kernel = rp_sim_kernel_traits(run, node);
+    const char *name = rp_sim_node_name(run, node);
+    int64_t dur_ns = run->overlay.dur_ns.at[node];
+    bool product = kernel & RP_KERNEL_MATRIX;
     const struct gain *g = kernel & RP_KERNEL_DEPTHWISE     ? depthwise_gain
-                           : kernel & RP_KERNEL_MATRIX      ? matrix_gain
+                           : product                        ? matrix_gain
                            : kernel & RP_KERNEL_CONVOLUTION ? convolution_gain
                                                             : element_gain;
-    bool product = kernel & RP_KERNEL_MATRIX;
     double factor;
 
     if (product && kernel & RP_KERNEL_TF32)
         return h->tf32;
+    if (kernel & RP_KERNEL_DEPTHWISE && strstr(name, "at::native"))
+        return 1;
+    if (kernel & RP_KERNEL_DEPTHWISE && strstr(name, "wgrad2d_grouped"))
+        return DEPTHWISE_WEIGHT_GAIN;
+    if (!product && kernel & RP_KERNEL_CONVOLUTION && strstr(name, "f32f32_f32f32"))
+        return VECTOR_GAIN * h->slower;
+    if (product && is_attention(run, node))
+        g = attention_gain;
     while (dur_ns > g->up_to_ns)
         g++;
     factor = g->factor * (product ? h->slower : 1);
     return product && factor > 1 ? 1 : factor;
+}
+
+/* Of another operator of PyTorch; 0: it is none. */
+static double operator_factor(const struct rp_sim_run *run, uint32_t node)
+{
+    const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
+    double dur_ns = (double)run->overlay.dur_ns.at[node];
+    double fixed = dur_ns > OPERATOR_NS ? OPERATOR_NS / dur_ns : 1;
+    size_t i;
+
+    if (strncmp(op, "aten::", 6) != 0)
+        return 0;
+    for (i = 0; i < sizeof operator_gain / sizeof *operator_gain; i++)
+        if (!strncmp(op + 6, operator_gain[i].op, strlen(operator_gain[i].op)) &&
+            !(operator_gain[i].factor > 1 && strcasestr(rp_sim_node_name(run, node), "nhwc")))
+            return fixed + (1 - fixed) * operator_gain[i].factor;
+    return 1;
 }
 
 /* What the model says of a node; NULL: nothing. */
@@ -165,17 +233,69 @@ static double leaning_ratio(struct rp_sim_run *run, const struct rp_sim_ratio *r
 static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t node, bool mixed)
 {
     unsigned kernel = rp_sim_kernel_traits(run, node);
-    int64_t dur_ns = run->overlay.dur_ns.at[node];
+    double dur_ns = (double)run->overlay.dur_ns.at[node] + 1;
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
-    double convert = !(kernel & RP_KERNEL_PRODUCT) || kernel & RP_KERNEL_DEPTHWISE
-                         ? 0
-                         : (CONVERT_NS + CONVERT_PART * (double)dur_ns) / (double)(dur_ns + 1);
+    double other;
 
-    if (mixed && !(kernel & RP_KERNEL_PRODUCT))
+    if (ratio)
+        return leaning_ratio(run, ratio) + (double)ratio->casts_ns / dur_ns;
+    if (kernel & RP_KERNEL_PRODUCT)
+        return gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE) +
+               (kernel & RP_KERNEL_DEPTHWISE ? 0 : CONVERT_NS / dur_ns + CONVERT_PART);
+    if (mixed)
         return 1;
-    if (!ratio)
-        return convert + gain_of(h, kernel, dur_ns) * rp_sim_lean_by(run, DOUBT_DTYPE);
-    return convert + leaning_ratio(run, ratio);
+    other = operator_factor(run, node);
+    if (other == 1)
+        return 1;
+    return other > 0 ? other * rp_sim_lean_by(run, DOUBT_OPERATOR)
+                     : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
+}
+
+/* ------------------------------------------------------------------ the host */
+
+/* Conversions of a pass of all steps, and its kernels. */
+struct launches {
+    double casts, kernels;
+};
+
+/* Without shapes: the weight of a product. */
+static double casts_of(const struct rp_sim_run *run, uint32_t node)
+{
+    const struct rp_sim_ratio *ratio = ratio_of(run, node);
+
+    return ratio
+               ? (double)ratio->casts
+               : rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT && !is_attention(run, node) &&
+                     rp_sim_note_of(run, node)->phase != RP_PHASE_BACKWARD;
+}
+
+/* A conversion takes the host as long as an operator that launches one kernel does on average.
+   What the forward pass converts, the backward pass converts back. */
+static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *err)
+{
+    struct launches forward = {0, 0}, backward = {0, 0};
+    uint32_t i;
+
+    for (i = 0; i < rp_sim_nnodes(run); i++) {
+        const struct rp_sim_note *note = rp_sim_note_of(run, i);
+
+        if (!rp_sim_is_kernel(run, i) || note->step == RP_NO_STEP ||
+            note->phase == RP_PHASE_OPTIMIZER || is_converted(run, i))
+            continue;
+        (note->phase == RP_PHASE_BACKWARD ? &backward : &forward)->kernels++;
+        forward.casts += casts_of(run, i);
+    }
+    backward.casts = forward.casts;
+    for (i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_runs_model(run, i)) {
+            bool back = rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD;
+            const struct launches *l = back ? &backward : &forward;
+
+            if (l->kernels > 0)
+                RP_TRY(rp_sim_scale_model_code(
+                    run, i, 1 + l->casts / l->kernels * rp_sim_lean_by(run, DOUBT_DTYPE), err));
+        }
+    return RP_OK;
 }
 
 static const char *name_of(const struct half *h)
@@ -219,6 +339,9 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
             n += !mixed || factor != 1;
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
         }
+    if (n && !mixed && rp_sim_is_torch(run->parts[0]) &&
+        !rp_whatif_list_has(args->list, &rp_whatif_compile))
+        RP_TRY(launch_conversions(run, err));
     return n ? RP_OK
              : rp_err_set(err, RP_UNSUPPORTED, "dtype: all products run in 16 bits already");
 }
@@ -282,10 +405,8 @@ static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
 static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
-    unsigned kernel = rp_sim_kernel_traits(run, node);
-    double half =
-        ratio ? leaning_ratio(run, ratio)
-              : gain_of(h, kernel, run->overlay.dur_ns.at[node]) * rp_sim_lean_by(run, DOUBT_DTYPE);
+    double half = ratio ? leaning_ratio(run, ratio)
+                        : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
     double factor = half / h->tf32;
 
     return factor < 1 ? factor : 1;

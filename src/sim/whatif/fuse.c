@@ -6,7 +6,6 @@
  * the next reduction, whose kernel ends a chain, and the host runs generated code, which takes a
  * part of the time for each kernel that is left, and some time to enter a pass at all.
  */
-#include "facts/host/signs.h"
 #include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
 
@@ -205,38 +204,12 @@ const struct rp_whatif rp_whatif_fuse = {
 
 /* ------------------------------------------------------------------ compile */
 
-#define LONG_CALL_NS 100000 /* of a call that takes memory: else a cache answered it */
-
-/* Whether a call takes or frees device memory for long, which generated code does as often. */
-static bool allocates(const struct rp_sim_run *run, uint32_t i)
+/* Generated code calls the operator of a convolution, which takes as long as before. */
+static bool calls_library(const struct rp_sim_run *run, uint32_t i)
 {
-    return rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
-           run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
-           rp_host_signs(rp_sim_node_name(run, i)) & RP_SIGN_ALLOCATES;
-}
+    const char *op = rp_sim_part_of(run, i)->graph.names.at[rp_sim_note_of(run, i)->op];
 
-/* Whether operators of the model run here: not what prepares its input, or waits. */
-static bool runs_model(const struct rp_sim_run *run, uint32_t i)
-{
-    const struct rp_sim_note *note = rp_sim_note_of(run, i);
-
-    return rp_sim_is_host(run, i) && is_compiled(run, i) && !(note->flags & RP_SIM_LOADER) &&
-           (note->op || note->phase == RP_PHASE_BACKWARD) && !allocates(run, i);
-}
-
-/* The time between two operators is spent in the code around them, which is gone. */
-static enum rp_code scale_gaps(struct rp_sim_run *run, uint32_t v, double factor,
-                               struct rp_err *err)
-{
-    const struct rp_task_graph *g = &run->tasks;
-    uint32_t i;
-
-    for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-        if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
-            run->overlay.lag_ns.at[i] > 0 && runs_model(run, g->edges.at[i].to))
-            RP_TRY(rp_overlay_set_lag(&run->overlay, i,
-                                      rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
-    return RP_OK;
+    return strstr(op, "conv") != NULL;
 }
 
 /* What entering takes is put before the first operator of each pass of a step: `entered` has a flag
@@ -257,15 +230,15 @@ static enum rp_code compile_host(struct rp_sim_run *run, double factor, bool *en
                       (note->phase == RP_PHASE_BACKWARD);
         int64_t ns = 0;
 
-        if (!runs_model(run, i))
+        if (!rp_sim_runs_model(run, i))
             continue;
         if (note->step < nsteps && !entered[pass]) {
             entered[pass] = true;
             ns = enter_ns[note->phase == RP_PHASE_BACKWARD];
         }
-        ns = rp_ns_sum(ns, rp_sim_scaled(run->overlay.dur_ns.at[i], factor));
+        RP_TRY(rp_sim_scale_model_code(run, i, calls_library(run, i) ? lean : factor, err));
+        ns = rp_ns_sum(ns, run->overlay.dur_ns.at[i]);
         RP_TRY(rp_overlay_set_dur(&run->overlay, i, ns, err));
-        RP_TRY(scale_gaps(run, i, factor, err));
     }
     return RP_OK;
 }

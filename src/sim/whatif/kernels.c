@@ -24,7 +24,10 @@ static unsigned class_of(const char *name)
     static const char *const convolutions[] = {"conv", "cudnn", "wgrad", "dgrad", "winograd", NULL};
     static const char *const matrices[] = {"gemm",   "cutlass", "xmma", "nvjet", "cublas",
                                            "matmul", "splitk",  "dot_", "Cijk_", NULL};
+    static const char *const others[] = {"bn_fw", "bn_bw", "batchnorm", NULL}; /* of cuDNN, too */
 
+    if (has_any(name, others))
+        return 0;
     if (has_any(name, convolutions))
         return RP_KERNEL_CONVOLUTION;
     return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : 0;

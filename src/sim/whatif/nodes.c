@@ -2,6 +2,8 @@
 /* Classes of nodes, shared by all what-ifs. Each query is O(1), except for patterns. */
 #include "sim/whatif/nodes.h"
 
+#include "facts/host/signs.h"
+
 #include <fnmatch.h>
 #include <string.h>
 
@@ -76,4 +78,41 @@ bool rp_sim_trains(const struct rp_sim_run *run)
         if (rp_sim_note_of(run, i)->phase == RP_PHASE_BACKWARD)
             return true;
     return false;
+}
+
+/* ------------------------------------------------------------------ code of the model */
+
+#define LONG_CALL_NS 100000 /* of a call that takes memory: else a cache answered it */
+
+/* Whether a call takes or frees device memory for long, whatever launches kernels. */
+static bool allocates(const struct rp_sim_run *run, uint32_t i)
+{
+    return rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
+           run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
+           rp_host_signs(rp_sim_node_name(run, i)) & RP_SIGN_ALLOCATES;
+}
+
+bool rp_sim_runs_model(const struct rp_sim_run *run, uint32_t i)
+{
+    const struct rp_sim_note *note = rp_sim_note_of(run, i);
+
+    return rp_sim_is_host(run, i) && note->step != RP_NO_STEP &&
+           note->phase != RP_PHASE_OPTIMIZER && !run->gone.at[i] &&
+           !(note->flags & RP_SIM_LOADER) && (note->op || note->phase == RP_PHASE_BACKWARD) &&
+           !allocates(run, i);
+}
+
+enum rp_code rp_sim_scale_model_code(struct rp_sim_run *run, uint32_t v, double factor,
+                                     struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t i;
+
+    RP_TRY(rp_sim_scale_node(run, v, factor, err));
+    for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
+        if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
+            run->overlay.lag_ns.at[i] > 0 && rp_sim_runs_model(run, g->edges.at[i].to))
+            RP_TRY(rp_overlay_set_lag(&run->overlay, i,
+                                      rp_sim_scaled(run->overlay.lag_ns.at[i], factor), err));
+    return RP_OK;
 }

@@ -45,6 +45,13 @@ enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,
 
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
+/* Whether the host runs operators of the model here: not of its optimizer, nor what prepares its
+   input, waits, or takes memory for long. */
+bool rp_sim_runs_model(const struct rp_sim_run *run, uint32_t node);
+/* The time of such a node, and that between it and the next one, which is spent in code around
+   operators. */
+enum rp_code rp_sim_scale_model_code(struct rp_sim_run *run, uint32_t node, double factor,
+                                     struct rp_err *err);
 
 /* Makes the slowest rank of each step as slow as the slowest of n is expected to be, from how much
    the recorded ranks differ. Nothing where one rank was recorded. */

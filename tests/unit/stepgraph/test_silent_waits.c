@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that does nothing, and goes on as soon as the device has nothing left to do. */
+/* Waits for the device that no record tells: a thread that does nothing, and goes on as soon as the
+   device has nothing left to do; a launch while the queue is full. */
 #include "graph_fixtures.h"
+
+#include <stdlib.h>
 
 #define MOST 10
 #define WORK 10000 /* of the thread in a round */
@@ -49,9 +52,52 @@ static void a_thread_that_polls_waits(void **state)
     assert_int_equal(waits_in(10, 200000, 1000, 2), 0); /* seven of nine: it does something else */
 }
 
+/* A launch of long_ns behind n others, none of which has begun but the first; it returns when that
+   one ends. */
+static size_t waits_of_launch(size_t n, int64_t long_ns, const char *call)
+{
+    struct row *rows = calloc(2 * n + 2, sizeof *rows);
+    int64_t last = (int64_t)n * 10000, first_end = last + long_ns - 1500;
+    size_t count = 0, waits = 0;
+    struct built b;
+
+    assert_non_null(rows);
+    for (size_t i = 0; i <= n; i++) {
+        int64_t at = (int64_t)i * 10000, begin = i ? first_end + (int64_t)(i - 1) * 1000 : 5000;
+
+        rows[count++] = (struct row){'X',
+                                     "cuda_runtime",
+                                     i < n ? "cudaLaunchKernel" : call,
+                                     1,
+                                     1,
+                                     at,
+                                     i < n ? 4000 : long_ns,
+                                     (int64_t)i + 1};
+        rows[count++] = (struct row){
+            'X', "kernel", "k", 0, 7, begin, i ? 1000 : first_end - begin, (int64_t)i + 1, 7};
+    }
+    b = build_graph(rows, count);
+    for (size_t i = 0; i < b.graph.edges.n; i++)
+        waits += b.graph.edges.at[i].kind == RP_SG_SYNC;
+    release_graph(&b);
+    free(rows);
+    return waits;
+}
+
+static void a_launch_waits_while_the_queue_is_full(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(waits_of_launch(600, 400000, "cudaLaunchKernel"), 1);
+    assert_int_equal(waits_of_launch(600, 400000, "cudaMemsetAsync"), 1);
+    assert_int_equal(waits_of_launch(600, 400000, "cudaMalloc"), 0);
+    assert_int_equal(waits_of_launch(600, 49000, "cudaLaunchKernel"), 0);  /* it took its time */
+    assert_int_equal(waits_of_launch(400, 400000, "cudaLaunchKernel"), 0); /* there was room */
+}
+
 int test_silent_waits(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_that_polls_waits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_that_polls_waits),
+                                       cmocka_unit_test(a_launch_waits_while_the_queue_is_full)};
 
     return cmocka_run_group_tests_name("silent waits", tests, NULL, NULL);
 }
