@@ -4,6 +4,7 @@
  *
  *     all_reduce, all_gather, reduce_scatter, all_to_all, barrier   each waits for the last one
  *     broadcast, scatter      each waits for the root, and the root for nobody
+ *     the same, in a ring     who ends with the last one has passed data on to it, and waits for it
  *     reduce, gather, others  the root waits for the last one; who only sends may leave before
  *     MPI_Wait of any of them it may have ended before its last rank began to wait
  *
@@ -42,20 +43,39 @@ static int64_t duration_of(const struct rp_collectives *const *ranks, const stru
     return rp_ns_between(c->begin_ns, c->end_ns);
 }
 
+/* In a ring a rank passes on what it gets: it ends when the next one has taken it. */
+static bool passes_on(const struct rp_rendezvous_list *list,
+                      const struct rp_collectives *const *ranks, const struct rp_rendezvous *m,
+                      uint32_t i)
+{
+    int64_t end = rp_ns_sum(begin_of(list, ranks, m, i), duration_of(ranks, m, i)), after;
+
+    if (i == m->source || i == m->last || m->source == m->last || end <= m->last_ns)
+        return false;
+    after = rp_ns_between(rp_ns_sum(m->last_ns, duration_of(ranks, m, m->last)), end);
+    return after <= RP_CLOCK_TOLERANCE_NS && after >= -RP_CLOCK_TOLERANCE_NS;
+}
+
+static uint32_t gate_of(const struct rp_rendezvous_list *list,
+                        const struct rp_collectives *const *ranks, const struct rp_rendezvous *m,
+                        uint32_t i)
+{
+    return m->source == RP_NONE || passes_on(list, ranks, m, i) ? m->last : m->source;
+}
+
 uint32_t rp_rendezvous_awaited(const struct rp_rendezvous_list *list,
                                const struct rp_collectives *const *ranks,
                                const struct rp_rendezvous *m, uint32_t i)
 {
-    uint32_t gate = m->source == RP_NONE ? m->last : m->source;
-
-    return rp_rendezvous_wait(list, ranks, m, i) > 0 ? gate : i;
+    return rp_rendezvous_wait(list, ranks, m, i) > 0 ? gate_of(list, ranks, m, i) : i;
 }
 
 int64_t rp_rendezvous_wait(const struct rp_rendezvous_list *list,
                            const struct rp_collectives *const *ranks, const struct rp_rendezvous *m,
                            uint32_t i)
 {
-    int64_t gate = m->source == RP_NONE ? m->last_ns : begin_of(list, ranks, m, m->source);
+    uint32_t awaited = gate_of(list, ranks, m, i);
+    int64_t gate = awaited == m->last ? m->last_ns : begin_of(list, ranks, m, awaited);
     int64_t ns = rp_ns_between(begin_of(list, ranks, m, i), gate), inside;
 
     if (ns <= 0)
@@ -109,15 +129,31 @@ enum rp_code rp_rendezvous_sum(const struct rp_rendezvous_list *list,
 
 /* ------------------------------------------------------------------ roots */
 
+/* Whether a and b, which are on different clocks, can be compared only as far as these are certain:
+   clocks of hosts that are known, or that were moved. Then by how much, INT64_MAX: not at all. */
+static int64_t doubt_of(const struct rp_clock *a, const struct rp_collectives *of_a,
+                        const struct rp_clock *b, const struct rp_collectives *of_b)
+{
+    bool known = (of_a->boot && of_b->boot) || (of_a->host && of_b->host);
+
+    if (a->clock == b->clock || (!known && !a->used && !b->used))
+        return -1;
+    if ((a->used && a->uncertainty_ns < 0) || (b->used && b->uncertainty_ns < 0))
+        return INT64_MAX;
+    return rp_ns_sum(a->uncertainty_ns > 0 ? a->uncertainty_ns : 0,
+                     b->uncertainty_ns > 0 ? b->uncertainty_ns : 0);
+}
+
 /* The two earliest and latest ends of a rendezvous, so that one participant can be left out. */
 struct ends {
     int64_t first_ns, next_ns, last_ns, before_ns;
+    uint32_t first, next; /* who ends then */
 };
 
 static struct ends ends_of(const struct rp_rendezvous_list *list,
                            const struct rp_collectives *const *ranks, const struct rp_rendezvous *m)
 {
-    struct ends e = {INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN};
+    struct ends e = {INT64_MAX, INT64_MAX, INT64_MIN, INT64_MIN, 0, 0};
     uint32_t i;
 
     for (i = 0; i < m->n; i++) {
@@ -125,9 +161,12 @@ static struct ends ends_of(const struct rp_rendezvous_list *list,
 
         if (end < e.first_ns) {
             e.next_ns = e.first_ns;
+            e.next = e.first;
             e.first_ns = end;
+            e.first = i;
         } else if (end < e.next_ns) {
             e.next_ns = end;
+            e.next = i;
         }
         if (end > e.last_ns) {
             e.before_ns = e.last_ns;
@@ -150,10 +189,12 @@ static uint32_t find_source(const struct rp_rendezvous_list *list,
     for (i = 0; i < m->n; i++) {
         int64_t begin = begin_of(list, ranks, m, i);
         int64_t end = rp_ns_sum(begin, duration_of(ranks, m, i));
-        int64_t first = end == e.first_ns ? e.next_ns : e.first_ns;
+        int64_t first = e.first == i ? e.next_ns : e.first_ns;
+        uint32_t a = m->rank[i], b = m->rank[e.first == i ? e.next : e.first];
+        bool sure = doubt_of(&list->clocks[a], ranks[a], &list->clocks[b], ranks[b]) < 0;
         int64_t last = end == e.last_ns ? e.before_ns : e.last_ns;
 
-        if (begin > rp_ns_sum(first, RP_CLOCK_TOLERANCE_NS) ||
+        if (begin > rp_ns_sum(first, sure ? 0 : RP_CLOCK_TOLERANCE_NS) ||
             end > rp_ns_sum(last, RP_CLOCK_TOLERANCE_NS) || (source != RP_NONE && begin <= latest))
             continue;
         source = i;
@@ -171,8 +212,11 @@ static int64_t margin_of(const struct rp_rendezvous_list *list,
     int64_t most = m->second_ns;
     uint32_t i;
 
-    if (m->source != RP_NONE && m->source != m->last)
-        return 0; /* it only receives */
+    if (m->source != RP_NONE && m->source != m->last) { /* it only receives */
+        for (i = 0; i < m->n && !passes_on(list, ranks, m, i);)
+            i++;
+        return i < m->n ? rp_ns_between(m->second_ns, m->last_ns) : 0;
+    }
     for (i = 0; i < m->n && most < m->last_ns; i++) {
         int64_t end = rp_ns_sum(begin_of(list, ranks, m, i), duration_of(ranks, m, i));
 
@@ -180,21 +224,6 @@ static int64_t margin_of(const struct rp_rendezvous_list *list,
             most = end < m->last_ns ? end : m->last_ns;
     }
     return rp_ns_between(m->second_ns, most);
-}
-
-/* Whether a and b, which are on different clocks, can be compared only as far as these are certain:
-   clocks of hosts that are known, or that were moved. Then by how much, INT64_MAX: not at all. */
-static int64_t doubt_of(const struct rp_clock *a, const struct rp_collectives *of_a,
-                        const struct rp_clock *b, const struct rp_collectives *of_b)
-{
-    bool known = (of_a->boot && of_b->boot) || (of_a->host && of_b->host);
-
-    if (a->clock == b->clock || (!known && !a->used && !b->used))
-        return -1;
-    if ((a->used && a->uncertainty_ns < 0) || (b->used && b->uncertainty_ns < 0))
-        return INT64_MAX;
-    return rp_ns_sum(a->uncertainty_ns > 0 ? a->uncertainty_ns : 0,
-                     b->uncertainty_ns > 0 ? b->uncertainty_ns : 0);
 }
 
 /* Whether another rank may have arrived later than the last one. */

@@ -202,6 +202,39 @@ static void receivers_wait_for_the_root_only(void **state)
     }
 }
 
+/* A broadcast in a ring: the root has left, and the others, who pass on what they get, wait for the
+   last one. */
+static void who_passes_on_waits_for_the_last(void **state)
+{
+    struct run x;
+
+    UNUSED_STATE(state);
+    set_up(&x, true, 1);
+    for (int r = 0; r < RANKS; r++) {
+        x.ranks[r].host = "one";
+        add(&x, r, RP_COLL_BROADCAST, 0,
+            r == LATE ? 300 * US
+            : r       ? 20 * US + 10 * r
+                      : 0,
+            r == LATE ? 316 * US
+            : r       ? 322 * US
+                      : 15 * US);
+    }
+    find(&x);
+    assert_int_equal(x.found.n, 1);
+    assert_int_equal(x.found.at[0].source, 0);
+    assert_int_equal(cost_of(&x, LATE), 280 * US - 70);
+    for (uint32_t i = 0; i < RANKS; i++) {
+        int64_t ns = rp_rendezvous_wait(&x.found, x.lists, &x.found.at[0], i);
+
+        assert_int_equal(ns, i && i != LATE ? 280 * US - 10 * i : 0);
+        if (ns)
+            assert_int_equal(rp_rendezvous_awaited(&x.found, x.lists, &x.found.at[0], i),
+                             x.found.at[0].last);
+    }
+    tear_down(&x);
+}
+
 /* Who comes after somebody has left with the data is not the root, also if another one left later
    still. */
 static void the_root_comes_before_anybody_leaves(void **state)
@@ -267,6 +300,7 @@ int test_rendezvous_waits(void)
         cmocka_unit_test(nobody_is_blamed_below_the_uncertainty),
         cmocka_unit_test(a_delay_counts_once),
         cmocka_unit_test(receivers_wait_for_the_root_only),
+        cmocka_unit_test(who_passes_on_waits_for_the_last),
         cmocka_unit_test(the_root_comes_before_anybody_leaves),
         cmocka_unit_test(senders_do_not_wait),
     };

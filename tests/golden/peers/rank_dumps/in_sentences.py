@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `report` and `comm` say about the ranks of Flight Recorder dumps and of a file of an NCCL profiler plugin, held against their entries."""
-import collections, json, pathlib, shlex, statistics, subprocess, sys
+"""What `report` and `comm` say about the ranks of Flight Recorder dumps, of a file of an NCCL profiler plugin and of a merged trace, held against
+their entries."""
+import collections, gzip, json, pathlib, shlex, statistics, subprocess, sys
 
 REPRISE, DATA = shlex.split(sys.argv[1]), pathlib.Path(sys.argv[2]) / "public"
 wrong = checked = 0
@@ -70,6 +71,34 @@ def nccl_profiler():
         that(report["ranks"][r]["stall_count"], 0, "report: stalls of rank", r)  # the proxy threads sleep
 
 
+def merged_by_tracefusion():
+    """All ranks in one file, on one clock: all-reduces, and broadcasts over a ring from rank 0, which leaves first."""
+    path = DATA / "amd-hpctraining" / "merged_nccl_only.json.gz"
+    kernels = collections.defaultdict(list)
+    for e in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]:
+        if e.get("ph") == "X" and e["cat"] == "kernel":
+            kernels[e["args"]["rank"]].append((round(e["ts"] * 1e3), round((e["ts"] + e["dur"]) * 1e3), e["args"]["Collective name"]))
+    waits, last, delay = [0] * 4, [0] * 4, 0
+    for meeting in zip(*(sorted(kernels[r]) for r in range(4))):
+        order = sorted(range(4), key=lambda r: meeting[r][0])
+        late, awaited = order[-1], 0
+        arrives, ends, kind = meeting[late]
+        last[late] += 1
+        for r in order[:-1]:
+            with_it = kind != "broadcast" or (r and abs(meeting[r][1] - ends) <= 10000 and meeting[r][1] > arrives)
+            gate = arrives if with_it else meeting[0][0]
+            waits[r] += max(0, gate - meeting[r][0])
+            awaited |= with_it
+        delay += arrives - meeting[order[-2]][0] if awaited else 0
+    comm = ask("comm", path)
+    for r in range(4):
+        row = next(row for row in comm["ranks"] if row["rank"] == r)
+        that(abs(row["wait_ns"] - waits[r]) < 100, True, "comm: rank", r, "waits", row["wait_ns"], waits[r])
+        that(row["last_count"], last[r], "comm: rank", r, "arrives last")
+    that(abs(comm["margin_ns"] - delay) < 100, True, "comm: delay of all", comm["margin_ns"], delay)
+
+
 flight_recorder()
 nccl_profiler()
+merged_by_tracefusion()
 print(f"{wrong} wrong" if wrong else f"{checked} statements about ranks are what the events say")
