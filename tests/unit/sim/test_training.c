@@ -626,7 +626,7 @@ static void the_interval_of_a_change_is_that_of_two_runs(void **state)
    of the step become narrower at both ends. */
 static void outcomes_narrow_both_ends(void **state)
 {
-    static const char *const whatifs[] = {"dtype=bf16"};
+    static const char *const whatifs[] = {"compile"};
     struct rp_sim_asked asked = {.whatifs = whatifs, .nwhatifs = 1};
     struct step_shape shape = {40000, false, false};
     struct rp_sim_prediction p[2];
@@ -655,7 +655,7 @@ static void outcomes_narrow_both_ends(void **state)
         for (int k = 0; !i && k < 7; k++)
             assert_ok(rp_outcomes_add(&(struct rp_outcome){.device = "NVIDIA H200",
                                                            .framework = "torch 2.9",
-                                                           .change = "dtype=bf16",
+                                                           .change = "compile",
                                                            .parameters = k,
                                                            .predicted = 0.7,
                                                            .measured = 0.7},
