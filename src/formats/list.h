@@ -52,7 +52,8 @@
     X(gperftools)         \
     X(perf_script)        \
     X(folded)             \
-    X(bpftrace)
+    X(bpftrace)           \
+    X(austin)
 
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;
 RP_FORMAT_ROWS(RP_DECLARE_FORMAT)

@@ -5,8 +5,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const struct rp_format *const readers[] = {
-        &rp_format_folded, &rp_format_bpftrace,  &rp_format_perf_script, &rp_format_speedscope,
-        &rp_format_pprof,  &rp_format_perf_data, &rp_format_gperftools,  &rp_format_firefox};
+        &rp_format_folded,     &rp_format_bpftrace, &rp_format_perf_script,
+        &rp_format_speedscope, &rp_format_pprof,    &rp_format_perf_data,
+        &rp_format_gperftools, &rp_format_firefox,  &rp_format_austin};
     const size_t n = sizeof readers / sizeof *readers;
 
     if (!size)
