@@ -566,7 +566,7 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     plan->baseline_ns = a->before[0];
     RP_TRY(add_moves(a, err));
     for (i = 0; i < plan->nmoves; i++)
-        if (plan->moves[i].family == RP_OPT_PRECISION)
+        if (!strncmp(plan->moves[i].what_if ? plan->moves[i].what_if : "", "dtype", 5))
             RP_TRY(rp_opt_list_casts(&a->x, plan->moves[i].what_if, a->arena, plan, err));
     RP_TRY(add_memory_moves(a, err));
     plan->best_ns = a->before[0];

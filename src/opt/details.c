@@ -179,7 +179,8 @@ static void fill_casts(const struct rp_worlds *x, const cast_vec *list, const ch
     double steps = steps_of(&x->run);
     size_t i;
 
-    plan->casts = RP_ARENA_NEW(arena, struct rp_opt_cast, LISTED_MOST + 1);
+    if (!plan->casts) /* else of a move before this one */
+        plan->casts = RP_ARENA_NEW(arena, struct rp_opt_cast, LISTED_MOST + 1);
     for (i = 0; plan->casts && i < list->n && plan->ncasts < LISTED_MOST; i++) {
         const struct cast *c = &list->at[i];
 
