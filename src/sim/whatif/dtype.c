@@ -382,9 +382,9 @@ const struct rp_whatif rp_whatif_dtype = {
     .summary =
         "kernels outside the optimizer run in 16 bits instead of fp32, in a format that the device has",
     .assumes =
-        "products gain what the cost model says of their shapes, or, without shapes, what "
-        "products of their time gained on one H200, scaled by the peaks of the device; conversions cost 1.5 µs and 2 % of a product; "
-        "long element-wise kernels gain a quarter",
+        "it is done by autocast: products gain what the cost model says of their shapes, or, without "
+        "shapes, what products of their time gained on one H200, scaled by the peaks of the device; "
+        "weights and inputs are converted; other operators gain what they did in 16 networks there",
     .value = RP_WHATIF_WORD,
     .move = &dtype_move,
     .apply = dtype_apply};
