@@ -6,8 +6,8 @@
  * the row of the question and adds the gaps up by cause, of a rank and of all ranks.
  */
 #include "base/arena.h"
-#include "facts/idle/gaps.h"
 #include "explain/idle/waits.h"
+#include "facts/idle/gaps.h"
 
 #include <reprise/result.h>
 

@@ -4,9 +4,9 @@
  * stack is the time of the samples, or time of the device: of the work that was launched in the
  * stack, or in which nothing ran while the launching thread was in it.
  */
-#include "facts/idle/gaps.h"
 #include "explain/idle/sampled.h"
 #include "explain/top/stacks_add.h"
+#include "facts/idle/gaps.h"
 #include "facts/work/attribution.h"
 
 #include "base/hash.h"

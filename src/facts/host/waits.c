@@ -270,6 +270,8 @@ static enum rp_code add_without(rp_interval_vec *to, const rp_interval_vec *from
 {
     size_t i, k = 0;
 
+    if (!from->at)
+        return RP_OK;
     for (i = 0; i < from->n; i++) {
         int64_t at = from->at[i].begin_ns, end = from->at[i].end_ns;
 
