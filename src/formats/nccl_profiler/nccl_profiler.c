@@ -31,7 +31,7 @@
 
 enum { HOST, DEVICE };
 
-struct record { /* one line; texts point into the input */
+struct record { /* one line; texts point into nccl_reader.text */
     struct rp_json_token type, kind, name, gpu, func, dtype, address;
     int64_t rank, begin_ns, end_ns, tid, comm, seq, count, channel, nranks, link, device;
     bool has_rank, has_begin, has_end, has_link;
@@ -62,6 +62,12 @@ static int64_t int_of(const struct rp_json_token *v)
 static bool is_text(const struct rp_json_token *v, const char *word)
 {
     return v->kind == RP_JSON_STRING && v->len == strlen(word) && !memcmp(v->text, word, v->len);
+}
+
+/* The parser lends the text of a value until it reads on; the lines themselves stay in memory. */
+static void keep_text(const struct nccl_reader *r, struct rp_json_token *v)
+{
+    v->text = r->text + r->json->offset + (v->text - r->json->text);
 }
 
 /* {"ts": 8993953423343.184, "pid": 503639, "tid": 503639} */
@@ -103,6 +109,7 @@ static void read_details(struct nccl_reader *r, struct record *to)
         }
         if (!rp_json_value(r->json, &v))
             return;
+        keep_text(r, &v);
         if (rp_json_key_is(&key, "func"))
             to->func = v;
         else if (rp_json_key_is(&key, "dtype"))
@@ -159,8 +166,10 @@ static bool read_record(struct nccl_reader *r, struct record *to)
             read_details(r, to);
         else if (*r->json->at == '{' || *r->json->at == '[')
             rp_json_skip(r->json);
-        else if (rp_json_value(r->json, &v))
+        else if (rp_json_value(r->json, &v)) {
+            keep_text(r, &v);
             read_value(to, &key, &v);
+        }
     }
     return !rp_json_failed(r->json);
 }
