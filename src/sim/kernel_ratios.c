@@ -36,6 +36,9 @@ struct ratio_ctx {
 #define GROUPED_RATE          0.083
 #define GROUPED_BACKWARD_RATE 0.052
 #define GROUPED_DOUBT         1.4
+#define GROUPED_MOST          1.05 /* times as long as in fp32, which the library could keep */
+#define OWN_GROUPED           1.03
+#define OWN_GROUPED_DOUBT     1.1
 
 static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *call,
                           const struct rp_sample *from, struct rp_sim_ratio *out)
@@ -45,11 +48,11 @@ static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *
     double bytes =
         from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
     double rate = c->memory * (strstr(from->op, "backward") ? GROUPED_BACKWARD_RATE : GROUPED_RATE);
-    double ratio = own ? 1.03 : fmin(1e9 * bytes / rate / from->ns, 1.05);
-    double doubt = own ? 1.1 : GROUPED_DOUBT;
+    double ratio = own ? OWN_GROUPED : fmin(1e9 * bytes / rate / from->ns, GROUPED_MOST);
+    double doubt = own ? OWN_GROUPED_DOUBT : GROUPED_DOUBT;
 
-    *out = (struct rp_sim_ratio){(float)ratio, (float)(ratio / doubt),
-                                 (float)fmin(ratio * doubt, 1.2), 0, 0};
+    *out =
+        (struct rp_sim_ratio){(float)ratio, (float)(ratio / doubt), (float)(ratio * doubt), 0, 0};
 }
 
 /* Only products: autocast and its kind convert them, and leave much of the rest as it is. */

@@ -13,6 +13,7 @@
  * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (SOON_NS) the device
  * has nothing left to do.
  */
+#include "base/order.h"
 #include "stepgraph/build.h"
 
 #include <string.h>
@@ -127,46 +128,18 @@ static enum rp_code wait_for_some(struct sync_ctx *s, uint32_t lane, rp_event ca
                              : wait_for_stream(s, lane, call, stream, wait.record_ns, err);
 }
 
-static size_t count_before(const int64_t *sorted, size_t n, int64_t ns)
-{
-    size_t low = 0;
-
-    while (low < n) {
-        size_t middle = low + (n - low) / 2;
-
-        if (sorted[middle] < ns)
-            low = middle + 1;
-        else
-            n = middle;
-    }
-    return low;
-}
-
-static size_t begun_before(const struct rp_sg_builder *b, int64_t ns)
-{
-    size_t low = 0, high = b->work->items.n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (b->work->items.at[middle].begin_ns < ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A long call that launches work while much of what was launched has not begun. */
 static enum rp_code wait_for_queue(struct sync_ctx *s, uint32_t lane, rp_event call,
                                    struct rp_err *err)
 {
     int64_t start = s->b->t->ev.ts_ns[call], end = rp_event_end_ns(s->b->t, call);
+    size_t launched, begun;
 
-    if (rp_ns_between(start, end) < LONG_NS ||
-        count_before(s->launched_ns.at, s->launched_ns.n, start) < begun_before(s->b, end) + QUEUED)
+    if (rp_ns_between(start, end) < LONG_NS)
         return RP_OK;
-    return wait_for_last(s, lane, call, err);
+    RP_LOWER_BOUND(launched, s->launched_ns.n, s->launched_ns.at[launched] < start);
+    RP_LOWER_BOUND(begun, s->b->work->items.n, s->b->work->items.at[begun].begin_ns < end);
+    return launched < begun + QUEUED ? RP_OK : wait_for_last(s, lane, call, err);
 }
 
 /* The copy that a call made, where the call lasted longer. */

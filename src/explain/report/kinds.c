@@ -52,22 +52,15 @@ static uint32_t step_of(const struct kinds_ctx *c, const struct rp_work_item *x)
 {
     const struct rp_step *s = c->t->steps;
     int64_t at = c->launched && x->launch != RP_NONE ? c->t->ev.ts_ns[x->launch] : x->begin_ns;
-    uint32_t low = 0, high = c->nsteps;
+    size_t next;
 
     if (x->launch == RP_NONE && c->launched)
         return NO_STEP_HERE; /* of a step before the first, or unknown */
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (s[mid].begin_ns <= at)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    if (!low ||
-        ((low == c->nsteps || s[low - 1].flags & RP_STEP_BREAK_AFTER) && at >= s[low - 1].end_ns))
+    RP_LOWER_BOUND(next, c->nsteps, s[next].begin_ns <= at);
+    if (!next || ((next == c->nsteps || s[next - 1].flags & RP_STEP_BREAK_AFTER) &&
+                  at >= s[next - 1].end_ns))
         return NO_STEP_HERE;
-    return low - 1;
+    return (uint32_t)next - 1;
 }
 
 static bool is_counted(const struct kinds_ctx *c, const struct rp_work_item *x, uint32_t *step)

@@ -8,6 +8,7 @@
 #include "explain/report/report.h"
 
 #include "base/order.h"
+#include "base/text.h"
 #include "facts/times/intervals.h"
 #include "facts/times/step_times.h"
 #include "result/print_units.h"
@@ -45,16 +46,9 @@ static bool begins_with(const char *name, const char *word)
     return !strncasecmp(name, word, n) && !isalpha((unsigned char)name[n]);
 }
 
-static bool ends_with(const char *name, const char *end)
-{
-    size_t n = strlen(name), m = strlen(end);
-
-    return n >= m && !strcmp(name + n - m, end);
-}
-
 static uint8_t word_of(const char *name)
 {
-    return ends_with(name, "): generate") || begins_with(name, "request") ||
+    return rp_text_ends(name, "): generate") || begins_with(name, "request") ||
                    begins_with(name, "llm_request") || begins_with(name, "generate")
                ? NAME_REQUEST
            : begins_with(name, "queue") || begins_with(name, "waiting") ? NAME_QUEUE
@@ -104,36 +98,30 @@ static void read_span(struct requests_ctx *c, struct request *r, rp_event e)
         r->prefill_ns = rp_event_end_ns(c->t, e);
 }
 
-/* The first member of a link that begins at a time or later; they are in the order of time. */
-static uint32_t first_member(const struct rp_trace *t, uint32_t link, int64_t at_ns)
+/* Spans of a chain have no parents, but a link, whose members are in the order of time. */
+static void read_chain(struct requests_ctx *c, struct request *r)
 {
-    uint32_t low = t->links.offset[link], high = t->links.offset[link + 1];
+    const struct rp_events *ev = &c->t->ev;
+    const uint32_t *member = c->t->links.member;
+    uint32_t link = ev->link[r->event];
+    size_t i;
 
-    while (low < high) {
-        uint32_t mid = low + (high - low) / 2;
-
-        if (t->ev.ts_ns[t->links.member[mid]] < at_ns)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    if (link == RP_NONE)
+        return;
+    RP_LOWER_BOUND_FROM(i, c->t->links.offset[link], c->t->links.offset[link + 1],
+                        ev->ts_ns[member[i]] < r->begin_ns);
+    for (; i < c->t->links.offset[link + 1] && ev->ts_ns[member[i]] < r->end_ns; i++)
+        read_span(c, r, member[i]);
 }
 
-/* Spans of a chain have no parents, but a link. */
 static void read_inside(struct requests_ctx *c, struct request *r)
 {
     const struct rp_events *ev = &c->t->ev;
     const struct rp_track_info *track = &c->t->tracks[ev->track[r->event]];
-    uint32_t link = ev->link[r->event], i;
     rp_event e;
 
     if (track->kind == RP_TRACK_ASYNC) {
-        for (i = link == RP_NONE ? 0 : first_member(c->t, link, r->begin_ns);
-             link != RP_NONE && i < c->t->links.offset[link + 1] &&
-             ev->ts_ns[c->t->links.member[i]] < r->end_ns;
-             i++)
-            read_span(c, r, c->t->links.member[i]);
+        read_chain(c, r);
         return;
     }
     for (e = r->event + 1; e < track->end && ev->ts_ns[e] < r->end_ns; e++)
