@@ -33,9 +33,7 @@ const struct rp_question *const *rp_question_list(size_t *n)
 
 static const struct rp_question_row *find_row(const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < NROWS; i++) {
+    for (size_t i = 0; i < NROWS; i++) {
         if (!strcmp(rows[i]->question.name, name))
             return rows[i];
     }

@@ -37,10 +37,9 @@ static enum rp_code allocate(struct rp_map *map, size_t cap, struct rp_err *err)
 enum rp_code rp_map_grow(struct rp_map *map, struct rp_err *err)
 {
     struct rp_map old = *map, bigger;
-    size_t i;
 
     RP_TRY(allocate(&bigger, old.cap ? old.cap * 2 : 64, err));
-    for (i = 0; i < old.cap; i++) {
+    for (size_t i = 0; i < old.cap; i++) {
         if (old.value[i] != RP_MAP_NONE) {
             size_t slot = rp_map_slot(&bigger, old.key[i]);
 

@@ -176,8 +176,6 @@ static void start_threads(struct rp_pool *pool)
 
 void rp_pool_free(struct rp_pool *pool)
 {
-    unsigned i;
-
     if (!pool)
         return;
     pthread_mutex_lock(&pool->lock);
@@ -185,7 +183,7 @@ void rp_pool_free(struct rp_pool *pool)
     pool->batch++;
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
-    for (i = 0; i < pool->nthreads; i++)
+    for (unsigned i = 0; i < pool->nthreads; i++)
         pthread_join(pool->thread[i], NULL);
     pthread_cond_destroy(&pool->work);
     pthread_cond_destroy(&pool->idle);

@@ -148,9 +148,8 @@ static bool wrote_to_stdout(const struct cli_call *call)
     static const char *const options[] = {"output", "prometheus", "openmetrics",
                                           "html",   "svg",        "arrow"};
     bool wrote = false;
-    size_t i;
 
-    for (i = 0; i < sizeof options / sizeof options[0]; i++) {
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
         const char *output = cli_setting(call->settings, call->nsettings, options[i]);
 
         wrote |= output && !strcmp(output, "-");

@@ -14,11 +14,9 @@ typedef void each_option_fn(const struct cli_command *command, const struct rp_o
 
 static void each_option(const struct cli_command *command, each_option_fn *fn)
 {
-    const struct rp_option *option;
-
-    for (option = command->options; option->name; option++)
+    for (const struct rp_option *option = command->options; option->name; option++)
         fn(command, option);
-    for (option = cli_common_from(command, command->common); option->name;
+    for (const struct rp_option *option = cli_common_from(command, command->common); option->name;
          option = cli_common_from(command, option + 1))
         fn(command, option);
 }
@@ -111,9 +109,7 @@ static void bash_words(const struct cli_command *command)
     printf("    %s) words='", command->name);
     each_option(command, bash_option);
     if (!strcmp(command->name, "help")) {
-        size_t i;
-
-        for (i = 0; i < cli_command_count(); i++)
+        for (size_t i = 0; i < cli_command_count(); i++)
             printf(" %s", cli_command_at(i).name);
         printf(" formats");
     } else if (!strcmp(command->name, "completion")) {
@@ -202,11 +198,9 @@ static void zsh_option(const struct cli_command *command, const struct rp_option
 
 static void zsh_words(const struct cli_command *command)
 {
-    size_t i;
-
     if (!strcmp(command->name, "help")) {
         printf(" \\\n        ':command:(");
-        for (i = 0; i < cli_command_count(); i++)
+        for (size_t i = 0; i < cli_command_count(); i++)
             printf("%s ", cli_command_at(i).name);
         printf("formats)'");
     } else if (!strcmp(command->name, "completion")) {
@@ -308,9 +302,8 @@ static const struct {
 static int completion_run(const struct cli_call *call)
 {
     struct rp_err err = RP_ERR_INIT;
-    size_t i;
 
-    for (i = 0; call->nwords == 1 && i < sizeof shells / sizeof shells[0]; i++) {
+    for (size_t i = 0; call->nwords == 1 && i < sizeof shells / sizeof shells[0]; i++) {
         if (!strcmp(shells[i].name, call->words[0])) {
             shells[i].print();
             return 0;

@@ -112,12 +112,10 @@ static void put_group(FILE *to, const char *group)
 
 void cli_help_overview(FILE *to)
 {
-    size_t g;
-
     fputs("reprise: " CLI_PURPOSE "\n"
           "\nusage: reprise COMMAND [OPTIONS] [FILE...]\n",
           to);
-    for (g = 0; cli_groups[g]; g++)
+    for (size_t g = 0; cli_groups[g]; g++)
         put_group(to, cli_groups[g]);
     fputs(
         "\n'reprise help COMMAND' shows how one is used, 'reprise help formats' what can be read.\n"
@@ -163,25 +161,21 @@ void cli_help_command(const struct cli_command *command, FILE *to)
 
 static void put_option_row(FILE *to, const struct rp_option *option)
 {
-    const char *c;
-
     fputs("| `", to);
     if (option->letter)
         fprintf(to, "-%c, ", option->letter);
     fprintf(to, "--%s%s", option->name, option->value ? " " : "");
-    for (c = option->value; c && *c; c++)
+    for (const char *c = option->value; c && *c; c++)
         fprintf(to, "%s%c", *c == '|' ? "\\" : "", *c);
     fprintf(to, "` | %s | %s |\n", option->summary, option->fallback ? option->fallback : "");
 }
 
 void cli_help_markdown(const struct cli_command *command, FILE *to)
 {
-    const struct rp_option *option;
-
     fputs("| option | meaning | default |\n|---|---|---|\n", to);
-    for (option = command->options; option->name; option++)
+    for (const struct rp_option *option = command->options; option->name; option++)
         put_option_row(to, option);
-    for (option = cli_common_from(command, command->common); option->name;
+    for (const struct rp_option *option = cli_common_from(command, command->common); option->name;
          option = cli_common_from(command, option + 1))
         put_option_row(to, option);
 }

@@ -284,12 +284,10 @@ static void man_option(FILE *to, const struct rp_option *option)
 
 static void man_options(FILE *to, const struct cli_command *command)
 {
-    const struct rp_option *option;
-
     fputs(".SH OPTIONS\n", to);
-    for (option = command->options; option->name; option++)
+    for (const struct rp_option *option = command->options; option->name; option++)
         man_option(to, option);
-    for (option = cli_common_from(command, command->common); option->name;
+    for (const struct rp_option *option = cli_common_from(command, command->common); option->name;
          option = cli_common_from(command, option + 1))
         man_option(to, option);
 }

@@ -55,14 +55,13 @@ const struct rp_option *cli_common_from(const struct cli_command *command,
 static enum rp_code unknown_option(const struct parser *p, const char *word)
 {
     const struct cli_command *command = p->call->command;
-    const struct rp_option *option;
     const char *names[128];
     char bare[64];
     size_t n = 0;
 
-    for (option = command->options; option->name && n < 60; option++)
+    for (const struct rp_option *option = command->options; option->name && n < 60; option++)
         names[n++] = option->name;
-    for (option = command->common; option->name && n < 120; option++)
+    for (const struct rp_option *option = command->common; option->name && n < 120; option++)
         names[n++] = option->name;
     names[n] = NULL;
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word, "="), word + strspn(word, "-"));
@@ -136,9 +135,8 @@ enum rp_code cli_parse(const struct cli_command *command, int argc, char **argv,
     const struct rp_option *action;
     bool only_words = false;
     size_t room = (size_t)argc * 8 + 1; /* one word may contain several letters */
-    int i;
 
-    for (i = 0; i < argc; i++)
+    for (int i = 0; i < argc; i++)
         room += strlen(argv[i]);
     *out = (struct cli_call){.command = command};
     out->settings = calloc(room, sizeof *out->settings);

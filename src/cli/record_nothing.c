@@ -98,15 +98,14 @@ static const struct {
 static const char *starter_of(const struct record *r)
 {
     const char *slash = strrchr(r->program, '/'), *name = slash ? slash + 1 : r->program;
-    size_t i;
 
     if (!strcmp(name, "env"))
-        for (i = 1; i < r->nwords && (*r->words[i] == '-' || strchr(r->words[i], '=')); i++)
+        for (size_t i = 1; i < r->nwords && (*r->words[i] == '-' || strchr(r->words[i], '=')); i++)
             if (!strcmp(r->words[i], "-i") || !strcmp(r->words[i], "-") ||
                 !strcmp(r->words[i], "--ignore-environment"))
                 return "clears the environment, by which the recorder is loaded: "
                        "'env -i … reprise record -- …'";
-    for (i = 0; i < sizeof starters / sizeof starters[0]; i++)
+    for (size_t i = 0; i < sizeof starters / sizeof starters[0]; i++)
         if (!strcmp(name, starters[i].name))
             return starters[i].why;
     return NULL;

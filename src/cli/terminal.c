@@ -24,9 +24,8 @@ bool cli_use_color(const char *when, int fd)
 static bool uses_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
-    size_t i;
 
-    for (i = 0; i < sizeof names / sizeof *names; i++) {
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
 
         if (value && *value)

@@ -394,12 +394,10 @@ static int by_name(const void *a, const void *b)
 static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_result *result,
                                    struct rp_written_list *root, struct rp_err *err)
 {
-    size_t i;
-
     root->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
     if (convert->more.n)
         qsort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
-    for (i = 0; root->written && i < n + convert->more.n; i++) {
+    for (size_t i = 0; root->written && i < n + convert->more.n; i++) {
         struct rp_written row = i < n ? convert->rows[i] : convert->more.at[i - n];
 
         if (!row.input)

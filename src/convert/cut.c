@@ -45,9 +45,8 @@ static enum rp_code parse_steps(struct rp_trace_cut *cut, const char *text, stru
 static void list_kinds(char *text, size_t cap)
 {
     size_t used = 0;
-    int k;
 
-    for (k = 0; k < RP_KIND_COUNT && used < cap; k++)
+    for (int k = 0; k < RP_KIND_COUNT && used < cap; k++)
         used += (size_t)snprintf(text + used, cap - used, "%s%s", k ? ", " : "",
                                  rp_word_kind((uint8_t)k));
 }
@@ -144,9 +143,8 @@ static void keep_launch(struct cutting *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
     rp_link link = t->ev.link[e];
-    uint32_t i;
 
-    for (i = link == RP_NONE ? 0 : t->links.offset[link];
+    for (uint32_t i = link == RP_NONE ? 0 : t->links.offset[link];
          link != RP_NONE && i < t->links.offset[link + 1] &&
          !rp_kind_is_device_work(t->ev.kind[t->links.member[i]]);
          i++)
@@ -157,9 +155,8 @@ static enum rp_code keep_device_work(struct cutting *c)
 {
     struct rp_work work;
     enum rp_code code = rp_work_init(&work, c->t, &c->scope, c->err);
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < work.items.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < work.items.n; i++) {
         const struct rp_work_item *x = &work.items.at[i];
         struct rp_interval *busy = &c->busy[c->t->ev.track[x->event]];
 
@@ -192,12 +189,11 @@ static bool is_in_scope(const struct cutting *c, rp_event e)
 static void keep_others(struct cutting *c)
 {
     const struct rp_trace *t = c->t;
-    rp_event e, p;
 
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         c->events[e] |= is_in_scope(c, e);
-    for (e = 0; e < t->ev.n; e++)
-        for (p = t->ev.parent[e]; c->events[e] && p != RP_NONE && !c->events[p];
+    for (rp_event e = 0; e < t->ev.n; e++)
+        for (rp_event p = t->ev.parent[e]; c->events[e] && p != RP_NONE && !c->events[p];
              p = t->ev.parent[p])
             c->events[p] = 1;
 }
@@ -205,24 +201,23 @@ static void keep_others(struct cutting *c)
 static enum rp_code select_events(struct cutting *c)
 {
     const struct rp_trace *t = c->t;
-    uint32_t i;
 
     if (!c->scope.limited) {
         memset(c->events, 1, t->ev.n);
     } else {
-        for (i = 0; i < t->ntracks; i++)
+        for (uint32_t i = 0; i < t->ntracks; i++)
             c->busy[i] = (struct rp_interval){INT64_MAX, INT64_MIN};
         RP_TRY(keep_device_work(c));
         keep_others(c);
     }
-    for (i = 0; c->cut->kinds && i < t->ev.n; i++)
+    for (uint32_t i = 0; c->cut->kinds && i < t->ev.n; i++)
         if (t->ev.kind[i] != RP_KIND_METADATA && !(c->cut->kinds >> t->ev.kind[i] & 1))
             c->events[i] = 0;
-    for (i = 0; i < t->flows.n; i++)
+    for (uint32_t i = 0; i < t->flows.n; i++)
         c->flows[i] = t->flows.event[i] != RP_NONE
                           ? c->events[t->flows.event[i]]
                           : !c->cut->kinds && rp_scope_has(&c->scope, t->flows.ts_ns[i]);
-    for (i = 0; i < t->samples.n; i++)
+    for (uint32_t i = 0; i < t->samples.n; i++)
         c->samples[i] = !c->cut->kinds && rp_scope_has(&c->scope, t->samples.ts_ns[i]);
     return RP_OK;
 }
@@ -233,9 +228,8 @@ static enum rp_code select_events(struct cutting *c)
 static int64_t first_kept_ns(const struct cutting *c)
 {
     int64_t first = INT64_MAX;
-    rp_event e;
 
-    for (e = 0; e < c->t->ev.n; e++)
+    for (rp_event e = 0; e < c->t->ev.n; e++)
         if (c->events[e] && c->t->ev.ts_ns[e] != RP_NO_TS && c->t->ev.kind[e] != RP_KIND_METADATA &&
             c->t->ev.ts_ns[e] < first)
             first = c->t->ev.ts_ns[e];

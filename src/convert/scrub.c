@@ -76,12 +76,11 @@ static bool is_known_value(const char *key, const char *text)
     static const char *const starts[] = {"GPU",     "CPU",        "stream", "Stream",
                                          "thread ", "/device:",   "/host:", "XLA",
                                          "Steps",   "TensorFlow", "python"};
-    size_t i;
 
-    for (i = 0; i < sizeof keys / sizeof *keys; i++)
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (!strcmp(key, keys[i]))
             return true;
-    for (i = 0; i < sizeof starts / sizeof *starts; i++)
+    for (size_t i = 0; i < sizeof starts / sizeof *starts; i++)
         if (!strncmp(text, starts[i], strlen(starts[i])))
             return true;
     return false;
@@ -195,18 +194,17 @@ static bool is_known_kind(uint8_t kind)
 static enum rp_code learn_trace(struct cleaning *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
-    uint32_t i;
 
-    for (i = 0; i < t->nmeta; i++)
+    for (uint32_t i = 0; i < t->nmeta; i++)
         RP_TRY(rp_secrets_learn(&c->words, rp_trace_str(t, t->meta[i].key),
                                 rp_trace_str(t, t->meta[i].value),
                                 rp_trace_str_len(t, t->meta[i].value), true, err));
-    for (i = 0; i < t->str.n; i++) {
+    for (uint32_t i = 0; i < t->str.n; i++) {
         c->known[i] = t->str.name_class[i] == RP_NAME_COMM;
         RP_TRY(rp_secrets_learn(&c->words, "", rp_trace_str(t, i), rp_trace_str_len(t, i), false,
                                 err));
     }
-    for (i = 0; i < t->ev.n; i++) {
+    for (uint32_t i = 0; i < t->ev.n; i++) {
         c->known[t->ev.name[i]] |= is_known_kind(t->ev.kind[i]);
         RP_TRY(learn_args(c, i, err));
     }
@@ -248,14 +246,13 @@ enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loade
                          .words = {.arena = RP_ARENA_INIT}};
     enum rp_code code =
         c.known ? rp_emit_open_memory(&c.clean, err) : rp_err_nomem(err, "removing secrets");
-    int k;
 
     rp_map_init(&c.done);
     rp_map_init(&c.ids);
     if (code == RP_OK)
         code = copy_clean(&c, &loaded->dataset->limits, out, err);
     pthread_mutex_lock(&scrub->lock);
-    for (k = 0; k < RP_SECRETS; k++)
+    for (int k = 0; k < RP_SECRETS; k++)
         scrub->counts[k] += c.counts[k] + (unread >> k & 1);
     pthread_mutex_unlock(&scrub->lock);
     rp_emit_abandon(&c.clean);
@@ -272,10 +269,9 @@ static enum rp_code list_removed(const struct rp_scrub *scrub, struct rp_result 
                                  struct rp_err *err)
 {
     struct scrub_root *root = result->root;
-    int k;
 
     root->removed = RP_ARENA_NEW(&result->arena, struct removed_row, RP_SECRETS);
-    for (k = 0; root->removed && k < RP_SECRETS; k++)
+    for (int k = 0; root->removed && k < RP_SECRETS; k++)
         if (scrub->counts[k])
             root->removed[root->nremoved++] = (struct removed_row){
                 rp_secret_rows[k].name, rp_secret_rows[k].doc, scrub->counts[k]};

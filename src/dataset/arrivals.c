@@ -138,17 +138,16 @@ static enum rp_code know_runs(struct rp_rank_query *q, struct rp_arrival *arriva
                               struct rp_err *err)
 {
     const struct rp_digest_head *head = &arrival->reader.head;
-    size_t r, k;
 
     arrival->known = calloc(head->nruns + 1, sizeof *arrival->known);
     if (!arrival->known)
         return rp_err_nomem(err, "reading a digest");
-    for (r = 0; r < head->nruns; r++) {
+    for (size_t r = 0; r < head->nruns; r++) {
         struct rp_known_run *known;
 
         RP_TRY(know_run(q, arrival, r, own, &arrival->known[r], err));
         known = &q->known.at[arrival->known[r]];
-        for (k = 0; k < head->runs[r].nshards && known->shards; k++)
+        for (size_t k = 0; k < head->runs[r].nshards && known->shards; k++)
             known->shards[head->runs[r].shards[k]] = 1;
         if (head->runs[r].steps_named && q->dataset->trust)
             q->dataset->trust->steps_named = true;
@@ -361,18 +360,17 @@ enum rp_code rp_query_unpack(struct rp_rank_query *q, struct rp_err *err)
     struct rp_digest_head ours;
     struct rp_digest_run own;
     enum rp_code code;
-    size_t i;
 
     if (!q->arrivals.n)
         return RP_OK;
     qsort(q->arrivals.at, q->arrivals.n, sizeof *q->arrivals.at, by_arrival);
     code = rp_digest_describe(q->dataset, q->arrivals.at[0].checked, &arena, &ours, &own, err);
-    for (i = 0; i < q->arrivals.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < q->arrivals.n && code == RP_OK; i++) {
         code = check_reading(q, &q->arrivals.at[i], &ours, err);
         if (code == RP_OK)
             code = know_runs(q, &q->arrivals.at[i], own.id, err);
     }
-    for (i = 0; i < q->known.n && code == RP_OK; i++)
+    for (size_t i = 0; i < q->known.n && code == RP_OK; i++)
         code = note_missing(q, &q->known.at[i], err);
     rp_arena_release(&arena);
     RP_TRY(code);

@@ -35,9 +35,8 @@ struct rp_rank_traits rp_bulk_traits(const struct rp_digest *digest, const struc
 {
     struct rp_rank_traits out = {
         .comm_ns = digest->totals.comm_ns, .events = digest->nevents, .rank = digest->rank};
-    size_t i;
 
-    for (i = 0; sketch && i < sketch->kernels.n; i++)
+    for (size_t i = 0; sketch && i < sketch->kernels.n; i++)
         out.kind = rp_hash_join(out.kind, sketch->kernels.at[i].hash);
     return out;
 }
@@ -124,13 +123,12 @@ static enum rp_code drop_bulk(struct rp_rank_query *q, struct rp_rank_slot *slot
                               struct rp_err *err)
 {
     enum rp_code code;
-    size_t i;
 
     q->row->bulk->drop(slot->part.data);
     code = rp_query_compact(q, &slot->part, err);
     memset(slot->content, 0, sizeof slot->content);
     slot->part.left_out = true;
-    for (i = 0; i < q->slots.n; i++)
+    for (size_t i = 0; i < q->slots.n; i++)
         if (q->slots.at[i]->owner == slot) {
             q->slots.at[i]->part.data = slot->part.data;
             q->slots.at[i]->part.left_out = true;
@@ -254,9 +252,8 @@ static uint64_t events_of(const struct rp_rank_query *q, const struct rp_ranks *
                           const struct candidate *list, size_t n)
 {
     uint64_t sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (list[i].why && q->row->bulk->has(ranks->parts[list[i].at].data))
             sum += list[i].traits.events;
     return sum;
@@ -268,7 +265,6 @@ static void weigh(const struct rp_ranks *ranks, const struct candidate *chosen, 
                   uint32_t *weights)
 {
     size_t i, k, turn = 0;
-    unsigned pass;
 
     for (i = 0; i < n; i++)
         weights[i] = 1;
@@ -281,7 +277,7 @@ static void weigh(const struct rp_ranks *ranks, const struct candidate *chosen, 
         if (k < n)
             continue;
         turn++;
-        for (pass = 0; pass < 2 && found == n; pass++)
+        for (unsigned pass = 0; pass < 2 && found == n; pass++)
             for (k = 0; k < n && found == n; k++) {
                 const struct candidate *c = &chosen[(k + turn) % n];
 
@@ -311,9 +307,7 @@ static enum rp_code note_choice(const struct rp_rank_query *q, const struct rp_r
 /* Leaves only the chosen parts. */
 static void leave_parts(struct rp_ranks *ranks)
 {
-    size_t i;
-
-    for (i = 0; i < ranks->nchosen; i++)
+    for (size_t i = 0; i < ranks->nchosen; i++)
         ranks->parts[i] = ranks->parts[ranks->chosen[i]];
     ranks->n = ranks->nchosen;
     ranks->chosen = NULL;

@@ -113,9 +113,7 @@ enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *
 
 void rp_capture_files_release(struct rp_capture_files *files)
 {
-    size_t i;
-
-    for (i = 0; files->read && i < files->n; i++) {
+    for (size_t i = 0; files->read && i < files->n; i++) {
         rp_captures_release(&files->read[i].captures);
         rp_import_release(&files->read[i].import);
     }
@@ -149,9 +147,7 @@ struct capture_list {
 static enum rp_code list_captures(const struct rp_capture_files *files, const uint8_t *run_of,
                                   size_t index, struct capture_list *list, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; files->read && i < files->n; i++) {
+    for (size_t i = 0; files->read && i < files->n; i++) {
         const struct rp_captures *c = &files->read[i].captures;
 
         if (!files->read[i].capture || !c->nodes.n || (run_of && run_of[i] != run_of[index]))
@@ -166,8 +162,6 @@ static void fill_use(const struct rp_graph_join *join, const struct capture_list
                      const struct rp_dataset *dataset, struct rp_graph_use *use,
                      struct rp_arena *arena)
 {
-    size_t i;
-
     use->launches = join->launches;
     use->items = join->items;
     use->ns = join->ns;
@@ -175,7 +169,7 @@ static void fill_use(const struct rp_graph_join *join, const struct capture_list
     use->matched_ns = join->matched_ns;
     use->ambiguous = join->ambiguous;
     use->unordered = join->unordered;
-    for (i = 0; i < join->used.n; i++) {
+    for (size_t i = 0; i < join->used.n; i++) {
         size_t source = list->source.at[i];
 
         if (!join->used.at[i])

@@ -186,14 +186,13 @@ enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest
     struct summed s = {.to = to, .wanted = id != NULL};
     char sum[RP_SHA256_TEXT];
     uint64_t count = n;
-    size_t i;
 
     rp_sha256_begin(&s.sum);
     RP_TRY(write_head(&s, head, err));
     write_summed(&s, &count, sizeof count);
     if (n)
         qsort(records, n, sizeof *records, by_place);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct record_start start = {.bytes = records[i].n,
                                      .run = records[i].run,
                                      .source = records[i].source,
@@ -258,17 +257,16 @@ static bool sum_fits(const char *bytes, size_t n)
 static bool head_is_whole(const struct rp_digest_head *head)
 {
     bool whole = head->tables != NULL;
-    size_t i, k;
 
-    for (i = 0; i < head->nruns; i++) {
+    for (size_t i = 0; i < head->nruns; i++) {
         const struct rp_digest_run *run = &head->runs[i];
 
         whole = whole && run->id && strlen(run->id) == SUM_BYTES && run->given &&
                 run->nparts <= UINT32_MAX && run->nsources <= UINT32_MAX;
-        for (k = 0; k < run->nshards; k++)
+        for (size_t k = 0; k < run->nshards; k++)
             whole = whole && run->shards[k] < run->nparts;
     }
-    for (i = 0; i < head->nunread; i++) {
+    for (size_t i = 0; i < head->nunread; i++) {
         const struct rp_digest_unread *u = &head->unread[i];
 
         whole = whole && u->run < head->nruns && u->path && u->reason && u->why <= RP_UNREAD_HOLE;

@@ -233,11 +233,9 @@ static enum rp_code merge_run(struct digesting *g, const struct rp_digest_run *r
 static enum rp_code copy_head(struct digesting *g, const struct rp_digest_head *head, size_t source,
                               uint64_t *runs, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < head->nruns; i++)
+    for (size_t i = 0; i < head->nruns; i++)
         RP_TRY(merge_run(g, &head->runs[i], source, &runs[i], err));
-    for (i = 0; i < head->nunread; i++) {
+    for (size_t i = 0; i < head->nunread; i++) {
         struct rp_digest_unread row = head->unread[i];
 
         row.run = runs[row.run];

@@ -109,10 +109,8 @@ static enum rp_code pass_over(struct load *load, struct rp_input *in, size_t i, 
 /* The name that `record --step-name` was given, in the recording; "": none. */
 static void recorded_step_name(const struct rp_trace *trace, char *out, size_t cap)
 {
-    uint32_t i;
-
     *out = '\0';
-    for (i = 0; i < trace->nmeta; i++)
+    for (uint32_t i = 0; i < trace->nmeta; i++)
         if (!strcmp(rp_trace_str(trace, trace->meta[i].key), "step_name")) {
             const char *value = rp_trace_str(trace, trace->meta[i].value);
             size_t n = rp_trace_str_len(trace, trace->meta[i].value);
@@ -249,9 +247,8 @@ static enum rp_code run_parts(struct load *load, struct rp_loaded loaded,
 {
     const struct rp_trace *whole = loaded.trace;
     enum rp_code code = rp_trace_require(whole, RP_NEED_ALL, err);
-    size_t i;
 
-    for (i = 0; i < merged->n && code == RP_OK; i++) {
+    for (size_t i = 0; i < merged->n && code == RP_OK; i++) {
         struct rp_import rank = RP_IMPORT_INIT;
 
         code = rp_load_merged_rank(load->dataset, whole, &merged->ranks[i], &rank.trace, err);

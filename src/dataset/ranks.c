@@ -215,10 +215,8 @@ static enum rp_code hash_part(const struct rp_rank_query *a, const struct rp_ran
 static bool take_equal(struct rp_rank_query *a, struct rp_rank_slot *slot,
                        const uint64_t content[2])
 {
-    size_t i;
-
     pthread_mutex_lock(&a->lock);
-    for (i = 0; i < a->slots.n && !slot->owner; i++) {
+    for (size_t i = 0; i < a->slots.n && !slot->owner; i++) {
         struct rp_rank_slot *x = a->slots.at[i];
 
         if (x != slot && x->content[0] == content[0] && x->content[1] == content[1])
@@ -327,12 +325,11 @@ static enum rp_code make_part(void *user, const struct rp_loaded *loaded, struct
 static enum rp_code make_capture_parts(struct rp_rank_query *a, uint8_t which, struct rp_err *err)
 {
     const struct rp_capture_files *files = &a->captures;
-    size_t i;
 
-    for (i = 0; i < a->slots.n; i++)
+    for (size_t i = 0; i < a->slots.n; i++)
         if (a->slots.at[i]->run == which)
             return RP_OK;
-    for (i = 0; files->read && i < files->n; i++) {
+    for (size_t i = 0; files->read && i < files->n; i++) {
         const struct rp_read_source *r = &files->read[i];
 
         if (r->capture && r->import.trace && (!a->run_of || a->run_of[i] == which)) {
@@ -375,14 +372,12 @@ struct claimants {
 static enum rp_code list_claims(struct rp_rank_query *a, uint8_t which, struct rp_arena *arena,
                                 struct claimants *out, struct rp_err *err)
 {
-    size_t i;
-
     *out = (struct claimants){.claims = RP_ARENA_NEW(arena, struct rp_claim, a->slots.n + 1),
                               .slot = RP_ARENA_NEW(arena, size_t, a->slots.n + 1),
                               .source = RP_ARENA_NEW(arena, size_t, a->slots.n + 1),
                               .part = RP_ARENA_NEW(arena, uint32_t, a->slots.n + 1)};
     RP_TRY(rp_arena_check(arena, "numbering ranks", err));
-    for (i = 0; i < a->slots.n; i++) {
+    for (size_t i = 0; i < a->slots.n; i++) {
         const struct rp_rank_slot *slot = a->slots.at[i];
 
         if (slot->run != which)
@@ -431,13 +426,12 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
                                  struct rp_arena *arena, struct rp_ranks *ranks, struct rp_err *err)
 {
     const char *list = rp_settings_text(a->settings, "rank");
-    size_t i;
 
     *ranks = (struct rp_ranks){.world_size = run->world_size};
     ranks->parts = RP_ARENA_NEW(arena, struct rp_rank_part, run->ranks.n + 1);
     if (!ranks->parts)
         return rp_err_nomem(err, "joining ranks");
-    for (i = 0; i < run->ranks.n; i++) {
+    for (size_t i = 0; i < run->ranks.n; i++) {
         const struct rp_rank *rank = &run->ranks.at[i];
         struct rp_rank_part *part = &a->slots.at[rank->file]->part;
 
@@ -462,9 +456,7 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
 /* One rank's for all: they launch the same graphs. */
 static void note_graphs(struct rp_ranks *ranks, struct rp_arena *arena)
 {
-    size_t i;
-
-    for (i = 0; i < ranks->n; i++) {
+    for (size_t i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
 
         if (!ranks->graphs)
@@ -482,11 +474,10 @@ static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool 
         RP_ARENA_NEW(&run->arena, const struct rp_sketch *, a->slots.n + 1);
     struct rp_trust_log *log = a->dataset->trust;
     struct rp_relation relation;
-    size_t i;
 
     if (!sketches)
         return rp_err_nomem(err, "comparing traces");
-    for (i = 0; i < a->slots.n; i++)
+    for (size_t i = 0; i < a->slots.n; i++)
         sketches[i] = a->slots.at[i]->sketched ? &a->slots.at[i]->sketch : NULL;
     RP_TRY(rp_run_check(run, sketches, &relation, err));
     *unrelated = relation.unrelated;
@@ -509,14 +500,13 @@ static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const 
     int32_t *numbers;
     enum rp_code code;
     char text[160];
-    size_t i;
 
     if (!log || run->ranks.n + run->nothers < 2 || ranks->unrelated)
         return RP_OK;
     numbers = malloc(run->ranks.n * sizeof *numbers);
     if (!numbers)
         return rp_err_nomem(err, "looking for ranks");
-    for (i = 0; i < run->ranks.n; i++)
+    for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
     code = rp_trust_run(log,
                         &(struct rp_trust_run){.where = !a->run_of ? ""
@@ -606,9 +596,7 @@ static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, 
 
 static void release_slots(struct rp_rank_query *a, struct rp_result *result)
 {
-    size_t i;
-
-    for (i = 0; i < a->slots.n; i++) {
+    for (size_t i = 0; i < a->slots.n; i++) {
         rp_arena_adopt(&result->arena, &a->slots.at[i]->part.arena);
         rp_slot_free(a->slots.at[i]);
     }

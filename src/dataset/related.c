@@ -59,7 +59,6 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
     const struct rp_events *ev = &trace->ev;
     int64_t *kernels, *ops;
     enum rp_code code;
-    rp_event e;
 
     *out = (struct rp_sketch){.boot = rp_trace_boot(trace)};
     if (trace->ndevices)
@@ -69,7 +68,7 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
     if (!kernels)
         return rp_err_nomem(err, "comparing traces");
     ops = kernels + trace->str.n + 1;
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (ev->kind[e] == RP_KIND_CPU_OP)
             ops[ev->name[e]]++;
         else if (is_kernel(trace, e))

@@ -520,16 +520,15 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
     int64_t wanted = 0, missing = 0;
     enum rp_code code;
     const char *text;
-    size_t i;
 
     if (run->world > MOST_RANKS)
         return RP_OK; /* nobody has such a job */
     here = calloc((size_t)(run->world > 0 ? run->world : 0) + 1, sizeof *here);
     if (!here)
         return rp_err_nomem(err, "looking for ranks");
-    for (i = 0; i < run->n; i++)
+    for (size_t i = 0; i < run->n; i++)
         mark_here(here, run->world, run->numbers[i]);
-    for (i = 0; i < log->notes.n; i++)
+    for (size_t i = 0; i < log->notes.n; i++)
         mark_here(here, run->world, log->notes.at[i].remark.rank);
     for (int32_t r = 0; r < run->world; r++) {
         bool asked = !run->list || rp_rank_wanted(run->list, r);
@@ -686,7 +685,6 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
                              struct rp_result *result, struct rp_err *err)
 {
     struct rp_trust *trust = &result->trust;
-    size_t i;
 
     result->has_trust = true;
     log->dataset = dataset;
@@ -695,19 +693,19 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
     if (judge && log->traces.n > 1)
         RP_TRY(judge_files(log, err));
     RP_TRY(remark_all_unread(log, err));
-    for (i = 0; i < log->traces.n; i++)
+    for (size_t i = 0; i < log->traces.n; i++)
         RP_TRY(remark_trace(log, &log->traces.at[i], err));
-    for (i = 0; i < log->runs.n; i++)
+    for (size_t i = 0; i < log->runs.n; i++)
         RP_TRY(remark_missing(log, &log->runs.at[i], err));
     RP_TRY(remark_impossible(log, result, err));
-    for (i = 0; i < log->notes.n; i++)
+    for (size_t i = 0; i < log->notes.n; i++)
         log->notes.at[i].place = i;
     if (log->notes.n)
         qsort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);
     RP_TRY(write_lines(log, result, err));
     trust->complete = true;
     trust->remarks = RP_ARENA_NEW(&result->arena, struct rp_remark, log->notes.n + 1);
-    for (i = 0; trust->remarks && i < log->notes.n; i++) {
+    for (size_t i = 0; trust->remarks && i < log->notes.n; i++) {
         trust->remarks[trust->nremarks++] = log->notes.at[i].remark;
         trust->complete = trust->complete && !log->notes.at[i].remark.incomplete;
     }

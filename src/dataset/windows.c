@@ -85,15 +85,14 @@ enum rp_code rp_windows_join(const struct rp_trace **traces, size_t n,
 {
     struct rp_builder *b = NULL;
     enum rp_code code = RP_OK;
-    size_t i;
 
     *out = NULL;
     qsort(traces, n, sizeof *traces, by_begin);
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (begin_ns(traces[i]) < traces[i - 1]->totals.span_end_ns + clock_base(traces[i - 1]))
             return RP_OK;
     RP_TRY(rp_builder_new(limits, &b, err));
-    for (i = 0; i < n && code == RP_OK; i++) {
+    for (size_t i = 0; i < n && code == RP_OK; i++) {
         int64_t shift = clock_base(traces[i]) - clock_base(traces[0]);
         struct rp_append how = {.index = (uint32_t)i,
                                 .same_processes = true,

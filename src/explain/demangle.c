@@ -112,9 +112,8 @@ static bool read_builtin(struct mangled *m)
                  {'j', "uint"},  {'m', "ulong"},  {'h', "uchar"}, {'t', "ushort"},
                  {'s', "short"}, {'b', "bool"},   {'c', "char"},  {'a', "schar"},
                  {'x', "llong"}, {'y', "ullong"}, {'v', "void"},  {'w', "wchar"}};
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (*m->p == types[i].code) {
             m->p++;
             if (top_of(m) == 'L')

@@ -126,9 +126,8 @@ static bool is_wrapper(struct piece word)
         "gpu_index_kernel",    "TensorAssignOp",     "TensorCwiseUnaryOp",
         "TensorCwiseBinaryOp", "TensorConversionOp", "TensorBroadcastingOp",
         "TensorCwiseNullaryOp"};
-    size_t i;
 
-    for (i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
+    for (size_t i = 0; i < sizeof wrappers / sizeof wrappers[0]; i++)
         if (piece_is(word, wrappers[i]))
             return true;
     return false;
@@ -153,15 +152,14 @@ static bool strip_function(struct piece *word)
                                        "Ops",
                                        "_op",
                                        "Op"};
-    size_t i;
 
-    for (i = 0; i < sizeof starts / sizeof starts[0]; i++)
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++)
         if (starts_with(*word, starts[i])) {
             word->at += strlen(starts[i]);
             word->len -= strlen(starts[i]);
             return true;
         }
-    for (i = 0; i < sizeof ends / sizeof ends[0]; i++)
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (ends_in(*word, ends[i])) {
             word->len -= strlen(ends[i]);
             return true;

@@ -46,9 +46,8 @@ static bool is_noise(const char *word)
     static const char *const noise[] = {"at",       "native", "anonymous", "namespace",
                                         "c10",      "std",    "detail",    "const",
                                         "operator", "lambda", "void",      "unsigned"};
-    size_t i;
 
-    for (i = 0; i < sizeof noise / sizeof noise[0]; i++)
+    for (size_t i = 0; i < sizeof noise / sizeof noise[0]; i++)
         if (!strcmp(word, noise[i]))
             return true;
     return false;
@@ -61,9 +60,8 @@ static void shorten_type(char *word)
         {"bfloat16_t", "bf16"}, {"Half", "f16"},           {"__half", "f16"},
         {"half", "f16"},        {"float", "f32"},          {"double", "f64"},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (!strcmp(word, types[i][0]))
             snprintf(word, WORD_BYTES, "%s", types[i][1]);
 }
@@ -124,12 +122,10 @@ static bool all_same(const struct row *rows, size_t n)
 /* Follows the rows to their next difference. False: there is none. */
 static bool follow_rows(struct row *rows, size_t n, bool all)
 {
-    size_t i;
-
     for (;;) {
         bool equal = true;
 
-        for (i = 0; i < n; i++) {
+        for (size_t i = 0; i < n; i++) {
             next_word(&rows[i], all);
             equal = equal && !strcmp(rows[i].word, rows[0].word);
         }

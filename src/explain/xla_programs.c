@@ -95,10 +95,9 @@ static enum rp_code walk_dump(struct walk *w, struct rp_err *err)
     struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_dump dump = {0};
     enum rp_code code = rp_dataset_dump(w->loaded->dataset, &scratch, &dump, err);
-    size_t i, k;
 
-    for (i = 0; i < dump.nmodules && code == RP_OK; i++)
-        for (k = 0; k < dump.modules[i].nstages && code == RP_OK; k++)
+    for (size_t i = 0; i < dump.nmodules && code == RP_OK; i++)
+        for (size_t k = 0; k < dump.modules[i].nstages && code == RP_OK; k++)
             if (dump.modules[i].stages[k].point == RP_DUMP_AT_AFTER)
                 code = take_stage(w, &dump.modules[i], dump.modules[i].stages[k].source, err);
     rp_arena_release(&scratch);
@@ -149,9 +148,8 @@ static enum rp_code add_names(void *user, const char *module, const struct rp_pr
                               struct rp_err *err)
 {
     struct rp_xla_names *n = user;
-    uint32_t op;
 
-    for (op = 0; op < p->nops; op++) {
+    for (uint32_t op = 0; op < p->nops; op++) {
         const struct rp_op_meta *meta = &p->metas.at[p->meta.at[op]];
         const char *path = rp_program_text(p, meta->op_name);
 

@@ -5,15 +5,14 @@
 static rp_str find_key(const struct rp_trace *t, const char *key)
 {
     size_t len = strlen(key);
-    uint32_t i;
 
-    for (i = 0; i < t->args.nkeys; i++) {
+    for (uint32_t i = 0; i < t->args.nkeys; i++) {
         rp_str s = t->args.key_name[i];
 
         if (rp_trace_str_len(t, s) == len && !memcmp(rp_trace_str(t, s), key, len))
             return s;
     }
-    for (i = 0; i < t->args.nspilled; i++) {
+    for (uint32_t i = 0; i < t->args.nspilled; i++) {
         rp_str s = t->args.spill[i].key;
 
         if (rp_trace_str_len(t, s) == len && !memcmp(rp_trace_str(t, s), key, len))
@@ -25,13 +24,11 @@ static rp_str find_key(const struct rp_trace *t, const char *key)
 enum rp_code rp_arg_key_init(struct rp_arg_key *k, const struct rp_trace *trace, const char *key,
                              struct rp_err *err)
 {
-    uint32_t s;
-
     *k = (struct rp_arg_key){.trace = trace, .key = find_key(trace, key)};
     if (k->key == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&k->column, (size_t)trace->args.nshapes + 1, err));
-    for (s = 0; s < trace->args.nshapes; s++)
+    for (uint32_t s = 0; s < trace->args.nshapes; s++)
         k->column.at[s] = rp_args_column(&trace->args, (uint16_t)s, k->key);
     k->column.n = trace->args.nshapes;
     return RP_OK;

@@ -81,10 +81,9 @@ static enum rp_code take_bytes(struct gzip *gz, struct rp_feed *feed, uint8_t *b
 static enum rp_code skip_extra(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
 {
     uint8_t b[2];
-    unsigned len;
 
     RP_TRY(take_bytes(gz, feed, b, 2, err));
-    for (len = gz->cut ? 0 : b[0] + 256u * b[1]; len > 0 && !gz->cut; len--)
+    for (unsigned len = gz->cut ? 0 : b[0] + 256u * b[1]; len > 0 && !gz->cut; len--)
         RP_TRY(take_bytes(gz, feed, b, 1, err));
     return RP_OK;
 }

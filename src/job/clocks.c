@@ -56,12 +56,10 @@ RP_ORDER(step_by_begin, struct job_step, RP_UP(begin_ns))
 
 static void number_syncs(struct sync *s, size_t n)
 {
-    size_t i;
-
     if (!n)
         return;
     qsort(s, n, sizeof *s, sync_by_rank_key_time);
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         s[i].nth = s[i].rank == s[i - 1].rank && s[i].key == s[i - 1].key ? s[i - 1].nth + 1 : 0;
     qsort(s, n, sizeof *s, sync_by_key_nth);
 }
@@ -72,11 +70,10 @@ static enum rp_code list_steps(struct ring_facts *f, uint32_t rank)
     const struct rp_job_rank *r = &f->job->ranks[rank];
     struct rp_map at;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&at);
     f->steps.n = 0;
-    for (i = 0; code == RP_OK && i < r->ops.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < r->ops.n; i++) {
         struct job_step s = {r->ops.at[i].begin_ns, r->ops.at[i].step};
         uint32_t known = rp_map_get(&at, (uint64_t)s.id);
 
@@ -107,9 +104,8 @@ static int64_t step_at(const struct ring_facts *f, int64_t ns)
 static enum rp_code list_syncs(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
-    size_t i;
 
-    for (i = 0; i < r->spans.n; i++) {
+    for (size_t i = 0; i < r->spans.n; i++) {
         const struct rp_job_span *s = &r->spans.at[i];
         struct sync sync = {(uint64_t)s->tensor, s->begin_ns, s->end_ns, rank, 0};
 
@@ -124,10 +120,9 @@ static enum rp_code list_syncs(struct ring_facts *f, uint32_t rank)
 static size_t ring_successor(const struct rp_job *job, size_t rank, int32_t channel)
 {
     const struct rp_job_rank *r = &job->ranks[rank];
-    size_t i, k;
 
-    for (i = 0; i < r->links.n; i++)
-        for (k = 0; r->links.at[i].channel == channel && k < job->nranks; k++)
+    for (size_t i = 0; i < r->links.n; i++)
+        for (size_t k = 0; r->links.at[i].channel == channel && k < job->nranks; k++)
             if (job->ranks[k].number == r->links.at[i].to)
                 return k;
     return SIZE_MAX;
@@ -137,9 +132,8 @@ static size_t ring_successor(const struct rp_job *job, size_t rank, int32_t chan
 static enum rp_code list_transfers(struct ring_facts *f, uint32_t rank)
 {
     const struct rp_job_rank *r = &f->job->ranks[rank];
-    size_t i;
 
-    for (i = 0; i < r->transfers.n; i++) {
+    for (size_t i = 0; i < r->transfers.n; i++) {
         const struct rp_job_transfer *x = &r->transfers.at[i];
         size_t to = x->is_send ? ring_successor(f->job, rank, x->channel) : rank;
         struct rp_half_message half = {.key = rp_hash_bytes(x->tensors, strlen(x->tensors)),
@@ -161,10 +155,9 @@ static enum rp_code list_transfers(struct ring_facts *f, uint32_t rank)
 static enum rp_code list_participants(struct ring_facts *f)
 {
     uint32_t rendezvous = 0;
-    size_t i;
 
     number_syncs(f->syncs.at, f->syncs.n);
-    for (i = 0; i < f->syncs.n; i++) {
+    for (size_t i = 0; i < f->syncs.n; i++) {
         const struct sync *s = &f->syncs.at[i];
         struct rp_clock_participant p = {0, s->rank, s->begin_ns, s->end_ns, true};
 
@@ -177,9 +170,7 @@ static enum rp_code list_participants(struct ring_facts *f)
 
 static enum rp_code list_ring_facts(struct ring_facts *f)
 {
-    uint32_t r;
-
-    for (r = 0; r < f->job->nranks; r++) {
+    for (uint32_t r = 0; r < f->job->nranks; r++) {
         RP_TRY(list_steps(f, r));
         RP_TRY(list_syncs(f, r));
         RP_TRY(list_transfers(f, r));
@@ -263,12 +254,10 @@ uint64_t rp_job_message_key(const struct rp_job_half *h)
 static enum rp_code list_halves(const struct rp_job *job, size_t nclocks, rp_half_message_vec *out,
                                 struct rp_err *err)
 {
-    size_t i, k;
-
-    for (i = 0; i < job->nnodes; i++) {
+    for (size_t i = 0; i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
-        for (k = 0; clock < nclocks && k < job->nodes[i].halves.n; k++) {
+        for (size_t k = 0; clock < nclocks && k < job->nodes[i].halves.n; k++) {
             const struct rp_job_half *h = &job->nodes[i].halves.at[k];
             struct rp_half_message half = {.key = rp_job_message_key(h),
                                            .ns = h->ns,
@@ -320,17 +309,15 @@ struct direction {    /* messages from one clock to another */
 static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
                             struct direction *directions)
 {
-    size_t i;
-
-    for (i = 0; i < nclocks * nclocks; i++)
+    for (size_t i = 0; i < nclocks * nclocks; i++)
         directions[i] = (struct direction){INT64_MAX, 0};
-    for (i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n; i++) {
         struct direction *x = &directions[v->at[i].from * nclocks + v->at[i].to];
         int64_t took = rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns);
 
         x->least_ns = took < x->least_ns ? took : x->least_ns;
     }
-    for (i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n; i++) {
         struct direction *x = &directions[v->at[i].from * nclocks + v->at[i].to];
 
         x->support +=
@@ -343,10 +330,9 @@ static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
 static int64_t least_message_ns(const struct direction *directions, size_t nclocks)
 {
     int64_t least = INT64_MAX;
-    size_t a, b;
 
-    for (a = 0; a < nclocks; a++)
-        for (b = 0; b < a; b++) {
+    for (size_t a = 0; a < nclocks; a++)
+        for (size_t b = 0; b < a; b++) {
             const struct direction *there = &directions[a * nclocks + b],
                                    *back = &directions[b * nclocks + a];
             int64_t half = rp_ns_sum(there->least_ns, back->least_ns) / 2;
@@ -364,13 +350,12 @@ static enum rp_code shorten_messages(rp_clock_message_vec *v, size_t nclocks, st
 {
     struct direction *directions = malloc((nclocks * nclocks + 1) * sizeof *directions);
     int64_t least;
-    size_t i;
 
     if (!directions)
         return rp_err_nomem(err, "aligning clocks");
     find_directions(v, nclocks, directions);
     least = least_message_ns(directions, nclocks);
-    for (i = 0; i < v->n; i++) {
+    for (size_t i = 0; i < v->n; i++) {
         struct rp_clock_message *m = &v->at[i];
         const struct direction *there = &directions[m->from * nclocks + m->to];
         const struct direction *back = &directions[m->to * nclocks + m->from];
@@ -439,11 +424,9 @@ static void align_span(const struct rp_clock *clock, int64_t *begin_ns, int64_t 
 
 static void align_node(const struct rp_clock *clock, struct rp_job_node *node)
 {
-    size_t i;
-
-    for (i = 0; i < node->halves.n; i++)
+    for (size_t i = 0; i < node->halves.n; i++)
         node->halves.at[i].ns = rp_clock_time(clock, node->halves.at[i].ns);
-    for (i = 0; i < node->ops.n; i++)
+    for (size_t i = 0; i < node->ops.n; i++)
         align_span(clock, &node->ops.at[i].begin_ns, &node->ops.at[i].dur_ns);
 }
 
@@ -451,22 +434,21 @@ enum rp_code rp_job_align(struct rp_job *job, struct rp_err *err)
 {
     struct rp_clocks clocks;
     enum rp_code code = rp_clocks_of_job(job, true, &job->arena, &clocks, err);
-    size_t r, i;
 
-    for (i = 0; code == RP_OK && i < job->nnodes; i++) {
+    for (size_t i = 0; code == RP_OK && i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
         if (clock < clocks.n)
             align_node(&clocks.at[clock], &job->nodes[i]);
     }
-    for (r = 0; code == RP_OK && r < job->nranks; r++) {
+    for (size_t r = 0; code == RP_OK && r < job->nranks; r++) {
         struct rp_job_rank *x = &job->ranks[r];
 
-        for (i = 0; i < x->ops.n; i++)
+        for (size_t i = 0; i < x->ops.n; i++)
             align_span(&clocks.at[r], &x->ops.at[i].begin_ns, &x->ops.at[i].dur_ns);
-        for (i = 0; i < x->transfers.n; i++)
+        for (size_t i = 0; i < x->transfers.n; i++)
             align_span(&clocks.at[r], &x->transfers.at[i].begin_ns, &x->transfers.at[i].dur_ns);
-        for (i = 0; i < x->spans.n; i++) {
+        for (size_t i = 0; i < x->spans.n; i++) {
             x->spans.at[i].begin_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].begin_ns);
             x->spans.at[i].end_ns = rp_clock_time(&clocks.at[r], x->spans.at[i].end_ns);
         }

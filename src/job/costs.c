@@ -169,9 +169,8 @@ double rp_job_message_bytes(const struct rp_job_costs *costs, double bytes)
 static int32_t loops_recorded(const struct rp_mean_rank *r, size_t g)
 {
     int32_t loops = 1;
-    size_t i;
 
-    for (i = r->groups[g].first; i < r->groups[g].end; i++)
+    for (size_t i = r->groups[g].first; i < r->groups[g].end; i++)
         loops = r->transfers.at[i].loop + 1 > loops ? r->transfers.at[i].loop + 1 : loops;
     return loops;
 }
@@ -255,9 +254,8 @@ static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, st
 static double concentration(const time_vec *votes, double cycle_ns, double *phase_ns)
 {
     double x = 0, y = 0, tau = 2 * M_PI;
-    size_t i;
 
-    for (i = 0; i < votes->n; i++) {
+    for (size_t i = 0; i < votes->n; i++) {
         double at = tau * fmod((double)(votes->at[i] - votes->at[0]), cycle_ns) / cycle_ns;
 
         x += cos(at);
@@ -272,9 +270,8 @@ static double concentration_of_all(const struct rp_job_costs *c, const time_vec 
                                    double cycle_ns, double above)
 {
     double least = 1, phase;
-    size_t r;
 
-    for (r = 0; r < c->nranks && least > above; r++)
+    for (size_t r = 0; r < c->nranks && least > above; r++)
         least = fmin(least, concentration(&votes[r], cycle_ns, &phase));
     return least > above ? least : 0;
 }
@@ -283,9 +280,8 @@ static double concentration_of_all(const struct rp_job_costs *c, const time_vec 
 static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
     double cycle, best = 0, width = CYCLE_STEP - 1;
-    size_t r, i;
 
-    for (i = 0; i < CYCLE_STEPS; i++) {
+    for (size_t i = 0; i < CYCLE_STEPS; i++) {
         double x;
 
         cycle = CYCLE_MOST_NS * pow(CYCLE_STEP, -(double)i);
@@ -297,8 +293,8 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
             c->cycle_ns = cycle;
         }
     }
-    for (i = 0; best > 0 && i < 12; i++, width /= 2)
-        for (r = 0; r < 2; r++) {
+    for (size_t i = 0; best > 0 && i < 12; i++, width /= 2)
+        for (size_t r = 0; r < 2; r++) {
             double x;
 
             cycle = c->cycle_ns * (r ? 1 + width : 1 - width);
@@ -309,7 +305,7 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
             }
         }
     c->cycle_ns = 10 * round(c->cycle_ns / 10); /* the same on every machine */
-    for (r = 0; r < c->nranks && c->cycle_ns > 0; r++) {
+    for (size_t r = 0; r < c->nranks && c->cycle_ns > 0; r++) {
         concentration(&votes[r], c->cycle_ns, &c->ranks[r].phase_ns);
         c->ranks[r].phase_ns = 10 * round(c->ranks[r].phase_ns / 10);
     }
@@ -320,15 +316,14 @@ static enum rp_code learn_cycle(struct rp_job_costs *c, struct rp_err *err)
     time_vec *votes = calloc(c->nranks + 1, sizeof *votes);
     enum rp_code code = votes ? RP_OK : rp_err_nomem(err, "simulating a job");
     bool enough = true;
-    size_t r;
 
-    for (r = 0; code == RP_OK && r < c->nranks; r++) {
+    for (size_t r = 0; code == RP_OK && r < c->nranks; r++) {
         code = collect_votes(&c->job->ranks[r], &votes[r], err);
         enough &= votes[r].n >= VOTES_LEAST;
     }
     if (code == RP_OK && enough)
         find_cycle(c, votes);
-    for (r = 0; votes && r < c->nranks; r++)
+    for (size_t r = 0; votes && r < c->nranks; r++)
         rp_vec_release(&votes[r]);
     free(votes);
     return code;
@@ -393,16 +388,15 @@ static enum rp_code ring_tasks(struct ring *x)
 static enum rp_code ring_edges(struct ring *x)
 {
     const struct rp_job_costs *c = x->c;
-    size_t r, k, l, s, ch;
 
-    for (ch = 0; ch < c->nchannels; ch++)
-        for (r = 0; r < c->nranks; r++) {
+    for (size_t ch = 0; ch < c->nchannels; ch++)
+        for (size_t r = 0; r < c->nranks; r++) {
             size_t from = c->sender[r * c->nchannels + ch];
             uint32_t last[2] = {RP_NONE, RP_NONE};
 
-            for (l = 0; l < x->loops; l++)
-                for (k = 0; k < c->nchunks; k++)
-                    for (s = 0; s < c->nslices; s++) {
+            for (size_t l = 0; l < x->loops; l++)
+                for (size_t k = 0; k < c->nchunks; k++)
+                    for (size_t s = 0; s < c->nslices; s++) {
                         uint32_t send = message(x, r, k, l, s, ch, true);
                         uint32_t got = message(x, r, k, l, s, ch, false);
 
@@ -428,13 +422,12 @@ static enum rp_code run_ring(struct ring *x, double *out_ns)
     struct rp_overlay o = {0};
     struct rp_sim_result result = {0};
     enum rp_code code = rp_overlay_init(&o, &x->g, x->err);
-    size_t i;
 
     if (code == RP_OK)
         code = rp_simulate(&o, &result, x->err);
-    for (i = 0; i < x->c->nranks; i++)
+    for (size_t i = 0; i < x->c->nranks; i++)
         out_ns[i] = 0;
-    for (i = 0; code == RP_OK && i < x->g.tasks.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < x->g.tasks.n; i++) {
         double *to = &out_ns[x->g.tasks.at[i].rank];
 
         *to = fmax(*to, (double)result.end_ns.at[i]);
@@ -452,10 +445,9 @@ enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, doub
                      .bytes = rp_job_message_bytes(costs, bytes),
                      .err = err};
     enum rp_code code;
-    size_t r;
 
     if (!costs->has_transfers) {
-        for (r = 0; r < costs->nranks; r++)
+        for (size_t r = 0; r < costs->nranks; r++)
             out_ns[r] = rp_job_line_at(&costs->ranks[r].reduce, bytes);
         return RP_OK;
     }
@@ -474,13 +466,11 @@ enum rp_code rp_job_ring_ns(const struct rp_job_costs *costs, double bytes, doub
 static enum rp_code find_senders(struct rp_job_costs *c, const struct rp_job_means *m,
                                  struct rp_err *err)
 {
-    size_t r, ch;
-
     c->sender = RP_ARENA_NEW(&c->arena, size_t, c->nranks * c->nchannels + 1);
     if (!c->sender)
         return rp_err_nomem(err, "simulating a job");
-    for (r = 0; r < c->nranks; r++)
-        for (ch = 0; ch < c->nchannels; ch++)
+    for (size_t r = 0; r < c->nranks; r++)
+        for (size_t ch = 0; ch < c->nchannels; ch++)
             c->sender[r * c->nchannels + ch] = rp_job_sender(m, r, (int32_t)ch);
     return RP_OK;
 }
@@ -488,8 +478,6 @@ static enum rp_code find_senders(struct rp_job_costs *c, const struct rp_job_mea
 enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_means *means,
                                struct rp_err *err)
 {
-    size_t r;
-
     *out = (struct rp_job_costs){.job = means->job, .nranks = means->nranks};
     rp_arena_init(&out->arena);
     rp_map_init(&out->bytes_of);
@@ -507,7 +495,7 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
     if (out->has_transfers)
         count_messages(out, means);
     RP_TRY(find_senders(out, means, err));
-    for (r = 0; r < out->nranks; r++) {
+    for (size_t r = 0; r < out->nranks; r++) {
         learn_rank(out, means, r);
         if (out->has_transfers)
             RP_TRY(learn_messages(out, means, r, err));

@@ -29,9 +29,7 @@ uint64_t rp_server_work_key(int64_t key, bool merged)
 static enum rp_code take_halves(struct rp_exchange_ctx *f, const struct rp_job_node *node,
                                 size_t clock)
 {
-    size_t i;
-
-    for (i = 0; i < node->halves.n; i++) {
+    for (size_t i = 0; i < node->halves.n; i++) {
         const struct rp_job_half *h = &node->halves.at[i];
         struct rp_message_end x = {rp_job_message_key(h), h->ns};
 
@@ -52,9 +50,7 @@ static enum rp_code take_halves(struct rp_exchange_ctx *f, const struct rp_job_n
 static enum rp_code take_works(struct rp_exchange_ctx *f, const struct rp_job_node *node,
                                struct rp_map *threads)
 {
-    size_t i;
-
-    for (i = 0; i < node->ops.n; i++) {
+    for (size_t i = 0; i < node->ops.n; i++) {
         const struct rp_job_server_op *op = &node->ops.at[i];
         uint64_t lane = rp_hash_join((uint64_t)(uint32_t)node->id, (uint64_t)op->thread);
         struct rp_server_work x = {.key = rp_server_work_key(op->key, op->merged),
@@ -75,9 +71,7 @@ static enum rp_code take_works(struct rp_exchange_ctx *f, const struct rp_job_no
 /* A thread does one thing at a time. */
 static void doubt_works(struct rp_exchange_ctx *f)
 {
-    size_t i;
-
-    for (i = 1; i < f->works.n; i++) {
+    for (size_t i = 1; i < f->works.n; i++) {
         struct rp_server_work *x = &f->works.at[i - 1];
 
         if (x->thread == x[1].thread && x->end_ns > x[1].begin_ns) {
@@ -89,13 +83,11 @@ static void doubt_works(struct rp_exchange_ctx *f)
 
 static void sort_all(struct rp_exchange_ctx *f)
 {
-    size_t c;
-
     if (f->sent.n)
         qsort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
     if (f->got.n)
         qsort(f->got.at, f->got.n, sizeof *f->got.at, by_key_time);
-    for (c = 0; c < f->nclocks; c++) {
+    for (size_t c = 0; c < f->nclocks; c++) {
         if (f->sends[c].n)
             qsort(f->sends[c].at, f->sends[c].n, sizeof *f->sends[c].at, by_time);
         if (f->receives[c].n)
@@ -114,10 +106,9 @@ enum rp_code rp_exchange_index_records(struct rp_exchange_ctx *f)
     const struct rp_job *job = f->m->job;
     struct rp_map threads;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&threads);
-    for (i = 0; code == RP_OK && i < job->nnodes; i++) {
+    for (size_t i = 0; code == RP_OK && i < job->nnodes; i++) {
         size_t clock = rp_job_clock_of(job, job->nodes[i].id);
 
         if (clock >= f->nclocks)
@@ -203,10 +194,9 @@ static int64_t ready_ns(const struct rp_exchange_ctx *f, size_t worker, int64_t 
     const struct rp_job *job = f->m->job;
     uint32_t g = rp_map_get(&f->m->group_of, (uint64_t)tensor);
     int64_t last = INT64_MIN;
-    size_t r, i;
 
-    for (r = 0; r < job->nranks; r++)
-        for (i = 0; f->out->worker_of[r] == worker && i < job->ranks[r].edges.n; i++) {
+    for (size_t r = 0; r < job->nranks; r++)
+        for (size_t i = 0; f->out->worker_of[r] == worker && i < job->ranks[r].edges.n; i++) {
             const struct rp_job_edge *e = &job->ranks[r].edges.at[i];
             const struct rp_job_op *op;
 
@@ -231,18 +221,16 @@ void rp_exchange_find(struct rp_exchange_ctx *f, size_t part, size_t worker, siz
     struct rp_step_exchange *v = rp_exchange_at(f, part, worker);
     size_t rank = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * worker));
     int64_t at = f->m->work[rank].common.at[step]->begin_ns;
-    size_t w;
-    int kind;
 
     memset(v, 0, sizeof *v);
     f->until_ns = INT64_MIN;
-    for (w = 0; w < f->out->nworkers; w++) {
+    for (size_t w = 0; w < f->out->nworkers; w++) {
         size_t other = rp_job_clock_of(f->m->job, (int32_t)(9 + 2 * w));
         int64_t end = f->m->work[other].common.at[step]->end_ns;
 
         f->until_ns = end > f->until_ns ? end : f->until_ns;
     }
-    for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
+    for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
         uint64_t key = message_key(p, worker, kind);
 
         v->message[kind].sent_ns = v->message[kind].got_ns = INT64_MIN;

@@ -88,9 +88,8 @@ RP_ORDER(by_value, double, RP_COMPARE(*a, *b))
 static double least_of_all(const struct rp_exchange_ctx *f, size_t part, int kind, bool receiver)
 {
     double least = -1;
-    size_t w;
 
-    for (w = 0; w < f->out->nworkers; w++) {
+    for (size_t w = 0; w < f->out->nworkers; w++) {
         double ns = side_of(f, part, w, kind, receiver)->ns;
 
         least = ns >= 0 && (least < 0 || ns < least) ? ns : least;
@@ -131,11 +130,10 @@ static void compare_workers(const struct rp_exchange_ctx *f, int kind, bool rece
 static enum rp_code compare_all(const struct rp_exchange_ctx *f)
 {
     double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
-    int kind;
 
     if (!ratios)
         return rp_err_nomem(f->err, "simulating a job");
-    for (kind = 0; kind < RP_JOB_MESSAGES; kind++) {
+    for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
         compare_workers(f, kind, false, ratios);
         compare_workers(f, kind, true, ratios);
     }
@@ -164,11 +162,10 @@ static void learn_lag(struct rp_exchange_ctx *f, size_t clock, int kind, int64_t
 /* The longest time that a node takes to send a message: earlier ones are over. */
 static double longest_send(const struct rp_exchange_ctx *f)
 {
-    size_t i, k;
     double most = 0;
 
-    for (i = 0; i < f->out->nparts * f->out->nworkers; i++)
-        for (k = 0; k < RP_JOB_MESSAGES; k++)
+    for (size_t i = 0; i < f->out->nparts * f->out->nworkers; i++)
+        for (size_t k = 0; k < RP_JOB_MESSAGES; k++)
             most = side_ns(&f->sums[i].out[k]) > most ? side_ns(&f->sums[i].out[k]) : most;
     return most;
 }
@@ -223,20 +220,18 @@ static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, i
     bool lags = pass == LAGS;
     const struct rp_mean_part *p = &f->out->parts[part];
     int64_t merged = INT64_MIN;
-    size_t w;
-    int k;
 
-    for (w = 0; w < f->out->nworkers && lags; w++)
+    for (size_t w = 0; w < f->out->nworkers && lags; w++)
         learn_sum(f, part, w, &merged);
     if (lags)
         learn_merge(f, part, &merged);
-    for (w = 0; w < f->out->nworkers; w++) {
+    for (size_t w = 0; w < f->out->nworkers; w++) {
         const struct rp_step_exchange *v = rp_exchange_at(f, part, w);
         int64_t cause[RP_JOB_MESSAGES] = {v->ready_ns, v->message[RP_JOB_PUSH].got_ns,
                                           v->message[RP_JOB_PUSH_DONE].got_ns,
                                           later(v->message[RP_JOB_PULL].got_ns, merged)};
 
-        for (k = 0; k < RP_JOB_MESSAGES; k++) {
+        for (int k = 0; k < RP_JOB_MESSAGES; k++) {
             if (v->message[k].sent_ns == INT64_MIN || v->message[k].got_ns == INT64_MIN)
                 break;
             if (lags)
@@ -271,16 +266,15 @@ static void learn_order(struct rp_exchange_ctx *f, size_t worker)
 static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int pass)
 {
     double busy = pass == LAGS ? longest_send(f) : 0;
-    size_t s, p, w;
 
-    for (s = first; s < end; s++) {
-        for (p = 0; p < f->out->nparts; p++) {
-            for (w = 0; w < f->out->nworkers; w++)
+    for (size_t s = first; s < end; s++) {
+        for (size_t p = 0; p < f->out->nparts; p++) {
+            for (size_t w = 0; w < f->out->nworkers; w++)
                 rp_exchange_find(f, p, w, s);
             rp_exchange_match_sums(f, p);
             learn_part(f, p, busy, pass);
         }
-        for (w = 0; w < f->out->nworkers && pass == LAGS; w++)
+        for (size_t w = 0; w < f->out->nworkers && pass == LAGS; w++)
             learn_order(f, w);
     }
 }
@@ -288,17 +282,15 @@ static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int
 /* The least that any message took between two nodes, either way: that is the wire. */
 static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
 {
-    size_t s, p, w, k;
-
-    for (s = 0; s < f->nclocks * f->nclocks; s++)
+    for (size_t s = 0; s < f->nclocks * f->nclocks; s++)
         f->wire[s] = -1;
-    for (s = first; s < end; s++)
-        for (p = 0; p < f->out->nparts; p++)
-            for (w = 0; w < f->out->nworkers; w++) {
+    for (size_t s = first; s < end; s++)
+        for (size_t p = 0; p < f->out->nparts; p++)
+            for (size_t w = 0; w < f->out->nworkers; w++) {
                 const struct rp_mean_part *x = &f->out->parts[p];
 
                 rp_exchange_find(f, p, w, s);
-                for (k = 0; k < RP_JOB_MESSAGES; k++) {
+                for (size_t k = 0; k < RP_JOB_MESSAGES; k++) {
                     const struct rp_step_message *leg = &rp_exchange_at(f, p, w)->message[k];
                     double *wire = &f->wire[rp_exchange_clock(f, w, x, (int)k, false) * f->nclocks +
                                             rp_exchange_clock(f, w, x, (int)k, true)];
@@ -308,8 +300,8 @@ static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
                         *wire = took > 0 ? took : 0;
                 }
             }
-    for (p = 0; p < f->nclocks; p++)
-        for (w = 0; w < p; w++) {
+    for (size_t p = 0; p < f->nclocks; p++)
+        for (size_t w = 0; w < p; w++) {
             double *there = &f->wire[p * f->nclocks + w], *back = &f->wire[w * f->nclocks + p];
             double least = *there < *back ? *there : *back;
 
@@ -332,11 +324,10 @@ static void fill_exchange(struct rp_exchange_ctx *f, size_t part, size_t worker)
     struct rp_mean_part *p = &f->out->parts[part];
     struct rp_mean_exchange *v = &p->exchanges[worker];
     const struct rp_exchange_sums *s = &f->sums[part * f->out->nworkers + worker];
-    int k;
 
     v->sum_ns = rp_mean_of(s->sum.n > 0 ? &s->sum : &f->any_sum[part]);
     v->sum_lag_ns = rp_mean_of(&f->lags[f->m->nranks + p->server].sum);
-    for (k = 0; k < RP_JOB_MESSAGES; k++) {
+    for (int k = 0; k < RP_JOB_MESSAGES; k++) {
         size_t from = rp_exchange_clock(f, worker, p, k, false),
                to = rp_exchange_clock(f, worker, p, k, true);
 
@@ -348,14 +339,12 @@ static void fill_exchange(struct rp_exchange_ctx *f, size_t part, size_t worker)
 
 static enum rp_code fill_parts(struct rp_exchange_ctx *f)
 {
-    size_t p, w;
-
-    for (p = 0; p < f->out->nparts; p++) {
+    for (size_t p = 0; p < f->out->nparts; p++) {
         struct rp_mean_part *part = &f->out->parts[p];
 
         part->merge_ns = rp_mean_of(&f->merge[p]);
         part->merge_lag_ns = rp_mean_of(&f->lags[f->m->nranks + part->server].merge);
-        for (w = 0; w < f->out->nworkers; w++)
+        for (size_t w = 0; w < f->out->nworkers; w++)
             fill_exchange(f, p, w);
     }
     f->out->by_tensor = f->against_order[1] < f->against_order[0];
@@ -371,13 +360,12 @@ static enum rp_code list_parts(struct rp_exchange_ctx *f)
     struct rp_job_exchanges *out = f->out;
     struct rp_map seen;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&seen);
     out->parts = RP_ARENA_NEW(&out->arena, struct rp_mean_part, job->keys.n + 1);
     if (!out->parts)
         code = rp_err_nomem(f->err, "simulating a job");
-    for (i = 0; code == RP_OK && i < job->keys.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < job->keys.n; i++) {
         struct rp_mean_part p = {.key = job->keys.at[i].key, .tensor = job->keys.at[i].tensor};
 
         if (rp_map_get(&seen, (uint64_t)p.key) != RP_MAP_NONE)
@@ -398,12 +386,11 @@ static enum rp_code list_parts(struct rp_exchange_ctx *f)
 static enum rp_code number_workers(struct rp_exchange_ctx *f)
 {
     const struct rp_job *job = f->m->job;
-    size_t r;
 
     f->out->worker_of = RP_ARENA_NEW(&f->out->arena, uint32_t, job->nranks + 1);
     if (!f->out->worker_of)
         return rp_err_nomem(f->err, "simulating a job");
-    for (r = 0; r < job->nranks; r++) {
+    for (size_t r = 0; r < job->nranks; r++) {
         if (r && strcmp(job->ranks[r].host, job->ranks[r - 1].host) != 0)
             f->out->nworkers++;
         f->out->worker_of[r] = (uint32_t)f->out->nworkers;
@@ -461,13 +448,12 @@ enum rp_code rp_job_exchanges_init(struct rp_job_exchanges *out, const struct rp
 {
     struct rp_exchange_ctx f = {.m = m, .out = out, .err = err};
     enum rp_code code;
-    size_t c;
 
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
     rp_map_init(&f.server_of);
     code = learn_exchanges(&f, first, end);
-    for (c = 0; f.sends && f.receives && c < f.nclocks; c++) {
+    for (size_t c = 0; f.sends && f.receives && c < f.nclocks; c++) {
         rp_vec_release(&f.sends[c]);
         rp_vec_release(&f.receives[c]);
     }

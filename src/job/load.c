@@ -63,9 +63,8 @@ static const char *name_at(const struct rp_dataset *dataset, size_t i)
 static bool in_rank_folder(const struct rp_dataset *dataset, size_t source)
 {
     const char *name = name_at(dataset, source);
-    size_t k;
 
-    for (k = 0; k < rp_dataset_count(dataset); k++) {
+    for (size_t k = 0; k < rp_dataset_count(dataset); k++) {
         enum file other = file_of(name_at(dataset, k));
 
         if (k != source && other >= OPS && other <= METADATA &&
@@ -78,9 +77,8 @@ static bool in_rank_folder(const struct rp_dataset *dataset, size_t source)
 bool rp_dataset_is_job(const struct rp_dataset *dataset)
 {
     bool keys = false, ops = false;
-    size_t i;
 
-    for (i = 0; i < rp_dataset_count(dataset); i++) {
+    for (size_t i = 0; i < rp_dataset_count(dataset); i++) {
         enum file file = file_of(name_at(dataset, i));
 
         if ((file == TRANSFERS || file == TIMELINE) && in_rank_folder(dataset, i))
@@ -130,9 +128,7 @@ static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp
 
 static size_t rank_of(const struct load_ctx *l, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < l->job->nranks; i++)
+    for (size_t i = 0; i < l->job->nranks; i++)
         if (same_folder(l->folder[i], name))
             return i;
     return SIZE_MAX;
@@ -295,11 +291,9 @@ static enum rp_code read_texts(struct load_ctx *l, struct rp_err *err)
 /* A rank that knows the graph: all ranks run the same. */
 static enum rp_code find_graph(struct load_ctx *l, size_t *out, struct rp_err *err)
 {
-    size_t i;
-
     for (*out = 0; *out < l->job->nranks && !l->job->ranks[*out].edges.n;)
         ++*out;
-    for (i = 0; *out == l->job->nranks && i < rp_dataset_count(l->dataset); i++)
+    for (size_t i = 0; *out == l->job->nranks && i < rp_dataset_count(l->dataset); i++)
         if (file_of(name_at(l->dataset, i)) == TOP_GRAPH) {
             RP_TRY(read_text(l, i, 0, TOP_GRAPH, err));
             *out = 0;
@@ -376,9 +370,7 @@ static enum rp_code check_transfers(struct load_ctx *l, struct rp_err *err)
 /* Whether a worker or server wrote a log of its messages. */
 static bool has_log(const struct rp_job *job, int32_t id)
 {
-    size_t i;
-
-    for (i = 0; i < job->nnodes; i++)
+    for (size_t i = 0; i < job->nnodes; i++)
         if (job->nodes[i].id == id && job->nodes[i].halves.n)
             return true;
     return false;
@@ -444,9 +436,7 @@ static enum rp_code check_servers(struct load_ctx *l, struct rp_err *err)
 
 static enum rp_code check_job(struct load_ctx *l, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < l->job->nranks; i++) {
+    for (size_t i = 0; i < l->job->nranks; i++) {
         if (!(l->seen[i] & 1u << OPS))
             return lacks(l, i, "'trace.json.gz'", err);
         if (!l->job->has_servers && !(l->seen[i] & 1u << TIMELINE))
@@ -473,12 +463,10 @@ RP_ORDER(by_place, struct rp_job_rank, RP_UP(number),
 /* By their number in the rings; without one by host and number on it. */
 static enum rp_code number_ranks(struct rp_job *job, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; !job->has_transfers && i < job->nranks; i++)
+    for (size_t i = 0; !job->has_transfers && i < job->nranks; i++)
         job->ranks[i].number = -1;
     qsort(job->ranks, job->nranks, sizeof *job->ranks, by_place);
-    for (i = 0; i < job->nranks; i++) {
+    for (size_t i = 0; i < job->nranks; i++) {
         struct rp_job_rank *r = &job->ranks[i];
 
         if (!job->has_transfers)
@@ -526,9 +514,7 @@ enum rp_code rp_load_job(struct rp_ctx *ctx, const struct rp_dataset *dataset, s
 
 void rp_job_release(struct rp_job *job)
 {
-    size_t i;
-
-    for (i = 0; i < job->nranks; i++) {
+    for (size_t i = 0; i < job->nranks; i++) {
         struct rp_job_rank *r = &job->ranks[i];
 
         rp_vec_release(&r->ops);
@@ -541,7 +527,7 @@ void rp_job_release(struct rp_job *job)
     free(job->ranks);
     job->ranks = NULL;
     job->nranks = 0;
-    for (i = 0; i < job->nnodes; i++) {
+    for (size_t i = 0; i < job->nnodes; i++) {
         rp_vec_release(&job->nodes[i].halves);
         rp_vec_release(&job->nodes[i].ops);
     }
@@ -560,9 +546,8 @@ enum rp_code rp_load_job_tensors(const struct rp_dataset *dataset, struct rp_job
 {
     struct rp_input *in;
     enum rp_code code;
-    size_t i;
 
-    for (i = 0; i < rp_dataset_count(dataset) && !job->tensors.n; i++) {
+    for (size_t i = 0; i < rp_dataset_count(dataset) && !job->tensors.n; i++) {
         if (file_of(name_at(dataset, i)) != METADATA)
             continue;
         RP_TRY(rp_source_open(dataset->sources, i, &in, err));

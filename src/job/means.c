@@ -55,9 +55,7 @@ static enum rp_code mark_successors(struct update_search *f, uint64_t from)
 
 static enum rp_code walk_graph(struct update_search *f)
 {
-    size_t i;
-
-    for (i = 0; i < f->r->edges.n; i++) {
+    for (size_t i = 0; i < f->r->edges.n; i++) {
         const struct rp_job_edge *e = &f->r->edges.at[i];
 
         f->ways[i] = (struct out_edge){rp_means_name_key(e->from), (uint32_t)i};
@@ -68,7 +66,7 @@ static enum rp_code walk_graph(struct update_search *f)
     }
     if (f->r->edges.n)
         qsort(f->ways, f->r->edges.n, sizeof *f->ways, by_from);
-    for (i = 0; i < f->r->edges.n; i++)
+    for (size_t i = 0; i < f->r->edges.n; i++)
         if (f->r->edges.at[i].from_tensor >= 0)
             RP_TRY(mark_update(f, &f->r->edges.at[i]));
     while (f->todo.n)
@@ -104,10 +102,9 @@ static enum rp_code collect_steps(struct rp_job_means *m, size_t rank, struct rp
     struct rp_means_rank *w = &m->work[rank];
     struct rp_map at;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&at);
-    for (i = 0; code == RP_OK && i < r->ops.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < r->ops.n; i++) {
         const struct rp_job_op *op = &r->ops.at[i];
         struct rp_means_step fresh = {op->step, INT64_MAX, INT64_MIN, 0, SIZE_MAX}, *s;
         uint32_t known;
@@ -265,9 +262,8 @@ static enum rp_code add_step(struct rp_job_means *m, size_t rank, size_t step, b
     const struct rp_means_rank *w = &m->work[rank];
     struct rp_mean_rank *mean = &m->ranks[rank];
     const struct rp_job_op *before = NULL;
-    uint32_t i;
 
-    for (i = w->ops.first[step]; i < w->ops.first[step + 1]; i++) {
+    for (uint32_t i = w->ops.first[step]; i < w->ops.first[step + 1]; i++) {
         const struct rp_job_op *op = &m->job->ranks[rank].ops.at[w->ops.at[i]];
         uint64_t key = rp_means_name_key(op->name);
         uint32_t at = rp_map_get(place, key);
@@ -298,13 +294,12 @@ static enum rp_code mean_ops(struct rp_job_means *m, size_t rank, size_t first, 
     struct rp_mean_rank *mean = &m->ranks[rank];
     struct rp_map place;
     enum rp_code code = RP_OK;
-    size_t i, s;
 
     rp_map_init(&place);
     mean->ops.n = 0;
-    for (s = first; code == RP_OK && s < end; s++)
+    for (size_t s = first; code == RP_OK && s < end; s++)
         code = add_step(m, rank, s, s == first, &place, err);
-    for (i = 0; i < mean->ops.n; i++) {
+    for (size_t i = 0; i < mean->ops.n; i++) {
         mean->ops.at[i].dur_ns /= (double)(end - first);
         mean->ops.at[i].gap_ns /= (double)(end - first);
     }
@@ -314,17 +309,15 @@ static enum rp_code mean_ops(struct rp_job_means *m, size_t rank, size_t first, 
 
 static void mean_begins(struct rp_job_means *m, size_t first, size_t end)
 {
-    size_t r, s;
-
-    for (r = 0; r < m->nranks; r++)
+    for (size_t r = 0; r < m->nranks; r++)
         m->ranks[r].begin_ns = 0;
-    for (s = first; s < end; s++) {
+    for (size_t s = first; s < end; s++) {
         int64_t least = INT64_MAX;
 
-        for (r = 0; r < m->nranks; r++)
+        for (size_t r = 0; r < m->nranks; r++)
             if (m->work[r].common.at[s]->begin_ns < least)
                 least = m->work[r].common.at[s]->begin_ns;
-        for (r = 0; r < m->nranks; r++)
+        for (size_t r = 0; r < m->nranks; r++)
             m->ranks[r].begin_ns +=
                 (double)rp_ns_between(least, m->work[r].common.at[s]->begin_ns) /
                 (double)(end - first);
@@ -337,14 +330,13 @@ static void mean_begins(struct rp_job_means *m, size_t first, size_t end)
 static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
 {
     double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;
-    size_t s, r;
 
     if (!each)
         return rp_err_nomem(err, "simulating a job");
-    for (s = 0; s < m->nsteps; s++) {
+    for (size_t s = 0; s < m->nsteps; s++) {
         int64_t first = INT64_MAX, last = INT64_MIN;
 
-        for (r = 0; r < m->nranks; r++) {
+        for (size_t r = 0; r < m->nranks; r++) {
             const struct rp_means_step *x = m->work[r].common.at[s];
 
             first = x->begin_ns < first ? x->begin_ns : first;
@@ -354,7 +346,7 @@ static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
         sum += each[s];
     }
     m->iteration_ns = sum / (double)m->nsteps;
-    for (s = 0; s < m->nsteps; s++)
+    for (size_t s = 0; s < m->nsteps; s++)
         off += fabs(each[s] - m->iteration_ns);
     m->spread_ratio =
         m->nsteps > 1 && m->iteration_ns > 0 ? off / (double)m->nsteps / m->iteration_ns : NAN;
@@ -366,14 +358,13 @@ static enum rp_code find_senders(struct rp_job_means *m, struct rp_err *err)
 {
     struct rp_map by_number;
     enum rp_code code = RP_OK;
-    size_t r, i;
 
     rp_map_init(&by_number);
-    for (r = 0; code == RP_OK && r < m->nranks; r++)
+    for (size_t r = 0; code == RP_OK && r < m->nranks; r++)
         code =
             rp_map_put(&by_number, (uint64_t)(uint32_t)m->job->ranks[r].number, (uint32_t)r, err);
-    for (r = 0; r < m->nranks; r++)
-        for (i = 0; code == RP_OK && i < m->job->ranks[r].links.n; i++) {
+    for (size_t r = 0; r < m->nranks; r++)
+        for (size_t i = 0; code == RP_OK && i < m->job->ranks[r].links.n; i++) {
             const struct rp_job_link *l = &m->job->ranks[r].links.at[i];
             uint32_t to = rp_map_get(&by_number, (uint64_t)(uint32_t)l->to);
 
@@ -394,15 +385,13 @@ size_t rp_job_sender(const struct rp_job_means *m, size_t rank, int32_t channel)
 
 static enum rp_code index_all(struct rp_job_means *m, struct rp_err *err)
 {
-    size_t r;
-
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         RP_TRY(find_updates(m, r, err));
         RP_TRY(collect_steps(m, r, err));
     }
     RP_TRY(join_steps(m, err));
     RP_TRY(find_senders(m, err));
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         RP_TRY(index_ops(m, r, err));
         RP_TRY(rp_means_index_spans(m, r, err));
         RP_TRY(rp_means_index_transfers(m, r, err));
@@ -413,8 +402,6 @@ static enum rp_code index_all(struct rp_job_means *m, struct rp_err *err)
 enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *job,
                                struct rp_err *err)
 {
-    size_t r;
-
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
     rp_map_init(&out->sender);
@@ -425,7 +412,7 @@ enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *jo
     if (!out->ranks || !out->work)
         return rp_err_nomem(err, "simulating a job");
     out->nranks = job->nranks;
-    for (r = 0; r < out->nranks; r++) {
+    for (size_t r = 0; r < out->nranks; r++) {
         rp_map_init(&out->work[r].op_of);
         rp_map_init(&out->work[r].span_of);
         rp_map_init(&out->work[r].transfer_of);
@@ -437,25 +424,21 @@ enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *jo
 
 enum rp_code rp_job_means_take(struct rp_job_means *m, size_t first, size_t end, struct rp_err *err)
 {
-    size_t r;
-
     RP_TRY(rp_means_list_groups(m, first, err));
     mean_begins(m, first, end);
-    for (r = 0; r < m->nranks; r++)
+    for (size_t r = 0; r < m->nranks; r++)
         RP_TRY(mean_ops(m, r, first, end, err));
     if (m->job->has_servers)
         return RP_OK;
     RP_TRY(rp_means_of_groups(m, first, end, err));
-    for (r = 0; r < m->nranks; r++)
+    for (size_t r = 0; r < m->nranks; r++)
         RP_TRY(rp_means_of_transfers(m, r, first, end, err));
     return RP_OK;
 }
 
 void rp_job_means_release(struct rp_job_means *m)
 {
-    size_t r;
-
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         struct rp_means_rank *w = &m->work[r];
 
         rp_vec_release(&m->ranks[r].ops);

@@ -26,9 +26,8 @@ static uint64_t span_key(size_t step, uint8_t phase, int64_t tensor)
 enum rp_code rp_means_index_spans(struct rp_job_means *m, size_t rank, struct rp_err *err)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
-    size_t i;
 
-    for (i = 0; i < r->spans.n; i++) {
+    for (size_t i = 0; i < r->spans.n; i++) {
         const struct rp_job_span *x = &r->spans.at[i];
         size_t step = rp_means_step(&m->work[rank], x->begin_ns);
         uint64_t key = span_key(step, x->phase, x->tensor);
@@ -76,10 +75,9 @@ static enum rp_code groups_of_transfers(struct rp_job_means *m, size_t step, str
     const struct rp_means_order *order = &m->work[0].transfers;
     struct rp_map seen;
     enum rp_code code = RP_OK;
-    uint32_t i;
 
     rp_map_init(&seen);
-    for (i = order->first[step]; code == RP_OK && i < order->first[step + 1]; i++) {
+    for (uint32_t i = order->first[step]; code == RP_OK && i < order->first[step + 1]; i++) {
         const char *name = m->job->ranks[0].transfers.at[order->at[i]].tensors;
 
         if (rp_map_get(&seen, rp_means_name_key(name)) != RP_MAP_NONE)
@@ -232,11 +230,10 @@ static void find_ready(struct groups_ctx *l, size_t rank, size_t step)
 {
     const struct rp_job_rank *r = &l->m->job->ranks[rank];
     int64_t *ready = l->ready_ns + rank * l->m->ngroups;
-    size_t i;
 
-    for (i = 0; i < l->m->ngroups; i++)
+    for (size_t i = 0; i < l->m->ngroups; i++)
         ready[i] = l->m->work[rank].common.at[step]->begin_ns;
-    for (i = 0; i < r->edges.n; i++) {
+    for (size_t i = 0; i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t g =
             e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&l->m->group_of, (uint64_t)e->to_tensor);
@@ -251,9 +248,8 @@ static void find_ready(struct groups_ctx *l, size_t rank, size_t step)
 static void find_votes(struct groups_ctx *l, size_t g, size_t step)
 {
     struct rp_job_means *m = l->m;
-    size_t r;
 
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         struct vote *v = &l->votes[r];
         int64_t behind;
 
@@ -273,9 +269,8 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
 static const struct vote *last_voter(const struct groups_ctx *l)
 {
     const struct vote *last = NULL;
-    size_t r;
 
-    for (r = 0; r < l->m->nranks; r++)
+    for (size_t r = 0; r < l->m->nranks; r++)
         if (l->votes[r].sync && (!last || l->votes[r].sync->begin_ns > last->sync->begin_ns))
             last = &l->votes[r];
     return last;
@@ -284,9 +279,8 @@ static const struct vote *last_voter(const struct groups_ctx *l)
 static void learn_agreement(struct groups_ctx *l, size_t g)
 {
     const struct vote *last = last_voter(l);
-    size_t r;
 
-    for (r = 0; r < l->m->nranks; r++) {
+    for (size_t r = 0; r < l->m->nranks; r++) {
         const struct vote *v = &l->votes[r];
         struct sums *s = &l->sums[r * l->m->ngroups + g], *all = &l->typical[r];
 
@@ -320,12 +314,10 @@ static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
     const struct rp_job_means *m = l->m;
     const struct rp_means_order *order = &m->work[rank].transfers;
     struct ring *rings = l->rings + rank * m->ngroups;
-    uint32_t i;
-    size_t g;
 
-    for (g = 0; g < m->ngroups; g++)
+    for (size_t g = 0; g < m->ngroups; g++)
         rings[g] = (struct ring){INT64_MAX, INT64_MIN};
-    for (i = order->first[step]; i < order->first[step + 1]; i++) {
+    for (uint32_t i = order->first[step]; i < order->first[step + 1]; i++) {
         const struct rp_job_transfer *x = &m->job->ranks[rank].transfers.at[order->at[i]];
         uint32_t of = rp_map_get(&m->group_of, (uint64_t)strtoll(x->tensors, NULL, 10));
         int64_t end = rp_ns_sum(x->begin_ns, x->dur_ns);
@@ -343,9 +335,8 @@ static void find_rings(struct groups_ctx *l, size_t rank, size_t step)
 static int64_t last_arrival(const struct rp_job_means *m, size_t g, size_t step)
 {
     int64_t last = INT64_MIN;
-    size_t r;
 
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         const struct rp_job_span *x = span_in(m, r, g, step, RP_JOB_REDUCE);
 
         last = x && x->begin_ns > last ? x->begin_ns : last;
@@ -393,19 +384,18 @@ static void learn_phases(struct groups_ctx *l, size_t rank, size_t g, size_t ste
 static void learn_step(struct groups_ctx *l, size_t step)
 {
     struct rp_job_means *m = l->m;
-    size_t r, g;
 
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         find_ready(l, r, step);
         find_rings(l, r, step);
         l->done_ns[r] = INT64_MIN;
     }
-    for (g = 0; g < m->ngroups; g++) {
+    for (size_t g = 0; g < m->ngroups; g++) {
         int64_t arrival = last_arrival(m, g, step);
 
         find_votes(l, g, step);
         learn_agreement(l, g);
-        for (r = 0; r < m->nranks; r++)
+        for (size_t r = 0; r < m->nranks; r++)
             learn_phases(l, r, g, step, arrival);
     }
 }
@@ -433,10 +423,9 @@ static double vote_lag(const struct sums *s, const struct sums *all, double agre
 static void fill_groups(const struct groups_ctx *l)
 {
     struct rp_job_means *m = l->m;
-    size_t r, g;
 
-    for (r = 0; r < m->nranks; r++)
-        for (g = 0; g < m->ngroups; g++) {
+    for (size_t r = 0; r < m->nranks; r++)
+        for (size_t g = 0; g < m->ngroups; g++) {
             const struct sums *s = &l->sums[r * m->ngroups + g], *all = &l->typical[r];
             struct rp_mean_group *to = &m->ranks[r].groups[g];
 

@@ -105,11 +105,9 @@ static enum rp_code read_all(struct metadata_ctx *r)
 
 static enum rp_code make_edges(struct metadata_ctx *r)
 {
-    size_t i;
-
-    for (i = 0; i < r->writes.n; i++)
+    for (size_t i = 0; i < r->writes.n; i++)
         RP_TRY(rp_map_put(&r->maker, r->writes.at[i].name, (uint32_t)i, r->err));
-    for (i = 0; i < r->reads.n; i++) {
+    for (size_t i = 0; i < r->reads.n; i++) {
         uint32_t at = rp_map_get(&r->maker, r->reads.at[i].name);
         struct rp_job_edge e = {.to = r->reads.at[i].op};
 
@@ -147,9 +145,8 @@ static const char *tensors_of(const char *name, size_t len)
 {
     static const char sign[] = "PushPull";
     const size_t n = sizeof sign - 1;
-    size_t i;
 
-    for (i = len; i-- > 0;)
+    for (size_t i = len; i-- > 0;)
         if (i + n + 1 < len && !memcmp(name + i, sign, n) &&
             (name[i + n] == '.' || name[i + n] == '_') && name[i + n + 1] >= '0' &&
             name[i + n + 1] <= '9')

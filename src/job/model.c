@@ -140,9 +140,8 @@ static enum rp_code add_ops(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t id, before = RP_NONE;
-    size_t i;
 
-    for (i = 0; i < r->ops.n; i++) {
+    for (size_t i = 0; i < r->ops.n; i++) {
         const struct rp_mean_op *op = &r->ops.at[i];
         uint32_t name;
 
@@ -167,9 +166,8 @@ static enum rp_code add_ops(struct rp_model_ctx *m, uint32_t rank)
 static double usual_gap(const struct rp_mean_rank *r)
 {
     double sum = 0, n = 0;
-    size_t i;
 
-    for (i = 1; i < r->ops.n; i++)
+    for (size_t i = 1; i < r->ops.n; i++)
         if (!r->ops.at[i].is_update) {
             sum += r->ops.at[i].gap_ns;
             n++;
@@ -181,9 +179,8 @@ static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     double gap = usual_gap(r);
-    size_t i;
 
-    for (i = 0; i < r->ops.n; i++)
+    for (size_t i = 0; i < r->ops.n; i++)
         if (r->ops.at[i].is_update && m->last[rank] != RP_NONE)
             RP_TRY(rp_model_link(m, m->last[rank],
                                  rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name)),
@@ -196,9 +193,8 @@ static enum rp_code link_updates(struct rp_model_ctx *m, uint32_t rank)
 static enum rp_code link_data(struct rp_model_ctx *m, uint32_t rank)
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
-    size_t i;
 
-    for (i = 0; i < r->edges.n; i++) {
+    for (size_t i = 0; i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t to = rp_map_get(&m->op_node, rp_model_op_key(rank, e->to)), from, g;
 
@@ -229,9 +225,8 @@ static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vot
 {
     const struct rp_job_rank *r = &m->job->ranks[rank];
     const struct rp_mean_rank *mean = &m->means.ranks[rank];
-    size_t i, g;
 
-    for (i = 0; i < r->edges.n; i++) {
+    for (size_t i = 0; i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t of =
             e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&m->means.group_of, (uint64_t)e->to_tensor);
@@ -243,7 +238,7 @@ static enum rp_code link_votes(struct rp_model_ctx *m, uint32_t rank, struct vot
         votes[of].edges++;
         RP_TRY(rp_model_link(m, from, votes[of].node, mean->groups[of].vote_lag_ns, RP_SG_MEMBER));
     }
-    for (g = 0; g < m->means.ngroups; g++)
+    for (size_t g = 0; g < m->means.ngroups; g++)
         if (!votes[g].edges)
             RP_TRY(rp_model_link(m, m->begin, votes[g].node,
                                  mean->begin_ns + mean->groups[g].vote_lag_ns, RP_SG_MEMBER));
@@ -256,11 +251,10 @@ static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
     size_t g, n = m->means.ngroups;
     struct vote *votes = calloc(n + 1, sizeof *votes);
     enum rp_code code = votes ? RP_OK : rp_err_nomem(m->err, "simulating a job");
-    uint32_t rank;
 
     for (g = 0; code == RP_OK && g < n; g++)
         code = rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, VOTE, 0, &decided[g]);
-    for (rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
+    for (uint32_t rank = 0; code == RP_OK && rank < m->means.nranks; rank++) {
         for (g = 0; code == RP_OK && g < n; g++) {
             votes[g].edges = 0;
             code = rp_model_add_plain(m, rank, RP_SG_ARRIVE, VOTE, 0, &votes[g].node);
@@ -285,9 +279,8 @@ static enum rp_code add_transfers(struct rp_model_ctx *m, uint32_t rank, size_t 
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
     uint32_t id = end, first = end + 1;
-    size_t i;
 
-    for (i = x->first; i < x->end; i++) {
+    for (size_t i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
 
         RP_TRY(rp_model_add(m, rank, RP_SG_COMM, m->name[t->is_send ? SEND : RECEIVE], t->dur_ns,
@@ -306,10 +299,9 @@ static enum rp_code keep_order(struct rp_model_ctx *m, uint32_t rank, size_t g)
     const struct rp_mean_group *x = &r->groups[g];
     struct rp_map before;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&before);
-    for (i = x->first; code == RP_OK && i < x->end; i++) {
+    for (size_t i = x->first; code == RP_OK && i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
         uint32_t id = rp_map_get(&m->transfer, place_key(rank, t, t->chunk, t->is_send));
         uint64_t side = (uint64_t)(uint32_t)t->channel << 1 | t->is_send;
@@ -342,9 +334,8 @@ static enum rp_code link_transfers(struct rp_model_ctx *m, uint32_t rank, size_t
 {
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     const struct rp_mean_group *x = &r->groups[g];
-    size_t i;
 
-    for (i = x->first; i < x->end; i++) {
+    for (size_t i = x->first; i < x->end; i++) {
         const struct rp_mean_transfer *t = &r->transfers.at[i];
         uint32_t id = m->leaves[rank] + 1 + (uint32_t)(i - x->first), from = RP_MAP_NONE;
         size_t peer = t->is_send ? rank : rp_job_sender(&m->means, rank, t->channel);
@@ -418,9 +409,8 @@ static enum rp_code add_group(struct rp_model_ctx *m, uint32_t rank, size_t g, u
 static enum rp_code add_groups(struct rp_model_ctx *m, const uint32_t *decided)
 {
     uint32_t rank, met = RP_NONE;
-    size_t g;
 
-    for (g = 0; g < m->means.ngroups; g++) {
+    for (size_t g = 0; g < m->means.ngroups; g++) {
         if (!m->job->has_transfers)
             RP_TRY(rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, REDUCE, 0, &met));
         for (rank = 0; rank < m->means.nranks; rank++)
@@ -435,14 +425,11 @@ static enum rp_code add_groups(struct rp_model_ctx *m, const uint32_t *decided)
 
 static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
 {
-    uint32_t rank;
-    size_t i;
-
     m->devices = (uint32_t)m->part->device_rules.n;
-    for (i = 0; i < 2 * m->means.nranks; i++)
+    for (size_t i = 0; i < 2 * m->means.nranks; i++)
         RP_TRY(rp_vec_push(&m->part->device_rules, RP_DEVICE_SERIAL, m->err));
     RP_TRY(rp_model_add_plain(m, 0, RP_SG_ORIGIN, BEGIN, 0, &m->begin));
-    for (rank = 0; rank < m->means.nranks; rank++)
+    for (uint32_t rank = 0; rank < m->means.nranks; rank++)
         RP_TRY(add_ops(m, rank));
     if (m->job->has_servers) {
         RP_TRY(rp_model_add_servers(m));
@@ -450,7 +437,7 @@ static enum rp_code build_with(struct rp_model_ctx *m, uint32_t *decided)
         RP_TRY(add_votes(m, decided));
         RP_TRY(add_groups(m, decided));
     }
-    for (rank = 0; rank < m->means.nranks; rank++) {
+    for (uint32_t rank = 0; rank < m->means.nranks; rank++) {
         RP_TRY(link_updates(m, rank));
         RP_TRY(link_data(m, rank));
     }
@@ -569,12 +556,11 @@ static enum rp_code check_order(const struct rp_model_ctx *m)
 static enum rp_code describe(struct rp_model_ctx *m, const struct rp_job_plan *plan)
 {
     struct rp_sim_part *p = m->part;
-    size_t i;
 
     RP_TRY(rp_vec_push(&p->graph.names, "", m->err));
-    for (i = 0; i < RP_MODEL_TEXTS; i++)
+    for (size_t i = 0; i < RP_MODEL_TEXTS; i++)
         RP_TRY(intern(m, texts[i], &m->name[i]));
-    for (i = 0; i < m->job->remarks.n; i++)
+    for (size_t i = 0; i < m->job->remarks.n; i++)
         RP_TRY(rp_vec_push(&p->remarks, m->job->remarks.at[i], m->err));
     p->parallel_steps = true;
     p->recorded_steps = m->means.nsteps;

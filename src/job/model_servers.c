@@ -177,9 +177,8 @@ static enum rp_code add_wait(struct servers_ctx *t, uint32_t rank)
     struct rp_model_ctx *m = t->m;
     const struct rp_mean_rank *r = &m->means.ranks[rank];
     uint32_t first = UINT32_MAX, last = RP_NONE, end = 0;
-    size_t i;
 
-    for (i = 0; i < r->ops.n; i++) {
+    for (size_t i = 0; i < r->ops.n; i++) {
         uint32_t id = rp_map_get(&m->op_node, rp_model_op_key(rank, r->ops.at[i].name));
 
         first = id < first ? id : first;
@@ -195,7 +194,6 @@ static enum rp_code add_all(struct servers_ctx *t)
 {
     struct rp_model_ctx *m = t->m;
     size_t i, n = t->legs.nworkers * m->means.ngroups;
-    uint32_t r;
 
     RP_TRY(add_devices(t));
     t->there = RP_ARENA_NEW(&t->legs.arena, uint32_t, n + 1);
@@ -206,7 +204,7 @@ static enum rp_code add_all(struct servers_ctx *t)
                                   RP_SG_RENDEZVOUS, PULL_DONE, 0, &t->there[i]));
     for (i = 0; i < t->legs.nparts; i++)
         RP_TRY(add_part(t, &t->legs.parts[i]));
-    for (r = 0; r < m->means.nranks; r++) {
+    for (uint32_t r = 0; r < m->means.nranks; r++) {
         for (i = 0; i < m->means.ngroups; i++)
             m->done[r * m->means.ngroups + i] =
                 t->there[t->legs.worker_of[r] * m->means.ngroups + i];

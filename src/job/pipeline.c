@@ -100,7 +100,6 @@ static enum rp_code read_all(struct rp_pipeline *p, const struct keys *keys, str
 {
     const struct rp_trace *t = p->trace;
     uint32_t k, stage, tp;
-    rp_event e;
 
     for (k = 0; k < t->ntracks; k++) {
         if (!read_thread(t, k, &stage, &tp))
@@ -109,7 +108,7 @@ static enum rp_code read_all(struct rp_pipeline *p, const struct keys *keys, str
             return rp_err_set(
                 err, RP_UNSUPPORTED,
                 "pipeline timelines with several tensor-parallel ranks are not supported");
-        for (e = t->tracks[k].first; e < t->tracks[k].end; e++)
+        for (rp_event e = t->tracks[k].first; e < t->tracks[k].end; e++)
             if (t->origins[t->ev.origin[e]].phase == 'X')
                 RP_TRY(read_op(p, keys, e, stage, err));
     }
@@ -118,9 +117,7 @@ static enum rp_code read_all(struct rp_pipeline *p, const struct keys *keys, str
 
 static rp_str find_str(const struct rp_trace *t, const char *text)
 {
-    rp_str i;
-
-    for (i = 0; i < t->str.n; i++)
+    for (rp_str i = 0; i < t->str.n; i++)
         if (!strcmp(rp_trace_str(t, i), text))
             return i;
     return RP_NONE;
@@ -130,14 +127,13 @@ enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
 {
     struct keys keys = {find_str(t, "step"), find_str(t, "seq_id"), find_str(t, "model_chunk")};
     uint32_t before = 0;
-    size_t i;
 
     *out = (struct rp_pipeline){.trace = t};
     RP_TRY(read_all(out, &keys, err));
     if (!out->ops.n)
         return rp_err_set(err, RP_FORMAT, "the pipeline timeline has no operations");
     qsort(out->ops.at, out->ops.n, sizeof *out->ops.at, by_place);
-    for (i = 0; i < out->ops.n; i++) {
+    for (size_t i = 0; i < out->ops.n; i++) {
         uint32_t step = out->ops.at[i].step;
 
         out->nsteps += i > 0 && step != before;
@@ -201,9 +197,7 @@ static const struct {
 
 bool rp_pipeline_is_comm(const char *type)
 {
-    int i;
-
-    for (i = 0; i < TYPES; i++)
+    for (int i = 0; i < TYPES; i++)
         if (!strcmp(types[i].name, type))
             return types[i].is_comm;
     return false;
@@ -264,10 +258,8 @@ static enum rp_code link_nodes(struct pipeline_ctx *m, uint32_t from, uint32_t t
 /* Names of the types, after "" as everywhere. */
 static enum rp_code add_names(struct pipeline_ctx *m)
 {
-    uint32_t i;
-
     RP_TRY(rp_vec_push(&m->part->graph.names, "", m->err));
-    for (i = 0; i < TYPES; i++) {
+    for (uint32_t i = 0; i < TYPES; i++) {
         m->name[i] = (uint32_t)m->part->graph.names.n;
         RP_TRY(rp_vec_push(&m->part->graph.names, types[i].name, m->err));
     }
@@ -476,9 +468,8 @@ static enum rp_code link_end(struct pipeline_ctx *m, uint32_t stage, uint32_t la
 static enum rp_code link_stage(struct pipeline_ctx *m, uint32_t stage, const compute_vec *order)
 {
     uint32_t last = RP_NONE, gathered;
-    size_t i;
 
-    for (i = 0; i < order->n; i++)
+    for (size_t i = 0; i < order->n; i++)
         RP_TRY(chain(m, &last, compute_node(m, stage, &order->at[i])));
     RP_TRY(link_transfers(m, stage, FORWARD, FORWARD_SEND, FORWARD_RECV));
     RP_TRY(link_transfers(m, stage, BACKWARD, BACKWARD_SEND, BACKWARD_RECV));
@@ -491,9 +482,8 @@ static enum rp_code link_all(struct pipeline_ctx *m)
 {
     compute_vec order = {0};
     enum rp_code code = RP_OK;
-    uint32_t stage;
 
-    for (stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
+    for (uint32_t stage = 0; code == RP_OK && stage < m->p.nstages; stage++) {
         m->step = m->dp = 0;
         code = order_computes(m, stage, &order);
         for (m->step = 0; code == RP_OK && m->step < m->p.nsteps; m->step++)
@@ -511,9 +501,8 @@ static int64_t measure(const struct rp_pipeline *p)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
     double sum = 0;
-    size_t i;
 
-    for (i = 0; i < p->ops.n; i++) {
+    for (size_t i = 0; i < p->ops.n; i++) {
         const struct rp_pipeline_op *op = &p->ops.at[i];
         int64_t end = rp_ns_sum(op->begin_ns, op->dur_ns);
 
@@ -533,13 +522,12 @@ RP_ORDER(by_member, struct rp_sg_edge, RP_UP(to))
 static enum rp_code make_graph(struct pipeline_ctx *m)
 {
     struct rp_stepgraph *g = &m->part->graph;
-    size_t i;
 
     if (m->p.nsteps >= RP_NO_STEP)
         return rp_err_set(m->err, RP_LIMIT, "a pipeline timeline with more than %u steps",
                           RP_NO_STEP - 1);
     RP_TRY(add_names(m));
-    for (i = 0; i < m->p.ops.n; i++)
+    for (size_t i = 0; i < m->p.ops.n; i++)
         RP_TRY(add_op(m, &m->p.ops.at[i]));
     if (g->edges.n)
         qsort(g->edges.at, g->edges.n, sizeof *g->edges.at, by_member);

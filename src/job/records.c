@@ -45,9 +45,7 @@ static enum rp_code add_ops(const struct rp_trace *t, const struct rp_arg_key *l
                             const struct rp_arg_key *group, struct rp_job_rank *out,
                             struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         struct rp_job_op op = {NULL, t->ev.ts_ns[e], t->ev.dur_ns[e], 0};
         rp_str text;
 
@@ -95,9 +93,8 @@ static bool phase_of(const char *name, uint8_t *out)
                   {"MEMCPY_IN_FUSION_BUFFER", RP_JOB_COPY_IN},
                   {"NCCL_ALLREDUCE", RP_JOB_REDUCE},
                   {"MEMCPY_OUT_FUSION_BUFFER", RP_JOB_COPY_OUT}};
-    size_t i;
 
-    for (i = 0; i < sizeof phases / sizeof phases[0]; i++)
+    for (size_t i = 0; i < sizeof phases / sizeof phases[0]; i++)
         if (!strcmp(name, phases[i].name)) {
             *out = phases[i].phase;
             return true;
@@ -108,9 +105,7 @@ static bool phase_of(const char *name, uint8_t *out)
 enum rp_code rp_job_read_timeline(const struct rp_trace *t, struct rp_job_rank *out,
                                   struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         const char *name = rp_trace_str(t, t->ev.name[e]);
         const char *process = rp_trace_str(t, t->processes[t->tracks[t->ev.track[e]].process].name);
         struct rp_job_span span = {t->ev.ts_ns[e], rp_event_end_ns(t, e), -1, RP_JOB_SYNC};
@@ -178,9 +173,7 @@ static bool read_place(const struct transfer_keys *k, rp_event e, struct rp_job_
 static enum rp_code add_transfers(const struct rp_trace *t, const struct transfer_keys *k,
                                   struct rp_job_rank *out, struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         const char *name = rp_trace_str(t, t->ev.name[e]), *last = strrchr(name, '.'), *dot = last;
         struct rp_job_transfer x = {.begin_ns = t->ev.ts_ns[e], .dur_ns = t->ev.dur_ns[e]};
 
@@ -233,9 +226,8 @@ static bool message_kind(const char *name, uint8_t *out)
                                                        [RP_JOB_PULL] = "PULL_REQ",
                                                        [RP_JOB_PULL_DONE] = "PULL_RES"};
     const char *dot = strrchr(name, '.');
-    uint8_t i;
 
-    for (i = 0; dot && i < RP_JOB_MESSAGES; i++)
+    for (uint8_t i = 0; dot && i < RP_JOB_MESSAGES; i++)
         if (!strcmp(dot + 1, kinds[i])) {
             *out = i;
             return true;
@@ -276,9 +268,7 @@ static enum rp_code add_server_op(const struct rp_trace *t, rp_event e, int64_t 
 static enum rp_code add_records(const struct rp_trace *t, const struct byteps_keys *k,
                                 struct rp_job_node *out, struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         struct rp_job_half half = {0};
         int64_t sender, receiver;
 
@@ -302,9 +292,8 @@ static enum rp_code add_records(const struct rp_trace *t, const struct byteps_ke
 static int32_t writer_of(const struct rp_job_node *n)
 {
     int32_t found = -1;
-    size_t i;
 
-    for (i = 0; i < n->halves.n; i++) {
+    for (size_t i = 0; i < n->halves.n; i++) {
         const struct rp_job_half *h = &n->halves.at[i];
         int32_t id = h->sent ? h->sender : h->receiver;
 

@@ -14,17 +14,16 @@ enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *p
 {
     struct rp_map last; /* name -> cluster, of members */
     enum rp_code code = RP_OK;
-    size_t r, i, k;
 
     rp_map_init(&last);
-    for (i = 0; i < plan->nclusters; i++)
-        for (k = 0; code == RP_OK && k < plan->clusters[i].n; k++)
+    for (size_t i = 0; i < plan->nclusters; i++)
+        for (size_t k = 0; code == RP_OK && k < plan->clusters[i].n; k++)
             code = rp_map_put(&last, rp_means_name_key(plan->clusters[i].ops[k]), (uint32_t)i, err);
-    for (r = 0; code == RP_OK && r < m->nranks; r++) {
+    for (size_t r = 0; code == RP_OK && r < m->nranks; r++) {
         double *sum = calloc(plan->nclusters + 1, sizeof *sum);
         struct rp_mean_op **end = calloc(plan->nclusters + 1, sizeof *end);
 
-        for (i = 0; sum && end && i < m->ranks[r].ops.n; i++) {
+        for (size_t i = 0; sum && end && i < m->ranks[r].ops.n; i++) {
             struct rp_mean_op *op = &m->ranks[r].ops.at[i];
             uint32_t at = rp_map_get(&last, rp_means_name_key(op->name));
 
@@ -36,7 +35,7 @@ enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *p
                 op->gap_ns = 0; /* one launch */
             end[at] = op;
         }
-        for (i = 0; sum && end && i < plan->nclusters; i++)
+        for (size_t i = 0; sum && end && i < plan->nclusters; i++)
             if (end[i])
                 end[i]->dur_ns = sum[i] * plan->clusters[i].factor;
         code = sum && end ? RP_OK : rp_err_nomem(err, "simulating a job");
@@ -56,12 +55,11 @@ void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs
     struct rp_err err = RP_ERR_INIT;
     double *ends = calloc(mean->ops.n + 1, sizeof *ends), at = mean->begin_ns;
     bool first = true;
-    size_t i;
 
     rp_map_init(&op_at);
-    for (i = 0; i < m->job->tensors.n; i++)
+    for (size_t i = 0; i < m->job->tensors.n; i++)
         out_ns[i] = 0;
-    for (i = 0; ends && i < mean->ops.n; i++) {
+    for (size_t i = 0; ends && i < mean->ops.n; i++) {
         const struct rp_mean_op *op = &mean->ops.at[i];
 
         if (op->is_update)
@@ -71,7 +69,7 @@ void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs
         ends[i] = at;
         rp_map_put(&op_at, rp_means_name_key(op->name), (uint32_t)i, &err);
     }
-    for (i = 0; ends && i < r->edges.n; i++) {
+    for (size_t i = 0; ends && i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t t =
             e->to_tensor < 0 ? RP_MAP_NONE : rp_map_get(&costs->bytes_of, (uint64_t)e->to_tensor);
@@ -90,21 +88,19 @@ void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs
 static enum rp_code name_groups(struct rp_job_means *m, const struct rp_job_plan *plan,
                                 struct rp_err *err)
 {
-    size_t g, i;
-
     rp_map_release(&m->group_of);
     rp_map_init(&m->group_of);
     m->ngroups = plan->ngroups;
     m->groups = RP_ARENA_NEW(&m->arena, const char *, plan->ngroups + 1);
     if (!m->groups)
         return rp_err_nomem(err, "simulating a job");
-    for (g = 0; g < plan->ngroups; g++) {
+    for (size_t g = 0; g < plan->ngroups; g++) {
         size_t room = 24 * plan->groups[g].n + 1, size = 0;
         char *name = rp_arena_alloc(&m->arena, room, 1);
 
         if (!name)
             return rp_err_nomem(err, "simulating a job");
-        for (i = 0; i < plan->groups[g].n; i++) {
+        for (size_t i = 0; i < plan->groups[g].n; i++) {
             size += (size_t)snprintf(name + size, room - size, i ? "+%lld" : "%lld",
                                      (long long)plan->groups[g].tensors[i]);
             RP_TRY(
@@ -118,9 +114,8 @@ static enum rp_code name_groups(struct rp_job_means *m, const struct rp_job_plan
 static double bytes_of(const struct rp_job_costs *c, const struct rp_job_plan_group *g)
 {
     double sum = 0;
-    size_t i;
 
-    for (i = 0; i < g->n; i++)
+    for (size_t i = 0; i < g->n; i++)
         sum += (double)rp_job_tensor_bytes(c, g->tensors[i]);
     return sum;
 }
@@ -158,9 +153,8 @@ static double last_ready(const struct rp_job_costs *c, const struct rp_job_plan_
                          const double *ready)
 {
     double last = 0;
-    size_t i;
 
-    for (i = 0; i < g->n; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         uint32_t at = rp_map_get(&c->bytes_of, (uint64_t)g->tensors[i]);
 
         if (at != RP_MAP_NONE)
@@ -175,13 +169,12 @@ static enum rp_code regroup_rank(struct rp_job_means *m, const struct rp_job_cos
 {
     struct rp_mean_rank *r = &m->ranks[rank];
     const struct rp_job_cost_rank *x = &c->ranks[rank];
-    size_t g;
 
     r->groups = RP_ARENA_NEW(&m->arena, struct rp_mean_group, plan->ngroups + 1);
     if (!r->groups)
         return rp_err_nomem(err, "simulating a job");
     r->transfers.n = 0;
-    for (g = 0; g < plan->ngroups; g++) {
+    for (size_t g = 0; g < plan->ngroups; g++) {
         double bytes = bytes_of(c, &plan->groups[g]);
         bool copies = plan->groups[g].n > 1;
 
@@ -206,9 +199,8 @@ enum rp_code rp_job_regroup(struct rp_job_means *m, const struct rp_job_costs *c
 {
     double *ready = calloc(m->job->tensors.n + 1, sizeof *ready);
     enum rp_code code = ready ? name_groups(m, plan, err) : rp_err_nomem(err, "simulating a job");
-    size_t r;
 
-    for (r = 0; code == RP_OK && r < m->nranks; r++) {
+    for (size_t r = 0; code == RP_OK && r < m->nranks; r++) {
         rp_job_ready(m, costs, r, ready);
         code = regroup_rank(m, costs, r, plan, offset_ns, ready, err);
     }

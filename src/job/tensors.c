@@ -29,9 +29,8 @@ static int64_t bytes_of_dtype(const char *text, size_t len)
         int64_t bytes;
     } types[] = {{"float16", 2}, {"bfloat16", 2}, {"half", 2},  {"float64", 8}, {"double", 8},
                  {"int64", 8},   {"int8", 1},     {"uint8", 1}, {"bool", 1},    {"int16", 2}};
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strlen(types[i].name) == len && !memcmp(types[i].name, text, len))
             return types[i].bytes;
     return 4;

@@ -55,9 +55,8 @@ static bool is_word(const char *word, size_t len, const char *text)
 static int64_t number_of(const char *word, size_t len)
 {
     int64_t n = 0;
-    size_t i;
 
-    for (i = 0; i < len; i++) {
+    for (size_t i = 0; i < len; i++) {
         if (word[i] < '0' || word[i] > '9' || n > MOST_NODES)
             return -1;
         n = 10 * n + word[i] - '0';
@@ -69,9 +68,8 @@ int64_t rp_job_tensor_of(const char *label)
 {
     static const char *const signs[] = {"PushPull_",  "PushPull.",  "Allreduce_",
                                         "Allreduce.", "allreduce_", "allreduce."};
-    size_t i;
 
-    for (i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
         const char *at = strstr(label, signs[i]);
 
         while (at && strstr(at + 1, signs[i]))
@@ -195,9 +193,8 @@ static bool read_pair(struct scan *s, struct pair *out)
 {
     const char *p = s->at;
     int32_t ends[2];
-    int i;
 
-    for (i = 0; i < 2; i++) {
+    for (int i = 0; i < 2; i++) {
         const char *digits = p;
 
         while (p < s->end && *p >= '0' && *p <= '9')
@@ -223,9 +220,8 @@ static bool read_pair(struct scan *s, struct pair *out)
 static bool find_rings(struct scan *s)
 {
     static const char key[] = "\"Ring\"";
-    const char *p;
 
-    for (p = s->text; p + sizeof key <= s->end; p++)
+    for (const char *p = s->text; p + sizeof key <= s->end; p++)
         if (!memcmp(p, key, sizeof key - 1)) {
             const char *close;
 

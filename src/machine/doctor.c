@@ -617,7 +617,6 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
 {
     struct doctor_root *root = result->root;
     enum rp_code code;
-    size_t i;
 
     (void)dataset;
     if (rp_selftest_is_recorded(err, &code))
@@ -629,7 +628,7 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
     if (!root->checks || !root->advice)
         return rp_err_nomem(err, "checking this machine");
     root->nchecks = NCHECKS + NSOURCES;
-    for (i = 0; i < root->nchecks; i++) {
+    for (size_t i = 0; i < root->nchecks; i++) {
         struct rp_doctor_row *row = &root->checks[i];
 
         row->check = i < NCHECKS ? checks[i].name : sources[i - NCHECKS].row;

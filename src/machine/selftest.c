@@ -461,10 +461,9 @@ void rp_selftest_close(struct rp_selftest *t)
 
 static bool write_files(const struct rp_selftest *t)
 {
-    const struct rp_selftest_file *file;
     bool ok = true;
 
-    for (file = rp_selftest_files; ok && file->name; file++) {
+    for (const struct rp_selftest_file *file = rp_selftest_files; ok && file->name; file++) {
         FILE *f = fopen(file_of(t, file->name), "we");
 
         ok = f && fwrite(file->bytes, 1, file->len, f) == file->len;

@@ -30,9 +30,8 @@ static pthread_once_t places_once = PTHREAD_ONCE_INIT;
 static void places_free(void *arg)
 {
     struct place *p = arg;
-    size_t i;
 
-    for (i = 0; i < PLACES; i++)
+    for (size_t i = 0; i < PLACES; i++)
         free(p[i].name);
     free(p);
     places = NULL;
@@ -112,10 +111,9 @@ static enum rp_code write_merged(const char *source, struct rp_out *out, struct 
     struct rp_arena arena = RP_ARENA_INIT;
     rp_metric_paths paths = {0};
     enum rp_code code = rp_metric_find_sources(source, &arena, &paths, err);
-    size_t i;
 
     rp_arena_init(&all.arena);
-    for (i = 0; code == RP_OK && i < paths.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < paths.n; i++) {
         struct rp_metric_set one;
 
         code = rp_metric_set_read(paths.at[i], &one, err);

@@ -186,14 +186,13 @@ enum rp_code rp_metric_expose(const struct rp_metric_set *sets, size_t n,
 {
     rp_metric_sets merged = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < n; i++)
+    for (size_t i = 0; code == RP_OK && i < n; i++)
         code = add_set(&merged, &sets[i], err);
-    for (i = 0; i < merged.n; i++)
+    for (size_t i = 0; i < merged.n; i++)
         rp_metric_set_sort(&merged.at[i]);
     if (code == RP_OK) {
-        for (i = 0; i < sizeof families / sizeof families[0]; i++)
+        for (size_t i = 0; i < sizeof families / sizeof families[0]; i++)
             write_family(&families[i], merged.at, merged.n, format, to);
         write_counters(merged.at, merged.n, false, format, to);
         write_counters(merged.at, merged.n, true, format, to);

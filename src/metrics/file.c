@@ -166,7 +166,6 @@ static bool ran_here(const struct rp_metrics_file *head)
 static bool is_running(const struct rp_metrics_file *head)
 {
     char path[64], line[1024], *at;
-    int field;
 
     if (!is_this_boot(head))
         return false;
@@ -175,7 +174,7 @@ static bool is_running(const struct rp_metrics_file *head)
     at = strrchr(line, ')');
     if (at && at[1] && (at[2] == 'Z' || at[2] == 'X'))
         return false;
-    for (field = 2; at && field < 22; field++)
+    for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at && strtoll(at, NULL, 10) == head->starttime;
 }
@@ -281,12 +280,11 @@ static enum rp_code add_histogram(struct metrics_file *f, const char *name, uint
                                                                            : RP_METRIC_TIME,
                                                err);
     uint64_t count = 0;
-    int i, k;
 
     if (!m)
         return RP_NOMEM;
-    for (i = 0; i < RP_METRICS_OCTAVES; i++)
-        for (k = 0; k < RP_METRICS_BUCKETS; k++) {
+    for (int i = 0; i < RP_METRICS_OCTAVES; i++)
+        for (int k = 0; k < RP_METRICS_BUCKETS; k++) {
             if (!s->count[i][k])
                 continue;
             bucket_bounds(i, k, &least, &most);

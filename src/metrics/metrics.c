@@ -170,9 +170,7 @@ struct metrics_ctx {
 static enum rp_code merge_sets(struct metrics_ctx *ctx, size_t from, size_t to,
                                struct rp_metric_set *out, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = from; i < to; i++)
+    for (size_t i = from; i < to; i++)
         RP_TRY(rp_metric_set_merge(out, &ctx->sets.at[i], err));
     rp_metric_set_sort(out);
     return RP_OK;
@@ -188,7 +186,6 @@ static int64_t whole(double value)
 static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct metrics_row *row)
 {
     bool time = m->unit == RP_METRIC_TIME;
-    size_t i;
 
     *row = (struct metrics_row){.name = rp_arena_text(ctx->arena, m->name),
                                 .kind = kinds[m->unit],
@@ -203,7 +200,7 @@ static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct 
                                 .most = time ? NAN : m->most,
                                 .rate_hz = rp_metric_rate(m)};
     row->percentiles = RP_ARENA_NEW(ctx->arena, struct metrics_point, RP_METRIC_PERCENTILES);
-    for (i = 0; row->percentiles && i < RP_METRIC_PERCENTILES; i++) {
+    for (size_t i = 0; row->percentiles && i < RP_METRIC_PERCENTILES; i++) {
         double value = rp_metric_percentile(m, rp_metric_percent[i]);
 
         if (!isnan(value))
@@ -216,13 +213,12 @@ static void fill_rows(struct metrics_ctx *ctx)
 {
     const struct rp_metric_set *all = &ctx->all;
     struct metrics_root *root = ctx->root;
-    size_t i;
 
     root->metrics = RP_ARENA_NEW(ctx->arena, struct metrics_row, all->metrics.n + 1);
     root->counters = RP_ARENA_NEW(ctx->arena, struct counter_row, all->counters.n + 1);
-    for (i = 0; root->metrics && i < all->metrics.n; i++)
+    for (size_t i = 0; root->metrics && i < all->metrics.n; i++)
         fill_row(ctx, &all->metrics.at[i], &root->metrics[root->nmetrics++]);
-    for (i = 0; root->counters && i < all->counters.n; i++)
+    for (size_t i = 0; root->counters && i < all->counters.n; i++)
         root->counters[root->ncounters++] = (struct counter_row){
             rp_arena_text(ctx->arena, all->counters.at[i].name), all->counters.at[i].value};
 }
@@ -230,10 +226,9 @@ static void fill_rows(struct metrics_ctx *ctx)
 static void fill_sources(struct metrics_ctx *ctx)
 {
     struct metrics_root *root = ctx->root;
-    size_t i;
 
     root->sources = RP_ARENA_NEW(ctx->arena, struct metrics_source, ctx->sets.n + 1);
-    for (i = 0; root->sources && i < ctx->sets.n; i++) {
+    for (size_t i = 0; root->sources && i < ctx->sets.n; i++) {
         const struct rp_metric_set *s = &ctx->sets.at[i];
 
         root->sources[root->nsources++] =
@@ -377,9 +372,7 @@ static const struct rp_metric *same_metric(const struct rp_metric_set *set,
 
 static const int64_t *same_counter(const struct rp_metric_set *set, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < set->counters.n; i++)
+    for (size_t i = 0; i < set->counters.n; i++)
         if (!strcmp(set->counters.at[i].name, name))
             return &set->counters.at[i].value;
     return NULL;
@@ -432,10 +425,9 @@ static enum rp_code add_remarks(struct metrics_ctx *ctx, struct rp_err *err)
     rp_metric_remarks remarks = {0};
     enum rp_code code =
         rp_metric_remark(&ctx->all, ctx->sets.at, ctx->sets.n, ctx->arena, &remarks, err);
-    size_t i;
 
     ctx->root->remarks = RP_ARENA_NEW(ctx->arena, const char *, remarks.n + 1);
-    for (i = 0; ctx->root->remarks && i < remarks.n; i++)
+    for (size_t i = 0; ctx->root->remarks && i < remarks.n; i++)
         ctx->root->remarks[ctx->root->nremarks++] = remarks.at[i];
     rp_vec_release(&remarks);
     return code;
@@ -451,9 +443,7 @@ static void say(struct metrics_ctx *ctx, const char *text)
 /* Whether all processes run the same program: the ranks of a job. */
 static bool is_one_job(const struct metrics_ctx *ctx)
 {
-    size_t i;
-
-    for (i = 1; i < ctx->sets.n; i++)
+    for (size_t i = 1; i < ctx->sets.n; i++)
         if (!ctx->sets.at[i].command || !ctx->sets.at[0].command ||
             strcmp(ctx->sets.at[i].command, ctx->sets.at[0].command) != 0)
             return false;

@@ -203,14 +203,13 @@ enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_m
 {
     static const char *const steps[] = {"MarkStep", "Step", "step", "steps", NULL};
     struct remark_ctx ctx = {.all = all, .arena = arena, .out = out, .err = err};
-    size_t i;
 
     ctx.steps = (double)first_counter(&ctx, steps);
     remark_numbers(&ctx);
     remark_compilation(&ctx);
     remark_execution(&ctx);
     remark_fallbacks(&ctx);
-    for (i = 0; nranks > 1 && i < all->metrics.n; i++)
+    for (size_t i = 0; nranks > 1 && i < all->metrics.n; i++)
         if (all->metrics.at[i].unit == RP_METRIC_TIME)
             remark_rank(&ctx, &all->metrics.at[i], ranks, nranks);
     if (ctx.code != RP_OK)

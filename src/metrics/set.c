@@ -12,9 +12,7 @@ const int rp_metric_percent[RP_METRIC_PERCENTILES] = {1, 5, 10, 20, 50, 80, 90, 
 
 void rp_metric_set_clear(struct rp_metric_set *set)
 {
-    size_t i;
-
-    for (i = 0; i < set->metrics.n; i++)
+    for (size_t i = 0; i < set->metrics.n; i++)
         rp_vec_release(&set->metrics.at[i].buckets);
     set->metrics.n = set->counters.n = set->ntimes = set->nmisprints = 0;
     set->torn = 0;
@@ -30,9 +28,7 @@ void rp_metric_set_release(struct rp_metric_set *set)
 
 const struct rp_metric *rp_metric_find(const struct rp_metric_set *set, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < set->metrics.n; i++)
+    for (size_t i = 0; i < set->metrics.n; i++)
         if (!strcmp(set->metrics.at[i].name, name))
             return &set->metrics.at[i];
     return NULL;
@@ -43,9 +39,8 @@ struct rp_metric *rp_metric_set_metric(struct rp_metric_set *set, const char *na
 {
     struct rp_metric fresh = {
         .unit = unit, .least = NAN, .most = NAN, .rate = NAN, .sum_rate = NAN};
-    size_t i;
 
-    for (i = 0; i < set->metrics.n; i++)
+    for (size_t i = 0; i < set->metrics.n; i++)
         if (set->metrics.at[i].unit == unit && !strcmp(set->metrics.at[i].name, name))
             return &set->metrics.at[i];
     fresh.name = rp_arena_text(&set->arena, name);
@@ -64,9 +59,8 @@ enum rp_code rp_metric_set_count(struct rp_metric_set *set, const char *name, in
                                  struct rp_err *err)
 {
     struct rp_metric_counter fresh = {.value = value};
-    size_t i;
 
-    for (i = 0; i < set->counters.n; i++)
+    for (size_t i = 0; i < set->counters.n; i++)
         if (!strcmp(set->counters.at[i].name, name)) {
             set->counters.at[i].value = wrapping_sum(set->counters.at[i].value, value);
             return RP_OK;
@@ -78,9 +72,7 @@ enum rp_code rp_metric_set_count(struct rp_metric_set *set, const char *name, in
 
 int64_t rp_metric_counter_value(const struct rp_metric_set *set, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < set->counters.n; i++)
+    for (size_t i = 0; i < set->counters.n; i++)
         if (!strcmp(set->counters.at[i].name, name))
             return set->counters.at[i].value;
     return 0;
@@ -117,9 +109,7 @@ static void sort_buckets(struct rp_metric *m)
 
 void rp_metric_set_sort(struct rp_metric_set *set)
 {
-    size_t i;
-
-    for (i = 0; i < set->metrics.n; i++)
+    for (size_t i = 0; i < set->metrics.n; i++)
         sort_buckets(&set->metrics.at[i]);
     if (set->metrics.n)
         qsort(set->metrics.at, set->metrics.n, sizeof *set->metrics.at, by_name);
@@ -132,7 +122,6 @@ static enum rp_code merge_metric(struct rp_metric_set *to, const struct rp_metri
 {
     struct rp_metric *m = rp_metric_set_metric(to, from->name, from->unit, err);
     bool first;
-    size_t i;
 
     if (!m)
         return RP_NOMEM;
@@ -149,7 +138,7 @@ static enum rp_code merge_metric(struct rp_metric_set *to, const struct rp_metri
     memcpy(m->point, from->point, sizeof m->point);
     m->count += from->count;
     m->sum += from->sum;
-    for (i = 0; i < from->buckets.n; i++)
+    for (size_t i = 0; i < from->buckets.n; i++)
         RP_TRY(rp_vec_push(&m->buckets, from->buckets.at[i], err));
     sort_buckets(m);
     return RP_OK;
@@ -158,11 +147,9 @@ static enum rp_code merge_metric(struct rp_metric_set *to, const struct rp_metri
 enum rp_code rp_metric_set_merge(struct rp_metric_set *to, const struct rp_metric_set *from,
                                  struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < from->metrics.n; i++)
+    for (size_t i = 0; i < from->metrics.n; i++)
         RP_TRY(merge_metric(to, &from->metrics.at[i], err));
-    for (i = 0; i < from->counters.n; i++)
+    for (size_t i = 0; i < from->counters.n; i++)
         RP_TRY(rp_metric_set_count(to, from->counters.at[i].name, from->counters.at[i].value, err));
     to->lost += from->lost;
     to->torn += from->torn;
@@ -175,9 +162,7 @@ enum rp_code rp_metric_set_merge(struct rp_metric_set *to, const struct rp_metri
 
 static double point_of(const struct rp_metric *m, double percent)
 {
-    size_t i;
-
-    for (i = 0; m->has_points && i < RP_METRIC_PERCENTILES; i++)
+    for (size_t i = 0; m->has_points && i < RP_METRIC_PERCENTILES; i++)
         if (rp_metric_percent[i] == (int)percent)
             return m->point[i];
     return NAN;

@@ -77,13 +77,12 @@ static bool read_time(const struct text_report *r, const char *text, double *ns,
 {
     double value[PARTS];
     bool given[PARTS];
-    size_t i;
 
     *wrong = false;
     *ns = 0;
     if (!read_parts(text, value, given))
         return false;
-    for (i = PARTS; i-- > 0;) {
+    for (size_t i = PARTS; i-- > 0;) {
         if (!given[i])
             continue;
         if (!r->is_ours && i + 1 < PARTS && *ns >= time_parts[i].ns / 2 && value[i] >= 1) {
@@ -103,7 +102,6 @@ static bool read_value(struct text_report *r, const char *field, const char *tex
     struct rp_metric_set *out = r->out;
     char *end;
     bool wrong;
-    size_t i;
 
     *value = strtod(text, &end);
     if (end == text)
@@ -112,7 +110,7 @@ static bool read_value(struct text_report *r, const char *field, const char *tex
         *unit = RP_METRIC_VALUE;
         return true;
     }
-    for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (!strcmp(end, sizes[i])) {
             *value = ldexp(*value, (int)i * 10);
             *unit = RP_METRIC_BYTES;
@@ -141,9 +139,8 @@ static enum rp_code read_percentiles(struct text_report *r, char *text, struct r
 {
     struct rp_metric *m = &r->out->metrics.at[r->metric];
     char *save = NULL, *item;
-    size_t i;
 
-    for (i = 0; i < RP_METRIC_PERCENTILES; i++)
+    for (size_t i = 0; i < RP_METRIC_PERCENTILES; i++)
         m->point[i] = NAN;
     for (item = strtok_r(text, ";", &save); item; item = strtok_r(NULL, ";", &save)) {
         char *end;
@@ -152,7 +149,7 @@ static enum rp_code read_percentiles(struct text_report *r, char *text, struct r
 
         if (end[0] != '%' || end[1] != '=' || !read_value(r, "Percentiles", end + 2, &value, &unit))
             return bad_line(r, "invalid percentile", err);
-        for (i = 0; i < RP_METRIC_PERCENTILES; i++)
+        for (size_t i = 0; i < RP_METRIC_PERCENTILES; i++)
             if (fabs(percent - rp_metric_percent[i]) < 0.01)
                 m->point[i] = value;
     }

@@ -53,7 +53,6 @@ static void write_metric(const struct rp_metric *m, struct rp_arena *scratch, st
 {
     double sum_rate = rp_metric_sum_rate(m), rate = rp_metric_rate(m), value;
     bool some = false;
-    size_t i;
 
     rp_out_text(to, "Metric: ");
     rp_out_escaped(to, RP_IN_LINE, m->name);
@@ -64,7 +63,7 @@ static void write_metric(const struct rp_metric *m, struct rp_arena *scratch, st
                       rp_metric_value_text(scratch, sum_rate, m->unit));
     if (isfinite(rate))
         rp_out_printf(to, "  Rate: %g / second\n", rate);
-    for (i = 0; i < RP_METRIC_PERCENTILES; i++) {
+    for (size_t i = 0; i < RP_METRIC_PERCENTILES; i++) {
         value = rp_metric_percentile(m, rp_metric_percent[i]);
         if (isnan(value))
             continue;
@@ -79,14 +78,13 @@ static void write_metric(const struct rp_metric *m, struct rp_arena *scratch, st
 void rp_metric_write_report(const struct rp_metric_set *set, struct rp_out *to)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    size_t i;
 
     rp_out_text(to, "# reprise metrics\n");
-    for (i = 0; i < set->metrics.n; i++) {
+    for (size_t i = 0; i < set->metrics.n; i++) {
         write_metric(&set->metrics.at[i], &scratch, to);
         rp_arena_release(&scratch);
     }
-    for (i = 0; i < set->counters.n; i++) {
+    for (size_t i = 0; i < set->counters.n; i++) {
         rp_out_text(to, "Counter: ");
         rp_out_escaped(to, RP_IN_LINE, set->counters.at[i].name);
         rp_out_printf(to, "\n  Value: %" PRId64 "\n", set->counters.at[i].value);

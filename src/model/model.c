@@ -190,9 +190,8 @@ static enum rp_code read_model(struct model_ctx *c, struct rp_err *err)
 static const char *format_list(struct rp_arena *arena, uint32_t types)
 {
     const char *text = "";
-    int i;
 
-    for (i = 1; i < RP_NUMBERS; i++)
+    for (int i = 1; i < RP_NUMBERS; i++)
         if (types & 1u << i)
             text = rp_arena_textf(arena, "%s%s%s", text, *text ? " " : "", rp_number_names[i]);
     return text;
@@ -202,12 +201,11 @@ static void fill_model(struct model_ctx *c)
 {
     const struct rp_learned *m = &c->model;
     struct model_root *root = c->root;
-    size_t i;
 
     root->method = rp_learn_method_names[m->method];
     root->rows = (int64_t)m->samples.rows.n;
     root->sources = RP_ARENA_NEW(c->arena, const char *, m->samples.sources.n + 1);
-    for (i = 0; root->sources && i < m->samples.sources.n; i++)
+    for (size_t i = 0; root->sources && i < m->samples.sources.n; i++)
         root->sources[root->nsources++] = rp_arena_text(c->arena, m->samples.sources.at[i]);
 }
 
@@ -215,9 +213,8 @@ static void fill_fits(struct model_ctx *c)
 {
     const struct rp_learned *m = &c->model;
     struct fit_row *rows = RP_ARENA_NEW(c->arena, struct fit_row, m->fits.n + 1);
-    size_t i;
 
-    for (i = 0; rows && i < m->fits.n; i++)
+    for (size_t i = 0; rows && i < m->fits.n; i++)
         rows[i] = (struct fit_row){.op = rp_arena_text(c->arena, m->fits.at[i].op),
                                    .device = rp_arena_text(c->arena, m->fits.at[i].device),
                                    .formats = format_list(c->arena, m->fits.at[i].types),
@@ -312,9 +309,8 @@ static enum rp_code add_errors(struct model_ctx *c, const struct outcomes *o, co
 {
     const struct rp_sample *rows = c->samples.rows.at;
     bool fused = false;
-    size_t i;
 
-    for (i = 0; i < c->samples.rows.n; i++) {
+    for (size_t i = 0; i < c->samples.rows.n; i++) {
         bool again =
             i && !strcmp(rows[i].op, rows[i - 1].op) && !strcmp(rows[i].device, rows[i - 1].device);
 
@@ -333,9 +329,8 @@ static enum rp_code leave_out(struct model_ctx *c, const struct rp_learn_options
     struct rp_learned model;
     struct rp_learned_time t;
     enum rp_code code = rp_learn(&model, &c->samples, left_out, options, err);
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < c->samples.rows.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < c->samples.rows.n; i++) {
         const struct rp_sample *s = &c->samples.rows.at[i];
 
         if (left_out[i] && rp_learned_predict(&model, s, &t))
@@ -354,12 +349,10 @@ static enum rp_code test_shapes(struct model_ctx *c, const struct rp_learn_optio
     struct outcomes o = {0};
     struct rp_learn_options inner = *options;
     enum rp_code code = RP_OK;
-    uint32_t fold;
-    size_t i;
 
     inner.calibrate = true;
-    for (fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
-        for (i = 0; i < c->samples.rows.n; i++)
+    for (uint32_t fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
+        for (size_t i = 0; i < c->samples.rows.n; i++)
             left_out[i] = rp_learn_fold(&c->samples.rows.at[i]) == fold;
         code = leave_out(c, &inner, left_out, &o, err);
     }
@@ -466,7 +459,6 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
     struct rp_learn_options options = {0};
     struct outcomes formats = {0};
     uint8_t *left_out;
-    uint8_t type;
     enum rp_code code;
 
     RP_TRY(read_sources(c, err));
@@ -479,7 +471,7 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
     if (!left_out)
         return rp_err_nomem(err, "testing a cost model");
     code = test_shapes(c, &options, left_out, err);
-    for (type = 1; code == RP_OK && type < RP_NUMBERS; type++)
+    for (uint8_t type = 1; code == RP_OK && type < RP_NUMBERS; type++)
         code = test_format(c, &options, type, left_out, &formats, err);
     if (code == RP_OK)
         code = add_error(c, &formats, "a format", NULL, err);
@@ -617,7 +609,6 @@ static enum rp_code run_predict(struct model_ctx *c, struct rp_err *err)
 {
     const char *first = rp_settings_nth(c->settings, "source", 1);
     const char *second = rp_settings_nth(c->settings, "source", 2);
-    size_t i;
 
     if (!first)
         return rp_err_set(err, RP_USAGE,
@@ -628,7 +619,7 @@ static enum rp_code run_predict(struct model_ctx *c, struct rp_err *err)
         RP_TRY(rp_samples_read_csv(&c->samples, first, predicted_device(c), false, err));
     else
         RP_TRY(read_operator(c, first, second, err));
-    for (i = 0; i < c->samples.rows.n; i++)
+    for (size_t i = 0; i < c->samples.rows.n; i++)
         RP_TRY(predict_row(c, &c->samples.rows.at[i], err));
     return RP_OK;
 }

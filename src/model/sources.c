@@ -147,7 +147,6 @@ static enum rp_code read_folder(struct source_reader *r, const char *path, int d
     DIR *dir = opendir(path);
     struct dirent *e;
     enum rp_code code = dir ? RP_OK : rp_err_set(err, RP_IO, "cannot open '%s'", path);
-    size_t i;
 
     while (code == RP_OK && (e = readdir(dir)) != NULL)
         if (e->d_name[0] != '.') {
@@ -160,7 +159,7 @@ static enum rp_code read_folder(struct source_reader *r, const char *path, int d
         closedir(dir);
     if (names.n)
         qsort(names.at, names.n, sizeof *names.at, by_name);
-    for (i = 0; code == RP_OK && i < names.n; i++)
+    for (size_t i = 0; code == RP_OK && i < names.n; i++)
         code = read_entry(r, names.at[i], depth, err);
     rp_vec_release(&names);
     return code;

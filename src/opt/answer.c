@@ -46,9 +46,8 @@ static void set_gain(const struct answer_ctx *a, struct rp_opt_move *m, const in
 static const char *text_with(const struct answer_ctx *a, const struct rp_opt_move *m)
 {
     const char *text = "";
-    size_t i;
 
-    for (i = 0; i < a->plan.nmoves; i++)
+    for (size_t i = 0; i < a->plan.nmoves; i++)
         if (strcmp(m->move, "bucket-list") != 0 || strcmp(a->plan.moves[i].move, "bucket") != 0)
             text = rp_arena_textf(a->arena, "%s%s%s", text, *text ? "+" : "",
                                   a->plan.moves[i].what_if);
@@ -146,10 +145,9 @@ static enum rp_code next_move(struct answer_ctx *a, const struct candidate *list
                               size_t *out, struct rp_err *err)
 {
     int64_t best = INT64_MAX;
-    size_t i;
 
     *out = SIZE_MAX;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         bool waits = i && !strcmp(list[i].m.move, "bucket-list") && !list[i - 1].done;
         int64_t then;
 
@@ -206,9 +204,7 @@ static enum rp_code add_moves(struct answer_ctx *a, struct rp_err *err)
 
 static bool is_cast(const struct answer_ctx *a, const char *op)
 {
-    size_t i;
-
-    for (i = 0; i < a->plan.ncasts; i++)
+    for (size_t i = 0; i < a->plan.ncasts; i++)
         if (!strcmp(a->plan.casts[i].op, op))
             return true;
     return false;
@@ -226,10 +222,9 @@ static enum rp_code next_again(struct answer_ctx *a, const bool *made, size_t *o
 {
     const struct rp_opt_part *part = a->parts->largest;
     double best = INFINITY;
-    size_t i;
 
     *out = SIZE_MAX;
-    for (i = 0; i < part->nkept; i++) {
+    for (size_t i = 0; i < part->nkept; i++) {
         struct rp_err why = RP_ERR_INIT;
         const char *text;
         enum rp_code code;
@@ -292,12 +287,11 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
 static enum rp_code list_regions(struct answer_ctx *a, const char *text, struct rp_err *err)
 {
     struct rp_whatif_list list;
-    size_t i;
 
     RP_TRY(rp_whatif_parse(text, a->arena, &list, err));
     a->plan.regions = RP_ARENA_NEW(a->arena, struct rp_opt_region, list.n);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (i = 0; i < list.n; i++)
+    for (size_t i = 0; i < list.n; i++)
         a->plan.regions[a->plan.nregions++] =
             (struct rp_opt_region){list.calls[i].args.value ? list.calls[i].args.value : "step"};
     return RP_OK;
@@ -324,10 +318,9 @@ static enum rp_opt_source find_source(const struct rp_sim_run *run)
                  {"void Eigen::", RP_OPT_TENSORFLOW},
                  {"EagerExecute", RP_OPT_TENSORFLOW},
                  {"ExecutorState", RP_OPT_TENSORFLOW}};
-    size_t i, k;
 
-    for (k = 0; k < sizeof signs / sizeof signs[0]; k++)
-        for (i = 0; i < run->graph->names.n; i++)
+    for (size_t k = 0; k < sizeof signs / sizeof signs[0]; k++)
+        for (size_t i = 0; i < run->graph->names.n; i++)
             if (!strncmp(run->graph->names.at[i], signs[k].begin, strlen(signs[k].begin)))
                 return signs[k].source;
     return RP_OPT_OTHER;
@@ -358,11 +351,10 @@ const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const c
          "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or 'mixed_float16' where "
          "the device has no bf16"},
         {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
-    size_t i;
 
     if (source == RP_OPT_HOROVOD || source == RP_OPT_BYTEPS)
         source = RP_OPT_TENSORFLOW;
-    for (i = 0; i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         if (lines[i].source == source && !strcmp(lines[i].move, move))
             return lines[i].apply;
     return torch;
@@ -371,11 +363,10 @@ const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const c
 static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
-    size_t i;
 
     rp_optimizer_kind(&a->x.run, 0, &kind);
     a->plan.optimizer = strcmp(kind.name, "optimizer") != 0 ? kind.name : NULL;
-    for (i = 0; i < a->plan.nmoves; i++) {
+    for (size_t i = 0; i < a->plan.nmoves; i++) {
         struct rp_opt_move *m = &a->plan.moves[i];
 
         a->plan.fused_optimizer |= !strcmp(m->move, "fused-optimizer");
@@ -393,8 +384,6 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,
                                 struct rp_opt_answer *out, struct rp_err *err)
 {
-    size_t i;
-
     out->baseline_ns = plan->baseline_ns;
     out->best_ns = plan->best_ns;
     out->best_low_ns = plan->best_low_ns;
@@ -406,7 +395,7 @@ enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena 
                           : (double)NAN;
     out->moves = RP_ARENA_NEW(arena, struct rp_opt_move_row, plan->nmoves + 1);
     RP_TRY(rp_arena_check(arena, "searching", err));
-    for (i = 0; i < plan->nmoves; i++) {
+    for (size_t i = 0; i < plan->nmoves; i++) {
         const struct rp_opt_move *m = &plan->moves[i];
 
         out->moves[out->nmoves++] =
@@ -434,9 +423,7 @@ static void add_tried(struct rp_opt_answer *out, const char *move, enum rp_opt_f
 
 static bool is_chosen(const struct rp_changes *tries, const struct rp_whatif *row)
 {
-    size_t i;
-
-    for (i = 0; i < tries->n; i++)
+    for (size_t i = 0; i < tries->n; i++)
         if (tries->at[i].row == row && tries->at[i].chosen)
             return true;
     return false;
@@ -458,9 +445,8 @@ static void add_tried_whatif(const struct rp_changes *tries, size_t first, size_
 {
     const struct rp_change *best = &tries->at[first];
     int64_t gain;
-    size_t i;
 
-    for (i = first + 1; i < end; i++)
+    for (size_t i = first + 1; i < end; i++)
         if (tries->at[i].alone_ns != RP_ABSENT_I64 &&
             (best->alone_ns == RP_ABSENT_I64 || tries->at[i].alone_ns < best->alone_ns))
             best = &tries->at[i];
@@ -529,9 +515,8 @@ static void set_interval(struct answer_ctx *a)
 {
     double more = 1 + a->x.doubt;
     int64_t low = a->before[0], high = low;
-    size_t i;
 
-    for (i = 1; i < RP_WORLDS; i++) {
+    for (size_t i = 1; i < RP_WORLDS; i++) {
         low = a->before[i] < low ? a->before[i] : low;
         high = a->before[i] > high ? a->before[i] : high;
     }
@@ -545,7 +530,6 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_opt_plan *plan = &a->plan;
     struct rp_opportunities found;
-    size_t i;
 
     plan->source = a->parts->source ? a->parts->source : find_source(&a->x.run);
     a->buckets =
@@ -565,7 +549,7 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
     RP_TRY(rp_worlds_steps(&a->x, "", NULL, a->before, err));
     plan->baseline_ns = a->before[0];
     RP_TRY(add_moves(a, err));
-    for (i = 0; i < plan->nmoves; i++)
+    for (size_t i = 0; i < plan->nmoves; i++)
         if (!strncmp(plan->moves[i].what_if ? plan->moves[i].what_if : "", "dtype", 5))
             RP_TRY(rp_opt_list_casts(&a->x, plan->moves[i].what_if, a->arena, plan, err));
     RP_TRY(add_memory_moves(a, err));
@@ -582,9 +566,8 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
     struct rp_opt_answer *out = a->out;
     double off =
         out->recorded_ns > 0 ? (double)a->x.simulated_ns / (double)out->recorded_ns - 1 : 0;
-    size_t i;
 
-    for (i = 0; i < first->remarks.n; i++)
+    for (size_t i = 0; i < first->remarks.n; i++)
         RP_NOTE(out, a->arena, rp_arena_text(a->arena, first->remarks.at[i]));
     RP_NOTE(out, a->arena,
             rp_arena_textf(a->arena, "the model reproduces the recorded step within %.1f %%",
@@ -609,7 +592,7 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                 a->limits->stopped != RP_OPT_CONVERGED
                     ? "the memory budget is exceeded: the search ended before enough was freed"
                     : "the memory budget is exceeded: nothing that can be recomputed frees enough");
-    for (i = 0; i < out->nmoves; i++)
+    for (size_t i = 0; i < out->nmoves; i++)
         if (out->moves[i].tries)
             RP_NOTE(out, a->arena,
                     rp_arena_textf(a->arena,
@@ -656,10 +639,8 @@ static const char *list_moves(struct rp_arena *arena, const struct rp_opt_answer
 
 static void list_how(struct rp_arena *arena, struct rp_opt_answer *out)
 {
-    size_t i;
-
     out->how = RP_ARENA_NEW(arena, const char *, out->nmoves + 1);
-    for (i = 0; out->how && i < out->nmoves; i++) {
+    for (size_t i = 0; out->how && i < out->nmoves; i++) {
         const struct rp_opt_move_row *m = &out->moves[i];
         const char *name = m->what_if ? m->what_if : m->move;
 

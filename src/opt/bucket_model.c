@@ -28,14 +28,13 @@ static void bucket_add(const void *user, void *state, size_t first, size_t end)
     struct bucket_state *x = state;
     double work, to, back;
     int64_t bytes = 0;
-    size_t i, s;
 
-    for (i = first; i < end; i++)
+    for (size_t i = first; i < end; i++)
         bytes += m->bytes[i];
     work = (double)rp_transport_ns(&m->costs.transport, bytes);
     to = m->costs.to_ns_by_byte * (double)bytes;
     back = m->costs.back_ns_by_byte * (double)bytes;
-    for (s = 0; s < m->nsteps; s++) {
+    for (size_t s = 0; s < m->nsteps; s++) {
         double ready = m->ready_ns[s * m->n + end - 1] + to;
 
         x[s].idle_ns = fmax(x[s].idle_ns, ready) + work;
@@ -48,9 +47,8 @@ static double bucket_there(const void *user, const void *state)
     const struct rp_opt_bucket_model *m = user;
     const struct bucket_state *x = state;
     double sum = 0;
-    size_t s;
 
-    for (s = 0; s < m->nsteps; s++)
+    for (size_t s = 0; s < m->nsteps; s++)
         sum += x[s].there_ns;
     return sum / (double)m->nsteps;
 }
@@ -59,9 +57,8 @@ static double bucket_ready(const void *user, size_t tensor)
 {
     const struct rp_opt_bucket_model *m = user;
     double sum = 0;
-    size_t s;
 
-    for (s = 0; s < m->nsteps; s++)
+    for (size_t s = 0; s < m->nsteps; s++)
         sum += m->ready_ns[s * m->n + tensor];
     return sum / (double)m->nsteps;
 }
@@ -103,10 +100,9 @@ static void add_step(struct rp_opt_bucket_model *m, const struct rp_worlds *x,
 {
     double *to = m->ready_ns + m->nsteps * m->n, last = 0;
     int64_t begin = INT64_MAX;
-    size_t i, rank;
 
-    for (i = 0; i < m->n; i++)
-        for (rank = 0; rank < x->run.nranks; rank++) {
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t rank = 0; rank < x->run.nranks; rank++) {
             const struct rp_sim_gradient *g = &x->run.parts[rank]->gradients.at[low + i];
             int64_t end = end_of(r, rp_sim_first_node(&x->run, rank), g);
 
@@ -167,9 +163,8 @@ void rp_opt_bucket_model_release(struct rp_opt_bucket_model *m)
 void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t *ends)
 {
     int64_t bytes = 0;
-    size_t i;
 
-    for (i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         bytes += m->bytes[i];
         ends[i] = (double)bytes >= mb * MIB || i + 1 == m->n;
         bytes = ends[i] ? 0 : bytes;
@@ -181,12 +176,11 @@ void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp
 {
     const struct rp_collectives *c = &x->run.parts[0]->collectives;
     int64_t bytes = 0;
-    size_t i, k;
 
-    for (i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         bytes += m->bytes[i];
         ends[i] = i + 1 == m->n;
-        for (k = 0; k < c->list.n && !ends[i]; k++)
+        for (size_t k = 0; k < c->list.n && !ends[i]; k++)
             ends[i] = c->list.at[k].kind == RP_COLL_ALL_REDUCE && c->list.at[k].in_bytes == bytes;
         bytes = ends[i] ? 0 : bytes;
     }

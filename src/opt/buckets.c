@@ -100,10 +100,9 @@ static enum rp_code simulate_sizes(struct bucket_search *s)
 static enum rp_code find_worst(struct bucket_search *s, struct size *size)
 {
     int64_t steps[RP_WORLDS];
-    size_t i;
 
     RP_TRY(rp_worlds_steps(s->x, size_text(s, size), NULL, steps, s->err));
-    for (i = 0; i < RP_LEANS; i++)
+    for (size_t i = 0; i < RP_LEANS; i++)
         size->worst_ns = steps[i] > size->worst_ns ? steps[i] : size->worst_ns;
     return RP_OK;
 }
@@ -112,18 +111,17 @@ static enum rp_code find_worst(struct bucket_search *s, struct size *size)
 static enum rp_code choose_size(struct bucket_search *s, struct size *out)
 {
     int64_t least = INT64_MAX, safest = INT64_MAX;
-    size_t i;
 
     *out = (struct size){.mb = NAN};
-    for (i = 0; i < s->nsizes; i++)
+    for (size_t i = 0; i < s->nsizes; i++)
         least = s->sizes[i].step_ns < least ? s->sizes[i].step_ns : least;
-    for (i = 0; i < s->nsizes; i++)
+    for (size_t i = 0; i < s->nsizes; i++)
         if ((double)s->sizes[i].step_ns <= (1 + SAME_STEP) * (double)least &&
             (safest == INT64_MAX || !rp_opt_over(s->limits))) {
             RP_TRY(find_worst(s, &s->sizes[i]));
             safest = s->sizes[i].worst_ns < safest ? s->sizes[i].worst_ns : safest;
         }
-    for (i = 0; i < s->nsizes; i++)
+    for (size_t i = 0; i < s->nsizes; i++)
         if (s->sizes[i].worst_ns &&
             (double)s->sizes[i].worst_ns <= (1 + SAME_STEP) * (double)safest &&
             (isnan(out->mb) || s->sizes[i].mb > out->mb))
@@ -239,11 +237,10 @@ static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct 
                               struct rp_opt_plan *plan, struct rp_err *err)
 {
     uint8_t *ends = RP_ARENA_NEW(arena, uint8_t, m->n + 1);
-    size_t i;
 
     plan->tensors = RP_ARENA_NEW(arena, struct rp_opt_tensor, m->n + 1);
     RP_TRY(rp_arena_check(arena, "searching", err));
-    for (i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++)
         plan->tensors[plan->ntensors++] = (struct rp_opt_tensor){
             .id = (int64_t)i, .bytes = m->bytes[i], .ready_ns = llround(m->ready_ns[i])};
     rp_opt_bucket_recorded(m, x, ends);

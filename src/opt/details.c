@@ -73,9 +73,7 @@ static enum rp_code add_chain(const struct rp_sim_run *run, chain_vec *list, str
 static enum rp_code find_chains(const struct rp_sim_run *run, chain_vec *list, struct rp_map *seen,
                                 struct rp_err *err)
 {
-    size_t k;
-
-    for (k = 0; k < run->graph->lanes.n; k++) {
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
         const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
         uint32_t i = lane->first, end;
 
@@ -98,10 +96,8 @@ RP_ORDER(by_saved, struct chain, RP_DOWN(saved_ns), RP_UP(first))
 static void fill_cluster(const struct rp_sim_run *run, const struct chain *c,
                          struct rp_arena *arena, struct rp_opt_cluster *out)
 {
-    uint32_t i;
-
     out->ops = RP_ARENA_NEW(arena, const char *, c->n);
-    for (i = 0; out->ops && i < c->n; i++)
+    for (uint32_t i = 0; out->ops && i < c->n; i++)
         out->ops[out->nops++] = rp_arena_text(arena, name_of(run, c->first + i));
     out->kind = "element-wise";
     out->count = (int64_t)((double)c->count / steps_of(run) + 0.5);
@@ -114,14 +110,13 @@ enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *ar
     chain_vec list = {0};
     struct rp_map seen;
     enum rp_code code;
-    size_t i;
 
     rp_map_init(&seen);
     code = find_chains(&x->run, &list, &seen, err);
     if (code == RP_OK && list.n)
         qsort(list.at, list.n, sizeof *list.at, by_saved);
     plan->clusters = RP_ARENA_NEW(arena, struct rp_opt_cluster, LISTED_MOST + 1);
-    for (i = 0; code == RP_OK && plan->clusters && i < list.n && i < LISTED_MOST; i++)
+    for (size_t i = 0; code == RP_OK && plan->clusters && i < list.n && i < LISTED_MOST; i++)
         if (list.at[i].saved_ns > 0)
             fill_cluster(&x->run, &list.at[i], arena, &plan->clusters[plan->nclusters++]);
     rp_map_release(&seen);
@@ -177,11 +172,10 @@ static void fill_casts(const struct rp_worlds *x, const cast_vec *list, const ch
                        struct rp_arena *arena, struct rp_opt_plan *plan)
 {
     double steps = steps_of(&x->run);
-    size_t i;
 
     if (!plan->casts) /* else of a move before this one */
         plan->casts = RP_ARENA_NEW(arena, struct rp_opt_cast, LISTED_MOST + 1);
-    for (i = 0; plan->casts && i < list->n && plan->ncasts < LISTED_MOST; i++) {
+    for (size_t i = 0; plan->casts && i < list->n && plan->ncasts < LISTED_MOST; i++) {
         const struct cast *c = &list->at[i];
 
         /* The name of a kernel is no operator's; cuDNN's kernels of batch norms are no products. */

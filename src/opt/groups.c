@@ -91,12 +91,11 @@ static size_t try_all(const struct rp_opt_chain *c, void *state, uint8_t *best, 
 {
     uint8_t ends[FEW_TENSORS];
     uint32_t plan, nplans = 1u << (c->n - 1);
-    size_t i;
 
     for (plan = 0; plan < nplans; plan++) {
         double ns;
 
-        for (i = 0; i < c->n; i++)
+        for (size_t i = 0; i < c->n; i++)
             ends[i] = i + 1 == c->n || (plan >> i & 1);
         ns = plan_ns(c, ends, state);
         if (is_better(c, ns, ends, *best_ns, best)) {
@@ -148,22 +147,21 @@ static enum rp_code walk(struct groups_ctx *g, char *state, uint8_t *ends, size_
     struct walk w = {malloc((c->n + 1) * c->state_size + 1), calloc(c->n + 1, sizeof *w.from),
                      malloc((c->n + 1) * sizeof *w.there)};
     enum rp_code code = w.states && w.from && w.there ? RP_OK : rp_err_nomem(err, "searching");
-    size_t i;
 
-    for (i = 0; code == RP_OK && i <= c->n; i++)
+    for (size_t i = 0; code == RP_OK && i <= c->n; i++)
         w.there[i] = INFINITY;
     if (code == RP_OK) {
         c->begin(c->user, w.states);
         w.there[0] = 0;
     }
-    for (i = 0; code == RP_OK && i < c->n; i++) {
+    for (size_t i = 0; code == RP_OK && i < c->n; i++) {
         if (!isfinite(w.there[i]))
             continue;
         *tried += walk_from(c, &w, i, state);
     }
     if (code == RP_OK)
         memset(ends, 0, c->n);
-    for (i = c->n; code == RP_OK && i; i = w.from[i])
+    for (size_t i = c->n; code == RP_OK && i; i = w.from[i])
         ends[i - 1] = 1;
     free(w.states);
     free(w.from);
@@ -296,11 +294,10 @@ static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best
     const struct rp_ctx *ctx = g->limits->ctx;
     struct rp_pool *pool = NULL;
     enum rp_code code = rp_pool_new(ctx && ctx->pool ? rp_pool_threads(ctx->pool) : 0, &pool, err);
-    size_t i;
 
     if (code == RP_OK)
         code = rp_pool_each(pool, CHAINS, chain_job, g, err);
-    for (i = 0; code == RP_OK && i < CHAINS; i++) {
+    for (size_t i = 0; code == RP_OK && i < CHAINS; i++) {
         *tried += g->tried[i];
         if (is_better(g->chain, g->found_ns[i], g->found + i * g->chain->n, *best_ns, best)) {
             memcpy(best, g->found + i * g->chain->n, g->chain->n);
@@ -351,7 +348,6 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     void *state = malloc(chain->state_size + 1);
     uint8_t *room = malloc((size_t)(2 * CHAINS + 1) * chain->n + 1);
     enum rp_code code = state && room ? RP_OK : rp_err_nomem(err, "searching");
-    size_t i;
 
     pthread_mutex_init(&g.lock, NULL);
     g.caller = pthread_self();
@@ -359,7 +355,7 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     g.found = room + CHAINS * chain->n;
     if (code == RP_OK)
         code = search(&g, state, ends, room + (size_t)2 * CHAINS * chain->n, best_ns, tried, err);
-    for (i = 0; i < chain->n; i++)
+    for (size_t i = 0; i < chain->n; i++)
         ends[i] = ends[i] && may_end(chain, i);
     pthread_mutex_destroy(&g.lock);
     free(room);

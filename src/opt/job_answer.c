@@ -64,11 +64,10 @@ static enum rp_code list_groups(struct job_ctx *a, const uint8_t *ends, struct r
 static enum rp_code list_tensors(struct job_ctx *a, struct rp_err *err)
 {
     const struct rp_opt_job_model *m = &a->model;
-    size_t i;
 
     a->plan.tensors = RP_ARENA_NEW(a->arena, struct rp_opt_tensor, m->n + 1);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         const struct rp_job_tensor *t = &a->job->tensors.at[m->tensors[i]];
 
         a->plan.tensors[i] = (struct rp_opt_tensor){t->id, rp_arena_text(a->arena, t->name),
@@ -87,19 +86,18 @@ static enum rp_code make_job_plan(struct job_ctx *a, const struct rp_opt_group *
     struct rp_job_plan_cluster *clusters =
         RP_ARENA_NEW(a->arena, struct rp_job_plan_cluster, a->ops.n + 1);
     struct rp_job_plan_group *list = RP_ARENA_NEW(a->arena, struct rp_job_plan_group, n + 1);
-    size_t g, i;
 
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (g = 0; g < n; g++) {
+    for (size_t g = 0; g < n; g++) {
         int64_t *ids = RP_ARENA_NEW(a->arena, int64_t, groups[g].ntensors);
 
         RP_TRY(rp_arena_check(a->arena, "searching", err));
-        for (i = 0; i < groups[g].ntensors; i++)
+        for (size_t i = 0; i < groups[g].ntensors; i++)
             ids[i] = a->plan.tensors[groups[g].tensors[i]].id;
         qsort(ids, groups[g].ntensors, sizeof *ids, by_id);
         list[g] = (struct rp_job_plan_group){groups[g].ntensors, ids};
     }
-    for (i = 0; i < a->ops.n; i++) {
+    for (size_t i = 0; i < a->ops.n; i++) {
         clusters[i] = a->ops.clusters[i];
         clusters[i].factor = fmin(clusters[i].factor * factor, 1);
     }
@@ -145,10 +143,9 @@ static enum rp_code groups_step(struct job_ctx *a, const struct rp_opt_group *gr
 static const char *groups_text(struct job_ctx *a)
 {
     const char *text = "";
-    size_t g, i;
 
-    for (g = 0; g < a->plan.ngroups; g++)
-        for (i = 0; i < a->plan.groups[g].ntensors; i++)
+    for (size_t g = 0; g < a->plan.ngroups; g++)
+        for (size_t i = 0; i < a->plan.groups[g].ntensors; i++)
             text = rp_arena_textf(a->arena, "%s%s%lld", text,
                                   i   ? "+"
                                   : g ? ","
@@ -193,11 +190,9 @@ static void add_group_move(struct job_ctx *a, int64_t then)
 
 static enum rp_code list_clusters(struct job_ctx *a, struct rp_err *err)
 {
-    size_t i, k;
-
     a->plan.clusters = RP_ARENA_NEW(a->arena, struct rp_opt_cluster, a->ops.n + 1);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (i = 0; i < a->ops.n; i++) {
+    for (size_t i = 0; i < a->ops.n; i++) {
         struct rp_opt_cluster *c = &a->plan.clusters[a->plan.nclusters++];
 
         *c = (struct rp_opt_cluster){.kind = a->asked->from ? "given" : "element-wise",
@@ -205,7 +200,7 @@ static enum rp_code list_clusters(struct job_ctx *a, struct rp_err *err)
                                      .nops = a->ops.clusters[i].n};
         c->ops = RP_ARENA_NEW(a->arena, const char *, c->nops);
         RP_TRY(rp_arena_check(a->arena, "searching", err));
-        for (k = 0; k < c->nops; k++)
+        for (size_t k = 0; k < c->nops; k++)
             c->ops[k] = a->ops.clusters[i].ops[k];
     }
     return RP_OK;
@@ -311,7 +306,6 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     const char *text = "";
     enum rp_code code =
         make_job_plan(a, a->plan.groups, a->plan.ngroups, a->ops.n ? 1 : 0, &plan, err);
-    size_t i;
 
     if (code == RP_OK)
         code = rp_sim_part_of_plan(&part, a->job, &plan, err);
@@ -321,7 +315,7 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
         code = rp_opt_try_whatifs(&x, a->limits, a->arena, &tries, err);
     if (code == RP_OK)
         code = rp_opt_combine_whatifs(&x, a->limits, "", NULL, a->arena, &tries, err);
-    for (i = 0; code == RP_OK && i < tries.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < tries.n; i++) {
         const struct rp_change *t = &tries.at[i];
         struct rp_opt_move m = {
             .move = t->row->name,
@@ -367,9 +361,8 @@ static void add_notes(struct job_ctx *a)
     const struct rp_job_costs *c = &a->model.costs;
     struct rp_opt_answer *out = a->out;
     double recorded = a->model.means.iteration_ns;
-    size_t i;
 
-    for (i = 0; i < a->job->remarks.n; i++)
+    for (size_t i = 0; i < a->job->remarks.n; i++)
         RP_NOTE(out, a->arena, rp_arena_text(a->arena, a->job->remarks.at[i]));
     RP_NOTE(out, a->arena,
             rp_arena_textf(
@@ -400,10 +393,9 @@ static void add_notes(struct job_ctx *a)
 static enum rp_code save_groups(struct job_ctx *a, struct rp_err *err)
 {
     char *text = RP_ARENA_NEW(a->arena, char, a->model.n + 1);
-    size_t i;
 
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    for (i = 0; i < a->model.n; i++)
+    for (size_t i = 0; i < a->model.n; i++)
         text[i] = a->ends[i] ? '1' : '0';
     return rp_opt_workspace_save(a->limits->workspace, text, NULL, a->plan.best_ns, err);
 }

@@ -74,13 +74,12 @@ static enum rp_code make_table(struct rp_opt_job_model *m, struct rp_err *err)
 static void job_begin(const void *user, void *state)
 {
     const struct rp_opt_job_model *m = user;
-    size_t p, r;
 
-    for (p = 0; p < m->nphases; p++) {
+    for (size_t p = 0; p < m->nphases; p++) {
         double *x = state_of(m, state, p);
 
         x[0] = -INFINITY;
-        for (r = 0; r < m->nranks; r++) {
+        for (size_t r = 0; r < m->nranks; r++) {
             x[1 + r] = 0;
             x[1 + m->nranks + r] = m->ranks[r].last_ns;
         }
@@ -93,10 +92,9 @@ static void add_at(const struct rp_opt_job_model *m, double *x, double voted, si
     double bytes = m->sum[end] - m->sum[first], enter = 0, *update = x + 1 + m->nranks;
     const double *low = row - (row > m->ring_ns ? m->nranks : 0);
     bool copies = end - first > 1;
-    size_t r;
 
     x[0] = voted = fmax(voted, x[0] + m->follow_ns);
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         const struct rp_job_cost_rank *k = &m->costs.ranks[r];
         double at = x[1 + r] > voted ? x[1 + r] : voted;
 
@@ -105,7 +103,7 @@ static void add_at(const struct rp_opt_job_model *m, double *x, double voted, si
             at += rp_job_line_at(&k->in, bytes);
         enter = at > enter ? at : enter;
     }
-    for (r = 0; r < m->nranks; r++) {
+    for (size_t r = 0; r < m->nranks; r++) {
         const struct rp_opt_job_rank *rank = &m->ranks[r];
         double done = enter + low[r] + (row[r] - low[r]) * part;
 
@@ -134,13 +132,12 @@ static void job_add(const void *user, void *state, size_t first, size_t end)
 static double mean_of_last(const struct rp_opt_job_model *m, const void *state, bool updates)
 {
     double sum = 0;
-    size_t p, r;
 
-    for (p = 0; p < m->nphases; p++) {
+    for (size_t p = 0; p < m->nphases; p++) {
         const double *x = (const double *)state + p * (1 + 2 * m->nranks) + 1;
         double last = 0;
 
-        for (r = 0; r < m->nranks; r++)
+        for (size_t r = 0; r < m->nranks; r++)
             last = fmax(last, updates ? x[m->nranks + r] + m->ranks[r].final_ns : x[r]);
         sum += last;
     }
@@ -215,10 +212,9 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
     double at = mean->begin_ns, gaps = 0, ngaps = 0, sum = 0;
     enum rp_code code = RP_OK;
     bool first = true;
-    size_t i;
 
     rp_map_init(&tensor_of);
-    for (i = 0; code == RP_OK && i < r->edges.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < r->edges.n; i++) {
         const struct rp_job_edge *e = &r->edges.at[i];
         uint32_t t = e->from_tensor < 0 ? RP_MAP_NONE
                                         : rp_map_get(&m->costs.bytes_of, (uint64_t)e->from_tensor);
@@ -226,7 +222,7 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
         if (t != RP_MAP_NONE && place[t] != RP_NONE)
             code = rp_map_put(&tensor_of, rp_means_name_key(e->to), place[t], err);
     }
-    for (i = 0; i < mean->ops.n; i++) {
+    for (size_t i = 0; i < mean->ops.n; i++) {
         const struct rp_mean_op *op = &mean->ops.at[i];
         uint32_t t;
 
@@ -240,7 +236,7 @@ static enum rp_code find_updates(struct rp_opt_job_model *m, size_t rank, const 
         t = rp_map_get(&tensor_of, rp_means_name_key(op->name));
         *(t == RP_MAP_NONE ? &to->final_ns : &to->update_ns[t]) += op->dur_ns;
     }
-    for (i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         double own = to->update_ns[i];
 
         to->update_ns[i] = sum;
@@ -256,12 +252,11 @@ static enum rp_code make_rank(struct rp_opt_job_model *m, size_t rank, const dou
                               const uint32_t *place, struct rp_err *err)
 {
     struct rp_opt_job_rank *r = &m->ranks[rank];
-    size_t i;
 
     r->ready_ns = RP_ARENA_NEW(&m->arena, double, m->n + 1);
     r->update_ns = RP_ARENA_NEW(&m->arena, double, m->n + 1);
     RP_TRY(rp_arena_check(&m->arena, "searching", err));
-    for (i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++)
         r->ready_ns[i] = ready[rank * m->job->tensors.n + m->tensors[i]];
     m->agree_ns += m->costs.ranks[rank].agree_lag_ns / (double)m->nranks;
     m->follow_ns = fmax(m->follow_ns, m->costs.ranks[rank].follow_lag_ns);
@@ -272,15 +267,13 @@ static enum rp_code make_rank(struct rp_opt_job_model *m, size_t rank, const dou
    order, so what is ready later than its successors delays them too. */
 static enum rp_code make_agreements(struct rp_opt_job_model *m, struct rp_err *err)
 {
-    size_t i, p, r;
-
     m->agreed_ns = RP_ARENA_NEW(&m->arena, double, m->n * m->nphases + 1);
     RP_TRY(rp_arena_check(&m->arena, "searching", err));
-    for (p = 0; p < m->nphases; p++) {
+    for (size_t p = 0; p < m->nphases; p++) {
         double offset = (double)p * m->costs.cycle_ns / (double)m->nphases, last = 0;
 
-        for (i = 0; i < m->n; i++) {
-            for (r = 0; r < m->nranks; r++) {
+        for (size_t i = 0; i < m->n; i++) {
+            for (size_t r = 0; r < m->nranks; r++) {
                 double ready = m->ranks[r].ready_ns[i];
 
                 last = fmax(last, ready + rp_job_wake_ns(&m->costs, r, ready + offset));
@@ -354,9 +347,7 @@ void rp_opt_job_model_release(struct rp_opt_job_model *m)
 
 void rp_opt_job_recorded(const struct rp_opt_job_model *m, uint8_t *ends)
 {
-    size_t i;
-
-    for (i = 0; i < m->n; i++) {
+    for (size_t i = 0; i < m->n; i++) {
         const struct rp_job_tensor *a = &m->job->tensors.at[m->tensors[i]];
         const struct rp_job_tensor *b =
             i + 1 < m->n ? &m->job->tensors.at[m->tensors[i + 1]] : NULL;

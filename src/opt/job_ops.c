@@ -22,9 +22,8 @@ static bool is_elementwise(const char *type, size_t len)
         "Tanh",     "Sigmoid", "TanhGrad",     "Exp",      "Log",         "Neg",      "Sqrt",
         "Rsqrt",    "Square",  "Pow",          "Maximum",  "Minimum",     "Cast",     "Select",
         "SelectV2", "Greater", "GreaterEqual", "Identity", "SigmoidGrad", "Softplus", "Erf"};
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strlen(types[i]) == len && !memcmp(types[i], type, len))
             return true;
     return false;
@@ -93,9 +92,8 @@ static enum rp_code index_ops(const struct rp_opt_job_model *m, struct rp_map *o
                               struct rp_err *err)
 {
     const struct rp_mean_rank *r = &m->means.ranks[0];
-    size_t i;
 
-    for (i = 0; i < r->ops.n; i++)
+    for (size_t i = 0; i < r->ops.n; i++)
         RP_TRY(rp_map_put(out, rp_means_name_key(r->ops.at[i].name), (uint32_t)i, err));
     return RP_OK;
 }
@@ -178,10 +176,9 @@ static void begin_chain(struct walk_ctx *w, const struct rp_mean_op *op, size_t 
 static enum rp_code walk_ops(struct walk_ctx *w, struct rp_err *err)
 {
     const struct rp_mean_rank *r = &w->m->means.ranks[0];
-    size_t i;
 
     w->first = SIZE_MAX;
-    for (i = 0; i < r->ops.n; i++) {
+    for (size_t i = 0; i < r->ops.n; i++) {
         const struct rp_mean_op *op = &r->ops.at[i];
         double longest, before, saved;
 
@@ -214,9 +211,8 @@ static enum rp_code walk_ops(struct walk_ctx *w, struct rp_err *err)
 static enum rp_code index_types(struct walk_ctx *w, struct rp_err *err)
 {
     const struct rp_job *job = w->m->job;
-    size_t i;
 
-    for (i = 0; i < job->types.n; i++) {
+    for (size_t i = 0; i < job->types.n; i++) {
         const struct rp_job_type *t = &job->types.at[i];
 
         if (t->type)
@@ -233,12 +229,11 @@ static enum rp_code index_sends(const struct rp_opt_job_model *m, struct rp_map 
     const struct rp_job_rank *r = &m->job->ranks[0];
     struct rp_map place;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&place);
-    for (i = 0; code == RP_OK && i < m->n; i++)
+    for (size_t i = 0; code == RP_OK && i < m->n; i++)
         code = rp_map_put(&place, (uint64_t)m->job->tensors.at[m->tensors[i]].id, (uint32_t)i, err);
-    for (i = 0; code == RP_OK && i < r->edges.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < r->edges.n; i++) {
         uint32_t t = r->edges.at[i].to_tensor < 0
                          ? RP_MAP_NONE
                          : rp_map_get(&place, (uint64_t)r->edges.at[i].to_tensor);
@@ -304,18 +299,16 @@ static enum rp_code fill_clusters(const struct rp_opt_job_model *m, const struct
                                   struct rp_err *err)
 {
     const struct rp_mean_rank *r = &m->means.ranks[0];
-    uint32_t cluster;
-    size_t i;
 
     out->clusters = RP_ARENA_NEW(arena, struct rp_job_plan_cluster, x->next + 1);
     RP_TRY(rp_arena_check(arena, "searching", err));
-    for (cluster = 0; cluster < x->next; cluster++) {
+    for (uint32_t cluster = 0; cluster < x->next; cluster++) {
         const char **names = RP_ARENA_NEW(arena, const char *, r->ops.n + 1);
         double sum = 0, longest = 0;
         size_t n = 0;
 
         RP_TRY(rp_arena_check(arena, "searching", err));
-        for (i = 0; i < r->ops.n; i++) {
+        for (size_t i = 0; i < r->ops.n; i++) {
             const struct rp_mean_op *op = &r->ops.at[i];
 
             if (op->is_update || rp_map_get(&x->set, rp_means_name_key(op->name)) != cluster)
@@ -360,15 +353,14 @@ void rp_opt_groups_of_ops(const struct rp_opt_job_model *m, const struct rp_opt_
 {
     struct rp_err err = RP_ERR_INIT;
     struct rp_map sends;
-    size_t i, k, c;
 
     rp_map_init(&sends);
     memset(joined, 0, m->n);
     if (index_sends(m, &sends, &err) == RP_OK)
-        for (c = 0; c < ops->n; c++) {
+        for (size_t c = 0; c < ops->n; c++) {
             size_t low = SIZE_MAX, high = 0;
 
-            for (i = 0; i < ops->clusters[c].n; i++) {
+            for (size_t i = 0; i < ops->clusters[c].n; i++) {
                 uint32_t t = rp_map_get(&sends, rp_means_name_key(ops->clusters[c].ops[i]));
 
                 if (t == RP_MAP_NONE)
@@ -376,7 +368,7 @@ void rp_opt_groups_of_ops(const struct rp_opt_job_model *m, const struct rp_opt_
                 low = t < low ? t : low;
                 high = t > high ? t : high;
             }
-            for (k = low; low != SIZE_MAX && k < high; k++)
+            for (size_t k = low; low != SIZE_MAX && k < high; k++)
                 joined[k] = 1;
         }
     rp_map_release(&sends);

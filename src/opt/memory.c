@@ -30,10 +30,9 @@ static const struct rp_memory_log *find_peak(const struct rp_memory_logs *logs, 
                                              int64_t *peak)
 {
     const struct rp_memory_log *best = NULL;
-    size_t d;
     uint32_t i;
 
-    for (d = 0; d < logs->devices.n; d++)
+    for (size_t d = 0; d < logs->devices.n; d++)
         for (i = 0; logs->devices.at[d].device_type && i < logs->devices.at[d].entries.n; i++)
             if (!best || logs->devices.at[d].entries.at[i].allocated > *peak) {
                 best = &logs->devices.at[d];
@@ -50,10 +49,9 @@ static enum rp_code list_kept(struct rp_opt_part *out, const struct rp_memory_lo
     RP_VEC(struct rp_opt_kept) list = {0};
     struct rp_map seen;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&seen);
-    for (i = 0; code == RP_OK && i < log->buffers.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < log->buffers.n; i++) {
         const struct rp_memory_buffer *b = &log->buffers.at[i];
         const char *op;
         uint32_t k;
@@ -79,7 +77,7 @@ static enum rp_code list_kept(struct rp_opt_part *out, const struct rp_memory_lo
     if (code == RP_OK && list.n)
         qsort(list.at, list.n, sizeof *list.at, by_bytes);
     out->kept = RP_ARENA_NEW(arena, struct rp_opt_kept, KEPT_MOST + 1);
-    for (i = 0; code == RP_OK && out->kept && i < list.n && i < KEPT_MOST; i++) {
+    for (size_t i = 0; code == RP_OK && out->kept && i < list.n && i < KEPT_MOST; i++) {
         out->kept[i] = list.at[i];
         out->kept[i].op = rp_arena_text(arena, list.at[i].op);
         out->nkept++;

@@ -41,9 +41,8 @@ struct search {
 static const char *plan_text(const struct search *s)
 {
     const char *text = s->before;
-    size_t i;
 
-    for (i = 0; i < s->slots.n; i++)
+    for (size_t i = 0; i < s->slots.n; i++)
         if (s->slots.at[i].now != SIZE_MAX)
             text = rp_arena_textf(s->arena, "%s%s%s", text, *text ? "+" : "",
                                   s->tries.at[s->slots.at[i].now].text);
@@ -57,10 +56,9 @@ static enum rp_code plan_step(struct search *s, int64_t *step_ns)
     uint64_t key = rp_hash_bytes(text, strlen(text));
     struct rp_err why = RP_ERR_INIT;
     enum rp_code code;
-    size_t i;
 
     RP_TRY(rp_arena_check(s->arena, "searching", s->err));
-    for (i = 0; i < s->known.n; i++)
+    for (size_t i = 0; i < s->known.n; i++)
         if (s->known.at[i].key == key) {
             *step_ns = s->known.at[i].step_ns;
             return RP_OK;
@@ -121,12 +119,10 @@ static enum rp_code settle(struct search *s)
     enum { ROUNDS_MOST = 8 };
     bool changed = true;
     int64_t best;
-    size_t i;
-    int round;
 
-    for (round = 0; round < ROUNDS_MOST && changed; round++) {
+    for (int round = 0; round < ROUNDS_MOST && changed; round++) {
         changed = false;
-        for (i = 0; i < s->slots.n; i++) {
+        for (size_t i = 0; i < s->slots.n; i++) {
             if (rp_opt_over(s->limits))
                 return RP_OK;
             RP_TRY(settle_slot(s, &s->slots.at[i], &best, &changed));
@@ -139,10 +135,9 @@ static enum rp_code settle(struct search *s)
 static void resume_slots(struct search *s)
 {
     const char *texts = s->limits->workspace ? s->limits->workspace->whatifs : NULL;
-    size_t i, k;
 
-    for (i = 0; texts && i < s->slots.n; i++)
-        for (k = s->slots.at[i].first; k < s->slots.at[i].end; k++)
+    for (size_t i = 0; texts && i < s->slots.n; i++)
+        for (size_t k = s->slots.at[i].first; k < s->slots.at[i].end; k++)
             if (strstr(texts, s->tries.at[k].text) && is_possible(s, k))
                 s->slots.at[i].now = k;
 }
@@ -169,9 +164,8 @@ enum rp_code rp_opt_try_whatifs(struct rp_worlds *x, struct rp_opt_limits *limit
 static int64_t best_alone(const struct search *s, const struct slot *slot)
 {
     int64_t best = INT64_MAX;
-    size_t k;
 
-    for (k = slot->first; k < slot->end; k++)
+    for (size_t k = slot->first; k < slot->end; k++)
         if (is_possible(s, k) && s->tries.at[k].alone_ns < best)
             best = s->tries.at[k].alone_ns;
     return best;
@@ -190,9 +184,7 @@ static int by_alone(const void *pa, const void *pb, void *search)
 static void take_first(const struct search *s, struct slot *slot,
                        const struct rp_opportunity *first)
 {
-    size_t k;
-
-    for (k = slot->first; first && k < slot->end; k++)
+    for (size_t k = slot->first; first && k < slot->end; k++)
         if (s->tries.at[k].row == first->row && !strcmp(s->tries.at[k].text, first->what_if)) {
             slot->now = k;
             slot->stays = true;
@@ -228,13 +220,12 @@ enum rp_code rp_opt_combine_whatifs(struct rp_worlds *x, struct rp_opt_limits *l
 {
     struct search s = {.x = x, .limits = limits, .before = before, .arena = arena, .err = err};
     enum rp_code code = take_tries(&s, tries, first);
-    size_t i;
 
     if (code == RP_OK) {
         resume_slots(&s);
         code = settle(&s);
     }
-    for (i = 0; i < s.slots.n; i++)
+    for (size_t i = 0; i < s.slots.n; i++)
         if (s.slots.at[i].now != SIZE_MAX)
             s.tries.at[s.slots.at[i].now].chosen = true;
     if (code == RP_OK && s.tries.n)

@@ -111,14 +111,13 @@ enum rp_code rp_opt_workspace_save(struct rp_opt_workspace *w, const char *group
                                    const char *whatifs, int64_t step_ns, struct rp_err *err)
 {
     struct rp_out *out;
-    size_t i;
 
     if (!w->path)
         return RP_OK;
     RP_TRY(save_best(w, groups, whatifs, step_ns, err));
     RP_TRY(rp_out_open(file_in(w, "trajectory.csv"), &out, err));
     rp_out_text(out, "after_ns,tried,step_ns\n");
-    for (i = 0; i < w->points.n; i++)
+    for (size_t i = 0; i < w->points.n; i++)
         rp_out_printf(out, "%lld,%lld,%.0f\n", (long long)w->points.at[i].after_ns,
                       (long long)w->points.at[i].tried, w->points.at[i].step_ns);
     return rp_out_close(out, err);

@@ -46,9 +46,8 @@ static size_t plain_bytes(const struct rp_field *f)
 static uint64_t fingerprint(const struct rp_type *type, int depth)
 {
     uint64_t h = rp_hash_u64(type->size);
-    const struct rp_field *f;
 
-    for (f = type->fields; rp_field_here(f) && depth < DEPTH_MOST; f++) {
+    for (const struct rp_field *f = type->fields; rp_field_here(f) && depth < DEPTH_MOST; f++) {
         h = rp_hash_join(h, (uint64_t)f->type);
         h = rp_hash_join(rp_hash_join(h, f->offset), f->count_offset);
         if (f->item && f->item != type)
@@ -83,9 +82,7 @@ static enum rp_code adopt_items(const struct rp_field *f, char *record, struct r
 static enum rp_code adopt_record(const struct rp_type *type, char *record, struct rp_arena *arena,
                                  struct rp_err *err)
 {
-    const struct rp_field *f;
-
-    for (f = type->fields; rp_field_here(f); f++) {
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
         if (f->type == RP_T_RECORD)
             RP_TRY(adopt_record(f->item, record + f->offset, arena, err));
         else if (is_list(f))
@@ -131,9 +128,7 @@ static void write_text(const char *text, struct rp_out *to)
 
 static void write_record(const struct rp_type *type, const char *record, struct rp_out *to)
 {
-    const struct rp_field *f;
-
-    for (f = type->fields; rp_field_here(f); f++) {
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
         if (f->type == RP_T_RECORD)
             write_record(f->item, record + f->offset, to);
         else if (is_list(f))
@@ -242,11 +237,9 @@ static enum rp_code read_field(struct part_reader *r, const struct rp_field *f, 
 
 static enum rp_code read_record(struct part_reader *r, const struct rp_type *type, char *record)
 {
-    const struct rp_field *f;
-
     if (++r->depth > DEPTH_MOST)
         return rp_err_set(r->err, RP_FORMAT, "the part of a rank is nested too deeply");
-    for (f = type->fields; rp_field_here(f); f++)
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++)
         RP_TRY(read_field(r, f, record));
     r->depth--;
     return RP_OK;

@@ -41,9 +41,7 @@ static void report_value(struct sane_walk *w, const char *path, const char *key,
 static bool time_of_key(const struct rp_type *type, const void *record, const char *key,
                         int64_t *out)
 {
-    const struct rp_field *f;
-
-    for (f = type->fields; rp_field_here(f); f++)
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++)
         if (f->key && f->type == RP_T_I64 && f->unit == RP_UNIT_NS && !strcmp(f->key, key)) {
             *out = rp_field_i64(f, record);
             return *out != RP_ABSENT_I64;
@@ -55,12 +53,11 @@ static void check_times(struct sane_walk *w, const struct rp_type *type, const v
                         const char *path)
 {
     int64_t value, whole;
-    size_t i;
 
-    for (i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
+    for (size_t i = 0; i < sizeof lengths / sizeof lengths[0]; i++)
         if (time_of_key(type, record, lengths[i], &value) && value < 0)
             report_value(w, path, lengths[i], value, NULL);
-    for (i = 0; i < sizeof parts / sizeof parts[0]; i++)
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if ((!parts[i].beside || time_of_key(type, record, parts[i].beside, &value)) &&
             time_of_key(type, record, parts[i].part, &value) &&
             time_of_key(type, record, parts[i].whole, &whole) && value > whole &&
@@ -71,14 +68,13 @@ static void check_times(struct sane_walk *w, const struct rp_type *type, const v
 static void check_record(struct sane_walk *w, const struct rp_type *type, const void *record,
                          const char *path, unsigned depth)
 {
-    const struct rp_field *f;
     char inner[200];
     size_t i, n;
 
     if (depth == MOST_DEPTH || !type->fields)
         return;
     check_times(w, type, record, path);
-    for (f = type->fields; rp_field_here(f); f++) {
+    for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
         if (rp_field_scalar(f) || !f->item)
             continue;
         snprintf(inner, sizeof inner, "%s%s%s", path, *path ? "." : "", f->key ? f->key : "");

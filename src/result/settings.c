@@ -224,10 +224,8 @@ static const struct rp_option *find_option(const struct rp_option *options, cons
 enum rp_code rp_settings_init(struct rp_settings *out, const struct rp_option *options,
                               const struct rp_setting *given, size_t ngiven, struct rp_err *err)
 {
-    size_t i;
-
     *out = (struct rp_settings){options, given, ngiven, NULL};
-    for (i = 0; i < ngiven; i++) {
+    for (size_t i = 0; i < ngiven; i++) {
         const struct rp_option *option = find_option(options, given[i].name);
 
         if (!option)
@@ -313,10 +311,8 @@ double rp_settings_ratio(const struct rp_settings *s, const char *name)
 
 const char *rp_settings_nth(const struct rp_settings *s, const char *name, size_t i)
 {
-    size_t k;
-
     note_read(s, name, false);
-    for (k = 0; k < s->ngiven; k++) {
+    for (size_t k = 0; k < s->ngiven; k++) {
         if (!strcmp(s->given[k].name, name) && i-- == 0)
             return s->given[k].value;
     }
@@ -337,15 +333,14 @@ struct rp_setting_read *rp_settings_values(const struct rp_settings *s,
                                            struct rp_arena *arena)
 {
     struct rp_setting_read *out = RP_ARENA_NEW(arena, struct rp_setting_read, reads->n + 1);
-    size_t i, k;
 
-    for (i = 0; i < reads->n && out; i++) {
+    for (size_t i = 0; i < reads->n && out; i++) {
         out[i] =
             (struct rp_setting_read){.name = reads->at[i].name,
                                      .value = reads->at[i].value,
                                      .presence = reads->at[i].presence,
                                      .values = RP_ARENA_NEW(arena, const char *, s->ngiven + 1)};
-        for (k = 0; k < s->ngiven && out[i].values; k++)
+        for (size_t k = 0; k < s->ngiven && out[i].values; k++)
             if (!strcmp(s->given[k].name, out[i].name))
                 out[i].values[out[i].nvalues++] = s->given[k].value ? s->given[k].value : "yes";
     }

@@ -118,17 +118,15 @@ static enum rp_code receive_frame(struct rp_team *team, size_t from, struct rp_e
    of them. */
 static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
 {
-    size_t step, i;
-
-    for (step = 1; step < team->size; step *= 2) {
+    for (size_t step = 1; step < team->size; step *= 2) {
         size_t from = team->rank + step;
 
         if (team->rank & step) {
-            for (i = 0; i < team->frames.n; i++)
+            for (size_t i = 0; i < team->frames.n; i++)
                 RP_TRY(send_frame(team, &team->frames.at[i], team->rank - step, err));
             return RP_OK;
         }
-        for (i = from; i < from + step && i < team->size; i++)
+        for (size_t i = from; i < from + step && i < team->size; i++)
             RP_TRY(receive_frame(team, from, err));
     }
     return RP_OK;

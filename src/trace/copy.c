@@ -31,9 +31,8 @@ static enum rp_code copy_meta(struct rp_builder *b, const struct rp_trace *t,
                               const struct rp_copy *how, struct rp_err *err)
 {
     rp_str key, value;
-    uint32_t i;
 
-    for (i = 0; i < t->nmeta; i++) {
+    for (uint32_t i = 0; i < t->nmeta; i++) {
         const struct rp_meta *m = &t->meta[i];
 
         if ((how->cut && !strcmp(rp_trace_str(t, m->key), RP_CUT_KEY)) ||
@@ -68,7 +67,6 @@ static enum rp_code copy_rest(struct rp_builder *b, const struct rp_trace *t,
                               const struct rp_copy *how, struct rp_err *err)
 {
     struct rp_trace *to = rp_builder_borrow_trace(b);
-    uint32_t i;
 
     to->base_ns = t->base_ns;
     to->has_base = t->has_base;
@@ -79,13 +77,13 @@ static enum rp_code copy_rest(struct rp_builder *b, const struct rp_trace *t,
     RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, t->framework, &to->framework, err));
     RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, t->framework_version,
                        &to->framework_version, err));
-    for (i = 0; i < t->ndevices; i++) {
+    for (uint32_t i = 0; i < t->ndevices; i++) {
         struct rp_device device = t->devices[i];
 
         RP_TRY(copied_text(b, t, how, RP_TEXT_CATEGORY, RP_NONE, device.name, &device.name, err));
         RP_TRY(rp_builder_add_device(b, &device, err));
     }
-    for (i = 0; i < t->nwarnings; i++) {
+    for (uint32_t i = 0; i < t->nwarnings; i++) {
         rp_str text;
 
         RP_TRY(copied_text(b, t, how, RP_TEXT_VALUE, RP_NONE, t->warnings[i], &text, err));
@@ -174,7 +172,6 @@ const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record
 {
     struct rp_emit to;
     const char *out;
-    uint32_t i;
 
     if (rp_emit_open_memory(&to, err) != RP_OK)
         return NULL;
@@ -184,7 +181,7 @@ const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record
         rp_emit_char(&to, ',');
     }
     rp_emit_text(&to, "\"steps\":[");
-    for (i = r->first; i < r->first + r->n; i++) {
+    for (uint32_t i = r->first; i < r->first + r->n; i++) {
         if (i > r->first)
             rp_emit_char(&to, ',');
         put_step(&to, t, i, r);

@@ -6,12 +6,10 @@
 
 static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
     d->steps = RP_ARENA_NEW(&d->arena, struct rp_digest_step, t->nsteps);
     if (!d->steps && t->nsteps)
         return rp_err_nomem(err, "making a digest");
-    for (i = 0; i < t->nsteps; i++) {
+    for (uint32_t i = 0; i < t->nsteps; i++) {
         const struct rp_step *from = &t->steps[i];
         struct rp_digest_step *to = &d->steps[i];
 

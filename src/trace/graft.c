@@ -41,9 +41,7 @@ enum rp_code rp_graft_init(struct rp_graft *g, const struct rp_trace *base, stru
 
 void rp_graft_release(struct rp_graft *g)
 {
-    size_t i;
-
-    for (i = 0; i < g->sources.n; i++)
+    for (size_t i = 0; i < g->sources.n; i++)
         free(g->sources.at[i].name);
     rp_vec_release(&g->sources);
     rp_vec_release(&g->spans);
@@ -58,9 +56,8 @@ enum rp_code rp_graft_source(struct rp_graft *g, const struct rp_trace *from, ui
     struct rp_graft_source s = {
         from, base->str.n, base->norigins, base->args.nshapes, base->args.nspilled_rows, NULL};
     uint64_t blocks = base->args.nblocks, keys = base->args.nkeys, spilled = base->args.nspilled;
-    size_t i;
 
-    for (i = 0; i < g->sources.n; i++) {
+    for (size_t i = 0; i < g->sources.n; i++) {
         const struct rp_trace *t = g->sources.at[i].trace;
 
         *source = (uint32_t)i;
@@ -160,10 +157,8 @@ static enum rp_code join_strings(const struct rp_graft *g, struct rp_trace *to, 
     uint64_t n = base->n, bytes = base->offset[base->n], *offset;
     uint8_t *name_class;
     char *text;
-    size_t i;
-    uint32_t k;
 
-    for (i = 0; i < g->sources.n; i++)
+    for (size_t i = 0; i < g->sources.n; i++)
         if (is_own(g, i)) {
             n += g->sources.at[i].trace->str.n;
             bytes += g->sources.at[i].trace->str.offset[g->sources.at[i].trace->str.n];
@@ -171,7 +166,7 @@ static enum rp_code join_strings(const struct rp_graft *g, struct rp_trace *to, 
     EXTEND(to, offset, base->offset, (size_t)base->n + 1, n + 1);
     EXTEND(to, text, base->bytes, base->offset[base->n], bytes);
     EXTEND(to, name_class, base->name_class, base->n, n);
-    for (i = 0; i < g->sources.n; i++) {
+    for (size_t i = 0; i < g->sources.n; i++) {
         const struct rp_graft_source *s = &g->sources.at[i];
         const struct rp_strings *from = &s->trace->str;
 
@@ -179,7 +174,7 @@ static enum rp_code join_strings(const struct rp_graft *g, struct rp_trace *to, 
             continue;
         memcpy(text + offset[s->strings], from->bytes, from->offset[from->n]);
         memcpy(name_class + s->strings, from->name_class, from->n);
-        for (k = 1; k <= from->n; k++)
+        for (uint32_t k = 1; k <= from->n; k++)
             offset[s->strings + k] = offset[s->strings] + from->offset[k];
     }
     to->str = (struct rp_strings){(uint32_t)n, offset, text, name_class};
@@ -202,9 +197,8 @@ static enum rp_code make_args(const struct rp_graft *g, struct rp_trace *to, str
     const struct rp_args *base = &g->base->args;
     uint64_t shapes = base->nshapes, keys = base->nkeys, blocks = base->nblocks;
     uint64_t rows = base->nspilled_rows, spilled = base->nspilled, data = base->ndata;
-    size_t i;
 
-    for (i = 0; i < g->sources.n; i++) {
+    for (size_t i = 0; i < g->sources.n; i++) {
         const struct rp_args *from = &g->sources.at[i].trace->args;
 
         if (!is_own(g, i))
@@ -282,10 +276,9 @@ static enum rp_code join_args(struct rp_graft *g, struct rp_trace *to, struct rp
 {
     struct rp_args all = g->base->args;
     struct joined_args a = {0};
-    size_t i;
 
     RP_TRY(make_args(g, to, &a, err));
-    for (i = 0; i < g->sources.n; i++)
+    for (size_t i = 0; i < g->sources.n; i++)
         if (is_own(g, i))
             append_args(g, &g->sources.at[i], &all, &a);
     all.shape = a.shape;
@@ -307,7 +300,6 @@ static enum rp_code join_origins(const struct rp_graft *g, struct rp_trace *to, 
 {
     const struct rp_trace *base = g->base;
     size_t i, n = base->norigins;
-    uint32_t k;
 
     for (i = 0; i < g->sources.n; i++)
         n += is_own(g, i) ? g->sources.at[i].trace->norigins : 0;
@@ -315,7 +307,7 @@ static enum rp_code join_origins(const struct rp_graft *g, struct rp_trace *to, 
     for (i = 0; i < g->sources.n; i++) {
         const struct rp_graft_source *s = &g->sources.at[i];
 
-        for (k = 0; is_own(g, i) && k < s->trace->norigins; k++) {
+        for (uint32_t k = 0; is_own(g, i) && k < s->trace->norigins; k++) {
             struct rp_origin *o = &to->origins[s->origins + k];
 
             *o = s->trace->origins[k];
@@ -386,17 +378,16 @@ static enum rp_code fill_trace(struct rp_graft *g, struct rp_trace *to, struct r
 {
     const struct rp_trace *base = g->base;
     rp_event *captured;
-    size_t i;
 
     RP_TRY(join_strings(g, to, err));
     RP_TRY(join_args(g, to, err));
     RP_TRY(join_origins(g, to, err));
     RP_TRY(join_tracks(g, to, err));
     RP_TRY(make_columns(&base->ev, base->ev.n + g->spans.n, to, err));
-    for (i = 0; i < g->spans.n; i++)
+    for (size_t i = 0; i < g->spans.n; i++)
         put_span(g, to, (rp_event)(base->ev.n + i), &g->spans.at[i]);
     EXTEND(to, captured, g->captured.at, g->captured.n, base->ev.n + g->spans.n);
-    for (i = 0; i < g->spans.n; i++)
+    for (size_t i = 0; i < g->spans.n; i++)
         captured[base->ev.n + i] = RP_NONE;
     to->captured = captured;
     return RP_OK;

@@ -24,12 +24,10 @@ static bool is_own_meta(const char *key)
 static enum rp_code is_common(struct rp_merged_common *common, bool first, uint64_t hash, bool *out,
                               struct rp_err *err)
 {
-    size_t i;
-
     *out = false;
     if (first)
         return rp_vec_push(&common->hashes, hash, err);
-    for (i = 0; i < common->hashes.n && !*out; i++)
+    for (size_t i = 0; i < common->hashes.n && !*out; i++)
         *out = common->hashes.at[i] == hash;
     return RP_OK;
 }
@@ -50,9 +48,8 @@ static enum rp_code put_meta(struct rp_emit *to, struct rp_merged_common *common
                              const struct rp_trace *t, bool first, struct rp_err *err)
 {
     bool any = false, same;
-    uint32_t i;
 
-    for (i = 0; i < t->nmeta; i++) {
+    for (uint32_t i = 0; i < t->nmeta; i++) {
         const char *key = rp_trace_str(t, t->meta[i].key);
         const char *value = rp_trace_str(t, t->meta[i].value);
         size_t nkey = rp_trace_str_len(t, t->meta[i].key);
@@ -79,10 +76,9 @@ static enum rp_code put_devices(struct rp_emit *to, struct rp_merged_common *com
                                 const struct rp_trace *t, bool first, struct rp_err *err)
 {
     uint64_t hash = 1;
-    uint32_t i;
     bool same;
 
-    for (i = 0; i < t->ndevices; i++) {
+    for (uint32_t i = 0; i < t->ndevices; i++) {
         const struct rp_device *d = &t->devices[i];
         int64_t words[3] = {d->id, d->memory_bytes, d->multiprocessors};
 
@@ -94,7 +90,7 @@ static enum rp_code put_devices(struct rp_emit *to, struct rp_merged_common *com
     if (same || !t->ndevices)
         return RP_OK;
     rp_emit_text(to, ",\"devices\":[");
-    for (i = 0; i < t->ndevices; i++) {
+    for (uint32_t i = 0; i < t->ndevices; i++) {
         const struct rp_device *d = &t->devices[i];
 
         rp_emit_text(to, i ? ",{\"id\":" : "{\"id\":");
@@ -115,8 +111,6 @@ enum rp_code rp_merged_describe(struct rp_emit *to, struct rp_merged_common *com
                                 const struct rp_trace *trace, const struct rp_append *how,
                                 int32_t number, struct rp_err *err)
 {
-    uint32_t i;
-
     rp_emit_text(to, how->index ? ",{\"rank\":" : "[{\"rank\":");
     rp_emit_i64(to, number);
     if (trace->world_size > 0) {
@@ -128,7 +122,7 @@ enum rp_code rp_merged_describe(struct rp_emit *to, struct rp_merged_common *com
     rp_emit_text(to, ",\"first_pid\":");
     rp_emit_i64(to, (int64_t)how->index * how->pid_step);
     rp_emit_text(to, ",\"pids\":[");
-    for (i = 0; i < trace->nprocesses; i++) {
+    for (uint32_t i = 0; i < trace->nprocesses; i++) {
         const struct rp_process *p = &trace->processes[i];
 
         if (i)
@@ -379,9 +373,8 @@ static enum rp_code add_meta(struct rp_builder *b, const struct rp_trace *t,
                              const struct rp_merged_rank *rank, struct rp_err *err)
 {
     rp_str key, value;
-    size_t i;
 
-    for (i = 0; i < t->nmeta; i++) {
+    for (size_t i = 0; i < t->nmeta; i++) {
         const char *name = rp_trace_str(t, t->meta[i].key);
 
         if (!strcmp(name, RP_MERGED_KEY) || rank_says(rank, name))
@@ -391,7 +384,7 @@ static enum rp_code add_meta(struct rp_builder *b, const struct rp_trace *t,
                                  rp_trace_str_len(t, t->meta[i].value), &value, err));
         RP_TRY(rp_builder_add_meta(b, key, value, t->meta[i].after_events, err));
     }
-    for (i = 0; i < rank->nmeta; i++) {
+    for (size_t i = 0; i < rank->nmeta; i++) {
         RP_TRY(intern(b, rank->meta[i].key, &key, err));
         RP_TRY(intern(b, rank->meta[i].value, &value, err));
         RP_TRY(rp_builder_add_meta(b, key, value, true, err));

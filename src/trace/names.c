@@ -155,12 +155,10 @@ static unsigned pair_hash(unsigned char a, unsigned char b)
 
 void rp_name_matcher_init(struct rp_name_matcher *m, const struct rp_name_pattern *table, size_t n)
 {
-    size_t i;
-
     memset(m, 0, sizeof *m);
     m->table = table;
     m->n = n;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         unsigned h = pair_hash(lower(table[i].part[0]), lower(table[i].part[1]));
 
         m->pairs[h / 64] |= UINT64_C(1) << h % 64;
@@ -169,9 +167,7 @@ void rp_name_matcher_init(struct rp_name_matcher *m, const struct rp_name_patter
 
 static bool begins(const char *name, size_t len, const char *part)
 {
-    size_t i;
-
-    for (i = 0; part[i]; i++)
+    for (size_t i = 0; part[i]; i++)
         if (i == len || lower(name[i]) != (unsigned char)part[i])
             return false;
     return true;

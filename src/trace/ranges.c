@@ -47,9 +47,7 @@ static enum rp_code check_ids(const struct rp_trace *t, const uint32_t *id, uint
 static enum rp_code check_bytes(const struct rp_trace *t, const uint8_t *byte, uint32_t n,
                                 uint8_t limit, const char *what, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (byte[i] >= limit)
             return rp_trace_bad(t, err, "%s %u of row %u is not below %u", what, byte[i], i, limit);
     return RP_OK;
@@ -58,14 +56,13 @@ static enum rp_code check_bytes(const struct rp_trace *t, const uint8_t *byte, u
 enum rp_code rp_ranges_strings(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_strings *s = &t->str;
-    uint32_t i;
 
     if (s->n == 0 || s->n == RP_NONE || s->offset[0] != 0 || s->offset[1] != 1)
         return rp_trace_bad(t, err, "the first string is not empty");
-    for (i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++)
         if (s->offset[i + 1] <= s->offset[i])
             return rp_trace_bad(t, err, "string %u has a length below 1", i);
-    for (i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++)
         if (s->bytes[s->offset[i + 1] - 1] != '\0')
             return rp_trace_bad(t, err, "string %u is not terminated", i);
     return check_bytes(t, s->name_class, s->n, RP_NAME_COUNT, "name class", err);
@@ -79,9 +76,8 @@ static bool is_str(const struct rp_trace *t, rp_str s)
 static enum rp_code check_tracks(const struct rp_trace *t, struct rp_err *err)
 {
     rp_event next = 0;
-    uint32_t i;
 
-    for (i = 0; i < t->ntracks; i++) {
+    for (uint32_t i = 0; i < t->ntracks; i++) {
         const struct rp_track_info *track = &t->tracks[i];
 
         if (track->process >= t->nprocesses || !is_str(t, track->text) || !is_str(t, track->name) ||
@@ -99,9 +95,7 @@ static enum rp_code check_tracks(const struct rp_trace *t, struct rp_err *err)
 
 static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->nsteps; i++)
+    for (uint32_t i = 0; i < t->nsteps; i++)
         if (!is_str(t, t->steps[i].name) || t->steps[i].source >= RP_STEP_SOURCES ||
             t->steps[i].phase >= RP_STEP_PHASES || t->steps[i].requests < RP_NO_COUNT ||
             t->steps[i].tokens < RP_NO_COUNT ||
@@ -112,15 +106,13 @@ static enum rp_code check_steps(const struct rp_trace *t, struct rp_err *err)
 
 static enum rp_code check_notes(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->ndevices; i++)
+    for (uint32_t i = 0; i < t->ndevices; i++)
         if (!is_str(t, t->devices[i].name))
             return rp_trace_bad(t, err, "device %u has an unknown name", i);
-    for (i = 0; i < t->nmeta; i++)
+    for (uint32_t i = 0; i < t->nmeta; i++)
         if (!is_str(t, t->meta[i].key) || !is_str(t, t->meta[i].value))
             return rp_trace_bad(t, err, "metadata %u has an unknown key or value", i);
-    for (i = 0; i < t->nwarnings; i++)
+    for (uint32_t i = 0; i < t->nwarnings; i++)
         if (!is_str(t, t->warnings[i]))
             return rp_trace_bad(t, err, "warning %u is unknown", i);
     return RP_OK;
@@ -128,16 +120,14 @@ static enum rp_code check_notes(const struct rp_trace *t, struct rp_err *err)
 
 enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
     if (!is_str(t, t->format) || !is_str(t, t->framework) || !is_str(t, t->framework_version))
         return rp_trace_bad(t, err, "format or framework is an unknown string");
     if (!is_str(t, t->samples.unit_name) || t->samples.unit >= RP_WEIGHT_UNITS)
         return rp_trace_bad(t, err, "the weights of samples have an unknown unit");
-    for (i = 0; i < t->norigins; i++)
+    for (uint32_t i = 0; i < t->norigins; i++)
         if (!is_str(t, t->origins[i].category) || t->origins[i].kind >= RP_KIND_COUNT)
             return rp_trace_bad(t, err, "origin %u has an unknown category or kind", i);
-    for (i = 0; i < t->nprocesses; i++)
+    for (uint32_t i = 0; i < t->nprocesses; i++)
         if (!is_str(t, t->processes[i].text) || !is_str(t, t->processes[i].name) ||
             !is_str(t, t->processes[i].labels))
             return rp_trace_bad(t, err, "process %u has an unknown name", i);
@@ -149,9 +139,7 @@ enum rp_code rp_ranges_tables(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_shape_ids(const struct rp_trace *t, const uint16_t *shape, uint32_t n,
                                     const char *what, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (shape[i] >= t->args.nshapes && shape[i] != RP_SHAPE_SPILLED)
             return rp_trace_bad(t, err, "shape %u of %s %u is not below %u", shape[i], what, i,
                                 t->args.nshapes);
@@ -160,9 +148,7 @@ static enum rp_code check_shape_ids(const struct rp_trace *t, const uint16_t *sh
 
 static enum rp_code check_origin_ids(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->ev.n; i++)
+    for (uint32_t i = 0; i < t->ev.n; i++)
         if (t->ev.origin[i] >= t->norigins)
             return rp_trace_bad(t, err, "origin %u of event %u is not below %u", t->ev.origin[i], i,
                                 t->norigins);
@@ -214,12 +200,11 @@ static bool block_is_strings(const struct rp_trace *t, const struct rp_arg_block
     const uint8_t *p = t->args.data + (b->place >> 8);
     unsigned width = b->place & 255;
     uint64_t v;
-    uint32_t i;
 
     if (width < 8)
         return b->base >= 0 && b->base < t->str.n &&
                (uint64_t)b->base + (width ? largest_delta(p, n, width) : 0) < t->str.n;
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         memcpy(&v, p + 8 * (size_t)i, 8);
         if ((uint64_t)b->base + v >= t->str.n)
             return false;
@@ -286,14 +271,13 @@ static enum rp_code check_shapes(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_args *a = &t->args;
-    uint32_t i;
 
     if (a->spill_offset[0] != 0 || a->spill_offset[a->nspilled_rows] != a->nspilled)
         return rp_trace_bad(t, err, "spilled arguments that belong to no row");
-    for (i = 0; i < a->nspilled_rows; i++)
+    for (uint32_t i = 0; i < a->nspilled_rows; i++)
         if (a->spill_offset[i + 1] < a->spill_offset[i])
             return rp_trace_bad(t, err, "row %u of the spilled arguments has a negative length", i);
-    for (i = 0; i < a->nspilled; i++) {
+    for (uint32_t i = 0; i < a->nspilled; i++) {
         const struct rp_spilled *s = &a->spill[i];
 
         if (s->key >= t->str.n || s->type > RP_ARG_RAW ||
@@ -307,9 +291,7 @@ static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_rows(const struct rp_trace *t, const uint16_t *shape, const uint32_t *row,
                                uint32_t n, const char *what, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         uint32_t nrows =
             shape[i] == RP_SHAPE_SPILLED ? t->args.nspilled_rows : t->args.shape[shape[i]].nrows;
 
@@ -331,11 +313,10 @@ enum rp_code rp_ranges_args(const struct rp_trace *t, struct rp_err *err)
 enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct rp_err *err)
 {
     const struct rp_links *l = &t->links;
-    uint32_t i;
 
     if (l->offset[0] != 0 || l->offset[l->n] != nmembers)
         return rp_trace_bad(t, err, "members that belong to no link");
-    for (i = 0; i < l->n; i++)
+    for (uint32_t i = 0; i < l->n; i++)
         if (l->offset[i + 1] < l->offset[i])
             return rp_trace_bad(t, err, "link %u has no length", i);
     RP_TRY(check_bytes(t, l->source, l->n, RP_LINK_ASYNC_ID + 1, "source of a link", err));
@@ -345,12 +326,11 @@ enum rp_code rp_ranges_links(const struct rp_trace *t, uint64_t nmembers, struct
 enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_flows *f = &t->flows;
-    uint32_t i;
 
     RP_TRY(check_ids(t, f->name, f->n, t->str.n, false, "name of an arrow", err));
     RP_TRY(check_ids(t, f->track, f->n, t->ntracks, false, "track of an arrow", err));
     RP_TRY(check_ids(t, f->event, f->n, t->ev.n, true, "event of an arrow", err));
-    for (i = 0; i < f->n; i++)
+    for (uint32_t i = 0; i < f->n; i++)
         if (f->origin[i] >= t->norigins ||
             ((f->flags[i] & RP_FLOW_ID_TEXT) && (f->id[i] < 0 || f->id[i] >= t->str.n)))
             return rp_trace_bad(t, err, "arrow %u has an unknown origin or id", i);
@@ -361,9 +341,8 @@ enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_stacks(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_call_samples *s = &t->samples;
-    uint32_t i;
 
-    for (i = 0; i < s->nstacks; i++)
+    for (uint32_t i = 0; i < s->nstacks; i++)
         if ((s->stacks[i].parent != RP_NONE && s->stacks[i].parent >= i) ||
             s->stacks[i].frame >= s->nframes)
             return rp_trace_bad(t, err, "stack %u has an unknown parent or frame", i);
@@ -373,9 +352,8 @@ static enum rp_code check_stacks(const struct rp_trace *t, struct rp_err *err)
 enum rp_code rp_ranges_samples(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_call_samples *s = &t->samples;
-    uint32_t i;
 
-    for (i = 0; i < s->nframes; i++)
+    for (uint32_t i = 0; i < s->nframes; i++)
         if (!is_str(t, s->frame[i].name) || !is_str(t, s->frame[i].file) ||
             s->frame[i].kind >= RP_FRAME_KINDS)
             return rp_trace_bad(t, err, "frame %u has an unknown name, file or kind", i);

@@ -20,11 +20,9 @@ enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err)
 
 void rp_run_free(struct rp_run *run)
 {
-    size_t i;
-
     if (!run)
         return;
-    for (i = 0; i < run->ranks.n; i++)
+    for (size_t i = 0; i < run->ranks.n; i++)
         rp_digest_free(run->ranks.at[i].digest);
     rp_vec_release(&run->ranks);
     rp_arena_release(&run->arena);
@@ -86,10 +84,9 @@ static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct
     struct rp_map claims;
     enum rp_code code = RP_OK;
     uint32_t i, owner;
-    int pass;
 
     rp_map_init(&claims);
-    for (pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 2; pass++)
         for (i = 0; i < run->ranks.n && code == RP_OK; i++) {
             struct rp_rank *rank = &run->ranks.at[i];
             int32_t number = rank->digest->rank < 0 ? rp_rank_in_name(rank->digest->name) : -1;
@@ -113,9 +110,8 @@ static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct
 static void fill_gaps(struct rp_run *run, const struct rp_map *taken)
 {
     int32_t next = 0;
-    size_t i;
 
-    for (i = 0; i < run->ranks.n; i++) {
+    for (size_t i = 0; i < run->ranks.n; i++) {
         struct rp_rank *rank = &run->ranks.at[i];
 
         if (rank->number != RP_NO_RANK)

@@ -553,7 +553,6 @@ static void clean_string(struct json_walk *w, const char *key, size_t end)
     char *text = malloc(n + 1);
     struct rp_emit clean;
     int64_t before = 0, after = 0;
-    int k;
 
     if (!text || rp_emit_open_memory(&clean, NULL) != RP_OK) {
         free(text);
@@ -561,10 +560,10 @@ static void clean_string(struct json_walk *w, const char *key, size_t end)
         return;
     }
     n = rp_json_unescape(w->json + w->at + 1, n, text, NULL);
-    for (k = 0; k < RP_SECRETS; k++)
+    for (int k = 0; k < RP_SECRETS; k++)
         before += w->counts[k];
     clean_plain(w->words, RP_SECRET_IN_VALUE, key, text, n, &clean, w->counts);
-    for (k = 0; k < RP_SECRETS; k++)
+    for (int k = 0; k < RP_SECRETS; k++)
         after += w->counts[k];
     if (after == before)
         rp_emit_bytes(w->to, w->json + w->at, end - w->at);
@@ -778,17 +777,16 @@ enum rp_code rp_secrets_count(const struct rp_trace *t, int64_t counts[RP_SECRET
                               struct rp_err *err)
 {
     struct rp_emit scratch;
-    uint32_t i;
 
     memset(counts, 0, RP_SECRETS * sizeof *counts);
     RP_TRY(rp_emit_open_memory(&scratch, err));
-    for (i = 0; i < t->nmeta; i++) {
+    for (uint32_t i = 0; i < t->nmeta; i++) {
         rp_emit_reset(&scratch);
         rp_secrets_clean_json(NULL, rp_trace_str(t, t->meta[i].key),
                               rp_trace_str(t, t->meta[i].value),
                               rp_trace_str_len(t, t->meta[i].value), &scratch, counts);
     }
-    for (i = 0; i < t->str.n; i++) {
+    for (uint32_t i = 0; i < t->str.n; i++) {
         rp_emit_reset(&scratch);
         clean_plain(NULL, RP_SECRET_IN_NAME, "", rp_trace_str(t, i), rp_trace_str_len(t, i),
                     &scratch, counts);

@@ -192,9 +192,8 @@ static bool match_pattern(const struct rp_step_pattern *p, const char *name,
                           struct rp_step_mark *out)
 {
     struct step_values v;
-    size_t i;
 
-    for (i = 0; i < FIELDS; i++)
+    for (size_t i = 0; i < FIELDS; i++)
         v.of[i] = RP_NO_COUNT;
     if (!match_text(p->text, name, &v))
         return false;
@@ -214,14 +213,12 @@ static bool match_pattern(const struct rp_step_pattern *p, const char *name,
 bool rp_step_table_match(const struct rp_step_table *table, const char *name,
                          struct rp_step_mark *out)
 {
-    size_t i;
-
-    for (i = 0; table && i < table->patterns.n; i++)
+    for (size_t i = 0; table && i < table->patterns.n; i++)
         if (match_pattern(&table->patterns.at[i], name, out)) {
             out->users = true;
             return true;
         }
-    for (i = 0; i < sizeof known / sizeof known[0]; i++)
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (match_pattern(&known[i], name, out))
             return true;
     return false;
@@ -262,9 +259,8 @@ static bool read_phase(const char *word, size_t n, struct rp_step_pattern *out)
                  {"mixed", RP_PHASE_MIXED, false},
                  {"-", RP_PHASE_NONE, false},
                  {"outer", RP_PHASE_NONE, true}};
-    size_t i;
 
-    for (i = 0; i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
         if (strlen(words[i].word) == n && !memcmp(words[i].word, word, n)) {
             out->phase = words[i].phase;
             out->outer = words[i].outer;

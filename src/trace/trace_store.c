@@ -32,11 +32,9 @@ enum rp_code rp_store_adopt(struct rp_trace_store *store, void *at, size_t cap, 
 
 void rp_trace_free(struct rp_trace *trace)
 {
-    size_t i;
-
     if (!trace)
         return;
-    for (i = 0; i < trace->store->blocks.n; i++) {
+    for (size_t i = 0; i < trace->store->blocks.n; i++) {
         struct rp_store_block *block = &trace->store->blocks.at[i];
 
         rp_vec_drop(block->at, block->cap, block->size);

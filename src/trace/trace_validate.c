@@ -13,9 +13,7 @@ static int64_t length_of(const struct rp_trace *t, rp_event e)
 
 static enum rp_code check_order(const struct rp_trace *t, struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 1; e < t->ev.n; e++) {
+    for (rp_event e = 1; e < t->ev.n; e++) {
         if (t->ev.track[e] != t->ev.track[e - 1])
             continue;
         if (t->ev.ts_ns[e] < t->ev.ts_ns[e - 1] ||
@@ -27,9 +25,7 @@ static enum rp_code check_order(const struct rp_trace *t, struct rp_err *err)
 
 static enum rp_code check_parents(const struct rp_trace *t, struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         rp_event p = t->ev.parent[e];
 
         if (p == RP_NONE)
@@ -47,7 +43,6 @@ static enum rp_code check_parents(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_members(const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, k, linked = 0;
-    rp_event e;
 
     for (i = 0; i < t->links.n; i++) {
         if (t->links.offset[i] == t->links.offset[i + 1])
@@ -58,7 +53,7 @@ static enum rp_code check_members(const struct rp_trace *t, struct rp_err *err)
                                     "event %u is a member of link %u but does not refer to it",
                                     t->links.member[k], i);
     }
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         linked += t->ev.link[e] != RP_NONE;
     if (linked != t->links.offset[t->links.n])
         return rp_trace_bad(t, err, "%u events have a link, the links have %u", linked,
@@ -69,9 +64,8 @@ static enum rp_code check_members(const struct rp_trace *t, struct rp_err *err)
 static enum rp_code check_samples(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_call_samples *s = &t->samples;
-    uint32_t i;
 
-    for (i = 1; i < s->n; i++)
+    for (uint32_t i = 1; i < s->n; i++)
         if (s->track[i] < s->track[i - 1] ||
             (s->track[i] == s->track[i - 1] && s->ts_ns[i] < s->ts_ns[i - 1]))
             return rp_trace_bad(t, err, "sample %u is out of order: the previous one is later", i);
@@ -80,12 +74,10 @@ static enum rp_code check_samples(const struct rp_trace *t, struct rp_err *err)
 
 static enum rp_code check_rest(const struct rp_trace *t, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 1; i < t->nsteps; i++)
+    for (uint32_t i = 1; i < t->nsteps; i++)
         if (t->steps[i].begin_ns < t->steps[i - 1].begin_ns)
             return rp_trace_bad(t, err, "step %u begins before the previous one", i);
-    for (i = 0; i < t->flows.n; i++)
+    for (uint32_t i = 0; i < t->flows.n; i++)
         if (t->flows.event[i] != RP_NONE && t->ev.track[t->flows.event[i]] != t->flows.track[i])
             return rp_trace_bad(t, err, "arrow %u is bound to another track", i);
     return RP_OK;

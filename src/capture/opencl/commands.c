@@ -57,9 +57,8 @@ static int64_t now_ns(void)
 static uint32_t find_device(void *handle)
 {
     char key[32], name[512] = "";
-    uint32_t i;
 
-    for (i = 0; i < ndevices; i++) {
+    for (uint32_t i = 0; i < ndevices; i++) {
         if (devices[i].handle == handle)
             return i;
     }

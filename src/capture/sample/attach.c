@@ -78,7 +78,6 @@ enum rp_sample_stopped rp_sample_stop(struct rp_sample_stop *s, uint32_t tid,
 {
     static const struct timespec pause = {.tv_nsec = 10000};
     bool gone = false, stopped = false;
-    int64_t until;
 
     if (!s->is_seized) {
         prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); /* of this thread */
@@ -90,7 +89,7 @@ enum rp_sample_stopped rp_sample_stop(struct rp_sample_stop *s, uint32_t tid,
             return RP_SAMPLE_CANNOT_STOP;
         }
     }
-    for (until = now_ns() + PATIENCE_NS; !stopped && !gone;) {
+    for (int64_t until = now_ns() + PATIENCE_NS; !stopped && !gone;) {
         int64_t now = now_ns();
 
         stopped = has_stopped(s, &gone);

@@ -282,9 +282,8 @@ static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
 {
     int64_t sent = 0, most = 0, dur;
     bool known = true;
-    uint32_t i;
 
-    for (i = 0; i < m->n; i++) {
+    for (uint32_t i = 0; i < m->n; i++) {
         const struct rp_collective *c = collective_of(j, m, i);
         int64_t size = rp_collective_size(c, row->rank_count);
         int64_t wait = rp_rendezvous_wait(&j->all, j->lists, m, i);
@@ -382,11 +381,10 @@ static enum rp_code sum_times(struct comm_join *j, struct rp_err *err)
     rp_interval_vec *waits = calloc(j->n + 1, sizeof *waits);
     struct rp_rendezvous_sums *sums = calloc(j->n + 1, sizeof *sums);
     enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
-    size_t r;
 
     if (code == RP_OK)
         code = rp_rendezvous_sum(&j->all, j->lists, j->n, sums, waits, err);
-    for (r = 0; waits && sums && r < j->n; r++) {
+    for (size_t r = 0; waits && sums && r < j->n; r++) {
         j->out->ranks[r].wait_ns = sums[r].wait_ns;
         j->out->ranks[r].transfer_ns = sums[r].transfer_ns;
         rp_vec_release(&waits[r]);
@@ -440,9 +438,8 @@ static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
 {
     struct rp_late_sums sums = {0};
     struct rp_late late;
-    size_t i;
 
-    for (i = 0; i < j->out->ncollectives; i++) {
+    for (size_t i = 0; i < j->out->ncollectives; i++) {
         const struct rp_comm_collective *row = &j->out->collectives[i];
 
         if (row->last_rank == rank->rank && row->last_device == rank->device && row->cause)
@@ -457,10 +454,9 @@ static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
 static void add_ranks(struct comm_join *j)
 {
     bool met = j->all.n > 0;
-    size_t r;
 
     j->out->ranks = RP_ARENA_NEW(j->arena, struct rp_comm_rank, j->n + 1);
-    for (r = 0; r < j->n && j->out->ranks; r++) {
+    for (size_t r = 0; r < j->n && j->out->ranks; r++) {
         const struct rp_comm_lane *p = lane_of(j, r);
 
         j->out->ranks[r] = (struct rp_comm_rank){
@@ -489,12 +485,11 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
 {
     const struct rp_comm_lead **leads =
         RP_ARENA_NEW(j->arena, const struct rp_comm_lead *, j->n + 1);
-    size_t r;
 
     j->lists = RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
     j->late.scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     RP_TRY(rp_arena_check(j->arena, "matching collectives", err));
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         j->lists[r] = &lane_of(j, r)->comm;
         leads[r] = lane_of(j, r)->leads;
     }
@@ -557,14 +552,13 @@ static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit,
     struct rp_comm_caller *callers = RP_ARENA_NEW(j->arena, struct rp_comm_caller, j->ranks->n + 1);
     struct rp_comm_checks checks;
     bool hangs = false;
-    size_t r;
 
     RP_TRY(rp_arena_check(j->arena, "comparing collectives", err));
-    for (r = 0; r < j->ranks->n; r++)
+    for (size_t r = 0; r < j->ranks->n; r++)
         hangs = hangs || ((const struct rp_comm_part *)j->ranks->parts[r].data)->hangs;
     if (!asked && !hangs)
         return RP_OK;
-    for (r = 0; r < j->ranks->n; r++)
+    for (size_t r = 0; r < j->ranks->n; r++)
         RP_TRY(fill_caller(j, r, &callers[r], err));
     RP_TRY(rp_comm_compare(callers, j->ranks->n, j->ranks->world_size, j->arena, &checks, err));
     j->out->check_text = checks.text;

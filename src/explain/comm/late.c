@@ -26,9 +26,7 @@ static int64_t aspect_of(const struct rp_late_ranks *ranks, const struct rp_rend
 /* By how much the last rank to arrive is above the median of all. */
 static int64_t excess(const struct rp_late_ranks *ranks, const struct rp_rendezvous *m, int aspect)
 {
-    uint32_t i;
-
-    for (i = 0; i < m->n; i++)
+    for (uint32_t i = 0; i < m->n; i++)
         ranks->scratch[i] = aspect_of(ranks, m, i, aspect);
     rp_ns_sort(ranks->scratch, m->n);
     return rp_ns_between(ranks->scratch[(m->n - 1) / 2], aspect_of(ranks, m, m->last, aspect));
@@ -92,9 +90,8 @@ void rp_late_add(struct rp_late_sums *sums, const char *cause, const char *evide
 struct rp_late rp_late_main(const struct rp_late_sums *sums)
 {
     struct rp_late late = {0};
-    size_t i;
 
-    for (i = 0; i < sums->n; i++)
+    for (size_t i = 0; i < sums->n; i++)
         if (!i || sums->at[i].total_ns > late.ns)
             late = (struct rp_late){sums->at[i].cause, sums->at[i].evidence, sums->at[i].total_ns};
     return late;

@@ -44,9 +44,7 @@ RP_ORDER(by_begin, struct host_span, RP_UP(begin_ns), RP_UP(event))
 static bool on_collective_thread(const struct rp_collectives *c, const struct rp_trace *t,
                                  rp_track track)
 {
-    size_t i;
-
-    for (i = 0; i < c->list.n; i++)
+    for (size_t i = 0; i < c->list.n; i++)
         if (t->ev.track[c->list.at[i].event] == track)
             return true;
     return false;
@@ -56,16 +54,13 @@ enum rp_code rp_leads_unite_host(const struct rp_trace *t, const struct rp_colle
                                  struct rp_work_unions *out, struct rp_err *err)
 {
     rp_interval_vec *compute = &out->cls[RP_WORK_COMPUTE];
-    rp_track track;
-    rp_event e;
-    size_t i;
 
     if (!t->totals.count[RP_KIND_CPU_OP])
         RP_TRY(rp_ranges_unite(t, NULL, compute, err));
-    for (track = 0; track < t->ntracks && t->totals.count[RP_KIND_CPU_OP]; track++) {
+    for (rp_track track = 0; track < t->ntracks && t->totals.count[RP_KIND_CPU_OP]; track++) {
         if (t->tracks[track].kind != RP_TRACK_THREAD || on_collective_thread(c, t, track))
             continue;
-        for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+        for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
             struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
 
             if (t->ev.kind[e] == RP_KIND_CPU_OP && x.begin_ns != RP_NO_TS && t->ev.dur_ns[e] >= 0)
@@ -74,7 +69,7 @@ enum rp_code rp_leads_unite_host(const struct rp_trace *t, const struct rp_colle
     }
     if (compute->n)
         compute->n = rp_union_sort(compute->at, compute->n);
-    for (i = 0; i < compute->n; i++)
+    for (size_t i = 0; i < compute->n; i++)
         RP_TRY(rp_union_add(&out->all, compute->at[i].begin_ns, compute->at[i].end_ns, err));
     return RP_OK;
 }
@@ -102,8 +97,6 @@ static bool is_telling(const struct leads *l, rp_event e)
 static enum rp_code list_host(struct leads *l, struct rp_err *err)
 {
     const struct rp_trace *t = l->work->trace;
-    rp_track track;
-    rp_event e;
 
     if (l->work->items.n)
         return RP_OK;
@@ -111,10 +104,10 @@ static enum rp_code list_host(struct leads *l, struct rp_err *err)
     memset(l->step_name.at, 0, t->str.n);
     for (uint32_t i = 0; i < t->nsteps; i++)
         l->step_name.at[t->steps[i].name] = 1;
-    for (track = 0; track < t->ntracks; track++) {
+    for (rp_track track = 0; track < t->ntracks; track++) {
         if (t->tracks[track].kind != RP_TRACK_THREAD || rp_track_is_worker(t, track))
             continue;
-        for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
+        for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++)
             if (is_telling(l, e))
                 RP_TRY(rp_vec_push(&l->host, ((struct host_span){t->ev.ts_ns[e], e}), err));
     }
@@ -229,7 +222,6 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
     struct leads l = {.work = work, .unions = unions, .gaps = gaps, .arena = arena};
     int64_t free_ns = c->list.n ? c->list.at[0].begin_ns : 0;
     enum rp_code code;
-    size_t i;
 
     *out = RP_ARENA_NEW(arena, struct rp_comm_lead, c->list.n + 1);
     if (!*out)
@@ -237,7 +229,7 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
     code = list_host(&l, err);
     if (unions->all.n && unions->all.at[0].begin_ns < free_ns)
         free_ns = unions->all.at[0].begin_ns;
-    for (i = 0; i < c->list.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < c->list.n && code == RP_OK; i++) {
         const struct rp_collective *at = &c->list.at[i];
 
         (*out)[i].since_ns = free_ns;

@@ -21,9 +21,8 @@ static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
     const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
     rp_interval_vec comm = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
-    for (i = 0; i < l->out->comm.list.n && code == RP_OK; i++)
+    for (size_t i = 0; i < l->out->comm.list.n && code == RP_OK; i++)
         code = rp_union_add(&comm, l->out->comm.list.at[i].begin_ns, l->out->comm.list.at[i].end_ns,
                             err);
     l->out->comm_ns = rp_union_length(comm.at, comm.n);

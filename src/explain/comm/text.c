@@ -78,10 +78,9 @@ static struct rp_comm_size size_of(struct rp_comm_collective **rows, size_t n, i
                              .overlap_share = NAN,
                              .imbalance_ratio = NAN};
     int64_t overlap = 0, dur = 0, ranks;
-    size_t i;
 
     ranks = rows[0]->seen_count < recorded ? rows[0]->seen_count : recorded;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         add_to_size(&s, rows[i], ranks, &overlap, &dur);
     if (middle->link_can > 0)
         s.link_share = middle->bus_bytes_per_s / middle->link_can;
@@ -139,12 +138,11 @@ static const char *cause_text(struct comm_text *w, const char *cause, const char
 static void write_ranks(struct comm_text *w)
 {
     struct rp_comm_root *out = w->out;
-    size_t r;
 
     out->rank_rows = RP_ARENA_NEW(w->arena, struct rp_comm_rank, out->nranks + 1);
     if (!out->rank_rows || !out->collective_count)
         return;
-    for (r = 0; r < out->nranks; r++) {
+    for (size_t r = 0; r < out->nranks; r++) {
         out->rank_rows[r] = out->ranks[r];
         out->rank_rows[r].cause_text = cause_text(w, out->ranks[r].cause, out->ranks[r].evidence);
     }
@@ -181,13 +179,12 @@ static void write_worst(struct comm_text *w, size_t limit)
 {
     struct rp_comm_root *out = w->out;
     int64_t first = INT64_MAX;
-    size_t i;
 
     out->worst = RP_ARENA_NEW(w->arena, struct rp_comm_collective, out->ncollectives + 1);
     if (!out->worst || !out->ncollectives)
         return;
     memcpy(out->worst, out->collectives, out->ncollectives * sizeof *out->worst);
-    for (i = 0; i < out->ncollectives; i++)
+    for (size_t i = 0; i < out->ncollectives; i++)
         first = out->worst[i].begin_ns < first ? out->worst[i].begin_ns : first;
     qsort(out->worst, out->ncollectives, sizeof *out->worst, by_delay);
     limit = out->ncollectives < limit ? out->ncollectives : limit;
@@ -195,7 +192,7 @@ static void write_worst(struct comm_text *w, size_t limit)
     *(!out->matched_count ? &out->nlongest
       : out->several      ? &out->nworst_devices
                           : &out->nworst) = limit;
-    for (i = 0; i < limit; i++) {
+    for (size_t i = 0; i < limit; i++) {
         out->worst[i].at_ns = rp_ns_between(first, out->worst[i].begin_ns);
         out->worst[i].label = collective_label(w, &out->worst[i]);
         out->worst[i].cause_text = cause_text(w, out->worst[i].cause, out->worst[i].evidence);
@@ -309,9 +306,8 @@ static void add_note(struct comm_text *w, const char *text)
 static void note_imbalance(struct comm_text *w)
 {
     const struct rp_comm_size *worst = NULL;
-    size_t i;
 
-    for (i = 0; i < w->out->nsizes; i++) {
+    for (size_t i = 0; i < w->out->nsizes; i++) {
         const struct rp_comm_size *s = &w->out->sizes[i];
 
         if (s->imbalance_ratio >= 0.1 && (!worst || s->imbalance_ratio > worst->imbalance_ratio))

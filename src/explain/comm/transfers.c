@@ -35,12 +35,10 @@ static enum rp_code copy_all(const struct rp_trace *t, const rp_tensor_transfer_
                              const struct rp_scope *scope, struct rp_arena *arena,
                              struct rp_comm_part *out, struct rp_err *err)
 {
-    size_t i;
-
     out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, all->n + 1);
     if (!out->transfers)
         return rp_err_nomem(err, "looking at transfers");
-    for (i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         const struct rp_tensor_transfer *x = &all->at[i];
         struct rp_comm_transfer *to = &out->transfers[out->ntransfers];
 

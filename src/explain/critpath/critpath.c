@@ -372,9 +372,7 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
 /* The scopes of the ranks, from the first begin to the last end. */
 static void widen_scope(struct critpath_joining *j)
 {
-    size_t r;
-
-    for (r = 0; r < j->ranks->n; r++) {
+    for (size_t r = 0; r < j->ranks->n; r++) {
         const struct rp_scope *s = &part_of(j, r)->scope;
         int64_t begin = rp_sg_common_time(&j->run->join, r, s->begin_ns);
         int64_t end = rp_sg_common_time(&j->run->join, r, s->end_ns);
@@ -392,14 +390,13 @@ static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpa
 {
     int64_t *const of[] = {&s->host_ns, &s->runtime_ns, &s->compute_ns,
                            &s->comm_ns, &s->memory_ns,  &s->wait_ns};
-    size_t i, k;
 
     s->window_ns = p->window_ns;
-    for (i = 0; i < p->nkinds; i++)
-        for (k = 0; k < RP_PATH_KINDS; k++)
+    for (size_t i = 0; i < p->nkinds; i++)
+        for (size_t k = 0; k < RP_PATH_KINDS; k++)
             if (p->kinds[i].kind == rp_segment_kind_names[k])
                 *of[k] = p->kinds[i].total_ns;
-    for (i = 0; i < p->nnames; i++)
+    for (size_t i = 0; i < p->nnames; i++)
         if (p->names[i].kind == rp_segment_kind_names[RP_PATH_WAIT] &&
             !strncmp(p->names[i].name, "rank ", 5)) {
             rp_ns_add(&s->other_rank_ns, p->names[i].total_ns);
@@ -444,25 +441,24 @@ static enum rp_code median_slack(const struct critpath_joining *j, size_t r, int
 static enum rp_code share_ranks(struct critpath_joining *j, struct rp_err *err)
 {
     struct rp_critpath_path *run = &j->out->run;
-    size_t r, i;
 
     run->shares = RP_ARENA_NEW(j->arena, struct rp_critpath_rank_share, j->ranks->n + 1);
     if (!run->shares)
         return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < j->ranks->n; r++) {
+    for (size_t r = 0; r < j->ranks->n; r++) {
         run->shares[r].rank = j->ranks->parts[r].number;
         run->shares[r].clock = j->run->join.rendezvous.clocks[r];
         run->shares[r].offset_ns = run->shares[r].clock.offset_ns;
         share_kinds(&run->shares[r], &j->out->ranks[r]);
     }
-    for (i = 0; i < j->run->path.parts.n; i++) {
+    for (size_t i = 0; i < j->run->path.parts.n; i++) {
         struct rp_path_segment s = j->run->path.parts.at[i];
 
         if (rp_critpath_clip(&j->scope, &s))
             rp_ns_add(&run->shares[j->run->graph.nodes.at[s.node].rank].total_ns,
                       rp_ns_between(s.begin_ns, s.end_ns));
     }
-    for (r = 0; r < j->ranks->n; r++) {
+    for (size_t r = 0; r < j->ranks->n; r++) {
         struct rp_critpath_rank_share *s = &run->shares[r];
 
         s->share = run->window_ns > 0 ? (double)s->total_ns / (double)run->window_ns : 0;
@@ -503,11 +499,10 @@ static enum rp_code fill_run(struct critpath_joining *j, struct rp_err *err)
 static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
 {
     struct rp_sg_member *members = RP_ARENA_NEW(j->arena, struct rp_sg_member, j->ranks->n + 1);
-    size_t r;
 
     if (!members)
         return rp_err_nomem(err, "joining ranks");
-    for (r = 0; r < j->ranks->n; r++)
+    for (size_t r = 0; r < j->ranks->n; r++)
         members[r] = (struct rp_sg_member){&part_of(j, r)->graph, &part_of(j, r)->collectives};
     RP_TRY(rp_sg_join(&j->run->graph, members, j->ranks->n, j->arena, &j->run->join, err));
     if (!j->run->graph.nodes.n) {

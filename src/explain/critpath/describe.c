@@ -119,9 +119,7 @@ RP_ORDER(by_total, struct rp_critpath_share, RP_DOWN(total_ns), strcmp(a->kind, 
 
 static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_ns)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         s[i].share = whole_ns > 0 ? (double)s[i].total_ns / (double)whole_ns : 0;
     if (n)
         qsort(s, n, sizeof *s, by_total);
@@ -210,12 +208,11 @@ enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t li
                                   struct rp_err *err)
 {
     struct path_rows f = {.view = view, .out = out, .arena = arena};
-    size_t i;
 
     out->window_ns = window_of(view);
     allocate_rows(&f);
     RP_TRY(rp_arena_check(arena, "describing the critical path", err));
-    for (i = 0; i < view->path->parts.n; i++)
+    for (size_t i = 0; i < view->path->parts.n; i++)
         fill_split(&f, &view->path->parts.at[i]);
     fill_kinds(&f);
     RP_TRY(rp_critpath_slack(view, arena, out, err));

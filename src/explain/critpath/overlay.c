@@ -36,9 +36,8 @@ static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *p
                              const struct rp_clock *clock, uint32_t row_number, struct rp_err *err)
 {
     const struct rp_critpath_segment *before = NULL;
-    size_t i;
 
-    for (i = 0; i < path->nsegments; i++) {
+    for (size_t i = 0; i < path->nsegments; i++) {
         const struct rp_critpath_segment *x = &path->segments[i];
         struct rp_overlay_span span = {.ts_ns = clock ? rp_clock_own_time(clock, x->start_ns)
                                                       : x->start_ns,
@@ -88,9 +87,8 @@ static enum rp_code write_overlay(const struct rp_critpath_root *root, size_t r,
 static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     const struct drawing *d = user;
-    size_t r;
 
-    for (r = 0; r < d->root->nranks; r++)
+    for (size_t r = 0; r < d->root->nranks; r++)
         if (d->root->ranks[r].source == loaded->index &&
             d->root->ranks[r].in_source == loaded->part &&
             rp_is_same_file(loaded->source->path, d->paths[r]))
@@ -106,7 +104,6 @@ static enum rp_code name_outputs(const struct rp_critpath_root *root, const char
                                  const char **paths, struct rp_arena *arena, struct rp_err *err)
 {
     bool file = rp_text_ends(to, ".json") || rp_text_ends(to, ".json.gz");
-    size_t r;
 
     if (root->nranks == 1 && !file)
         return rp_err_set(err, RP_USAGE, "'%s' should end in .json or .json.gz", to);
@@ -118,7 +115,7 @@ static enum rp_code name_outputs(const struct rp_critpath_root *root, const char
     if (root->nranks > 1 && mkdir(to, 0777) && errno != EEXIST)
         return rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu ranks", to,
                              root->nranks);
-    for (r = 0; r < root->nranks; r++) {
+    for (size_t r = 0; r < root->nranks; r++) {
         paths[r] = root->nranks == 1 ? rp_arena_text(arena, to)
                                      : rp_arena_textf(arena, "%s/rank%lld.json.gz", to,
                                                       (long long)root->ranks[r].rank);

@@ -73,9 +73,8 @@ static struct rp_critpath_slack *lane_row(struct slack_rows *a, const struct rp_
 static void add_path(struct slack_rows *a)
 {
     const struct rp_path *path = a->view->path;
-    size_t i;
 
-    for (i = 0; i < path->parts.n; i++) {
+    for (size_t i = 0; i < path->parts.n; i++) {
         struct rp_path_segment s = path->parts.at[i];
         const struct rp_sg_node *n = &a->view->graph->nodes.at[s.node];
         uint32_t place;
@@ -100,9 +99,8 @@ static void add_nodes(struct slack_rows *a)
 {
     const struct rp_stepgraph *g = a->view->graph;
     int64_t ns;
-    size_t i;
 
-    for (i = 0; i < g->nodes.n; i++) {
+    for (size_t i = 0; i < g->nodes.n; i++) {
         if (!time_in_scope(a->view, &g->nodes.at[i], &ns))
             continue;
         add_to(name_row(a, &g->nodes.at[i]), ns, a->view->slack_ns[i]);
@@ -144,15 +142,13 @@ struct gain_runs {
 
 static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
 {
-    size_t i, k;
-
-    for (k = 0; k < r->out->nnames && r->nasked < GAINS; k++)
+    for (size_t k = 0; k < r->out->nnames && r->nasked < GAINS; k++)
         if (r->out->names[k].name_id != RP_NONE)
             r->asked[r->nasked++] = &r->out->names[k];
-    for (i = 0; i < r->g->nodes.n; i++) {
+    for (size_t i = 0; i < r->g->nodes.n; i++) {
         const struct rp_sg_node *n = &r->g->nodes.at[i];
 
-        for (k = 0; k < r->nasked; k++)
+        for (size_t k = 0; k < r->nasked; k++)
             if (n->name == r->asked[k]->name_id && rp_segment_kind_of(n) == r->asked[k]->kind_id)
                 RP_TRY(rp_vec_push(&r->members[k], (uint32_t)i, err));
     }
@@ -163,12 +159,11 @@ static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
 static int64_t end_without(struct gain_runs *r, size_t k)
 {
     int64_t end;
-    size_t i;
 
-    for (i = 0; i < r->members[k].n; i++)
+    for (size_t i = 0; i < r->members[k].n; i++)
         r->dur.at[r->members[k].at[i]] = 0;
     end = rp_sg_run(r->g, r->dur.at, r->start.at);
-    for (i = 0; i < r->members[k].n; i++)
+    for (size_t i = 0; i < r->members[k].n; i++)
         r->dur.at[r->members[k].at[i]] = r->g->nodes.at[r->members[k].at[i]].dur_ns;
     return end;
 }
@@ -176,10 +171,9 @@ static int64_t end_without(struct gain_runs *r, size_t k)
 static void rerun_recorded(struct gain_runs *r)
 {
     int64_t worst = 0;
-    size_t i;
 
     rp_sg_run(r->g, NULL, r->start.at);
-    for (i = 0; i < r->g->nodes.n; i++) {
+    for (size_t i = 0; i < r->g->nodes.n; i++) {
         int64_t error = rp_ns_between(r->g->nodes.at[i].start_ns, r->start.at[i]);
 
         error = error < 0 ? rp_ns_between(error, 0) : error;
@@ -194,7 +188,6 @@ enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
 {
     struct gain_runs r = {.g = g, .out = out};
     enum rp_code code = rp_vec_reserve(&r.dur, g->nodes.n, err);
-    size_t k;
 
     if (code == RP_OK)
         code = rp_vec_reserve(&r.start, g->nodes.n, err);
@@ -202,9 +195,9 @@ enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
         rerun_recorded(&r);
     if (code == RP_OK && gains)
         code = find_members(&r, err);
-    for (k = 0; code == RP_OK && k < r.nasked; k++)
+    for (size_t k = 0; code == RP_OK && k < r.nasked; k++)
         r.asked[k]->gain_ns = rp_ns_between(end_without(&r, k), g->end_ns);
-    for (k = 0; k < GAINS; k++)
+    for (size_t k = 0; k < GAINS; k++)
         rp_vec_release(&r.members[k]);
     rp_vec_release(&r.dur);
     rp_vec_release(&r.start);

@@ -152,13 +152,12 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by,
     node_vec next = {0};
     struct rp_map first;
     enum rp_code code;
-    size_t i;
 
     rp_map_init(&first);
     code = rp_vec_reserve(&next, v->list[1].n + 1, err);
     if (code == RP_OK)
         code = chain_right(a, &v->list[1], by, &first, next.at, err);
-    for (i = 0; i < v->list[0].n && code == RP_OK; i++) {
+    for (size_t i = 0; i < v->list[0].n && code == RP_OK; i++) {
         uint64_t key = key_of(a, 0, v->list[0].at[i], by);
         uint32_t k = rp_map_get(&first, key);
 
@@ -179,11 +178,8 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by,
 static enum rp_code count_names(const struct aligner *a, const struct level *v,
                                 struct rp_map count[2], struct rp_err *err)
 {
-    int side;
-    size_t i;
-
-    for (side = 0; side < 2; side++)
-        for (i = 0; i < v->list[side].n; i++) {
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < v->list[side].n; i++) {
             uint64_t key = key_of(a, side, v->list[side].at[i], BY_LOOSE);
             uint32_t n = rp_map_get(&count[side], key);
 
@@ -197,11 +193,8 @@ static enum rp_code count_names(const struct aligner *a, const struct level *v,
 static enum rp_code take_sets(struct aligner *a, struct level *v, const struct rp_map count[2],
                               bool elsewhere, struct rp_err *err)
 {
-    int side;
-    size_t i;
-
-    for (side = 0; side < 2; side++)
-        for (i = 0; i < v->list[side].n; i++) {
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < v->list[side].n; i++) {
             uint32_t id = v->list[side].at[i];
             uint64_t key = key_of(a, side, id, BY_LOOSE);
             uint32_t left = rp_map_get(&count[0], key), right = rp_map_get(&count[1], key);
@@ -249,14 +242,12 @@ static enum rp_code open_nodes(const struct aligner *a, struct level *v, bool op
                                bool *opened, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    int side;
-    size_t i;
 
     *opened = false;
-    for (side = 0; side < 2 && code == RP_OK; side++) {
+    for (int side = 0; side < 2 && code == RP_OK; side++) {
         node_vec *list = &v->list[side], fresh = {0};
 
-        for (i = 0; i < list->n && code == RP_OK; i++) {
+        for (size_t i = 0; i < list->n && code == RP_OK; i++) {
             const struct rp_diff_node *node = node_of(a, side, list->at[i]);
 
             if (opens(node, operators)) {
@@ -277,11 +268,8 @@ static enum rp_code open_nodes(const struct aligner *a, struct level *v, bool op
 static enum rp_code set_apart(const struct aligner *a, struct level *v, struct level *to,
                               struct rp_err *err)
 {
-    int side;
-    size_t i;
-
-    for (side = 0; side < 2; side++) {
-        for (i = 0; i < v->list[side].n; i++) {
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < v->list[side].n; i++) {
             uint32_t id = v->list[side].at[i];
 
             if (rp_map_get(&a->known[1 - side], key_of(a, side, id, BY_EXACT)) == RP_MAP_NONE)
@@ -296,11 +284,8 @@ static enum rp_code set_apart(const struct aligner *a, struct level *v, struct l
 
 static enum rp_code put_back(struct level *v, struct level *from, struct rp_err *err)
 {
-    int side;
-    size_t i;
-
-    for (side = 0; side < 2; side++) {
-        for (i = 0; i < from->list[side].n; i++)
+    for (int side = 0; side < 2; side++) {
+        for (size_t i = 0; i < from->list[side].n; i++)
             RP_TRY(rp_vec_push(&v->list[side], from->list[side].at[i], err));
         from->list[side].n = 0;
     }
@@ -309,11 +294,8 @@ static enum rp_code put_back(struct level *v, struct level *from, struct rp_err 
 
 static enum rp_code lose(struct aligner *a, struct level *v, int64_t *alone_ns, struct rp_err *err)
 {
-    int side;
-    size_t i;
-
-    for (side = 0; side < 2; side++)
-        for (i = 0; i < v->list[side].n; i++) {
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < v->list[side].n; i++) {
             rp_ns_add(&alone_ns[side], node_of(a, side, v->list[side].at[i])->total_ns);
             RP_TRY(rp_vec_push(&a->lost.list[side], v->list[side].at[i], err));
         }
@@ -344,7 +326,6 @@ static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right
     struct level v = {0}, apart = {0};
     enum rp_code code = add_children(a, 0, left, &v.list[0], err);
     bool opened = true;
-    int side;
 
     if (code == RP_OK)
         code = add_children(a, 1, right, &v.list[1], err);
@@ -360,7 +341,7 @@ static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right
         code = set_apart(a, &v, &a->lost, err);
     if (code == RP_OK)
         code = lose(a, &v, alone_ns, err);
-    for (side = 0; side < 2; side++) {
+    for (int side = 0; side < 2; side++) {
         rp_vec_release(&v.list[side]);
         rp_vec_release(&apart.list[side]);
     }
@@ -388,9 +369,8 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
 {
     node_vec open = {0}, leaves = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
-    for (i = list->n; i-- > 0 && code == RP_OK;)
+    for (size_t i = list->n; i-- > 0 && code == RP_OK;)
         code = rp_vec_push(&open, list->at[i], err);
     while (open.n && code == RP_OK) {
         uint32_t id = open.at[--open.n];
@@ -417,10 +397,9 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
 static enum rp_code map_pieces(const struct aligner *a, int side, bool bare, struct rp_map *map,
                                struct rp_err *err)
 {
-    size_t i;
     uint32_t p, first;
 
-    for (i = 0; i < a->lost.list[side].n; i++) {
+    for (size_t i = 0; i < a->lost.list[side].n; i++) {
         const struct rp_diff_node *node = node_of(a, side, a->lost.list[side].at[i]);
 
         for (p = node->work; p < node->work + node->nwork; p++)
@@ -444,16 +423,12 @@ static bool is_shared(uint64_t hash, const struct rp_map all[2], const struct rp
 static enum rp_code end_lost(struct aligner *a, const struct rp_map all[2],
                              const struct rp_map bare[2], struct rp_err *err)
 {
-    int side;
-    size_t i;
-    uint32_t p;
-
-    for (side = 0; side < 2; side++)
-        for (i = 0; i < a->lost.list[side].n; i++) {
+    for (int side = 0; side < 2; side++)
+        for (size_t i = 0; i < a->lost.list[side].n; i++) {
             uint32_t id = a->lost.list[side].at[i];
             const struct rp_diff_node *node = node_of(a, side, id);
 
-            for (p = node->work; p < node->work + node->nwork; p++) {
+            for (uint32_t p = node->work; p < node->work + node->nwork; p++) {
                 bool shared = is_shared(a->tree[side]->pieces.at[p].hash, all, bare);
                 struct rp_diff_unit unit = {.left = side ? RP_NONE : id,
                                             .right = side ? id : RP_NONE,

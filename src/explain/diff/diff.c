@@ -329,12 +329,10 @@ static enum rp_code read_gates(const struct rp_settings *settings, struct rp_are
 static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *arena,
                                struct rp_trace_diff_input **out, struct rp_err *err)
 {
-    size_t i;
-
     *out = RP_ARENA_NEW(arena, struct rp_trace_diff_input, ranks->n + 1);
     if (!*out)
         return rp_err_nomem(err, "comparing runs");
-    for (i = 0; i < ranks->n; i++)
+    for (size_t i = 0; i < ranks->n; i++)
         (*out)[i] = (struct rp_trace_diff_input){ranks->parts[i].data, ranks->parts[i].number};
     return RP_OK;
 }
@@ -491,16 +489,14 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
 static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
                         enum holds holds[2])
 {
-    size_t i;
-
     holds[0] = holds[1] = HOLDS_NOTHING;
-    for (i = 0; i < rp_dataset_count(dataset); i++)
+    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
         if (holds[run_of[i]] != HOLDS_TRACE) {
             enum holds here = holds_what(dataset, i);
 
             holds[run_of[i]] = here > holds[run_of[i]] ? here : holds[run_of[i]];
         }
-    for (i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++)
         holds[i] = holds[i] == HOLDS_SOMETHING ? HOLDS_TRACE : holds[i];
 }
 

@@ -35,9 +35,7 @@ static const struct metric metrics[RP_GATE_METRICS] = {
 
 static int metric_of(const char *word, size_t n)
 {
-    int i;
-
-    for (i = 0; i < RP_GATE_METRICS; i++)
+    for (int i = 0; i < RP_GATE_METRICS; i++)
         if (strlen(metrics[i].name) == n && !memcmp(metrics[i].name, word, n))
             return i;
     return -1;
@@ -47,9 +45,8 @@ static enum rp_code unknown_metric(const char *word, size_t n, const char *where
                                    struct rp_err *err)
 {
     char names[256] = "";
-    int i;
 
-    for (i = 0; i < RP_GATE_METRICS; i++) {
+    for (int i = 0; i < RP_GATE_METRICS; i++) {
         strcat(names, i ? ", " : "");
         strcat(names, metrics[i].name);
     }
@@ -192,9 +189,7 @@ static const char *next_word(struct gate_file *f, const char **at, bool last)
 /* "2026-11-09" */
 static bool is_date(const char *text)
 {
-    size_t i;
-
-    for (i = 0; i < 10; i++)
+    for (size_t i = 0; i < 10; i++)
         if (i == 4 || i == 7 ? text[i] != '-' : !isdigit((unsigned char)text[i]))
             return false;
     return !text[10];
@@ -283,10 +278,8 @@ static double amount_of(const struct rp_gate *gate, double base)
 static void add_accepted(const struct rp_gates *gates, const struct rp_gate *gate,
                          struct rp_gate_row *row)
 {
-    size_t i;
-
     row->accepted = NAN;
-    for (i = 0; i < gates->accepted.n && gate->form != RP_GATE_TARGET; i++) {
+    for (size_t i = 0; i < gates->accepted.n && gate->form != RP_GATE_TARGET; i++) {
         const struct rp_gate_accepted *a = &gates->accepted.at[i];
 
         if (a->gate.metric != gate->metric)
@@ -356,12 +349,10 @@ enum rp_code rp_gates_decide(const struct rp_gates *gates,
                              struct rp_arena *arena, struct rp_gate_row **rows, size_t *n,
                              bool *failed, struct rp_err *err)
 {
-    size_t i;
-
     *n = 0;
     *rows = RP_ARENA_NEW(arena, struct rp_gate_row, gates->list.n + 1);
     RP_TRY(rp_arena_check(arena, "deciding gates", err));
-    for (i = 0; i < gates->list.n; i++, ++*n) {
+    for (size_t i = 0; i < gates->list.n; i++, ++*n) {
         const struct rp_gate *gate = &gates->list.at[i];
 
         RP_TRY(decide_one(gates, gate, &values[gate->metric], arena, &(*rows)[i], err));

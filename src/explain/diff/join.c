@@ -83,15 +83,14 @@ static void pair_ranks(struct diff_join *j)
 static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
 {
     int64_t *steps;
-    size_t p, i;
 
     *n = part_of(j, side, 0)->nsteps;
-    for (p = 1; p < j->npairs; p++)
+    for (size_t p = 1; p < j->npairs; p++)
         if (part_of(j, side, p)->nsteps != *n)
             return NULL;
     steps = RP_ARENA_NEW(j->arena, int64_t, *n + 1);
-    for (i = 0; steps && i < *n; i++) {
-        for (p = 0; p < j->npairs; p++)
+    for (size_t i = 0; steps && i < *n; i++) {
+        for (size_t p = 0; p < j->npairs; p++)
             rp_ns_add(&steps[i], part_of(j, side, p)->step_ns[i]);
         steps[i] = mean(j, steps[i]);
     }
@@ -146,13 +145,11 @@ static void describe_run(struct diff_join *j, const struct rp_trace_diff_part *p
 static int64_t mean_of(const struct diff_join *j, int side, int time)
 {
     int64_t before = 0, sum = 0;
-    size_t p;
-    int t;
 
     /* along the running sum of the parts, as everywhere: they add up to the mean step */
-    for (t = 0; t <= time; t++) {
+    for (int t = 0; t <= time; t++) {
         before = mean(j, sum);
-        for (p = 0; p < j->npairs; p++)
+        for (size_t p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
     }
     return rp_ns_between(before, mean(j, sum));
@@ -161,8 +158,6 @@ static int64_t mean_of(const struct diff_join *j, int side, int time)
 static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *run)
 {
     const struct rp_trace_diff_part *part = part_of(j, side, 0);
-    size_t p;
-    int t;
 
     run->unprofiled_ns = run->unprofiled_low_ns = run->unprofiled_high_ns = RP_ABSENT_I64;
     run->path = rp_arena_text(j->arena, j->options->paths[side]);
@@ -171,9 +166,9 @@ static void fill_run(struct diff_join *j, int side, struct rp_trace_diff_run *ru
     run->ranks = (int64_t)j->n[side];
     run->steps = part->has_steps ? (int64_t)part->nsteps : 0;
     run->typical_steps = part->has_steps ? part->taken : 0;
-    for (t = 0; t < RP_DIFF_TIMES; t++)
+    for (int t = 0; t < RP_DIFF_TIMES; t++)
         rp_ns_add(&run->step_ns, mean_of(j, side, t));
-    for (p = 0; p < j->npairs; p++) {
+    for (size_t p = 0; p < j->npairs; p++) {
         rp_ns_add(&run->work_ns, part_of(j, side, p)->tree.total_ns);
         rp_ns_add(&run->host_ns, part_of(j, side, p)->tree.host_ns);
     }
@@ -209,10 +204,9 @@ static void fill_parts(struct diff_join *j)
     static const char *const words[RP_DIFF_TIMES] = {"compute", "exposed communication",
                                                      "copies alone", "idle"};
     struct rp_trace_diff_root *out = j->out;
-    int t;
 
     out->parts = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_DIFF_TIMES);
-    for (t = 0; t < RP_DIFF_TIMES && out->parts; t++)
+    for (int t = 0; t < RP_DIFF_TIMES && out->parts; t++)
         add_share(j, out->parts, &out->nparts, names[t], words[t], mean_of(j, 0, t),
                   mean_of(j, 1, t));
 }
@@ -221,15 +215,13 @@ static void fill_parts(struct diff_join *j)
 static void mean_causes(const struct diff_join *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
 {
     int64_t sum = 0, before, now;
-    size_t p;
-    int c, t;
 
-    for (p = 0; p < j->npairs; p++)
-        for (t = 0; t < RP_DIFF_IDLE; t++)
+    for (size_t p = 0; p < j->npairs; p++)
+        for (int t = 0; t < RP_DIFF_IDLE; t++)
             rp_ns_add(&sum, part_of(j, side, p)->time_ns[t]);
     before = mean(j, sum);
-    for (c = 0; c <= RP_GAP_CAUSES; c++) {
-        for (p = 0; p < j->npairs; p++)
+    for (int c = 0; c <= RP_GAP_CAUSES; c++) {
+        for (size_t p = 0; p < j->npairs; p++)
             rp_ns_add(&sum, part_of(j, side, p)->cause_ns[c]);
         now = mean(j, sum);
         causes[c] = rp_ns_between(before, now);
@@ -244,14 +236,13 @@ static void fill_causes(struct diff_join *j)
 {
     int64_t causes[2][RP_GAP_CAUSES + 1];
     struct rp_trace_diff_root *out = j->out;
-    int c;
 
     out->idle_causes = RP_ARENA_NEW(j->arena, struct rp_trace_diff_share, RP_GAP_CAUSES + 1);
     if (!out->idle_causes || !part_of(j, 0, 0)->on_device || !part_of(j, 1, 0)->on_device)
         return;
     mean_causes(j, 0, causes[0]);
     mean_causes(j, 1, causes[1]);
-    for (c = 0; c <= RP_GAP_CAUSES; c++) {
+    for (int c = 0; c <= RP_GAP_CAUSES; c++) {
         if (!causes[0][c] && !causes[1][c])
             continue;
         add_share(j, out->idle_causes, &out->nidle_causes,
@@ -270,9 +261,8 @@ static struct rp_diff_phase mean_phase(const struct diff_join *j, int side, uint
 {
     struct rp_diff_phase sum = {0};
     int64_t having = 0;
-    size_t p;
 
-    for (p = 0; p < j->npairs; p++) {
+    for (size_t p = 0; p < j->npairs; p++) {
         const struct rp_diff_phase *of = &part_of(j, side, p)->phase[phase];
 
         having += of->steps > 0;
@@ -287,10 +277,9 @@ static struct rp_diff_phase mean_phase(const struct diff_join *j, int side, uint
 static void fill_phases(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
-    uint8_t phase;
 
     out->phases = RP_ARENA_NEW(j->arena, struct rp_trace_diff_phase, RP_STEP_PHASES);
-    for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES && out->phases; phase++) {
+    for (uint8_t phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES && out->phases; phase++) {
         struct rp_diff_phase a = mean_phase(j, 0, phase), b = mean_phase(j, 1, phase);
 
         if (!a.steps && !b.steps)
@@ -311,9 +300,8 @@ static void note_phases(struct diff_join *j)
 {
     const struct rp_trace_diff_root *out = j->out;
     bool other = false;
-    size_t i;
 
-    for (i = 0; i < out->nphases; i++) {
+    for (size_t i = 0; i < out->nphases; i++) {
         const struct rp_trace_diff_phase *p = &out->phases[i];
         double a = share_of(p->base_steps, out->base.steps);
         double b = share_of(p->new_steps, out->new_run.steps);
@@ -337,22 +325,20 @@ RP_ORDER(by_own_change, struct rp_trace_diff_rank, RP_COMPARE(own_change(b), own
 static void fill_ranks(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
-    size_t p;
 
     out->ranks = RP_ARENA_NEW(j->arena, struct rp_trace_diff_rank, j->npairs + 1);
-    for (p = 0; p < j->npairs && out->ranks; p++) {
+    for (size_t p = 0; p < j->npairs && out->ranks; p++) {
         const struct rp_trace_diff_part *a = part_of(j, 0, p), *b = part_of(j, 1, p);
         struct rp_trace_diff_rank *r = &out->ranks[out->nranks++];
         int64_t *deltas[RP_DIFF_TIMES] = {&r->compute_delta_ns, &r->exposed_comm_delta_ns,
                                           &r->exposed_memory_delta_ns, &r->idle_delta_ns};
-        int t;
 
         r->rank = j->in[0][j->pairs[p].base].number;
         r->new_rank = j->in[1][j->pairs[p].fresh].number;
         r->base_ns = a->median_ns;
         r->new_ns = b->median_ns;
         r->delta_ns = rp_ns_between(r->base_ns, r->new_ns);
-        for (t = 0; t < RP_DIFF_TIMES; t++)
+        for (int t = 0; t < RP_DIFF_TIMES; t++)
             *deltas[t] = rp_ns_between(a->time_ns[t], b->time_ns[t]);
     }
     if (out->nranks < 2)
@@ -372,9 +358,8 @@ static void fill_ranks(struct diff_join *j)
 static void find_noise(struct diff_join *j)
 {
     double noise;
-    int s;
 
-    for (s = 0; s < 2; s++)
+    for (int s = 0; s < 2; s++)
         if (j->count[s] > 1)
             j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
     noise = rp_diff_noise(j->spread_ns, j->count);
@@ -415,9 +400,8 @@ static void judge_alignment(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     int64_t alone[2] = {0}, all[2] = {0};
-    size_t i;
 
-    for (i = 0; i < out->ncoverage; i++) {
+    for (size_t i = 0; i < out->ncoverage; i++) {
         const struct rp_trace_diff_rule *c = &out->coverage[i];
         bool none = !strcmp(c->rule, rp_diff_rule_names[RP_DIFF_ALONE]);
 
@@ -427,7 +411,7 @@ static void judge_alignment(struct diff_join *j)
         rp_ns_add(&alone[1], none ? c->new_ns : 0);
     }
     out->comparable = true;
-    for (i = 0; i < 2; i++)
+    for (size_t i = 0; i < 2; i++)
         if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])
             out->comparable = false;
     if (j->options->captures[0] || j->options->captures[1])
@@ -490,13 +474,12 @@ static void write_mainly(struct diff_join *j)
     struct rp_trace_diff_root *out = j->out;
     struct rp_trace_diff_share parts[RP_DIFF_TIMES];
     const char *text = NULL;
-    size_t i;
 
     if (!out->changed || out->nparts != RP_DIFF_TIMES)
         return;
     memcpy(parts, out->parts, sizeof parts);
     qsort(parts, RP_DIFF_TIMES, sizeof *parts, by_change);
-    for (i = 0; i < RP_DIFF_TIMES; i++) {
+    for (size_t i = 0; i < RP_DIFF_TIMES; i++) {
         int64_t ns = parts[i].delta_ns;
 
         if (!ns || llabs(ns) < llabs(parts[0].delta_ns) / 4)
@@ -511,12 +494,11 @@ static void write_coverage(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
     const char *text;
-    size_t i;
 
     if (!out->ncoverage)
         return;
     text = rp_arena_textf(j->arena, "%.1f %% of the %s", 100 * out->aligned_share, out->measure);
-    for (i = 0; i < out->ncoverage; i++)
+    for (size_t i = 0; i < out->ncoverage; i++)
         if (strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]) != 0)
             text = rp_arena_textf(j->arena, "%s%s %.1f %% by %s", text, i ? "," : ":",
                                   100 * out->coverage[i].share, out->coverage[i].rule);
@@ -563,7 +545,6 @@ static void add_notes(struct diff_join *j)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
     struct rp_trace_diff_root *out = j->out;
-    size_t i;
 
     if (out->threshold_ns != RP_ABSENT_I64 && out->delta_ns > out->threshold_ns && !out->failed)
         add_note(j,
@@ -589,7 +570,7 @@ static void add_notes(struct diff_join *j)
         strcmp(out->base.device, out->new_run.device) != 0)
         add_note(j, rp_arena_textf(j->arena, "different devices: %s -> %s", out->base.device,
                                    out->new_run.device));
-    for (i = 0; i < out->ncoverage; i++)
+    for (size_t i = 0; i < out->ncoverage; i++)
         if (!strcmp(out->coverage[i].rule, rp_diff_rule_names[RP_DIFF_ALONE]))
             add_note(j, rp_arena_textf(j->arena,
                                        "only in the base: %s a step; only in the new run: %s",
@@ -609,9 +590,8 @@ static void add_notes(struct diff_join *j)
 static struct rp_report_speed speed_of(struct diff_join *j, int side)
 {
     struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->npairs + 1);
-    size_t p;
 
-    for (p = 0; p < j->npairs && ranks; p++) {
+    for (size_t p = 0; p < j->npairs && ranks; p++) {
         const struct rp_trace_diff_part *part = part_of(j, side, p);
 
         ranks[p] =
@@ -624,9 +604,8 @@ static struct rp_report_speed speed_of(struct diff_join *j, int side)
 static double memory_of(const struct diff_join *j, int side)
 {
     int64_t most = 0;
-    size_t p;
 
-    for (p = 0; p < j->npairs; p++)
+    for (size_t p = 0; p < j->npairs; p++)
         if (part_of(j, side, p)->memory_bytes > most)
             most = part_of(j, side, p)->memory_bytes;
     return most ? (double)most : NAN;
@@ -636,11 +615,9 @@ static double memory_of(const struct diff_join *j, int side)
 static double noise_of(const struct diff_join *j, int time)
 {
     double spread[2] = {-1, -1}, noise;
-    size_t p;
-    int s;
 
-    for (s = 0; s < 2; s++)
-        for (p = 0; p < j->npairs; p++)
+    for (int s = 0; s < 2; s++)
+        for (size_t p = 0; p < j->npairs; p++)
             spread[s] = fmax(spread[s], part_of(j, s, p)->spread_ns[time]);
     noise = rp_diff_noise(spread, j->count);
     return noise < 0 ? NAN : noise;
@@ -662,14 +639,13 @@ static enum rp_code decide_gates(struct diff_join *j, struct rp_err *err)
     struct rp_trace_diff_root *out = j->out;
     struct rp_report_speed a = speed_of(j, 0), b = speed_of(j, 1);
     struct rp_gate_values v[RP_GATE_METRICS];
-    int t;
 
     if (!j->options->gates || !out->parts)
         return RP_OK;
     v[RP_GATE_STEP] =
         (struct rp_gate_values){(double)out->base.step_ns, (double)out->new_run.step_ns,
                                 out->noise_ns == RP_ABSENT_I64 ? NAN : (double)out->noise_ns};
-    for (t = 0; t < RP_DIFF_TIMES; t++)
+    for (int t = 0; t < RP_DIFF_TIMES; t++)
         v[RP_GATE_COMPUTE + t] = (struct rp_gate_values){
             (double)out->parts[t].base_ns, (double)out->parts[t].new_ns, noise_of(j, t)};
     v[RP_GATE_MFU] = rate_values(out, a.mfu_share, b.mfu_share);
@@ -685,16 +661,15 @@ static enum rp_code check_alike(const struct diff_join *j, struct rp_err *err)
 {
     const struct rp_trace_diff_part *a = part_of(j, 0, 0), *b = part_of(j, 1, 0);
     int64_t steps[2] = {j->out->base.step_ns, j->out->new_run.step_ns};
-    int s;
 
     if (!has_gates(j))
         return RP_OK;
-    for (s = 0; s < 2; s++)
+    for (int s = 0; s < 2; s++)
         if (j->options->captures[s])
             return rp_err_set(err, RP_FORMAT,
                               "'%s' is a recording of a graph capture, so a gate cannot decide",
                               j->options->paths[s]);
-    for (s = 0; s < 2; s++)
+    for (int s = 0; s < 2; s++)
         if (!steps[s])
             return rp_err_set(err, RP_FORMAT, "'%s' has no recorded work, so a gate cannot decide",
                               j->options->paths[s]);

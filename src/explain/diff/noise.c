@@ -34,11 +34,10 @@ double rp_diff_median(int64_t *values, size_t n)
 static double standard_deviation(const int64_t *values, size_t n)
 {
     double mean = 0, sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         mean += (double)values[i] / (double)n;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         sum += ((double)values[i] - mean) * ((double)values[i] - mean);
     return sqrt(sum / (double)(n - 1));
 }
@@ -50,13 +49,12 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
 {
     static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
     double factor = n < 10 ? small[n] : (double)n / ((double)n - 0.8), middle;
-    size_t i;
 
     if (n < 2)
         return -1;
     memcpy(scratch, values, n * sizeof *values);
     middle = rp_diff_median(scratch, n);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         scratch[i] = rp_diff_whole_ns(2 * fabs((double)values[i] - middle));
     return fmin(factor * 1.4826 * rp_diff_median(scratch, n) / 2, standard_deviation(values, n));
 }
@@ -64,9 +62,8 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
 double rp_diff_noise(const double spread_ns[2], const double count[2])
 {
     double sum = 0;
-    int s;
 
-    for (s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++) {
         double spread = spread_ns[s] < 0 ? spread_ns[1 - s] : spread_ns[s];
 
         if (spread < 0)

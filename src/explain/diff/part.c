@@ -99,9 +99,8 @@ static enum rp_code add_step(struct part_ctx *m, const struct rp_breakdown *b, s
 static void name_hosts(struct part_ctx *m)
 {
     int64_t most[RP_GAP_CAUSES] = {0};
-    size_t i;
 
-    for (i = 0; i < m->hosts.n; i++) {
+    for (size_t i = 0; i < m->hosts.n; i++) {
         const struct idle_host *h = &m->hosts.at[i];
 
         if (h->ns <= most[h->cause] ||
@@ -117,9 +116,8 @@ static void mean_all(struct part_ctx *m)
 {
     struct rp_trace_diff_part *out = m->out;
     int64_t sum = 0, before = 0;
-    size_t i;
 
-    for (i = 0; i < SUMS; i++) {
+    for (size_t i = 0; i < SUMS; i++) {
         size_t part = i < RP_DIFF_IDLE ? i : RP_DIFF_IDLE;
         int64_t now;
 
@@ -175,9 +173,7 @@ static void make_window(struct part_ctx *m, size_t i)
 /* The median step of each phase; `scratch` has room for all steps. */
 static void measure_phases(struct part_ctx *m, int64_t *scratch)
 {
-    unsigned phase;
-
-    for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++) {
+    for (unsigned phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++) {
         struct rp_diff_phase *out = &m->out->phase[phase];
         size_t i, n = 0;
 
@@ -262,10 +258,9 @@ static enum rp_code measure_gates(struct part_ctx *m, struct rp_err *err)
     struct rp_trace_diff_part *out = m->out;
     size_t i, n = out->limited ? 0 : report->nsteps;
     int64_t *values = RP_ARENA_NEW(m->arena, int64_t, 2 * n + 2);
-    int t;
 
     RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
-    for (t = 0; t < RP_DIFF_TIMES; t++) {
+    for (int t = 0; t < RP_DIFF_TIMES; t++) {
         for (i = 0; i < n; i++)
             values[i] = time_of(&report->steps[i].b, t);
         out->spread_ns[t] = rp_diff_spread(values, n, values + n);

@@ -38,9 +38,7 @@ static const struct rp_trace_diff_part *part_of(const struct profiler_ctx *c, in
 /* Lists the models of a run; false where a rank has none. */
 static bool list_models(struct profiler_ctx *c, int side)
 {
-    size_t p;
-
-    for (p = 0; p < c->npairs; p++) {
+    for (size_t p = 0; p < c->npairs; p++) {
         if (!part_of(c, side, p)->modelled)
             return false;
         c->models[p] = &part_of(c, side, p)->sim;
@@ -52,9 +50,8 @@ static bool list_models(struct profiler_ctx *c, int side)
 static int64_t small_wait(const struct profiler_ctx *c, int side)
 {
     int64_t most = 0;
-    size_t p;
 
-    for (p = 0; p < c->npairs; p++) {
+    for (size_t p = 0; p < c->npairs; p++) {
         const struct rp_trace_diff_part *part = part_of(c, side, p);
         int64_t wait = rp_ns_sum(part->time_ns[RP_DIFF_COMM], part->time_ns[RP_DIFF_IDLE]);
 
@@ -70,9 +67,7 @@ static int64_t small_wait(const struct profiler_ctx *c, int side)
    would be waited for without the profiler. */
 static bool waits_for_absent(const struct profiler_ctx *c, int side)
 {
-    size_t p;
-
-    for (p = 0; p < c->npairs; p++) {
+    for (size_t p = 0; p < c->npairs; p++) {
         const struct rp_trace_diff_part *part = part_of(c, side, p);
         int64_t wait = rp_ns_sum(part->time_ns[RP_DIFF_COMM], part->cause_ns[RP_GAP_OTHER_RANK]);
         size_t ranks = part->world_size > 0 ? (size_t)part->world_size : 2;

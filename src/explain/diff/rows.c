@@ -76,9 +76,7 @@ struct sum {
 /* Whether it is new; beyond the limit everything is, and counted. */
 static bool add_kernel(struct kernel_set *set, uint64_t hash, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < set->n; i++)
+    for (size_t i = 0; i < set->n; i++)
         if (set->hash[i] == hash)
             return false;
     if (set->n == MOST_KERNELS) {
@@ -93,9 +91,8 @@ static bool add_kernel(struct kernel_set *set, uint64_t hash, const char *name)
 static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct sum *out)
 {
     const struct rp_diff_piece *p = &tree->pieces.at[piece];
-    uint32_t i;
 
-    for (i = 0; i < tree->nslots; i++)
+    for (uint32_t i = 0; i < tree->nslots; i++)
         out->slot_ns[i] += (double)tree->slot_ns.at[(size_t)p->row * tree->nslots + i];
     rp_ns_add(&out->ns, p->ns);
     out->works += p->name ? (double)p->count / (double)tree->steps : 0;
@@ -174,15 +171,13 @@ static uint64_t key_of(const struct rp_diff_unit *unit, const struct rp_diff_tre
 
 static enum rp_code keep_time(struct side *s, double ns, struct rp_err *err)
 {
-    size_t i;
-
     s->least_ns = !s->seen || ns < s->least_ns ? ns : s->least_ns;
     s->most_ns = !s->seen || ns > s->most_ns ? ns : s->most_ns;
     s->stride += !s->stride;
     if (s->seen++ % s->stride)
         return RP_OK;
     if (s->call_times.n == MOST_CALLS) {
-        for (i = 0; i < MOST_CALLS / 2; i++)
+        for (size_t i = 0; i < MOST_CALLS / 2; i++)
             s->call_times.at[i] = s->call_times.at[2 * i];
         s->call_times.n = MOST_CALLS / 2;
         s->stride *= 2;
@@ -193,9 +188,7 @@ static enum rp_code keep_time(struct side *s, double ns, struct rp_err *err)
 /* The call that was added last is complete. */
 static enum rp_code end_call(struct side *s, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < s->ncall_ns; i++)
+    for (uint32_t i = 0; i < s->ncall_ns; i++)
         if (s->call_ns[i] > 0) /* it is not in every step */
             RP_TRY(keep_time(s, s->call_ns[i], err));
     s->ncall_ns = 0;
@@ -224,14 +217,13 @@ static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, u
                              uint8_t rule, const struct sum *sum, struct rp_err *err)
 {
     bool goes_on = rule == RP_DIFF_ALONE && to->counted_tree == tree && to->counted == node;
-    size_t i;
 
     if (node == RP_NONE)
         return RP_OK;
     RP_TRY(add_call(to, tree, goes_on, sum, err));
     rp_ns_add(&to->ns, sum->ns);
     to->works += sum->works;
-    for (i = 0; i < RP_DIFF_SLOTS; i++)
+    for (size_t i = 0; i < RP_DIFF_SLOTS; i++)
         to->slot_ns[i] += sum->slot_ns[i];
     /* an operator that stands alone comes piece by piece and is called once */
     if (!goes_on) {
@@ -240,7 +232,7 @@ static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, u
     }
     to->counted_tree = tree;
     to->counted = node;
-    for (i = 0; i < sum->kernels.n; i++)
+    for (size_t i = 0; i < sum->kernels.n; i++)
         add_kernel(&to->kernels, sum->kernels.hash[i], sum->kernels.name[i]);
     to->kernels.more = sum->kernels.more > to->kernels.more ? sum->kernels.more : to->kernels.more;
     return RP_OK;
@@ -254,7 +246,6 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
     struct group *g;
     uint32_t id;
     int64_t change;
-    int s;
 
     sums[0] = sum_side(tree[0], unit->left, unit->left_piece, unit);
     sums[1] = sum_side(tree[1], unit->right, unit->right_piece, unit);
@@ -275,7 +266,7 @@ static enum rp_code add_unit(struct rows_ctx *r, const struct rp_diff_tree *cons
     g->places++;
     change = rp_ns_between(sums[0].ns, sums[1].ns);
     change = change < 0 ? -change : change;
-    for (s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++) {
         RP_TRY(add_side(&g->side[s], tree[s], node[s], unit->rule, &sums[s], err));
         rp_ns_add(&r->rule_ns[unit->rule][s], sums[s].ns);
         if (node[s] != RP_NONE && (change > g->most_ns || g->side[s].node == RP_NONE)) {
@@ -328,11 +319,9 @@ static const char *place_of(struct rows_ctx *r, const struct side *s)
 static void list_kernels(struct rows_ctx *r, const struct kernel_set *set, size_t *n,
                          const char ***out)
 {
-    size_t i;
-
     *n = set->n;
     *out = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
-    for (i = 0; *out && i < set->n; i++)
+    for (size_t i = 0; *out && i < set->n; i++)
         (*out)[i] = rp_arena_text(r->arena, set->name[i]);
 }
 
@@ -477,13 +466,11 @@ static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
 static int64_t noise_of(const struct rows_ctx *r, const struct group *g)
 {
     double spread[2], steps[2], noise;
-    int s;
 
-    for (s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++) {
         int64_t values[RP_DIFF_SLOTS], scratch[RP_DIFF_SLOTS];
-        uint32_t i;
 
-        for (i = 0; i < r->nslots[s]; i++)
+        for (uint32_t i = 0; i < r->nslots[s]; i++)
             values[i] = rp_diff_whole_ns(g->side[s].slot_ns[i] / (double)r->npairs);
         spread[s] = rp_diff_spread(values, r->nslots[s], scratch);
         steps[s] = (double)r->taken[s];
@@ -622,12 +609,10 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
 
 static enum rp_code list_lines(struct rows_ctx *r, struct rp_err *err)
 {
-    size_t i;
-
     r->out->kernels = RP_ARENA_NEW(r->arena, const char *, MOST_LINES + 1);
     if (!r->out->kernels)
         return rp_err_nomem(err, "comparing kernels");
-    for (i = 0; i < r->out->nrows && r->out->nkernels < MOST_LINES; i++)
+    for (size_t i = 0; i < r->out->nrows && r->out->nkernels < MOST_LINES; i++)
         if (r->out->rows[i].kernels)
             r->out->kernels[r->out->nkernels++] = r->out->rows[i].kernels;
     return RP_OK;
@@ -637,18 +622,17 @@ static enum rp_code fill_coverage(struct rows_ctx *r, struct rp_err *err)
 {
     struct rp_trace_diff_root *out = r->out;
     int64_t all = 0, aligned = 0;
-    int rule;
 
     out->coverage = RP_ARENA_NEW(r->arena, struct rp_trace_diff_rule, RP_DIFF_RULES);
     if (!out->coverage)
         return rp_err_nomem(err, "comparing operators");
-    for (rule = 0; rule < RP_DIFF_RULES; rule++) {
+    for (int rule = 0; rule < RP_DIFF_RULES; rule++) {
         int64_t ns = rp_ns_sum(r->rule_ns[rule][0], r->rule_ns[rule][1]);
 
         rp_ns_add(&all, ns);
         rp_ns_add(&aligned, rule == RP_DIFF_ALONE ? 0 : ns);
     }
-    for (rule = 0; rule < RP_DIFF_RULES; rule++) {
+    for (int rule = 0; rule < RP_DIFF_RULES; rule++) {
         const int64_t *ns = r->rule_ns[rule];
 
         if (ns[0] || ns[1])
@@ -666,15 +650,13 @@ static enum rp_code add_pair(struct rows_ctx *r, const struct rp_diff_tree *base
     const struct rp_diff_tree *const trees[2] = {base, fresh};
     rp_diff_units units = {0};
     enum rp_code code = rp_diff_align(base, fresh, &units, err);
-    size_t i;
-    int s;
 
-    for (s = 0; s < 2; s++) {
+    for (int s = 0; s < 2; s++) {
         r->nslots[s] = trees[s]->nslots < r->nslots[s] ? trees[s]->nslots : r->nslots[s];
         r->taken[s] = trees[s]->steps < r->taken[s] ? (uint32_t)trees[s]->steps : r->taken[s];
     }
 
-    for (i = 0; i < units.n && code == RP_OK; i++)
+    for (size_t i = 0; i < units.n && code == RP_OK; i++)
         code = add_unit(r, trees, &units.at[i], err);
     rp_vec_release(&units);
     return code;
@@ -692,10 +674,9 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                          .nslots = {RP_DIFF_SLOTS, RP_DIFF_SLOTS},
                          .taken = {UINT32_MAX, UINT32_MAX}};
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&r.map);
-    for (i = 0; i < npairs && code == RP_OK; i++)
+    for (size_t i = 0; i < npairs && code == RP_OK; i++)
         code =
             add_pair(&r, &base[pairs[i].base].part->tree, &fresh[pairs[i].fresh].part->tree, err);
     if (code == RP_OK)
@@ -705,7 +686,7 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
     if (code == RP_OK)
         code = fill_coverage(&r, err);
     rp_map_release(&r.map);
-    for (i = 0; i < 2 * r.groups.n; i++)
+    for (size_t i = 0; i < 2 * r.groups.n; i++)
         rp_vec_release(&r.groups.at[i / 2].side[i % 2].call_times);
     rp_vec_release(&r.groups);
     return code;

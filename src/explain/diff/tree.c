@@ -220,13 +220,11 @@ static void mark_host(struct tree_builder *p)
 
 static void mark_all(struct tree_builder *p)
 {
-    size_t i;
-
     if (on_host(p)) {
         mark_host(p);
         return;
     }
-    for (i = 0; i < p->w->items.n; i++) {
+    for (size_t i = 0; i < p->w->items.n; i++) {
         const struct rp_work_item *x = &p->w->items.at[i];
         uint32_t step = step_of_item(p, x);
 
@@ -370,11 +368,9 @@ static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
 {
     RP_VEC(struct thread) threads = {0};
     enum rp_code code = RP_OK;
-    size_t i;
-    rp_event e;
 
-    for (i = 0; i < p->t->ntracks && code == RP_OK; i++)
-        for (e = p->t->tracks[i].first; e < p->t->tracks[i].end; e++)
+    for (size_t i = 0; i < p->t->ntracks && code == RP_OK; i++)
+        for (rp_event e = p->t->tracks[i].first; e < p->t->tracks[i].end; e++)
             if (p->step.at[e] != NO_STEP) {
                 int64_t ts = p->t->ev.ts_ns[e];
                 struct thread thread = {(rp_track)i, ts == RP_NO_TS ? INT64_MAX : ts};
@@ -384,10 +380,10 @@ static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
             }
     if (threads.n)
         qsort(threads.at, threads.n, sizeof *threads.at, by_first);
-    for (i = 0; i < threads.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < threads.n && code == RP_OK; i++) {
         const struct rp_track_info *track = &p->t->tracks[threads.at[i].track];
 
-        for (e = track->first; e < track->end && code == RP_OK; e++)
+        for (rp_event e = track->first; e < track->end && code == RP_OK; e++)
             code = plant_event(p, e, err);
     }
     rp_vec_release(&threads);
@@ -441,12 +437,9 @@ static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *
 
 static enum rp_code add_pieces(struct tree_builder *p, struct rp_err *err)
 {
-    size_t i;
-    rp_event e;
-
-    for (i = 0; i < p->w->items.n; i++)
+    for (size_t i = 0; i < p->w->items.n; i++)
         RP_TRY(add_item(p, &p->w->items.at[i], err));
-    for (e = 0; on_host(p) && e < p->t->ev.n; e++)
+    for (rp_event e = 0; on_host(p) && e < p->t->ev.n; e++)
         if (p->node.at[e] != RP_NONE && p->own.at[e] > 0)
             RP_TRY(add_piece(p, p->node.at[e], 0, p->step.at[e], p->own.at[e], err));
     return RP_OK;
@@ -459,12 +452,11 @@ RP_ORDER(by_node, struct rp_diff_piece, RP_UP(node), RP_UP(name))
 static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
 {
     int64_t sum = 0, before = 0;
-    size_t i;
 
     tree->steps = steps > 0 ? steps : 1;
     if (tree->pieces.n)
         qsort(tree->pieces.at, tree->pieces.n, sizeof *tree->pieces.at, by_node);
-    for (i = 0; i < tree->pieces.n; i++) {
+    for (size_t i = 0; i < tree->pieces.n; i++) {
         struct rp_diff_piece *piece = &tree->pieces.at[i];
         struct rp_diff_node *node = &tree->nodes.at[piece->node];
         int64_t now;
@@ -479,7 +471,7 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
         node->works += piece->count;
     }
     tree->total_ns = before;
-    for (i = tree->nodes.n; i-- > 0;) {
+    for (size_t i = tree->nodes.n; i-- > 0;) {
         struct rp_diff_node *node = &tree->nodes.at[i];
 
         node->host_ns /= tree->steps;
@@ -497,11 +489,9 @@ RP_ORDER(by_event, rp_event, RP_COMPARE(*a, *b))
 /* INT64_MIN where no launch is recorded. */
 static enum rp_code find_known(struct tree_builder *p, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < p->w->streams.n; i++)
+    for (size_t i = 0; i < p->w->streams.n; i++)
         RP_TRY(rp_vec_push(&p->known_ns, INT64_MIN, err));
-    for (i = p->w->items.n; i-- > 0;)
+    for (size_t i = p->w->items.n; i-- > 0;)
         if (p->w->items.at[i].launch != RP_NONE)
             p->known_ns.at[p->w->items.at[i].stream] = p->w->items.at[i].begin_ns;
     return RP_OK;
@@ -539,9 +529,7 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
 
 static enum rp_code keep_strings(struct tree_builder *p, struct rp_arena *arena, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < p->strings.n; i++)
+    for (uint32_t i = 0; i < p->strings.n; i++)
         RP_TRY(rp_vec_push(&p->out->strings, rp_arena_text(arena, rp_strtab_borrow(&p->strings, i)),
                            err));
     return rp_arena_check(arena, "building the call tree", err);

@@ -196,14 +196,13 @@ static bool continues(const struct chaining *c, const struct link *l)
 {
     const struct link *first = c->chain.at;
     bool reduced = false;
-    size_t i;
 
     if (!first || !c->chain.n || c->chain.n >= MOST_LINKS || l->step != first->step ||
         l->phase != first->phase)
         return false;
     if (first->elements < LEAST_ELEMENTS || l->elements <= 0)
         return false;
-    for (i = 0; i < c->chain.n; i++)
+    for (size_t i = 0; i < c->chain.n; i++)
         reduced |= c->chain.at[i].category == RP_CATEGORY_REDUCTION ||
                    c->chain.at[i].category == RP_CATEGORY_NORMALIZATION;
     return l->elements == first->elements ||
@@ -360,9 +359,8 @@ static void settle_places(struct chaining *c)
 static uint64_t chain_key(const struct chaining *c)
 {
     uint64_t key = rp_hash_u64(RP_FUSION_KINDS);
-    size_t i;
 
-    for (i = 0; i < c->chain.n; i++) {
+    for (size_t i = 0; i < c->chain.n; i++) {
         const char *name = rp_trace_str(c->t, c->chain.at[i].name);
 
         key = rp_hash_join(key, rp_hash_bytes(name, strlen(name)));
@@ -391,9 +389,8 @@ static int64_t fused_chain_ns(const struct chaining *c, int64_t sum)
 {
     double bytes = 0, best = 0;
     int64_t longest = 0, fused;
-    size_t i;
 
-    for (i = 0; i < c->chain.n; i++) {
+    for (size_t i = 0; i < c->chain.n; i++) {
         const struct link *l = &c->chain.at[i];
 
         bytes += l->bytes - (i + 1 < c->chain.n ? 2 * l->out : 0);
@@ -409,9 +406,7 @@ static int64_t fused_chain_ns(const struct chaining *c, int64_t sum)
    are left. */
 static bool is_compiled(const struct chaining *c)
 {
-    size_t i;
-
-    for (i = 0; i < c->chain.n; i++)
+    for (size_t i = 0; i < c->chain.n; i++)
         if (!c->chain.at[i].compiled)
             return false;
     return true;
@@ -423,7 +418,6 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
     struct rp_fusion *f;
     uint64_t key;
     uint32_t at;
-    size_t i;
 
     if (c->chain.n < 2 || is_compiled(c)) {
         c->chain.n = 0;
@@ -442,7 +436,7 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
         c->chain.n = 0;
         return RP_OK;
     }
-    for (i = 0; i < c->chain.n; i++) {
+    for (size_t i = 0; i < c->chain.n; i++) {
         rp_ns_add(&sum, c->chain.at[i].ns);
         kernels += c->chain.at[i].nitems;
     }
@@ -493,13 +487,12 @@ static enum rp_code end_update(struct chaining *c, struct rp_err *err)
                           .count = u->steps,
                           .kernels = u->kernels,
                           .device_ns = u->ns};
-    size_t i;
 
     if (u->kernels <= u->steps || u->fused)
         return RP_OK;
     f.fused_ns = (int64_t)((double)u->ns * (u->adam ? ADAM_TRAFFIC : OTHER_TRAFFIC));
     c->text.n = 0;
-    for (i = 0; i < u->nnames; i++) {
+    for (size_t i = 0; i < u->nnames; i++) {
         const char *name = plain_op(rp_trace_str(c->t, u->names[i]));
 
         if (i)
@@ -553,14 +546,13 @@ static enum rp_code add_item(struct chaining *c, uint32_t item, struct rp_err *e
 static enum rp_code walk_streams(struct chaining *c, struct rp_err *err)
 {
     const struct rp_work *w = c->w;
-    uint32_t i;
 
-    for (i = 0; i < w->items.n; i++)
+    for (uint32_t i = 0; i < w->items.n; i++)
         RP_TRY(rp_vec_push(&c->of_stream, i, err));
     if (w->items.n)
         qsort_r(c->of_stream.at, w->items.n, sizeof *c->of_stream.at, by_stream_and_time,
                 w->items.at);
-    for (i = 0; i < w->items.n; i++) {
+    for (uint32_t i = 0; i < w->items.n; i++) {
         if (i &&
             w->items.at[c->of_stream.at[i]].stream != w->items.at[c->of_stream.at[i - 1]].stream)
             RP_TRY(end_chain(c, err));

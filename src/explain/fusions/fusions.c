@@ -162,14 +162,13 @@ static enum rp_code add_up(const struct rp_ranks *ranks, fusion_vec *all, struct
 {
     struct rp_map known;
     enum rp_code code = RP_OK;
-    size_t r, i;
     uint32_t at;
 
     rp_map_init(&known);
-    for (r = 0; r < ranks->n; r++) {
+    for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_fusions_part *part = ranks->parts[r].data;
 
-        for (i = 0; i < part->fusions.n && code == RP_OK; i++) {
+        for (size_t i = 0; i < part->fusions.n && code == RP_OK; i++) {
             const struct rp_fusion *f = &part->fusions.at[i];
 
             code = rp_map_intern(&known, f->key, (uint32_t)all->n, &at, err);
@@ -210,9 +209,7 @@ static const char *row_where(const struct rp_fusion *f)
 
 static void make_rows(const fusion_vec *all, struct rp_arena *arena, struct rp_fusions_root *out)
 {
-    size_t i;
-
-    for (i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         const struct rp_fusion *f = &all->at[i];
         int64_t saved = rp_ns_between(f->fused_ns, f->device_ns);
 
@@ -247,9 +244,7 @@ static void make_rows(const fusion_vec *all, struct rp_arena *arena, struct rp_f
 
 static bool has_kind(const struct rp_fusions_root *out, enum rp_fusion_kind kind)
 {
-    size_t i;
-
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         if (!strcmp(out->rows[i].kind, rp_fusion_kind_names[kind]))
             return true;
     return false;
@@ -314,8 +309,6 @@ static const char *percent(struct rp_arena *arena, double share)
 
 static void say_summary(struct rp_arena *arena, struct rp_fusions_root *out)
 {
-    size_t i;
-
     if (!out->nrows)
         out->summary = "no chain of element-wise kernels over the same sizes was found";
     else
@@ -324,7 +317,7 @@ static void say_summary(struct rp_arena *arena, struct rp_fusions_root *out)
             rp_units_time(arena, out->chained_ns), rp_units_time(arena, out->whole_ns),
             rp_units_time(arena, out->fused_ns), rp_units_time(arena, out->saved_ns),
             percent(arena, out->saved_share));
-    for (i = 0; i < out->nwhat_ifs; i++) {
+    for (size_t i = 0; i < out->nwhat_ifs; i++) {
         const struct rp_fusion_whatif *w = &out->what_ifs[i];
         const char *text =
             rp_arena_textf(arena, "'%s' %s (%+.1f %%)", w->what_if,
@@ -381,10 +374,9 @@ static enum rp_code fusions_join(const struct rp_ranks *ranks, const struct rp_s
     int64_t limit = rp_settings_int(settings, "limit"), generated = 0;
     fusion_vec all = {0};
     enum rp_code code = add_up(ranks, &all, err);
-    size_t i;
 
     out->ranks = (int64_t)ranks->n;
-    for (i = 0; i < ranks->n; i++) {
+    for (size_t i = 0; i < ranks->n; i++) {
         const struct rp_fusions_part *part = ranks->parts[i].data;
 
         rp_ns_add(&out->whole_ns, part->whole_ns);

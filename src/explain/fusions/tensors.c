@@ -29,9 +29,8 @@ static double width_of(const char *type, size_t len)
                  {"c10::Float8_e4m3fn", 1},
                  {"c10::Float8_e5m2", 1},
                  {"c10::complex<float>", 8}};
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strlen(types[i].name) == len && !strncmp(type, types[i].name, len))
             return types[i].bytes;
     return 4;

@@ -63,9 +63,7 @@ static uint64_t text_hash(const char *text)
 
 static enum rp_code note_module(struct parting *x, rp_str module, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < x->modules.n; i++)
+    for (size_t i = 0; i < x->modules.n; i++)
         if (x->modules.at[i] == module)
             return RP_OK;
     return x->modules.n < 256 ? rp_vec_push(&x->modules, module, err) : RP_OK;
@@ -141,12 +139,11 @@ static bool can_fuse(const struct parting *x, uint32_t op)
 static enum rp_code find_kernels(struct parting *x, struct rp_err *err)
 {
     const struct rp_program *p = x->p;
-    uint32_t op, i;
 
     RP_TRY(rp_vec_reserve(&x->users, p->nops + 1, err));
     RP_TRY(rp_vec_reserve(&x->kernel_of, p->nops + 1, err));
     memset(x->users.at, 0, p->nops * sizeof *x->users.at);
-    for (op = 0; op < p->nops; op++) {
+    for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
         uint32_t found = RP_MAP_NONE;
 
@@ -162,8 +159,8 @@ static enum rp_code find_kernels(struct parting *x, struct rp_err *err)
         x->kernel_of.at[op] = found;
         if (found != RP_MAP_NONE)
             x->kernels.at[found].instances++;
-        for (i = 0; i < operands.n && p->code.at[op] != RP_OP_BITCAST &&
-                    p->code.at[op] != RP_OP_GET_TUPLE_ELEMENT;
+        for (uint32_t i = 0; i < operands.n && p->code.at[op] != RP_OP_BITCAST &&
+                             p->code.at[op] != RP_OP_GET_TUPLE_ELEMENT;
              i++)
             x->users.at[source_of(p, operands.at[i])]++;
     }
@@ -228,9 +225,8 @@ static double op_bytes(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
     double bytes = (double)rp_shape_bytes(p, p->shape.at[op]);
-    uint32_t i;
 
-    for (i = 0; i < operands.n; i++)
+    for (uint32_t i = 0; i < operands.n; i++)
         bytes += (double)rp_shape_bytes(p, p->shape.at[operands.at[i]]);
     return bytes;
 }
@@ -315,20 +311,18 @@ static enum rp_code add_group(struct parting *x, const struct pair *e, struct rp
 static enum rp_code find_pairs(struct parting *x, struct rp_err *err)
 {
     const struct rp_program *p = x->p;
-    uint32_t op, i;
-    size_t k;
 
-    for (op = 0; op < p->nops; op++) {
+    for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
 
-        for (i = 0; i < operands.n && x->kernel_of.at[op] != RP_MAP_NONE; i++)
+        for (uint32_t i = 0; i < operands.n && x->kernel_of.at[op] != RP_MAP_NONE; i++)
             RP_TRY(add_pair(x, source_of(p, operands.at[i]), op, err));
     }
     if (x->pairs.n)
         qsort(x->pairs.at, x->pairs.n, sizeof *x->pairs.at, by_saving);
     RP_TRY(rp_vec_reserve(&x->taken, p->nops + 1, err));
     memset(x->taken.at, 0, p->nops * sizeof *x->taken.at);
-    for (k = 0; k < x->pairs.n; k++) {
+    for (size_t k = 0; k < x->pairs.n; k++) {
         struct pair *e = &x->pairs.at[k];
 
         if (x->taken.at[e->from] || x->taken.at[e->to])
@@ -344,9 +338,7 @@ static enum rp_code find_pairs(struct parting *x, struct rp_err *err)
 
 static bool runs_module(const struct parting *x, const char *module)
 {
-    size_t i;
-
-    for (i = 0; i < x->modules.n; i++)
+    for (size_t i = 0; i < x->modules.n; i++)
         if (!strcmp(rp_trace_str(x->t, x->modules.at[i]), module))
             return true;
     return false;
@@ -356,7 +348,6 @@ static enum rp_code look_at_program(void *user, const char *module, const struct
                                     struct rp_err *err)
 {
     struct parting *x = user;
-    size_t i;
 
     if (!runs_module(x, module))
         return RP_OK;
@@ -364,7 +355,7 @@ static enum rp_code look_at_program(void *user, const char *module, const struct
     x->module = module;
     x->pairs.n = 0;
     x->out->programs++;
-    for (i = 0; i < x->kernels.n; i++)
+    for (size_t i = 0; i < x->kernels.n; i++)
         x->kernels.at[i].instances = 0;
     RP_TRY(find_kernels(x, err));
     return find_pairs(x, err);
@@ -374,9 +365,8 @@ static enum rp_code note_items(struct parting *x, const struct rp_scope *scope, 
 {
     struct rp_work w;
     enum rp_code code = rp_work_init(&w, x->t, scope, err);
-    size_t i;
 
-    for (i = 0; i < w.items.n && code == RP_OK; i++)
+    for (size_t i = 0; i < w.items.n && code == RP_OK; i++)
         code = note_item(x, &w.items.at[i], err);
     rp_work_release(&w);
     return code;

@@ -233,9 +233,8 @@ static enum rp_code add_piece(struct idle_sums *s, const struct rp_gap *gap, str
 static const struct name_time *main_name(const struct idle_sums *s, uint32_t row)
 {
     const struct name_time *best = NULL;
-    size_t i;
 
-    for (i = 0; i < s->names.n; i++) {
+    for (size_t i = 0; i < s->names.n; i++) {
         const struct name_time *n = &s->names.at[i];
 
         if (n->row == row && (n->name || n->ns >= s->rows[row].total_ns / 2) &&
@@ -313,11 +312,10 @@ RP_ORDER(by_total, struct rp_idle_cause, RP_DOWN(total_ns), strcmp(a->cause, b->
 static void finish_rows(struct idle_sums *s, struct rp_idle_cause *out, size_t *nout)
 {
     int64_t idle = 0;
-    uint32_t row;
 
-    for (row = 0; row < ROWS; row++)
+    for (uint32_t row = 0; row < ROWS; row++)
         rp_ns_add(&idle, s->rows[row].total_ns);
-    for (row = 0; row < ROWS; row++) {
+    for (uint32_t row = 0; row < ROWS; row++) {
         struct rp_idle_cause *c = &s->rows[row];
 
         if (!c->count)
@@ -337,7 +335,6 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
 {
     struct idle_sums s = {.t = work->trace, .w = work, .arena = arena};
     enum rp_code code;
-    size_t i;
 
     *nout = 0;
     *out = RP_ARENA_NEW(arena, struct rp_idle_cause, ROWS);
@@ -345,7 +342,7 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
         return rp_err_nomem(err, "explaining idle time");
     rp_map_init(&s.known);
     code = rp_sampled_init(&s.sampled, work->trace, err);
-    for (i = 0; i < gaps->n && code == RP_OK; i++)
+    for (size_t i = 0; i < gaps->n && code == RP_OK; i++)
         code = add_piece(&s, &gaps->at[i], err);
     if (code == RP_OK)
         finish_rows(&s, *out, nout);
@@ -493,9 +490,8 @@ static enum rp_code list_longest(struct idle_ctx *ctx, size_t limit, struct rp_e
 static struct rp_breakdown sum_segments(const struct idle_ctx *ctx, const struct rp_segments *s)
 {
     struct rp_breakdown b = rp_work_breakdown_of(&ctx->unions, s->at[0].begin_ns, s->at[0].end_ns);
-    size_t i;
 
-    for (i = 1; i < s->n; i++) {
+    for (size_t i = 1; i < s->n; i++) {
         struct rp_breakdown more =
             rp_work_breakdown_of(&ctx->unions, s->at[i].begin_ns, s->at[i].end_ns);
 
@@ -510,9 +506,8 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     struct rp_idle_rank *out = ctx->out;
     struct rp_breakdown b = sum_segments(ctx, ctx->span);
     int64_t unknown = 0;
-    size_t i;
 
-    for (i = 0; i < ctx->span->n; i++)
+    for (size_t i = 0; i < ctx->span->n; i++)
         RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, ctx->span->at[i].begin_ns,
                                ctx->span->at[i].end_ns, &ctx->gaps, err));
     RP_TRY(rp_idle_add_up(&ctx->w, &ctx->gaps, ctx->arena, &out->span_causes, &out->nspan_causes,
@@ -520,7 +515,7 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     out->span_ns = b.window_ns;
     out->span_idle_ns = b.idle_ns;
     out->span_share = b.window_ns > 0 ? (double)b.idle_ns / (double)b.window_ns : 0;
-    for (i = 0; i < out->nspan_causes; i++)
+    for (size_t i = 0; i < out->nspan_causes; i++)
         if (!strcmp(out->span_causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             rp_ns_add(&unknown, out->span_causes[i].total_ns);
     out->explained_share = b.idle_ns > 0 ? 1 - (double)unknown / (double)b.idle_ns : 1;
@@ -530,9 +525,8 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
 static int64_t count_gaps(const rp_gap_vec *gaps)
 {
     int64_t n = 0;
-    size_t i;
 
-    for (i = 0; i < gaps->n; i++)
+    for (size_t i = 0; i < gaps->n; i++)
         n += !gaps->at[i].continues;
     return n;
 }
@@ -543,12 +537,11 @@ static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
     const struct rp_segments *s = &ctx->judged->segments;
     struct rp_breakdown b = s->n ? sum_segments(ctx, s) : rp_work_breakdown(&ctx->unions);
     struct rp_idle_rank *out = ctx->out;
-    size_t i;
 
     ctx->gaps.n = 0;
     if (s->n)
         rp_segments_keep_work(s, &ctx->w);
-    for (i = 0; i < s->n; i++)
+    for (size_t i = 0; i < s->n; i++)
         RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->gaps,
                                err));
     if (!s->n)
@@ -692,14 +685,13 @@ static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, i
 static void add_causes(struct rp_idle_root *out)
 {
     int64_t largest[RP_GAP_CAUSES], idle = 0;
-    size_t r, i;
 
-    for (r = 0; r < out->ndevices; r++) {
+    for (size_t r = 0; r < out->ndevices; r++) {
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
-        for (i = 0; i < out->devices[r].nspan_causes; i++)
+        for (size_t i = 0; i < out->devices[r].nspan_causes; i++)
             add_cause(out, &out->devices[r].span_causes[i], largest);
     }
-    for (i = 0; i < out->ncauses; i++)
+    for (size_t i = 0; i < out->ncauses; i++)
         out->causes[i].share = idle > 0 ? (double)out->causes[i].total_ns / (double)idle : 0;
     qsort(out->causes, out->ncauses, sizeof *out->causes, by_total);
 }
@@ -731,14 +723,13 @@ static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *a
 static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
 {
     int64_t window = 0, idle = 0, count = 0, unknown = 0;
-    size_t r, i;
 
-    for (r = 0; r < out->ndevices; r++) {
+    for (size_t r = 0; r < out->ndevices; r++) {
         rp_ns_add(&window, out->devices[r].span_ns);
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
         count += out->devices[r].span_gap_count;
     }
-    for (i = 0; i < out->ncauses; i++)
+    for (size_t i = 0; i < out->ncauses; i++)
         if (!strcmp(out->causes[i].cause, rp_gap_cause_names[RP_GAP_UNKNOWN]))
             unknown = out->causes[i].total_ns;
     if (!window)
@@ -756,13 +747,11 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
 /* The devices of all ranks, and of each rank the main one. */
 static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
 {
-    size_t r, i;
-
-    for (r = 0; r < ranks->n; r++) {
+    for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_idle_part *part = ranks->parts[r].data;
 
         out->ranks[r] = (struct rp_idle_rank){.explained_share = 1};
-        for (i = 0; i < part->ndevices; i++) {
+        for (size_t i = 0; i < part->ndevices; i++) {
             struct rp_idle_rank *device = &out->devices[out->ndevices++];
 
             *device = part->devices[i];
@@ -771,7 +760,7 @@ static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
             if (device->is_main)
                 out->ranks[r] = *device;
         }
-        for (i = 0; i < part->nstreams; i++) {
+        for (size_t i = 0; i < part->nstreams; i++) {
             out->streams[out->nstreams] = part->streams[i];
             out->streams[out->nstreams++].rank = ranks->parts[r].number;
         }
@@ -789,11 +778,10 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
         RP_ARENA_NEW(arena, const struct rp_host_waits *, ranks->n + 1);
     struct rp_idle_wait_list list;
     int64_t spans = 0;
-    size_t r;
 
     if (!waits)
         return rp_err_nomem(err, "listing waits");
-    for (r = 0; r < ranks->n; r++) {
+    for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_idle_part *part = ranks->parts[r].data;
 
         waits[r] = &part->waits;

@@ -206,9 +206,8 @@ enum rp_code rp_sampled_add(struct rp_sampled *s, uint32_t key, rp_track thread,
 const struct rp_sampled_place *rp_sampled_main(const struct rp_sampled *s, uint32_t key)
 {
     const struct rp_sampled_place *best = NULL;
-    size_t i;
 
-    for (i = 0; i < s->places.n; i++) {
+    for (size_t i = 0; i < s->places.n; i++) {
         const struct rp_sampled_place *p = &s->places.at[i];
 
         if (p->key == key && p->frame != RP_NONE && (!best || p->weight > best->weight))

@@ -92,11 +92,10 @@ static void add_alone(struct stream_ctx *c)
     uint64_t ids = 0; /* sum of the running streams: with one of them, which it is */
     uint32_t running = 0;
     int64_t since = 0;
-    size_t i;
 
     if (c->edges.n)
         qsort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
-    for (i = 0; i < c->edges.n; i++) {
+    for (size_t i = 0; i < c->edges.n; i++) {
         const struct edge *e = &c->edges.at[i];
         uint32_t *active = &c->active[e->stream];
 
@@ -163,7 +162,6 @@ static enum rp_code measure_streams(struct stream_ctx *c, struct rp_idle_stream 
 {
     uint32_t *order = RP_ARENA_NEW(c->arena, uint32_t, c->w->streams.n + 1);
     size_t i, n = c->w->streams.n;
-    uint16_t device;
 
     c->rows = RP_ARENA_NEW(c->arena, struct rp_idle_stream, n + 1);
     c->until = RP_ARENA_NEW(c->arena, int64_t, n + 1);
@@ -172,7 +170,7 @@ static enum rp_code measure_streams(struct stream_ctx *c, struct rp_idle_stream 
     c->mainly = RP_ARENA_NEW(c->arena, rp_str, n + 1);
     *out = RP_ARENA_NEW(c->arena, struct rp_idle_stream, n + 1);
     RP_TRY(rp_arena_check(c->arena, "measuring streams", err));
-    for (device = 0; device < c->w->devices.n; device++) {
+    for (uint16_t device = 0; device < c->w->devices.n; device++) {
         for (i = 0; i < c->w->items.n; i++)
             if (c->w->items.at[i].device == device)
                 RP_TRY(add_item(c, &c->w->items.at[i], err));

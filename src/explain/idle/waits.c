@@ -54,15 +54,14 @@ enum rp_code rp_idle_list_waits(const struct rp_host_waits *const *ranks, size_t
 {
     struct rp_host_waits all = {0};
     enum rp_code code = RP_OK;
-    size_t r, i;
 
     *out = (struct rp_idle_wait_list){0};
-    for (r = 0; r < n && code == RP_OK; r++)
+    for (size_t r = 0; r < n && code == RP_OK; r++)
         code = rp_host_waits_join(&all, ranks[r], err);
     rp_host_waits_sort(&all);
     out->main_ns = all.main_ns;
     out->at = RP_ARENA_NEW(arena, struct rp_idle_wait, all.rows.n + 1);
-    for (i = 0; i < all.rows.n && out->at && code == RP_OK; i++) {
+    for (size_t i = 0; i < all.rows.n && out->at && code == RP_OK; i++) {
         const struct rp_host_wait *x = &all.rows.at[i];
         int64_t threads = x->worker ? all.workers : all.threads;
 

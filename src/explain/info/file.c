@@ -137,14 +137,12 @@ static const char *step_text(const struct file_ctx *ctx)
     const struct rp_trace *t = ctx->trace;
     size_t count[RP_STEP_PHASES] = {0};
     const char *text, *between = ": ";
-    unsigned phase;
-    uint32_t i;
 
-    for (i = 0; i < t->nsteps; i++)
+    for (uint32_t i = 0; i < t->nsteps; i++)
         count[t->steps[i].phase]++;
     text =
         rp_arena_textf(ctx->arena, "%u, by %s", t->nsteps, rp_word_step_source(t->steps[0].source));
-    for (phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++)
+    for (unsigned phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++)
         if (count[phase]) {
             text = rp_arena_textf(ctx->arena, "%s%s%zu %s", text, between, count[phase],
                                   rp_word_step_phase(phase));
@@ -158,11 +156,10 @@ static enum rp_code add_steps(struct file_ctx *ctx, const struct rp_trace *t, in
                               int64_t *median_ns, struct rp_err *err)
 {
     struct rp_interval *times;
-    size_t i;
 
     RP_TRY(rp_step_times(t, ctx->arena, &times, err));
     RP_TRY(rp_step_median(times, rp_whole_steps(t), ctx->arena, median_ns, err));
-    for (i = 0; i < t->nsteps; i++) {
+    for (size_t i = 0; i < t->nsteps; i++) {
         const struct rp_step *step = &t->steps[i];
         const char *name =
             step->name ? rp_arena_text(ctx->arena, rp_trace_str(t, step->name)) : NULL;
@@ -216,10 +213,8 @@ static const char *merged_step_text(const struct file_ctx *ctx)
 /* The step time is that of the report: the mean of the ranks' medians. */
 static enum rp_code add_merged_steps(struct file_ctx *ctx, struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(rp_trace_require(ctx->trace, RP_NEED_ALL, err));
-    for (i = 0; i < ctx->merged.n; i++)
+    for (size_t i = 0; i < ctx->merged.n; i++)
         RP_TRY(add_rank(ctx, &ctx->merged.ranks[i], err));
     if (!ctx->ranks_with_steps)
         return RP_OK;
@@ -545,14 +540,13 @@ static void fill_merged(struct file_ctx *ctx)
 {
     const struct rp_merged *m = &ctx->merged;
     struct rp_info_file *out = ctx->out;
-    size_t i;
 
     if (!m->n)
         return;
     out->merged_ranks = (int64_t)m->n;
     out->rank = RP_ABSENT_I64;
     out->rank_text = rp_arena_textf(ctx->arena, "%d", m->ranks[0].number);
-    for (i = 1; i < m->n && i < MOST_NUMBERS; i++)
+    for (size_t i = 1; i < m->n && i < MOST_NUMBERS; i++)
         out->rank_text = rp_arena_textf(ctx->arena, "%s, %d", out->rank_text, m->ranks[i].number);
     if (m->n > MOST_NUMBERS)
         out->rank_text = rp_arena_textf(ctx->arena, "%s, …", out->rank_text);

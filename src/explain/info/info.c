@@ -166,11 +166,10 @@ static enum rp_code info_file(const struct rp_loaded *loaded, const struct rp_sc
 static void name_launchers(struct info_root *root)
 {
     bool ranks = false;
-    size_t i;
 
-    for (i = 0; i < root->nfiles; i++)
+    for (size_t i = 0; i < root->nfiles; i++)
         ranks = ranks || root->files[i].rank != RP_ABSENT_I64;
-    for (i = 0; i < root->nfiles && ranks; i++)
+    for (size_t i = 0; i < root->nfiles && ranks; i++)
         if (root->files[i].rank == RP_ABSENT_I64 && root->files[i].is_launcher)
             root->files[i].rank_text = "launcher";
 }

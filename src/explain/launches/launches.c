@@ -282,9 +282,8 @@ static struct rp_launch_times times_of(struct launches_join *j, const struct rp_
                                        size_t n, size_t offset)
 {
     struct rp_launch_times t = {0};
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         memcpy(&j->scratch[i], (const char *)&s[i] + offset, sizeof *j->scratch);
         rp_ns_add(&t.total_ns, j->scratch[i]);
     }
@@ -300,13 +299,11 @@ static struct rp_launch_times times_of(struct launches_join *j, const struct rp_
 static void fill_row(struct launches_join *j, const struct rp_launch_sample *s, size_t n,
                      struct rp_launch_row *row)
 {
-    size_t i;
-
     row->count = (int64_t)n;
     row->call = times_of(j, s, n, offsetof(struct rp_launch_sample, call_ns));
     row->device = times_of(j, s, n, offsetof(struct rp_launch_sample, device_ns));
     row->delay = times_of(j, s, n, offsetof(struct rp_launch_sample, delay_ns));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         row->items += s[i].items;
         row->short_count += s[i].device_ns < s[i].call_ns && s[i].call_ns <= SLOW_CALL_NS;
         row->slow_call_count += s[i].call_ns > SLOW_CALL_NS;
@@ -345,14 +342,13 @@ static void label_rows(struct rp_launches_root *out, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
     const char **labels = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
-    size_t i;
 
     if (!names || !labels)
         return;
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         names[i] = out->rows[i].name;
     rp_short_names(names, labels, out->nrows, arena);
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         out->rows[i].label = labels[i];
 }
 
@@ -361,13 +357,11 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
 {
     struct rp_launches_root *out = j->out;
     bool graphs = false;
-    uint32_t g;
-    size_t i;
 
     out->rows = RP_ARENA_NEW(j->arena, struct rp_launch_row, j->names.n + 1);
     if (!out->rows)
         return rp_err_nomem(err, "adding up launches");
-    for (g = 0; g < j->names.n; g++) {
+    for (uint32_t g = 0; g < j->names.n; g++) {
         struct rp_launch_row *row = &out->rows[out->nrows];
 
         if (j->begin[g + 1] == j->begin[g])
@@ -377,9 +371,9 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
         out->nrows++;
     }
     out->row_count = (int64_t)out->nrows;
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         graphs = graphs || out->rows[i].items > out->rows[i].count;
-    for (i = 0; i < out->nrows && graphs; i++)
+    for (size_t i = 0; i < out->nrows && graphs; i++)
         out->rows[i].kernels = out->rows[i].items;
     if (out->nrows)
         qsort_r(out->rows, out->nrows, sizeof *out->rows, by_weight, &sort);
@@ -439,12 +433,11 @@ static void fill_texts(struct launches_join *j)
 {
     struct rp_launches_root *out = j->out;
     struct rp_launch_row all = {0};
-    size_t r, i;
 
     fill_row(j, j->samples, j->nsamples, &all);
     out->launches = all.count;
     out->items = all.items;
-    for (i = 0; i < j->nsamples; i++) {
+    for (size_t i = 0; i < j->nsamples; i++) {
         bool graph = j->samples[i].items > 1;
 
         out->graphs += graph;
@@ -456,7 +449,7 @@ static void fill_texts(struct launches_join *j)
     out->short_count = all.short_count;
     out->slow_call_count = all.slow_call_count;
     out->late_count = all.late_count;
-    for (r = 0; r < j->ranks->n; r++)
+    for (size_t r = 0; r < j->ranks->n; r++)
         out->unlinked += part_of(j, r)->items - part_of(j, r)->launched;
     out->summary = out->launches
                        ? rp_arena_textf(j->arena,

@@ -60,12 +60,11 @@ enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct
 {
     int64_t *values = RP_ARENA_NEW(arena, int64_t, 2 * queues->list.n + 1);
     char label[128];
-    uint32_t s;
 
     out->queues = RP_ARENA_NEW(arena, struct rp_launch_queue, queues->nstreams + 1);
     if (!values || !out->queues)
         return rp_err_nomem(err, "looking at queues");
-    for (s = 0; s < queues->nstreams; s++) {
+    for (uint32_t s = 0; s < queues->nstreams; s++) {
         struct rp_launch_queue *row = &out->queues[out->nqueues];
 
         if (queues->begin[s + 1] == queues->begin[s])
@@ -154,7 +153,6 @@ static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct
 {
     double rate = 0, sum = 0;
     int64_t running = 0;
-    size_t i;
 
     c->busy.n = rp_union_sort(c->busy.at, c->busy.n);
     row->busy_ns = rp_union_length(c->busy.at, c->busy.n);
@@ -164,7 +162,7 @@ static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct
     if (c->edges.n)
         qsort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
     c->values.n = 0;
-    for (i = 0; i < c->edges.n; i++) {
+    for (size_t i = 0; i < c->edges.n; i++) {
         running += c->edges.at[i].rate > 0 ? 1 : -1;
         rate = running ? rate + c->edges.at[i].rate : 0;
         if (running)
@@ -212,7 +210,6 @@ static enum rp_code add_kinds(struct copies *c, struct rp_arena *arena,
                               struct rp_launches_part *out, struct rp_err *err)
 {
     enum { MOST = 64 }; /* kinds of copies have few names */
-    size_t i;
 
     RP_TRY(rp_arg_key_init(&c->bytes, c->w->trace, "bytes", err));
     RP_TRY(rp_arg_key_init(&c->rate, c->w->trace, "memory bandwidth (GB/s)", err));
@@ -221,7 +218,7 @@ static enum rp_code add_kinds(struct copies *c, struct rp_arena *arena,
     out->copies = RP_ARENA_NEW(arena, struct rp_launch_copy, MOST);
     if (!out->copies)
         return rp_err_nomem(err, "looking at copies");
-    for (i = 0; i < c->w->items.n && out->ncopies < MOST; i++)
+    for (size_t i = 0; i < c->w->items.n && out->ncopies < MOST; i++)
         if (c->w->items.at[i].cls == RP_WORK_MEMORY && !c->done.at[i])
             RP_TRY(add_kind(c, i, arena, &out->copies[out->ncopies++], err));
     return RP_OK;

@@ -43,12 +43,11 @@ enum rp_code rp_memory_calls(const struct rp_trace *t, const struct rp_scope *sc
 {
     uint8_t *kind = RP_ARENA_NEW(arena, uint8_t, t->str.n + 1);
     struct rp_memory_call calls[NCALLS] = {{0}};
-    size_t i;
 
     out->calls = RP_ARENA_NEW(arena, struct rp_memory_call, NCALLS + 1);
     if (!kind || !out->calls)
         return rp_err_nomem(err, "listing allocating calls");
-    for (i = 0; i < t->str.n; i++)
+    for (size_t i = 0; i < t->str.n; i++)
         kind[i] = (uint8_t)call_kind(rp_trace_str(t, (rp_str)i));
     for (rp_event e = 0; e < t->ev.n; e++) {
         struct rp_memory_call *call;
@@ -61,7 +60,7 @@ enum rp_code rp_memory_calls(const struct rp_trace *t, const struct rp_scope *sc
         rp_ns_add(&call->total_ns, t->ev.dur_ns[e]);
         call->max_ns = t->ev.dur_ns[e] > call->max_ns ? t->ev.dur_ns[e] : call->max_ns;
     }
-    for (i = 0; i < NCALLS; i++)
+    for (size_t i = 0; i < NCALLS; i++)
         if (calls[i].count) {
             calls[i].name = allocating[i].name;
             calls[i].waits = allocating[i].waits;

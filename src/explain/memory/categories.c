@@ -126,9 +126,8 @@ static enum rp_code count_gradients(const struct classifier *c, struct rp_map *o
 {
     const struct rp_memory_log *log = c->log;
     uint32_t limit = RP_NONE, count;
-    size_t i;
 
-    for (i = 0; i < log->buffers.n; i++) {
+    for (size_t i = 0; i < log->buffers.n; i++) {
         const struct rp_memory_buffer *b = &log->buffers.at[i];
 
         if (b->category != RP_MEMORY_GRADIENTS || (b->born == RP_NONE) != older)

@@ -225,18 +225,17 @@ static void add_rest(struct describer *d, int64_t known)
 static enum rp_code fill_categories(struct describer *d)
 {
     struct rp_memory_device *out = d->out;
-    size_t c, i;
 
     out->categories = RP_ARENA_NEW(d->arena, struct rp_memory_share, RP_MEMORY_CATEGORIES + 1);
     if (!out->categories)
         return rp_err_nomem(d->err, "summing categories");
-    for (c = 0; c < RP_MEMORY_CATEGORIES; c++) {
+    for (size_t c = 0; c < RP_MEMORY_CATEGORIES; c++) {
         struct rp_memory_share *row = &out->categories[out->ncategories];
 
         *row = (struct rp_memory_share){.category = rp_memory_category_names[c],
                                         .sure = bases[c].sure,
                                         .basis = bases[c].basis};
-        for (i = 0; i < out->nholders; i++)
+        for (size_t i = 0; i < out->nholders; i++)
             if (out->holders[i].category == row->category) {
                 row->bytes += out->holders[i].bytes;
                 row->buffers += out->holders[i].buffers;
@@ -324,12 +323,11 @@ static enum rp_code fill_steps(struct describer *d)
 static void fill_growth(struct rp_memory_device *out)
 {
     int64_t least = INT64_MAX;
-    size_t i;
 
     out->growth_bytes = RP_ABSENT_I64;
     if (out->nsteps < 3)
         return;
-    for (i = 1; i < out->nsteps; i++)
+    for (size_t i = 1; i < out->nsteps; i++)
         least = out->steps[i].growth_bytes < least ? out->steps[i].growth_bytes : least;
     out->growth_bytes = least > 0 ? least : 0;
 }

@@ -146,11 +146,10 @@ static void find_kept(struct finder *f)
     int64_t *sum = RP_ARENA_NEW(f->arena, int64_t, f->logs->owners.n + 1), bytes = 0, buffers = 0;
     const struct rp_memory_owner *largest = NULL;
     int64_t most = 0;
-    size_t i;
 
     if (f->logs->has_backward || !count || !sum)
         return;
-    for (i = 0; i < f->log->buffers.n; i++) {
+    for (size_t i = 0; i < f->log->buffers.n; i++) {
         const struct rp_memory_buffer *b = &f->log->buffers.at[i];
 
         if (b->born == RP_NONE || !rp_memory_alive(b, f->peak))
@@ -158,7 +157,7 @@ static void find_kept(struct finder *f)
         count[f->log->entries.at[b->born].owner]++;
         sum[f->log->entries.at[b->born].owner] += b->bytes;
     }
-    for (i = 0; i < f->logs->owners.n; i++) {
+    for (size_t i = 0; i < f->logs->owners.n; i++) {
         const struct rp_memory_owner *o = &f->logs->owners.at[i];
 
         if (o->blocks < 4 || count[i] < o->blocks)

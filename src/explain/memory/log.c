@@ -64,9 +64,8 @@ static enum rp_code find_device(struct log_reader *r, int64_t type, int64_t id,
                                 struct rp_memory_log **out)
 {
     struct rp_memory_log fresh = {.device_type = type, .device_id = id};
-    size_t i;
 
-    for (i = 0; i < r->out->devices.n; i++) {
+    for (size_t i = 0; i < r->out->devices.n; i++) {
         *out = &r->out->devices.at[i];
         if ((*out)->device_type == type && (*out)->device_id == id)
             return RP_OK;
@@ -165,10 +164,9 @@ static enum rp_code add_other(struct log_reader *r, rp_event e, int name)
 static enum rp_code read_events(struct log_reader *r)
 {
     const struct rp_trace *t = r->t;
-    rp_event e;
     int i;
 
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         if (t->ev.kind[e] != RP_KIND_INSTANT)
             continue;
         for (i = 0; i < NAMES && t->ev.name[e] != r->name[i]; i++)
@@ -185,16 +183,13 @@ static enum rp_code read_events(struct log_reader *r)
 
 static enum rp_code find_names(struct log_reader *r)
 {
-    rp_str s;
-    int i;
-
-    for (i = 0; i < NAMES; i++)
+    for (int i = 0; i < NAMES; i++)
         r->name[i] = RP_NONE;
-    for (s = 0; s < r->t->str.n; s++)
-        for (i = 0; i < NAMES; i++)
+    for (rp_str s = 0; s < r->t->str.n; s++)
+        for (int i = 0; i < NAMES; i++)
             if (!strcmp(rp_trace_str(r->t, s), name_texts[i]))
                 r->name[i] = s;
-    for (i = 0; i < ARGS; i++)
+    for (int i = 0; i < ARGS; i++)
         RP_TRY(rp_arg_key_init(&r->arg[i], r->t, arg_texts[i], r->err));
     return RP_OK;
 }
@@ -215,13 +210,12 @@ static int by_time(const void *pa, const void *pb, void *user)
 static void count_totals(struct rp_memory_log *log)
 {
     int64_t total = 0;
-    size_t i;
 
-    for (i = 0; i < log->buffers.n; i++)
+    for (size_t i = 0; i < log->buffers.n; i++)
         if (log->buffers.at[i].born == RP_NONE)
             rp_ns_add(&total, log->buffers.at[i].bytes);
     log->before = total;
-    for (i = 0; i < log->entries.n; i++) {
+    for (size_t i = 0; i < log->entries.n; i++) {
         rp_ns_add(&total, log->entries.at[i].bytes);
         log->entries.at[i].allocated = total;
     }
@@ -377,11 +371,10 @@ static enum rp_code steps_of_optimizer(struct rp_memory_logs *out, struct rp_err
     const struct rp_trace *t = out->trace;
     int64_t number = 1, begin = t->totals.span_begin_ns;
     bool clears = false;
-    rp_event e;
 
-    for (e = 0; e < t->ev.n && !clears; e++)
+    for (rp_event e = 0; e < t->ev.n && !clears; e++)
         clears = is_annotation(t, e, "Optimizer.zero_grad");
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         if (!is_annotation(t, e, clears ? "Optimizer.zero_grad" : "Optimizer.step") ||
             rp_event_end_ns(t, e) < begin)
             continue;
@@ -397,11 +390,10 @@ static enum rp_code steps_of_optimizer(struct rp_memory_logs *out, struct rp_err
 static enum rp_code fill_steps(struct rp_memory_logs *out, struct rp_err *err)
 {
     const struct rp_trace *t = out->trace;
-    uint32_t i;
 
     if (!t->nsteps)
         return steps_of_optimizer(out, err);
-    for (i = 0; i < t->nsteps; i++) {
+    for (uint32_t i = 0; i < t->nsteps; i++) {
         if (out->steps.n && t->steps[i].begin_ns <= out->steps.at[out->steps.n - 1])
             continue;
         RP_TRY(rp_vec_push(&out->steps, t->steps[i].begin_ns, err));
@@ -427,15 +419,14 @@ enum rp_code rp_memory_logs_init(struct rp_memory_logs *out, const struct rp_tra
 {
     struct log_reader r = {.out = out, .t = trace, .err = err};
     enum rp_code code;
-    size_t i;
 
     *out = (struct rp_memory_logs){.trace = trace};
     code = find_names(&r);
     if (code == RP_OK)
         code = read_events(&r);
-    for (i = 0; i < ARGS; i++)
+    for (size_t i = 0; i < ARGS; i++)
         rp_arg_key_release(&r.arg[i]);
-    for (i = 0; code == RP_OK && i < out->devices.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < out->devices.n; i++) {
         struct rp_memory_log *log = &out->devices.at[i];
 
         if (log->entries.n)

@@ -471,11 +471,10 @@ static enum rp_code map_forward(struct owner_reader *r)
     const struct rp_trace *t = r->t;
     int64_t sequence, thread;
     uint32_t first;
-    rp_event e;
 
     if (r->sequence.key == RP_NONE)
         return RP_OK;
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         if (t->ev.kind[e] == RP_KIND_CPU_OP && rp_arg_key_int(&r->sequence, e, &sequence) &&
             sequence >= 0 && !(rp_arg_key_int(&r->forward_thread, e, &thread) && thread > 0) &&
             hint_of(r, t->ev.name[e]) != RP_PHASE_BACKWARD)
@@ -501,18 +500,16 @@ static void guess_backward(struct rp_memory_logs *logs)
 
 static enum rp_code own_all(struct owner_reader *r)
 {
-    size_t i, k;
-
     RP_TRY(rp_vec_reserve(&r->hint, r->t->str.n + 1, r->err));
     memset(r->hint.at, HINT_UNKNOWN, r->t->str.n + 1);
     RP_TRY(rp_arg_key_init(&r->sequence, r->t, "Sequence number", r->err));
     RP_TRY(rp_arg_key_init(&r->forward_thread, r->t, "Fwd thread id", r->err));
     RP_TRY(rp_arg_key_init(&r->stack, r->t, "Call stack", r->err));
     RP_TRY(map_forward(r));
-    for (i = 0; i < r->out->devices.n; i++)
-        for (k = 0; k < r->out->devices.at[i].entries.n; k++)
+    for (size_t i = 0; i < r->out->devices.n; i++)
+        for (size_t k = 0; k < r->out->devices.at[i].entries.n; k++)
             RP_TRY(own_entry(r, &r->out->devices.at[i].entries.at[k]));
-    for (i = 0; i < r->out->owners.n; i++)
+    for (size_t i = 0; i < r->out->owners.n; i++)
         RP_TRY(find_block(r, &r->out->owners.at[i]));
     return RP_OK;
 }

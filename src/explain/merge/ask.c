@@ -93,15 +93,13 @@ static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_tran
                                   struct rp_arena *arena, struct rp_merge_part *out,
                                   struct rp_err *err)
 {
-    size_t i;
-
     out->messages = RP_ARENA_NEW(arena, struct rp_clock_message, all->n + 1);
     out->names = RP_ARENA_NEW(arena, const char *, (size_t)t->nprocesses + 1);
     if (!out->messages || !out->names)
         return rp_err_nomem(err, "merging ranks");
-    for (i = 0; i < t->nprocesses; i++)
+    for (size_t i = 0; i < t->nprocesses; i++)
         out->names[out->nnames++] = rp_arena_text(arena, rp_trace_str(t, t->processes[i].name));
-    for (i = 0; i < all->n; i++) {
+    for (size_t i = 0; i < all->n; i++) {
         const struct rp_tensor_transfer *x = &all->at[i];
 
         if (x->producer != RP_NONE && x->from_process != x->to_process)
@@ -230,11 +228,10 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
 {
     struct rp_merge_input *in = RP_ARENA_NEW(&result->arena, struct rp_merge_input, ranks->n + 1);
     bool guessed = !strcmp(rp_settings_text(settings, "hosts"), "auto");
-    size_t i;
 
     if (!in)
         return rp_err_nomem(err, "merging ranks");
-    for (i = 0; i < ranks->n; i++) {
+    for (size_t i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
 
         in[i] = (struct rp_merge_input){.part = part->data,
@@ -268,11 +265,9 @@ static enum rp_code merge_job(struct rp_ctx *ctx, const struct rp_dataset *datas
 static enum rp_code check_output(const struct rp_dataset *dataset, const char *output,
                                  const struct rp_writer *writer, struct rp_err *err)
 {
-    size_t i;
-
     if (!writer->write)
         return rp_err_set(err, RP_USAGE, "a trace cannot be written as '%s'", writer->name);
-    for (i = 0; i < rp_dataset_count(dataset); i++)
+    for (size_t i = 0; i < rp_dataset_count(dataset); i++)
         if (rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
             return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
     return RP_OK;

@@ -132,7 +132,6 @@ static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks
         rp_units_count(m->arena, (int64_t)m->n, m->out->by_process ? "process" : "rank");
     const char *clocks = rp_units_count(m->arena, (int64_t)nclocks, "clock");
     int64_t worst = 0;
-    size_t r;
 
     if (nclocks == 1 && m->n > 1)
         return rp_arena_textf(m->arena, "%s on %s", ranks, one_clock_text(m));
@@ -141,7 +140,7 @@ static const char *clocks_text(struct merge_ctx *m, size_t known, size_t nclocks
             m->arena, "%s, %s: nothing ties these clocks; %s would, or %s", ranks, clocks,
             m->unrelated ? "collectives of one run" : "collectives that the ranks share",
             "ranks on one host (see '--hosts')");
-    for (r = 0; r < m->n; r++)
+    for (size_t r = 0; r < m->n; r++)
         if (m->clocks.at[r].uncertainty_ns > worst)
             worst = m->clocks.at[r].uncertainty_ns;
     return rp_arena_textf(
@@ -176,15 +175,14 @@ static void add_notes(struct merge_ctx *m, size_t unknown)
 static void note_steps(struct merge_ctx *m)
 {
     uint32_t next = 0;
-    size_t r, i;
 
-    for (r = 0; r < m->n; r++) {
+    for (size_t r = 0; r < m->n; r++) {
         const struct rp_clock *c = &m->clocks.at[r];
 
         if (c->clock < next)
             continue;
         next = c->clock + 1;
-        for (i = 0; i < c->nsteps && m->out->nnotes < MOST_NOTES; i++) {
+        for (size_t i = 0; i < c->nsteps && m->out->nnotes < MOST_NOTES; i++) {
             int64_t add = c->steps[i].add_ns;
 
             add_note(m,
@@ -287,7 +285,6 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
         RP_ARENA_NEW(m->arena, struct rp_clock_message, part->nmessages + 1);
     struct rp_clock_input in = {
         .nmessages = part->nmessages, .messages = messages, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
-    size_t i;
 
     if (!number || !messages)
         return rp_err_nomem(err, "merging ranks");
@@ -296,12 +293,12 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
     m->out->by_process = true;
     while (m->out->pid_step <= (int64_t)part->processes)
         m->out->pid_step *= 10;
-    for (i = 0; i < part->nmessages; i++) {
+    for (size_t i = 0; i < part->nmessages; i++) {
         messages[i] = part->messages[i];
         messages[i].from = number[messages[i].from];
         messages[i].to = number[messages[i].to];
     }
-    for (i = 0; i < part->processes; i++) {
+    for (size_t i = 0; i < part->processes; i++) {
         struct rp_merge_rank *to = &m->out->ranks[number[i] == RP_NONE ? 0 : number[i]];
 
         if (number[i] == RP_NONE)
@@ -311,7 +308,7 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
         m->out->source[number[i]] = i;
     }
     RP_TRY(rp_clocks_find(&in, m->arena, &m->clocks, err));
-    for (i = 0; i < m->n; i++)
+    for (size_t i = 0; i < m->n; i++)
         keep_recorded(&m->clocks.at[i]);
     m->out->message_count = (int64_t)part->nmessages;
     m->out->matched_by = "transfers";
@@ -324,12 +321,11 @@ static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, s
     rp_half_message_vec halves = {0};
     rp_clock_message_vec messages = {0};
     enum rp_code code = rp_rendezvous_find(m->comms, m->n, m->arena, &m->rendezvous, err);
-    size_t r, i;
 
     if (code == RP_OK && m->unrelated)
         rp_rendezvous_drop(&m->rendezvous, m->n);
-    for (r = 0; r < m->n; r++)
-        for (i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
+    for (size_t r = 0; r < m->n; r++)
+        for (size_t i = 0; code == RP_OK && i < m->in[r].part->halves.n; i++) {
             struct rp_half_message half = m->in[r].part->halves.at[i];
 
             half.rank = (uint32_t)r;
@@ -351,17 +347,16 @@ static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, struct rp_err *err
 {
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
     bool shared = false;
-    uint32_t r;
 
     if (!clock_of)
         return rp_err_nomem(err, "merging ranks");
     share_clocks(m, clock_of);
     RP_TRY(find_clocks(m, clock_of, err));
-    for (r = 0; r < m->n; r++)
+    for (uint32_t r = 0; r < m->n; r++)
         shared |= clock_of[r] != r;
     if (!m->guessed || !shared || !m->clocks.nconflicts)
         return RP_OK;
-    for (r = 0; r < m->n; r++) {
+    for (uint32_t r = 0; r < m->n; r++) {
         clock_of[r] = r;
         m->out->ranks[r].host = NULL;
     }
@@ -379,12 +374,11 @@ enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool u
                           .out = out,
                           .unrelated = unrelated,
                           .guessed = guessed};
-    size_t r;
 
     if (n == 1 && ranks[0].part->nmessages)
         return join_processes(&m, err);
     RP_TRY(alloc_ranks(&m, err));
-    for (r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++)
         fill_input(&m, r);
     RP_TRY(find_clocks_of_hosts(&m, err));
     out->matched_by = rp_rendezvous_rule_names[m.rendezvous.rule];

@@ -34,11 +34,9 @@ static bool in_folder(const char *name, const char *folder)
 static const struct rp_merge_rank *rank_of(const struct merge_output *w,
                                            const struct rp_loaded *loaded)
 {
-    size_t r;
-
     if (w->root->by_process)
         return &w->root->ranks[0];
-    for (r = 0; r < w->root->nranks; r++)
+    for (size_t r = 0; r < w->root->nranks; r++)
         if (w->is_job
                 ? in_folder(loaded->source->name, w->root->ranks[r].path)
                 : w->root->source[r] == loaded->index && w->root->in_source[r] == loaded->part)
@@ -55,9 +53,8 @@ struct source_clock { /* of one source */
 static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
 {
     const struct source_clock *c = user;
-    size_t r;
 
-    for (r = 0; c->root->by_process && r < c->root->nranks; r++)
+    for (size_t r = 0; c->root->by_process && r < c->root->nranks; r++)
         if (c->root->source[r] == process)
             return rp_clock_time(&c->root->ranks[r].clock, ns);
     return c->root->by_process ? ns : rp_clock_time(&c->clock, ns);
@@ -70,13 +67,12 @@ static enum rp_code find_tensor_arrows(const struct rp_trace *t, struct rp_appen
     rp_tensor_transfer_vec all = {0};
     struct rp_append_arrow *arrows = NULL;
     enum rp_code code = rp_tensor_transfers_find(t, &all, err);
-    size_t i;
 
     if (code == RP_OK && all.n) {
         arrows = RP_ARENA_NEW(arena, struct rp_append_arrow, all.n);
         code = arrows ? RP_OK : rp_err_nomem(err, "merging ranks");
     }
-    for (i = 0; arrows && i < all.n; i++)
+    for (size_t i = 0; arrows && i < all.n; i++)
         if (all.at[i].producer != RP_NONE)
             arrows[how->narrows++] = (struct rp_append_arrow){
                 t->ev.track[all.at[i].producer], t->ev.track[all.at[i].receive], all.at[i].ready_ns,

@@ -39,12 +39,11 @@ enum rp_found rp_found_copies(const char *name)
                  {"emset", RP_FOUND_COPIES_FILL},
                  {"fill", RP_FOUND_COPIES_FILL},
                  {"Fill", RP_FOUND_COPIES_FILL}};
-    size_t i;
 
     /* a pageable target of a copy to the host is still a copy to the host */
     if (name && (strstr(name, "DtoH") || strstr(name, "D2H")))
         return RP_FOUND_COPIES_BACK;
-    for (i = 0; name && i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; name && i < sizeof names / sizeof names[0]; i++)
         if (strstr(name, names[i].part))
             return (enum rp_found)names[i].found;
     return RP_FOUND_COPIES;
@@ -64,11 +63,10 @@ enum rp_found rp_found_host_work(const char *text)
                  {"PjRt", RP_FOUND_HOST_EXECUTOR},
                  {"Pjit", RP_FOUND_HOST_EXECUTOR},
                  {"XlaComputation", RP_FOUND_HOST_EXECUTOR}};
-    size_t i;
 
     if (rp_host_prepares_input(text))
         return RP_FOUND_HOST_INPUT;
-    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; text && i < sizeof words / sizeof words[0]; i++)
         if (rp_host_has_word(text, words[i].word))
             return (enum rp_found)words[i].found;
     return RP_FOUND_HOST_WORK;
@@ -79,7 +77,6 @@ enum rp_found rp_found_straggler(const char *cause, const char *evidence)
     static const char *const host[] = {"host_work",  "host_stall", "host_unrecorded",
                                        "host",       "host_wait",  "not_launched",
                                        "allocation", "sync_drain"};
-    size_t i;
 
     if (!cause)
         return RP_FOUND_STRAGGLER;
@@ -88,7 +85,7 @@ enum rp_found rp_found_straggler(const char *cause, const char *evidence)
     if (!strcmp(cause, "data_loader") ||
         (!strcmp(cause, "host_work") && rp_host_prepares_input(evidence)))
         return RP_FOUND_STRAGGLER_INPUT;
-    for (i = 0; i < sizeof host / sizeof host[0]; i++)
+    for (size_t i = 0; i < sizeof host / sizeof host[0]; i++)
         if (!strcmp(cause, host[i]))
             return RP_FOUND_STRAGGLER_HOST;
     return RP_FOUND_STRAGGLER;
@@ -202,10 +199,8 @@ void rp_report_advise(struct rp_arena *arena, uint8_t found, const struct rp_wor
 
 void rp_report_join_hint(struct rp_arena *arena, struct rp_report_finding *finding)
 {
-    size_t i;
-
     finding->hint = finding->ntries ? finding->tries[0].text : "";
-    for (i = 1; i < finding->ntries; i++)
+    for (size_t i = 1; i < finding->ntries; i++)
         finding->hint = rp_arena_textf(arena, "%s; %s", finding->hint, finding->tries[i].text);
 }
 
@@ -228,9 +223,8 @@ void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding
                           struct rp_report_look *look)
 {
     const char **const lines[] = {&look->first, &look->second, &look->third};
-    size_t i;
 
-    for (i = 0; i < finding->ntries && i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t i = 0; i < finding->ntries && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = try_line(arena, &finding->tries[i]);
 }
 
@@ -256,9 +250,8 @@ const char *rp_report_late_text(struct rp_arena *arena, const char *cause, const
                 {"profiler", "its profiler was busy"},
                 {"start", "its recorded work had begun later than that of the others"}};
     char name[120];
-    size_t i;
 
-    for (i = 0; cause && i < sizeof rows / sizeof rows[0]; i++) {
+    for (size_t i = 0; cause && i < sizeof rows / sizeof rows[0]; i++) {
         if (strcmp(cause, rows[i].cause) != 0)
             continue;
         if (!evidence)

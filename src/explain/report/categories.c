@@ -26,9 +26,8 @@ enum rp_code rp_report_sum_categories(const struct rp_work *work,
 {
     struct rp_work_categories c = {0};
     enum rp_code code = rp_work_categories_init(&c, work, places, known, err);
-    size_t i;
 
-    for (i = 0; i < c.of_item.n; i++)
+    for (size_t i = 0; i < c.of_item.n; i++)
         rp_ns_add(&out->category_ns[c.of_item.at[i]],
                   rp_ns_between(work->items.at[i].begin_ns, work->items.at[i].end_ns));
     rp_work_categories_release(&c);
@@ -41,13 +40,12 @@ RP_ORDER(by_time, struct rp_report_category, RP_DOWN(device_ns), strcmp(a->categ
 static const char *category_line(const struct rp_report_root *out, struct rp_arena *arena)
 {
     const char *text = NULL;
-    size_t i;
 
-    for (i = 0; i < out->ncategories; i++) /* nothing is known about most of it */
+    for (size_t i = 0; i < out->ncategories; i++) /* nothing is known about most of it */
         if (!strcmp(out->categories[i].category, rp_category_names[RP_CATEGORY_OTHER]) &&
             out->categories[i].share > MOST_OTHER)
             return NULL;
-    for (i = 0; i < out->ncategories && i < MOST_SHOWN; i++) {
+    for (size_t i = 0; i < out->ncategories && i < MOST_SHOWN; i++) {
         const struct rp_report_category *c = &out->categories[i];
         const char *share = rp_units_text(arena, c->share, RP_UNIT_RATIO);
 
@@ -63,15 +61,14 @@ void rp_report_join_categories(const struct rp_ranks *ranks, struct rp_arena *ar
                                struct rp_report_root *out)
 {
     int64_t sum[RP_CATEGORIES] = {0}, whole = 0;
-    size_t r, c;
 
-    for (r = 0; r < ranks->n; r++)
-        for (c = 0; c < RP_CATEGORIES; c++)
+    for (size_t r = 0; r < ranks->n; r++)
+        for (size_t c = 0; c < RP_CATEGORIES; c++)
             rp_ns_add(&sum[c], rp_report_part_of(ranks, r)->category_ns[c]);
-    for (c = 0; c < RP_CATEGORIES; c++)
+    for (size_t c = 0; c < RP_CATEGORIES; c++)
         rp_ns_add(&whole, sum[c]);
     out->categories = RP_ARENA_NEW(arena, struct rp_report_category, RP_CATEGORIES);
-    for (c = 0; c < RP_CATEGORIES && out->categories && whole > 0; c++)
+    for (size_t c = 0; c < RP_CATEGORIES && out->categories && whole > 0; c++)
         if (sum[c] > 0)
             out->categories[out->ncategories++] =
                 (struct rp_report_category){.category = rp_category_names[c],

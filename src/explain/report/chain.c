@@ -90,12 +90,11 @@ static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
     rp_interval_vec *waits = ctx->m.stages ? calloc(ctx->n + 1, sizeof *waits) : NULL;
     int64_t sum = 0, nstages = 0;
     enum rp_code code = RP_OK;
-    size_t i, r;
 
     ctx->out->stages = ctx->m.stages;
     if (!waits)
         return ctx->m.stages ? rp_err_nomem(err, "matching collectives") : RP_OK;
-    for (i = 0; i < 2 * ctx->m.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < 2 * ctx->m.n && code == RP_OK; i++) {
         const struct rp_rendezvous *m = &ctx->m.at[i / 2];
         uint32_t k = i % 2, rank = m->rank[k];
         int64_t begin = collective_of(ctx, rank, m->at[k])->begin_ns;
@@ -108,9 +107,9 @@ static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
         if (wait.begin_ns < wait.end_ns)
             code = rp_vec_push(&waits[rank], wait, err);
     }
-    for (r = 0; r < ctx->n; r++) {
+    for (size_t r = 0; r < ctx->n; r++) {
         waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
-        for (i = 0; i < waits[r].n; i++)
+        for (size_t i = 0; i < waits[r].n; i++)
             rp_ns_add(&ctx->out->ranks[r].stage_wait_ns,
                       uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
                                 waits[r].at[i].end_ns));
@@ -131,18 +130,17 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
     struct rp_rendezvous_sums *sums =
         RP_ARENA_NEW(ctx->arena, struct rp_rendezvous_sums, ctx->n + 1);
     enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
-    size_t i, r;
 
-    for (i = 0; i < ctx->m.n; i++)
+    for (size_t i = 0; i < ctx->m.n; i++)
         count_rendezvous(ctx, &ctx->m.at[i]);
     if (code == RP_OK)
         code = rp_rendezvous_sum(&ctx->m, ctx->lists, ctx->n, sums, waits, err);
-    for (r = 0; waits && sums && r < ctx->n; r++) {
+    for (size_t r = 0; waits && sums && r < ctx->n; r++) {
         struct rp_chain_rank *to = &ctx->out->ranks[r];
 
         to->wait_ns = sums[r].wait_ns;
         to->transfer_ns = sums[r].transfer_ns;
-        for (i = 0; i < waits[r].n; i++) {
+        for (size_t i = 0; i < waits[r].n; i++) {
             waits[r].at[i] = in_span(ctx, r, waits[r].at[i]);
             rp_ns_add(&to->exposed_wait_ns,
                       uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
@@ -246,9 +244,8 @@ static enum rp_code measure_places(struct chain_ctx *ctx, struct rp_err *err)
 static void measure_span(struct chain_ctx *ctx)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
-    size_t i;
 
-    for (i = 0; i < ctx->m.n; i++) {
+    for (size_t i = 0; i < ctx->m.n; i++) {
         first = ctx->m.at[i].first_ns < first ? ctx->m.at[i].first_ns : first;
         last = ctx->m.at[i].end_ns > last ? ctx->m.at[i].end_ns : last;
     }
@@ -277,26 +274,23 @@ RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(wait_ns), RP_UP(rendezvous)
 
 static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
 {
-    size_t i, r;
-    uint32_t k;
-
     ctx->members = RP_ARENA_NEW(ctx->arena, struct member *, ctx->n + 1);
     ctx->nmembers = RP_ARENA_NEW(ctx->arena, size_t, ctx->n + 1);
-    for (r = 0; ctx->members && r < ctx->n; r++) {
+    for (size_t r = 0; ctx->members && r < ctx->n; r++) {
         const struct rp_collectives *c = &part_of(ctx, r)->collectives;
 
         ctx->members[r] = RP_ARENA_NEW(ctx->arena, struct member, c->list.n + c->messages.n + 1);
     }
     RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
-    for (i = 0; i < ctx->m.n; i++)
-        for (k = 0; k < ctx->m.at[i].n; k++) {
+    for (size_t i = 0; i < ctx->m.n; i++)
+        for (uint32_t k = 0; k < ctx->m.at[i].n; k++) {
             uint32_t rank = ctx->m.at[i].rank[k], at = ctx->m.at[i].at[k];
 
             ctx->members[rank][ctx->nmembers[rank]++] = (struct member){
                 common_time(ctx, rank, collective_of(ctx, rank, at)->end_ns),
                 rp_rendezvous_wait(&ctx->m, ctx->lists, &ctx->m.at[i], k), (uint32_t)i, k};
         }
-    for (r = 0; r < ctx->n; r++)
+    for (size_t r = 0; r < ctx->n; r++)
         if (ctx->nmembers[r])
             qsort(ctx->members[r], ctx->nmembers[r], sizeof **ctx->members, by_end);
     return RP_OK;
@@ -370,10 +364,9 @@ static int64_t lost_alone(const struct rp_report_part *p)
 static void follow_one_rank(struct chain_ctx *ctx)
 {
     const struct rp_report_part *p;
-    size_t r;
 
     ctx->out->lead = 0;
-    for (r = 1; r < ctx->n; r++)
+    for (size_t r = 1; r < ctx->n; r++)
         if (lost_alone(part_of(ctx, r)) > lost_alone(part_of(ctx, ctx->out->lead)))
             ctx->out->lead = r;
     p = part_of(ctx, ctx->out->lead);
@@ -385,12 +378,11 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
 {
     const struct rp_comm_lead **leads =
         RP_ARENA_NEW(ctx->arena, const struct rp_comm_lead *, ctx->n + 1);
-    size_t r;
 
     ctx->lists = RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
     ctx->late.scratch = RP_ARENA_NEW(ctx->arena, int64_t, ctx->n + 1);
     RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
-    for (r = 0; r < ctx->n; r++) {
+    for (size_t r = 0; r < ctx->n; r++) {
         ctx->lists[r] = &part_of(ctx, r)->collectives;
         leads[r] = part_of(ctx, r)->leads;
         ctx->out->beside |= ctx->lists[r]->on_host && part_of(ctx, r)->on_device;
@@ -408,7 +400,7 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     ctx->out->nset = ctx->m.nset;
     ctx->out->uncertainty_ns = ctx->m.uncertainty_ns;
     ctx->out->ncollectives = ctx->m.contradict ? 0 : ctx->m.n;
-    for (r = 0; r < ctx->n; r++)
+    for (size_t r = 0; r < ctx->n; r++)
         if (common_time(ctx, r, part_of(ctx, r)->whole.end_ns) >
             common_time(ctx, ctx->out->lead, part_of(ctx, ctx->out->lead)->whole.end_ns))
             ctx->out->lead = r;
@@ -420,7 +412,6 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
 {
     struct chain_ctx ctx = {.ranks = ranks, .n = ranks->n, .arena = arena, .out = out};
     int64_t waited = INT64_MAX;
-    size_t i;
 
     *out = (struct rp_chain){0};
     out->ranks = RP_ARENA_NEW(arena, struct rp_chain_rank, ranks->n + 1);
@@ -441,7 +432,7 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
         return RP_OK;
     }
     follow_one_rank(&ctx);
-    for (i = ctx.m.n; i > 0; i--)
+    for (size_t i = ctx.m.n; i > 0; i--)
         add_margin(&ctx, &ctx.m.at[i - 1], &waited);
     return RP_OK;
 }

@@ -69,11 +69,9 @@ static double used_share(const struct device_ctx *ctx, rp_event e)
 
 static enum rp_code mark_starved(struct device_ctx *ctx, const rp_gap_vec *gaps, struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(rp_vec_reserve(&ctx->starved, ctx->w->items.n + 1, err));
     memset(ctx->starved.at, 0, ctx->w->items.n + 1);
-    for (i = 0; i < gaps->n; i++)
+    for (size_t i = 0; i < gaps->n; i++)
         if (gaps->at[i].before != RP_NONE)
             ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
     return RP_OK;
@@ -86,9 +84,8 @@ static void sum_thin_kernels(struct device_ctx *ctx)
     struct rp_report_device *out = ctx->out;
     int64_t until = INT64_MIN, most = 0;
     rp_str name, worst = RP_NONE;
-    size_t i;
 
-    for (i = 0; i < ctx->w->items.n; i++) {
+    for (size_t i = 0; i < ctx->w->items.n; i++) {
         const struct rp_work_item *x = &ctx->w->items.at[i];
         int64_t from = x->begin_ns > until ? x->begin_ns : until;
         double fill = x->cls == RP_WORK_COMPUTE ? used_share(ctx, x->event) : 1;
@@ -117,9 +114,8 @@ static void sum_thin_kernels(struct device_ctx *ctx)
 static void count_early(struct device_ctx *ctx)
 {
     struct rp_report_device *out = ctx->out;
-    size_t i;
 
-    for (i = 0; i < ctx->w->items.n; i++) {
+    for (size_t i = 0; i < ctx->w->items.n; i++) {
         const struct rp_work_item *x = &ctx->w->items.at[i];
         int64_t early;
 
@@ -134,9 +130,7 @@ static void count_early(struct device_ctx *ctx)
 
 static enum rp_code list_calls(struct device_ctx *ctx, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < ctx->w->items.n; i++) {
+    for (size_t i = 0; i < ctx->w->items.n; i++) {
         const struct rp_work_item *x = &ctx->w->items.at[i];
         struct call call = {0, rp_ns_between(x->begin_ns, x->end_ns)};
         rp_str grid = 0;
@@ -225,22 +219,20 @@ static enum rp_code find_peak_memory(struct device_ctx *ctx, struct rp_err *err)
     struct rp_arg_key reserved, allocated, type;
     enum rp_code code = rp_arg_key_init(&reserved, ctx->t, "Total Reserved", err);
     int64_t r, a, kind;
-    rp_event e;
-    uint32_t i;
 
     allocated = type = (struct rp_arg_key){.key = RP_NONE};
     if (code == RP_OK)
         code = rp_arg_key_init(&allocated, ctx->t, "Total Allocated", err);
     if (code == RP_OK)
         code = rp_arg_key_init(&type, ctx->t, "Device Type", err);
-    for (e = 0; code == RP_OK && reserved.key != RP_NONE && e < ctx->t->ev.n; e++) {
+    for (rp_event e = 0; code == RP_OK && reserved.key != RP_NONE && e < ctx->t->ev.n; e++) {
         if (ctx->t->ev.kind[e] != RP_KIND_INSTANT || !rp_arg_key_int(&reserved, e, &r) ||
             !rp_arg_key_int(&allocated, e, &a) || !rp_arg_key_int(&type, e, &kind) || kind == 0)
             continue;
         ctx->out->reserved_bytes = r > ctx->out->reserved_bytes ? r : ctx->out->reserved_bytes;
         ctx->out->allocated_bytes = a > ctx->out->allocated_bytes ? a : ctx->out->allocated_bytes;
     }
-    for (i = 0; i < ctx->t->ndevices; i++)
+    for (uint32_t i = 0; i < ctx->t->ndevices; i++)
         if (ctx->t->devices[i].memory_bytes > ctx->out->device_bytes)
             ctx->out->device_bytes = ctx->t->devices[i].memory_bytes;
     rp_arg_key_release(&reserved);

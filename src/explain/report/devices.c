@@ -32,9 +32,7 @@ const struct rp_type rp_report_device_row_type = {"device", sizeof(struct rp_rep
 
 static const char *device_name(const struct rp_trace *t, int64_t number, struct rp_arena *arena)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->ndevices; i++)
+    for (uint32_t i = 0; i < t->ndevices; i++)
         if (t->devices[i].id == number)
             return rp_arena_text(arena, rp_trace_str(t, t->devices[i].name));
     return NULL;
@@ -97,9 +95,8 @@ static const char *several_text(const struct rp_report_part *p, int32_t rank,
     int64_t least = INT64_MAX, most = 0;
     const struct rp_report_device_row *chosen = p->devices;
     const char *number;
-    size_t i;
 
-    for (i = 0; i < p->ndevices; i++) {
+    for (size_t i = 0; i < p->ndevices; i++) {
         const struct rp_report_device_row *d = &p->devices[i];
 
         if (d->is_main)

@@ -93,7 +93,6 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
                                              int64_t lost_ns)
 {
     struct rp_report_finding *finding = &f->out->findings[f->out->nfindings];
-    size_t i;
 
     if (lost_ns <= 0 || (double)lost_ns < LEAST_SHARE * (double)f->span_ns ||
         f->out->nfindings == MOST_FINDINGS)
@@ -101,7 +100,7 @@ static struct rp_report_finding *add_finding(struct findings *f, enum rp_found f
     *finding = (struct rp_report_finding){.lost_ns = lost_ns,
                                           .where = {.rank = lead_number(f), .step = RP_ABSENT_I64}};
     describe(f, finding, found);
-    for (i = 0; i < finding->ntries && !f->out->predictable; i++)
+    for (size_t i = 0; i < finding->ntries && !f->out->predictable; i++)
         finding->tries[i].what_if = NULL;
     finding->share = (double)lost_ns / (double)f->span_ns;
     finding->evidence = RP_ARENA_NEW(f->arena, const char *, MOST_EVIDENCE);
@@ -134,10 +133,9 @@ static const struct rp_idle_cause *cause_total(const struct rp_report_part *p, u
                                                int64_t *total, int64_t *count)
 {
     const struct rp_idle_cause *best = NULL;
-    size_t i;
 
     *total = *count = 0;
-    for (i = 0; i < p->nidle_causes; i++) {
+    for (size_t i = 0; i < p->nidle_causes; i++) {
         const struct rp_idle_cause *c = &p->idle_causes[i];
 
         if (strcmp(c->cause, rp_gap_cause_names[cause]) != 0)
@@ -154,9 +152,8 @@ static const struct rp_idle_cause *cause_total(const struct rp_report_part *p, u
 static void add_rank_evidence(struct findings *f, struct rp_report_finding *finding, uint8_t cause)
 {
     int64_t below = INT64_MAX;
-    int round;
 
-    for (round = 0; round < 3; round++) {
+    for (int round = 0; round < 3; round++) {
         const struct rp_idle_cause *c = NULL;
         int64_t total, count, most = 0, gaps = 0;
         size_t r, best = SIZE_MAX;
@@ -259,9 +256,7 @@ static void add_device_wait_evidence(struct findings *f, struct rp_report_findin
 
 static void find_idle(struct findings *f)
 {
-    size_t i;
-
-    for (i = 0; i < sizeof by_cause / sizeof by_cause[0]; i++) {
+    for (size_t i = 0; i < sizeof by_cause / sizeof by_cause[0]; i++) {
         uint8_t cause = by_cause[i].cause;
         int64_t lost = rp_ns_between(f->atypical_ns[cause], f->chain->cause_ns[cause]);
         struct rp_report_finding *finding;
@@ -391,13 +386,12 @@ static void find_straggler(struct findings *f)
         add_finding(f, rp_found_straggler(late.cause, late.evidence),
                     f->chain->ncollectives ? f->chain->margin_ns : 0);
     int64_t below = INT64_MAX;
-    int round;
 
     if (finding) {
         finding->at_most = finding->where.late = true;
         add_shared_fault(f, finding);
     }
-    for (round = 0; finding && round < 3; round++) {
+    for (int round = 0; finding && round < 3; round++) {
         size_t r, best = SIZE_MAX;
 
         for (r = 0; r < f->n; r++)
@@ -691,7 +685,6 @@ static void find_placed(struct findings *f)
                                     [RP_PLACED_CONVOLUTION] = RP_FOUND_SLOW_CONVOLUTION};
     const struct rp_report_part *lead = lead_part(f);
     struct rp_report_finding *finding = NULL;
-    size_t i;
 
     if (lead->nplaced && (double)lead->placed_lost_ns >= PLACED_SHARE * (double)f->span_ns)
         finding = add_finding(f, kinds[lead->placed[0].kind], lead->placed_lost_ns);
@@ -699,7 +692,7 @@ static void find_placed(struct findings *f)
         return;
     finding->compute_ns = finding->lost_ns;
     finding->at_most = true;
-    for (i = 0; i < lead->nplaced; i++) {
+    for (size_t i = 0; i < lead->nplaced; i++) {
         finding->where.names[i] = lead->placed[i].kernel;
         add_evidence(finding, placed_text(f, &lead->placed[i]));
     }
@@ -780,15 +773,14 @@ static void find_wrong_clock(struct findings *f)
 static void find_full_memory(struct findings *f)
 {
     struct rp_report_finding *finding = NULL;
-    size_t r, i;
 
-    for (r = 0; r < f->n; r++) {
+    for (size_t r = 0; r < f->n; r++) {
         const struct rp_report_device *d = &part_of(f, r)->wrong;
 
         if (d->device_bytes <= 0 || d->reserved_bytes / 4 < d->device_bytes / 5 ||
             d->allocated_bytes > d->reserved_bytes / 5 * 4)
             continue;
-        for (i = 0; i < f->out->nfindings; i++)
+        for (size_t i = 0; i < f->out->nfindings; i++)
             if (!strcmp(f->out->findings[i].id, "fragmentation"))
                 finding = &f->out->findings[i];
         if (!finding)
@@ -847,11 +839,10 @@ static void find_waits(struct findings *f, double least)
 static void find_pauses(struct findings *f)
 {
     const struct rp_report_pauses *p = &lead_part(f)->pauses;
-    size_t i;
 
     if (rp_report_knows_no_work(lead_part(f)) && !rp_report_is_sampled(lead_part(f)))
         return;
-    for (i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
+    for (size_t i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
         uint8_t c = by_pause[i].pause;
         struct rp_report_finding *finding = NULL;
 
@@ -956,11 +947,10 @@ enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct r
                                     struct rp_report_root *out, struct rp_err *err)
 {
     struct findings f = {.ranks = ranks, .n = ranks->n, .chain = chain, .arena = arena, .out = out};
-    size_t i, k;
 
     f.span_ns = lead_part(&f)->whole.window_ns;
-    for (i = 0; i < list->n; i++)
-        for (k = 0; k < sizeof by_change / sizeof by_change[0]; k++) {
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t k = 0; k < sizeof by_change / sizeof by_change[0]; k++) {
             const struct rp_opportunity *o = &list->at[i];
             enum rp_found found = (enum rp_found)by_change[k].found;
             struct rp_report_finding *finding;

@@ -57,9 +57,8 @@ RP_ORDER(by_host, struct host_of, strcmp(a->host, b->host), RP_UP(rank))
 static bool group_by_host(struct group_ctx *g)
 {
     struct host_of *hosts = RP_ARENA_NEW(g->arena, struct host_of, g->ranks->n + 1);
-    size_t i;
 
-    for (i = 0; hosts && i < g->ranks->n; i++) {
+    for (size_t i = 0; hosts && i < g->ranks->n; i++) {
         hosts[i] = (struct host_of){rp_report_part_of(g->ranks, i)->host, (uint32_t)i};
         if (!hosts[i].host)
             return false;
@@ -67,7 +66,7 @@ static bool group_by_host(struct group_ctx *g)
     if (!hosts)
         return false;
     qsort(hosts, g->ranks->n, sizeof *hosts, by_host);
-    for (i = 0; i < g->ranks->n; i++) {
+    for (size_t i = 0; i < g->ranks->n; i++) {
         if (!i || strcmp(hosts[i].host, hosts[i - 1].host) != 0)
             g->first[g->n++] = hosts[i].rank;
         g->group_of[hosts[i].rank] = (uint32_t)g->n - 1;
@@ -156,14 +155,13 @@ static void add_rank(struct rp_report_group *to, const struct rp_report_rank *r)
 static void fill_groups(struct group_ctx *g, bool hosts)
 {
     struct rp_report_root *out = g->out;
-    size_t i;
 
     out->groups = RP_ARENA_NEW(g->arena, struct rp_report_group, g->n + 1);
     if (!out->groups)
         return;
-    for (i = 0; i < g->ranks->n; i++)
+    for (size_t i = 0; i < g->ranks->n; i++)
         add_rank(&out->groups[g->group_of[i]], &out->ranks[i]);
-    for (i = 0; i < g->n; i++) {
+    for (size_t i = 0; i < g->n; i++) {
         struct rp_report_group *to = &out->groups[i];
 
         to->host = hosts ? rp_report_part_of(g->ranks, g->first[i])->host : NULL;

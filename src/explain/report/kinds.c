@@ -113,19 +113,15 @@ static enum rp_code list_kernels(struct kinds_ctx *c, struct rp_err *err)
 /* Counts the kernels of a step by name, and lists the names. */
 static void count_step(struct kinds_ctx *c, uint32_t step)
 {
-    uint32_t i;
-
     c->ndistinct = 0;
-    for (i = c->first[step]; i < c->first[step + 1]; i++)
+    for (uint32_t i = c->first[step]; i < c->first[step + 1]; i++)
         if (!c->count[c->ids[i]]++)
             c->distinct[c->ndistinct++] = c->ids[i];
 }
 
 static void forget_step(struct kinds_ctx *c)
 {
-    uint32_t i;
-
-    for (i = 0; i < c->ndistinct; i++)
+    for (uint32_t i = 0; i < c->ndistinct; i++)
         c->count[c->distinct[i]] = 0;
 }
 
@@ -234,11 +230,10 @@ static void add_others(struct rp_report_part *out)
 static enum rp_code add_rows(struct kinds_ctx *c, struct rp_report_part *out, struct rp_err *err)
 {
     int64_t total = 0, others = 0;
-    size_t i;
 
     out->kinds = RP_ARENA_NEW(c->arena, struct rp_report_kind, MOST_WORKS + 1 + RP_BREAKS);
     RP_TRY(rp_arena_check(c->arena, "comparing steps", err));
-    for (i = 0; i < c->n; i++) {
+    for (size_t i = 0; i < c->n; i++) {
         struct work_kind *k = &c->kinds[i];
 
         rp_ns_sort(k->ns, k->steps);
@@ -246,10 +241,10 @@ static enum rp_code add_rows(struct kinds_ctx *c, struct rp_report_part *out, st
                 k->steps, rp_ns_median(k->ns, k->steps), k->total_ns);
     }
     add_others(out);
-    for (i = 0; i < out->nkinds; i++)
+    for (size_t i = 0; i < out->nkinds; i++)
         rp_ns_add(i ? &others : &total, out->kinds[i].total_ns);
     rp_ns_add(&total, others);
-    for (i = 0; i < out->nkinds; i++)
+    for (size_t i = 0; i < out->nkinds; i++)
         out->kinds[i].share = total > 0 ? (double)out->kinds[i].total_ns / (double)total : 0;
     if ((double)others < LEAST_SHOWN * (double)total)
         out->nkinds = 0;

@@ -73,9 +73,8 @@ static int64_t ready_at(const struct latency_ctx *w, rp_event op)
 {
     int64_t ready = INT64_MIN;
     rp_str input;
-    int i;
 
-    for (i = 0; i < w->ninputs; i++) {
+    for (int i = 0; i < w->ninputs; i++) {
         uint32_t node;
 
         if (!rp_arg_key_text(&w->input[i], op, &input))
@@ -111,10 +110,9 @@ static enum rp_code list_ops(struct latency_ctx *w, struct rp_err *err)
         void *user;
     } ts = {.given = w->t->ev.ts_ns};
     rp_str s;
-    rp_event e;
     uint32_t id;
 
-    for (e = 0; e < w->t->ev.n; e++) {
+    for (rp_event e = 0; e < w->t->ev.n; e++) {
         if (w->t->ev.kind[e] != RP_KIND_CPU_OP || w->t->ev.dur_ns[e] < 0 ||
             !rp_arg_key_text(&w->name, e, &s))
             continue;
@@ -132,9 +130,8 @@ static enum rp_code list_ops(struct latency_ctx *w, struct rp_err *err)
 static enum rp_code measure_ops(struct latency_ctx *w, struct rp_err *err)
 {
     rp_str s = 0;
-    size_t i;
 
-    for (i = 0; i < w->ops.n; i++) {
+    for (size_t i = 0; i < w->ops.n; i++) {
         rp_event op = w->ops.at[i];
         int64_t ready = ready_at(w, op), latency;
 
@@ -176,7 +173,6 @@ enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_a
 {
     struct latency_ctx w = {.t = trace, .slowest = RP_NONE};
     enum rp_code code = find_keys(&w, err);
-    int i;
 
     *out = (struct rp_report_latency){0};
     if (code == RP_OK && w.ninputs) {
@@ -188,7 +184,7 @@ enum rp_code rp_report_measure_latency(const struct rp_trace *trace, struct rp_a
         if (code == RP_OK)
             code = fill_latency(&w, arena, out, err);
     }
-    for (i = 0; i < w.ninputs; i++)
+    for (int i = 0; i < w.ninputs; i++)
         rp_arg_key_release(&w.input[i]);
     rp_arg_key_release(&w.name);
     rp_strtab_release(&w.names);

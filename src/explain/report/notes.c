@@ -54,9 +54,8 @@ void rp_report_note_coverage(struct rp_report_ctx *j)
     bool torch =
         framework && !strcmp(framework, "pytorch") && !rp_report_ctx_part(j, 0)->workload.system;
     struct rp_coverage sum = {0};
-    size_t r;
 
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         rp_ns_add(&sum.device_ns, rp_report_ctx_part(j, r)->coverage.device_ns);
         rp_ns_add(&sum.op_ns, rp_report_ctx_part(j, r)->coverage.op_ns);
         rp_ns_add(&sum.launched_ns, rp_report_ctx_part(j, r)->coverage.launched_ns);
@@ -84,9 +83,8 @@ void rp_report_note_coverage(struct rp_report_ctx *j)
 void rp_report_note_trouble(struct rp_report_ctx *j)
 {
     int64_t overhead = 0, inside = 0;
-    size_t r;
 
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         rp_ns_add(&overhead, rp_report_ctx_part(j, r)->sums.overhead_ns);
         inside += rp_report_ctx_part(j, r)->sums.open_collectives > 0;
     }
@@ -124,9 +122,8 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
 void rp_report_fill_latency(struct rp_report_ctx *j)
 {
     struct rp_report_latency *latency = &j->out->latency;
-    size_t r;
 
-    for (r = 0; r < j->n && !latency->ops; r++)
+    for (size_t r = 0; r < j->n && !latency->ops; r++)
         *latency = rp_report_ctx_part(j, r)->latency;
     if (!latency->ops)
         return;
@@ -199,9 +196,8 @@ void rp_report_note_overlap(struct rp_report_ctx *j)
     const struct rp_report_root *out = j->out;
     bool overlap = false;
     double shares = 0;
-    size_t i;
 
-    for (i = 0; i < out->nfindings; i++) {
+    for (size_t i = 0; i < out->nfindings; i++) {
         shares += out->findings[i].share;
         overlap |= out->nfindings > 1 && !strcmp(out->findings[i].id, "straggler");
     }

@@ -63,9 +63,8 @@ static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step
                           struct rp_interval time)
 {
     int64_t until = time.begin_ns, sum = 0;
-    size_t i;
 
-    for (i = 0; i < ctx->w.items.n && ctx->w.items.at[i].begin_ns < time.end_ns; i++) {
+    for (size_t i = 0; i < ctx->w.items.n && ctx->w.items.at[i].begin_ns < time.end_ns; i++) {
         const struct rp_work_item *x = &ctx->w.items.at[i];
 
         if (x->launch != RP_NONE && ctx->t->ev.ts_ns[x->launch] >= step->begin_ns)
@@ -83,9 +82,8 @@ static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step
 static int64_t unrecorded_in(const struct part_ctx *ctx, struct rp_interval time)
 {
     int64_t sum = 0;
-    size_t i;
 
-    for (i = 0; i < ctx->nfirst_waits; i++)
+    for (size_t i = 0; i < ctx->nfirst_waits; i++)
         rp_ns_add(&sum, rp_ns_common(ctx->first_waits[i].begin_ns, ctx->first_waits[i].end_ns,
                                      time.begin_ns, time.end_ns));
     return sum;
@@ -144,9 +142,8 @@ static void sum_late(struct part_ctx *ctx)
 {
     const struct rp_work_item *items = ctx->w.items.at;
     int64_t end = INT64_MAX;
-    size_t i;
 
-    for (i = 0; i < ctx->w.items.n; i++) {
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
         const struct rp_work_item *x = &items[i];
 
         if (x->begin_ns > end && (x->flags & RP_WORK_CORRELATED) &&
@@ -169,10 +166,9 @@ static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first
 {
     const struct rp_work_item *items = ctx->w.items.at;
     struct rp_report_sums *sums = &ctx->out->sums;
-    size_t i;
 
     RP_TRY(rp_arena_check(ctx->arena, "explaining idle time", err));
-    for (i = 0; i < ctx->out->gaps.n; i++) {
+    for (size_t i = 0; i < ctx->out->gaps.n; i++) {
         const struct rp_gap *gap = &ctx->out->gaps.at[i];
         int64_t length = rp_ns_between(gap->begin_ns, gap->end_ns);
 
@@ -191,9 +187,8 @@ static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first
 static rp_event *first_of_streams(struct part_ctx *ctx)
 {
     rp_event *first = RP_ARENA_NEW(ctx->arena, rp_event, ctx->w.streams.n + 1);
-    size_t i;
 
-    for (i = ctx->w.items.n; first && i > 0; i--)
+    for (size_t i = ctx->w.items.n; first && i > 0; i--)
         first[ctx->w.items.at[i - 1].stream] = ctx->w.items.at[i - 1].event;
     return first;
 }
@@ -216,9 +211,8 @@ static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
 static void sum_kernels(struct part_ctx *ctx)
 {
     struct rp_report_sums *sums = &ctx->out->sums;
-    size_t i;
 
-    for (i = 0; i < ctx->w.items.n; i++) {
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
         const struct rp_work_item *x = &ctx->w.items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
 
@@ -227,7 +221,7 @@ static void sum_kernels(struct part_ctx *ctx)
         sums->kernels++;
         sums->tiny_kernels += dur < TINY_NS;
     }
-    for (i = 0; i < ctx->out->gaps.n; i++) {
+    for (size_t i = 0; i < ctx->out->gaps.n; i++) {
         const struct rp_gap *gap = &ctx->out->gaps.at[i];
         const struct rp_work_item *x;
 
@@ -278,9 +272,7 @@ static enum rp_code sum_copies(struct part_ctx *ctx, struct rp_err *err)
 /* The union of all work other than copies; work is in time order. */
 static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < ctx->w.items.n; i++) {
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
         const struct rp_work_item *x = &ctx->w.items.at[i];
 
         if (x->cls != RP_WORK_MEMORY)
@@ -323,10 +315,9 @@ static enum rp_code find_segments(struct part_ctx *ctx, struct rp_err *err)
 static void measure_span(struct part_ctx *ctx)
 {
     const struct rp_segments *s = &ctx->segments;
-    size_t i;
 
     ctx->out->whole = rp_work_breakdown_of(&ctx->u, s->at[0].begin_ns, s->at[0].end_ns);
-    for (i = 1; i < s->n; i++) {
+    for (size_t i = 1; i < s->n; i++) {
         struct rp_breakdown more =
             rp_work_breakdown_of(&ctx->u, s->at[i].begin_ns, s->at[i].end_ns);
 
@@ -340,9 +331,8 @@ static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
     struct rp_host_waits *waits = &ctx->out->waits;
     enum rp_code code =
         rp_host_waits_init(waits, ctx->t, s->at[0].begin_ns, s->at[0].end_ns, ctx->arena, err);
-    size_t i;
 
-    for (i = 1; i < s->n && code == RP_OK; i++) {
+    for (size_t i = 1; i < s->n && code == RP_OK; i++) {
         struct rp_host_waits more = {0};
 
         int64_t threads = waits->threads, workers = waits->workers;
@@ -528,7 +518,6 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
     bool *inside; /* by event: an operator is around it */
     enum rp_code code;
-    int c;
 
     ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
     ctx->out->sums.timeline_ranks = rp_trace_pipeline_ranks(ctx->t);
@@ -542,7 +531,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     free(inside);
     RP_TRY(code);
     all->n = rp_union_sort(all->at, all->n);
-    for (c = 0; c < RP_WORK_CLASSES; c++)
+    for (int c = 0; c < RP_WORK_CLASSES; c++)
         cls[c].n = rp_union_sort(cls[c].at, cls[c].n);
     ctx->out->b = rp_work_breakdown(&ctx->u);
     RP_TRY(rp_collectives_init(&ctx->out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
@@ -577,9 +566,8 @@ static bool is_half(const struct rp_collective *c)
 {
     static const char *const types[] = {"bf16", "f16", "f8", "half", "bfloat"};
     const char *text = c->dtype ? c->dtype : c->name;
-    size_t i;
 
-    for (i = 0; i < sizeof types / sizeof types[0]; i++)
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         if (strstr(text, types[i]))
             return true;
     return false;
@@ -589,9 +577,8 @@ static bool is_half(const struct rp_collective *c)
 static void describe_collectives(const struct rp_collectives *c, struct rp_workload *out)
 {
     int64_t ns[RP_COLL_KINDS] = {0}, half_ns[RP_COLL_KINDS] = {0};
-    size_t i;
 
-    for (i = 0; i < c->list.n; i++) {
+    for (size_t i = 0; i < c->list.n; i++) {
         const struct rp_collective *x = &c->list.at[i];
         int64_t took = rp_ns_between(x->begin_ns, x->end_ns);
 
@@ -599,7 +586,7 @@ static void describe_collectives(const struct rp_collectives *c, struct rp_workl
         if (is_half(x))
             rp_ns_add(&half_ns[x->kind], took);
     }
-    for (i = 0; i < RP_COLL_KINDS; i++)
+    for (size_t i = 0; i < RP_COLL_KINDS; i++)
         if (ns[i] > ns[out->collective])
             out->collective = (uint8_t)i;
     out->half_comm = half_ns[out->collective] > ns[out->collective] / 2;

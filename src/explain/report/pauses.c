@@ -187,9 +187,8 @@ static enum rp_code add_weight(struct pause_ctx *w, enum rp_pause cause, rp_even
 static enum rp_code find_paused(struct pause_ctx *w, struct rp_err *err)
 {
     const struct rp_events *ev = &w->t->ev;
-    rp_event e;
 
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (ev->kind[e] == RP_KIND_INSTANT &&
             !strcmp(rp_trace_str(w->t, ev->name[e]), RP_PAUSED_NAME))
             RP_TRY(rp_vec_push(&w->paused, ev->ts_ns[e], err));
@@ -289,8 +288,6 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
     struct pause_ctx w = {.t = trace, .out = out, .each = each};
     int64_t until = segments->at[0].begin_ns;
     enum rp_code code = RP_OK;
-    size_t i;
-    int c;
 
     *out = (struct rp_report_pauses){0};
     code = rp_sampled_init(&w.sampled, trace, err);
@@ -298,13 +295,13 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
         code = find_paused(&w, err);
     if (code == RP_OK)
         code = begin_threads(&w, err);
-    for (i = 0; i < busy->n && code == RP_OK; i++) {
+    for (size_t i = 0; i < busy->n && code == RP_OK; i++) {
         code = add_inside(&w, segments, until, busy->at[i].begin_ns, err);
         until = busy->at[i].end_ns;
     }
     if (code == RP_OK)
         code = add_inside(&w, segments, until, segments->at[segments->n - 1].end_ns, err);
-    for (c = 0; c < RP_PAUSES; c++) {
+    for (int c = 0; c < RP_PAUSES; c++) {
         if (code == RP_OK && out->mainly_ns[c] > 0)
             out->mainly[c] = rp_arena_text(arena, rp_trace_str(trace, w.most[c]));
         rp_vec_release(&w.weight[c]);

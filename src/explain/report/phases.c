@@ -96,13 +96,12 @@ enum rp_code rp_report_sum_phases(const struct rp_ranks *ranks, struct rp_arena 
                                   struct rp_report_root *out, struct rp_err *err)
 {
     struct phases_ctx c = {0};
-    size_t i;
 
-    for (i = 0; i < out->nsteps; i++)
+    for (size_t i = 0; i < out->nsteps; i++)
         add_step(&c, &out->steps[i], out->nsteps, arena);
     out->phases = RP_ARENA_NEW(arena, struct rp_report_phase, MOST_PHASES);
     RP_TRY(rp_arena_check(arena, "adding up phases", err));
-    for (i = 0; c.any && i < c.n; i++)
+    for (size_t i = 0; c.any && i < c.n; i++)
         out->phases[out->nphases++] = row_of(&c.sums[i], c.total_ns, (int64_t)ranks->n);
     return RP_OK;
 }

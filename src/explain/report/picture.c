@@ -132,11 +132,9 @@ static void draw_lanes(struct rp_plot *plot, const struct rp_report_root *root, 
 static void draw_legend(struct rp_svg *svg, const struct rp_report_view *view)
 {
     struct rp_svg_entry entries[RP_LANE_STATES] = {{NULL, 0}};
-    size_t i;
-    int s;
 
-    for (i = 0; i < view->nlanes; i++)
-        for (s = 1; s < RP_LANE_STATES; s++)
+    for (size_t i = 0; i < view->nlanes; i++)
+        for (int s = 1; s < RP_LANE_STATES; s++)
             if (view->lanes[i].ns[s])
                 entries[s - 1] =
                     (struct rp_svg_entry){s == RP_LANE_COMPUTE ? view->busy : names[s], colours[s]};

@@ -71,16 +71,14 @@ static enum rp_code add_call(struct op_calls *c, const struct op_call *call, str
 static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work,
                                   const struct rp_attribution *places, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < work->items.n; i++) {
+    for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *x = &work->items.at[i];
 
         if (places->owners.at[i].op != RP_NONE && x->cls == RP_WORK_COMPUTE)
             RP_TRY(
                 add_item(c, places->owners.at[i].op, rp_ns_between(x->begin_ns, x->end_ns), err));
     }
-    for (i = 0; i < c->list.n; i++)
+    for (size_t i = 0; i < c->list.n; i++)
         RP_TRY(add_call(c, &c->list.at[i], err));
     return RP_OK;
 }
@@ -109,10 +107,8 @@ static enum rp_code count_heavy(struct op_calls *c, struct op_kind *k, struct rp
 static enum rp_code worst_kind(struct op_calls *c, int64_t device_ns, const struct op_kind **out,
                                struct rp_err *err)
 {
-    size_t i;
-
     *out = NULL;
-    for (i = 0; i < c->kinds.n; i++) {
+    for (size_t i = 0; i < c->kinds.n; i++) {
         struct op_kind *k = &c->kinds.at[i];
 
         if (k->count < FEW_CALLS || (double)k->total_ns < LEAST_SHARE * (double)device_ns ||
@@ -161,11 +157,10 @@ static int64_t sum_streams(const struct rp_work *work, int64_t *until, int64_t *
                            int64_t compute_ns, int *several, int64_t *least)
 {
     int64_t sum = 0;
-    size_t i;
 
-    for (i = 0; i < work->streams.n; i++)
+    for (size_t i = 0; i < work->streams.n; i++)
         until[i] = INT64_MIN;
-    for (i = 0; i < work->items.n; i++) {
+    for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *x = &work->items.at[i];
         int64_t from = x->begin_ns > until[x->stream] ? x->begin_ns : until[x->stream];
 
@@ -174,7 +169,7 @@ static int64_t sum_streams(const struct rp_work *work, int64_t *until, int64_t *
         rp_ns_add(&busy[x->stream], rp_ns_between(from, x->end_ns));
         until[x->stream] = x->end_ns;
     }
-    for (i = 0; i < work->streams.n; i++) {
+    for (size_t i = 0; i < work->streams.n; i++) {
         if ((double)busy[i] < LEAST_SHARE * (double)compute_ns || !busy[i])
             continue;
         (*several)++;
@@ -273,9 +268,7 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
 
 bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (steps[i].phase || steps[i].requests != RP_ABSENT_I64 ||
             steps[i].tokens != RP_ABSENT_I64)
             return false;

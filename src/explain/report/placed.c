@@ -207,9 +207,8 @@ static double rate_of_smaller(const struct placing *p, const struct group *g)
 {
     const struct rp_op_cost *own = &p->costs->costs.at[g->cost];
     double best = 0;
-    size_t i;
 
-    for (i = 0; i < p->groups.n; i++) {
+    for (size_t i = 0; i < p->groups.n; i++) {
         const struct group *other = &p->groups.at[i];
         const struct rp_op_cost *c = &p->costs->costs.at[other->cost];
         double rate;
@@ -417,10 +416,9 @@ enum rp_code rp_report_place_operators(const struct rp_work *work, const struct 
     struct placing p = {
         .t = work->trace, .w = work, .arena = arena, .costs = costs, .peaks = peaks};
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&p.known);
-    for (i = 0; i < calls->calls.n && code == RP_OK; i++)
+    for (size_t i = 0; i < calls->calls.n && code == RP_OK; i++)
         code = place_call(&p, &calls->calls.at[i], err);
     if (code == RP_OK)
         code = find_worst(&p, out, err);

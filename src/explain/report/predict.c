@@ -131,11 +131,9 @@ static bool is_listed(const struct numbers *w, const char *text)
    itself takes from the model. */
 static bool is_sure(const struct numbers *w, const struct rp_change *c)
 {
-    size_t i;
-
     if (!strcmp(c->text, STRAGGLER))
         return true;
-    for (i = 0; i < w->list.n; i++)
+    for (size_t i = 0; i < w->list.n; i++)
         if (w->list.at[i].row == c->row)
             return true;
     return false;
@@ -160,13 +158,11 @@ static const char *nth_what_if(struct rp_arena *arena, const char *all, size_t n
 static void list_what_ifs(struct rp_arena *arena, const struct rp_report_root *out,
                           struct numbers *w)
 {
-    size_t i, k, nth;
-
-    for (i = 0; i < out->nfindings && i < MOST_FINDINGS; i++)
-        for (k = 0; k < out->findings[i].ntries; k++) {
+    for (size_t i = 0; i < out->nfindings && i < MOST_FINDINGS; i++)
+        for (size_t k = 0; k < out->findings[i].ntries; k++) {
             const char *all = out->findings[i].tries[k].what_if, *text;
 
-            for (nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++)
+            for (size_t nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++)
                 if (w->nmore < MOST_WHATIFS && !is_listed(w, text))
                     w->more[w->nmore++] = text;
         }
@@ -196,10 +192,9 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
     const struct rp_change *best = NULL, *c;
     const char *all = t->what_if, *text;
     double change;
-    size_t nth;
 
     t->what_if = NULL; /* where the recording does not allow it */
-    for (nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++) {
+    for (size_t nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++) {
         c = rp_changes_find(&w->changes, text);
         if (c && c->alone_ns != RP_ABSENT_I64 && (!best || c->alone_ns < best->alone_ns))
             best = c;
@@ -224,10 +219,8 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
 /* Whether one of the first n findings has that advice. */
 static bool was_given(const struct rp_report_root *out, size_t n, const char *topic)
 {
-    size_t i, k;
-
-    for (i = 0; topic && i < n; i++)
-        for (k = 0; k < out->findings[i].ntries; k++)
+    for (size_t i = 0; topic && i < n; i++)
+        for (size_t k = 0; k < out->findings[i].ntries; k++)
             if (out->findings[i].tries[k].topic && !strcmp(out->findings[i].tries[k].topic, topic))
                 return true;
     return false;
@@ -236,10 +229,8 @@ static bool was_given(const struct rp_report_root *out, size_t n, const char *to
 /* Of those with a number, what brings most comes first; the others keep their places. */
 static void sort_tries(struct rp_report_finding *f)
 {
-    size_t i, k;
-
-    for (i = 0; i < f->ntries; i++)
-        for (k = i + 1; k < f->ntries; k++)
+    for (size_t i = 0; i < f->ntries; i++)
+        for (size_t k = i + 1; k < f->ntries; k++)
             if (f->tries[k].change_ratio < f->tries[i].change_ratio) {
                 struct rp_report_try t = f->tries[k];
 
@@ -251,9 +242,7 @@ static void sort_tries(struct rp_report_finding *f)
 /* Whether some advice of a finding is predicted to bring something. */
 static bool brings_something(const struct rp_report_finding *f)
 {
-    size_t i;
-
-    for (i = 0; i < f->ntries; i++)
+    for (size_t i = 0; i < f->ntries; i++)
         if (f->tries[i].change_ratio <= -LEAST_GAIN)
             return true;
     return false;
@@ -313,10 +302,8 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
 /* Whether every rank has a model that should have one; their parts. */
 static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **out, size_t *n)
 {
-    size_t i;
-
     *n = ranks->chosen ? ranks->nchosen : ranks->n;
-    for (i = 0; i < *n; i++) {
+    for (size_t i = 0; i < *n; i++) {
         const struct rp_report_part *part =
             rp_report_part_of(ranks, ranks->chosen ? ranks->chosen[i] : i);
 
@@ -333,12 +320,11 @@ static void settle_straggler(struct rp_report_root *out, const struct numbers *w
 {
     const struct rp_change *c = rp_changes_find(&w->changes, STRAGGLER);
     double gain;
-    size_t i;
 
     if (!c || c->alone_ns == RP_ABSENT_I64)
         return;
     gain = (double)(w->now.unprofiled_ns - c->alone_ns) / (double)w->now.unprofiled_ns;
-    for (i = 0; i < out->nfindings; i++) {
+    for (size_t i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
 
         if (strcmp(f->id, "straggler") != 0 || MOST_UNEXPLAINED * gain < f->share)
@@ -416,10 +402,8 @@ static bool is_of(const char *text, const struct rp_whatif *row)
 static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row,
                               bool *beyond)
 {
-    size_t i, k;
-
-    for (i = 0; i < out->nfindings; i++)
-        for (k = 0; k < out->findings[i].ntries; k++) {
+    for (size_t i = 0; i < out->nfindings; i++)
+        for (size_t k = 0; k < out->findings[i].ntries; k++) {
             const struct rp_report_try *t = &out->findings[i].tries[k];
 
             *beyond = is_of(t->beyond, row);
@@ -432,10 +416,8 @@ static const char *finding_of(const struct rp_report_root *out, const struct rp_
 static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                struct rp_report_root *out)
 {
-    size_t i;
-
     out->opportunities = RP_ARENA_NEW(arena, struct rp_report_opportunity, w->list.n + 1);
-    for (i = 0; i < w->list.n && out->opportunities; i++) {
+    for (size_t i = 0; i < w->list.n && out->opportunities; i++) {
         const struct rp_opportunity *o = &w->list.at[i];
         bool beyond = false;
         const char *finding = finding_of(out, o->row, &beyond);
@@ -462,10 +444,9 @@ static const char *hidden_text(struct rp_arena *arena, const struct rp_report_ro
 {
     static const char *const works[] = {"data-loader", "host-work", "host-unrecorded",
                                         "host-stall"};
-    size_t i, k;
 
-    for (i = 0; o->beyond && i < out->nfindings; i++)
-        for (k = 0; k < sizeof works / sizeof works[0]; k++)
+    for (size_t i = 0; o->beyond && i < out->nfindings; i++)
+        for (size_t k = 0; k < sizeof works / sizeof works[0]; k++)
             if (!strcmp(out->findings[i].id, works[k]))
                 return rp_arena_textf(arena, ", and hides %s behind the device's work", works[k]);
     return o->beyond ? ", and hides other work of the host" : "";
@@ -508,12 +489,11 @@ static const char *but_text(struct rp_arena *arena, const struct rp_report_root 
                             int64_t step_ns)
 {
     const struct rp_report_finding *f = out->findings;
-    size_t i;
 
     if (!out->nfindings || !out->nopportunities || f->at_most || f->lost_ns <= 0 ||
         f->share <= (double)out->opportunities[0].gain_ns / (double)step_ns)
         return "";
-    for (i = 0; i < out->nopportunities; i++)
+    for (size_t i = 0; i < out->nopportunities; i++)
         if (out->opportunities[i].finding && !strcmp(out->opportunities[i].finding, f->id))
             return "";
     return rp_arena_textf(arena, "; %s below costs more, %.1f %%", f->id, 100 * f->share);
@@ -523,9 +503,8 @@ static const char *but_text(struct rp_arena *arena, const struct rp_report_root 
 static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp_report_root *out)
 {
     const char **const lines[] = {&out->help_text, &out->help2_text, &out->help3_text};
-    size_t i;
 
-    for (i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = help_text(arena, out, &out->opportunities[i], w->now.unprofiled_ns);
     if (out->nopportunities)
         out->help_text = rp_arena_textf(arena, "%s%s", out->help_text,
@@ -547,7 +526,6 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
 {
     struct numbers w = {0};
     bool found;
-    size_t i, k;
 
     out->unprofiled_ns = RP_ABSENT_I64;
     list_what_ifs(arena, out, &w);
@@ -557,12 +535,12 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
         settle_straggler(out, &w);
         RP_TRY(rp_report_find_changes(ranks, chain, &w.list, arena, out, err));
     }
-    for (i = 0; i < out->nfindings; i++) {
+    for (size_t i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
 
         if (found && i < MOST_FINDINGS)
             predict_finding(arena, out, i, &w);
-        for (k = 0; k < f->ntries; k++)
+        for (size_t k = 0; k < f->ntries; k++)
             settle_try(arena, &f->tries[k]);
         rp_report_join_hint(arena, f);
     }

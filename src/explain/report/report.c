@@ -75,9 +75,8 @@ static int64_t wait_in_span(const struct rp_report_ctx *j, size_t r, int64_t com
 static void fill_host_ranks(struct rp_report_ctx *j)
 {
     struct rp_report_rank *rows = RP_ARENA_NEW(j->arena, struct rp_report_rank, j->n + 1);
-    size_t r;
 
-    for (r = 0; r < j->n && rows; r++) {
+    for (size_t r = 0; r < j->n && rows; r++) {
         const struct rp_breakdown *b = &rp_report_ctx_part(j, r)->whole;
 
         rows[r] = j->out->ranks[r];
@@ -154,13 +153,11 @@ static const char *pause_name(struct rp_report_ctx *j, int cause)
 static void add_pauses(struct rp_report_ctx *j)
 {
     int64_t pause[RP_PAUSES] = {0};
-    size_t r;
-    int c;
 
-    for (r = 0; r < j->n; r++)
-        for (c = 0; c < RP_PAUSES; c++)
+    for (size_t r = 0; r < j->n; r++)
+        for (int c = 0; c < RP_PAUSES; c++)
             rp_ns_add(&pause[c], rp_report_ctx_part(j, r)->pauses.ns[c]);
-    for (c = 0; c < RP_PAUSES; c++)
+    for (int c = 0; c < RP_PAUSES; c++)
         add_part(j, pause_name(j, c), pause[c],
                  c == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0))
                      ? "no operator was recorded: see the lines below"
@@ -174,23 +171,21 @@ static void add_pauses(struct rp_report_ctx *j)
 static void add_idle(struct rp_report_ctx *j)
 {
     int64_t cause[RP_GAP_CAUSES] = {0};
-    size_t r, i;
-    int c, round;
 
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         const struct rp_report_part *p = rp_report_ctx_part(j, r);
 
-        for (i = 0; i < p->gaps.n; i++)
+        for (size_t i = 0; i < p->gaps.n; i++)
             rp_ns_add(&cause[p->gaps.at[i].cause],
                       rp_ns_between(p->gaps.at[i].begin_ns, p->gaps.at[i].end_ns));
     }
-    for (c = 0; c < RP_GAP_CAUSES; c++)
+    for (int c = 0; c < RP_GAP_CAUSES; c++)
         rp_ns_add(&j->idle_ns, cause[c]);
     j->start_ns = cause[RP_GAP_START_UP];
-    for (round = 0; round < RP_GAP_CAUSES; round++) {
+    for (int round = 0; round < RP_GAP_CAUSES; round++) {
         int best = 0;
 
-        for (c = 1; c < RP_GAP_CAUSES; c++)
+        for (int c = 1; c < RP_GAP_CAUSES; c++)
             best = cause[c] > cause[best] ? c : best;
         if (cause[best] <= 0)
             break;
@@ -214,12 +209,11 @@ static void fill_parts(struct rp_report_ctx *j)
     bool device = rp_report_ctx_part(j, 0)->on_device,
          by_ranges = rp_report_ctx_part(j, 0)->by_ranges;
     int64_t compute = 0, exposed = 0, wait = 0, copies = 0, previous = 0;
-    size_t r;
 
     j->out->parts = RP_ARENA_NEW(j->arena, struct rp_report_share, MOST_PARTS + 1);
     if (!j->out->parts)
         return;
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         const struct rp_breakdown *b = &rp_report_ctx_part(j, r)->whole;
 
         rp_ns_add(&compute,
@@ -279,9 +273,8 @@ static const char *one_rank_step(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
     int64_t least = INT64_MAX, most = 0;
-    size_t i;
 
-    for (i = 0; i < p->nsteps; i++) {
+    for (size_t i = 0; i < p->nsteps; i++) {
         if (p->steps[i].warm_up)
             continue;
         least = p->steps[i].b.window_ns < least ? p->steps[i].b.window_ns : least;
@@ -322,9 +315,7 @@ static void fill_step(struct rp_report_ctx *j)
 static const char *and_lost(struct rp_report_ctx *j, const char *text, const char *part,
                             const char *what)
 {
-    size_t i;
-
-    for (i = 0; i < j->out->nparts; i++)
+    for (size_t i = 0; i < j->out->nparts; i++)
         if (!strcmp(j->out->parts[i].part, part))
             return rp_arena_textf(j->arena, "%s%s %s%s%s", text, *text ? "," : ":",
                                   rp_report_ctx_time(j, j->out->parts[i].mean_ns), *what ? " " : "",
@@ -335,9 +326,7 @@ static const char *and_lost(struct rp_report_ctx *j, const char *text, const cha
 /* What the devices still did for a step before the recorded ones: the mean of the ranks. */
 static int64_t previous_of(const struct rp_report_ctx *j)
 {
-    size_t i;
-
-    for (i = 0; i < j->out->nparts; i++)
+    for (size_t i = 0; i < j->out->nparts; i++)
         if (!strcmp(j->out->parts[i].part, "previous step"))
             return j->out->parts[i].mean_ns;
     return 0;
@@ -505,10 +494,9 @@ static const char *compute_text(const struct rp_report_ctx *j, const struct rp_r
 static void fill_look(struct rp_report_ctx *j)
 {
     struct rp_report_root *out = j->out;
-    size_t i;
 
     out->look = RP_ARENA_NEW(j->arena, struct rp_report_look, MOST_SHOWN + 1);
-    for (i = 0; i < out->nfindings && i < MOST_SHOWN && out->look; i++) {
+    for (size_t i = 0; i < out->nfindings && i < MOST_SHOWN && out->look; i++) {
         const struct rp_report_finding *f = &out->findings[i];
 
         out->look[out->nlook++] = (struct rp_report_look){
@@ -576,11 +564,10 @@ static enum rp_code fill_waits(struct rp_report_ctx *j, struct rp_err *err)
     const struct rp_host_waits **waits =
         RP_ARENA_NEW(j->arena, const struct rp_host_waits *, j->n + 1);
     struct rp_idle_wait_list list;
-    size_t r;
 
     if (!waits)
         return rp_err_nomem(err, "listing waits");
-    for (r = 0; r < j->n; r++)
+    for (size_t r = 0; r < j->n; r++)
         waits[r] = &rp_report_ctx_part(j, r)->waits;
     RP_TRY(rp_idle_list_waits(waits, j->n, j->total_ns, j->arena, &list, err));
     j->out->waits = j->out->wait_rows = list.at;
@@ -593,17 +580,16 @@ static enum rp_code fill_waits(struct rp_report_ctx *j, struct rp_err *err)
 static enum rp_code fill_speed(struct rp_report_ctx *j, struct rp_err *err)
 {
     struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->n + 1);
-    size_t r, i;
 
     if (!ranks)
         return rp_err_nomem(err, "measuring the use of the devices");
-    for (r = 0; r < j->n; r++) {
+    for (size_t r = 0; r < j->n; r++) {
         const struct rp_report_part *p = rp_report_ctx_part(j, r);
         size_t steps = judged_steps(p);
 
         ranks[r] = (struct rp_speed_rank){
             .sums = &p->speed, .window_ns = p->whole.window_ns, .steps = steps ? (double)steps : 1};
-        for (i = 0; i < p->nsteps; i++)
+        for (size_t i = 0; i < p->nsteps; i++)
             if (p->steps[i].tokens != RP_ABSENT_I64 && !p->steps[i].warm_up)
                 ranks[r].tokens += (double)p->steps[i].tokens;
     }
@@ -621,9 +607,7 @@ static bool wants_view(const struct rp_settings *settings)
 
 static void fill_kinds(struct rp_report_ctx *j)
 {
-    size_t r;
-
-    for (r = 0; r < j->n && !j->out->nkinds; r++) {
+    for (size_t r = 0; r < j->n && !j->out->nkinds; r++) {
         j->out->kinds = rp_report_ctx_part(j, r)->kinds;
         j->out->nkinds = rp_report_ctx_part(j, r)->nkinds;
     }
@@ -704,12 +688,11 @@ static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_
 {
     const struct rp_roof_options roof = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
     struct rp_report_part *data = part->data;
-    size_t k;
 
     RP_TRY(rp_report_draw_lanes(loaded->trace, scope, &part->arena, data, err));
     if (!rp_settings_has(settings, "html"))
         return RP_OK;
-    for (k = 0; k < RP_VIEW_TOPS; k++) {
+    for (size_t k = 0; k < RP_VIEW_TOPS; k++) {
         struct rp_top_groups want = {.by = rp_top_by_of(rp_view_top_words[k]),
                                      .categories = hints->categories};
 

@@ -74,9 +74,7 @@ static uint8_t span_word(struct requests_ctx *c, rp_event e)
 
 static bool is_inside_another(struct requests_ctx *c, rp_event e)
 {
-    int hops;
-
-    for (hops = 0; hops < MOST_HOPS && (e = c->t->ev.parent[e]) != RP_NONE; hops++)
+    for (int hops = 0; hops < MOST_HOPS && (e = c->t->ev.parent[e]) != RP_NONE; hops++)
         if (span_word(c, e) == NAME_REQUEST)
             return true;
     return false;
@@ -118,13 +116,12 @@ static void read_inside(struct requests_ctx *c, struct request *r)
 {
     const struct rp_events *ev = &c->t->ev;
     const struct rp_track_info *track = &c->t->tracks[ev->track[r->event]];
-    rp_event e;
 
     if (track->kind == RP_TRACK_ASYNC) {
         read_chain(c, r);
         return;
     }
-    for (e = r->event + 1; e < track->end && ev->ts_ns[e] < r->end_ns; e++)
+    for (rp_event e = r->event + 1; e < track->end && ev->ts_ns[e] < r->end_ns; e++)
         if (ev->parent[e] == r->event)
             read_span(c, r, e);
 }
@@ -134,12 +131,10 @@ RP_ORDER(by_begin, struct request, RP_UP(begin_ns), RP_UP(event))
 static enum rp_code find_requests(struct requests_ctx *c, struct rp_err *err)
 {
     const struct rp_events *ev = &c->t->ev;
-    rp_event e;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&c->word, c->t->str.n + 1, err));
     memset(c->word.at, NAME_UNKNOWN, c->t->str.n + 1);
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         struct request r = {ev->ts_ns[e], rp_event_end_ns(c->t, e), RP_ABSENT_I64, RP_ABSENT_I64,
                             e};
 
@@ -150,7 +145,7 @@ static enum rp_code find_requests(struct requests_ctx *c, struct rp_err *err)
     }
     if (c->list.n)
         qsort(c->list.at, c->list.n, sizeof *c->list.at, by_begin);
-    for (i = 1; i < c->list.n; i++)
+    for (size_t i = 1; i < c->list.n; i++)
         c->overlap = c->overlap || c->list.at[i].begin_ns < c->list.at[i - 1].end_ns;
     return RP_OK;
 }
@@ -176,12 +171,11 @@ static enum rp_code add_steps(struct requests_ctx *c, const struct request *r, u
                               uint32_t end, struct rp_err *err)
 {
     const struct rp_step *s = c->t->steps;
-    uint32_t i;
 
     if (end - first < LEAST_STEPS)
         return RP_OK;
     RP_TRY(add_time(c, RP_REQUEST_FIRST, rp_ns_between(r->begin_ns, step_done(&s[first], r)), err));
-    for (i = first + 1; i < end; i++)
+    for (uint32_t i = first + 1; i < end; i++)
         RP_TRY(add_time(c, RP_REQUEST_BETWEEN,
                         rp_ns_between(step_done(&s[i - 1], r), step_done(&s[i], r)), err));
     return RP_OK;
@@ -190,9 +184,8 @@ static enum rp_code add_steps(struct requests_ctx *c, const struct request *r, u
 static enum rp_code measure(struct requests_ctx *c, struct rp_err *err)
 {
     uint32_t nsteps = rp_whole_steps(c->t), at = 0, first;
-    size_t i;
 
-    for (i = 0; i < c->list.n; i++) {
+    for (size_t i = 0; i < c->list.n; i++) {
         const struct request *r = &c->list.at[i];
 
         while (at < nsteps && c->t->steps[at].begin_ns < r->begin_ns)
@@ -247,10 +240,8 @@ static const char *const time_words[RP_REQUEST_TIMES][2] = {
 
 static void add_rows(struct requests_ctx *c, struct rp_arena *arena, struct rp_report_part *out)
 {
-    size_t i;
-
     out->requests = RP_ARENA_NEW(arena, struct rp_report_request, RP_REQUEST_TIMES);
-    for (i = 0; out->requests && i < RP_REQUEST_TIMES; i++) {
+    for (size_t i = 0; out->requests && i < RP_REQUEST_TIMES; i++) {
         int64_t *ns = c->ns[i].at;
         size_t n = c->ns[i].n;
 
@@ -275,7 +266,6 @@ enum rp_code rp_report_find_requests(const struct rp_trace *trace, struct rp_are
     struct requests_ctx c = {.t = trace};
     enum rp_code code = trace->nsteps ? find_requests(&c, err) : RP_OK;
     bool holds = code == RP_OK && c.list.n && holds_steps(&c);
-    size_t i;
 
     if (holds)
         code = measure(&c, err);
@@ -283,7 +273,7 @@ enum rp_code rp_report_find_requests(const struct rp_trace *trace, struct rp_are
         add_rows(&c, arena, out);
     rp_vec_release(&c.word);
     rp_vec_release(&c.list);
-    for (i = 0; i < RP_REQUEST_TIMES; i++)
+    for (size_t i = 0; i < RP_REQUEST_TIMES; i++)
         rp_vec_release(&c.ns[i]);
     return code == RP_OK ? rp_arena_check(arena, "measuring requests", err) : code;
 }

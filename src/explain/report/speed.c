@@ -132,10 +132,9 @@ enum rp_code rp_speed_add_calls(struct rp_speed_sums *out, const struct rp_work 
 {
     struct rp_inputs in = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
     memcpy(out->peak_of, peaks->matrix, sizeof out->peak_of);
-    for (i = 0; i < calls->calls.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < calls->calls.n && code == RP_OK; i++) {
         const struct rp_cost_call *call = &calls->calls.at[i];
 
         if (work->items.at[call->item].begin_ns < from_ns)
@@ -171,12 +170,10 @@ static double tokens_of(const struct rp_speed_rank *rank)
 static void add_ranks(const struct rp_speed_rank *ranks, size_t n, struct rp_speed_sums *all,
                       double *window_s, double *steps)
 {
-    size_t r, f;
-
-    for (r = 0; r < n; r++) {
+    for (size_t r = 0; r < n; r++) {
         const struct rp_speed_sums *s = ranks[r].sums;
 
-        for (f = 0; f < RP_NUMBERS; f++) {
+        for (size_t f = 0; f < RP_NUMBERS; f++) {
             all->flops_of[f] += s->flops_of[f];
             all->peak_of[f] = fmax(all->peak_of[f], s->peak_of[f]);
         }

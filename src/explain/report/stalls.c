@@ -20,11 +20,10 @@ enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_int
     struct rp_call_work work;
     enum rp_code code;
     bool more;
-    size_t i;
 
     RP_TRY(rp_call_names_join(list, 1, arena, &names, err));
     code = rp_call_work_init(&work, trace, err);
-    for (i = 0; i < calls->slow.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < calls->slow.n && code == RP_OK; i++) {
         struct rp_slow_call *slow = &calls->slow.at[i];
 
         if (!rp_is_stall(&names.at[names.to[0][slow->name]], slow->self_ns, &rp_stall_usual))
@@ -83,9 +82,8 @@ static enum rp_code fill_modes(struct rp_report_root *out, const int64_t *sorted
 static const char *modes_text(const struct rp_report_root *out, struct rp_arena *arena)
 {
     const char *text = "";
-    size_t i;
 
-    for (i = 0; i < out->nstall_modes; i++)
+    for (size_t i = 0; i < out->nstall_modes; i++)
         text = rp_arena_textf(arena, "%s%s%s", text, i ? ", " : ", mainly around ",
                               rp_units_time(arena, out->stall_modes[i].at_ns));
     return text;

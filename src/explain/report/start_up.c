@@ -111,7 +111,6 @@ enum rp_code rp_report_measure_start(const struct rp_trace *trace, struct rp_rep
     start_edges edges = {0};
     enum rp_code code;
     uint32_t first = 0;
-    size_t i;
 
     while (first + 1 < trace->nsteps && trace->steps[first].flags & RP_STEP_WARM_UP)
         first++;
@@ -120,7 +119,7 @@ enum rp_code rp_report_measure_start(const struct rp_trace *trace, struct rp_rep
     code = list_edges(trace, trace->steps[first].begin_ns, &edges, &loaded, err);
     if (code == RP_OK && edges.n)
         qsort(edges.at, edges.n, sizeof *edges.at, by_time);
-    for (i = 0; code == RP_OK && i < edges.n; i++) {
+    for (size_t i = 0; code == RP_OK && i < edges.n; i++) {
         add_piece(out->start_ns, running, at, edges.at[i].at_ns, loaded);
         at = edges.at[i].at_ns > at ? edges.at[i].at_ns : at;
         running[edges.at[i].kind] += edges.at[i].change;

@@ -46,9 +46,7 @@ struct stretch {
 /* They are put one behind the other: together they fit before the next edge. */
 static enum rp_code end_stretch(struct stretch *s, rp_gap_vec *to, struct rp_err *err)
 {
-    int c;
-
-    for (c = 0; c < RP_GAP_CAUSES && s->used; c++) {
+    for (int c = 0; c < RP_GAP_CAUSES && s->used; c++) {
         struct rp_gap gap = {.begin_ns = s->at_ns,
                              .end_ns = rp_ns_sum(s->at_ns, s->ns[c]),
                              .before = RP_NONE,
@@ -67,9 +65,7 @@ static enum rp_code end_stretch(struct stretch *s, rp_gap_vec *to, struct rp_err
 /* Whether they follow each other; times of damaged files may not. */
 static bool are_in_order(const rp_gap_vec *gaps)
 {
-    size_t i;
-
-    for (i = 0; i < gaps->n; i++)
+    for (size_t i = 0; i < gaps->n; i++)
         if (gaps->at[i].cause >= RP_GAP_CAUSES || gaps->at[i].end_ns < gaps->at[i].begin_ns ||
             rp_ns_between(gaps->at[i].begin_ns, gaps->at[i].end_ns) < 0 ||
             (i && gaps->at[i].begin_ns < gaps->at[i - 1].end_ns))
@@ -106,9 +102,8 @@ static enum rp_code find_copies(const struct rp_report_part *part, const edge_ve
                                 rp_interval_vec *to, struct rp_err *err)
 {
     const rp_interval_vec *busy = &part->busy, *kernels = &part->kernels;
-    size_t i;
 
-    for (i = 0; part->on_device && i + 1 < edges->n; i++) {
+    for (size_t i = 0; part->on_device && i + 1 < edges->n; i++) {
         int64_t begin = edges->at[i], end = edges->at[i + 1], ns;
 
         if (begin >= end)

@@ -43,9 +43,8 @@ static int64_t common_time(const struct view_ctx *ctx, size_t rank, int64_t ns)
 static void find_begin(struct view_ctx *ctx)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
-    size_t r;
 
-    for (r = 0; r < ctx->ranks->n; r++) {
+    for (size_t r = 0; r < ctx->ranks->n; r++) {
         const struct rp_breakdown *span = &part_of(ctx, r)->whole;
         int64_t begin = common_time(ctx, r, span->begin_ns);
         int64_t end = common_time(ctx, r, span->end_ns);
@@ -140,8 +139,6 @@ static void add_lane(struct view_ctx *ctx, size_t rank, const struct rp_report_l
                                        ? &ctx->chain->waits[rank]
                                        : &none;
     struct rp_view_lane *to = &ctx->out->lanes[ctx->out->nlanes];
-    size_t i;
-    int s;
 
     *to = (struct rp_view_lane){.name = lane_name(ctx, rank, lane),
                                 .rank = ctx->ranks->parts[rank].number,
@@ -151,10 +148,10 @@ static void add_lane(struct view_ctx *ctx, size_t rank, const struct rp_report_l
     if (!to->pieces)
         return;
     to->npieces = rp_lane_coarsen(to->pieces, split_waits(lane, waits, to->pieces), most);
-    for (i = 0; i < to->npieces; i++)
-        for (s = 0; s < RP_LANE_STATES; s++)
+    for (size_t i = 0; i < to->npieces; i++)
+        for (int s = 0; s < RP_LANE_STATES; s++)
             rp_ns_add(&to->ns[s], to->pieces[i].ns[s]);
-    for (s = 0; s < RP_LANE_STATES; s++)
+    for (int s = 0; s < RP_LANE_STATES; s++)
         rp_ns_add(&to->total_ns, to->ns[s]);
     ctx->out->on_host |= lane->on_host;
     ctx->out->nlanes++;
@@ -201,14 +198,13 @@ static enum rp_code join_top(struct view_ctx *ctx, size_t k, struct rp_err *err)
     const struct rp_top_part **parts =
         RP_ARENA_NEW(ctx->arena, const struct rp_top_part *, ctx->ranks->n + 1);
     struct rp_view_top *top = &ctx->out->tops[k];
-    size_t r;
 
     top->by = rp_view_top_words[k];
     top->title = top_titles[k];
     top->root = RP_ARENA_NEW(ctx->arena, struct rp_top_root, 1);
     if (!parts || !top->root)
         return rp_err_nomem(err, "adding up ranks");
-    for (r = 0; r < ctx->ranks->n; r++)
+    for (size_t r = 0; r < ctx->ranks->n; r++)
         parts[r] = &part_of(ctx, r)->tops[k];
     return rp_top_join(parts, ctx->ranks->n, top->by, "total", MOST_ROWS, ctx->arena, top->root,
                        err);
@@ -237,12 +233,11 @@ static enum rp_code join_roof(struct view_ctx *ctx, struct rp_err *err)
     const struct rp_roof_options options = {.by = RP_ROOF_SHAPE, .achievable = RP_ROOF_ACHIEVABLE};
     const struct rp_roof_part **parts =
         RP_ARENA_NEW(ctx->arena, const struct rp_roof_part *, ctx->ranks->n + 1);
-    size_t r;
 
     ctx->out->roof = RP_ARENA_NEW(ctx->arena, struct rp_roof_root, 1);
     if (!parts || !ctx->out->roof)
         return rp_err_nomem(err, "adding up ranks");
-    for (r = 0; r < ctx->ranks->n; r++)
+    for (size_t r = 0; r < ctx->ranks->n; r++)
         parts[r] = &part_of(ctx, r)->roof;
     RP_TRY(
         rp_roof_join(parts, ctx->ranks->n, &options, "shape", 0, ctx->arena, ctx->out->roof, err));
@@ -255,7 +250,6 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
 {
     struct rp_report_root *root = result->root;
     struct view_ctx ctx = {.ranks = ranks, .chain = chain, .arena = &result->arena, .root = root};
-    size_t k;
 
     root->view = ctx.out = RP_ARENA_NEW(&result->arena, struct rp_report_view, 1);
     if (!ctx.out)
@@ -264,7 +258,7 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
     find_begin(&ctx);
     join_lanes(&ctx);
     place_steps(&ctx);
-    for (k = 0; k < RP_VIEW_TOPS; k++)
+    for (size_t k = 0; k < RP_VIEW_TOPS; k++)
         RP_TRY(join_top(&ctx, k, err));
     RP_TRY(join_roof(&ctx, err));
     return rp_arena_check(&result->arena, "drawing a timeline", err);

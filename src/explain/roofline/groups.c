@@ -69,14 +69,13 @@ static void set_peaks(struct roof_grouping *g)
     const char *name = device_name(g->work, &memory_bytes);
     const struct rp_device_peaks *device =
         o->device ? o->device : rp_device_recognise(name, memory_bytes);
-    int i;
 
     g->out->device = name ? rp_arena_text(g->arena, name) : NULL;
     if (device) {
         rp_cost_peaks_of_device(&g->peaks, device);
         g->out->peaks = device->name;
     }
-    for (i = 0; i < RP_NUMBERS && o->flops_per_s > 0; i++)
+    for (int i = 0; i < RP_NUMBERS && o->flops_per_s > 0; i++)
         g->peaks.matrix[i] = g->peaks.vector[i] = o->flops_per_s;
     if (o->bytes_per_s > 0)
         g->peaks.memory = o->bytes_per_s;
@@ -338,9 +337,8 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
 static bool has_many_modules(const struct roof_grouping *g)
 {
     rp_str module, first = 0;
-    size_t i;
 
-    for (i = 0; i < g->work->items.n && g->hlo_module.key != RP_NONE; i++) {
+    for (size_t i = 0; i < g->work->items.n && g->hlo_module.key != RP_NONE; i++) {
         module = module_of(g, g->work->items.at[i].event);
         if (module && first && module != first)
             return true;
@@ -351,12 +349,10 @@ static bool has_many_modules(const struct roof_grouping *g)
 
 static enum rp_code add_items(struct roof_grouping *g, struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(rp_arg_key_init(&g->hlo_op, g->t, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&g->hlo_module, g->t, "hlo_module", err));
     g->many_modules = has_many_modules(g);
-    for (i = 0; i < g->work->items.n; i++)
+    for (size_t i = 0; i < g->work->items.n; i++)
         RP_TRY(add_item(g, (uint32_t)i, err));
     return rp_arena_check(g->arena, "adding up operators", err);
 }

@@ -176,8 +176,6 @@ struct roof_join {
 
 static void add_sums(struct rp_roof_sums *to, const struct rp_roof_sums *s)
 {
-    int i;
-
     to->calls += s->calls;
     to->kernels += s->kernels;
     to->device_ns = rp_ns_sum(to->device_ns, s->device_ns);
@@ -187,7 +185,7 @@ static void add_sums(struct rp_roof_sums *to, const struct rp_roof_sums *s)
     to->bytes += s->bytes;
     to->least_s += s->least_s;
     to->reached_s += s->reached_s;
-    for (i = 0; i < RP_BOUNDS; i++)
+    for (int i = 0; i < RP_BOUNDS; i++)
         to->bound_ns[i] = rp_ns_sum(to->bound_ns[i], s->bound_ns[i]);
 }
 
@@ -298,9 +296,7 @@ RP_ORDER(compare_times, struct rp_roof_row, RP_DOWN(device_ns), compare_rows(a, 
 
 static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < j->groups.n; i++) {
+    for (size_t i = 0; i < j->groups.n; i++) {
         struct rp_roof_row row;
 
         if (!j->groups.at[i].name)
@@ -321,9 +317,8 @@ static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, str
 static const char *first_shapes(const char *shape, struct rp_arena *arena)
 {
     const char *at = shape;
-    int n;
 
-    for (n = 0; n < SHAPES_SHOWN && at; n++)
+    for (int n = 0; n < SHAPES_SHOWN && at; n++)
         at = strchr(at + 1, '[');
     return at ? rp_arena_textf(arena, "%.*s…", (int)(at - shape), shape) : shape;
 }
@@ -341,15 +336,14 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
 {
     const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
     const char **labels = RP_ARENA_NEW(arena, const char *, n + 1);
-    size_t i;
 
     if (!names || !labels)
         return;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         names[i] = labels[i] = rows[i].name;
     if (!strcmp(by, "kernel"))
         rp_short_names(names, labels, n, arena);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rp_roof_row *r = &rows[i];
         const char *name = labels[i];
 
@@ -428,9 +422,8 @@ static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *a
 static double unshaped_share(const struct roof_join *j, int64_t device_ns)
 {
     int64_t ns = 0;
-    size_t i;
 
-    for (i = 0; i < j->rows.n; i++)
+    for (size_t i = 0; i < j->rows.n; i++)
         if (j->rows.at[i].missing && !strcmp(j->rows.at[i].missing, RP_NO_SHAPES))
             ns = rp_ns_sum(ns, j->rows.at[i].device_ns);
     return ratio(ns, device_ns);
@@ -452,7 +445,6 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
 {
     struct rp_arena *arena = j->arena;
     bool cached = false;
-    size_t i;
 
     if (!out->row_count) {
         out->summary = "no device work was recorded";
@@ -468,7 +460,7 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
                                rp_units_number(arena, out->row_count)));
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         cached = cached || out->rows[i].bytes_per_s > out->memory_bytes_per_s * 1.001;
     if (cached)
         RP_NOTE(
@@ -484,9 +476,8 @@ static enum rp_number main_format(const struct rp_roof_part *const *parts, size_
 {
     int64_t ns[RP_NUMBERS] = {0};
     int i, most = RP_NUMBER_BF16;
-    size_t p;
 
-    for (p = 0; p < n; p++)
+    for (size_t p = 0; p < n; p++)
         for (i = 0; i < RP_NUMBERS; i++)
             rp_ns_add(&ns[i], parts[p]->product_ns[i]);
     for (i = 0; i < RP_NUMBERS; i++)
@@ -499,10 +490,9 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
 {
     struct rp_roof_sums all = {0};
     enum rp_number type = main_format(parts, n);
-    size_t p;
 
     out->matrix_type = rp_number_names[type];
-    for (p = 0; p < n; p++) {
+    for (size_t p = 0; p < n; p++) {
         add_sums(&all, &parts[p]->all);
         out->classes_ns = rp_ns_sum(out->classes_ns, parts[p]->classes_ns);
         if (!out->device)
@@ -530,8 +520,6 @@ static void fill_totals(const struct rp_roof_part *const *parts, size_t n, doubl
 static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof_root *out,
                               struct rp_err *err)
 {
-    size_t i;
-
     RP_TRY(make_rows(j, out, err));
     out->row_count = (int64_t)j->rows.n;
     out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
@@ -540,7 +528,7 @@ static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof
         return rp_err_nomem(err, "adding up ranks");
     if (out->nrows)
         memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
-    for (i = 0; i < j->rows.n; i++)
+    for (size_t i = 0; i < j->rows.n; i++)
         if (j->rows.at[i].saved_ns > 0)
             out->saved_ns = rp_ns_sum(out->saved_ns, j->rows.at[i].saved_ns);
     split_rows(j, out);
@@ -554,11 +542,10 @@ enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts
 {
     struct roof_join j = {.arena = arena};
     enum rp_code code = rp_strtab_init(&j.keys, err);
-    size_t p, i;
 
     *out = (struct rp_roof_root){.by = rp_arena_text(arena, by), .ranks = (int64_t)nparts};
-    for (p = 0; p < nparts; p++)
-        for (i = 0; i < parts[p]->groups.n && code == RP_OK; i++)
+    for (size_t p = 0; p < nparts; p++)
+        for (size_t i = 0; i < parts[p]->groups.n && code == RP_OK; i++)
             code = add_group(&j, &parts[p]->groups.at[i], options->by == RP_ROOF_SHAPE, err);
     if (code == RP_OK) {
         fill_totals(parts, nparts, options->achievable, out);
@@ -597,11 +584,10 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
         RP_ARENA_NEW(&result->arena, const struct rp_roof_part *, ranks->n + 1);
     struct rp_roof_root *root = result->root;
     struct rp_roof_options options;
-    size_t i;
 
     if (!parts)
         return rp_err_nomem(err, "adding up ranks");
-    for (i = 0; i < ranks->n; i++)
+    for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
     RP_TRY(read_options(settings, &options, err));
     RP_TRY(rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),

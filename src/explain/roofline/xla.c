@@ -81,9 +81,8 @@ static const struct rp_op_shape *result_of(const struct rp_program *p, uint32_t 
 static double elements_of(const struct rp_program *p, const struct rp_op_shape *s)
 {
     double n = 1;
-    uint32_t i;
 
-    for (i = 0; s->elem != RP_ELEM_TUPLE && i < s->n; i++)
+    for (uint32_t i = 0; s->elem != RP_ELEM_TUPLE && i < s->n; i++)
         n *= p->dims.at[s->first + i] > 0 ? (double)p->dims.at[s->first + i] : 1;
     return n;
 }
@@ -102,13 +101,12 @@ static double product_flops(const struct rp_program *p, uint32_t op)
     struct rp_ids operands = rp_op_operands(p, op);
     const struct rp_op_shape *out = result_of(p, op);
     double a, b, c = elements_of(p, out), batch = 1;
-    uint32_t i;
 
     if (operands.n < 2)
         return NAN;
     a = elements_of(p, result_of(p, operands.at[0]));
     b = elements_of(p, result_of(p, operands.at[1]));
-    for (i = 0; i + 2 < out->n; i++)
+    for (uint32_t i = 0; i + 2 < out->n; i++)
         batch *= (double)p->dims.at[out->first + i];
     return 2 * c * sqrt(a * b / (c * batch));
 }
@@ -257,7 +255,6 @@ static uint32_t find_product(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids called = rp_op_called(p, op);
     const struct rp_computation *body;
-    uint32_t i;
 
     if (p->code.at[op] == RP_OP_DOT || p->code.at[op] == RP_OP_CONVOLUTION)
         return op;
@@ -267,7 +264,7 @@ static uint32_t find_product(const struct rp_program *p, uint32_t op)
     if (p->code.at[op] != RP_OP_FUSION || !called.n)
         return RP_NONE;
     body = &p->computations.at[called.at[0]];
-    for (i = body->first; i < body->first + body->n; i++)
+    for (uint32_t i = body->first; i < body->first + body->n; i++)
         if (p->code.at[i] == RP_OP_DOT || p->code.at[i] == RP_OP_CONVOLUTION)
             return i;
     return RP_NONE;
@@ -307,12 +304,10 @@ static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
 static const char *join_dims(const struct rp_program *p, const struct rp_op_shape *s,
                              const char *text, struct rp_arena *arena)
 {
-    uint32_t k;
-
     if (s->elem == RP_ELEM_TUPLE || !s->n)
         return text;
     text = rp_arena_textf(arena, "%s%s[", text ? text : "", text ? " " : "");
-    for (k = 0; k < s->n && text; k++)
+    for (uint32_t k = 0; k < s->n && text; k++)
         text = rp_arena_textf(arena, "%s%s%lld", text, k ? "," : "",
                               (long long)p->dims.at[s->first + k]);
     return text ? rp_arena_textf(arena, "%s]", text) : NULL;
@@ -323,9 +318,8 @@ static const char *shape_text(const struct rp_program *p, uint32_t op, struct rp
 {
     struct rp_ids operands = rp_op_operands(p, op);
     const char *text = NULL;
-    uint32_t i;
 
-    for (i = 0; i < operands.n && i < OPERANDS_SHOWN; i++)
+    for (uint32_t i = 0; i < operands.n && i < OPERANDS_SHOWN; i++)
         text = join_dims(p, result_of(p, operands.at[i]), text, arena);
     return text ? text : join_dims(p, result_of(p, op), NULL, arena);
 }
@@ -356,9 +350,8 @@ static enum rp_code add_program(struct rp_xla_costs *x, const struct rp_program 
     struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_costs counts;
     enum rp_code code = rp_program_count(p, &scratch, &counts, err);
-    uint32_t op;
 
-    for (op = 0; op < p->nops && code == RP_OK; op++)
+    for (uint32_t op = 0; op < p->nops && code == RP_OK; op++)
         if (!p->computations.at[p->computation.at[op]].fused && p->code.at[op] != RP_OP_PARAMETER &&
             p->code.at[op] != RP_OP_CONSTANT)
             code = add_instruction(x, p, op, program, &counts.op[op], err);
@@ -410,10 +403,9 @@ static enum rp_code take_dump(struct rp_xla_costs *x, const struct rp_loaded *lo
     struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_dump dump = {0};
     enum rp_code code = rp_dataset_dump(loaded->dataset, &scratch, &dump, err);
-    size_t i, k;
 
-    for (i = 0; i < dump.nmodules && i < MOST_MODULES && code == RP_OK; i++)
-        for (k = 0; k < dump.modules[i].nstages && code == RP_OK; k++) {
+    for (size_t i = 0; i < dump.nmodules && i < MOST_MODULES && code == RP_OK; i++)
+        for (size_t k = 0; k < dump.modules[i].nstages && code == RP_OK; k++) {
             struct rp_import import = {0};
             struct rp_err why = RP_ERR_INIT;
 

@@ -49,16 +49,14 @@ static const char *trace_text(const struct stall_ctx *ctx, rp_str s)
 static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
-    size_t i;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&ctx->first_call, ctx->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&ctx->first_kernel, ctx->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&ctx->item, ev->n + 1, err));
-    for (i = 0; i < ctx->t->str.n; i++)
+    for (size_t i = 0; i < ctx->t->str.n; i++)
         ctx->first_call.at[i] = ctx->first_kernel.at[i] = INT64_MAX;
     memset(ctx->item.at, 0xff, (ev->n + 1) * sizeof *ctx->item.at);
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         struct rp_interval span = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
 
         if (span.begin_ns == RP_NO_TS)
@@ -69,7 +67,7 @@ static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
             RP_TRY(rp_vec_push(&ctx->overhead, span, err));
     }
     ctx->overhead.n = rp_union_sort(ctx->overhead.at, ctx->overhead.n);
-    for (i = 0; i < ctx->q.list.n; i++) {
+    for (size_t i = 0; i < ctx->q.list.n; i++) {
         const struct rp_launch *launch = &ctx->q.list.at[i];
         int64_t *first = &ctx->first_kernel.at[ev->name[ctx->w.items.at[launch->item].event]];
 
@@ -132,13 +130,11 @@ static bool cause_by_name(const struct stall_ctx *ctx, rp_event call, uint8_t *c
                  {RP_SIGN_RANKS, RP_STALL_OTHER_RANK, true},
                  {RP_SIGN_ALLOCATES, RP_STALL_ALLOCATION, false},
                  {RP_SIGN_GARBAGE, RP_STALL_GARBAGE, true}};
-    rp_event e;
-    size_t i;
 
-    for (e = call; e != RP_NONE; e = ctx->t->ev.parent[e]) {
+    for (rp_event e = call; e != RP_NONE; e = ctx->t->ev.parent[e]) {
         uint16_t signs = rp_host_signs(rp_trace_str(ctx->t, ctx->t->ev.name[e]));
 
-        for (i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
             if ((signs & rules[i].sign) && (e == call || rules[i].around)) {
                 *cause = rules[i].cause;
                 *during = e;
@@ -172,12 +168,11 @@ static rp_event lock_holder(const struct stall_ctx *ctx, rp_event call)
 {
     const struct rp_events *ev = &ctx->t->ev;
     int64_t begin = ev->ts_ns[call], end = rp_event_end_ns(ctx->t, call);
-    rp_track track;
     rp_event e;
 
     if (ev->kind[call] != RP_KIND_RUNTIME)
         return RP_NONE;
-    for (track = 0; track < ctx->t->ntracks; track++) {
+    for (rp_track track = 0; track < ctx->t->ntracks; track++) {
         if (track == ev->track[call] || ctx->t->tracks[track].kind != RP_TRACK_THREAD)
             continue;
         e = rp_event_at(ctx->t, track, rp_ns_sum(begin, rp_ns_between(begin, end) / 2));
@@ -231,9 +226,7 @@ static const char *kind_text(uint8_t kind)
 
 static int64_t step_number(const struct rp_trace *t, int64_t at_ns)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->nsteps; i++)
+    for (uint32_t i = 0; i < t->nsteps; i++)
         if (at_ns >= t->steps[i].begin_ns && at_ns < t->steps[i].end_ns)
             return t->steps[i].number;
     return RP_ABSENT_I64;
@@ -297,7 +290,6 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
 {
     struct rp_stalls_part *out = ctx->out;
     struct rp_judged judged;
-    size_t i;
 
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, scope, floor_ns, ctx->arena, err));
     RP_TRY(rp_judged_find(ctx->t, scope, ctx->arena, &judged, err));
@@ -313,7 +305,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     out->list = RP_ARENA_NEW(ctx->arena, struct rp_stall, out->calls.slow.n + 1);
     if (!out->list)
         return rp_err_nomem(err, "listing host calls");
-    for (i = 0; i < out->calls.slow.n; i++)
+    for (size_t i = 0; i < out->calls.slow.n; i++)
         RP_TRY(describe_call(ctx, &out->calls.slow.at[i], &out->list[out->nlist++], err));
     return rp_arena_check(ctx->arena, "listing host calls", err);
 }

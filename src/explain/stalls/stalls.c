@@ -176,9 +176,7 @@ static const struct rp_stalls_part *part_of(const struct stall_sums *j, size_t r
 /* What to try against a cause; of allocations what report says, where it knows more. */
 static const char *hint_of(const struct stall_sums *j, uint8_t cause)
 {
-    size_t r;
-
-    for (r = 0; cause == RP_STALL_ALLOCATION && r < j->n; r++)
+    for (size_t r = 0; cause == RP_STALL_ALLOCATION && r < j->n; r++)
         if (part_of(j, r)->uncached)
             return part_of(j, r)->uncached;
     return cause_hints[cause];
@@ -346,9 +344,8 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
     struct rp_strtab keys;
     enum rp_code code = rp_strtab_init(&keys, err);
     char buf[160];
-    size_t i;
 
-    for (i = 0; i < j->nstalls && rows && tally && first && code == RP_OK; i++) {
+    for (size_t i = 0; i < j->nstalls && rows && tally && first && code == RP_OK; i++) {
         const char *key = row_key(j, &j->stalls[i], buf, sizeof buf);
         uint32_t before = keys.n;
 
@@ -365,7 +362,7 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
     }
     if (!rows || !tally || !first)
         code = rp_err_nomem(err, "adding up stalls");
-    for (i = 1; i < keys.n && code == RP_OK; i++) /* string 0 is "", which no key is */
+    for (size_t i = 1; i < keys.n && code == RP_OK; i++) /* string 0 is "", which no key is */
         code = finish_row(j, &rows[i], &tally[i], first[i], err);
     j->out->nrows = code == RP_OK ? keys.n - 1 : 0;
     rp_strtab_release(&keys);
@@ -378,18 +375,16 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
 
 static void fill_ranks(struct stall_sums *j)
 {
-    size_t r, i;
-
     j->out->ranks = RP_ARENA_NEW(j->arena, struct rp_stall_rank, j->n + 1);
     if (!j->out->ranks)
         return;
     j->out->nranks = j->n;
-    for (r = 0; r < j->n; r++)
+    for (size_t r = 0; r < j->n; r++)
         j->out->ranks[r] =
             (struct rp_stall_rank){.path = j->ranks->parts[r].path,
                                    .rank = j->ranks->parts[r].number,
                                    .device_idle_ns = part_of(j, r)->on_device ? 0 : RP_ABSENT_I64};
-    for (i = 0; i < j->nstalls; i++) {
+    for (size_t i = 0; i < j->nstalls; i++) {
         struct rp_stall_rank *rank = &j->out->ranks[j->place[i]];
         const struct rp_stall *s = &j->stalls[i];
 
@@ -413,15 +408,14 @@ static void fill_modes(struct stall_sums *j)
 {
     int64_t *v = RP_ARENA_NEW(j->arena, int64_t, j->nstalls + 1);
     const char *text = NULL;
-    size_t i;
 
     if (!v || !j->nstalls)
         return;
-    for (i = 0; i < j->nstalls; i++)
+    for (size_t i = 0; i < j->nstalls; i++)
         v[i] = j->stalls[i].self_ns;
     rp_ns_sort(v, j->nstalls);
     j->out->modes = modes_of(j, v, j->nstalls, &j->out->nmodes);
-    for (i = 0; i < j->out->nmodes; i++) {
+    for (size_t i = 0; i < j->out->nmodes; i++) {
         const struct rp_stall_mode *m = &j->out->modes[i];
 
         if (j->nstalls < 8 || m->count < 3 || m->count * 10 < (int64_t)j->nstalls)
@@ -440,11 +434,10 @@ RP_ORDER(by_length, struct rp_stall, RP_DOWN(self_ns), RP_UP(rank), RP_UP(begin_
 static void fill_hints(struct stall_sums *j)
 {
     int64_t cause_ns[RP_STALL_CAUSES] = {0}, count[RP_STALL_CAUSES] = {0};
-    size_t i;
     int c, best, round;
 
     j->out->hints = RP_ARENA_NEW(j->arena, const char *, RP_STALL_CAUSES + 1);
-    for (i = 0; i < j->nstalls; i++) {
+    for (size_t i = 0; i < j->nstalls; i++) {
         rp_ns_add(&cause_ns[j->stalls[i].why], j->stalls[i].self_ns);
         count[j->stalls[i].why]++;
     }

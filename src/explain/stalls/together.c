@@ -37,9 +37,8 @@ static enum rp_code number_lanes(struct sweep *s, size_t n, struct rp_err *err)
     struct rp_strtab names;
     enum rp_code code = rp_strtab_init(&names, err);
     char text[128];
-    size_t i;
 
-    for (i = 0; i < n && code == RP_OK; i++) {
+    for (size_t i = 0; i < n && code == RP_OK; i++) {
         int len = snprintf(text, sizeof text, "%u %s", s->place[i], s->stalls[i].thread);
 
         code = rp_strtab_intern(&names, text, (size_t)len < sizeof text ? (size_t)len : 127,
@@ -51,9 +50,7 @@ static enum rp_code number_lanes(struct sweep *s, size_t n, struct rp_err *err)
 
 static void list_moments(struct sweep *s, size_t n, const int64_t *offset_ns)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t begin = rp_ns_sum(s->stalls[i].begin_ns, offset_ns[s->place[i]]);
         int64_t dur = s->stalls[i].dur_ns;
 
@@ -81,7 +78,6 @@ enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *pl
                                      struct rp_arena *arena, struct rp_err *err)
 {
     struct sweep s = {.stalls = stalls, .place = place};
-    size_t i;
 
     s.moments = RP_ARENA_NEW(arena, struct moment, 3 * n + 1);
     s.lane = RP_ARENA_NEW(arena, uint32_t, n + 1);
@@ -90,7 +86,7 @@ enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *pl
     RP_TRY(rp_arena_check(arena, "comparing stalls", err));
     RP_TRY(number_lanes(&s, n, err));
     list_moments(&s, n, offset_ns);
-    for (i = 0; i < 3 * n; i++) {
+    for (size_t i = 0; i < 3 * n; i++) {
         uint32_t stall = s.moments[i].stall, rank = place[stall], lane = s.lane[stall];
 
         if (s.moments[i].what == AT_MIDDLE) {

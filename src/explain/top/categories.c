@@ -14,10 +14,9 @@ enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struc
                                      struct rp_trace_categories *known, struct rp_err *err)
 {
     const struct rp_trace *t = work->trace;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&out->of_item, work->items.n + 1, err));
-    for (i = 0; i < work->items.n; i++) {
+    for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_owner *owner = &places->owners.at[i];
         rp_str op = owner->op != RP_NONE ? t->ev.name[owner->op] : owner->hlo_op;
         uint8_t category;

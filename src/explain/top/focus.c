@@ -73,13 +73,11 @@ static enum rp_code match_names(struct focusing *f, const char *wanted, struct r
 {
     const struct rp_events *ev = &f->t->ev;
     uint8_t *matches;
-    rp_event e;
-    rp_str s;
 
     RP_TRY(rp_vec_reserve(&f->matches, f->t->str.n + 1, err));
     matches = f->matches.at;
     memset(matches, 0, f->t->str.n);
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         const char *name = rp_trace_str(f->t, ev->name[e]);
 
         if (matches[ev->name[e]] ||
@@ -92,7 +90,7 @@ static enum rp_code match_names(struct focusing *f, const char *wanted, struct r
             matches[ev->name[e]] = strcasestr(name, wanted) ? 1 : 3; /* 3: looked at */
         }
     }
-    for (s = 0; s < f->t->str.n; s++)
+    for (rp_str s = 0; s < f->t->str.n; s++)
         matches[s] = matches[s] == (f->out->exact ? 2 : 1);
     return RP_OK;
 }
@@ -184,7 +182,6 @@ static enum rp_code add_callers(struct focusing *f, rp_event around, rp_event fo
 static enum rp_code add_shape(struct focusing *f, rp_event op, bool named, int64_t dur,
                               int64_t calls, struct rp_err *err)
 {
-    const char *p;
     rp_str dims;
     size_t n;
 
@@ -197,7 +194,7 @@ static enum rp_code add_shape(struct focusing *f, rp_event op, bool named, int64
         memcpy(f->text.at, rp_span_name(f->t, op), n);
         f->text.at[n++] = ' ';
     }
-    for (p = rp_trace_str(f->t, dims); *p; p++) {
+    for (const char *p = rp_trace_str(f->t, dims); *p; p++) {
         if (!isspace((unsigned char)*p))
             f->text.at[n++] = *p;
         if (*p == ',')
@@ -306,9 +303,8 @@ static enum rp_code focus_items(struct focusing *f, const struct rp_work *w, str
 {
     struct rp_attribution a = {0};
     enum rp_code code = rp_attribution_init(&a, w, err);
-    size_t i;
 
-    for (i = 0; i < w->items.n && code == RP_OK; i++)
+    for (size_t i = 0; i < w->items.n && code == RP_OK; i++)
         code = focus_item(f, w, i, &a.owners.at[i], err);
     rp_attribution_release(&a);
     return code;
@@ -350,10 +346,9 @@ static enum rp_code focus_span(struct focusing *f, rp_event e, struct rp_err *er
 static enum rp_code focus_spans(struct focusing *f, struct rp_err *err)
 {
     const struct rp_events *ev = &f->t->ev;
-    rp_event e;
 
     f->out->on_host = true;
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (ev->dur_ns[e] > 0 && ev->ts_ns[e] != RP_NO_TS && rp_scope_has(f->scope, ev->ts_ns[e]) &&
             can_match(rp_span_kind_of(f->t, e)))
             RP_TRY(focus_span(f, e, err));
@@ -479,9 +474,8 @@ static enum rp_code add_sums(struct focus_join *j, const struct rp_focus_part *p
                              struct rp_err *err)
 {
     uint32_t id, at;
-    size_t i;
 
-    for (i = 0; i < part->sums.n; i++) {
+    for (size_t i = 0; i < part->sums.n; i++) {
         const struct rp_focus_sum *s = &part->sums.at[i];
 
         RP_TRY(row_name(j, s, &id, err));
@@ -593,12 +587,11 @@ enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, c
 {
     struct focus_join j = {.arena = arena, .flat = cut->flat};
     enum rp_code code = rp_strtab_init(&j.names, err);
-    size_t i;
 
     *out = (struct rp_focus_root){
         .focus = rp_arena_text(arena, name), .measure = "device time", .ranks = (int64_t)n};
     rp_map_init(&j.sums);
-    for (i = 0; i < n && code == RP_OK; i++) {
+    for (size_t i = 0; i < n && code == RP_OK; i++) {
         rp_ns_add(&out->whole_ns, parts[i]->whole_ns);
         rp_ns_add(&out->total_ns, parts[i]->total_ns);
         rp_ns_add(&out->backward_ns, parts[i]->backward_ns);

@@ -198,14 +198,13 @@ static enum rp_code group_items(struct grouping *g, const struct rp_work *w, str
     struct rp_trace_categories known;
     struct rp_attribution a = {0};
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_trace_categories_init(&known, w->trace, g->categories);
     if (g->by == RP_TOP_PHASE || g->by == RP_TOP_CATEGORY)
         code = rp_attribution_init(&a, w, err);
     if (g->by == RP_TOP_CATEGORY && code == RP_OK)
         code = rp_work_categories_init(&c, w, &a, &known, err);
-    for (i = 0; i < w->items.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < w->items.n && code == RP_OK; i++) {
         struct item_place place = {.phase = a.owners.n ? a.owners.at[i].phase : RP_PHASE_OTHER,
                                    .category = c.of_item.n ? c.of_item.at[i] : RP_CATEGORY_OTHER};
 
@@ -263,9 +262,7 @@ static bool names_graphs(const struct grouping *g)
 /* Gives the time of device work to the spans around its launch. */
 static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < w->items.n; i++) {
+    for (size_t i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
         int left = RP_ANCESTORS_MAX;
@@ -453,12 +450,11 @@ static enum rp_code inside_same_row(struct grouping *g, rp_event e, bool *inside
     bool rolled = rolls_up(g, e);
     int left = RP_ANCESTORS_MAX;
     uint32_t own = 0, other;
-    rp_event p;
 
     *inside = false;
     if (rolled)
         RP_TRY(roll_up(g, name[e], &own, err));
-    for (p = g->t->ev.parent[e]; p != RP_NONE && left > 0 && !*inside;
+    for (rp_event p = g->t->ev.parent[e]; p != RP_NONE && left > 0 && !*inside;
          p = g->t->ev.parent[p], left--) {
         if (!is_wanted(g, p))
             continue;
@@ -519,10 +515,9 @@ static void join_same_calls(struct grouping *g)
 static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 {
     uint32_t group;
-    rp_event e;
 
     join_same_calls(g);
-    for (e = 0; e < g->t->ev.n; e++) {
+    for (rp_event e = 0; e < g->t->ev.n; e++) {
         bool inner;
 
         if (g->total.at[e] == 0)
@@ -568,9 +563,8 @@ static enum rp_code group_all(struct grouping *g, struct rp_err *err)
 {
     struct rp_work w;
     enum rp_code code = rp_work_init(&w, g->t, g->scope, err);
-    size_t i;
 
-    for (i = 0; i < w.items.n && code == RP_OK && g->by != RP_TOP_WAIT; i++)
+    for (size_t i = 0; i < w.items.n && code == RP_OK && g->by != RP_TOP_WAIT; i++)
         g->out->whole_ns = rp_ns_sum(g->out->whole_ns,
                                      rp_ns_between(w.items.at[i].begin_ns, w.items.at[i].end_ns));
     if (code == RP_OK)

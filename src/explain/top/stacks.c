@@ -212,9 +212,8 @@ static void name_stack(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 {
     struct rp_arena_line down = {.arena = j->arena}, up = {.arena = j->arena};
     RP_VEC(uint32_t) path = {0};
-    uint32_t n;
 
-    for (n = row->node; n != RP_NONE; n = j->nodes.at[n].parent) {
+    for (uint32_t n = row->node; n != RP_NONE; n = j->nodes.at[n].parent) {
         rp_arena_addf(&up, "%s%s", up.n ? " < " : "", j->frames.at[j->nodes.at[n].frame].name);
         if (rp_vec_push(&path, n, j->err) != RP_OK)
             break;
@@ -326,14 +325,12 @@ static int64_t self_of(const struct rp_stacks_tree *j, uint32_t node, bool as_ba
 static void link_children(const struct rp_stacks_tree *j, struct walk *w, bool as_base,
                           uint32_t *roots)
 {
-    uint32_t i;
-
     memset(w->total, 0, j->nodes.n * sizeof *w->total);
-    for (i = 0; i < j->nodes.n; i++)
+    for (uint32_t i = 0; i < j->nodes.n; i++)
         w->child[i] = RP_NONE;
 
     *roots = RP_NONE;
-    for (i = (uint32_t)j->nodes.n; i-- > 0;) {
+    for (uint32_t i = (uint32_t)j->nodes.n; i-- > 0;) {
         uint32_t parent = j->nodes.at[i].parent;
         uint32_t *list = parent == RP_NONE ? roots : &w->child[parent];
 
@@ -585,12 +582,11 @@ enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,
 {
     struct rp_stacks_tree j;
     enum rp_code code;
-    size_t i;
 
     RP_TRY(check_sort(want->sort, want->by, err));
     code = rp_stacks_tree_init(&j, want->by, arena, err);
     j.split_ranks = want->split_ranks;
-    for (i = 0; code == RP_OK && i < n; i++)
+    for (size_t i = 0; code == RP_OK && i < n; i++)
         code = rp_stacks_tree_add(&j, parts[i], false, want->ranks ? want->ranks[i] : NULL);
     *out = (struct rp_stacks_root){
         .by = rp_arena_text(arena, want->by), .measure = j.measure, .ranks = (int64_t)n};

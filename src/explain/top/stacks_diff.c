@@ -217,11 +217,10 @@ enum rp_code rp_stacks_diff(const struct rp_stacks_part *const *base, size_t nba
 {
     struct rp_stacks_tree j;
     enum rp_code code = rp_stacks_tree_init(&j, want->by, arena, err);
-    size_t i;
 
-    for (i = 0; code == RP_OK && i < nbase; i++)
+    for (size_t i = 0; code == RP_OK && i < nbase; i++)
         code = rp_stacks_tree_add(&j, base[i], true, NULL);
-    for (i = 0; code == RP_OK && i < nfresh; i++)
+    for (size_t i = 0; code == RP_OK && i < nfresh; i++)
         code = rp_stacks_tree_add(&j, fresh[i], false, NULL);
     *out = (struct rp_stacks_diff_root){
         .inputs = "stacks", .by = rp_arena_text(arena, want->by), .measure = j.measure};

@@ -22,9 +22,8 @@ static enum rp_code copy_tree(struct rp_stacks_adder *to, struct rp_err *err)
 {
     const struct rp_trace *t = to->t;
     const struct rp_call_samples *s = &t->samples;
-    uint32_t i;
 
-    for (i = 0; i < s->nframes; i++) {
+    for (uint32_t i = 0; i < s->nframes; i++) {
         const struct rp_call_frame *f = &s->frame[i];
         struct rp_stacks_frame frame = {rp_arena_text(to->arena, rp_trace_str(t, f->name)),
                                         rp_arena_text(to->arena, rp_trace_str(t, f->file)), f->line,
@@ -32,7 +31,7 @@ static enum rp_code copy_tree(struct rp_stacks_adder *to, struct rp_err *err)
 
         RP_TRY(rp_vec_push(&to->out->frames, frame, err));
     }
-    for (i = 0; i < s->nstacks; i++)
+    for (uint32_t i = 0; i < s->nstacks; i++)
         RP_TRY(rp_stacks_add_path(to, s->stacks[i].parent, s->stacks[i].frame, err));
     return RP_OK;
 }
@@ -41,9 +40,8 @@ static enum rp_code take_samples(struct rp_stacks_adder *to, const struct rp_sco
                                  struct rp_err *err)
 {
     const struct rp_call_samples *s = &to->t->samples;
-    uint32_t i;
 
-    for (i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n; i++) {
         struct rp_stacks_weighed w = {s->stack[i], s->track[i], s->ts_ns[i], s->weight[i], 1};
 
         if (scope->limited && s->ts_ns[i] == RP_NO_TS) {
@@ -124,7 +122,6 @@ static enum rp_code add_span(struct span_tree *s, rp_event e)
 static enum rp_code make_span_tree(struct span_tree *s)
 {
     const struct rp_trace *t = s->to->t;
-    rp_event e;
 
     s->to->out->of_spans = true;
     s->to->out->unit_name = "time";
@@ -132,7 +129,7 @@ static enum rp_code make_span_tree(struct span_tree *s)
     if (!s->path)
         return rp_err_nomem(s->err, "making stacks");
     /* a span comes after the one around it */
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         if (t->ev.kind[e] == RP_KIND_PYTHON)
             RP_TRY(add_span(s, e));
     return RP_OK;
@@ -285,9 +282,8 @@ static enum rp_code weigh_by_work(struct device_time *d, struct rp_err *err)
 {
     struct rp_attribution owners = {0};
     enum rp_code code = rp_attribution_init(&owners, &d->work, err);
-    size_t i;
 
-    for (i = 0; i < d->work.items.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < d->work.items.n && code == RP_OK; i++) {
         const struct rp_work_item *item = &d->work.items.at[i];
         rp_event launch = item->launch;
         struct rp_stacks_weighed w = {launching_path(d, item, &owners.owners.at[i]),
@@ -344,11 +340,10 @@ static enum rp_code weigh_by_idle(struct device_time *d, struct rp_err *err)
     struct rp_gap_finder *finder = NULL;
     rp_gap_vec gaps = {0};
     enum rp_code code = rp_gap_finder_new(d->t, &finder, err);
-    size_t i;
 
     if (code == RP_OK)
         code = rp_gaps_find(finder, &d->work, &gaps, err);
-    for (i = 0; i < gaps.n && code == RP_OK; i++)
+    for (size_t i = 0; i < gaps.n && code == RP_OK; i++)
         code = weigh_gap(d, &gaps.at[i], err);
     rp_vec_release(&gaps);
     rp_gap_finder_free(finder);

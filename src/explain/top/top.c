@@ -117,9 +117,8 @@ struct top_join {
 static int64_t deviation(const int64_t *v, size_t n, int64_t total)
 {
     double mean = (double)total / (double)n, sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         sum += ((double)v[i] - mean) * ((double)v[i] - mean);
     return (int64_t)llround(sqrt(sum / (double)n));
 }
@@ -127,9 +126,7 @@ static int64_t deviation(const int64_t *v, size_t n, int64_t total)
 /* v: in ascending order. */
 static void fill_row(struct rp_top_row *row, const int64_t *v, size_t n, int64_t whole_ns)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         rp_ns_add(&row->total_ns, v[i]);
     row->count = (int64_t)n;
     row->share = whole_ns > 0 ? (double)row->total_ns / (double)whole_ns : 0;
@@ -159,9 +156,7 @@ static enum rp_code count_module(struct top_join *j, uint32_t row, const char *n
 static enum rp_code map_groups(struct top_join *j, const struct rp_top_part *part, uint32_t *to,
                                struct rp_err *err)
 {
-    size_t g;
-
-    for (g = 0; g < part->groups.n; g++) {
+    for (size_t g = 0; g < part->groups.n; g++) {
         const struct rp_top_group *group = &part->groups.at[g];
         const char *row = group->row ? group->row : group->name;
 
@@ -180,9 +175,8 @@ static uint32_t **map_all(struct top_join *j, const struct rp_top_part *const *p
                           struct rp_err *err)
 {
     uint32_t **to = RP_ARENA_NEW(j->arena, uint32_t *, n + 1);
-    size_t p;
 
-    for (p = 0; to && p < n; p++) {
+    for (size_t p = 0; to && p < n; p++) {
         to[p] = RP_ARENA_NEW(j->arena, uint32_t, parts[p]->groups.n + 1);
         if (!to[p] || map_groups(j, parts[p], to[p], err) != RP_OK)
             return NULL;
@@ -236,9 +230,7 @@ static enum rp_code read_times(struct top_join *j, uint32_t group, struct rp_err
 
 static enum rp_code make_rows(struct top_join *j, int64_t whole_ns, struct rp_err *err)
 {
-    uint32_t g;
-
-    for (g = 0; g < j->groups.n; g++) {
+    for (uint32_t g = 0; g < j->groups.n; g++) {
         const struct rp_top_group *group = &j->groups.at[g];
         bool rolled = j->modules.at[g] > 1;
         struct rp_top_row row = {.name = rolled ? group->row : group->name,
@@ -363,17 +355,16 @@ static void label_rows(struct rp_top_root *out, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
     const char **labels = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
-    size_t i;
 
     if (!names || !labels)
         return;
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         names[i] = labels[i] = out->rows[i].name;
     if (!strcmp(out->by, "kernel"))
         rp_short_names(names, labels, out->nrows, arena);
-    for (i = 0; i < out->nrows && !strcmp(out->by, "module"); i++)
+    for (size_t i = 0; i < out->nrows && !strcmp(out->by, "module"); i++)
         labels[i] += !strncmp(labels[i], "nn.Module: ", 11) ? 11 : 0;
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         out->rows[i].label = labels[i];
 }
 
@@ -435,11 +426,10 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
 {
     struct top_join j = {.arena = arena};
     enum rp_code code;
-    size_t p;
 
     *out = (struct rp_top_root){
         .by = rp_arena_text(arena, by), .measure = "device time", .ranks = (int64_t)nparts};
-    for (p = 0; p < nparts; p++) {
+    for (size_t p = 0; p < nparts; p++) {
         out->whole_ns = rp_ns_sum(out->whole_ns, parts[p]->whole_ns);
         out->covered_ns = rp_ns_sum(out->covered_ns, parts[p]->covered_ns);
         if (parts[p]->on_host)
@@ -583,11 +573,10 @@ static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
                                           ? rp_settings_int(settings, "limit")
                                           : RP_TREE_SCREEN,
                               .depth = rp_settings_int(settings, "depth")};
-    size_t i;
 
     if (!parts || !root)
         return rp_err_nomem(err, "making a tree");
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         parts[i] = &tops[i]->tree;
     result->type = &rp_tree_type;
     result->root = root;
@@ -667,11 +656,10 @@ static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
                                            ? rp_settings_int(settings, "limit")
                                            : FOCUS_ROWS,
                                .flat = rp_settings_flag(settings, "flat")};
-    size_t i;
 
     if (!parts || !root)
         return rp_err_nomem(err, "focusing");
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         parts[i] = &tops[i]->focus;
     result->type = &rp_focus_type;
     result->root = root;
@@ -711,12 +699,11 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
 {
     const struct rp_top_part **parts =
         RP_ARENA_NEW(&result->arena, const struct rp_top_part *, ranks->n + 1);
-    size_t i;
 
     if (!parts)
         return rp_err_nomem(err, "adding up ranks");
     RP_TRY(check_stack_options(settings, err));
-    for (i = 0; i < ranks->n; i++)
+    for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
     if (rp_settings_text(settings, "focus"))
         return join_focus(parts, ranks->n, settings, result, err);

@@ -245,9 +245,8 @@ static enum rp_code place_items(struct planting *p, const struct rp_work *w, str
 {
     struct rp_attribution a = {0};
     enum rp_code code = rp_attribution_init(&a, w, err);
-    size_t i;
 
-    for (i = 0; i < w->items.n && code == RP_OK; i++)
+    for (size_t i = 0; i < w->items.n && code == RP_OK; i++)
         code = place_item(p, w, i, &a.owners.at[i], err);
     rp_attribution_release(&a);
     return code;
@@ -260,10 +259,9 @@ static enum rp_code place_spans(struct planting *p, struct rp_err *err)
 {
     const struct rp_events *ev = &p->t->ev;
     uint32_t node, outer;
-    rp_event e;
 
     p->out->on_host = true;
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         if (ev->dur_ns[e] <= 0 || ev->ts_ns[e] == RP_NO_TS ||
             !rp_scope_has(p->scope, ev->ts_ns[e]) || rp_span_kind_of(p->t, e) == RP_SPAN_ALL)
             continue;
@@ -285,9 +283,7 @@ static enum rp_code place_spans(struct planting *p, struct rp_err *err)
 
 static bool has_modules(const struct rp_trace *t)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         if (rp_event_is_module(t, e))
             return true;
     return false;
@@ -296,9 +292,8 @@ static bool has_modules(const struct rp_trace *t)
 static const char *tree_of_what(const struct planting *p)
 {
     bool scopes = false;
-    size_t i;
 
-    for (i = 0; i < p->out->nodes.n && !scopes; i++)
+    for (size_t i = 0; i < p->out->nodes.n && !scopes; i++)
         scopes = p->out->nodes.at[i].kind == RP_SPAN_SCOPE;
     if (scopes)
         return p->of == RP_TREE_OP ? "instructions" : "scopes";

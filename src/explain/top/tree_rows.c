@@ -136,9 +136,8 @@ static enum rp_code add_part(struct felling *f, const struct rp_tree_part *part,
 {
     RP_VEC(uint32_t) to = {0};
     enum rp_code code = rp_vec_reserve(&to, part->nodes.n + 1, err);
-    size_t i;
 
-    for (i = 0; i < part->nodes.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < part->nodes.n && code == RP_OK; i++) {
         const struct rp_tree_node *n = &part->nodes.at[i];
         uint32_t at = 0;
 
@@ -187,10 +186,8 @@ static int by_total(const void *pa, const void *pb, void *user)
 /* Fills the list with the children of a branch. */
 static enum rp_code list_children(struct felling *f, uint32_t at, struct rp_err *err)
 {
-    uint32_t c;
-
     f->list.n = 0;
-    for (c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next)
+    for (uint32_t c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next)
         RP_TRY(rp_vec_push(&f->list, c, err));
     return RP_OK;
 }
@@ -199,9 +196,8 @@ static enum rp_code list_children(struct felling *f, uint32_t at, struct rp_err 
 static void link_children(struct felling *f, uint32_t at)
 {
     uint32_t *end = &f->tree.at[at].child;
-    size_t i;
 
-    for (i = 0; i < f->list.n; i++)
+    for (size_t i = 0; i < f->list.n; i++)
         if (!f->tree.at[f->list.at[i]].dead) {
             *end = f->list.at[i];
             end = &f->tree.at[f->list.at[i]].next;
@@ -223,9 +219,7 @@ static enum rp_code sort_children(struct felling *f, uint32_t at,
 /* Links parents and children, counts siblings of a name, and adds up shapes from below. */
 static enum rp_code grow(struct felling *f, struct rp_err *err)
 {
-    uint32_t i, k;
-
-    for (i = (uint32_t)f->tree.n; i-- > 1;) {
+    for (uint32_t i = (uint32_t)f->tree.n; i-- > 1;) {
         struct branch *b = &f->tree.at[i], *parent = &f->tree.at[b->parent];
 
         b->next = parent->child;
@@ -233,9 +227,9 @@ static enum rp_code grow(struct felling *f, struct rp_err *err)
         if (b->shapes)
             parent->shapes += rp_hash_join(rp_hash_u64(b->rolled), b->shapes);
     }
-    for (i = 0; i < f->tree.n; i++) {
+    for (uint32_t i = 0; i < f->tree.n; i++) {
         RP_TRY(sort_children(f, i, by_name_and_number, err));
-        for (k = 1; k < f->list.n; k++) {
+        for (uint32_t k = 1; k < f->list.n; k++) {
             const struct branch *before = &f->tree.at[f->list.at[k - 1]];
             struct branch *b = &f->tree.at[f->list.at[k]];
 
@@ -334,15 +328,14 @@ static enum rp_code fold_alike(struct felling *f, size_t from, size_t end, struc
 {
     uint32_t *list = f->list.at, into = RP_NONE;
     int64_t middle;
-    size_t i;
 
     f->totals.n = 0;
-    for (i = from; i < end; i++)
+    for (size_t i = from; i < end; i++)
         if (is_open(f, list[i]) && is_alike(f, list[from], list[i]))
             RP_TRY(rp_vec_push(&f->totals, f->tree.at[list[i]].total_ns, err));
     rp_ns_sort(f->totals.at, f->totals.n);
     middle = rp_ns_median(f->totals.at, f->totals.n);
-    for (i = from; i < end; i++) {
+    for (size_t i = from; i < end; i++) {
         double off = (double)f->tree.at[list[i]].total_ns - (double)middle;
 
         if ((off < 0 ? -off : off) > ALIKE * (double)middle || !is_open(f, list[i]) ||
@@ -413,11 +406,10 @@ static void join_wrappers(struct felling *f, uint32_t at)
     b->name = folded_name(f, b);
     for (c = b->child; c != RP_NONE && t[c].next == RP_NONE && b->self_ns == 0; c = b->child) {
         struct branch *child = &t[c];
-        uint32_t k;
 
         b->child = child->child;
         b->self_ns = child->self_ns;
-        for (k = b->child; k != RP_NONE; k = t[k].next)
+        for (uint32_t k = b->child; k != RP_NONE; k = t[k].next)
             t[k].parent = at;
         if (child->kind == RP_SPAN_OP && b->kind == RP_SPAN_MODULE && b->child == RP_NONE)
             return;
@@ -431,10 +423,8 @@ static void join_wrappers(struct felling *f, uint32_t at)
 /* Folds everything below a branch, which itself is done. */
 static enum rp_code fold_below(struct felling *f, uint32_t at, struct rp_err *err)
 {
-    uint32_t c;
-
     RP_TRY(fold_children(f, at, err));
-    for (c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next) {
+    for (uint32_t c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next) {
         RP_TRY(fold_below(f, c, err));
         join_wrappers(f, c);
     }
@@ -511,11 +501,10 @@ static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64
     const struct branch *t = p->f->tree.at;
     int64_t left = 0, left_ns = 0, left_backward = 0;
     bool any = false;
-    uint32_t c;
 
     if (p->cut->depth > 0 && depth >= p->cut->depth)
         return;
-    for (c = t[at].child; c != RP_NONE; c = t[c].next) {
+    for (uint32_t c = t[at].child; c != RP_NONE; c = t[c].next) {
         const struct branch *b = &t[c];
         int64_t id;
 
@@ -545,9 +534,7 @@ static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64
 static enum rp_code list_times(struct felling *f, uint32_t at, int64_t levels, int64_t *n,
                                struct rp_err *err)
 {
-    uint32_t c;
-
-    for (c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next) {
+    for (uint32_t c = f->tree.at[at].child; c != RP_NONE; c = f->tree.at[c].next) {
         ++*n;
         RP_TRY(rp_vec_push(&f->totals, f->tree.at[c].total_ns, err));
         if (levels != 1)
@@ -595,15 +582,14 @@ static void add_outside(struct pruning *p)
 static void show_rows(struct rp_tree_root *out, struct rp_arena *arena)
 {
     bool backward = false;
-    size_t i;
 
     out->shown = RP_ARENA_NEW(arena, struct rp_tree_row, out->nrows + 1);
     if (!out->shown)
         return;
     out->nshown = out->nrows;
-    for (i = 0; i < out->nrows; i++)
+    for (size_t i = 0; i < out->nrows; i++)
         backward |= out->rows[i].backward_ns != 0;
-    for (i = 0; i < out->nrows; i++) {
+    for (size_t i = 0; i < out->nrows; i++) {
         out->shown[i] = out->rows[i];
         if (!backward)
             out->shown[i].backward_ns = RP_ABSENT_I64;
@@ -658,13 +644,12 @@ enum rp_code rp_tree_join(const struct rp_tree_part *const *parts, size_t n,
 {
     struct felling f = {.arena = arena};
     enum rp_code code = rp_strtab_init(&f.names, err);
-    size_t i;
 
     *out = (struct rp_tree_root){.of = "nothing", .measure = "device time", .ranks = (int64_t)n};
     rp_map_init(&f.known);
     if (code == RP_OK)
         code = rp_strtab_init(&f.rolls, err);
-    for (i = 0; i < n && code == RP_OK; i++) {
+    for (size_t i = 0; i < n && code == RP_OK; i++) {
         out->of = i ? out->of : parts[i]->of;
         if (parts[i]->on_host)
             out->measure = "host time";

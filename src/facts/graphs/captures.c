@@ -63,7 +63,6 @@ static uint8_t what_of(const struct capture_ctx *f, rp_event e)
 static enum rp_code classify_names(struct capture_ctx *f, struct rp_err *err)
 {
     const struct rp_strings *str = &f->t->str;
-    uint32_t i;
 
     /* one search over all strings: a NUL ends each of them */
     f->any = memmem(str->bytes, str->offset[str->n], "StreamBeginCapture", 18) != NULL;
@@ -72,7 +71,7 @@ static enum rp_code classify_names(struct capture_ctx *f, struct rp_err *err)
     f->what = calloc((size_t)str->n + 1, 1);
     if (!f->what)
         return rp_err_nomem(err, "looking for captures");
-    for (i = 0; i < str->n; i++)
+    for (uint32_t i = 0; i < str->n; i++)
         f->what[i] = what_is(rp_trace_str(f->t, i));
     return RP_OK;
 }
@@ -239,9 +238,8 @@ static enum rp_code list_graphs(const struct capture_ctx *f, const struct rp_arg
                                 struct rp_captures *out, struct rp_err *err)
 {
     const struct rp_trace *t = f->t;
-    size_t i;
 
-    for (i = 0; i < f->calls.n; i++) {
+    for (size_t i = 0; i < f->calls.n; i++) {
         const struct captured_call *c = &f->calls.at[i];
         uint8_t what = what_of(f, c->call);
         struct rp_graph_node node = {.call = c->call};
@@ -266,9 +264,8 @@ static enum rp_code list_graphs(const struct capture_ctx *f, const struct rp_arg
 static bool has_graph_launch(const struct capture_ctx *f)
 {
     const struct rp_trace *t = f->t;
-    rp_event e;
 
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         if (is_call(t, e) && what_of(f, e) == LAUNCHES_GRAPH && t->ev.link[e] != RP_NONE &&
             last_call(t, t->ev.link[e]) == RP_NONE)
             return true;

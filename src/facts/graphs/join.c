@@ -82,10 +82,8 @@ struct join_ctx {
 static enum rp_code read_capture(struct capture_tokens *k, const struct rp_captures *c,
                                  struct rp_err *err)
 {
-    size_t g, i;
-
     k->source = RP_NONE;
-    for (i = 0; i < c->nodes.n; i++) {
+    for (size_t i = 0; i < c->nodes.n; i++) {
         const struct rp_graph_node *node = &c->nodes.at[i];
         uint64_t token = node->kind == RP_GRAPH_COPY  ? RP_TOKEN_COPY
                          : node->kind == RP_GRAPH_SET ? RP_TOKEN_SET
@@ -96,12 +94,12 @@ static enum rp_code read_capture(struct capture_tokens *k, const struct rp_captu
                                    rp_trace_str_len(c->trace, node->kernel));
         RP_TRY(rp_vec_push(&k->tokens, token, err));
     }
-    for (g = 0; k->tokens.at && g < c->graphs.n; g++) {
+    for (size_t g = 0; k->tokens.at && g < c->graphs.n; g++) {
         const uint64_t *tokens = k->tokens.at + c->graphs.at[g].first;
         uint32_t n = c->graphs.at[g].n;
         uint8_t named = 1;
 
-        for (i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++)
             named = named && tokens[i] != RP_TOKEN_ANY;
         RP_TRY(rp_vec_push(&k->named, named, err));
         RP_TRY(rp_vec_push(&k->hash, rp_hash_bytes(tokens, n * sizeof *tokens), err));
@@ -125,9 +123,8 @@ static enum rp_code list_items(struct join_ctx *j, struct rp_err *err)
 {
     struct rp_arg_key node;
     enum rp_code code = rp_arg_key_init(&node, j->t, "graph node id", err);
-    size_t i;
 
-    for (i = 0; i < j->work.items.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < j->work.items.n && code == RP_OK; i++) {
         const struct rp_work_item *x = &j->work.items.at[i];
         struct graph_item item = {.launch = x->launch, .order = (int64_t)i, .item = (uint32_t)i};
 
@@ -181,15 +178,14 @@ static enum rp_code find_equal(struct join_ctx *j, struct graph_case *to, struct
 {
     uint32_t n = (uint32_t)j->tokens.n;
     uint64_t hash = rp_hash_bytes(j->tokens.at, n * sizeof *j->tokens.at);
-    size_t c, g;
 
-    for (c = 0; c < j->ncaptures; c++) {
+    for (size_t c = 0; c < j->ncaptures; c++) {
         size_t graphs = j->captures[c]->graphs.n;
 
         if (j->work_left < graphs)
             return RP_OK;
         j->work_left -= graphs;
-        for (g = 0; g < graphs; g++)
+        for (size_t g = 0; g < graphs; g++)
             if (j->known[c].hash.at[g] == hash && j->captures[c]->graphs.at[g].n == n)
                 RP_TRY(
                     add_choice(j, to, (struct choice){(uint32_t)c, (uint32_t)g, IDENTITY, n}, err));
@@ -203,9 +199,8 @@ static bool is_ordered(const struct join_ctx *j, const struct graph_item *items,
 {
     const struct rp_work_item *work = j->work.items.at;
     bool numbered = true, one_stream = true;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         numbered = numbered && items[i].has_node;
         one_stream = one_stream && work[items[i].item].stream == work[items[0].item].stream;
     }
@@ -221,11 +216,10 @@ static bool may_fit(uint32_t a, uint32_t b)
 static enum rp_code find_similar(struct join_ctx *j, struct graph_case *to, struct rp_err *err)
 {
     uint32_t n = (uint32_t)j->tokens.n, matched;
-    size_t c, g, i;
 
     RP_TRY(rp_vec_reserve(&j->node_of, n, err));
-    for (c = 0; c < j->ncaptures; c++)
-        for (g = 0; g < j->captures[c]->graphs.n; g++) {
+    for (size_t c = 0; c < j->ncaptures; c++)
+        for (size_t g = 0; g < j->captures[c]->graphs.n; g++) {
             const struct rp_captured_graph *graph = &j->captures[c]->graphs.at[g];
             struct choice choice = {(uint32_t)c, (uint32_t)g, (uint32_t)j->maps.n, 0};
 
@@ -240,7 +234,7 @@ static enum rp_code find_similar(struct join_ctx *j, struct graph_case *to, stru
             if (2 * (uint64_t)matched <= n || 2 * (uint64_t)matched <= graph->n ||
                 (to->n && j->choices.at[to->first].matched > matched))
                 continue;
-            for (i = 0; i < n; i++)
+            for (size_t i = 0; i < n; i++)
                 RP_TRY(rp_vec_push(&j->maps, j->node_of.at[i], err));
             RP_TRY(add_choice(j, to, choice, err));
         }
@@ -382,10 +376,9 @@ static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *ite
     struct graph_case *found;
     struct choice c;
     uint32_t at, node;
-    size_t i;
 
     j->tokens.n = 0;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         RP_TRY(rp_vec_push(&j->tokens, token_of(j, j->work.items.at[items[i].item].event), err));
     j->ordered = is_ordered(j, items, n);
     RP_TRY(find_case(j, items[0].launch, &at, err));
@@ -397,7 +390,7 @@ static enum rp_code join_launch(struct join_ctx *j, const struct graph_item *ite
     j->out->ambiguous += found->ambiguous;
     RP_TRY(open_source(j, c.capture, err));
     j->round++;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct rp_work_item *x = &j->work.items.at[items[i].item];
         const struct rp_captures *from = j->captures[c.capture];
         rp_event copy;
@@ -439,9 +432,7 @@ static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
 
 static void release_ctx(struct join_ctx *j)
 {
-    size_t i;
-
-    for (i = 0; j->known && i < j->ncaptures; i++) {
+    for (size_t i = 0; j->known && i < j->ncaptures; i++) {
         rp_vec_release(&j->known[i].tokens);
         rp_vec_release(&j->known[i].hash);
         rp_vec_release(&j->known[i].named);
@@ -468,14 +459,13 @@ enum rp_code rp_graphs_join(struct rp_graph_join *out, const struct rp_trace *tr
     struct join_ctx j = {
         .t = trace, .captures = captures, .ncaptures = n, .out = out, .work_left = RP_MATCH_WORK};
     enum rp_code code;
-    size_t i;
 
     *out = (struct rp_graph_join){0};
     rp_map_init(&j.case_of);
     code = rp_work_init(&j.work, trace, NULL, err);
     if (code == RP_OK)
         code = rp_vec_reserve(&out->used, n + 1, err);
-    for (i = 0; i < n && code == RP_OK; i++)
+    for (size_t i = 0; i < n && code == RP_OK; i++)
         out->used.at[i] = 0;
     out->used.n = code == RP_OK ? n : 0;
     j.known = calloc(n + 1, sizeof *j.known);

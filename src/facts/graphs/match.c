@@ -86,12 +86,10 @@ static uint32_t walk_back(const struct between *s, int32_t *rows, int32_t d)
 /* The number of differences, or -1 if there are too many. */
 static int32_t walk_forward(const struct between *s, int32_t *rows, uint64_t *work)
 {
-    int32_t d, k;
-
-    for (d = 0; d <= MOST; d++) {
+    for (int32_t d = 0; d <= MOST; d++) {
         int32_t *row = row_of(rows, d);
 
-        for (k = -d; k <= d; k += 2) {
+        for (int32_t k = -d; k <= d; k += 2) {
             int32_t x = 0, y, begin;
 
             if (d) {
@@ -169,9 +167,7 @@ static enum rp_code match_names(const uint64_t *a, uint32_t n, const uint64_t *b
 
 static bool names_missing(const uint64_t *a, uint32_t n)
 {
-    uint32_t i;
-
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (a[i] == RP_TOKEN_ANY)
             return true;
     return false;

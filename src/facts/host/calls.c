@@ -144,12 +144,11 @@ static enum rp_code name_of(struct call_ctx *c, rp_event e, uint32_t *name, stru
 static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_err *err)
 {
     uint32_t name;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
     memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
     RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* index 0 is the empty name */
-    for (e = 0; e < c->t->ev.n; e++) {
+    for (rp_event e = 0; e < c->t->ev.n; e++) {
         struct rp_slow_call slow = {e, 0, c->self.at[e], 0};
 
         if (c->self.at[e] < 0 || !in_scope(c, e))
@@ -167,7 +166,6 @@ static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_
 static enum rp_code place_times(struct call_ctx *c, struct rp_err *err)
 {
     uint32_t i, begin, sum = 0;
-    rp_event e;
 
     for (i = 0; i < c->begin.n; i++) {
         uint32_t count = c->begin.at[i];
@@ -176,7 +174,7 @@ static enum rp_code place_times(struct call_ctx *c, struct rp_err *err)
         sum += count;
     }
     RP_TRY(rp_vec_reserve(&c->times, sum + 1, err));
-    for (e = 0; e < c->t->ev.n; e++)
+    for (rp_event e = 0; e < c->t->ev.n; e++)
         if (c->self.at[e] >= 0 && in_scope(c, e))
             c->times.at[c->begin.at[c->group.at[c->t->ev.name[e]]]++] = c->self.at[e];
     for (i = 0, begin = 0; i < c->begin.n; begin = c->begin.at[i++]) /* which is now its end */
@@ -235,14 +233,12 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
                               struct rp_strtab *tab, struct rp_arena *arena,
                               struct rp_call_names *out, struct rp_err *err)
 {
-    size_t r, g;
-
     out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
-    for (r = 0; out->to && r < n; r++) {
+    for (size_t r = 0; out->to && r < n; r++) {
         out->to[r] = RP_ARENA_NEW(arena, uint32_t, ranks[r]->names.n + 1);
         if (!out->to[r])
             return rp_err_nomem(err, "comparing host calls");
-        for (g = 0; g < ranks[r]->names.n; g++)
+        for (size_t g = 0; g < ranks[r]->names.n; g++)
             RP_TRY(rp_strtab_intern(tab, ranks[r]->names.at[g], strlen(ranks[r]->names.at[g]),
                                     &out->to[r][g], err));
     }
@@ -250,7 +246,7 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
     out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab->n + 1);
     if (!out->to || !out->at)
         return rp_err_nomem(err, "comparing host calls");
-    for (g = 0; g < tab->n; g++)
+    for (size_t g = 0; g < tab->n; g++)
         out->at[g].median_ns = RP_ABSENT_I64;
     return RP_OK;
 }
@@ -296,9 +292,8 @@ static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_
 static enum rp_code find_medians(struct rp_call_names *out, struct rp_err *err)
 {
     const int64_t *times;
-    size_t g;
 
-    for (g = 0; g < out->n; g++)
+    for (size_t g = 0; g < out->n; g++)
         if (out->at[g].slow) {
             RP_TRY(rp_call_times(out, &out->at[g], &times, err));
             out->at[g].median_ns = rp_ns_median(times, out->at[g].count);
@@ -312,18 +307,17 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
 {
     struct rp_strtab tab;
     enum rp_code code;
-    size_t r, i;
 
     *out = (struct rp_call_names){0};
-    for (r = 0; r < n; r++)
+    for (size_t r = 0; r < n; r++)
         RP_TRY(rp_time_lists_check(&ranks[r]->self, ranks[r]->names.n, err));
     code = rp_strtab_init(&tab, err);
     if (code == RP_OK)
         code = map_names(ranks, n, &tab, arena, out, err);
     rp_strtab_release(&tab);
     RP_TRY(code);
-    for (r = 0; r < n; r++)
-        for (i = 0; i < ranks[r]->slow.n; i++)
+    for (size_t r = 0; r < n; r++)
+        for (size_t i = 0; i < ranks[r]->slow.n; i++)
             out->at[out->to[r][ranks[r]->slow.at[i].name]].slow = true;
     RP_TRY(gather_calls(ranks, n, arena, out, err));
     return find_medians(out, err);

@@ -123,9 +123,8 @@ static const char *common_mark(const struct rp_trace *t, struct rp_arena *arena)
 {
     const char *first = rp_trace_str(t, t->steps[0].name);
     size_t n = strlen(first);
-    uint32_t i;
 
-    for (i = 1; i < t->nsteps; i++) {
+    for (uint32_t i = 1; i < t->nsteps; i++) {
         const char *name = rp_trace_str(t, t->steps[i].name);
         size_t same = 0;
 
@@ -142,9 +141,8 @@ static const char *common_mark(const struct rp_trace *t, struct rp_arena *arena)
 static void measure_steps(struct outside_ctx *c, struct rp_outside *out)
 {
     const struct rp_trace *t = c->t;
-    uint32_t i;
 
-    for (i = 0; i < t->nsteps; i++) {
+    for (uint32_t i = 0; i < t->nsteps; i++) {
         out->without_detail += !!(t->steps[i].flags & RP_STEP_NO_DETAIL);
         if (t->steps[i].flags & RP_STEP_WARM_UP) {
             out->warm_ups++;
@@ -205,7 +203,6 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
                                 struct rp_outside *out, struct rp_err *err)
 {
     struct outside_ctx c = {.t = trace};
-    size_t i;
 
     *out = (struct rp_outside){.nsteps = trace->nsteps};
     if (!trace->nsteps)
@@ -224,7 +221,7 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
         if (c.nbreaks)
             look_at(&c, e);
     }
-    for (i = 0; i < c.nbreaks; i++) {
+    for (size_t i = 0; i < c.nbreaks; i++) {
         enum rp_break kind = kind_of(&c.breaks[i]);
 
         out->breaks[kind]++;
@@ -344,11 +341,10 @@ void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace 
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena)
 {
     int64_t sum = 0;
-    size_t i;
 
     if (!judged->segments.n)
         return NULL;
-    for (i = 0; i < judged->segments.n; i++)
+    for (size_t i = 0; i < judged->segments.n; i++)
         rp_ns_add(&sum,
                   rp_ns_between(judged->segments.at[i].begin_ns, judged->segments.at[i].end_ns));
     return rp_outside_text(&judged->outside, sum, arena);

@@ -49,9 +49,8 @@ static const struct {
 uint16_t rp_host_signs(const char *name)
 {
     uint16_t found = 0;
-    size_t i;
 
-    for (i = 0; i < sizeof signs / sizeof signs[0]; i++)
+    for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (strcasestr(name, signs[i].part))
             found |= signs[i].sign;
     if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
@@ -82,9 +81,8 @@ bool rp_host_prepares_input(const char *text)
                                         "tokeniz",    "collate",   "augment",    "preprocess",
                                         "dataload",   "dataset",   "load_batch", "load_data",
                                         "next_batch", "get_batch", "read_"};
-    size_t i;
 
-    for (i = 0; text && i < sizeof words / sizeof words[0]; i++)
+    for (size_t i = 0; text && i < sizeof words / sizeof words[0]; i++)
         if (rp_host_has_word(text, words[i]))
             return true;
     return false;

@@ -13,11 +13,8 @@
 static bool meta_text(const struct rp_trace *t, const char *const *keys, const char **at,
                       size_t *len)
 {
-    uint32_t i;
-    size_t k;
-
-    for (i = 0; i < t->nmeta; i++)
-        for (k = 0; keys[k]; k++) {
+    for (uint32_t i = 0; i < t->nmeta; i++)
+        for (size_t k = 0; keys[k]; k++) {
             const char *value = rp_trace_str(t, t->meta[i].value);
             size_t n = rp_trace_str_len(t, t->meta[i].value);
 
@@ -104,9 +101,8 @@ const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena
 {
     static const char prefix[] = "framework.";
     const char *text = NULL;
-    uint32_t i;
 
-    for (i = 0; i < t->nmeta; i++) {
+    for (uint32_t i = 0; i < t->nmeta; i++) {
         const char *key = rp_trace_str(t, t->meta[i].key);
         const char *version = rp_trace_str(t, t->meta[i].value);
 

@@ -62,9 +62,8 @@ enum rp_wait_kind rp_wait_kind_of(const char *call)
         {"nanosleep", RP_WAIT_SLEEP},  {"clock_nanosleep", RP_WAIT_SLEEP},
         {"usleep", RP_WAIT_SLEEP},     {"sleep", RP_WAIT_SLEEP},
     };
-    size_t i;
 
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strncmp(call, kinds[i].begin, strlen(kinds[i].begin)))
             return kinds[i].kind;
     return RP_WAIT_OTHER;
@@ -73,11 +72,10 @@ enum rp_wait_kind rp_wait_kind_of(const char *call)
 bool rp_event_is_host_wait(const struct rp_trace *t, rp_event e)
 {
     int left = RP_ANCESTORS_MAX;
-    rp_event p;
 
     if (t->ev.kind[e] != RP_KIND_WAIT || t->ev.dur_ns[e] < 0 || t->ev.ts_ns[e] == RP_NO_TS)
         return false;
-    for (p = t->ev.parent[e]; p != RP_NONE && left > 0; p = t->ev.parent[p], left--)
+    for (rp_event p = t->ev.parent[e]; p != RP_NONE && left > 0; p = t->ev.parent[p], left--)
         if (t->ev.kind[p] == RP_KIND_WAIT || t->ev.kind[p] == RP_KIND_COMM_OP)
             return false;
     return true;
@@ -87,9 +85,7 @@ bool rp_event_is_host_wait(const struct rp_trace *t, rp_event e)
 
 static bool works(const struct rp_trace *t, rp_track track)
 {
-    rp_event e;
-
-    for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
+    for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++)
         if (t->ev.kind[e] == RP_KIND_ANNOTATION || t->ev.kind[e] == RP_KIND_CPU_OP ||
             t->ev.kind[e] == RP_KIND_RUNTIME || t->ev.kind[e] == RP_KIND_PYTHON)
             return true;
@@ -164,9 +160,8 @@ static enum rp_code add_track(struct wait_ctx *w, rp_track track, int64_t begin_
 {
     const struct rp_trace *t = w->t;
     bool worker = rp_track_is_worker(t, track), any = false;
-    rp_event e;
 
-    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+    for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         int64_t ns;
 
         if (t->ev.kind[e] != RP_KIND_WAIT || !rp_event_is_host_wait(t, e))
@@ -184,10 +179,8 @@ static enum rp_code add_track(struct wait_ctx *w, rp_track track, int64_t begin_
 static enum rp_code add_tracks(struct wait_ctx *w, int64_t begin_ns, int64_t end_ns,
                                struct rp_err *err)
 {
-    rp_track track;
-
     RP_TRY(rp_name_series_init(&w->series, w->t, err));
-    for (track = 0; track < w->t->ntracks; track++)
+    for (rp_track track = 0; track < w->t->ntracks; track++)
         if (w->t->tracks[track].kind == RP_TRACK_THREAD)
             RP_TRY(add_track(w, track, begin_ns, end_ns, err));
     rp_host_waits_sort(w->out);
@@ -311,11 +304,10 @@ static enum rp_code list_calls(const struct rp_trace *t, const struct rp_scope *
                                struct rp_err *err)
 {
     struct rp_interval all = {INT64_MAX, INT64_MIN};
-    rp_event e;
 
     if (rp_track_is_worker(t, track))
         return RP_OK;
-    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+    for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
 
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0 ||
@@ -337,9 +329,7 @@ static enum rp_code list_track(const struct rp_trace *t, const struct rp_scope *
                                rp_track track, rp_interval_vec *work, rp_interval_vec *away,
                                struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+    for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         struct rp_interval x = {t->ev.ts_ns[e], rp_event_end_ns(t, e)};
         bool comm = rp_event_is_host_collective(t, e);
 
@@ -367,9 +357,8 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
     rp_interval_vec queued = {0}, in_call = {0}; /* of all queues of calls */
     bool calls = rp_trace_has_calls_only(trace);
     enum rp_code code = RP_OK;
-    rp_track track;
 
-    for (track = 0; track < trace->ntracks && code == RP_OK; track++) {
+    for (rp_track track = 0; track < trace->ntracks && code == RP_OK; track++) {
         if (trace->tracks[track].kind == RP_TRACK_STREAM)
             continue;
         work.n = away.n = 0;

@@ -70,9 +70,8 @@ RP_ORDER(by_begin, struct block, RP_UP(begin_ns), RP_UP(event))
 static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
-    rp_event e;
 
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         struct block b = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e), e};
         struct rp_interval i = {b.begin_ns, b.end_ns};
 
@@ -153,7 +152,6 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
     const struct rp_host_segment *s;
     struct rp_gap piece = *late;
     rp_event block;
-    size_t i;
 
     if (length <= 0)
         return RP_OK;
@@ -166,7 +164,7 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
     block = length < RP_HOST_LONG_NS && s[0].cause == RP_GAP_NOT_LAUNCHED
                 ? block_at(ctx, late->begin_ns)
                 : RP_NONE;
-    for (i = 0; i < ctx->host.segments.n; i++) {
+    for (size_t i = 0; i < ctx->host.segments.n; i++) {
         piece.begin_ns = s[i].begin_ns;
         piece.end_ns = s[i].end_ns;
         piece.cause = block == RP_NONE ? s[i].cause : RP_GAP_SYNC_DRAIN;
@@ -472,7 +470,6 @@ static enum rp_code sum_work(const struct rp_trace *trace, const struct rp_segme
     const struct rp_scope whole = {0};
     struct rp_gap_finder *finder;
     enum rp_code code;
-    size_t i;
 
     RP_TRY(rp_work_init(work, trace, &whole, err));
     if (!work->items.n)
@@ -480,7 +477,7 @@ static enum rp_code sum_work(const struct rp_trace *trace, const struct rp_segme
     RP_TRY(rp_gap_finder_new(trace, &finder, err));
     rp_segments_keep_work(steps, work);
     code = RP_OK;
-    for (i = 0; i < steps->n && code == RP_OK; i++)
+    for (size_t i = 0; i < steps->n && code == RP_OK; i++)
         code = rp_gaps_find_in(finder, work, steps->at[i].begin_ns, steps->at[i].end_ns, gaps, err);
     rp_gap_finder_free(finder);
     return code;
@@ -493,11 +490,10 @@ enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
     struct rp_segments steps;
     rp_gap_vec gaps = {0};
     enum rp_code code = rp_trace_segments(trace, arena, &steps, err);
-    size_t i;
 
     if (code == RP_OK)
         code = sum_work(trace, &steps, &work, &gaps, err);
-    for (i = 0; i < gaps.n; i++)
+    for (size_t i = 0; i < gaps.n; i++)
         rp_ns_add(&ns[gaps.at[i].cause], rp_ns_between(gaps.at[i].begin_ns, gaps.at[i].end_ns));
     rp_vec_release(&gaps);
     rp_work_release(&work);
@@ -507,9 +503,8 @@ enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
 bool rp_gaps_start_up(const int64_t ns[RP_GAP_CAUSES])
 {
     int64_t idle = 0;
-    size_t i;
 
-    for (i = 0; i < RP_GAP_CAUSES; i++)
+    for (size_t i = 0; i < RP_GAP_CAUSES; i++)
         rp_ns_add(&idle, ns[i]);
     return ns[RP_GAP_START_UP] > idle / 2;
 }

@@ -51,12 +51,11 @@ uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 static enum rp_code median_of(struct rp_host_time *h, rp_str name, int64_t *out, struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)h->median.n, found;
-    rp_event e;
 
     RP_TRY(rp_map_intern(&h->medians, name, fresh, &found, err));
     if (found == fresh) {
         h->scratch.n = 0;
-        for (e = 0; e < h->t->ev.n; e++)
+        for (rp_event e = 0; e < h->t->ev.n; e++)
             if (h->t->ev.name[e] == name && h->t->ev.dur_ns[e] >= 0)
                 RP_TRY(rp_vec_push(&h->scratch, h->t->ev.dur_ns[e], err));
         rp_ns_sort(h->scratch.at, h->scratch.n);
@@ -421,7 +420,6 @@ static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err
 static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_err *err)
 {
     int64_t total = 0, least = INT64_MAX;
-    uint32_t i;
 
     *out = RP_NONE;
     if (!h->names.cap) {
@@ -429,11 +427,11 @@ static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_e
         memset(h->names.at, 0, h->t->str.n * sizeof *h->names.at);
     }
     h->named.n = 0;
-    for (i = 0; i < h->leaves.n; i++) {
+    for (uint32_t i = 0; i < h->leaves.n; i++) {
         RP_TRY(name_leaf(h, i, err));
         rp_ns_add(&total, h->leaves.at[i].ns);
     }
-    for (i = 0; i < h->named.n; i++) {
+    for (uint32_t i = 0; i < h->named.n; i++) {
         struct rp_host_name *name = &h->names.at[h->t->ev.name[h->named.at[i]]];
 
         if (name->ns >= total - total / 2 && name->ns < least && name->spans <= MOST_SPANS) {
@@ -476,13 +474,12 @@ static void keep_main_cause(struct rp_host_time *h, int64_t begin_ns, int64_t en
     int64_t sum[RP_GAP_CAUSES] = {0}, longest = 0;
     struct rp_host_segment *s = h->segments.at;
     struct rp_host_segment main = {begin_ns, end_ns, RP_NONE, RP_GAP_NOT_LAUNCHED};
-    size_t i;
 
-    for (i = 0; i < h->segments.n; i++) {
+    for (size_t i = 0; i < h->segments.n; i++) {
         rp_ns_add(&sum[s[i].cause], rp_ns_between(s[i].begin_ns, s[i].end_ns));
         main.cause = sum[s[i].cause] > sum[main.cause] ? s[i].cause : main.cause;
     }
-    for (i = 0; i < h->segments.n; i++)
+    for (size_t i = 0; i < h->segments.n; i++)
         if (s[i].cause == main.cause && rp_ns_between(s[i].begin_ns, s[i].end_ns) > longest) {
             longest = rp_ns_between(s[i].begin_ns, s[i].end_ns);
             main.host = s[i].host;
@@ -498,7 +495,6 @@ enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t
 {
     bool lasts = rp_ns_between(begin_ns, end_ns) >= RP_HOST_LONG_NS;
     rp_event host;
-    size_t i;
 
     h->segments.n = 0;
     h->leaves.n = 0;
@@ -514,7 +510,7 @@ enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t
     RP_TRY(main_span(h, &host, err));
     if (host == RP_NONE)
         host = longest_leaf(h);
-    for (i = 0; i < h->segments.n; i++)
+    for (size_t i = 0; i < h->segments.n; i++)
         if (h->segments.at[i].cause == RP_GAP_NOT_LAUNCHED) {
             h->segments.at[i].cause = host == RP_NONE ? RP_GAP_HOST_UNRECORDED : RP_GAP_HOST_WORK;
             h->segments.at[i].host = host;
@@ -538,20 +534,18 @@ static bool has_calls_only(const struct rp_trace *t, rp_track track)
 static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
 {
     uint32_t most = 0;
-    rp_track track;
-    rp_event e;
 
     h->busiest = RP_NONE;
     RP_TRY(rp_vec_reserve(&h->launches, h->t->ntracks + 1, err));
     memset(h->launches.at, 0, h->t->ntracks + 1);
     RP_TRY(rp_vec_reserve(&h->calls, h->t->str.n, err));
     memset(h->calls.at, 0, h->t->str.n * sizeof *h->calls.at);
-    for (e = 0; e < h->t->ev.n; e++) {
+    for (rp_event e = 0; e < h->t->ev.n; e++) {
         h->calls.at[h->t->ev.name[e]]++;
         if (h->t->ev.kind[e] == RP_KIND_RUNTIME)
             h->launches.at[h->t->ev.track[e]] = 1;
     }
-    for (track = 0; track < h->t->ntracks; track++) {
+    for (rp_track track = 0; track < h->t->ntracks; track++) {
         uint32_t n = h->t->tracks[track].end - h->t->tracks[track].first;
 
         if (n > most && h->t->tracks[track].kind == RP_TRACK_THREAD &&
@@ -566,9 +560,7 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
 /* Marks of steps by any name say nothing about what runs, as those of the profiler. */
 static void sign_marks(struct rp_host_time *h)
 {
-    uint32_t i;
-
-    for (i = 0; h->marked && i < h->t->nsteps; i++)
+    for (uint32_t i = 0; h->marked && i < h->t->nsteps; i++)
         if (h->t->steps[i].mark != RP_NONE) {
             rp_host_time_sign(h, h->t->steps[i].mark);
             h->sign.at[h->t->ev.name[h->t->steps[i].mark]] |= RP_SIGN_STEP;

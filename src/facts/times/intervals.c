@@ -22,9 +22,8 @@ void rp_ns_sort(int64_t *ns, size_t n)
 {
     uint64_t *other, *sorted, least = n ? (uint64_t)ns[0] : 0;
     bool in_order = true;
-    size_t i;
 
-    for (i = 1; i < n; i++) {
+    for (size_t i = 1; i < n; i++) {
         in_order &= ns[i] >= ns[i - 1];
         least = ns[i] < (int64_t)least ? (uint64_t)ns[i] : least;
     }
@@ -35,10 +34,10 @@ void rp_ns_sort(int64_t *ns, size_t n)
         qsort(ns, n, sizeof *ns, by_time);
         return;
     }
-    for (i = 0; i < n; i++) /* from the earliest: few digits, and none is negative */
+    for (size_t i = 0; i < n; i++) /* from the earliest: few digits, and none is negative */
         other[i] = (uint64_t)ns[i] - least;
     sorted = rp_radix_sort(other, (uint64_t *)ns, n, 0);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         ns[i] = (int64_t)(sorted[i] + least);
     free(other);
 }
@@ -46,9 +45,8 @@ void rp_ns_sort(int64_t *ns, size_t n)
 int64_t rp_union_length(const struct rp_interval *u, size_t n)
 {
     int64_t sum = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         sum = rp_ns_sum(sum, rp_ns_between(u[i].begin_ns, u[i].end_ns));
     return sum;
 }

@@ -33,9 +33,7 @@ static bool make_pattern(const char *name, size_t len, char *out, size_t *n)
 
 static void count_names(const struct rp_trace *t, uint8_t *uses)
 {
-    rp_event e;
-
-    for (e = 0; e < t->ev.n; e++)
+    for (rp_event e = 0; e < t->ev.n; e++)
         if (t->ev.kind[e] == RP_KIND_ANNOTATION && uses[t->ev.name[e]] < 2)
             uses[t->ev.name[e]]++;
 }
@@ -48,9 +46,8 @@ static enum rp_code find_series(struct rp_name_series *out, const struct rp_trac
     char pattern[LONG + 2];
     uint32_t id;
     size_t n;
-    rp_str s;
 
-    for (s = 0; s < t->str.n && code == RP_OK; s++) {
+    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
         if (!uses[s] || !make_pattern(rp_trace_str(t, s), rp_trace_str_len(t, s), pattern, &n))
             continue;
         code = rp_strtab_intern(&out->names, pattern, n, &id, err);
@@ -62,7 +59,7 @@ static enum rp_code find_series(struct rp_name_series *out, const struct rp_trac
         candidates.at[id].spoiled |= uses[s] > 1;
         out->series.at[s] = id;
     }
-    for (s = 0; s < t->str.n && code == RP_OK; s++) {
+    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
         id = out->series.at[s];
         if (id != RP_NONE && candidates.at &&
             (candidates.at[id].spoiled || candidates.at[id].names < LEAST))

@@ -124,9 +124,8 @@ static int64_t work_before(const struct rp_trace *t, int64_t end_ns)
 {
     int64_t sum = 0;
     rp_event e;
-    uint32_t k;
 
-    for (k = 0; k < t->ntracks; k++)
+    for (uint32_t k = 0; k < t->ntracks; k++)
         for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end &&
                                      t->ev.ts_ns[e] < end_ns;
              e++)
@@ -141,9 +140,8 @@ static rp_event waited_for_unrecorded(const struct rp_trace *t)
 {
     rp_event e, best = RP_NONE;
     int64_t at_ns, wait;
-    uint32_t k;
 
-    for (k = 0; k < t->ntracks; k++) {
+    for (uint32_t k = 0; k < t->ntracks; k++) {
         if (t->tracks[k].kind != RP_TRACK_STREAM)
             continue;
         e = first_own(t, &t->tracks[k], &at_ns);
@@ -165,9 +163,8 @@ static bool has_launches(const struct rp_trace *t, int64_t from_ns)
     size_t launched = 0, other = 0;
     int64_t at_ns;
     rp_event e;
-    uint32_t k;
 
-    for (k = 0; k < t->ntracks; k++)
+    for (uint32_t k = 0; k < t->ntracks; k++)
         for (e = t->tracks[k].first; t->tracks[k].kind == RP_TRACK_STREAM && e < t->tracks[k].end;
              e++)
             if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] >= from_ns) {
@@ -184,9 +181,8 @@ static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
 {
     int64_t own_ns = INT64_MAX, launch_ns = INT64_MAX, best = RP_NO_TS, at_ns;
     rp_event e, at = RP_NONE;
-    uint32_t k;
 
-    for (k = 0; k < trace->ntracks; k++) {
+    for (uint32_t k = 0; k < trace->ntracks; k++) {
         if (trace->tracks[k].kind != RP_TRACK_STREAM)
             continue;
         e = first_own(trace, &trace->tracks[k], &at_ns);
@@ -197,7 +193,7 @@ static int64_t recorded_previous(const struct rp_trace *trace, rp_event *last)
     }
     if (own_ns == INT64_MAX || !has_launches(trace, own_ns))
         return RP_NO_TS;
-    for (k = 0; k < trace->ntracks; k++) {
+    for (uint32_t k = 0; k < trace->ntracks; k++) {
         int64_t end = trace->tracks[k].kind == RP_TRACK_STREAM
                           ? previous_on(trace, &trace->tracks[k], own_ns, launch_ns, &at)
                           : RP_NO_TS;
@@ -215,9 +211,8 @@ static rp_event first_own_of_all(const struct rp_trace *t)
 {
     rp_event e, best = RP_NONE;
     int64_t at_ns;
-    uint32_t k;
 
-    for (k = 0; k < t->ntracks; k++) {
+    for (uint32_t k = 0; k < t->ntracks; k++) {
         if (t->tracks[k].kind != RP_TRACK_STREAM)
             continue;
         e = first_own(t, &t->tracks[k], &at_ns);
@@ -262,12 +257,11 @@ static enum rp_code step_times(const struct rp_trace *trace, struct rp_arena *ar
 {
     const struct rp_step *s = trace->steps;
     struct step_clock c;
-    uint32_t i;
 
     RP_TRY(new_times(arena, trace->nsteps, out, err));
     RP_TRY(rp_trace_require(trace, trace->nsteps ? RP_NEED_EVENTS | RP_NEED_LINKS : 0, err));
     c = first_clock(trace, unrecorded);
-    for (i = 0; i < trace->nsteps; i++)
+    for (uint32_t i = 0; i < trace->nsteps; i++)
         add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
                  i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
     return RP_OK;
@@ -294,10 +288,9 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t pre
 {
     struct step_clock c = {previous_end_ns, RP_NO_TS};
     const struct rp_digest_step *s = digest->steps;
-    size_t i;
 
     RP_TRY(new_times(arena, digest->nsteps, out, err));
-    for (i = 0; i < digest->nsteps; i++)
+    for (size_t i = 0; i < digest->nsteps; i++)
         add_step(&c, *out, i, s[i].begin_ns, s[i].end_ns, s[i].work_end_ns,
                  i && s[i - 1].flags & RP_STEP_BREAK_AFTER);
     return RP_OK;
@@ -308,12 +301,11 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
 {
     struct rp_interval *times;
     bool unrecorded;
-    uint32_t i;
 
     RP_TRY(step_times(trace, arena, &times, &unrecorded, err));
     *out = (struct rp_segments){0, RP_ARENA_NEW(arena, struct rp_interval, trace->nsteps + 1)};
     RP_TRY(rp_arena_check(arena, "measuring steps", err));
-    for (i = 0; i < trace->nsteps; i++) {
+    for (uint32_t i = 0; i < trace->nsteps; i++) {
         struct rp_interval *last = out->n ? &out->at[out->n - 1] : NULL;
 
         if (trace->steps[i].flags & RP_STEP_NOT_JUDGED)
@@ -349,10 +341,9 @@ enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp
                             int64_t *out, struct rp_err *err)
 {
     int64_t *ns = RP_ARENA_NEW(arena, int64_t, n + 1);
-    size_t i;
 
     RP_TRY(rp_arena_check(arena, "measuring steps", err));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         ns[i] = rp_ns_between(steps[i].begin_ns, steps[i].end_ns);
     rp_ns_sort(ns, n);
     *out = n ? rp_ns_median(ns, n) : RP_ABSENT_I64;
@@ -394,9 +385,8 @@ struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step)
                            .step = step + 1};
     bool unrecorded;
     struct step_clock c = first_clock(trace, &unrecorded);
-    uint32_t i;
 
-    for (i = 0; i <= step; i++)
+    for (uint32_t i = 0; i <= step; i++)
         step_begin(&c, trace->steps[i].begin_ns, trace->steps[i].work_end_ns);
     out.span = (struct rp_interval){c.begin_ns, last_end(&c, s->end_ns)};
     if (step + 1 < trace->nsteps && !(s->flags & RP_STEP_BREAK_AFTER)) {

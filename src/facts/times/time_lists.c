@@ -54,10 +54,9 @@ enum rp_code rp_time_lists_read(const struct rp_time_lists *lists, size_t i, int
 {
     struct rp_packed b = {lists->bytes.at, lists->bytes.at + lists->bytes.n, false};
     uint64_t before = 0;
-    uint32_t k;
 
     b.at += lists->begin.at[i];
-    for (k = 0; k < lists->count.at[i] && rp_packed_has(&b, RP_PACKED_MOST); k++) {
+    for (uint32_t k = 0; k < lists->count.at[i] && rp_packed_has(&b, RP_PACKED_MOST); k++) {
         before += (uint64_t)rp_packed_signed(&b);
         out[k] = (int64_t)before;
     }
@@ -67,10 +66,9 @@ enum rp_code rp_time_lists_read(const struct rp_time_lists *lists, size_t i, int
 enum rp_code rp_time_lists_check(const struct rp_time_lists *lists, size_t n, struct rp_err *err)
 {
     bool right = lists->count.n == n && lists->begin.n == n;
-    size_t i;
 
     /* a time has at least a byte */
-    for (i = 0; i < n && right; i++)
+    for (size_t i = 0; i < n && right; i++)
         right = lists->begin.at[i] <= lists->bytes.n &&
                 lists->count.at[i] <= lists->bytes.n - lists->begin.at[i];
     return right ? RP_OK : rp_err_set(err, RP_FORMAT, "the times of a rank are damaged");

@@ -47,9 +47,8 @@ struct attribution_ctx {
 enum rp_phase rp_phase_of_name(const struct rp_trace *t, rp_str name)
 {
     const char *text = rp_trace_str(t, name);
-    size_t i;
 
-    for (i = 0; i < sizeof phase_signs / sizeof phase_signs[0]; i++)
+    for (size_t i = 0; i < sizeof phase_signs / sizeof phase_signs[0]; i++)
         if (strstr(text, phase_signs[i].part))
             return (enum rp_phase)phase_signs[i].phase;
     return t->str.name_class[name] == RP_NAME_OPTIMIZER ? RP_PHASE_OPTIMIZER : RP_PHASE_OTHER;
@@ -162,9 +161,8 @@ static struct rp_work_owner owner_of(struct attribution_ctx *p, const struct rp_
                                   .module = RP_NONE,
                                   .forward = RP_NONE};
     int left = RP_ANCESTORS_MAX;
-    rp_event e;
 
-    for (e = rp_work_described_by(p->work, item); e != RP_NONE && left > 0;
+    for (rp_event e = rp_work_described_by(p->work, item); e != RP_NONE && left > 0;
          e = p->t->ev.parent[e], left--)
         apply_ancestor(p, e, &owner);
     read_xla(p, item->event, &owner);
@@ -198,11 +196,10 @@ static enum rp_code map_forward(struct attribution_ctx *p, struct rp_err *err)
     const struct rp_trace *t = p->t;
     int64_t sequence;
     uint32_t known;
-    rp_event e;
 
     if (p->sequence.key == RP_NONE)
         return RP_OK;
-    for (e = 0; e < t->ev.n; e++) {
+    for (rp_event e = 0; e < t->ev.n; e++) {
         if (t->ev.kind[e] != RP_KIND_CPU_OP || !rp_arg_key_int(&p->sequence, e, &sequence) ||
             sequence < 0 || runs_backward(p, e) || hint_of(p, t->ev.name[e]) == RP_PHASE_BACKWARD)
             continue;
@@ -262,13 +259,12 @@ void rp_attribution_release(struct rp_attribution *a)
 rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns)
 {
     const struct rp_track_info *info = &t->tracks[track];
-    rp_event e;
     size_t i;
 
     RP_LOWER_BOUND_FROM(i, info->first, info->end, t->ev.ts_ns[i] <= at_ns);
     if (i == info->first)
         return RP_NONE;
-    for (e = (rp_event)i - 1; e != RP_NONE; e = t->ev.parent[e])
+    for (rp_event e = (rp_event)i - 1; e != RP_NONE; e = t->ev.parent[e])
         if (t->ev.dur_ns[e] > 0 && rp_event_end_ns(t, e) > at_ns && t->ev.ts_ns[e] != RP_NO_TS)
             return e;
     return RP_NONE;

@@ -28,10 +28,9 @@ static enum rp_code median_of_calls(struct rp_call_work *w, rp_str name, bool of
                                     int64_t *out, struct rp_err *err)
 {
     const struct rp_events *ev = &w->t->ev;
-    rp_event e;
 
     w->scratch.n = 0;
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         int64_t n = ev->name[e] == name && ev->dur_ns[e] >= 0 ? elements_of(w, e) : -1;
 
         if (n >= 0)
@@ -56,11 +55,10 @@ static bool fills_its_time(const struct rp_call_work *w, rp_event call, int64_t 
 {
     const struct rp_events *ev = &w->t->ev;
     int64_t dur = ev->dur_ns[call];
-    rp_event e;
 
     if (!computes_on_host(w->t, call) || elements < dur / ELEMENT_NS)
         return false;
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (ev->name[e] == ev->name[call] && ev->dur_ns[e] >= 0 && ev->dur_ns[e] < dur / LARGER &&
             computes_on_host(w->t, e) && elements_of(w, e) >= elements / 2)
             return false;

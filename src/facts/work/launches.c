@@ -35,10 +35,9 @@ static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *wor
 {
     struct rp_map graphs; /* call -> launch */
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&graphs);
-    for (i = 0; i < work->items.n && code == RP_OK; i++)
+    for (size_t i = 0; i < work->items.n && code == RP_OK; i++)
         if (work->items.at[i].launch != RP_NONE)
             code = add_launch(q, work, (uint32_t)i, &graphs, err);
     rp_map_release(&graphs);
@@ -48,7 +47,6 @@ static enum rp_code list_launches(struct rp_queues *q, const struct rp_work *wor
 enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, struct rp_err *err)
 {
     uint32_t s, *at;
-    size_t i;
 
     *out = (struct rp_queues){.nstreams = (uint32_t)work->streams.n};
     out->begin = calloc((size_t)out->nstreams + 2, sizeof *out->begin);
@@ -64,7 +62,7 @@ enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, s
         free(at);
         return rp_err_nomem(err, "looking at launches");
     }
-    for (i = 0; i < out->list.n; i++) {
+    for (size_t i = 0; i < out->list.n; i++) {
         const struct rp_work_item *x = &work->items.at[out->list.at[i].item];
         uint32_t place = out->begin[x->stream] + at[x->stream]++;
 

@@ -31,13 +31,11 @@ static int bin_of(int64_t ns)
 static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
 {
     static const double weight[REACH + 1] = {0.3324, 0.2349, 0.0829, 0.0146, 0.0013};
-    size_t i;
-    int k;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int bin = bin_of(sorted[i]);
 
-        for (k = -REACH; k <= REACH; k++)
+        for (int k = -REACH; k <= REACH; k++)
             if (bin + k >= 0 && bin + k < BINS)
                 a->density[bin + k] += weight[k < 0 ? -k : k];
     }
@@ -45,9 +43,7 @@ static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
 
 static void find_peaks(struct axis *a)
 {
-    int i;
-
-    for (i = 1; i + 1 < BINS; i++)
+    for (int i = 1; i + 1 < BINS; i++)
         if (a->density[i] > a->density[i - 1] && a->density[i] >= a->density[i + 1])
             a->peak[a->npeaks++] = i;
 }
@@ -115,14 +111,13 @@ size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out)
 {
     struct axis a = {0};
     size_t begin = 0, end, found = 0;
-    int p;
 
     if (!n)
         return 0;
     smooth_bins(sorted, n, &a);
     find_peaks(&a);
     merge_peaks(&a);
-    for (p = 0; p < a.npeaks; p++) {
+    for (int p = 0; p < a.npeaks; p++) {
         int until = p + 1 < a.npeaks ? valley_after(&a, p) : BINS;
 
         for (end = begin; end < n && (p + 1 == a.npeaks || bin_of(sorted[end]) < until); end++)

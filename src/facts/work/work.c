@@ -170,7 +170,6 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
 {
     RP_VEC(uint16_t) place = {0};
     RP_VEC(int64_t) computed = {0}; /* by device: the last end of compute */
-    size_t i;
 
     RP_TRY(number_devices(w, err));
     RP_TRY(rp_vec_reserve(&computed, w->devices.n + 1, err));
@@ -181,19 +180,19 @@ static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
             rp_vec_release(&computed);
             return code;
         }
-        for (i = 0; i < w->devices.n; i++)
+        for (size_t i = 0; i < w->devices.n; i++)
             w->devices.at[i].begin_ns = (int64_t)i;
         qsort(w->devices.at, w->devices.n, sizeof *w->devices.at, by_number);
-        for (i = 0; i < w->devices.n; i++)
+        for (size_t i = 0; i < w->devices.n; i++)
             place.at[w->devices.at[i].begin_ns] = (uint16_t)i;
-        for (i = 0; i < w->items.n; i++)
+        for (size_t i = 0; i < w->items.n; i++)
             w->items.at[i].device = place.at[w->items.at[i].device];
     }
-    for (i = 0; i < w->devices.n; i++) {
+    for (size_t i = 0; i < w->devices.n; i++) {
         w->devices.at[i].begin_ns = INT64_MAX;
         computed.at[i] = INT64_MIN;
     }
-    for (i = 0; i < w->items.n; i++) {
+    for (size_t i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         struct rp_work_device *d = &w->devices.at[x->device];
 
@@ -298,9 +297,8 @@ static void put_in_order(struct rp_work *w)
         const struct rp_trace *given;
         void *user;
     } trace = {.given = w->trace};
-    size_t i;
 
-    for (i = 1; i < w->items.n; i++)
+    for (size_t i = 1; i < w->items.n; i++)
         if (by_time(&w->items.at[i - 1], &w->items.at[i], trace.user) > 0) {
             qsort_r(w->items.at, w->items.n, sizeof *w->items.at, by_time, trace.user);
             return;
@@ -310,16 +308,14 @@ static void put_in_order(struct rp_work *w)
 static enum rp_code collect_all(struct work_ctx *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
-    rp_track track;
-    rp_event e;
 
     RP_TRY(rp_arg_key_init(&c->stream, t, "stream", err));
     RP_TRY(rp_arg_key_init(&c->correlation, t, "correlation", err));
     RP_TRY(rp_arg_key_init(&c->device, t, "device", err));
-    for (track = 0; track < t->ntracks; track++) {
+    for (rp_track track = 0; track < t->ntracks; track++) {
         if (t->tracks[track].kind != RP_TRACK_STREAM)
             continue;
-        for (e = t->tracks[track].first; e < t->tracks[track].end; e++)
+        for (rp_event e = t->tracks[track].first; e < t->tracks[track].end; e++)
             if (rp_kind_is_device_work(t->ev.kind[e]) && t->ev.ts_ns[e] != RP_NO_TS &&
                 t->ev.dur_ns[e] >= 0)
                 RP_TRY(collect_work(c, e, err));
@@ -390,8 +386,6 @@ void rp_work_keep_device(struct rp_work *work, uint16_t device)
 enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, struct rp_work *out,
                                struct rp_err *err)
 {
-    size_t i;
-
     *out = *work;
     out->borrows = true;
     memset(&out->items, 0, sizeof out->items);
@@ -399,11 +393,11 @@ enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, stru
     if (work->by_device.n && work->by_device.n == work->items.n) {
         const uint32_t *own = work->by_device.at + work->devices.at[device].first;
 
-        for (i = 0; i < work->devices.at[device].nitems; i++)
+        for (size_t i = 0; i < work->devices.at[device].nitems; i++)
             RP_TRY(rp_vec_push(&out->items, work->items.at[own[i]], err));
         return RP_OK;
     }
-    for (i = 0; i < work->items.n; i++)
+    for (size_t i = 0; i < work->items.n; i++)
         if (work->items.at[i].device == device)
             RP_TRY(rp_vec_push(&out->items, work->items.at[i], err));
     return RP_OK;
@@ -412,10 +406,8 @@ enum rp_code rp_work_of_device(const struct rp_work *work, uint16_t device, stru
 enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *out,
                            struct rp_err *err)
 {
-    size_t i;
-
     *out = (struct rp_work_unions){0};
-    for (i = 0; i < work->items.n; i++) {
+    for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *x = &work->items.at[i];
 
         RP_TRY(rp_union_add(&out->all, x->begin_ns, x->end_ns, err));
@@ -426,10 +418,8 @@ enum rp_code rp_work_unite(const struct rp_work *work, struct rp_work_unions *ou
 
 void rp_work_unions_release(struct rp_work_unions *u)
 {
-    size_t c;
-
     rp_vec_release(&u->all);
-    for (c = 0; c < RP_WORK_CLASSES; c++)
+    for (size_t c = 0; c < RP_WORK_CLASSES; c++)
         rp_vec_release(&u->cls[c]);
 }
 

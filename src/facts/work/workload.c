@@ -215,12 +215,11 @@ static uint8_t sign_of(struct workload_ctx *ctx, rp_str name)
 static enum rp_code scan_events(struct workload_ctx *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
-    rp_event e;
 
     rp_name_matcher_init(&ctx->matcher, signs, sizeof signs / sizeof signs[0]);
     RP_TRY(rp_vec_reserve(&ctx->sign, (size_t)ctx->t->str.n + 1, err));
     memset(ctx->sign.at, SIGN_UNKNOWN, ctx->t->str.n);
-    for (e = 0; e < ev->n; e++) {
+    for (rp_event e = 0; e < ev->n; e++) {
         uint8_t sign = sign_of(ctx, ev->name[e]), cls = ctx->t->str.name_class[ev->name[e]];
         uint8_t place = place_of[ev->kind[e]];
 
@@ -289,22 +288,20 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
                    {SIGN_TENSORRT_LLM, RP_FRAMEWORK_TENSORRT_LLM},
                    {SIGN_MINDSPORE, RP_FRAMEWORK_MINDSPORE}};
     const char *recorder = rp_trace_str(ctx->t, ctx->t->framework);
-    size_t i;
-    unsigned f;
 
     if (has(ctx, ON_HOST, SIGN_SGLANG_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE))
         return RP_FRAMEWORK_SGLANG;
     /* frames, marks and operators before kernels: libraries such as FlashInfer have kernels of
        several servers */
-    for (i = 0; i < sizeof servers / sizeof servers[0]; i++)
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
         if (has(ctx, ON_PYTHON, servers[i].sign) || has(ctx, ON_HOST, servers[i].sign))
             return servers[i].framework;
     if (find_phases(ctx) != RP_SERVES_NOTHING)
         return RP_FRAMEWORK_VLLM; /* its marks of steps */
-    for (i = 0; i < sizeof servers / sizeof servers[0]; i++)
+    for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
         if (has(ctx, ON_DEVICE, servers[i].sign))
             return servers[i].framework;
-    for (f = RP_FRAMEWORK_PYTORCH; f < RP_FRAMEWORK_NATIVE; f++)
+    for (unsigned f = RP_FRAMEWORK_PYTORCH; f < RP_FRAMEWORK_NATIVE; f++)
         if (!strcmp(recorder, rp_framework_names[f]))
             return f;
     if (has(ctx, ON_DEVICE, SIGN_ATEN) || has(ctx, ON_HOST, SIGN_ATEN))
@@ -327,9 +324,8 @@ static uint8_t name_vendor(const char *name)
         {"Quadro", RP_VENDOR_NVIDIA}, {"AMD", RP_VENDOR_AMD},      {"Instinct", RP_VENDOR_AMD},
         {"Radeon", RP_VENDOR_AMD},    {"gfx9", RP_VENDOR_AMD},     {"Intel", RP_VENDOR_INTEL},
         {"TPU", RP_VENDOR_GOOGLE},    {"MTIA", RP_VENDOR_META},    {"ARTEMIS", RP_VENDOR_META}};
-    size_t i;
 
-    for (i = 0; i < sizeof names / sizeof names[0]; i++)
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         if (strstr(name, names[i].part))
             return names[i].vendor;
     return RP_VENDOR_UNKNOWN;
@@ -339,14 +335,13 @@ static uint8_t find_vendor(const struct workload_ctx *ctx)
 {
     const struct rp_trace *t = ctx->t;
     uint8_t vendor = RP_VENDOR_UNKNOWN;
-    uint32_t i;
 
     if (has_any(ctx, SIGN_MTIA))
         return RP_VENDOR_META;
     if (!t->totals.count[RP_KIND_KERNEL] && !t->totals.count[RP_KIND_MEMCPY] &&
         !t->totals.count[RP_KIND_MEMSET])
         return RP_VENDOR_NONE;
-    for (i = 0; i < t->ndevices && vendor == RP_VENDOR_UNKNOWN; i++)
+    for (uint32_t i = 0; i < t->ndevices && vendor == RP_VENDOR_UNKNOWN; i++)
         vendor = name_vendor(rp_trace_str(t, t->devices[i].name));
     if (vendor != RP_VENDOR_UNKNOWN)
         return vendor;
@@ -362,9 +357,7 @@ static uint8_t find_vendor(const struct workload_ctx *ctx)
 /* XLA writes what an instruction was derived from among the arguments. */
 static bool args_train(struct workload_ctx *ctx)
 {
-    rp_str s;
-
-    for (s = 0; s < ctx->t->str.n; s++)
+    for (rp_str s = 0; s < ctx->t->str.n; s++)
         if (sign_of(ctx, s) == SIGN_TRAINS)
             return true;
     return false;
@@ -375,12 +368,11 @@ static uint8_t find_mode(struct workload_ctx *ctx, uint8_t framework, uint8_t se
     static const uint8_t trains[] = {SIGN_TRAINS, SIGN_UPDATE, SIGN_FUSED,
                                      SIGN_DDP,    SIGN_FSDP,   SIGN_MEGATRON};
     bool xla = framework == RP_FRAMEWORK_JAX || framework == RP_FRAMEWORK_TENSORFLOW;
-    size_t i;
 
     if (framework == RP_FRAMEWORK_VLLM || framework == RP_FRAMEWORK_SGLANG ||
         framework == RP_FRAMEWORK_TENSORRT_LLM || serves != RP_SERVES_NOTHING)
         return RP_MODE_SERVING;
-    for (i = 0; i < sizeof trains; i++)
+    for (size_t i = 0; i < sizeof trains; i++)
         if (has(ctx, ON_HOST, trains[i]) || has(ctx, ON_DEVICE, trains[i]))
             return RP_MODE_TRAINING;
     if ((xla && args_train(ctx)) || framework == RP_FRAMEWORK_HOROVOD ||
@@ -397,7 +389,6 @@ static uint8_t find_mode(struct workload_ctx *ctx, uint8_t framework, uint8_t se
 static uint8_t find_transport(const struct workload_ctx *ctx)
 {
     const char *info = meta_of(ctx->t, "distributedInfo"), *at = strstr(info, "\"backend\"");
-    uint8_t i;
 
     if (has_any(ctx, SIGN_GLOO))
         return RP_TRANSPORT_GLOO;
@@ -408,7 +399,7 @@ static uint8_t find_transport(const struct workload_ctx *ctx)
     if (has(ctx, ON_HOST, SIGN_MPI))
         return RP_TRANSPORT_MPI;
     at = at ? strchr(at + 9, '"') : NULL;
-    for (i = RP_TRANSPORT_NONE + 1; at && i < RP_TRANSPORTS; i++)
+    for (uint8_t i = RP_TRANSPORT_NONE + 1; at && i < RP_TRANSPORTS; i++)
         if (!strncmp(at + 1, rp_transport_names[i], strlen(rp_transport_names[i])))
             return i;
     return RP_TRANSPORT_NONE;

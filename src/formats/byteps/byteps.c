@@ -91,9 +91,8 @@ static bool word_is(struct word w, const char *text)
 static bool parse_number(struct word w, int64_t max, int64_t *out)
 {
     int64_t x = 0;
-    size_t i;
 
-    for (i = 0; i < w.n; i++) {
+    for (size_t i = 0; i < w.n; i++) {
         if (w.at[i] < '0' || w.at[i] > '9' || x > (max - (w.at[i] - '0')) / 10)
             return false;
         x = x * 10 + (w.at[i] - '0');
@@ -171,9 +170,8 @@ static enum rp_code find_keys(struct log_reader *r, const char *log, const struc
 {
     static const char *const places[] = {"key_dict.txt", "../key_dict.txt"};
     const char *slash = strrchr(log, '/');
-    size_t i;
 
-    for (i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 2; i++) {
         char path[4096];
         struct rp_input *in;
         const uint8_t *bytes;
@@ -345,12 +343,11 @@ static enum rp_sniff sniff_log(const uint8_t *head, size_t n, const char *file)
     static const char *const roles[] = {"role=worker,", "role=server,", "role=scheduler,"};
     struct log_reader r = {.at = (const char *)head, .end = (const char *)head + n};
     struct word line;
-    size_t i;
 
     (void)file;
     if (!n || !next_line(&r, &line))
         return RP_SNIFF_NO;
-    for (i = 0; i < 3; i++)
+    for (size_t i = 0; i < 3; i++)
         if (line.n > strlen(roles[i]) && !memcmp(line.at, roles[i], strlen(roles[i])))
             return RP_SNIFF_CERTAIN;
     return is_operation(line) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;

@@ -153,9 +153,8 @@ static const struct rp_exec_dims *argument(const struct rp_exec_node *node, size
 static double elements(const struct rp_exec_dims *t)
 {
     double product = t->n < 0 ? 0 : 1;
-    int i;
 
-    for (i = 0; i < t->n; i++)
+    for (int i = 0; i < t->n; i++)
         product *= (double)t->d[i];
     return product;
 }
@@ -190,9 +189,8 @@ static double conv_back_flops(const struct rp_exec_node *node)
 {
     double one = conv_flops(elements(argument(node, 0)), argument(node, 2));
     int wanted = 0;
-    size_t i;
 
-    for (i = 0; i < 2 && i < node->nout; i++)
+    for (size_t i = 0; i < 2 && i < node->nout; i++)
         wanted += node->out[i].n > 1;
     return one * wanted;
 }

@@ -553,14 +553,13 @@ static enum rp_code push_long(struct pickle_reader *r, unsigned width)
 {
     const uint8_t *p = NULL;
     uint64_t n = 0, bits = 0;
-    size_t i;
 
     RP_TRY(take_number(r, width, &n));
     RP_TRY(check_length(r, n));
     RP_TRY(take_bytes(r, n, &p));
     if (n > 8)
         return push_plain(r, RP_PICKLE_HUGE, 0);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         bits |= (uint64_t)p[i] << (8 * i);
     if (n && n < 8 && p[n - 1] & 0x80)
         bits |= ~UINT64_C(0) << (8 * n);
@@ -601,9 +600,8 @@ static enum rp_code push_global(struct pickle_reader *r, const char *module, siz
                                            {"builtins", "int"},
                                            {"builtins", "set"}};
     char shown[120];
-    size_t i;
 
-    for (i = 0; i < sizeof inert / sizeof *inert; i++)
+    for (size_t i = 0; i < sizeof inert / sizeof *inert; i++)
         if (strlen(inert[i][0]) == nmodule && !memcmp(inert[i][0], module, nmodule) &&
             strlen(inert[i][1]) == nname && !memcmp(inert[i][1], name, nname))
             return push_plain(r, RP_PICKLE_GLOBAL, (int64_t)i);

@@ -118,11 +118,10 @@ static bool parse_perf_frame(struct rp_bytes line, struct rp_profile_frame *f)
 {
     struct rp_bytes address, dso = {0};
     const uint8_t *open, *plus;
-    size_t i;
 
     line = rp_bytes_trim(line);
     address = next_word(&line);
-    for (i = 0; i < address.n; i++)
+    for (size_t i = 0; i < address.n; i++)
         if (!isxdigit(address.at[i]))
             return false;
     line = rp_bytes_trim(line);

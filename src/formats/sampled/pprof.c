@@ -147,16 +147,15 @@ static enum rp_code choose_value(struct pprof *r)
     struct rp_bytes type, unit;
     uint32_t kind = RP_WEIGHT_COUNT;
     char name[100];
-    size_t i;
 
     r->value = r->types.n - 1;
-    for (i = 0; r->default_type && i < r->types.n; i++)
+    for (size_t i = 0; r->default_type && i < r->types.n; i++)
         if (r->types.at[i].type == r->default_type)
             r->value = i;
     type = string_at(r, r->types.at[r->value].type);
     unit = string_at(r, r->types.at[r->value].unit);
     r->scale = 1;
-    for (i = 0; i < sizeof units / sizeof *units; i++)
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
         if (rp_bytes_are(unit, units[i].name)) {
             kind = units[i].unit;
             r->scale = units[i].scale;
@@ -282,9 +281,7 @@ static enum rp_code read_sample_fields(struct pprof *r, struct rp_bytes message,
 
 static enum rp_code push_stack(struct pprof *r)
 {
-    size_t i;
-
-    for (i = r->stack.n; i-- > 0;) {
+    for (size_t i = r->stack.n; i-- > 0;) {
         uint32_t location = rp_map_get(&r->location_of, r->stack.at[i]), k;
 
         if (location == RP_MAP_NONE)

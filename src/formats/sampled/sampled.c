@@ -87,9 +87,8 @@ bool rp_bytes_end(struct rp_bytes b, const char *word)
 bool rp_bytes_number(struct rp_bytes b, int64_t *out)
 {
     int64_t x = 0;
-    size_t i;
 
-    for (i = 0; i < b.n; i++) {
+    for (size_t i = 0; i < b.n; i++) {
         if (!isdigit(b.at[i]) || x > (INT64_C(1) << 62) / 10 - 1)
             return false;
         x = x * 10 + (b.at[i] - '0');
@@ -104,13 +103,12 @@ uint32_t rp_profile_kind_of_file(struct rp_bytes file)
 {
     static const char *const not_kernel[] = {"[unknown]", "[vdso]", "[vsyscall]", "[heap]",
                                              "[stack]",   "[anon",  "[JIT]"};
-    size_t i;
 
     if (rp_bytes_end(file, ".py") || rp_bytes_end(file, ".pyx") || rp_bytes_begin(file, "<frozen"))
         return RP_FRAME_PYTHON;
     if (!file.n)
         return RP_FRAME_OTHER;
-    for (i = 0; i < sizeof not_kernel / sizeof *not_kernel; i++)
+    for (size_t i = 0; i < sizeof not_kernel / sizeof *not_kernel; i++)
         if (rp_bytes_begin(file, not_kernel[i]))
             return RP_FRAME_NATIVE;
     return file.at[0] == '[' ? RP_FRAME_KERNEL : RP_FRAME_NATIVE;

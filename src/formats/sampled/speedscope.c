@@ -277,11 +277,9 @@ static enum rp_code set_unit(struct speedscope *s, struct speedscope_head *head,
 
 static enum rp_code add_sampled(struct speedscope *s)
 {
-    size_t i;
-
     if (s->stacks.n != s->weights.n)
         return bad_json(s, "a profile with another number of weights than of samples");
-    for (i = 0; i < s->stacks.n; i++) {
+    for (size_t i = 0; i < s->stacks.n; i++) {
         s->p.stack = s->stacks.at[i];
         RP_TRY(rp_profile_sample(&s->p, s->track, RP_NO_TS, s->weights.at[i], 0));
     }
@@ -350,11 +348,10 @@ enum speedscope_pass { FRAMES, HEADS, BODIES };
 static enum rp_code read_profiles(struct speedscope *s, enum speedscope_pass pass)
 {
     struct rp_json_token value;
-    size_t i;
 
     if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
         return bad_json(s, "'profiles' is no list");
-    for (i = 0; rp_json_element(s->json); i++)
+    for (size_t i = 0; rp_json_element(s->json); i++)
         RP_TRY(pass == HEADS ? read_profile_head(s) : read_profile_body(s, i));
     return RP_OK;
 }
@@ -397,10 +394,9 @@ static enum rp_code read_speedscope(struct rp_input *in, const struct rp_read_op
 {
     struct speedscope s = {0};
     enum rp_code code;
-    int pass;
 
     code = rp_profile_begin(&s.p, in, options, "speedscope", err);
-    for (pass = FRAMES; code == RP_OK && pass <= BODIES; pass++)
+    for (int pass = FRAMES; code == RP_OK && pass <= BODIES; pass++)
         code = walk_again(&s, (enum speedscope_pass)pass);
     if (code == RP_OK && s.left_out)
         code = rp_builder_warn(s.p.t.builder, err,

@@ -417,11 +417,9 @@ static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pi
 /* The total when the log begins. */
 static void settle_device(struct snapshot_reader *r, struct device_state *d)
 {
-    const struct rp_ordered_entry *block;
-
     rp_blocks_settle(&d->blocks);
     d->allocated = 0;
-    for (block = rp_ordered_from(&d->blocks.live, 0); block;
+    for (const struct rp_ordered_entry *block = rp_ordered_from(&d->blocks.live, 0); block;
          block = rp_ordered_from(&d->blocks.live, block->key + 1))
         d->allocated = add_clamped(r, d->allocated, block->value);
 }
@@ -550,9 +548,8 @@ static enum rp_code prepare_builder(struct snapshot_reader *r)
     struct rp_origin o = {
         .phase = 'i', .kind = RP_KIND_INSTANT, .flags = RP_ORIGIN_SCOPE_THREAD, .has_category = 1};
     struct rp_trace *t = rp_builder_borrow_trace(r->b);
-    size_t i;
 
-    for (i = 0; i < KEYS; i++)
+    for (size_t i = 0; i < KEYS; i++)
         RP_TRY(rp_builder_intern(r->b, key_names[i], strlen(key_names[i]), &r->keys[i], r->err));
     RP_TRY(rp_builder_intern(r->b, "cpu_instant_event", 17, &o.category, r->err));
     RP_TRY(rp_builder_origin(r->b, &o, &r->instant, r->err));

@@ -225,12 +225,11 @@ static void put_samples(struct firefox_writer *w, uint32_t begin, uint32_t end)
     const struct rp_call_samples *s = &w->t->samples;
     bool is_time = s->unit == RP_WEIGHT_NS;
     int64_t at_ns = 0;
-    uint32_t i;
 
     rp_emit_text(&w->e, "\"samples\": {\"weightType\": ");
     put_text(w, types[s->unit]);
     rp_emit_text(&w->e, ", \"stack\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         rp_emit_text(&w->e, i > begin ? "," : "");
         if (s->stack[i] == RP_NONE)
             rp_emit_text(&w->e, "null");
@@ -238,14 +237,14 @@ static void put_samples(struct firefox_writer *w, uint32_t begin, uint32_t end)
             rp_emit_i64(&w->e, w->stack_of[s->stack[i]]);
     }
     rp_emit_text(&w->e, "],\n\"time\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         rp_emit_text(&w->e, i > begin ? "," : "");
         put_ms(w, s->ts_ns[i] == RP_NO_TS ? at_ns : s->ts_ns[i]);
         at_ns +=
             is_time && s->weight[i] > 0 && s->weight[i] < INT64_C(1) << 50 ? s->weight[i] : 1000000;
     }
     rp_emit_text(&w->e, "],\n\"weight\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         rp_emit_text(&w->e, i > begin ? "," : "");
         if (is_time)
             put_ms(w, s->weight[i]);
@@ -253,7 +252,7 @@ static void put_samples(struct firefox_writer *w, uint32_t begin, uint32_t end)
             rp_emit_i64(&w->e, s->weight[i]);
     }
     rp_emit_text(&w->e, "],\n\"threadCPUDelta\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         rp_emit_text(&w->e, i > begin ? "," : "");
         if (s->flags[i] & RP_SAMPLE_WAITED)
             rp_emit_char(&w->e, '0');

@@ -34,9 +34,8 @@ static enum rp_code put_stacks(struct rp_emit *e, const struct rp_trace *t, cons
 {
     rp_stack_path path = {0};
     enum rp_code code = RP_OK;
-    uint32_t i;
 
-    for (i = 0; code == RP_OK && i < t->samples.nstacks; i++) {
+    for (uint32_t i = 0; code == RP_OK && i < t->samples.nstacks; i++) {
         if (!weight[i])
             continue;
         code = rp_stack_walk(t, i, &path, err);
@@ -60,13 +59,12 @@ static enum rp_code write_folded(const struct rp_trace *t, const char *path,
     struct rp_emit e = {0};
     int64_t *weight;
     enum rp_code code;
-    uint32_t i;
 
     RP_TRY(rp_stacks_require(t, err));
     weight = calloc((size_t)s->nstacks + 1, sizeof *weight);
     if (!weight)
         return rp_err_nomem(err, "writing stacks");
-    for (i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++)
         if (s->stack[i] != RP_NONE)
             weight[s->stack[i]] = (int64_t)((uint64_t)weight[s->stack[i]] + (uint64_t)s->weight[i]);
     code = rp_emit_open(&e, path, options ? options->gzip_level : 0, err);

@@ -158,17 +158,16 @@ static enum rp_code put_profile(struct pprof_writer *p)
 {
     const struct rp_call_samples *s = &p->t->samples;
     uint64_t key[2], none;
-    uint32_t i;
 
     RP_TRY(string_of(p, 0, &none)); /* string 0 is empty */
     RP_TRY(add_string(p, "thread", &key[0]));
     RP_TRY(add_string(p, "thread_id", &key[1]));
     RP_TRY(put_types(p));
-    for (i = 0; i < s->nframes; i++)
+    for (uint32_t i = 0; i < s->nframes; i++)
         RP_TRY(put_frame(p, i));
-    for (i = 0; i < s->n; i++)
+    for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(put_sample(p, i, key));
-    for (i = 0; i < p->strings.n; i++) {
+    for (uint32_t i = 0; i < p->strings.n; i++) {
         rp_proto_put_text(&p->w, 6, p->strings.at[i]);
         RP_TRY(flush_message(p));
     }

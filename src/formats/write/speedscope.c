@@ -19,10 +19,9 @@ static void put_text(struct scope_writer *w, const char *text)
 static void put_frames(struct scope_writer *w)
 {
     const struct rp_call_samples *s = &w->t->samples;
-    uint32_t i;
 
     rp_emit_text(&w->e, "\"shared\": {\"frames\": [");
-    for (i = 0; i < s->nframes; i++) {
+    for (uint32_t i = 0; i < s->nframes; i++) {
         const struct rp_call_frame *f = &s->frame[i];
 
         rp_emit_text(&w->e, i ? ",\n{\"name\": " : "\n{\"name\": ");
@@ -60,20 +59,19 @@ static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t 
     const struct rp_call_samples *s = &w->t->samples;
     uint64_t sum = 0;
     char room[32];
-    uint32_t i;
 
     rp_emit_text(&w->e, "{\"type\": \"sampled\", \"name\": ");
     put_text(w, rp_stacks_thread(w->t, s->track[begin], room));
     rp_emit_text(&w->e, ", \"unit\": ");
     put_text(w, units[s->unit]);
     rp_emit_text(&w->e, ", \"samples\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         if (i > begin)
             rp_emit_char(&w->e, ',');
         RP_TRY(put_stack(w, s->stack[i]));
     }
     rp_emit_text(&w->e, "],\n\"weights\": [");
-    for (i = begin; i < end; i++) {
+    for (uint32_t i = begin; i < end; i++) {
         if (i > begin)
             rp_emit_char(&w->e, ',');
         rp_emit_i64(&w->e, s->weight[i]);

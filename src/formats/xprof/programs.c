@@ -13,9 +13,8 @@ static enum rp_code read_program(struct rp_bytes metadata, rp_xplane_program_fn 
                                  struct rp_err *err)
 {
     struct rp_bytes name = rp_proto_find(metadata, RP_XMETA_EVENT_NAME), stat, hlo;
-    size_t i;
 
-    for (i = 0;; i++) {
+    for (size_t i = 0;; i++) {
         stat = rp_proto_find_nth(metadata, RP_XMETA_EVENT_STATS, i);
         if (!stat.at)
             return RP_OK;

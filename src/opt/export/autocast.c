@@ -30,9 +30,7 @@ static const char cast_class[] =
 
 static bool has_precision_move(const struct rp_opt_plan *plan)
 {
-    size_t i;
-
-    for (i = 0; i < plan->nmoves; i++)
+    for (size_t i = 0; i < plan->nmoves; i++)
         if (plan->moves[i].family == RP_OPT_PRECISION)
             return true;
     return false;
@@ -46,9 +44,7 @@ static bool autocast_fits(const struct rp_opt_plan *plan)
 /* The format of the move: every device has one of the two. */
 static const char *dtype_of(const struct rp_opt_plan *plan)
 {
-    size_t i;
-
-    for (i = 0; i < plan->nmoves; i++)
+    for (size_t i = 0; i < plan->nmoves; i++)
         if (plan->moves[i].family == RP_OPT_PRECISION && strstr(plan->moves[i].what_if, "fp16"))
             return "float16";
     return "bfloat16";
@@ -56,10 +52,8 @@ static const char *dtype_of(const struct rp_opt_plan *plan)
 
 static void write_operators(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i;
-
     rp_out_printf(to, "import torch\n\nDTYPE = torch.%s\nOPERATORS = {\n", dtype_of(plan));
-    for (i = 0; i < plan->ncasts; i++) {
+    for (size_t i = 0; i < plan->ncasts; i++) {
         rp_out_text(to, "    ");
         rp_out_escaped(to, RP_IN_PYTHON, plan->casts[i].op);
         rp_out_printf(to, ",  # %.3f ms a step, %.3f then\n", (double)plan->casts[i].now_ns / 1e6,

@@ -47,9 +47,7 @@ static const char optimizer_only[] =
 
 static bool has_region(const struct rp_opt_plan *plan, const char *name)
 {
-    size_t i;
-
-    for (i = 0; i < plan->nregions; i++)
+    for (size_t i = 0; i < plan->nregions; i++)
         if (!strcmp(plan->regions[i].name, name))
             return true;
     return false;
@@ -57,14 +55,12 @@ static bool has_region(const struct rp_opt_plan *plan, const char *name)
 
 static void cuda_graphs_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i;
-
     rp_out_text(to,
                 "# CUDA graphs, found by 'reprise optimize': a pattern to adapt. Works with stock "
                 "PyTorch 1.10 or newer.\n");
     rp_opt_write_times(plan, to, "# ");
     rp_out_text(to, "# regions:");
-    for (i = 0; i < plan->nregions; i++) {
+    for (size_t i = 0; i < plan->nregions; i++) {
         rp_out_text(to, i ? ", " : " ");
         rp_out_escaped(to, RP_IN_LINE, plan->regions[i].name);
     }

@@ -87,16 +87,14 @@ static bool ddp_fits(const struct rp_opt_plan *plan)
 
 static void write_sizes(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i;
-
     if (!isnan(plan->bucket_cap_mb))
         rp_out_printf(to, "BUCKET_CAP_MB = %g\n", plan->bucket_cap_mb);
     rp_out_text(to, "BUCKETS = [");
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         rp_out_printf(to, "%s%zu", i ? ", " : "", plan->groups[i].ntensors);
     rp_out_text(to, "]  # gradients in each, in the order in which they become ready\n"
                     "BUCKET_BYTES = [");
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         rp_out_printf(to, "%s%lld", i ? ", " : "", (long long)plan->groups[i].bytes);
     rp_out_text(to, "]\n\n");
 }

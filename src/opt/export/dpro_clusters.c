@@ -9,10 +9,8 @@ static bool dpro_clusters_fits(const struct rp_opt_plan *plan)
 
 static void dpro_clusters_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i, k;
-
-    for (i = 0; i < plan->nclusters; i++)
-        for (k = 0; k < plan->clusters[i].nops; k++) {
+    for (size_t i = 0; i < plan->nclusters; i++)
+        for (size_t k = 0; k < plan->clusters[i].nops; k++) {
             rp_out_escaped(to, RP_IN_WORD, plan->clusters[i].ops[k]);
             rp_out_printf(to, " %zu\n", i);
         }

@@ -10,10 +10,9 @@ static bool dpro_groups_fits(const struct rp_opt_plan *plan)
 static void dpro_groups_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     struct rp_arena arena = RP_ARENA_INIT;
-    size_t i;
 
     rp_out_text(to, "{\"mapping\": [");
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         rp_out_printf(to, "%s\"%s\"", i ? ", " : "",
                       rp_opt_group_ids(plan, &plan->groups[i], &arena));
     rp_out_text(to, "]}\n");

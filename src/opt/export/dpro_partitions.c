@@ -4,9 +4,7 @@
 
 static bool dpro_partitions_fits(const struct rp_opt_plan *plan)
 {
-    size_t i;
-
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         if (plan->groups[i].part_bytes > 0)
             return plan->source == RP_OPT_HOROVOD || plan->source == RP_OPT_BYTEPS;
     return false;
@@ -15,9 +13,8 @@ static bool dpro_partitions_fits(const struct rp_opt_plan *plan)
 static void dpro_partitions_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     struct rp_arena arena = RP_ARENA_INIT;
-    size_t i;
 
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         if (plan->groups[i].part_bytes > 0)
             rp_out_printf(to, "Distributed_Push_Pull/BytePSPushPull.%s %lld\n",
                           rp_opt_group_ids(plan, &plan->groups[i], &arena),

@@ -68,13 +68,12 @@ const char *rp_opt_group_ids(const struct rp_opt_plan *plan, const struct rp_opt
 {
     int64_t *ids = RP_ARENA_NEW(arena, int64_t, group->ntensors);
     struct rp_arena_line line = {.arena = arena};
-    size_t i;
 
-    for (i = 0; ids && i < group->ntensors; i++)
+    for (size_t i = 0; ids && i < group->ntensors; i++)
         ids[i] = plan->tensors[group->tensors[i]].id;
     if (ids)
         qsort(ids, group->ntensors, sizeof *ids, by_id);
-    for (i = 0; ids && i < group->ntensors; i++)
+    for (size_t i = 0; ids && i < group->ntensors; i++)
         rp_arena_addf(&line, "%s%lld", i ? "+" : "", (long long)ids[i]);
     return line.text ? line.text : "";
 }
@@ -82,9 +81,8 @@ const char *rp_opt_group_ids(const struct rp_opt_plan *plan, const struct rp_opt
 int64_t rp_opt_threshold(const struct rp_opt_plan *plan)
 {
     int64_t most = 0;
-    size_t i;
 
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         most = plan->groups[i].bytes > most ? plan->groups[i].bytes : most;
     return most;
 }
@@ -106,26 +104,22 @@ void rp_opt_write_times(const struct rp_opt_plan *plan, struct rp_out *to, const
 
 static void fill_ddp(const struct rp_opt_plan *plan, struct rp_arena *arena, struct rp_opt_ddp *out)
 {
-    size_t i;
-
     out->stock = true;
     out->bucket_cap_mb = plan->source == RP_OPT_TORCH ? plan->bucket_cap_mb : (double)NAN;
     if (plan->source != RP_OPT_TORCH || !plan->ngroups)
         return;
     out->buckets = RP_ARENA_NEW(arena, int64_t, plan->ngroups);
-    for (i = 0; out->buckets && i < plan->ngroups; i++)
+    for (size_t i = 0; out->buckets && i < plan->ngroups; i++)
         out->buckets[out->nbuckets++] = plan->groups[i].bytes;
 }
 
 static void fill_dpro(const struct rp_opt_plan *plan, struct rp_arena *arena,
                       struct rp_opt_dpro *out)
 {
-    size_t i;
-
     if (plan->source != RP_OPT_HOROVOD && plan->source != RP_OPT_BYTEPS)
         return;
     out->tensor_groups = RP_ARENA_NEW(arena, const char *, plan->ngroups + 1);
-    for (i = 0; out->tensor_groups && i < plan->ngroups; i++)
+    for (size_t i = 0; out->tensor_groups && i < plan->ngroups; i++)
         out->tensor_groups[out->ntensor_groups++] = rp_opt_group_ids(plan, &plan->groups[i], arena);
 }
 
@@ -181,11 +175,10 @@ static enum rp_code write_folder(const struct rp_opt_exports *exports, const cha
 {
     struct rp_arena arena = RP_ARENA_INIT;
     enum rp_code code = RP_OK;
-    size_t i;
 
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set_os(err, errno, "cannot make the folder '%s'", folder);
-    for (i = 0; i < exports->nfiles && code == RP_OK; i++) {
+    for (size_t i = 0; i < exports->nfiles && code == RP_OK; i++) {
         const char *path = rp_arena_textf(&arena, "%s/%s", folder, exports->files[i].file);
 
         code = rp_arena_check(&arena, "exporting", err);
@@ -199,10 +192,8 @@ static enum rp_code write_folder(const struct rp_opt_exports *exports, const cha
 /* The name before '=', or NULL: the text is a folder. */
 static const struct rp_exporter *exporter_of(const char *where, size_t *n)
 {
-    size_t i;
-
     *n = strcspn(where, "=/");
-    for (i = 0; where[*n] == '=' && rp_exporters[i]; i++)
+    for (size_t i = 0; where[*n] == '=' && rp_exporters[i]; i++)
         if (!strncmp(where, rp_exporters[i]->name, *n) && !rp_exporters[i]->name[*n])
             return rp_exporters[i];
     return NULL;

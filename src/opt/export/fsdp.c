@@ -40,9 +40,8 @@ static bool fsdp_fits(const struct rp_opt_plan *plan)
 static int64_t unit_bytes(const struct rp_opt_plan *plan)
 {
     int64_t bytes = 0;
-    size_t i;
 
-    for (i = 0; i < plan->ngroups; i++)
+    for (size_t i = 0; i < plan->ngroups; i++)
         bytes += plan->groups[i].bytes;
     return plan->ngroups ? bytes / (int64_t)plan->ngroups / 2 : 0;
 }

@@ -4,9 +4,7 @@
 
 static bool horovod_groups_fits(const struct rp_opt_plan *plan)
 {
-    size_t i;
-
-    for (i = 0; i < plan->ntensors; i++)
+    for (size_t i = 0; i < plan->ntensors; i++)
         if (!plan->tensors[i].name)
             return false;
     return plan->source == RP_OPT_HOROVOD && plan->ngroups > 0;
@@ -21,17 +19,15 @@ static const char groups_function[] =
 
 static void horovod_groups_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i, k;
-
     rp_out_text(to,
                 "\"\"\"Groups of gradients, found by 'reprise optimize'. Works with stock Horovod "
                 "0.22 or newer.\n\n");
     rp_opt_write_times(plan, to, "");
     rp_out_text(to, "\n    hvd.DistributedOptimizer(optimizer, "
                     "groups=horovod_groups.groups(variables_by_gradient))\n\"\"\"\nGROUPS = [\n");
-    for (i = 0; i < plan->ngroups; i++) {
+    for (size_t i = 0; i < plan->ngroups; i++) {
         rp_out_text(to, "    [");
-        for (k = 0; k < plan->groups[i].ntensors; k++) {
+        for (size_t k = 0; k < plan->groups[i].ntensors; k++) {
             rp_out_text(to, k ? ", " : "");
             rp_out_escaped(to, RP_IN_PYTHON, plan->tensors[plan->groups[i].tensors[k]].name);
         }

@@ -28,15 +28,13 @@ static size_t common_scope(const struct rp_opt_cluster *c)
 
 static void jit_compile_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i, k;
-
     rp_out_text(to,
                 "# Functions to compile with XLA, found by 'reprise optimize'. Works with stock "
                 "TensorFlow 2.5 or newer.\n");
     rp_opt_write_times(plan, to, "# ");
     rp_out_text(to, "# Decorate the functions that make these operators:\n#\n"
                     "#     @tf.function(jit_compile=True)\n\nCLUSTERS = [\n");
-    for (i = 0; i < plan->nclusters; i++) {
+    for (size_t i = 0; i < plan->nclusters; i++) {
         const struct rp_opt_cluster *c = &plan->clusters[i];
         size_t n = common_scope(c);
 
@@ -46,7 +44,7 @@ static void jit_compile_write(const struct rp_opt_plan *plan, struct rp_out *to)
             rp_out_text(to, "'\n");
         }
         rp_out_text(to, "    [");
-        for (k = 0; k < c->nops; k++) {
+        for (size_t k = 0; k < c->nops; k++) {
             rp_out_text(to, k ? ", " : "");
             rp_out_escaped(to, RP_IN_PYTHON, c->ops[k]);
         }

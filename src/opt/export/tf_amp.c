@@ -9,8 +9,6 @@ static bool tf_amp_fits(const struct rp_opt_plan *plan)
 
 static void tf_amp_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
-    size_t i;
-
     rp_out_text(to,
                 "# Types of operators to run in 16 bits, found by 'reprise optimize'. Works with "
                 "stock TensorFlow 2.4 or newer\n# (before: ..._WHITELIST_ADD), once "
@@ -19,7 +17,7 @@ static void tf_amp_write(const struct rp_opt_plan *plan, struct rp_out *to)
                 "True})\n");
     rp_opt_write_times(plan, to, "# ");
     rp_out_text(to, "export TF_AUTO_MIXED_PRECISION_GRAPH_REWRITE_ALLOWLIST_ADD=");
-    for (i = 0; i < plan->ncasts; i++) {
+    for (size_t i = 0; i < plan->ncasts; i++) {
         rp_out_text(to, i ? "," : "");
         rp_out_escaped(to, RP_IN_SHELL, plan->casts[i].op);
     }

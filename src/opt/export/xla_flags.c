@@ -14,14 +14,13 @@ static bool xla_flags_fits(const struct rp_opt_plan *plan)
 static void xla_flags_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     static const char *const kinds[] = {"all_reduce", "all_gather", "reduce_scatter"};
-    size_t i;
 
     rp_out_text(to,
                 "# Sizes up to which XLA joins collectives on GPUs, found by 'reprise optimize'.\n"
                 "# Works with stock XLA: source this file before the program starts.\n");
     rp_opt_write_times(plan, to, "# ");
     rp_out_text(to, "export XLA_FLAGS=\"$XLA_FLAGS");
-    for (i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         rp_out_printf(to, " --xla_gpu_%s_combine_threshold_bytes=%lld", kinds[i],
                       (long long)rp_opt_threshold(plan));
     rp_out_text(to, "\"\n");

@@ -142,13 +142,11 @@ static enum rp_code allocate_tables(struct appending *a)
 
 static void find_words(struct appending *a)
 {
-    uint32_t i, k;
-
     a->process_name = a->process_sort = a->key_name = RP_NONE;
-    for (i = 0; i < a->t->str.n; i++) {
+    for (uint32_t i = 0; i < a->t->str.n; i++) {
         const char *s = rp_trace_str(a->t, i);
 
-        for (k = 0; k < NID_KEYS; k++)
+        for (uint32_t k = 0; k < NID_KEYS; k++)
             a->is_id[i] = a->is_id[i] || !strcmp(s, id_keys[k]);
         if (!strcmp(s, "process_name"))
             a->process_name = i;
@@ -161,9 +159,7 @@ static void find_words(struct appending *a)
 
 static enum rp_code add_origins(struct appending *a)
 {
-    uint32_t i;
-
-    for (i = 0; i < a->t->norigins; i++) {
+    for (uint32_t i = 0; i < a->t->norigins; i++) {
         struct rp_origin o = a->t->origins[i];
 
         RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, o.category, &o.category));
@@ -256,9 +252,8 @@ static enum rp_code take_args(struct appending *a, uint16_t shape, uint32_t row,
 static enum rp_code mark_process(struct appending *a, rp_event e)
 {
     const struct rp_trace *t = a->t;
-    uint32_t i;
 
-    for (i = 0; i < a->args.n; i++) {
+    for (uint32_t i = 0; i < a->args.n; i++) {
         struct rp_arg old = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
 
         if (t->ev.name[e] == a->process_name && old.key == a->key_name && old.type == RP_ARG_STR)
@@ -389,16 +384,15 @@ static enum rp_code add_arrow(struct appending *a, size_t i)
 static enum rp_code add_stacks(struct appending *a, uint32_t *frame, uint32_t *stack)
 {
     const struct rp_call_samples *s = &a->t->samples;
-    uint32_t i;
 
-    for (i = 0; i < s->nframes; i++) {
+    for (uint32_t i = 0; i < s->nframes; i++) {
         struct rp_call_frame f = s->frame[i];
 
         RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, f.name, &f.name));
         RP_TRY(text_of(a, RP_TEXT_VALUE, RP_NONE, f.file, &f.file));
         RP_TRY(rp_builder_frame(a->b, &f, &frame[i], a->err));
     }
-    for (i = 0; i < s->nstacks; i++) {
+    for (uint32_t i = 0; i < s->nstacks; i++) {
         uint32_t parent = s->stacks[i].parent;
 
         RP_TRY(rp_builder_stack(a->b, parent == RP_NONE ? RP_NONE : stack[parent],
@@ -463,9 +457,8 @@ static enum rp_code name_processes(struct appending *a)
 {
     bool *named = calloc((size_t)a->t->nprocesses + 1, sizeof *named);
     enum rp_code code = named ? RP_OK : rp_err_nomem(a->err, "joining traces");
-    uint32_t i;
 
-    for (i = 0; code == RP_OK && i < a->t->ntracks; i++) {
+    for (uint32_t i = 0; code == RP_OK && i < a->t->ntracks; i++) {
         uint32_t process = a->t->tracks[i].process;
 
         if (!named[process])
@@ -486,9 +479,8 @@ static enum rp_code add_meta(struct appending *a)
     const struct rp_trace *t = a->t;
     struct rp_trace *to = rp_builder_borrow_trace(a->b);
     rp_str key, value;
-    uint32_t i;
 
-    for (i = 0; i < t->nmeta; i++) {
+    for (uint32_t i = 0; i < t->nmeta; i++) {
         const char *name = rp_trace_str(t, t->meta[i].key);
 
         for (k = 0; k < sizeof of_the_one / sizeof *of_the_one; k++)
@@ -521,11 +513,9 @@ static int by_seq(const void *pa, const void *pb, void *user)
 static enum rp_code find_order(struct appending *a)
 {
     const struct rp_trace *t = a->t;
-    rp_track k;
-    rp_event e;
 
-    for (k = 0; k < t->ntracks; k++)
-        for (e = t->tracks[k].first; a->track[k] != RP_NONE && e < t->tracks[k].end; e++)
+    for (rp_track k = 0; k < t->ntracks; k++)
+        for (rp_event e = t->tracks[k].first; a->track[k] != RP_NONE && e < t->tracks[k].end; e++)
             if (!a->how->events || a->how->events[e])
                 RP_TRY(rp_vec_push(&a->order, e, a->err));
     if (a->order.n)
@@ -535,8 +525,6 @@ static enum rp_code find_order(struct appending *a)
 
 static enum rp_code add_all(struct appending *a)
 {
-    uint32_t i;
-
     RP_TRY(allocate_tables(a));
     find_words(a);
     RP_TRY(add_origins(a));
@@ -545,11 +533,11 @@ static enum rp_code add_all(struct appending *a)
     RP_TRY(find_order(a));
     if (a->how->time)
         RP_TRY(rp_moved_init(&a->moved, a->t, a->how->time, a->how->user, a->err));
-    for (i = 0; i < a->order.n; i++)
+    for (uint32_t i = 0; i < a->order.n; i++)
         RP_TRY(add_event(a, a->order.at[i]));
-    for (i = 0; i < a->t->flows.n; i++)
+    for (uint32_t i = 0; i < a->t->flows.n; i++)
         RP_TRY(add_flow(a, i));
-    for (i = 0; i < a->how->narrows; i++)
+    for (uint32_t i = 0; i < a->how->narrows; i++)
         RP_TRY(add_arrow(a, i));
     RP_TRY(add_samples(a));
     return a->how->meta ? add_meta(a) : RP_OK;

@@ -24,9 +24,7 @@ enum rp_code rp_build_args_init(struct rp_build_args *args, struct rp_err *err)
 
 void rp_build_args_release(struct rp_build_args *args)
 {
-    size_t i;
-
-    for (i = 0; i < args->shapes.n; i++) {
+    for (size_t i = 0; i < args->shapes.n; i++) {
         free(args->shapes.at[i].open);
         rp_vec_release(&args->shapes.at[i].full);
     }
@@ -48,11 +46,9 @@ static size_t stride(uint32_t room)
 static bool shape_is(const struct rp_build_args *a, const struct rp_build_shape *shape,
                      const struct rp_arg *args, uint32_t n)
 {
-    uint32_t i;
-
     if (shape->nkeys != n)
         return false;
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         if (a->key_name.at[shape->first_key + i] != args[i].key ||
             a->key_type.at[shape->first_key + i] != args[i].type)
             return false;
@@ -63,12 +59,11 @@ static enum rp_code add_shape(struct rp_build_args *a, const struct rp_arg *args
                               struct rp_err *err)
 {
     struct rp_build_shape shape = {.nkeys = n, .first_key = (uint32_t)a->key_name.n};
-    uint32_t i;
 
     RP_TRY(rp_vec_reserve(&a->key_name, n, err));
     RP_TRY(rp_vec_reserve(&a->key_type, n, err));
     RP_TRY(rp_vec_push(&a->shapes, shape, err));
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         a->key_name.at[a->key_name.n++] = args[i].key;
         a->key_type.at[a->key_type.n++] = args[i].type;
     }
@@ -139,9 +134,8 @@ static enum rp_code narrow(struct rp_build_args *a, const int64_t *v, uint32_t n
 {
     int64_t low = v[0], high = v[0];
     unsigned width;
-    uint32_t i;
 
-    for (i = 1; i < n; i++) {
+    for (uint32_t i = 1; i < n; i++) {
         low = v[i] < low ? v[i] : low;
         high = v[i] > high ? v[i] : high;
     }
@@ -173,10 +167,8 @@ static enum rp_code narrow(struct rp_build_args *a, const int64_t *v, uint32_t n
 static enum rp_code close_block(struct rp_build_args *a, struct rp_build_shape *shape,
                                 struct rp_err *err)
 {
-    uint32_t k;
-
     RP_TRY(rp_vec_reserve(&shape->full, shape->nkeys, err));
-    for (k = 0; k < shape->nkeys; k++)
+    for (uint32_t k = 0; k < shape->nkeys; k++)
         RP_TRY(narrow(a, shape->open + k * stride(shape->room), shape->nopen,
                       &shape->full.at[shape->full.n + k], err));
     shape->full.n += shape->nkeys;
@@ -211,13 +203,11 @@ static int64_t bits_of(const struct rp_arg *arg)
 static enum rp_code add_spilled(struct rp_build_args *a, const struct rp_arg *values, uint32_t n,
                                 uint32_t *row, struct rp_err *err)
 {
-    uint32_t i;
-
     if (a->spill.n > UINT32_MAX - n)
         return rp_err_set(err, RP_LIMIT, "more than %u arguments that fit no shape", UINT32_MAX);
     RP_TRY(rp_vec_reserve(&a->spill, n, err));
     RP_TRY(rp_vec_reserve(&a->spill_offset, 1, err));
-    for (i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++)
         a->spill.at[a->spill.n++] =
             (struct rp_spilled){values[i].key, values[i].type, bits_of(&values[i])};
     *row = (uint32_t)(a->spill_offset.n - 1);
@@ -231,7 +221,6 @@ enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struc
     struct rp_build_shape *shape;
     size_t step;
     int64_t *to;
-    uint32_t k;
 
     if (id == RP_SHAPE_SPILLED)
         return add_spilled(a, values, n, row, err);
@@ -242,7 +231,7 @@ enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struc
         RP_TRY(make_room(a, shape, err));
     step = stride(shape->room);
     to = shape->open + shape->nopen;
-    for (k = 0; k < n; k++, to += step)
+    for (uint32_t k = 0; k < n; k++, to += step)
         *to = bits_of(&values[k]);
     shape->nopen++;
     *row = shape->nrows++;
@@ -264,10 +253,8 @@ static void lay_out(const struct rp_build_shape *shape, struct rp_arg_block *blo
 
 static enum rp_code close_all(struct rp_build_args *a, size_t *nblocks, struct rp_err *err)
 {
-    size_t i;
-
     *nblocks = 0;
-    for (i = 0; i < a->shapes.n; i++) {
+    for (size_t i = 0; i < a->shapes.n; i++) {
         struct rp_build_shape *shape = &a->shapes.at[i];
 
         if (shape->nopen)

@@ -335,9 +335,8 @@ static const char *name_by_size(const struct rp_device *device)
                  {110, 60, 66, "AMD Instinct MI250X (by its size)"},
                  {104, 60, 66, "AMD Instinct MI210 (by its size)"}};
     int64_t gib = device->memory_bytes >> 30;
-    size_t i;
 
-    for (i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
         if (device->multiprocessors == sizes[i].units && gib >= sizes[i].low_gib &&
             gib <= sizes[i].high_gib)
             return sizes[i].name;

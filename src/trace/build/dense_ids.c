@@ -11,10 +11,9 @@ static enum rp_code by_map(const int64_t *id, size_t n, uint32_t *dense, uint32_
 {
     struct rp_map map;
     enum rp_code code = RP_OK;
-    size_t i;
 
     rp_map_init(&map);
-    for (i = 0; code == RP_OK && i < n; i++)
+    for (size_t i = 0; code == RP_OK && i < n; i++)
         code = rp_map_intern(&map, (uint64_t)id[i], (uint32_t)map.n, &dense[i], err);
     *ndistinct = (uint32_t)map.n;
     rp_map_release(&map);
@@ -26,11 +25,10 @@ static enum rp_code by_table(const int64_t *id, size_t n, int64_t low, size_t ra
 {
     RP_VEC(uint32_t) table = {0};
     uint32_t next = 0;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&table, range, err));
     memset(table.at, 0xff, range * sizeof *table.at);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint32_t *slot = &table.at[(uint64_t)id[i] - (uint64_t)low];
 
         if (*slot == UINT32_MAX)
@@ -47,12 +45,11 @@ enum rp_code rp_dense_ids(const int64_t *id, size_t n, uint32_t *dense, uint32_t
 {
     int64_t low = INT64_MAX, high = INT64_MIN;
     uint64_t range;
-    size_t i;
 
     *ndistinct = 0;
     if (n == 0)
         return RP_OK;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         low = id[i] < low ? id[i] : low;
         high = id[i] > high ? id[i] : high;
     }

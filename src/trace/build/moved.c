@@ -133,7 +133,6 @@ enum rp_code rp_moved_init(struct rp_moved *out, const struct rp_trace *t, rp_ti
     struct moving m = {.t = t, .time = time, .user = user, .out = out};
     uint32_t *lists = malloc(3 * n * sizeof *lists);
     enum rp_code code = RP_OK;
-    rp_track k;
 
     *out = (struct rp_moved){malloc(n * sizeof *out->begin_ns), malloc(n * sizeof *out->dur_ns)};
     if (!lists || !out->begin_ns || !out->dur_ns)
@@ -143,7 +142,7 @@ enum rp_code rp_moved_init(struct rp_moved *out, const struct rp_trace *t, rp_ti
         m.before = lists + n;
         m.after = lists + 2 * n;
     }
-    for (k = 0; k < t->ntracks && code == RP_OK; k++)
+    for (rp_track k = 0; k < t->ntracks && code == RP_OK; k++)
         code = move_track(&m, &t->tracks[k], err);
     rp_vec_release(&m.stack);
     free(lists);

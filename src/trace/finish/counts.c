@@ -52,9 +52,8 @@ static void count_events(struct rp_builder *b, struct tally *w)
 {
     struct rp_health *h = &b->trace->health;
     int64_t no_ts = 0, no_dur = 0, negative = 0, absurd = 0;
-    uint32_t i;
 
-    for (i = 0; i < b->ev.n; i++) {
+    for (uint32_t i = 0; i < b->ev.n; i++) {
         int64_t dur = b->ev.dur_ns.at[i];
 
         w->origin.at[b->ev.origin.at[i]]++;
@@ -64,7 +63,7 @@ static void count_events(struct rp_builder *b, struct tally *w)
         negative += dur < RP_OPEN_NS;
         absurd += dur > DAYS_NS(7);
     }
-    for (i = 0; i < b->flows.n; i++) {
+    for (uint32_t i = 0; i < b->flows.n; i++) {
         w->origin.at[b->flows.origin.at[i]]++;
         w->track.at[b->flows.track.at[i]]++;
     }
@@ -77,13 +76,12 @@ static void count_events(struct rp_builder *b, struct tally *w)
 static void sum_up(struct rp_builder *b, const struct tally *w)
 {
     struct rp_health *h = &b->trace->health;
-    size_t i;
 
     h->events = (int64_t)b->ev.n + b->flows.n + h->skipped_events + h->empty_events;
     h->X = h->M = h->flow_s = h->flow_f = h->instant = h->counter = h->string_pid = 0;
-    for (i = 0; i < b->origins.n; i++)
+    for (size_t i = 0; i < b->origins.n; i++)
         count_phase(h, b->origins.at[i].phase, w->origin.at[i]);
-    for (i = 0; i < b->tracks.n; i++) {
+    for (size_t i = 0; i < b->tracks.n; i++) {
         const struct rp_process *p = &b->processes.at[b->tracks.at[i].process];
 
         if (p->text || p->native_id == RP_ID_EMPTY)
@@ -121,7 +119,6 @@ static enum rp_code collect_launches(struct rp_builder *b, struct launches *w, s
 {
     size_t n = b->links.ncorrelation;
     struct rp_health *h = &b->trace->health;
-    uint32_t i;
 
     RP_TRY(rp_vec_reserve(&w->last_call, n + 1, err));
     RP_TRY(rp_vec_reserve(&w->ngpu, n + 1, err));
@@ -130,7 +127,7 @@ static enum rp_code collect_launches(struct rp_builder *b, struct launches *w, s
     memset(w->ngpu.at, 0, n * sizeof *w->ngpu.at);
     memset(w->is_launch.at, 0, b->str.n);
     h->gpu_events = h->runtime_events = h->zero_dur_gpu = h->ts_zero_gpu = 0;
-    for (i = 0; i < b->ev.n; i++) {
+    for (uint32_t i = 0; i < b->ev.n; i++) {
         unsigned flags = rp_build_origin_of(b, i)->flags;
         uint32_t link = b->ev.link.at[i] < n ? b->ev.link.at[i] : RP_NONE;
 

@@ -15,16 +15,14 @@ static const char *text(const struct rp_builder *b, rp_str s)
 
 static void dump_tables(const struct rp_builder *b, struct rp_out *to)
 {
-    size_t i;
-
-    for (i = 0; i < b->processes.n; i++) {
+    for (size_t i = 0; i < b->processes.n; i++) {
         const struct rp_process *p = &b->processes.at[i];
 
         rp_out_printf(to, "process %zu id=%" PRId64 " text='%s' name='%s' labels='%s' device=%d\n",
                       i, p->native_id, text(b, p->text), text(b, p->name), text(b, p->labels),
                       p->device);
     }
-    for (i = 0; i < b->tracks.n; i++) {
+    for (size_t i = 0; i < b->tracks.n; i++) {
         const struct rp_track_info *t = &b->tracks.at[i];
 
         rp_out_printf(to,
@@ -63,10 +61,7 @@ static void dump_event(const struct rp_builder *b, struct rp_out *to, uint32_t i
 
 static void dump_rest(const struct rp_builder *b, struct rp_out *to)
 {
-    size_t i;
-    uint32_t k;
-
-    for (i = 0; i < b->flows.n && b->ev.n; i++) {
+    for (size_t i = 0; i < b->flows.n && b->ev.n; i++) {
         rp_out_printf(to, "flow %zu track=%u ts=%" PRId64 " ph=%c id=%" PRId64, i,
                       b->flows.track.at[i], b->flows.ts_ns.at[i],
                       b->origins.at[b->flows.origin.at[i]].phase, b->flows.id.at[i]);
@@ -74,14 +69,14 @@ static void dump_rest(const struct rp_builder *b, struct rp_out *to)
             dump_id(to, "event", b->flows.event.at[i]);
         rp_out_printf(to, " '%s'\n", text(b, b->flows.name.at[i]));
     }
-    for (i = 0; b->member_offset.n && i < b->links.native_id.n; i++) {
+    for (size_t i = 0; b->member_offset.n && i < b->links.native_id.n; i++) {
         rp_out_printf(to, "link %zu id=%" PRId64 " source=%u:", i, b->links.native_id.at[i],
                       b->links.source.at[i]);
-        for (k = b->member_offset.at[i]; k < b->member_offset.at[i + 1]; k++)
+        for (uint32_t k = b->member_offset.at[i]; k < b->member_offset.at[i + 1]; k++)
             rp_out_printf(to, " %u", b->member.at[k]);
         rp_out_char(to, '\n');
     }
-    for (i = 0; i < b->steps.n; i++)
+    for (size_t i = 0; i < b->steps.n; i++)
         rp_out_printf(to,
                       "step %zu number=%" PRId64 " begin=%" PRId64 " end=%" PRId64
                       " work_end=%" PRId64 " source=%u '%s'\n",

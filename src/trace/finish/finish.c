@@ -35,15 +35,13 @@ static const size_t npasses = sizeof passes / sizeof passes[0];
 
 static enum rp_code check_pass_name(const char *name, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; name && i < npasses; i++)
+    for (size_t i = 0; name && i < npasses; i++)
         if (!strcmp(name, passes[i].name))
             return RP_OK;
     if (!name)
         return RP_OK;
     rp_err_set(err, RP_USAGE, "unknown pass '%s'; choose one of:", name);
-    for (i = 0; i < npasses; i++)
+    for (size_t i = 0; i < npasses; i++)
         rp_err_context(err, RP_USAGE, "%-9s %s", passes[i].name, passes[i].summary);
     return RP_USAGE;
 }
@@ -59,11 +57,10 @@ enum rp_code rp_builder_finish_dump(struct rp_builder *b, const char *pass, stru
                                     struct rp_trace **out, struct rp_err *err)
 {
     enum rp_code code = check_pass_name(pass, err);
-    size_t i;
 
     *out = NULL;
     set_lengths(&b->ev);
-    for (i = 0; code == RP_OK && i < npasses; i++) {
+    for (size_t i = 0; code == RP_OK && i < npasses; i++) {
         code = passes[i].run(b, err);
         if (code == RP_OK && pass && !strcmp(pass, passes[i].name))
             rp_build_dump(b, to);

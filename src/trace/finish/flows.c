@@ -24,9 +24,8 @@ bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[4], 
 {
     rp_str name = b->flows.name.at[flow];
     rp_str category = b->origins.at[b->flows.origin.at[flow]].category;
-    size_t i;
 
-    for (i = 0; i < 4; i++)
+    for (size_t i = 0; i < 4; i++)
         if (names[i] != RP_NONE && (name == names[i] || category == names[i]))
             return true;
     return false;
@@ -109,13 +108,12 @@ static enum rp_code bind_all(struct flow_ctx *w, struct rp_err *err)
                                 .ntracks = (uint32_t)w->b->tracks.n,
                                 .track = flows->track.at,
                                 .ts_ns = flows->ts_ns.at};
-    uint32_t t;
 
     RP_TRY(rp_vec_reserve(&flows->event, flows->n, err));
     memset(flows->event.at, 0xff, flows->n * sizeof *flows->event.at);
     flows->event.n = flows->n;
     RP_TRY(rp_index_sort(&keys, &w->perm, &w->begin, &w->scratch, err));
-    for (t = 0; t < keys.ntracks; t++)
+    for (uint32_t t = 0; t < keys.ntracks; t++)
         RP_TRY(bind_track(w, t, err));
     return RP_OK;
 }

@@ -150,10 +150,9 @@ static enum rp_code group_track(struct health_ctx *w, const struct rp_track_info
     int64_t number, last = 0;
     bool have_last = false;
     uint32_t group;
-    rp_event e;
 
     *mine = RP_NONE;
-    for (e = track->first; e < track->end; e++) {
+    for (rp_event e = track->first; e < track->end; e++) {
         if (!takes_part(w, e))
             continue;
         if (w->streams && stream_number(w, e, &number)) {
@@ -173,10 +172,8 @@ static enum rp_code group_track(struct health_ctx *w, const struct rp_track_info
 /* The group of each track, and how many tracks each group has. */
 static enum rp_code group_tracks(struct health_ctx *w, struct rp_err *err)
 {
-    size_t t;
-
     RP_TRY(rp_vec_reserve(&w->group_of, w->b->tracks.n + 1, err));
-    for (t = 0; t < w->b->tracks.n; t++)
+    for (size_t t = 0; t < w->b->tracks.n; t++)
         RP_TRY(group_track(w, &w->b->tracks.at[t], &w->group_of.at[t], err));
     return RP_OK;
 }
@@ -248,9 +245,8 @@ static enum rp_code gather_group(struct health_ctx *w, const struct rp_track_inf
                                  struct rp_err *err)
 {
     struct span span;
-    rp_event e;
 
-    for (e = t->first; e < t->end; e++) {
+    for (rp_event e = t->first; e < t->end; e++) {
         if (!takes_part(w, e))
             continue;
         RP_TRY(group_of_event(w, t, e, &span.group, err));
@@ -277,11 +273,10 @@ static int by_group(const void *pa, const void *pb, void *user)
 static enum rp_code count_gathered(struct health_ctx *w, struct rp_err *err)
 {
     int64_t until = 0;
-    size_t i;
 
     if (w->spans.n)
         qsort_r(w->spans.at, w->spans.n, sizeof *w->spans.at, by_group, &w->streams);
-    for (i = 0; i < w->spans.n; i++) {
+    for (size_t i = 0; i < w->spans.n; i++) {
         const struct span *s = &w->spans.at[i];
         bool first = i == 0 || s[-1].group != s->group;
 
@@ -298,14 +293,13 @@ static enum rp_code count_gathered(struct health_ctx *w, struct rp_err *err)
 static enum rp_code count_groups(struct health_ctx *w, struct rp_err *err)
 {
     const struct rp_args *args = &w->b->trace->args;
-    uint32_t t, s;
 
     w->stream_key = rp_build_find_str(w->b, "stream");
     RP_TRY(rp_vec_reserve(&w->column, args->nshapes, err));
-    for (s = 0; s < args->nshapes; s++)
+    for (uint32_t s = 0; s < args->nshapes; s++)
         w->column.at[s] = rp_args_column(args, (uint16_t)s, w->stream_key);
     RP_TRY(group_tracks(w, err));
-    for (t = 0; t < w->b->tracks.n; t++) {
+    for (uint32_t t = 0; t < w->b->tracks.n; t++) {
         uint32_t group = w->group_of.at[t];
 
         if (group == RP_NONE)

@@ -31,10 +31,8 @@ static bool has_id(const struct rp_builder *b, uint32_t i, bool async)
 static enum rp_code collect_ids(const struct rp_builder *b, bool async, struct numbering *w,
                                 struct rp_err *err)
 {
-    uint32_t i;
-
     w->keyed = async;
-    for (i = 0; i < b->ev.n; i++)
+    for (uint32_t i = 0; i < b->ev.n; i++)
         if (has_id(b, i, async)) {
             w->keyed |= (b->ev.flags.at[i] & RP_EVENT_ID_TEXT) != 0;
             RP_TRY(rp_vec_push(&w->id, b->link_id.at[b->ev.link.at[i]], err));
@@ -114,11 +112,10 @@ enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, st
 {
     struct rp_map map;
     enum rp_code code;
-    uint32_t i;
 
     rp_map_init(&map);
     code = rp_vec_reserve(out, b->origins.n + 1, err);
-    for (i = 0; code == RP_OK && i < b->origins.n; i++) {
+    for (uint32_t i = 0; code == RP_OK && i < b->origins.n; i++) {
         const struct rp_origin *o = &b->origins.at[i];
 
         code = rp_map_intern(&map, (uint64_t)o->category << 1 | (o->has_category != 0), i,

@@ -49,9 +49,8 @@ uint64_t *rp_radix_sort(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
 {
     unsigned bits = n < 4096 ? 8 : 11, shift;
     uint64_t all = 0;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         all |= a[i];
     for (shift = low; n && shift < 64 && all >> shift; shift += bits) {
         if (radix_digit(a, tmp, n, shift, shift + bits > 64 ? 64 - shift : bits)) {
@@ -165,16 +164,15 @@ static void merge_rows(const struct rp_sort_keys *k, const uint32_t *a, size_t n
 static enum rp_code merge_sort(struct sorter *s, uint32_t *rows, size_t n, struct rp_err *err)
 {
     uint32_t *from = rows, *to, *swap;
-    size_t width, i;
 
-    for (i = 0; i < n; i += 16)
+    for (size_t i = 0; i < n; i += 16)
         insertion_sort(s->keys, rows + i, n - i < 16 ? n - i : 16);
     if (n <= 16)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&s->scratch->rows, n, err));
     to = s->scratch->rows.at;
-    for (width = 16; width < n; width *= 2) {
-        for (i = 0; i < n; i += 2 * width) {
+    for (size_t width = 16; width < n; width *= 2) {
+        for (size_t i = 0; i < n; i += 2 * width) {
             size_t na = n - i < width ? n - i : width;
             size_t nb = n - i - na < width ? n - i - na : width;
 
@@ -209,17 +207,16 @@ static enum rp_code sort_as_words(struct sorter *s, uint32_t *rows, size_t n, in
 {
     const int64_t *ts = s->keys->ts_ns;
     uint64_t row_mask = (UINT64_C(1) << row_bits) - 1, *sorted;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&s->scratch->a, n, err));
     RP_TRY(rp_vec_reserve(&s->scratch->tmp, n, err));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t at = ts[rows[i]] == RP_NO_TS ? 0 : (uint64_t)ts[rows[i]] - (uint64_t)low + 1;
 
         s->scratch->a.at[i] = at << row_bits | rows[i];
     }
     sorted = sort_words(s->scratch->a.at, s->scratch->tmp.at, n, row_bits);
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         rows[i] = (uint32_t)(sorted[i] & row_mask);
     return sort_ties(s, rows, n, err);
 }
@@ -230,9 +227,8 @@ static enum rp_code sort_track(struct sorter *s, uint32_t *rows, size_t n, struc
     unsigned row_bits = bits_for(s->keys->n - 1);
     int64_t low = INT64_MAX, high = INT64_MIN;
     int sorted = 1;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t t = ts[rows[i]];
 
         if (i && sorted && out_of_order(s->keys, rows[i - 1], rows[i]))
@@ -278,11 +274,10 @@ enum rp_code rp_index_sort(const struct rp_sort_keys *keys, rp_row_vec *perm, rp
                            struct rp_sort_scratch *scratch, struct rp_err *err)
 {
     struct sorter s = {keys, scratch};
-    uint32_t t;
 
     perm->n = begin->n = 0;
     RP_TRY(spread_rows(keys, perm, begin, err));
-    for (t = 0; t < keys->ntracks; t++)
+    for (uint32_t t = 0; t < keys->ntracks; t++)
         RP_TRY(sort_track(&s, perm->at + begin->at[t], begin->at[t + 1] - begin->at[t], err));
     return RP_OK;
 }

@@ -40,16 +40,15 @@ static bool lacks_host(const struct link_ctx *w, rp_event e)
 static enum rp_code find_hosts(struct link_ctx *w, bool *lacking, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&w->has_host, b->links.native_id.n + 1, err));
     memset(w->has_host.at, 0, b->links.native_id.n);
     w->has_host.n = b->links.native_id.n;
-    for (e = 0; e < b->ev.n; e++)
+    for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.link.at[e] != RP_NONE && !on_device(b, e))
             w->has_host.at[b->ev.link.at[e]] = 1;
     *lacking = false;
-    for (e = 0; e < b->ev.n && !*lacking; e++)
+    for (rp_event e = 0; e < b->ev.n && !*lacking; e++)
         *lacking = lacks_host(w, e);
     return RP_OK;
 }
@@ -110,18 +109,17 @@ static enum rp_code join_by_flows(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_build_flows *flows = &w->b->flows;
     rp_str names[4];
-    uint32_t i;
 
     rp_build_launch_flow_names(w->b, names);
     w->id.n = 0;
-    for (i = 0; i < flows->n; i++)
+    for (uint32_t i = 0; i < flows->n; i++)
         RP_TRY(rp_vec_push(&w->id, flows->id.at[i], err));
     RP_TRY(number_ids(w, err));
-    for (i = 0; i < flows->n; i++)
+    for (uint32_t i = 0; i < flows->n; i++)
         if (w->b->origins.at[flows->origin.at[i]].phase == 's' && flows->event.at[i] != RP_NONE &&
             !on_device(w->b, flows->event.at[i]) && rp_build_flow_is_launch(w->b, names, i))
             w->first.at[w->dense.at[i]] = i;
-    for (i = 0; i < flows->n; i++) {
+    for (uint32_t i = 0; i < flows->n; i++) {
         uint32_t start = w->first.at[w->dense.at[i]];
         rp_event device = flows->event.at[i];
 
@@ -157,17 +155,16 @@ static enum rp_code join_by_external_id(struct link_ctx *w, const uint32_t *colu
                                         struct rp_err *err)
 {
     struct rp_build_events *ev = &w->b->ev;
-    rp_event e;
 
     w->id.n = 0;
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         RP_TRY(rp_vec_push(&w->id, external_id(w, column, key, e), err));
     RP_TRY(number_ids(w, err));
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (w->id.at[e] && ev->kind.at[e] == RP_KIND_CPU_OP &&
             w->first.at[w->dense.at[e]] == RP_NONE)
             w->first.at[w->dense.at[e]] = e;
-    for (e = 0; e < ev->n; e++)
+    for (rp_event e = 0; e < ev->n; e++)
         if (w->id.at[e] && lacks_host(w, e) && w->first.at[w->dense.at[e]] != RP_NONE)
             RP_TRY(
                 link_events(w, w->first.at[w->dense.at[e]], e, w->id.at[e], RP_LINK_EXTERNAL, err));
@@ -180,14 +177,13 @@ static enum rp_code try_external_ids(struct link_ctx *w, struct rp_err *err)
     rp_str key = rp_build_find_str(w->b, "External id");
     rp_row_vec column = {0};
     enum rp_code code;
-    uint32_t s;
 
     if (key == RP_NONE)
         key = rp_build_find_str(w->b, "external id"); /* in files of 2021 */
     if (key == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&column, args->nshapes, err));
-    for (s = 0; s < args->nshapes; s++)
+    for (uint32_t s = 0; s < args->nshapes; s++)
         column.at[s] = rp_args_column(args, (uint16_t)s, key);
     code = join_by_external_id(w, column.at, key, err);
     rp_vec_release(&column);
@@ -199,11 +195,10 @@ static enum rp_code count_members(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     uint32_t n = (uint32_t)b->links.native_id.n, kept = 0, total = 0, i;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&b->member_offset, (size_t)n + 1, err));
     memset(b->member_offset.at, 0, ((size_t)n + 1) * sizeof *b->member_offset.at);
-    for (e = 0; e < b->ev.n; e++)
+    for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.link.at[e] != RP_NONE)
             b->member_offset.at[b->ev.link.at[e]]++;
     RP_TRY(rp_vec_reserve(&w->first, (size_t)n + 1, err));
@@ -221,7 +216,7 @@ static enum rp_code count_members(struct link_ctx *w, struct rp_err *err)
     b->member_offset.at[kept] = total;
     b->member_offset.n = (size_t)kept + 1;
     b->links.native_id.n = b->links.source.n = kept;
-    for (e = 0; kept < n && e < b->ev.n; e++)
+    for (rp_event e = 0; kept < n && e < b->ev.n; e++)
         if (b->ev.link.at[e] != RP_NONE)
             b->ev.link.at[e] = w->first.at[b->ev.link.at[e]];
     return RP_OK;
@@ -240,9 +235,7 @@ static int by_time(const void *pa, const void *pb, void *user)
 /* Members come in canonical order, track by track; mostly they are in time order already. */
 static void sort_by_time(struct rp_builder *b, rp_event *member, size_t n)
 {
-    size_t i;
-
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         if (by_time(&member[i - 1], &member[i], b->ev.ts_ns.at) > 0) {
             qsort_r(member, n, sizeof *member, by_time, b->ev.ts_ns.at);
             return;
@@ -254,8 +247,6 @@ static enum rp_code list_members(struct link_ctx *w, struct rp_err *err)
     struct rp_builder *b = w->b;
     uint32_t n = (uint32_t)b->links.native_id.n, i;
     uint32_t *offset = b->member_offset.at, *at, *nhost;
-    int device;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&b->member, (size_t)offset[n] + 1, err));
     RP_TRY(rp_vec_reserve(&w->first, (size_t)n + 1, err));
@@ -263,8 +254,8 @@ static enum rp_code list_members(struct link_ctx *w, struct rp_err *err)
     at = w->first.at;
     nhost = w->dense.at;
     memcpy(at, offset, n * sizeof *at);
-    for (device = 0; device < 2; device++) {
-        for (e = 0; e < b->ev.n; e++)
+    for (int device = 0; device < 2; device++) {
+        for (rp_event e = 0; e < b->ev.n; e++)
             if (b->ev.link.at[e] != RP_NONE && on_device(b, e) == device)
                 b->member.at[at[b->ev.link.at[e]]++] = e;
         if (device == 0)

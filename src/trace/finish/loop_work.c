@@ -26,9 +26,8 @@ static enum rp_code push_outermost(struct rp_loop_work *work, struct rp_builder 
                                    const struct rp_track_info *track, struct rp_err *err)
 {
     int64_t until = INT64_MIN;
-    rp_event e;
 
-    for (e = track->first; e < track->end; e++) {
+    for (rp_event e = track->first; e < track->end; e++) {
         if (b->ev.kind.at[e] != RP_KIND_CPU_OP || !rp_step_is_span(b, e) ||
             b->ev.ts_ns.at[e] < until)
             continue;
@@ -41,9 +40,7 @@ static enum rp_code push_outermost(struct rp_loop_work *work, struct rp_builder 
 static enum rp_code push_device_work(struct rp_loop_work *work, struct rp_builder *b,
                                      struct rp_err *err)
 {
-    rp_event e;
-
-    for (e = 0; e < b->ev.n; e++)
+    for (rp_event e = 0; e < b->ev.n; e++)
         if (rp_kind_is_device_work(b->ev.kind.at[e]) && rp_step_is_span(b, e))
             RP_TRY(rp_loop_work_push(work, b, e, err));
     return RP_OK;
@@ -52,9 +49,7 @@ static enum rp_code push_device_work(struct rp_loop_work *work, struct rp_builde
 enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, uint32_t process,
                                struct rp_err *err)
 {
-    size_t t;
-
-    for (t = 0; t < b->tracks.n; t++)
+    for (size_t t = 0; t < b->tracks.n; t++)
         if (b->tracks.at[t].process == process && b->tracks.at[t].kind == RP_TRACK_THREAD)
             RP_TRY(push_outermost(work, b, &b->tracks.at[t], err));
     if (!work->items.n)

@@ -14,7 +14,6 @@ enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err)
     const struct rp_name_pattern *table;
     struct rp_name_matcher matcher;
     uint8_t *class_of;
-    uint32_t i;
     size_t n;
 
     table = rp_name_patterns(&n);
@@ -23,14 +22,14 @@ enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err)
     b->name_class.n = b->str.n;
     class_of = b->name_class.at;
     memset(class_of, NOT_YET, b->str.n);
-    for (i = 0; i < b->ev.n; i++) {
+    for (uint32_t i = 0; i < b->ev.n; i++) {
         rp_str s = b->ev.name.at[i];
 
         if (class_of[s] == NOT_YET && b->ev.kind.at[i] != RP_KIND_PYTHON)
             class_of[s] = (uint8_t)rp_name_classify(&matcher, rp_strtab_borrow(&b->str, s),
                                                     rp_strtab_len(&b->str, s));
     }
-    for (i = 0; i < b->str.n; i++)
+    for (uint32_t i = 0; i < b->str.n; i++)
         if (class_of[i] == NOT_YET)
             class_of[i] = RP_NAME_NONE;
     return RP_OK;

@@ -209,9 +209,8 @@ static enum rp_code pair_all(struct pairing *w, struct rp_err *err)
 enum rp_code rp_pass_pairs(struct rp_builder *b, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
-    int async;
 
-    for (async = 0; code == RP_OK && async < 2; async++) {
+    for (int async = 0; code == RP_OK && async < 2; async++) {
         struct pairing w = {.b = b, .async = async};
 
         code = pair_all(&w, err);

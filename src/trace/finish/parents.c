@@ -12,10 +12,9 @@ static enum rp_code walk_track(struct rp_builder *b, const struct rp_track_info 
                                struct rp_nest *nest, struct rp_err *err)
 {
     struct rp_build_events *ev = &b->ev;
-    uint32_t i;
 
     nest->open.n = 0;
-    for (i = t->first; i < t->end; i++) {
+    for (uint32_t i = t->first; i < t->end; i++) {
         int64_t ts = ev->ts_ns.at[i];
         bool unended = ev->flags.at[i] & RP_EVENT_UNENDED, crosses;
 
@@ -39,12 +38,11 @@ enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_nest nest = {0};
     enum rp_code code = RP_OK;
-    size_t t;
 
     RP_TRY(rp_vec_reserve(&b->ev.parent, (size_t)b->ev.n + 1, err));
     memset(b->ev.parent.at, 0xff, b->ev.n * sizeof *b->ev.parent.at);
     b->ev.parent.n = b->ev.n;
-    for (t = 0; code == RP_OK && t < b->tracks.n; t++)
+    for (size_t t = 0; code == RP_OK && t < b->tracks.n; t++)
         if (b->tracks.at[t].kind == RP_TRACK_THREAD)
             code = walk_track(b, &b->tracks.at[t], &nest, err);
     rp_vec_release(&nest.open);

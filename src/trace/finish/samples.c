@@ -6,9 +6,7 @@
 
 static bool in_order(const struct rp_build_samples *s)
 {
-    size_t i;
-
-    for (i = 1; i < s->ts_ns.n; i++)
+    for (size_t i = 1; i < s->ts_ns.n; i++)
         if (s->track.at[i] < s->track.at[i - 1] ||
             (s->track.at[i] == s->track.at[i - 1] && s->ts_ns.at[i] < s->ts_ns.at[i - 1]))
             return false;

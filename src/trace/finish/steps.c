@@ -20,9 +20,8 @@
 enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err)
 {
     size_t prefix = sizeof PROFILER_STEP - 1;
-    rp_event e;
 
-    for (e = 0; e < b->ev.n; e++) {
+    for (rp_event e = 0; e < b->ev.n; e++) {
         const char *name;
 
         if (!(rp_build_origin_of(b, e)->flags & RP_ORIGIN_MARKS_STEP) ||
@@ -61,12 +60,11 @@ enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err)
     struct rp_mark_view v = rp_mark_view_of_builder(b);
     rp_step_vec marks = {0};
     enum rp_code code = rp_steps_find_marks(&v, NULL, &marks, err);
-    size_t i;
 
     put_in_order(b);
     if (code == RP_OK && marks.n && !rp_steps_describe(b->steps.at, b->steps.n, &marks)) {
         b->steps.n = 0;
-        for (i = 0; i < marks.n && code == RP_OK; i++)
+        for (size_t i = 0; i < marks.n && code == RP_OK; i++)
             code = rp_vec_push(&b->steps, marks.at[i], err);
     }
     rp_vec_release(&marks);
@@ -97,10 +95,9 @@ static double covered_share(const struct rp_builder *b)
     const struct rp_step *steps = b->steps.at;
     double inside[WORKS + 1] = {0}, all[WORKS + 1] = {0};
     rp_str hlo_op = rp_build_find_str(b, "hlo_op");
-    rp_event e;
     size_t i;
 
-    for (e = 0; e < b->ev.n; e++) {
+    for (rp_event e = 0; e < b->ev.n; e++) {
         enum work work = work_of(b, e, hlo_op);
         int64_t at = b->ev.ts_ns.at[e];
 
@@ -172,11 +169,10 @@ static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
     size_t i, n = b->steps.n, least = SIZE_MAX, times = n > 2 ? CUT_OFF : CUT_OFF_PAIR;
     int64_t shortest = INT64_MAX;
     RP_VEC(size_t) calls = {0};
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&calls, n, err));
     memset(calls.at, 0, n * sizeof *calls.at);
-    for (e = 0; e < b->ev.n; e++) {
+    for (rp_event e = 0; e < b->ev.n; e++) {
         if (b->ev.kind.at[e] != RP_KIND_CPU_OP && b->ev.kind.at[e] != RP_KIND_RUNTIME)
             continue;
         RP_LOWER_BOUND(i, n, s[i].begin_ns <= b->ev.ts_ns.at[e]);
@@ -298,7 +294,6 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
 {
     rp_str name = rp_build_find_str(b, "without detail");
     RP_VEC(int64_t) covered = {0};
-    size_t i;
 
     if (name == RP_NONE || !b->steps.n)
         return RP_OK;
@@ -307,7 +302,7 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.name.at[e] == name && rp_step_is_span(b, e))
             add_overlap(b, e, covered.at);
-    for (i = 0; i < b->steps.n; i++)
+    for (size_t i = 0; i < b->steps.n; i++)
         if (covered.at[i] > rp_step_between(b->steps.at[i].begin_ns, b->steps.at[i].end_ns) / 2)
             b->steps.at[i].flags |= RP_STEP_NO_DETAIL;
     rp_vec_release(&covered);

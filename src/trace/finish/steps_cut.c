@@ -23,9 +23,8 @@ struct cut_reader {
 static int64_t first_event_ns(const struct rp_builder *b)
 {
     int64_t first = INT64_MAX;
-    rp_event e;
 
-    for (e = 0; e < b->ev.n; e++)
+    for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.ts_ns.at[e] != RP_NO_TS && b->ev.kind.at[e] != RP_KIND_METADATA &&
             b->ev.ts_ns.at[e] < first)
             first = b->ev.ts_ns.at[e];
@@ -116,10 +115,9 @@ static enum rp_code read_steps(struct cut_reader *r, bool *valid)
 static void find_marks(struct rp_builder *b)
 {
     struct rp_step *s = b->steps.at;
-    rp_event e;
     size_t i;
 
-    for (e = 0; b->steps.n && e < b->ev.n; e++) {
+    for (rp_event e = 0; b->steps.n && e < b->ev.n; e++) {
         RP_LOWER_BOUND(i, b->steps.n, s[i].begin_ns < b->ev.ts_ns.at[e]);
         if (i < b->steps.n && s[i].begin_ns == b->ev.ts_ns.at[e] && s[i].name == b->ev.name.at[e] &&
             s[i].mark == RP_NONE)

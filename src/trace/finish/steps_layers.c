@@ -14,9 +14,8 @@
 static bool names_numbered_part(const char *name)
 {
     char before = strncmp(name, "nn.Module: ", 11) != 0 ? '.' : '_';
-    const char *at;
 
-    for (at = strchr(name, before); at; at = strchr(at + 1, before)) {
+    for (const char *at = strchr(name, before); at; at = strchr(at + 1, before)) {
         size_t digits = strspn(at + 1, "0123456789");
 
         if (digits && (at[1 + digits] == '\0' || strchr(".) ", at[1 + digits])))
@@ -30,11 +29,10 @@ enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct r
     RP_VEC(uint32_t) step_of = {0}; /* by string: 1 + the only step that runs it, or RP_NONE */
     enum rp_code code = rp_vec_reserve(&step_of, b->str.n + 1, err);
     size_t once = 0, often = 0, s;
-    rp_event e;
 
     if (code == RP_OK)
         memset(step_of.at, 0, b->str.n * sizeof *step_of.at);
-    for (e = 0; code == RP_OK && e < b->ev.n; e++) {
+    for (rp_event e = 0; code == RP_OK && e < b->ev.n; e++) {
         rp_str name = b->ev.name.at[e];
         uint32_t i;
 

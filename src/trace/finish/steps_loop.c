@@ -155,10 +155,9 @@ static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *er
 static void add_device_work(struct loop *w)
 {
     struct rp_mark_view v = rp_mark_view_of_builder(w->b);
-    rp_event e;
     size_t i;
 
-    for (e = 0; e < v.nevents; e++) {
+    for (rp_event e = 0; e < v.nevents; e++) {
         int64_t at;
 
         if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
@@ -252,10 +251,9 @@ RP_ORDER(by_begin, struct loop_mark, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(event
 static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct rp_err *err)
 {
     struct loop_mark *mark;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&w->marks, r->n + 1, err));
-    for (i = 0; i < r->op.n; i++) {
+    for (size_t i = 0; i < r->op.n; i++) {
         rp_event e = r->op.at[i];
         int64_t begin = w->b->ev.ts_ns.at[e], end = rp_build_end_ns(w->b, e);
 
@@ -498,25 +496,22 @@ static void place_after_mark(const struct loop *w, size_t i, struct rp_step *ste
 /* First steps that take far longer than usual. At least half of the steps count. */
 static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < n / 2 &&
-                rp_step_between(steps[i].begin_ns, steps[i].end_ns) / WARM_UP_RATIO > w->usual_ns;
+    for (size_t i = 0;
+         i < n / 2 &&
+         rp_step_between(steps[i].begin_ns, steps[i].end_ns) / WARM_UP_RATIO > w->usual_ns;
          i++)
         steps[i].flags |= RP_STEP_WARM_UP;
 }
 
 static enum rp_code make_steps(struct loop *w, struct rp_err *err)
 {
-    size_t i;
-
-    for (i = 0; i < w->marks.n; i++) {
+    for (size_t i = 0; i < w->marks.n; i++) {
         struct rp_step step = step_of(w, i);
 
         (w->at_end ? place_before_mark : place_after_mark)(w, i, &step);
         RP_TRY(rp_vec_push(&w->b->steps, step, err));
     }
-    for (i = 0; i + 1 < w->b->steps.n; i++)
+    for (size_t i = 0; i + 1 < w->b->steps.n; i++)
         if (w->b->steps.at[i].end_ns < w->b->steps.at[i + 1].begin_ns)
             w->b->steps.at[i].flags |= RP_STEP_BREAK_AFTER;
     flag_warm_up(w, w->b->steps.at, w->b->steps.n);

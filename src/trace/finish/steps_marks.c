@@ -28,9 +28,7 @@ struct marks {
 
 static bool has_word(const char *text, const char *const *words, size_t n)
 {
-    size_t i;
-
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         if (strcasestr(text, words[i]))
             return true;
     return false;
@@ -73,12 +71,11 @@ static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     size_t nstrings = b->str.n;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&w->judged, nstrings, err));
     memset(w->judged.at, 0, nstrings);
 
-    for (e = 0; e < b->ev.n; e++) {
+    for (rp_event e = 0; e < b->ev.n; e++) {
         struct mark mark = {.track = b->ev.track.at[e], .event = e};
         const char *text;
         size_t len;
@@ -105,9 +102,8 @@ static int64_t covered_time(const struct rp_builder *b, const struct mark *m, si
 {
     int64_t sum = 0, until = INT64_MIN, extent;
     bool numbered = true;
-    size_t i;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         int64_t begin = b->ev.ts_ns.at[m[i].event];
 
         if (begin < until || __builtin_add_overflow(sum, b->ev.dur_ns.at[m[i].event], &sum))

@@ -76,7 +76,6 @@ static struct rp_step step_of(const struct named *w, rp_event e, size_t index)
 static enum rp_code list_steps(struct named *w, rp_step_vec *out, struct rp_err *err)
 {
     uint32_t track = busiest_track(w);
-    size_t i;
 
     if (track == RP_NONE)
         return RP_OK;
@@ -86,7 +85,7 @@ static enum rp_code list_steps(struct named *w, rp_step_vec *out, struct rp_err 
 
             RP_TRY(rp_vec_push(out, step, err));
         }
-    for (i = 0; i + 1 < out->n; i++)
+    for (size_t i = 0; i + 1 < out->n; i++)
         if (out->at[i].end_ns == out->at[i].begin_ns)
             out->at[i].end_ns = out->at[i + 1].begin_ns;
     if (out->n > 1 && out->at[out->n - 1].end_ns == out->at[out->n - 1].begin_ns)

@@ -44,12 +44,10 @@ static enum rp_code list_places(struct search *w, struct rp_err *err)
 {
     rp_id_vec id = {0};
     enum rp_code code;
-    uint32_t k;
-    size_t i;
 
     RP_TRY(rp_vec_reserve(&w->dense, w->n, err));
     code = rp_vec_reserve(&id, w->n, err);
-    for (i = 0; code == RP_OK && i < w->n; i++)
+    for (size_t i = 0; code == RP_OK && i < w->n; i++)
         id.at[i] = w->names[i];
     if (code == RP_OK)
         code = rp_dense_ids(id.at, w->n, w->dense.at, &w->ndistinct, err);
@@ -58,11 +56,11 @@ static enum rp_code list_places(struct search *w, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&w->offset, (size_t)w->ndistinct + 2, err));
     RP_TRY(rp_vec_reserve(&w->place, w->n, err));
     memset(w->offset.at, 0, ((size_t)w->ndistinct + 2) * sizeof *w->offset.at);
-    for (i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++)
         w->offset.at[w->dense.at[i] + 2]++;
-    for (k = 2; k <= w->ndistinct; k++)
+    for (uint32_t k = 2; k <= w->ndistinct; k++)
         w->offset.at[k] += w->offset.at[k - 1];
-    for (i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++)
         w->place.at[w->offset.at[w->dense.at[i] + 1]++] = (uint32_t)i;
     return RP_OK;
 }
@@ -71,9 +69,7 @@ RP_ORDER(ascending, uint64_t, RP_COMPARE(*a, *b))
 
 static enum rp_code find_rare(struct search *w, struct rp_err *err)
 {
-    uint32_t k;
-
-    for (k = 0; k < w->ndistinct; k++) {
+    for (uint32_t k = 0; k < w->ndistinct; k++) {
         uint64_t count = w->offset.at[k + 1] - w->offset.at[k];
 
         if (count >= 3)
@@ -103,11 +99,9 @@ static size_t common_distance(const uint32_t *place, size_t n, size_t lag)
 
 static void add_candidate(struct search *w, size_t period)
 {
-    size_t i;
-
     if (period < 2 || period > w->n / 3)
         return;
-    for (i = 0; i < w->ncandidates; i++)
+    for (size_t i = 0; i < w->ncandidates; i++)
         if (w->candidate[i] == period)
             return;
     if (w->ncandidates < CANDIDATES_MAX)
@@ -116,13 +110,11 @@ static void add_candidate(struct search *w, size_t period)
 
 static void find_candidates(struct search *w)
 {
-    size_t i, lag;
-
-    for (i = 0; i < w->rare.n && i < RARE_NAMES; i++) {
+    for (size_t i = 0; i < w->rare.n && i < RARE_NAMES; i++) {
         uint32_t name = (uint32_t)w->rare.at[i];
         size_t n = w->offset.at[name + 1] - w->offset.at[name];
 
-        for (lag = 1; lag <= LAGS; lag++)
+        for (size_t lag = 1; lag <= LAGS; lag++)
             add_candidate(w, common_distance(w->place.at + w->offset.at[name],
                                              n < OCCURRENCES ? n : OCCURRENCES, lag));
     }
@@ -140,9 +132,7 @@ static size_t disagreement(const struct search *w, size_t period)
 
 static bool has_two_names(const struct search *w, size_t period)
 {
-    size_t i;
-
-    for (i = 1; i < period; i++)
+    for (size_t i = 1; i < period; i++)
         if (w->names[i] != w->names[0])
             return true;
     return false;
@@ -263,7 +253,6 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
 {
     static const char *const copies[] = {"HtoD", "DtoH", "HostToDevice", "DeviceToHost"};
     const char *text = rp_strtab_borrow(&b->str, name);
-    size_t i;
 
     switch (b->name_class.at[name]) {
     case RP_NAME_OPTIMIZER:
@@ -271,7 +260,7 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
     case RP_NAME_EMBEDDING:
         return strcasestr(text, "embedding") && !strcasestr(text, "rotary");
     case RP_NAME_MEMCPY:
-        for (i = 0; i < sizeof copies / sizeof copies[0]; i++)
+        for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
             if (strstr(text, copies[i]))
                 return true;
         return false;
@@ -328,9 +317,7 @@ static size_t find_anchor(const struct sequence *s, size_t period)
 
 static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_t period)
 {
-    size_t k;
-
-    for (k = 0; k < 4 && k < period && anchor + k < s->names.n; k++)
+    for (size_t k = 0; k < 4 && k < period && anchor + k < s->names.n; k++)
         if (at + k >= s->names.n || s->names.at[at + k] != s->names.at[anchor + k])
             return false;
     return true;
@@ -340,9 +327,7 @@ static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_
  * recognised by names. */
 static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
 {
-    size_t k;
-
-    for (k = 0; k <= period / 8; k++) {
+    for (size_t k = 0; k <= period / 8; k++) {
         if (looks_like(s, anchor, expected + k, period))
             return expected + k;
         if (k <= expected && looks_like(s, anchor, expected - k, period))

@@ -46,9 +46,8 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
     int64_t longest = 0, length;
     uint32_t most = 0, n;
     rp_event e;
-    size_t t;
 
-    for (t = 0; id != RP_NONE && t < b->tracks.n; t++) {
+    for (size_t t = 0; id != RP_NONE && t < b->tracks.n; t++) {
         const struct rp_track_info *track = &b->tracks.at[t];
 
         if (track->name != id)
@@ -69,9 +68,8 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
 static enum rp_code by_steps_thread(struct rp_builder *b, struct rp_err *err)
 {
     const struct rp_track_info *track = track_named(b, "Steps");
-    rp_event e;
 
-    for (e = track ? track->first : 0; track && e < track->end; e++) {
+    for (rp_event e = track ? track->first : 0; track && e < track->end; e++) {
         int64_t number;
 
         if (!rp_step_is_span(b, e))
@@ -122,9 +120,8 @@ static enum rp_code by_group(struct rp_builder *b, const char *key_text, struct 
     enum rp_code code = RP_OK;
     uint32_t n = 0, i;
     int64_t number;
-    rp_event e;
 
-    for (e = 0; key != RP_NONE && code == RP_OK && e < b->ev.n; e++)
+    for (rp_event e = 0; key != RP_NONE && code == RP_OK && e < b->ev.n; e++)
         if (rp_step_is_span(b, e) && number_of_arg(b, e, key, &number)) {
             code = rp_vec_push(&id, number, err);
             if (code == RP_OK)
@@ -161,12 +158,11 @@ static enum rp_code main_name(const struct rp_builder *b, const struct rp_track_
                               rp_str *name, uint32_t *times, struct rp_err *err)
 {
     RP_VEC(int64_t) sum = {0};
-    rp_event e;
 
     *name = *times = 0;
     RP_TRY(rp_vec_reserve(&sum, b->str.n, err));
     memset(sum.at, 0, b->str.n * sizeof *sum.at);
-    for (e = track->first; e < track->end; e++)
+    for (rp_event e = track->first; e < track->end; e++)
         if (rp_step_is_span(b, e)) {
             int64_t *mine = &sum.at[b->ev.name.at[e]];
 
@@ -175,7 +171,7 @@ static enum rp_code main_name(const struct rp_builder *b, const struct rp_track_
             if (*mine >= sum.at[*name])
                 *name = b->ev.name.at[e];
         }
-    for (e = track->first; e < track->end; e++)
+    for (rp_event e = track->first; e < track->end; e++)
         *times += rp_step_is_span(b, e) && b->ev.name.at[e] == *name;
     rp_vec_release(&sum);
     return RP_OK;
@@ -186,12 +182,11 @@ static enum rp_code by_modules(struct rp_builder *b, struct rp_err *err)
     const struct rp_track_info *track = track_named(b, "XLA Modules");
     uint32_t times;
     rp_str name;
-    rp_event e;
 
     if (!track)
         return RP_OK;
     RP_TRY(main_name(b, track, &name, &times, err));
-    for (e = track->first; times > 1 && e < track->end; e++)
+    for (rp_event e = track->first; times > 1 && e < track->end; e++)
         if (rp_step_is_span(b, e) && b->ev.name.at[e] == name) {
             struct rp_step step = rp_step_of_event(b, e, RP_STEP_RUN_ID, (int64_t)b->steps.n);
 

@@ -38,11 +38,10 @@ static bool is_range(const struct rp_mark_view *v, rp_event e)
 static enum rp_code collect_marks(struct server_marks *w, struct rp_err *err)
 {
     const struct rp_mark_view *v = w->v;
-    rp_event e;
 
     RP_TRY(rp_vec_reserve(&w->judged, v->nstrings, err));
     memset(w->judged.at, 0, v->nstrings);
-    for (e = 0; e < v->nevents; e++) {
+    for (rp_event e = 0; e < v->nevents; e++) {
         uint8_t *judged = &w->judged.at[v->name[e]];
         struct server_mark mark = {.event = e};
 
@@ -194,9 +193,7 @@ bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks
 /* The profiler's steps of a trace, to be described. */
 static enum rp_code copy_profiler(const struct rp_trace *t, rp_step_vec *out, struct rp_err *err)
 {
-    uint32_t i;
-
-    for (i = 0; i < t->nsteps; i++)
+    for (uint32_t i = 0; i < t->nsteps; i++)
         if (t->steps[i].source == RP_STEP_PROFILER) {
             struct rp_step step = t->steps[i];
 

@@ -25,13 +25,12 @@ static bool is_work(uint8_t kind)
 enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_step step = rp_step_from(RP_STEP_SESSION);
-    rp_event e;
 
     if (!is_session(b))
         return RP_OK;
     step.begin_ns = INT64_MAX;
     step.end_ns = INT64_MIN;
-    for (e = 0; e < b->ev.n; e++) {
+    for (rp_event e = 0; e < b->ev.n; e++) {
         if (!rp_step_is_span(b, e) || !is_work(rp_build_origin_of(b, e)->kind))
             continue;
         if (b->ev.ts_ns.at[e] < step.begin_ns)

@@ -17,9 +17,8 @@
 int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link)
 {
     rp_event best = RP_NONE, any = RP_NONE;
-    uint32_t i;
 
-    for (i = v->member_offset[link]; i < v->member_offset[link + 1]; i++) {
+    for (uint32_t i = v->member_offset[link]; i < v->member_offset[link + 1]; i++) {
         rp_event host = v->member[i];
 
         if (rp_kind_is_device_work(v->kind[host]))
@@ -41,9 +40,8 @@ static void end_work_of_track(const struct rp_mark_view *v, const struct rp_trac
     bool by_launch = !(steps[0].flags & RP_STEP_ON_DEVICE);
     uint32_t known = RP_NONE;
     int64_t launch = RP_NO_TS;
-    rp_event e;
 
-    for (e = track->first; e < track->end; e++) {
+    for (rp_event e = track->first; e < track->end; e++) {
         uint32_t link = v->link[e];
         int64_t at = v->ts_ns[e], end;
         size_t after;
@@ -69,20 +67,17 @@ static void end_work_of_track(const struct rp_mark_view *v, const struct rp_trac
 static void settle_marks(struct rp_step *steps, size_t n)
 {
     uint8_t common = RP_STEP_ON_DEVICE;
-    size_t i;
 
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         common &= steps[i].flags;
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         steps[i].flags = (uint8_t)((steps[i].flags & ~RP_STEP_ON_DEVICE) | common);
 }
 
 void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n)
 {
-    size_t t;
-
     settle_marks(steps, n);
-    for (t = 0; n && t < v->ntracks; t++)
+    for (size_t t = 0; n && t < v->ntracks; t++)
         if (v->tracks[t].kind == RP_TRACK_STREAM)
             end_work_of_track(v, &v->tracks[t], steps, n);
 }

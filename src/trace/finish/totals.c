@@ -46,10 +46,9 @@ static void sum_up(struct rp_builder *b)
     struct window gpu = {INT64_MAX, INT64_MIN}, work = gpu, span = gpu;
     struct rp_totals *t = &b->trace->totals;
     bool is_time = b->trace->samples.unit == RP_WEIGHT_NS;
-    uint32_t i;
 
     memset(t, 0, sizeof *t);
-    for (i = 0; i < b->ev.n; i++) {
+    for (uint32_t i = 0; i < b->ev.n; i++) {
         int64_t ts = b->ev.ts_ns.at[i], end = rp_build_end_ns(b, i), dur = b->ev.dur_ns.at[i];
         uint8_t kind = b->ev.kind.at[i];
         bool device = rp_kind_is_device_work(kind);
@@ -69,7 +68,7 @@ static void sum_up(struct rp_builder *b)
         if (device || kind == RP_KIND_CPU_OP || kind == RP_KIND_RUNTIME)
             widen_window(&work, ts, end);
     }
-    for (i = 0; i < b->samples.ts_ns.n; i++)
+    for (uint32_t i = 0; i < b->samples.ts_ns.n; i++)
         if (b->samples.ts_ns.at[i] != RP_NO_TS)
             widen_window(&span, b->samples.ts_ns.at[i], sample_end_ns(&b->samples, is_time, i));
     close_window(&gpu, &t->gpu_begin_ns, &t->gpu_end_ns);
@@ -117,15 +116,13 @@ static void sift_down(struct stream_merge *m, size_t i)
 
 static enum rp_code open_tracks(struct stream_merge *m, struct rp_err *err)
 {
-    size_t t, i;
-
-    for (t = 0; t < m->b->tracks.n; t++) {
+    for (size_t t = 0; t < m->b->tracks.n; t++) {
         struct cursor c = {m->b->tracks.at[t].first, m->b->tracks.at[t].end};
 
         if (skip_others(m, &c))
             RP_TRY(rp_vec_push(&m->heap, c, err));
     }
-    for (i = m->heap.n / 2; i-- > 0;)
+    for (size_t i = m->heap.n / 2; i-- > 0;)
         sift_down(m, i);
     return RP_OK;
 }

@@ -14,10 +14,9 @@
 static enum rp_code set_kinds(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_build_events *ev = &b->ev;
-    uint32_t i;
 
     RP_TRY(rp_vec_reserve(&ev->kind, (size_t)ev->n + 1, err));
-    for (i = 0; i < ev->n; i++) {
+    for (uint32_t i = 0; i < ev->n; i++) {
         uint8_t kind = b->origins.at[ev->origin.at[i]].kind;
 
         ev->kind.at[i] = ev->flags.at[i] & RP_EVENT_NO_BEGIN ? (uint8_t)RP_KIND_INSTANT : kind;
@@ -61,9 +60,8 @@ static int32_t device_of_label(const char *text)
 {
     static const char *const prefixes[] = {"GPU ", "/device:GPU:", "/device:TPU:", "/gpu:"};
     int32_t device = -1;
-    size_t i;
 
-    for (i = 0; device < 0 && i < sizeof prefixes / sizeof prefixes[0]; i++)
+    for (size_t i = 0; device < 0 && i < sizeof prefixes / sizeof prefixes[0]; i++)
         device = number_behind(text, prefixes[i]);
     return device;
 }
@@ -73,16 +71,15 @@ static void find_devices(struct rp_builder *b)
 {
     rp_str key = rp_build_find_str(b, "device");
     struct rp_arg arg;
-    size_t i;
 
-    for (i = 0; i < b->processes.n; i++) {
+    for (size_t i = 0; i < b->processes.n; i++) {
         struct rp_process *p = &b->processes.at[i];
 
         p->device = device_of_label(rp_strtab_borrow(&b->str, p->labels));
         if (p->device < 0)
             p->device = device_of_label(rp_strtab_borrow(&b->str, p->name));
     }
-    for (i = 0; i < b->tracks.n; i++) {
+    for (size_t i = 0; i < b->tracks.n; i++) {
         const struct rp_track_info *t = &b->tracks.at[i];
         struct rp_process *p = &b->processes.at[t->process];
         uint32_t e;
@@ -117,20 +114,16 @@ static uint8_t device_kind_of(const char *name)
 
 static void make_xla_stream(struct rp_builder *b, struct rp_track_info *t)
 {
-    uint32_t i;
-
     t->kind = RP_TRACK_STREAM;
-    for (i = t->first; i < t->end; i++)
+    for (uint32_t i = t->first; i < t->end; i++)
         if (b->ev.kind.at[i] == RP_KIND_OTHER && rp_build_origin_of(b, i)->phase == 'X')
             b->ev.kind.at[i] = device_kind_of(rp_strtab_borrow(&b->str, b->ev.name.at[i]));
 }
 
 enum rp_code rp_pass_tracks(struct rp_builder *b, struct rp_err *err)
 {
-    size_t t;
-
     RP_TRY(set_kinds(b, err));
-    for (t = 0; t < b->tracks.n; t++) {
+    for (size_t t = 0; t < b->tracks.n; t++) {
         struct rp_track_info *track = &b->tracks.at[t];
 
         track->kind = kind_of_track(b, track);

@@ -139,9 +139,8 @@ static enum rp_code set_counts(struct rp_trace *t, const struct rp_rpt_head *hea
         head->nsteps,   head->ndevices, head->nmeta,    head->nwarnings,      head->nshapes,
         head->nkeys,    head->nblocks,  head->nspilled, head->nspill_offsets, head->nlinks,
         head->nmembers, head->nflows,   head->nsamples, head->nframes,        head->nstacks};
-    size_t i;
 
-    for (i = 0; i < sizeof counts / sizeof counts[0]; i++)
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (counts[i] >= RP_NONE)
             return rp_err_set(err, RP_FORMAT, "native file with counts beyond 32 bits");
     t->base_ns = head->base_ns;
@@ -322,9 +321,8 @@ static enum rp_code check_padding(const uint8_t *bytes, size_t nsections, struct
 {
     const struct rp_rpt_entry *e = entries(bytes);
     uint64_t at = sizeof(struct rp_rpt_header) + nsections * sizeof *e, to = rp_rpt_padded(at);
-    size_t i;
 
-    for (i = 0;; i++) {
+    for (size_t i = 0;; i++) {
         for (; at < to; at++)
             if (bytes[at])
                 return rp_err_set_at(err, RP_FORMAT, at,

@@ -42,12 +42,11 @@ static void fill_entry(struct rp_rpt_entry *e, uint32_t id, uint32_t size, const
 static void fill_entries(struct part *p, const struct rp_trace *trace)
 {
     uint64_t table_bytes = (p->n + 1) * sizeof *p->entry, at;
-    size_t i;
 
     at = rp_rpt_padded(sizeof p->header + table_bytes);
     p->head = rp_rpt_head_of(trace);
     fill_entry(&p->entry[0], RP_RPT_HEAD_ID, sizeof p->head, &p->head, 1, &at);
-    for (i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n; i++)
         fill_entry(&p->entry[i + 1], p->section[i].id, p->section[i].element_bytes,
                    array_of(trace, &p->section[i]), rp_rpt_count(&p->head, &p->section[i]), &at);
     memset(&p->header, 0, sizeof p->header);
