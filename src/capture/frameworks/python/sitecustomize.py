@@ -10,6 +10,7 @@ PyTorch     lets the recorder's library observe operators, by the callbacks of P
 TensorFlow  runs its own profiler for operators on the host, in windows of a few seconds; each is a file in the folder of
             the recording, which `reprise` joins by the clock. A profiler of the program has precedence here too.
 JAX         the same, where there is no GPU. On a GPU, XLA names its instructions by NVTX, which needs nothing here.
+            Both wait for the first use of the framework: it may be configured until then, and some programs only import it.
 
 It leaves the program as it is: the folder is removed from sys.path, the sitecustomize that it hides is imported, and
 a failure in here is a line on stderr at most.
@@ -193,7 +194,6 @@ class Windows:
     """Runs a framework's own profiler, in windows, and keeps its XPlane files in the folder of the recording."""
 
     def __init__(self, name, start, stop):
-        import atexit
         import ctypes
         import threading
 
@@ -202,8 +202,15 @@ class Windows:
         self.name, self.start, self.stop = name, start, stop
         self.lock = threading.RLock()
         self.seconds = float(option("window", "5"))
-        self.folder, self.others, self.files, self.pid = None, 0, 0, os.getpid()
+        self.folder, self.others, self.files, self.pid, self.used = None, 0, 0, os.getpid(), False
         self.ended = threading.Event()
+
+    def use(self):
+        """The program uses the framework: the first window begins."""
+        import atexit
+        import threading
+
+        self.used, self.pid = True, os.getpid()
         self.begin()
         threading.Thread(target=self.run, name="reprise-windows", daemon=True).start()
         os.register_at_fork(after_in_child=self.forget)
@@ -218,7 +225,7 @@ class Windows:
         import tempfile
 
         with self.lock:
-            if self.folder or self.others or not self.library.reprise_frameworks_ready():
+            if self.folder or self.others or not self.used or not self.library.reprise_frameworks_ready():
                 return
             folder = tempfile.mkdtemp(prefix="reprise-")
             try:
@@ -238,7 +245,7 @@ class Windows:
             if not folder:
                 return
             try:
-                self.stop()
+                self.stop(folder)
                 kept = self.library.reprise_frameworks_folder()
                 for file in glob.glob(folder + "/**/*.xplane.pb", recursive=True) if kept else ():
                     self.files += 1
@@ -282,26 +289,71 @@ class Windows:
         wrap(module, stop, after=end)
 
 
+def at_first_use(module, windows, functions):
+    """Begins the windows and names the framework after the first call of one of these functions, each of which is
+    (owner, name). They are then as they were."""
+    left = [(owner, name, getattr(owner, name)) for owner, name in functions]
+
+    def used():
+        while left:
+            setattr(*left.pop())
+        try:
+            name_version(module)
+            if windows:
+                windows.use()
+        except Exception as problem:
+            warn(f"operators of {module.__name__} are not recorded: {problem}")
+
+    def replace(owner, name, function):
+        def call(*args, **kwargs):
+            result = function(*args, **kwargs)
+            if left:
+                used()
+            return result
+        setattr(owner, name, call)
+
+    for item in list(left):
+        replace(*item)
+
+
 def tensorflow(module):
+    from tensorflow.python.client import session
+    from tensorflow.python.eager import context
     from tensorflow.python.profiler import profiler_v2
+    from tensorflow.python.training import server_lib
 
     options = profiler_v2.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0)
     start, stop = profiler_v2.start, profiler_v2.stop
-    windows = Windows("tensorflow", lambda folder: start(folder, options=options), stop)
+    windows = Windows("tensorflow", lambda folder: start(folder, options=options), lambda _: stop())
     windows.yield_to(profiler_v2, "start", "stop")
+    at_first_use(module, windows, [(context.Context, "ensure_initialized"), (session.BaseSession, "__init__"),
+                                   (server_lib.Server, "__init__")])
 
 
 def jax(module):
-    if os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd"):
-        return
-    from jax._src import profiler
+    from jax._src import profiler, xla_bridge
 
-    start, stop = profiler.start_trace, profiler.stop_trace
-    options = module.profiler.ProfileOptions()  # since 0.7; without it Python's functions are traced, which is slow
-    options.python_tracer_level = 0
-    windows = Windows("jax", lambda folder: start(folder, profiler_options=options), stop)
-    windows.yield_to(profiler, "start_trace", "stop_trace")
-    module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
+    windows = None
+    if not os.path.exists("/dev/nvidiactl") and not os.path.exists("/dev/kfd"):
+        options = module.profiler.ProfileOptions()  # since 0.7; without it Python's functions are traced, which is slow
+        options.python_tracer_level = 0
+        start, stop = profiler.start_trace, profiler.stop_trace
+
+        def write(folder):
+            """What stop_trace() does, without its second file, which takes three times as long."""
+            state = profiler._profile_state
+            if not hasattr(state, "lock") or not hasattr(state.profile_session, "stop"):
+                stop()
+                return
+            with state.lock:
+                space = state.profile_session.stop()
+                state.reset()
+            with open(folder + "/host.xplane.pb", "wb") as out:
+                out.write(space)
+        windows = Windows("jax", lambda folder: start(folder, profiler_options=options), write)
+        windows.yield_to(profiler, "start_trace", "stop_trace")
+        module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
+    at_first_use(module, windows, [(xla_bridge, "backends")])
 
 
 def name_version(module):
@@ -350,6 +402,7 @@ def fork_alone():
 
 
 HOOKS = {"torch": torch, "tensorflow": tensorflow, "jax": jax}
+LATER = ("tensorflow", "jax")  # named when they are used
 HOOKS.update((name, None) for name in ("lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed", "diffusers",
                                        "sentence_transformers", "flax", "keras", "vllm", "trl", "megatron", "timm", "torch_geometric"))
 
@@ -383,7 +436,8 @@ class Finder:
             except Exception as problem:
                 warn(f"operators of {name} are not recorded: {problem}")
             try:
-                name_version(module)
+                if name not in LATER:
+                    name_version(module)
             except Exception:
                 pass
         spec.loader.exec_module = run
