@@ -14,6 +14,7 @@ EXPORT void reprise_frameworks_fact(const char *key, const char *value);
 EXPORT void reprise_frameworks_error(const char *text);
 EXPORT int reprise_frameworks_ready(void);
 EXPORT const char *reprise_frameworks_folder(void);
+EXPORT void reprise_frameworks_gap(int begins);
 EXPORT void reprise_frameworks_rest(void);
 EXPORT void reprise_frameworks_resume(void);
 
@@ -88,6 +89,18 @@ const char *reprise_frameworks_folder(void)
     if (cap && !cap->folder())
         cap->mark("profile of a framework");
     return cap ? cap->folder() : NULL;
+}
+
+/* Begin and end of a time whose operators are missing. */
+void reprise_frameworks_gap(int begins)
+{
+    static uint64_t gaps = UINT64_C(1) << 32; /* other ids than those of gaps between steps */
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (cap && begins)
+        cap->async_begin("without detail", "reprise", ++gaps);
+    else if (cap)
+        cap->async_end("without detail", "reprise", gaps);
 }
 
 /* -------------------------------------------------------------------------- forks */

@@ -19,6 +19,8 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LONGEST = 60      # seconds of a window, which a program that is killed loses
+LARGE = 64 << 20  # bytes of a window, which the program has in memory
 
 
 def warn(text):
@@ -201,7 +203,7 @@ class Windows:
         self.library.reprise_frameworks_folder.restype = ctypes.c_char_p
         self.name, self.start, self.stop = name, start, stop
         self.lock = threading.RLock()
-        self.seconds = float(option("window", "5"))
+        self.seconds, self.fixed = float(option("window", "5")), option("window", "") != ""
         self.folder, self.others, self.files, self.pid, self.used = None, 0, 0, os.getpid(), False
         self.ended = threading.Event()
 
@@ -237,37 +239,41 @@ class Windows:
                 warn(f"operators of {self.name} are not recorded: {problem}")
 
     def finish(self):
+        """Ends a window; the bytes that were written."""
         import glob
         import shutil
 
+        size = 0
         with self.lock:
             folder, self.folder = self.folder, None
             if not folder:
-                return
+                return size
             try:
                 self.stop(folder)
                 kept = self.library.reprise_frameworks_folder()
                 for file in glob.glob(folder + "/**/*.xplane.pb", recursive=True) if kept else ():
                     self.files += 1
+                    size += os.path.getsize(file)
                     shutil.move(file, f"{kept.decode()}/.{self.name}_{self.pid}_{self.files}.xplane.pb")
             except Exception as problem:
                 warn(f"operators of {self.name} were lost: {problem}")
             finally:
                 shutil.rmtree(folder, ignore_errors=True)
+        return size
 
     def run(self):
-        import ctypes
-
-        host = ctypes.CDLL(None)  # a range shows where operators are missing
-        while not self.ended.wait(self.seconds):
+        seconds = self.seconds
+        while not self.ended.wait(seconds):
             with self.lock:
-                mark = bool(self.folder) and hasattr(host, "reprise_record_range_begin")
-                if mark:
-                    host.reprise_record_range_begin(f"the profiler of {self.name} writes: no operators recorded".encode())
-                self.finish()
+                gap = bool(self.folder)
+                if gap:
+                    self.library.reprise_frameworks_gap(1)
+                size = self.finish()
                 self.begin()
-                if mark:
-                    host.reprise_record_range_end()
+                if gap:
+                    self.library.reprise_frameworks_gap(0)
+            if size and not self.fixed:  # what a window's end interrupts is lost: fewer of them, while they are small
+                seconds = max(self.seconds, min(2 * seconds, seconds * LARGE / size, LONGEST))
 
     def end(self):
         self.ended.set()
@@ -372,9 +378,11 @@ def tell_error():
     if error is None or isinstance(error, SystemExit):
         return
     frames = traceback.extract_tb(error.__traceback__)
-    places = [f for f in frames if not f.filename.startswith("<frozen")]
-    where = f" at {os.path.basename(places[0].filename)}:{places[0].lineno}" if places else ""
+    libraries = ("<frozen", os.path.dirname(os.__file__) + os.sep)  # and their site-packages
+    own = [f for f in frames if not f.filename.startswith(libraries) and f"{os.sep}site-packages{os.sep}" not in f.filename]
     importing = isinstance(error, ImportError) or any("importlib" in f.filename for f in frames)
+    place = own and own[0 if importing else -1]  # the import of the script; else the innermost line of the program
+    where = f" at {os.path.basename(place.filename)}:{place.lineno}" if place else ""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
     text = f"{'it ended in import' if importing else 'it ended'}{where}: {text}"
     try:
