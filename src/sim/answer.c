@@ -569,7 +569,14 @@ static enum rp_code note_transport(struct answer_ctx *a, struct rp_err *err)
 static void note_steps(struct answer_ctx *a)
 {
     const struct rp_sim_part *first = a->run.parts[0];
+    size_t i, bare = 0;
 
+    for (i = 0; i < first->nsteps; i++)
+        bare += rp_sim_step_is_bare(first, i);
+    if (bare)
+        add_note(a, rp_arena_textf(a->arena,
+                                   "from %zu of %u steps: the others were recorded without detail",
+                                   first->nsteps - bare, first->nsteps));
     if (!first->has_steps && !first->recorded_steps)
         add_note(a, "no steps are marked: the whole recording is one step");
     if (rp_sim_starts_up(&a->run))

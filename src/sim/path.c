@@ -213,7 +213,7 @@ enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_resul
     size_t i;
 
     memset(out, 0, sizeof *out);
-    RP_TRY(rp_sim_steps_usual(steps, &usual, err));
+    RP_TRY(rp_sim_steps_usual(run, steps, &usual, err));
     code = index_edges(&w, err);
     for (i = 0; code == RP_OK && i < 2; i++)
         walk_step(&w, &steps->ranks[usual.rank], (uint32_t)usual.rank, usual.steps[i], out);

@@ -34,7 +34,9 @@ struct rp_sg_thread {
     rp_track track;
     size_t first_span, end_span; /* into spans */
     size_t first_busy, end_busy; /* into busy */
-    bool carries;                /* all it does is to carry collectives, as workers of gloo do */
+    int64_t collectives_ns;      /* time in its collectives, and in all the rest of its work */
+    int64_t others_ns;
+    bool carries; /* it carries collectives for the others, as workers of gloo do */
 };
 
 struct rp_sg_builder {
@@ -67,9 +69,18 @@ enum rp_code rp_sg_link_device(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_events(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_forward(struct rp_sg_builder *b, struct rp_err *err);
 enum rp_code rp_sg_link_rest(struct rp_sg_builder *b, struct rp_err *err);
-/* Of two edges that allow a node to start at the same time, the one whose kind is higher here is
-   binding. */
+/* Which of two edges into a node binds: the one that ends later, and of two that end at the same
+   time the one whose kind is higher here. */
 extern const uint8_t rp_sg_edge_ranks[RP_SG_EDGE_KINDS];
+static inline bool rp_sg_binds_more(const struct rp_sg_edge *a, int64_t a_ns,
+                                    const struct rp_sg_edge *b, int64_t b_ns)
+{
+    bool loose = a->flags & RP_SG_LOOSE;
+
+    if (loose != (bool)(b->flags & RP_SG_LOOSE))
+        return !loose;
+    return a_ns != b_ns ? a_ns > b_ns : rp_sg_edge_ranks[a->kind] > rp_sg_edge_ranks[b->kind];
+}
 /* Puts edges in order both ways, finds an order of the nodes, and sets lags. */
 enum rp_code rp_sg_freeze(struct rp_stepgraph *g, struct rp_err *err);
 

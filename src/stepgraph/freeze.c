@@ -188,8 +188,7 @@ static void bind(struct rp_stepgraph *g, uint32_t node)
 
         e->flags &= (uint8_t)~RP_SG_BINDING;
         e->lag_ns = rp_ns_between(at, g->nodes.at[node].start_ns); /* all that it may be */
-        if (!best || at > anchor_ns(g, best) ||
-            (at == anchor_ns(g, best) && rp_sg_edge_ranks[e->kind] > rp_sg_edge_ranks[best->kind]))
+        if (!best || rp_sg_binds_more(e, at, best, anchor_ns(g, best)))
             best = e;
     }
     if (best)

@@ -54,7 +54,8 @@ extern const char *const rp_sg_edge_names[RP_SG_EDGE_KINDS];
 enum {
     RP_SG_FROM_START = 1, /* the lag counts from the start of the predecessor */
     RP_SG_BINDING = 2,    /* what the successor waited for in the recording */
-    RP_SG_INFERRED = 4    /* from times and the order of calls, not from a record */
+    RP_SG_INFERRED = 4,   /* from times and the order of calls, not from a record */
+    RP_SG_LOOSE = 8       /* it does not bind: the successor rested for another reason */
 };
 
 /* Flags of a node. */

@@ -8,12 +8,14 @@
  *                          ^ handed over           ^ handed back
  *
  *   - another thread that stopped being busy while this one was not, and still is not when this one
- *     resumes, hands over to it; this one waited since it was last active. Not so a thread that
- * only carries collectives, if this one then goes on resting for longer than it had;
- *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just
- *     then, or, of another process, stopped being busy meanwhile;
- *   - a thread that only carries collectives got each of them from a thread that works, not from
- *     another carrier, however long it then took to begin.
+ *     resumes, hands over to it; this one waited since it was last active. If that was a thread
+ *     that carries collectives, and this one then rests for longer than it had, the collective was
+ *     over before, but is not what it waited for (RP_SG_LOOSE);
+ *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just then
+ *     (if it carries a collective: leaves it), or, of another process, stopped being busy
+ *     meanwhile;
+ *   - a thread that carries collectives got each of them from a thread that works, not from another
+ *     carrier, however long it then took to begin.
  *
  * These edges are inferred. All starts and stops of busy times are walked in time order, with the
  * threads that are busy and those that are not in lists, the one that changed last in front: of
@@ -30,6 +32,8 @@
 #define WOKEN_NS 20000
 /* Whoever waits for a collective goes on sooner when it is over. */
 #define SLEEPS_NS 1000000
+/* A carrier tells that its collective is over at most so long before it leaves it. */
+#define LEAVES_NS 200000
 
 enum state { IDLE, BUSY, STATES };
 enum scope { PROCESS, ALL, SCOPES };
@@ -44,12 +48,19 @@ struct neighbours {
     uint32_t before, after;
 };
 
+/* A carrier left a collective; it may carry another one since. */
+struct leave {
+    int64_t ns;
+    uint32_t lane;
+};
+
 struct hand_off_ctx {
     struct rp_sg_builder *b;
     RP_VEC(struct change) changes;
     RP_VEC(size_t) cursor;                   /* by thread: its first busy time that is to come */
     RP_VEC(struct neighbours) links[SCOPES]; /* by thread */
     RP_VEC(uint32_t) front[SCOPES];          /* by process and state, or by state */
+    RP_VEC(struct leave) left;               /* by process: the last */
     uint32_t lane;
     int64_t idle_ns, busy_ns; /* this thread was not busy between these */
 };
@@ -91,7 +102,8 @@ static int64_t next_start(const struct rp_sg_builder *b, uint32_t lane, int64_t 
 }
 
 static enum rp_code add_hand_off(struct hand_off_ctx *p, int64_t from_ns, int64_t at_ns,
-                                 uint32_t other, int64_t other_ns, struct rp_err *err)
+                                 uint32_t other, int64_t other_ns, uint8_t flags,
+                                 struct rp_err *err)
 {
     struct rp_sg_cut c = {.from_ns = from_ns,
                           .at_ns = at_ns,
@@ -100,7 +112,7 @@ static enum rp_code add_hand_off(struct hand_off_ctx *p, int64_t from_ns, int64_
                           .other = other,
                           .other_ns = other_ns,
                           .kind = RP_SG_HAND_OFF,
-                          .flags = RP_SG_INFERRED};
+                          .flags = RP_SG_INFERRED | flags};
     struct rp_sg_cut plain = {.from_ns = other_ns,
                               .at_ns = other_ns,
                               .lane = other,
@@ -133,11 +145,12 @@ static enum rp_code take_over(struct hand_off_ctx *p, uint32_t other, int64_t ns
     change = last_change(p->b, p->lane, ns, &inside);
     if (!inside) {
         at = next_start(p->b, p->lane, ns);
-        return add_hand_off(p, at, at, other, at, err);
+        /* a carrier handed over when it left; others may still do something until then */
+        return add_hand_off(p, at, at, other, p->b->threads.at[other].carries ? ns : at, 0, err);
     }
     given = given_ns(p, other);
     given = change > given ? change : given;
-    return add_hand_off(p, given < ns ? given : ns, ns, other, ns, err);
+    return add_hand_off(p, given < ns ? given : ns, ns, other, ns, 0, err);
 }
 
 /* ------------------------------------------------------------------ who changed last */
@@ -185,14 +198,25 @@ static void enter_state(struct hand_off_ctx *p, uint32_t lane, enum state state)
     }
 }
 
-/* The thread that entered a state last, other than this one; for a carrier, other than carriers. */
-static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
+/* Whether a thread may have let this one go on. Carriers do not wake each other, and one that is
+   busy wakes nobody before it leaves its collective. */
+static bool may_wake(const struct hand_off_ctx *p, uint32_t lane, enum state state)
 {
     const struct rp_sg_thread *threads = p->b->threads.at;
+
+    if (lane == p->lane || !threads[lane].carries)
+        return lane != p->lane;
+    return !threads[p->lane].carries &&
+           (state == IDLE ||
+            rp_ns_between(p->busy_ns, p->b->busy.at[p->cursor.at[lane] - 1].end_ns) < LEAVES_NS);
+}
+
+/* The thread that entered a state last, of those that may have let this one go on. */
+static uint32_t last_to(struct hand_off_ctx *p, enum scope scope, enum state state)
+{
     uint32_t lane = *front_of(p, scope, p->lane, state);
 
-    while (lane != RP_SG_NO_LANE &&
-           (lane == p->lane || (threads[p->lane].carries && threads[lane].carries)))
+    while (lane != RP_SG_NO_LANE && !may_wake(p, lane, state))
         lane = p->links[scope].at[lane].after;
     return lane;
 }
@@ -221,8 +245,9 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
         found = last_to(p, ALL, BUSY);
     if (found == RP_SG_NO_LANE && stop_ns(p, last_to(p, ALL, IDLE)) != INT64_MIN)
         found = last_to(p, ALL, IDLE);
-    return found == RP_SG_NO_LANE ? RP_OK
-                                  : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, err);
+    return found == RP_SG_NO_LANE
+               ? RP_OK
+               : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, 0, err);
 }
 
 /* A carrier got its collective from the thread that works, or that worked last; *given: there is
@@ -234,7 +259,7 @@ static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct 
     if (giver == RP_SG_NO_LANE)
         giver = last_to(p, PROCESS, IDLE);
     *given = giver != RP_SG_NO_LANE;
-    return *given ? add_hand_off(p, p->busy_ns, p->busy_ns, giver, p->busy_ns, err) : RP_OK;
+    return *given ? add_hand_off(p, p->busy_ns, p->busy_ns, giver, p->busy_ns, 0, err) : RP_OK;
 }
 
 /* Whether a thread rests for much longer after a carrier stopped than before: a collective that
@@ -251,13 +276,35 @@ static bool sleeps_on(const struct hand_off_ctx *p, uint32_t other, int64_t stop
     return !inside;
 }
 
+/* Who stopped being busy last, or left a collective, while this thread was not busy; ns: INT64_MIN:
+   nobody. */
+static struct leave last_stop(struct hand_off_ctx *p)
+{
+    struct leave idle = {.lane = last_to(p, PROCESS, IDLE)};
+    const struct leave *left = &p->left.at[process_of(p, p->lane)];
+
+    idle.ns = stop_ns(p, idle.lane);
+    return left->ns > p->idle_ns && left->ns > idle.ns ? *left : idle;
+}
+
+/* Whether a carrier is just leaving its collective, and nobody stopped as close to now as that. */
+static bool is_leaving(struct hand_off_ctx *p, int64_t stop_ns)
+{
+    uint32_t lane = last_to(p, PROCESS, BUSY);
+    bool inside;
+
+    last_change(p->b, p->lane, p->busy_ns, &inside);
+    return lane != RP_SG_NO_LANE && p->b->threads.at[lane].carries && !inside &&
+           rp_ns_between(stop_ns, p->busy_ns) >= WOKEN_NS;
+}
+
 /* Why a thread resumes. */
 static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t ns,
                                   struct rp_err *err)
 {
     size_t at = p->cursor.at[lane];
     bool given = false;
-    int64_t stop;
+    struct leave stop;
 
     p->lane = lane;
     p->busy_ns = ns;
@@ -266,10 +313,12 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
         RP_TRY(give_collective(p, &given, err));
     if (given)
         return RP_OK;
-    stop = stop_ns(p, last_to(p, PROCESS, IDLE));
-    if (stop != INT64_MIN && sleeps_on(p, last_to(p, PROCESS, IDLE), stop))
-        return RP_OK;
-    return stop == INT64_MIN ? wake_up(p, err) : take_over(p, last_to(p, PROCESS, IDLE), stop, err);
+    stop = last_stop(p);
+    if (stop.ns == INT64_MIN || is_leaving(p, stop.ns))
+        return wake_up(p, err);
+    if (sleeps_on(p, stop.lane, stop.ns))
+        return add_hand_off(p, ns, ns, stop.lane, stop.ns, RP_SG_LOOSE, err);
+    return take_over(p, stop.lane, stop.ns, err);
 }
 
 RP_ORDER(by_time, struct change, RP_UP(ns), RP_UP(starts), RP_UP(lane))
@@ -281,8 +330,11 @@ static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
     size_t i, k, end, n = p->changes.n;
 
     for (i = 0; i < n; i = end) {
-        for (; i < n && !c[i].starts; i++)
+        for (; i < n && !c[i].starts; i++) {
             enter_state(p, c[i].lane, IDLE);
+            if (p->b->threads.at[c[i].lane].carries)
+                p->left.at[process_of(p, c[i].lane)] = (struct leave){c[i].ns, c[i].lane};
+        }
         for (end = i; end < n && c[end].starts && c[end].ns == c[i].ns; end++)
             RP_TRY(resume_thread(p, c[end].lane, c[end].ns, err));
         for (k = i; k < end; k++) {
@@ -324,6 +376,9 @@ static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->cursor, n, err));
     for (i = 0; i < n; i++)
         p->cursor.at[i] = p->b->threads.at[i].first_busy;
+    RP_TRY(rp_vec_reserve(&p->left, (size_t)p->b->t->nprocesses + 1, err));
+    for (i = 0; i <= p->b->t->nprocesses; i++)
+        p->left.at[i] = (struct leave){INT64_MIN, RP_SG_NO_LANE};
     for (scope = 0; scope < SCOPES; scope++) {
         RP_TRY(rp_vec_reserve(&p->links[scope], n, err));
         RP_TRY(rp_vec_reserve(&p->front[scope], fronts, err));
@@ -346,6 +401,7 @@ enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
         code = walk_changes(&p, err);
     rp_vec_release(&p.changes);
     rp_vec_release(&p.cursor);
+    rp_vec_release(&p.left);
     for (scope = 0; scope < SCOPES; scope++) {
         rp_vec_release(&p.links[scope]);
         rp_vec_release(&p.front[scope]);

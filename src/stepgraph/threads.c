@@ -65,8 +65,10 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
     const struct rp_trace *t = b->t;
     bool ranges = is_by_ranges(b) && !rp_track_is_worker(t, track);
     bool calls = rp_trace_has_calls_only(t);
-    struct rp_sg_thread thread = {track, b->spans.n, 0, b->busy.n, 0, !calls};
+    struct rp_sg_thread thread = {
+        .track = track, .first_span = b->spans.n, .first_busy = b->busy.n};
     rp_event e;
+    size_t i;
 
     for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
         bool in_ranges = ranges && is_range_work(t, e, calls);
@@ -80,17 +82,45 @@ static enum rp_code add_thread(struct rp_sg_builder *b, rp_track track, struct r
             widen(b->g, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         else if (!rp_event_is_host_collective(t, e))
             continue;
-        thread.carries &= rp_event_is_host_collective(t, e);
+        if (rp_event_is_host_collective(t, e))
+            rp_ns_add(&thread.collectives_ns, t->ev.dur_ns[e]);
         RP_TRY(add_busy(b, thread.first_busy, t->ev.ts_ns[e], rp_event_end_ns(t, e), err));
     }
     thread.end_span = b->spans.n;
     thread.end_busy = b->busy.n;
+    for (i = thread.first_busy; i < thread.end_busy; i++)
+        rp_ns_add(&thread.others_ns, rp_ns_between(b->busy.at[i].begin_ns, b->busy.at[i].end_ns));
+    thread.others_ns = rp_ns_between(thread.collectives_ns, thread.others_ns);
     if (thread.end_busy == thread.first_busy) {
         b->spans.n = thread.first_span;
         return RP_OK;
     }
     b->thread_of_track.at[track] = (uint32_t)b->threads.n;
     return rp_vec_push(&b->threads, thread, err);
+}
+
+/* A thread that carries collectives also copies what they send: most of its time is that of the
+   collectives, and another thread of its process works more. */
+static enum rp_code find_carriers(struct rp_sg_builder *b, struct rp_err *err)
+{
+    int64_t *most = calloc((size_t)b->t->nprocesses + 1, sizeof *most);
+    size_t i;
+
+    if (!most)
+        return rp_err_nomem(err, "building the step graph");
+    for (i = 0; i < b->threads.n; i++) {
+        int64_t *x = &most[b->t->tracks[b->threads.at[i].track].process];
+
+        *x = b->threads.at[i].others_ns > *x ? b->threads.at[i].others_ns : *x;
+    }
+    for (i = 0; i < b->threads.n; i++) {
+        struct rp_sg_thread *x = &b->threads.at[i];
+
+        x->carries = x->collectives_ns > x->others_ns &&
+                     (x->others_ns <= 0 || x->others_ns < most[b->t->tracks[x->track].process]);
+    }
+    free(most);
+    return RP_OK;
 }
 
 enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
@@ -105,6 +135,8 @@ enum rp_code rp_sg_find_threads(struct rp_sg_builder *b, struct rp_err *err)
         b->thread_of_track.at[track] = RP_SG_NO_LANE;
         RP_TRY(add_thread(b, track, err));
     }
+    if (!rp_trace_has_calls_only(b->t))
+        RP_TRY(find_carriers(b, err));
     for (i = 0; i < b->work->items.n; i++)
         widen(b->g, b->work->items.at[i].begin_ns, b->work->items.at[i].end_ns);
     if (b->g->begin_ns > b->g->end_ns)

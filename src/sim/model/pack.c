@@ -22,7 +22,7 @@ enum { NODE_MOST = 64, EDGE_MOST = 24 }; /* bytes of one */
 enum { SAME_LANE = 8, NO_COLLECTIVE = 16, NO_EVENT = 32, SAME_STEP = 64, IS_WORK = 128 };
 
 _Static_assert(RP_SG_KINDS <= 8, "a kind has three bits");
-_Static_assert(RP_SG_EDGE_KINDS <= 16 && RP_SG_INFERRED <= 4, "kind and flags of an edge: a byte");
+_Static_assert(RP_SG_EDGE_KINDS <= 16 && RP_SG_LOOSE <= 8, "kind and flags of an edge: a byte");
 
 /* ------------------------------------------------------------------ numbers */
 

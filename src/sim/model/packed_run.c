@@ -429,9 +429,7 @@ static void bind_edges(const struct packed_ctx *x, struct rp_sg_edge *e, size_t 
 
         e[i].flags &= (uint8_t)~RP_SG_BINDING;
         e[i].lag_ns = rp_ns_between(at, x->nodes[e[i].to].start_ns);
-        if (!best || at > anchor_ns(x, best) ||
-            (at == anchor_ns(x, best) &&
-             rp_sg_edge_ranks[e[i].kind] > rp_sg_edge_ranks[best->kind]))
+        if (!best || rp_sg_binds_more(&e[i], at, best, anchor_ns(x, best)))
             best = &e[i];
     }
     if (best)

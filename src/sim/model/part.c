@@ -30,6 +30,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, gradients, struct rp_sim_gradient),
                                               PART(PLAIN_VEC, step_begin_ns, int64_t),
                                               PART(PLAIN_VEC, step_end_ns, int64_t),
+                                              PART(PLAIN_VEC, bare, uint8_t),
                                               PART(PLAIN, previous),
                                               PART(PLAIN, previous_unrecorded),
                                               PART(PLAIN, nsteps),
@@ -427,6 +428,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);
     rp_vec_release(&part->step_end_ns);
+    rp_vec_release(&part->bare);
     rp_vec_release(&part->head_ns);
     rp_vec_release(&part->waits);
     rp_vec_release(&part->remarks);

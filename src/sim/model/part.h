@@ -59,6 +59,7 @@ struct rp_sim_part {
     RP_VEC(int64_t)
     step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next
                                    one begins, if there is no break between */
+    RP_VEC(uint8_t) bare;       /* by step: it was recorded without detail; or empty: none */
     uint32_t previous;          /* 1 + the node that ends the work of the step before the first
                                    (facts/times/step_times.h); 0: there is none */
     bool previous_unrecorded;   /* it is the one that waited for that work */

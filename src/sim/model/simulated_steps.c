@@ -120,6 +120,7 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
     struct rp_sim_rank_steps *out = &p->out->ranks[rank];
     struct rp_digest *d = &p->digests[rank];
     struct rp_digest_step *last = &d->steps[d->nsteps - 1];
+    struct rp_interval *detailed;
     size_t i;
 
     for (i = 0; i < d->nsteps; i++) {
@@ -138,7 +139,11 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
                                       p->run->edges_factor));
     out->mark_end_ns = last->end_ns;
     RP_TRY(rp_step_times_of_digest(d, previous_end(p, rank), &p->out->arena, &out->times, err));
-    return rp_step_median(out->times, out->n, &p->out->arena, &out->step_ns, err);
+    detailed = RP_ARENA_NEW(&p->out->arena, struct rp_interval, out->n + 1);
+    RP_TRY(rp_arena_check(&p->out->arena, "simulating", err));
+    memcpy(detailed, out->times, out->n * sizeof *detailed);
+    return rp_step_median(detailed, rp_sim_keep_detailed(part, detailed, out->n), &p->out->arena,
+                          &out->step_ns, err);
 }
 
 /* Parallel steps all begin at 0, and belong to no rank in particular. */
@@ -170,7 +175,8 @@ static void measure_distance(struct steps_pass *p)
     for (i = 0; i < rank->n; i++)
         if (!p->run->parts[0]->begins_on_device || p->first_ns[i] == INT64_MAX)
             p->first_ns[i] = rank->mark_ns[i];
-    p->out->distance_ns = rank->n > 1 ? rp_sim_median_gap(p->first_ns, rank->n) : rank->step_ns;
+    p->out->distance_ns =
+        rank->n > 1 ? rp_sim_median_gap(p->run->parts[0], p->first_ns, rank->n) : rank->step_ns;
 }
 
 /* The mean over the ranks, of which some stand for several. */
@@ -258,11 +264,11 @@ static size_t at_place(const int64_t *ns, size_t n, size_t place, struct rp_aren
     return 0;
 }
 
-enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual *out,
-                                struct rp_err *err)
+enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_steps *steps,
+                                struct rp_sim_usual *out, struct rp_err *err)
 {
     const struct rp_sim_rank_steps *rank;
-    size_t i, n = steps->nranks;
+    size_t *step, i, n = steps->nranks;
     int64_t *ns = RP_ARENA_NEW(&steps->arena, int64_t, n);
 
     *out = (struct rp_sim_usual){0};
@@ -272,11 +278,17 @@ enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual 
     out->rank = at_place(ns, n, (n - 1) / 2, &steps->arena);
     rank = &steps->ranks[out->rank];
     ns = RP_ARENA_NEW(&steps->arena, int64_t, rank->n);
+    step = RP_ARENA_NEW(&steps->arena, size_t, rank->n);
     RP_TRY(rp_arena_check(&steps->arena, "simulating", err));
-    for (i = 0; i < rank->n; i++)
-        ns[i] = rp_ns_between(rank->times[i].begin_ns, rank->times[i].end_ns);
-    out->steps[0] = at_place(ns, rank->n, (rank->n - 1) / 2, &steps->arena);
-    out->steps[1] = at_place(ns, rank->n, rank->n / 2, &steps->arena);
+    for (i = n = 0; i < rank->n; i++)
+        if (!rp_sim_step_is_bare(run->parts[out->rank], i)) {
+            step[n] = i;
+            ns[n++] = rp_ns_between(rank->times[i].begin_ns, rank->times[i].end_ns);
+        }
+    if (!n) /* a damaged digest says that none has detail */
+        return rp_arena_check(&steps->arena, "simulating", err);
+    out->steps[0] = step[at_place(ns, n, (n - 1) / 2, &steps->arena)];
+    out->steps[1] = step[at_place(ns, n, n / 2, &steps->arena)];
     return rp_arena_check(&steps->arena, "simulating", err);
 }
 

@@ -39,8 +39,8 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
 struct rp_sim_usual {
     size_t rank, steps[2];
 };
-enum rp_code rp_sim_steps_usual(struct rp_sim_steps *steps, struct rp_sim_usual *out,
-                                struct rp_err *err);
+enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_steps *steps,
+                                struct rp_sim_usual *out, struct rp_err *err);
 
 /* What the recording says: the mean over the ranks that are simulated. */
 int64_t rp_sim_measured_ns(const struct rp_sim_run *run);

@@ -19,6 +19,22 @@
 
 #include <math.h>
 
+/* Which steps were recorded without detail; if all were, they are all there is. */
+static enum rp_code find_bare(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
+{
+    uint32_t i, n = 0;
+
+    for (i = 0; p->has_steps && i < p->nsteps; i++)
+        n += (t->steps[i].flags & RP_STEP_NO_DETAIL) != 0;
+    if (!n || n == p->nsteps)
+        return RP_OK;
+    RP_TRY(rp_vec_reserve(&p->bare, p->nsteps, err));
+    for (i = 0; i < p->nsteps; i++)
+        p->bare.at[i] = (t->steps[i].flags & RP_STEP_NO_DETAIL) != 0;
+    p->bare.n = p->nsteps;
+    return RP_OK;
+}
+
 enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, whole = rp_whole_steps(t), count = whole < RP_NO_STEP ? whole : RP_NO_STEP - 1;
@@ -39,7 +55,17 @@ enum rp_code rp_sim_steps_list(struct rp_sim_part *p, const struct rp_trace *t, 
         p->step_end_ns.at[i] = ends ? t->steps[i].end_ns : t->steps[i + 1].begin_ns;
     }
     p->step_begin_ns.n = p->step_end_ns.n = p->nsteps;
-    return RP_OK;
+    return find_bare(p, t, err);
+}
+
+size_t rp_sim_keep_detailed(const struct rp_sim_part *p, struct rp_interval *steps, size_t n)
+{
+    size_t i, kept = 0;
+
+    for (i = 0; i < n; i++)
+        if (!rp_sim_step_is_bare(p, i))
+            steps[kept++] = steps[i];
+    return kept;
 }
 
 uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
@@ -153,17 +179,17 @@ double rp_sim_spread(const struct rp_sim_part *part)
     return !isnan(part->spread_ratio) ? part->spread_ratio : part->has_steps ? usual : 0;
 }
 
-int64_t rp_sim_median_gap(int64_t *at_ns, size_t n)
+int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n)
 {
-    size_t i;
+    size_t i, kept = 0, bare = 0;
 
-    if (n < 2)
-        return 0;
+    while (bare + 1 < n && rp_sim_step_is_bare(p, bare))
+        bare++;
     for (i = 0; i + 1 < n; i++)
-        at_ns[i] = rp_ns_between(at_ns[i], at_ns[i + 1]);
-    n--;
-    rp_ns_sort(at_ns, n);
-    return rp_ns_median(at_ns, n);
+        if (bare + 1 == n || !rp_sim_step_is_bare(p, i))
+            at_ns[kept++] = rp_ns_between(at_ns[i], at_ns[i + 1]);
+    rp_ns_sort(at_ns, kept);
+    return kept ? rp_ns_median(at_ns, kept) : 0;
 }
 
 /* Where every step has device work that was launched inside its mark, such work begins them. */
@@ -184,7 +210,7 @@ static void measure_distance(struct rp_sim_part *p, int64_t *first)
     p->begins_on_device = p->has_steps && !without;
     for (i = 0; i < p->nsteps && !p->begins_on_device; i++)
         first[i] = p->step_begin_ns.at[i];
-    p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(first, p->nsteps) : p->measured_ns;
+    p->distance_ns = p->nsteps > 1 ? rp_sim_median_gap(p, first, p->nsteps) : p->measured_ns;
 }
 
 /* Finds the node that ends the work of the step before the first one. */
@@ -205,14 +231,16 @@ static enum rp_code measure_steps(struct rp_sim_part *p, const struct rp_trace *
 {
     struct rp_interval *steps;
     int64_t *first;
+    size_t n;
 
     p->spread_ratio = NAN;
     p->measured_ns = p->distance_ns = rp_ns_between(p->step_begin_ns.at[0], p->step_end_ns.at[0]);
     if (!p->has_steps)
         return RP_OK;
     RP_TRY(rp_step_times(t, scratch, &steps, err));
-    RP_TRY(rp_step_median(steps, rp_whole_steps(t), scratch, &p->measured_ns, err));
-    p->spread_ratio = spread_of(steps, rp_whole_steps(t), p->measured_ns);
+    n = rp_sim_keep_detailed(p, steps, rp_whole_steps(t));
+    RP_TRY(rp_step_median(steps, n, scratch, &p->measured_ns, err));
+    p->spread_ratio = spread_of(steps, n, p->measured_ns);
     find_previous(p, t);
     first = RP_ARENA_NEW(scratch, int64_t, p->nsteps);
     if (first)

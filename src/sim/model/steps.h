@@ -18,8 +18,18 @@ enum rp_code rp_sim_steps_measure(struct rp_sim_part *p, const struct rp_trace *
    of 46 recordings with several; 0: no step is marked. */
 double rp_sim_spread(const struct rp_sim_part *part);
 
-/* The median distance between consecutive numbers, the mean of the middle two where their count is
-   even; 0 for fewer than two. The sorted distances take the place of the numbers. */
-int64_t rp_sim_median_gap(int64_t *at_ns, size_t n);
+/* Whether only the mark of a step was recorded: it tells nothing about the others. */
+static inline bool rp_sim_step_is_bare(const struct rp_sim_part *p, size_t step)
+{
+    return step < p->bare.n && p->bare.at[step];
+}
+
+/* Leaves the steps that were recorded with detail, of n; how many are left. */
+size_t rp_sim_keep_detailed(const struct rp_sim_part *p, struct rp_interval *steps, size_t n);
+
+/* The median distance between the begins of consecutive steps, the mean of the middle two where
+   their count is even; 0 for fewer than two. Distances from steps without detail count only where
+   there are no others. The sorted distances take the place of the begins. */
+int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n);
 
 #endif

@@ -6,7 +6,7 @@
  * between their tasks, because a thread that sleeps or runs code that was not recorded is late,
  * too.
  *
- *     median        every rank takes the median
+ *     median        every rank takes the median; of two ranks, what the one takes that works less
  *     remove:<N>    rank N takes the median of the others, if it took longer
  *
  * Work is compared between one collective and the next (stretches), so that what is taken away is
@@ -20,6 +20,7 @@
  * approximation, the normal quantile of (n - 3/8) / (n + 1/4).
  */
 #include "base/order.h"
+#include "sim/model/steps.h"
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
@@ -197,7 +198,19 @@ struct level {
     bool shorten;  /* what took longer, and nothing else */
     int64_t *scratch;
     double *median; /* by stretch of a step; the last: of the whole step */
+    size_t fastest; /* of two ranks, the one that works less; SIZE_MAX: there are others */
 };
+
+/* Whether a rank recorded a step without detail: what it waited there looks like work. */
+static bool is_bare(const struct rp_sim_run *run, size_t step)
+{
+    size_t r;
+
+    for (r = 0; r < run->nranks; r++)
+        if (rp_sim_step_is_bare(run->parts[r], step))
+            return true;
+    return false;
+}
 
 static int64_t whole_of(const struct work *w, size_t place)
 {
@@ -209,6 +222,21 @@ static int64_t whole_of(const struct work *w, size_t place)
     return sum;
 }
 
+/* Between two ranks nothing tells which is usual: the slower one might do as the other does. */
+static size_t find_fastest(const struct rp_sim_run *run, const struct level *l)
+{
+    int64_t sum[2] = {0, 0};
+    size_t r, step;
+
+    if (l->work->nranks != 2 || l->only != RP_NONE)
+        return SIZE_MAX;
+    for (r = 0; r < 2; r++)
+        for (step = 0; step < l->work->nsteps; step++)
+            if (!is_bare(run, step))
+                sum[r] = rp_ns_sum(sum[r], whole_of(l->work, r * l->work->nsteps + step));
+    return sum[1] < sum[0];
+}
+
 static void find_medians(const struct level *l, size_t step)
 {
     const struct work *w = l->work;
@@ -216,7 +244,7 @@ static void find_medians(const struct level *l, size_t step)
 
     for (k = 0; k <= w->nstretches; k++) {
         for (r = n = 0; r < w->nranks; r++)
-            if (r != l->only) {
+            if (r != l->only && (l->fastest == SIZE_MAX || r == l->fastest)) {
                 size_t place = r * w->nsteps + step;
 
                 l->scratch[n++] =
@@ -286,7 +314,10 @@ static enum rp_code level_ranks(struct rp_sim_run *run, struct level *l, struct 
 
     for (i = 0; i < w->nranks * w->nsteps * w->nstretches; i++)
         w->factor[i] = 1;
+    l->fastest = find_fastest(run, l);
     for (i = 0; i < w->nsteps; i++) {
+        if (is_bare(run, i))
+            continue;
         find_medians(l, i);
         for (r = 0; r < w->nranks; r++)
             if (l->only == RP_NONE || r == l->only)
@@ -417,14 +448,17 @@ static enum rp_code read_which(const struct rp_whatif_args *args, size_t nranks,
 }
 
 /* How often one rank has more work than all others, at most: of the steps. */
-static double share_of_slowest(const struct work *w)
+static double share_of_slowest(const struct rp_sim_run *run, const struct work *w)
 {
-    size_t step, r, most = 0;
+    size_t step, r, most = 0, n = 0;
     size_t *times = calloc(w->nranks + 1, sizeof *times);
 
     for (step = 0; times && step < w->nsteps; step++) {
         size_t slowest = 0;
 
+        if (is_bare(run, step))
+            continue;
+        n++;
         for (r = 1; r < w->nranks; r++)
             if (whole_of(w, r * w->nsteps + step) > whole_of(w, slowest * w->nsteps + step))
                 slowest = r;
@@ -432,7 +466,7 @@ static double share_of_slowest(const struct work *w)
         most = times[slowest] > most ? times[slowest] : most;
     }
     free(times);
-    return w->nsteps ? (double)most / (double)w->nsteps : 0;
+    return n ? (double)most / (double)n : 0;
 }
 
 static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, double *share,
@@ -442,7 +476,7 @@ static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, doubl
     enum rp_code code = work_init(&w, run, on_host, false, err);
 
     if (code == RP_OK)
-        *share = share_of_slowest(&w);
+        *share = share_of_slowest(run, &w);
     work_release(&w);
     return code;
 }
@@ -494,9 +528,10 @@ static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_what
 const struct rp_whatif rp_whatif_straggler = {
     .name = "straggler",
     .form = "straggler=median|remove:<rank>",
-    .summary = "every rank works in the median time of all, or one slow rank in that of the "
-               "others; for the timeline of a pipeline ideal: every operation takes the usual time "
-               "of its type, or all except those of stage:<N>, dp:<N> or type:<name>",
+    .summary =
+        "every rank works in the median time of all (of two, in that of the faster), or one "
+        "slow rank in that of the others; for the timeline of a pipeline ideal: every operation takes the usual time "
+        "of its type, or all except those of stage:<N>, dp:<N> or type:<name>",
     .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
                "each other no longer than necessary",
     .value = RP_WHATIF_NAME,

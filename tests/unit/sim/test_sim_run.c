@@ -13,12 +13,18 @@ static const struct step_shape usual = {40000, false, false};
 
 static void the_median_gap_of_few_and_many(void **state)
 {
-    int64_t none[] = {5}, two[] = {5, 9}, even[] = {0, 10, 40, 50, 70};
+    int64_t none[] = {5}, two[] = {5, 9}, even[] = {0, 10, 40, 50, 70},
+            some[] = {0, 10, 40, 50, 70};
+    uint8_t bare[] = {0, 1, 0, 1, 1};
+    struct rp_sim_part part = {0};
 
     UNUSED_STATE(state);
-    assert_int_equal(rp_sim_median_gap(none, 1), 0);
-    assert_int_equal(rp_sim_median_gap(two, 2), 4);
-    assert_int_equal(rp_sim_median_gap(even, 5), 15); /* 10, 30, 10, 20 */
+    assert_int_equal(rp_sim_median_gap(&part, none, 1), 0);
+    assert_int_equal(rp_sim_median_gap(&part, two, 2), 4);
+    assert_int_equal(rp_sim_median_gap(&part, even, 5), 15); /* 10, 30, 10, 20 */
+    part.bare.at = bare;
+    part.bare.n = 5;
+    assert_int_equal(rp_sim_median_gap(&part, some, 5), 10); /* 10, 10 */
 }
 
 /* Three transfers of 4,000 bytes in 20,000 ns each, alone: a hundredth is latency. */

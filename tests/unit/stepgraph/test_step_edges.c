@@ -311,6 +311,66 @@ static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
     release_graph(&b);
 }
 
+#define GLOO(tid, ts, dur)                                               \
+    {                                                                    \
+        'X', "user_annotation", "gloo:all_reduce", 1, (tid), (ts), (dur) \
+    }
+
+/* Two threads carry collectives; one of them also copied something once. */
+static void a_carrier_gets_its_collectives_from_the_thread_that_works(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "first", 1, 1, 0, 200000},
+                               {'X', "cpu_op", "copy", 1, 2, 100000, 5000},
+                               GLOO(2, 110000, 4890000),
+                               GLOO(3, 210000, 5790000),
+                               {'X', "cpu_op", "work", 1, 1, 6010000, 13990000},
+                               {'X', "cpu_op", "second", 1, 1, 20000000, 200000},
+                               GLOO(2, 20100000, 4900000),
+                               GLOO(3, 20150000, 4900000)};
+    struct built b = BUILD(rows);
+    uint32_t collective = node_named(&b.graph, "gloo:all_reduce", 1);
+
+    UNUSED_STATE(state);
+    check_edge(&b, NODE("second"), collective - 1, RP_SG_HAND_OFF); /* to its arrival */
+    release_graph(&b);
+}
+
+/* It carries the next collective before the thread that waited for the first goes on. */
+static void a_thread_follows_the_collective_it_waited_for(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "issue", 1, 1, 0, 200000},
+                               GLOO(2, 150000, 3000000),
+                               GLOO(2, 3155000, 4000000),
+                               {'X', "cpu_op", "copy", 1, 1, 3160000, 100000},
+                               {'X', "cpu_op", "update", 1, 1, 7200000, 10000000}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    check_edge(&b, node_named(&b.graph, "gloo:all_reduce", 0), NODE("copy"), RP_SG_HAND_OFF);
+    check_edge(&b, node_named(&b.graph, "gloo:all_reduce", 1), NODE("update"), RP_SG_HAND_OFF);
+    release_graph(&b);
+}
+
+/* The collective is over long before: it does not bind, but what comes after it never comes before.
+ */
+static void a_thread_that_sleeps_does_not_overtake_a_collective(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "issue", 1, 1, 0, 200000},
+                               GLOO(2, 150000, 1000000),
+                               {'X', "cpu_op", "work", 1, 1, 20000000, 30000000}};
+    struct built b = BUILD(rows);
+    uint32_t collective = NODE("gloo:all_reduce"), work = NODE("work");
+    const struct rp_sg_edge *e = edge_between(&b.graph, collective, work, RP_SG_HAND_OFF);
+
+    UNUSED_STATE(state);
+    assert_non_null(e);
+    assert_false(e->flags & RP_SG_BINDING);
+    assert_int_equal(delay_of(&b.graph, collective, work, MUCH), 0);
+    assert_int_equal(delay_of(&b.graph, collective, work, 25 * MUCH), 6150000);
+    assert_int_equal(delay_of(&b.graph, NODE("issue"), work, MUCH), MUCH);
+    release_graph(&b);
+}
+
 static void a_gradient_follows_its_operator(void **state)
 {
     struct row arrows[] = {{'X', "cpu_op", "forward", 1, 1, 0, 10},
@@ -494,6 +554,9 @@ int test_step_edges(void)
         cmocka_unit_test(a_call_may_wait_for_its_copy),
         cmocka_unit_test(threads_hand_over_to_each_other),
         cmocka_unit_test(a_sleeping_thread_is_woken_by_a_busy_one),
+        cmocka_unit_test(a_carrier_gets_its_collectives_from_the_thread_that_works),
+        cmocka_unit_test(a_thread_follows_the_collective_it_waited_for),
+        cmocka_unit_test(a_thread_that_sleeps_does_not_overtake_a_collective),
         cmocka_unit_test(a_gradient_follows_its_operator),
         cmocka_unit_test(a_gradient_follows_nothing_earlier),
         cmocka_unit_test(numbers_that_mean_nothing),
