@@ -66,6 +66,25 @@ struct rp_capture_arg {
     const char *text; /* RP_CTF_ARG_TEXT */
 };
 
+/* Arguments of a span that are put together one by one; what is too much is dropped. */
+struct rp_capture_args {
+    uint32_t n;
+    struct rp_capture_arg at[RP_CTF_ARGS_MAX];
+};
+
+static inline void rp_capture_add_number(struct rp_capture_args *a, const char *key, int64_t value)
+{
+    if (a->n < RP_CTF_ARGS_MAX)
+        a->at[a->n++] =
+            (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
+}
+
+static inline void rp_capture_add_text(struct rp_capture_args *a, const char *key, const char *text)
+{
+    if (a->n < RP_CTF_ARGS_MAX)
+        a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
+}
+
 struct rp_capture_span {
     enum rp_ctf_kind kind;
     enum rp_ctf_timebase timebase;

@@ -4,15 +4,22 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
+#include <stdint.h>
 #include <string.h>
 
+/* The function in a library that is loaded, or NULL; never one of this library. A library that has
+   it stays loaded, as the function is called from now on. */
 static void *function_of(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
     void *found = handle ? dlsym(handle, name) : NULL;
+    Dl_info theirs, ours;
 
     if (handle && !found)
         dlclose(handle);
+    if (found && dladdr(found, &theirs) && dladdr((void *)(uintptr_t)rp_capture_next, &ours) &&
+        theirs.dli_fbase == ours.dli_fbase)
+        return NULL;
     return found;
 }
 

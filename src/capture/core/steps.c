@@ -23,7 +23,6 @@
 #include "capture/core/state.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NAMES 32
 #define LEADS 8 /* ends of another name without the one that leads: it leads now */

@@ -7,7 +7,6 @@
 #include "capture/cuda/cuda.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

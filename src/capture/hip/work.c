@@ -91,21 +91,6 @@ static void work_free(struct rp_hip_work *w)
 
 /* -------------------------------------------------------------------------- spans */
 
-struct args {
-    struct rp_capture_arg at[8];
-    uint32_t n;
-};
-
-static void add_number(struct args *a, const char *key, int64_t value)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
-}
-
-static void add_text(struct args *a, const char *key, const char *text)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
-}
-
 static const char *sizes_text(char *to, size_t size, const uint32_t *at)
 {
     snprintf(to, size, "[%u, %u, %u]", at[0], at[1], at[2]);
@@ -124,7 +109,7 @@ static const char *copy_name(const struct rp_hip_work *w)
 static void put_work(const struct rp_hip_work *w, const struct rp_hsa_times *times)
 {
     bool kernel = w->kind == RP_CTF_KIND_KERNEL;
-    struct args args = {.n = 0};
+    struct rp_capture_args args;
     char grid[48], block[48];
     struct rp_capture_span span = {.kind = w->kind,
                                    .timebase = RP_CTF_TIME_MONOTONIC,
@@ -136,14 +121,15 @@ static void put_work(const struct rp_hip_work *w, const struct rp_hsa_times *tim
                                    .track = w->stream,
                                    .link = w->link};
 
+    args.n = 0;
     if (kernel) {
-        add_text(&args, "grid", sizes_text(grid, sizeof grid, w->grid));
-        add_text(&args, "block", sizes_text(block, sizeof block, w->block));
-        add_number(&args, "shared memory", w->group_bytes);
-        add_number(&args, "private memory", w->private_bytes);
-        add_number(&args, "queue", w->queue);
+        rp_capture_add_text(&args, "grid", sizes_text(grid, sizeof grid, w->grid));
+        rp_capture_add_text(&args, "block", sizes_text(block, sizeof block, w->block));
+        rp_capture_add_number(&args, "shared memory", w->group_bytes);
+        rp_capture_add_number(&args, "private memory", w->private_bytes);
+        rp_capture_add_number(&args, "queue", w->queue);
     } else {
-        add_number(&args, "bytes", (int64_t)w->bytes);
+        rp_capture_add_number(&args, "bytes", (int64_t)w->bytes);
     }
     span.args = args.at;
     span.nargs = args.n;

@@ -45,21 +45,6 @@ static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- spans */
 
-struct args {
-    struct rp_capture_arg at[12];
-    uint32_t n;
-};
-
-static void add_number(struct args *a, const char *key, int64_t value)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
-}
-
-static void add_text(struct args *a, const char *key, const char *text)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
-}
-
 /* Bytes that the call moves for this rank, or -1. The parameters of a rank that does not use them
    may be anything, and must not be given to MPI. */
 static int64_t bytes_of(const struct call *c, const struct rp_mpi_comm *comm)
@@ -104,26 +89,26 @@ static struct rp_mpi_op op_of(const struct call *c)
     return op;
 }
 
-static void describe(const struct rp_mpi_op *op, struct args *a)
+static void describe(const struct rp_mpi_op *op, struct rp_capture_args *a)
 {
-    add_text(a, "Collective name", op->name + 4);
+    rp_capture_add_text(a, "Collective name", op->name + 4);
     if (op->group[0]) {
-        add_text(a, "Process Group Name", op->group);
-        add_number(a, "Group size", op->ranks);
+        rp_capture_add_text(a, "Process Group Name", op->group);
+        rp_capture_add_number(a, "Group size", op->ranks);
     }
     if (op->bytes >= 0) {
-        add_number(a, "In msg nelems", op->bytes);
-        add_text(a, "dtype", "Byte");
-        add_number(a, "bytes", op->bytes);
+        rp_capture_add_number(a, "In msg nelems", op->bytes);
+        rp_capture_add_text(a, "dtype", "Byte");
+        rp_capture_add_number(a, "bytes", op->bytes);
     }
     if (op->peer != INT_MIN)
-        add_number(a, op->numbered ? "root" : "peer", op->peer);
+        rp_capture_add_number(a, op->numbered ? "root" : "peer", op->peer);
     if (op->group[0] && op->peer != INT_MIN && !op->numbered)
-        add_number(a, "Group rank", op->rank);
+        rp_capture_add_number(a, "Group rank", op->rank);
     if (op->source != INT_MIN)
-        add_number(a, "source", op->source);
+        rp_capture_add_number(a, "source", op->source);
     if (op->sequence >= 0)
-        add_number(a, "Seq", op->sequence);
+        rp_capture_add_number(a, "Seq", op->sequence);
 }
 
 static const enum rp_ctf_kind kinds[] = {
@@ -141,8 +126,9 @@ static const char *const categories[] = {[COLLECTIVE] = "collective_comm",
 static void put_span(const char *name, enum what what, const struct rp_mpi_op *op, uint64_t begin,
                      uint64_t end)
 {
-    struct args args = {.n = 0};
+    struct rp_capture_args args;
 
+    args.n = 0;
     if (op)
         describe(op, &args);
     cap->span(&(struct rp_capture_span){.kind = kinds[what],

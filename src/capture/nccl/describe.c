@@ -157,15 +157,10 @@ void rp_nccl_describe(struct rp_nccl_op *e, const struct rp_nccl_descr *d, int v
 
 /* -------------------------------------------------------------------------- arguments */
 
-static void add_number(struct rp_nccl_args *a, const char *key, int64_t value)
-{
-    a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
-}
-
-static void add_text(struct rp_nccl_args *a, const char *key, const char *text)
+static void add_text(struct rp_capture_args *a, const char *key, const char *text)
 {
     if (text[0])
-        a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
+        rp_capture_add_text(a, key, text);
 }
 
 /* Elements of the output of a rank that contributes `count`. */
@@ -176,38 +171,38 @@ static uint64_t output_elements(const struct rp_nccl_op *e)
     return !strcmp(e->func, "AllGather") ? e->count * ranks : e->count;
 }
 
-void rp_nccl_args(const struct rp_nccl_op *e, struct rp_nccl_args *a, char group[40])
+void rp_nccl_args(const struct rp_nccl_op *e, struct rp_capture_args *a, char group[40])
 {
     uint64_t ranks = e->comm->ranks > 0 ? (uint64_t)e->comm->ranks : 1;
-    const char *type;
     int bytes;
+    const char *type = element_of(e->datatype, &bytes);
 
-    type = element_of(e->datatype, &bytes);
     snprintf(group, 40, "%016llx", (unsigned long long)(e->hash ? e->hash : e->comm->hash));
     add_text(a, "Collective name", e->func);
-    add_number(a, "In msg nelems",
-               (int64_t)(!strcmp(e->func, "ReduceScatter") ? e->count * ranks : e->count));
-    add_number(a, "Out msg nelems", (int64_t)output_elements(e));
+    rp_capture_add_number(
+        a, "In msg nelems",
+        (int64_t)(!strcmp(e->func, "ReduceScatter") ? e->count * ranks : e->count));
+    rp_capture_add_number(a, "Out msg nelems", (int64_t)output_elements(e));
     add_text(a, "dtype", type);
     add_text(a, "Process Group Name", group);
     add_text(a, "Process Group Description", e->group[0] ? e->group : e->comm->name);
     if (e->comm->ranks > 0)
-        add_number(a, "Group size", e->comm->ranks);
+        rp_capture_add_number(a, "Group size", e->comm->ranks);
     if (bytes)
-        add_number(a, "bytes", (int64_t)e->count * bytes);
+        rp_capture_add_number(a, "bytes", (int64_t)e->count * bytes);
     add_text(a, "algorithm", e->algorithm);
     add_text(a, "protocol", e->protocol);
     if (e->channels)
-        add_number(a, "channels", e->channels);
+        rp_capture_add_number(a, "channels", e->channels);
     if (e->traffic)
-        add_number(a, "traffic bytes", e->traffic);
+        rp_capture_add_number(a, "traffic bytes", e->traffic);
     if (e->type == RP_NCCL_P2P) {
-        add_number(a, "peer", e->peer);
+        rp_capture_add_number(a, "peer", e->peer);
         if (e->comm->ranks > 0)
-            add_number(a, "Group rank", e->comm->rank);
+            rp_capture_add_number(a, "Group rank", e->comm->rank);
     } else if (e->root >= 0) {
-        add_number(a, "root", e->root);
+        rp_capture_add_number(a, "root", e->root);
     }
     if (e->type == RP_NCCL_COLL || e->type == RP_NCCL_CE_COLL)
-        add_number(a, "Seq", (int64_t)e->seq);
+        rp_capture_add_number(a, "Seq", (int64_t)e->seq);
 }

@@ -131,7 +131,7 @@ static void put_op(const struct rp_nccl_op *e, uint64_t from, uint64_t to, bool 
                                                         : "nccl",
                                    .device = RP_CTF_SPAN_DEVICE,
                                    .track = device ? TRACKS + e->comm->number : e->tid};
-    struct rp_nccl_args args = {.n = 0};
+    struct rp_capture_args args = {.n = 0};
     char group[40], name[64];
 
     snprintf(name, sizeof name, "%s%.31s", api ? "nccl" : "nccl:", e->func);

@@ -32,16 +32,11 @@ struct rp_nccl_op {
     _Atomic uint64_t first, last;
 };
 
-struct rp_nccl_args {
-    struct rp_capture_arg at[RP_CTF_ARGS_MAX];
-    uint32_t n;
-};
-
 /* Fills the event from its description, whose layout depends on the version. */
 RP_NCCL_HIDDEN void rp_nccl_describe(struct rp_nccl_op *e, const struct rp_nccl_descr *d,
                                      int version);
 /* The arguments of the event's span; `group` is a buffer for one of them. */
-RP_NCCL_HIDDEN void rp_nccl_args(const struct rp_nccl_op *e, struct rp_nccl_args *a,
+RP_NCCL_HIDDEN void rp_nccl_args(const struct rp_nccl_op *e, struct rp_capture_args *a,
                                  char group[40]);
 
 #endif

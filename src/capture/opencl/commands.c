@@ -111,23 +111,9 @@ static int64_t clock_offset(uint32_t device, int64_t min_ns, int64_t max_ns)
 /* -------------------------------------------------------------------------- arguments */
 
 struct args {
-    struct rp_capture_arg at[RP_CTF_ARGS_MAX];
+    struct rp_capture_args list;
     char texts[RP_OPENCL_ARGS][48], keys[RP_OPENCL_ARGS][16], global[64], local[64];
-    uint32_t n;
 };
-
-static void add_number(struct args *a, const char *key, int64_t value)
-{
-    if (a->n < RP_CTF_ARGS_MAX)
-        a->at[a->n++] =
-            (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_INT, .number = value};
-}
-
-static void add_text(struct args *a, const char *key, const char *text)
-{
-    if (a->n < RP_CTF_ARGS_MAX)
-        a->at[a->n++] = (struct rp_capture_arg){.key = key, .type = RP_CTF_ARG_TEXT, .text = text};
-}
 
 static const char *sizes_text(char *to, size_t size, const size_t *at, uint32_t dims)
 {
@@ -139,9 +125,11 @@ static const char *sizes_text(char *to, size_t size, const size_t *at, uint32_t 
 static void add_kernel(const struct rp_opencl_command *c, struct args *a)
 {
     if (c->dims)
-        add_text(a, "global", sizes_text(a->global, sizeof a->global, c->global, c->dims));
+        rp_capture_add_text(&a->list, "global",
+                            sizes_text(a->global, sizeof a->global, c->global, c->dims));
     if (c->has_local)
-        add_text(a, "local", sizes_text(a->local, sizeof a->local, c->local, c->dims));
+        rp_capture_add_text(&a->list, "local",
+                            sizes_text(a->local, sizeof a->local, c->local, c->dims));
     for (uint32_t i = 0; i < c->kernel.nargs; i++) {
         if (!c->kernel.args[i].is_set)
             continue;
@@ -151,7 +139,7 @@ static void add_kernel(const struct rp_opencl_command *c, struct args *a)
                      (unsigned long long)c->kernel.args[i].value, c->kernel.args[i].size);
         else
             snprintf(a->texts[i], sizeof a->texts[i], "%u bytes", c->kernel.args[i].size);
-        add_text(a, a->keys[i], a->texts[i]);
+        rp_capture_add_text(&a->list, a->keys[i], a->texts[i]);
     }
 }
 
@@ -197,7 +185,7 @@ static void put_command(const struct rp_opencl_command *c, const uint64_t times[
     static const char *const keys[] = {"queued ns", "submitted ns", "started ns", "ended ns"};
     int64_t offset =
         clock_offset(c->device, c->begun_ns - (int64_t)times[0], now_ns() - (int64_t)times[3]);
-    struct args args = {.n = 0};
+    struct args args;
     struct rp_capture_span span = {.kind = c->kind,
                                    .timebase = RP_CTF_TIME_MONOTONIC,
                                    .begin = times[2] + (uint64_t)offset,
@@ -211,13 +199,14 @@ static void put_command(const struct rp_opencl_command *c, const uint64_t times[
                                    .track = c->queue,
                                    .link = c->link};
 
+    args.list.n = 0;
     for (int i = 0; i < 4; i++)
-        add_number(&args, keys[i], (int64_t)times[i]);
+        rp_capture_add_number(&args.list, keys[i], (int64_t)times[i]);
     if (c->bytes)
-        add_number(&args, "bytes", (int64_t)c->bytes);
+        rp_capture_add_number(&args.list, "bytes", (int64_t)c->bytes);
     add_kernel(c, &args);
-    span.args = args.at;
-    span.nargs = args.n;
+    span.args = args.list.at;
+    span.nargs = args.list.n;
     rp_opencl.cap->span(&span);
 }
 

@@ -8,10 +8,8 @@
  * does not request a command's event, the layer does.
  */
 #include "capture/opencl/opencl.h"
+#include "capture/core/next.h"
 
-#include <dlfcn.h>
-#include <limits.h>
-#include <link.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -296,57 +294,13 @@ int32_t clDeinitLayer(void)
 /* -------------------------------------------------------------------------- interception by symbol
  * name */
 
-/* The function in a library that is loaded, or NULL; never one of this library. A library that has
-   it stays loaded, as the function is called from now on. */
-static void *function_of(const char *library, const char *name)
-{
-    void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-    void *found = handle ? dlsym(handle, name) : NULL;
-    Dl_info theirs, ours;
-
-    if (handle && !found)
-        dlclose(handle);
-    if (found && dladdr(found, &theirs) && dladdr((void *)(uintptr_t)clGetLayerInfo, &ours) &&
-        theirs.dli_fbase == ours.dli_fbase)
-        return NULL;
-    return found;
-}
-
-struct loader {
-    char path[PATH_MAX];
-};
-
-static int find_loader(struct dl_phdr_info *info, size_t size, void *user)
-{
-    const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
-    struct loader *loader = user;
-
-    (void)size;
-    if (!slash || strncmp(slash + 1, "libOpenCL", 9) != 0 ||
-        strlen(info->dlpi_name) >= sizeof loader->path)
-        return 0;
-    memcpy(loader->path, info->dlpi_name, strlen(info->dlpi_name) + 1);
-    return 1;
-}
-
-/* The function that the caller would have called without this library: the next one in the global
-   scope, else one of the libraries that the caller's own library needs. The latter is the case for
-   an extension module that brings its own loader, under a name of its own. */
+/* The function that the caller would have called without this library; an extension module may
+   bring a loader of its own, under a name of its own. */
 static void *next_function(const char *name, const void *caller)
 {
-    void *found = dlsym(RTLD_NEXT, name);
-    struct loader loader = {""};
-    struct link_map *map = NULL;
-    Dl_info info;
+    void *found = rp_capture_next(name, caller, "libOpenCL.so.1");
 
-    if (!found && caller && dladdr1(caller, &info, (void **)&map, RTLD_DL_LINKMAP) && map &&
-        map->l_name[0])
-        found = function_of(map->l_name, name);
-    if (!found)
-        found = function_of("libOpenCL.so.1", name);
-    if (!found && dl_iterate_phdr(find_loader, &loader))
-        found = function_of(loader.path, name);
-    return found;
+    return found ? found : rp_capture_next(name, caller, "libOpenCL");
 }
 
 static const void *first_caller;

@@ -8,7 +8,6 @@
 #include "capture/sample/sample.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
