@@ -3,7 +3,6 @@
  * `digest`: makes the parts of questions from the traces of a run, or of a shard of it, and writes
  * them into a file, which every one of these questions takes in place of the traces.
  */
-#include "api/questions.h"
 
 #include "dataset/query.h"
 #include "dataset/question.h"
@@ -82,8 +81,7 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
     const struct rp_question_row *row = NULL;
     size_t i, n = 0, given = 0;
 
-    if (!w || !copy)
-        return rp_err_nomem(err, "making a digest");
+    RP_TRY(rp_err_need(w && copy, err, "making a digest"));
     for (word = strtok_r(copy, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
         if (n == WORDS_MOST)
             return rp_err_set(err, RP_USAGE, "'--for': more than %d words", WORDS_MOST);
@@ -106,10 +104,9 @@ static enum rp_code list_asked(const struct rp_settings *settings, struct rp_are
                                struct digest_root *root, struct rp_asked **asked,
                                struct rp_err *err)
 {
-    const struct rp_question *const *list;
     size_t i, n, given = 0;
+    const struct rp_question *const *list = rp_question_list(&n);
 
-    list = rp_question_list(&n);
     while (rp_settings_nth(settings, "for", given))
         given++;
     *asked = RP_ARENA_NEW(arena, struct rp_asked, n + given);
@@ -152,14 +149,9 @@ static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct
 static enum rp_code write_digest(struct rp_digesting *d, const char *output, struct rp_err *err)
 {
     struct rp_out *out = NULL;
-    enum rp_code code;
 
     RP_TRY(rp_out_open(output, &out, err));
-    code = rp_digest_make(d, out, err);
-    if (code == RP_OK)
-        return rp_out_close(out, err);
-    rp_out_abandon(out);
-    return code;
+    return rp_out_end(out, rp_digest_make(d, out, err), err);
 }
 
 static enum rp_code digest_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,

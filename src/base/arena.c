@@ -284,8 +284,7 @@ enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap,
     if (!cap)
         return RP_OK;
     column = RP_ARENA_NEW(arena, struct rp_arena_column, 1);
-    if (!column)
-        return rp_err_nomem(err, "keeping a column");
+    RP_TRY(rp_err_need(column, err, "keeping a column"));
     *column = (struct rp_arena_column){arena->columns, at, cap, size};
     arena->columns = column;
     return RP_OK;

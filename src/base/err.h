@@ -34,6 +34,10 @@ enum rp_code rp_err_set_at(struct rp_err *err, enum rp_code code, uint64_t offse
 /* "out of memory" while doing `what` (a phrase such as "reading strings"). */
 enum rp_code rp_err_nomem(struct rp_err *err, const char *what);
 
+/* The same unless it is there: memory that was needed for it. A macro, so that analysers of a file
+   see that a pointer is not NULL after RP_TRY of it. */
+#define rp_err_need(there, err, what) ((there) ? RP_OK : rp_err_nomem(err, what))
+
 /* Puts "text: " in front of the first line. */
 enum rp_code rp_err_prefix(struct rp_err *err, enum rp_code code, const char *fmt, ...)
     RP_PRINTF(3, 4);

@@ -5,11 +5,12 @@
  * Comparators for qsort and binary searches, written as expressions.
  *
  *     RP_ORDER(by_rank_then_time, struct span, RP_UP(rank), RP_DOWN(begin_ns))
- *     qsort(spans, n, sizeof *spans, by_rank_then_time);
+ *     rp_sort(spans, n, sizeof *spans, by_rank_then_time);
  *
  *     RP_LOWER_BOUND(i, n, spans[i].begin_ns < ns);   the first that begins at or after ns
  */
 #include <stddef.h>
+#include <stdlib.h>
 
 /* Less than, equal to, greater than: -1, 0, 1. */
 #define RP_COMPARE(x, y) (((x) > (y)) - ((x) < (y)))
@@ -32,6 +33,14 @@
     }
 #define RP_ORDER_KEYS_(k1, k2, k3, k4, k5, ...) \
     ((order_ = (k1)) || (order_ = (k2)) || (order_ = (k3)) || (order_ = (k4)) || (order_ = (k5)))
+
+/* qsort, which must not be called for an empty list without an address. */
+static inline void rp_sort(void *at, size_t n, size_t size,
+                           int (*order)(const void *, const void *))
+{
+    if (n)
+        qsort(at, n, size, order);
+}
 
 /* Sets i to the first of 0 .. n - 1 for which `before`, an expression of i, is false, or to n. All
  * for which it is true must come first. */

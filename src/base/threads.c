@@ -13,7 +13,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LOOK_NS 50000 /* how long a thread spins before it sleeps */
@@ -234,8 +233,7 @@ enum rp_code rp_channel_init(struct rp_channel *ch, size_t cap, struct rp_err *e
 {
     *ch = (struct rp_channel){.cap = cap};
     ch->slot = calloc(cap, sizeof *ch->slot);
-    if (!ch->slot)
-        return rp_err_nomem(err, "making a channel");
+    RP_TRY(rp_err_need(ch->slot, err, "making a channel"));
     pthread_mutex_init(&ch->lock, NULL);
     pthread_cond_init(&ch->changed, NULL);
     return RP_OK;

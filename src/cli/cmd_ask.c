@@ -2,7 +2,6 @@
 /* The commands that are questions: open the inputs, ask, print the result. */
 #include "cli/cli.h"
 
-#include <fcntl.h>
 #include <reprise/metrics_calls.h>
 #include <signal.h>
 #include <stdlib.h>

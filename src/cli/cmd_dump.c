@@ -16,7 +16,7 @@
 struct dumping {
     struct record record; /* folder and rank */
     struct rp_dump_store *store;
-    double pause_s, next_s;
+    double next_s;
     bool quiet;
 };
 

@@ -27,8 +27,7 @@ static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
     struct rp_table_set set = {0};
     enum rp_code code;
 
-    if (!rank)
-        return rp_err_nomem(err, "writing a table");
+    RP_TRY(rp_err_need(rank, err, "writing a table"));
     rank->trace = trace;
     rank->number = trace->rank != RP_NO_RANK ? trace->rank : options ? options->rank : 0;
     rank->path = options && options->input ? options->input : "";

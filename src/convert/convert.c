@@ -5,6 +5,7 @@
  * a merged trace, if a part of it is written: each rank has steps of its own.
  */
 #include "convert/convert.h"
+#include "base/order.h"
 #include "base/text.h"
 #include "convert/cut.h"
 #include "convert/derived.h"
@@ -142,8 +143,7 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
 
     convert->folder = folder;
     convert->rows = RP_ARENA_NEW(arena, struct rp_written, n);
-    if (!convert->rows)
-        return rp_err_nomem(err, "planning the outputs");
+    RP_TRY(rp_err_need(convert->rows, err, "planning the outputs"));
     if (folder && !is_folder(output) && has_ending(convert->writer, output))
         return rp_err_set(err, RP_USAGE,
                           "'%s' is the name of a file, but %zu traces need a folder: give a name"
@@ -156,8 +156,7 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
 
         convert->rows[i].output =
             folder ? name_in_folder(convert, output, i, source->name, arena) : output;
-        if (!convert->rows[i].output)
-            return rp_err_nomem(err, "planning the outputs");
+        RP_TRY(rp_err_need(convert->rows[i].output, err, "planning the outputs"));
         if (rp_is_same_file(source->path, convert->rows[i].output))
             return rp_err_set(err, RP_USAGE, "'%s' is both input and output", source->path);
     }
@@ -254,7 +253,7 @@ static enum rp_code plan_ranks(struct convert *convert, const struct rp_loaded *
     convert->folder = true;
     row->output =
         name_in_folder(convert, output, loaded->index, loaded->source->name, convert->arena);
-    return row->output ? RP_OK : rp_err_nomem(err, "planning the outputs");
+    return rp_err_need(row->output, err, "planning the outputs");
 }
 
 /* The row of a rank of a merged trace, of which several are written: its file has its number. */
@@ -269,7 +268,7 @@ static enum rp_code row_of_rank(struct convert *convert, const struct rp_loaded 
                                                          (int)(strlen(planned) - strlen(ending)),
                                                          planned, number, ending)};
     pthread_mutex_unlock(&convert->lock);
-    return row->output ? RP_OK : rp_err_nomem(err, "planning the outputs");
+    return rp_err_need(row->output, err, "planning the outputs");
 }
 
 static enum rp_code add_row(struct convert *convert, const struct rp_written *row,
@@ -395,8 +394,7 @@ static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_
                                    struct rp_written_list *root, struct rp_err *err)
 {
     root->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
-    if (convert->more.n)
-        qsort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
+    rp_sort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
     for (size_t i = 0; root->written && i < n + convert->more.n; i++) {
         struct rp_written row = i < n ? convert->rows[i] : convert->more.at[i - n];
 

@@ -227,7 +227,7 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
     /* what marks the steps has another name then */
     if (code == RP_OK && c->scrub->names && !c->merged && c->t->nsteps) {
         how.cut = rp_cut_describe(c->t, &record, &arena, err);
-        code = how.cut ? RP_OK : rp_err_nomem(err, "removing secrets");
+        code = rp_err_need(how.cut, err, "removing secrets");
     }
     if (code == RP_OK)
         code = rp_trace_copy(c->t, &how, limits, out, err);

@@ -112,7 +112,7 @@ static enum rp_code know_run(struct rp_rank_query *q, const struct rp_arrival *a
     if (!run->nparts || is_own)
         return RP_OK;
     q->known.at[*out].shards = calloc(run->nparts, 1);
-    return q->known.at[*out].shards ? RP_OK : rp_err_nomem(err, "reading a digest");
+    return rp_err_need(q->known.at[*out].shards, err, "reading a digest");
 }
 
 static enum rp_code note_unread(struct rp_rank_query *q, const struct rp_arrival *arrival,
@@ -140,8 +140,7 @@ static enum rp_code know_runs(struct rp_rank_query *q, struct rp_arrival *arriva
     const struct rp_digest_head *head = &arrival->reader.head;
 
     arrival->known = calloc(head->nruns + 1, sizeof *arrival->known);
-    if (!arrival->known)
-        return rp_err_nomem(err, "reading a digest");
+    RP_TRY(rp_err_need(arrival->known, err, "reading a digest"));
     for (size_t r = 0; r < head->nruns; r++) {
         struct rp_known_run *known;
 
@@ -336,8 +335,7 @@ static void drop_slots(struct rp_rank_query *q)
     for (i = 0; i < q->slots.n; i++)
         if (!q->slots.at[i]->beside)
             ranks[q->slots.at[i]->run] = true;
-    if (q->slots.n)
-        qsort(q->slots.at, q->slots.n, sizeof *q->slots.at, by_place);
+    rp_sort(q->slots.at, q->slots.n, sizeof *q->slots.at, by_place);
     for (i = 0; i < q->slots.n; i++) {
         struct rp_rank_slot *slot = q->slots.at[i];
 

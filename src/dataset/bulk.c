@@ -141,7 +141,7 @@ static enum rp_code leave_chosen(struct rp_rank_query *q, struct rp_err *err)
 {
     size_t i, n = q->bulky.n, kept = 0;
     struct candidate *list = list_kept(q, NULL);
-    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "choosing ranks");
+    enum rp_code code = rp_err_need(list, err, "choosing ranks");
     struct rp_bulky *chosen = list ? malloc((n + 1) * sizeof *chosen) : NULL;
 
     if (!chosen) {
@@ -188,7 +188,7 @@ enum rp_code rp_bulk_wants(struct rp_rank_query *q, const struct rp_rank_part *p
     n = q->bulky.n + 1;
     if (is_too_much(q, part->traits.events)) {
         list = list_kept(q, part);
-        code = list ? RP_OK : rp_err_nomem(err, "choosing ranks");
+        code = rp_err_need(list, err, "choosing ranks");
         if (list)
             choose_ranks(list, n, q->row->bulk->ranks_most);
         for (i = 0; list && i < n; i++)

@@ -106,8 +106,7 @@ enum rp_code rp_capture_files_find(struct rp_capture_files *out, struct rp_ctx *
     if (n < 2 || (!s.few && (!named || named == n)))
         return RP_OK;
     out->read = calloc(n, sizeof *out->read);
-    if (!out->read)
-        return rp_err_nomem(err, "looking for captures");
+    RP_TRY(rp_err_need(out->read, err, "looking for captures"));
     return rp_pool_each(ctx->pool, n, read_candidate, &s, err);
 }
 

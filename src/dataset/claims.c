@@ -24,7 +24,8 @@ struct place {
 
 RP_ORDER(by_number_and_time, struct place, RP_UP(stated), RP_UP(begin_ns), RP_UP(claim))
 
-bool rp_digest_is_cut(const struct rp_digest *digest)
+/* Whether only a part of the trace is there: truncated, or read up to some damage. */
+static bool digest_is_cut(const struct rp_digest *digest)
 {
     return digest->health.truncated || digest->health.salvaged || digest->health.skipped_bytes;
 }
@@ -37,7 +38,7 @@ static bool is_empty(const struct rp_digest *d)
 static bool is_same_recording(const struct rp_digest *a, const struct rp_digest *b)
 {
     const struct rp_totals *x = &a->totals, *y = &b->totals;
-    bool cut = rp_digest_is_cut(a) || rp_digest_is_cut(b);
+    bool cut = digest_is_cut(a) || digest_is_cut(b);
 
     if (a->rank != b->rank || a->has_base != b->has_base || a->base_ns != b->base_ns)
         return false;
@@ -53,7 +54,7 @@ static bool is_same_recording(const struct rp_digest *a, const struct rp_digest 
    not "copy of rank1.json"), the first. */
 static bool is_better_copy(const struct rp_digest *a, const struct rp_digest *b)
 {
-    bool cut[2] = {rp_digest_is_cut(a), rp_digest_is_cut(b)};
+    bool cut[2] = {digest_is_cut(a), digest_is_cut(b)};
     size_t na = strlen(a->name), nb = strlen(b->name);
 
     if (cut[0] != cut[1])
@@ -211,15 +212,14 @@ static enum rp_code set_aside_cut(struct rp_claim *claims, size_t n, struct rp_e
     uint32_t *sizes = malloc((n + 1) * sizeof *sizes), median;
     size_t i, whole = 0;
 
-    if (!sizes)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(sizes, err, "comparing traces"));
     for (i = 0; i < n; i++)
-        if (claims[i].verdict == RP_VERDICT_RANK && !rp_digest_is_cut(claims[i].digest))
+        if (claims[i].verdict == RP_VERDICT_RANK && !digest_is_cut(claims[i].digest))
             sizes[whole++] = claims[i].digest->nevents;
     qsort(sizes, whole, sizeof *sizes, by_size);
     median = whole ? sizes[whole / 2] : 0;
     for (i = 0; whole && i < n; i++)
-        if (claims[i].verdict == RP_VERDICT_RANK && rp_digest_is_cut(claims[i].digest) &&
+        if (claims[i].verdict == RP_VERDICT_RANK && digest_is_cut(claims[i].digest) &&
             claims[i].digest->nevents < ALMOST_WHOLE * (double)median)
             claims[i].verdict = RP_VERDICT_CUT;
     free(sizes);
@@ -232,8 +232,7 @@ enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, 
     const struct rp_claim *reference;
     size_t i, k;
 
-    if (!at)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(at, err, "comparing traces"));
     for (i = 0; i < n; i++) {
         const struct rp_digest *d = claims[i].digest;
 
@@ -242,8 +241,7 @@ enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, 
                                d->totals.span_begin_ns, i};
     }
     set_aside_empty(claims, n);
-    if (n)
-        qsort(at, n, sizeof *at, by_number_and_time);
+    rp_sort(at, n, sizeof *at, by_number_and_time);
     for (i = 0; i < n; i += k) {
         k = same_number(at + i, n - i);
         find_copies(claims, at + i, k);

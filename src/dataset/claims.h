@@ -24,9 +24,6 @@ struct rp_claim {
     size_t instead; /* index of a claim */
 };
 
-/* Whether only a part of the trace is there: truncated, or read up to some damage. */
-bool rp_digest_is_cut(const struct rp_digest *digest);
-
 /* Sets the verdicts. keep_cut: a cut trace is a rank all the same. In the order of the inputs;
    O(n log n), and for each number that several state the square of their count. */
 enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, struct rp_err *err);

@@ -40,8 +40,7 @@ enum rp_code rp_ctx_new(const struct rp_ctx_options *options, struct rp_ctx **ou
     if (options)
         memcpy(&o, options, options->struct_size < sizeof o ? options->struct_size : sizeof o);
     ctx = calloc(1, sizeof *ctx);
-    if (!ctx)
-        return rp_err_nomem(err, "making a context");
+    RP_TRY(rp_err_need(ctx, err, "making a context"));
     code = rp_pool_new(o.threads, &ctx->pool, err);
     if (code == RP_OK)
         code = rp_models_new(&ctx->models, err);
@@ -105,14 +104,13 @@ enum rp_code rp_open(struct rp_ctx *ctx, const char *const *paths, size_t npaths
     if (!npaths)
         return rp_err_set(err, RP_USAGE, "no file, folder or '-' was given");
     dataset = calloc(1, sizeof *dataset);
-    if (!dataset)
-        return rp_err_nomem(err, "opening inputs");
+    RP_TRY(rp_err_need(dataset, err, "opening inputs"));
     dataset->ctx = ctx;
     dataset->limits = RP_LIMITS_DEFAULT;
     dataset->salvage = o.salvage != 0;
     dataset->given = strdup(paths[0]);
     dataset->ngiven = npaths;
-    code = dataset->given ? RP_OK : rp_err_nomem(err, "opening inputs");
+    code = rp_err_need(dataset->given, err, "opening inputs");
     if (code == RP_OK)
         code = read_tables(dataset, err);
     if (code == RP_OK)

@@ -190,8 +190,7 @@ enum rp_code rp_digest_write(const struct rp_digest_head *head, struct rp_digest
     rp_sha256_begin(&s.sum);
     RP_TRY(write_head(&s, head, err));
     write_summed(&s, &count, sizeof count);
-    if (n)
-        qsort(records, n, sizeof *records, by_place);
+    rp_sort(records, n, sizeof *records, by_place);
     for (size_t i = 0; i < n; i++) {
         struct record_start start = {.bytes = records[i].n,
                                      .run = records[i].run,

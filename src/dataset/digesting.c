@@ -75,7 +75,7 @@ static enum rp_code write_record(const struct digesting *g, const struct rp_load
 {
     struct rp_rank_slot *slot = calloc(1, sizeof *slot);
     struct rp_trust_trace trust;
-    enum rp_code code = slot ? RP_OK : rp_err_nomem(err, "making a digest");
+    enum rp_code code = rp_err_need(slot, err, "making a digest");
     const char *bytes;
     size_t k, n;
 
@@ -103,7 +103,7 @@ static enum rp_code keep_record(struct digesting *g, struct rp_digest_record rec
                                 const void *bytes, size_t n, struct rp_err *err)
 {
     char *copy = malloc(n + 1);
-    enum rp_code code = copy ? RP_OK : rp_err_nomem(err, "making a digest");
+    enum rp_code code = rp_err_need(copy, err, "making a digest");
 
     if (copy)
         memcpy(copy, bytes, n);
@@ -210,8 +210,7 @@ static enum rp_code merge_run(struct digesting *g, const struct rp_digest_run *r
         if (!strcmp(g->runs.at[i].id, run->id) && g->runs.at[i].nparts == run->nparts)
             known = &g->runs.at[i];
     copy.shards = RP_ARENA_NEW(&g->arena, uint32_t, n + (known ? known->nshards : 0) + 1);
-    if (!copy.shards)
-        return rp_err_nomem(err, "joining digests");
+    RP_TRY(rp_err_need(copy.shards, err, "joining digests"));
     if (n)
         memcpy(copy.shards, run->shards, n * sizeof *copy.shards);
     if (known) {
@@ -261,8 +260,7 @@ static enum rp_code copy_digest(struct digesting *g, size_t source, struct rp_in
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     RP_TRY(rp_digest_open(bytes, n, false, arena, &reader, err));
     runs = RP_ARENA_NEW(arena, uint64_t, reader.head.nruns + 1);
-    if (!runs)
-        return rp_err_nomem(err, "joining digests");
+    RP_TRY(rp_err_need(runs, err, "joining digests"));
     pthread_mutex_lock(&g->lock);
     code = copy_head(g, &reader.head, source, runs, err);
     pthread_mutex_unlock(&g->lock);
@@ -397,8 +395,7 @@ static void drop_copies(struct digesting *g)
 {
     size_t i, n = 0;
 
-    if (g->unread.n)
-        qsort(g->unread.at, g->unread.n, sizeof *g->unread.at, by_unread);
+    rp_sort(g->unread.at, g->unread.n, sizeof *g->unread.at, by_unread);
     for (i = 0; i < g->unread.n; i++)
         if (!n || by_unread(&g->unread.at[n - 1], &g->unread.at[i]) != 0)
             g->unread.at[n++] = g->unread.at[i];
@@ -462,7 +459,7 @@ enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp
                           .queries = calloc(d->nasked + 1, sizeof *g.queries)};
     struct rp_digest_head head;
     struct rp_digest_run own;
-    enum rp_code code = g.queries ? RP_OK : rp_err_nomem(err, "making a digest");
+    enum rp_code code = rp_err_need(g.queries, err, "making a digest");
 
     pthread_mutex_init(&g.lock, NULL);
     if (code == RP_OK)

@@ -159,9 +159,8 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
     const struct rp_format *format = NULL;
     struct rp_input *in;
     bool certain;
-    enum rp_code code;
+    enum rp_code code = rp_source_open(load->dataset->sources, i, &in, &failure);
 
-    code = rp_source_open(load->dataset->sources, i, &in, &failure);
     if (code != RP_OK && is_noted(load, source, &failure))
         return note_unread(load, i, RP_UNREAD_UNOPENED, failure.text, err);
     if (code != RP_OK)
@@ -342,7 +341,7 @@ static enum rp_code use_windows(struct load *load, const size_t *source, struct 
     const struct rp_trace **traces = calloc(n, sizeof *traces);
     struct rp_import whole = {.format = imports[0].format};
     bool joined = false;
-    enum rp_code code = traces ? RP_OK : rp_err_nomem(err, "joining windows");
+    enum rp_code code = rp_err_need(traces, err, "joining windows");
     size_t i, count = 0;
 
     for (i = 0; i < n && traces; i++)
@@ -383,7 +382,7 @@ static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err
 
     n = source ? list_windows(load, i, source) : 0;
     imports = calloc(n + 1, sizeof *imports);
-    code = source && imports ? RP_OK : rp_err_nomem(err, "joining windows");
+    code = rp_err_need(source && imports, err, "joining windows");
     for (k = 0; k < n && code == RP_OK; k++) {
         bool skip;
 
@@ -399,7 +398,8 @@ static enum rp_code load_windows(struct load *load, size_t i, struct rp_err *err
     return code;
 }
 
-void rp_shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end)
+/* The sources of a shard: from *begin to *end of n, in the order of the sources. */
+static void shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end)
 {
     *begin = nshards ? n / nshards * shard + n % nshards * shard / nshards : 0;
     shard++;
@@ -411,7 +411,7 @@ static bool is_in_shard(const struct load *load, size_t i)
     size_t begin = 0, end = load->nsources;
 
     if (load->how && !load->how->next)
-        rp_shard_range(load->how->shard, load->how->nshards, load->nsources, &begin, &end);
+        shard_range(load->how->shard, load->how->nshards, load->nsources, &begin, &end);
     return i >= begin && i < end;
 }
 

@@ -76,9 +76,6 @@ enum rp_code rp_each_rank_read(struct rp_ctx *ctx, const struct rp_dataset *data
                                struct rp_rank_reading *how, rp_trace_job *job, void *user,
                                struct rp_err *err);
 
-/* The sources of a shard: from *begin to *end of n, in the order of the sources. */
-void rp_shard_range(size_t shard, size_t nshards, size_t n, size_t *begin, size_t *end);
-
 /* The error that there is no trace at all. */
 enum rp_code rp_no_trace(const struct rp_dataset *dataset, size_t snapshots, struct rp_err *err);
 

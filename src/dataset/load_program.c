@@ -107,14 +107,12 @@ enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *
     const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
     size_t first = 0;
 
-    if (!names)
-        return rp_err_nomem(err, "joining a dump folder");
+    RP_TRY(rp_err_need(names, err, "joining a dump folder"));
     for (size_t i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
         names[i] = source->found ? distinct_name(dataset, i, &first, arena) : "";
-        if (!names[i])
-            return rp_err_nomem(err, "joining a dump folder");
+        RP_TRY(rp_err_need(names[i], err, "joining a dump folder"));
     }
     return rp_dump_index(names, n, arena, out, err);
 }

@@ -25,8 +25,7 @@ struct rp_models {
 enum rp_code rp_models_new(struct rp_models **out, struct rp_err *err)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out)
-        return rp_err_nomem(err, "making a context");
+    RP_TRY(rp_err_need(*out, err, "making a context"));
     pthread_mutex_init(&(*out)->lock, NULL);
     return RP_OK;
 }
@@ -72,7 +71,7 @@ static enum rp_code add_model(struct rp_models *models, const char *path, const 
                               struct rp_err *err)
 {
     struct known_model *known = calloc(1, sizeof *known);
-    enum rp_code code = known ? RP_OK : rp_err_nomem(err, "reading a cost model");
+    enum rp_code code = rp_err_need(known, err, "reading a cost model");
 
     if (code == RP_OK && path && !(known->path = strdup(path)))
         code = rp_err_nomem(err, "reading a cost model");

@@ -161,8 +161,7 @@ enum rp_code rp_query_make(struct rp_rank_query *a, const struct rp_loaded *load
 
     noted.reads = reads;
     part->data = rp_arena_calloc(&part->arena, 1, a->row->part->size, _Alignof(max_align_t));
-    if (!part->data)
-        return rp_err_nomem(err, "analysing a rank");
+    RP_TRY(rp_err_need(part->data, err, "analysing a rank"));
     if (a->row->files)
         return fill_part(a, &noted, loaded, &scope, part, err);
     (void)rp_settings_text(&noted, "step"); /* the scope depends on them */
@@ -429,8 +428,7 @@ static enum rp_code select_parts(struct rp_rank_query *a, const struct rp_run *r
 
     *ranks = (struct rp_ranks){.world_size = run->world_size};
     ranks->parts = RP_ARENA_NEW(arena, struct rp_rank_part, run->ranks.n + 1);
-    if (!ranks->parts)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(ranks->parts, err, "joining ranks"));
     for (size_t i = 0; i < run->ranks.n; i++) {
         const struct rp_rank *rank = &run->ranks.at[i];
         struct rp_rank_part *part = &a->slots.at[rank->file]->part;
@@ -475,8 +473,7 @@ static enum rp_code check_run(struct rp_rank_query *a, struct rp_run *run, bool 
     struct rp_trust_log *log = a->dataset->trust;
     struct rp_relation relation;
 
-    if (!sketches)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(sketches, err, "comparing traces"));
     for (size_t i = 0; i < a->slots.n; i++)
         sketches[i] = a->slots.at[i]->sketched ? &a->slots.at[i]->sketch : NULL;
     RP_TRY(rp_run_check(run, sketches, &relation, err));
@@ -504,8 +501,7 @@ static enum rp_code check_missing(struct rp_rank_query *a, uint8_t which, const 
     if (!log || run->ranks.n + run->nothers < 2 || ranks->unrelated)
         return RP_OK;
     numbers = malloc(run->ranks.n * sizeof *numbers);
-    if (!numbers)
-        return rp_err_nomem(err, "looking for ranks");
+    RP_TRY(rp_err_need(numbers, err, "looking for ranks"));
     for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
     code = rp_trust_run(log,
@@ -566,8 +562,7 @@ static enum rp_code join_files(struct rp_rank_query *a, struct rp_result *result
     struct rp_ranks files = {.parts =
                                  RP_ARENA_NEW(&result->arena, struct rp_rank_part, a->slots.n + 1)};
 
-    if (!files.parts)
-        return rp_err_nomem(err, "joining files");
+    RP_TRY(rp_err_need(files.parts, err, "joining files"));
     for (; files.n < a->slots.n; files.n++)
         files.parts[files.n] = a->slots.at[files.n]->part;
     return a->row->join(&files, a->settings, result, err);
@@ -579,8 +574,7 @@ static enum rp_code join_all(struct rp_rank_query *a, struct rp_result *result, 
     struct rp_ranks ranks[2];
     enum rp_code code;
 
-    if (a->slots.n)
-        qsort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
+    rp_sort(a->slots.at, a->slots.n, sizeof *a->slots.at, by_source);
     if (a->row->files)
         return join_files(a, result, err);
     code = make_run(a, 0, &runs[0], result, &ranks[0], err);

@@ -44,8 +44,7 @@ static enum rp_code list_names(const struct rp_trace *t, const int64_t *weight,
     for (s = 0; s < t->str.n; s++)
         count += weight[s] > 0;
     *at = malloc((count + 1) * sizeof **at);
-    if (!*at)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(*at, err, "comparing traces"));
     for (s = 0, *n = 0; s < t->str.n; s++)
         if (weight[s] > 0)
             (*at)[(*n)++] = (struct rp_sketch_name){
@@ -65,8 +64,7 @@ enum rp_code rp_sketch_init(struct rp_sketch *out, const struct rp_trace *trace,
         snprintf(out->device, sizeof out->device, "%s",
                  rp_trace_str(trace, trace->devices[0].name));
     kernels = calloc(2 * ((size_t)trace->str.n + 1), sizeof *kernels);
-    if (!kernels)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(kernels, err, "comparing traces"));
     ops = kernels + trace->str.n + 1;
     for (rp_event e = 0; e < ev->n; e++)
         if (ev->kind[e] == RP_KIND_CPU_OP)

@@ -269,8 +269,7 @@ static enum rp_code remark_all_unread(struct rp_trust_log *log, struct rp_err *e
         if (key)
             code = rp_map_put(&shapes, key, 1, err);
     }
-    if (log->unread.n)
-        qsort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
+    rp_sort(log->unread.at, log->unread.n, sizeof *log->unread.at, by_unread_source);
     if (code == RP_OK)
         code = remark_with(log, &shapes, err);
     rp_map_release(&shapes);
@@ -524,8 +523,7 @@ static enum rp_code remark_missing(struct rp_trust_log *log, const struct rp_tru
     if (run->world > MOST_RANKS)
         return RP_OK; /* nobody has such a job */
     here = calloc((size_t)(run->world > 0 ? run->world : 0) + 1, sizeof *here);
-    if (!here)
-        return rp_err_nomem(err, "looking for ranks");
+    RP_TRY(rp_err_need(here, err, "looking for ranks"));
     for (size_t i = 0; i < run->n; i++)
         mark_here(here, run->world, run->numbers[i]);
     for (size_t i = 0; i < log->notes.n; i++)
@@ -559,8 +557,7 @@ static enum rp_code check_files(struct rp_trust_log *log, struct rp_run *run, st
     if (relation.why)
         RP_TRY(rp_trust_note(log, "unrelated", false, RP_ABSENT_I64, relation.why, err));
     numbers = RP_ARENA_NEW(&log->arena, int32_t, run->ranks.n + 1);
-    if (!numbers)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(numbers, err, "comparing traces"));
     for (size_t i = 0; i < run->ranks.n; i++)
         numbers[i] = run->ranks.at[i].number;
     if (run->ranks.n < 2 || relation.unrelated)
@@ -688,8 +685,7 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
 
     result->has_trust = true;
     log->dataset = dataset;
-    if (log->traces.n)
-        qsort(log->traces.at, log->traces.n, sizeof *log->traces.at, by_trace_source);
+    rp_sort(log->traces.at, log->traces.n, sizeof *log->traces.at, by_trace_source);
     if (judge && log->traces.n > 1)
         RP_TRY(judge_files(log, err));
     RP_TRY(remark_all_unread(log, err));
@@ -700,8 +696,7 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
     RP_TRY(remark_impossible(log, result, err));
     for (size_t i = 0; i < log->notes.n; i++)
         log->notes.at[i].place = i;
-    if (log->notes.n)
-        qsort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);
+    rp_sort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);
     RP_TRY(write_lines(log, result, err));
     trust->complete = true;
     trust->remarks = RP_ARENA_NEW(&result->arena, struct rp_remark, log->notes.n + 1);

@@ -130,8 +130,7 @@ enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, str
     if (!list || n <= RP_CAPTURE_SEARCH)
         return RP_OK;
     s = RP_ARENA_NEW(arena, struct rp_selection, n);
-    if (!s)
-        return rp_err_nomem(err, "selecting ranks");
+    RP_TRY(rp_err_need(s, err, "selecting ranks"));
     for (i = 0; i < n; i++)
         if (!rp_is_named_capture(rp_sources_borrow(dataset->sources, i)->name))
             look_at_head(dataset, i, &s[i]);

@@ -184,7 +184,7 @@ enum rp_code rp_slot_write_answer(const struct rp_rank_part *part, const struct 
                                .graphs = part->graphs,
                                .nreads = reads->n,
                                .reads = rp_settings_values(asked->settings, reads, &arena)};
-    enum rp_code code = head.reads ? RP_OK : rp_err_nomem(err, "writing a digest");
+    enum rp_code code = rp_err_need(head.reads, err, "writing a digest");
 
     if (code == RP_OK)
         code = write_block(&answer_type, &head, to, err);
@@ -338,7 +338,6 @@ enum rp_code rp_slot_read(const struct rp_asked *asked, const char *bytes, size_
     out->part.left_out = head.left_out;
     out->part.data =
         rp_arena_alloc(&out->part.arena, asked->row->part->size, _Alignof(max_align_t));
-    if (!out->part.data)
-        return rp_err_nomem(err, "reading a digest");
+    RP_TRY(rp_err_need(out->part.data, err, "reading a digest"));
     return read_block(&b, asked->row->part, &out->part.arena, out->part.data, err);
 }

@@ -48,8 +48,7 @@ enum rp_code rp_timeline_open(const struct rp_dataset *dataset, size_t i, struct
         return rp_err_set(err, RP_USAGE, "there is no input %zu: the dataset has %zu", i,
                           rp_dataset_count(dataset));
     timeline = calloc(1, sizeof *timeline);
-    if (!timeline)
-        return rp_err_nomem(err, "opening a timeline");
+    RP_TRY(rp_err_need(timeline, err, "opening a timeline"));
     code = rp_load_trace(dataset, i, &timeline->import, err);
     timeline->trace = timeline->import.trace;
     if (code == RP_OK && timeline->trace)
@@ -271,8 +270,7 @@ static enum rp_code digest_source(void *user, const struct rp_loaded *loaded, st
 /* The run takes the digests over. */
 static enum rp_code number_ranks(struct rp_run *run, struct digest_list *list, struct rp_err *err)
 {
-    if (list->all.n)
-        qsort(list->all.at, list->all.n, sizeof *list->all.at, by_source);
+    rp_sort(list->all.at, list->all.n, sizeof *list->all.at, by_source);
     for (size_t i = 0; i < list->all.n; i++)
         RP_TRY(rp_run_add(run, &list->all.at[i].digest, list->all.at[i].source, err));
     return rp_run_settle(run, err);
@@ -283,7 +281,7 @@ enum rp_code rp_ranks_open(const struct rp_dataset *dataset, struct rp_rank_list
 {
     struct digest_list list = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct rp_rank_list *ranks = calloc(1, sizeof *ranks);
-    enum rp_code code = ranks ? RP_OK : rp_err_nomem(err, "listing ranks");
+    enum rp_code code = rp_err_need(ranks, err, "listing ranks");
 
     *out = NULL;
     if (code == RP_OK)

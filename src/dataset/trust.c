@@ -210,8 +210,7 @@ enum rp_code rp_trust_run(struct rp_trust_log *log, const struct rp_trust_run *r
     struct rp_trust_run kept = *run;
 
     kept.numbers = RP_ARENA_NEW(&log->arena, int32_t, run->n + 1);
-    if (!kept.numbers)
-        return rp_err_nomem(err, "looking for ranks");
+    RP_TRY(rp_err_need(kept.numbers, err, "looking for ranks"));
     memcpy(kept.numbers, run->numbers, run->n * sizeof *run->numbers);
     return rp_vec_push(&log->runs, kept, err);
 }

@@ -42,8 +42,7 @@ enum rp_code rp_windows_find(const struct rp_sources *sources, struct rp_arena *
         if (rp_torch_file_parse(name, &file))
             names[named++] = (struct window_name){name, file.worker_len, i};
     }
-    if (named)
-        qsort(names, named, sizeof *names, by_process);
+    rp_sort(names, named, sizeof *names, by_process);
     for (i = 1; i < named; i++)
         if (!compare_process(&names[i - 1], &names[i])) {
             out->previous[names[i].source] = names[i - 1].source;

@@ -4,12 +4,12 @@
 #include "io/escaped.h"
 #include "result/result.h"
 
-static void put_lines(struct rp_out *to, const char *key, const char *const *lines, size_t n)
+void rp_web_put_texts(struct rp_out *to, const char *key, const char *const *texts, size_t n)
 {
     rp_out_printf(to, "\"%s\":[", key);
     for (size_t i = 0; i < n; i++) {
         rp_out_text(to, i ? "," : "");
-        rp_out_escaped(to, RP_IN_SCRIPT, lines[i]);
+        rp_out_escaped(to, RP_IN_SCRIPT, texts[i]);
     }
     rp_out_text(to, "],\n");
 }
@@ -27,9 +27,9 @@ static void put_data(struct rp_out *to, void *user)
     else
         rp_out_text(to, "null");
     rp_out_text(to, ",\n");
-    put_lines(to, "incomplete", trust->incomplete, trust->nincomplete);
-    put_lines(to, "worth_knowing", trust->notes, trust->nnotes);
-    put_lines(to, "left_out", &a->left_out, a->left_out != NULL);
+    rp_web_put_texts(to, "incomplete", trust->incomplete, trust->nincomplete);
+    rp_web_put_texts(to, "worth_knowing", trust->notes, trust->nnotes);
+    rp_web_put_texts(to, "left_out", &a->left_out, a->left_out != NULL);
     rp_out_text(to, "\"answer\":");
     rp_web_record(to, a->result->type, a->result->root, NULL);
     rp_out_text(to, "}\n");

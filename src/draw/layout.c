@@ -64,8 +64,7 @@ static enum rp_code index_edges(struct work *w)
     w->out_begin = RP_ARENA_NEW(w->arena, uint32_t, (size_t)g->n + 2);
     w->in = RP_ARENA_NEW(w->arena, uint32_t, g->nedges + 1);
     w->outs = RP_ARENA_NEW(w->arena, uint32_t, g->nedges + 1);
-    if (!w->in_begin || !w->out_begin || !w->in || !w->outs)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(w->in_begin && w->out_begin && w->in && w->outs, w->err, "placing a graph"));
     for (size_t e = 0; e < g->nedges; e++)
         if (goes_down(&g->edges[e])) {
             w->in_begin[g->edges[e].to + 2]++;
@@ -124,8 +123,7 @@ static enum rp_code break_rows(struct work *w)
     used = RP_ARENA_NEW(w->arena, float, (size_t)n + 1);
     part = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
     first = RP_ARENA_NEW(w->arena, uint32_t, (size_t)n + 1);
-    if (!used || !part || !first)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(used && part && first, w->err, "placing a graph"));
     for (int pass = 0; pass < 2; pass++) {
         memset(used, 0, (size_t)n * sizeof *used);
         memset(part, 0, (size_t)n * sizeof *part);
@@ -183,8 +181,7 @@ static enum rp_code number_slots(struct work *w)
     uint64_t most = w->g->n > LARGE ? w->g->n / 2 : 2 * ((uint64_t)w->g->n + w->g->nedges);
 
     w->out->bend_begin = RP_ARENA_NEW(w->arena, uint32_t, (size_t)w->g->n + 1);
-    if (!w->out->bend_begin)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(w->out->bend_begin, w->err, "placing a graph"));
     for (w->span = MOST_SPAN; count_slots(w, w->span) > most && w->span > 1; w->span /= 2)
         ;
     for (uint32_t v = 0; v < w->g->n; v++)
@@ -238,8 +235,9 @@ static enum rp_code make_items(struct work *w)
     t->down_begin = RP_ARENA_NEW(w->arena, uint32_t, n + 2);
     t->up_begin = RP_ARENA_NEW(w->arena, uint32_t, n + 2);
     w->key = RP_ARENA_NEW(w->arena, float, n + 1);
-    if (!t->row || !t->place || !t->w || !t->mid || !t->down_begin || !t->up_begin || !w->key)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(
+        rp_err_need(t->row && t->place && t->w && t->mid && t->down_begin && t->up_begin && w->key,
+                    w->err, "placing a graph"));
     for (uint32_t v = 0; v < t->nodes; v++) {
         t->row[v] = w->out->row[v];
         t->w[v] = w->g->w[v];
@@ -257,8 +255,7 @@ static enum rp_code make_items(struct work *w)
     links = t->down_begin[n + 1];
     t->down = RP_ARENA_NEW(w->arena, uint32_t, links + 1);
     t->up = RP_ARENA_NEW(w->arena, uint32_t, links + 1);
-    if (!t->down || !t->up)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(t->down && t->up, w->err, "placing a graph"));
     each_link(w, add_link, t);
     return RP_OK;
 }
@@ -279,8 +276,7 @@ static enum rp_code fill_rows(struct work *w)
 
     r->begin = RP_ARENA_NEW(w->arena, uint32_t, (size_t)r->n + 2);
     r->at = RP_ARENA_NEW(w->arena, uint32_t, (size_t)t->n + 1);
-    if (!r->begin || !r->at)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(r->begin && r->at, w->err, "placing a graph"));
     for (uint32_t i = 0; i < t->n; i++)
         r->begin[t->row[i] + 2]++;
     for (uint32_t i = 2; i < r->n + 2; i++)
@@ -361,8 +357,7 @@ static enum rp_code order_rows(struct work *w)
     int sweeps = w->items.n > LARGE ? ORDER_SWEEPS / 2 : ORDER_SWEEPS;
     struct sorted *scratch = RP_ARENA_NEW(w->arena, struct sorted, (size_t)most + 1);
 
-    if (!scratch)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(scratch, w->err, "placing a graph"));
     for (int sweep = 0; most > 1 && sweep < sweeps; sweep++) {
         bool down = sweep % 2 == 0;
 
@@ -443,8 +438,7 @@ static enum rp_code place_items(struct work *w)
     float least = 0, most = 0;
     int sweeps = t->n > LARGE ? PLACE_SWEEPS - 2 : PLACE_SWEEPS;
 
-    if (!blocks)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(blocks, w->err, "placing a graph"));
     for (uint32_t r = 0; r < w->rows.n; r++) {
         float x = 0;
 
@@ -481,8 +475,8 @@ static enum rp_code keep_places(struct work *w)
     out->bends = RP_ARENA_NEW(w->arena, float, (size_t)t->nslots + 1);
     out->row_y = RP_ARENA_NEW(w->arena, float, (size_t)out->nrows + 1);
     out->row_h = RP_ARENA_NEW(w->arena, float, (size_t)out->nrows + 1);
-    if (!out->x || !out->bends || !out->row_y || !out->row_h)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(
+        rp_err_need(out->x && out->bends && out->row_y && out->row_h, w->err, "placing a graph"));
     for (uint32_t v = 0; v < t->nodes; v++) {
         out->x[v] = t->mid[v] - t->w[v] / 2;
         if (w->g->h[v] > out->row_h[out->row[v]])
@@ -530,8 +524,7 @@ static enum rp_code find_tracks(struct work *w)
     uint32_t *of = RP_ARENA_NEW(w->arena, uint32_t, (size_t)g->n + 1);
 
     out->track = RP_ARENA_NEW(w->arena, uint32_t, g->nedges + 1);
-    if (!low || !high || !of || !out->track)
-        return rp_err_nomem(w->err, "placing a graph");
+    RP_TRY(rp_err_need(low && high && of && out->track, w->err, "placing a graph"));
     memset(low, 0xff, (size_t)g->n * sizeof *low);
     for (size_t e = 0; e < g->nedges; e++) {
         uint32_t span = edge_span(w, e), from = g->edges[e].from, a = out->row[from],
@@ -567,8 +560,7 @@ enum rp_code rp_layout_run(const struct rp_layout_graph *graph, struct rp_arena 
     if (graph->n > RP_LAYOUT_MOST || graph->nedges > RP_LAYOUT_MOST)
         return rp_err_set(err, RP_LIMIT, "a graph of %u nodes is too large to be drawn", graph->n);
     out->row = RP_ARENA_NEW(arena, uint32_t, (size_t)graph->n + 1);
-    if (!out->row)
-        return rp_err_nomem(err, "placing a graph");
+    RP_TRY(rp_err_need(out->row, err, "placing a graph"));
     RP_TRY(index_edges(&w));
     find_rows(&w);
     RP_TRY(break_rows(&w));

@@ -280,11 +280,10 @@ static enum rp_code put_attrs(struct page *g)
 {
     struct rp_chars value = {0};
     struct rp_web_bytes b;
-    enum rp_code code;
     uint32_t id;
     char text[240];
+    enum rp_code code = rp_strtab_intern(&g->texts, "", 0, &id, g->err);
 
-    code = rp_strtab_intern(&g->texts, "", 0, &id, g->err);
     column_begin(&b, g, "attr");
     for (uint32_t op = 0; code == RP_OK && op < g->p->nops; op++) {
         size_t len = attrs_text(g->p, op, &value, text, sizeof text);
@@ -345,8 +344,7 @@ static enum rp_code put_live(struct page *g, struct rp_arena *arena)
     double *change = RP_ARENA_NEW(arena, double, (size_t)p->nops + 2), now = 0;
     struct rp_web_bytes b;
 
-    if (!last || !change)
-        return rp_err_nomem(g->err, "drawing a program");
+    RP_TRY(rp_err_need(last && change, g->err, "drawing a program"));
     find_last_uses(p, last);
     for (uint32_t op = 0; op < p->nops; op++) {
         double bytes = is_alias(p, op) ? 0 : (double)rp_shape_bytes(p, p->shape.at[op]);

@@ -68,8 +68,7 @@ enum rp_code rp_paths_make(const struct rp_tree *tree, struct rp_arena *arena, c
 {
     struct paths s = {tree, arena, RP_ARENA_NEW(arena, const char *, (size_t)tree->ngroups + 1)};
 
-    if (!s.of)
-        return rp_err_nomem(err, "naming groups");
+    RP_TRY(rp_err_need(s.of, err, "naming groups"));
     for (uint32_t g = 0; g < tree->ngroups; g++)
         path_of(&s, g, 0);
     *out = s.of;

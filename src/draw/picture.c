@@ -87,8 +87,7 @@ static enum rp_code find_edges(struct making *m)
     }
     m->begin = RP_ARENA_NEW(m->arena, uint32_t, n + 2);
     m->sorted = RP_ARENA_NEW(m->arena, struct found, m->found.n + 1);
-    if (!m->begin || !m->sorted)
-        return rp_err_nomem(m->err, "drawing a program");
+    RP_TRY(rp_err_need(m->begin && m->sorted, m->err, "drawing a program"));
     for (size_t i = 0; i < m->found.n; i++)
         m->begin[m->found.at[i].group + 2]++;
     for (size_t i = 2; i < n + 2; i++)
@@ -140,8 +139,7 @@ static enum rp_code lay_out_group(struct making *m, uint32_t g, const struct scr
 
     to->edges = RP_ARENA_NEW(m->arena, struct rp_picture_edge, (size_t)n + 1);
     to->w = RP_ARENA_NEW(m->arena, float, (size_t)group->n + 1);
-    if (!edges || !h || !to->edges || !to->w)
-        return rp_err_nomem(m->err, "drawing a program");
+    RP_TRY(rp_err_need(edges && h && to->edges && to->w, m->err, "drawing a program"));
     merge_edges(m->sorted + m->begin[g], n, group->n, s->heads, s->seen, s->by_end, to);
     for (uint32_t i = 0; i < to->nedges; i++)
         edges[i] = (struct rp_layout_edge){to->edges[i].from, to->edges[i].to};
@@ -168,8 +166,7 @@ static enum rp_code lay_out_all(struct making *m)
     s.heads = RP_ARENA_NEW(m->arena, uint32_t, (size_t)most + 2);
     s.seen = RP_ARENA_NEW(m->arena, uint32_t, (size_t)most + 2);
     s.by_end = RP_ARENA_NEW(m->arena, struct found, (size_t)edges + 1);
-    if (!s.heads || !s.seen || !s.by_end)
-        return rp_err_nomem(m->err, "drawing a program");
+    RP_TRY(rp_err_need(s.heads && s.seen && s.by_end, m->err, "drawing a program"));
     for (uint32_t g = 0; g < tree->ngroups; g++)
         if (tree->groups[g].same == g)
             RP_TRY(lay_out_group(m, g, &s));
@@ -181,8 +178,7 @@ static enum rp_code measure_shapes(struct making *m)
     char text[64];
 
     m->shape_chars = RP_ARENA_NEW(m->arena, uint16_t, m->p->shapes.n + 1);
-    if (!m->shape_chars)
-        return rp_err_nomem(m->err, "drawing a program");
+    RP_TRY(rp_err_need(m->shape_chars, m->err, "drawing a program"));
     for (uint32_t i = 0; i < m->p->shapes.n; i++) {
         size_t n = rp_shape_text(m->p, i, false, text, sizeof text);
 
@@ -199,8 +195,7 @@ static enum rp_code picture_fill(struct making *m)
     RP_TRY(rp_program_count(m->p, m->arena, &out->costs, m->err));
     RP_TRY(rp_tree_build(m->p, &out->hashes, m->arena, &out->tree, m->err));
     out->groups = RP_ARENA_NEW(m->arena, struct rp_picture_group, (size_t)out->tree.ngroups + 1);
-    if (!out->groups)
-        return rp_err_nomem(m->err, "drawing a program");
+    RP_TRY(rp_err_need(out->groups, m->err, "drawing a program"));
     RP_TRY(measure_shapes(m));
     RP_TRY(find_edges(m));
     return lay_out_all(m);

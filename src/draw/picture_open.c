@@ -32,8 +32,7 @@ enum rp_code rp_picture_choose(const struct rp_picture *picture, uint32_t root, 
     int64_t room = (int64_t)boxes - t->groups[root].n;
 
     *open = RP_ARENA_NEW(arena, bool, (size_t)t->p->nops + t->ngroups + 1);
-    if (!queue || !*open)
-        return rp_err_nomem(err, "drawing a program");
+    RP_TRY(rp_err_need(queue && *open, err, "drawing a program"));
     queue[n++] = root;
     for (uint32_t i = 0; i < n; i++) {
         const struct rp_group *g = &t->groups[queue[i]];
@@ -78,8 +77,7 @@ static enum rp_code make_stretch(struct opening *o, struct column *columns, size
 
     s->from = RP_ARENA_NEW(o->arena, float, 2 * n + 1);
     s->to = RP_ARENA_NEW(o->arena, float, 2 * n + 1);
-    if (!s->from || !s->to)
-        return rp_err_nomem(o->err, "drawing a program");
+    RP_TRY(rp_err_need(s->from && s->to, o->err, "drawing a program"));
     for (size_t i = 0; i < n; i++) {
         s->from[2 * i] = columns[i].begin;
         s->from[2 * i + 1] = columns[i].end;
@@ -173,8 +171,7 @@ static enum rp_code open_group(struct opening *o, uint32_t g)
     struct column *columns = RP_ARENA_NEW(o->arena, struct column, (size_t)group->n + 1);
     float *room = RP_ARENA_NEW(o->arena, float, 4 * ((size_t)group->n + 1) + 2 * (rows + 1));
 
-    if (!columns || !room)
-        return rp_err_nomem(o->err, "drawing a program");
+    RP_TRY(rp_err_need(columns && room, o->err, "drawing a program"));
     to->x = room;
     to->y = to->x + group->n + 1;
     to->w = to->y + group->n + 1;
@@ -193,8 +190,7 @@ enum rp_code rp_picture_open(const struct rp_picture *picture, uint32_t root, co
     struct opening o = {.picture = picture, .open = open, .arena = arena, .err = err};
 
     o.out = RP_ARENA_NEW(arena, struct rp_opened, (size_t)picture->tree.ngroups + 1);
-    if (!o.out)
-        return rp_err_nomem(err, "drawing a program");
+    RP_TRY(rp_err_need(o.out, err, "drawing a program"));
     *out = o.out;
     return open_group(&o, root);
 }

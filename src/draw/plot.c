@@ -6,7 +6,6 @@
 #include "draw/plot.h"
 
 #include "base/order.h"
-#include "result/print_units.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -236,8 +236,7 @@ static enum rp_code search_sequence(struct sequence *s, struct rp_map *last)
 
     s->symbol = RP_ARENA_NEW(arena, uint64_t, (size_t)s->n + 1);
     s->crossing = RP_ARENA_NEW(arena, int32_t, (size_t)s->n + 2);
-    if (!votes || !taken || !s->symbol || !s->crossing)
-        return rp_err_nomem(s->b->err, "finding repeats");
+    RP_TRY(rp_err_need(votes && taken && s->symbol && s->crossing, s->b->err, "finding repeats"));
     for (uint32_t i = 0; i < s->n; i++)
         s->symbol[i] = symbol_of(s->b, s->child[i]);
     RP_TRY(count_votes(s, last, votes));

@@ -181,8 +181,7 @@ static enum rp_code unite_stage(struct uniting *u, size_t stage)
 
     u->node_of[stage] = RP_ARENA_NEW(u->arena, uint32_t, (size_t)p->nops + 1);
     u->home_of[stage] = RP_ARENA_NEW(u->arena, uint32_t, p->computations.n + 1);
-    if (!u->node_of[stage] || !u->home_of[stage])
-        return rp_err_nomem(u->err, "combining programs");
+    RP_TRY(rp_err_need(u->node_of[stage] && u->home_of[stage], u->err, "combining programs"));
     RP_TRY(rp_program_count(p, u->arena, &u->costs[stage], u->err));
     for (uint32_t c = 0; c < p->computations.n; c++)
         RP_TRY(unite_computation(u, stage, c));
@@ -218,8 +217,7 @@ static enum rp_code copy_shape(struct uniting *u, const struct rp_program *from,
                                 from->dim_dynamic.n ? from->dim_dynamic.at + s->first : NULL, s->n,
                                 layout, to, u->err);
     parts = RP_ARENA_NEW(u->arena, uint32_t, (size_t)s->n + 1);
-    if (!parts)
-        return rp_err_nomem(u->err, "combining programs");
+    RP_TRY(rp_err_need(parts, u->err, "combining programs"));
     for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(copy_shape(u, from, from->parts.at[s->first + i], &parts[i]));
     return rp_program_tuple(u->out->p, parts, s->n, to, u->err);
@@ -356,8 +354,7 @@ static enum rp_code mark_stages(struct uniting *u, const uint32_t *of_edge)
     out->words = (uint32_t)(u->n + 63) / 64;
     out->ops = RP_ARENA_NEW(u->arena, uint64_t, ((size_t)out->p->nops + 1) * out->words);
     out->operands = RP_ARENA_NEW(u->arena, uint64_t, (out->p->operands.n + 1) * out->words);
-    if (!out->ops || !out->operands)
-        return rp_err_nomem(u->err, "combining programs");
+    RP_TRY(rp_err_need(out->ops && out->operands, u->err, "combining programs"));
     for (size_t s = 0; s < u->n; s++) {
         const struct rp_program *p = u->stages[s].p;
         uint64_t bit = UINT64_C(1) << s % 64;
@@ -387,15 +384,14 @@ static enum rp_code unite(struct uniting *u)
     u->home_of = RP_ARENA_NEW(u->arena, uint32_t *, u->n);
     u->costs = RP_ARENA_NEW(u->arena, struct rp_costs, u->n);
     u->out->names = RP_ARENA_NEW(u->arena, const char *, u->n);
-    if (!u->node_of || !u->home_of || !u->costs || !u->out->names)
-        return rp_err_nomem(u->err, "combining programs");
+    RP_TRY(rp_err_need(u->node_of && u->home_of && u->costs && u->out->names, u->err,
+                       "combining programs"));
     for (size_t s = 0; s < u->n; s++) {
         u->out->names[s] = u->stages[s].name;
         RP_TRY(unite_stage(u, s));
     }
     of_edge = RP_ARENA_NEW(u->arena, uint32_t, u->edges.n + 1);
-    if (!of_edge)
-        return rp_err_nomem(u->err, "combining programs");
+    RP_TRY(rp_err_need(of_edge, u->err, "combining programs"));
     memset(of_edge, 0xff, u->edges.n * sizeof *of_edge);
     number_nodes(u);
     RP_TRY(rp_program_new(last->language, &u->out->p, u->err));

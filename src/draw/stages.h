@@ -16,7 +16,6 @@ struct rp_stages {
     uint32_t words;     /* of 64 bits, for a set of stages */
     uint64_t *ops;      /* of operations: the stages that have it */
     uint64_t *operands; /* of operands likewise, in the order of p->operands */
-    uint32_t *of_left;  /* with sides: operations of the left program in the union */
 };
 
 static inline bool rp_stages_has(const uint64_t *sets, uint32_t words, size_t item, size_t stage)

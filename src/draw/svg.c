@@ -104,8 +104,10 @@ void rp_svg_group_end(struct rp_svg *svg)
     rp_out_text(svg->to, "</g>\n");
 }
 
-void rp_svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
-                 double opacity)
+/* A filled rectangle; opacity 1 covers what is below. Nothing is drawn where a side is not
+   positive. */
+static void svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
+                     double opacity)
 {
     if (!(w > 0) || !(h > 0))
         return;
@@ -314,7 +316,7 @@ size_t rp_svg_legend(struct rp_svg *svg, double x, double y, double right,
             y += 18;
             rows++;
         }
-        rp_svg_rect(svg, at, y - 9, 11, 11, entries[i].colour, 1);
+        svg_rect(svg, at, y - 9, 11, 11, entries[i].colour, 1);
         rp_svg_text(svg, at + 16, y, RP_ANCHOR_START, RP_TEXT_SMALL, entries[i].name);
         at += width;
     }

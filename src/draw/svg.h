@@ -66,10 +66,6 @@ void rp_svg_end(struct rp_svg *svg);
 void rp_svg_group_begin(struct rp_svg *svg, const char *hint);
 void rp_svg_group_end(struct rp_svg *svg);
 
-/* A filled rectangle; opacity 1 covers what is below. Nothing is drawn where a side is not
-   positive. */
-void rp_svg_rect(struct rp_svg *svg, double x, double y, double w, double h, unsigned colour,
-                 double opacity);
 /* Many rectangles of one colour as one shape: begin, any number of rectangles, end. */
 void rp_svg_rects_begin(struct rp_svg *svg, unsigned colour);
 void rp_svg_rects_add(struct rp_svg *svg, double x, double y, double w, double h);

@@ -117,14 +117,13 @@ static enum rp_code name_op(struct board *b, uint32_t op, const char *path)
                                                    : "unnamed");
     uint32_t first;
 
-    if (!name)
-        return rp_err_nomem(b->err, "writing for TensorBoard");
+    RP_TRY(rp_err_need(name, b->err, "writing for TensorBoard"));
     clean_name(name);
     RP_TRY(rp_map_intern(&b->taken, rp_hash_bytes(name, strlen(name)), op, &first, b->err));
     if (first != op)
         name = rp_arena_printf(b->arena, "%s.op%u", name, op);
     b->name[op] = name;
-    return name ? RP_OK : rp_err_nomem(b->err, "writing for TensorBoard");
+    return rp_err_need(name, b->err, "writing for TensorBoard");
 }
 
 static void put_text_attr(struct rp_proto_writer *w, const char *key, const char *text)
@@ -213,8 +212,7 @@ static enum rp_code put_events(struct board *b, struct rp_out *to)
     RP_TRY(rp_tree_build(b->p, &hashes, b->arena, &tree, b->err));
     RP_TRY(rp_paths_make(&tree, b->arena, &paths, b->err));
     b->name = RP_ARENA_NEW(b->arena, const char *, (size_t)b->p->nops + 1);
-    if (!b->name)
-        return rp_err_nomem(b->err, "writing for TensorBoard");
+    RP_TRY(rp_err_need(b->name, b->err, "writing for TensorBoard"));
     for (uint32_t op = 0; op < b->p->nops; op++)
         RP_TRY(name_op(b, op, paths[tree.home[op]]));
     rp_proto_put_fixed64(&event, EVENT_WALL_TIME, 0);

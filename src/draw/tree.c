@@ -14,8 +14,6 @@
 #include "program/opcodes.h"
 #include "program/order.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,8 +87,7 @@ static enum rp_code child_scope(struct rp_tree_build *b, uint32_t *group, const 
     if (found == fresh) {
         const char *name = rp_arena_copy(b->arena, text, n < MOST_NAME ? n : MOST_NAME);
 
-        if (!name)
-            return rp_err_nomem(b->err, "grouping operations");
+        RP_TRY(rp_err_need(name, b->err, "grouping operations"));
         RP_TRY(rp_tree_add(b, *group, kind, name, &found));
     }
     *group = found;
@@ -167,7 +164,8 @@ static enum rp_code scope_of(struct rp_tree_build *b, uint32_t op, uint32_t root
     return RP_OK;
 }
 
-uint32_t rp_tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t y)
+/* The deepest group that holds both. */
+static uint32_t tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t y)
 {
     const struct rp_group *g = b->groups.at;
 
@@ -200,7 +198,7 @@ static void follow_users(struct rp_tree_build *b, const struct rp_computation *c
             uint32_t from = operands.at[k];
 
             near[from] =
-                near[from] == RP_NONE ? b->home[op] : rp_tree_common(b, near[from], b->home[op]);
+                near[from] == RP_NONE ? b->home[op] : tree_common(b, near[from], b->home[op]);
         }
     }
 }
@@ -249,8 +247,7 @@ static enum rp_code drop_single(struct rp_tree_build *b)
     uint32_t *only = RP_ARENA_NEW(b->arena, uint32_t, n + 1);
     uint32_t *instead = RP_ARENA_NEW(b->arena, uint32_t, n + 1);
 
-    if (!count || !only || !instead)
-        return rp_err_nomem(b->err, "grouping operations");
+    RP_TRY(rp_err_need(count && only && instead, b->err, "grouping operations"));
     memset(only, 0xff, n * sizeof *only);
     memset(instead, 0xff, n * sizeof *instead);
     for (uint32_t op = 0; op < b->p->nops; op++)
@@ -549,8 +546,8 @@ static enum rp_code keep_groups(struct rp_tree_build *b, struct rp_tree *out)
     out->groups = RP_ARENA_NEW(b->arena, struct rp_group, n + 1);
     out->children = RP_ARENA_NEW(b->arena, uint32_t, (size_t)nops + n + 1);
     out->index = RP_ARENA_NEW(b->arena, uint32_t, (size_t)nops + n + 1);
-    if (!queue || !number || !out->groups || !out->children || !out->index)
-        return rp_err_nomem(b->err, "grouping operations");
+    RP_TRY(rp_err_need(queue && number && out->groups && out->children && out->index, b->err,
+                       "grouping operations"));
     for (size_t c = 0; c < b->p->computations.n; c++)
         queue[out->ngroups++] = b->root[c];
     for (uint32_t i = 0; i < out->ngroups; i++) {
@@ -621,9 +618,9 @@ static enum rp_code build_init(struct rp_tree_build *b)
     b->content = RP_ARENA_NEW(b->arena, uint64_t, nops + 1);
     b->loose = RP_ARENA_NEW(b->arena, bool, nops + 1);
     b->root = RP_ARENA_NEW(b->arena, uint32_t, n + 1);
-    if (!b->home || !b->order || !b->order_in || !b->place || !b->scratch || !b->content ||
-        !b->loose || !b->root)
-        return rp_err_nomem(b->err, "grouping operations");
+    RP_TRY(rp_err_need(b->home && b->order && b->order_in && b->place && b->scratch && b->content &&
+                           b->loose && b->root,
+                       b->err, "grouping operations"));
     b->cluster_key = rp_strtab_find(&p->strings, "_XlaCluster", 11);
     for (uint32_t op = 0; op < nops; op++)
         b->content[op] = op_content(b, op);

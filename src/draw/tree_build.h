@@ -37,8 +37,6 @@ enum rp_code rp_tree_add(struct rp_tree_build *b, uint32_t parent, enum rp_group
                          const char *name, uint32_t *id);
 enum rp_code rp_tree_wrap(struct rp_tree_build *b, const uint32_t *children, size_t n,
                           uint32_t parent, enum rp_group_kind kind, uint32_t number, uint32_t *id);
-/* The deepest group that holds both. */
-uint32_t rp_tree_common(const struct rp_tree_build *b, uint32_t x, uint32_t y);
 
 /* Makes layers of repeated runs of children, in all groups (repeats.c). */
 enum rp_code rp_tree_find_repeats(struct rp_tree_build *b);

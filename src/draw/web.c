@@ -6,7 +6,6 @@
 #include "draw/web.h"
 
 #include "io/escaped.h"
-#include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/walk.h"
 

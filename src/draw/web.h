@@ -37,6 +37,9 @@ void rp_web_put_page(struct rp_out *to, const struct rp_web_page *page);
 void rp_web_record(struct rp_out *to, const struct rp_type *type, const void *record,
                    bool (*wanted)(const struct rp_field *field));
 
+/* "key":["…","…"], of a page's data. */
+void rp_web_put_texts(struct rp_out *to, const char *key, const char *const *texts, size_t n);
+
 /* An answer as a page of its own: its sentences, its tables, and a picture that `draw` writes as an
    SVG document, or NULL. */
 struct rp_result;

@@ -191,8 +191,7 @@ static enum rp_code find_outputs(struct alias_ctx *ctx)
     struct rp_ids parts;
 
     ctx->outputs = RP_ARENA_NEW(ctx->arena, struct alias_output, p->operands.n + c->n + 1);
-    if (!ctx->outputs)
-        return rp_err_nomem(ctx->err, "listing outputs");
+    RP_TRY(rp_err_need(ctx->outputs, ctx->err, "listing outputs"));
     for (uint32_t op = c->first; ctx->lazy && op < c->first + c->n; op++) {
         int64_t k = root_key == UINT32_MAX ? -1 : rp_op_int(p, op, root_key, -1);
 
@@ -289,8 +288,7 @@ static enum rp_code list_donated(struct alias_ctx *ctx)
     const struct rp_program *p = ctx->xref.program;
 
     ctx->root->donated = RP_ARENA_NEW(ctx->arena, struct alias_row, ctx->ninputs + 1);
-    if (!ctx->root->donated)
-        return rp_err_nomem(ctx->err, "listing inputs");
+    RP_TRY(rp_err_need(ctx->root->donated, ctx->err, "listing inputs"));
     for (size_t i = 0; i < p->module_attrs.n; i++) {
         const struct rp_attr *attr = &p->module_attrs.at[i];
 
@@ -350,8 +348,7 @@ static enum rp_code list_possible(struct alias_ctx *ctx)
     size_t tried = 0;
 
     root->possible = RP_ARENA_NEW(ctx->arena, struct alias_row, ctx->noutputs + 1);
-    if (!root->possible)
-        return rp_err_nomem(ctx->err, "listing inputs");
+    RP_TRY(rp_err_need(root->possible, ctx->err, "listing inputs"));
     for (int fit = FIT_IN_PLACE; fit < FIT_NONE; fit++)
         for (size_t k = 0; k < ctx->noutputs; k++)
             for (size_t i = 0; i < ctx->ninputs && !ctx->outputs[k].taken && tried < MAX_TRIES;
@@ -370,8 +367,7 @@ static enum rp_code list_possible(struct alias_ctx *ctx)
             }
     if (tried == MAX_TRIES)
         note(ctx, "too many inputs and outputs to compare all of them: there may be more");
-    if (root->npossible)
-        qsort(root->possible, root->npossible, sizeof *root->possible, by_size);
+    rp_sort(root->possible, root->npossible, sizeof *root->possible, by_size);
     return RP_OK;
 }
 

@@ -90,8 +90,7 @@ static enum rp_code bisect_stages(struct bisect *b, const struct rp_dump_module 
     b->stages = RP_ARENA_NEW(b->arena, const struct rp_dump_stage *, module->nstages + 1);
     b->verdict = RP_ARENA_NEW(b->arena, uint8_t, module->nstages + 1);
     b->root->skipped = RP_ARENA_NEW(b->arena, struct skipped_row, module->nstages + 1);
-    if (!b->stages || !b->verdict || !b->root->skipped)
-        return rp_err_nomem(b->err, "listing passes");
+    RP_TRY(rp_err_need(b->stages && b->verdict && b->root->skipped, b->err, "listing passes"));
     for (size_t i = 0; i < module->nstages; i++)
         if (module->stages[i].point == RP_DUMP_AT_BEFORE ||
             module->stages[i].point == RP_DUMP_AT_PASS)
@@ -300,8 +299,7 @@ enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dum
 
     result->type = &bisect_type;
     result->root = b.root = RP_ARENA_NEW(b.arena, struct bisect_root, 1);
-    if (!b.root)
-        return rp_err_nomem(err, "searching passes");
+    RP_TRY(rp_err_need(b.root, err, "searching passes"));
     b.on.options.threads = rp_pool_threads(call->ctx->pool);
     b.root->module = rp_dump_label(module, b.arena);
     b.root->number = RP_ABSENT_I64;

@@ -184,8 +184,7 @@ static const char *change_words(struct compare_ctx *c, struct rp_arena *arena)
 
     for (size_t i = 0; i < c->net.n; i++)
         c->net.at[i].size = c->net.at[i].count < 0 ? -c->net.at[i].count : c->net.at[i].count;
-    if (c->net.n)
-        qsort(c->net.at, c->net.n, sizeof *c->net.at, by_size);
+    rp_sort(c->net.at, c->net.n, sizeof *c->net.at, by_size);
     for (size_t i = 0; i < c->net.n && shown < WORDS && c->net.at[i].count; i++, shown++)
         text = rp_arena_textf(arena, "%s%s%+lld %s", text, shown ? ", " : "",
                               (long long)c->net.at[i].count, c->net.at[i].name);
@@ -219,7 +218,7 @@ enum rp_code rp_dump_compare(const struct rp_dump_version *left,
     rp_map_init(&c.opcodes);
     equal[0] = RP_ARENA_NEW(&c.scratch, bool, left->program->computations.n + 1);
     equal[1] = RP_ARENA_NEW(&c.scratch, bool, right->program->computations.n + 1);
-    code = equal[0] && equal[1] ? RP_OK : rp_err_nomem(err, "comparing programs");
+    code = rp_err_need(equal[0] && equal[1], err, "comparing programs");
     if (code == RP_OK)
         code = rp_program_match(&left->side, RP_NONE, &right->side, RP_NONE, &c.scratch, &c.match,
                                 err);

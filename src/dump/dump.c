@@ -126,8 +126,7 @@ static enum rp_code answer_word(struct rp_ctx *ctx, const struct rp_dump_word *w
 
     result->type = word->type;
     result->root = rp_arena_calloc(&result->arena, 1, word->type->size, _Alignof(max_align_t));
-    if (!paths || !result->root)
-        return rp_err_nomem(err, "answering");
+    RP_TRY(rp_err_need(paths && result->root, err, "answering"));
     RP_TRY(check_options(word, settings, err));
     RP_TRY(divide_sources(word, &call, paths, &npaths, err));
     code = npaths ? rp_open(ctx, paths, npaths, NULL, &dataset, err) : RP_OK;

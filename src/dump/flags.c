@@ -3,7 +3,6 @@
 #include "dump/table.h"
 #include "dump/words.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -20,8 +20,7 @@ static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *
     size_t n = rp_sources_count(folder->dataset->sources);
     const char **names = RP_ARENA_NEW(arena, const char *, n + 1);
 
-    if (!names)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(names, err, "listing modules"));
     for (size_t i = 0; i < n; i++)
         names[i] = rp_sources_borrow(folder->dataset->sources, i)->name;
     return rp_dump_index(names, n, arena, &folder->dump, err);
@@ -53,8 +52,7 @@ static enum rp_code add_single(struct rp_dump_folder *folder, size_t source, enu
     *module = (struct rp_dump_module){.root = "", .name = rp_text_file(name), .id = -1};
     module->files = RP_ARENA_NEW(arena, struct rp_dump_file, 1);
     module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, 1);
-    if (!module->files || !module->stages)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(module->files && module->stages, err, "listing modules"));
     module->files[module->nfiles++] = (struct rp_dump_file){
         .source = source, .role = role, .point = RP_DUMP_AT_NAMED, .stage = "program"};
     if (role == RP_DUMP_PROGRAM)
@@ -73,8 +71,7 @@ static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *a
     bool *taken = RP_ARENA_NEW(arena, bool, n + 1);
 
     folder->others = RP_ARENA_NEW(arena, size_t, n + 1);
-    if (!modules || !taken || !folder->others)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(modules && taken && folder->others, err, "listing modules"));
     for (size_t i = 0; i < known; i++) {
         modules[i] = folder->dump.modules[i];
         for (size_t k = 0; k < modules[i].nfiles; k++)
@@ -101,8 +98,7 @@ enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_aren
     RP_TRY(index_names(out, arena, err));
     RP_TRY(add_others(out, arena, err));
     out->wanted = RP_ARENA_NEW(arena, bool, out->dump.nmodules + 1);
-    if (!out->wanted)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(out->wanted, err, "listing modules"));
     if (!out->dump.nmodules)
         return rp_err_set(err, RP_FORMAT, "'%s': no program and no file of a compiler's dump",
                           call->dataset->given ? call->dataset->given : "");

@@ -16,7 +16,6 @@
 #include "result/print_units.h"
 #include "xref/xref.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,8 +173,7 @@ static enum rp_code number_of(struct fusion_ctx *ctx, const char *name, uint32_t
 static enum rp_code number_names(struct fusion_ctx *ctx)
 {
     ctx->steps = RP_ARENA_NEW(ctx->arena, struct step_names, ctx->log.n + 1);
-    if (!ctx->steps)
-        return rp_err_nomem(ctx->err, "reading a fusion log");
+    RP_TRY(rp_err_need(ctx->steps, ctx->err, "reading a fusion log"));
     for (size_t i = 0; i < ctx->log.n; i++) {
         RP_TRY(number_of(ctx, ctx->log.at[i].producer, &ctx->steps[i].producer));
         RP_TRY(number_of(ctx, ctx->log.at[i].consumer, &ctx->steps[i].consumer));
@@ -694,11 +692,9 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     size_t n;
 
     root->reasons = RP_ARENA_NEW(ctx->arena, struct fusion_reason, ctx->log.n + 1);
-    if (!sums || !root->reasons)
-        return rp_err_nomem(ctx->err, "summing fusions");
+    RP_TRY(rp_err_need(sums && root->reasons, ctx->err, "summing fusions"));
     RP_TRY(sum_producers(ctx, sums, &n));
-    if (n)
-        qsort(sums, n, sizeof *sums, by_first);
+    rp_sort(sums, n, sizeof *sums, by_first);
     rp_map_init(&reasons);
     code = RP_OK;
     for (size_t i = 0; i < n && code == RP_OK; i++) {
@@ -717,8 +713,7 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
                               sums[i].name, &sums[i]);
     }
     rp_map_release(&reasons);
-    if (root->nreasons)
-        qsort(root->reasons, root->nreasons, sizeof *root->reasons, by_count);
+    rp_sort(root->reasons, root->nreasons, sizeof *root->reasons, by_count);
     root->steps = ctx->log.n ? (int64_t)ctx->log.n : RP_ABSENT_I64;
     never = root->ineligible + root->unprofitable;
     if (ctx->log.n)
@@ -776,8 +771,7 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
                 "reasons are derived from the compiler's rules");
     root->ops = RP_ARENA_NEW(ctx->arena, struct fusion_op, ctx->ops.n + 1);
     root->history = RP_ARENA_NEW(ctx->arena, struct fusion_step_row, ctx->history.n + 1);
-    if (!root->ops || !root->history)
-        return rp_err_nomem(ctx->err, "listing instructions");
+    RP_TRY(rp_err_need(root->ops && root->history, ctx->err, "listing instructions"));
     for (; root->nops < ctx->ops.n; root->nops++)
         root->ops[root->nops] = ctx->ops.at[root->nops];
     for (; root->nhistory < ctx->history.n; root->nhistory++)

@@ -165,8 +165,7 @@ static enum rp_code module_of_trace(struct kernels_ctx *ctx, const struct rp_dum
     enum rp_code code = RP_OK;
 
     *out = NULL;
-    if (!ns)
-        return rp_err_nomem(ctx->err, "reading a trace");
+    RP_TRY(rp_err_need(ns, ctx->err, "reading a trace"));
     for (size_t i = 0; i < ctx->imports.n && code == RP_OK; i++) {
         const struct rp_trace *t = ctx->imports.at[i].trace;
         struct rp_arg_key key;
@@ -340,8 +339,7 @@ static enum rp_code sum_lines(struct kernels_ctx *ctx)
     uint32_t at;
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct line_row, root->nkernels + 1);
-    if (!root->lines)
-        return rp_err_nomem(ctx->err, "summing lines");
+    RP_TRY(rp_err_need(root->lines, ctx->err, "summing lines"));
     rp_map_init(&lines);
     for (size_t i = 0; i < root->nkernels && code == RP_OK; i++) {
         const struct kernel_row *row = &root->kernels[i];
@@ -369,8 +367,7 @@ static enum rp_code sum_lines(struct kernels_ctx *ctx)
     rp_map_release(&lines);
     for (size_t i = 0; i < root->nlines && ctx->times.matched_ns; i++)
         root->lines[i].share = (double)root->lines[i].total_ns / (double)ctx->times.matched_ns;
-    if (root->nlines)
-        qsort(root->lines, root->nlines, sizeof *root->lines, by_line_time);
+    rp_sort(root->lines, root->nlines, sizeof *root->lines, by_line_time);
     return code;
 }
 
@@ -470,8 +467,7 @@ static enum rp_code answer_kernels(struct kernels_ctx *ctx)
     root->source = ctx->thunks.n ? "thunks" : "program";
     root->modules = (int64_t)ctx->folder.dump.nmodules;
     root->kernels = RP_ARENA_NEW(ctx->arena, struct kernel_row, ctx->kernels.n + 1);
-    if (!root->kernels)
-        return rp_err_nomem(ctx->err, "listing kernels");
+    RP_TRY(rp_err_need(root->kernels, ctx->err, "listing kernels"));
     for (; root->nkernels < ctx->kernels.n; root->nkernels++)
         fill_row(ctx, &ctx->kernels.at[root->nkernels], &root->kernels[root->nkernels]);
     count_rows(ctx);

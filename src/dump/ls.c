@@ -266,8 +266,7 @@ static enum rp_code fill_kinds(struct ls_ctx *ls, const struct rp_dump_module *m
     bool seen[RP_DUMP_ROLES] = {false};
 
     row->kinds = RP_ARENA_NEW(ls->arena, const char *, RP_DUMP_ROLES);
-    if (!row->kinds)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(row->kinds, err, "listing modules"));
     for (size_t i = 0; i < module->nfiles; i++)
         seen[module->files[i].role] = true;
     for (size_t i = 0; i < RP_DUMP_ROLES; i++)
@@ -347,8 +346,7 @@ static enum rp_code list_ignored(struct ls_ctx *ls, struct ls_root *root, struct
     if (ls->folder.nothers)
         examples[RP_DUMP_ROLES] = rp_sources_borrow(sources, ls->folder.others[0])->name;
     root->ignored = RP_ARENA_NEW(ls->arena, struct ls_ignored, RP_DUMP_ROLES + 1);
-    if (!root->ignored)
-        return rp_err_nomem(err, "listing files");
+    RP_TRY(rp_err_need(root->ignored, err, "listing files"));
     for (size_t i = 0; i <= RP_DUMP_ROLES; i++) {
         const char *why =
             i < RP_DUMP_ROLES ? ignored_reasons[i] : "not part of a module, no program";
@@ -389,8 +387,7 @@ static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct
         }
     RP_TRY(rp_pool_each(ls->call->ctx->pool, ls->nsources, measure_one, ls, err));
     root->modules = RP_ARENA_NEW(ls->arena, struct ls_module, ls->folder.nwanted + 1);
-    if (!root->modules)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(root->modules, err, "listing modules"));
     for (size_t i = 0; i < dump->nmodules; i++)
         if (ls->folder.wanted[i])
             RP_TRY(fill_module(ls, &dump->modules[i], &root->modules[root->nmodules++], err));
@@ -410,8 +407,7 @@ static enum rp_code ls_run(const struct rp_dump_call *call, struct rp_result *re
     RP_TRY(rp_dump_folder_open(call, ls.arena, &ls.folder, err));
     ls.programs = RP_ARENA_NEW(ls.arena, struct ls_program, n + 1);
     ls.sources = RP_ARENA_NEW(ls.arena, size_t, 2 * ls.folder.dump.nmodules + 1);
-    if (!ls.programs || !ls.sources)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(ls.programs && ls.sources, err, "listing modules"));
     pthread_mutex_init(&ls.lock, NULL);
     code = list_modules(&ls, result->root, err);
     pthread_mutex_destroy(&ls.lock);

@@ -12,7 +12,6 @@
 #include "result/print_units.h"
 #include "xref/xref.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,8 +255,7 @@ static enum rp_code sum_live(struct memory_ctx *ctx)
 
     root->lines = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
     root->operators = RP_ARENA_NEW(ctx->arena, struct memory_sum, root->nlive + 1);
-    if (!root->lines || !root->operators)
-        return rp_err_nomem(ctx->err, "summing buffers");
+    RP_TRY(rp_err_need(root->lines && root->operators, ctx->err, "summing buffers"));
     rp_map_init(&lines);
     rp_map_init(&operators);
     for (size_t i = 0; i < root->nlive && code == RP_OK; i++) {
@@ -275,10 +273,8 @@ static enum rp_code sum_live(struct memory_ctx *ctx)
     }
     rp_map_release(&lines);
     rp_map_release(&operators);
-    if (root->nlines)
-        qsort(root->lines, root->nlines, sizeof *root->lines, by_sum);
-    if (root->noperators)
-        qsort(root->operators, root->noperators, sizeof *root->operators, by_sum);
+    rp_sort(root->lines, root->nlines, sizeof *root->lines, by_sum);
+    rp_sort(root->operators, root->noperators, sizeof *root->operators, by_sum);
     return code;
 }
 
@@ -289,8 +285,7 @@ static enum rp_code list_longest(struct memory_ctx *ctx)
     struct memory_root *root = ctx->root;
 
     root->longest = RP_ARENA_NEW(ctx->arena, struct memory_value, lives->n + 1);
-    if (!root->longest)
-        return rp_err_nomem(ctx->err, "listing buffers");
+    RP_TRY(rp_err_need(root->longest, ctx->err, "listing buffers"));
     for (size_t i = 0; i < lives->n; i++) {
         const struct rp_buffer_live *l = &lives->at[i];
 
@@ -299,8 +294,7 @@ static enum rp_code list_longest(struct memory_ctx *ctx)
             fill_value(ctx, l, b->values.at[l->value].bytes, root->peak_bytes,
                        &root->longest[root->nlongest++]);
     }
-    if (root->nlongest)
-        qsort(root->longest, root->nlongest, sizeof *root->longest, by_steps);
+    rp_sort(root->longest, root->nlongest, sizeof *root->longest, by_steps);
     return RP_OK;
 }
 
@@ -313,13 +307,11 @@ static enum rp_code list_live(struct memory_ctx *ctx)
     RP_TRY(rp_buffers_live_at(&ctx->buffers, &ctx->lives, root->at_position, ctx->arena, &shares,
                               &n, ctx->err));
     root->live = RP_ARENA_NEW(ctx->arena, struct memory_value, n + 1);
-    if (!root->live)
-        return rp_err_nomem(ctx->err, "listing buffers");
+    RP_TRY(rp_err_need(root->live, ctx->err, "listing buffers"));
     for (size_t i = 0; i < n; i++)
         fill_value(ctx, &ctx->lives.at[shares[i].live], shares[i].bytes, root->at_bytes,
                    &root->live[root->nlive++]);
-    if (root->nlive)
-        qsort(root->live, root->nlive, sizeof *root->live, by_bytes);
+    rp_sort(root->live, root->nlive, sizeof *root->live, by_bytes);
     RP_TRY(list_longest(ctx));
     return sum_live(ctx);
 }
@@ -331,8 +323,7 @@ static enum rp_code sum_kinds(struct memory_ctx *ctx)
     struct memory_root *root = ctx->root;
 
     root->kinds = RP_ARENA_NEW(ctx->arena, struct memory_kind, RP_BUFFER_KINDS);
-    if (!root->kinds)
-        return rp_err_nomem(ctx->err, "listing buffers");
+    RP_TRY(rp_err_need(root->kinds, ctx->err, "listing buffers"));
     for (size_t i = 0; i < b->allocations.n; i++) {
         sums[b->allocations.at[i].kind].allocations++;
         rp_ns_add(&sums[b->allocations.at[i].kind].bytes, b->allocations.at[i].bytes);
@@ -423,8 +414,7 @@ static enum rp_code fill_timeline(struct memory_ctx *ctx)
     if (!ctx->lives.n)
         return RP_OK;
     root->timeline = RP_ARENA_NEW(ctx->arena, struct memory_point, ctx->lives.npositions);
-    if (!root->timeline)
-        return rp_err_nomem(ctx->err, "listing positions");
+    RP_TRY(rp_err_need(root->timeline, ctx->err, "listing positions"));
     for (size_t i = 0; i < ctx->lives.npositions; i++)
         root->timeline[root->ntimeline++] =
             (struct memory_point){(int64_t)i, ctx->lives.taken[i], instruction_at(ctx, (int64_t)i)};
@@ -532,8 +522,7 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
     int64_t most = -1;
 
     root->modules = RP_ARENA_NEW(ctx->arena, struct memory_module, ctx->folder.nwanted + 1);
-    if (!root->modules)
-        return rp_err_nomem(ctx->err, "listing modules");
+    RP_TRY(rp_err_need(root->modules, ctx->err, "listing modules"));
     for (size_t i = 0; i < ctx->folder.dump.nmodules; i++) {
         struct memory_module *row = &root->modules[root->nmodules];
         struct rp_err local = {0};

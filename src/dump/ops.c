@@ -228,8 +228,7 @@ static enum rp_code judge_kernels(struct ops_ctx *x)
     const struct rp_program *p = x->program;
 
     x->refused = RP_ARENA_NEW(x->arena, bool, p->nops + 1);
-    if (!x->refused)
-        return rp_err_nomem(x->err, "judging operations");
+    RP_TRY(rp_err_need(x->refused, x->err, "judging operations"));
     RP_TRY(rp_plan_check(p, x->kernels, note_refused, x, x->err));
     for (uint32_t op = 0; op < p->nops; op++) {
         struct verdict v = {"", "yes", NULL, p->code.at[op]};
@@ -482,8 +481,7 @@ static void finish_rows(struct ops_ctx *x)
     root->ops = RP_ARENA_NEW(x->arena, struct ops_row, x->rows.n + 1);
     if (!root->ops)
         return;
-    if (x->rows.n)
-        qsort(x->rows.at, x->rows.n, sizeof *x->rows.at, by_verdict);
+    rp_sort(x->rows.at, x->rows.n, sizeof *x->rows.at, by_verdict);
     for (size_t i = 0; i < x->rows.n; i++) {
         struct ops_row *row = &x->rows.at[i];
 
@@ -524,8 +522,7 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     while (strcmp(targets[x.target], root->target) != 0)
         x.target++;
     x.kernels = RP_ARENA_NEW(&result->arena, const struct rp_kernel *, RP_OP_COUNT);
-    if (!x.kernels)
-        return rp_err_nomem(err, "judging operations");
+    RP_TRY(rp_err_need(x.kernels, err, "judging operations"));
     if (x.target == FAST)
         rp_kernels_fast(x.kernels);
     else

@@ -334,8 +334,7 @@ static enum rp_code add_details(struct passes_ctx *ctx, const struct rp_program 
 
     RP_TRY(rp_program_diff_compare(left, right, ctx->arena, &diff, ctx->err));
     rows = RP_ARENA_NEW(ctx->arena, struct detail_row, root->ndetails + diff.nchanges + 1);
-    if (!rows)
-        return rp_err_nomem(ctx->err, "listing changes");
+    RP_TRY(rp_err_need(rows, ctx->err, "listing changes"));
     if (root->ndetails)
         memcpy(rows, root->details, root->ndetails * sizeof *rows);
     root->details = rows;
@@ -500,8 +499,7 @@ static enum rp_code sum_profile(struct passes_ctx *ctx)
     root->time_ns = ctx->times.n ? 0 : RP_ABSENT_I64;
     root->profile = RP_ARENA_NEW(ctx->arena, struct pass_profile, ctx->rows.n + 1);
     root->unchanged = RP_ARENA_NEW(ctx->arena, const char *, ctx->rows.n + ctx->quiet.n + 1);
-    if (!root->profile || !root->unchanged)
-        return rp_err_nomem(ctx->err, "summing times");
+    RP_TRY(rp_err_need(root->profile && root->unchanged, ctx->err, "summing times"));
     rp_map_init(&names);
     for (size_t i = 0; i < ctx->rows.n && code == RP_OK; i++) {
         const struct pass_row *row = &ctx->rows.at[i];
@@ -518,8 +516,7 @@ static enum rp_code sum_profile(struct passes_ctx *ctx)
         if (!root->profile[i].changed)
             root->unchanged[root->nunchanged++] = root->profile[i].pass;
     }
-    if (root->nprofile)
-        qsort(root->profile, root->nprofile, sizeof *root->profile, by_time);
+    rp_sort(root->profile, root->nprofile, sizeof *root->profile, by_time);
     for (size_t i = 0; i < ctx->rows.n; i++)
         if (ctx->rows.at[i].timed && root->time_ns > 0)
             ctx->rows.at[i].share = (double)ctx->rows.at[i].self_ns / (double)root->time_ns;
@@ -578,8 +575,7 @@ static enum rp_code join_unchanged(struct passes_ctx *ctx)
     for (size_t i = 0; i < root->nunchanged; i++)
         room += strlen(root->unchanged[i]) + 2;
     text = rp_arena_alloc(ctx->arena, room, 1);
-    if (!root->quiet_lines || !text)
-        return rp_err_nomem(ctx->err, "listing passes");
+    RP_TRY(rp_err_need(root->quiet_lines && text, ctx->err, "listing passes"));
     if (!root->nunchanged)
         return RP_OK;
     used = (size_t)snprintf(text, room, "%zu passes: ", root->nunchanged);
@@ -603,8 +599,7 @@ static enum rp_code fill_root(struct passes_ctx *ctx, bool dumped)
     list_quiet(ctx);
     root->passes = RP_ARENA_NEW(ctx->arena, struct pass_row, ctx->rows.n + 1);
     root->changes = RP_ARENA_NEW(ctx->arena, struct pass_row, ctx->rows.n + 1);
-    if (!root->passes || !root->changes)
-        return rp_err_nomem(ctx->err, "listing passes");
+    RP_TRY(rp_err_need(root->passes && root->changes, ctx->err, "listing passes"));
     for (size_t i = 0; i < ctx->rows.n; i++) {
         root->passes[root->npasses++] = ctx->rows.at[i];
         if (!strcmp(ctx->rows.at[i].effect, "changed") && (!wanted || ctx->rows.at[i].detailed))

@@ -79,8 +79,7 @@ static enum rp_code split_flags(const char *text, struct rp_arena *arena, flag_l
         if (!*text)
             break;
         flag = rp_arena_copy(arena, text, strlen(text));
-        if (!flag)
-            return rp_err_nomem(err, "reading flags");
+        RP_TRY(rp_err_need(flag, err, "reading flags"));
         for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
             if (quote ? *text == quote : *text == '"' || *text == '\'')
                 quote = quote ? 0 : *text;

@@ -46,8 +46,7 @@ enum rp_code rp_dump_store_new(const char *folder, uint64_t max_bytes, struct rp
     struct rp_dump_store *store = calloc(1, sizeof *store);
 
     *out = NULL;
-    if (!store)
-        return rp_err_nomem(err, "watching dumps");
+    RP_TRY(rp_err_need(store, err, "watching dumps"));
     rp_arena_init(&store->arena);
     store->max_bytes = max_bytes;
     if (!realpath(folder, store->folder)) {
@@ -131,8 +130,7 @@ static enum rp_code list_files(struct rp_dump_store *store, bool tidy, struct rp
     RP_TRY(walk(store, store->folder, 0, tidy, err));
     RP_TRY(rp_arena_check(&store->arena, "listing dumps", err));
     f = store->files.at;
-    if (store->files.n)
-        qsort(f, store->files.n, sizeof *f, by_inode);
+    rp_sort(f, store->files.n, sizeof *f, by_inode);
     store->state.files = store->files.n;
     store->state.bytes = 0;
     for (size_t i = 0; i < store->files.n; i++) {
@@ -270,8 +268,7 @@ enum rp_code rp_dump_store_share(struct rp_dump_store *store, struct rp_err *err
     RP_TRY(list_files(store, true, err));
     f = store->files.at;
     n = store->files.n;
-    if (n)
-        qsort(f, n, sizeof *f, by_size);
+    rp_sort(f, n, sizeof *f, by_size);
     for (size_t i = 0; i < n; i = end) {
         for (end = i + 1; end < n && f[end].size == f[i].size; end++)
             ;

@@ -8,7 +8,6 @@
 #include "explain/demangle.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAX_OPEN 64

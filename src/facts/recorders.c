@@ -130,8 +130,7 @@ static enum rp_code find_launches(const struct side *s, struct launches *out, st
         if (rp_kind_is_device_work(d->ev.kind[e]) && is_linked(d, e, d->ev.kind[e]))
             code = add_launch(s, &calls, e, out, err);
     rp_map_release(&calls);
-    if (out->at.n)
-        qsort(out->at.at, out->at.n, sizeof *out->at.at, by_call);
+    rp_sort(out->at.at, out->at.n, sizeof *out->at.at, by_call);
     return code;
 }
 
@@ -305,10 +304,10 @@ static enum rp_code align_by_names(const struct side *s, const struct rp_trace *
         code = list_spans(traces[1], 1, &spans, err);
     if (code == RP_OK) {
         differences = malloc((spans.n + 1) * sizeof *differences);
-        code = differences ? RP_OK : rp_err_nomem(err, "joining recorders");
+        code = rp_err_need(differences, err, "joining recorders");
     }
-    if (code == RP_OK && spans.n)
-        qsort(spans.at, spans.n, sizeof *spans.at, by_name);
+    if (code == RP_OK)
+        rp_sort(spans.at, spans.n, sizeof *spans.at, by_name);
     for (i = 0; code == RP_OK && i < spans.n; i += k) {
         for (k = 1; i + k < spans.n && spans.at[i + k].name == spans.at[i].name;)
             k++;
@@ -354,8 +353,7 @@ static bool has_device_work(const struct rp_trace *t)
 static enum rp_code keep_all(const struct rp_trace *t, uint8_t **keep, struct rp_err *err)
 {
     *keep = malloc((size_t)t->ev.n + 1);
-    if (!*keep)
-        return rp_err_nomem(err, "joining recorders");
+    RP_TRY(rp_err_need(*keep, err, "joining recorders"));
     memset(*keep, 1, (size_t)t->ev.n + 1);
     return RP_OK;
 }
@@ -375,8 +373,7 @@ static enum rp_code keep_arrows(const struct rp_trace *t, const uint8_t *keep, u
                                 struct rp_err *err)
 {
     *flows = malloc((size_t)t->flows.n + 1);
-    if (!*flows)
-        return rp_err_nomem(err, "joining recorders");
+    RP_TRY(rp_err_need(*flows, err, "joining recorders"));
     for (uint32_t i = 0; i < t->flows.n; i++)
         (*flows)[i] = t->flows.event[i] == RP_NONE || keep[t->flows.event[i]];
     return RP_OK;

@@ -465,8 +465,7 @@ enum rp_code rp_http_serve(const struct rp_http_server *options, struct rp_err *
     struct server *s = calloc(1, sizeof *s);
     enum rp_code code;
 
-    if (!s)
-        return rp_err_nomem(err, "serving requests");
+    RP_TRY(rp_err_need(s, err, "serving requests"));
     s->options = options;
     s->listener = s->done_fd = -1;
     for (size_t i = 0; i < CONNECTIONS; i++)

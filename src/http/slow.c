@@ -81,8 +81,7 @@ enum rp_code rp_http_slow_new(const struct rp_http_server *server, struct rp_htt
     struct rp_http_slow *slow = calloc(1, sizeof *slow);
 
     *out = NULL;
-    if (!slow)
-        return rp_err_nomem(err, "serving requests");
+    RP_TRY(rp_err_need(slow, err, "serving requests"));
     slow->server = server;
     slow->last = &slow->waiting;
     if (pipe2(slow->pipe, O_CLOEXEC | O_NONBLOCK)) {

@@ -35,8 +35,7 @@ static enum rp_code isal_open(void **state, struct rp_err *err)
 {
     struct isal *st = calloc(1, sizeof *st);
 
-    if (!st)
-        return rp_err_nomem(err, "starting isa-l");
+    RP_TRY(rp_err_need(st, err, "starting isa-l"));
     isal_reset(st);
     *state = st;
     return RP_OK;

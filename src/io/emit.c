@@ -33,8 +33,7 @@ static const char digit_pairs[201] = "000102030405060708091011121314151617181920
 static enum rp_code new_buffer(struct rp_emit *e, struct rp_err *err)
 {
     e->buffer = malloc(EMIT_BUFFER);
-    if (!e->buffer)
-        return rp_err_nomem(err, "writing text");
+    RP_TRY(rp_err_need(e->buffer, err, "writing text"));
     e->at = e->buffer;
     e->end = e->buffer + EMIT_BUFFER;
     return RP_OK;

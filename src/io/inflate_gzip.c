@@ -36,8 +36,7 @@ static enum rp_code gzip_open(const struct rp_deflate *engine, void **state, str
     struct gzip *gz = calloc(1, sizeof *gz);
     enum rp_code code;
 
-    if (!gz)
-        return rp_err_nomem(err, "starting to read gzip");
+    RP_TRY(rp_err_need(gz, err, "starting to read gzip"));
     gz->engine = engine;
     code = engine->open(&gz->deflate, err);
     if (code != RP_OK) {

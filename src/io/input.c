@@ -135,8 +135,7 @@ static enum rp_code feed_start(struct rp_input *in, struct rp_err *err)
     size_t n = 0;
 
     in->buffer = calloc(1, RP_FEED_BACK + FEED_BYTES);
-    if (!in->buffer)
-        return rp_err_nomem(err, "opening an input");
+    RP_TRY(rp_err_need(in->buffer, err, "opening an input"));
     while (n < MAGIC_BYTES) {
         ssize_t got = read_fd(in->fd, in->buffer + RP_FEED_BACK + n, FEED_BYTES - n);
 
@@ -376,8 +375,7 @@ static enum rp_code fill_ahead(struct rp_input *in, size_t want, struct rp_err *
 {
     if (!in->ahead)
         in->ahead = malloc(AHEAD_BYTES + 1);
-    if (!in->ahead)
-        return rp_err_nomem(err, "reading an input");
+    RP_TRY(rp_err_need(in->ahead, err, "reading an input"));
     if (in->ahead_at + want > AHEAD_BYTES || in->ahead_n == 0) {
         memmove(in->ahead, in->ahead + in->ahead_at, in->ahead_n);
         in->ahead_at = 0;

@@ -482,8 +482,7 @@ enum rp_code rp_json_blocks_new(struct rp_input *in, const struct rp_json_option
     struct rp_json_blocks *b = calloc(1, sizeof *b);
 
     *out = NULL;
-    if (!b)
-        return rp_err_nomem(err, "opening JSON");
+    RP_TRY(rp_err_need(b, err, "opening JSON"));
     b->in = in;
     b->input_max = limits->input_bytes;
     b->token_max = limits->token_bytes < TOKEN_MAX ? limits->token_bytes : TOKEN_MAX;

@@ -17,8 +17,7 @@ static enum rp_code read_all(int fd, const char *path, struct rp_mapped *out, st
     uint8_t *to = malloc(out->n ? out->n : 1);
     size_t done = 0;
 
-    if (!to)
-        return rp_err_nomem(err, "reading a file");
+    RP_TRY(rp_err_need(to, err, "reading a file"));
     while (done < out->n) {
         ssize_t got = pread(fd, to + done, out->n - done, (off_t)done);
 

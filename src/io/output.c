@@ -304,3 +304,11 @@ enum rp_code rp_out_close(struct rp_out *out, struct rp_err *err)
     rp_out_abandon(out);
     return code;
 }
+
+enum rp_code rp_out_end(struct rp_out *out, enum rp_code code, struct rp_err *err)
+{
+    if (code == RP_OK)
+        return rp_out_close(out, err);
+    rp_out_abandon(out);
+    return code;
+}

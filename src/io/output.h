@@ -38,4 +38,7 @@ enum rp_code rp_out_close(struct rp_out *out, struct rp_err *err);
 /* Removes the unfinished file; frees out. NULL is fine. */
 void rp_out_abandon(struct rp_out *out);
 
+/* Closes an output that was written with this result, or abandons it after an error. */
+enum rp_code rp_out_end(struct rp_out *out, enum rp_code code, struct rp_err *err);
+
 #endif

@@ -332,11 +332,10 @@ static enum rp_code add_opened(struct rp_sources *s, const struct rp_source *lik
 {
     const uint8_t *head = NULL;
     struct entry *e;
-    enum rp_code code;
     bool keep = false;
     size_t n = 0;
+    enum rp_code code = rp_input_peek(in, RP_TAR_BLOCK, &head, &n, err);
 
-    code = rp_input_peek(in, RP_TAR_BLOCK, &head, &n, err);
     if (code == RP_OK && rp_tar_matches(head, n)) {
         code = rp_vec_reserve(&s->mapped, 1, err);
         if (code == RP_OK)

@@ -79,8 +79,7 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
     struct stat st, own;
     bool by_link;
 
-    if (!path)
-        return rp_err_nomem(err, "listing a folder");
+    RP_TRY(rp_err_need(path, err, "listing a folder"));
     if (lstat(path, &own) != 0)
         return RP_OK; /* deleted meanwhile */
     if (stat(path, &st) != 0)
@@ -129,8 +128,7 @@ static enum rp_code read_names(struct rp_walk *w, const struct rp_limits *limits
             code = rp_vec_push(list, child, err);
     }
     closedir(dir);
-    if (list->n > 0)
-        qsort(list->at, list->n, sizeof *list->at, by_name);
+    rp_sort(list->at, list->n, sizeof *list->at, by_name);
     return code;
 }
 
@@ -232,8 +230,7 @@ static enum rp_code drop_doubles(struct rp_walk *w, struct rp_err *err)
 
     if (n == 0)
         return RP_OK;
-    if (!ids)
-        return rp_err_nomem(err, "listing a folder");
+    RP_TRY(rp_err_need(ids, err, "listing a folder"));
     for (size_t i = 0; i < n; i++)
         ids[i] = (struct identity){w->files.at[i].device, w->files.at[i].inode,
                                    w->files.at[i].by_link, i};

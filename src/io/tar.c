@@ -215,7 +215,7 @@ static enum rp_code set_long_name(struct rp_tar *tar, const uint8_t *at, size_t 
 {
     free(tar->long_name);
     tar->long_name = strndup((const char *)at, n);
-    return tar->long_name ? RP_OK : rp_err_nomem(err, "reading a tar");
+    return rp_err_need(tar->long_name, err, "reading a tar");
 }
 
 static bool key_is(const uint8_t *key, size_t n, const char *name)

@@ -87,8 +87,7 @@ static enum rp_code list_steps(struct ring_facts *f, uint32_t rank)
             code = rp_vec_push(&f->steps, s, f->err);
     }
     rp_map_release(&at);
-    if (f->steps.n)
-        qsort(f->steps.at, f->steps.n, sizeof *f->steps.at, step_by_begin);
+    rp_sort(f->steps.at, f->steps.n, sizeof *f->steps.at, step_by_begin);
     return code;
 }
 
@@ -278,8 +277,7 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
     int64_t *took = malloc((v->n + 1) * sizeof *took), low, middle;
     size_t a, b, i, n, kept;
 
-    if (!took)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(took, err, "aligning clocks"));
     for (a = 0; a < nclocks; a++)
         for (b = 0; b < nclocks; b++) {
             for (i = n = 0; i < v->n; i++)
@@ -351,8 +349,7 @@ static enum rp_code shorten_messages(rp_clock_message_vec *v, size_t nclocks, st
     struct direction *directions = malloc((nclocks * nclocks + 1) * sizeof *directions);
     int64_t least;
 
-    if (!directions)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(directions, err, "aligning clocks"));
     find_directions(v, nclocks, directions);
     least = least_message_ns(directions, nclocks);
     for (size_t i = 0; i < v->n; i++) {
@@ -407,8 +404,7 @@ enum rp_code rp_clocks_of_job(const struct rp_job *job, bool likely, struct rp_a
     size_t n = job->nranks + rp_job_servers(job);
     uint32_t *clock_of = RP_ARENA_NEW(arena, uint32_t, n + 1);
 
-    if (!clock_of)
-        return rp_err_nomem(err, "aligning clocks");
+    RP_TRY(rp_err_need(clock_of, err, "aligning clocks"));
     share_clocks(job, clock_of, n);
     return job->has_servers ? clocks_of_servers(job, likely, clock_of, n, arena, out, err)
                             : clocks_of_rings(job, clock_of, arena, out, err);

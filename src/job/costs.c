@@ -228,7 +228,7 @@ RP_ORDER(by_begin, struct rp_job_span, RP_UP(begin_ns))
 static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, struct rp_err *err)
 {
     struct rp_job_span *list = malloc((r->spans.n + 1) * sizeof *list);
-    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = rp_err_need(list, err, "simulating a job");
     int64_t end = INT64_MIN, begin = INT64_MIN;
     size_t i, n = 0;
 
@@ -236,8 +236,7 @@ static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, st
     for (i = 0; code == RP_OK && i < r->spans.n; i++)
         if (r->spans.at[i].phase == RP_JOB_SYNC)
             list[n++] = r->spans.at[i];
-    if (n)
-        qsort(list, n, sizeof *list, by_begin);
+    rp_sort(list, n, sizeof *list, by_begin);
     for (i = 0; code == RP_OK && i < n; i++) {
         if (list[i].begin_ns == begin)
             continue;
@@ -314,7 +313,7 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 static enum rp_code learn_cycle(struct rp_job_costs *c, struct rp_err *err)
 {
     time_vec *votes = calloc(c->nranks + 1, sizeof *votes);
-    enum rp_code code = votes ? RP_OK : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = rp_err_need(votes, err, "simulating a job");
     bool enough = true;
 
     for (size_t r = 0; code == RP_OK && r < c->nranks; r++) {
@@ -467,8 +466,7 @@ static enum rp_code find_senders(struct rp_job_costs *c, const struct rp_job_mea
                                  struct rp_err *err)
 {
     c->sender = RP_ARENA_NEW(&c->arena, size_t, c->nranks * c->nchannels + 1);
-    if (!c->sender)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(c->sender, err, "simulating a job"));
     for (size_t r = 0; r < c->nranks; r++)
         for (size_t ch = 0; ch < c->nchannels; ch++)
             c->sender[r * c->nchannels + ch] = rp_job_sender(m, r, (int32_t)ch);
@@ -489,8 +487,7 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
     out->duplex = means->ranks[0].duplex;
     out->loop_bytes = INFINITY;
     out->ranks = RP_ARENA_NEW(&out->arena, struct rp_job_cost_rank, out->nranks + 1);
-    if (!out->ranks)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(out->ranks, err, "simulating a job"));
     RP_TRY(index_sizes(out, means, err));
     if (out->has_transfers)
         count_messages(out, means);

@@ -83,15 +83,11 @@ static void doubt_works(struct rp_exchange_ctx *f)
 
 static void sort_all(struct rp_exchange_ctx *f)
 {
-    if (f->sent.n)
-        qsort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
-    if (f->got.n)
-        qsort(f->got.at, f->got.n, sizeof *f->got.at, by_key_time);
+    rp_sort(f->sent.at, f->sent.n, sizeof *f->sent.at, by_key_time);
+    rp_sort(f->got.at, f->got.n, sizeof *f->got.at, by_key_time);
     for (size_t c = 0; c < f->nclocks; c++) {
-        if (f->sends[c].n)
-            qsort(f->sends[c].at, f->sends[c].n, sizeof *f->sends[c].at, by_time);
-        if (f->receives[c].n)
-            qsort(f->receives[c].at, f->receives[c].n, sizeof *f->receives[c].at, by_time);
+        rp_sort(f->sends[c].at, f->sends[c].n, sizeof *f->sends[c].at, by_time);
+        rp_sort(f->receives[c].at, f->receives[c].n, sizeof *f->receives[c].at, by_time);
     }
     if (!f->works.n)
         return;

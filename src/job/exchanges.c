@@ -131,8 +131,7 @@ static enum rp_code compare_all(const struct rp_exchange_ctx *f)
 {
     double *ratios = malloc((f->out->nparts + 1) * sizeof *ratios);
 
-    if (!ratios)
-        return rp_err_nomem(f->err, "simulating a job");
+    RP_TRY(rp_err_need(ratios, f->err, "simulating a job"));
     for (int kind = 0; kind < RP_JOB_MESSAGES; kind++) {
         compare_workers(f, kind, false, ratios);
         compare_workers(f, kind, true, ratios);
@@ -388,8 +387,7 @@ static enum rp_code number_workers(struct rp_exchange_ctx *f)
     const struct rp_job *job = f->m->job;
 
     f->out->worker_of = RP_ARENA_NEW(&f->out->arena, uint32_t, job->nranks + 1);
-    if (!f->out->worker_of)
-        return rp_err_nomem(f->err, "simulating a job");
+    RP_TRY(rp_err_need(f->out->worker_of, f->err, "simulating a job"));
     for (size_t r = 0; r < job->nranks; r++) {
         if (r && strcmp(job->ranks[r].host, job->ranks[r - 1].host) != 0)
             f->out->nworkers++;
@@ -412,8 +410,8 @@ static enum rp_code alloc_exchanges(struct rp_exchange_ctx *f)
     f->any_sum = calloc(f->out->nparts + 1, sizeof *f->any_sum);
     f->lags = calloc(f->nclocks + 1, sizeof *f->lags);
     f->wire = calloc(f->nclocks * f->nclocks + 1, sizeof *f->wire);
-    if (!f->exchanges || !f->sums || !f->merge || !f->any_sum || !f->lags || !f->wire)
-        return rp_err_nomem(f->err, "simulating a job");
+    RP_TRY(rp_err_need(f->exchanges && f->sums && f->merge && f->any_sum && f->lags && f->wire,
+                       f->err, "simulating a job"));
     for (i = 0; i < f->nclocks; i++)
         for (k = 0; k < RP_JOB_MESSAGES; k++)
             f->lags[i].least[k] = -1;
@@ -428,8 +426,7 @@ static enum rp_code learn_exchanges(struct rp_exchange_ctx *f, size_t first, siz
     RP_TRY(number_workers(f));
     f->sends = calloc(f->nclocks + 1, sizeof *f->sends);
     f->receives = calloc(f->nclocks + 1, sizeof *f->receives);
-    if (!f->sends || !f->receives)
-        return rp_err_nomem(f->err, "simulating a job");
+    RP_TRY(rp_err_need(f->sends && f->receives, f->err, "simulating a job"));
     RP_TRY(rp_exchange_index_records(f));
     RP_TRY(list_parts(f));
     RP_TRY(alloc_exchanges(f));

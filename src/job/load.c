@@ -123,7 +123,7 @@ static enum rp_code name_rank(struct rp_job_rank *r, const char *name, struct rp
         from--;
     r->host = rp_arena_copy(&r->arena, name + from, end - from);
     r->number = -1;
-    return r->host ? RP_OK : rp_err_nomem(err, "reading a job");
+    return rp_err_need(r->host, err, "reading a job");
 }
 
 static size_t rank_of(const struct load_ctx *l, const char *name)
@@ -143,8 +143,8 @@ static enum rp_code list_ranks(struct load_ctx *l, struct rp_err *err)
     l->folder = calloc(n + 1, sizeof *l->folder);
     l->has = calloc(n + 1, sizeof *l->has);
     l->seen = calloc(n + 1, sizeof *l->seen);
-    if (!l->job->ranks || !l->job->nodes || !l->folder || !l->has || !l->seen)
-        return rp_err_nomem(err, "reading a job");
+    RP_TRY(rp_err_need(l->job->ranks && l->job->nodes && l->folder && l->has && l->seen, err,
+                       "reading a job"));
     for (i = 0; i < n; i++) {
         const char *name = name_at(l->dataset, i);
         enum file file = file_of(name);

@@ -64,8 +64,7 @@ static enum rp_code walk_graph(struct update_search *f)
         if (e->to_tensor < 0)
             RP_TRY(rp_map_put(&f->w->in_graph, rp_means_name_key(e->to), 1, f->err));
     }
-    if (f->r->edges.n)
-        qsort(f->ways, f->r->edges.n, sizeof *f->ways, by_from);
+    rp_sort(f->ways, f->r->edges.n, sizeof *f->ways, by_from);
     for (size_t i = 0; i < f->r->edges.n; i++)
         if (f->r->edges.at[i].from_tensor >= 0)
             RP_TRY(mark_update(f, &f->r->edges.at[i]));
@@ -127,8 +126,7 @@ static enum rp_code collect_steps(struct rp_job_means *m, size_t rank, struct rp
         s->nops++;
     }
     rp_map_release(&at);
-    if (w->steps.n)
-        qsort(w->steps.at, w->steps.n, sizeof *w->steps.at, by_begin);
+    rp_sort(w->steps.at, w->steps.n, sizeof *w->steps.at, by_begin);
     return code;
 }
 
@@ -197,10 +195,8 @@ enum rp_code rp_means_sort(struct rp_job_means *m, struct rp_means_item *items, 
 
     out->at = RP_ARENA_NEW(&m->arena, uint32_t, n + 1);
     out->first = RP_ARENA_NEW(&m->arena, uint32_t, m->nsteps + 1);
-    if (!out->at || !out->first)
-        return rp_err_nomem(err, "simulating a job");
-    if (n)
-        qsort(items, n, sizeof *items, by_step_begin);
+    RP_TRY(rp_err_need(out->at && out->first, err, "simulating a job"));
+    rp_sort(items, n, sizeof *items, by_step_begin);
     for (i = 0; i < n; i++) {
         out->at[i] = items[i].at;
         while (s <= items[i].step)
@@ -331,8 +327,7 @@ static enum rp_code measure_steps(struct rp_job_means *m, struct rp_err *err)
 {
     double *each = malloc((m->nsteps + 1) * sizeof *each), sum = 0, off = 0;
 
-    if (!each)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(each, err, "simulating a job"));
     for (size_t s = 0; s < m->nsteps; s++) {
         int64_t first = INT64_MAX, last = INT64_MIN;
 
@@ -409,8 +404,7 @@ enum rp_code rp_job_means_init(struct rp_job_means *out, const struct rp_job *jo
     out->job = job;
     out->ranks = calloc(job->nranks + 1, sizeof *out->ranks);
     out->work = calloc(job->nranks + 1, sizeof *out->work);
-    if (!out->ranks || !out->work)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(out->ranks && out->work, err, "simulating a job"));
     out->nranks = job->nranks;
     for (size_t r = 0; r < out->nranks; r++) {
         rp_map_init(&out->work[r].op_of);

@@ -107,8 +107,7 @@ static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span 
     size_t i, size = 0, room = 24 * n + 1;
     char *name = rp_arena_alloc(&m->arena, room, 1);
 
-    if (!name)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(name, err, "simulating a job"));
     for (i = 0; i < n; i++)
         size += (size_t)snprintf(name + size, room - size, i ? "+%lld" : "%lld",
                                  (long long)list[i]->tensor);
@@ -120,7 +119,7 @@ static enum rp_code groups_of_spans(struct rp_job_means *m, size_t step, struct 
 {
     const struct rp_job_rank *r = &m->job->ranks[0];
     const struct rp_job_span **list = malloc((r->spans.n + 1) * sizeof *list);
-    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = rp_err_need(list, err, "simulating a job");
     size_t i, k, n = 0;
 
     for (i = 0; code == RP_OK && i < r->spans.n; i++)
@@ -146,13 +145,13 @@ static enum rp_code groups_of_keys(struct rp_job_means *m, struct rp_err *err)
     size_t i, n = m->job->keys.n;
     struct rp_job_key *keys = malloc((n + 1) * sizeof *keys);
     struct rp_map seen;
-    enum rp_code code = keys ? RP_OK : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = rp_err_need(keys, err, "simulating a job");
 
     rp_map_init(&seen);
     for (i = 0; code == RP_OK && i < n; i++)
         keys[i] = m->job->keys.at[i];
-    if (code == RP_OK && n)
-        qsort(keys, n, sizeof *keys, by_tensor);
+    if (code == RP_OK)
+        rp_sort(keys, n, sizeof *keys, by_tensor);
     for (i = 0; code == RP_OK && i < n; i++) {
         uint32_t g = rp_map_get(&seen, (uint64_t)keys[i].key);
 
@@ -180,8 +179,7 @@ enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp
     rp_map_init(&m->group_of);
     m->ngroups = 0;
     m->groups = RP_ARENA_NEW(&m->arena, const char *, most + 1);
-    if (!m->groups)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(m->groups, err, "simulating a job"));
     if (m->job->has_servers)
         RP_TRY(groups_of_keys(m, err));
     else if (m->job->has_transfers)
@@ -190,8 +188,7 @@ enum rp_code rp_means_list_groups(struct rp_job_means *m, size_t step, struct rp
         RP_TRY(groups_of_spans(m, step, err));
     for (r = 0; r < m->nranks; r++) {
         m->ranks[r].groups = RP_ARENA_NEW(&m->arena, struct rp_mean_group, m->ngroups + 1);
-        if (!m->ranks[r].groups)
-            return rp_err_nomem(err, "simulating a job");
+        RP_TRY(rp_err_need(m->ranks[r].groups, err, "simulating a job"));
     }
     return RP_OK;
 }

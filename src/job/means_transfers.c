@@ -45,7 +45,7 @@ enum rp_code rp_means_index_transfers(struct rp_job_means *m, size_t rank, struc
     const struct rp_job_rank *r = &m->job->ranks[rank];
     struct rp_means_rank *w = &m->work[rank];
     struct rp_means_item *items = malloc((r->transfers.n + 1) * sizeof *items);
-    enum rp_code code = items ? RP_OK : rp_err_nomem(err, "simulating a job");
+    enum rp_code code = rp_err_need(items, err, "simulating a job");
     size_t i, n = 0;
 
     for (i = 0; code == RP_OK && i < r->transfers.n; i++) {
@@ -134,8 +134,7 @@ enum rp_code rp_means_of_transfers(struct rp_job_means *m, size_t rank, size_t f
         if (transfer_in(m, rank, first, x, x->is_send) == x) /* one a place */
             RP_TRY(add_mean(m, rank, first, end, x, err));
     }
-    if (out->transfers.n)
-        qsort(out->transfers.at, out->transfers.n, sizeof *out->transfers.at, by_group_and_begin);
+    rp_sort(out->transfers.at, out->transfers.n, sizeof *out->transfers.at, by_group_and_begin);
     for (i = 0; g < m->ngroups; g++) {
         out->groups[g].first = i;
         while (i < out->transfers.n && out->transfers.at[i].group == g)

@@ -94,8 +94,7 @@ static enum rp_code read_all(struct metadata_ctx *r)
             if (key.has_escapes && !rp_json_decode(r->json, &key))
                 break;
             op = rp_arena_copy(&r->out->arena, key.text, key.len);
-            if (!op)
-                return rp_err_nomem(r->err, "reading operators");
+            RP_TRY(rp_err_need(op, r->err, "reading operators"));
             RP_TRY(read_operator(r, op));
         }
     else if (!rp_json_failed(r->json))

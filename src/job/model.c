@@ -48,8 +48,7 @@ static enum rp_code intern(struct rp_model_ctx *m, const char *text, uint32_t *i
     if (*id != RP_MAP_NONE)
         return RP_OK;
     copy = rp_arena_strdup(&m->part->graph.arena, text);
-    if (!copy)
-        return rp_err_nomem(m->err, "simulating a job");
+    RP_TRY(rp_err_need(copy, m->err, "simulating a job"));
     *id = (uint32_t)m->part->graph.names.n;
     RP_TRY(rp_map_put(&m->name_of, key, *id, m->err));
     return rp_vec_push(&m->part->graph.names, copy, m->err);
@@ -250,7 +249,7 @@ static enum rp_code add_votes(struct rp_model_ctx *m, uint32_t *decided)
 {
     size_t g, n = m->means.ngroups;
     struct vote *votes = calloc(n + 1, sizeof *votes);
-    enum rp_code code = votes ? RP_OK : rp_err_nomem(m->err, "simulating a job");
+    enum rp_code code = rp_err_need(votes, m->err, "simulating a job");
 
     for (g = 0; code == RP_OK && g < n; g++)
         code = rp_model_add_plain(m, 0, RP_SG_RENDEZVOUS, VOTE, 0, &decided[g]);

@@ -197,8 +197,7 @@ static enum rp_code add_all(struct servers_ctx *t)
 
     RP_TRY(add_devices(t));
     t->there = RP_ARENA_NEW(&t->legs.arena, uint32_t, n + 1);
-    if (!t->there)
-        return rp_err_nomem(m->err, "simulating a job");
+    RP_TRY(rp_err_need(t->there, m->err, "simulating a job"));
     for (i = 0; i < n; i++)
         RP_TRY(rp_model_add_plain(m, rank_at(t, (uint32_t)(i / m->means.ngroups), NULL, false),
                                   RP_SG_RENDEZVOUS, PULL_DONE, 0, &t->there[i]));

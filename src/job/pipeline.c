@@ -123,7 +123,9 @@ static rp_str find_str(const struct rp_trace *t, const char *text)
     return RP_NONE;
 }
 
-enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out, struct rp_err *err)
+/* Steps become 0, 1, … Release it also after a failure. */
+static enum rp_code pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
+                                  struct rp_err *err)
 {
     struct keys keys = {find_str(t, "step"), find_str(t, "seq_id"), find_str(t, "model_chunk")};
     uint32_t before = 0;
@@ -144,7 +146,7 @@ enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
     return RP_OK;
 }
 
-void rp_pipeline_release(struct rp_pipeline *p)
+static void pipeline_release(struct rp_pipeline *p)
 {
     rp_vec_release(&p->ops);
 }
@@ -369,8 +371,7 @@ static enum rp_code order_computes(struct pipeline_ctx *m, uint32_t stage, compu
         }
     m->step = step;
     m->dp = dp;
-    if (out->n)
-        qsort(out->at, out->n, sizeof *out->at, by_begin);
+    rp_sort(out->at, out->n, sizeof *out->at, by_begin);
     return RP_OK;
 }
 
@@ -529,8 +530,7 @@ static enum rp_code make_graph(struct pipeline_ctx *m)
     RP_TRY(add_names(m));
     for (size_t i = 0; i < m->p.ops.n; i++)
         RP_TRY(add_op(m, &m->p.ops.at[i]));
-    if (g->edges.n)
-        qsort(g->edges.at, g->edges.n, sizeof *g->edges.at, by_member);
+    rp_sort(g->edges.at, g->edges.n, sizeof *g->edges.at, by_member);
     m->part->recorded_steps = g->edges.n;
     RP_TRY(link_all(m));
     m->part->nsteps = m->p.nsteps;
@@ -553,10 +553,10 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->graph.arena);
     out->spread_ratio = NAN;
-    code = rp_pipeline_read(trace, &m.p, err);
+    code = pipeline_read(trace, &m.p, err);
     if (code == RP_OK)
         code = make_graph(&m);
-    rp_pipeline_release(&m.p);
+    pipeline_release(&m.p);
     rp_map_release(&m.node_of);
     rp_map_release(&m.rendezvous);
     return code;

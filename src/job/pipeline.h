@@ -30,11 +30,6 @@ bool rp_trace_is_pipeline(const struct rp_trace *t);
 /* Of such a timeline how many ranks it has: stages of data-parallel ranks; else 0. */
 uint32_t rp_trace_pipeline_ranks(const struct rp_trace *t);
 
-/* Steps become 0, 1, … Release it also after a failure. */
-enum rp_code rp_pipeline_read(const struct rp_trace *t, struct rp_pipeline *out,
-                              struct rp_err *err);
-void rp_pipeline_release(struct rp_pipeline *p);
-
 /*
  * A pipeline's timeline as one part of a simulated run: all steps, each
  * of them from 0 on, of all ranks. Rank dp * stages + stage.

@@ -53,8 +53,7 @@ static enum rp_code add_ops(const struct rp_trace *t, const struct rp_arg_key *l
             !number_arg(group, e, &op.step))
             continue;
         op.name = op_name(rp_trace_str(t, text), &out->arena);
-        if (!op.name)
-            return rp_err_nomem(err, "reading a job");
+        RP_TRY(rp_err_need(op.name, err, "reading a job"));
         RP_TRY(rp_vec_push(&out->ops, op, err));
     }
     return RP_OK;
@@ -184,8 +183,7 @@ static enum rp_code add_transfers(const struct rp_trace *t, const struct transfe
             dot--;
         x.is_send = last[1] == 'S';
         x.tensors = sorted_tensors(dot, (size_t)(last - dot), &out->arena);
-        if (!x.tensors)
-            return rp_err_nomem(err, "reading a job");
+        RP_TRY(rp_err_need(x.tensors, err, "reading a job"));
         RP_TRY(rp_vec_push(&out->transfers, x, err));
     }
     return RP_OK;

@@ -38,7 +38,7 @@ enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *p
         for (size_t i = 0; sum && end && i < plan->nclusters; i++)
             if (end[i])
                 end[i]->dur_ns = sum[i] * plan->clusters[i].factor;
-        code = sum && end ? RP_OK : rp_err_nomem(err, "simulating a job");
+        code = rp_err_need(sum && end, err, "simulating a job");
         free(sum);
         free((void *)end);
     }
@@ -92,14 +92,12 @@ static enum rp_code name_groups(struct rp_job_means *m, const struct rp_job_plan
     rp_map_init(&m->group_of);
     m->ngroups = plan->ngroups;
     m->groups = RP_ARENA_NEW(&m->arena, const char *, plan->ngroups + 1);
-    if (!m->groups)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(m->groups, err, "simulating a job"));
     for (size_t g = 0; g < plan->ngroups; g++) {
         size_t room = 24 * plan->groups[g].n + 1, size = 0;
         char *name = rp_arena_alloc(&m->arena, room, 1);
 
-        if (!name)
-            return rp_err_nomem(err, "simulating a job");
+        RP_TRY(rp_err_need(name, err, "simulating a job"));
         for (size_t i = 0; i < plan->groups[g].n; i++) {
             size += (size_t)snprintf(name + size, room - size, i ? "+%lld" : "%lld",
                                      (long long)plan->groups[g].tensors[i]);
@@ -171,8 +169,7 @@ static enum rp_code regroup_rank(struct rp_job_means *m, const struct rp_job_cos
     const struct rp_job_cost_rank *x = &c->ranks[rank];
 
     r->groups = RP_ARENA_NEW(&m->arena, struct rp_mean_group, plan->ngroups + 1);
-    if (!r->groups)
-        return rp_err_nomem(err, "simulating a job");
+    RP_TRY(rp_err_need(r->groups, err, "simulating a job"));
     r->transfers.n = 0;
     for (size_t g = 0; g < plan->ngroups; g++) {
         double bytes = bytes_of(c, &plan->groups[g]);

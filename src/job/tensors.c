@@ -148,7 +148,7 @@ enum rp_code rp_job_read_tensors(struct rp_input *in, struct rp_job *out, struct
     if (code == RP_OK)
         code = rp_json_finish(r.json, err);
     rp_json_close(r.json);
-    if (code == RP_OK && out->tensors.n)
-        qsort(out->tensors.at, out->tensors.n, sizeof *out->tensors.at, by_id);
+    if (code == RP_OK)
+        rp_sort(out->tensors.at, out->tensors.n, sizeof *out->tensors.at, by_id);
     return code;
 }

@@ -105,8 +105,7 @@ static enum rp_code add_node(struct gml *g, const char *at, int64_t id, const ch
     while (g->label.n <= (size_t)id)
         RP_TRY(rp_vec_push(&g->label, NULL, g->err));
     copy = rp_arena_copy(&g->out->arena, label, len);
-    if (!copy)
-        return rp_err_nomem(g->err, "reading a graph");
+    RP_TRY(rp_err_need(copy, g->err, "reading a graph"));
     g->label.at[id] = copy;
     return RP_OK;
 }

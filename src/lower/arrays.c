@@ -164,8 +164,7 @@ RP_LOWER(pack)
     bool all_known = in->rank == 0;
     size_t axis;
 
-    if (!parts)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(parts, l->err, "lowering a graph"));
     if (in->rank == RP_TF_RANK ||
         !rp_lower_axis(rp_lower_attr_int(node, "axis", 0), in->rank + 1, &axis))
         return rp_lower_misfit(l, node, "the axis is out of range");

@@ -36,8 +36,7 @@ static enum rp_code normalise_booleans(struct rp_lower *l, struct rp_tf_value *v
 {
     uint8_t *bytes = rp_arena_alloc(&l->builder.program->arena, v->nbytes + 1, 1);
 
-    if (!bytes)
-        return rp_err_nomem(l->err, "lowering a constant");
+    RP_TRY(rp_err_need(bytes, l->err, "lowering a constant"));
     for (size_t i = 0; i < v->nbytes; i++)
         bytes[i] = v->data[i] != 0;
     v->data = bytes;

@@ -28,8 +28,7 @@ RP_LOWER(choose)
                           pred, wide;
     size_t n = 0;
 
-    if (!other)
-        return rp_err_nomem(l->err, "lowering a condition");
+    RP_TRY(rp_err_need(other, l->err, "lowering a condition"));
     if (in->rank)
         return rp_lower_misfit(l, node, "the condition is not a scalar");
     RP_TRY(rp_lower_call(l, node, "then_branch", in + 1, nin - 1, out, nout));
@@ -94,8 +93,7 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
     struct rp_lower_value tuple = rp_lower_like(l, RP_ELEM_F32, NULL, 0), pred;
     size_t count = 0;
 
-    if (!v || !made)
-        return rp_err_nomem(l->err, "lowering a loop");
+    RP_TRY(rp_err_need(v && made, l->err, "lowering a loop"));
     memcpy(v, state, n * sizeof *v);
     rp_lower_begin_tuple(l, &tuple, RP_OP_PARAMETER, v, n);
     take_parts(l, &tuple, v, n);
@@ -125,9 +123,8 @@ static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_l
     bool learned = false;
     char name[32];
     uint32_t outer = rp_lower_open(l);
-    enum rp_code code;
+    enum rp_code code = lower_part_of_loop(l, node, attr, state, n, body, &learned, &root);
 
-    code = lower_part_of_loop(l, node, attr, state, n, body, &learned, &root);
     *computation = RP_NONE;
     if (code != RP_OK || learned) {
         rp_lower_discard(l, outer);
@@ -144,8 +141,7 @@ RP_LOWER(loop)
         *state = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
     uint32_t condition, body;
 
-    if (!state)
-        return rp_err_nomem(l->err, "lowering a loop");
+    RP_TRY(rp_err_need(state, l->err, "lowering a loop"));
     if (nin > RP_LOWER_OUTPUTS)
         return rp_lower_refuse(l, node, "too many outputs");
     memcpy(state, in, nin * sizeof *state);

@@ -89,12 +89,11 @@ static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, s
         index = index * 10 + (size_t)(*p - '0');
     }
     if (scope->function.n && !colon) {
-        struct rp_proto_cursor c;
         struct rp_proto_item item;
         struct rp_bytes signature = rp_proto_find(scope->function, RP_TF_FUNCTION_SIGNATURE);
         size_t i = 0;
+        struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
 
-        c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
         while (rp_proto_next(&c, &item)) {
             if (item.number != RP_TF_OP_INPUT_ARG || item.wire != RP_WIRE_BYTES)
                 continue;
@@ -209,8 +208,7 @@ static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node
     struct rp_lower_scope *scope = new_scope(l);
     struct rp_proto_item item;
 
-    if (!scope)
-        return rp_err_nomem(l->err, "lowering a call");
+    RP_TRY(rp_err_need(scope, l->err, "lowering a call"));
     scope->function = function;
     scope->arguments = in;
     scope->narguments = nin;
@@ -238,8 +236,7 @@ enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node,
                                        RP_TF_NAME_ATTRS_NAME));
     struct rp_lower_value *values = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
 
-    if (!values)
-        return rp_err_nomem(l->err, "lowering a call");
+    RP_TRY(rp_err_need(values, l->err, "lowering a call"));
     if (!function.at)
         return rp_lower_misfit(l, node, "the graph's library does not define its function");
     memcpy(values, in, nin * sizeof *values);
@@ -388,8 +385,7 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
 
     RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
     node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
-    if (!node->outputs)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(node->outputs, l->err, "lowering a graph"));
     memcpy(node->outputs, out, nout * sizeof *out);
     node->noutputs = nout;
     return RP_OK;
@@ -407,8 +403,7 @@ static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
         return rp_lower_refuse(
             l, node, node->busy ? "the node is its own input" : "functions are nested too deep");
     out = malloc(RP_LOWER_OUTPUTS * sizeof *out);
-    if (!out)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(out, l->err, "lowering a graph"));
     node->busy = true;
     l->depth++;
     code = lower_into(l, node, out);
@@ -507,8 +502,7 @@ static enum rp_code finish_program(struct rp_lower *l, struct rp_lower_scope *gr
     struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1);
     struct rp_lower_value root = {.id = 0};
 
-    if (!v)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(v, l->err, "lowering a graph"));
     for (size_t i = 0; i < n; i++)
         RP_TRY(value_of(l, graph, text_bytes(fetches[i]), &v[i]));
     if (l->nunknown)
@@ -526,8 +520,7 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
 {
     struct rp_lower_scope *scope = new_scope(l);
 
-    if (!scope)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(scope, l->err, "lowering a graph"));
     l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
     RP_TRY(rp_program_builder_init(&l->builder, "hlo", "tensorflow_graph", l->err));
     rp_lower_open(l);

@@ -279,8 +279,7 @@ RP_LOWER(einsum)
     struct term t[2], result, got;
     size_t most = 0;
 
-    if (!at)
-        return rp_err_nomem(l->err, "lowering a graph");
+    RP_TRY(rp_err_need(at, l->err, "lowering a graph"));
     if (nin > 2)
         return rp_lower_refuse(l, node, "more than two inputs are not supported");
     for (size_t i = 0; i < nin; i++) {

@@ -595,8 +595,7 @@ static enum rp_code doctor_test(struct rp_ctx *ctx, struct rp_result *result, st
     enum rp_code code = RP_OK;
 
     root->checks = RP_ARENA_NEW(&result->arena, struct rp_doctor_row, n);
-    if (!root->checks)
-        return rp_err_nomem(err, "testing this machine");
+    RP_TRY(rp_err_need(root->checks, err, "testing this machine"));
     RP_TRY(rp_selftest_open(&result->arena, &tests, err));
     while (code == RP_OK && root->nchecks < n) {
         struct rp_doctor_row *row = &root->checks[root->nchecks];
@@ -625,8 +624,7 @@ static enum rp_code doctor_run(struct rp_ctx *ctx, const struct rp_dataset *data
         return doctor_test(ctx, result, err);
     root->checks = RP_ARENA_NEW(&result->arena, struct rp_doctor_row, NCHECKS + NSOURCES);
     root->advice = RP_ARENA_NEW(&result->arena, const char *, NCHECKS + NSOURCES);
-    if (!root->checks || !root->advice)
-        return rp_err_nomem(err, "checking this machine");
+    RP_TRY(rp_err_need(root->checks && root->advice, err, "checking this machine"));
     root->nchecks = NCHECKS + NSOURCES;
     for (size_t i = 0; i < root->nchecks; i++) {
         struct rp_doctor_row *row = &root->checks[i];

@@ -480,8 +480,7 @@ enum rp_code rp_selftest_open(struct rp_arena *arena, struct rp_selftest **out, 
         rp_arena_printf(arena, "%s/reprise-doctor-XXXXXX", place && *place ? place : "/tmp");
 
     *out = NULL;
-    if (!t || !folder)
-        return rp_err_nomem(err, "testing this machine");
+    RP_TRY(rp_err_need(t && folder, err, "testing this machine"));
     t->arena = arena;
     t->program = rp_doctor_program(arena);
     if (!t->program)

@@ -59,8 +59,7 @@ static enum rp_code version_run(struct rp_ctx *ctx, const struct rp_dataset *dat
     root->build =
         RP_SANITIZERS[0] ? RP_BUILD_TYPE " with sanitizers " RP_SANITIZERS : RP_BUILD_TYPE;
     root->features = RP_ARENA_NEW(&result->arena, struct feature_row, n);
-    if (!root->features)
-        return rp_err_nomem(err, "listing features");
+    RP_TRY(rp_err_need(root->features, err, "listing features"));
     root->nfeatures = n;
     for (i = 0; i < n; i++, feature++) {
         struct feature_row *row = &root->features[i];

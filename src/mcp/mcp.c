@@ -274,8 +274,7 @@ enum rp_code rp_mcp_init(struct rp_mcp *mcp, const struct rp_mcp_options *option
 
     *mcp = (struct rp_mcp){.words = options->words ? options->words : 1000};
     mcp->roots = calloc(options->nroots + 1, sizeof *mcp->roots);
-    if (!mcp->roots)
-        return rp_err_nomem(err, "starting the server");
+    RP_TRY(rp_err_need(mcp->roots, err, "starting the server"));
     for (size_t i = 0; i < options->nroots; i++) {
         mcp->roots[i] = realpath(options->roots[i], NULL);
         if (!mcp->roots[i])
@@ -336,10 +335,7 @@ enum rp_code rp_mcp_serve(const struct rp_mcp_options *options, int in, int out,
         code = rp_out_open_fd(out, "the client", &to, err);
     if (code == RP_OK)
         code = serve_lines(&mcp, from, to, line, err);
-    if (code == RP_OK)
-        code = rp_out_close(to, err);
-    else
-        rp_out_abandon(to);
+    code = rp_out_end(to, code, err);
     if (from)
         fclose(from);
     else if (copy >= 0)

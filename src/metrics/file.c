@@ -336,7 +336,7 @@ static enum rp_code read_cell(struct metrics_file *f, uint32_t unit, uint32_t *n
 static enum rp_code read_threads(struct metrics_file *f, uint32_t thread, struct rp_err *err)
 {
     struct sampled *scratch = malloc(sizeof *scratch);
-    enum rp_code code = scratch ? RP_OK : rp_err_nomem(err, "reading metrics");
+    enum rp_code code = rp_err_need(scratch, err, "reading metrics");
     uint32_t cell, left = f->units;
 
     while (code == RP_OK && thread) {

@@ -5,16 +5,12 @@
  */
 #include "metrics/set.h"
 
-#include "base/text.h"
 #include "dataset/question.h"
 #include "io/output.h"
-#include "result/print_units.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define FEW_SAMPLES 6
@@ -275,17 +271,12 @@ static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option
                                      enum rp_metric_format format, struct rp_err *err)
 {
     const char *path = rp_settings_text(ctx->settings, option);
-    enum rp_code code;
     struct rp_out *out;
 
     if (!path)
         return RP_OK;
     RP_TRY(rp_out_open(path, &out, err));
-    code = rp_metric_expose(ctx->sets.at, ctx->sets.n, format, out, err);
-    if (code == RP_OK)
-        return rp_out_close(out, err);
-    rp_out_abandon(out);
-    return code;
+    return rp_out_end(out, rp_metric_expose(ctx->sets.at, ctx->sets.n, format, out, err), err);
 }
 
 /* ---- two sources ---- */

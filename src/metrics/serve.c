@@ -3,7 +3,6 @@
 #include "dataset/dataset.h"
 #include "http/request.h"
 #include "http/server.h"
-#include "io/output.h"
 #include "metrics/set.h"
 
 #include <reprise/metrics_calls.h>

@@ -111,10 +111,8 @@ void rp_metric_set_sort(struct rp_metric_set *set)
 {
     for (size_t i = 0; i < set->metrics.n; i++)
         sort_buckets(&set->metrics.at[i]);
-    if (set->metrics.n)
-        qsort(set->metrics.at, set->metrics.n, sizeof *set->metrics.at, by_name);
-    if (set->counters.n)
-        qsort(set->counters.at, set->counters.n, sizeof *set->counters.at, by_counter_name);
+    rp_sort(set->metrics.at, set->metrics.n, sizeof *set->metrics.at, by_name);
+    rp_sort(set->counters.at, set->counters.n, sizeof *set->counters.at, by_counter_name);
 }
 
 static enum rp_code merge_metric(struct rp_metric_set *to, const struct rp_metric *from,

@@ -21,7 +21,6 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <reprise/result.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,7 +246,7 @@ enum rp_code rp_metric_set_read_text(const char *path, const char *text, size_t 
 {
     struct text_report *r = calloc(1, sizeof *r);
     const char *at = text, *end = text + n;
-    enum rp_code code = r ? RP_OK : rp_err_nomem(err, "reading metrics");
+    enum rp_code code = rp_err_need(r, err, "reading metrics");
 
     if (r)
         *r = (struct text_report){.path = path,

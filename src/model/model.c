@@ -9,7 +9,6 @@
 #include "base/order.h"
 #include "cost/learn/learned.h"
 #include "dataset/question.h"
-#include "result/print_units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -278,8 +277,7 @@ static enum rp_code add_error(struct model_ctx *c, const struct outcomes *o, con
         .device = like ? rp_arena_text(c->arena, like->device) : NULL};
     size_t i, n = 0, covered = 0;
 
-    if (!errors)
-        return rp_err_nomem(err, "testing a cost model");
+    RP_TRY(rp_err_need(errors, err, "testing a cost model"));
     for (i = 0; i < o->list.n; i++) {
         const struct rp_sample *s = &c->samples.rows.at[o->list.at[i].row];
         bool same =
@@ -468,8 +466,7 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
     c->root->method = rp_learn_method_names[options.method];
     c->root->rows = (int64_t)c->samples.rows.n;
     left_out = calloc(c->samples.rows.n + 1, 1);
-    if (!left_out)
-        return rp_err_nomem(err, "testing a cost model");
+    RP_TRY(rp_err_need(left_out, err, "testing a cost model"));
     code = test_shapes(c, &options, left_out, err);
     for (uint8_t type = 1; code == RP_OK && type < RP_NUMBERS; type++)
         code = test_format(c, &options, type, left_out, &formats, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sources of models: tables are read here, everything else is left to the readers of traces. */
 #include "model/sources.h"
+#include "base/order.h"
 #include "base/text.h"
 
 #include "cost/learn/from_trace.h"
@@ -157,8 +158,7 @@ static enum rp_code read_folder(struct source_reader *r, const char *path, int d
         }
     if (dir)
         closedir(dir);
-    if (names.n)
-        qsort(names.at, names.n, sizeof *names.at, by_name);
+    rp_sort(names.at, names.n, sizeof *names.at, by_name);
     for (size_t i = 0; code == RP_OK && i < names.n; i++)
         code = read_entry(r, names.at[i], depth, err);
     rp_vec_release(&names);

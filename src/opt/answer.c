@@ -256,7 +256,6 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
     size_t i;
 
     a->plan.peak_bytes = a->plan.peak_then_bytes = part ? part->peak_bytes : RP_ABSENT_I64;
-    a->plan.again = RP_ARENA_NEW(a->arena, struct rp_opt_again, (part ? part->nkept : 0) + 1);
     RP_TRY(rp_arena_check(a->arena, "searching", err));
     for (i = 0; part && i < part->nkept; i++)
         if (is_cast(a, part->kept[i].op))
@@ -275,8 +274,6 @@ static enum rp_code add_memory_moves(struct answer_ctx *a, struct rp_err *err)
                   "recomputes it";
         m.what_if = rp_arena_textf(a->arena, "recompute=\"%s\"", part->kept[i].op);
         RP_TRY(add_move(a, &m, &added, err));
-        a->plan.again[a->plan.nagain++] =
-            (struct rp_opt_again){part->kept[i].op, freed_by(a, &part->kept[i])};
         a->plan.peak_then_bytes -= freed_by(a, &part->kept[i]);
     }
     return RP_OK;

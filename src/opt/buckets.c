@@ -49,8 +49,7 @@ static enum rp_code list_sizes(struct bucket_search *s)
     uint8_t *seen = calloc(SIZES_MOST, s->model.n + 1);
     size_t i, k, n = s->model.n;
 
-    if (!seen)
-        return rp_err_nomem(s->err, "searching");
+    RP_TRY(rp_err_need(seen, s->err, "searching"));
     for (i = 0; i < sizeof listed_sizes / sizeof listed_sizes[0]; i++) {
         struct size size = {.mb = listed_sizes[i]};
 
@@ -245,7 +244,6 @@ static enum rp_code fill_plan(const struct rp_opt_bucket_model *m, const struct 
             .id = (int64_t)i, .bytes = m->bytes[i], .ready_ns = llround(m->ready_ns[i])};
     rp_opt_bucket_recorded(m, x, ends);
     RP_TRY(list_groups(plan, ends, arena, &plan->recorded, &plan->nrecorded, err));
-    plan->regrouped = buckets->better || buckets->list;
     if (buckets->list)
         memcpy(ends, buckets->ends, m->n);
     else if (buckets->better)

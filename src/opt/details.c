@@ -113,8 +113,8 @@ enum rp_code rp_opt_list_clusters(const struct rp_worlds *x, struct rp_arena *ar
 
     rp_map_init(&seen);
     code = find_chains(&x->run, &list, &seen, err);
-    if (code == RP_OK && list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_saved);
+    if (code == RP_OK)
+        rp_sort(list.at, list.n, sizeof *list.at, by_saved);
     plan->clusters = RP_ARENA_NEW(arena, struct rp_opt_cluster, LISTED_MOST + 1);
     for (size_t i = 0; code == RP_OK && plan->clusters && i < list.n && i < LISTED_MOST; i++)
         if (list.at[i].saved_ns > 0)
@@ -197,7 +197,7 @@ enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_
     int64_t *before = malloc((n + 1) * sizeof *before);
     cast_vec list = {0};
     struct rp_map seen;
-    enum rp_code code = before ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(before, err, "searching");
 
     rp_map_init(&seen);
     if (code == RP_OK) {
@@ -206,8 +206,8 @@ enum rp_code rp_opt_list_casts(struct rp_worlds *x, const char *text, struct rp_
     }
     if (code == RP_OK)
         code = find_casts(x, before, &list, &seen, err);
-    if (code == RP_OK && list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_gain);
+    if (code == RP_OK)
+        rp_sort(list.at, list.n, sizeof *list.at, by_gain);
     if (code == RP_OK)
         fill_casts(x, &list, strstr(text, "fp16") ? "fp16" : "bf16", arena, plan);
     rp_overlay_undo(&x->run.overlay, mark);

@@ -60,8 +60,7 @@ enum rp_code rp_opt_groups_step(const struct rp_opt_chain *chain, const uint8_t 
 {
     void *state = malloc(chain->state_size + 1);
 
-    if (!state)
-        return rp_err_nomem(err, "searching");
+    RP_TRY(rp_err_need(state, err, "searching"));
     *step_ns = plan_ns(chain, ends, state);
     free(state);
     return RP_OK;
@@ -146,7 +145,7 @@ static enum rp_code walk(struct groups_ctx *g, char *state, uint8_t *ends, size_
     const struct rp_opt_chain *c = g->chain;
     struct walk w = {malloc((c->n + 1) * c->state_size + 1), calloc(c->n + 1, sizeof *w.from),
                      malloc((c->n + 1) * sizeof *w.there)};
-    enum rp_code code = w.states && w.from && w.there ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(w.states && w.from && w.there, err, "searching");
 
     for (size_t i = 0; code == RP_OK && i <= c->n; i++)
         w.there[i] = INFINITY;
@@ -264,7 +263,7 @@ static enum rp_code chain_job(void *user, size_t i, struct rp_err *err)
     struct groups_ctx *g = user;
     uint8_t *ends = malloc(2 * g->chain->n + 1);
     void *state = malloc(g->chain->state_size + 1);
-    enum rp_code code = ends && state ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(ends && state, err, "searching");
 
     if (code == RP_OK)
         anneal(g, i, ends, ends + g->chain->n, state);
@@ -347,7 +346,7 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
     struct groups_ctx g = {.chain = chain, .limits = limits};
     void *state = malloc(chain->state_size + 1);
     uint8_t *room = malloc((size_t)(2 * CHAINS + 1) * chain->n + 1);
-    enum rp_code code = state && room ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(state && room, err, "searching");
 
     pthread_mutex_init(&g.lock, NULL);
     g.caller = pthread_self();

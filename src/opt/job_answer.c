@@ -169,7 +169,6 @@ static void add_group_move(struct job_ctx *a, int64_t then)
     int64_t gain = a->plan.best_ns - then;
     bool known = !a->model.costs.one_size;
 
-    a->plan.regrouped = true;
     add_move(
         a,
         (struct rp_opt_move){

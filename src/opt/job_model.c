@@ -178,8 +178,7 @@ static enum rp_code order_tensors(struct rp_opt_job_model *m, const double *read
     size_t i, r, n = m->job->tensors.n;
     struct order *list = calloc(n + 1, sizeof *list);
 
-    if (!list)
-        return rp_err_nomem(err, "searching");
+    RP_TRY(rp_err_need(list, err, "searching"));
     m->tensors = RP_ARENA_NEW(&m->arena, uint32_t, n + 1);
     m->sum = RP_ARENA_NEW(&m->arena, double, n + 1);
     m->latest_ns = RP_ARENA_NEW(&m->arena, double, n + 1);
@@ -289,7 +288,7 @@ static enum rp_code make_ranks(struct rp_opt_job_model *m, struct rp_err *err)
     size_t r, i, n = m->job->tensors.n;
     double *ready = calloc(m->nranks * n + 1, sizeof *ready);
     uint32_t *place = malloc((n + 1) * sizeof *place);
-    enum rp_code code = ready && place ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(ready && place, err, "searching");
 
     for (r = 0; code == RP_OK && r < m->nranks; r++)
         rp_job_ready(&m->means, &m->costs, r, ready + r * n);

@@ -7,7 +7,6 @@
 
 #include <reprise/question.h>
 #include <string.h>
-#include <time.h>
 
 const char *const rp_opt_family_names[RP_OPT_FAMILIES] = {
     [RP_OPT_TENSOR] = "tensor",       [RP_OPT_FUSION] = "fusion", [RP_OPT_GRAPHS] = "graphs",

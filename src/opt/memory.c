@@ -74,8 +74,8 @@ static enum rp_code list_kept(struct rp_opt_part *out, const struct rp_memory_lo
         if (b->bytes > list.at[k].largest_bytes)
             list.at[k].largest_bytes = b->bytes;
     }
-    if (code == RP_OK && list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_bytes);
+    if (code == RP_OK)
+        rp_sort(list.at, list.n, sizeof *list.at, by_bytes);
     out->kept = RP_ARENA_NEW(arena, struct rp_opt_kept, KEPT_MOST + 1);
     for (size_t i = 0; code == RP_OK && out->kept && i < list.n && i < KEPT_MOST; i++) {
         out->kept[i] = list.at[i];

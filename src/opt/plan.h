@@ -11,7 +11,6 @@
  *     clusters   operators that become one kernel          (RP_OPT_FUSION)
  *     regions    parts of a step that become CUDA graphs   (RP_OPT_GRAPHS)
  *     casts      operators and their new number format     (RP_OPT_PRECISION)
- *     again      operators that are recomputed             (RP_OPT_MEMORY)
  *
  * groups describe the recording where no move changes them; the other lists are empty then.
  */
@@ -76,11 +75,6 @@ struct rp_opt_cast {
     int64_t now_ns, then_ns; /* of the device's time, a step and rank */
 };
 
-struct rp_opt_again {
-    const char *op;
-    int64_t freed_bytes; /* less memory at the peak */
-};
-
 struct rp_opt_move {
     const char *move; /* its name: "tensor-fusion", "bucket", "cuda-graphs" … */
     enum rp_opt_family family;
@@ -109,7 +103,6 @@ struct rp_opt_plan {
     struct rp_opt_group *groups; /* in the order in which they are sent */
     size_t nrecorded;
     struct rp_opt_group *recorded; /* the same as recorded; empty: not known */
-    bool regrouped;                /* a move changed the groups */
     double bucket_cap_mb;          /* the one size that is best, in MiB; NaN: none was searched */
     double first_bucket_mb;        /* the size of the first bucket; NaN: as the others */
 
@@ -121,8 +114,6 @@ struct rp_opt_plan {
     struct rp_opt_region *regions;
     size_t ncasts;
     struct rp_opt_cast *casts;
-    size_t nagain;
-    struct rp_opt_again *again;
     int64_t peak_bytes, peak_then_bytes; /* of memory, of the rank with the most; RP_ABSENT_I64 */
 };
 

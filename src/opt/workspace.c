@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "io/lines.h"
 #include "io/output.h"
-#include "opt/optimize.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,8 +32,7 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     struct rp_opt_workspace *w = user;
     const char *line = rp_arena_copy(&w->arena, bytes, n), *value;
 
-    if (!line)
-        return rp_err_nomem(err, "reading a workspace");
+    RP_TRY(rp_err_need(line, err, "reading a workspace"));
     if (number == 1 && strcmp(line, FIRST_LINE) != 0)
         return rp_err_set(err, RP_FORMAT,
                           "%s:1: '%s' is expected: this is no workspace of optimize", path,

@@ -150,8 +150,7 @@ enum rp_code rp_outcomes_parse(struct rp_outcomes *out, const char *text, size_t
 
     if (!*out->host)
         find_host(out->host, sizeof out->host);
-    if (!copy)
-        return rp_err_nomem(err, "reading outcomes");
+    RP_TRY(rp_err_need(copy, err, "reading outcomes"));
     for (size_t at = 0; at < n;) {
         const char *newline = memchr(copy + at, '\n', n - at);
         size_t end = newline ? (size_t)(newline - copy) : n;
@@ -180,8 +179,7 @@ static enum rp_code read_all(int fd, const char *path, char **text, size_t *n, s
         return rp_err_set(err, RP_UNSUPPORTED,
                           "'%s' has more than 1 MiB: empty it with 'reprise try --forget'", path);
     *text = malloc((size_t)st.st_size + 1);
-    if (!*text)
-        return rp_err_nomem(err, "reading outcomes");
+    RP_TRY(rp_err_need(*text, err, "reading outcomes"));
     while (*n < (size_t)st.st_size &&
            (got = pread(fd, *text + *n, (size_t)st.st_size - *n, (off_t)*n)) > 0)
         *n += (size_t)got;

@@ -29,8 +29,7 @@ enum rp_code rp_copy_shape(struct rp_program_copy *c, uint32_t shape, uint32_t *
                                 c->err);
     }
     parts = calloc((size_t)s->n + 1, sizeof *parts);
-    if (!parts)
-        return rp_err_nomem(c->err, "copying a program");
+    RP_TRY(rp_err_need(parts, c->err, "copying a program"));
     for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
         code = rp_copy_shape(c, p->parts.at[s->first + i], &parts[i]);
     if (code == RP_OK)
@@ -83,8 +82,7 @@ enum rp_code rp_copy_attr(struct rp_program_copy *c, struct rp_attr *attr, bool 
     if (attr->type == RP_VALUE_SHAPES) {
         uint32_t *ids = RP_ARENA_NEW(&c->to->arena, uint32_t, (size_t)attr->n + 1);
 
-        if (!ids)
-            return rp_err_nomem(c->err, "copying a program");
+        RP_TRY(rp_err_need(ids, c->err, "copying a program"));
         for (uint32_t i = 0; i < attr->n; i++)
             RP_TRY(rp_copy_shape(c, attr->ids[i], &ids[i]));
         attr->ids = ids;

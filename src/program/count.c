@@ -462,8 +462,9 @@ enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena
     memset(out, 0, sizeof *out);
     out->op = RP_ARENA_NEW(arena, struct rp_cost, (size_t)p->nops + 1);
     out->computation = RP_ARENA_NEW(arena, struct rp_cost, p->computations.n + 1);
-    if (!out->op || !out->computation || !counter.read || !counter.elements || !counter.bytes)
-        return rp_err_nomem(err, "counting a program");
+    RP_TRY(rp_err_need(out->op && out->computation && counter.read && counter.elements &&
+                           counter.bytes,
+                       err, "counting a program"));
     size_shapes(&counter);
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     for (size_t i = 0; i < p->computations.n; i++) {

@@ -148,7 +148,7 @@ static enum rp_code inline_body(struct copier *c, uint32_t computation, const ui
     const struct rp_computation *body = &p->computations.at[computation];
     uint32_t *order = calloc((size_t)body->n + 1, sizeof *order);
     uint32_t *op_of = malloc(((size_t)p->nops + 1) * sizeof *op_of);
-    enum rp_code code = order && op_of ? RP_OK : rp_err_nomem(c->err, "flattening a program");
+    enum rp_code code = rp_err_need(order && op_of, c->err, "flattening a program");
 
     if (code == RP_OK)
         code = rp_computation_order(p, computation, &c->scratch, order, c->err);
@@ -178,7 +178,7 @@ static enum rp_code inline_call(struct copier *c, uint32_t op, const uint32_t *o
     uint32_t body = called.n ? called.at[0] : RP_NONE;
     uint32_t *arguments = calloc((size_t)operands.n + 1, sizeof *arguments);
     const char *name = rp_program_text(c->from, c->from->op_name.at[op]);
-    enum rp_code code = arguments ? RP_OK : rp_err_nomem(c->err, "flattening a program");
+    enum rp_code code = rp_err_need(arguments, c->err, "flattening a program");
     char deeper[NAME_CAP];
 
     if (code == RP_OK && (body == RP_NONE || ++c->depth > COPY_DEPTH))
@@ -284,8 +284,7 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
     c->op_of = malloc(((size_t)p->nops + 1) * sizeof *c->op_of);
     c->computation_of = malloc((p->computations.n + 1) * sizeof *c->computation_of);
     c->looked_into = calloc(p->computations.n + 1, sizeof *c->looked_into);
-    if (!c->op_of || !c->computation_of || !c->looked_into)
-        return rp_err_nomem(err, "copying a program");
+    RP_TRY(rp_err_need(c->op_of && c->computation_of && c->looked_into, err, "copying a program"));
     memset(c->op_of, 0xff, ((size_t)p->nops + 1) * sizeof *c->op_of);
     memset(c->computation_of, 0xff, (p->computations.n + 1) * sizeof *c->computation_of);
     return RP_OK;
@@ -335,8 +334,7 @@ static enum rp_code check_flat_size(struct copier *c)
     double *size = RP_ARENA_NEW(&c->scratch, double, p->computations.n);
     uint32_t *order;
 
-    if (!size)
-        return rp_err_nomem(c->err, "flattening a program");
+    RP_TRY(rp_err_need(size, c->err, "flattening a program"));
     RP_TRY(rp_program_call_order(p, &c->scratch, &order, c->err));
     for (size_t i = 0; i < p->computations.n; i++) {
         const struct rp_computation *body = &p->computations.at[order[i]];
@@ -409,8 +407,7 @@ static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uin
         return rp_vec_push(&k->out->inputs, ((struct rp_cut_input){op, (*leaf)++}), c->err);
     }
     parts = calloc((size_t)s->n + 1, sizeof *parts);
-    if (!parts)
-        return rp_err_nomem(c->err, "cutting a program");
+    RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
     for (uint32_t i = 0; code == RP_OK && i < s->n; i++)
         code = cut_value(k, op, c->from->parts.at[s->first + i], leaf, &parts[i]);
     if (code == RP_OK)
@@ -484,8 +481,7 @@ static enum rp_code cut_root(struct cutter *k, uint32_t *root)
         return RP_OK;
     }
     parts = calloc(k->results.n + 1, sizeof *parts);
-    if (!parts)
-        return rp_err_nomem(c->err, "cutting a program");
+    RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
     for (size_t i = 0; i < k->results.n; i++)
         parts[i] = c->to->shape.at[k->results.at[i]];
     code = rp_program_tuple(c->to, parts, k->results.n, &shape, c->err);

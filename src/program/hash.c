@@ -522,9 +522,9 @@ enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
     h.opcode = RP_ARENA_NEW(arena, uint64_t, RP_OP_COUNT);
     h.uses = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
     h.order = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 1);
-    if (!out->op || !out->computation || !out->reachable || !out->local || !out->opcode ||
-        !out->shape || !h.key || !h.opcode || !h.uses || !h.order)
-        return rp_err_nomem(err, "hashing a program");
+    RP_TRY(rp_err_need(out->op && out->computation && out->reachable && out->local && out->opcode &&
+                           out->shape && h.key && h.opcode && h.uses && h.order,
+                       err, "hashing a program"));
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     hash_tables(&h);
     for (size_t i = 0; i < p->computations.n; i++)

@@ -63,8 +63,7 @@ enum rp_code rp_program_call_order(const struct rp_program *p, struct rp_arena *
     uint8_t *color = RP_ARENA_NEW(arena, uint8_t, n + 1);
 
     *order = RP_ARENA_NEW(arena, uint32_t, n + 1);
-    if (!stack || !color || !*order)
-        return rp_err_nomem(err, "ordering computations");
+    RP_TRY(rp_err_need(stack && color && *order, err, "ordering computations"));
     for (uint32_t c = 0; c < n; c++)
         if (color[c] == WHITE)
             RP_TRY(visit_calls(p, c, stack, color, *order, &done, err));
@@ -110,8 +109,7 @@ static enum rp_code order_by_users(const struct rp_program *p, const struct rp_c
     uint32_t *waits = RP_ARENA_NEW(scratch, uint32_t, (size_t)c->n + 1);
     uint32_t n = 0;
 
-    if (!start || !users || !waits)
-        return rp_err_nomem(err, "ordering operations");
+    RP_TRY(rp_err_need(start && users && waits, err, "ordering operations"));
     list_users(p, c, start, users);
     for (uint32_t i = 0; i < c->n; i++) {
         waits[i] = rp_op_operands(p, c->first + i).n;

@@ -44,8 +44,7 @@ static enum rp_code fix_strings(struct rp_program *p, struct rp_err *err)
     for (size_t i = 1; i < RP_ATTR_COUNT; i++)
         RP_TRY(rp_strtab_intern(&p->strings, attr_keys[i], strlen(attr_keys[i]), &id, err));
     p->opcode_of = RP_ARENA_NEW(&p->arena, uint16_t, KNOWN_STRINGS);
-    if (!p->opcode_of)
-        return rp_err_nomem(err, "reading a program");
+    RP_TRY(rp_err_need(p->opcode_of, err, "reading a program"));
     for (size_t i = 0; i < KNOWN_STRINGS; i++)
         p->opcode_of[i] = RP_OP_FOREIGN;
     for (unsigned i = 0; i < RP_OP_FOREIGN; i++) {
@@ -82,8 +81,7 @@ enum rp_code rp_program_new(const char *language, struct rp_program **out, struc
     enum rp_code code;
 
     *out = NULL;
-    if (!p)
-        return rp_err_nomem(err, "reading a program");
+    RP_TRY(rp_err_need(p, err, "reading a program"));
     rp_arena_init(&p->arena);
     rp_map_init(&p->shape_map);
     p->language = language;
@@ -412,7 +410,7 @@ enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
     uint8_t *seen = RP_ARENA_NEW(&scratch, uint8_t, (size_t)p->nops + 1);
-    enum rp_code code = seen ? RP_OK : rp_err_nomem(err, "checking a program");
+    enum rp_code code = rp_err_need(seen, err, "checking a program");
     uint32_t *order;
 
     if (code == RP_OK && !p->computations.n)

@@ -160,8 +160,7 @@ static enum rp_code add_known(struct rp_refine *c, const struct rp_refined *v, u
     unsigned char *raw = rp_arena_alloc(&c->b.program->arena, n * unit + 1, 8);
     char name[32];
 
-    if (!raw)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(raw, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++)
         rp_literal_store(raw + i * unit, unit, (uint64_t)v->known[i]);
     snprintf(name, sizeof name, "refined.%u", c->made++);
@@ -262,8 +261,7 @@ static enum rp_code result_shape(struct rp_refine *c, const struct rp_refine_op 
     if (s->elem != RP_ELEM_TUPLE || !is_unknown(c->p, shape, 0))
         return array_shape(c, r, shape, 0, out);
     parts = RP_ARENA_NEW(&c->scratch, uint32_t, (size_t)s->n + 1);
-    if (!parts)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(array_shape(c, r, c->p->parts.at[s->first + i], i, &parts[i]));
     return rp_program_tuple(c->b.program, parts, s->n, out, c->err);
@@ -276,7 +274,7 @@ static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation
                                        struct rp_refine_instance *out);
 
 /* Computations of reductions, sorts and the like have arguments of fixed shapes. */
-enum rp_code rp_refine_called(struct rp_refine *c, uint32_t computation, uint32_t *id)
+static enum rp_code refine_called(struct rp_refine *c, uint32_t computation, uint32_t *id)
 {
     struct rp_refine_instance made;
 
@@ -289,8 +287,7 @@ static enum rp_code copy_args(struct rp_refine *c, const struct rp_refine_op *r,
                               size_t n, struct rp_refined **args)
 {
     *args = RP_ARENA_NEW(&c->scratch, struct rp_refined, n + 1);
-    if (!*args)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(*args, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++)
         (*args)[i] = elsewhere(r->operands[first + i]);
     return RP_OK;
@@ -355,8 +352,7 @@ static enum rp_code loop_value(struct rp_refine *c, const struct rp_refine_op *r
         return RP_OK;
     }
     parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
-    if (!parts)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++) {
         parts[i] = elsewhere(&out->parts[i]);
         if (!is_passed_on(c->p, body, i, 0))
@@ -395,8 +391,7 @@ static enum rp_code refine_branches(struct rp_refine_frame *f, const struct rp_r
     struct rp_refine_instance branch = {0};
     struct rp_refined *args;
 
-    if (!ids)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(ids, c->err, "refining shapes"));
     if (!called.n || r->n != (size_t)called.n + 1)
         return rp_refine_fail(c, r->op, RP_FORMAT, "each branch has an operand");
     RP_TRY(copy_args(c, r, 1, called.n, &args));
@@ -424,8 +419,7 @@ static enum rp_code unknown_parts(struct rp_refine *c, struct rp_refined *v)
     if (s->elem != RP_ELEM_TUPLE || v->parts)
         return RP_OK;
     parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
-    if (!parts)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++) {
         parts[i] = (struct rp_refined){.op = RP_NONE, .source = RP_NONE};
         parts[i].shape = c->b.program->parts.at[s->first + i];
@@ -475,8 +469,7 @@ static enum rp_code refine_constant(struct rp_refine *c, uint32_t op, struct rp_
     n = (size_t)rp_shape_elements(c->p, c->p->shape.at[op]);
     RP_TRY(rp_literal_decode(c->p, &c->p->literals.at[index], raw, n * unit, c->err));
     known = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
-    if (!known)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(known, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++) {
         memcpy(&known[i], raw + i * unit, unit); /* little-endian, as this machine */
         known[i] = rp_fold_wrap(elem, known[i]);
@@ -497,8 +490,7 @@ static enum rp_code refine_fold(struct rp_refine *c, const struct rp_refine_op *
         return RP_OK;
     n = (size_t)rp_shape_elements(c->b.program, shape);
     kept = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
-    if (!kept)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(kept, c->err, "refining shapes"));
     memcpy(kept, elements, n * sizeof *kept);
     value->known = kept;
     value->shape = shape;
@@ -512,8 +504,7 @@ static enum rp_code refine_size(struct rp_refine *c, const struct rp_refine_op *
     const int64_t *dim = rp_op_ints(c->p, r->op, RP_ATTR_DIMENSIONS, &n);
     int64_t *known = RP_ARENA_NEW(&c->scratch, int64_t, 1);
 
-    if (!known)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(known, c->err, "refining shapes"));
     if (!dim || n != 1 || dim[0] < 0 || r->n != 1 || (size_t)dim[0] >= r->dims[0].n)
         return rp_refine_fail(c, r->op, RP_FORMAT, "there is no such dimension");
     *known = r->dims[0].at[dim[0]];
@@ -529,8 +520,7 @@ static enum rp_code refine_tuple(struct rp_refine_frame *f, const struct rp_refi
     struct rp_refined *parts;
 
     RP_TRY(copy_args(c, r, 0, r->n, &parts));
-    if (!shapes)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(shapes, c->err, "refining shapes"));
     for (size_t i = 0; i < r->n; i++)
         shapes[i] = parts[i].shape;
     RP_TRY(rp_program_tuple(c->b.program, shapes, r->n, &shape, c->err));
@@ -559,8 +549,7 @@ static enum rp_code refine_other(struct rp_refine_frame *f, struct rp_refine_op 
     uint32_t shape, *ids = RP_ARENA_NEW(&c->scratch, uint32_t, (size_t)called.n + 1);
     bool done;
 
-    if (!ids)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(ids, c->err, "refining shapes"));
     RP_TRY(rp_refine_dynamic(f, r, value, &done));
     if (done)
         return RP_OK;
@@ -569,7 +558,7 @@ static enum rp_code refine_other(struct rp_refine_frame *f, struct rp_refine_op 
     if (value->known)
         return RP_OK;
     for (uint32_t i = 0; i < called.n; i++)
-        RP_TRY(rp_refine_called(c, called.at[i], &ids[i]));
+        RP_TRY(refine_called(c, called.at[i], &ids[i]));
     return rp_refine_emit(f, r, r->n, shape, ids, called.n, value);
 }
 
@@ -700,8 +689,7 @@ static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation
     if (c->depth == REFINE_DEPTH)
         return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", REFINE_DEPTH);
     f.values = calloc((size_t)from->n + 1, sizeof *f.values);
-    if (!f.values)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(f.values, c->err, "refining shapes"));
     c->depth++;
     rp_program_builder_open(&c->b);
     code = refine_body(c, &f, needed, out);
@@ -769,8 +757,7 @@ static enum rp_code entry_args(struct rp_refine *c, const struct rp_refine_shape
     const struct rp_computation *entry = &c->p->computations.at[c->p->entry];
 
     *args = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)entry->nparams + 1);
-    if (!*args)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(*args, c->err, "refining shapes"));
     for (uint32_t op = entry->first; op < entry->first + entry->n; op++) {
         int64_t number = c->p->value.at[op];
         struct rp_refined *arg;
@@ -844,8 +831,7 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
     *n = most < 4096 ? most + 1 : 4096;
     *shapes = RP_ARENA_NEW(arena, struct rp_refine_shape, *n);
     dims = RP_ARENA_NEW(arena, int64_t, strlen(text) + 1);
-    if (!*shapes || !dims)
-        return rp_err_nomem(err, "reading shapes");
+    RP_TRY(rp_err_need(*shapes && dims, err, "reading shapes"));
     while (*s) {
         struct rp_refine_shape *shape;
         unsigned long number;

@@ -379,8 +379,7 @@ static enum rp_code set_layouts(struct rp_refine_frame *f, struct rp_refine_op *
     if (!old || old->type != RP_VALUE_SHAPES || old->n < n)
         return RP_OK;
     ids = RP_ARENA_NEW(&c->b.program->arena, uint32_t, n + 1);
-    if (!ids)
-        return rp_err_nomem(c->err, "refining shapes");
+    RP_TRY(rp_err_need(ids, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++)
         RP_TRY(array_like(c, old->ids[i], &r->dims[i], &ids[i]));
     attr.ids = ids;

@@ -66,8 +66,6 @@ enum rp_code rp_refine_step(struct rp_refine_frame *f, unsigned code, uint32_t s
 /* Fails with the operation's name and opcode before the text. */
 enum rp_code rp_refine_fail(const struct rp_refine *c, uint32_t op, enum rp_code code,
                             const char *why);
-/* A computation that is called without arguments of its own: of a reduction. */
-enum rp_code rp_refine_called(struct rp_refine *c, uint32_t computation, uint32_t *id);
 
 /* ---- refine_dynamic.c ---- */
 

@@ -4,7 +4,6 @@
 
 #include "base/text.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +89,7 @@ static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct 
     enum rp_code code, kept;
 
     *out = (struct rp_arrow_data){.length = (int64_t)a->nrows, .valid = bits};
-    if (!bits)
-        return rp_err_nomem(err, "making a batch");
+    RP_TRY(rp_err_need(bits, err, "making a batch"));
     for (size_t row = 0; row < a->nrows; row++) {
         bool there = a->cells.at[row * a->ncolumns + i].type != RP_SQL_NULL;
 
@@ -100,8 +98,7 @@ static enum rp_code column_data(const struct rp_sql_answer *a, size_t i, struct 
     }
     if (a->columns[i].type != RP_SQL_TEXT) {
         out->values = numbers = rp_arena_calloc(arena, a->nrows + 1, sizeof *numbers, 8);
-        if (!numbers)
-            return rp_err_nomem(err, "making a batch");
+        RP_TRY(rp_err_need(numbers, err, "making a batch"));
         column_numbers(a, i, numbers);
         return RP_OK;
     }
@@ -134,7 +131,7 @@ enum rp_code rp_sql_stream(const struct rp_sql_answer *a, struct ArrowArrayStrea
     struct rp_arrow_field *fields = calloc(a->ncolumns + 1, sizeof *fields);
     struct rp_arrow_data *columns = calloc(a->ncolumns + 1, sizeof *columns);
     struct ArrowArray batch = {0};
-    enum rp_code code = fields && columns ? RP_OK : rp_err_nomem(err, "making a batch");
+    enum rp_code code = rp_err_need(fields && columns, err, "making a batch");
 
     *out = (struct ArrowArrayStream){0};
     for (size_t i = 0; code == RP_OK && i < a->ncolumns; i++) {

@@ -58,14 +58,12 @@ static enum rp_code settle_ranks(struct rp_tables *tables, struct keeping *k, st
 {
     struct rp_table_rank *ranks;
 
-    if (k->all.n)
-        qsort(k->all.at, k->all.n, sizeof *k->all.at, by_source);
+    rp_sort(k->all.at, k->all.n, sizeof *k->all.at, by_source);
     for (size_t i = 0; i < k->all.n; i++)
         RP_TRY(rp_run_add(run, &k->all.at[i].digest, i, err));
     RP_TRY(rp_run_settle(run, err));
     ranks = calloc(run->ranks.n + 1, sizeof *ranks);
-    if (!ranks)
-        return rp_err_nomem(err, "opening tables");
+    RP_TRY(rp_err_need(ranks, err, "opening tables"));
     for (size_t i = 0; i < run->ranks.n; i++) {
         const struct kept_rank *kept = &k->all.at[run->ranks.at[i].file];
 
@@ -134,8 +132,7 @@ enum rp_code rp_tables_open(const struct rp_dataset *dataset, struct rp_tables *
     enum rp_code code;
 
     *out = NULL;
-    if (!tables)
-        return rp_err_nomem(err, "opening tables");
+    RP_TRY(rp_err_need(tables, err, "opening tables"));
     atomic_init(&tables->users, 1);
     pthread_mutex_init(&tables->lock, NULL);
     tables->dataset = dataset;
@@ -172,8 +169,7 @@ static enum rp_code fill_findings(struct rp_tables *tables, struct rp_err *err)
                               tables->report, err));
     root = tables->report->root;
     rows = RP_ARENA_NEW(&run->arena, struct rp_finding_row, root->nfindings + 1);
-    if (!rows)
-        return rp_err_nomem(err, "listing findings");
+    RP_TRY(rp_err_need(rows, err, "listing findings"));
     for (size_t i = 0; i < root->nfindings; i++) {
         const struct rp_report_finding *f = &root->findings[i];
 

@@ -3,6 +3,7 @@
 
 #if RP_HAVE_SQLITE
 #include "base/hash.h"
+#include "base/order.h"
 #include "base/vec.h"
 
 #include <stdlib.h>
@@ -71,10 +72,8 @@ static enum rp_code settle_texts(struct sorting *s, struct text *texts, size_t n
 {
     uint64_t *places = calloc(n + 1, sizeof *places), place = 0;
 
-    if (!places)
-        return rp_err_nomem(err, "sorting rows");
-    if (n)
-        qsort(texts, n, sizeof *texts, by_text);
+    RP_TRY(rp_err_need(places, err, "sorting rows"));
+    rp_sort(texts, n, sizeof *texts, by_text);
     for (size_t i = 0; i < n; i++) {
         if (texts[i].at && (!i || by_text(&texts[i - 1], &texts[i])))
             place++;

@@ -3,9 +3,7 @@
  * `query`: SQL over the tables of a run. The columns of an answer are known when it is there, so
  * the type of the result is made then; the printers know no difference.
  */
-#include "base/text.h"
 #include "dataset/question.h"
-#include "io/input.h"
 #include "query/sql.h"
 #include "tables/ipc.h"
 
@@ -66,8 +64,7 @@ static enum rp_code show_schema(struct rp_result *result, struct rp_err *err)
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
         root->nrows += rp_tables_all[i].ncolumns;
     root->rows = rows = RP_ARENA_NEW(&result->arena, struct schema_row, root->nrows + 1);
-    if (!rows)
-        return rp_err_nomem(err, "describing the tables");
+    RP_TRY(rp_err_need(rows, err, "describing the tables"));
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
         for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++) {
             const struct rp_table_column *c = &rp_tables_all[i].columns[k];
@@ -157,8 +154,7 @@ static enum rp_code show_answer(const struct rp_sql_answer *a, size_t limit,
     struct rp_type *type = RP_ARENA_NEW(arena, struct rp_type, 1);
     char *rows = rp_arena_alloc(arena, (a->nrows + 1) * (a->ncolumns + 1) * 8, 8);
 
-    if (!type || !rows)
-        return rp_err_nomem(err, "showing rows");
+    RP_TRY(rp_err_need(type && rows, err, "showing rows"));
     *type = (struct rp_type){"row", a->ncolumns * 8, make_fields(a, arena), NULL};
     for (size_t i = 0; i < a->nrows * a->ncolumns; i++)
         put_cell(&a->cells.at[i], a->columns[i % a->ncolumns].type, rows + i * 8, arena);
@@ -229,8 +225,7 @@ static enum rp_code read_named(const char *path, const char *name, struct rp_are
 
     if (file)
         fclose(file);
-    if (!text)
-        return rp_err_nomem(err, "reading queries");
+    RP_TRY(rp_err_need(text, err, "reading queries"));
     if (!whole)
         return rp_err_set(err, RP_IO, "cannot read '%s', or it has more than 1 MiB", path);
     *out = find_named(text, name ? name : "", names, sizeof names);

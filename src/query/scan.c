@@ -59,8 +59,7 @@ static enum rp_code settle_conditions(struct rp_scan *c)
         if (x->op == SQLITE_INDEX_CONSTRAINT_LIKE || x->op == SQLITE_INDEX_CONSTRAINT_GLOB) {
             free(x->fits);
             x->fits = calloc((size_t)c->r->trace->str.n + 1, 1);
-            if (!x->fits)
-                return rp_err_nomem(&c->t->err, "comparing names");
+            RP_TRY(rp_err_need(x->fits, &c->t->err, "comparing names"));
         } else if (x->is_text && x->column->cell == RP_CELL_WORD) {
             x->value = find_word(x->column, x->text);
         } else if (x->is_text) {
@@ -213,8 +212,7 @@ static enum rp_code use_index(struct rp_scan *c, const struct rp_scan_condition 
     }
     if (!p->indexes)
         p->indexes = calloc(c->t->table->ncolumns, sizeof *p->indexes);
-    if (!p->indexes)
-        return rp_err_nomem(&c->t->err, "finding rows by an id");
+    RP_TRY(rp_err_need(p->indexes, &c->t->err, "finding rows by an id"));
     index = &p->indexes[x->column - c->t->columns];
     if (!index->asked++) /* a walk takes less than making the index: it must pay more than once */
         return RP_OK;

@@ -46,7 +46,7 @@ static enum rp_code prepare_table(struct rp_vtab_table *t)
     RP_TRY(rp_tables_prepare(t->tables, t->table, &t->err));
     t->nparts = rp_table_parts(&t->tables->set, t->table);
     t->parts = calloc(t->nparts + 1, sizeof *t->parts);
-    return t->parts ? RP_OK : rp_err_nomem(&t->err, "reading a table");
+    return rp_err_need(t->parts, &t->err, "reading a table");
 }
 
 int rp_vtab_connect(sqlite3 *db, void *aux, int argc, const char *const *argv, sqlite3_vtab **out,

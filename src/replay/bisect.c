@@ -13,7 +13,6 @@
 
 #include "program/order.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,7 +72,7 @@ static enum rp_code part_init(const struct bisect *b, struct part *p)
     p->keep = calloc((size_t)b->n + 1, 1);
     p->outputs = calloc((size_t)b->n + 1, sizeof *p->outputs);
     p->noutputs = 0;
-    return p->keep && p->outputs ? RP_OK : rp_err_nomem(b->err, "shrinking a program");
+    return rp_err_need(p->keep && p->outputs, b->err, "shrinking a program");
 }
 
 static void part_release(struct part *p)
@@ -432,8 +431,7 @@ static enum rp_code bisect_init(struct bisect *b)
     b->first = c->first;
     b->n = c->n;
     b->order = calloc((size_t)c->n + 1, sizeof *b->order);
-    if (!b->order)
-        return rp_err_nomem(b->err, "shrinking a program");
+    RP_TRY(rp_err_need(b->order, b->err, "shrinking a program"));
     RP_TRY(rp_values_init(&b->values, p, b->s->partitions, b->err));
     RP_TRY(rp_search_parameters(b->s, &b->values, b->err));
     code = rp_computation_order(p, p->entry, &scratch, b->order, b->err);

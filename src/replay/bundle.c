@@ -123,7 +123,7 @@ static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp
 {
     struct rp_array array = {.name = rp_arena_strdup(&to->arena, row->name)};
     uint32_t file = rp_bundle_find(b, row->file);
-    enum rp_code code = array.name ? RP_OK : rp_err_nomem(err, "reading a bundle");
+    enum rp_code code = rp_err_need(array.name, err, "reading a bundle");
 
     if (code == RP_OK && known[file])
         array.value = rp_tensor_keep(known[file]);
@@ -142,7 +142,7 @@ static enum rp_code load_arrays(const struct rp_dataset *dataset, const struct r
                                 bool outputs, struct rp_arrays *to, struct rp_err *err)
 {
     struct rp_tensor **known = calloc(b->files.n + 1, sizeof *known); /* by file */
-    enum rp_code code = known ? RP_OK : rp_err_nomem(err, "reading a bundle");
+    enum rp_code code = rp_err_need(known, err, "reading a bundle");
 
     for (size_t i = 0; i < b->arrays.n && code == RP_OK; i++) {
         const struct rp_bundle_array *row = &b->arrays.at[i];
@@ -187,8 +187,7 @@ static enum rp_code list_members(const struct rp_dataset *dataset, const struct 
     struct rp_arena_line *holds = RP_ARENA_NEW(&result->arena, struct rp_arena_line, b->files.n);
 
     root->files = RP_ARENA_NEW(&result->arena, struct rp_replay_file, b->files.n + 1);
-    if (!root->files || !holds)
-        return rp_err_nomem(err, "listing a bundle");
+    RP_TRY(rp_err_need(root->files && holds, err, "listing a bundle"));
     for (size_t i = 0; i < b->arrays.n; i++) {
         const struct rp_bundle_array *array = &b->arrays.at[i];
         uint32_t file = rp_bundle_find(b, array->file);
@@ -301,8 +300,7 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
     const char *io = rp_arena_printf(arena, "%s/io.npz", folder);
     struct rp_out *out;
 
-    if (!program.path || !io)
-        return rp_err_nomem(err, "unpacking");
+    RP_TRY(rp_err_need(program.path && io, err, "unpacking"));
     if (strchr(b->program, '/'))
         return rp_err_set(err, RP_FORMAT, "'%s': the program '%s' is inside a folder",
                           dataset->given, b->program);

@@ -97,8 +97,7 @@ static enum rp_code cut_callbacks(struct rp_session *s, struct rp_err *err)
     struct rp_cut cut = {flat->entry, keep, &c->root, 1, false};
     enum rp_code code;
 
-    if (!keep)
-        return rp_err_nomem(err, "preparing inputs");
+    RP_TRY(rp_err_need(keep, err, "preparing inputs"));
     for (uint32_t i = 0; i < c->n; i++)
         keep[i] =
             !is_callback(flat, c->first + i) && flat->code.at[c->first + i] != RP_OP_PARAMETER;

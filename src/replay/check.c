@@ -47,8 +47,7 @@ enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *
     row->ok = true;
     rp_tensor_shape_text(t, text, sizeof text);
     row->shown = rp_arena_strdup(arena, text + strcspn(text, "["));
-    if (!row->shape || !row->shown)
-        return rp_err_nomem(err, "describing outputs");
+    RP_TRY(rp_err_need(row->shape && row->shown, err, "describing outputs"));
     memcpy(row->shape, t->dims, t->rank * sizeof *t->dims);
     return RP_OK;
 }
@@ -58,8 +57,7 @@ enum rp_code rp_replay_warn(struct rp_replay *root, struct rp_arena *arena, cons
 {
     const char **list = RP_ARENA_NEW(arena, const char *, root->nwarnings + 1);
 
-    if (!list || !text)
-        return rp_err_nomem(err, "judging outputs");
+    RP_TRY(rp_err_need(list && text, err, "judging outputs"));
     if (root->nwarnings)
         memcpy(list, root->warnings, root->nwarnings * sizeof *list);
     list[root->nwarnings++] = text;
@@ -192,8 +190,7 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
     struct rp_replay *root = result->root;
     enum rp_code code;
 
-    if (!want)
-        return rp_err_nomem(err, "comparing");
+    RP_TRY(rp_err_need(want, err, "comparing"));
     root->checked = rp_settings_has(settings, "expect")
                         ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
                     : s->bundle ? "the bundle"

@@ -183,8 +183,7 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     struct rp_replay_compared *c = RP_ARENA_NEW(arena, struct rp_replay_compared, 1);
     struct old_answer old = {0};
 
-    if (!c)
-        return rp_err_nomem(err, "comparing");
+    RP_TRY(rp_err_need(c, err, "comparing"));
     RP_TRY(read_old_answer(path, &old, err));
     c->with = rp_arena_strdup(arena, path);
     c->engine = rp_arena_strdup(arena, old.engine);

@@ -182,8 +182,7 @@ static enum rp_code mark_known(struct feed_ctx *f)
     if (g->known)
         return RP_OK;
     g->known = RP_ARENA_NEW(f->s->arena, bool, g->nfeeds + 1);
-    if (!g->known)
-        return rp_err_nomem(f->err, "preparing inputs");
+    RP_TRY(rp_err_need(g->known, f->err, "preparing inputs"));
     for (size_t i = 0; i < g->nfeeds; i++) {
         const struct rp_tensor *t = f->s->arguments[i];
         bool whole = t->elem == RP_ELEM_S32 || t->elem == RP_ELEM_S64;
@@ -248,8 +247,7 @@ static enum rp_code plain_signature(struct feed_ctx *f)
     to->partitions = 1;
     to->in = RP_ARENA_NEW(s->arena, struct rp_slot, to->nin + 1);
     to->out = RP_ARENA_NEW(s->arena, struct rp_slot, to->nout + 1);
-    if (!to->in || !to->out)
-        return rp_err_nomem(f->err, "preparing a graph");
+    RP_TRY(rp_err_need(to->in && to->out, f->err, "preparing a graph"));
     for (size_t i = 0; i < to->nin && s->arguments[i]; i++)
         to->in[i] = (struct rp_slot){.elem = s->arguments[i]->elem,
                                      .rank = s->arguments[i]->rank,
@@ -263,7 +261,7 @@ static enum rp_code fill_made(struct feed_ctx *f, uint64_t seed)
     struct rp_session *s = f->s;
     size_t n = s->signature.nin;
     struct rp_tensor **list = RP_ARENA_NEW(s->arena, struct rp_tensor *, n + 1);
-    enum rp_code code = list ? RP_OK : rp_err_nomem(f->err, "preparing inputs");
+    enum rp_code code = rp_err_need(list, f->err, "preparing inputs");
 
     if (code == RP_OK)
         code = rp_synthetic_inputs(s->program.program, &s->signature, seed, list, f->err);
@@ -318,8 +316,7 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     s->signature.nin = s->graph->nfeeds; /* so many are released */
     s->arguments = calloc(s->graph->nfeeds + 1, sizeof(struct rp_tensor *));
     f.made = RP_ARENA_NEW(s->arena, bool, s->graph->nfeeds + 1);
-    if (!s->arguments || !f.made)
-        return rp_err_nomem(err, "preparing inputs");
+    RP_TRY(rp_err_need(s->arguments && f.made, err, "preparing inputs"));
     RP_TRY(s->graph->blade.arguments.n && !o->inputs ? from_blade(&f) : feed_arrays(&f));
     RP_TRY(mark_known(&f));
     root->inputs = describe_feeds(&f, o->seed);

@@ -16,8 +16,7 @@ enum rp_code rp_replay_open_blade(struct rp_session *s, const char *program, con
 {
     struct rp_replay_graph *g = RP_ARENA_NEW(s->arena, struct rp_replay_graph, 1);
 
-    if (!g)
-        return rp_err_nomem(err, "reading a BladeDISC pair");
+    RP_TRY(rp_err_need(g, err, "reading a BladeDISC pair"));
     g->used = true;
     s->graph = g;
     RP_TRY(rp_blade_open(program, data, NULL, &g->blade, err));
@@ -45,8 +44,7 @@ static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
     char *prefix = folder ? rp_arena_printf(s->arena, "%s/variables/variables", folder) : NULL;
     char *index = prefix ? rp_arena_printf(s->arena, "%s.index", prefix) : NULL;
 
-    if (!index)
-        return rp_err_nomem(err, "reading a SavedModel");
+    RP_TRY(rp_err_need(index, err, "reading a SavedModel"));
     if (access(index, F_OK))
         return RP_OK;
     g->saved_folder = folder;
@@ -63,8 +61,7 @@ static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
     g->nvariables = g->ports.variables.n;
     g->nfeeds = g->ports.feeds.n + g->nvariables;
     g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
-    if (!g->feeds)
-        return rp_err_nomem(err, "reading a graph");
+    RP_TRY(rp_err_need(g->feeds, err, "reading a graph"));
     for (size_t i = 0; i < g->nfeeds; i++)
         g->feeds[i] = i < g->ports.feeds.n ? g->ports.feeds.at[i].tensor
                                            : g->ports.variables.at[i - g->ports.feeds.n].tensor;
@@ -83,8 +80,7 @@ static enum rp_code choose_fetches(struct rp_session *s, const struct rp_setting
     if (!n)
         return RP_OK;
     g->fetches = RP_ARENA_NEW(s->arena, const char *, n + 1);
-    if (!g->fetches)
-        return rp_err_nomem(err, "reading a graph");
+    RP_TRY(rp_err_need(g->fetches, err, "reading a graph"));
     for (size_t i = 0; i < n; i++)
         g->fetches[i] = rp_settings_nth(settings, "fetch", i);
     g->nfetches = n;
@@ -99,8 +95,7 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
     const struct rp_program *p = s->import.program;
     struct rp_bytes graph = {(const uint8_t *)p->source.at, p->source.n};
 
-    if (!g)
-        return rp_err_nomem(err, "reading a graph");
+    RP_TRY(rp_err_need(g, err, "reading a graph"));
     g->used = true;
     s->graph = g;
     if (saved)
@@ -109,8 +104,7 @@ enum rp_code rp_replay_open_graph(struct rp_session *s, const struct rp_settings
     g->graph = g->ports.graph;
     g->nfetches = g->ports.fetches.n;
     g->fetches = RP_ARENA_NEW(s->arena, const char *, g->nfetches + 1);
-    if (!g->fetches)
-        return rp_err_nomem(err, "reading a graph");
+    RP_TRY(rp_err_need(g->fetches, err, "reading a graph"));
     for (size_t i = 0; i < g->nfetches; i++)
         g->fetches[i] = g->ports.fetches.at[i].tensor;
     RP_TRY(choose_fetches(s, settings, err));
@@ -134,8 +128,7 @@ enum rp_code rp_replay_graph_ports(struct rp_session *s, const struct rp_bundle 
     g->feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
     g->types = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
     g->known = RP_ARENA_NEW(s->arena, bool, g->nfeeds + 1);
-    if (!g->feeds || !g->types || !g->known)
-        return rp_err_nomem(err, "reading a bundle");
+    RP_TRY(rp_err_need(g->feeds && g->types && g->known, err, "reading a bundle"));
     for (size_t i = 0; i < g->nfeeds; i++) {
         g->feeds[i] = b->feeds.at[i];
         snprintf(name, sizeof name, "in%zu", i);
@@ -149,8 +142,7 @@ enum rp_code rp_replay_graph_ports(struct rp_session *s, const struct rp_bundle 
         return RP_OK;
     g->nfetches = b->fetches.n;
     g->fetches = RP_ARENA_NEW(s->arena, const char *, g->nfetches + 1);
-    if (!g->fetches)
-        return rp_err_nomem(err, "reading a bundle");
+    RP_TRY(rp_err_need(g->fetches, err, "reading a bundle"));
     memcpy(g->fetches, b->fetches.at, g->nfetches * sizeof *g->fetches);
     return RP_OK;
 }

@@ -127,8 +127,8 @@ static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t comput
     w->live = calloc((size_t)c->n + 1, 1);
     w->keep = calloc((size_t)c->n + 1, 1);
     w->batch = calloc(BATCH_OPS + 1, sizeof *w->batch);
-    if (!w->order || !w->last_use || !w->live || !w->keep || !w->batch)
-        return rp_err_nomem(i->err, "isolating operations");
+    RP_TRY(rp_err_need(w->order && w->last_use && w->live && w->keep && w->batch, i->err,
+                       "isolating operations"));
     code = rp_computation_order(p, computation, &scratch, w->order, i->err);
     rp_arena_release(&scratch);
     if (code == RP_OK)
@@ -166,8 +166,7 @@ static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *v
         return RP_OK;
     if (!out->rows) {
         out->rows = RP_ARENA_NEW(i->arena, struct rp_isolated_op, MOST_ROWS);
-        if (!out->rows)
-            return rp_err_nomem(i->err, "isolating operations");
+        RP_TRY(rp_err_need(out->rows, i->err, "isolating operations"));
     }
     row = &out->rows[out->n++];
     *row = (struct rp_isolated_op){.op = op,
@@ -277,8 +276,7 @@ static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint comp
     for (size_t k = 0; k < n; k++)
         rp_tensor_keep(r->arguments[k]);
     r->expected = calloc(want->n + 1, sizeof *r->expected);
-    if (!r->expected)
-        return rp_err_nomem(i->err, "isolating operations");
+    RP_TRY(rp_err_need(r->expected, i->err, "isolating operations"));
     for (size_t k = 0; k < want->n; k++)
         r->expected[r->nexpected++] = rp_tensor_keep(want->at[k]);
     return RP_OK;
@@ -332,7 +330,6 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
         return code;
     }
     i->out->diverging += code != RP_UNSUPPORTED;
-    i->out->untested += code == RP_UNSUPPORTED;
     rp_trial_message(i->err, message, sizeof message);
     failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
     code = code == RP_UNSUPPORTED ? RP_OK
@@ -501,8 +498,7 @@ static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
     struct rp_cut cut = {computation, keep, &c->root, 1, false};
     enum rp_code code;
 
-    if (!keep)
-        return rp_err_nomem(i->err, "entering a loop");
+    RP_TRY(rp_err_need(keep, i->err, "entering a loop"));
     memset(keep, 1, (size_t)c->n + 1);
     code = rp_program_cut(i->search->program, &cut, out, i->err);
     free(keep);
@@ -522,8 +518,7 @@ static enum rp_code loop_arguments(const struct walk *w, const struct rp_cut_pro
     size_t parts = w->values->partitions, each = state->n / parts, n = cut->inputs.n;
 
     *out = calloc(n * parts + 1, sizeof **out);
-    if (!*out)
-        return rp_err_nomem(w->i->err, "entering a loop");
+    RP_TRY(rp_err_need(*out, w->i->err, "entering a loop"));
     for (size_t k = 0; k < parts; k++)
         for (size_t j = 0; j < n; j++) {
             if (cut->inputs.at[j].leaf >= each)
@@ -597,8 +592,7 @@ static enum rp_code loop_open(const struct walk *w, uint32_t op, struct loop *l)
     if (called.n != 2)
         return rp_err_set(w->i->err, RP_FORMAT, "a loop without a body and a condition");
     l->state.at = calloc(start->n + 1, sizeof *l->state.at);
-    if (!l->state.at)
-        return rp_err_nomem(w->i->err, "entering a loop");
+    RP_TRY(rp_err_need(l->state.at, w->i->err, "entering a loop"));
     for (size_t i = 0; i < start->n; i++)
         l->state.at[l->state.n++] = rp_tensor_keep(start->at[i]);
     RP_TRY(cut_whole(w->i, called.at[0], &l->body));
@@ -644,8 +638,7 @@ static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
     if (p->code.at[op] == RP_OP_WHILE)
         return enter_loop(w, op);
     operands = calloc((size_t)in.n + 1, sizeof *operands);
-    if (!operands)
-        return rp_err_nomem(w->i->err, "isolating operations");
+    RP_TRY(rp_err_need(operands, w->i->err, "isolating operations"));
     for (uint32_t k = 0; k < in.n; k++)
         operands[k] = w->values->of[in.at[k]];
     switch (p->code.at[op]) {

@@ -9,11 +9,9 @@
  */
 #include "base/arena.h"
 #include "program/opcodes.h"
-#include "program/order.h"
 #include "replay/level.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,8 +32,7 @@ static enum rp_code differing_results(struct rp_level *l, const struct rp_level_
         in = (struct rp_ids){&s->entry->root, 1};
     *n = 0;
     *out = RP_ARENA_NEW(&l->arena, uint32_t, (size_t)in.n + 1);
-    if (!*out)
-        return rp_err_nomem(l->err, "comparing programs");
+    RP_TRY(rp_err_need(*out, l->err, "comparing programs"));
     each = rp_shape_leaves(s->flat, s->flat->shape.at[s->entry->root]);
     for (uint32_t i = 0; i < in.n; i++) {
         size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[in.at[i]]);
@@ -224,11 +221,9 @@ static enum rp_code level_pair(struct rp_level *l)
 
         l->group[k] = RP_ARENA_NEW(&l->arena, uint32_t, count);
         l->side[k].agreed = RP_ARENA_NEW(&l->arena, uint8_t, count);
-        if (!l->group[k] || !l->side[k].agreed)
-            return rp_err_nomem(l->err, "comparing programs");
+        RP_TRY(rp_err_need(l->group[k] && l->side[k].agreed, l->err, "comparing programs"));
     }
-    if (!l->state || !l->known || !l->verdict)
-        return rp_err_nomem(l->err, "comparing programs");
+    RP_TRY(rp_err_need(l->state && l->known && l->verdict, l->err, "comparing programs"));
     for (uint32_t op = 0; op < s->flat->nops; op++)
         if (s->flat->code.at[op] == RP_OP_PARAMETER && match[0][op] != RP_NONE)
             l->side[0].agreed[op] = l->side[1].agreed[match[0][op]] = 1;

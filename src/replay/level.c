@@ -11,7 +11,6 @@
 #include "program/order.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,7 +57,7 @@ static enum rp_code judge(const struct rp_pair_search *s, const struct compared 
     const uint8_t *through = NULL;
     struct rp_signature sig;
     double *moved = RP_ARENA_NEW(&arena, double, c->n + 1);
-    enum rp_code code = moved ? RP_OK : rp_err_nomem(err, "comparing values");
+    enum rp_code code = rp_err_need(moved, err, "comparing values");
     bool open = false;
 
     if (code == RP_OK)
@@ -110,8 +109,7 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
     s->keep = calloc((size_t)s->entry->n + 1, 1);
     s->reached = calloc((size_t)s->entry->n + 1, 1);
     s->stack = calloc((size_t)s->entry->n + 1, sizeof *s->stack);
-    if (!s->order || !s->keep || !s->reached || !s->stack)
-        return rp_err_nomem(err, "comparing programs");
+    RP_TRY(rp_err_need(s->order && s->keep && s->reached && s->stack, err, "comparing programs"));
     RP_TRY(rp_values_init(&s->values, s->flat, search->partitions, err));
     RP_TRY(rp_search_parameters(&of, &s->values, err));
     code = rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
@@ -291,8 +289,7 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
 
     *n = 0;
     *out = RP_ARENA_NEW(&l->arena, struct rp_value_print, (size_t)s->entry->n + 1);
-    if (!*out)
-        return rp_err_nomem(l->err, "comparing programs");
+    RP_TRY(rp_err_need(*out, l->err, "comparing programs"));
     for (uint32_t k = 0; k < s->entry->n; k++) {
         uint32_t op = s->order[k];
         bool wanted = has_value(s, op) && s->match[op] == RP_NONE &&
@@ -331,8 +328,7 @@ static enum rp_code compare_values(struct rp_level *l)
     size_t n[2];
 
     known = RP_ARENA_NEW(&l->arena, uint32_t, (size_t)s->flat->nops + 1);
-    if (!known)
-        return rp_err_nomem(l->err, "comparing programs");
+    RP_TRY(rp_err_need(known, l->err, "comparing programs"));
     memcpy(known, match[0], s->flat->nops * sizeof *known);
     for (int k = 0; k < 2; k++)
         RP_TRY(prints_make(l, k, &print[k], &n[k]));

@@ -3,11 +3,8 @@
    from the values of the left one. */
 #include "base/arena.h"
 #include "program/opcodes.h"
-#include "program/order.h"
 #include "replay/level.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +33,13 @@ static enum rp_code body_init(const struct rp_level *l, int side, uint32_t compu
     enum rp_code code;
 
     *b = (struct body){0};
-    if (!keep)
-        return rp_err_nomem(l->err, "comparing loops");
+    RP_TRY(rp_err_need(keep, l->err, "comparing loops"));
     memset(keep, 1, (size_t)c->n + 1);
     code = rp_program_cut(s->flat, &cut, &b->cut, l->err);
     free(keep);
     if (code == RP_OK) {
         b->arguments = calloc(b->cut.inputs.n * l->search->partitions + 1, sizeof *b->arguments);
-        code = b->arguments ? RP_OK : rp_err_nomem(l->err, "comparing loops");
+        code = rp_err_need(b->arguments, l->err, "comparing loops");
     }
     return code;
 }

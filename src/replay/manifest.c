@@ -108,7 +108,7 @@ static enum rp_code read_text(struct reader *r, const char **out)
                           (unsigned long long)rp_json_offset(r->json));
     copy = rp_arena_printf(r->arena, "%.*s", (int)v.len, v.text);
     *out = copy;
-    return copy ? RP_OK : rp_err_nomem(r->err, "reading a manifest");
+    return rp_err_need(copy, r->err, "reading a manifest");
 }
 
 static enum rp_code read_int(struct reader *r, int64_t *out)

@@ -96,7 +96,7 @@ static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal 
         literal->n = rp_tensor_bytes(changed);
         literal->at = rp_arena_copy(arena, (const char *)changed->data, literal->n);
         literal->form = RP_LITERAL_RAW;
-        code = literal->at ? RP_OK : rp_err_nomem(err, "measuring sensitivity");
+        code = rp_err_need(literal->at, err, "measuring sensitivity");
     }
     rp_tensor_drop(values);
     rp_tensor_drop(changed);
@@ -115,8 +115,7 @@ static enum rp_code nudge_constants(const struct rp_program *p, uint64_t *state,
 
     *out = *p;
     out->literals.at = RP_ARENA_NEW(arena, struct rp_literal, p->literals.n + 1);
-    if (!list || !listed || !done || !out->literals.at)
-        return rp_err_nomem(err, "measuring sensitivity");
+    RP_TRY(rp_err_need(list && listed && done && out->literals.at, err, "measuring sensitivity"));
     if (p->literals.n)
         memcpy(out->literals.at, p->literals.at, p->literals.n * sizeof *p->literals.at);
     n = list_inside(p, list, listed);

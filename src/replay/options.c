@@ -166,8 +166,7 @@ static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *s
     while (rp_settings_nth(settings, option, n))
         n++;
     list = RP_ARENA_NEW(arena, const char *, n + 1);
-    if (!list)
-        return rp_err_nomem(err, "reading options");
+    RP_TRY(rp_err_need(list, err, "reading options"));
     for (size_t i = 0; i < n; i++)
         list[i] = rp_settings_nth(settings, option, i);
     *out = list;

@@ -45,8 +45,7 @@ static enum rp_code add_file(struct pack_ctx *p, const struct member *m, const c
 {
     struct rp_bundle_file row = {.path = m->path, .sha256 = sha256, .bytes = (int64_t)m->n};
 
-    if (!row.path || !row.sha256)
-        return rp_err_nomem(p->err, "packing");
+    RP_TRY(rp_err_need(row.path && row.sha256, p->err, "packing"));
     RP_TRY(rp_vec_push(&p->members, *m, p->err));
     return rp_bundle_add_file(&p->bundle, &row, p->err);
 }
@@ -63,8 +62,7 @@ static enum rp_code add_array(struct pack_ctx *p, const char *name, const struct
 
     rp_tensor_shape_text(t, text, sizeof text);
     row.type = rp_arena_strdup(p->arena, text);
-    if (!row.name || !row.type)
-        return rp_err_nomem(p->err, "packing");
+    RP_TRY(rp_err_need(row.name && row.type, p->err, "packing"));
     if (p->bundle.redacted && !known)
         return rp_vec_push(&p->bundle.arrays, row, p->err);
     rp_sha256_begin(&sha);
@@ -220,8 +218,7 @@ static enum rp_code add_expected(struct pack_ctx *p, const struct rp_session *s)
     if (p->bundle.redacted || (!s->expected.list.n && !s->snapshot.results.n))
         return RP_OK;
     p->want = RP_ARENA_NEW(p->arena, struct rp_tensor *, n + 1);
-    if (!p->want)
-        return rp_err_nomem(p->err, "packing");
+    RP_TRY(rp_err_need(p->want, p->err, "packing"));
     p->nwant = n;
     RP_TRY(rp_session_expected(s, p->want, n, p->err));
     return add_arrays(p, "out", p->want, s->signature.nout, s->partitions, NULL);

@@ -341,11 +341,10 @@ static enum rp_code pairing_init(struct pairing *g, struct rp_arena *arena, uint
                 memset(match[k], 0xff, n * sizeof *match[k]);
         }
         g->match[k] = match[k];
-        if (!g->match[k] || !g->keyed[k])
-            return rp_err_nomem(g->err, "pairing operations");
+        RP_TRY(rp_err_need(g->match[k] && g->keyed[k], g->err, "pairing operations"));
     }
     g->queue = RP_ARENA_NEW(&g->scratch, uint32_t, (size_t)g->p[0]->nops + 1);
-    return g->queue ? RP_OK : rp_err_nomem(g->err, "pairing operations");
+    return rp_err_need(g->queue, g->err, "pairing operations");
 }
 
 enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_program *right,

@@ -185,14 +185,12 @@ static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struc
     struct rp_replay *root = result->root;
     struct rp_top_root *top = RP_ARENA_NEW(&result->arena, struct rp_top_root, 1);
 
-    if (!top)
-        return rp_err_nomem(err, "listing instructions");
+    RP_TRY(rp_err_need(top, err, "listing instructions"));
     RP_TRY(rp_top_of_trace(trace, "kernel", most, &result->arena, top, err));
     if (!top->nrows)
         RP_TRY(rp_top_of_trace(trace, "op", most, &result->arena, top, err));
     root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, top->nrows + 1);
-    if (!root->instructions)
-        return rp_err_nomem(err, "listing instructions");
+    RP_TRY(rp_err_need(root->instructions, err, "listing instructions"));
     for (size_t i = 0; i < top->nrows; i++) {
         const struct rp_top_row *row = &top->rows[i];
 
@@ -274,8 +272,7 @@ enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t mo
                           run->exe->engine->name);
     times = run->exe->engine->times(run->exe, &n);
     root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
-    if (!root->instructions)
-        return rp_err_nomem(err, "listing instructions");
+    RP_TRY(rp_err_need(root->instructions, err, "listing instructions"));
     for (size_t i = 0; i < run->times.runs.n; i++)
         all += (double)run->times.runs.at[i];
     for (size_t i = 0; i < n; i++)

@@ -66,8 +66,7 @@ static enum rp_code redact_literal(const struct rp_program *program, struct rp_l
     if (literal->form == RP_LITERAL_NONE || !unit || !is_weight(elem, n))
         return RP_OK;
     values = rp_arena_calloc(arena, n, unit, 16);
-    if (!values)
-        return rp_err_nomem(err, "redacting");
+    RP_TRY(rp_err_need(values, err, "redacting"));
     fill_pattern(elem, n, values);
     literal->at = (const char *)values;
     literal->n = n * unit;
@@ -125,8 +124,7 @@ static enum rp_code put_pattern(struct redaction *r, struct rp_bytes tensor,
     unsigned char *values = rp_arena_calloc(&r->arena, v->n + 1, rp_literal_unit(v->elem), 16);
     struct rp_proto_item it;
 
-    if (!values)
-        return rp_err_nomem(r->err, "redacting");
+    RP_TRY(rp_err_need(values, r->err, "redacting"));
     fill_pattern(v->elem, v->n, values);
     while (rp_proto_next(&c, &it))
         if (it.number == RP_TF_TENSOR_DTYPE || it.number == RP_TF_TENSOR_TENSOR_SHAPE)

@@ -35,8 +35,7 @@ static enum rp_code put_times(const struct rp_session_run *run, struct rp_arena 
     const struct rp_timing *t = &run->times;
     int64_t *blocks = RP_ARENA_NEW(arena, int64_t, t->nblocks + 1);
 
-    if (!blocks)
-        return rp_err_nomem(err, "timing");
+    RP_TRY(rp_err_need(blocks, err, "timing"));
     memcpy(blocks, t->blocks, t->nblocks * sizeof *blocks);
 
     root->compile_ns = run->compile_ns;
@@ -65,7 +64,7 @@ static enum rp_code save_outputs(const struct rp_session_run *run, const char *p
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_array *list = RP_ARENA_NEW(&arena, struct rp_array, run->noutputs + 1);
     size_t each = run->exe->noutputs;
-    enum rp_code code = list ? RP_OK : rp_err_nomem(err, "saving outputs");
+    enum rp_code code = rp_err_need(list, err, "saving outputs");
 
     for (size_t i = 0; code == RP_OK && i < run->noutputs; i++) {
         list[i].value = run->outputs[i];
@@ -90,8 +89,7 @@ static enum rp_code replay_report(const struct rp_session *s, const struct rp_se
 
     RP_TRY(put_times(run, &result->arena, root, err));
     root->outputs = RP_ARENA_NEW(&result->arena, struct rp_replay_output, run->noutputs + 1);
-    if (!root->outputs)
-        return rp_err_nomem(err, "describing outputs");
+    RP_TRY(rp_err_need(root->outputs, err, "describing outputs"));
     for (size_t i = 0; i < run->noutputs; i++)
         RP_TRY(rp_replay_describe(&result->arena, run->outputs[i], i, &root->outputs[i], err));
     root->noutputs = run->noutputs;

@@ -158,8 +158,7 @@ static enum rp_code moved_quiet(const struct moves *m, size_t i, double *out, st
     size_t n = m->plain[i]->n, count = n < SAMPLE ? n : SAMPLE;
     double *list = calloc(count + 1, sizeof *list);
 
-    if (!list)
-        return rp_err_nomem(err, "judging outputs");
+    RP_TRY(rp_err_need(list, err, "judging outputs"));
     for (size_t k = 0; k < count; k++)
         list[k] = moved(m, i, (size_t)((double)k * ((double)n / (double)count)));
     qsort(list, count, sizeof *list, by_size);
@@ -279,8 +278,7 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
     bool open = false;
     enum rp_code code = RP_OK;
 
-    if (!least)
-        return rp_err_nomem(err, "judging outputs");
+    RP_TRY(rp_err_need(least, err, "judging outputs"));
     for (size_t i = 0; i < run->noutputs; i++)
         if (root->outputs[i].ok) { /* by its type, whose bounds are wider than its precision */
             least[i] = rp_rounding_least(

@@ -51,7 +51,6 @@ struct rp_isolated {
     int64_t tested;    /* operations that ran alone */
     int64_t diverging; /* that differ or fail */
     int64_t sensitive; /* that amplify rounding */
-    int64_t untested;  /* that the engine does not support alone */
 };
 /* Rows are in the arena. capture: filled with the first operation that differs, the innermost one
    where operations call others; or NULL. */

@@ -172,8 +172,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
                     : s->snapshot.partitions ? s->snapshot.partitions
                                              : s->signature.partitions;
     s->arguments = calloc(s->partitions * s->signature.nin + 1, sizeof(struct rp_tensor *));
-    if (!s->arguments)
-        return rp_err_nomem(err, "preparing inputs");
+    RP_TRY(rp_err_need(s->arguments, err, "preparing inputs"));
     root->inputs = describe_inputs(s, o);
     root->partitions = (int64_t)s->partitions;
     if (o->inputs || s->inputs.list.n)
@@ -279,8 +278,7 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
         RP_TRY(engine->run(run->exe, err));
     run->noutputs = run->exe->noutputs * run->exe->partitions;
     run->outputs = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
-    if (!run->outputs)
-        return rp_err_nomem(err, "fetching outputs");
+    RP_TRY(rp_err_need(run->outputs, err, "fetching outputs"));
     return engine->fetch(run->exe, run->outputs, err);
 }
 

@@ -3,7 +3,6 @@
  * A program that was exported for inputs of any size is run for inputs of the sizes that are given:
  * those of the arrays, or of --refine. What runs, is checked and packed is the program for these.
  */
-#include "formats/programs.h"
 #include "program/refine.h"
 #include "replay/replay.h"
 
@@ -50,8 +49,7 @@ enum rp_code rp_session_refine(struct rp_session *s, const struct rp_session_opt
                                        s->file);
     n = p->computations.at[p->entry].nparams;
     shapes = RP_ARENA_NEW(s->arena, struct rp_refine_shape, n + 1);
-    if (!shapes)
-        return rp_err_nomem(err, "refining shapes");
+    RP_TRY(rp_err_need(shapes, err, "refining shapes"));
     code = given_shapes(s, o, shapes, n, err);
     if (code == RP_OK)
         code = rp_program_refine(p, shapes, n, &s->refined, err);

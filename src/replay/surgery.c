@@ -44,8 +44,7 @@ static enum rp_code put_rows(const struct rp_program *p, const struct rp_isolate
     struct rp_arena *arena = &result->arena;
 
     root->divergences = RP_ARENA_NEW(arena, struct rp_replay_divergence, isolated->n + 1);
-    if (!root->divergences)
-        return rp_err_nomem(err, "describing operations");
+    RP_TRY(rp_err_need(root->divergences, err, "describing operations"));
     for (size_t i = 0; i < isolated->n; i++) {
         const struct rp_isolated_op *row = &isolated->rows[i];
 
@@ -115,8 +114,7 @@ static enum rp_code put_pairs(const struct rp_isolated_pair *found, struct rp_re
 
     root->divergences =
         RP_ARENA_NEW(&result->arena, struct rp_replay_divergence, found->rows.n + 1);
-    if (!root->divergences)
-        return rp_err_nomem(err, "describing operations");
+    RP_TRY(rp_err_need(root->divergences, err, "describing operations"));
     for (size_t i = 0; i < found->rows.n; i++) {
         const struct rp_pair_row *row = &found->rows.at[i];
 
@@ -309,8 +307,7 @@ static enum rp_code put_left(const struct rp_program *p, struct rp_result *resul
     struct rp_isolated left = {0};
 
     left.rows = RP_ARENA_NEW(&result->arena, struct rp_isolated_op, (size_t)c->n + 1);
-    if (!left.rows)
-        return rp_err_nomem(err, "describing operations");
+    RP_TRY(rp_err_need(left.rows, err, "describing operations"));
     for (uint32_t op = c->first; op < c->first + c->n && left.n < 20; op++) {
         enum rp_opcode code = (enum rp_opcode)p->code.at[op];
 
@@ -446,8 +443,7 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
     s->order = calloc((size_t)c->n + 1, sizeof *s->order);
     s->outputs = calloc((size_t)c->n + 1, sizeof *s->outputs);
     s->keep = calloc((size_t)c->n + 1, 1);
-    if (!s->order || !s->outputs || !s->keep)
-        return rp_err_nomem(err, "extracting operations");
+    RP_TRY(rp_err_need(s->order && s->outputs && s->keep, err, "extracting operations"));
     code = rp_computation_order(s->p, s->p->entry, &scratch, s->order, err);
     rp_arena_release(&scratch);
     RP_TRY(code);

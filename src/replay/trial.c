@@ -5,7 +5,6 @@
 #include "program/opcodes.h"
 
 #include "formats/programs.h"
-#include "program/floats.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -143,7 +142,7 @@ enum rp_code rp_values_init(struct rp_values *v, const struct rp_program *p, siz
 {
     *v = (struct rp_values){.p = p, .partitions = partitions};
     v->of = calloc((size_t)p->nops + 1, sizeof *v->of);
-    return v->of ? RP_OK : rp_err_nomem(err, "keeping values");
+    return rp_err_need(v->of, err, "keeping values");
 }
 
 void rp_values_forget(struct rp_values *v, uint32_t op)
@@ -172,8 +171,7 @@ enum rp_code rp_values_put(struct rp_values *v, uint32_t op, struct rp_tensor *c
     struct rp_value new = {.n = leaves * v->partitions};
 
     new.at = calloc(new.n + 1, sizeof *new.at);
-    if (!new.at)
-        return rp_err_nomem(err, "keeping values");
+    RP_TRY(rp_err_need(new.at, err, "keeping values"));
     for (size_t k = 0; k < v->partitions; k++)
         for (size_t i = 0; i < leaves; i++)
             new.at[k * leaves + i] = rp_tensor_keep(list[k * each + from + i]);
@@ -188,8 +186,7 @@ enum rp_code rp_values_arguments(const struct rp_values *v, const struct rp_cut_
     size_t n = cut->inputs.n;
 
     *out = calloc(n * v->partitions + 1, sizeof **out);
-    if (!*out)
-        return rp_err_nomem(err, "collecting values");
+    RP_TRY(rp_err_need(*out, err, "collecting values"));
     for (size_t i = 0; i < n; i++) {
         const struct rp_value *value = &v->of[cut->inputs.at[i].op];
         size_t leaves = value->n / v->partitions;

@@ -151,8 +151,7 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
     double *moved = calloc(root->noutputs + 1, sizeof *moved);
     enum rp_code code;
 
-    if (!moved)
-        return rp_err_nomem(err, "judging outputs");
+    RP_TRY(rp_err_need(moved, err, "judging outputs"));
     on.options.profile = false;
     code = rp_trial_sensitivity(&on, s->program.program, s->arguments, s->signature.nin,
                                 s->partitions, moved, root->noutputs, err);

@@ -72,14 +72,12 @@ static enum rp_code replace_variables(const struct rp_session *s, struct rp_prot
     const char **feeds = RP_ARENA_NEW(s->arena, const char *, g->nfeeds + 1);
     struct rp_bytes graph;
 
-    if (!feeds)
-        return rp_err_nomem(err, "preparing a graph");
+    RP_TRY(rp_err_need(feeds, err, "preparing a graph"));
     memcpy(feeds, g->feeds, g->nfeeds * sizeof *feeds);
     rp_proto_add_bytes(made, g->graph.at, g->graph.n);
     for (size_t i = first; i < g->nfeeds; i++) {
         feeds[i] = rp_arena_printf(s->arena, "reprise_variable_%zu", i - first);
-        if (!feeds[i])
-            return rp_err_nomem(err, "preparing a graph");
+        RP_TRY(rp_err_need(feeds[i], err, "preparing a graph"));
         put_assignment(made, g->feeds[i], feeds[i], (uint64_t)rp_tf_type(s->arguments[i]->elem));
     }
     RP_TRY(rp_proto_written(made, &graph, err));

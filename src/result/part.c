@@ -12,7 +12,6 @@
 #include "result/part.h"
 
 #include "base/hash.h"
-#include "base/vec.h"
 #include "result/walk.h"
 
 #define DEPTH_MOST 32 /* of records inside each other */
@@ -190,7 +189,7 @@ static enum rp_code read_text(struct part_reader *r, const char **out)
         return rp_err_set(r->err, RP_FORMAT, "the part of a rank is truncated");
     *out = keep_text(r, r->at, (size_t)(n - 1));
     r->at += n - 1;
-    return *out ? RP_OK : rp_err_nomem(r->err, "reading the part of a rank");
+    return rp_err_need(*out, r->err, "reading the part of a rank");
 }
 
 static enum rp_code read_record(struct part_reader *r, const struct rp_type *type, char *record);
@@ -207,8 +206,7 @@ static enum rp_code read_items(struct part_reader *r, const struct rp_field *f, 
         return rp_err_set(r->err, RP_FORMAT, "the part of a rank is truncated");
     count = (size_t)n;
     items = rp_arena_calloc(r->arena, count + 1, f->item->size, _Alignof(max_align_t));
-    if (!items)
-        return rp_err_nomem(r->err, "reading the part of a rank");
+    RP_TRY(rp_err_need(items, r->err, "reading the part of a rank"));
     if (is_plain(f->item))
         RP_TRY(read_bytes(r, items, count * f->item->size));
     for (i = 0; i < count && !is_plain(f->item); i++)

@@ -7,7 +7,6 @@
  * inside a row are left out.
  */
 #include "io/escaped.h"
-#include "result/print_text.h"
 #include "result/print_units.h"
 #include "result/result.h"
 #include "result/walk.h"

@@ -6,7 +6,6 @@
  */
 #include "result/print_units.h"
 
-#include "result/print_text.h"
 #include "result/walk.h"
 
 #include <inttypes.h>

@@ -57,8 +57,7 @@ enum rp_code rp_result_new(const struct rp_type *type, struct rp_result **out, s
     struct rp_result *result = calloc(1, sizeof *result);
 
     *out = NULL;
-    if (!result)
-        return rp_err_nomem(err, "making a result");
+    RP_TRY(rp_err_need(result, err, "making a result"));
     rp_arena_init(&result->arena);
     result->type = type;
     result->root = rp_arena_calloc(&result->arena, 1, type->size, _Alignof(max_align_t));

@@ -115,8 +115,7 @@ enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, stru
     enum rp_code code;
 
     out->release = NULL;
-    if (!b)
-        return rp_err_nomem(err, "describing a table");
+    RP_TRY(rp_err_need(b, err, "describing a table"));
     init_schema(out, b, "+s", "");
     out->children = RP_ARENA_NEW(&b->arena, struct ArrowSchema *, n + 1);
     for (size_t i = 0; all && out->children && i < n; i++) {
@@ -188,8 +187,7 @@ enum rp_code rp_arrow_batch(const struct rp_arrow_data *columns, size_t n, int64
     enum rp_code code;
 
     out->release = NULL;
-    if (!b)
-        return rp_err_nomem(err, "making a batch");
+    RP_TRY(rp_err_need(b, err, "making a batch"));
     init_array(out, b, &rows);
     all = RP_ARENA_NEW(&b->arena, struct ArrowArray, n + 1);
     out->children = RP_ARENA_NEW(&b->arena, struct ArrowArray *, n + 1);

@@ -52,9 +52,6 @@ enum rp_code rp_arrow_batch(const struct rp_arrow_data *columns, size_t n, int64
                             struct rp_arena *arena, const struct rp_arrow_owner *owner,
                             struct ArrowArray *out, struct rp_err *err);
 
-/* The field of a table's column. */
-struct rp_arrow_field rp_arrow_field_of(const struct rp_table_column *column);
-
 /* The rows of a table, which is prepared: a batch for each part. Only the columns of these names;
    none: all. */
 enum rp_code rp_arrow_stream(const struct rp_table_set *set, const struct rp_table *table,

@@ -12,7 +12,6 @@
 #include "tables/gather.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define MANY_ROWS 8192
@@ -24,7 +23,8 @@ static bool is_dictionary(const struct rp_table_column *c)
            (c->cell == RP_CELL_TEXT && c->via);
 }
 
-struct rp_arrow_field rp_arrow_field_of(const struct rp_table_column *c)
+/* The field of a table's column. */
+static struct rp_arrow_field arrow_field_of(const struct rp_table_column *c)
 {
     static const char *const formats[] = {
         [RP_CELL_I64] = "l",  [RP_CELL_U32] = "I",  [RP_CELL_I32] = "i",
@@ -87,8 +87,7 @@ static enum rp_code note_nulls(struct batch *b, const struct rp_table_column *c,
     if (!c->nullable && !c->via)
         return RP_OK;
     bits = batch_alloc(b, 1);
-    if (!bits)
-        return rp_err_nomem(err, "making a batch");
+    RP_TRY(rp_err_need(bits, err, "making a batch"));
     memset(bits, 0, b->n / 8 + 1);
     for (size_t i = 0; i < b->n; i++) {
         int64_t value;
@@ -116,8 +115,7 @@ static enum rp_code note_equal(struct batch *b, size_t size, int64_t null,
     if (!out->nulls)
         return RP_OK;
     out->valid = bits = batch_alloc(b, 1);
-    if (!bits)
-        return rp_err_nomem(err, "making a batch");
+    RP_TRY(rp_err_need(bits, err, "making a batch"));
     rp_gather_valid(out->values, size, b->n, null, bits);
     return RP_OK;
 }
@@ -128,8 +126,7 @@ static enum rp_code gather_bits(struct batch *b, const struct rp_table_column *c
     uint8_t *bits = batch_alloc(b, 1);
     int64_t value;
 
-    if (!bits)
-        return rp_err_nomem(err, "making a batch");
+    RP_TRY(rp_err_need(bits, err, "making a batch"));
     memset(bits, 0, b->n / 8 + 1);
     for (size_t i = 0; i < b->n; i++)
         if (rp_table_int(b->r, c, i, &value) && value)
@@ -150,8 +147,7 @@ static enum rp_code gather_values(struct batch *b, const struct rp_table_column 
         out->values = (const char *)b->r->arrays[c->array].at + c->offset;
     } else {
         out->values = to = batch_alloc(b, size);
-        if (!to)
-            return rp_err_nomem(err, "making a batch");
+        RP_TRY(rp_err_need(to, err, "making a batch"));
         rp_gather(b->r, c, b->n, to);
     }
     if (c->cell == RP_CELL_F64)
@@ -325,7 +321,7 @@ static int table_schema(struct ArrowArrayStream *s, struct ArrowSchema *out)
     struct rp_arrow_field fields[RP_TABLE_COLUMNS_MAX];
 
     for (size_t i = 0; i < from->ncolumns; i++)
-        fields[i] = rp_arrow_field_of(from->columns[i]);
+        fields[i] = arrow_field_of(from->columns[i]);
     return code_errno(rp_arrow_schema(fields, from->ncolumns, out, &from->err));
 }
 
@@ -398,8 +394,7 @@ enum rp_code rp_arrow_stream(const struct rp_table_set *set, const struct rp_tab
     enum rp_code code;
 
     *out = (struct ArrowArrayStream){0};
-    if (!from)
-        return rp_err_nomem(err, "making a stream");
+    RP_TRY(rp_err_need(from, err, "making a stream"));
     from->set = set;
     from->table = table;
     code = choose_columns(from, columns, ncolumns, err);

@@ -171,8 +171,7 @@ static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
     struct rp_work_unions u;
     enum rp_code code;
 
-    if (!rows)
-        return rp_err_nomem(err, "making a table of steps");
+    RP_TRY(rp_err_need(rows, err, "making a table of steps"));
     RP_TRY(rp_step_times(t, &r->arena, &times, err));
     code = unite_main_device(r, &u, err);
     for (uint32_t i = 0; code == RP_OK && i < t->nsteps; i++)
@@ -206,8 +205,7 @@ static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more
 {
     int64_t *ends = RP_ARENA_NEW(&r->arena, int64_t, r->work.streams.n + 1);
 
-    if (!ends)
-        return rp_err_nomem(err, "making a table of kernels");
+    RP_TRY(rp_err_need(ends, err, "making a table of kernels"));
     for (size_t i = 0; i < r->work.streams.n; i++)
         ends[i] = RP_ABSENT_I64;
     for (size_t i = 0; i < r->work.items.n; i++) {
@@ -230,8 +228,7 @@ static enum rp_code fill_kernels(struct rp_table_rank *r, struct rp_err *err)
     RP_TRY(rp_work_init(&r->work, t, NULL, err));
     RP_TRY(rp_attribution_init(&r->owners, &r->work, err));
     more = RP_ARENA_NEW(&r->arena, struct rp_item_more, r->work.items.n + 1);
-    if (!more)
-        return rp_err_nomem(err, "making a table of kernels");
+    RP_TRY(rp_err_need(more, err, "making a table of kernels"));
     for (size_t i = 0; i < r->work.items.n; i++) {
         const struct rp_work_item *item = &r->work.items.at[i];
         const struct rp_work_owner *owner = &r->owners.owners.at[i];
@@ -258,8 +255,7 @@ static enum rp_code fill_launches(struct rp_table_rank *r, struct rp_err *err)
 
     RP_TRY(rp_queues_init(&r->queues, &r->work, err));
     more = RP_ARENA_NEW(&r->arena, struct rp_launch_more, r->queues.list.n + 1);
-    if (!more)
-        return rp_err_nomem(err, "making a table of launches");
+    RP_TRY(rp_err_need(more, err, "making a table of launches"));
     for (size_t i = 0; i < r->queues.list.n; i++) {
         const struct rp_launch *launch = &r->queues.list.at[i];
         const struct rp_work_item *item = &r->work.items.at[launch->item];
@@ -330,8 +326,7 @@ static enum rp_code make_operators(struct operator_rows *o, struct rp_table_rank
     for (rp_event e = 0; o->row_of && e < t->ev.n; e++)
         o->row_of[e] = t->ev.kind[e] == RP_KIND_CPU_OP ? n++ : RP_NONE;
     o->rows = RP_ARENA_NEW(&r->arena, struct rp_operator_row, (size_t)n + 1);
-    if (!o->row_of || !o->rows)
-        return rp_err_nomem(err, "making a table of operators");
+    RP_TRY(rp_err_need(o->row_of && o->rows, err, "making a table of operators"));
     RP_TRY(rp_arg_key_init_dims(&o->dims, t, err));
     RP_TRY(rp_arg_key_init(&o->types, t, "Input type", err));
     for (rp_event e = 0; e < t->ev.n; e++)
@@ -363,8 +358,7 @@ static enum rp_code list_collectives(struct rp_table_rank *r, struct rp_err *err
 
     RP_TRY(rp_collectives_init(&r->collectives, &r->work, &all, &r->arena, err));
     more = RP_ARENA_NEW(&r->arena, struct rp_collective_more, r->collectives.list.n + 1);
-    if (!more)
-        return rp_err_nomem(err, "making a table of collectives");
+    RP_TRY(rp_err_need(more, err, "making a table of collectives"));
     for (size_t i = 0; i < r->collectives.list.n; i++) {
         const struct rp_collective *c = &r->collectives.list.at[i];
 
@@ -415,7 +409,7 @@ static enum rp_code match_collectives(struct rp_table_set *set, struct rp_err *e
     const struct rp_collectives **ranks =
         RP_ARENA_NEW(&arena, const struct rp_collectives *, set->n + 1);
     struct rp_rendezvous_list list = {0};
-    enum rp_code code = ranks ? RP_OK : rp_err_nomem(err, "matching collectives");
+    enum rp_code code = rp_err_need(ranks, err, "matching collectives");
 
     for (size_t i = 0; code == RP_OK && i < set->n; i++)
         ranks[i] = &set->ranks[i].collectives;

@@ -431,8 +431,7 @@ static enum rp_code read_stream(struct ipc *w, struct ArrowArrayStream *stream, 
 static enum rp_code write_file(struct ipc *w, struct rp_err *err)
 {
     w->texts = calloc(w->ncolumns + 1, sizeof *w->texts);
-    if (!w->texts)
-        return rp_err_nomem(err, "writing a table");
+    RP_TRY(rp_err_need(w->texts, err, "writing a table"));
     rp_out_write(w->out, magic, sizeof magic);
     RP_TRY(write_schema(w, err));
     RP_TRY(write_dictionaries(w, err));
@@ -470,10 +469,7 @@ enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int6
         code = rp_out_open(path, &w.out, err);
     if (code == RP_OK)
         code = write_file(&w, err);
-    if (code == RP_OK)
-        code = rp_out_close(w.out, err);
-    else
-        rp_out_abandon(w.out);
+    code = rp_out_end(w.out, code, err);
     release_all(&w);
     return code;
 }

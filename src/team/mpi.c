@@ -114,8 +114,7 @@ enum rp_code rp_mpi_open(struct rp_mpi **out, size_t *rank, size_t *size, struct
     enum rp_code code;
 
     *out = NULL;
-    if (!mpi)
-        return rp_err_nomem(err, "starting MPI");
+    RP_TRY(rp_err_need(mpi, err, "starting MPI"));
     code = load_library(mpi, err);
     if (code == RP_OK)
         code = find_functions(mpi, err);

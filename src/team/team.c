@@ -44,8 +44,7 @@ enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err)
     if (!rp_mpi_is_started())
         return RP_OK;
     team = calloc(1, sizeof *team);
-    if (!team)
-        return rp_err_nomem(err, "joining processes");
+    RP_TRY(rp_err_need(team, err, "joining processes"));
     code = rp_mpi_open(&team->mpi, &team->rank, &team->size, err);
     if (code != RP_OK) {
         free(team);
@@ -186,7 +185,7 @@ enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, s
                             struct rp_err *err)
 {
     uint64_t *keys = calloc(team->size, sizeof *keys);
-    enum rp_code code = keys ? RP_OK : rp_err_nomem(err, "dividing the files");
+    enum rp_code code = rp_err_need(keys, err, "dividing the files");
 
     *place = *of = 0;
     if (code == RP_OK)
@@ -293,7 +292,7 @@ enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, boo
     *all = sharing == team->size;
     if (code != RP_OK)
         return code;
-    return team->board ? RP_OK : rp_err_nomem(err, "joining processes");
+    return rp_err_need(team->board, err, "joining processes");
 }
 
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err)

@@ -7,8 +7,7 @@
 static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, struct rp_err *err)
 {
     d->steps = RP_ARENA_NEW(&d->arena, struct rp_digest_step, t->nsteps);
-    if (!d->steps && t->nsteps)
-        return rp_err_nomem(err, "making a digest");
+    RP_TRY(rp_err_need(d->steps || !t->nsteps, err, "making a digest"));
     for (uint32_t i = 0; i < t->nsteps; i++) {
         const struct rp_step *from = &t->steps[i];
         struct rp_digest_step *to = &d->steps[i];
@@ -18,8 +17,7 @@ static enum rp_code copy_steps(struct rp_digest *d, const struct rp_trace *t, st
         else
             to->name = rp_arena_copy(&d->arena, rp_trace_str(t, from->name),
                                      rp_trace_str_len(t, from->name));
-        if (!to->name)
-            return rp_err_nomem(err, "making a digest");
+        RP_TRY(rp_err_need(to->name, err, "making a digest"));
         to->number = from->number;
         to->begin_ns = from->begin_ns;
         to->end_ns = from->end_ns;
@@ -40,8 +38,7 @@ static enum rp_code fill_digest(struct rp_digest *d, const struct rp_trace *t, c
     d->name = rp_arena_strdup(&d->arena, name ? name : "");
     d->format = rp_arena_strdup(&d->arena, rp_trace_str(t, t->format));
     d->framework = rp_arena_strdup(&d->arena, rp_trace_str(t, t->framework));
-    if (!d->name || !d->format || !d->framework)
-        return rp_err_nomem(err, "making a digest");
+    RP_TRY(rp_err_need(d->name && d->format && d->framework, err, "making a digest"));
     d->rank = t->rank;
     d->world_size = t->world_size;
     d->base_ns = t->base_ns;
@@ -69,8 +66,7 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
     enum rp_code code;
 
     *out = NULL;
-    if (!d)
-        return rp_err_nomem(err, "making a digest");
+    RP_TRY(rp_err_need(d, err, "making a digest"));
     rp_arena_init(&d->arena);
     code = fill_digest(d, trace, name, err);
     if (code != RP_OK) {

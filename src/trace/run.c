@@ -12,8 +12,7 @@
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err)
 {
     *out = calloc(1, sizeof **out);
-    if (!*out)
-        return rp_err_nomem(err, "making a run");
+    RP_TRY(rp_err_need(*out, err, "making a run"));
     rp_arena_init(&(*out)->arena);
     return RP_OK;
 }
@@ -155,8 +154,7 @@ enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err)
     if (code == RP_OK)
         fill_gaps(run, &taken);
     rp_map_release(&taken);
-    if (run->ranks.n)
-        qsort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);
+    rp_sort(run->ranks.at, run->ranks.n, sizeof *run->ranks.at, by_number);
     if (run->world_size < (int64_t)(run->ranks.n + run->nothers))
         run->world_size = (int32_t)(run->ranks.n + run->nothers);
     return code;

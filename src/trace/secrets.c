@@ -701,8 +701,7 @@ static enum rp_code learn_word(struct rp_secret_words *words, enum rp_secret kin
     if (i < n || n < SHORTEST || n > 255 || isdigit((unsigned char)text[0]))
         return RP_OK;
     word.text = rp_arena_copy(&words->arena, text, n);
-    if (!word.text)
-        return rp_err_nomem(err, "looking for names of hosts and users");
+    RP_TRY(rp_err_need(word.text, err, "looking for names of hosts and users"));
     for (i = 0; i < words->list.n; i++)
         if (!strcmp(words->list.at[i].text, word.text))
             return RP_OK;

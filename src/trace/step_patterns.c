@@ -285,8 +285,7 @@ static enum rp_code parse_line(void *user, const char *path, size_t number, cons
                           "pattern, not '%.*s'",
                           path, number, words.n < 80 ? (int)words.n : 80, words.text);
     pattern.text = rp_arena_copy(&table->arena, words.text + words.rest, words.n - words.rest);
-    if (!pattern.text)
-        return rp_err_nomem(err, "reading patterns of steps");
+    RP_TRY(rp_err_need(pattern.text, err, "reading patterns of steps"));
     fault = pattern_fault(pattern.text);
     if (!fault && table->patterns.n == MOST_PATTERNS)
         fault = "is one too many";

@@ -134,8 +134,7 @@ static enum rp_code add_lane(struct unfolding *u, rp_track track, uint8_t flag, 
             RP_TRY(rp_vec_push(&u->items, item, err));
         }
     lane.n = u->items.n - lane.first;
-    if (lane.n)
-        qsort(u->items.at + lane.first, lane.n, sizeof *u->items.at, by_id);
+    rp_sort(u->items.at + lane.first, lane.n, sizeof *u->items.at, by_id);
     if (!lane.on_device && has_id_twice(u->items.at + lane.first, lane.n)) {
         u->items.n = lane.first;
         return RP_OK;
@@ -326,8 +325,7 @@ static enum rp_code list_work(struct unfolding *u, struct rp_err *err)
 
             RP_TRY(rp_vec_push(&u->scratch, item, err));
         }
-    if (u->scratch.n)
-        qsort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_id);
+    rp_sort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_id);
     return RP_OK;
 }
 
@@ -397,8 +395,7 @@ static enum rp_code find_place(struct unfolding *u, const struct fold *f, rp_tra
 
             RP_TRY(rp_vec_push(&u->scratch, item, err));
         }
-    if (u->scratch.n)
-        qsort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_place);
+    rp_sort(u->scratch.at, u->scratch.n, sizeof *u->scratch.at, by_place);
     for (size_t i = 1; i < u->scratch.n; i++) {
         int64_t back = moved_ns(u, &u->scratch.at[i - 1]) - moved_ns(u, &u->scratch.at[i]);
 
@@ -449,8 +446,7 @@ static enum rp_code find_moves(struct unfolding *u, struct fold *f, size_t *n, s
     struct fold next;
 
     u->add_ns = calloc((size_t)u->t->ev.n + 1, sizeof *u->add_ns);
-    if (!u->add_ns)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(u->add_ns, err, "reading a trace"));
     for (*n = 0; *n < MOST && join_folds(u, &next); ++*n) {
         int64_t device_id, more;
 
@@ -490,7 +486,7 @@ enum rp_code rp_trace_unfold(struct rp_trace **trace, const struct rp_limits *li
     struct unfolding u = {.t = *trace};
     struct rp_trace *out = NULL;
     enum rp_code code;
-    struct fold fold;
+    struct fold fold = {0};
     size_t n = 0;
 
     if ((!u.t->health.runtime_events && !u.t->health.gpu_events) || !is_limited(u.t))

@@ -11,6 +11,7 @@
  *     explain?run=0&what=idle       what another question says, by time (explain.c)
  *     compare                       what two runs have in common (compare.c)
  */
+#include "base/order.h"
 #include "dataset/question.h"
 #include "io/escaped.h"
 #include "result/print_units.h"
@@ -505,7 +506,7 @@ static enum rp_code search_rank(struct search *s, uint32_t r, struct rp_err *err
 {
     const struct rp_trace *t = s->view->ranks.at[r].trace;
     uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* 1: no, 2: yes */
-    enum rp_code code = known ? RP_OK : rp_err_nomem(err, "searching");
+    enum rp_code code = rp_err_need(known, err, "searching");
 
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
         rp_str name = t->ev.name[e];
@@ -539,8 +540,7 @@ static void put_hits(struct search *s, struct rp_out *to)
     for (size_t i = 0; i < MARKS; i++)
         rp_out_printf(to, "%s%" PRId64, i ? "," : "", s->marks[i]);
     rp_out_text(to, "],\"hits\":[");
-    if (s->hits.n)
-        qsort(s->hits.at, s->hits.n, sizeof *s->hits.at, by_begin);
+    rp_sort(s->hits.at, s->hits.n, sizeof *s->hits.at, by_begin);
     for (size_t i = 0; i < s->hits.n && i < HITS_MOST; i++) {
         rp_out_printf(to, "%s{\"rank\":%u,", i ? "," : "", s->hits.at[i].rank);
         put_place(to, &s->view->ranks.at[s->hits.at[i].rank], s->hits.at[i].event);
@@ -591,15 +591,14 @@ static void put_command(const struct rp_view *view, size_t first, size_t n, int6
 {
     const struct rp_view_rank *rank = &view->ranks.at[first];
     struct rp_arena arena = RP_ARENA_INIT;
-    const char *text;
-
-    text =
+    const char *text =
         rp_arena_textf(&arena, "reprise top --by kernel%s --window %" PRId64 "ns..%" PRId64 "ns %s",
                        n == 1 && view->runs[rank->run].run->ranks.n > 1
                            ? rp_arena_textf(&arena, " --rank %d", rank->number)
                            : "",
                        window_time(rank, from), window_time(rank, to_ns),
                        in_shell(&arena, view->runs[rank->run].dataset));
+
     rp_view_put_text(to, "command", n == 1 ? text : NULL);
     rp_arena_release(&arena);
 }

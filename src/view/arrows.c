@@ -50,8 +50,7 @@ static enum rp_code find_ends(const struct rp_trace *t, const struct rp_map *wan
         if (!wanted || rp_map_get(wanted, end.id) != RP_MAP_NONE)
             RP_TRY(rp_vec_push(out, end, err));
     }
-    if (out->n)
-        qsort(out->at, out->n, sizeof *out->at, by_id);
+    rp_sort(out->at, out->n, sizeof *out->at, by_id);
     return RP_OK;
 }
 

@@ -5,7 +5,6 @@
  */
 #include "dataset/query.h"
 #include "dataset/question.h"
-#include "result/part.h"
 #include "view/view.h"
 
 /* Which ranks of the view are asked, and about which time. */

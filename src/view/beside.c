@@ -5,7 +5,6 @@
  */
 #include "base/hash.h"
 #include "base/order.h"
-#include "io/escaped.h"
 #include "view/view.h"
 
 #include <inttypes.h>
@@ -77,8 +76,7 @@ enum rp_code rp_view_put_beside(const struct rp_view_rank *rank, rp_event e, str
     rp_map_init(&s.by_name);
     if (rp_kind_is_device_work(s.t->ev.kind[e]))
         code = add_rows(&s, &rank->index, err);
-    if (s.list.n)
-        qsort(s.list.at, s.list.n, sizeof *s.list.at, by_time);
+    rp_sort(s.list.at, s.list.n, sizeof *s.list.at, by_time);
     rp_out_text(to, ",\"beside\":[");
     for (size_t i = 0; i < s.list.n && i < NAMES_MOST; i++) {
         rp_out_printf(to, "%s{\"ns\":%" PRId64 ",\"count\":%u,", i ? "," : "", s.list.at[i].ns,

@@ -98,7 +98,7 @@ static enum rp_code compare_names(const struct rp_view *view, struct rp_view_com
     for (size_t r = 0; r < view->ranks.n; r++) {
         const struct rp_view_rank *rank = &view->ranks.at[r];
         struct name_sum *sums = calloc((size_t)rank->trace->str.n + 1, sizeof *sums);
-        enum rp_code code = sums ? RP_OK : rp_err_nomem(err, "comparing two runs");
+        enum rp_code code = rp_err_need(sums, err, "comparing two runs");
 
         if (sums)
             sum_names(rank, sums);
@@ -114,8 +114,7 @@ static enum rp_code compare_names(const struct rp_view *view, struct rp_view_com
         n->change_ns = rp_ns_between(n->ns[0] / c->steps[0], n->ns[1] / c->steps[1]);
         n->change_ns = n->change_ns < 0 ? -n->change_ns : n->change_ns;
     }
-    if (c->names.n)
-        qsort(c->names.at, c->names.n, sizeof *c->names.at, by_change);
+    rp_sort(c->names.at, c->names.n, sizeof *c->names.at, by_change);
     return RP_OK;
 }
 

@@ -219,8 +219,7 @@ static enum rp_code keep_longest(rp_gap_vec *pauses, size_t most, struct rp_err 
     if (n <= most)
         return RP_OK;
     lengths = malloc(n * sizeof *lengths);
-    if (!lengths)
-        return rp_err_nomem(err, "looking for pauses");
+    RP_TRY(rp_err_need(lengths, err, "looking for pauses"));
     for (size_t i = 0; i < n; i++)
         lengths[i] = rp_ns_between(pauses->at[i].begin_ns, pauses->at[i].end_ns);
     qsort(lengths, n, sizeof *lengths, shorter);
@@ -366,8 +365,7 @@ static struct rp_comm_collective *choose_ties(const struct rp_comm_root *root, s
     for (size_t i = 0; list && i < root->ncollectives; i++)
         if (root->collectives[i].arrivals && root->collectives[i].seen_count > 1)
             list[(*n)++] = root->collectives[i];
-    if (*n)
-        qsort(list, *n, sizeof *list, by_margin);
+    rp_sort(list, *n, sizeof *list, by_margin);
     *n = *n < TIES_MOST ? *n : TIES_MOST;
     return list;
 }
@@ -384,8 +382,7 @@ static enum rp_code put_comm(struct explain *x, struct rp_err *err)
     RP_TRY(ask_once(x, COMM, &answer, err));
     root = answer;
     ties = choose_ties(root, &n);
-    if (!ties)
-        return rp_err_nomem(err, "placing collectives");
+    RP_TRY(rp_err_need(ties, err, "placing collectives"));
     put_number(x, "matched_count", root->matched_count);
     put_list(x, "ties");
     for (size_t i = 0; i < n; i++)
@@ -600,7 +597,7 @@ static enum rp_code mark_events(const struct explain *x, size_t r, const char *c
 {
     const struct rp_trace *t = rank_at(x, r)->trace;
     uint8_t *known = calloc((size_t)t->str.n + 1, 1); /* by name: 1: no, 2: yes */
-    enum rp_code code = known ? RP_OK : rp_err_nomem(err, "placing a finding");
+    enum rp_code code = rp_err_need(known, err, "placing a finding");
 
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
         rp_str name = t->ev.name[e];
@@ -650,8 +647,7 @@ static enum rp_code put_marks(struct explain *x, const struct rp_report_where *w
     mark_vec marks = {0};
     enum rp_code code = find_marks(x, where, &marks, err);
 
-    if (marks.n)
-        qsort(marks.at, marks.n, sizeof *marks.at, by_length);
+    rp_sort(marks.at, marks.n, sizeof *marks.at, by_length);
     rp_out_printf(x->to, "\"mark_count\":%zu,\"marks\":[", marks.n);
     for (size_t i = 0; i < marks.n && i < MARKS_MOST; i++)
         rp_out_printf(x->to, "%s%zu,%" PRId64 ",%" PRId64, i ? "," : "",

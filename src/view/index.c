@@ -103,8 +103,7 @@ enum rp_code rp_view_index_init(struct rp_view_index *out, const struct rp_trace
 {
     *out =
         (struct rp_view_index){.track_row = calloc((size_t)t->ntracks + 1, sizeof *out->track_row)};
-    if (!out->track_row)
-        return rp_err_nomem(err, "preparing a timeline");
+    RP_TRY(rp_err_need(out->track_row, err, "preparing a timeline"));
     RP_TRY(rp_vec_reserve(&out->depth, (size_t)t->ev.n + 1, err));
     for (rp_track i = 0; i < t->ntracks; i++) {
         out->track_row[i] = (uint32_t)out->rows.n;

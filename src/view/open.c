@@ -123,8 +123,7 @@ static enum rp_code read_run(struct opening *o, struct rp_err *err)
     o->run->imports = calloc(n + 1, sizeof *o->run->imports);
     o->errors = calloc(n + 1, sizeof *o->errors);
     o->codes = calloc(n + 1, sizeof *o->codes);
-    if (!o->run->imports || !o->errors || !o->codes)
-        return rp_err_nomem(err, "opening a view");
+    RP_TRY(rp_err_need(o->run->imports && o->errors && o->codes, err, "opening a view"));
     o->run->nimports = n;
     RP_TRY(rp_pool_each(o->quiet.pool, n, read_one, o, err));
     for (size_t i = 0; i < n; i++)
@@ -147,8 +146,7 @@ static enum rp_code settle_claims(struct opening *o, struct rp_err *err)
     size_t n = o->candidates.n;
     struct rp_claim *claims = RP_ARENA_NEW(&o->view->arena, struct rp_claim, n + 1);
 
-    if (!claims)
-        return rp_err_nomem(err, "numbering ranks");
+    RP_TRY(rp_err_need(claims, err, "numbering ranks"));
     for (size_t i = 0; i < n; i++) {
         claims[i].digest = o->candidates.at[i].digest;
         claims[i].sketch = n > 1 ? &o->candidates.at[i].sketch : NULL;
@@ -175,8 +173,7 @@ static enum rp_code check_related(struct opening *o, struct rp_err *err)
         RP_ARENA_NEW(&o->view->arena, const struct rp_sketch *, o->candidates.n + 1);
     struct rp_relation relation;
 
-    if (!sketches)
-        return rp_err_nomem(err, "comparing traces");
+    RP_TRY(rp_err_need(sketches, err, "comparing traces"));
     for (size_t i = 0; i < o->candidates.n; i++)
         sketches[i] = o->candidates.n > 1 ? &o->candidates.at[i].sketch : NULL;
     RP_TRY(rp_run_check(o->run->run, sketches, &relation, err));
@@ -352,8 +349,7 @@ static enum rp_code open_run(struct rp_view *view, const struct rp_dataset *data
 
     o.run->dataset = dataset;
     o.run->explained = calloc(RP_VIEW_EXPLAINED, sizeof *o.run->explained);
-    if (!o.run->explained)
-        return rp_err_nomem(err, "opening a view");
+    RP_TRY(rp_err_need(o.run->explained, err, "opening a view"));
     o.quiet.progress = NULL;
     o.dataset.ctx = &o.quiet;
     code = read_run(&o, err);
@@ -394,8 +390,7 @@ enum rp_code rp_view_open(const struct rp_dataset *const *runs, size_t nruns,
     if (!nruns || nruns > 2)
         return rp_err_set(err, RP_USAGE, "a view shows one run or two, not %zu", nruns);
     view = calloc(1, sizeof *view);
-    if (!view)
-        return rp_err_nomem(err, "opening a view");
+    RP_TRY(rp_err_need(view, err, "opening a view"));
     rp_arena_init(&view->arena);
     view->comparison = RP_ARENA_NEW(&view->arena, struct rp_view_comparison *, 1);
     code = !view->comparison ? rp_err_nomem(err, "opening a view")

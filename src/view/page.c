@@ -222,7 +222,6 @@ enum rp_code rp_view_save(struct rp_view *view, const char *path, const char *st
 {
     struct rp_view_part part = {0, rp_ns_sum(view->end_ns, 1)};
     struct rp_out *to;
-    enum rp_code code;
     size_t n;
 
     if (steps)
@@ -233,9 +232,5 @@ enum rp_code rp_view_save(struct rp_view *view, const char *path, const char *st
             err, RP_LIMIT, "%zu events are too many for a page (at most %d): choose %s", n,
             EVENTS_MOST, steps ? "fewer steps, or ranks with '--rank'" : "steps with '--steps'");
     RP_TRY(rp_out_open(path, &to, err));
-    code = rp_view_put_page(view, &part, to, err);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
+    return rp_out_end(to, rp_view_put_page(view, &part, to, err), err);
 }

@@ -125,7 +125,6 @@ enum rp_code rp_view_strip(const struct rp_trace *t, rp_track track, const int64
         a = next;
     }
     RP_TRY(close_frames(&strip, 0, err));
-    if (out->n)
-        qsort(out->at, out->n, sizeof *out->at, by_row);
+    rp_sort(out->at, out->n, sizeof *out->at, by_row);
     return RP_OK;
 }

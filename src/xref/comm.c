@@ -126,8 +126,7 @@ static enum rp_code count_runs(struct comm_ctx *ctx)
     uint32_t *order;
 
     ctx->runs = RP_ARENA_NEW(ctx->arena, double, p->computations.n + 1);
-    if (!ctx->runs)
-        return rp_err_nomem(ctx->err, "counting runs");
+    RP_TRY(rp_err_need(ctx->runs, ctx->err, "counting runs"));
     RP_TRY(rp_program_call_order(p, ctx->arena, &order, ctx->err));
     ctx->runs[p->entry] = 1;
     for (size_t i = p->computations.n; i-- > 0;) {
@@ -194,8 +193,7 @@ static enum rp_code sum_ops(struct comm_ctx *ctx, bool lines, struct rp_comm_sum
 
     *n = 0;
     *out = RP_ARENA_NEW(ctx->arena, struct rp_comm_sum, ctx->ops.n + 1);
-    if (!*out)
-        return rp_err_nomem(ctx->err, "summing collectives");
+    RP_TRY(rp_err_need(*out, ctx->err, "summing collectives"));
     rp_map_init(&map);
     for (size_t i = 0; i < ctx->ops.n && code == RP_OK; i++) {
         const struct rp_comm_op *op = &ctx->ops.at[i];
@@ -221,8 +219,7 @@ static enum rp_code sum_ops(struct comm_ctx *ctx, bool lines, struct rp_comm_sum
     for (size_t i = 0; i < *n; i++)
         (*out)[i].share =
             ctx->out->wire_bytes > 0 ? (*out)[i].wire_bytes / ctx->out->wire_bytes : 0;
-    if (*n)
-        qsort(*out, *n, sizeof **out, by_wire);
+    rp_sort(*out, *n, sizeof **out, by_wire);
     return code;
 }
 
@@ -272,8 +269,7 @@ static enum rp_code count_all(struct comm_ctx *ctx)
     RP_TRY(sum_ops(ctx, false, &out->collectives, &out->ncollectives));
     RP_TRY(sum_ops(ctx, true, &out->lines, &out->nlines));
     out->ops = RP_ARENA_NEW(ctx->arena, struct rp_comm_op, ctx->ops.n + 1);
-    if (!out->ops)
-        return rp_err_nomem(ctx->err, "listing collectives");
+    RP_TRY(rp_err_need(out->ops, ctx->err, "listing collectives"));
     for (; out->nops < ctx->ops.n; out->nops++)
         out->ops[out->nops] = ctx->ops.at[out->nops];
     return rp_arena_check(ctx->arena, "listing collectives", ctx->err);

@@ -123,8 +123,7 @@ static enum rp_code kernels_of_program(const struct rp_xref *x, struct rp_arena 
     if (!x->program || x->program->entry == RP_NONE)
         return RP_OK;
     w.visited = RP_ARENA_NEW(arena, bool, x->program->computations.n + 1);
-    if (!w.visited)
-        return rp_err_nomem(err, "listing kernels");
+    RP_TRY(rp_err_need(w.visited, err, "listing kernels"));
     code = walk_computation(&w, x->program->entry, RP_NONE, 0, 1);
     if (code == RP_OK)
         code = rp_arena_adopt_column(arena, w.rows.at, w.rows.cap, sizeof *w.rows.at, err);
@@ -187,8 +186,7 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
     if (!thunks->n)
         return kernels_of_program(x, arena, out, err);
     out->at = RP_ARENA_NEW(arena, struct rp_xref_kernel, thunks->n);
-    if (!out->at)
-        return rp_err_nomem(err, "listing kernels");
+    RP_TRY(rp_err_need(out->at, err, "listing kernels"));
     rp_map_init(&kernels);
     code = index_kernels(x, &kernels, err);
     for (size_t i = 0; i < thunks->n && code == RP_OK; i++) {

@@ -67,8 +67,7 @@ static enum rp_code index_rows(struct measure *m)
     uint32_t *count, known;
 
     m->rows = RP_ARENA_NEW(&m->arena, uint32_t, n + 1);
-    if (!m->rows)
-        return rp_err_nomem(m->err, "measuring kernels");
+    RP_TRY(rp_err_need(m->rows, m->err, "measuring kernels"));
     for (size_t i = 0; i < n; i++) {
         const struct rp_xref_kernel *row = &m->kernels->at[i];
         struct kernel_group fresh = {0, 0};
@@ -83,8 +82,7 @@ static enum rp_code index_rows(struct measure *m)
         m->groups.at[known].n++;
     }
     count = RP_ARENA_NEW(&m->arena, uint32_t, m->groups.n + 1);
-    if (!count)
-        return rp_err_nomem(m->err, "measuring kernels");
+    RP_TRY(rp_err_need(count, m->err, "measuring kernels"));
     for (size_t g = 1; g < m->groups.n; g++)
         m->groups.at[g].first = m->groups.at[g - 1].first + m->groups.at[g - 1].n;
     for (size_t i = 0; i < n; i++) {
@@ -175,8 +173,7 @@ static enum rp_code find_self_times(struct measure *m)
     const struct rp_trace *t = m->t;
 
     m->self_ns = RP_ARENA_NEW(&m->arena, int64_t, (size_t)t->ev.n + 1);
-    if (!m->self_ns)
-        return rp_err_nomem(m->err, "measuring kernels");
+    RP_TRY(rp_err_need(m->self_ns, m->err, "measuring kernels"));
     for (rp_event e = 0; e < t->ev.n; e++) {
         rp_event around = t->ev.parent[e];
 
@@ -223,8 +220,7 @@ static enum rp_code group_sequence(struct measure *m, const struct kernel_group 
     if (cap >= MAX_SEQUENCE) /* too many: each once */
         cap = g->n;
     *out = RP_ARENA_NEW(&m->arena, uint32_t, cap + 1);
-    if (!*out)
-        return rp_err_nomem(m->err, "measuring kernels");
+    RP_TRY(rp_err_need(*out, m->err, "measuring kernels"));
     for (uint32_t i = 0, end; i < g->n; i = end) {
         int64_t runs = cap == g->n ? 1 : k[rows[i]].runs;
 
@@ -242,8 +238,7 @@ static enum rp_code assign_named(struct measure *m)
 {
     size_t i = 0;
 
-    if (m->events.n)
-        qsort(m->events.at, m->events.n, sizeof *m->events.at, by_group_and_time);
+    rp_sort(m->events.at, m->events.n, sizeof *m->events.at, by_group_and_time);
     while (i < m->events.n) {
         const struct kernel_group *g = &m->groups.at[m->events.at[i].group];
         uint32_t *sequence, group = m->events.at[i].group;

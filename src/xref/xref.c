@@ -20,8 +20,7 @@ static enum rp_code index_users(struct rp_xref *x, struct rp_err *err)
     x->users = RP_ARENA_NEW(&x->arena, uint32_t, p->operands.n + 1);
     x->caller = RP_ARENA_NEW(&x->arena, uint32_t, p->computations.n + 1);
     at = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 1);
-    if (!x->user_begin || !x->users || !x->caller || !at)
-        return rp_err_nomem(err, "indexing instructions");
+    RP_TRY(rp_err_need(x->user_begin && x->users && x->caller && at, err, "indexing instructions"));
     memset(x->caller, 0xff, (p->computations.n + 1) * sizeof *x->caller);
     for (size_t i = 0; i < p->operands.n; i++)
         x->user_begin[p->operands.at[i] + 1]++;

@@ -43,7 +43,6 @@ static struct rp_opt_plan hostile_plan(enum rp_opt_source source)
     static struct rp_opt_cluster clusters[MOST + 1];
     static struct rp_opt_region regions[MOST + 1];
     static struct rp_opt_cast casts[MOST];
-    static struct rp_opt_again again[MOST];
     static struct rp_opt_move moves[RP_OPT_FAMILIES];
 
     for (size_t i = 0; i < nnames; i++) {
@@ -53,7 +52,6 @@ static struct rp_opt_plan hostile_plan(enum rp_opt_source source)
         clusters[i] = (struct rp_opt_cluster){.nops = 1, .ops = &names[i], .kind = names[i]};
         regions[i].name = names[i];
         casts[i] = (struct rp_opt_cast){.op = names[i], .dtype = names[i], .count = 1};
-        again[i].op = names[i];
     }
     for (size_t i = 0; i < RP_OPT_FAMILIES; i++)
         moves[i] = (struct rp_opt_move){.family = (enum rp_opt_family)i,
@@ -85,9 +83,7 @@ static struct rp_opt_plan hostile_plan(enum rp_opt_source source)
                                 .nregions = nnames + 1,
                                 .regions = regions,
                                 .ncasts = nnames,
-                                .casts = casts,
-                                .nagain = nnames,
-                                .again = again};
+                                .casts = casts};
 }
 
 static void write_export(const struct rp_exporter *row, const struct rp_opt_plan *plan,

@@ -13,10 +13,8 @@
 
 #include "io/inflate.h"
 #include "io/input.h"
-#include "io/output.h"
 #include "program/floats.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,8 +173,7 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
         return rp_err_set_at(err, RP_FORMAT, 6, "its header is truncated or of an unknown version");
     header = malloc(head + 1);
-    if (!header)
-        return rp_err_nomem(err, "reading an array");
+    RP_TRY(rp_err_need(header, err, "reading an array"));
     memcpy(header, bytes + begin, head);
     header[head] = '\0';
     code = npy_fill(header, bytes + begin + head, n - begin - head, out, err);

@@ -6,7 +6,6 @@
 #include "exec/data/arrays.h"
 #include "io/inflate.h"
 #include "io/output.h"
-#include "program/floats.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -185,9 +184,8 @@ enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size
     char head[RP_NPY_HEADER];
     struct rp_out *to;
     uint64_t begin;
-    enum rp_code code;
+    enum rp_code code = rows ? rp_out_open(path, &to, err) : rp_err_nomem(err, "writing arrays");
 
-    code = rows ? rp_out_open(path, &to, err) : rp_err_nomem(err, "writing arrays");
     if (code != RP_OK) {
         rp_arena_release(&arena);
         return code;

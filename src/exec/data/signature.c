@@ -51,8 +51,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     if (!c->n || c->root < c->first || c->root - c->first >= c->n)
         return rp_err_set(err, RP_FORMAT, "the entry computation has no result");
     params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
-    if (!params)
-        return rp_err_nomem(err, "looking at parameters");
+    RP_TRY(rp_err_need(params, err, "looking at parameters"));
     for (uint32_t i = c->first; i < c->first + c->n; i++)
         if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] >= 0 &&
             p->value.at[i] < (int64_t)c->nparams) {
@@ -62,8 +61,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     out->nout = slots_outputs(p, c, NULL);
     out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
     out->out = RP_ARENA_NEW(arena, struct rp_slot, out->nout + 1);
-    if (!out->in || !out->out)
-        return rp_err_nomem(err, "looking at parameters");
+    RP_TRY(rp_err_need(out->in && out->out, err, "looking at parameters"));
     at = out->in;
     for (uint32_t i = 0; i < c->nparams; i++)
         slots_fill(p, p->shape.at[params[i]], params[i], &at);

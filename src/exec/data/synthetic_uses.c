@@ -61,15 +61,13 @@ enum rp_code rp_uses_new(const struct rp_program *p, struct rp_uses **out, struc
     struct rp_uses *u = calloc(1, sizeof *u);
 
     *out = u;
-    if (!u)
-        return rp_err_nomem(err, "looking at inputs");
+    RP_TRY(rp_err_need(u, err, "looking at inputs"));
     u->p = p;
     u->first = calloc((size_t)p->nops + 2, sizeof *u->first);
     u->readers = calloc(p->operands.n + 1, sizeof *u->readers);
     u->caller = calloc(p->computations.n + 1, sizeof *u->caller);
     u->seen = calloc((size_t)p->nops + 1, sizeof *u->seen);
-    if (!u->first || !u->readers || !u->caller || !u->seen)
-        return rp_err_nomem(err, "looking at inputs");
+    RP_TRY(rp_err_need(u->first && u->readers && u->caller && u->seen, err, "looking at inputs"));
     memset(u->caller, 0xff, p->computations.n * sizeof *u->caller);
     for (size_t i = 0; i < p->operands.n; i++)
         u->first[p->operands.at[i] + 2]++;

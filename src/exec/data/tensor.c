@@ -55,8 +55,7 @@ static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank
         return rp_err_set(err, RP_LIMIT, "an array of %zu elements is too large", n);
     own = own && n <= SMALL / unit;
     t = malloc(sizeof *t + (own ? n * unit + (size_t)2 * ALIGN : 0));
-    if (!t)
-        return rp_err_nomem(err, "making an array");
+    RP_TRY(rp_err_need(t, err, "making an array"));
     memset(t, 0, offsetof(struct rp_tensor, dims));
     atomic_init(&t->users, 1);
     t->elem = (uint8_t)elem;

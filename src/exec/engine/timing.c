@@ -67,8 +67,7 @@ enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
     if (!n)
         return RP_OK;
     sorted = malloc(n * sizeof *sorted);
-    if (!sorted)
-        return rp_err_nomem(err, "timing");
+    RP_TRY(rp_err_need(sorted, err, "timing"));
     sum_up_blocks(t, sorted);
     memcpy(sorted, t->runs.at, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, by_time);
@@ -270,8 +269,7 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
     memset(out, 0, sizeof *out);
     if (options->cold) {
         cold = calloc(1, COLD_BYTES);
-        if (!cold)
-            return rp_err_nomem(err, "emptying caches");
+        RP_TRY(rp_err_need(cold, err, "emptying caches"));
     }
     code = measure_runs(exe, options, cold, out, err);
     free(cold);

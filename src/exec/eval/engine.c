@@ -100,8 +100,7 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
                           engine->name,
                           program->program ? program->program->language : program->format);
     x = calloc(1, sizeof *x);
-    if (!x)
-        return rp_err_nomem(err, "compiling");
+    RP_TRY(rp_err_need(x, err, "compiling"));
     x->base.engine = engine;
     kernels(x->kernels);
     code = executable_build(x, program, options, improve, threaded, err);
@@ -149,8 +148,7 @@ static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams, st
 {
     out->node = malloc((nparams + 1) * sizeof *out->node);
     out->aligned = calloc((size_t)g->n + 1, sizeof *out->aligned);
-    if (!out->node || !out->aligned)
-        return rp_err_nomem(err, "uploading");
+    RP_TRY(rp_err_need(out->node && out->aligned, err, "uploading"));
     memset(out->node, 0xff, nparams * sizeof *out->node);
     for (uint32_t i = 0; i < g->n; i++) {
         const struct rp_node *node = &g->nodes[i];
@@ -187,8 +185,7 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape, struct le
         return align_leaf(*leaves->at++, budget, out, err);
     }
     parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
-    if (!parts)
-        return rp_err_nomem(err, "uploading");
+    RP_TRY(rp_err_need(parts, err, "uploading"));
     while (n < shape->nparts && code == RP_OK) {
         code = assemble_value(shape->parts[n], leaves, budget, &parts[n], err);
         n += code == RP_OK;
@@ -380,8 +377,7 @@ enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_
 
     memset(out, 0, sizeof *out);
     x->spans = calloc(base->partitions, sizeof *x->spans);
-    if (!x->spans)
-        return rp_err_nomem(err, "tracing");
+    RP_TRY(rp_err_need(x->spans, err, "tracing"));
     for (unsigned i = 0; i < runs && code == RP_OK; i++) {
         struct rp_op_span whole = {.name = "run", .begin_ns = rp_clock_ns()};
 

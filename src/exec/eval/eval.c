@@ -201,8 +201,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     }
     if (node->nin > 8) {
         in = malloc(node->nin * sizeof(struct rp_tensor *));
-        if (!in)
-            return rp_err_nomem(err, "evaluating");
+        RP_TRY(rp_err_need(in, err, "evaluating"));
     }
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = values[node->in[k]];
@@ -243,8 +242,7 @@ static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
         return rp_err_set(err, RP_LIMIT, "calls are nested more than %d deep", MOST_DEPTH);
     s->values = graph->n <= FEW ? memset(few, 0, graph->n * sizeof *few)
                                 : calloc(graph->n, sizeof(struct rp_tensor *));
-    if (!s->values)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(s->values, err, "evaluating"));
     e->depth++;
     for (uint32_t i = 0; i < graph->n && code == RP_OK; i++) {
         const struct rp_node *node = &graph->nodes[i];
@@ -485,7 +483,7 @@ static enum rp_code eval_while(struct rp_eval *e, const struct rp_node *node,
     struct rp_tensor *state = rp_tensor_keep(in[0]);
     struct rp_tensor **kept = calloc(node->called[0]->n, sizeof(struct rp_tensor *));
     struct rp_tape_frame more = {0};
-    enum rp_code code = kept ? RP_OK : rp_err_nomem(err, "evaluating");
+    enum rp_code code = rp_err_need(kept, err, "evaluating");
 
     if (code == RP_OK && node->called[1]->tape && !e->times && !e->spans)
         code = rp_tape_begin(node->called[1]->tape, &more, err);

@@ -4,7 +4,6 @@
  * are widened PIECE at a time. Types under a byte wrap the one of eight bits: results are cut.
  */
 #include "exec/eval/lanes.h"
-#include "program/floats.h"
 #include "program/opcodes.h"
 
 #define PIECE 256

@@ -31,16 +31,14 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id,
         return RP_OK;
     }
     to = RP_NODE_NEW(plan, struct rp_value_shape);
-    if (!to)
-        return rp_err_nomem(err, "planning shapes");
+    RP_TRY(rp_err_need(to, err, "planning shapes"));
     to->elem = s->elem;
     to->dynamic = (s->flags & RP_SHAPE_DYNAMIC) != 0;
     if (s->elem == RP_ELEM_TUPLE) {
         const struct rp_value_shape **parts =
             RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, s->n);
 
-        if (!parts && s->n)
-            return rp_err_nomem(err, "planning shapes");
+        RP_TRY(rp_err_need(parts || !s->n, err, "planning shapes"));
         for (uint32_t i = 0; i < s->n; i++)
             RP_TRY(open_shape(plan, p->parts.at[s->first + i], memo, &parts[i], err));
         to->parts = parts;
@@ -57,8 +55,7 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id,
         if (rp_shape_minor_to_major(p, id, order, RP_TENSOR_RANK)) {
             uint32_t *copy = RP_ARENA_NEW(&plan->arena, uint32_t, s->n);
 
-            if (!copy)
-                return rp_err_nomem(err, "planning shapes");
+            RP_TRY(rp_err_need(copy, err, "planning shapes"));
             memcpy(copy, order, s->n * sizeof *order);
             to->order = copy;
         }
@@ -74,8 +71,7 @@ static enum rp_code open_shapes(struct rp_plan *plan, struct rp_err *err)
                                     RP_ARENA_NEW(&plan->arena, const struct rp_value_shape *, n),
                                 *at;
 
-    if (!memo)
-        return rp_err_nomem(err, "planning shapes");
+    RP_TRY(rp_err_need(memo, err, "planning shapes"));
     for (size_t i = 0; i < n; i++)
         RP_TRY(open_shape(plan, (uint32_t)i, memo, &at, err));
     plan->shapes = memo;
@@ -166,13 +162,11 @@ static enum rp_code find_taken(struct rp_plan *plan, struct rp_graph *g, struct 
     bool **seen =
         RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts read later; NULL: not a tuple */
 
-    if (!seen)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(seen, err, "planning"));
     for (uint32_t i = 0; i < g->n; i++)
         if (g->nodes[i].shape->elem == RP_ELEM_TUPLE && i != g->root) {
             seen[i] = RP_ARENA_NEW(&plan->arena, bool, (size_t)g->nodes[i].shape->nparts + 1);
-            if (!seen[i])
-                return rp_err_nomem(err, "planning");
+            RP_TRY(rp_err_need(seen[i], err, "planning"));
         }
     for (uint32_t i = 0; i < g->n; i++)
         for (uint32_t k = 0; k < g->nodes[i].nin && g->nodes[i].code != RP_OP_GET_TUPLE_ELEMENT;
@@ -200,8 +194,7 @@ enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct 
     uint32_t *list = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
     uint32_t at = 0;
 
-    if (!last || !list)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(last && list, err, "planning"));
     for (uint32_t i = 0; i < g->n; i++) {
         last[i] = i;
         for (uint32_t k = 0; k < g->nodes[i].nin; k++)
@@ -241,8 +234,7 @@ static enum rp_code fill_node(struct rp_plan *plan, uint32_t op, const uint32_t 
     uint32_t *in = RP_ARENA_NEW(&plan->arena, uint32_t, operands.n);
 
     node->called = RP_ARENA_NEW(&plan->arena, struct rp_graph *, called.n);
-    if ((operands.n && !in) || (called.n && !node->called))
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need((!operands.n || in) && (!called.n || node->called), err, "planning"));
     node->op = op;
     node->code = p->code.at[op];
     node->name = rp_program_text(p, p->op_name.at[op]);
@@ -467,8 +459,7 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(open_shapes(plan, err));
     plan->graphs = RP_ARENA_NEW(&plan->arena, struct rp_graph, n);
     reached = RP_ARENA_NEW(&plan->arena, bool, n);
-    if (!plan->graphs || !reached)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(plan->graphs && reached, err, "planning"));
     plan->partitions = (unsigned)rp_program_int(p, RP_ATTR_NUM_PARTITIONS, 1);
     plan->replicas = (unsigned)rp_program_int(p, RP_ATTR_REPLICA_COUNT, 1);
     if (plan->partitions <= 1 && plan->replicas <= 1 && is_partitioned(p))
@@ -492,8 +483,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     enum rp_code code;
 
     *out = NULL;
-    if (!plan)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(plan, err, "planning"));
     plan->program = program;
     plan->kernels = kernels;
     plan->tf32 = tf32;

@@ -79,8 +79,7 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
     uint32_t *uses = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
     bool changed = false;
 
-    if (!uses)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(uses, err, "planning"));
     for (uint32_t i = 0; i < g->n; i++)
         for (uint32_t k = 0; k < g->nodes[i].nin; k++)
             uses[g->nodes[i].in[k]]++;

@@ -208,8 +208,7 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
     struct rp_tensor **owner = malloc(sizeof(struct rp_tensor *));
     enum rp_code code;
 
-    if (!owner)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(owner, err, "evaluating"));
     code = rp_tensor_borrow(elem, dims, rank, t->data, out, err);
     if (code == RP_OK && rp_tensor_bytes(*out) > rp_tensor_bytes(t)) {
         code = rp_err_set(err, RP_FORMAT, "cannot reshape to %zu bytes from %zu",

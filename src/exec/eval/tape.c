@@ -53,8 +53,7 @@ static enum rp_code tape_constant(struct tape_ctx *m, const struct rp_node *node
     unsigned elem = node->shape->elem, kept = kept_elem(m, elem);
     char *at = rp_arena_calloc(&m->plan->arena, 2, 16, 16);
 
-    if (!at)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(at, err, "planning"));
     if (node->shape->n != 1 || !rp_literal_known(p, literal))
         return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar with a known value");
     RP_TRY(rp_literal_decode(p, literal, at, rp_literal_unit(elem), err));
@@ -167,7 +166,7 @@ static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, cons
                               uint32_t *root, struct rp_err *err)
 {
     uint32_t *reg_of = calloc((size_t)g->n + 1, sizeof *reg_of);
-    enum rp_code code = reg_of ? RP_OK : rp_err_nomem(err, "planning");
+    enum rp_code code = rp_err_need(reg_of, err, "planning");
 
     m->nodes += g->n;
     if (code == RP_OK && m->nodes > MOST_NODES)
@@ -243,8 +242,7 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, si
 {
     struct rp_tape *t = RP_NODE_NEW(m->plan, struct rp_tape);
 
-    if (!t)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(t, err, "planning"));
     t->nregs = m->regs.n;
     t->nops = m->ops.n;
     t->nparams = nparams;
@@ -252,8 +250,7 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, si
     t->regs = rp_plan_copy(m->plan, m->regs.at, m->regs.n, sizeof *t->regs);
     t->ops = rp_plan_copy(m->plan, m->ops.at, m->ops.n, sizeof *t->ops);
     t->results = rp_plan_copy(m->plan, m->results.at, m->results.n, sizeof *t->results);
-    if (!t->regs || !t->ops || !t->results)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(t->regs && t->ops && t->results, err, "planning"));
     t->second = t->nresults == 1 && t->nparams == 2 && t->results[0] == 1;
     if (t->nops == 1 && t->nparams == 2 && t->nresults == 1 && t->ops[0].to == t->results[0] &&
         t->ops[0].a + t->ops[0].b == 1 && t->ops[0].c == RP_NONE)
@@ -279,7 +276,7 @@ enum rp_code rp_tape_new(struct rp_plan *plan, const struct rp_graph *graph, boo
     struct tape_ctx m = {.plan = plan, .wide = wide};
     size_t nparams = tape_nparams(graph);
     uint32_t *args = calloc(nparams + 1, sizeof *args), root = 0;
-    enum rp_code code = args ? RP_OK : rp_err_nomem(err, "planning");
+    enum rp_code code = rp_err_need(args, err, "planning");
 
     *out = NULL;
     if (code == RP_OK)
@@ -345,8 +342,7 @@ enum rp_code rp_tape_begin(const struct rp_tape *tape, struct rp_tape_frame *fra
     char *memory = aligned_alloc(64, rp_tape_bytes(tape, RP_TAPE_LANES));
 
     *frame = (struct rp_tape_frame){0};
-    if (!memory)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(memory, err, "evaluating"));
     rp_tape_place(tape, RP_TAPE_LANES, memory, frame);
     frame->memory = memory;
     return RP_OK;

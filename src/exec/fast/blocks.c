@@ -489,8 +489,7 @@ static enum rp_code add_member(struct blocks_ctx *c, struct rp_graph *to, uint32
     uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, (size_t)from->nin + 1);
     struct lead lead;
 
-    if (!in)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in, err, "planning"));
     for (uint32_t k = 0; k < from->nin; k++) {
         operand_lead(c, from, k, &lead);
         if (c->number[from->in[k]] && reads_row(from, k))
@@ -502,7 +501,7 @@ static enum rp_code add_member(struct blocks_ctx *c, struct rp_graph *to, uint32
     *node = *from;
     node->in = in;
     node->shape = block_shape(c, from->shape, &lead, rows);
-    return node->shape ? RP_OK : rp_err_nomem(err, "planning");
+    return rp_err_need(node->shape, err, "planning");
 }
 
 static const struct rp_value_shape *tuple_shape(struct blocks_ctx *c, const struct rp_graph *g)
@@ -544,8 +543,7 @@ static enum rp_code add_root(struct blocks_ctx *c, struct rp_graph *to, struct r
     uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, c->b->nout);
     struct rp_node *root = &to->nodes[to->n];
 
-    if (!in)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in, err, "planning"));
     for (size_t i = 0; i < c->b->nout; i++) {
         in[i] = (uint32_t)c->b->nin + c->number[c->outs[i]] - 1;
         to->nodes[in[i]].into = (uint8_t)(i + 1);
@@ -558,7 +556,7 @@ static enum rp_code add_root(struct blocks_ctx *c, struct rp_graph *to, struct r
     root->nin = (uint32_t)c->b->nout;
     root->shape = tuple_shape(c, to);
     to->root = to->n++;
-    return root->shape ? RP_OK : rp_err_nomem(err, "planning");
+    return rp_err_need(root->shape, err, "planning");
 }
 
 /* rows: of a block; 0: all. */
@@ -568,13 +566,11 @@ static enum rp_code cluster_graph(struct blocks_ctx *c, uint32_t members, int64_
     struct rp_graph *to = *out = RP_NODE_NEW(c->plan, struct rp_graph);
     uint32_t i = 0;
 
-    if (!to)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(to, err, "planning"));
     to->computation = c->g->computation;
     to->nparams = (uint32_t)c->b->nin;
     to->nodes = RP_ARENA_NEW(&c->plan->arena, struct rp_node, c->b->nin + members + 1);
-    if (!to->nodes)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(to->nodes, err, "planning"));
     for (; to->n < to->nparams; to->n++) {
         const struct input *input = &c->inputs[to->n];
         struct rp_node *node = &to->nodes[to->n];
@@ -582,8 +578,7 @@ static enum rp_code cluster_graph(struct blocks_ctx *c, uint32_t members, int64_
         *node = own_node(c, RP_OP_PARAMETER, &c->g->nodes[input->node]);
         node->value = to->n;
         node->shape = block_shape(c, node->shape, &input->lead, rows);
-        if (!node->shape)
-            return rp_err_nomem(err, "planning");
+        RP_TRY(rp_err_need(node->shape, err, "planning"));
     }
     for (size_t n = 0; next_member(c, &n, &i);)
         RP_TRY(add_member(c, to, i, rows, err));
@@ -626,8 +621,7 @@ static enum rp_code make_graphs(struct blocks_ctx *c, bool *done, struct rp_err 
         RP_TRY(cluster_graph(c, members, rest, &b->rest, err));
     b->inputs = rp_plan_copy(c->plan, c->inputs, b->nin, sizeof *b->inputs);
     b->outs = RP_ARENA_NEW(&c->plan->arena, const struct rp_value_shape *, b->nout);
-    if (!b->inputs || !b->outs)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(b->inputs && b->outs, err, "planning"));
     for (size_t i = 0; i < b->nout; i++)
         b->outs[i] = shape_of(c, c->outs[i]);
     *done = true;
@@ -642,8 +636,7 @@ static enum rp_code cluster_node(struct blocks_ctx *c, struct rp_node *node, str
 
     *node = own_node(c, RP_OP_FUSION, &c->g->nodes[c->outs[0]]);
     node->called = RP_ARENA_NEW(&c->plan->arena, struct rp_graph *, 1);
-    if (!in || !node->called)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in && node->called, err, "planning"));
     for (size_t i = 0; i < c->b->nin; i++)
         in[i] = c->inputs[i].node;
     node->in = in;
@@ -654,7 +647,7 @@ static enum rp_code cluster_node(struct blocks_ctx *c, struct rp_node *node, str
     node->run = run_blocks;
     if (c->b->nout > 1)
         node->shape = tuple_shape(c, NULL);
-    return node->shape ? RP_OK : rp_err_nomem(err, "planning");
+    return rp_err_need(node->shape, err, "planning");
 }
 
 static enum rp_code add_parts(struct blocks_ctx *c, struct rp_node *list, uint32_t *n,
@@ -662,8 +655,7 @@ static enum rp_code add_parts(struct blocks_ctx *c, struct rp_node *list, uint32
 {
     uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, 1);
 
-    if (!in)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in, err, "planning"));
     *in = c->first + *n - 1;
     for (size_t i = 0; i < c->b->nout; i++) {
         c->moved[c->outs[i]] = *in;
@@ -689,8 +681,7 @@ static enum rp_code move_operands(struct blocks_ctx *c, struct rp_node *node, st
             continue;
         if (!in)
             in = rp_plan_copy(c->plan, node->in, node->nin, sizeof *in);
-        if (!in)
-            return rp_err_nomem(err, "planning");
+        RP_TRY(rp_err_need(in, err, "planning"));
         in[k] = c->moved[from];
     }
     if (in)
@@ -774,8 +765,7 @@ static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const stru
     enum rp_code code = RP_OK;
 
     c->b = rp_plan_copy(c->plan, like, 1, sizeof *like);
-    if (!c->b)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c->b, err, "planning"));
     c->low = seed > WINDOW ? seed - WINDOW : 0;
     c->end = c->g->n - seed > WINDOW ? seed + WINDOW : c->g->n;
     c->first = c->last = seed;
@@ -849,8 +839,7 @@ static enum rp_code blocks_of_graph(struct rp_plan *plan, struct rp_graph *g, st
     struct blocks_ctx *c = calloc(1, sizeof *c);
     enum rp_code code = RP_OK;
 
-    if (!c)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c, err, "planning"));
     c->plan = plan;
     c->g = g;
     c->budget = BUDGET;

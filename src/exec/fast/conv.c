@@ -501,8 +501,7 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     const struct rp_value_shape *x, *w, *y = node->shape;
 
     RP_TRY(rp_conv_prepare(plan, node, err));
-    if (!f)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(f, err, "planning"));
     f->base = *(const struct rp_conv *)node->attrs;
     node->attrs = f;
     x = rp_node_operand(plan, node, 0);

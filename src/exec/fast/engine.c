@@ -6,7 +6,6 @@
 #include "exec/eval/engine.h"
 #include "exec/fast/gemm.h"
 #include "exec/fast/kernels.h"
-#include "exec/ref/dot.h"
 #include "exec/ref/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/opcodes.h"
@@ -53,8 +52,7 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
         RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
     struct rp_blas *blas;
 
-    if (!reference)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(reference, err, "planning"));
     rp_kernels_reference(reference);
     plan->reference = reference;
     blas = RP_NODE_NEW(plan, struct rp_blas);

@@ -147,8 +147,7 @@ static enum rp_code prepare_extreme(struct rp_plan *plan, struct rp_node *node, 
         return RP_OK;
     x = RP_NODE_NEW(plan, struct extreme);
     ins = rp_plan_copy(plan, node->in, 4, sizeof *ins);
-    if (!x || !ins)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(x && ins, err, "planning"));
     ins[1] = ins[0]; /* the places are known */
     node->in = ins;
     x->reduce = *a;

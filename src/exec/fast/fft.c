@@ -91,8 +91,7 @@ enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, str
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
     size_t least = 1;
 
-    if (!f)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(f, err, "planning"));
     RP_TRY(rp_fft_prepare(plan, node, err));
     f->base = *(const struct rp_fft_attr *)node->attrs;
     node->attrs = f; /* begins with what the reference wants */
@@ -342,8 +341,7 @@ static enum rp_code fft_room(const struct wave *w, struct pair **room, struct rp
     size_t pairs = 2 * (w->n + 2) + (w->power ? 2 * w->power->n : 0);
 
     *room = aligned_alloc(64, pairs * sizeof **room);
-    if (!*room)
-        return rp_err_nomem(err, "transforming");
+    RP_TRY(rp_err_need(*room, err, "transforming"));
     memset(*room, 0, (w->n + 2) * sizeof **room); /* lanes without a line */
     return RP_OK;
 }

@@ -258,8 +258,7 @@ static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struc
     size_t floats = (size_t)((high + wide) * DEPTH);
     float *pa = aligned_alloc(64, (floats * sizeof *pa + 63) / 64 * 64);
 
-    if (!pa)
-        return rp_err_nomem(err, "multiplying");
+    RP_TRY(rp_err_need(pa, err, "multiplying"));
     for (int64_t r = 0; r < g->m && !g->k; r++)
         memset(g->c + r * g->c_row, 0, (size_t)g->n * sizeof *g->c);
     for (int64_t k0 = 0; k0 < g->k; k0 += DEPTH) {

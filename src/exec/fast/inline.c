@@ -64,8 +64,7 @@ static enum rp_code add_node(struct inline_ctx *c, const struct rp_node *from,
     struct rp_node *to = &c->nodes[c->n++];
     uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, from->nin);
 
-    if (!in && from->nin)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in || !from->nin, err, "planning"));
     *to = *from;
     for (uint32_t k = 0; k < from->nin; k++)
         in[k] = place[from->in[k]];

@@ -183,8 +183,7 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
         bytes += room_bytes(r, k);
     if (bytes > sizeof few)
         memory = aligned_alloc(64, bytes);
-    if (!memory)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(memory, err, "evaluating"));
     run_elements(r, begin, end < r->out->n ? end : r->out->n, memory);
     if (memory != few)
         free(memory);
@@ -662,8 +661,7 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
     bool *read = RP_ARENA_NEW(&plan->arena, bool, b->ops.n + 1);
     size_t nin = b->inputs.n;
 
-    if (!loop || !read)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(loop && read, err, "planning"));
     loop->tape.nparams = nin;
     loop->tape.nregs = nin + b->ops.n;
     loop->tape.nresults = 1;
@@ -672,8 +670,9 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
     loop->tape.results = RP_ARENA_NEW(&plan->arena, uint32_t, 1);
     loop->sources = rp_plan_copy(plan, b->sources.at, nin, sizeof *b->sources.at);
     root->in = rp_plan_copy(plan, b->inputs.at, nin, sizeof *b->inputs.at);
-    if (!loop->tape.regs || !loop->tape.ops || !loop->tape.results || !loop->sources || !root->in)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(loop->tape.regs && loop->tape.ops && loop->tape.results && loop->sources &&
+                           root->in,
+                       err, "planning"));
     if (b->ops.n)
         memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
     loop->tape.nops = drop_unread(loop->tape.ops, b->ops.n, read);

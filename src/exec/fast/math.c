@@ -56,10 +56,9 @@ static inline float fast_log(float x)
 {
     float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
     uint32_t bits = (uint32_t)as_bits(scaled);
-    int32_t e;
     float m, r, p, offset = x < 1.17549435e-38f ? -23.0f : 0.0f, special;
+    int32_t e = (int32_t)(bits - 0x3f3504f3u) >> 23;
 
-    e = (int32_t)(bits - 0x3f3504f3u) >> 23;
     m = as_float((int32_t)(bits - ((uint32_t)e << 23))) - 1.0f;
     r = m * m;
     p = 7.0376836292e-2f;

@@ -201,8 +201,7 @@ static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
     if (!merged)
         return RP_OK;
     in = RP_ARENA_NEW(&c->plan->arena, uint32_t, operands + 1);
-    if (!in)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in, err, "planning"));
     merge_compact(c, in);
     return rp_plan_lifetimes(c->plan, g, err);
 }

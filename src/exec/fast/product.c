@@ -152,8 +152,7 @@ static enum rp_code product_job(void *user, size_t job, struct rp_err *err)
                      .n0 = panel * r->columns};
     void *room = aligned_alloc(64, (size_t)DEPTH * 128);
 
-    if (!room)
-        return rp_err_nomem(err, "multiplying");
+    RP_TRY(rp_err_need(room, err, "multiplying"));
     t.m1 = t.m0 + TILE_M < r->p->m ? t.m0 + TILE_M : r->p->m;
     t.n1 = t.n0 + r->columns < r->p->n ? t.n0 + r->columns : r->p->n;
     if (r->p->elem == RP_ELEM_F64)

@@ -205,8 +205,7 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
     w->piece = w->red ? (w->red - 1) / w->parts + 1 : 1;
     w->parts = (w->red + w->piece - 1) / w->piece;
     w->partial = w->parts > 1 ? malloc(w->parts * n * sizeof *w->partial) : w->out;
-    if (!w->partial)
-        return rp_err_nomem(err, "reducing");
+    RP_TRY(rp_err_need(w->partial, err, "reducing"));
     jobs *= w->parts;
     if (jobs > 1 && threads > 1)
         code = rp_pool_each(pool, jobs, job, w, err);

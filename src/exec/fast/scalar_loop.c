@@ -38,8 +38,7 @@ enum rp_code rp_fast_while_prepare(struct rp_plan *plan, struct rp_node *node, s
     if (state->elem != RP_ELEM_TUPLE)
         return RP_OK;
     l = RP_NODE_NEW(plan, struct scalar_loop);
-    if (!l)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(l, err, "planning"));
     code = rp_tape_new(plan, node->called[1], false, &l->more, &ignored);
     if (code == RP_OK && l->more->nparams == state->nparts && l->more->nresults == 1 &&
         l->more->regs[l->more->results[0]].elem == RP_ELEM_PRED)

@@ -134,8 +134,7 @@ static enum rp_code place_part(struct short_ctx *c, struct step *s,
     s->stride = RP_ARENA_NEW(&c->plan->arena, int64_t, rank + 1);
     s->most = RP_ARENA_NEW(&c->plan->arena, int64_t, rank + 1);
     s->part = RP_NODE_NEW(c->plan, struct rp_strided);
-    if (!s->stride || !s->most || !s->part)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s->stride && s->most && s->part, err, "planning"));
     rp_strides(whole->dims, rank, s->stride);
     rp_strides(part->dims, rank, inside);
     s->part->rank = rank;
@@ -288,8 +287,7 @@ static enum rp_code plan_steps(struct short_ctx *c, bool *fits, struct rp_err *e
     l->next = RP_ARENA_NEW(arena, uint32_t, l->nstate + 1);
     l->home = RP_ARENA_NEW(arena, uint32_t, l->nslots + 1);
     l->owned = RP_ARENA_NEW(arena, bool, l->nstate + 1);
-    if (!l->steps || !l->next || !l->home || !l->owned)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(l->steps && l->next && l->home && l->owned, err, "planning"));
     for (uint32_t i = 0; i < l->nslots; i++)
         l->home[i] = i;
     *fits = name_values(c);
@@ -306,8 +304,7 @@ static enum rp_code plan_steps(struct short_ctx *c, bool *fits, struct rp_err *e
         s->out = c->slot[i];
         s->once = node->invariant != RP_VARIES;
         s->in = RP_ARENA_NEW(arena, uint32_t, node->nin + 1);
-        if (!s->in)
-            return rp_err_nomem(err, "planning");
+        RP_TRY(rp_err_need(s->in, err, "planning"));
         for (uint32_t k = 0; k < node->nin; k++)
             s->in[k] = c->slot[node->in[k]];
         RP_TRY(plan_step(c, i, s, fits, err));
@@ -355,8 +352,7 @@ static enum rp_code form_short(struct rp_plan *plan, struct rp_node *loop, struc
     if (loop->attrs || !is_short_state(loop, &parameter))
         return RP_OK;
     c.l = RP_NODE_NEW(plan, struct short_loop);
-    if (!c.l)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c.l, err, "planning"));
     *c.l = (struct short_loop){
         .body = c.g, .parameter = parameter, .nstate = parameter->shape->nparts};
     c.l->nslots = c.l->nstate + c.g->n;
@@ -438,8 +434,7 @@ static enum rp_code make_frames(struct short_run *r, struct rp_err *err)
     for (uint32_t p = 0; p < l->nstate; p++)
         bytes += (rp_tensor_bytes(r->values[p]) * (l->home[l->next[p]] != p) + 63) / 64 * 64;
     r->memory = aligned_alloc(64, bytes + 64);
-    if (!r->memory)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(r->memory, err, "evaluating"));
     for (size_t i = 0; i < l->nsteps; i++)
         if (l->steps[i].kind == STEP_LOOP) {
             rp_loop_frame_place(l->steps[i].node, r->memory + at, &r->frame[i]);
@@ -506,8 +501,7 @@ static enum rp_code run_kernel(struct short_run *r, const struct step *s, size_t
 
     if (node->nin > 16)
         in = malloc(node->nin * sizeof(struct rp_tensor *));
-    if (!in)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(in, err, "evaluating"));
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = rp_tensor_keep(r->values[s->in[k]]);
     r->e->memo = node->same_second ? &r->memo[i] : NULL;
@@ -600,8 +594,7 @@ static enum rp_code short_result(struct short_run *r, struct rp_tensor **out, st
     struct rp_tensor **parts = calloc(r->l->nstate + 1, sizeof *parts);
     enum rp_code code;
 
-    if (!parts)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(parts, err, "evaluating"));
     for (uint32_t p = 0; p < r->l->nstate; p++)
         parts[p] = rp_tensor_keep(r->values[p]);
     code = rp_tensor_tuple(parts, r->l->nstate, out, err);
@@ -625,7 +618,7 @@ static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node
     r.memo = calloc(l->nsteps + 1, sizeof(struct rp_tensor *));
     r.frame = calloc(l->nsteps + 1, sizeof *r.frame);
     r.stage = calloc(l->nstate + 1, sizeof *r.stage);
-    code = r.values && r.memo && r.frame && r.stage ? RP_OK : rp_err_nomem(err, "evaluating");
+    code = rp_err_need(r.values && r.memo && r.frame && r.stage, err, "evaluating");
     if (code == RP_OK)
         code = make_values(&r, in[0], err);
     if (code == RP_OK)

@@ -135,8 +135,7 @@ enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, st
 {
     struct key_sort *s = RP_NODE_NEW(plan, struct key_sort);
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     RP_TRY(rp_sort_prepare(plan, node, err));
     s->base = *(const struct rp_sort *)node->attrs;
     s->keyed = find_key(s);
@@ -399,8 +398,7 @@ static enum rp_code sort_lines(struct rp_eval *e, struct sort_run *r, bool *done
     r->per_job = JOB_LINES / r->n + 1;
     jobs = (r->lines + r->per_job - 1) / r->per_job;
     r->unordered = calloc(jobs + 1, sizeof *r->unordered);
-    if (!r->unordered)
-        return rp_err_nomem(err, "sorting");
+    RP_TRY(rp_err_need(r->unordered, err, "sorting"));
     if (jobs > 1 && e->pool)
         code = rp_pool_each(e->pool, jobs, sort_job, r, err);
     else

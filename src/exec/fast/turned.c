@@ -25,8 +25,7 @@ static enum rp_code fold_operand(struct rp_plan *plan, struct rp_graph *g, struc
         return RP_OK;
     in = rp_plan_copy(plan, node->in, node->nin, sizeof *in);
     node->attrs = rp_plan_copy(plan, &d, 1, sizeof d); /* a copy of the node may share the other */
-    if (!in || !node->attrs)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(in && node->attrs, err, "planning"));
     in[k] = turned->in[0];
     node->in = in;
     *done = true;
@@ -59,8 +58,7 @@ static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     if (!done)
         return RP_OK;
     read = calloc(g->n, sizeof *read);
-    if (!read)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(read, err, "planning"));
     leave_unread(g, read);
     free(read);
     return rp_plan_lifetimes(plan, g, err);

@@ -16,7 +16,6 @@
  */
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
-#include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
 #include "exec/ref/reduce.h"
 #include "program/opcodes.h"
@@ -223,10 +222,9 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
     const struct rp_reduce_window *a = node->attrs;
     struct reduction r = {.combine = combine_of(a->reduce.tape->simple)};
     struct rp_tensor *wide = NULL, *init = NULL, *to = NULL;
-    enum rp_code code;
     bool done;
+    enum rp_code code = rp_fast_scan(e, node, in, &done, out, err);
 
-    code = rp_fast_scan(e, node, in, &done, out, err);
     if (code != RP_OK || done)
         return code;
     if (a->reduce.k != 1 || !r.combine || !float_elem(in[0]->elem) ||
@@ -367,8 +365,7 @@ static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
     float *best = malloc((size_t)n * 2 * sizeof *best);
     int64_t size = p->stride[0] * p->in[0] / s->slices;
 
-    if (!best)
-        return rp_err_nomem(err, "selecting");
+    RP_TRY(rp_err_need(best, err, "selecting"));
     end = end < s->slices ? end : s->slices;
     for (int64_t i = begin * size; i < end * size; i++)
         s->y[i] = s->init;
@@ -395,8 +392,7 @@ static enum rp_code make_offsets(struct selection *s, struct rp_err *err)
     for (size_t k = 0; k < p->rank; k++)
         n *= p->size[k];
     s->offset = calloc((size_t)n, sizeof *s->offset);
-    if (!s->offset)
-        return rp_err_nomem(err, "selecting");
+    RP_TRY(rp_err_need(s->offset, err, "selecting"));
     for (int64_t i = 0; i < n; i++, rp_index_next(place, p->size, p->rank))
         for (size_t k = 0; k < p->rank; k++)
             s->offset[i] += shift_window(&p->window->dim[k], place[k]) * p->stride[k];

@@ -6,8 +6,6 @@
  */
 #include "exec/pjrt/api.h"
 
-#include "base/text.h"
-
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

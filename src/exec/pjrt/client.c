@@ -207,9 +207,9 @@ static enum rp_code make_lists(struct rp_pjrt_client *c, struct rp_err *err)
     c->output_lists = calloc(nd, sizeof *c->output_lists);
     c->events = calloc(nd, sizeof *c->events);
     c->kept = calloc(na + 1, sizeof *c->kept);
-    if (!c->arguments || !c->consumed || !c->outputs || !c->argument_lists || !c->output_lists ||
-        !c->events || !c->kept)
-        return rp_err_nomem(err, "preparing the arguments of a program");
+    RP_TRY(rp_err_need(c->arguments && c->consumed && c->outputs && c->argument_lists &&
+                           c->output_lists && c->events && c->kept,
+                       err, "preparing the arguments of a program"));
     for (size_t d = 0; d < nd; d++) {
         c->argument_lists[d] = c->arguments + d * na;
         c->output_lists[d] = c->outputs + d * no;

@@ -6,7 +6,7 @@
  */
 #include "exec/worker/engine.h"
 #include "base/clock.h"
-#include "exec/engine/timing.h"
+#include "exec/engine/engine.h"
 #include "exec/pjrt/client.h"
 #include "exec/pjrt/device_marks.h"
 #include "io/proto_write.h"

@@ -6,7 +6,6 @@
  */
 #include "exec/pjrt/client.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -103,8 +102,7 @@ static enum rp_code copy_bytes(const void *from, uint64_t size, uint8_t **bytes,
         return rp_err_set(err, RP_LIMIT, "a profile of %llu bytes: fewer runs give a smaller one",
                           (unsigned long long)size);
     *bytes = malloc(size ? size : 1);
-    if (!*bytes)
-        return rp_err_nomem(err, "reading a profile");
+    RP_TRY(rp_err_need(*bytes, err, "reading a profile"));
     if (from && size)
         memcpy(*bytes, from, size);
     *n = (size_t)size;

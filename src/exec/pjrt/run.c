@@ -10,9 +10,7 @@
 #include "exec/pjrt/client.h"
 
 #include "base/clock.h"
-#include "exec/engine/timing.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,8 +106,7 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
 
     RP_TRY(rp_pjrt_split(c, arguments, err));
     done = calloc(n + 1, sizeof *done);
-    if (!done)
-        return rp_err_nomem(err, "sending arguments");
+    RP_TRY(rp_err_need(done, err, "sending arguments"));
     for (; sent < n && code == RP_OK; sent++) { /* all at once, so that transfers overlap */
         rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->arguments[sent]);
         c->arguments[sent] = NULL;

@@ -24,8 +24,7 @@ static enum rp_code read_numbers(struct rp_pjrt_shards *s, struct rp_proto_curso
     int64_t *at = RP_ARENA_NEW(&s->arena, int64_t, (size_t)(c.end - c.at) + 1);
     uint64_t value;
 
-    if (!at)
-        return rp_err_nomem(err, "reading a sharding");
+    RP_TRY(rp_err_need(at, err, "reading a sharding"));
     out->at = at;
     while (rp_proto_packed_varint(&c, &value))
         at[out->n++] = (int64_t)value;
@@ -111,8 +110,7 @@ static enum rp_code compiled_module(struct rp_pjrt_client *c, void *executable, 
                         err)); /* says how long it is */
     out->n = (size_t)program.word[RP_PJRT_PROGRAM_CODE_SIZE];
     *memory = malloc(out->n + 1);
-    if (!*memory)
-        return rp_err_nomem(err, "reading the compiled program");
+    RP_TRY(rp_err_need(*memory, err, "reading the compiled program"));
     program.word[RP_PJRT_PROGRAM_CODE] = rp_pjrt_word(*memory);
     RP_TRY(
         rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTABLE_OPTIMIZED, &args, &program, RP_UNSUPPORTED, err));
@@ -164,8 +162,7 @@ enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *ar
         rp_tensor_drop(c->blocks[i]);
     free(c->blocks);
     c->blocks = calloc(n + 1, sizeof(struct rp_tensor *));
-    if (!c->blocks)
-        return rp_err_nomem(err, "splitting arguments");
+    RP_TRY(rp_err_need(c->blocks, err, "splitting arguments"));
     for (size_t i = 0; i < n; i++) {
         unsigned device = (unsigned)(i / c->narguments % c->partitions);
         struct rp_tile tile;

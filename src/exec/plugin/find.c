@@ -35,8 +35,7 @@ static enum rp_code plugins_add(struct rp_plugins *to, enum rp_plugin_kind kind,
     plugin.path = rp_arena_strdup(&to->arena, path);
     plugin.name = rp_arena_copy(&to->arena, name, nname);
     plugin.found = rp_arena_strdup(&to->arena, found);
-    if (!plugin.path || !plugin.name || !plugin.found)
-        return rp_err_nomem(err, "looking for plugins");
+    RP_TRY(rp_err_need(plugin.path && plugin.name && plugin.found, err, "looking for plugins"));
     return rp_vec_push(&to->list, plugin, err);
 }
 
@@ -117,8 +116,7 @@ static enum rp_code from_packages(struct rp_plugins *to, const char *root, struc
     if (access(root, X_OK) != 0)
         return RP_OK;
     copy = rp_arena_strdup(&to->arena, root);
-    if (!copy)
-        return rp_err_nomem(err, "looking for plugins");
+    RP_TRY(rp_err_need(copy, err, "looking for plugins"));
     RP_TRY(rp_vec_push(&to->looked, copy, err));
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
         RP_TRY(from_pattern(to, root, &patterns[i], err));
@@ -309,7 +307,7 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
         if (access(where, R_OK) != 0)
             return rp_err_set(err, RP_MISSING, "no plugin '%s'", where);
         *path = realpath(where, NULL); /* dlopen looks for plain names elsewhere */
-        return *path ? RP_OK : rp_err_nomem(err, "looking for plugins");
+        return rp_err_need(*path, err, "looking for plugins");
     }
     code = rp_plugins_find(&plugins, err);
     if (code == RP_OK) {

@@ -57,8 +57,7 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     const int64_t *dims;
     size_t n;
 
-    if (!c)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c, err, "planning"));
     node->attrs = c;
     if (groups && !rp_groups_of(&plan->arena, groups, &c->groups))
         return rp_node_error(node, RP_UNSUPPORTED, err, "malformed replica groups");
@@ -274,7 +273,7 @@ static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
                                  struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
-    enum rp_code code = parts ? RP_OK : rp_err_nomem(err, "communicating");
+    enum rp_code code = rp_err_need(parts, err, "communicating");
     uint32_t n = 0;
 
     while (n < node->nin && code == RP_OK) {

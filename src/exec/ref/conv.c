@@ -93,8 +93,7 @@ enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct 
 {
     struct rp_conv *c = RP_NODE_NEW(plan, struct rp_conv);
 
-    if (!c)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c, err, "planning"));
     node->attrs = c;
     if (node->nin != 2)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a convolution of %u operands", node->nin);

@@ -331,8 +331,7 @@ static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, s
     if (!target && is_silent_callback(node, name, n)) {
         struct rp_value_shape *token = RP_NODE_NEW(plan, struct rp_value_shape);
 
-        if (!token)
-            return rp_err_nomem(err, "planning");
+        RP_TRY(rp_err_need(token, err, "planning"));
         token->elem = RP_ELEM_TOKEN;
         if (node->shape->elem == RP_ELEM_INVALID) /* StableHLO has no result then */
             node->shape = token;

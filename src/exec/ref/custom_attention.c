@@ -130,8 +130,7 @@ static enum rp_code attention_prepare(struct rp_plan *plan, struct rp_node *node
     size_t n;
     const char *name = rp_custom_name(plan, node, &n);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     RP_TRY(read_options(plan, node, a, err));
     if (a->backward) {
         a->gradient = 4;
@@ -334,8 +333,7 @@ static enum rp_code attention_heads(const struct attention *a, struct rp_tensor 
 {
     double *p = calloc((size_t)(a->rows * a->columns) + 1, sizeof *p);
 
-    if (!p)
-        return rp_err_nomem(err, "attention");
+    RP_TRY(rp_err_need(p, err, "attention"));
     for (int64_t b = 0; b < a->batch; b++)
         for (int64_t h = 0; h < a->heads; h++) {
             struct head x = {a, wide, b, h, h / (a->heads / a->groups), p};

@@ -4,7 +4,6 @@
  * activation after it, and the two backward ones, whose window and dim_labels are the forward
  * one's. Sums are in f64. Cost: one multiplication and addition a term.
  */
-#include "exec/eval/strided.h"
 #include "exec/ref/custom.h"
 #include "exec/ref/dot.h"
 #include "exec/ref/reduce.h"
@@ -56,8 +55,7 @@ static enum rp_code custom_conv_prepare(struct rp_plan *plan, struct rp_node *no
     const struct rp_value_shape *shape = rp_custom_shape(node);
     size_t rank;
 
-    if (!c)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c, err, "planning"));
     node->attrs = c;
     c->kind = kind;
     if (node->nin < 2)

@@ -26,8 +26,7 @@ static enum rp_code factor_check(struct rp_plan *plan, struct rp_node *node, uin
     struct factor *c = RP_NODE_NEW(plan, struct factor);
     size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
 
-    if (!c)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(c, err, "planning"));
     node->attrs = c;
     c->first = rp_custom_integers(plan, node, nin);
     c->older = c->first != 0;

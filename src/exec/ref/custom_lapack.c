@@ -773,8 +773,7 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     size_t n;
     const char *target = rp_custom_name(plan, node, &n);
 
-    if (!l)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(l, err, "planning"));
     l->routine = find_routine(target, n, &letter, &l->older);
     if (!l->routine && (l->routine = find_gpu_routine(target, n, &old_name)) != NULL) {
         on_gpu = true;

@@ -47,7 +47,7 @@ static enum rp_code prepare_softmax(struct rp_plan *plan, struct rp_node *node, 
 
     if (!in || !in->rank || rp_custom_shape(node)->n != in->n || !(axis >= 0) || axis >= in->rank)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of the operand");
-    return norm_new(plan, node, in, (uint32_t)axis) ? RP_OK : rp_err_nomem(err, "planning");
+    return rp_err_need(norm_new(plan, node, in, (uint32_t)axis), err, "planning");
 }
 
 static enum rp_code as_result(const struct rp_node *node, struct rp_tensor **made, size_t n,
@@ -116,8 +116,7 @@ static enum rp_code prepare_layer(struct rp_plan *plan, struct rp_node *node, st
     if (!in || !in->rank || rp_custom_shape(node)->n != in->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     s = norm_new(plan, node, in, in->rank - 1);
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     s->epsilon = typecast(rp_config_number(plan, node, "epsilon_typecast", 0));
     for (uint32_t i = 1; i < 3; i++)
         if (rp_node_operand(plan, node, i)->n != s->length)
@@ -137,8 +136,7 @@ static enum rp_code prepare_cudnn(struct rp_plan *plan, struct rp_node *node, st
     if (!in || node->nin != 3 || in->rank < 2 || rp_custom_shape(node)->n != in->n || !in->dims[0])
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     s = norm_new(plan, node, in, in->rank - 1);
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     s->lines = (size_t)in->dims[0];
     s->length = in->n / s->lines;
     s->epsilon = rp_config_number(plan, node, "epsilon", 0);

@@ -179,8 +179,7 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
     bool bias;
     size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
 
-    if (!g)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(g, err, "planning"));
     node->attrs = g;
     if (node->nin < 2)
         return rp_node_error(node, RP_FORMAT, err, "a product of one operand");

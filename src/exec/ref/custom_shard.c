@@ -34,8 +34,7 @@ static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, co
     struct shard *s = RP_NODE_NEW(plan, struct shard);
     size_t results = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1;
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     node->attrs = s;
     if (!node->nin || results != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "%u operands and %zu results", node->nin,
@@ -128,7 +127,7 @@ static enum rp_code take_blocks(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_err *err)
 {
     struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
-    enum rp_code code = parts ? RP_OK : rp_err_nomem(err, "splitting");
+    enum rp_code code = rp_err_need(parts, err, "splitting");
     uint32_t n = 0;
 
     while (n < node->nin && code == RP_OK) {
@@ -197,7 +196,7 @@ static enum rp_code give_whole(struct rp_eval *e, const struct rp_node *node,
 {
     struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *)), *mine = NULL;
     struct rp_tensor *const *all = &mine;
-    enum rp_code code = parts ? RP_OK : rp_err_nomem(err, "joining");
+    enum rp_code code = rp_err_need(parts, err, "joining");
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)

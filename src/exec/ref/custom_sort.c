@@ -56,7 +56,7 @@ static enum rp_code custom_sort(struct rp_eval *e, const struct rp_node *node,
 {
     size_t n = (size_t)in[0]->dims[in[0]->rank - 1], *order = malloc((2 * n + 1) * sizeof *order);
     struct rp_tensor *parts[2] = {NULL, NULL};
-    enum rp_code code = order ? RP_OK : rp_err_nomem(err, "sorting");
+    enum rp_code code = rp_err_need(order, err, "sorting");
 
     (void)e;
     for (uint32_t i = 0; i < node->nin && code == RP_OK; i++)

@@ -97,8 +97,7 @@ static enum rp_code prepare_dense(struct rp_plan *plan, struct rp_node *node, st
 {
     struct sparse *s = sparse_new(plan, node);
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     if (node->nin != 3 || rp_custom_shape(node)->rank != 2 || !lists_fit(plan, node, s))
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     return RP_OK;
@@ -111,8 +110,7 @@ static enum rp_code prepare_sparse_product(struct rp_plan *plan, struct rp_node 
     const struct rp_value_shape *out = rp_custom_shape(node), *in;
     int last;
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     in = node->nin == 4 ? rp_node_operand(plan, node, 3) : NULL;
     if (!in || !lists_fit(plan, node, s) || in->rank < 1 || in->rank > 2 || out->rank != in->rank ||
         (in->rank == 2 && in->dims[1] != out->dims[1]))
@@ -135,8 +133,7 @@ static enum rp_code prepare_from_dense(struct rp_plan *plan, struct rp_node *nod
     struct sparse *s = sparse_new(plan, node);
     const struct rp_value_shape *in;
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     in = node->nin == 1 ? rp_node_operand(plan, node, 0) : NULL;
     if (!in || in->rank != 2 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3 ||
         node->shape->parts[0]->elem != in->elem ||

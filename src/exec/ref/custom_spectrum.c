@@ -411,8 +411,7 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
     struct rp_lapack library;
     size_t n;
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     s->first = rp_custom_integers(plan, node, 1);
@@ -434,7 +433,7 @@ static enum rp_code each_matrix(bool lower, struct rp_tensor *a, struct rp_tenso
 {
     size_t n = (size_t)a->dims[a->rank - 1];
     double *d = calloc(n + 1, sizeof *d);
-    enum rp_code code = d ? RP_OK : rp_err_nomem(err, "eigenvalues");
+    enum rp_code code = rp_err_need(d, err, "eigenvalues");
 
     for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
         bool done = false;

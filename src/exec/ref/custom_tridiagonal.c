@@ -111,8 +111,7 @@ static enum rp_code prepare_three(struct rp_plan *plan, struct rp_node *node, st
     size_t parts = node->shape->elem == RP_ELEM_TUPLE ? node->shape->nparts : 1, n;
     const char *name = rp_custom_name(plan, node, &n);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     if (!b || b->elem == RP_ELEM_TUPLE || b->rank < 2 || parts < 1)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     for (uint32_t i = 0; i < 3; i++)

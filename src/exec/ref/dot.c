@@ -311,8 +311,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     const int64_t *lists[4];
     size_t counts[4];
 
-    if (!d)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(d, err, "planning"));
     if (node->nin != 2)
         return rp_node_error(node, RP_UNSUPPORTED, err, "sparse operands are not supported");
     for (size_t i = 0; i < 4; i++)

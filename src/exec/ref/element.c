@@ -14,8 +14,7 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
 {
     struct rp_lane *lane = RP_NODE_NEW(plan, struct rp_lane);
 
-    if (!lane)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(lane, err, "planning"));
     if (!rp_lane_of_node(plan, node, false, lane)) {
         const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : node->shape;
 
@@ -137,7 +136,7 @@ static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, st
         memcpy(t->dims, node->shape->dims, t->rank * sizeof *t->dims);
     t->data = rp_arena_alloc(&plan->arena, t->n * unit + 16, 64);
     node->attrs = t;
-    return t->data ? RP_OK : rp_err_nomem(err, "planning constants");
+    return rp_err_need(t->data, err, "planning constants");
 }
 
 /* rp_plan_check asks whether a program could run: values are not needed for that, except small

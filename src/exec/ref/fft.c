@@ -72,7 +72,7 @@ static enum rp_code plan_convolution(struct rp_fft *f, struct rp_err *err)
     if (rp_fft_init(f->power, m, -1, err) == RP_OK)
         rp_fft_run(f->power, spread, f->filter, NULL);
     free(spread);
-    return f->power->roots ? RP_OK : rp_err_nomem(err, "planning a Fourier transform");
+    return rp_err_need(f->power->roots, err, "planning a Fourier transform");
 }
 
 enum rp_code rp_fft_init(struct rp_fft *f, size_t n, int sign, struct rp_err *err)
@@ -81,8 +81,7 @@ enum rp_code rp_fft_init(struct rp_fft *f, size_t n, int sign, struct rp_err *er
     if (!find_factors(f))
         return plan_convolution(f, err);
     f->roots = malloc((n + 1) * sizeof *f->roots);
-    if (!f->roots)
-        return rp_err_nomem(err, "planning a Fourier transform");
+    RP_TRY(rp_err_need(f->roots, err, "planning a Fourier transform"));
     for (size_t k = 0; k < n; k++)
         f->roots[k] = turn(2 * k, n, sign);
     return RP_OK;

@@ -87,8 +87,7 @@ enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struc
     const struct rp_value_shape *indices = rp_node_operand(plan, node, 1);
     size_t dims[RP_TENSOR_RANK], n;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     RP_TRY(read_list(plan, node, RP_ATTR_OFFSET_DIMS, node->shape->rank, &a->offset, err));
     RP_TRY(read_list(plan, node, RP_ATTR_COLLAPSED_SLICE_DIMS, operand->rank, &a->collapsed, err));
@@ -245,8 +244,7 @@ enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, stru
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     a->k = node->nin / 2;
     if (node->nin % 2 == 0 || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||

@@ -41,8 +41,7 @@ enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     struct rp_fft_attr *a = RP_NODE_NEW(plan, struct rp_fft_attr);
     bool known = false;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     for (int i = 0; i < 4; i++)
         if (rp_node_word(plan, node, RP_ATTR_FFT_TYPE, names[i])) {
@@ -71,8 +70,7 @@ static enum rp_code fft_job(void *user, size_t job, struct rp_err *err)
     size_t n = f->n, last = (job + 1) * f->each < f->lines ? (job + 1) * f->each : f->lines;
     rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line), *done;
 
-    if (!line)
-        return rp_err_nomem(err, "transforming");
+    RP_TRY(rp_err_need(line, err, "transforming"));
     done = line + n;
     for (size_t l = job * f->each; l < last; l++) {
         rp_c128 *at = f->data + l / f->inner * n * f->inner + l % f->inner;
@@ -334,8 +332,7 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
     const struct rp_value_shape *m = rp_node_operand(plan, node, 0),
                                 *b = rp_node_operand(plan, node, 1);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     a->left = rp_node_flag(plan, node, RP_ATTR_LEFT_SIDE);
     a->lower = rp_node_flag(plan, node, RP_ATTR_LOWER);

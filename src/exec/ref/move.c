@@ -23,8 +23,7 @@ static enum rp_code dims_below(struct rp_plan *plan, struct rp_node *node, unsig
 {
     struct rp_dims_attr *a = RP_NODE_NEW(plan, struct rp_dims_attr);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     RP_TRY(rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &a->at, &a->n, err));
     if (want != SIZE_MAX && a->n != want)
         return rp_node_error(node, RP_FORMAT, err, "%zu dimensions are given, %zu are needed", a->n,
@@ -186,8 +185,7 @@ PREPARE(prepare_slice)
     struct slice_attr *a = RP_NODE_NEW(plan, struct slice_attr);
     uint32_t n = attr && attr->type == RP_VALUE_SLICES ? attr->n / 3 : 0;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     for (uint32_t i = 0; i < n; i++) {
         const int64_t *v = attr->ints + (size_t)3 * i;
@@ -301,8 +299,7 @@ PREPARE(prepare_pad)
     struct pad_attr *a = RP_NODE_NEW(plan, struct pad_attr);
     uint32_t n = attr && attr->type == RP_VALUE_PADDING ? attr->n / 3 : 0;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     if (!attr && node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "no padding");

@@ -25,8 +25,7 @@ static enum rp_code norm_prepare(struct rp_plan *plan, struct rp_node *node, str
     const struct rp_attr *epsilon = rp_node_attr(plan, node, RP_ATTR_EPSILON);
     const struct rp_value_shape *x = rp_node_operand(plan, node, 0);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     a->epsilon = epsilon && epsilon->type == RP_VALUE_FLOAT ? epsilon->real : 0;
     a->feature = (size_t)rp_node_int(plan, node, RP_ATTR_FEATURE_INDEX, 0);
@@ -56,16 +55,24 @@ static double *norm_data(struct rp_tensor *t)
 }
 
 static enum rp_code norm_begin(struct work *w, const struct norm_attr *a,
-                               struct rp_tensor *const *in, uint32_t nin, struct rp_err *err)
+                               struct rp_tensor *const *in, uint32_t nin, size_t nout,
+                               struct rp_err *err)
 {
+    int64_t features = in[0]->dims[a->feature];
+
     memset(w, 0, sizeof *w);
     for (uint32_t i = 0; i < nin; i++)
         RP_TRY(rp_tensor_as(in[i], RP_ELEM_F64, &w->in[i], err));
-    w->features = (size_t)in[0]->dims[a->feature];
+    w->features = (size_t)features;
     w->inner = 1;
     for (size_t k = a->feature + 1; k < in[0]->rank; k++)
         w->inner *= (size_t)in[0]->dims[k];
     w->n = w->features ? in[0]->n / w->features : 0;
+    RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &w->out[0], err));
+    for (size_t i = 1; i < nout; i++) {
+        RP_TRY(rp_tensor_new(RP_ELEM_F64, &features, 1, &w->out[i], err));
+        memset(w->out[i]->data, 0, rp_tensor_bytes(w->out[i]));
+    }
     return RP_OK;
 }
 
@@ -91,19 +98,6 @@ static enum rp_code norm_end(struct work *w, enum rp_code code, const struct rp_
     return code;
 }
 
-static enum rp_code norm_results(struct work *w, const struct rp_tensor *x, size_t n,
-                                 struct rp_err *err)
-{
-    int64_t features = (int64_t)w->features;
-
-    RP_TRY(rp_tensor_new(RP_ELEM_F64, x->dims, x->rank, &w->out[0], err));
-    for (size_t i = 1; i < n; i++) {
-        RP_TRY(rp_tensor_new(RP_ELEM_F64, &features, 1, &w->out[i], err));
-        memset(w->out[i]->data, 0, rp_tensor_bytes(w->out[i]));
-    }
-    return RP_OK;
-}
-
 static void norm_apply(const struct work *w, double epsilon, const double *mean,
                        const double *variance)
 {
@@ -124,11 +118,9 @@ static enum rp_code norm_inference(struct rp_eval *e, const struct rp_node *node
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 5, err);
+    enum rp_code code = norm_begin(&w, a, in, 5, 1, err);
 
     (void)e;
-    if (code == RP_OK)
-        code = norm_results(&w, in[0], 1, err);
     if (code == RP_OK)
         norm_apply(&w, a->epsilon, norm_data(w.in[3]), norm_data(w.in[4]));
     return norm_end(&w, code, node, 1, out, err);
@@ -140,11 +132,9 @@ static enum rp_code norm_training(struct rp_eval *e, const struct rp_node *node,
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 3, err);
+    enum rp_code code = norm_begin(&w, a, in, 3, 3, err);
 
     (void)e;
-    if (code == RP_OK)
-        code = norm_results(&w, in[0], 3, err);
     if (code == RP_OK) {
         double *mean = norm_data(w.out[1]), *variance = norm_data(w.out[2]),
                *x = norm_data(w.in[0]);
@@ -168,11 +158,9 @@ static enum rp_code norm_grad(struct rp_eval *e, const struct rp_node *node,
 {
     const struct norm_attr *a = node->attrs;
     struct work w;
-    enum rp_code code = norm_begin(&w, a, in, 5, err);
+    enum rp_code code = norm_begin(&w, a, in, 5, 3, err);
 
     (void)e;
-    if (code == RP_OK)
-        code = norm_results(&w, in[0], 3, err);
     if (code == RP_OK) {
         double *x = norm_data(w.in[0]), *mean = norm_data(w.in[2]), *dy = norm_data(w.in[4]);
         double *dscale = norm_data(w.out[1]), *doffset = norm_data(w.out[2]);

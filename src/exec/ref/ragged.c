@@ -153,8 +153,7 @@ static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, s
     const int64_t *lists[4];
     size_t counts[4];
 
-    if (!g)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(g, err, "planning"));
     if (node->nin != 3)
         return rp_node_error(node, RP_FORMAT, err, "%u operands, expected three", node->nin);
     for (uint32_t i = 0; i < 3; i++)
@@ -284,8 +283,7 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     if (g->mode == RAGGED_BATCH)
         return rp_dot_wide(&g->plain, in[0], in[1], elem, out, err);
     group = calloc(rows + 1, sizeof *group);
-    if (!group)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(group, err, "evaluating"));
     code = rp_dot_side(in[0], g->perm[0], false, wide, &l, err);
     if (code == RP_OK)
         code = rp_dot_side(in[1], g->perm[1], false, wide, &r, err);

@@ -7,7 +7,6 @@
  *   ThreeFry 2x32, 20 rounds    state u64[2]: key, counter; two words a counter
  *   Philox 4x32, 10 rounds      state u64[2 or 3]: key, counter (128 bits); four words a counter
  */
-#include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "program/floats.h"
 #include "program/opcodes.h"

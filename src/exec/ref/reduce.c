@@ -7,7 +7,6 @@
  * outside its operand.
  */
 #include "exec/ref/reduce.h"
-#include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
 #include "program/opcodes.h"
 
@@ -59,8 +58,7 @@ static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struc
     const size_t piece = (size_t)16 * RP_TAPE_LANES;
 
     w->memory = aligned_alloc(64, 4 * w->k * piece);
-    if (!w->memory)
-        return rp_err_nomem(err, "reducing");
+    RP_TRY(rp_err_need(w->memory, err, "reducing"));
     for (size_t i = 0; i < w->k; i++) {
         w->acc[i] = w->memory + (4 * i) * piece;
         w->next[i] = w->memory + (4 * i + 1) * piece;
@@ -136,8 +134,7 @@ enum rp_code rp_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struc
     const int64_t *dims;
     size_t n;
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     a->k = node->nin / 2;
     if (node->nin % 2 || !a->k || a->k > RP_REDUCE_MOST || node->ncalled != 1 ||
@@ -261,8 +258,7 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     a->reduce.k = node->nin / 2;
     if (node->nin % 2 || !a->reduce.k || a->reduce.k > RP_REDUCE_MOST || node->ncalled != 1 ||
@@ -453,8 +449,7 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     struct rp_select_attr *a = RP_NODE_NEW(plan, struct rp_select_attr);
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_WINDOW);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     if (node->nin != 3 || node->ncalled != 2 || !attr || !rp_attr_window(attr, &a->window) ||
         a->window.n != node->shape->rank)

@@ -48,8 +48,7 @@ static enum rp_code scan_prepare(struct rp_plan *plan, struct rp_node *node, str
     const int64_t *dims;
     size_t n;
 
-    if (!s)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(s, err, "planning"));
     RP_TRY(rp_node_ints(plan, node, RP_ATTR_DIMENSIONS, RP_TENSOR_RANK, &dims, &n, err));
     if (n != 1)
         return rp_node_error(node, RP_FORMAT, err, "%zu dimensions, expected one", n);
@@ -161,8 +160,7 @@ static enum rp_code scan_run(struct rp_eval *e, const struct rp_node *node,
     struct rp_tensor **args = calloc(node->nin + results + 1, sizeof(struct rp_tensor *)), **made;
     enum rp_code code = RP_OK;
 
-    if (!args)
-        return rp_err_nomem(err, "evaluating");
+    RP_TRY(rp_err_need(args, err, "evaluating"));
     made = args + node->nin;
     for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++)
         code = rp_shape_tensor(scan_result(node, i), &made[i], err);

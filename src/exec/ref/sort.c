@@ -18,8 +18,7 @@ static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *nod
 {
     struct rp_sort *a = RP_NODE_NEW(plan, struct rp_sort);
 
-    if (!a)
-        return rp_err_nomem(err, "planning");
+    RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
     if (node->ncalled != 1 || node->called[0]->nparams != 2 * nin || nin > RP_REDUCE_MOST)
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
@@ -99,8 +98,7 @@ static enum rp_code sort_lines(const struct rp_sort *a, struct line *l, struct r
     size_t n = t->rank ? (size_t)t->dims[a->dim] : 1, lines = n ? t->n / n : 0;
     size_t *order = malloc((2 * n + 1) * sizeof *order);
 
-    if (!order)
-        return rp_err_nomem(err, "sorting");
+    RP_TRY(rp_err_need(order, err, "sorting"));
     rp_strides(t->dims, t->rank, stride);
     memcpy(dims, t->dims, sizeof dims);
     if (t->rank)
@@ -335,8 +333,7 @@ static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
     int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
     struct ranked *heap;
 
-    if (!keys)
-        return rp_err_nomem(err, "sorting");
+    RP_TRY(rp_err_need(keys, err, "sorting"));
     heap = (struct ranked *)(void *)(keys + t->n);
     topk_keys(t, line * t->n, keys);
     select_first(keys, t->n, heap, t->k);

@@ -7,7 +7,7 @@
  */
 #include "exec/worker/engine.h"
 #include "base/clock.h"
-#include "exec/engine/timing.h"
+#include "exec/engine/engine.h"
 #include "exec/tf/api.h"
 
 #include <stdio.h>
@@ -35,8 +35,7 @@ static enum rp_code find_port(struct tf_exe *x, const char *name, struct rp_tf_p
     const char *colon = strrchr(name, ':');
     char *plain = strndup(name, colon ? (size_t)(colon - name) : strlen(name));
 
-    if (!plain)
-        return rp_err_nomem(err, "finding a tensor");
+    RP_TRY(rp_err_need(plain, err, "finding a tensor"));
     out->operation = x->tf.graph_find(x->graph, plain);
     out->index = colon ? atoi(colon + 1) : 0;
     free(plain);
@@ -55,8 +54,7 @@ static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
 
     x->nvariables = p->nvariables;
     x->assigns = calloc(x->nvariables + 1, sizeof *x->assigns);
-    if (!x->assigns)
-        return rp_err_nomem(err, "preparing a graph");
+    RP_TRY(rp_err_need(x->assigns, err, "preparing a graph"));
     for (size_t i = 0; i < x->nvariables; i++) {
         const char *feed = p->feeds[x->nfeeds - x->nvariables + i];
         char name[512];
@@ -79,8 +77,8 @@ static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
     x->fetches = calloc(x->nfetches + 1, sizeof *x->fetches);
     x->inputs = calloc(x->nfeeds + 1, sizeof *x->inputs);
     x->outputs = calloc(x->nfetches + 1, sizeof *x->outputs);
-    if (!x->feeds || !x->fetches || !x->inputs || !x->outputs)
-        return rp_err_nomem(err, "preparing a graph");
+    RP_TRY(
+        rp_err_need(x->feeds && x->fetches && x->inputs && x->outputs, err, "preparing a graph"));
     for (size_t i = 0; i < x->nfeeds; i++)
         RP_TRY(find_port(x, p->feeds[i], &x->feeds[i], err));
     for (size_t i = 0; i < x->nfetches; i++)
@@ -154,8 +152,7 @@ static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor 
                               ? rp_elem_name(rp_tf_elem(want % 100))
                               : "another type");
     tensor = x->tf.tensor_new(type, t->dims, (int)t->rank, rp_tensor_bytes(t));
-    if (!tensor)
-        return rp_err_nomem(err, "sending an argument");
+    RP_TRY(rp_err_need(tensor, err, "sending an argument"));
     if (rp_tensor_bytes(t))
         memcpy(x->tf.tensor_data(tensor), t->data, rp_tensor_bytes(t));
     if (x->inputs[i])
@@ -268,7 +265,7 @@ static enum rp_code tf_profile(void *self, unsigned runs, uint8_t **bytes, size_
                     : rp_err_nomem(err, "profiling a graph");
     if (code == RP_OK) {
         *bytes = malloc(metadata->n + 1);
-        code = *bytes ? RP_OK : rp_err_nomem(err, "profiling a graph");
+        code = rp_err_need(*bytes, err, "profiling a graph");
     }
     if (code == RP_OK && metadata->n)
         memcpy(*bytes, metadata->data, metadata->n);

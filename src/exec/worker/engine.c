@@ -80,8 +80,7 @@ enum rp_code rp_worker_engine_compile(const struct rp_worker_engine *own, const 
     enum rp_code code;
 
     *out = NULL;
-    if (!exe)
-        return rp_err_nomem(err, "starting an engine");
+    RP_TRY(rp_err_need(exe, err, "starting an engine"));
     exe->base.engine = own->engine;
     exe->own = own;
     exe->program = program;

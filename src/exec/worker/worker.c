@@ -236,8 +236,7 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
         return rp_err_set(err, RP_FORMAT, "%s announced a profile of %llu bytes", w->ops->what,
                           (unsigned long long)size);
     *xspace = malloc(size ? size : 1);
-    if (!*xspace)
-        return rp_err_nomem(err, "reading a profile");
+    RP_TRY(rp_err_need(*xspace, err, "reading a profile"));
     if (!rp_wire_receive(w->fd, *xspace, size)) {
         free(*xspace);
         *xspace = NULL;
@@ -310,8 +309,7 @@ enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_wo
     enum rp_code code;
 
     *out = NULL;
-    if (!w)
-        return rp_err_nomem(err, "starting an engine");
+    RP_TRY(rp_err_need(w, err, "starting an engine"));
     *w = (struct rp_worker){.ops = ops, .start = *start, .fd = -1, .log = -1, .stdout_was = -1};
     code = start->in_process ? start_here(w, err) : start_child(w, err);
     if (code != RP_OK) {

@@ -380,7 +380,7 @@ static enum rp_code sum_times(struct comm_join *j, struct rp_err *err)
 {
     rp_interval_vec *waits = calloc(j->n + 1, sizeof *waits);
     struct rp_rendezvous_sums *sums = calloc(j->n + 1, sizeof *sums);
-    enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
+    enum rp_code code = rp_err_need(waits && sums, err, "matching collectives");
 
     if (code == RP_OK)
         code = rp_rendezvous_sum(&j->all, j->lists, j->n, sums, waits, err);

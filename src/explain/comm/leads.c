@@ -111,8 +111,7 @@ static enum rp_code list_host(struct leads *l, struct rp_err *err)
             if (is_telling(l, e))
                 RP_TRY(rp_vec_push(&l->host, ((struct host_span){t->ev.ts_ns[e], e}), err));
     }
-    if (l->host.n)
-        qsort(l->host.at, l->host.n, sizeof *l->host.at, by_begin);
+    rp_sort(l->host.at, l->host.n, sizeof *l->host.at, by_begin);
     return RP_OK;
 }
 
@@ -224,8 +223,7 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
     enum rp_code code;
 
     *out = RP_ARENA_NEW(arena, struct rp_comm_lead, c->list.n + 1);
-    if (!*out)
-        return rp_err_nomem(err, "looking at collectives");
+    RP_TRY(rp_err_need(*out, err, "looking at collectives"));
     code = list_host(&l, err);
     if (unions->all.n && unions->all.at[0].begin_ns < free_ns)
         free_ns = unions->all.at[0].begin_ns;

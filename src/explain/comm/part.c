@@ -72,8 +72,7 @@ static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope
     bool any, *has = find_collectives(work, arena, &any);
 
     out->lanes = RP_ARENA_NEW(arena, struct rp_comm_lane, n + 1);
-    if (!out->lanes || !has)
-        return rp_err_nomem(err, "looking at collectives");
+    RP_TRY(rp_err_need(out->lanes && has, err, "looking at collectives"));
     for (d = 0; d < n || (!n && !d); d++) {
         struct lane l = {
             .t = work->trace, .arena = arena, .finder = finder, .out = &out->lanes[out->nlanes]};

@@ -101,8 +101,7 @@ static enum rp_code list_received(struct stages *s, struct rp_err *err)
             RP_TRY(rp_vec_push(&s->got, x, err));
         }
     }
-    if (s->got.n)
-        qsort(s->got.at, s->got.n, sizeof *s->got.at, by_stage);
+    rp_sort(s->got.at, s->got.n, sizeof *s->got.at, by_stage);
     return RP_OK;
 }
 

@@ -101,19 +101,16 @@ enum rp_code rp_comm_add_sizes(struct rp_comm_root *out, struct rp_arena *arena,
     size_t i, end, n = out->ncollectives;
 
     out->sizes = RP_ARENA_NEW(arena, struct rp_comm_size, n + 1);
-    if (!rows || !out->sizes)
-        return rp_err_nomem(err, "adding up collectives");
+    RP_TRY(rp_err_need(rows && out->sizes, err, "adding up collectives"));
     for (i = 0; i < n; i++)
         rows[i] = &out->collectives[i];
-    if (n)
-        qsort(rows, n, sizeof *rows, by_size);
+    rp_sort(rows, n, sizeof *rows, by_size);
     for (i = 0; i < n; i = end) {
         for (end = i + 1; end < n && same_size(rows[i], rows[end]); end++)
             ;
         out->sizes[out->nsizes++] = size_of(&rows[i], end - i, (int64_t)out->nranks);
     }
-    if (out->nsizes)
-        qsort(out->sizes, out->nsizes, sizeof *out->sizes, by_time);
+    rp_sort(out->sizes, out->nsizes, sizeof *out->sizes, by_time);
     return RP_OK;
 }
 

@@ -36,8 +36,7 @@ static enum rp_code copy_all(const struct rp_trace *t, const rp_tensor_transfer_
                              struct rp_comm_part *out, struct rp_err *err)
 {
     out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, all->n + 1);
-    if (!out->transfers)
-        return rp_err_nomem(err, "looking at transfers");
+    RP_TRY(rp_err_need(out->transfers, err, "looking at transfers"));
     for (size_t i = 0; i < all->n; i++) {
         const struct rp_tensor_transfer *x = &all->at[i];
         struct rp_comm_transfer *to = &out->transfers[out->ntransfers];
@@ -78,8 +77,7 @@ enum rp_code rp_comm_join_transfers(const struct rp_ranks *ranks, size_t limit,
     for (r = 0; r < ranks->n; r++)
         all += ((const struct rp_comm_part *)ranks->parts[r].data)->ntransfers;
     out->transfers = RP_ARENA_NEW(arena, struct rp_comm_transfer, 2 * all + 1);
-    if (!out->transfers)
-        return rp_err_nomem(err, "looking at transfers");
+    RP_TRY(rp_err_need(out->transfers, err, "looking at transfers"));
     for (r = 0; r < ranks->n; r++) {
         const struct rp_comm_part *part = ranks->parts[r].data;
 
@@ -91,8 +89,7 @@ enum rp_code rp_comm_join_transfers(const struct rp_ranks *ranks, size_t limit,
     out->slowest = out->transfers + all;
     for (i = 0; i < all; i++)
         out->slowest[i] = out->transfers[i];
-    if (all)
-        qsort(out->slowest, all, sizeof *out->slowest, by_length);
+    rp_sort(out->slowest, all, sizeof *out->slowest, by_length);
     out->nslowest = all < limit ? all : limit;
     return RP_OK;
 }

@@ -331,8 +331,7 @@ static enum rp_code slack_of(const struct rp_stepgraph *g, int64_t **out, struct
                              struct rp_err *err)
 {
     *out = RP_ARENA_NEW(arena, int64_t, g->nodes.n + 1);
-    if (!*out)
-        return rp_err_nomem(err, "finding slack");
+    RP_TRY(rp_err_need(*out, err, "finding slack"));
     rp_sg_slack(g, g->end_ns, *out);
     return RP_OK;
 }
@@ -429,8 +428,7 @@ static enum rp_code median_slack(const struct critpath_joining *j, size_t r, int
         list.at[list.n++] = (struct weighted_slack){j->slack[i], node->dur_ns};
         rp_ns_add(&whole, node->dur_ns);
     }
-    if (list.n)
-        qsort(list.at, list.n, sizeof *list.at, by_slack);
+    rp_sort(list.at, list.n, sizeof *list.at, by_slack);
     for (k = 0; k < list.n && sum < whole / 2; k++)
         rp_ns_add(&sum, list.at[k].dur_ns);
     *out = list.n ? list.at[k ? k - 1 : 0].slack_ns : 0;
@@ -443,8 +441,7 @@ static enum rp_code share_ranks(struct critpath_joining *j, struct rp_err *err)
     struct rp_critpath_path *run = &j->out->run;
 
     run->shares = RP_ARENA_NEW(j->arena, struct rp_critpath_rank_share, j->ranks->n + 1);
-    if (!run->shares)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(run->shares, err, "joining ranks"));
     for (size_t r = 0; r < j->ranks->n; r++) {
         run->shares[r].rank = j->ranks->parts[r].number;
         run->shares[r].clock = j->run->join.rendezvous.clocks[r];
@@ -500,8 +497,7 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
 {
     struct rp_sg_member *members = RP_ARENA_NEW(j->arena, struct rp_sg_member, j->ranks->n + 1);
 
-    if (!members)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(members, err, "joining ranks"));
     for (size_t r = 0; r < j->ranks->n; r++)
         members[r] = (struct rp_sg_member){&part_of(j, r)->graph, &part_of(j, r)->collectives};
     RP_TRY(rp_sg_join(&j->run->graph, members, j->ranks->n, j->arena, &j->run->join, err));

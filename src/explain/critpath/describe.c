@@ -7,7 +7,6 @@
 
 #include "base/order.h"
 #include "explain/short_name.h"
-#include "result/print_units.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -121,8 +120,7 @@ static void finish_shares(struct rp_critpath_share *s, size_t n, int64_t whole_n
 {
     for (size_t i = 0; i < n; i++)
         s[i].share = whole_ns > 0 ? (double)s[i].total_ns / (double)whole_ns : 0;
-    if (n)
-        qsort(s, n, sizeof *s, by_total);
+    rp_sort(s, n, sizeof *s, by_total);
 }
 
 static void fill_kinds(struct path_rows *f)

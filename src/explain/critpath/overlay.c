@@ -129,8 +129,7 @@ enum rp_code rp_critpath_write_overlays(struct rp_ctx *ctx, const struct rp_data
 {
     struct drawing d = {root, RP_ARENA_NEW(arena, const char *, root->nranks + 1)};
 
-    if (!d.paths)
-        return rp_err_nomem(err, "naming the overlays");
+    RP_TRY(rp_err_need(d.paths, err, "naming the overlays"));
     RP_TRY(name_outputs(root, to, d.paths, arena, err));
     RP_TRY(rp_each_rank(ctx, dataset, overlay_trace, &d, err));
     root->written = d.paths;

@@ -122,10 +122,8 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, struct rp_ar
     RP_TRY(rp_arena_check(arena, "adding up slack", err));
     add_nodes(&a);
     add_path(&a);
-    if (out->nslack)
-        qsort(out->slack, out->nslack, sizeof *out->slack, by_slack);
-    if (out->ntracks)
-        qsort(out->tracks, out->ntracks, sizeof *out->tracks, by_slack);
+    rp_sort(out->slack, out->nslack, sizeof *out->slack, by_slack);
+    rp_sort(out->tracks, out->ntracks, sizeof *out->tracks, by_slack);
     return RP_OK;
 }
 

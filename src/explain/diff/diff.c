@@ -330,8 +330,7 @@ static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *ar
                                struct rp_trace_diff_input **out, struct rp_err *err)
 {
     *out = RP_ARENA_NEW(arena, struct rp_trace_diff_input, ranks->n + 1);
-    if (!*out)
-        return rp_err_nomem(err, "comparing runs");
+    RP_TRY(rp_err_need(*out, err, "comparing runs"));
     for (size_t i = 0; i < ranks->n; i++)
         (*out)[i] = (struct rp_trace_diff_input){ranks->parts[i].data, ranks->parts[i].number};
     return RP_OK;
@@ -547,8 +546,7 @@ static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dat
     RP_TRY(check_settings(settings, true, err));
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
-    if (!result->root)
-        return rp_err_nomem(err, "comparing runs");
+    RP_TRY(rp_err_need(result->root, err, "comparing runs"));
     result->type = &rp_trace_diff_type;
     return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
 }
@@ -561,8 +559,7 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
     enum holds holds[2];
     enum rp_code code;
 
-    if (!run_of)
-        return rp_err_nomem(err, "comparing inputs");
+    RP_TRY(rp_err_need(run_of, err, "comparing inputs"));
     code = split_inputs(dataset, run_of, err);
     if (code != RP_OK) /* one program file may be enough: a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));

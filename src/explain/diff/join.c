@@ -11,7 +11,6 @@
 #include "trace/words.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -252,8 +251,7 @@ static void fill_causes(struct diff_join *j)
             out->idle_causes[out->nidle_causes - 1].host =
                 part_of(j, causes[1][c] >= causes[0][c], 0)->cause_host[c];
     }
-    if (out->nidle_causes)
-        qsort(out->idle_causes, out->nidle_causes, sizeof *out->idle_causes, by_change);
+    rp_sort(out->idle_causes, out->nidle_causes, sizeof *out->idle_causes, by_change);
 }
 
 /* Counts and times of a phase, means over the ranks that have it. */
@@ -731,8 +729,7 @@ enum rp_code rp_trace_diff_join(const struct rp_trace_diff_input *base, size_t n
     *out = (struct rp_trace_diff_root){.unprofiled_delta_ns = RP_ABSENT_I64,
                                        .unprofiled_delta_share = NAN};
     j.pairs = RP_ARENA_NEW(arena, struct rp_diff_pair, nbase + nfresh + 1);
-    if (!j.pairs)
-        return rp_err_nomem(err, "comparing runs");
+    RP_TRY(rp_err_need(j.pairs, err, "comparing runs"));
     pair_ranks(&j);
     return j.npairs ? join_all(&j, err) : rp_err_set(err, RP_USAGE, "no ranks to compare");
 }

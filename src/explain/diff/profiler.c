@@ -208,8 +208,7 @@ enum rp_code rp_trace_diff_profiler(const struct rp_trace_diff_input *base,
         .in = {base, fresh}, .pairs = pairs, .npairs = npairs, .arena = arena, .out = out};
 
     c.models = RP_ARENA_NEW(arena, const struct rp_sim_part *, npairs + 1);
-    if (!c.models)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(c.models, err, "simulating"));
     RP_TRY(estimate(&c, 0, err));
     RP_TRY(estimate(&c, 1, err));
     if (!c.distorted[0] && !c.distorted[1]) {

@@ -576,8 +576,7 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
     struct order *order = RP_ARENA_NEW(r->arena, struct order, r->groups.n + 1);
     struct mean means[2] = {{0, 0}, {0, 0}};
 
-    if (!all || !order)
-        return rp_err_nomem(err, "comparing operators");
+    RP_TRY(rp_err_need(all && order, err, "comparing operators"));
     for (i = 0; i < r->groups.n; i++) {
         RP_TRY(fill_numbers(r, &r->groups.at[i], means, &all[i], err));
         if (is_row(&all[i]))
@@ -585,12 +584,10 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
                                         rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
     }
     RP_TRY(find_host(r, all, err));
-    if (n)
-        qsort(order, n, sizeof *order, by_delta);
+    rp_sort(order, n, sizeof *order, by_delta);
     shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
-    if (!r->out->rows)
-        return rp_err_nomem(err, "comparing operators");
+    RP_TRY(rp_err_need(r->out->rows, err, "comparing operators"));
     for (i = 0; i < shown; i++) {
         const struct group *g = &r->groups.at[order[i].group];
         struct rp_trace_diff_row *row = &r->out->rows[r->out->nrows++];
@@ -610,8 +607,7 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
 static enum rp_code list_lines(struct rows_ctx *r, struct rp_err *err)
 {
     r->out->kernels = RP_ARENA_NEW(r->arena, const char *, MOST_LINES + 1);
-    if (!r->out->kernels)
-        return rp_err_nomem(err, "comparing kernels");
+    RP_TRY(rp_err_need(r->out->kernels, err, "comparing kernels"));
     for (size_t i = 0; i < r->out->nrows && r->out->nkernels < MOST_LINES; i++)
         if (r->out->rows[i].kernels)
             r->out->kernels[r->out->nkernels++] = r->out->rows[i].kernels;
@@ -624,8 +620,7 @@ static enum rp_code fill_coverage(struct rows_ctx *r, struct rp_err *err)
     int64_t all = 0, aligned = 0;
 
     out->coverage = RP_ARENA_NEW(r->arena, struct rp_trace_diff_rule, RP_DIFF_RULES);
-    if (!out->coverage)
-        return rp_err_nomem(err, "comparing operators");
+    RP_TRY(rp_err_need(out->coverage, err, "comparing operators"));
     for (int rule = 0; rule < RP_DIFF_RULES; rule++) {
         int64_t ns = rp_ns_sum(r->rule_ns[rule][0], r->rule_ns[rule][1]);
 

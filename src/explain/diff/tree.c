@@ -378,8 +378,7 @@ static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
                 code = rp_vec_push(&threads, thread, err);
                 break;
             }
-    if (threads.n)
-        qsort(threads.at, threads.n, sizeof *threads.at, by_first);
+    rp_sort(threads.at, threads.n, sizeof *threads.at, by_first);
     for (size_t i = 0; i < threads.n && code == RP_OK; i++) {
         const struct rp_track_info *track = &p->t->tracks[threads.at[i].track];
 
@@ -454,8 +453,7 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
     int64_t sum = 0, before = 0;
 
     tree->steps = steps > 0 ? steps : 1;
-    if (tree->pieces.n)
-        qsort(tree->pieces.at, tree->pieces.n, sizeof *tree->pieces.at, by_node);
+    rp_sort(tree->pieces.at, tree->pieces.n, sizeof *tree->pieces.at, by_node);
     for (size_t i = 0; i < tree->pieces.n; i++) {
         struct rp_diff_piece *piece = &tree->pieces.at[i];
         struct rp_diff_node *node = &tree->nodes.at[piece->node];
@@ -507,8 +505,7 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
     for (i = 0; i < p->t->nsteps; i++)
         if (p->t->steps[i].mark != RP_NONE)
             RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));
-    if (p->marks.n)
-        qsort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
+    rp_sort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
     RP_TRY(find_known(p, err));
     RP_TRY(rp_vec_reserve(&p->step, n + 1, err));
     RP_TRY(rp_vec_reserve(&p->node, n + 1, err));

@@ -7,7 +7,6 @@
 #include "base/order.h"
 #include "dataset/bulk.h"
 #include "dataset/question.h"
-#include "explain/short_name.h"
 #include "facts/work/attribution.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -236,8 +235,7 @@ static void make_rows(const fusion_vec *all, struct rp_arena *arena, struct rp_f
             .saved_ns = saved,
             .share = out->whole_ns > 0 ? (double)saved / (double)out->whole_ns : 0};
     }
-    if (out->nrows)
-        qsort(out->rows, out->nrows, sizeof *out->rows, by_saving);
+    rp_sort(out->rows, out->nrows, sizeof *out->rows, by_saving);
     out->saved_ns = rp_ns_between(out->fused_ns, out->chained_ns);
     out->saved_share = out->whole_ns > 0 ? (double)out->saved_ns / (double)out->whole_ns : 0;
 }
@@ -279,8 +277,7 @@ static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena
     enum rp_code code;
 
     out->what_ifs = RP_ARENA_NEW(arena, struct rp_fusion_whatif, 2);
-    if (!parts || !out->what_ifs)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(parts && out->what_ifs, err, "simulating"));
     for (i = 0; i < n; i++) {
         const struct rp_fusions_part *part =
             ranks->parts[ranks->chosen ? ranks->chosen[i] : i].data;

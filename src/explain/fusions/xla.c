@@ -318,8 +318,7 @@ static enum rp_code find_pairs(struct parting *x, struct rp_err *err)
         for (uint32_t i = 0; i < operands.n && x->kernel_of.at[op] != RP_MAP_NONE; i++)
             RP_TRY(add_pair(x, source_of(p, operands.at[i]), op, err));
     }
-    if (x->pairs.n)
-        qsort(x->pairs.at, x->pairs.n, sizeof *x->pairs.at, by_saving);
+    rp_sort(x->pairs.at, x->pairs.n, sizeof *x->pairs.at, by_saving);
     RP_TRY(rp_vec_reserve(&x->taken, p->nops + 1, err));
     memset(x->taken.at, 0, p->nops * sizeof *x->taken.at);
     for (size_t k = 0; k < x->pairs.n; k++) {

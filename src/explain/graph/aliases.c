@@ -28,8 +28,7 @@ static enum rp_code find_inputs(const struct rp_program *p, struct rp_arena *are
 
     out->n = c->nparams;
     out->op = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
-    if (!out->op)
-        return rp_err_nomem(err, "listing aliases");
+    RP_TRY(rp_err_need(out->op, err, "listing aliases"));
     memset(out->op, 0xff, ((size_t)c->n + 1) * sizeof *out->op);
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
         int64_t number = p->value.at[op];
@@ -56,7 +55,7 @@ static enum rp_code describe_input(const struct rp_program *p, uint32_t op, stru
     row->name = rp_arena_strdup(arena, rp_program_text(p, p->op_name.at[op]));
     row->shape = rp_arena_strdup(arena, shape);
     row->size_bytes = rp_shape_bytes(p, p->shape.at[op]);
-    return row->name && row->shape ? RP_OK : rp_err_nomem(err, "listing aliases");
+    return rp_err_need(row->name && row->shape, err, "listing aliases");
 }
 
 static enum rp_code aliases_of_module(const struct rp_program *p, const struct rp_attr *attr,
@@ -64,8 +63,7 @@ static enum rp_code aliases_of_module(const struct rp_program *p, const struct r
                                       struct rp_graph_answer *out, struct rp_err *err)
 {
     out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, (size_t)attr->n + 1);
-    if (!out->aliases)
-        return rp_err_nomem(err, "listing aliases");
+    RP_TRY(rp_err_need(out->aliases, err, "listing aliases"));
     for (uint32_t i = 0; i < attr->n; i++) {
         const struct rp_alias *alias = &attr->aliases[i];
         struct rp_graph_alias *row = &out->aliases[out->naliases];
@@ -95,8 +93,7 @@ static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *ar
     if (root == UINT32_MAX)
         return RP_OK;
     *out = RP_ARENA_NEW(arena, bool, (size_t)c->n + 1);
-    if (!*out)
-        return rp_err_nomem(err, "listing aliases");
+    RP_TRY(rp_err_need(*out, err, "listing aliases"));
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
         int64_t value = rp_op_int(p, op, root, -1);
 
@@ -115,8 +112,7 @@ static enum rp_code aliases_of_pairs(const struct rp_program *p, const uint32_t 
 
     RP_TRY(find_outputs(p, arena, &outputs, err));
     out->aliases = RP_ARENA_NEW(arena, struct rp_graph_alias, n + 1);
-    if (!out->aliases)
-        return rp_err_nomem(err, "listing aliases");
+    RP_TRY(rp_err_need(out->aliases, err, "listing aliases"));
     for (size_t i = 0; i < n; i++) {
         struct rp_graph_alias *row = &out->aliases[out->naliases++];
         uint32_t op = input_at(inputs, numbers[i][0]), k = numbers[i][1];

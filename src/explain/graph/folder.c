@@ -67,8 +67,7 @@ static enum rp_code pick_others(struct rp_graph_folder *folder, size_t nsources,
 {
     bool *taken = RP_ARENA_NEW(arena, bool, nsources + 1);
 
-    if (!taken)
-        return rp_err_nomem(err, "listing programs");
+    RP_TRY(rp_err_need(taken, err, "listing programs"));
     for (size_t i = 0; i < folder->dump.nmodules; i++)
         for (size_t k = 0; k < folder->dump.modules[i].nfiles; k++)
             taken[folder->dump.modules[i].files[k].source] = true;
@@ -89,8 +88,7 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
     out->wanted = RP_ARENA_NEW(arena, bool, out->dump.nmodules + 1);
     out->sources = RP_ARENA_NEW(arena, size_t, n + 1);
     out->picks = RP_ARENA_NEW(arena, struct rp_graph_pick, n + 1);
-    if (!out->wanted || !out->sources || !out->picks)
-        return rp_err_nomem(err, "listing programs");
+    RP_TRY(rp_err_need(out->wanted && out->sources && out->picks, err, "listing programs"));
     if ((module || stage) && !out->dump.nmodules)
         return rp_err_set(err, RP_USAGE,
                           "'%s' is not a folder of compiler dumps, which --module and --stage need",
@@ -173,8 +171,7 @@ static enum rp_code describe_module(const struct rp_dump_module *from, struct rp
             from->stages[i].point != RP_DUMP_AT_PASS && from->stages[i].point != RP_DUMP_AT_RUN;
     }
     to->kinds = RP_ARENA_NEW(arena, const char *, RP_DUMP_ROLES);
-    if (!to->kinds)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(to->kinds, err, "listing modules"));
     for (size_t i = 0; i < from->nfiles; i++)
         seen[from->files[i].role] = true;
     for (size_t i = 0; i < RP_DUMP_ROLES; i++)
@@ -188,8 +185,7 @@ static enum rp_code list_modules(const struct rp_graph_folder *folder, struct rp
                                  struct rp_graph_answer *root, size_t *at, struct rp_err *err)
 {
     root->modules = RP_ARENA_NEW(arena, struct rp_graph_module, folder->dump.nmodules + 1);
-    if (!root->modules)
-        return rp_err_nomem(err, "listing modules");
+    RP_TRY(rp_err_need(root->modules, err, "listing modules"));
     for (size_t i = 0; i < folder->dump.nmodules; i++)
         if (folder->wanted[i]) {
             at[i] = root->nmodules;
@@ -227,8 +223,7 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
 
     run.rows = RP_ARENA_NEW(run.arena, struct rp_graph_program, rp_dataset_count(dataset));
     root->programs = RP_ARENA_NEW(run.arena, struct rp_graph_program, folder->n + 1);
-    if (!at || !run.rows || !root->programs)
-        return rp_err_nomem(err, "listing programs");
+    RP_TRY(rp_err_need(at && run.rows && root->programs, err, "listing programs"));
     RP_TRY(list_modules(folder, run.arena, root, at, err));
     pthread_mutex_init(&run.lock, NULL);
     code =

@@ -227,8 +227,7 @@ static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_p
     if (code != RP_OK)
         return rp_err_context(err, code, "reading '%s'", path);
     numbers = rp_arena_alloc(arena, (n + 1) * sizeof *numbers, _Alignof(uint32_t));
-    if (!numbers)
-        return rp_err_nomem(err, "reading aliases");
+    RP_TRY(rp_err_need(numbers, err, "reading aliases"));
     for (size_t i = 0; i < n; i++) {
         numbers[i][0] = pairs[i].parameter;
         numbers[i][1] = pairs[i].output;
@@ -284,8 +283,7 @@ static enum rp_code graph_program(void *user, const struct rp_loaded_program *lo
         ctx->result->answer = RP_ANSWER_NO;
     if (listing.n || ctx->result->answer)
         ctx->result->type = listing_type(&ctx->result->arena);
-    if (!ctx->result->type)
-        return rp_err_nomem(err, "listing operations");
+    RP_TRY(rp_err_need(ctx->result->type, err, "listing operations"));
     return rp_graph_draw(ctx->ctx, loaded->program, listing.ops, ctx->settings, &ctx->result->arena,
                          err);
 }

@@ -152,8 +152,7 @@ static enum rp_code heat_fill(struct heating *h, const char *path, struct rp_are
     const char *slash = strrchr(path, '/');
 
     out->time_ns = RP_ARENA_NEW(arena, int64_t, (size_t)nops + 1);
-    if (!counts || !out->time_ns)
-        return rp_err_nomem(err, "joining a trace");
+    RP_TRY(rp_err_need(counts && out->time_ns, err, "joining a trace"));
     if (!h->items && h->others)
         return rp_err_set(err, RP_USAGE,
                           "trace '%s' has no kernels of module '%s', but of '%s'; is it of "

@@ -67,8 +67,7 @@ static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp
         size_t cap = out->cap ? 2 * out->cap : 64;
         const char **lines = RP_ARENA_NEW(arena, const char *, cap);
 
-        if (!lines)
-            return rp_err_nomem(err, "listing operations");
+        RP_TRY(rp_err_need(lines, err, "listing operations"));
         if (out->n)
             memcpy(lines, out->lines, out->n * sizeof *lines);
         out->lines = lines;
@@ -96,8 +95,7 @@ static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, u
 
     if (!out->ops)
         out->ops = RP_ARENA_NEW(arena, bool, (size_t)p->nops + 1);
-    if (!out->ops)
-        return rp_err_nomem(err, "listing operations");
+    RP_TRY(rp_err_need(out->ops, err, "listing operations"));
     out->ops[op] = true;
     out->left_out += out->n >= MOST_LINES;
     if (out->n >= MOST_LINES)
@@ -176,8 +174,7 @@ static enum rp_code list_called(struct tree *t, const struct rp_computation *c, 
 
     *n = 0;
     *out = RP_ARENA_NEW(t->arena, struct called, (size_t)(to - from) + 1);
-    if (!*out)
-        return rp_err_nomem(t->err, "listing computations");
+    RP_TRY(rp_err_need(*out, t->err, "listing computations"));
     rp_map_init(&seen);
     for (uint32_t k = from; code == RP_OK && k < to; k++) {
         uint32_t at, fresh = (uint32_t)*n;
@@ -259,8 +256,7 @@ static enum rp_code near_op(const struct rp_program *p, const char *text, unsign
     char *end, *name = rp_arena_copy(arena, text, space ? (size_t)(space - text) : strlen(text));
     unsigned long n;
 
-    if (!name)
-        return rp_err_nomem(err, "listing operations");
+    RP_TRY(rp_err_need(name, err, "listing operations"));
     if (space) {
         n = strtoul(space + 1, &end, 10);
         if (*end || end == space + 1)
@@ -279,8 +275,7 @@ enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned
     RP_TRY(near_op(p, name, &hops, arena, &op, err));
     c = &p->computations.at[p->computation.at[op]];
     mark = RP_ARENA_NEW(arena, uint32_t, c->n);
-    if (!mark)
-        return rp_err_nomem(err, "listing operations");
+    RP_TRY(rp_err_need(mark, err, "listing operations"));
     mark[op - c->first] = 1;
     for (uint32_t step = 1; step <= hops && step < 64; step++)
         mark_next(p, c, mark, step, true, true);
@@ -300,8 +295,7 @@ static enum rp_code path_ends(const struct rp_program *p, const char *ends, stru
     const char *second = ends + n + strspn(ends + n, ", ");
     char *first = rp_arena_copy(arena, ends, n);
 
-    if (!first)
-        return rp_err_nomem(err, "finding a path");
+    RP_TRY(rp_err_need(first, err, "finding a path"));
     if (!n || !*second)
         return rp_err_set(err, RP_USAGE, "a path needs two operations: 'A,B'");
     RP_TRY(find_op(p, first, from, err));
@@ -333,8 +327,7 @@ static enum rp_code measure_paths(const struct rp_program *p, uint32_t from, str
     uint32_t *mark = RP_ARENA_NEW(arena, uint32_t, c->n);
 
     *out = mark;
-    if (!mark || !order)
-        return rp_err_nomem(err, "finding a path");
+    RP_TRY(rp_err_need(mark && order, err, "finding a path"));
     RP_TRY(rp_computation_order(p, p->computation.at[from], arena, order, err));
     mark[from - c->first] = 1;
     for (uint32_t k = 0; k < c->n; k++) {
@@ -375,8 +368,7 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
     RP_TRY(path_ends(p, ends, arena, &from, &to, err));
     c = &p->computations.at[p->computation.at[from]];
     way = RP_ARENA_NEW(arena, uint32_t, (size_t)c->n + 1);
-    if (!way)
-        return rp_err_nomem(err, "finding a path");
+    RP_TRY(rp_err_need(way, err, "finding a path"));
     RP_TRY(measure_paths(p, from, arena, &mark, err));
     if (!mark[to - c->first])
         return no_path(p, from, to, arena, err);
@@ -437,8 +429,7 @@ static enum rp_code parse_conditions(const char *text, struct rp_arena *arena,
     char *copy = rp_arena_strdup(arena, text), *next = copy, *word;
 
     *n = 0;
-    if (!copy)
-        return rp_err_nomem(err, "searching operations");
+    RP_TRY(rp_err_need(copy, err, "searching operations"));
     while ((word = strsep(&next, " "))) {
         size_t len = strcspn(word, "=~"), i = 0;
 

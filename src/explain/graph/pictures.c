@@ -43,14 +43,9 @@ static enum rp_code draw_file(enum kind kind, const struct drawing *d, const cha
                               struct rp_err *err)
 {
     struct rp_out *to;
-    enum rp_code code;
 
     RP_TRY(rp_out_open(path, &to, err));
-    code = draw_as(kind, d, to, err);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
+    return rp_out_end(to, draw_as(kind, d, to, err), err);
 }
 
 /* TensorBoard looks for files of this name in a folder. */
@@ -154,8 +149,7 @@ enum rp_code rp_graph_draw_history(const struct rp_dataset *dataset,
     struct rp_draw_more more = {.stages = &stages};
     enum rp_code code;
 
-    if (!h.imports || !h.stages)
-        return rp_err_nomem(err, "drawing stages");
+    RP_TRY(rp_err_need(h.imports && h.stages, err, "drawing stages"));
     code = load_stages(dataset, folder, &h, err);
     if (code == RP_OK)
         code = rp_stages_make(h.stages, h.n, false, arena, &stages, err);

@@ -29,8 +29,7 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
     int64_t *known = RP_ARENA_NEW(arena, int64_t, RP_OP_COUNT + nstrings);
     int64_t *foreign;
 
-    if (!known)
-        return rp_err_nomem(err, "counting opcodes");
+    RP_TRY(rp_err_need(known, err, "counting opcodes"));
     foreign = known + RP_OP_COUNT;
     for (uint32_t op = 0; op < p->nops; op++) {
         if (p->flags.at[op] & RP_OPS_IMPLICIT)
@@ -42,8 +41,7 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
             n += known[p->code.at[op]]++ == 0;
     }
     out->opcodes = RP_ARENA_NEW(arena, struct rp_graph_opcode, n + 1);
-    if (!out->opcodes)
-        return rp_err_nomem(err, "counting opcodes");
+    RP_TRY(rp_err_need(out->opcodes, err, "counting opcodes"));
     for (size_t i = 0; i < RP_OP_FOREIGN; i++)
         if (known[i])
             out->opcodes[out->nopcodes++] = (struct rp_graph_opcode){rp_op_info[i].name, known[i]};
@@ -84,8 +82,7 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
 
         if (!attr)
             continue;
-        if (!name)
-            return rp_err_nomem(err, "counting clusters");
+        RP_TRY(rp_err_need(name, err, "counting clusters"));
         while (i < out->nclusters && strcmp(out->clusters[i].name, name) != 0)
             i++;
         if (i == cap)
@@ -94,7 +91,7 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
         out->clusters[i].count++;
         out->nclusters += i == out->nclusters;
     }
-    return out->clusters ? RP_OK : rp_err_nomem(err, "counting clusters");
+    return rp_err_need(out->clusters, err, "counting clusters");
 }
 
 /* Those written in the file: an abbreviated operation may imply a computation. */
@@ -189,8 +186,7 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
     size_t n;
 
     out->lines = RP_ARENA_NEW(arena, struct rp_graph_line, LINES);
-    if (!lines || !out->lines)
-        return rp_err_nomem(err, "listing source lines");
+    RP_TRY(rp_err_need(lines && out->lines, err, "listing source lines"));
     n = merge_lines(lines, collect_lines(p, costs, lines));
     for (size_t i = 0; i < n && i < LINES; i++) {
         const struct rp_source_line *at = &lines[i].at;

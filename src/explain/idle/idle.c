@@ -338,8 +338,7 @@ enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
 
     *nout = 0;
     *out = RP_ARENA_NEW(arena, struct rp_idle_cause, ROWS);
-    if (!*out)
-        return rp_err_nomem(err, "explaining idle time");
+    RP_TRY(rp_err_need(*out, err, "explaining idle time"));
     rp_map_init(&s.known);
     code = rp_sampled_init(&s.sampled, work->trace, err);
     for (size_t i = 0; i < gaps->n && code == RP_OK; i++)
@@ -470,14 +469,12 @@ static enum rp_code list_longest(struct idle_ctx *ctx, size_t limit, struct rp_e
     struct whole_gap *all = RP_ARENA_NEW(ctx->arena, struct whole_gap, ctx->gaps.n + 1);
     size_t i, n = 0;
 
-    if (!all)
-        return rp_err_nomem(err, "explaining idle time");
+    RP_TRY(rp_err_need(all, err, "explaining idle time"));
     for (i = 0; i < ctx->gaps.n;)
         all[n++] = join_pieces(&ctx->gaps, i, &i);
     ctx->out->span_gap_count = (int64_t)n;
     ctx->out->gaps = RP_ARENA_NEW(ctx->arena, struct rp_idle_gap, (n < limit ? n : limit) + 1);
-    if (n)
-        qsort(all, n, sizeof *all, by_length);
+    rp_sort(all, n, sizeof *all, by_length);
     for (i = 0; i < n && i < limit && ctx->out->gaps; i++) {
         ctx->out->gaps[i] = describe_gap(ctx, &all[i]);
         RP_TRY(sample_gap(ctx, all[i].main, &ctx->out->gaps[i], err));
@@ -570,8 +567,7 @@ static enum rp_code explain_each(const struct rp_work *work, const struct rp_jud
     uint16_t i, n = (uint16_t)work->devices.n, chosen = n ? rp_work_main_device(work) : 0;
 
     out->devices = RP_ARENA_NEW(arena, struct rp_idle_rank, n + 1);
-    if (!out->devices)
-        return rp_err_nomem(err, "explaining idle time");
+    RP_TRY(rp_err_need(out->devices, err, "explaining idle time"));
     for (i = 0; i < n; i++) {
         int64_t number = work->devices.at[i].number;
         struct idle_ctx ctx = {.t = work->trace,
@@ -711,8 +707,7 @@ static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *a
             out->gaps[out->ngaps] = out->devices[r].gaps[i];
             out->gaps[out->ngaps++].rank = out->devices[r].rank;
         }
-    if (out->ngaps)
-        qsort(out->gaps, out->ngaps, sizeof *out->gaps, by_duration);
+    rp_sort(out->gaps, out->ngaps, sizeof *out->gaps, by_duration);
     if (out->ngaps > limit)
         out->ngaps = limit;
     out->gap_rows = out->device_gaps = out->gaps;
@@ -779,8 +774,7 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
     struct rp_idle_wait_list list;
     int64_t spans = 0;
 
-    if (!waits)
-        return rp_err_nomem(err, "listing waits");
+    RP_TRY(rp_err_need(waits, err, "listing waits"));
     for (size_t r = 0; r < ranks->n; r++) {
         const struct rp_idle_part *part = ranks->parts[r].data;
 

@@ -86,8 +86,7 @@ static enum rp_code list_holds(struct rp_sampled *s, struct rp_err *err)
         if (c->flags[i] & RP_SAMPLE_HAD_GIL && c->ts_ns[i] != RP_NO_TS)
             RP_TRY(
                 rp_vec_push(&s->holds, ((struct rp_sampled_hold){c->ts_ns[i], c->track[i]}), err));
-    if (s->holds.n)
-        qsort(s->holds.at, s->holds.n, sizeof *s->holds.at, by_time);
+    rp_sort(s->holds.at, s->holds.n, sizeof *s->holds.at, by_time);
     return RP_OK;
 }
 

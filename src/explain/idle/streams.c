@@ -93,8 +93,7 @@ static void add_alone(struct stream_ctx *c)
     uint32_t running = 0;
     int64_t since = 0;
 
-    if (c->edges.n)
-        qsort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
+    rp_sort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
     for (size_t i = 0; i < c->edges.n; i++) {
         const struct edge *e = &c->edges.at[i];
         uint32_t *active = &c->active[e->stream];

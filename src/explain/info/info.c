@@ -219,8 +219,7 @@ static enum rp_code info_join(const struct rp_ranks *files, const struct rp_sett
     struct info_root *root = result->root;
 
     root->files = RP_ARENA_NEW(&result->arena, struct rp_info_file, files->n + 1);
-    if (!root->files)
-        return rp_err_nomem(err, "describing traces");
+    RP_TRY(rp_err_need(root->files, err, "describing traces"));
     for (; root->nfiles < files->n; root->nfiles++)
         root->files[root->nfiles] = *(const struct rp_info_file *)files->parts[root->nfiles].data;
     root->rows = root->blocks = root->files;

@@ -248,8 +248,7 @@ static enum rp_code gather_samples(struct launches_join *j, struct rp_err *err)
         const struct rp_launches_part *p = part_of(j, r);
 
         to[r] = RP_ARENA_NEW(j->arena, uint32_t, p->names.n + 1);
-        if (!to[r])
-            return rp_err_nomem(err, "adding up launches");
+        RP_TRY(rp_err_need(to[r], err, "adding up launches"));
         for (i = 0; i < p->names.n; i++)
             RP_TRY(rp_strtab_intern(&j->names, p->names.at[i], strlen(p->names.at[i]), &to[r][i],
                                     err));
@@ -259,8 +258,8 @@ static enum rp_code gather_samples(struct launches_join *j, struct rp_err *err)
     at = RP_ARENA_NEW(j->arena, size_t, j->names.n + 2);
     j->samples = RP_ARENA_NEW(j->arena, struct rp_launch_sample, total + 1);
     j->scratch = RP_ARENA_NEW(j->arena, int64_t, total + 1);
-    if (!to || !j->begin || !at || !j->samples || !j->scratch)
-        return rp_err_nomem(err, "adding up launches");
+    RP_TRY(
+        rp_err_need(to && j->begin && at && j->samples && j->scratch, err, "adding up launches"));
     for (r = 0; r < j->ranks->n; r++)
         for (i = 0; i < part_of(j, r)->samples.n; i++)
             j->begin[to[r][part_of(j, r)->samples.at[i].name] + 1]++;
@@ -359,8 +358,7 @@ static enum rp_code make_rows(struct launches_join *j, const char *sort, int64_t
     bool graphs = false;
 
     out->rows = RP_ARENA_NEW(j->arena, struct rp_launch_row, j->names.n + 1);
-    if (!out->rows)
-        return rp_err_nomem(err, "adding up launches");
+    RP_TRY(rp_err_need(out->rows, err, "adding up launches"));
     for (uint32_t g = 0; g < j->names.n; g++) {
         struct rp_launch_row *row = &out->rows[out->nrows];
 
@@ -395,8 +393,7 @@ static enum rp_code list_queues_and_copies(struct launches_join *j, struct rp_er
     }
     out->queues = RP_ARENA_NEW(j->arena, struct rp_launch_queue, queues + 1);
     out->copies = RP_ARENA_NEW(j->arena, struct rp_launch_copy, copies + 1);
-    if (!out->queues || !out->copies)
-        return rp_err_nomem(err, "adding up launches");
+    RP_TRY(rp_err_need(out->queues && out->copies, err, "adding up launches"));
     for (r = 0; r < j->ranks->n; r++) {
         const struct rp_launches_part *p = part_of(j, r);
 

@@ -62,8 +62,7 @@ enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct
     char label[128];
 
     out->queues = RP_ARENA_NEW(arena, struct rp_launch_queue, queues->nstreams + 1);
-    if (!values || !out->queues)
-        return rp_err_nomem(err, "looking at queues");
+    RP_TRY(rp_err_need(values && out->queues, err, "looking at queues"));
     for (uint32_t s = 0; s < queues->nstreams; s++) {
         struct rp_launch_queue *row = &out->queues[out->nqueues];
 
@@ -71,8 +70,7 @@ enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct
             continue;
         rp_work_stream_label(work, s, label, sizeof label);
         row->stream = rp_arena_strdup(arena, label);
-        if (!row->stream)
-            return rp_err_nomem(err, "looking at queues");
+        RP_TRY(rp_err_need(row->stream, err, "looking at queues"));
         walk_queue(queues, s, values, row);
         out->nqueues++;
     }
@@ -159,8 +157,7 @@ static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct
     row->whole_bytes_per_s = row->busy_ns > 0 && row->size_bytes > 0
                                  ? (double)row->size_bytes * 1e9 / (double)row->busy_ns
                                  : NAN;
-    if (c->edges.n)
-        qsort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
+    rp_sort(c->edges.at, c->edges.n, sizeof *c->edges.at, by_time);
     c->values.n = 0;
     for (size_t i = 0; i < c->edges.n; i++) {
         running += c->edges.at[i].rate > 0 ? 1 : -1;
@@ -192,8 +189,7 @@ static enum rp_code add_kind(struct copies *c, size_t i, struct rp_arena *arena,
 
     *row = (struct rp_launch_copy){.kind = rp_arena_copy(arena, name, kind_len(name)),
                                    .size_bytes = RP_ABSENT_I64};
-    if (!row->kind)
-        return rp_err_nomem(err, "looking at copies");
+    RP_TRY(rp_err_need(row->kind, err, "looking at copies"));
     c->edges.n = c->busy.n = 0;
     for (; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
@@ -216,8 +212,7 @@ static enum rp_code add_kinds(struct copies *c, struct rp_arena *arena,
     RP_TRY(rp_vec_reserve(&c->done, c->w->items.n + 1, err));
     memset(c->done.at, 0, c->w->items.n + 1);
     out->copies = RP_ARENA_NEW(arena, struct rp_launch_copy, MOST);
-    if (!out->copies)
-        return rp_err_nomem(err, "looking at copies");
+    RP_TRY(rp_err_need(out->copies, err, "looking at copies"));
     for (size_t i = 0; i < c->w->items.n && out->ncopies < MOST; i++)
         if (c->w->items.at[i].cls == RP_WORK_MEMORY && !c->done.at[i])
             RP_TRY(add_kind(c, i, arena, &out->copies[out->ncopies++], err));

@@ -45,8 +45,7 @@ enum rp_code rp_memory_calls(const struct rp_trace *t, const struct rp_scope *sc
     struct rp_memory_call calls[NCALLS] = {{0}};
 
     out->calls = RP_ARENA_NEW(arena, struct rp_memory_call, NCALLS + 1);
-    if (!kind || !out->calls)
-        return rp_err_nomem(err, "listing allocating calls");
+    RP_TRY(rp_err_need(kind && out->calls, err, "listing allocating calls"));
     for (size_t i = 0; i < t->str.n; i++)
         kind[i] = (uint8_t)call_kind(rp_trace_str(t, (rp_str)i));
     for (rp_event e = 0; e < t->ev.n; e++) {

@@ -187,8 +187,7 @@ static enum rp_code classify_device(struct rp_memory_logs *logs, struct rp_memor
     uint32_t *memory = malloc((3 * n + 1) * sizeof *memory);
     enum rp_code code;
 
-    if (!memory)
-        return rp_err_nomem(err, "classifying buffers");
+    RP_TRY(rp_err_need(memory, err, "classifying buffers"));
     c.to_backward = memory;
     c.past_backward = memory + n;
     c.past_optimizer = memory + 2 * n;

@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/order.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,8 +226,7 @@ static enum rp_code fill_categories(struct describer *d)
     struct rp_memory_device *out = d->out;
 
     out->categories = RP_ARENA_NEW(d->arena, struct rp_memory_share, RP_MEMORY_CATEGORIES + 1);
-    if (!out->categories)
-        return rp_err_nomem(d->err, "summing categories");
+    RP_TRY(rp_err_need(out->categories, d->err, "summing categories"));
     for (size_t c = 0; c < RP_MEMORY_CATEGORIES; c++) {
         struct rp_memory_share *row = &out->categories[out->ncategories];
 
@@ -258,8 +256,7 @@ static enum rp_code fill_holders(struct describer *d)
     for (i = 0; i < d->log->buffers.n; i++)
         n += rp_memory_alive(&d->log->buffers.at[i], d->peak);
     out->holders = RP_ARENA_NEW(d->arena, struct rp_memory_holder, n + 2);
-    if (!out->holders)
-        return rp_err_nomem(d->err, "listing buffers");
+    RP_TRY(rp_err_need(out->holders, d->err, "listing buffers"));
     rp_map_init(&rows);
     for (i = 0; i < d->log->buffers.n && code == RP_OK; i++)
         if (rp_memory_alive(&d->log->buffers.at[i], d->peak)) {
@@ -288,8 +285,7 @@ static enum rp_code fill_steps(struct describer *d)
     size_t i, n = d->logs->steps.n;
 
     out->steps = RP_ARENA_NEW(d->arena, struct rp_memory_step_row, n + 1);
-    if (!out->steps)
-        return rp_err_nomem(d->err, "listing steps");
+    RP_TRY(rp_err_need(out->steps, d->err, "listing steps"));
     for (i = 0; i < n; i++)
         out->steps[i] =
             (struct rp_memory_step_row){.step = d->logs->step_names.at[i], .peak_bytes = INT64_MIN};
@@ -359,8 +355,7 @@ static enum rp_code fill_churn(struct describer *d)
     size_t i, n = d->logs->owners.n;
 
     out->churn = RP_ARENA_NEW(d->arena, struct rp_memory_churn, n + 1);
-    if (!out->churn)
-        return rp_err_nomem(d->err, "listing allocations");
+    RP_TRY(rp_err_need(out->churn, d->err, "listing allocations"));
     for (i = 0; i < log->entries.n; i++)
         if (log->entries.at[i].bytes > 0 && rp_scope_has(d->scope, log->entries.at[i].ns)) {
             out->churn[log->entries.at[i].owner].allocations++;
@@ -398,8 +393,7 @@ static enum rp_code fill_timeline(struct describer *d)
     size_t i, slot, n = log->entries.n;
 
     out->timeline = RP_ARENA_NEW(d->arena, struct rp_memory_point, RP_MEMORY_POINTS + 1);
-    if (!out->timeline)
-        return rp_err_nomem(d->err, "drawing the timeline");
+    RP_TRY(rp_err_need(out->timeline, d->err, "drawing the timeline"));
     if (!n)
         return RP_OK;
     for (i = 0; i < log->buffers.n; i++)
@@ -476,7 +470,7 @@ static enum rp_code fill_checkpoint(struct describer *d)
     int64_t *sums = RP_ARENA_NEW(d->arena, int64_t, d->logs->owners.n + 1), all = 0;
     const struct rp_memory_owner *best = NULL;
     struct rp_map rows;
-    enum rp_code code = sums ? RP_OK : rp_err_nomem(d->err, "summing activations");
+    enum rp_code code = rp_err_need(sums, d->err, "summing activations");
 
     rp_map_init(&rows);
     for (size_t i = 0; i < d->log->buffers.n && code == RP_OK; i++) {

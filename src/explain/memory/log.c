@@ -153,10 +153,6 @@ static enum rp_code add_other(struct log_reader *r, rp_event e, int name)
         log->ooms++;
         log->oom_bytes = bytes;
         log->oom_free = arg_or(r, ARG_FREE, e, RP_ABSENT_I64);
-    } else if (name == NAME_SEGMENT_ALLOC) {
-        log->segment_allocs++;
-    } else if (name == NAME_SEGMENT_FREE) {
-        log->segment_frees++;
     }
     return RP_OK;
 }
@@ -293,7 +289,7 @@ static enum rp_code pair_by_size(struct rp_memory_log *log, struct rp_err *err)
 {
     struct rp_map last; /* bytes -> 1 + the last open buffer of that size; 0: none */
     uint32_t *before = malloc((log->entries.n + 1) * sizeof *before); /* it, of that size */
-    enum rp_code code = before ? RP_OK : rp_err_nomem(err, "pairing allocations");
+    enum rp_code code = rp_err_need(before, err, "pairing allocations");
 
     rp_map_init(&last);
     for (uint32_t i = 0; code == RP_OK && i < log->entries.n; i++) {
@@ -339,8 +335,7 @@ static enum rp_code pair_entries(struct rp_memory_log *log, struct rp_err *err)
     rp_map_init(&open);
     if (nblocks) {
         blocks = malloc(nblocks * sizeof *blocks);
-        if (!blocks)
-            return rp_err_nomem(err, "pairing allocations");
+        RP_TRY(rp_err_need(blocks, err, "pairing allocations"));
         memcpy(blocks, log->buffers.at, nblocks * sizeof *blocks);
         log->buffers.n = 0;
     }

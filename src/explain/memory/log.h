@@ -67,7 +67,6 @@ struct rp_memory_log {
     /* of a snapshot, at its end: */
     int64_t segments, segment_bytes, free_bytes, largest_free;
     int64_t ooms, oom_bytes, oom_free; /* of the last */
-    int64_t segment_allocs, segment_frees;
 };
 
 struct rp_memory_logs {

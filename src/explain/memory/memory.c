@@ -222,8 +222,7 @@ static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct
     struct memory_part *out = part->data;
 
     out->devices = RP_ARENA_NEW(&part->arena, struct rp_memory_device, logs->devices.n + 1);
-    if (!out->devices)
-        return rp_err_nomem(err, "describing memory");
+    RP_TRY(rp_err_need(out->devices, err, "describing memory"));
     for (size_t i = 0; i < logs->devices.n; i++) {
         const struct rp_memory_log *log = &logs->devices.at[i];
 
@@ -283,8 +282,7 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
     for (r = 0; r < ranks->n; r++)
         all += ((const struct memory_part *)ranks->parts[r].data)->ndevices;
     root->devices = RP_ARENA_NEW(arena, struct rp_memory_device, all + 1);
-    if (!root->devices)
-        return rp_err_nomem(err, "joining ranks");
+    RP_TRY(rp_err_need(root->devices, err, "joining ranks"));
     for (r = 0; r < ranks->n; r++) {
         const struct memory_part *part = ranks->parts[r].data;
 
@@ -297,8 +295,7 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
         }
     }
     root->ndevices = n;
-    if (n)
-        qsort(root->devices, n, sizeof *root->devices, by_peak);
+    rp_sort(root->devices, n, sizeof *root->devices, by_peak);
     if (!n && all)
         return rp_err_set(err, RP_USAGE,
                           "no memory of device '%s' was recorded: write the number of a GPU, or "

@@ -117,7 +117,7 @@ static size_t class_length(const char *module)
 static enum rp_code keep_text(struct owner_reader *r, const char *text, size_t n, const char **out)
 {
     *out = rp_arena_copy(&r->out->arena, text, n);
-    return *out ? RP_OK : rp_err_nomem(r->err, "naming allocations");
+    return rp_err_need(*out, r->err, "naming allocations");
 }
 
 static uint64_t hash_text(const char *text)
@@ -213,8 +213,8 @@ static bool frame_op(const char *frame, size_t n, const char **op, size_t *len)
 }
 
 struct stack_facts {
-    const char *op, *line, *library_line;
-    size_t nop, nline, nlibrary_line;
+    const char *op, *line;
+    size_t nop, nline;
     bool backward, optimizer, frees_gradients, op_is_final;
 };
 

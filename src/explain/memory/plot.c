@@ -5,7 +5,6 @@
 #include "draw/plot.h"
 #include "result/print_units.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

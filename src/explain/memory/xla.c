@@ -248,8 +248,7 @@ static enum rp_code sum_categories(struct module_reader *m)
     size_t i, k;
 
     out->categories = RP_ARENA_NEW(m->arena, struct rp_memory_share, RP_BUFFER_KINDS + 2);
-    if (!out->categories)
-        return rp_err_nomem(m->err, "summing categories");
+    RP_TRY(rp_err_need(out->categories, m->err, "summing categories"));
     for (i = 0; i < out->nholders; i++) {
         struct rp_memory_holder *h = &out->holders[i];
 
@@ -286,8 +285,7 @@ static enum rp_code fill_holders(struct module_reader *m)
     enum rp_code code = RP_OK;
 
     m->out->holders = RP_ARENA_NEW(m->arena, struct rp_memory_holder, n + 1);
-    if (!m->out->holders || !names)
-        return rp_err_nomem(m->err, "listing buffers");
+    RP_TRY(rp_err_need(m->out->holders && names, m->err, "listing buffers"));
     for (i = b->values.n; i-- > 0;)
         names[b->values.at[i].allocation] = b->values.at[i].name;
     rp_map_init(&rows);
@@ -436,8 +434,7 @@ enum rp_code rp_memory_xla(const struct rp_dataset *dataset, const char *module,
     bool here;
 
     *out = RP_ARENA_NEW(arena, struct rp_memory_device, nsources + 1);
-    if (!*out)
-        return rp_err_nomem(err, "describing modules");
+    RP_TRY(rp_err_need(*out, err, "describing modules"));
     for (i = 0; i < nsources; i++)
         if (is_assignment(dataset, i)) {
             assignments++;

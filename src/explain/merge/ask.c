@@ -95,8 +95,7 @@ static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_tran
 {
     out->messages = RP_ARENA_NEW(arena, struct rp_clock_message, all->n + 1);
     out->names = RP_ARENA_NEW(arena, const char *, (size_t)t->nprocesses + 1);
-    if (!out->messages || !out->names)
-        return rp_err_nomem(err, "merging ranks");
+    RP_TRY(rp_err_need(out->messages && out->names, err, "merging ranks"));
     for (size_t i = 0; i < t->nprocesses; i++)
         out->names[out->nnames++] = rp_arena_text(arena, rp_trace_str(t, t->processes[i].name));
     for (size_t i = 0; i < all->n; i++) {
@@ -229,8 +228,7 @@ static enum rp_code merge_join(const struct rp_ranks *ranks, const struct rp_set
     struct rp_merge_input *in = RP_ARENA_NEW(&result->arena, struct rp_merge_input, ranks->n + 1);
     bool guessed = !strcmp(rp_settings_text(settings, "hosts"), "auto");
 
-    if (!in)
-        return rp_err_nomem(err, "merging ranks");
+    RP_TRY(rp_err_need(in, err, "merging ranks"));
     for (size_t i = 0; i < ranks->n; i++) {
         const struct rp_rank_part *part = &ranks->parts[i];
 

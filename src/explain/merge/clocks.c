@@ -206,8 +206,7 @@ static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)
 
     m->out->consistent = m->clocks.consistent && !m->clocks.nconflicts;
     m->out->conflicts = RP_ARENA_NEW(m->arena, struct rp_merge_conflict, m->clocks.nconflicts + 1);
-    if (!m->out->conflicts)
-        return rp_err_nomem(err, "merging ranks");
+    RP_TRY(rp_err_need(m->out->conflicts, err, "merging ranks"));
     for (r = 0; r < m->n; r++) {
         bool is_new = m->clocks.at[r].clock == nclocks;
 
@@ -286,8 +285,7 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
     struct rp_clock_input in = {
         .nmessages = part->nmessages, .messages = messages, .tolerance_ns = RP_CLOCK_TOLERANCE_NS};
 
-    if (!number || !messages)
-        return rp_err_nomem(err, "merging ranks");
+    RP_TRY(rp_err_need(number && messages, err, "merging ranks"));
     m->n = in.nranks = number_processes(part, number);
     RP_TRY(alloc_ranks(m, err));
     m->out->by_process = true;
@@ -348,8 +346,7 @@ static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, struct rp_err *err
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);
     bool shared = false;
 
-    if (!clock_of)
-        return rp_err_nomem(err, "merging ranks");
+    RP_TRY(rp_err_need(clock_of, err, "merging ranks"));
     share_clocks(m, clock_of);
     RP_TRY(find_clocks(m, clock_of, err));
     for (uint32_t r = 0; r < m->n; r++)

@@ -70,7 +70,7 @@ static enum rp_code find_tensor_arrows(const struct rp_trace *t, struct rp_appen
 
     if (code == RP_OK && all.n) {
         arrows = RP_ARENA_NEW(arena, struct rp_append_arrow, all.n);
-        code = arrows ? RP_OK : rp_err_nomem(err, "merging ranks");
+        code = rp_err_need(arrows, err, "merging ranks");
     }
     for (size_t i = 0; arrows && i < all.n; i++)
         if (all.at[i].producer != RP_NONE)

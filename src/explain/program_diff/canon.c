@@ -81,8 +81,7 @@ enum rp_code rp_canonical_hash(const struct rp_match_side *side, uint32_t comput
     t.up = RP_ARENA_NEW(arena, uint64_t, n);
     t.down = RP_ARENA_NEW(arena, uint64_t, n);
     t.known = RP_ARENA_NEW(arena, uint64_t, n);
-    if (!order || !t.up || !t.down || !t.known)
-        return rp_err_nomem(err, "comparing programs");
+    RP_TRY(rp_err_need(order && t.up && t.down && t.known, err, "comparing programs"));
     *hash = 0;
     if (anonymous)
         *anonymous = t.up;

@@ -375,10 +375,8 @@ static enum rp_code describe_changes(struct diff_ctx *d, struct rp_program_diff 
     enum kind most = FOLLOWS;
 
     out->changes = RP_ARENA_NEW(d->arena, struct rp_program_diff_change, d->changes.n + 1);
-    if (!out->changes)
-        return rp_err_nomem(d->err, "describing changes");
-    if (d->changes.n)
-        qsort(d->changes.at, d->changes.n, sizeof *d->changes.at, by_weight);
+    RP_TRY(rp_err_need(out->changes, d->err, "describing changes"));
+    rp_sort(d->changes.at, d->changes.n, sizeof *d->changes.at, by_weight);
     for (size_t i = 0; i < d->changes.n; i++) {
         const struct change *c = &d->changes.at[i];
 

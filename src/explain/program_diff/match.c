@@ -43,8 +43,7 @@ enum rp_code rp_match_prepare(const struct rp_program *p, struct rp_arena *arena
     *out = (struct rp_match_side){.p = p};
     out->user_begin = RP_ARENA_NEW(arena, uint32_t, (size_t)p->nops + 2);
     out->users = RP_ARENA_NEW(arena, uint32_t, p->operands.n + 1);
-    if (!out->user_begin || !out->users || !fill)
-        return rp_err_nomem(err, "comparing programs");
+    RP_TRY(rp_err_need(out->user_begin && out->users && fill, err, "comparing programs"));
     for (size_t i = 0; i < p->operands.n; i++)
         out->user_begin[p->operands.at[i] + 1]++;
     for (uint32_t op = 0; op < p->nops; op++) {
@@ -68,8 +67,7 @@ static enum rp_code begin_side(const struct rp_match_side *prepared, struct rp_a
     *s = *prepared;
     s->match = RP_ARENA_NEW(arena, uint32_t, n);
     s->visited = RP_ARENA_NEW(arena, uint8_t, n);
-    if (!s->match || !s->visited)
-        return rp_err_nomem(err, "comparing programs");
+    RP_TRY(rp_err_need(s->match && s->visited, err, "comparing programs"));
     for (size_t op = 0; op < n; op++)
         s->match[op] = RP_NONE;
     return RP_OK;
@@ -411,8 +409,7 @@ static enum rp_code match_all(struct match_ctx *t, struct pair entries)
         entries = (struct pair){t->m->left.p->entry, t->m->right.p->entry};
     t->a = RP_ARENA_NEW(t->arena, struct keyed, n + 1);
     t->b = RP_ARENA_NEW(t->arena, struct keyed, m + 1);
-    if (!t->a || !t->b)
-        return rp_err_nomem(t->err, "comparing programs");
+    RP_TRY(rp_err_need(t->a && t->b, t->err, "comparing programs"));
     if (entries.left == RP_NONE || entries.right == RP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_push(&t->computations, entries, t->err));

@@ -46,14 +46,9 @@ static enum rp_code draw_union(const struct rp_stages *stages, const char *path,
 {
     struct rp_draw_more more = {.stages = stages};
     struct rp_out *to;
-    enum rp_code code;
 
     RP_TRY(rp_out_open(path, &to, err));
-    code = rp_draw_program_html(stages->p, &more, to, err);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
+    return rp_out_end(to, rp_draw_program_html(stages->p, &more, to, err), err);
 }
 
 enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *left_name,

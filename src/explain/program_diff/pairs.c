@@ -50,8 +50,7 @@ static void pair_round(struct pairing *t, enum round round)
     for (size_t i = 0; i < t->m; i++)
         if (!t->taken[i])
             t->sorted[free++] = (struct entry){key_of(&t->right[i], round), i};
-    if (free)
-        qsort(t->sorted, free, sizeof *t->sorted, by_key);
+    rp_sort(t->sorted, free, sizeof *t->sorted, by_key);
     for (size_t i = 0; i < t->n; i++) {
         uint64_t key = key_of(&t->left[i], round);
         size_t k;
@@ -79,8 +78,7 @@ enum rp_code rp_modules_pair(const struct rp_module_key *left, size_t n,
     t.sorted = RP_ARENA_NEW(arena, struct entry, m + 1);
     *out = RP_ARENA_NEW(arena, struct rp_module_pair, n + m + 1);
     *npairs = 0;
-    if (!t.partner || !t.taken || !t.sorted || !*out)
-        return rp_err_nomem(err, "pairing modules");
+    RP_TRY(rp_err_need(t.partner && t.taken && t.sorted && *out, err, "pairing modules"));
     for (size_t i = 0; i < n; i++)
         t.partner[i] = SIZE_MAX;
     for (enum round round = 0; round < ROUNDS; round++)

@@ -27,8 +27,7 @@ enum rp_code rp_place_finder_init(struct rp_place_finder *t, const struct rp_mat
 
         t->repeats[side] = RP_ARENA_NEW(arena, struct rp_repeat *, p->computations.n + 1);
         t->caller[side] = RP_ARENA_NEW(arena, uint32_t, p->computations.n + 1);
-        if (!t->repeats[side] || !t->caller[side])
-            return rp_err_nomem(err, "comparing programs");
+        RP_TRY(rp_err_need(t->repeats[side] && t->caller[side], err, "comparing programs"));
         for (size_t c = 0; c < p->computations.n; c++)
             t->caller[side][c] = RP_NONE;
         for (uint32_t op = 0; op < p->nops; op++) {

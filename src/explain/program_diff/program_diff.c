@@ -336,8 +336,7 @@ static enum rp_code hash_all(struct diff_ctx *run, const struct rp_graph_folder 
     struct hashing h = {RP_ARENA_NEW(run->arena, struct rp_module_key,
                                      rp_sources_count(run->dataset->sources) + 1)};
 
-    if (!h.by_source)
-        return rp_err_nomem(run->err, "comparing programs");
+    RP_TRY(rp_err_need(h.by_source, run->err, "comparing programs"));
     RP_TRY(rp_each_program_of(run->ctx, run->dataset, folder->sources, folder->n, hash_program, &h,
                               run->err));
     keep_programs(left, &h);
@@ -481,8 +480,7 @@ static enum rp_code compare_items(struct diff_ctx *run, const struct items *left
     RP_TRY(rp_modules_pair(left->keys, left->n, right->keys, right->n, run->arena, &pairs, &n,
                            run->err));
     root->modules = RP_ARENA_NEW(run->arena, struct rp_program_diff_module, n + 1);
-    if (!root->modules)
-        return rp_err_nomem(run->err, "comparing programs");
+    RP_TRY(rp_err_need(root->modules, run->err, "comparing programs"));
     root->same = true;
     for (size_t i = 0; i < n; i++) {
         struct rp_program_diff_module *row = &root->modules[root->nmodules++];
@@ -538,8 +536,7 @@ static enum rp_code keep_steps(struct diff_ctx *run, struct rp_recompiles *steps
     struct rp_program_diff *root = run->root;
 
     root->steps = RP_ARENA_NEW(run->arena, struct rp_program_diff_step, steps->rows.n + 1);
-    if (!root->steps)
-        return rp_err_nomem(run->err, "comparing programs");
+    RP_TRY(rp_err_need(root->steps, run->err, "comparing programs"));
     if (steps->rows.n)
         memcpy(root->steps, steps->rows.at, steps->rows.n * sizeof *steps->rows.at);
     root->nsteps = steps->rows.n;
@@ -583,7 +580,7 @@ static enum rp_code steps_of_family(struct diff_ctx *run, const struct items *it
 {
     struct loaded *loaded = RP_ARENA_NEW(run->arena, struct loaded, n);
     struct rp_recompile_graph *graphs = RP_ARENA_NEW(run->arena, struct rp_recompile_graph, n);
-    enum rp_code code = loaded && graphs ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+    enum rp_code code = rp_err_need(loaded && graphs, run->err, "comparing programs");
     size_t opened = 0;
 
     for (; code == RP_OK && opened < n; opened++) {
@@ -608,7 +605,7 @@ static enum rp_code steps_of_folder(struct diff_ctx *run, const struct items *it
     struct rp_recompiles steps = {.rows = {0}};
     bool *done = RP_ARENA_NEW(run->arena, bool, items->n + 1);
     size_t *members = RP_ARENA_NEW(run->arena, size_t, items->n + 1), families = 0;
-    enum rp_code code = done && members ? RP_OK : rp_err_nomem(run->err, "comparing programs");
+    enum rp_code code = rp_err_need(done && members, run->err, "comparing programs");
 
     for (size_t i = 0; code == RP_OK && i < items->n; i++) {
         size_t n = 0;

@@ -162,8 +162,4 @@ enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size
                                    struct rp_arena *arena, struct rp_recompiles *out,
                                    struct rp_err *err);
 
-/* Similarity: the fraction of operations in common, by opcode and by local hash. */
-size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
-                          struct rp_arena *scratch);
-
 #endif

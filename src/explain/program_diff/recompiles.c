@@ -33,8 +33,7 @@ static uint64_t *sorted_hashes(struct rp_program_diff_side side, bool opcode_onl
     *n = out ? count : 0;
     for (size_t i = 0; i < *n; i++)
         out[i] = opcode_only ? s->hashes.opcode[first + i] : s->hashes.local[first + i];
-    if (*n)
-        qsort(out, *n, sizeof *out, by_value);
+    rp_sort(out, *n, sizeof *out, by_value);
     return out;
 }
 
@@ -59,8 +58,9 @@ static size_t common_hashes(struct rp_program_diff_side a, struct rp_program_dif
     return common * 1000000 / (n + m + 1);
 }
 
-size_t rp_side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
-                          struct rp_arena *scratch)
+/* Similarity: the fraction of operations in common, by opcode and by local hash. */
+static size_t side_similarity(struct rp_program_diff_side a, struct rp_program_diff_side b,
+                              struct rp_arena *scratch)
 {
     return common_hashes(a, b, true, scratch) + common_hashes(a, b, false, scratch);
 }
@@ -83,7 +83,7 @@ static size_t most_similar(const struct recompile_ctx *t, size_t graph)
     for (size_t k = t->fresh.n; k-- > 0 && t->fresh.n - k <= MOST_CANDIDATES;) {
         struct rp_arena scratch = RP_ARENA_INIT;
         size_t like =
-            rp_side_similarity(t->graphs[t->fresh.at[k]].side, t->graphs[graph].side, &scratch);
+            side_similarity(t->graphs[t->fresh.at[k]].side, t->graphs[graph].side, &scratch);
 
         rp_arena_release(&scratch);
         if (like > most) {

@@ -46,12 +46,12 @@ static enum rp_code refinement_init(struct refinement *r)
         r->size[k] = RP_ARENA_NEW(r->arena, uint32_t, n);
         r->index[k] = RP_ARENA_NEW(r->arena, uint32_t, n);
         r->even[k] = RP_ARENA_NEW(r->arena, bool, n);
-        if (!r->color[k] || !r->class[k] || !r->size[k] || !r->index[k] || !r->even[k])
-            return rp_err_nomem(r->err, "finding repeats");
+        RP_TRY(rp_err_need(r->color[k] && r->class[k] && r->size[k] && r->index[k] && r->even[k],
+                           r->err, "finding repeats"));
     }
     r->order = RP_ARENA_NEW(r->arena, uint32_t, n);
     r->level = RP_ARENA_NEW(r->arena, uint32_t, n);
-    return r->order && r->level ? RP_OK : rp_err_nomem(r->err, "finding repeats");
+    return rp_err_need(r->order && r->level, r->err, "finding repeats");
 }
 
 /* The colour one step further; users are unordered, and those of constants are no clue. */
@@ -129,8 +129,7 @@ static enum rp_code order_by_flow(struct refinement *r, uint32_t computation)
     uint32_t *depth = RP_ARENA_NEW(r->arena, uint32_t, n);
     struct late *late = RP_ARENA_NEW(r->arena, struct late, n);
 
-    if (!topological || !depth || !late)
-        return rp_err_nomem(r->err, "finding repeats");
+    RP_TRY(rp_err_need(topological && depth && late, r->err, "finding repeats"));
     RP_TRY(rp_computation_order(r->side->p, computation, r->arena, topological, r->err));
     find_levels(r, topological, depth, late);
     for (uint32_t i = 0; i < n; i++)
@@ -152,8 +151,7 @@ static enum rp_code number_members(struct refinement *r, unsigned radius)
 {
     struct spacing *spacing = RP_ARENA_NEW(r->arena, struct spacing, r->c->n);
 
-    if (!spacing)
-        return rp_err_nomem(r->err, "finding repeats");
+    RP_TRY(rp_err_need(spacing, r->err, "finding repeats"));
     for (uint32_t k = 0; k < r->c->n; k++) {
         uint32_t i = r->order[k], class = r->class[radius][i];
         struct spacing *s = &spacing[class];
@@ -183,8 +181,7 @@ static enum rp_code common_size(const struct refinement *r, bool even, uint32_t 
     uint32_t best = 0;
 
     *size = 0;
-    if (!covered)
-        return rp_err_nomem(r->err, "finding repeats");
+    RP_TRY(rp_err_need(covered, r->err, "finding repeats"));
     for (unsigned k = 0; k < SMALL_RADII; k++)
         for (uint32_t i = 0; i < r->c->n; i++)
             if (!even || r->even[k][r->class[k][i]])
@@ -229,8 +226,7 @@ enum rp_code rp_repeats_find(const struct rp_match_side *side, uint32_t computat
     uint32_t layers;
 
     *out = RP_ARENA_NEW(arena, struct rp_repeat, (size_t)r.c->n + 1);
-    if (!*out)
-        return rp_err_nomem(err, "finding repeats");
+    RP_TRY(rp_err_need(*out, err, "finding repeats"));
     if (!r.c->n)
         return RP_OK;
     RP_TRY(refinement_init(&r));

@@ -136,8 +136,7 @@ size_t rp_ranges_print(int64_t *values, size_t n, char *out, size_t cap)
     size_t len = 0, ranges = 0;
 
     out[0] = '\0';
-    if (n)
-        qsort(values, n, sizeof *values, by_value);
+    rp_sort(values, n, sizeof *values, by_value);
     for (size_t i = 0; i < n;) {
         size_t k = i;
 

@@ -11,7 +11,6 @@
 #include "facts/host/signs.h"
 #include "result/print_units.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 

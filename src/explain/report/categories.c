@@ -74,7 +74,6 @@ void rp_report_join_categories(const struct rp_ranks *ranks, struct rp_arena *ar
                 (struct rp_report_category){.category = rp_category_names[c],
                                             .device_ns = sum[c],
                                             .share = (double)sum[c] / (double)whole};
-    if (out->ncategories)
-        qsort(out->categories, out->ncategories, sizeof *out->categories, by_time);
+    rp_sort(out->categories, out->ncategories, sizeof *out->categories, by_time);
     out->work_text = category_line(out, arena);
 }

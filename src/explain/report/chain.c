@@ -129,7 +129,7 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
     rp_interval_vec *waits = RP_ARENA_NEW(ctx->arena, rp_interval_vec, ctx->n + 1);
     struct rp_rendezvous_sums *sums =
         RP_ARENA_NEW(ctx->arena, struct rp_rendezvous_sums, ctx->n + 1);
-    enum rp_code code = waits && sums ? RP_OK : rp_err_nomem(err, "matching collectives");
+    enum rp_code code = rp_err_need(waits && sums, err, "matching collectives");
 
     for (size_t i = 0; i < ctx->m.n; i++)
         count_rendezvous(ctx, &ctx->m.at[i]);
@@ -291,8 +291,7 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
                 rp_rendezvous_wait(&ctx->m, ctx->lists, &ctx->m.at[i], k), (uint32_t)i, k};
         }
     for (size_t r = 0; r < ctx->n; r++)
-        if (ctx->nmembers[r])
-            qsort(ctx->members[r], ctx->nmembers[r], sizeof **ctx->members, by_end);
+        rp_sort(ctx->members[r], ctx->nmembers[r], sizeof **ctx->members, by_end);
     return RP_OK;
 }
 
@@ -415,8 +414,7 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
 
     *out = (struct rp_chain){0};
     out->ranks = RP_ARENA_NEW(arena, struct rp_chain_rank, ranks->n + 1);
-    if (!out->ranks)
-        return rp_err_nomem(err, "matching collectives");
+    RP_TRY(rp_err_need(out->ranks, err, "matching collectives"));
     RP_TRY(match_collectives(&ctx, err));
     if (!out->ncollectives) {
         follow_one_rank(&ctx);

@@ -60,8 +60,7 @@ enum rp_code rp_report_list_devices(struct rp_work *work, struct rp_arena *arena
     uint16_t i, n = (uint16_t)work->devices.n, chosen;
 
     out->devices = RP_ARENA_NEW(arena, struct rp_report_device_row, n + 1);
-    if (!out->devices)
-        return rp_err_nomem(err, "listing devices");
+    RP_TRY(rp_err_need(out->devices, err, "listing devices"));
     if (!n)
         return RP_OK;
     chosen = rp_work_main_device(work);

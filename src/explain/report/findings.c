@@ -877,8 +877,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     struct findings f = {.ranks = ranks, .n = ranks->n, .chain = chain, .arena = arena, .out = out};
 
     out->findings = RP_ARENA_NEW(arena, struct rp_report_finding, MOST_FINDINGS + 1);
-    if (!out->findings)
-        return rp_err_nomem(err, "writing findings");
+    RP_TRY(rp_err_need(out->findings, err, "writing findings"));
     f.span_ns = lead_part(&f)->whole.window_ns;
     f.absent = ranks->world_size - (int32_t)ranks->n;
     f.absent = f.absent > 0 ? f.absent : 0;
@@ -897,8 +896,7 @@ enum rp_code rp_report_find(const struct rp_ranks *ranks, const struct rp_chain 
     find_full_memory(&f);
     find_pauses(&f);
     find_wrong_clock(&f);
-    if (out->nfindings)
-        qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
+    rp_sort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
     return rp_arena_check(arena, "writing findings", err);
 }
 
@@ -968,7 +966,6 @@ enum rp_code rp_report_find_changes(const struct rp_ranks *ranks, const struct r
                                         o->what_if, duration(&f, o->step_ns),
                                         duration(&f, rp_ns_sum(o->step_ns, o->gain_ns))));
         }
-    if (out->nfindings)
-        qsort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
+    rp_sort(out->findings, out->nfindings, sizeof *out->findings, by_lost);
     return rp_arena_check(arena, "writing findings", err);
 }

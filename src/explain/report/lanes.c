@@ -197,8 +197,7 @@ static enum rp_code keep_lane(struct lanes_ctx *ctx, struct rp_report_lane lane,
     lane.npieces = rp_lane_coarsen(pieces->at, pieces->n, MOST_PIECES);
     lane.pieces = RP_ARENA_NEW(ctx->arena, struct rp_lane_piece, lane.npieces + 1);
     lane.begin_ns = ctx->span.begin_ns;
-    if (!lane.pieces)
-        return rp_err_nomem(err, "drawing a timeline");
+    RP_TRY(rp_err_need(lane.pieces, err, "drawing a timeline"));
     if (lane.npieces && pieces->at)
         memcpy(lane.pieces, pieces->at, lane.npieces * sizeof *lane.pieces);
     ctx->part->lanes[ctx->part->nlanes++] = lane;

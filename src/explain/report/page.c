@@ -6,7 +6,6 @@
 #include "explain/report/report.h"
 #include "explain/report/view.h"
 
-#include "draw/svg.h"
 #include "draw/web.h"
 #include "io/escaped.h"
 #include "result/walk.h"
@@ -69,16 +68,6 @@ static bool roof_wants(const struct rp_field *f)
         if (!strcmp(f->key, more[i]))
             return true;
     return f->title != NULL;
-}
-
-static void put_strings(struct rp_out *to, const char *key, const char *const *texts, size_t n)
-{
-    rp_out_printf(to, "\"%s\":[", key);
-    for (size_t i = 0; i < n; i++) {
-        rp_out_text(to, i ? "," : "");
-        rp_out_escaped(to, RP_IN_SCRIPT, texts[i]);
-    }
-    rp_out_text(to, "],\n");
 }
 
 /* A piece is its state and, if idle, cause in one number; then its time, or the time of each state
@@ -155,8 +144,8 @@ static void put_marks(struct rp_out *to, const struct rp_report_root *root)
 /* What the answer rests on: the lines of the screen, and a sentence about each thing. */
 static void put_trust(struct rp_out *to, const struct rp_trust *trust)
 {
-    put_strings(to, "incomplete", trust->incomplete, trust->nincomplete);
-    put_strings(to, "worth_knowing", trust->notes, trust->nnotes);
+    rp_web_put_texts(to, "incomplete", trust->incomplete, trust->nincomplete);
+    rp_web_put_texts(to, "worth_knowing", trust->notes, trust->nnotes);
     rp_out_text(to, "\"remarks\":[");
     for (size_t i = 0; i < trust->nremarks && i < MOST_REMARKS; i++) {
         rp_out_text(to, i ? "," : "");
@@ -174,10 +163,10 @@ static void put_data(struct rp_out *to, void *user)
 
     rp_out_text(to, "{");
     put_trust(to, &result->trust);
-    put_strings(to, "states", state_names, RP_LANE_STATES);
-    put_strings(to, "state_docs", state_docs, RP_LANE_STATES);
-    put_strings(to, "causes", cause_names, RP_LANE_PAUSES + RP_PAUSES);
-    put_strings(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
+    rp_web_put_texts(to, "states", state_names, RP_LANE_STATES);
+    rp_web_put_texts(to, "state_docs", state_docs, RP_LANE_STATES);
+    rp_web_put_texts(to, "causes", cause_names, RP_LANE_PAUSES + RP_PAUSES);
+    rp_web_put_texts(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
     put_lanes(to, view);
     put_marks(to, root);
     put_tops(to, view);

@@ -168,7 +168,7 @@ enum rp_code rp_report_write_picture(const struct rp_result *result, const char 
 {
     struct rp_arena scratch = RP_ARENA_INIT;
     float *share = RP_ARENA_NEW(&scratch, float, (size_t)SLICES *SHOWN);
-    enum rp_code code = share ? RP_OK : rp_err_nomem(err, "drawing a timeline");
+    enum rp_code code = rp_err_need(share, err, "drawing a timeline");
     struct rp_out *to;
 
     if (code == RP_OK)

@@ -393,16 +393,15 @@ static enum rp_code find_worst(struct placing *p, struct rp_report_part *out, st
         if (judge(p, &p->groups.at[i], &c.placed))
             code = rp_vec_push(&all, c, err);
     }
-    if (code == RP_OK && all.n)
-        qsort(all.at, all.n, sizeof *all.at, by_loss);
+    if (code == RP_OK)
+        rp_sort(all.at, all.n, sizeof *all.at, by_loss);
     n = code != RP_OK ? 0 : all.n < MOST_JUDGED ? all.n : MOST_JUDGED;
     for (i = 0; i < n; i++) {
         describe(p, &p->groups.at[all.at[i].group], &all.at[i].placed);
         if (is_worth_it(p, &p->groups.at[all.at[i].group], &all.at[i].placed))
             all.at[kept++] = all.at[i];
     }
-    if (kept)
-        qsort(all.at, kept, sizeof *all.at, by_loss);
+    rp_sort(all.at, kept, sizeof *all.at, by_loss);
     keep_worst(all.at, kept, out);
     rp_vec_release(&all);
     return code;

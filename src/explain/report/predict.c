@@ -372,8 +372,7 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
     size_t n;
 
     *found = false;
-    if (!parts)
-        return rp_err_nomem(err, "simulating");
+    RP_TRY(rp_err_need(parts, err, "simulating"));
     if (!list_parts(ranks, parts, &n))
         return RP_OK;
     code = rp_worlds_init(&x, parts, n, ranks->weights, &why);

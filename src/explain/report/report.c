@@ -565,8 +565,7 @@ static enum rp_code fill_waits(struct rp_report_ctx *j, struct rp_err *err)
         RP_ARENA_NEW(j->arena, const struct rp_host_waits *, j->n + 1);
     struct rp_idle_wait_list list;
 
-    if (!waits)
-        return rp_err_nomem(err, "listing waits");
+    RP_TRY(rp_err_need(waits, err, "listing waits"));
     for (size_t r = 0; r < j->n; r++)
         waits[r] = &rp_report_ctx_part(j, r)->waits;
     RP_TRY(rp_idle_list_waits(waits, j->n, j->total_ns, j->arena, &list, err));
@@ -581,8 +580,7 @@ static enum rp_code fill_speed(struct rp_report_ctx *j, struct rp_err *err)
 {
     struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->n + 1);
 
-    if (!ranks)
-        return rp_err_nomem(err, "measuring the use of the devices");
+    RP_TRY(rp_err_need(ranks, err, "measuring the use of the devices"));
     for (size_t r = 0; r < j->n; r++) {
         const struct rp_report_part *p = rp_report_ctx_part(j, r);
         size_t steps = judged_steps(p);

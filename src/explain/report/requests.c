@@ -143,8 +143,7 @@ static enum rp_code find_requests(struct requests_ctx *c, struct rp_err *err)
         read_inside(c, &r);
         RP_TRY(rp_vec_push(&c->list, r, err));
     }
-    if (c->list.n)
-        qsort(c->list.at, c->list.n, sizeof *c->list.at, by_begin);
+    rp_sort(c->list.at, c->list.n, sizeof *c->list.at, by_begin);
     for (size_t i = 1; i < c->list.n; i++)
         c->overlap = c->overlap || c->list.at[i].begin_ns < c->list.at[i - 1].end_ns;
     return RP_OK;

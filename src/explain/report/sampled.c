@@ -64,8 +64,7 @@ enum rp_code rp_report_join_samples(const struct rp_ranks *ranks, struct rp_aren
 
     *to = (struct rp_report_sampled){
         .ran_ns = RP_ABSENT_I64, .waited_ns = RP_ABSENT_I64, .wants_gil_ns = RP_ABSENT_I64};
-    if (!parts)
-        return rp_err_nomem(err, "adding up samples");
+    RP_TRY(rp_err_need(parts, err, "adding up samples"));
     for (r = 0; r < ranks->n; r++) {
         const struct rp_stacks_part *part = &rp_report_part_of(ranks, r)->stacks;
 

@@ -117,8 +117,8 @@ enum rp_code rp_report_measure_start(const struct rp_trace *trace, struct rp_rep
     if (!trace->nsteps || trace->steps[first].begin_ns <= begin)
         return RP_OK;
     code = list_edges(trace, trace->steps[first].begin_ns, &edges, &loaded, err);
-    if (code == RP_OK && edges.n)
-        qsort(edges.at, edges.n, sizeof *edges.at, by_time);
+    if (code == RP_OK)
+        rp_sort(edges.at, edges.n, sizeof *edges.at, by_time);
     for (size_t i = 0; code == RP_OK && i < edges.n; i++) {
         add_piece(out->start_ns, running, at, edges.at[i].at_ns, loaded);
         at = edges.at[i].at_ns > at ? edges.at[i].at_ns : at;

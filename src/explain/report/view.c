@@ -202,8 +202,7 @@ static enum rp_code join_top(struct view_ctx *ctx, size_t k, struct rp_err *err)
     top->by = rp_view_top_words[k];
     top->title = top_titles[k];
     top->root = RP_ARENA_NEW(ctx->arena, struct rp_top_root, 1);
-    if (!parts || !top->root)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(parts && top->root, err, "adding up ranks"));
     for (size_t r = 0; r < ctx->ranks->n; r++)
         parts[r] = &part_of(ctx, r)->tops[k];
     return rp_top_join(parts, ctx->ranks->n, top->by, "total", MOST_ROWS, ctx->arena, top->root,
@@ -235,8 +234,7 @@ static enum rp_code join_roof(struct view_ctx *ctx, struct rp_err *err)
         RP_ARENA_NEW(ctx->arena, const struct rp_roof_part *, ctx->ranks->n + 1);
 
     ctx->out->roof = RP_ARENA_NEW(ctx->arena, struct rp_roof_root, 1);
-    if (!parts || !ctx->out->roof)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(parts && ctx->out->roof, err, "adding up ranks"));
     for (size_t r = 0; r < ctx->ranks->n; r++)
         parts[r] = &part_of(ctx, r)->roof;
     RP_TRY(
@@ -252,8 +250,7 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
     struct view_ctx ctx = {.ranks = ranks, .chain = chain, .arena = &result->arena, .root = root};
 
     root->view = ctx.out = RP_ARENA_NEW(&result->arena, struct rp_report_view, 1);
-    if (!ctx.out)
-        return rp_err_nomem(err, "drawing a timeline");
+    RP_TRY(rp_err_need(ctx.out, err, "drawing a timeline"));
     name_states(&ctx);
     find_begin(&ctx);
     join_lanes(&ctx);

@@ -8,6 +8,7 @@
  */
 #include "explain/roofline/roofline.h"
 
+#include "base/order.h"
 #include "draw/plot.h"
 #include "result/print_units.h"
 
@@ -66,8 +67,7 @@ static void choose_rows(struct picture *p)
             p->moved_ns += root->known[i].device_ns;
         }
     }
-    if (p->nrows)
-        qsort(p->rows, p->nrows, sizeof *p->rows, longer_first);
+    rp_sort(p->rows, p->nrows, sizeof *p->rows, longer_first);
     p->nrows = p->nrows < MOST_DOTS ? p->nrows : MOST_DOTS;
 }
 
@@ -244,17 +244,13 @@ enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *
                                    struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
-    enum rp_code code;
     struct rp_out *to;
+    enum rp_code code = rp_out_open(path, &to, err);
 
-    code = rp_out_open(path, &to, err);
     if (code == RP_OK) {
         rp_roof_draw(root, &scratch, to);
         code = rp_arena_check(&scratch, "drawing a roofline", err);
-        if (code == RP_OK)
-            code = rp_out_close(to, err);
-        else
-            rp_out_abandon(to);
+        code = rp_out_end(to, code, err);
     }
     rp_arena_release(&scratch);
     return code;

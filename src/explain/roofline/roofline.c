@@ -304,8 +304,7 @@ static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, str
         fill_row(&row, &j->groups.at[i], out->device_ns);
         RP_TRY(rp_vec_push(&j->rows, row, err));
     }
-    if (j->rows.n)
-        qsort(j->rows.at, j->rows.n, sizeof *j->rows.at, compare_rows);
+    rp_sort(j->rows.at, j->rows.n, sizeof *j->rows.at, compare_rows);
     return RP_OK;
 }
 
@@ -377,8 +376,7 @@ static void split_rows(struct roof_join *j, struct rp_roof_root *out)
     for (i = 0; i < j->rows.n; i++)
         if (j->rows.at[i].missing)
             out->unmodelled[out->nunmodelled++] = j->rows.at[i];
-    if (out->nunmodelled)
-        qsort(out->unmodelled, out->nunmodelled, sizeof *out->unmodelled, compare_times);
+    rp_sort(out->unmodelled, out->nunmodelled, sizeof *out->unmodelled, compare_times);
     out->nunmodelled = out->nunmodelled < UNMODELLED_SHOWN ? out->nunmodelled : UNMODELLED_SHOWN;
     label_rows(known, n, out->by, j->arena);
     label_rows(out->unmodelled, out->nunmodelled, "kernel", j->arena);
@@ -524,8 +522,7 @@ static enum rp_code fill_root(struct roof_join *j, int64_t limit, struct rp_roof
     out->row_count = (int64_t)j->rows.n;
     out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
     out->rows = RP_ARENA_NEW(j->arena, struct rp_roof_row, out->nrows + 1);
-    if (!out->rows)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(out->rows, err, "adding up ranks"));
     if (out->nrows)
         memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
     for (size_t i = 0; i < j->rows.n; i++)
@@ -585,8 +582,7 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
     struct rp_roof_root *root = result->root;
     struct rp_roof_options options;
 
-    if (!parts)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(parts, err, "adding up ranks"));
     for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
     RP_TRY(read_options(settings, &options, err));

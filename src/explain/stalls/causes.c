@@ -303,8 +303,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     out->on_device = ctx->w.items.n > 0;
     out->base_ns = ctx->t->has_base ? ctx->t->base_ns : 0;
     out->list = RP_ARENA_NEW(ctx->arena, struct rp_stall, out->calls.slow.n + 1);
-    if (!out->list)
-        return rp_err_nomem(err, "listing host calls");
+    RP_TRY(rp_err_need(out->list, err, "listing host calls"));
     for (size_t i = 0; i < out->calls.slow.n; i++)
         RP_TRY(describe_call(ctx, &out->calls.slow.at[i], &out->list[out->nlist++], err));
     return rp_arena_check(ctx->arena, "listing host calls", err);
@@ -332,9 +331,8 @@ enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_
                                   struct rp_stalls_part *out, struct rp_err *err)
 {
     struct stall_ctx ctx = {.t = trace, .arena = arena, .out = out};
-    enum rp_code code;
+    enum rp_code code = list_calls(&ctx, scope, floor_ns, err);
 
-    code = list_calls(&ctx, scope, floor_ns, err);
     if (code == RP_OK)
         code = find_uncached(&ctx, err);
     rp_work_release(&ctx.w);

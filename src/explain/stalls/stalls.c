@@ -368,8 +368,7 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
     rp_strtab_release(&keys);
     RP_TRY(code);
     j->out->rows = rows + 1;
-    if (j->out->nrows)
-        qsort(j->out->rows, j->out->nrows, sizeof *rows, by_total);
+    rp_sort(j->out->rows, j->out->nrows, sizeof *rows, by_total);
     return RP_OK;
 }
 
@@ -508,8 +507,7 @@ static void limit_lists(struct stall_sums *j, int64_t limit)
     out->stall_count = (int64_t)j->nstalls;
     out->stalls = j->stalls;
     out->nstalls = j->nstalls;
-    if (j->nstalls)
-        qsort(j->stalls, j->nstalls, sizeof *j->stalls, by_length);
+    rp_sort(j->stalls, j->nstalls, sizeof *j->stalls, by_length);
     if (limit > 0 && out->nstalls > (size_t)limit)
         out->nstalls = (size_t)limit;
     if (limit > 0 && out->nrows > (size_t)limit)

@@ -183,9 +183,8 @@ enum rp_code rp_counters_make(const struct rp_trace *trace, const struct rp_scop
     struct rp_attribution places = {0};
     struct counter_table sums;
     struct kernel_counters kernels = {.sums = &sums, .table = table, .work = &work};
-    enum rp_code code;
+    enum rp_code code = table_init(&sums, out, err);
 
-    code = table_init(&sums, out, err);
     if (code == RP_OK)
         code = rp_work_init(&work, trace, scope, err);
     if (code == RP_OK)
@@ -291,8 +290,7 @@ static enum rp_code rows_of(const struct rp_counters_part *const *parts, size_t 
                                              .sum = s->sum};
     }
     *nrows = *rows ? all.sums.n : 0;
-    if (*nrows)
-        qsort(*rows, *nrows, sizeof **rows, by_time);
+    rp_sort(*rows, *nrows, sizeof **rows, by_time);
     if (code == RP_OK && !*rows)
         code = rp_err_nomem(err, "adding up counters");
     rp_vec_release(&all.sums);

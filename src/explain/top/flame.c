@@ -90,8 +90,7 @@ static enum rp_code boxes_init(struct boxes *b, struct rp_err *err)
     b->rest[0] = calloc(b->n + 1, sizeof *b->rest[0]);
     b->rest[1] = calloc(b->n + 1, sizeof *b->rest[1]);
     b->number = calloc(b->n + 1, sizeof *b->number);
-    if (!b->width || !b->rest[0] || !b->rest[1] || !b->number)
-        return rp_err_nomem(err, "drawing stacks");
+    RP_TRY(rp_err_need(b->width && b->rest[0] && b->rest[1] && b->number, err, "drawing stacks"));
     measure(b);
     choose_least(b);
     number_boxes(b);

@@ -490,8 +490,7 @@ static enum rp_code add_sums(struct focus_join *j, const struct rp_focus_part *p
         if (strcmp(j->all.at[at].name, s->name) != 0)
             j->all.at[at].name = rp_arena_copy(j->arena, rp_strtab_borrow(&j->names, id),
                                                rp_strtab_len(&j->names, id));
-        if (!j->all.at[at].name)
-            return rp_err_nomem(err, "focusing");
+        RP_TRY(rp_err_need(j->all.at[at].name, err, "focusing"));
     }
     return RP_OK;
 }
@@ -527,11 +526,9 @@ static enum rp_code fill_rows(struct focus_join *j, int64_t limit, struct rp_are
                         &out->nlines};
     size_t i, n[RP_FOCUS_RELATIONS] = {0};
 
-    if (j->all.n)
-        qsort(j->all.at, j->all.n, sizeof *j->all.at, by_relation_and_time);
+    rp_sort(j->all.at, j->all.n, sizeof *j->all.at, by_relation_and_time);
     out->rows = RP_ARENA_NEW(arena, struct rp_focus_row, j->all.n + 1);
-    if (!out->rows)
-        return rp_err_nomem(err, "focusing");
+    RP_TRY(rp_err_need(out->rows, err, "focusing"));
     for (i = 0; i < j->all.n; i++) {
         const struct rp_focus_sum *s = &j->all.at[i];
 

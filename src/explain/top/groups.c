@@ -585,8 +585,7 @@ static enum rp_code pack_samples(struct grouping *g, struct rp_err *err)
     struct rp_top_part *out = g->out;
     size_t i, group, begin = 0;
 
-    if (g->samples.n)
-        qsort(g->samples.at, g->samples.n, sizeof *g->samples.at, by_group);
+    rp_sort(g->samples.at, g->samples.n, sizeof *g->samples.at, by_group);
     RP_TRY(rp_vec_reserve(&g->total, g->samples.n + 1, err));
     for (i = 0; i < g->samples.n; i++) {
         const struct sample *s = &g->samples.at[i];

@@ -200,8 +200,7 @@ enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks
     }
     j->has_parts = true;
     ids = malloc((part->frames.n + part->nodes.n + 1) * sizeof *ids);
-    if (!ids)
-        return rp_err_nomem(j->err, "adding up ranks");
+    RP_TRY(rp_err_need(ids, j->err, "adding up ranks"));
     code = join_tree_of(j, part, as_base, rank, ids);
     free(ids);
     return code;
@@ -515,8 +514,7 @@ static enum rp_code fill_root(struct rp_stacks_tree *j, const char *sort, int64_
     out->row_count = (int64_t)n;
     out->nrows = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     out->rows = RP_ARENA_NEW(j->arena, struct rp_stacks_row, out->nrows + 1);
-    if (!out->rows)
-        return rp_err_nomem(j->err, "adding up stacks");
+    RP_TRY(rp_err_need(out->rows, j->err, "adding up stacks"));
     for (i = 0; i < out->nrows; i++) {
         out->rows[i] = j->rows.at[i];
         rp_stacks_tree_name(j, &out->rows[i]);

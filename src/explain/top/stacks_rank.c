@@ -126,8 +126,7 @@ static enum rp_code make_span_tree(struct span_tree *s)
     s->to->out->of_spans = true;
     s->to->out->unit_name = "time";
     s->path = malloc(((size_t)t->ev.n + 1) * sizeof *s->path);
-    if (!s->path)
-        return rp_err_nomem(s->err, "making stacks");
+    RP_TRY(rp_err_need(s->path, s->err, "making stacks"));
     /* a span comes after the one around it */
     for (rp_event e = 0; e < t->ev.n; e++)
         if (t->ev.kind[e] == RP_KIND_PYTHON)

@@ -191,8 +191,7 @@ static enum rp_code gather_times(struct top_join *j, const struct rp_top_part *c
     uint32_t **to = map_all(j, parts, n, err);
     size_t p, i, total = 0, groups = j->groups.n;
 
-    if (!to)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(to, err, "adding up ranks"));
     RP_TRY(rp_vec_reserve(&j->begin, groups + 2, err));
     RP_TRY(rp_vec_reserve(&j->self, groups + 1, err));
     memset(j->begin.at, 0, (groups + 2) * sizeof *j->begin.at);
@@ -374,8 +373,7 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
     out->row_count = (int64_t)j->rows.n;
     out->nrows = limit > 0 && (size_t)limit < j->rows.n ? (size_t)limit : j->rows.n;
     out->rows = RP_ARENA_NEW(j->arena, struct rp_top_row, out->nrows + 1);
-    if (!out->rows)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(out->rows, err, "adding up ranks"));
     if (out->nrows)
         memcpy(out->rows, j->rows.at, out->nrows * sizeof *out->rows);
     label_rows(out, j->arena);
@@ -574,8 +572,7 @@ static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
                                           : RP_TREE_SCREEN,
                               .depth = rp_settings_int(settings, "depth")};
 
-    if (!parts || !root)
-        return rp_err_nomem(err, "making a tree");
+    RP_TRY(rp_err_need(parts && root, err, "making a tree"));
     for (size_t i = 0; i < n; i++)
         parts[i] = &tops[i]->tree;
     result->type = &rp_tree_type;
@@ -593,8 +590,7 @@ static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t 
         RP_ARENA_NEW(&result->arena, const struct rp_counters_part *, n + 1);
     struct rp_counters_root *root = RP_ARENA_NEW(&result->arena, struct rp_counters_root, 1);
 
-    if (!parts || !root)
-        return rp_err_nomem(err, "adding up counters");
+    RP_TRY(rp_err_need(parts && root, err, "adding up counters"));
     for (size_t i = 0; i < n; i++)
         parts[i] = &tops[i]->counters;
     result->type = &rp_counters_type;
@@ -632,8 +628,7 @@ static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_to
         .split_ranks =
             rp_stacks_split_of(rp_settings_text(settings, "split")) == RP_STACKS_BY_RANK};
 
-    if (!parts || !root || !names)
-        return rp_err_nomem(err, "adding up stacks");
+    RP_TRY(rp_err_need(parts && root && names, err, "adding up stacks"));
     for (size_t i = 0; i < ranks->n; i++) {
         parts[i] = &tops[i]->stacks;
         names[i] = rank_name(ranks, i, &result->arena);
@@ -657,8 +652,7 @@ static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
                                            : FOCUS_ROWS,
                                .flat = rp_settings_flag(settings, "flat")};
 
-    if (!parts || !root)
-        return rp_err_nomem(err, "focusing");
+    RP_TRY(rp_err_need(parts && root, err, "focusing"));
     for (size_t i = 0; i < n; i++)
         parts[i] = &tops[i]->focus;
     result->type = &rp_focus_type;
@@ -700,8 +694,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
     const struct rp_top_part **parts =
         RP_ARENA_NEW(&result->arena, const struct rp_top_part *, ranks->n + 1);
 
-    if (!parts)
-        return rp_err_nomem(err, "adding up ranks");
+    RP_TRY(rp_err_need(parts, err, "adding up ranks"));
     RP_TRY(check_stack_options(settings, err));
     for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;

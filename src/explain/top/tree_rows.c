@@ -630,8 +630,7 @@ static enum rp_code make_rows(struct felling *f, const struct rp_tree_cut *cut,
     RP_TRY(find_least(f, &p, err));
     p.room = 2 * f->tree.n + 2; /* a rest below each */
     out->rows = RP_ARENA_NEW(f->arena, struct rp_tree_row, p.room);
-    if (!out->rows)
-        return rp_err_nomem(err, "making a tree");
+    RP_TRY(rp_err_need(out->rows, err, "making a tree"));
     add_rows_below(&p, 0, RP_ABSENT_I64, 0);
     add_outside(&p);
     show_rows(out, f->arena);

@@ -69,8 +69,7 @@ static enum rp_code classify_names(struct capture_ctx *f, struct rp_err *err)
     if (!f->any)
         return RP_OK;
     f->what = calloc((size_t)str->n + 1, 1);
-    if (!f->what)
-        return rp_err_nomem(err, "looking for captures");
+    RP_TRY(rp_err_need(f->what, err, "looking for captures"));
     for (uint32_t i = 0; i < str->n; i++)
         f->what[i] = what_is(rp_trace_str(f->t, i));
     return RP_OK;
@@ -114,8 +113,7 @@ static enum rp_code make_windows(struct capture_ctx *f, struct rp_err *err)
     struct window w = {0};
     int depth = 0;
 
-    if (f->edges.n)
-        qsort(f->edges.at, f->edges.n, sizeof *f->edges.at, by_time);
+    rp_sort(f->edges.at, f->edges.n, sizeof *f->edges.at, by_time);
     for (size_t i = 0; i < f->edges.n; i++) {
         const struct edge *e = &f->edges.at[i];
 
@@ -183,8 +181,7 @@ static enum rp_code find_calls(struct capture_ctx *f, struct rp_err *err)
         if (c.window < f->windows.n)
             RP_TRY(rp_vec_push(&f->calls, c, err));
     }
-    if (f->calls.n)
-        qsort(f->calls.at, f->calls.n, sizeof *f->calls.at, by_window);
+    rp_sort(f->calls.at, f->calls.n, sizeof *f->calls.at, by_window);
     return RP_OK;
 }
 

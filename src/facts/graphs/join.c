@@ -137,8 +137,7 @@ static enum rp_code list_items(struct join_ctx *j, struct rp_err *err)
         code = rp_vec_push(&j->items, item, err);
     }
     rp_arg_key_release(&node);
-    if (j->items.n)
-        qsort(j->items.at, j->items.n, sizeof *j->items.at, by_launch);
+    rp_sort(j->items.at, j->items.n, sizeof *j->items.at, by_launch);
     return code;
 }
 
@@ -362,8 +361,7 @@ static enum rp_code open_source(struct join_ctx *j, uint32_t capture, struct rp_
         return RP_OK;
     k->round = calloc((size_t)from->ev.n + 1, sizeof *k->round);
     k->copy = calloc((size_t)from->ev.n + 1, sizeof *k->copy);
-    if (!k->round || !k->copy)
-        return rp_err_nomem(err, "joining captures");
+    RP_TRY(rp_err_need(k->round && k->copy, err, "joining captures"));
     if (!j->graft.base)
         RP_TRY(rp_graft_init(&j->graft, j->t, err));
     j->out->used.at[capture] = 1;

@@ -120,8 +120,7 @@ static enum rp_code match_between(const struct between *s, uint32_t *matched, ui
     if (!s->n || !s->m)
         return RP_OK;
     rows = malloc((size_t)(MOST + 2) * (MOST + 2) * sizeof *rows);
-    if (!rows)
-        return rp_err_nomem(err, "matching a graph");
+    RP_TRY(rp_err_need(rows, err, "matching a graph"));
     d = walk_forward(s, rows, work);
     if (d >= 0)
         *matched += walk_back(s, rows, d);
@@ -136,7 +135,7 @@ static enum rp_code match_names(const uint64_t *a, uint32_t n, const uint64_t *b
     uint32_t *next = malloc(((size_t)n + 1) * sizeof *next), i, head;
     uint8_t *taken = calloc((size_t)n + 1, 1);
     struct rp_map first; /* token -> its first node that is left */
-    enum rp_code code = next && taken ? RP_OK : rp_err_nomem(err, "matching a graph");
+    enum rp_code code = rp_err_need(next && taken, err, "matching a graph");
 
     rp_map_init(&first);
     for (i = 0; i < m && code == RP_OK; i++)

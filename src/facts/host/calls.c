@@ -236,16 +236,14 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
     out->to = RP_ARENA_NEW(arena, uint32_t *, n + 1);
     for (size_t r = 0; out->to && r < n; r++) {
         out->to[r] = RP_ARENA_NEW(arena, uint32_t, ranks[r]->names.n + 1);
-        if (!out->to[r])
-            return rp_err_nomem(err, "comparing host calls");
+        RP_TRY(rp_err_need(out->to[r], err, "comparing host calls"));
         for (size_t g = 0; g < ranks[r]->names.n; g++)
             RP_TRY(rp_strtab_intern(tab, ranks[r]->names.at[g], strlen(ranks[r]->names.at[g]),
                                     &out->to[r][g], err));
     }
     out->n = tab->n;
     out->at = RP_ARENA_NEW(arena, struct rp_call_name, tab->n + 1);
-    if (!out->to || !out->at)
-        return rp_err_nomem(err, "comparing host calls");
+    RP_TRY(rp_err_need(out->to && out->at, err, "comparing host calls"));
     for (size_t g = 0; g < tab->n; g++)
         out->at[g].median_ns = RP_ABSENT_I64;
     return RP_OK;

@@ -94,7 +94,7 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
     if (!meta_host(t, &at, &len) && !(path && file_host(path, &at, &len)))
         return RP_OK;
     *out = rp_arena_copy(arena, at, len);
-    return *out ? RP_OK : rp_err_nomem(err, "merging ranks");
+    return rp_err_need(*out, err, "merging ranks");
 }
 
 const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena)

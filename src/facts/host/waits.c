@@ -220,8 +220,7 @@ RP_ORDER(by_time, struct rp_host_wait, RP_UP(worker), RP_DOWN(total_ns),
 
 void rp_host_waits_sort(struct rp_host_waits *w)
 {
-    if (w->rows.n)
-        qsort(w->rows.at, w->rows.n, sizeof *w->rows.at, by_time);
+    rp_sort(w->rows.at, w->rows.n, sizeof *w->rows.at, by_time);
 }
 
 /* Rows are few: calls times ranges. */

@@ -84,8 +84,7 @@ static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err 
             RP_TRY(rp_vec_push(&ctx->blocks, b, err));
     }
     ctx->overhead.n = rp_union_sort(ctx->overhead.at, ctx->overhead.n);
-    if (ctx->blocks.n)
-        qsort(ctx->blocks.at, ctx->blocks.n, sizeof *ctx->blocks.at, by_begin);
+    rp_sort(ctx->blocks.at, ctx->blocks.n, sizeof *ctx->blocks.at, by_begin);
     return RP_OK;
 }
 
@@ -418,7 +417,7 @@ enum rp_code rp_gap_finder_new(const struct rp_trace *trace, struct rp_gap_finde
                                struct rp_err *err)
 {
     struct rp_gap_finder *ctx = calloc(1, sizeof *ctx);
-    enum rp_code code = ctx ? RP_OK : rp_err_nomem(err, "looking for gaps");
+    enum rp_code code = rp_err_need(ctx, err, "looking for gaps");
 
     *out = NULL;
     if (ctx)

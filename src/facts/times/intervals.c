@@ -93,8 +93,7 @@ size_t rp_union_sort(struct rp_interval *u, size_t n)
 {
     size_t i, kept = 0;
 
-    if (n)
-        qsort(u, n, sizeof *u, by_begin);
+    rp_sort(u, n, sizeof *u, by_begin);
     for (i = 0; i < n; i++) {
         if (kept && u[i].begin_ns <= u[kept - 1].end_ns) {
             if (u[i].end_ns > u[kept - 1].end_ns)

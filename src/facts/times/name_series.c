@@ -80,8 +80,7 @@ enum rp_code rp_name_series_init(struct rp_name_series *out, const struct rp_tra
     RP_TRY(rp_vec_reserve(&out->series, (size_t)trace->str.n + 1, err));
     memset(out->series.at, 0xff, ((size_t)trace->str.n + 1) * sizeof *out->series.at);
     uses = calloc((size_t)trace->str.n + 1, 1);
-    if (!uses)
-        return rp_err_nomem(err, "comparing names");
+    RP_TRY(rp_err_need(uses, err, "comparing names"));
     count_names(trace, uses);
     code = find_series(out, trace, uses, err);
     free(uses);

@@ -50,8 +50,7 @@ enum rp_code rp_queues_init(struct rp_queues *out, const struct rp_work *work, s
 
     *out = (struct rp_queues){.nstreams = (uint32_t)work->streams.n};
     out->begin = calloc((size_t)out->nstreams + 2, sizeof *out->begin);
-    if (!out->begin)
-        return rp_err_nomem(err, "looking at launches");
+    RP_TRY(rp_err_need(out->begin, err, "looking at launches"));
     RP_TRY(list_launches(out, work, err));
     for (s = 0; s < out->nstreams; s++)
         out->begin[s + 1] += out->begin[s];

@@ -8,7 +8,6 @@
 #include "facts/work/modes.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #define KNEE_NS   16000.0

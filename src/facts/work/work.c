@@ -139,8 +139,7 @@ static enum rp_code number_devices(struct rp_work *w, struct rp_err *err)
 {
     uint32_t *count = calloc(w->trace->nprocesses + 1, sizeof *count); /* by process */
 
-    if (!count)
-        return rp_err_nomem(err, "looking at devices");
+    RP_TRY(rp_err_need(count, err, "looking at devices"));
     for (size_t i = 0; i < w->devices.n; i++)
         count[w->devices.at[i].process]++;
     for (size_t i = 0; i < w->devices.n; i++) {

@@ -473,7 +473,6 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
         out->system = find_system(trace);
         out->sampled = trace->samples.n && trace->samples.unit != RP_WEIGHT_BYTES;
         out->with_shapes = meta_is_set(trace, "record_shapes");
-        out->with_memory = meta_is_set(trace, "profile_memory");
     }
     rp_vec_release(&ctx.sign);
     return code;

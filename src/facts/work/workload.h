@@ -109,8 +109,8 @@ struct rp_workload {
     bool half_comm;    /* most of the time of `collective` is that of 16-bit elements, or smaller */
     uint8_t collective; /* enum rp_coll_kind that takes most time; both filled by the caller */
     bool uncached;      /* memory is allocated and freed call by call: no caching allocator */
-    bool with_stack, with_shapes, with_memory; /* what the profiler recorded besides */
-    bool ours;                                 /* the recorder is `reprise record` */
+    bool with_stack, with_shapes; /* what the profiler recorded besides */
+    bool ours;                    /* the recorder is `reprise record` */
     uint8_t system; /* enum rp_system: the recorder is a profiler of the whole system */
     bool sampled;   /* there are samples of call stacks, with times */
 };

@@ -6,7 +6,6 @@
 #include "formats/activity/activity.h"
 
 #include "base/order.h"
-#include "io/escaped.h"
 #include "trace/merged.h"
 
 #include <stdio.h>
@@ -158,8 +157,7 @@ RP_ORDER(by_device, struct rp_activity_process, RP_UP(device), RP_UP(pid), RP_UP
 
 enum rp_code rp_activity_order_ranks(struct rp_activity *a, struct rp_err *err)
 {
-    if (a->processes.n)
-        qsort(a->processes.at, a->processes.n, sizeof *a->processes.at, by_device);
+    rp_sort(a->processes.at, a->processes.n, sizeof *a->processes.at, by_device);
     for (uint32_t i = 0; i < a->processes.n; i++) {
         struct rp_activity_process *p = &a->processes.at[i];
 

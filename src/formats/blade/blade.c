@@ -21,7 +21,7 @@ static enum rp_code copy_text(struct rp_blade *b, struct rp_bytes text, const ch
                               struct rp_err *err)
 {
     *out = rp_arena_copy(&b->arena, (const char *)text.at, text.n);
-    return *out ? RP_OK : rp_err_nomem(err, "reading a BladeDISC program");
+    return rp_err_need(*out, err, "reading a BladeDISC program");
 }
 
 /* ---- the program ---- */
@@ -155,8 +155,7 @@ static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
         if (member->held) { /* once: a second argument of that name already has it */
             RP_TRY(rp_vec_push(&b->held, rp_tar_keep(tar), err));
             bytes.at = b->held.at[b->held.n - 1];
-            if (!bytes.at)
-                return rp_err_nomem(err, "reading a member of a tar");
+            RP_TRY(rp_err_need(bytes.at, err, "reading a member of a tar"));
         }
         code = rp_tf_value_decode(bytes, member->offset, limits, &b->arena, &arg->value, err);
         if (code != RP_OK)

@@ -138,8 +138,7 @@ static enum rp_code name_ports(struct rp_blade *b, size_t noutputs, struct rp_er
     b->nfetches = noutputs;
     b->feeds = rp_arena_calloc(&b->arena, b->arguments.n + 1, sizeof *b->feeds, 8);
     b->fetches = rp_arena_calloc(&b->arena, noutputs + 1, sizeof *b->fetches, 8);
-    if (!b->feeds || !b->fetches)
-        return rp_err_nomem(err, "making a graph");
+    RP_TRY(rp_err_need(b->feeds && b->fetches, err, "making a graph"));
     for (size_t i = 0; i < b->arguments.n; i++)
         if (!(b->feeds[i] = rp_arena_printf(&b->arena, "arg%zu", i)))
             return rp_err_nomem(err, "making a graph");
@@ -153,7 +152,7 @@ enum rp_code rp_blade_make_graph(struct rp_blade *b, struct rp_err *err)
 {
     struct outputs outputs = {0};
     uint64_t *inputs = rp_arena_calloc(&b->arena, b->arguments.n + 1, sizeof *inputs, 8);
-    enum rp_code code = inputs ? RP_OK : rp_err_nomem(err, "making a graph");
+    enum rp_code code = rp_err_need(inputs, err, "making a graph");
     struct rp_bytes bytes;
     size_t versions;
 

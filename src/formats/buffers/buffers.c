@@ -2,11 +2,9 @@
 /* The texts, line by line, and the row of the table of formats. Linear. */
 #include "formats/buffers/buffers.h"
 
-#include "base/text.h"
 #include "formats/buffers/lives.h"
 #include "formats/formats.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -101,7 +99,7 @@ static enum rp_code copy_text(struct text_reader *r, const char *at, size_t n, c
         return rp_err_set(r->err, RP_LIMIT, "line %llu: a name of %zu bytes is too long",
                           (unsigned long long)r->number, n);
     *out = rp_arena_copy(&r->b->arena, at, n);
-    return *out ? RP_OK : rp_err_nomem(r->err, "reading a buffer assignment");
+    return rp_err_need(*out, r->err, "reading a buffer assignment");
 }
 
 /* ------------------------------------------------------------------ buffer assignment */
@@ -146,7 +144,8 @@ static enum rp_code read_value(struct text_reader *r)
     return rp_vec_push(&r->b->values, v, r->err);
 }
 
-bool rp_buffers_begin(const uint8_t *head, size_t n)
+/* Whether a text begins as a buffer assignment. */
+static bool buffers_begin(const uint8_t *head, size_t n)
 {
     static const char word[] = "BufferAssignment:";
 
@@ -169,7 +168,7 @@ enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t
 {
     struct text_reader r = text_reader_of(b, text, n, limits, err);
 
-    if (!rp_buffers_begin((const uint8_t *)text, n))
+    if (!buffers_begin((const uint8_t *)text, n))
         return rp_err_set(err, RP_FORMAT, "does not begin with 'BufferAssignment:'");
     next_line(&r);
     while (next_line(&r)) {
@@ -337,7 +336,7 @@ enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_b
 static enum rp_sniff sniff_buffers(const uint8_t *head, size_t n, const char *file)
 {
     (void)file;
-    return rp_buffers_begin(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
+    return buffers_begin(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
 /* Neither a trace nor a program: `memory` reads it by rp_buffers_read_text. Here it is checked. */

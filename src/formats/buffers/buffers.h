@@ -71,9 +71,6 @@ struct rp_buffers {
 void rp_buffers_init(struct rp_buffers *b);
 void rp_buffers_release(struct rp_buffers *b);
 
-/* Whether a text begins as a buffer assignment. */
-bool rp_buffers_begin(const uint8_t *head, size_t n);
-
 /* Release `b` also after a failure. limits: NULL for the defaults. */
 enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t n,
                                   const struct rp_limits *limits, struct rp_err *err);

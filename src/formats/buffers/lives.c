@@ -71,8 +71,7 @@ static enum rp_code cover_init(struct cover *c, const struct cover_event *events
 
     *c = (struct cover){0};
     c->edges = RP_ARENA_NEW(scratch, int64_t, 2 * n + 1);
-    if (!c->edges)
-        return rp_err_nomem(err, "measuring buffers");
+    RP_TRY(rp_err_need(c->edges, err, "measuring buffers"));
     for (size_t i = 0; i < n; i++) {
         c->edges[2 * i] = events[i].begin;
         c->edges[2 * i + 1] = events[i].end;
@@ -83,7 +82,7 @@ static enum rp_code cover_init(struct cover *c, const struct cover_event *events
             c->edges[kept++] = c->edges[i];
     c->nedges = kept;
     c->nodes = RP_ARENA_NEW(scratch, struct cover_node, 4 * kept + 4);
-    return c->nodes ? RP_OK : rp_err_nomem(err, "measuring buffers");
+    return rp_err_need(c->nodes, err, "measuring buffers");
 }
 
 /* ------------------------------------------------------------------ one allocation */
@@ -189,8 +188,7 @@ static enum rp_code cover_all(const struct rp_buffers *b, struct rp_buffer_lives
     int64_t most;
 
     out->heap_peak_bytes = 0;
-    if (n)
-        qsort(events, n, sizeof *events, by_allocation);
+    rp_sort(events, n, sizeof *events, by_allocation);
     for (size_t i = 0; i < n; i = end) {
         uint32_t allocation = events[i].allocation;
 
@@ -256,8 +254,7 @@ enum rp_code rp_buffers_live_at(const struct rp_buffers *b, const struct rp_buff
 
     *n = 0;
     *out = RP_ARENA_NEW(arena, struct rp_buffer_share, lives->n + 1);
-    if (!list || !*out)
-        return rp_err_nomem(err, "listing buffers");
+    RP_TRY(rp_err_need(list && *out, err, "listing buffers"));
     for (size_t i = 0; i < lives->n; i++) {
         struct placed p = {.share = {.live = (uint32_t)i}};
 
@@ -267,8 +264,7 @@ enum rp_code rp_buffers_live_at(const struct rp_buffers *b, const struct rp_buff
         p.allocation = b->values.at[lives->at[i].value].allocation;
         list[(*n)++] = p;
     }
-    if (*n)
-        qsort(list, *n, sizeof *list, by_place);
+    rp_sort(list, *n, sizeof *list, by_place);
     for (size_t i = 0; i < *n; i++) {
         struct placed *p = &list[i];
 

@@ -61,8 +61,7 @@ struct proto_reader {
 
 static enum rp_code keep_name(struct proto_reader *r, const char *name, uint32_t *out)
 {
-    if (!name)
-        return rp_err_nomem(r->err, "reading a buffer assignment");
+    RP_TRY(rp_err_need(name, r->err, "reading a buffer assignment"));
     *out = (uint32_t)r->texts.n;
     return rp_vec_push(&r->texts, name, r->err);
 }
@@ -380,8 +379,7 @@ static enum rp_code add_others(struct proto_reader *r)
 {
     const char **names = RP_ARENA_NEW(&r->b->arena, const char *, r->b->allocations.n + 1);
 
-    if (!names)
-        return rp_err_nomem(r->err, "reading a buffer assignment");
+    RP_TRY(rp_err_need(names, r->err, "reading a buffer assignment"));
     for (size_t i = r->b->values.n; i-- > 0;)
         names[r->b->values.at[i].allocation] = r->b->values.at[i].name;
     for (size_t i = 0; i < r->b->allocations.n; i++) {

@@ -15,7 +15,6 @@
  * servers the even numbers from 8 on and workers the odd ones from 9 on. Linear.
  */
 #include "base/hash.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "trace/build/build.h"
 

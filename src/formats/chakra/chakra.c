@@ -8,7 +8,6 @@
  * often filtered) is left out.
  */
 #include "abi/proto/chakra.h"
-#include "base/text.h"
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
 #include "io/json_pull.h"

@@ -7,7 +7,6 @@
  */
 #include "formats/chakra/exec_trace.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 enum rule {

@@ -170,7 +170,8 @@ static const char *read_one(const char *s, const char *end, struct rp_exec_dims 
     return s < end && *s == ']' && depth == 0 ? s + 1 : s;
 }
 
-size_t rp_exec_read_dims(const char *text, const char *end, struct rp_exec_dims *out)
+/* Reads "[[16,256],[],[[]]]", the shapes of arguments; returns their number. */
+static size_t exec_read_dims(const char *text, const char *end, struct rp_exec_dims *out)
 {
     const char *s = memchr(text, '[', (size_t)(end - text));
     size_t n = 0;
@@ -189,9 +190,9 @@ static enum rp_code read_arguments(struct exec_trace *r, struct rp_json_token ra
     const char *end = raw.text + raw.len, *shapes = memmem(raw.text, raw.len, "\"shapes\"", 8);
 
     if (shapes && outputs)
-        r->node.nout = rp_exec_read_dims(shapes, end, r->node.out);
+        r->node.nout = exec_read_dims(shapes, end, r->node.out);
     else if (shapes)
-        r->node.nin = rp_exec_read_dims(shapes, end, r->node.in);
+        r->node.nin = exec_read_dims(shapes, end, r->node.in);
     return find_tensors(r, raw, outputs);
 }
 
@@ -285,9 +286,9 @@ static enum rp_code node_field(struct exec_trace *r, struct rp_json_token key, s
     if (is_key(key, "inputs"))
         return read_arguments(r, raw, false);
     if (is_key(key, "input_shapes"))
-        r->node.nin = rp_exec_read_dims(raw.text, raw.text + raw.len, r->node.in);
+        r->node.nin = exec_read_dims(raw.text, raw.text + raw.len, r->node.in);
     if (is_key(key, "output_shapes"))
-        r->node.nout = rp_exec_read_dims(raw.text, raw.text + raw.len, r->node.out);
+        r->node.nout = exec_read_dims(raw.text, raw.text + raw.len, r->node.out);
     if (is_key(key, "outputs"))
         return read_outputs(r, raw, &op->shape);
     return RP_OK;

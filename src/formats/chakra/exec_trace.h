@@ -25,9 +25,6 @@ struct rp_exec_node {
     double in_bytes, out_bytes; /* of the tensors among them */
 };
 
-/* Reads "[[16,256],[],[[]]]", the shapes of arguments; returns their number. */
-size_t rp_exec_read_dims(const char *text, const char *end, struct rp_exec_dims *out);
-
 /* Work of a node that has no nodes inside (exec_cost.c): of matrix products, convolutions,
    attention and element-wise operators by their shapes, the bytes of all that move data. All 0
    where nothing is known. */

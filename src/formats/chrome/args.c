@@ -67,8 +67,7 @@ static enum rp_code new_key(struct rp_chrome *r, struct rp_json_token *token, bo
     *key = (struct key){.len = token->len};
     if (keep) {
         key->text = rp_arena_copy(&r->arena, token->text, token->len);
-        if (!key->text)
-            return rp_err_nomem(err, "reading arguments");
+        RP_TRY(rp_err_need(key->text, err, "reading arguments"));
     }
     RP_TRY(rp_chrome_intern_token(r, token, &key->str, err));
     rp_chrome_note_key(r, token, key->str);

@@ -18,7 +18,6 @@
 
 #include <locale.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define PROGRESS_EVENTS 8192 /* between progress reports */
 
@@ -392,8 +391,7 @@ static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
-    if (!r)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r, err, "reading a trace"));
     r->in = in;
     r->options = options;
     r->lines = lines;

@@ -253,7 +253,6 @@ static inline bool rp_chrome_recall(const struct rp_chrome *r, const struct rp_c
 enum rp_code rp_chrome_intern_raw(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
                                   struct rp_err *err);
 rp_str rp_chrome_known_raw(const struct rp_chrome *r, const char *s, size_t len);
-bool rp_chrome_is_utf8(const char *s, size_t len);
 /* False if it is not a 64-bit integer. */
 bool rp_chrome_parse_int(const char *s, size_t len, int64_t *out);
 /* False if it is not finite, or memory ran out. */

@@ -280,8 +280,7 @@ static enum rp_code new_category(struct rp_chrome *r, struct rp_json_token *toke
         return RP_OK;
     *out = (uint32_t)r->categories.n;
     fresh.text = rp_arena_copy(&r->arena, fresh.text, fresh.len);
-    if (!fresh.text)
-        return rp_err_nomem(err, "reading categories");
+    RP_TRY(rp_err_need(fresh.text, err, "reading categories"));
     is = rp_chrome_category_kind(token->text, token->len);
     fresh.kind = is.kind;
     fresh.flags = is.flags;

@@ -211,9 +211,8 @@ static enum rp_code parse_fact(struct rp_chrome_facts *f, read_fn *read, const c
 {
     struct rp_input *in = NULL;
     struct rp_json *p = NULL;
-    enum rp_code code;
+    enum rp_code code = rp_input_open_memory("header", json, n, NULL, &in, err);
 
-    code = rp_input_open_memory("header", json, n, NULL, &in, err);
     if (code == RP_OK)
         code = rp_json_open(in, NULL, &p, err);
     if (code == RP_OK)

@@ -39,7 +39,7 @@ static size_t utf8_length(const unsigned char *s, size_t left)
     return 4;
 }
 
-bool rp_chrome_is_utf8(const char *s, size_t len)
+static bool chrome_is_utf8(const char *s, size_t len)
 {
     const unsigned char *at = (const unsigned char *)s;
     size_t i = 0, step;
@@ -67,7 +67,7 @@ enum rp_code rp_chrome_intern(struct rp_chrome *r, const char *s, size_t len, rp
     RP_TRY(rp_builder_intern(r->builder, s, len, out, err));
     if (*out > r->newest) {
         r->newest = *out;
-        r->health->bad_utf8 += !rp_chrome_is_utf8(s, len);
+        r->health->bad_utf8 += !chrome_is_utf8(s, len);
     }
     return RP_OK;
 }

@@ -20,7 +20,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -408,9 +407,8 @@ enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
     int64_t began = rp_clock_ns();
     struct rp_ctf_other other = {0};
     struct child_reader r = {.other = &other};
-    enum rp_code code;
+    enum rp_code code = rp_proto_trace_init(&other.t, in, options, "ctf", err);
 
-    code = rp_proto_trace_init(&other.t, in, options, "ctf", err);
     if (code == RP_OK)
         code = finish_trace(&r, read_child(&r, folder, err), options, err);
     if (code == RP_OK) {

@@ -207,8 +207,7 @@ enum rp_code rp_ctf_reader_init(struct rp_ctf_reader *r, struct rp_input *in,
     rp_map_init(&r->lost_places);
     RP_TRY(rp_proto_trace_init(&r->t, in, options, "ctf", err));
     r->texts = calloc(RP_CTF_TEXTS_MAX, sizeof *r->texts);
-    if (!r->texts)
-        return rp_err_nomem(err, "reading a recording");
+    RP_TRY(rp_err_need(r->texts, err, "reading a recording"));
     RP_TRY(rp_proto_trace_text(&r->t, "reprise", &r->t.trace->framework, err));
     RP_TRY(rp_proto_trace_text(&r->t, "result", &r->result_key, err));
     RP_TRY(rp_proto_trace_text(&r->t, "value", &r->value_key, err));
@@ -335,8 +334,7 @@ static enum rp_code read_streams(struct rp_ctf_reader *r, struct rp_err *err)
         if (begins_stream(r, i))
             code = rp_vec_push(&places, place, err);
     }
-    if (places.n)
-        qsort(places.at, places.n, sizeof *places.at, by_begin);
+    rp_sort(places.at, places.n, sizeof *places.at, by_begin);
     for (size_t i = 0; i < places.n && code == RP_OK; i++)
         code = read_stream(r, places.at[i].from, err);
     rp_vec_release(&places);
@@ -347,8 +345,7 @@ enum rp_code rp_ctf_read_packets(struct rp_ctf_reader *r, struct rp_err *err)
 {
     size_t n = r->packets.n;
 
-    if (n)
-        qsort(r->packets.at, n, sizeof *r->packets.at, by_stream);
+    rp_sort(r->packets.at, n, sizeof *r->packets.at, by_stream);
     for (size_t i = 0; i < n; i++) {
         r->total_bytes += r->packets.at[i].content;
         if (r->packets.at[i].head.clocks) {
@@ -396,8 +393,7 @@ enum rp_code rp_ctf_check_numbers(struct rp_ctf_reader *r, struct rp_err *err)
     if (!n || r->is_ring || r->t.health->salvaged)
         return RP_OK;
     at = malloc(n * sizeof *at);
-    if (!at)
-        return rp_err_nomem(err, "reading a recording");
+    RP_TRY(rp_err_need(at, err, "reading a recording"));
     for (i = 0; i < n; i++)
         at[i] =
             (struct packet_number){r->packets.at[i].head.instance, r->packets.at[i].head.sequence};
@@ -486,7 +482,7 @@ static enum rp_code folder_of(const struct rp_input *in, char **out, struct rp_e
             "is only the metadata of a CTF trace: give the folder with its streams, or a tar of "
             "it");
     *out = slash ? strndup(name, n ? n : 1) : strdup(".");
-    return *out ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
+    return rp_err_need(*out, err, "reading a CTF trace");
 }
 
 /* libbabeltrace2 reads folders only: a trace in a tar is unpacked into one. */

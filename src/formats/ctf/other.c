@@ -190,7 +190,7 @@ static enum rp_code open_call(struct rp_ctf_other *o, const struct rp_ctf_other_
                               struct rp_err *err)
 {
     struct rp_ctf_call *c = calloc(1, sizeof *c);
-    enum rp_code code = c ? RP_OK : rp_err_nomem(err, "reading a CTF trace");
+    enum rp_code code = rp_err_need(c, err, "reading a CTF trace");
 
     if (code == RP_OK && o->calls.n >= o->t.limits.depth * UINT64_C(64))
         code = rp_err_set(err, RP_LIMIT, "more than %llu calls are open at a time (limit depth)",

@@ -257,8 +257,7 @@ static void join_pauses(struct rp_ctf_reader *r)
 {
     size_t n = 0;
 
-    if (r->pauses.n)
-        qsort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
+    rp_sort(r->pauses.at, r->pauses.n, sizeof *r->pauses.at, by_begin);
     for (size_t i = 0; i < r->pauses.n; i++) {
         struct rp_ctf_pause *p = &r->pauses.at[i], *before = n ? &r->pauses.at[n - 1] : NULL;
 

@@ -53,9 +53,8 @@ static enum rp_code append_profile(struct rp_ctf_reader *r, const char *path, ui
     struct rp_err why = RP_ERR_INIT;
     struct rp_input *in = NULL;
     int64_t shift_ns = 0;
-    enum rp_code code;
+    enum rp_code code = rp_input_open(path, r->t.options->limits, &in, &why);
 
-    code = rp_input_open(path, r->t.options->limits, &in, &why);
     if (code == RP_OK)
         code = rp_format_read(in, r->t.options, &import, &why);
     if (code == RP_NOMEM || code == RP_CANCELLED)
@@ -96,8 +95,7 @@ enum rp_code rp_ctf_profiles_append(struct rp_ctf_reader *r, const char *folder,
     }
     if (dir)
         closedir(dir);
-    if (names.n)
-        qsort(names.at, names.n, sizeof *names.at, by_name);
+    rp_sort(names.at, names.n, sizeof *names.at, by_name);
     for (size_t i = 0; i < names.n && code == RP_OK; i++) {
         char path[4096];
 

@@ -130,8 +130,7 @@ static enum rp_code resolve_names(struct entry *entries, size_t n, struct rp_err
     struct entry *sure = malloc((n ? n : 1) * sizeof *sure);
     size_t nsure = 0, kept = 0;
 
-    if (!sure)
-        return rp_err_nomem(err, "reading a dump folder");
+    RP_TRY(rp_err_need(sure, err, "reading a dump folder"));
     for (size_t i = 0; i < n; i++)
         if (entries[i].name.sure && entries[i].name.role != RP_DUMP_EXECUTION)
             sure[nsure++] = entries[i];
@@ -182,8 +181,8 @@ static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp
     module->name = rp_arena_copy(arena, first->name.module, first->name.module_n);
     module->files = RP_ARENA_NEW(arena, struct rp_dump_file, n);
     module->stages = RP_ARENA_NEW(arena, struct rp_dump_stage, n);
-    if (!module->root || !module->name || !module->files || !module->stages)
-        return rp_err_nomem(err, "reading a dump folder");
+    RP_TRY(rp_err_need(module->root && module->name && module->files && module->stages, err,
+                       "reading a dump folder"));
     for (size_t i = 0; i < n; i++) {
         const struct rp_dump_name *name = &entries[i].name;
         struct rp_dump_file *file = &module->files[module->nfiles++];
@@ -194,8 +193,7 @@ static enum rp_code fill_module(const struct entry *entries, size_t n, struct rp
                                       .number = name->number,
                                       .proto = name->proto};
         file->stage = rp_arena_copy(arena, name->stage, name->stage_n);
-        if (!file->stage)
-            return rp_err_nomem(err, "reading a dump folder");
+        RP_TRY(rp_err_need(file->stage, err, "reading a dump folder"));
         if (is_program(name->role))
             add_stage(module, file);
     }
@@ -210,8 +208,7 @@ static enum rp_code fill_modules(const struct entry *entries, size_t n, struct r
     for (size_t i = 0; i < n; i++)
         count += !i || by_module(&entries[i - 1], &entries[i]) != 0;
     out->modules = RP_ARENA_NEW(arena, struct rp_dump_module, count + 1);
-    if (!out->modules)
-        return rp_err_nomem(err, "reading a dump folder");
+    RP_TRY(rp_err_need(out->modules, err, "reading a dump folder"));
     for (size_t i = 0; i < n; i = end) {
         for (end = i + 1; end < n && by_module(&entries[i], &entries[end]) == 0;)
             end++;
@@ -227,8 +224,7 @@ enum rp_code rp_dump_index(const char *const *names, size_t n, struct rp_arena *
     enum rp_code code;
 
     *out = (struct rp_dump){0};
-    if (!entries)
-        return rp_err_nomem(err, "reading a dump folder");
+    RP_TRY(rp_err_need(entries, err, "reading a dump folder"));
     out->nfiles = read_names(names, n, entries);
     code = resolve_names(entries, out->nfiles, err);
     if (code == RP_OK) {

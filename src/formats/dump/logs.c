@@ -108,8 +108,7 @@ static enum rp_code read_passes(struct rp_bytes wire, struct rp_arena *arena,
 
     *out = (struct rp_pass_times){.module = -1};
     out->at = RP_ARENA_NEW(arena, struct rp_pass_time, log_count(wire, RP_XLA_PASSES_PASS) + 1);
-    if (!out->at)
-        return rp_err_nomem(err, "reading times of passes");
+    RP_TRY(rp_err_need(out->at, err, "reading times of passes"));
     while (rp_proto_next(&c, &it)) {
         if (it.number == RP_XLA_PASSES_MODULE_ID && it.wire == RP_WIRE_VARINT)
             out->module = (int64_t)it.value;
@@ -181,8 +180,7 @@ static enum rp_code read_priority(struct rp_proto_cursor c, struct rp_bytes whol
     out->kind = RP_FUSION_PRIORITY;
     out->consumers =
         RP_ARENA_NEW(arena, const char *, log_count(whole, RP_XLA_PRIORITY_CONSUMERS) + 1);
-    if (!out->consumers)
-        return rp_err_nomem(err, "reading a fusion log");
+    RP_TRY(rp_err_need(out->consumers, err, "reading a fusion log"));
     while (rp_proto_next(&c, &it)) {
         if (it.wire == RP_WIRE_BYTES && it.number == RP_XLA_PRIORITY_PRODUCER)
             out->producer = log_text(arena, it.bytes);
@@ -229,8 +227,7 @@ static enum rp_code read_fusion_log(struct rp_bytes wire, struct rp_arena *arena
 
     out->at =
         RP_ARENA_NEW(arena, struct rp_fusion_step, log_count(wire, RP_XLA_FUSION_LOG_STEP) + 1);
-    if (!out->at)
-        return rp_err_nomem(err, "reading a fusion log");
+    RP_TRY(rp_err_need(out->at, err, "reading a fusion log"));
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
@@ -301,8 +298,7 @@ static enum rp_code read_thunk_list(struct rp_bytes wire, struct rp_arena *arena
     struct rp_proto_item it;
 
     out->at = RP_ARENA_NEW(arena, struct rp_thunk, log_count(wire, RP_XLA_THUNKS_THUNK) + 1);
-    if (!out->at)
-        return rp_err_nomem(err, "reading metadata of thunks");
+    RP_TRY(rp_err_need(out->at, err, "reading metadata of thunks"));
     while (rp_proto_next(&c, &it))
         if (it.number == RP_XLA_THUNKS_THUNK && it.wire == RP_WIRE_BYTES)
             RP_TRY(read_thunk(rp_proto_enter(&c, &it), arena, &out->at[out->n++], err));

@@ -156,8 +156,7 @@ enum rp_code rp_thunks_read(const char *text, size_t n, const struct rp_limits *
     for (const char *s = text; (s = memchr(s, '\n', (size_t)(end - s)));)
         lines++, s++;
     out->at = lines < RP_NONE ? RP_ARENA_NEW(arena, struct rp_thunk, lines) : NULL;
-    if (!out->at)
-        return rp_err_nomem(err, "reading thunks");
+    RP_TRY(rp_err_need(out->at, err, "reading thunks"));
     while (text < end) {
         const char *nl = memchr(text, '\n', (size_t)(end - text));
         struct thunk_line line = {text, nl ? nl : end, 0};
@@ -185,8 +184,7 @@ enum rp_code rp_thunks_join(struct rp_thunks *thunks, const struct rp_thunks *me
     enum rp_code code = RP_OK;
     struct rp_map first;
 
-    if (!next)
-        return rp_err_nomem(err, "joining thunks");
+    RP_TRY(rp_err_need(next, err, "joining thunks"));
     rp_map_init(&first);
     for (size_t i = metadata->n; i-- > 0 && code == RP_OK;) {
         next[i] = rp_map_get(&first, thunk_key(&metadata->at[i]));

@@ -45,7 +45,7 @@ struct rp_hlo_proto {
 
 /* One instruction, its fields found but not looked into. */
 struct rp_hlo_fields {
-    struct rp_bytes name, opcode, shape, metadata, literal, operand_ids, called_ids, control_ids;
+    struct rp_bytes name, opcode, shape, metadata, literal, operand_ids, called_ids;
     int64_t id, parameter, index;
     bool loose_ids; /* lists of ids that are not packed: the slow way */
     bool others;    /* there are fields that are not among these: attributes */
@@ -114,12 +114,6 @@ enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_bytes by
 enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes);
 
 /* ---- building the text of a layout ---- */
-
-enum rp_code rp_hlo_layout_put(struct rp_hlo_proto *r, const char *text, size_t n);
-enum rp_code rp_hlo_layout_putf(struct rp_hlo_proto *r, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-/* "1,2" from a packed list. */
-enum rp_code rp_hlo_layout_put_ints(struct rp_hlo_proto *r, struct rp_bytes packed);
 
 /* ---- tables in both directions ---- */
 

@@ -17,7 +17,7 @@
 
 /* ---- texts of layouts ---- */
 
-enum rp_code rp_hlo_layout_put(struct rp_hlo_proto *r, const char *text, size_t n)
+static enum rp_code hlo_layout_put(struct rp_hlo_proto *r, const char *text, size_t n)
 {
     if (!n)
         return RP_OK;
@@ -27,7 +27,7 @@ enum rp_code rp_hlo_layout_put(struct rp_hlo_proto *r, const char *text, size_t 
     return RP_OK;
 }
 
-enum rp_code rp_hlo_layout_putf(struct rp_hlo_proto *r, const char *fmt, ...)
+static enum rp_code RP_PRINTF(2, 3) hlo_layout_putf(struct rp_hlo_proto *r, const char *fmt, ...)
 {
     char text[160];
     va_list args;
@@ -36,19 +36,20 @@ enum rp_code rp_hlo_layout_putf(struct rp_hlo_proto *r, const char *fmt, ...)
     va_start(args, fmt);
     n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    return rp_hlo_layout_put(r, text,
-                             n < 0                     ? 0
-                             : (size_t)n < sizeof text ? (size_t)n
-                                                       : sizeof text - 1);
+    return hlo_layout_put(r, text,
+                          n < 0                     ? 0
+                          : (size_t)n < sizeof text ? (size_t)n
+                                                    : sizeof text - 1);
 }
 
-enum rp_code rp_hlo_layout_put_ints(struct rp_hlo_proto *r, struct rp_bytes packed)
+/* "1,2" from a packed list. */
+static enum rp_code hlo_layout_put_ints(struct rp_hlo_proto *r, struct rp_bytes packed)
 {
     struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
     uint64_t value;
 
     for (bool first = true; rp_proto_packed_varint(&c, &value); first = false)
-        RP_TRY(rp_hlo_layout_putf(r, first ? "%lld" : ",%lld", (long long)value));
+        RP_TRY(hlo_layout_putf(r, first ? "%lld" : ",%lld", (long long)value));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -69,14 +70,14 @@ static enum rp_code put_tile(struct rp_hlo_proto *r, const struct rp_proto_curso
     struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
-    RP_TRY(rp_hlo_layout_putf(r, first ? "T(" : "("));
+    RP_TRY(hlo_layout_putf(r, first ? "T(" : "("));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, BYTES))
-            RP_TRY(rp_hlo_layout_put_ints(r, it.bytes));
+            RP_TRY(hlo_layout_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, VARINT))
-            RP_TRY(rp_hlo_layout_putf(r, "%lld", (long long)it.value));
+            RP_TRY(hlo_layout_putf(r, "%lld", (long long)it.value));
     }
-    RP_TRY(rp_hlo_layout_put(r, ")", 1));
+    RP_TRY(hlo_layout_put(r, ")", 1));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -89,7 +90,7 @@ static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes byte
     bool tiled = false;
     size_t colon = r->text.n;
 
-    RP_TRY(rp_hlo_layout_put(r, ":", 1));
+    RP_TRY(hlo_layout_put(r, ":", 1));
     while (rp_proto_next(&c, &it)) {
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(RP_HLO_LAYOUT_TILES, BYTES):
@@ -113,13 +114,13 @@ static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes byte
         }
     }
     if (tail > 1)
-        RP_TRY(rp_hlo_layout_putf(r, "L(%llu)", (unsigned long long)tail));
+        RP_TRY(hlo_layout_putf(r, "L(%llu)", (unsigned long long)tail));
     if (bits)
-        RP_TRY(rp_hlo_layout_putf(r, "E(%llu)", (unsigned long long)bits));
+        RP_TRY(hlo_layout_putf(r, "E(%llu)", (unsigned long long)bits));
     if (space)
-        RP_TRY(rp_hlo_layout_putf(r, "S(%llu)", (unsigned long long)space));
+        RP_TRY(hlo_layout_putf(r, "S(%llu)", (unsigned long long)space));
     if (prefix)
-        RP_TRY(rp_hlo_layout_putf(r, "M(%llu)", (unsigned long long)prefix));
+        RP_TRY(hlo_layout_putf(r, "M(%llu)", (unsigned long long)prefix));
     if (r->text.n == colon + 1)
         r->text.n = colon;
     return rp_proto_finish(&c, r->err);
@@ -133,13 +134,13 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     struct rp_proto_item it;
     enum rp_code code;
 
-    RP_TRY(rp_hlo_layout_put(r, "{", 1));
+    RP_TRY(hlo_layout_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES))
-            RP_TRY(rp_hlo_layout_put_ints(r, it.bytes));
+            RP_TRY(hlo_layout_put_ints(r, it.bytes));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT))
-            RP_TRY(rp_hlo_layout_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
-                                      (unsigned long long)it.value));
+            RP_TRY(hlo_layout_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
+                                   (unsigned long long)it.value));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
             r->text.n = from; /* layout text without protobuf fields, written by our writer: taken
                                  verbatim */
@@ -150,7 +151,7 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     RP_TRY(put_layout_rest(r, bytes, offset));
-    RP_TRY(rp_hlo_layout_put(r, "}", 1));
+    RP_TRY(hlo_layout_put(r, "}", 1));
     *id = 0;
     code = r->text.n - from == 2
                ? RP_OK
@@ -269,8 +270,7 @@ static enum rp_code join_literal_values(struct rp_hlo_proto *r, const struct rp_
         return RP_OK;
     }
     joined = rp_arena_alloc(&r->p->arena, literal->n + size, 1);
-    if (!joined)
-        return rp_err_nomem(r->err, "reading a constant");
+    RP_TRY(rp_err_need(joined, r->err, "reading a constant"));
     memcpy(joined, literal->at, literal->n);
     memcpy(joined + literal->n, at, size);
     literal->at = joined;

@@ -554,8 +554,7 @@ static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes,
     if (!*known || out->type != RP_SHARDING_TUPLE || !n)
         return RP_OK;
     parts = RP_ARENA_NEW(&r->p->arena, struct rp_sharding, n);
-    if (!parts)
-        return rp_err_nomem(r->err, "reading a sharding");
+    RP_TRY(rp_err_need(parts, r->err, "reading a sharding"));
     out->parts = parts;
     c = rp_proto_cursor(bytes.at, bytes.n, 0, 16);
     while (*known && rp_proto_next(&c, &it))
@@ -569,8 +568,7 @@ enum rp_code rp_hlo_proto_placement(struct rp_hlo_proto *r, struct rp_bytes byte
     struct rp_sharding *kept = RP_ARENA_NEW(&r->p->arena, struct rp_sharding, 1);
     bool known;
 
-    if (!kept)
-        return rp_err_nomem(r->err, "reading a sharding");
+    RP_TRY(rp_err_need(kept, r->err, "reading a sharding"));
     RP_TRY(read_sharding(r, bytes, RP_SHARDING_DEPTH, kept, &known));
     if (known)
         r->p->placement = kept;

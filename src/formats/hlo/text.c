@@ -429,8 +429,7 @@ static enum rp_code hlo_text_read(struct rp_input *in, const struct rp_read_opti
     at = find_module(text, n < RP_SNIFF_BYTES ? n : RP_SNIFF_BYTES, &prefix);
     if (at < n && log_prefix_end(text + at, n - at)) {
         text = strip_log(&to->program->arena, text + at, n - at, &len);
-        if (!text)
-            return rp_err_nomem(err, "reading a log");
+        RP_TRY(rp_err_need(text, err, "reading a log"));
     } else if (at < n && begins_dump(text, at)) {
         text += at;
         len -= at;

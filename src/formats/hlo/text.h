@@ -135,8 +135,6 @@ static inline struct rp_slice rp_hlo_text_word(struct rp_hlo_text *r)
 }
 
 bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value);
-/* After the string that begins at r->at, or the end of the text. */
-const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s);
 /* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
 enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out);
 /* From a bracket to just past the one that closes it, or NULL. */

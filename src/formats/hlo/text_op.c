@@ -488,14 +488,12 @@ static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint3
 enum rp_code rp_hlo_text_instruction(struct rp_hlo_text *r)
 {
     struct rp_new_op op = {0};
-    const char *where;
-    struct rp_slice name;
     uint64_t *slot;
     uint32_t id, wrapped = RP_NONE;
     bool root = take_root(r);
+    const char *where = r->at;
+    struct rp_slice name = rp_hlo_text_name(r);
 
-    where = r->at;
-    name = rp_hlo_text_name(r);
     if (!name.n)
         return RP_HLO_FAIL(r, where, "expected an instruction or '}'");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &op.name, r->err));

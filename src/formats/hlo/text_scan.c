@@ -56,7 +56,8 @@ bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value)
     return true;
 }
 
-const char *rp_hlo_text_string_end(const struct rp_hlo_text *r, const char *s)
+/* After the string that begins at r->at, or the end of the text. */
+static const char *hlo_text_string_end(const struct rp_hlo_text *r, const char *s)
 {
     char quote = *s++;
 
@@ -83,7 +84,7 @@ enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out)
 
     if (rp_hlo_text_peek(r) != '"' && rp_hlo_text_peek(r) != '\'')
         return RP_HLO_FAIL(r, r->at, "expected a string");
-    to = rp_hlo_text_string_end(r, from);
+    to = hlo_text_string_end(r, from);
     if (to == r->end && (to - from < 2 || to[-1] != *from))
         return RP_HLO_FAIL(r, from, "unterminated string");
     if ((uint64_t)(to - from) > r->limits.token_bytes)
@@ -94,8 +95,7 @@ enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out)
     if (memchr(out->at, '\\', out->n)) {
         char *copy = rp_arena_alloc(&r->p->arena, out->n + 1, 1);
 
-        if (!copy)
-            return rp_err_nomem(r->err, "reading a string");
+        RP_TRY(rp_err_need(copy, r->err, "reading a string"));
         out->n = (uint32_t)rp_unescape(out->at, out->n, copy);
         out->at = copy;
     }
@@ -119,7 +119,7 @@ const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s)
         if (s == r->end)
             return NULL;
         if (class == BRACKET_QUOTE) {
-            s = rp_hlo_text_string_end(r, s);
+            s = hlo_text_string_end(r, s);
             continue;
         }
         s++;
@@ -159,7 +159,7 @@ enum rp_code rp_hlo_text_value(struct rp_hlo_text *r, struct rp_slice *out)
             if (!s)
                 return RP_HLO_FAIL(r, from, "unclosed bracket");
         } else if (*s == '"' || (*s == '\'' && s == from)) {
-            s = rp_hlo_text_string_end(r, s);
+            s = hlo_text_string_end(r, s);
         } else {
             s++;
         }

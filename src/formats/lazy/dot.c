@@ -177,8 +177,7 @@ enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line)
         at = line_end(r, at);
     }
     nodes = calloc(lines + 1, sizeof *nodes);
-    if (!nodes)
-        return rp_err_nomem(r->err, "reading a dot graph");
+    RP_TRY(rp_err_need(nodes, r->err, "reading a dot graph"));
     r->edges.n = 0;
     code = rp_lazy_begin_graph(r);
     while (code == RP_OK && s < r->end && n < lines) {
@@ -191,8 +190,8 @@ enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line)
         code = read_dot_line(r, s, end, first, nodes, &n);
         s = end;
     }
-    if (code == RP_OK && r->edges.n)
-        qsort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
+    if (code == RP_OK)
+        rp_sort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
     for (size_t i = 0; code == RP_OK && i < n; i++)
         code = add_dot_node(r, &nodes[i]);
     free(nodes);

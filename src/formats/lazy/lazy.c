@@ -10,7 +10,6 @@
  * that died leaves its last graph unterminated, which is accepted.
  */
 #include "formats/lazy/lazy.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/programs.h"
 #include "program/opcodes.h"
@@ -18,14 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-bool rp_lazy_digit(char c)
+static bool lazy_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
 const char *rp_lazy_number(const char *s, const char *end, uint32_t *value)
 {
-    for (*value = 0; s < end && rp_lazy_digit(*s) && *value < 100000000; s++)
+    for (*value = 0; s < end && lazy_digit(*s) && *value < 100000000; s++)
         *value = *value * 10 + (uint32_t)(*s - '0');
     return s;
 }
@@ -175,7 +174,7 @@ static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *en
     const char *colon = memrchr(s, ':', (size_t)(end - s));
     uint32_t line;
 
-    if (!colon || colon + 1 == end || !rp_lazy_digit(colon[1]))
+    if (!colon || colon + 1 == end || !lazy_digit(colon[1]))
         return RP_OK;
     rp_lazy_number(colon + 1, end, &line);
     RP_TRY(lazy_meta(r, &meta));
@@ -291,7 +290,7 @@ static enum rp_code lazy_lines(struct rp_lazy *r)
             RP_TRY(rp_lazy_dot(r, &end));
         } else if (inside && at < end && *at == '}') {
             inside = false;
-        } else if (inside && end - at > 1 && *at == '%' && rp_lazy_digit(at[1])) {
+        } else if (inside && end - at > 1 && *at == '%' && lazy_digit(at[1])) {
             RP_TRY(lazy_node(r, at, end));
         }
         s = end + (end < r->end);

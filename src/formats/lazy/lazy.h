@@ -23,7 +23,6 @@ struct rp_lazy {
     rp_text_error((r)->err, RP_FORMAT, (r)->begin, (size_t)((r)->end - (r)->begin), \
                   (size_t)((where) - (r)->begin), __VA_ARGS__)
 
-bool rp_lazy_digit(char c);
 /* After the digits at s; numbers that are too large are clamped. */
 const char *rp_lazy_number(const char *s, const char *end, uint32_t *value);
 /* "f32[2]", "(f32[2], s64[])" or "[Float[2], Long[]]" */

@@ -9,7 +9,6 @@
 #include "program/opcodes.h"
 #include "program/window.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,8 +126,7 @@ static enum rp_code add_operand_precision(struct rp_mlir *r, const struct rp_mli
     struct rp_attr attr = {.key = RP_ATTR_OPERAND_PRECISION, .type = RP_VALUE_WORDS};
     bool other = false;
 
-    if (!list)
-        return rp_err_nomem(r->err, "reading attributes");
+    RP_TRY(rp_err_need(list, r->err, "reading attributes"));
     RP_TRY(rp_mlir_find_text(r, attrs, "precision_config", &text));
     if (!text.n)
         RP_TRY(rp_mlir_find_text(r, attrs, "precision", &text));

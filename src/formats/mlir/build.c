@@ -95,8 +95,7 @@ static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tup
     size_t n = (r->operands.n - first) / 2 + r->outside.n, at = 0;
     uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1), *shapes;
 
-    if (!ids)
-        return rp_err_nomem(r->err, "reading a region");
+    RP_TRY(rp_err_need(ids, r->err, "reading a region"));
     for (size_t i = first; i + 1 < r->operands.n; i += 2)
         ids[at++] = r->operands.at[i];
     for (size_t i = 0; i < r->outside.n; i++)
@@ -196,8 +195,7 @@ static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
         return RP_OK;
     }
     ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
-    if (!ids)
-        return rp_err_nomem(r->err, "reading a region");
+    RP_TRY(rp_err_need(ids, r->err, "reading a region"));
     shapes = ids + n;
     for (size_t i = 0; i < n; i++) {
         ids[i] = r->operands.at[first_operand + 2 * i];
@@ -240,8 +238,7 @@ static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement
     if (s->op.code != RP_OP_CUSTOM_CALL)
         return RP_OK;
     target = rp_arena_strdup(&r->p->arena, rp_program_text(r->p, s->called));
-    if (!target)
-        return rp_err_nomem(r->err, "reading a custom call");
+    RP_TRY(rp_err_need(target, r->err, "reading a custom call"));
     return rp_program_add_attr(
         r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target, strlen(target)),
         r->err);

@@ -4,6 +4,7 @@
  * the values of a region from those around it on, and what a region uses of the function around it
  * must be known before it is built.
  */
+#include "base/order.h"
 #include "formats/mlir/bytecode_value.h"
 
 #include <inttypes.h>
@@ -27,7 +28,6 @@ static const struct prop_row {
     const char *name, *attrs;
 } prop_rows[] = {
 #define RP_BC_OP(name, attrs) {name, attrs},
-#include "base/order.h"
 #include "formats/mlir/bytecode_ops.def"
 #undef RP_BC_OP
 };

@@ -350,7 +350,7 @@ static enum rp_code keep(struct rp_mlir *r, struct writer *w, struct rp_slice *o
     *out = (struct rp_slice){kept, (uint32_t)w->out.n, 0};
     rp_chars_release(&w->out);
     RP_TRY(w->b->code);
-    return kept ? RP_OK : rp_err_nomem(r->err, "reading attributes");
+    return rp_err_need(kept, r->err, "reading attributes");
 }
 
 enum rp_code rp_bc_text(struct rp_mlir *r, uint64_t index, struct rp_slice *out)

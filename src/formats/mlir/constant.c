@@ -8,7 +8,6 @@
 #include "program/literal.h"
 #include "program/opcodes.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* "0x00FF": bytes in file order; false for any other text. */
@@ -59,8 +58,7 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
     if (*splat)
         return RP_OK;
     all = rp_arena_alloc(&r->p->arena, unit * n + 1, 8);
-    if (!all)
-        return rp_err_nomem(r->err, "reading a constant");
+    RP_TRY(rp_err_need(all, r->err, "reading a constant"));
     if (packed)
         unpack_bits(at, all, n);
     for (size_t i = 0; !packed && i < n; i++)

@@ -239,8 +239,7 @@ enum rp_code rp_mlir_unescape(struct rp_mlir *r, struct rp_slice *text)
     if (!memchr(text->at, '\\', text->n))
         return RP_OK;
     copy = rp_arena_alloc(&r->p->arena, text->n, 1);
-    if (!copy)
-        return rp_err_nomem(r->err, "reading a string");
+    RP_TRY(rp_err_need(copy, r->err, "reading a string"));
     *text = (struct rp_slice){copy, (uint32_t)unescape_string(text->at, text->n, copy), 0};
     return RP_OK;
 }

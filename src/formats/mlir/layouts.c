@@ -60,8 +60,7 @@ enum rp_code rp_mlir_result_layouts(struct rp_mlir *r, const struct rp_mlir_attr
     if (s.elem != RP_ELEM_TUPLE)
         return lay_out(r, &layouts, *shape, shape);
     parts = RP_ARENA_NEW(&r->p->arena, uint32_t, (size_t)s.n + 1);
-    if (!parts)
-        return rp_err_nomem(r->err, "reading layouts");
+    RP_TRY(rp_err_need(parts, r->err, "reading layouts"));
     for (uint32_t i = 0; i < s.n; i++)
         RP_TRY(lay_out(r, &layouts, r->p->parts.at[s.first + i], &parts[i]));
     return rp_program_tuple(r->p, parts, s.n, shape, r->err);
@@ -78,8 +77,7 @@ enum rp_code rp_mlir_operand_layouts(struct rp_mlir *r, const struct rp_mlir_att
     if (!layouts.n || !attr.n)
         return RP_OK;
     ids = RP_ARENA_NEW(&r->p->arena, uint32_t, attr.n);
-    if (!ids)
-        return rp_err_nomem(r->err, "reading layouts");
+    RP_TRY(rp_err_need(ids, r->err, "reading layouts"));
     for (uint32_t i = 0; i < attr.n; i++)
         RP_TRY(lay_out(r, &layouts, r->p->shape.at[attrs->operands.at[i]], &ids[i]));
     attr.ids = ids;

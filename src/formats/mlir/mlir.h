@@ -247,8 +247,6 @@ enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const struct rp_mlir_attrs 
 enum rp_code rp_mlir_add_meshes(struct rp_mlir *r);
 /* The region is called by the newest operation, with arguments from `args` on. */
 enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args);
-/* "^bb0(%a: type)", into r->args, if it is there. */
-enum rp_code rp_mlir_block_arguments(struct rp_mlir *r);
 /* The arguments that a region names, into r->args. */
 enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_region *region);
 

@@ -35,8 +35,7 @@ static enum rp_code tuple_shape(struct rp_mlir *r, size_t first, size_t n, uint3
 {
     uint32_t *parts = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
 
-    if (!parts)
-        return rp_err_nomem(r->err, "reading a region");
+    RP_TRY(rp_err_need(parts, r->err, "reading a region"));
     for (size_t i = 0; i < n; i++)
         parts[i] = r->args.at[first + i].shape;
     return rp_program_tuple(r->p, parts, n, shape, r->err);
@@ -139,7 +138,8 @@ enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 
 /* ---- reading ---- */
 
-enum rp_code rp_mlir_block_arguments(struct rp_mlir *r)
+/* "^bb0(%a: type)", into r->args, if it is there. */
+static enum rp_code mlir_block_arguments(struct rp_mlir *r)
 {
     rp_mlir_space(r);
     if (r->at >= r->end || *r->at != '^')
@@ -154,7 +154,7 @@ enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_re
     if (r->bytecode)
         return rp_bc_region_arguments(r, region->number);
     r->at = region->at;
-    return rp_mlir_block_arguments(r);
+    return mlir_block_arguments(r);
 }
 
 /* Those that the region names itself, if it does. */

@@ -183,8 +183,7 @@ enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_attrs 
     n = out.n;
     rp_chars_release(&out);
     RP_TRY(code);
-    if (!kept)
-        return rp_err_nomem(r->err, "reading shardings");
+    RP_TRY(rp_err_need(kept, r->err, "reading shardings"));
     RP_TRY(rp_program_add_attr(r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, n),
                                r->err));
     return rp_mlir_target(r, results ? "xla.sdy.LocalToGlobalShape" : "xla.sdy.GlobalToLocalShape");
@@ -254,8 +253,7 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     uint32_t id;
 
     m.ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * m.n + 1);
-    if (!m.ids)
-        return rp_err_nomem(r->err, "reading a region");
+    RP_TRY(rp_err_need(m.ids, r->err, "reading a region"));
     m.shapes = m.ids + m.n;
     if (!m.n || r->regions.n != region + 1)
         return RP_MLIR_FAIL(r, attrs->at, "a manual computation without operands or region");
@@ -352,8 +350,7 @@ enum rp_code rp_mlir_add_meshes(struct rp_mlir *r)
     n = out.n;
     kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, n);
     rp_chars_release(&out);
-    if (!kept)
-        return rp_err_nomem(r->err, "reading meshes");
+    RP_TRY(rp_err_need(kept, r->err, "reading meshes"));
     return rp_program_add_module_attr(
         r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, n), r->err);
 }

@@ -196,8 +196,7 @@ static enum rp_code read_text(struct inspector *r)
     char *copy = malloc(n + 2);
     enum rp_code code;
 
-    if (!copy)
-        return rp_err_nomem(r->err, "reading lines");
+    RP_TRY(rp_err_need(copy, r->err, "reading lines"));
     copy[0] = '[';
     memcpy(copy + 1, r->a->t.bytes, n);
     copy[n + 1] = ']';
@@ -220,8 +219,7 @@ RP_ORDER(by_comm, struct inspected, RP_UP(comm), RP_UP(rank), RP_UP(p2p), RP_UP(
    written, or when the next one began. */
 static void place_untimed(struct inspector *r)
 {
-    if (r->all.n)
-        qsort(r->all.at, r->all.n, sizeof *r->all.at, by_comm);
+    rp_sort(r->all.at, r->all.n, sizeof *r->all.at, by_comm);
     for (size_t i = r->all.n; i-- > 0;) {
         struct inspected *x = &r->all.at[i];
         const struct inspected *next = i + 1 < r->all.n ? x + 1 : NULL;
@@ -344,8 +342,7 @@ static enum rp_code read_inspector(struct rp_input *in, const struct rp_read_opt
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
-    if (!r.a)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
     code = rp_activity_init(r.a, in, options, "nccl-inspector", err);
     if (code == RP_OK)
         code = read_text(&r);

@@ -483,8 +483,7 @@ static enum rp_code open_lines(struct nccl_reader *r, const uint8_t *bytes, size
     struct rp_json_options options = {.limits = limits, .missing_comma = true};
     char *text = malloc(n + 3);
 
-    if (!text)
-        return rp_err_nomem(r->err, "reading lines");
+    RP_TRY(rp_err_need(text, r->err, "reading lines"));
     text[0] = '[';
     memcpy(text + 1, bytes, n);
     text[n + 1] = ']';

@@ -9,7 +9,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdio.h>
 #include <stdlib.h>
 
 bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int start, int end,
@@ -178,8 +177,7 @@ static enum rp_code read_samples(struct rp_nsys *r, struct rp_err *err)
     static const char *const sample[] = {"start", "globalTid", "id", "cpu", NULL};
 
     RP_TRY(rp_rows_each(r->db, "SAMPLING_CALLCHAINS", chain, read_frame, r, err));
-    if (r->frames.n)
-        qsort(r->frames.at, r->frames.n, sizeof *r->frames.at, by_sample);
+    rp_sort(r->frames.at, r->frames.n, sizeof *r->frames.at, by_sample);
     return rp_rows_each(r->db, "COMPOSITE_EVENTS", sample, read_sample, r, err);
 }
 
@@ -193,11 +191,10 @@ static uint64_t metric_key(int64_t type, int64_t metric)
 static enum rp_code read_metric_name(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
-    const char *text;
     rp_str name;
     size_t n;
+    const char *text = rp_cell_text(rows, 2, &n);
 
-    text = rp_cell_text(rows, 2, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &name, err));
     return rp_map_put(&r->metrics, metric_key(rp_cell_int(rows, 0, 0), rp_cell_int(rows, 1, 0)),
                       name, err);

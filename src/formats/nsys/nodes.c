@@ -67,8 +67,7 @@ RP_ORDER(by_thread, struct rp_nsys_node, RP_UP(thread), RP_UP(at_ns), RP_UP(id))
 
 void rp_nsys_order_nodes(struct rp_nsys *r)
 {
-    if (r->nodes.n)
-        qsort(r->nodes.at, r->nodes.n, sizeof *r->nodes.at, by_thread);
+    rp_sort(r->nodes.at, r->nodes.n, sizeof *r->nodes.at, by_thread);
 }
 
 rp_str rp_nsys_captured_kernel(const struct rp_nsys *r, const struct rp_activity_event *call)

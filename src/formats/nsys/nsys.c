@@ -13,7 +13,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdio.h>
 #include <stdlib.h>
 
 #define SEVERITY_WARNING 2
@@ -185,8 +184,7 @@ enum rp_code rp_nsys_read(struct rp_activity *a, struct rp_database *db, struct 
     struct rp_nsys *r = calloc(1, sizeof *r);
     enum rp_code code;
 
-    if (!r)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r, err, "reading a trace"));
     r->a = a;
     r->db = db;
     code = read_tables(r, err);

@@ -37,10 +37,9 @@ static enum rp_code read_entry(void *user, const struct rp_rows *rows, struct rp
                               .index = rp_cell_int(rows, 2, 0),
                               .type = rp_cell_int(rows, 3, 0),
                               .offset = rp_cell_int(rows, 5, 0)};
-    const char *text;
     size_t n;
+    const char *text = rp_cell_text(rows, 4, &n);
 
-    text = rp_cell_text(rows, 4, &n);
     if (!n || e.offset < 0)
         return RP_OK;
     RP_TRY(rp_activity_intern(r->a, text, n, &e.name, err));
@@ -52,10 +51,9 @@ static enum rp_code read_word(void *user, const struct rp_rows *rows, struct rp_
     struct rp_nsys *r = user;
     struct rp_nsys_word w = {.schema = schema_key(rp_cell_int(rows, 0, 0), rp_cell_int(rows, 1, 0)),
                              .value = rp_cell_int(rows, 3, 0)};
-    const char *text;
     size_t n;
+    const char *text = rp_cell_text(rows, 2, &n);
 
-    text = rp_cell_text(rows, 2, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &w.name, err));
     return rp_vec_push(&r->words, w, err);
 }
@@ -69,8 +67,7 @@ static enum rp_code read_layouts(struct rp_nsys *r, struct rp_err *err)
 
     RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_SCHEMA_ENTRIES", entry, read_entry, r, err));
     RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_ENUM_ENTRIES", word, read_word, r, err));
-    if (r->entries.n)
-        qsort(r->entries.at, r->entries.n, sizeof *r->entries.at, by_entry);
+    rp_sort(r->entries.at, r->entries.n, sizeof *r->entries.at, by_entry);
     for (uint32_t i = 0; i < r->entries.n; i++)
         RP_TRY(rp_map_intern(&r->schemas, r->entries.at[i].schema, i, &known, err));
     return RP_OK;

@@ -42,8 +42,7 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
     RP_VEC(uint32_t) open = {0}; /* marks, innermost last */
     enum rp_code code = RP_OK;
 
-    if (r->marks.n)
-        qsort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
+    rp_sort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
     for (size_t i = 0; i < r->marks.n && code == RP_OK; i++) {
         const struct rp_perfetto_mark *m = &r->marks.at[i];
         size_t left;
@@ -99,8 +98,7 @@ enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err)
     bool begins = true;
     rp_str category = 0;
 
-    if (r->flows.n)
-        qsort(r->flows.at, r->flows.n, sizeof *f, by_id);
+    rp_sort(r->flows.at, r->flows.n, sizeof *f, by_id);
     for (size_t i = 0; i < r->flows.n; i++) {
         bool more = i + 1 < r->flows.n && f[i + 1].id == f[i].id && !(f[i].ends && !begins);
 

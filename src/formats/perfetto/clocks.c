@@ -110,8 +110,7 @@ void rp_perfetto_sort_clocks(struct rp_perfetto *r)
 
     if (!r->trace_clock)
         r->trace_clock = RP_PFT_CLOCK_BOOTTIME;
-    if (r->clocks.n)
-        qsort(r->clocks.at, r->clocks.n, sizeof *r->clocks.at, by_clock);
+    rp_sort(r->clocks.at, r->clocks.n, sizeof *r->clocks.at, by_clock);
     for (size_t i = 0; i < r->clocks.n && !t->has_base; i++)
         if (r->clocks.at[i].clock == RP_PFT_CLOCK_REALTIME &&
             r->trace_clock != RP_PFT_CLOCK_REALTIME) {

@@ -23,7 +23,7 @@ struct event {
     size_t ncategories, nflows, nends;
     uint64_t flows[16], ends[16]; /* ids of arrows */
     bool has_extra;               /* values of other counters */
-    bool has_count, has_double, has_delta_us, has_absolute_us, has_correlation;
+    bool has_double, has_delta_us, has_absolute_us, has_correlation;
     int64_t count;
     double value;
     uint64_t us;
@@ -191,7 +191,6 @@ static enum rp_code parse_field(struct rp_perfetto *r, const struct rp_perfetto_
                        err);
     case RP_PFT_EVENT_COUNTER_VALUE:
         e->count = (int64_t)it->value;
-        e->has_count = true;
         break;
     case RP_PFT_EVENT_DOUBLE_COUNTER_VALUE:
         e->value = rp_proto_double(it->value);

@@ -673,8 +673,7 @@ static enum rp_code read_perfetto(struct rp_input *in, const struct rp_read_opti
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
-    if (!r)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r, err, "reading a trace"));
     code = open_reader(r, in, options, err);
     if (code == RP_OK)
         code = read_passes(r, err);

@@ -52,8 +52,7 @@ enum rp_code rp_pickle_append(struct rp_pickle *p, rp_pickle_id container,
 
         cap = need > 2 * cap ? need : 2 * cap;
         grown = RP_ARENA_NEW(&p->arena, rp_pickle_id, cap);
-        if (!grown)
-            return rp_err_nomem(err, "reading a list");
+        RP_TRY(rp_err_need(grown, err, "reading a list"));
         if (c->n)
             memcpy(grown, c->v.items, c->n * sizeof *grown);
         c->v.items = grown;
@@ -539,8 +538,7 @@ static enum rp_code push_line_text(struct pickle_reader *r)
         n -= 2;
     }
     text = rp_arena_alloc(&r->out->arena, 2 * n + 8, 1);
-    if (!text)
-        return rp_err_nomem(r->err, "reading a text");
+    RP_TRY(rp_err_need(text, r->err, "reading a text"));
     n = unescape_line(text, line, n, repr);
     return push_value(
         r, (struct rp_pickle_value){.type = RP_PICKLE_TEXT, .n = (uint32_t)n, .v.text = text});

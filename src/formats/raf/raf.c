@@ -158,8 +158,7 @@ static enum rp_code read_attrs(struct raf *r, struct raf_node *node)
             return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json),
                                  "an attribute is not a string");
         attr.at = rp_arena_copy(&r->p->arena, value.text ? value.text : "", value.len);
-        if (!attr.at)
-            return rp_err_nomem(r->err, "reading a module");
+        RP_TRY(rp_err_need(attr.at, r->err, "reading a module"));
         attr.n = (uint32_t)value.len;
         RP_TRY(rp_vec_push(&r->attrs, attr, r->err));
     }

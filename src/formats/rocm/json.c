@@ -90,27 +90,15 @@ static double read_real(struct json_reader *r)
     return strtod(text, NULL);
 }
 
-/* Enters an object; false: it is something else, which is skipped. */
-static bool enter_object(struct json_reader *r)
+/* Enters an object ('{') or a list ('['); false: it is something else, which is skipped. */
+static bool enter(struct json_reader *r, char begin)
 {
     struct rp_json_token v;
 
-    if (*r->p->at != '{') {
-        rp_json_skip(r->p);
-        return false;
-    }
-    return rp_json_value(r->p, &v) == RP_JSON_OBJECT;
-}
-
-static bool enter_list(struct json_reader *r)
-{
-    struct rp_json_token v;
-
-    if (*r->p->at != '[') {
-        rp_json_skip(r->p);
-        return false;
-    }
-    return rp_json_value(r->p, &v) == RP_JSON_ARRAY;
+    if (*r->p->at == begin)
+        return rp_json_value(r->p, &v) != RP_JSON_NONE;
+    rp_json_skip(r->p);
+    return false;
 }
 
 /* The number in {"handle": 7}, or a plain one. */
@@ -121,7 +109,7 @@ static int64_t read_handle(struct json_reader *r)
 
     if (*r->p->at != '{')
         return read_number(r);
-    enter_object(r);
+    enter(r, '{');
     while (rp_json_field(r->p, &key)) {
         if (rp_json_key_is(&key, "handle"))
             handle = read_number(r);
@@ -143,7 +131,7 @@ static void read_xyz(struct json_reader *r, uint32_t xyz[3])
 {
     struct rp_json_token key;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return;
     while (rp_json_field(r->p, &key)) {
         if (key.len == 1 && key.text[0] >= 'x' && key.text[0] <= 'z')
@@ -212,7 +200,7 @@ static enum rp_code read_kind(struct json_reader *r, int64_t kind)
             RP_TRY(read_text_into(r, &r->of->kinds, kind));
         else if (!rp_json_key_is(&key, "operations"))
             rp_json_skip(r->p);
-        else if (enter_list(r))
+        else if (enter(r, '['))
             while (rp_json_element(r->p))
                 RP_TRY(read_text_into(r, &r->of->operations, kind << OPERATION | i++));
     }
@@ -241,16 +229,16 @@ static enum rp_code read_strings(struct json_reader *r)
     struct rp_json_token key;
     int64_t kind = 0;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return RP_OK;
     while (rp_json_field(r->p, &key)) {
         bool kinds = rp_json_key_is(&key, "buffer_records");
 
         if (!kinds && !rp_json_key_is(&key, "marker_api"))
             rp_json_skip(r->p);
-        else if (enter_list(r))
+        else if (enter(r, '['))
             while (rp_json_element(r->p)) {
-                if (!enter_object(r))
+                if (!enter(r, '{'))
                     continue;
                 RP_TRY(kinds ? read_kind(r, kind) : read_marker(r));
                 kind += kinds;
@@ -295,14 +283,14 @@ static enum rp_code read_metadata(struct json_reader *r)
     struct rp_json_token key, v;
     rp_str name = 0;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return RP_OK;
     while (rp_json_field(r->p, &key)) {
         if (rp_json_key_is(&key, "pid")) {
             r->of->pid = read_number(r);
         } else if (!rp_json_key_is(&key, "command")) {
             rp_json_skip(r->p);
-        } else if (enter_list(r)) {
+        } else if (enter(r, '[')) {
             while (rp_json_element(r->p)) {
                 const char *slash;
 
@@ -326,7 +314,7 @@ static void read_correlation(struct json_reader *r, struct record *out)
 {
     struct rp_json_token key;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return;
     while (rp_json_field(r->p, &key)) {
         if (rp_json_key_is(&key, "internal"))
@@ -340,7 +328,7 @@ static void read_dispatch(struct json_reader *r, struct record *out)
 {
     struct rp_json_token key;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return;
     while (rp_json_field(r->p, &key)) {
         if (rp_json_key_is(&key, "agent_id"))
@@ -524,12 +512,12 @@ static enum rp_code read_list(struct json_reader *r, const struct rp_json_token 
     char name[40];
 
     snprintf(name, sizeof name, "%.*s", (int)key->len, key->text);
-    if (!enter_list(r))
+    if (!enter(r, '['))
         return RP_OK;
     while (rp_json_element(r->p)) {
         struct record rec = {.list = (uint8_t)list, .grid = {1, 1, 1}, .group = {1, 1, 1}};
 
-        if (!enter_object(r))
+        if (!enter(r, '{'))
             continue;
         read_record(r, &rec);
         RP_TRY(keep_record(r, &rec, name, ++row));
@@ -541,7 +529,7 @@ static enum rp_code read_buffers(struct json_reader *r)
 {
     struct rp_json_token key;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return RP_OK;
     while (rp_json_field(r->p, &key)) {
         enum list list = list_of(&key);
@@ -559,13 +547,13 @@ static enum rp_code read_buffers(struct json_reader *r)
 /* "records": [{"counter_id": {"handle": 7}, "value": 16384}, ...] */
 static enum rp_code read_values(struct json_reader *r)
 {
-    if (!enter_list(r))
+    if (!enter(r, '['))
         return RP_OK;
     while (rp_json_element(r->p)) {
         struct rp_rocm_value c = {0};
         struct rp_json_token key;
 
-        if (!enter_object(r))
+        if (!enter(r, '{'))
             continue;
         while (rp_json_field(r->p, &key)) {
             if (rp_json_key_is(&key, "counter_id"))
@@ -590,7 +578,7 @@ static enum rp_code read_counted(struct json_reader *r, uint64_t row)
     while (rp_json_field(r->p, &key)) {
         if (rp_json_key_is(&key, "records"))
             RP_TRY(read_values(r));
-        else if (rp_json_key_is(&key, "dispatch_data") && *r->p->at == '{' && enter_object(r))
+        else if (rp_json_key_is(&key, "dispatch_data") && *r->p->at == '{' && enter(r, '{'))
             read_record(r, &rec);
         else if (!rp_json_key_is(&key, "dispatch_data"))
             rp_json_skip(r->p);
@@ -605,14 +593,14 @@ static enum rp_code read_callbacks(struct json_reader *r)
     struct rp_json_token key;
     uint64_t row = 0;
 
-    if (!enter_object(r))
+    if (!enter(r, '{'))
         return RP_OK;
     while (rp_json_field(r->p, &key)) {
         if (!rp_json_key_is(&key, "counter_collection"))
             rp_json_skip(r->p);
-        else if (enter_list(r))
+        else if (enter(r, '['))
             while (rp_json_element(r->p))
-                if (enter_object(r))
+                if (enter(r, '{'))
                     RP_TRY(read_counted(r, ++row));
     }
     return RP_OK;
@@ -633,10 +621,10 @@ static enum rp_code read_table(struct json_reader *r, const struct rp_json_token
         rp_json_skip(r->p);
         return RP_OK;
     }
-    if (!enter_list(r))
+    if (!enter(r, '['))
         return RP_OK;
     while (rp_json_element(r->p)) {
-        if (!enter_object(r))
+        if (!enter(r, '{'))
             continue;
         if (kernels)
             RP_TRY(read_named(r, &r->of->kernels, "kernel_id", "formatted_kernel_name",
@@ -666,10 +654,10 @@ static enum rp_code read_element(struct json_reader *r)
 
 static enum rp_code read_elements(struct json_reader *r)
 {
-    if (!enter_list(r))
+    if (!enter(r, '['))
         return RP_OK;
     while (rp_json_element(r->p)) {
-        if (!enter_object(r))
+        if (!enter(r, '{'))
             continue;
         if (r->processes.n >= MOST_ELEMENTS)
             return rp_err_set(r->err, RP_LIMIT, "more than %d processes", MOST_ELEMENTS);
@@ -804,8 +792,7 @@ static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_
     struct json_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
     enum rp_code code;
 
-    if (!r.a)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
     code = read_all(&r, in, options, to);
     release_reader(&r);
     rp_activity_release(r.a);

@@ -42,8 +42,9 @@ enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, co
     return rp_activity_dims(a, e, "block", group, err);
 }
 
-enum rp_code rp_rocm_counter(struct rp_activity *a, struct rp_activity_event *e, const char *name,
-                             double value, struct rp_err *err)
+/* A hardware counter of a kernel: the argument "counter NAME", as `record --counters` has it. */
+static enum rp_code rocm_counter(struct rp_activity *a, struct rp_activity_event *e,
+                                 const char *name, double value, struct rp_err *err)
 {
     char text[160];
     int n = snprintf(text, sizeof text, "counter %.140s", name);
@@ -60,8 +61,7 @@ RP_ORDER(by_kernel, struct rp_rocm_value, RP_UP(kernel), RP_UP(counter))
 
 void rp_rocm_values_sort(struct rp_rocm_values *values)
 {
-    if (values->all.n)
-        qsort(values->all.at, values->all.n, sizeof *values->all.at, by_kernel);
+    rp_sort(values->all.at, values->all.n, sizeof *values->all.at, by_kernel);
 }
 
 size_t rp_rocm_values_first(const struct rp_rocm_values *values, int64_t kernel)
@@ -88,7 +88,7 @@ enum rp_code rp_rocm_values_add(const struct rp_rocm_values *values, struct rp_a
 
         for (; at < end && at->kernel == kernel && at->counter == counter; at++)
             sum += at->value;
-        RP_TRY(rp_rocm_counter(a, e, rp_texts_borrow(&values->names, counter, &n), sum, err));
+        RP_TRY(rocm_counter(a, e, rp_texts_borrow(&values->names, counter, &n), sum, err));
     }
     return RP_OK;
 }

@@ -16,10 +16,6 @@ const char *rp_rocm_copy_name(const char *direction);
 enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, const int64_t grid[3],
                           const int64_t group[3], struct rp_err *err);
 
-/* A hardware counter of a kernel: the argument "counter NAME", as `record --counters` has it. */
-enum rp_code rp_rocm_counter(struct rp_activity *a, struct rp_activity_event *e, const char *name,
-                             double value, struct rp_err *err);
-
 /* The value of an instance of a counter, for readers that have the values before the kernels. */
 struct rp_rocm_value {
     int64_t kernel; /* its dispatch, or its event */

@@ -106,10 +106,9 @@ static enum rp_code read_agent(void *user, const struct rp_rows *rows, struct rp
 {
     struct rocpd *r = user;
     struct rp_device device = {.id = rp_cell_int(rows, 2, rp_cell_int(rows, 3, 0))};
-    const char *text;
     size_t n;
+    const char *text = rp_cell_text(rows, 1, &n);
 
-    text = rp_cell_text(rows, 1, &n);
     if (strcmp(text, "GPU") != 0)
         return rp_map_put(&r->agents, (uint64_t)rp_cell_int(rows, 0, 0), 0, err);
     device.id = device.id < 0 || device.id > 65535 ? 0 : device.id;
@@ -295,10 +294,9 @@ static enum rp_code read_argument(void *user, const struct rp_rows *rows, struct
 {
     struct rocpd *r = user;
     struct rocpd_argument arg = {.event = rp_cell_int(rows, 0, -1), .elements = -1};
-    const char *text;
     size_t n;
+    const char *text = rp_cell_text(rows, 1, &n);
 
-    text = rp_cell_text(rows, 1, &n);
     if (!strcmp(text, "datatype"))
         arg.type = rp_rocm_dtype(rp_cell_text(rows, 2, &n));
     else if (!strcmp(text, "count") || !strcmp(text, "sendcount") || !strcmp(text, "recvcount"))
@@ -386,8 +384,7 @@ static enum rp_code read_lists(struct rocpd *r, struct rp_err *err)
     RP_TRY(each_row(r, "pmc_event", value, read_value, err));
     RP_TRY(each_row(r, "arg", argument, read_argument, err));
     rp_rocm_values_sort(&r->values);
-    if (r->arguments.n)
-        qsort(r->arguments.at, r->arguments.n, sizeof *r->arguments.at, by_call);
+    rp_sort(r->arguments.at, r->arguments.n, sizeof *r->arguments.at, by_call);
     return RP_OK;
 }
 

@@ -11,7 +11,6 @@
 #include "rp_config.h"
 
 #if RP_HAVE_SQLITE
-#include <stdio.h>
 #include <stdlib.h>
 
 struct rpd_call {

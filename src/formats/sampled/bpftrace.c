@@ -110,9 +110,8 @@ static enum rp_code read_bpftrace(struct rp_input *in, const struct rp_read_opti
                                   struct rp_import *to, struct rp_err *err)
 {
     struct rp_profile p;
-    enum rp_code code;
+    enum rp_code code = rp_profile_begin(&p, in, options, "bpftrace", err);
 
-    code = rp_profile_begin(&p, in, options, "bpftrace", err);
     if (code == RP_OK)
         code = read_maps(&p);
     if (code == RP_OK)

@@ -202,9 +202,8 @@ static enum rp_code read_folded(struct rp_input *in, const struct rp_read_option
                                 struct rp_import *to, struct rp_err *err)
 {
     struct folded f = {0};
-    enum rp_code code;
+    enum rp_code code = rp_profile_begin(&f.p, in, options, "folded", err);
 
-    code = rp_profile_begin(&f.p, in, options, "folded", err);
     if (code == RP_OK)
         code = read_folded_lines(&f);
     if (code == RP_OK)

@@ -242,9 +242,8 @@ static enum rp_code read_perf_script(struct rp_input *in, const struct rp_read_o
                                      struct rp_import *to, struct rp_err *err)
 {
     struct perf_text r = {0};
-    enum rp_code code;
+    enum rp_code code = rp_profile_begin(&r.p, in, options, "perf-script", err);
 
-    code = rp_profile_begin(&r.p, in, options, "perf-script", err);
     if (code == RP_OK)
         code = read_script(&r);
     return rp_profile_end(&r.p, code, to);

@@ -126,7 +126,7 @@ static enum rp_code read_tables(struct pprof *r)
     if (!r->types.n)
         return rp_err_set(r->p.err, RP_FORMAT, "the profile does not say what its values are");
     r->address = calloc(r->locations.n + 1, sizeof *r->address);
-    return r->address ? RP_OK : rp_err_nomem(r->p.err, "reading a profile");
+    return rp_err_need(r->address, r->p.err, "reading a profile");
 }
 
 /* ------------------------------------------------------------------ values */
@@ -347,9 +347,8 @@ static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options
                                struct rp_import *to, struct rp_err *err)
 {
     struct pprof r = {0};
-    enum rp_code code;
+    enum rp_code code = rp_profile_begin(&r.p, in, options, "pprof", err);
 
-    code = rp_profile_begin(&r.p, in, options, "pprof", err);
     if (code == RP_OK)
         code = read_tables(&r);
     if (code == RP_OK)

@@ -77,7 +77,7 @@ struct rp_bytes rp_bytes_trim(struct rp_bytes b)
     return b;
 }
 
-bool rp_bytes_end(struct rp_bytes b, const char *word)
+static bool bytes_end(struct rp_bytes b, const char *word)
 {
     size_t n = strlen(word);
 
@@ -104,7 +104,7 @@ uint32_t rp_profile_kind_of_file(struct rp_bytes file)
     static const char *const not_kernel[] = {"[unknown]", "[vdso]", "[vsyscall]", "[heap]",
                                              "[stack]",   "[anon",  "[JIT]"};
 
-    if (rp_bytes_end(file, ".py") || rp_bytes_end(file, ".pyx") || rp_bytes_begin(file, "<frozen"))
+    if (bytes_end(file, ".py") || bytes_end(file, ".pyx") || rp_bytes_begin(file, "<frozen"))
         return RP_FRAME_PYTHON;
     if (!file.n)
         return RP_FRAME_OTHER;
@@ -203,9 +203,9 @@ struct rp_profile_frame rp_profile_parse_frame(struct rp_bytes text)
     if (parse_trampoline(text, &f) || parse_file_in_brackets(text, &f) || parse_austin(text, &f))
         return f;
     f = (struct rp_profile_frame){.name = text};
-    if (rp_bytes_end(text, "_[k]"))
+    if (bytes_end(text, "_[k]"))
         f.kind = RP_FRAME_KERNEL;
-    else if (rp_bytes_end(text, "_[j]") || rp_bytes_end(text, "_[i]"))
+    else if (bytes_end(text, "_[j]") || bytes_end(text, "_[i]"))
         f.kind = RP_FRAME_NATIVE;
     if (f.kind != RP_FRAME_OTHER)
         f.name.n -= 4;

@@ -78,7 +78,6 @@ static inline struct rp_bytes rp_bytes_of(const char *text)
 
 /* Without white space at both ends. */
 struct rp_bytes rp_bytes_trim(struct rp_bytes b);
-bool rp_bytes_end(struct rp_bytes b, const char *word);
 /* Digits only, below 2^62. */
 bool rp_bytes_number(struct rp_bytes b, int64_t *out);
 

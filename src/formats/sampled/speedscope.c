@@ -393,9 +393,8 @@ static enum rp_code read_speedscope(struct rp_input *in, const struct rp_read_op
                                     struct rp_import *to, struct rp_err *err)
 {
     struct speedscope s = {0};
-    enum rp_code code;
+    enum rp_code code = rp_profile_begin(&s.p, in, options, "speedscope", err);
 
-    code = rp_profile_begin(&s.p, in, options, "speedscope", err);
     for (int pass = FRAMES; code == RP_OK && pass <= BODIES; pass++)
         code = walk_again(&s, (enum speedscope_pass)pass);
     if (code == RP_OK && s.left_out)

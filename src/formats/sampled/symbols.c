@@ -183,8 +183,7 @@ static enum rp_code read_map(struct rp_symbols_table *t, struct rp_err *err)
 
 static void sort_symbols(struct rp_symbols_table *t)
 {
-    if (t->symbols.n)
-        qsort(t->symbols.at, t->symbols.n, sizeof *t->symbols.at, by_address);
+    rp_sort(t->symbols.at, t->symbols.n, sizeof *t->symbols.at, by_address);
 }
 
 static struct rp_bytes find_symbol(const struct rp_symbols_table *t, uint64_t address)
@@ -291,8 +290,7 @@ enum rp_code rp_symbols_made(struct rp_symbols *s, int64_t pid, uint64_t address
         table_free(s->map);
         s->map_pid = (uint64_t)pid;
         s->map = calloc(1, sizeof *s->map);
-        if (!s->map)
-            return rp_err_nomem(err, "naming addresses");
+        RP_TRY(rp_err_need(s->map, err, "naming addresses"));
         snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)pid);
         s->map->file = map_file(path, &inode);
         RP_TRY(read_map(s->map, err));

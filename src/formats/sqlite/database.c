@@ -107,8 +107,7 @@ static enum rp_code change_header(struct rp_database *db, const uint8_t *bytes, 
     if (!cut && bytes[AT_VERSIONS] != VERSION_LOG && bytes[AT_VERSIONS + 1] != VERSION_LOG)
         return RP_OK;
     db->copy = malloc(n);
-    if (!db->copy)
-        return rp_err_nomem(err, "reading a SQLite file");
+    RP_TRY(rp_err_need(db->copy, err, "reading a SQLite file"));
     memcpy(db->copy, bytes, n);
     db->copy[AT_VERSIONS] = db->copy[AT_VERSIONS + 1] = 1;
     if (!cut)
@@ -237,8 +236,7 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
     *out = NULL;
     RP_TRY(check_length(bytes, n, options, err));
     db = calloc(1, sizeof *db);
-    if (!db)
-        return rp_err_nomem(err, "reading a SQLite file");
+    RP_TRY(rp_err_need(db, err, "reading a SQLite file"));
     db->options = options;
     db->nbytes = n;
     code = change_header(db, bytes, n, err);

@@ -209,8 +209,7 @@ static enum rp_code read_sqlite(struct rp_input *in, const struct rp_read_option
     if (n < sizeof magic || memcmp(head, magic, sizeof magic) != 0)
         return refuse_report(err);
     a = calloc(1, sizeof *a);
-    if (!a)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(a, err, "reading a trace"));
     code = read_with(a, in, options, to, err);
     rp_activity_release(a);
     free(a);

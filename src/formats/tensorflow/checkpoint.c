@@ -19,7 +19,6 @@
 #include "io/input.h"
 #include "program/literal.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,8 +196,7 @@ static enum rp_code add_entry(struct rp_checkpoint *c, struct rp_bytes file, str
     }
     RP_TRY(rp_proto_finish(&cur, err));
     e.key = rp_arena_copy(&c->arena, (const char *)key.at, key.n);
-    if (!e.key)
-        return rp_err_nomem(err, "reading a checkpoint");
+    RP_TRY(rp_err_need(e.key, err, "reading a checkpoint"));
     RP_TRY(rp_map_put(&c->by_key, rp_hash_bytes(key.at, key.n), (uint32_t)c->entries.n, err));
     return rp_vec_push(&c->entries, e, err);
 }
@@ -239,7 +237,7 @@ static enum rp_code read_index(struct rp_checkpoint *c, struct rp_bytes file, st
     if (!c->nfiles)
         return rp_err_set(err, RP_FORMAT, "the index has no header");
     c->files = RP_ARENA_NEW(&c->arena, struct rp_input *, c->nfiles);
-    return c->files ? RP_OK : rp_err_nomem(err, "reading a checkpoint");
+    return rp_err_need(c->files, err, "reading a checkpoint");
 }
 
 /* ---- files ---- */
@@ -274,12 +272,10 @@ enum rp_code rp_checkpoint_open(const char *prefix, const struct rp_limits *limi
     char *path;
     enum rp_code code;
 
-    if (!c)
-        return rp_err_nomem(err, "reading a checkpoint");
+    RP_TRY(rp_err_need(c, err, "reading a checkpoint"));
     c->prefix = rp_arena_strdup(&c->arena, prefix);
     path = rp_arena_printf(&c->arena, "%s.index", prefix);
-    if (!path || !c->prefix)
-        return rp_err_nomem(err, "reading a checkpoint");
+    RP_TRY(rp_err_need(path && c->prefix, err, "reading a checkpoint"));
     RP_TRY(rp_input_open(path, limits, &c->index, err));
     code = rp_input_slurp(c->index, &file.at, &file.n, err);
     if (code == RP_OK)
@@ -317,8 +313,7 @@ static enum rp_code data_of(struct rp_checkpoint *c, uint64_t file, struct rp_by
                           (unsigned long long)file, (unsigned long long)c->nfiles);
     path = rp_arena_printf(&c->arena, "%s.data-%05llu-of-%05llu", c->prefix,
                            (unsigned long long)file, (unsigned long long)c->nfiles);
-    if (!path)
-        return rp_err_nomem(err, "reading a checkpoint");
+    RP_TRY(rp_err_need(path, err, "reading a checkpoint"));
     if (!c->files[file])
         RP_TRY(rp_input_open(path, &c->limits, &c->files[file], err));
     return rp_input_slurp(c->files[file], &out->at, &out->n, err);

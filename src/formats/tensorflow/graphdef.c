@@ -87,8 +87,7 @@ static enum rp_code add_text_attr(struct graph_reader *r, uint32_t key, const ch
 {
     char *copy = rp_arena_copy(&r->p->arena, text, n);
 
-    if (!copy)
-        return rp_err_nomem(r->err, "reading attributes");
+    RP_TRY(rp_err_need(copy, r->err, "reading attributes"));
     return rp_program_add_text(r->p, key, copy, n, r->err);
 }
 

@@ -128,8 +128,7 @@ static enum rp_code read_text(struct rp_input *in, const struct rp_read_options 
     if (n - at > 9 && memcmp(text + at, "signature", 9) == 0) { /* a function alone */
         text = rp_arena_printf(&to->program->arena, "library{function{%.*s\n}}",
                                n < INT32_MAX ? (int)n : INT32_MAX, text);
-        if (!text)
-            return rp_err_nomem(err, "reading a function");
+        RP_TRY(rp_err_need(text, err, "reading a function"));
         n = strlen(text);
     }
     return rp_graphdef_fill_text(to->program, text, n, options->limits, err);

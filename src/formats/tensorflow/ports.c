@@ -41,8 +41,7 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
     while (rp_proto_next(&c, &item)) {
         if (item.number == RP_TF_TENSOR_INFO_NAME && item.wire == RP_WIRE_BYTES) {
             out->tensor = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
-            if (!out->tensor)
-                return rp_err_nomem(err, "reading a signature");
+            RP_TRY(rp_err_need(out->tensor, err, "reading a signature"));
         } else if (item.number == RP_TF_TENSOR_INFO_DTYPE && item.wire == RP_WIRE_VARINT) {
             out->type = item.value;
         } else if (item.number == RP_TF_TENSOR_INFO_TENSOR_SHAPE && item.wire == RP_WIRE_BYTES) {
@@ -64,8 +63,7 @@ static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
             continue;
         if (item.number == RP_TF_TENSOR_INFO_ENTRY_KEY) {
             port->name = rp_arena_copy(arena, (const char *)item.bytes.at, item.bytes.n);
-            if (!port->name)
-                return rp_err_nomem(err, "reading a signature");
+            RP_TRY(rp_err_need(port->name, err, "reading a signature"));
         } else if (item.number == RP_TF_TENSOR_INFO_ENTRY_VALUE) {
             RP_TRY(read_info(rp_proto_enter(&c, &item), arena, port, err));
         }
@@ -90,10 +88,8 @@ static enum rp_code read_signature(struct rp_bytes bytes, struct rp_arena *arena
         RP_TRY(item.number == RP_TF_SIGNATURE_INPUTS ? rp_vec_push(&out->feeds, port, err)
                                                      : rp_vec_push(&out->fetches, port, err));
     }
-    if (out->feeds.n)
-        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_name);
-    if (out->fetches.n)
-        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_name);
+    rp_sort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_name);
+    rp_sort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_name);
     return rp_proto_finish(&c, err);
 }
 
@@ -145,8 +141,7 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
         return rp_err_set(err, RP_FORMAT, "the model has no signature '%s'",
                           wanted ? wanted : "serving_default");
     out->signature = rp_arena_copy(arena, (const char *)best.name.at, best.name.n);
-    if (!out->signature)
-        return rp_err_nomem(err, "reading a signature");
+    RP_TRY(rp_err_need(out->signature, err, "reading a signature"));
     return read_signature(best.body, arena, out, err);
 }
 
@@ -252,7 +247,7 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
     port->tensor = rp_arena_printf(arena, "%.*s:0", (int)node->name.n, (const char *)node->name.at);
     port->type = node->type;
     port->index = node->index;
-    return port->name && port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+    return rp_err_need(port->name && port->tensor, err, "reading a graph");
 }
 
 RP_ORDER(by_index, struct rp_tf_port_name, RP_UP(index))
@@ -266,7 +261,7 @@ static enum rp_code add_returned(struct rp_arena *arena, const struct node *node
 
     RP_TRY(add_port(arena, node, port, err));
     port->tensor = rp_arena_printf(arena, "%.*s%s", (int)node->input.n, input, colon ? "" : ":0");
-    return port->tensor ? RP_OK : rp_err_nomem(err, "reading a graph");
+    return rp_err_need(port->tensor, err, "reading a graph");
 }
 
 /* Arguments and results of a function whose body the graph is, in their order. */
@@ -286,10 +281,8 @@ static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *ar
             RP_TRY(rp_vec_push(&out->fetches, port, err));
         }
     }
-    if (out->feeds.n)
-        qsort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_index);
-    if (out->fetches.n)
-        qsort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_index);
+    rp_sort(out->feeds.at, out->feeds.n, sizeof *out->feeds.at, by_index);
+    rp_sort(out->fetches.at, out->fetches.n, sizeof *out->fetches.at, by_index);
     return RP_OK;
 }
 
@@ -449,8 +442,7 @@ static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct 
         RP_TRY(add_port(arena, node, &port, n->err));
         if (node->shared.n)
             port.name = rp_arena_copy(arena, (const char *)node->shared.at, node->shared.n);
-        if (!port.name)
-            return rp_err_nomem(n->err, "reading a graph");
+        RP_TRY(rp_err_need(port.name, n->err, "reading a graph"));
         RP_TRY(rp_vec_push(&ports->variables, port, n->err));
     }
     return RP_OK;

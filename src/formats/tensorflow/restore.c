@@ -113,8 +113,7 @@ static enum rp_code note_restored(struct restore_ctx *f, struct rp_bytes variabl
     struct rp_tf_restored row = {without_output(variable),
                                  rp_arena_copy(f->arena, (const char *)key.at, key.n)};
 
-    if (!row.key)
-        return rp_err_nomem(f->err, "looking for variables");
+    RP_TRY(rp_err_need(row.key, f->err, "looking for variables"));
     return rp_vec_push(&f->out->list, row, f->err);
 }
 

@@ -369,8 +369,7 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
-    if (!r)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r, err, "reading a trace"));
     code = rp_proto_trace_init(&r->t, in, options, "runmetadata", err);
     if (code == RP_OK)
         code = read_runmeta_file(r, err);

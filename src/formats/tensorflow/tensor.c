@@ -212,8 +212,7 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
         return RP_OK;
     }
     bytes = rp_arena_calloc(arena, out->nbytes + 1, 1, 64);
-    if (!bytes)
-        return rp_err_nomem(err, "reading a tensor");
+    RP_TRY(rp_err_need(bytes, err, "reading a tensor"));
     out->data = bytes;
     return from_list(c, out, bytes, err);
 }

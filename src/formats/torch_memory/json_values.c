@@ -21,8 +21,7 @@ static enum rp_code add_text(struct json_reader *r, const struct rp_json_token *
     struct rp_pickle_value value = {.type = RP_PICKLE_TEXT};
     char *text = rp_arena_copy(&r->out->arena, token->text, token->len);
 
-    if (!text)
-        return rp_err_nomem(r->err, "reading a text");
+    RP_TRY(rp_err_need(text, r->err, "reading a text"));
     value.n = (uint32_t)(token->has_escapes ? rp_json_unescape(text, token->len, text, NULL)
                                             : token->len);
     value.v.text = text;

@@ -21,7 +21,6 @@
  * entries share are read once.
  */
 #include "base/hash.h"
-#include "base/text.h"
 #include "formats/formats.h"
 #include "formats/pickle/pickle.h"
 #include "formats/torch_memory/blocks.h"

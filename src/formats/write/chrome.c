@@ -27,7 +27,6 @@
 #include "formats/write/samples.h"
 #include "formats/write/writers.h"
 #include "io/escaped.h"
-#include "io/json_strict.h"
 #include "trace/meta.h"
 
 struct chrome {

@@ -128,8 +128,7 @@ static enum rp_code prepare_csv(struct csv *c, struct rp_err *err)
     RP_TRY(rp_emit_open_memory(&c->args, err));
     RP_TRY(rp_pieces_init(&c->tracks, c->t->ntracks, err));
     c->seen = calloc((size_t)c->t->str.n + 1, 1);
-    if (!c->seen)
-        return rp_err_nomem(err, "writing text");
+    RP_TRY(rp_err_need(c->seen, err, "writing text"));
     for (uint32_t i = 0; i < c->t->ntracks; i++) {
         put_track(c, &c->tracks.text, &c->t->tracks[i]);
         rp_pieces_end(&c->tracks);

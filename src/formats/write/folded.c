@@ -62,8 +62,7 @@ static enum rp_code write_folded(const struct rp_trace *t, const char *path,
 
     RP_TRY(rp_stacks_require(t, err));
     weight = calloc((size_t)s->nstacks + 1, sizeof *weight);
-    if (!weight)
-        return rp_err_nomem(err, "writing stacks");
+    RP_TRY(rp_err_need(weight, err, "writing stacks"));
     for (uint32_t i = 0; i < s->n; i++)
         if (s->stack[i] != RP_NONE)
             weight[s->stack[i]] = (int64_t)((uint64_t)weight[s->stack[i]] + (uint64_t)s->weight[i]);

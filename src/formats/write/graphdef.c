@@ -4,7 +4,6 @@
  * a graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the
  * operation of the node, the computation its scope, and attributes are strings.
  */
-#include "formats/programs.h"
 #include "formats/tensorflow/node.h"
 #include "formats/textproto.h"
 #include "formats/write/list.h"
@@ -104,10 +103,7 @@ static enum rp_code write_graph(const struct rp_program *p, const char *path, bo
         code = rp_textproto_print(&rp_schema_TF_GRAPH, bytes, false, to, err);
     else if (code == RP_OK)
         rp_out_write(to, bytes.at, bytes.n);
-    if (code == RP_OK)
-        code = rp_out_close(to, err);
-    else
-        rp_out_abandon(to);
+    code = rp_out_end(to, code, err);
     rp_proto_writer_release(&w);
     return code;
 }

@@ -255,7 +255,7 @@ static enum rp_code put_decoded(const struct rp_hlo_writer *put, const struct rp
     return RP_OK;
 }
 
-enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
+static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_literal *literal;
     unsigned char *values;
@@ -286,8 +286,7 @@ enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
         shape = literal->shape;
     size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
     values = malloc(2 * size + 1);
-    if (!values)
-        return rp_err_nomem(put->err, "writing a constant");
+    RP_TRY(rp_err_need(values, put->err, "writing a constant"));
     code = put_decoded(put, literal, shape, values, n);
     free(values);
     return code;
@@ -376,7 +375,7 @@ static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op
     rp_hlo_write_shape(put, RP_HLO_INSTRUCTION_SHAPE, put->p->shape.at[op]);
     put_metadata(put, op);
     if (code == RP_OP_CONSTANT)
-        RP_TRY(rp_hlo_write_literal(put, op));
+        RP_TRY(hlo_write_literal(put, op));
     else if (code == RP_OP_PARAMETER)
         put_number(put, RP_HLO_INSTRUCTION_PARAMETER_NUMBER, put->p->value.at[op]);
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
@@ -395,8 +394,7 @@ static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t 
     uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
     size_t begun;
 
-    if (!at)
-        return rp_err_nomem(put->err, "writing a computation");
+    RP_TRY(rp_err_need(at, put->err, "writing a computation"));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (put->p->code.at[op] == RP_OP_PARAMETER)
             at[put->p->value.at[op]] = op; /* numbers were checked by validate */
@@ -561,8 +559,7 @@ static enum rp_code write_module(const struct rp_program *p, bool proto, struct 
 
     RP_TRY(rp_hlo_writable(p, err));
     put.seen = calloc((size_t)p->strings.n + 1, 1);
-    if (!put.seen)
-        return rp_err_nomem(err, "writing a module");
+    RP_TRY(rp_err_need(put.seen, err, "writing a module"));
     if (proto)
         module = rp_proto_begin(to, RP_HLO_PROTO_HLO_MODULE);
     code = put_module(&put);

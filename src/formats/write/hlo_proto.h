@@ -21,7 +21,6 @@ static inline uint64_t rp_hlo_write_id(const struct rp_program *p, uint32_t op)
 }
 
 void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_t shape);
-enum rp_code rp_hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op);
 /* All attributes of an instruction. */
 enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op);
 /* input_output_alias of a module. */

@@ -41,8 +41,7 @@ static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool 
         return RP_OK;
     }
     large = malloc(n + 1);
-    if (!large)
-        return rp_err_nomem(w->err, "writing a shape");
+    RP_TRY(rp_err_need(large, w->err, "writing a shape"));
     rp_shape_text(w->p, shape, layout, large, n + 1);
     rp_out_write(w->to, large, n);
     free(large);
@@ -154,14 +153,13 @@ static enum rp_code put_elements(const struct text_writer *w, const struct rp_li
 
 static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
 {
-    const struct rp_literal *literal;
     unsigned char *values;
     enum rp_code code;
     size_t size;
+    const struct rp_literal *literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
+                                           ? &w->p->literals.at[w->p->value.at[op]]
+                                           : NULL;
 
-    literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
-                  ? &w->p->literals.at[w->p->value.at[op]]
-                  : NULL;
     if (literal && literal->form == RP_LITERAL_TEXT) {
         rp_out_write(w->to, literal->at, literal->n);
         return RP_OK;
@@ -173,8 +171,7 @@ static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
     size = (size_t)rp_shape_elements(w->p, literal->shape) *
            rp_literal_unit(w->p->shapes.at[literal->shape].elem);
     values = malloc(size + 1);
-    if (!values)
-        return rp_err_nomem(w->err, "writing a constant");
+    RP_TRY(rp_err_need(values, w->err, "writing a constant"));
     code = rp_literal_decode(w->p, literal, values, size, w->err);
     if (code == RP_OK)
         code = put_elements(w, literal, values);
@@ -473,15 +470,10 @@ static enum rp_code write_text(const struct rp_program *program, const char *pat
                                const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_out *to;
-    enum rp_code code;
 
     (void)options;
     RP_TRY(rp_out_open(path, &to, err));
-    code = rp_hlo_text_print(program, to, err);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
+    return rp_out_end(to, rp_hlo_text_print(program, to, err), err);
 }
 
 const struct rp_writer rp_writer_hlo_text = {

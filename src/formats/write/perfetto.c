@@ -483,8 +483,7 @@ static enum rp_code find_ends(struct writer *c, struct rp_err *err)
     for (size_t i = 0; i < c->ends.n; i++)
         c->ends.at[i].last &= rp_map_get(&count, c->ends.at[i].id) == 1;
     rp_map_release(&count);
-    if (c->ends.n)
-        qsort(c->ends.at, c->ends.n, sizeof *c->ends.at, by_event);
+    rp_sort(c->ends.at, c->ends.n, sizeof *c->ends.at, by_event);
     return code;
 }
 
@@ -767,8 +766,7 @@ static enum rp_code prepare(struct writer *c, struct rp_err *err)
     c->nseen = (size_t)t->str.n + RP_KIND_COUNT;
     c->seen = calloc(c->nseen, 1);
     c->kinds = calloc((size_t)t->norigins + 1, 1);
-    if (!c->seen || !c->kinds)
-        return rp_err_nomem(err, "writing a trace");
+    RP_TRY(rp_err_need(c->seen && c->kinds, err, "writing a trace"));
     for (uint32_t i = 0; i < t->norigins; i++) {
         const struct rp_origin *o = &t->origins[i];
 

@@ -300,8 +300,7 @@ static enum rp_code find_body(struct rp_shlo *w, uint32_t id)
                           rp_program_text(w->p, c->name));
     b->params = RP_ARENA_NEW(&w->scratch, uint32_t, (size_t)c->nparams + 1);
     b->order = RP_ARENA_NEW(&w->scratch, uint32_t, (size_t)c->n + 1);
-    if (!b->params || !b->order)
-        return rp_err_nomem(w->err, "writing a computation");
+    RP_TRY(rp_err_need(b->params && b->order, w->err, "writing a computation"));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (w->p->code.at[op] == RP_OP_PARAMETER)
             b->params[w->p->value.at[op]] = op;
@@ -786,8 +785,7 @@ static enum rp_code find_names(struct rp_shlo *w)
     uint8_t *taken = RP_ARENA_NEW(&w->scratch, uint8_t, (size_t)p->strings.n + 1);
 
     w->named = RP_ARENA_NEW(&w->scratch, uint8_t, p->computations.n + 1);
-    if (!taken || !w->named)
-        return rp_err_nomem(w->err, "writing a program");
+    RP_TRY(rp_err_need(taken && w->named, w->err, "writing a program"));
     memset(taken, 0, (size_t)p->strings.n + 1);
     taken[0] = 1;
     for (size_t i = 0; i < p->computations.n; i++) {
@@ -925,8 +923,8 @@ static enum rp_code print_program(struct rp_shlo *w)
     w->body = RP_ARENA_NEW(&w->scratch, struct rp_shlo_body, p->computations.n + 1);
     w->is_function = RP_ARENA_NEW(&w->scratch, uint8_t, p->computations.n + 1);
     w->located = RP_ARENA_NEW(&w->scratch, uint8_t, p->metas.n + 1);
-    if (!w->first || !w->count || !w->body || !w->is_function || !w->located)
-        return rp_err_nomem(w->err, "writing a program");
+    RP_TRY(rp_err_need(w->first && w->count && w->body && w->is_function && w->located, w->err,
+                       "writing a program"));
     memset(w->body, 0, (p->computations.n + 1) * sizeof *w->body);
     memset(w->is_function, 0, p->computations.n + 1);
     memset(w->located, 0, p->metas.n + 1);
@@ -956,15 +954,10 @@ static enum rp_code write_stablehlo(const struct rp_program *program, const char
                                     const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_out *to;
-    enum rp_code code;
 
     (void)options;
     RP_TRY(rp_out_open(path, &to, err));
-    code = rp_stablehlo_print(program, to, err);
-    if (code == RP_OK)
-        return rp_out_close(to, err);
-    rp_out_abandon(to);
-    return code;
+    return rp_out_end(to, rp_stablehlo_print(program, to, err), err);
 }
 
 const struct rp_writer rp_writer_stablehlo = {

@@ -7,7 +7,6 @@
 #include "formats/write/stablehlo.h"
 #include "io/escaped.h"
 #include "program/dot_algorithm.h"
-#include "program/literal.h"
 #include "program/opcodes.h"
 #include "program/window.h"
 

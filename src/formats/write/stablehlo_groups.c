@@ -68,8 +68,7 @@ static enum rp_code groups_table(struct rp_shlo *w, uint32_t op, int64_t **table
     if (*columns && g->ngroups > (size_t)MAX_DEVICES * 4 / *columns)
         return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
     *table = RP_ARENA_NEW(&w->scratch, int64_t, g->ngroups * *columns + 1);
-    if (!*table)
-        return rp_err_nomem(w->err, "writing groups of devices");
+    RP_TRY(rp_err_need(*table, w->err, "writing groups of devices"));
     for (size_t i = 0; i < g->ngroups; i++)
         for (size_t k = 0; k < *columns; k++) {
             int64_t *to = &(*table)[i * *columns + k];

@@ -210,8 +210,7 @@ enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op)
     size = (size_t)rp_shape_elements(p, literal->shape) *
            rp_literal_unit(p->shapes.at[literal->shape].elem);
     values = malloc(size + 1);
-    if (!values)
-        return rp_err_nomem(w->err, "writing a constant");
+    RP_TRY(rp_err_need(values, w->err, "writing a constant"));
     code = rp_literal_decode(p, literal, values, size, w->err);
     if (code == RP_OK) {
         rp_out_text(w->to, "dense<");

@@ -8,7 +8,6 @@
 #include "formats/xprof/xplane.h"
 
 #include "io/escaped.h"
-#include "io/json_strict.h"
 
 #include <math.h>
 #include <stdio.h>

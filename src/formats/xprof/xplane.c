@@ -236,8 +236,7 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
     struct rp_proto_trace t;
     enum rp_code code;
 
-    if (!r)
-        return rp_err_nomem(err, "reading a trace");
+    RP_TRY(rp_err_need(r, err, "reading a trace"));
     code = open_reader(r, in, options, err);
     if (code == RP_OK)
         code = read_space(r, err);

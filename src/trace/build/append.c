@@ -132,8 +132,7 @@ static enum rp_code allocate_tables(struct appending *a)
     a->is_id = calloc((size_t)t->str.n + 1, sizeof *a->is_id);
     a->origin = calloc((size_t)t->norigins + 1, 3 * sizeof *a->origin);
     a->track = calloc((size_t)t->ntracks + 1, sizeof *a->track);
-    if (!a->str || !a->is_id || !a->origin || !a->track)
-        return rp_err_nomem(a->err, "joining traces");
+    RP_TRY(rp_err_need(a->str && a->is_id && a->origin && a->track, a->err, "joining traces"));
     memset(a->str, 0xff, ((size_t)t->str.n + 1) * sizeof *a->str);
     a->pair = a->origin + t->norigins + 1;
     a->end = a->pair + t->norigins + 1;
@@ -433,8 +432,7 @@ static enum rp_code add_samples(struct appending *a)
     to->unit = s->unit;
     RP_TRY(text_of(a, RP_TEXT_CATEGORY, RP_NONE, s->unit_name, &to->unit_name));
     frame = malloc(((size_t)s->nframes + s->nstacks + 1) * sizeof *frame);
-    if (!frame)
-        return rp_err_nomem(a->err, "joining traces");
+    RP_TRY(rp_err_need(frame, a->err, "joining traces"));
     code = add_stacks(a, frame, frame + s->nframes);
     for (i = 0; code == RP_OK && i < s->n; i++)
         code = add_sample(a, frame + s->nframes, i);
@@ -456,7 +454,7 @@ static enum rp_code name_process(struct appending *a, uint32_t process, rp_track
 static enum rp_code name_processes(struct appending *a)
 {
     bool *named = calloc((size_t)a->t->nprocesses + 1, sizeof *named);
-    enum rp_code code = named ? RP_OK : rp_err_nomem(a->err, "joining traces");
+    enum rp_code code = rp_err_need(named, a->err, "joining traces");
 
     for (uint32_t i = 0; code == RP_OK && i < a->t->ntracks; i++) {
         uint32_t process = a->t->tracks[i].process;

@@ -185,8 +185,7 @@ static enum rp_code make_room(struct rp_build_args *a, struct rp_build_shape *sh
     if (shape->room == RP_ARG_BLOCK)
         return close_block(a, shape, err);
     open = realloc(shape->open, shape->nkeys * stride(room) * sizeof *open);
-    if (!open)
-        return rp_err_nomem(err, "reading arguments");
+    RP_TRY(rp_err_need(open, err, "reading arguments"));
     for (k = shape->nkeys; k-- > 1;) /* columns move up, the last one first */
         memmove(open + k * stride(room), open + k * stride(shape->room),
                 shape->nopen * sizeof *open);

@@ -24,8 +24,7 @@ enum rp_code rp_builder_new(const struct rp_limits *limits, struct rp_builder **
     enum rp_code code;
 
     *out = NULL;
-    if (!b)
-        return rp_err_nomem(err, "making a builder");
+    RP_TRY(rp_err_need(b, err, "making a builder"));
     b->limits = limits ? *limits : RP_LIMITS_DEFAULT;
     if (b->limits.events > RP_LIMITS_DEFAULT.events)
         b->limits.events = RP_LIMITS_DEFAULT.events;

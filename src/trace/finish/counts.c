@@ -92,9 +92,8 @@ static void sum_up(struct rp_builder *b, const struct tally *w)
 static enum rp_code count_plainly(struct rp_builder *b, struct rp_err *err)
 {
     struct tally w = {0};
-    enum rp_code code;
+    enum rp_code code = rp_vec_reserve(&w.origin, b->origins.n + 1, err);
 
-    code = rp_vec_reserve(&w.origin, b->origins.n + 1, err);
     if (code == RP_OK)
         code = rp_vec_reserve(&w.track, b->tracks.n + 1, err);
     if (code == RP_OK) {

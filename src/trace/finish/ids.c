@@ -94,9 +94,8 @@ static enum rp_code number_ids(struct rp_builder *b, bool async, struct rp_err *
 {
     struct numbering w = {0};
     uint32_t ndistinct = 0;
-    enum rp_code code;
+    enum rp_code code = collect_ids(b, async, &w, err);
 
-    code = collect_ids(b, async, &w, err);
     w.keyed = w.keyed && w.id.n;
     if (code == RP_OK && w.keyed)
         code = make_keys(b, async, &w, err);

@@ -60,8 +60,7 @@ enum rp_code rp_loop_work_init(struct rp_loop_work *work, struct rp_builder *b, 
 
 void rp_loop_work_sort(struct rp_loop_work *work)
 {
-    if (work->items.n)
-        qsort(work->items.at, work->items.n, sizeof *work->items.at, by_begin);
+    rp_sort(work->items.at, work->items.n, sizeof *work->items.at, by_begin);
 }
 
 void rp_loop_work_release(struct rp_loop_work *work)

@@ -11,12 +11,11 @@
 
 enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err)
 {
-    const struct rp_name_pattern *table;
     struct rp_name_matcher matcher;
     uint8_t *class_of;
     size_t n;
+    const struct rp_name_pattern *table = rp_name_patterns(&n);
 
-    table = rp_name_patterns(&n);
     rp_name_matcher_init(&matcher, table, n);
     RP_TRY(rp_vec_reserve(&b->name_class, b->str.n, err));
     b->name_class.n = b->str.n;

@@ -42,9 +42,8 @@ enum rp_code rp_pass_order(struct rp_builder *b, struct rp_err *err)
                                 .flags = b->ev.flags.at};
     struct rp_sort_scratch scratch = {0};
     rp_row_vec perm = {0}, begin = {0};
-    enum rp_code code;
+    enum rp_code code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
 
-    code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
     for (size_t t = 0; code == RP_OK && t < b->tracks.n; t++) {
         b->tracks.at[t].first = begin.at[t];
         b->tracks.at[t].end = begin.at[t + 1];

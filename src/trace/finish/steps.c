@@ -11,13 +11,13 @@
 
 #include "trace/finish/finish.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PROFILER_STEP "ProfilerStep#"
 
-enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err)
+/* "ProfilerStep#12" in a category that marks steps. */
+static enum rp_code steps_by_profiler(struct rp_builder *b, struct rp_err *err)
 {
     size_t prefix = sizeof PROFILER_STEP - 1;
 
@@ -55,7 +55,8 @@ static void put_in_order(struct rp_builder *b)
     b->steps.n = kept;
 }
 
-enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err)
+/* The names that servers use, which also describe the profiler's steps. */
+static enum rp_code steps_by_marks(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_mark_view v = rp_mark_view_of_builder(b);
     rp_step_vec marks = {0};
@@ -230,7 +231,7 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
 static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 {
     static step_finder *const finders[] = {
-        rp_steps_by_marks,  rp_steps_by_annotation, rp_steps_by_optimizer, rp_steps_by_executable,
+        steps_by_marks,     rp_steps_by_annotation, rp_steps_by_optimizer, rp_steps_by_executable,
         rp_steps_by_loader, rp_steps_by_forward,    rp_steps_by_repetition};
     enum { FINDERS = sizeof finders / sizeof finders[0] };
     struct found found[FINDERS] = {0};
@@ -255,9 +256,9 @@ static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 
 static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
 {
-    RP_TRY(rp_steps_by_profiler(b, err));
+    RP_TRY(steps_by_profiler(b, err));
     if (b->steps.n)
-        RP_TRY(rp_steps_by_marks(b, err));
+        RP_TRY(steps_by_marks(b, err));
     if (!b->steps.n)
         RP_TRY(rp_steps_by_run_id(b, err));
     if (!b->steps.n)

@@ -11,10 +11,6 @@
 /* What the metadata of a part of a trace says (trace/copy.h); *found: there is such a record, also
    of no step. */
 enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *err);
-/* "ProfilerStep#12" in a category that marks steps. */
-enum rp_code rp_steps_by_profiler(struct rp_builder *b, struct rp_err *err);
-/* The names that servers use, which also describe the profiler's steps. */
-enum rp_code rp_steps_by_marks(struct rp_builder *b, struct rp_err *err);
 /* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules". */
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
 /* The argument run_id: whatever ran, where nothing says more. */
@@ -56,10 +52,6 @@ bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks
 
 /* "iteration 5" -> the length of "iteration", and 5 where a number ends the name. */
 size_t rp_steps_base_length(const char *text, size_t len, int64_t *number, bool *numbered);
-
-/* A pause between two steps that is longer than any step is a break, unless most are that long. In
-   time order. */
-void rp_steps_find_pauses(struct rp_step *steps, size_t n);
 
 /* A step without times and counts. */
 static inline struct rp_step rp_step_from(enum rp_step_source source)

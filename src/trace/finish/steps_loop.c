@@ -266,8 +266,7 @@ static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct 
         mark->end_ns = end > mark->end_ns ? end : mark->end_ns;
         RP_TRY(rp_loop_work_push(&w->work, w->b, e, err));
     }
-    if (w->marks.n)
-        qsort(w->marks.at, w->marks.n, sizeof *w->marks.at, by_begin);
+    rp_sort(w->marks.at, w->marks.n, sizeof *w->marks.at, by_begin);
     rp_loop_work_sort(&w->work);
     return RP_OK;
 }

@@ -99,7 +99,9 @@ static bool is_pause(const struct rp_step *step, int64_t longest_ns)
     return rp_step_between(step[0].end_ns, step[1].begin_ns) > longest_ns;
 }
 
-void rp_steps_find_pauses(struct rp_step *steps, size_t n)
+/* A pause between two steps that is longer than any step is a break, unless most are that long. In
+   time order. */
+static void steps_find_pauses(struct rp_step *steps, size_t n)
 {
     int64_t longest = 0;
     size_t i, pauses = 0;
@@ -134,7 +136,7 @@ enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool 
     }
     *found = code == RP_OK && steps.n;
     if (*found) {
-        rp_steps_find_pauses(steps.at, steps.n);
+        steps_find_pauses(steps.at, steps.n);
         rp_steps_end_work(&v, steps.at, steps.n);
         trace->nsteps = (uint32_t)steps.n;
         code = rp_store_take(trace->store, &trace->steps, &steps, err);

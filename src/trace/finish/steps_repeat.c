@@ -75,8 +75,7 @@ static enum rp_code find_rare(struct search *w, struct rp_err *err)
         if (count >= 3)
             RP_TRY(rp_vec_push(&w->rare, count << 32 | k, err));
     }
-    if (w->rare.n)
-        qsort(w->rare.at, w->rare.n, sizeof *w->rare.at, ascending);
+    rp_sort(w->rare.at, w->rare.n, sizeof *w->rare.at, ascending);
     return RP_OK;
 }
 
@@ -388,10 +387,9 @@ static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
 {
     struct sequence s = {.b = b};
-    enum rp_code code;
     size_t period = 0;
+    enum rp_code code = take_stream(&s, err);
 
-    code = take_stream(&s, err);
     s.on_device = s.event.n > 0;
     if (code == RP_OK && !s.on_device)
         code = take_thread(&s, err);

@@ -180,12 +180,11 @@ static enum rp_code place_sections(struct rp_trace *t, const struct rp_rpt_heade
                                    struct rp_err *err)
 {
     const uint8_t *bytes = t->store->bytes;
-    const struct rp_rpt_section *section;
     struct rp_rpt_head head;
     uint64_t at;
     size_t n, i;
+    const struct rp_rpt_section *section = rp_rpt_sections(&n);
 
-    section = rp_rpt_sections(&n);
     RP_TRY(read_head(bytes, h, &head, &at, err));
     RP_TRY(set_counts(t, &head, err));
     for (i = 0; i < n; i++) {
@@ -272,12 +271,11 @@ enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, 
 
 static enum rp_code verify_group(const struct rp_trace *t, unsigned need, struct rp_err *err)
 {
-    const struct rp_rpt_section *section;
     const struct rp_rpt_entry *e = entries(t->store->bytes);
     uint64_t nmembers = 0;
     size_t n, i;
+    const struct rp_rpt_section *section = rp_rpt_sections(&n);
 
-    section = rp_rpt_sections(&n);
     for (i = 0; i < n; i++) {
         if (section[i].need == need)
             RP_TRY(check_sum(t->store->bytes, &e[i + 1], section[i].name, err));
