@@ -316,7 +316,8 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     s->signature.nin = s->graph->nfeeds; /* so many are released */
     s->arguments = calloc(s->graph->nfeeds + 1, sizeof(struct rp_tensor *));
     f.made = RP_ARENA_NEW(s->arena, bool, s->graph->nfeeds + 1);
-    RP_TRY(rp_err_need(s->arguments && f.made, err, "preparing inputs"));
+    if (!s->arguments || !f.made)
+        return rp_err_nomem(err, "preparing inputs");
     RP_TRY(s->graph->blade.arguments.n && !o->inputs ? from_blade(&f) : feed_arrays(&f));
     RP_TRY(mark_known(&f));
     root->inputs = describe_feeds(&f, o->seed);

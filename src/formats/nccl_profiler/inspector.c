@@ -342,7 +342,8 @@ static enum rp_code read_inspector(struct rp_input *in, const struct rp_read_opt
     int64_t begin_ns = rp_clock_ns();
     enum rp_code code;
 
-    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
+    if (!r.a)
+        return rp_err_nomem(err, "reading a trace");
     code = rp_activity_init(r.a, in, options, "nccl-inspector", err);
     if (code == RP_OK)
         code = read_text(&r);

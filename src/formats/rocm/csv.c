@@ -566,7 +566,8 @@ static enum rp_code read_rocprof_csv(struct rp_input *in, const struct rp_read_o
     struct csv_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
     enum rp_code code;
 
-    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
+    if (!r.a)
+        return rp_err_nomem(err, "reading a trace");
     code = read_all(&r, in, options, to);
     rp_vec_release(&r.counted);
     rp_activity_release(r.a);

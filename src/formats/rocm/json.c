@@ -792,7 +792,8 @@ static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_
     struct json_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
     enum rp_code code;
 
-    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
+    if (!r.a)
+        return rp_err_nomem(err, "reading a trace");
     code = read_all(&r, in, options, to);
     release_reader(&r);
     rp_activity_release(r.a);

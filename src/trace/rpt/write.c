@@ -81,7 +81,8 @@ enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, stru
     RP_TRY(rp_trace_require(trace, RP_NEED_ALL, err));
     p.section = rp_rpt_sections(&p.n);
     p.entry = calloc(p.n + 1, sizeof *p.entry);
-    RP_TRY(rp_err_need(p.entry, err, "writing a native file"));
+    if (!p.entry)
+        return rp_err_nomem(err, "writing a native file");
     fill_entries(&p, trace);
     rp_out_write(out, &p.header, sizeof p.header);
     write_padded(out, p.entry, (p.n + 1) * sizeof *p.entry);
