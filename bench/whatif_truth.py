@@ -20,8 +20,8 @@ import sys
 import time
 
 TURN = 4  # steps
-VARIANTS = ["eager", "fused", "bf16", "graph", "fused_graph", "bf16_graph", "bf16_fused_graph", "compile", "compile_bf16_fused"]
-WHAT_IF = {"eager": None, "fused": "fused-optimizer", "bf16": "dtype=bf16", "graph": "cuda-graphs", "fused_graph": "fused-optimizer+cuda-graphs",
+VARIANTS = ["eager", "fused", "bf16", "tf32", "graph", "fused_graph", "bf16_graph", "tf32_graph", "bf16_fused_graph", "compile", "compile_bf16_fused"]
+WHAT_IF = {"eager": None, "fused": "fused-optimizer", "bf16": "dtype=bf16", "tf32": "tf32", "tf32_graph": "tf32+cuda-graphs", "graph": "cuda-graphs", "fused_graph": "fused-optimizer+cuda-graphs",
            "bf16_graph": "dtype=bf16+cuda-graphs", "bf16_fused_graph": "dtype=bf16+fused-optimizer+cuda-graphs", "compile": "compile",
            "compile_bf16_fused": "compile+dtype=bf16+fused-optimizer"}
 
@@ -42,12 +42,14 @@ def vision(name, batch, side=224):
     return make
 
 
-def segmentation(torch, device):
-    import torchvision
+def segmentation(name):
+    def make(torch, device):
+        import torchvision
 
-    model = torchvision.models.segmentation.deeplabv3_mobilenet_v3_large(weights=None, weights_backbone=None, num_classes=21).to(device)
-    x, y = torch.randn(8, 3, 256, 256, device=device), torch.randint(0, 21, (8, 256, 256), device=device)
-    return model, lambda net: torch.nn.functional.cross_entropy(net(x)["out"], y)
+        model = getattr(torchvision.models.segmentation, name)(weights=None, weights_backbone=None, num_classes=21).to(device)
+        x, y = torch.randn(8, 3, 256, 256, device=device), torch.randint(0, 21, (8, 256, 256), device=device)
+        return model, lambda net: torch.nn.functional.cross_entropy(net(x)["out"], y)
+    return make
 
 
 def text(kind, batch, length, **size):
@@ -56,7 +58,7 @@ def text(kind, batch, length, **size):
 
         config = getattr(transformers, kind + "Config")(vocab_size=8192, **size)
         head = {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM", "Llama": "LlamaForCausalLM", "T5": "T5ForConditionalGeneration",
-                "OPT": "OPTForCausalLM", "Qwen2": "Qwen2ForCausalLM"}[kind]
+                "OPT": "OPTForCausalLM", "Qwen2": "Qwen2ForCausalLM", "Roberta": "RobertaForMaskedLM"}[kind]
         config.use_cache = False
         model = getattr(transformers, head)(config).to(device)
         words = torch.randint(0, 8192, (batch, length), device=device)
@@ -113,14 +115,51 @@ def mixer(torch, device):
     return model, lambda net: torch.nn.functional.cross_entropy(net(x), y)
 
 
+def recurrent(torch, device):
+    """A language model of cuDNN's LSTM."""
+    nn = torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.lstm, self.out = nn.Embedding(8192, 512), nn.LSTM(512, 768, 3, batch_first=True), nn.Linear(768, 8192)
+
+        def forward(self, tokens):
+            return self.out(self.lstm(self.embed(tokens))[0])
+    model, tokens = Net().to(device), torch.randint(0, 8192, (32, 129), device=device)
+    return model, lambda net: nn.functional.cross_entropy(net(tokens[:, :-1]).flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def translation(torch, device):
+    """PyTorch's own encoder and decoder."""
+    nn = torch.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.out = nn.Embedding(8192, 512), nn.Linear(512, 8192)
+            self.core = nn.Transformer(512, 8, 4, 4, 2048, dropout=0.1, batch_first=True)
+
+        def forward(self, source, target):
+            return self.out(self.core(self.embed(source), self.embed(target)))
+    model = Net().to(device)
+    source, target = (torch.randint(0, 8192, (32, n), device=device) for n in (96, 80))
+    return model, lambda net: nn.functional.cross_entropy(net(source, target).flatten(0, 1), target.flatten())
+
+
 MODELS = {"resnet50": vision("resnet50", 32), "convnext_tiny": vision("convnext_tiny", 32), "efficientnet_b0": vision("efficientnet_b0", 64),
           "mobilenet_v3": vision("mobilenet_v3_large", 64), "densenet121": vision("densenet121", 32), "vit_b_16": vision("vit_b_16", 32),
-          "swin_t": vision("swin_t", 32), "regnet_y_3_2gf": vision("regnet_y_3_2gf", 48), "deeplab": segmentation, "unet": unet, "mixer": mixer,
+          "swin_t": vision("swin_t", 32), "regnet_y_3_2gf": vision("regnet_y_3_2gf", 48), "deeplab": segmentation("deeplabv3_mobilenet_v3_large"), "unet": unet, "mixer": mixer,
           "gpt2": text("GPT2", 8, 512, n_layer=12, n_embd=768, n_head=12, bos_token_id=0, eos_token_id=0),
           "bert": text("Bert", 32, 128, num_hidden_layers=12),
           "llama": text("Llama", 8, 512, hidden_size=768, intermediate_size=2048, num_hidden_layers=12, num_attention_heads=12, num_key_value_heads=4),
           "t5": text("T5", 16, 128, d_model=512, num_layers=6, num_heads=8, d_ff=2048, decoder_start_token_id=0),
-          "opt": text("OPT", 16, 256, hidden_size=512, num_hidden_layers=8, num_attention_heads=8, ffn_dim=2048, word_embed_proj_dim=512)}
+          "opt": text("OPT", 16, 256, hidden_size=512, num_hidden_layers=8, num_attention_heads=8, ffn_dim=2048, word_embed_proj_dim=512),
+          # what the cost model was not trained with:
+          "vgg16": vision("vgg16", 32), "efficientnet_v2_s": vision("efficientnet_v2_s", 32), "shufflenet": vision("shufflenet_v2_x1_0", 128),
+          "inception": vision("inception_v3", 32, 299), "maxvit": vision("maxvit_t", 16), "fcn": segmentation("fcn_resnet50"), "lstm": recurrent,
+          "nmt": translation, "roberta": text("Roberta", 16, 256, num_hidden_layers=8, hidden_size=512, num_attention_heads=8, intermediate_size=2048),
+          "qwen2": text("Qwen2", 4, 1024, hidden_size=896, intermediate_size=4864, num_hidden_layers=8, num_attention_heads=14, num_key_value_heads=2)}
 
 
 # ------------------------------------------------------------------ measuring one of them
@@ -130,7 +169,7 @@ class Variant:
 
     def __init__(self, torch, make, device, name):
         torch.manual_seed(0)
-        self.torch, self.bf16, self.graph = torch, "bf16" in name, None
+        self.torch, self.bf16, self.tf32, self.graph = torch, "bf16" in name, "tf32" in name, None
         self.model, self.loss = make(torch, device)
         self.net = torch.compile(self.model) if "compile" in name else self.model
         captured = "graph" in name
@@ -152,6 +191,7 @@ class Variant:
         torch.cuda.synchronize()
 
     def work(self):
+        self.torch.backends.cuda.matmul.allow_tf32 = self.tf32
         self.optimizer.zero_grad()
         with self.torch.autocast("cuda", dtype=self.torch.bfloat16, enabled=self.bf16):
             loss = self.loss(self.net)
@@ -178,7 +218,6 @@ def profile(torch, variant, path):
 def measure(args, folder, name):
     import torch
 
-    torch.backends.cuda.matmul.allow_tf32 = False
     device, variants, failed = torch.device("cuda"), {}, {}
     for kind in args.variants.split(","):
         try:

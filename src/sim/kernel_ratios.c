@@ -51,8 +51,8 @@ static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *
     double ratio = own ? OWN_GROUPED : fmin(1e9 * bytes / rate / from->ns, GROUPED_MOST);
     double doubt = own ? OWN_GROUPED_DOUBT : GROUPED_DOUBT;
 
-    *out =
-        (struct rp_sim_ratio){(float)ratio, (float)(ratio / doubt), (float)(ratio * doubt), 0, 0};
+    *out = (struct rp_sim_ratio){
+        .ratio = (float)ratio, .low = (float)(ratio / doubt), .high = (float)(ratio * doubt)};
 }
 
 /* Only products: autocast and its kind convert them, and leave much of the rest as it is. */
@@ -136,19 +136,31 @@ static bool has_backward(const struct rp_sim_part *part)
 
 /* ------------------------------------------------------------------ ratios */
 
+/* From fp32 to another format; false: that was not measured. */
+static bool ratio_to(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
+                     struct rp_learned_ratio *out)
+{
+    struct rp_learned_time now;
+    struct rp_sample to = *from;
+
+    to.type = (uint8_t)type;
+    to.bytes = from->bytes * rp_number_bytes(type) / rp_number_bytes((enum rp_number)from->type);
+    return rp_learned_predict(c->model, from, &now) && now.provenance != RP_ASSUMED &&
+           rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
+}
+
 /* Products are rare in some traces, and so is a device that is known: the model waits for one. */
 static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
                                   struct rp_sim_ratio *out, struct rp_err *err)
 {
     struct rp_learned_ratio found;
-    struct rp_learned_time now;
-    struct rp_sample from, to;
+    struct rp_sample from;
 
     *out = (struct rp_sim_ratio){0};
     if (!rp_sample_of_call(&c->costs, &c->work, call, c->device, &c->arena, &from))
         return RP_OK;
     if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to)) {
-        *out = (struct rp_sim_ratio){1, 1, 1, 0, 0};
+        *out = (struct rp_sim_ratio){.ratio = 1, .low = 1, .high = 1};
         return RP_OK;
     }
     if (!strncmp(from.op, "grouped_conv2d", 14) && c->memory > 0) {
@@ -160,12 +172,12 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
         return RP_OK;
     if (!c->model)
         RP_TRY(rp_ctx_borrow_model(c->ctx, c->path, &c->model, err));
-    to = from;
-    to.type = (uint8_t)c->to;
-    to.bytes = from.bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from.type);
-    if (rp_learned_predict(c->model, &from, &now) && now.provenance != RP_ASSUMED &&
-        rp_learned_ratio_of(c->model, &from, &to, &found) && found.provenance != RP_ASSUMED)
-        *out = (struct rp_sim_ratio){(float)found.ratio, (float)found.low, (float)found.high, 0, 0};
+    if (ratio_to(c, &from, c->to, &found))
+        *out = (struct rp_sim_ratio){
+            .ratio = (float)found.ratio, .low = (float)found.low, .high = (float)found.high};
+    if (out->ratio > 0 && from.type == RP_NUMBER_FP32 && from.kind <= RP_OP_BMM &&
+        ratio_to(c, &from, RP_NUMBER_TF32, &found))
+        out->tf32 = (float)found.ratio;
     if (out->ratio > 0)
         add_conversions(c, call, &from, out);
     return RP_OK;

@@ -3,14 +3,33 @@
 #define RP_COST_LEARN_FEATURES_H
 /*
  * What a cost model sees of an operator. The first `nsizes` features grow with every dimension of
- * the shape, and predictions never fall with them; the others (alignment, number format, device) do
- * not depend on the size. So predictions are monotone in size by construction, among shapes of the
- * same alignment.
+ * the shape, and fits never fall with them; the others (alignment, number format, device) do not
+ * depend on the size. So predictions are monotone in size by construction, among shapes of the same
+ * alignment, but for convolutions: libraries choose their algorithm by the shape, and a larger one
+ * may be faster.
  */
 #include "cost/learn/samples.h"
 
 #define RP_FEATURES_MAX 24
 #define RP_ORDER_DIMS   8
+
+/* What convolutions are compared by. */
+enum rp_conv_trait {
+    RP_CONV_BATCH,
+    RP_CONV_CHANNELS,
+    RP_CONV_HEIGHT,
+    RP_CONV_FILTERS,
+    RP_CONV_KERNEL,
+    RP_CONV_STRIDE,
+    RP_CONV_CHANNELS_ALIGNED,
+    RP_CONV_FILTERS_ALIGNED,
+    RP_CONV_NUMBER_BYTES,
+    RP_CONV_PIXELS,
+    RP_CONV_POINTWISE,
+    RP_CONV_TIME_AT_PEAKS,
+    RP_CONV_FLOPS_A_BYTE,
+    RP_CONV_TRAITS
+};
 
 struct rp_features {
     uint8_t n, nsizes;
@@ -23,11 +42,18 @@ struct rp_features {
     uint8_t norder, nalign;      /* for comparing shapes: */
     double order[RP_ORDER_DIMS]; /* larger is not faster */
     uint8_t align[4];            /* larger is not slower */
+    float trait[RP_CONV_TRAITS]; /* of convolutions: weighted, so that distances can be taken */
 };
 
 /* kind: treats the operator as one of this kind: that of the sample, or of its family (RP_OP_MATMUL
    also for batches and convolutions, which are products of matrices). */
 void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_features *out);
+
+/* Whether an operator that is larger in every dimension is never faster. */
+static inline bool rp_op_is_monotone(uint8_t kind)
+{
+    return kind != RP_OP_CONV && kind != RP_OP_FUSED;
+}
 
 /* Whether a is no larger than b in any dimension, and no worse aligned: it is not slower. */
 bool rp_features_below(const struct rp_features *a, const struct rp_features *b);

@@ -101,7 +101,10 @@ enum rp_code rp_learned_prepare(struct rp_learned *m, struct rp_err *err)
     for (i = 0; i < n; i = end) {
         for (end = i + 1; end < n && is_kin(&rows[i], &rows[end]);)
             end++;
-        smooth_rows(m, y, i, end);
+        if (rp_op_is_monotone(rows[i].kind))
+            smooth_rows(m, y, i, end);
+        else
+            memcpy(m->smooth.at + i, y + i, (end - i) * sizeof *y);
     }
     free(y);
     return RP_OK;

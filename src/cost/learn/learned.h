@@ -74,7 +74,7 @@ struct rp_learned {
     struct rp_arena arena;
     uint8_t method;
     struct rp_samples samples; /* sorted: device, operator, format, shape */
-    RP_VEC(double) smooth;     /* by sample: log of seconds, made monotone among its kin */
+    RP_VEC(double) smooth;     /* by sample: log of seconds, made monotone where operators are */
     RP_VEC(struct rp_features) features; /* by sample */
     RP_VEC(struct rp_fit) fits;
     RP_VEC(struct rp_format_gap) transfers;
@@ -151,6 +151,12 @@ enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows
 enum rp_code rp_fit_trees_to(struct rp_fit *fit, const struct rp_fit_rows *rows,
                              struct rp_err *err);
 double rp_fit_trees_at(const struct rp_fit *fit, const struct rp_features *x);
+/* A fit's value, as the logarithm of seconds. */
+double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type);
+/* How much longer than their fit the most similar convolutions that were measured take: a
+   logarithm. neighbours.c */
+double rp_neighbours_shift(const struct rp_learned *model, const struct rp_fit *fit,
+                           const struct rp_features *x);
 /* RP_MISSING where XGBoost is not found. */
 enum rp_code rp_trees_available(struct rp_err *err);
 /* After the fits are there: transfers. predict.c */

@@ -31,8 +31,8 @@
 #define REACH_SLOW 0.75
 #define REACH_FAST 0.6
 
-/* A fit's value, as the logarithm of seconds. Above the range of its rows it grows as its base. */
-static double fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
+/* Above the range of its rows it grows as its base. */
+double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
 {
     const struct rp_curve *curve = rp_fit_curve(fit, x, type);
     double base = rp_curve_base(curve, x), beyond = base > curve->high ? base - curve->high : 0;
@@ -41,14 +41,17 @@ static double fit_at(const struct rp_fit *fit, const struct rp_features *x, uint
            (fit->method == RP_LEARN_TREES ? rp_fit_trees_at(fit, x) : 0);
 }
 
-/* Between the measured shapes that are smaller and those that are larger. */
-static double keep_between(const struct rp_learned *m, const struct rp_fit *fit,
-                           const struct rp_sample *s, const struct rp_features *x, double y)
+/* A fit's value corrected by what was measured: between the shapes that are smaller and those that
+   are larger, or as the most similar ones differ. */
+static double fit_near_rows(const struct rp_learned *m, const struct rp_fit *fit,
+                            const struct rp_sample *s, const struct rp_features *x)
 {
-    double low = -INFINITY, high = INFINITY;
+    double low = -INFINITY, high = INFINITY, y = rp_fit_at(fit, x, s->type);
     uint32_t i;
 
-    for (i = fit->first; s->kind != RP_OP_FUSED && i < fit->end && i < m->samples.rows.n; i++) {
+    if (s->kind == RP_OP_CONV)
+        return y + rp_neighbours_shift(m, fit, x);
+    for (i = fit->first; rp_op_is_monotone(s->kind) && i < fit->end && i < m->samples.rows.n; i++) {
         if (m->samples.rows.at[i].type != s->type)
             continue;
         if (m->smooth.at[i] > low && rp_features_below(&m->features.at[i], x))
@@ -109,7 +112,7 @@ static double family_at(const struct rp_fit *family, const struct rp_sample *s)
     struct rp_features x;
 
     rp_features_of(s, (enum rp_op_kind)family->kind, &x);
-    return fit_at(family, &x, s->type);
+    return rp_fit_at(family, &x, s->type);
 }
 
 /* The format that a fit has rows of, and that is the most similar: of the same width if possible.
@@ -145,9 +148,9 @@ static double from_format(const struct rp_learned *m, const struct rp_fit *fit,
     rp_features_of(&known, (enum rp_op_kind)fit->kind, &as_known);
     if (rp_number_bytes((enum rp_number)known.type) == rp_number_bytes((enum rp_number)s->type) &&
         x.peak == as_known.peak)
-        return keep_between(m, fit, &known, &as_known, fit_at(fit, &as_known, known.type));
+        return fit_near_rows(m, fit, &known, &as_known);
     if (x.peak == as_known.peak || fit->kind < RP_OP_MATMUL || fit->kind > RP_OP_ATTENTION)
-        return fit_at(fit, &x, known.type);
+        return rp_fit_at(fit, &x, known.type);
     x.aligned = x.aligned || x.peak < as_known.peak;
     c = rp_fit_curve(fit, &x, known.type);
     reach = 1 / (x.peak < as_known.peak ? REACH_SLOW : REACH_FAST) / (c->base[1] + c->base[3]);
@@ -166,14 +169,48 @@ static uint8_t family_of(uint8_t kind)
 #define QUICK_S 5e-6
 #define SLOW_S  50e-6
 
+/* What a fit says about an operator in a format that it has rows of. */
+static double fit_in_format(const struct rp_learned *m, const struct rp_fit *fit,
+                            const struct rp_sample *s, uint8_t type)
+{
+    struct rp_sample as = *s;
+    struct rp_features x;
+
+    as.type = type;
+    as.bytes *= rp_number_bytes((enum rp_number)type) / rp_number_bytes((enum rp_number)s->type);
+    rp_features_of(&as, (enum rp_op_kind)fit->kind, &x);
+    return fit_near_rows(m, fit, &as, &x);
+}
+
+/* A convolution in a format that was measured the other way round, forwards or backwards, on the
+   same device: the same shape differs as much. NAN: none was. */
+static double as_kin_differs(const struct rp_learned *m, const struct rp_fit *fit,
+                             const struct rp_sample *s, uint8_t from)
+{
+    uint32_t both = 1u << from | 1u << s->type;
+
+    for (size_t i = 0; i < m->fits.n; i++) {
+        const struct rp_fit *kin = &m->fits.at[i];
+
+        if (kin != fit && kin->kind == fit->kind && (kin->types & both) == both &&
+            !strcmp(kin->device, fit->device))
+            return fit_in_format(m, fit, s, from) + fit_in_format(m, kin, s, s->type) -
+                   fit_in_format(m, kin, s, from);
+    }
+    return NAN;
+}
+
 static double in_other_format(const struct rp_learned *m, const struct rp_fit *fit,
                               const struct rp_sample *s)
 {
     uint8_t from = similar_format(fit, s->type);
-    double y = from_format(m, fit, s, from);
-    double part = (y - log(QUICK_S)) / (log(SLOW_S) - log(QUICK_S));
+    double y = fit->kind == RP_OP_CONV ? as_kin_differs(m, fit, s, from) : NAN, part;
     size_t i;
 
+    if (!isnan(y))
+        return y;
+    y = from_format(m, fit, s, from);
+    part = (y - log(QUICK_S)) / (log(SLOW_S) - log(QUICK_S));
     part = fmin(fmax(part, 0), 1);
     for (i = 0; i < m->transfers.n; i++) {
         const struct rp_format_gap *t = &m->transfers.at[i];
@@ -296,7 +333,7 @@ static void predict_fitted(const struct rp_learned *m, const struct rp_fit *fit,
         out->high_ns = fmax(out->high_ns, row->ns);
         return;
     }
-    y = keep_between(m, fit, s, &x, fit_at(fit, &x, s->type));
+    y = fit_near_rows(m, fit, s, &x);
     wider = outside(fit, &x, s->type);
     set_time(out, &x, y, fit->error_low - wider, fit->error_high + wider,
              wider > log(4) / 4 ? RP_ASSUMED : RP_FITTED,
@@ -336,7 +373,8 @@ bool rp_learned_predict(const struct rp_learned *m, const struct rp_sample *s,
         fit = find_fit(m, s, NULL);
     if (fit) {
         set_time(out, &x,
-                 fit->types & 1u << s->type ? fit_at(fit, &x, s->type) : in_other_format(m, fit, s),
+                 fit->types & 1u << s->type ? rp_fit_at(fit, &x, s->type)
+                                            : in_other_format(m, fit, s),
                  -log(DOUBT_DEVICE), log(DOUBT_DEVICE), RP_ASSUMED,
                  "from other devices, by the peaks of this one");
         return true;

@@ -47,6 +47,7 @@ struct rp_sim_wait {
 struct rp_sim_ratio {
     float ratio, low, high;
     float casts, casts_ns; /* tensors of a pass; time of the device in both */
+    float tf32;            /* the same as ratio, for tf32; 0: the model does not say */
 };
 
 struct rp_sim_part {

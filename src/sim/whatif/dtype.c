@@ -11,8 +11,9 @@
  * conversions, too.
  *
  * tf32: products of matrices in fp32 run on the matrix units, which round their operands and read
- * as many bytes as before. They gain what they would in 16 bits, at the rate of tf32. Convolutions
- * stay as they are: cuDNN uses tf32 for them unless it is forbidden.
+ * as many bytes as before. The cost model says what they gain; where it does not, what they would
+ * in 16 bits, at the rate of tf32. Convolutions stay as they are: cuDNN uses tf32 for them unless
+ * it is forbidden.
  */
 #include "cost/devices.h"
 #include "sim/whatif/nodes.h"
@@ -80,6 +81,9 @@ static const struct {
 
 /* The middle half of the pairs that the medians were taken of lies within this. */
 #define DOUBT_DTYPE 0.3
+
+/* Products in tf32 whose shapes were left out of the model lie within this. */
+#define DOUBT_TF32 0.2
 
 /* How much faster products are in 16 bits than in 32, as published. */
 static double half_rate(const struct rp_device_peaks *d)
@@ -391,23 +395,27 @@ const struct rp_whatif rp_whatif_dtype = {
 
 /* ------------------------------------------------------------------ tf32 */
 
-/* A product of matrices that runs on vectors, and is no convolution that is computed as one. */
+/* A product of matrices that runs on vectors. Not a convolution that is computed as one, nor
+   attention, whose kernels for fp32 do not ask what products may be computed in. */
 static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
 {
     const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
     unsigned kernel = rp_sim_is_kernel(run, node) ? rp_sim_kernel_traits(run, node) : 0;
 
     return kernel & RP_KERNEL_MATRIX && !(kernel & RP_KERNEL_TF32) && !strcasestr(op, "conv") &&
-           !is_converted(run, node) && (kernel & RP_KERNEL_SINGLE || ratio_of(run, node));
+           !is_attention(run, node) && !is_converted(run, node) &&
+           (kernel & RP_KERNEL_SINGLE || ratio_of(run, node));
 }
 
-/* At the rate of tf32 what 16 bits gain, and nothing for products that are too small. */
+/* What the model does not know gains what it would in 16 bits, at the rate of tf32, and nothing if
+   it is too small. */
 static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
     double half = ratio ? leaning_ratio(run, ratio)
                         : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
-    double factor = half / h->tf32;
+    double factor = ratio && ratio->tf32 > 0 ? (double)ratio->tf32 * rp_sim_lean_by(run, DOUBT_TF32)
+                                             : half / h->tf32;
 
     return factor < 1 ? factor : 1;
 }
@@ -475,7 +483,8 @@ const struct rp_whatif rp_whatif_tf32 = {
     .form = "tf32",
     .summary = "products of matrices in fp32 run on the matrix units in tf32, which has 10 bits of "
                "mantissa",
-    .assumes = "products gain what they would in 16 bits, at the published rate of tf32; "
-               "convolutions of cuDNN use it already",
+    .assumes =
+        "products gain what the cost model says, or else what they would in 16 bits, at the published rate of tf32; "
+        "convolutions of cuDNN use it already",
     .move = &tf32_move,
     .apply = tf32_apply};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions by the most similar ones that were measured. Which algorithm a library takes depends
+ * on details of the shape that no smooth curve follows; shapes that are alike mostly get the same.
+ */
+#include "cost/learn/learned.h"
+
+#include <math.h>
+
+#define NEIGHBOURS 4
+#define SAME       0.02 /* squares of distances below this hardly differ */
+
+struct neighbour {
+    double distance; /* squared */
+    uint32_t row;
+};
+
+/* Sorts into the nearest ones, of which there are n. */
+static int insert(struct neighbour *near, int n, struct neighbour new)
+{
+    int i = n < NEIGHBOURS ? n++ : NEIGHBOURS - 1;
+
+    for (; i && near[i - 1].distance > new.distance; i--)
+        near[i] = near[i - 1];
+    near[i] = new;
+    return n;
+}
+
+double rp_neighbours_shift(const struct rp_learned *m, const struct rp_fit *fit,
+                           const struct rp_features *x)
+{
+    struct neighbour near[NEIGHBOURS];
+    double sum = 0, weight = 0;
+    int n = 0;
+
+    for (uint32_t i = fit->first; i < fit->end && i < m->samples.rows.n; i++) {
+        double distance = 0;
+
+        if (m->samples.rows.at[i].kind != RP_OP_CONV)
+            continue;
+        for (int k = 0; k < RP_CONV_TRAITS; k++) {
+            double gap = x->trait[k] - m->features.at[i].trait[k];
+
+            distance += gap * gap;
+        }
+        if (n < NEIGHBOURS || distance < near[n - 1].distance)
+            n = insert(near, n, (struct neighbour){distance, i});
+    }
+    for (int i = 0; i < n; i++) {
+        const struct rp_sample *row = &m->samples.rows.at[near[i].row];
+        double w = 1 / (near[i].distance + SAME);
+
+        sum += w * (log(row->ns / 1e9) - rp_fit_at(fit, &m->features.at[near[i].row], row->type));
+        weight += w;
+    }
+    return n ? sum / weight : 0;
+}
