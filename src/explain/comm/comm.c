@@ -149,6 +149,7 @@ static const struct rp_field root_fields[] = {
     ROOT(incomplete_count, I64, COUNT, NULL, "collectives with ranks that were not given", 0),
     ROOT(collective_count, I64, COUNT, NULL, "collectives of all ranks, added up", 0),
     ROOT(matched_count, I64, COUNT, NULL, "collectives that were matched across ranks", 0),
+    ROOT(start_up_count, I64, COUNT, NULL, "others before the first step, which are not judged", 0),
     ROOT(unmatched_count, I64, COUNT, NULL, "collectives of ranks without a match on another rank",
          0),
     ROOT(margin_ns, I64, NS, NULL, "what the ranks delayed others by, added up", 0),
@@ -496,6 +497,7 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
     RP_TRY(rp_rendezvous_find(j->lists, j->n, j->arena, &j->all, err));
     if (j->ranks->unrelated)
         rp_rendezvous_drop(&j->all, j->n);
+    j->out->start_up_count = (int64_t)rp_rendezvous_drop_start_up(&j->all, j->lists);
     j->late.lists = j->lists;
     j->late.leads = leads;
     j->late.clocks = j->all.clocks;

@@ -107,7 +107,7 @@ struct rp_comm_root {
     int64_t world_size, given_count;  /* ranks of the job, at least those given */
     bool several, dropped;    /* ranks have several devices; matches by order made no sense */
     int64_t incomplete_count; /* collectives whose members were not all given */
-    int64_t collective_count, matched_count, unmatched_count, margin_ns;
+    int64_t collective_count, matched_count, start_up_count, unmatched_count, margin_ns;
     bool clocks_differ, contradict;
     /* Of the clocks: by how much they were moved, to what; collectives whose last rank is not
        certain because of it. */

@@ -417,6 +417,9 @@ static void write_notes(struct comm_text *w)
         add_note(w, rp_arena_textf(w->arena, "%s of %s collectives have no match on another rank",
                                    rp_units_number(w->arena, out->unmatched_count),
                                    rp_units_number(w->arena, out->collective_count)));
+    if (out->start_up_count)
+        add_note(w, rp_arena_textf(w->arena, "not judged: %s before the first step",
+                                   rp_units_count(w->arena, out->start_up_count, "collective")));
     for (i = 0; i < out->ncollectives; i++)
         sized += out->collectives[i].size_bytes != RP_ABSENT_I64;
     if (sized < out->ncollectives)

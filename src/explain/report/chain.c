@@ -389,6 +389,7 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_rendezvous_find(ctx->lists, ctx->n, ctx->arena, &ctx->m, err));
     if (ctx->ranks->unrelated)
         rp_rendezvous_drop(&ctx->m, ctx->n);
+    rp_rendezvous_drop_start_up(&ctx->m, ctx->lists);
     ctx->late.lists = ctx->lists;
     ctx->late.leads = leads;
     ctx->late.clocks = ctx->out->clocks = ctx->m.clocks;

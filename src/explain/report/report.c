@@ -539,7 +539,7 @@ static void fill_pitfalls(struct rp_report_ctx *j)
     const struct rp_report_part *p = rp_report_ctx_part(j, j->chain.lead);
     const struct rp_chain_rank *c = &j->chain.ranks[j->chain.lead];
     int64_t beside = rp_ns_between(p->b.exposed_comm_ns, p->b.comm_ns);
-    int64_t waiting = rp_ns_between(c->exposed_wait_ns, c->wait_ns);
+    int64_t waiting = rp_ns_between(c->exposed_wait_ns, wait_in_span(j, j->chain.lead, INT64_MAX));
 
     j->out->pitfalls = RP_ARENA_NEW(j->arena, const char *, 5);
     if (!j->out->pitfalls)
@@ -551,7 +551,7 @@ static void fill_pitfalls(struct rp_report_ctx *j)
     if (p->streams)
         j->out->pitfalls[j->out->npitfalls++] = p->streams;
     if (j->chain.ncollectives && !j->chain.beside && beside > p->whole.window_ns / 100 &&
-        waiting > beside / 2)
+        waiting > beside / 2 && waiting <= beside)
         j->out->pitfalls[j->out->npitfalls++] = rp_arena_textf(
             j->arena,
             "rank %d: of the %s of communication that overlaps with compute, %s is waiting for other ranks, not transfer",

@@ -45,6 +45,7 @@ static const struct rp_field collectives_fields[] = {
     RP_PART_PLAIN(struct rp_collectives, boot),
     RP_PART_TEXT(struct rp_collectives, host),
     RP_PART_PLAIN(struct rp_collectives, world_size),
+    RP_PART_PLAIN(struct rp_collectives, first_step_ns),
     RP_PART_END};
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
                                             collectives_fields, NULL};
@@ -327,6 +328,15 @@ static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp
     return RP_OK;
 }
 
+/* Steps that were found by repetition may begin anywhere in it: what comes before is no start-up.
+ */
+static int64_t first_step(const struct rp_trace *t, const struct rp_scope *scope)
+{
+    return (scope && scope->limited) || !t->nsteps || t->steps[0].source == RP_STEP_REPETITION
+               ? INT64_MIN
+               : t->steps[0].begin_ns;
+}
+
 enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_work *work,
                                  const struct rp_scope *scope, struct rp_arena *arena,
                                  struct rp_err *err)
@@ -338,6 +348,7 @@ enum rp_code rp_collectives_init(struct rp_collectives *out, const struct rp_wor
     out->base_ns = work->trace->has_base ? work->trace->base_ns : 0;
     out->boot = rp_trace_boot(work->trace);
     out->world_size = work->trace->world_size;
+    out->first_step_ns = first_step(work->trace, scope);
     out->cut = work->trace->health.truncated || work->trace->health.salvaged ||
                work->trace->health.skipped_bytes;
     rp_map_init(&g.texts);

@@ -45,9 +45,11 @@ struct rp_collectives {
     bool mixed;          /* they have different groups */
     uint64_t group_hash; /* of the last collective that has one */
     int64_t base_ns;
-    uint64_t boot;      /* of the machine (trace_host.h); 0: not known */
-    const char *host;   /* its name, as the trace says, or NULL */
-    int32_t world_size; /* ranks of the job; 0: not known */
+    uint64_t boot;         /* of the machine (trace_host.h); 0: not known */
+    const char *host;      /* its name, as the trace says, or NULL */
+    int32_t world_size;    /* ranks of the job; 0: not known */
+    int64_t first_step_ns; /* the begin of the first step; INT64_MIN: none is marked, or a part of
+                              the trace was asked for */
 };
 extern const struct rp_type rp_collectives_type; /* as a member of a part (result/part.h) */
 

@@ -728,6 +728,37 @@ void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n)
     list->stages = NULL;
 }
 
+static bool is_of_start_up(const struct rp_collectives *const *ranks, const struct rp_rendezvous *m)
+{
+    uint32_t i;
+
+    for (i = 0; i < m->n; i++) {
+        const struct rp_collectives *c = ranks[m->rank[i]];
+
+        if (c->list.at[m->at[i]].end_ns > c->first_step_ns)
+            return false;
+    }
+    return true;
+}
+
+size_t rp_rendezvous_drop_start_up(struct rp_rendezvous_list *list,
+                                   const struct rp_collectives *const *ranks)
+{
+    size_t i, n = 0, kept = 0;
+
+    for (i = 0; i < list->n; i++)
+        n += is_of_start_up(ranks, &list->at[i]);
+    if (n == list->n)
+        return 0;
+    for (i = 0; n && i < list->n; i++)
+        if (!is_of_start_up(ranks, &list->at[i]))
+            list->at[kept++] = list->at[i];
+        else
+            list->ndoubtful -= list->at[i].doubtful;
+    list->n -= n;
+    return n;
+}
+
 /* Recordings of one boot count the time of one clock: their bases differ only by how the time of
    day was adjusted in between, so that of the first is used for all. */
 static int64_t base_of(const struct rp_collectives *const *ranks, size_t rank)

@@ -131,6 +131,11 @@ void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_
 /* Forgets all matches: the ranks are not of one run. n: how many they are. */
 void rp_rendezvous_drop(struct rp_rendezvous_list *list, size_t n);
 
+/* Leaves out those that were over on all their ranks before the first step began: a start-up is not
+   judged. If there are no others, none. How many. */
+size_t rp_rendezvous_drop_start_up(struct rp_rendezvous_list *list,
+                                   const struct rp_collectives *const *ranks);
+
 /* Allocates in the arena; sorts, so O(n log n) in all collectives. */
 enum rp_code rp_rendezvous_find(const struct rp_collectives *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_rendezvous_list *out,

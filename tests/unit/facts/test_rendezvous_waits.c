@@ -174,6 +174,37 @@ static void a_delay_counts_once(void **state)
 }
 
 /* A broadcast: everybody waits for the root (rank 0, or the late rank), nobody for a receiver. */
+/* Three all-reduces: to the first one rank comes late, to the others another one. */
+static void a_start_up_is_not_judged(void **state)
+{
+    struct run x;
+
+    UNUSED_STATE(state);
+    set_up(&x, false, 1);
+    for (int r = 0; r < RANKS; r++)
+        for (int i = 0; i < 3; i++) {
+            int64_t at = 1000 * US * (i + 1), late = r == (i ? LATE : 2) ? 300 * US : 0;
+
+            add(&x, r, RP_COLL_ALL_REDUCE, 0, at + late, at + 400 * US);
+        }
+    find(&x);
+    assert_int_equal(x.found.n, 3);
+    assert_int_equal(cost_of(&x, 2), 300 * US);
+    for (int r = 0; r < RANKS; r++)
+        x.ranks[r].first_step_ns = r ? 1400 * US : 1399 * US; /* on one rank it ends in the step */
+    assert_int_equal(rp_rendezvous_drop_start_up(&x.found, x.lists), 0);
+    x.ranks[0].first_step_ns = 1400 * US;
+    assert_int_equal(rp_rendezvous_drop_start_up(&x.found, x.lists), 1);
+    assert_int_equal(x.found.n, 2);
+    assert_int_equal(cost_of(&x, 2), 0);
+    assert_int_equal(cost_of(&x, LATE), 600 * US);
+    for (int r = 0; r < RANKS; r++)
+        x.ranks[r].first_step_ns = 9000 * US; /* all of them: there is nothing else to judge */
+    assert_int_equal(rp_rendezvous_drop_start_up(&x.found, x.lists), 0);
+    assert_int_equal(x.found.n, 2);
+    tear_down(&x);
+}
+
 static void receivers_wait_for_the_root_only(void **state)
 {
     struct run x;
@@ -299,6 +330,7 @@ int test_rendezvous_waits(void)
         cmocka_unit_test(a_clock_that_is_set_is_no_delay),
         cmocka_unit_test(nobody_is_blamed_below_the_uncertainty),
         cmocka_unit_test(a_delay_counts_once),
+        cmocka_unit_test(a_start_up_is_not_judged),
         cmocka_unit_test(receivers_wait_for_the_root_only),
         cmocka_unit_test(who_passes_on_waits_for_the_last),
         cmocka_unit_test(the_root_comes_before_anybody_leaves),
