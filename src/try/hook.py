@@ -838,9 +838,13 @@ def tell_end():
     """At exit: the exception that ended the program, if there was one. Helpers of the program have nothing to tell."""
     import multiprocessing
 
-    if not LOADED or multiprocessing.parent_process() is not None or (line.socket and line.pid != os.getpid()):
+    tensorflow = PROBE and "tensorflow" in sys.modules
+    if not (LOADED or tensorflow) or multiprocessing.parent_process() is not None or (line.socket and line.pid != os.getpid()):
         return
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if tensorflow and error is None and not any(hook.has_steps() for hook in LOADED):
+        line.tell("error", "it uses TensorFlow, whose steps are not seen here: programs of PyTorch and JAX can be tried")
+        return
     if PROBE and error is None:  # it has fewer steps than the probe wants to see
         for hook in LOADED:
             if hook.has_steps():

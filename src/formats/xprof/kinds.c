@@ -57,7 +57,11 @@ static const struct {
     {"XlaModule:", RP_XPLANE_OPERATOR, 0},
     {"TFE_", RP_XPLANE_PLAIN, TF},
     {"EagerExecute", RP_XPLANE_PLAIN, TF},
+    {"EagerLocalExecute: __", RP_XPLANE_PLAIN, TF}, /* a function, whose operators are inside */
+    {"EagerLocalExecute: Iterator", RP_XPLANE_PLAIN, TF}, /* the next batch */
+    {"EagerLocalExecute: ", RP_XPLANE_OPERATOR, TF},
     {"EagerLocalExecute", RP_XPLANE_PLAIN, TF},
+    {"Iterator::", RP_XPLANE_PLAIN, TF}, /* a stage of the input */
     {"ExecutorState::Process", RP_XPLANE_PLAIN, TF},
     {"<UNKNOWN>", RP_XPLANE_TRACER, 0}, /* CUPTI's kinds of overhead */
     {"BUFFER_FLUSH", RP_XPLANE_TRACER, 0},

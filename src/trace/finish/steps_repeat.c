@@ -11,7 +11,8 @@
  *
  * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
  * if it has something that a model does once per step: an update of parameters, an embedding, a
- * copy between host and device. The work of one launch of a graph counts as one element.
+ * copy between host and device, on the host a result that is read. The work of one launch of a
+ * graph counts as one element.
  *
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
@@ -248,11 +249,23 @@ static enum rp_code take_thread(struct sequence *s, struct rp_err *err)
     return code;
 }
 
+static bool begins_with_one(const char *text, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strncmp(text, list[i], strlen(list[i])))
+            return true;
+    return false;
+}
+
 static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
 {
     static const char *const copies[] = {"HtoD", "DtoH", "HostToDevice", "DeviceToHost"};
+    static const char *const on_host[] = {"aten::item", "EagerLocalExecute: AssignSubVariableOp",
+                                          "EagerLocalExecute: ResourceApply"};
     const char *text = rp_strtab_borrow(&b->str, name);
 
+    if (begins_with_one(text, on_host, sizeof on_host / sizeof on_host[0]))
+        return true;
     switch (b->name_class.at[name]) {
     case RP_NAME_OPTIMIZER:
         return true;
@@ -362,23 +375,45 @@ static int64_t last_end(const struct sequence *s, size_t from, size_t to)
     return end;
 }
 
+/* Where steps go on after something else, such as an evaluation: within two periods, or a period
+ * later to look again. */
+static size_t start_again(const struct sequence *s, size_t anchor, size_t at, size_t period)
+{
+    size_t looks = 0;
+
+    for (size_t k = at + 1; k < at + 2 * period && k + period <= s->names.n && looks < 8; k++)
+        if (looks_like(s, anchor, k, period)) {
+            looks++;
+            if (is_alike(s, anchor, k, start_near(s, anchor, k + period, period), period))
+                return k;
+        }
+    return at + period;
+}
+
 static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *err)
 {
     size_t anchor = find_anchor(s, period), at = anchor, next;
     struct rp_step step = rp_step_from(RP_STEP_REPETITION);
 
-    step.flags = s->on_device ? RP_STEP_ON_DEVICE : 0;
     RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
     while (at >= period) /* back to the first */
         at = start_near(s, anchor, at - period, period);
     for (; at + period <= s->event.n; at = next) {
         next = start_near(s, anchor, at + period, period);
-        if (!is_alike(s, anchor, at, next, period))
+        if (!is_alike(s, anchor, at, next, period)) {
+            next = start_again(s, anchor, at, period);
             continue;
+        }
+        step.flags = s->on_device ? RP_STEP_ON_DEVICE : 0;
         step.number = (int64_t)s->b->steps.n;
         step.begin_ns = s->b->ev.ts_ns.at[s->event.at[at]];
         step.end_ns = next + period <= s->event.n ? s->b->ev.ts_ns.at[s->event.at[next]]
                                                   : last_end(s, at, next);
+        if (!s->on_device && next + period <= s->event.n &&
+            !is_alike(s, anchor, next, start_near(s, anchor, next + period, period), period)) {
+            step.flags |= RP_STEP_BREAK_AFTER;
+            step.end_ns = last_end(s, at, next);
+        }
         RP_TRY(rp_vec_push(&s->b->steps, step, err));
     }
     return RP_OK;
@@ -387,14 +422,15 @@ static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
 {
     struct sequence s = {.b = b};
-    size_t period = 0;
+    size_t period = 0, start_up;
     enum rp_code code = take_stream(&s, err);
 
     s.on_device = s.event.n > 0;
     if (code == RP_OK && !s.on_device)
         code = take_thread(&s, err);
-    if (code == RP_OK)
-        code = rp_steps_find_period(s.names.at, s.names.n, &period, err);
+    start_up = s.on_device ? 0 : s.names.n / 4; /* on the host, models are made first */
+    if (code == RP_OK && s.names.n)
+        code = rp_steps_find_period(s.names.at + start_up, s.names.n - start_up, &period, err);
     if (code == RP_OK && period && is_whole_step(&s, period))
         code = cut_steps(&s, period, err);
     rp_vec_release(&s.event);

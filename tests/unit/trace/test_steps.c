@@ -270,6 +270,40 @@ static void test_repetition_of_operators(void **state)
     rp_trace_free(t);
 }
 
+/* On the host a model is made first, and something else may come between: here after 12 steps, no
+   whole number of periods long. A step before it ends with its work. */
+static void test_repetition_goes_on(void **state)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int64_t at = 0;
+    int step, k;
+
+    UNUSED_STATE(state);
+    for (k = 0; k < 60; k++, at += 10) {
+        char name[16];
+
+        snprintf(name, sizeof name, "init%d", k);
+        add_row(b, &(struct row){'X', "cpu_op", name, 1, 1, at, 8});
+    }
+    for (step = 0; step < 60; step++, at += 100) {
+        for (k = 0; step == 12 && k < 17; k++, at += 10)
+            add_row(b, &(struct row){'X', "cpu_op", k % 3 ? "check" : "compare", 1, 1, at, 8});
+        for (k = 0; k < 10; k++, at += 10) {
+            char name[16];
+
+            snprintf(name, sizeof name, "%s%d", k == 9 ? "aten::item" : "op", k);
+            add_row(b, &(struct row){'X', "cpu_op", name, 1, 1, at, 8});
+        }
+    }
+    t = finish_valid(b);
+    assert_int_equal(t->nsteps, 60);
+    assert_int_equal(t->steps[11].end_ns - t->steps[11].begin_ns, 98);
+    assert_true(t->steps[11].flags & RP_STEP_BREAK_AFTER);
+    assert_int_equal(t->steps[12].begin_ns, 600 + 12 * 200 + 170);
+    rp_trace_free(t);
+}
+
 int test_steps(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +319,7 @@ int test_steps(void)
         cmocka_unit_test(test_layers_are_no_steps),
         cmocka_unit_test(test_repetition_ends),
         cmocka_unit_test(test_repetition_of_operators),
+        cmocka_unit_test(test_repetition_goes_on),
     };
 
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
