@@ -104,6 +104,8 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
     bool fresh;
     uint64_t hash;
 
+    if (elem == RP_ELEM_TUPLE)
+        return rp_err_set(err, RP_FORMAT, "a tuple where there must be an array");
     if (!is_countable(elem, dims, n))
         return rp_err_set(err, RP_LIMIT, "a shape of more than 2^63 bits");
     for (size_t i = 0; i < n; i++)
