@@ -118,11 +118,24 @@ static struct half half_of(const struct rp_sim_run *run)
     return h;
 }
 
-static bool is_attention(const struct rp_sim_run *run, uint32_t node)
+/* Whether the operator that launched a kernel has this in its name. */
+static bool op_has(const struct rp_sim_run *run, uint32_t node, const char *text)
 {
     const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
 
-    return strstr(op, "attention") != NULL;
+    return strcasestr(op, text) != NULL;
+}
+
+static bool is_attention(const struct rp_sim_run *run, uint32_t node)
+{
+    return op_has(run, node, "attention");
+}
+
+/* One operator computes a whole recurrent network: its hundreds of products read operands that were
+   converted before it. */
+static bool is_recurrent(const struct rp_sim_run *run, uint32_t node)
+{
+    return op_has(run, node, "_rnn");
 }
 
 /* Of a product, or of an element-wise kernel that no operator of PyTorch launched. */
@@ -245,7 +258,9 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
         return leaning_ratio(run, ratio) + (double)ratio->casts_ns / dur_ns;
     if (kernel & RP_KERNEL_PRODUCT)
         return gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE) +
-               (kernel & RP_KERNEL_DEPTHWISE ? 0 : CONVERT_NS / dur_ns + CONVERT_PART);
+               (kernel & RP_KERNEL_DEPTHWISE || is_recurrent(run, node)
+                    ? 0
+                    : CONVERT_NS / dur_ns + CONVERT_PART);
     if (mixed)
         return 1;
     other = operator_factor(run, node);
@@ -267,10 +282,10 @@ static double casts_of(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
 
-    return ratio
-               ? (double)ratio->casts
-               : rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT && !is_attention(run, node) &&
-                     rp_sim_note_of(run, node)->phase != RP_PHASE_BACKWARD;
+    return ratio ? (double)ratio->casts
+                 : rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT &&
+                       !is_attention(run, node) && !is_recurrent(run, node) &&
+                       rp_sim_note_of(run, node)->phase != RP_PHASE_BACKWARD;
 }
 
 /* A conversion takes the host as long as an operator that launches one kernel does on average.
@@ -399,10 +414,9 @@ const struct rp_whatif rp_whatif_dtype = {
    attention, whose kernels for fp32 do not ask what products may be computed in. */
 static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
 {
-    const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
     unsigned kernel = rp_sim_is_kernel(run, node) ? rp_sim_kernel_traits(run, node) : 0;
 
-    return kernel & RP_KERNEL_MATRIX && !(kernel & RP_KERNEL_TF32) && !strcasestr(op, "conv") &&
+    return kernel & RP_KERNEL_MATRIX && !(kernel & RP_KERNEL_TF32) && !op_has(run, node, "conv") &&
            !is_attention(run, node) && !is_converted(run, node) &&
            (kernel & RP_KERNEL_SINGLE || ratio_of(run, node));
 }
