@@ -360,26 +360,56 @@ static enum rp_code judge_end(int status, struct rp_err *err)
                       WEXITSTATUS(status));
 }
 
+static int end_child(pid_t child, int fd)
+{
+    int status = 0;
+
+    close(fd);
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+        ;
+    return status;
+}
+
+/* A process that is forked while other threads run may inherit a lock that nobody will release, and
+   never says a word. It is replaced, with more patience for the next one: a trace may be slow. */
+static enum rp_code start_child(struct child_reader *r, const char *folder, pid_t *child,
+                                struct rp_err *err)
+{
+    static const int patience_ms[] = {3000, 20000, SILENCE_MS};
+    int fds[2];
+
+    for (int i = 0;; i++) {
+        struct pollfd there = {.events = POLLIN};
+
+        if (pipe2(fds, O_CLOEXEC))
+            return rp_err_set_os(err, errno, "cannot start libbabeltrace2");
+        *child = fork();
+        if (*child == 0)
+            run_child(folder, fds[1]);
+        close(fds[1]);
+        r->fd = there.fd = fds[0];
+        if (*child < 0) {
+            close(fds[0]);
+            return rp_err_set_os(err, errno, "cannot start libbabeltrace2");
+        }
+        if (poll(&there, 1, patience_ms[i]) != 0 || patience_ms[i] == SILENCE_MS)
+            return RP_OK;
+        kill(*child, SIGKILL);
+        end_child(*child, fds[0]);
+    }
+}
+
 static enum rp_code read_child(struct child_reader *r, const char *folder, struct rp_err *err)
 {
-    int fds[2], status = 0;
     enum rp_code code;
-    pid_t child;
+    pid_t child = 0;
+    int status;
 
-    if (pipe2(fds, O_CLOEXEC))
-        return rp_err_set_os(err, errno, "cannot start libbabeltrace2");
-    child = fork();
-    if (child == 0)
-        run_child(folder, fds[1]);
-    close(fds[1]);
-    r->fd = fds[0];
-    code = child > 0 ? receive_events(r, err)
-                     : rp_err_set_os(err, errno, "cannot start libbabeltrace2");
-    close(fds[0]);
-    if (child > 0 && code != RP_OK)
+    RP_TRY(start_child(r, folder, &child, err));
+    code = receive_events(r, err);
+    if (code != RP_OK)
         kill(child, SIGKILL);
-    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
+    status = end_child(child, r->fd);
     return code == RP_OK && !r->ended ? judge_end(status, err) : code;
 }
 
