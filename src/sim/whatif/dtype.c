@@ -497,8 +497,8 @@ const struct rp_whatif rp_whatif_tf32 = {
     .form = "tf32",
     .summary = "products of matrices in fp32 run on the matrix units in tf32, which has 10 bits of "
                "mantissa",
-    .assumes =
-        "products gain what the cost model says, or else what they would in 16 bits, at the published rate of tf32; "
-        "convolutions of cuDNN use it already",
+    .assumes = "products gain what the cost model says, or else what they would in 16 bits, at "
+               "the published rate of tf32; convolutions of cuDNN use it already, and attention "
+               "stays as it is",
     .move = &tf32_move,
     .apply = tf32_apply};

@@ -528,10 +528,10 @@ static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_what
 const struct rp_whatif rp_whatif_straggler = {
     .name = "straggler",
     .form = "straggler=median|remove:<rank>",
-    .summary =
-        "every rank works in the median time of all (of two, in that of the faster), or one "
-        "slow rank in that of the others; for the timeline of a pipeline ideal: every operation takes the usual time "
-        "of its type, or all except those of stage:<N>, dp:<N> or type:<name>",
+    .summary = "every rank works in the median time of all (of two, in that of the faster), or one "
+               "slow rank in that of the others; for the timeline of a pipeline ideal: every "
+               "operation takes the usual time of its type, or all except those of "
+               "stage:<N>, dp:<N> or type:<name>",
     .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
                "each other no longer than necessary",
     .value = RP_WHATIF_NAME,
