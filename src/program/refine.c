@@ -502,9 +502,12 @@ static enum rp_code refine_size(struct rp_refine *c, const struct rp_refine_op *
 {
     size_t n;
     const int64_t *dim = rp_op_ints(c->p, r->op, RP_ATTR_DIMENSIONS, &n);
+    const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[r->op]];
     int64_t *known = RP_ARENA_NEW(&c->scratch, int64_t, 1);
 
     RP_TRY(rp_err_need(known, c->err, "refining shapes"));
+    if (s->n || !rp_fold_fits(s->elem, &(struct rp_infer_dims){0}))
+        return rp_refine_fail(c, r->op, RP_FORMAT, "the size of a dimension is one integer");
     if (!dim || n != 1 || dim[0] < 0 || r->n != 1 || (size_t)dim[0] >= r->dims[0].n)
         return rp_refine_fail(c, r->op, RP_FORMAT, "there is no such dimension");
     *known = r->dims[0].at[dim[0]];

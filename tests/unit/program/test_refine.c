@@ -176,6 +176,9 @@ static void what_does_not_follow_is_refused(void **state)
         {"    %r = stablehlo.real_dynamic_slice %x, %b1, %n1, %b1 : (tensor<?x?xf32>, "
          "tensor<1xi32>, tensor<1xi32>, tensor<1xi32>) -> tensor<?x?xf32>\n",
          "each dimension has a begin", 4, RP_FORMAT},
+        {"    %s = stablehlo.get_dimension_size %x, dim = 0 : (tensor<?x?xf32>) -> tensor<900xi32>\n"
+         "    %r = stablehlo.add %s, %s : tensor<900xi32>\n",
+         "one integer", 4, RP_FORMAT},
     };
 
     UNUSED_STATE(state);
