@@ -206,6 +206,54 @@ bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value)
     return true;
 }
 
+bool rp_proto_take(const struct rp_proto_slot *slots, const struct rp_proto_item *item)
+{
+    bool varint = item->wire == RP_WIRE_VARINT;
+
+    for (; slots->number; slots++) {
+        if (slots->number != item->number)
+            continue;
+        if (slots->bytes && item->wire == RP_WIRE_BYTES)
+            *slots->bytes = item->bytes;
+        else if (slots->u64 && varint)
+            *slots->u64 = item->value;
+        else if (slots->i64 && varint)
+            *slots->i64 = (int64_t)item->value;
+        else if (slots->flag && varint)
+            *slots->flag = item->value != 0;
+        else if (slots->f32 && item->wire == RP_WIRE_FIXED32)
+            *slots->f32 = (double)rp_proto_float(item->value);
+        else if (slots->f64 && item->wire == RP_WIRE_FIXED64)
+            *slots->f64 = rp_proto_double(item->value);
+        else
+            continue;
+        return true;
+    }
+    return false;
+}
+
+enum rp_code rp_proto_read(struct rp_proto_cursor c, const struct rp_proto_slot *slots,
+                           struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    while (rp_proto_next(&c, &item))
+        rp_proto_take(slots, &item);
+    return rp_proto_finish(&c, err);
+}
+
+enum rp_code rp_proto_numbers(struct rp_proto_cursor c, uint64_t *values, uint32_t n,
+                              struct rp_err *err)
+{
+    struct rp_proto_item item;
+
+    memset(values, 0, n * sizeof *values);
+    while (rp_proto_next(&c, &item))
+        if (item.number < n && item.wire == RP_WIRE_VARINT)
+            values[item.number] = item.value;
+    return rp_proto_finish(&c, err);
+}
+
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence)
 {
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 1);

@@ -202,6 +202,40 @@ static inline uint64_t rp_proto_load64(const uint8_t *p)
     return rp_proto_load32(p) | (uint64_t)rp_proto_load32(p + 4) << 32;
 }
 
+/* ---- whole messages ---- */
+
+/* The next field of that number and wire type BYTES. */
+static inline bool rp_proto_next_bytes(struct rp_proto_cursor *c, uint32_t number,
+                                       struct rp_proto_item *item)
+{
+    while (rp_proto_next(c, item))
+        if (item->number == number && item->wire == RP_WIRE_BYTES)
+            return true;
+    return false;
+}
+
+/* Where the value of a field goes: one pointer is set, and says which wire type the field has.
+   Fields of another wire type are ignored, and the last of several counts. A list ends with {0}. */
+struct rp_proto_slot {
+    uint32_t number;
+    struct rp_bytes *bytes;
+    uint64_t *u64; /* a varint, like the next two */
+    int64_t *i64;
+    bool *flag;
+    double *f32, *f64; /* fixed32, fixed64 */
+};
+
+/* Whether the field was one of the list. */
+bool rp_proto_take(const struct rp_proto_slot *slots, const struct rp_proto_item *item);
+
+/* The message to its end; fields that are not in the list are ignored. */
+enum rp_code rp_proto_read(struct rp_proto_cursor c, const struct rp_proto_slot *slots,
+                           struct rp_err *err);
+
+/* The varints of a message whose numbers are below n, each at its number; otherwise 0. */
+enum rp_code rp_proto_numbers(struct rp_proto_cursor c, uint64_t *values, uint32_t n,
+                              struct rp_err *err);
+
 /* Packed lists: a cursor over the content (rp_proto_enter) and one of these until false. */
 bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value);
 bool rp_proto_packed_fixed32(struct rp_proto_cursor *c, uint32_t *value);

@@ -116,7 +116,8 @@ static bool scan_labels(struct window_scan *s, const char *letters, int64_t *fir
         } else
             return false;
     }
-    return *first >= 0 && *second >= 0 && seen == (1U << *nspatial) - 1;
+    return *first >= 0 && *second >= 0 && seen == (1U << *nspatial) - 1 &&
+           position == (int64_t)*nspatial + 2; /* no letter twice */
 }
 
 bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out)
@@ -152,7 +153,7 @@ static bool print_labels(const char *letters, int64_t first, int64_t second, con
         (*out)[spatial[i]] = (char)('0' + i);
     }
     *out += rank;
-    return true;
+    return !memchr(*out - rank, '?', rank); /* two dimensions in one place leave another empty */
 }
 
 bool rp_conv_dims_print(const struct rp_conv_dims *d, char out[64])

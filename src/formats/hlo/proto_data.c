@@ -42,14 +42,23 @@ static enum rp_code RP_PRINTF(2, 3) hlo_layout_putf(struct rp_hlo_proto *r, cons
                                                     : sizeof text - 1);
 }
 
-/* "1,2" from a packed list. */
-static enum rp_code hlo_layout_put_ints(struct rp_hlo_proto *r, struct rp_bytes packed)
+static enum rp_code put_number(struct rp_hlo_proto *r, uint64_t value)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
+    char last = r->text.at[r->text.n - 1];
+
+    return hlo_layout_putf(r, last == '{' || last == '(' ? "%lld" : ",%lld", (long long)value);
+}
+
+/* "1,2" of a list that is packed, not packed, or in several pieces. */
+static enum rp_code put_numbers(struct rp_hlo_proto *r, const struct rp_proto_item *it)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(it->bytes.at, it->bytes.n, 0, 1);
     uint64_t value;
 
-    for (bool first = true; rp_proto_packed_varint(&c, &value); first = false)
-        RP_TRY(hlo_layout_putf(r, first ? "%lld" : ",%lld", (long long)value));
+    if (it->wire != RP_WIRE_BYTES)
+        return it->wire == RP_WIRE_VARINT ? put_number(r, it->value) : RP_OK;
+    while (rp_proto_packed_varint(&c, &value))
+        RP_TRY(put_number(r, value));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -64,55 +73,36 @@ struct shape_parts {
     RP_VEC(uint32_t) parts;
 };
 
-static enum rp_code put_tile(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                             const struct rp_proto_item *item, bool first)
+static enum rp_code put_tile(struct rp_hlo_proto *r, struct rp_proto_cursor c, bool first)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
     RP_TRY(hlo_layout_putf(r, first ? "T(" : "("));
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, BYTES))
-            RP_TRY(hlo_layout_put_ints(r, it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_TILE_DIMENSIONS, VARINT))
-            RP_TRY(hlo_layout_putf(r, "%lld", (long long)it.value));
-    }
+    while (rp_proto_next(&c, &it))
+        if (it.number == RP_HLO_TILE_DIMENSIONS)
+            RP_TRY(put_numbers(r, &it));
     RP_TRY(hlo_layout_put(r, ")", 1));
     return rp_proto_finish(&c, r->err);
 }
 
 /* The part of a layout after its ':'. */
-static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, 16);
-    struct rp_proto_item it;
     uint64_t tail = 0, bits = 0, space = 0, prefix = 0;
-    bool tiled = false;
+    const struct rp_proto_slot slots[] = {
+        {RP_HLO_LAYOUT_ELEMENT_SIZE_IN_BITS, .u64 = &bits},
+        {RP_HLO_LAYOUT_MEMORY_SPACE, .u64 = &space},
+        {RP_HLO_LAYOUT_DYNAMIC_SHAPE_METADATA_PREFIX_BYTES, .u64 = &prefix},
+        {RP_HLO_LAYOUT_TAIL_PADDING_ALIGNMENT_IN_ELEMENTS, .u64 = &tail},
+        {0}};
+    struct rp_proto_cursor tiles = c;
+    struct rp_proto_item it;
     size_t colon = r->text.n;
 
+    RP_TRY(rp_proto_read(c, slots, r->err));
     RP_TRY(hlo_layout_put(r, ":", 1));
-    while (rp_proto_next(&c, &it)) {
-        switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case KEY(RP_HLO_LAYOUT_TILES, BYTES):
-            RP_TRY(put_tile(r, &c, &it, !tiled));
-            tiled = true;
-            break;
-        case KEY(RP_HLO_LAYOUT_ELEMENT_SIZE_IN_BITS, VARINT):
-            bits = it.value;
-            break;
-        case KEY(RP_HLO_LAYOUT_MEMORY_SPACE, VARINT):
-            space = it.value;
-            break;
-        case KEY(RP_HLO_LAYOUT_DYNAMIC_SHAPE_METADATA_PREFIX_BYTES, VARINT):
-            prefix = it.value;
-            break;
-        case KEY(RP_HLO_LAYOUT_TAIL_PADDING_ALIGNMENT_IN_ELEMENTS, VARINT):
-            tail = it.value;
-            break;
-        default:
-            break;
-        }
-    }
+    while (rp_proto_next_bytes(&tiles, RP_HLO_LAYOUT_TILES, &it))
+        RP_TRY(put_tile(r, rp_proto_enter(&tiles, &it), r->text.n == colon + 1));
     if (tail > 1)
         RP_TRY(hlo_layout_putf(r, "L(%llu)", (unsigned long long)tail));
     if (bits)
@@ -123,7 +113,7 @@ static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_bytes byte
         RP_TRY(hlo_layout_putf(r, "M(%llu)", (unsigned long long)prefix));
     if (r->text.n == colon + 1)
         r->text.n = colon;
-    return rp_proto_finish(&c, r->err);
+    return RP_OK;
 }
 
 static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
@@ -136,11 +126,8 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
 
     RP_TRY(hlo_layout_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES))
-            RP_TRY(hlo_layout_put_ints(r, it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT))
-            RP_TRY(hlo_layout_putf(r, "%s%llu", r->text.n > from + 1 ? "," : "",
-                                   (unsigned long long)it.value));
+        if (it.number == RP_HLO_LAYOUT_MINOR_TO_MAJOR)
+            RP_TRY(put_numbers(r, &it));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
             r->text.n = from; /* layout text without protobuf fields, written by our writer: taken
                                  verbatim */
@@ -150,7 +137,7 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
         }
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    RP_TRY(put_layout_rest(r, bytes, offset));
+    RP_TRY(put_layout_rest(r, rp_proto_cursor(bytes.at, bytes.n, offset, 16)));
     RP_TRY(hlo_layout_put(r, "}", 1));
     *id = 0;
     code = r->text.n - from == 2

@@ -316,6 +316,47 @@ static void test_find(void **state)
     assert_int_equal(rp_proto_find(in, 1).n, 0); /* not of wire type BYTES */
 }
 
+static void test_slots(void **state)
+{
+    static const struct rp_bytes in = BYTES("\x08\x96\x01"             /* 1: 150 */
+                                            "\x11\0\0\0\0\0\0\xf8\x3f" /* 2: 1.5 */
+                                            "\x1a\x03\x61\x62\x63"     /* 3: abc */
+                                            "\x25\0\0\x20\x40"         /* 4: 2.5 */
+                                            "\x28\x02"                 /* 5: 2 */
+                                            "\x30\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"
+                                            "\x08\x07"    /* 1: 7 */
+                                            "\x0a\x01z"); /* 1, but no number */
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_bytes text = {0};
+    uint64_t last = 0, absent = 4, values[7];
+    int64_t negative = 0;
+    bool flag = false;
+    double f64 = 0, f32 = 0;
+    const struct rp_proto_slot slots[] = {
+        {1, .u64 = &last},  {2, .f64 = &f64},      {3, .bytes = &text}, {4, .f32 = &f32},
+        {5, .flag = &flag}, {6, .i64 = &negative}, {7, .u64 = &absent}, {0}};
+    struct rp_proto_cursor c = cursor_of(in);
+    struct rp_proto_item it;
+
+    UNUSED_STATE(state);
+    assert_code(rp_proto_read(c, slots, NULL), RP_OK);
+    assert_true(last == 7 && absent == 4 && negative == -1 && flag);
+    assert_true(f64 == 1.5 && f32 == 2.5);
+    assert_bytes(text, BYTES("abc"));
+    assert_code(rp_proto_numbers(c, values, 7, NULL), RP_OK);
+    assert_true(values[1] == 7 && values[2] == 0 && values[5] == 2 && values[6] == UINT64_MAX);
+    assert_true(rp_proto_next_bytes(&c, 1, &it));
+    assert_bytes(it.bytes, BYTES("z"));
+    assert_false(rp_proto_take(slots, &it));
+    assert_false(rp_proto_next_bytes(&c, 1, &it));
+    c = cursor_of(BYTES("\x08\x05\x1a\x09"));
+    assert_code(rp_proto_read(c, slots, &err), RP_FORMAT);
+    assert_int_equal(last, 5);
+    assert_string_equal(err.text, "field 3 of message at byte 0: length 9 runs past the end at "
+                                  "byte 4");
+    assert_code(rp_proto_numbers(c, values, 7, &err), RP_FORMAT);
+}
+
 static void test_long_lengths(void **state)
 {
     static const size_t sizes[] = {0, 127, 128, 16383, 16384, 300000};
@@ -361,6 +402,7 @@ int test_proto(void)
         cmocka_unit_test(test_packed_both_ways),
         cmocka_unit_test(test_packed_cut_off),
         cmocka_unit_test(test_find),
+        cmocka_unit_test(test_slots),
         cmocka_unit_test(test_long_lengths),
     };
 

@@ -203,10 +203,13 @@ static void windows_round_trip(void **state)
         assert_false(rp_conv_dims_print(&d, text));
         *at[i] = -1;
         assert_false(rp_conv_dims_print(&d, text));
+        *at[i] = (kept + 1) % 4; /* where another one is */
+        assert_false(rp_conv_dims_print(&d, text));
         *at[i] = kept;
     }
     assert_false(rp_conv_dims_parse("b01f_01io", 9, &d));
     assert_false(rp_conv_dims_parse("b0f_01io->b0f", 13, &d));
+    assert_false(rp_conv_dims_parse("b01f_01io->b0f1f", 16, &d));
 }
 
 /* A loop of operands, as old TensorFlow graphs have: everything is listed once. */
