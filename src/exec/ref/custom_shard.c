@@ -27,6 +27,11 @@ static const struct rp_attr *module_attr(const struct rp_program *p, uint32_t ke
     return NULL;
 }
 
+static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
+{
+    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
+}
+
 static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, const char *key,
                                   struct rp_err *err)
 {
@@ -39,6 +44,14 @@ static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, co
     if (!node->nin || results != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "%u operands and %zu results", node->nin,
                              results);
+    for (uint32_t i = 0; i < node->nin; i++) {
+        uint32_t operand = rp_op_operands(plan->program, node->op).at[i];
+        unsigned elem = plan->program->shapes.at[plan->program->shape.at[operand]].elem;
+
+        if (elem != result_shape(node, i)->elem || elem == RP_ELEM_TUPLE)
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "operand %u and its result are not arrays of one type", i);
+    }
     s->sdy.meshes =
         rp_attr_map_find(module_attr(plan->program, RP_ATTR_FRONTEND_ATTRIBUTES), "xla.sdy.meshes");
     s->sdy.axes = rp_attr_map_find(own, "xla.sdy.manual_axes");
@@ -101,11 +114,6 @@ static enum rp_code find_tile(const struct rp_node *node, size_t i, size_t rank,
     return rp_node_error(node, RP_UNSUPPORTED, err,
                          "the sharding of value %zu is not understood: %.*s", i, (int)s->list.n,
                          s->list.at);
-}
-
-static const struct rp_value_shape *result_shape(const struct rp_node *node, size_t i)
-{
-    return node->shape->elem == RP_ELEM_TUPLE ? node->shape->parts[i] : node->shape;
 }
 
 static enum rp_code give_results(const struct rp_node *node, struct rp_tensor **parts, size_t n,
