@@ -326,32 +326,46 @@ static enum rp_code put_op(const struct text_writer *w, uint32_t op, bool root)
     return RP_OK;
 }
 
-static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
+static enum rp_code put_parameters(const struct text_writer *w, const struct rp_computation *c,
+                                   uint32_t *at)
 {
     bool first = true;
 
+    memset(at, 0xff, c->nparams * sizeof *at); /* RP_NONE */
+    for (uint32_t op = c->first; op < c->first + c->n; op++)
+        if (w->p->code.at[op] == RP_OP_PARAMETER && (uint64_t)w->p->value.at[op] < c->nparams)
+            at[w->p->value.at[op]] = op;
+    for (uint32_t i = 0; i < c->nparams; i++) {
+        if (at[i] == RP_NONE)
+            continue;
+        put_op_name(w, first ? "" : ", ", at[i]);
+        rp_out_text(w->to, ": ");
+        RP_TRY(put_shape(w, w->p->shape.at[at[i]], false));
+        first = false;
+    }
+    return RP_OK;
+}
+
+static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
+{
+    uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
+    enum rp_code code;
+
+    RP_TRY(rp_err_need(at, w->err, "writing a computation"));
     rp_out_text(w->to, " (");
-    for (uint32_t i = 0; i < c->nparams; i++)
-        for (uint32_t op = c->first; op < c->first + c->n; op++) {
-            if (w->p->code.at[op] != RP_OP_PARAMETER || w->p->value.at[op] != i)
-                continue;
-            put_op_name(w, first ? "" : ", ", op);
-            rp_out_text(w->to, ": ");
-            RP_TRY(put_shape(w, w->p->shape.at[op], false));
-            first = false;
-            break;
-        }
+    code = put_parameters(w, c, at);
+    free(at);
+    RP_TRY(code);
     rp_out_text(w->to, ") -> ");
     RP_TRY(put_shape(w, w->p->shape.at[c->root], false));
     rp_out_text(w->to, " {\n");
     return RP_OK;
 }
 
-/* Whether a signature can be written: all shapes are known, and finding the parameters, which takes
-   a walk each, is no matter. */
+/* Whether a signature can be written: all shapes are known. */
 static bool has_signature(const struct rp_program *p, const struct rp_computation *c)
 {
-    if (c->nparams > 4096 || p->shapes.at[p->shape.at[c->root]].flags & RP_SHAPE_UNKNOWN)
+    if (p->shapes.at[p->shape.at[c->root]].flags & RP_SHAPE_UNKNOWN)
         return false;
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (p->code.at[op] == RP_OP_PARAMETER &&
