@@ -33,11 +33,9 @@ static enum rp_code fill_scope(struct rp_lower *l, struct rp_lower_scope *scope,
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item)) {
+    while (rp_proto_next_bytes(&c, node_field, &item)) {
         struct rp_lower_node node = {.message = item.bytes, .scope = scope};
 
-        if (item.number != node_field || item.wire != RP_WIRE_BYTES)
-            continue;
         node.name = rp_proto_find(item.bytes, RP_TF_NODE_NAME);
         node.op = rp_proto_find(item.bytes, RP_TF_NODE_OP);
         RP_TRY(rp_vec_push(&scope->nodes, node, l->err));
@@ -94,9 +92,7 @@ static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, s
         size_t i = 0;
         struct rp_proto_cursor c = rp_proto_cursor(signature.at, signature.n, 0, DEPTH);
 
-        while (rp_proto_next(&c, &item)) {
-            if (item.number != RP_TF_OP_INPUT_ARG || item.wire != RP_WIRE_BYTES)
-                continue;
+        while (rp_proto_next_bytes(&c, RP_TF_OP_INPUT_ARG, &item)) {
             if (bytes_equal(rp_proto_find(item.bytes, RP_TF_ARG_NAME), name) &&
                 i < scope->narguments) {
                 *out = scope->arguments[i];
@@ -214,9 +210,7 @@ static enum rp_code call_function(struct rp_lower *l, const struct rp_lower_node
     scope->narguments = nin;
     RP_TRY(fill_scope(l, scope, function, RP_TF_FUNCTION_NODE_DEF));
     *nout = 0;
-    while (rp_proto_next(&c, &item)) {
-        if (item.number != RP_TF_OP_OUTPUT_ARG || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_TF_OP_OUTPUT_ARG, &item)) {
         if (*nout == RP_LOWER_OUTPUTS)
             return rp_lower_refuse(l, node, "too many outputs");
         RP_TRY(value_of(l, scope,

@@ -46,11 +46,9 @@ static bool is_handle(struct rp_bytes graph, const char *tensor)
     struct rp_proto_item it, field;
     size_t n = strcspn(tensor, ":");
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_TF_GRAPH_NODE, &it)) {
         bool named = false, handle = false;
 
-        if (it.number != RP_TF_GRAPH_NODE || it.wire != RP_WIRE_BYTES)
-            continue;
         node = rp_proto_enter(&c, &it);
         while (rp_proto_next(&node, &field))
             if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_NODE_NAME)

@@ -289,18 +289,16 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
 
     if (depth > 32)
         return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deep");
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_SHAPE, BYTES))
-            RP_TRY(read_shape(r, it.bytes, &s));
+    while (rp_proto_next_bytes(&c, RP_HLO_LITERAL_SHAPE, &it))
+        RP_TRY(read_shape(r, it.bytes, &s));
     RP_TRY(rp_proto_finish(&c, r->err));
     if (s.elem == RP_ELEM_TOKEN)
         return RP_OK;
     if (s.elem != RP_ELEM_TUPLE)
         return literal_leaf(r, bytes, &s, to);
     c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LITERAL_TUPLE_LITERALS, BYTES))
-            RP_TRY(read_literal(r, it.bytes, depth + 1, to));
+    while (rp_proto_next_bytes(&c, RP_HLO_LITERAL_TUPLE_LITERALS, &it))
+        RP_TRY(read_literal(r, it.bytes, depth + 1, to));
     return RP_OK;
 }
 
@@ -364,11 +362,10 @@ static enum rp_code raw_parts(struct reader *r, struct shape *s, const uint8_t *
         return raw_leaf(r, s, at, end, to);
     if (depth > 32)
         return rp_err_set(r->err, RP_LIMIT, "recorded tuples are nested too deep");
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES)) {
-            RP_TRY(read_shape(r, it.bytes, &part));
-            RP_TRY(raw_parts(r, &part, at, end, depth + 1, to));
-        }
+    while (rp_proto_next_bytes(&c, RP_HLO_SHAPE_TUPLE_SHAPES, &it)) {
+        RP_TRY(read_shape(r, it.bytes, &part));
+        RP_TRY(raw_parts(r, &part, at, end, depth + 1, to));
+    }
     return RP_OK;
 }
 
@@ -398,22 +395,17 @@ static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, co
                                      const uint8_t *end, void *to)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 64);
-    struct rp_proto_item it, field;
+    struct rp_proto_item it;
     size_t i = 0;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS, &it)) {
         struct rp_bytes literal = {*at, 0};
-        struct rp_proto_cursor d;
         uint64_t size = 0;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS, BYTES))
-            continue;
-        d = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&d, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) ==
-                KEY(RP_HLO_DESCRIPTOR_ARGUMENT_SIZE_BYTES, VARINT))
-                size = field.value;
-        RP_TRY(rp_proto_finish(&d, r->err));
+        RP_TRY(rp_proto_read(rp_proto_enter(&c, &it),
+                             (const struct rp_proto_slot[]){
+                                 {RP_HLO_DESCRIPTOR_ARGUMENT_SIZE_BYTES, .u64 = &size}, {0}},
+                             r->err));
         if (size > (uint64_t)(end - *at))
             return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, end),
                                  "the file is truncated at byte %llu: argument %zu of %llu bytes "
@@ -463,11 +455,9 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
         rp_proto_cursor(message.at, message.n, snapshot_place(r, message.at), 64);
     struct rp_proto_item it, field;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_HLO_PROTO_PARTITIONS, &it)) {
         struct rp_proto_cursor d;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_PROTO_PARTITIONS, BYTES))
-            continue;
         if (++out->partitions > MOST_PARTS)
             return rp_err_set(r->err, RP_LIMIT, "more than %d partitions", MOST_PARTS);
         if (raw) {
@@ -475,12 +465,11 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
             continue;
         }
         d = rp_proto_enter(&c, &it);
-        for (size_t i = 0; rp_proto_next(&d, &field);)
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INPUTS_ARGUMENTS, BYTES)) {
-                enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
+        for (size_t i = 0; rp_proto_next_bytes(&d, RP_HLO_INPUTS_ARGUMENTS, &field);) {
+            enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
 
-                RP_TRY(snapshot_error(r, code, "argument", i++, field.bytes));
-            }
+            RP_TRY(snapshot_error(r, code, "argument", i++, field.bytes));
+        }
         RP_TRY(rp_proto_finish(&d, r->err));
     }
     if (raw && raw != end)
@@ -515,17 +504,15 @@ static bool has_inputs(struct rp_bytes file)
     struct rp_proto_item it;
     struct rp_bytes literal, shape;
 
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PROTO_PARTITIONS, BYTES)) {
-            struct rp_proto_cursor d = rp_proto_enter(&c, &it);
-            struct rp_proto_item field;
+    if (rp_proto_next_bytes(&c, RP_HLO_PROTO_PARTITIONS, &it)) {
+        struct rp_proto_cursor d = rp_proto_enter(&c, &it);
+        struct rp_proto_item field;
 
-            while (rp_proto_next(&d, &field))
-                if (field.number > RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS ||
-                    field.wire != RP_WIRE_BYTES)
-                    return false;
-            return !it.bytes.n || (first_field(it.bytes, &literal) && first_field(literal, &shape));
-        }
+        while (rp_proto_next(&d, &field))
+            if (field.number > RP_HLO_INPUTS_ARGUMENTS_DESCRIPTORS || field.wire != RP_WIRE_BYTES)
+                return false;
+        return !it.bytes.n || (first_field(it.bytes, &literal) && first_field(literal, &shape));
+    }
     return false;
 }
 

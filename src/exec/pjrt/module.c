@@ -47,9 +47,7 @@ static enum rp_code read_parameters(struct rp_proto_cursor c, struct rp_pjrt_mod
     size_t nparameters = 0, ntuples = 0, parts = 0, n;
     bool tuple, other, refused = false;
 
-    while (rp_proto_next(&c, &item)) {
-        if (item.number != RP_HLO_PROGRAM_SHAPE_PARAMETERS || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_HLO_PROGRAM_SHAPE_PARAMETERS, &item)) {
         RP_TRY(shape_parts(rp_proto_enter(&c, &item), &tuple, &n, &other, err));
         nparameters++;
         ntuples += tuple;
@@ -99,9 +97,8 @@ static enum rp_code read_entries(struct rp_proto_cursor c, uint32_t parameter_fi
 {
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item))
-        if (item.number == RP_HLO_ALIAS_ENTRIES && item.wire == RP_WIRE_BYTES)
-            RP_TRY(read_entry(rp_proto_enter(&c, &item), parameter_field, index_field, out, err));
+    while (rp_proto_next_bytes(&c, RP_HLO_ALIAS_ENTRIES, &item))
+        RP_TRY(read_entry(rp_proto_enter(&c, &item), parameter_field, index_field, out, err));
     return rp_proto_finish(&c, err);
 }
 

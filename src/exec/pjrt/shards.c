@@ -64,9 +64,7 @@ static enum rp_code read_shardings(struct rp_pjrt_shards *s, struct rp_proto_cur
     RP_TRY(read_sharding(s, c, &one, err));
     if (one.type != RP_SHARDING_TUPLE)
         return output ? rp_vec_push(&s->out, one, err) : rp_vec_push(&s->in, one, err);
-    while (rp_proto_next(&parts, &item)) {
-        if (item.number != RP_HLO_SHARDING_TUPLE_SHARDINGS || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&parts, RP_HLO_SHARDING_TUPLE_SHARDINGS, &item)) {
         memset(&one, 0, sizeof one);
         RP_TRY(read_sharding(s, rp_proto_enter(&parts, &item), &one, err));
         RP_TRY(output ? rp_vec_push(&s->out, one, err) : rp_vec_push(&s->in, one, err));

@@ -70,9 +70,8 @@ static enum rp_code read_call(struct rp_blade *b, struct rp_proto_cursor c, stru
 {
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item))
-        if (item.number == RP_TF_NAME_ATTRS_NAME && item.wire == RP_WIRE_BYTES)
-            RP_TRY(copy_text(b, item.bytes, &b->function, err));
+    while (rp_proto_next_bytes(&c, RP_TF_NAME_ATTRS_NAME, &item))
+        RP_TRY(copy_text(b, item.bytes, &b->function, err));
     return rp_proto_finish(&c, err);
 }
 

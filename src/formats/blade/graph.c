@@ -58,9 +58,8 @@ static enum rp_code read_function(struct rp_proto_cursor c, const char *name, st
 {
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item))
-        if (item.number == RP_TF_FUNCTION_SIGNATURE && item.wire == RP_WIRE_BYTES)
-            return read_signature(rp_proto_enter(&c, &item), name, out, err);
+    if (rp_proto_next_bytes(&c, RP_TF_FUNCTION_SIGNATURE, &item))
+        return read_signature(rp_proto_enter(&c, &item), name, out, err);
     return rp_proto_finish(&c, err);
 }
 
@@ -69,9 +68,7 @@ static enum rp_code find_outputs(const struct rp_blade *b, struct outputs *out, 
     struct rp_proto_cursor c = rp_proto_cursor(b->library.at, b->library.n, 0, DEPTH);
     struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item)) {
-        if (item.number != RP_TF_LIBRARY_FUNCTION || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_TF_LIBRARY_FUNCTION, &item)) {
         RP_TRY(read_function(rp_proto_enter(&c, &item), b->function, out, err));
         if (out->found)
             return RP_OK;

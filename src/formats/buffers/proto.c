@@ -44,8 +44,7 @@ enum { /* fields of xla/service/hlo.proto */
        TRACE_ALLOCATION = 3,
        EVENT_KIND = 1,
        EVENT_BUFFER = 2,
-       EVENT_INSTRUCTION = 4,
-       EVENT_SHARES = 5
+       EVENT_INSTRUCTION = 4
 };
 
 enum { HEAP_ALLOC, HEAP_FREE, HEAP_SHARE };
@@ -75,18 +74,14 @@ static int64_t small_size(uint64_t value)
 
 static enum rp_code read_instruction(struct proto_reader *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_item it;
     struct rp_bytes name = {(const uint8_t *)"", 0};
     uint64_t id = 0;
     uint32_t text;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == INSTRUCTION_NAME && it.wire == RP_WIRE_BYTES)
-            name = it.bytes;
-        else if (it.number == INSTRUCTION_ID && it.wire == RP_WIRE_VARINT)
-            id = it.value;
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){
+                             {INSTRUCTION_NAME, .bytes = &name}, {INSTRUCTION_ID, .u64 = &id}, {0}},
+                         r->err));
     RP_TRY(keep_name(r, rp_arena_copy(&r->b->arena, (const char *)name.at, name.n), &text));
     return rp_map_put(&r->names, id, text, r->err);
 }
@@ -95,9 +90,8 @@ static enum rp_code read_computation(struct proto_reader *r, struct rp_proto_cur
 {
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == COMPUTATION_INSTRUCTION && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_instruction(r, rp_proto_enter(&c, &it)));
+    while (rp_proto_next_bytes(&c, COMPUTATION_INSTRUCTION, &it))
+        RP_TRY(read_instruction(r, rp_proto_enter(&c, &it)));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -105,9 +99,8 @@ static enum rp_code read_module(struct proto_reader *r, struct rp_proto_cursor c
 {
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == MODULE_COMPUTATION && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_computation(r, rp_proto_enter(&c, &it)));
+    while (rp_proto_next_bytes(&c, MODULE_COMPUTATION, &it))
+        RP_TRY(read_computation(r, rp_proto_enter(&c, &it)));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -121,20 +114,18 @@ static enum rp_code read_defined(struct proto_reader *r, struct rp_proto_cursor 
     char index[100] = "";
     size_t used = 0;
     uint64_t id = 0, value;
+    const struct rp_proto_slot slots[] = {
+        {DEFINED_NAME, .bytes = &name}, {DEFINED_ID, .u64 = &id}, {0}};
     uint32_t known;
 
     while (rp_proto_next(&c, &it)) {
         struct rp_proto_cursor list;
 
-        if (it.number == DEFINED_NAME && it.wire == RP_WIRE_BYTES)
-            name = it.bytes;
-        else if (it.number == DEFINED_ID && it.wire == RP_WIRE_VARINT)
-            id = it.value;
-        else if (it.number == DEFINED_INDEX && it.wire == RP_WIRE_VARINT && used < 70)
+        if (rp_proto_take(slots, &it) || it.number != DEFINED_INDEX)
+            continue;
+        if (it.wire == RP_WIRE_VARINT && used < 70)
             used += (size_t)snprintf(index + used, sizeof index - used, "%s%llu", used ? "," : "{",
                                      (unsigned long long)it.value);
-        if (it.number != DEFINED_INDEX || it.wire != RP_WIRE_BYTES)
-            continue;
         list = rp_proto_enter(&c, &it);
         while (used < 70 && rp_proto_packed_varint(&list, &value))
             used += (size_t)snprintf(index + used, sizeof index - used, "%s%llu", used ? "," : "{",
@@ -155,17 +146,18 @@ static enum rp_code read_defined(struct proto_reader *r, struct rp_proto_cursor 
 
 static enum rp_code read_logical(struct proto_reader *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_item it;
+    struct rp_bytes defined = {0};
     uint32_t text = RP_NONE;
     uint64_t id = 0;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == LOGICAL_ID && it.wire == RP_WIRE_VARINT)
-            id = it.value;
-        else if (it.number == LOGICAL_DEFINED && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_defined(r, rp_proto_enter(&c, &it), &text));
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){
+                             {LOGICAL_ID, .u64 = &id}, {LOGICAL_DEFINED, .bytes = &defined}, {0}},
+                         r->err));
+    if (defined.at)
+        RP_TRY(read_defined(
+            r, rp_proto_cursor(defined.at, defined.n, rp_proto_offset(&c, defined.at), c.depth),
+            &text));
     return text == RP_NONE ? RP_OK : rp_map_put(&r->logical, id, text, r->err);
 }
 
@@ -174,20 +166,17 @@ static enum rp_code read_logical(struct proto_reader *r, struct rp_proto_cursor 
 static enum rp_code read_assigned(struct proto_reader *r, struct rp_proto_cursor c)
 {
     struct rp_buffer_value v = {.name = "", .allocation = (uint32_t)r->b->allocations.n};
-    struct rp_proto_item it;
+    uint64_t offset = 0, size = 0;
     uint32_t text;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire != RP_WIRE_VARINT)
-            continue;
-        if (it.number == ASSIGNED_ID)
-            v.id = (int64_t)it.value;
-        else if (it.number == ASSIGNED_OFFSET)
-            v.offset = small_size(it.value);
-        else if (it.number == ASSIGNED_SIZE)
-            v.bytes = small_size(it.value);
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{ASSIGNED_ID, .i64 = &v.id},
+                                                        {ASSIGNED_OFFSET, .u64 = &offset},
+                                                        {ASSIGNED_SIZE, .u64 = &size},
+                                                        {0}},
+                         r->err));
+    v.offset = small_size(offset);
+    v.bytes = small_size(size);
     text = rp_map_get(&r->logical, (uint64_t)v.id);
     if (text != RP_MAP_NONE)
         v.name = r->texts.at[text];
@@ -199,32 +188,30 @@ static enum rp_code read_allocation(struct proto_reader *r, struct rp_proto_curs
 {
     struct rp_buffer_allocation a = {.argument = -1, .kind = RP_BUFFER_TEMPORARY};
     bool argument = false, constant = false, local = false, out = false;
+    uint64_t number = 0, bytes = 0, parameter = 0;
+    const struct rp_proto_slot slots[] = {{ALLOCATION_INDEX, .u64 = &number},
+                                          {ALLOCATION_SIZE, .u64 = &bytes},
+                                          {ALLOCATION_PARAMETER_NUMBER, .u64 = &parameter},
+                                          {ALLOCATION_PARAMETER, .flag = &argument},
+                                          {ALLOCATION_CONSTANT, .flag = &constant},
+                                          {ALLOCATION_THREAD_LOCAL, .flag = &local},
+                                          {ALLOCATION_LIVE_OUT, .flag = &out},
+                                          {0}};
     struct rp_proto_item it;
-    int64_t number = 0;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == ALLOCATION_ASSIGNED && it.wire == RP_WIRE_BYTES)
+    while (rp_proto_next(&c, &it))
+        if (!rp_proto_take(slots, &it) && it.number == ALLOCATION_ASSIGNED &&
+            it.wire == RP_WIRE_BYTES)
             RP_TRY(read_assigned(r, rp_proto_enter(&c, &it)));
-        if (it.wire != RP_WIRE_VARINT)
-            continue;
-        if (it.number == ALLOCATION_INDEX)
-            a.number = small_size(it.value);
-        else if (it.number == ALLOCATION_SIZE)
-            a.bytes = small_size(it.value);
-        else if (it.number == ALLOCATION_PARAMETER_NUMBER)
-            number = small_size(it.value);
-        argument = argument || (it.number == ALLOCATION_PARAMETER && it.value);
-        constant = constant || (it.number == ALLOCATION_CONSTANT && it.value);
-        local = local || (it.number == ALLOCATION_THREAD_LOCAL && it.value);
-        out = out || (it.number == ALLOCATION_LIVE_OUT && it.value);
-    }
     RP_TRY(rp_proto_finish(&c, r->err));
+    a.number = small_size(number);
+    a.bytes = small_size(bytes);
     a.kind = argument   ? RP_BUFFER_ARGUMENT
              : local    ? RP_BUFFER_THREAD_LOCAL
              : constant ? RP_BUFFER_CONSTANT
              : out      ? RP_BUFFER_OUTPUT
                         : RP_BUFFER_TEMPORARY;
-    a.argument = argument ? number : -1;
+    a.argument = argument ? small_size(parameter) : -1;
     if (__builtin_add_overflow(r->b->total_bytes, a.bytes, &r->b->total_bytes))
         return rp_err_set(r->err, RP_FORMAT, "sizes add up to over 2^63 bytes");
     return rp_vec_push(&r->b->allocations, a, r->err);
@@ -233,30 +220,22 @@ static enum rp_code read_allocation(struct proto_reader *r, struct rp_proto_curs
 /* ------------------------------------------------------------------ the heap simulator */
 
 struct heap_event {
-    uint8_t kind;
-    int64_t buffer, shares;
+    uint64_t kind;
+    int64_t buffer;
     struct rp_bytes instruction;
 };
 
 static enum rp_code read_event(struct proto_reader *r, struct rp_proto_cursor c,
                                struct heap_event *out)
 {
-    struct rp_proto_item it;
-
     *out = (struct heap_event){0};
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == EVENT_INSTRUCTION && it.wire == RP_WIRE_BYTES)
-            out->instruction = it.bytes;
-        if (it.wire != RP_WIRE_VARINT)
-            continue;
-        if (it.number == EVENT_KIND)
-            out->kind = it.value <= HEAP_SHARE ? (uint8_t)it.value : HEAP_SHARE;
-        else if (it.number == EVENT_BUFFER)
-            out->buffer = (int64_t)it.value;
-        else if (it.number == EVENT_SHARES)
-            out->shares = (int64_t)it.value;
-    }
-    return rp_proto_finish(&c, r->err);
+    return rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{EVENT_INSTRUCTION, .bytes = &out->instruction},
+                                       {EVENT_KIND, .u64 = &out->kind},
+                                       {EVENT_BUFFER, .i64 = &out->buffer},
+                                       {0}},
+        r->err);
 }
 
 static const struct rp_buffer_value *value_of(const struct proto_reader *r, int64_t buffer)
@@ -278,15 +257,13 @@ static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c,
 
     *peak = 0;
     *peak_at = 0;
-    while (rp_proto_next(&c, &it)) {
+    while (i < until && rp_proto_next_bytes(&c, TRACE_EVENT, &it)) {
         const struct rp_buffer_value *v;
 
-        if (it.number != TRACE_EVENT || it.wire != RP_WIRE_BYTES || i >= until)
-            continue;
         RP_TRY(read_event(r, rp_proto_enter(&c, &it), &e));
         v = value_of(r, e.buffer);
         i++;
-        if (!v || e.kind == HEAP_SHARE)
+        if (!v || e.kind >= HEAP_SHARE)
             continue;
         if (e.kind == HEAP_ALLOC) {
             now += v->bytes;
@@ -312,14 +289,12 @@ static enum rp_code read_lives(struct proto_reader *r, struct rp_proto_cursor c)
     enum rp_code code = RP_OK;
 
     rp_map_init(&open);
-    while (code == RP_OK && rp_proto_next(&c, &it)) {
+    while (code == RP_OK && rp_proto_next_bytes(&c, TRACE_EVENT, &it)) {
         const struct rp_buffer_value *v;
         struct rp_live_range range;
         const char *name;
         uint32_t at;
 
-        if (it.number != TRACE_EVENT || it.wire != RP_WIRE_BYTES)
-            continue;
         code = read_event(r, rp_proto_enter(&c, &it), &e);
         if (code != RP_OK)
             break;
@@ -409,18 +384,15 @@ static enum rp_code read_assignment(struct proto_reader *r, struct rp_proto_curs
     struct rp_proto_item it;
     size_t traces = 0;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == BUFFERS_LOGICAL && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_logical(r, rp_proto_enter(&c, &it)));
+    while (rp_proto_next_bytes(&c, BUFFERS_LOGICAL, &it))
+        RP_TRY(read_logical(r, rp_proto_enter(&c, &it)));
     RP_TRY(rp_proto_finish(&c, r->err));
-    for (c = whole; rp_proto_next(&c, &it);)
-        if (it.number == BUFFERS_ALLOCATION && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_allocation(r, rp_proto_enter(&c, &it)));
-    for (c = whole; rp_proto_next(&c, &it);)
-        if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES) {
-            RP_TRY(read_trace(r, rp_proto_enter(&c, &it)));
-            traces++;
-        }
+    for (c = whole; rp_proto_next_bytes(&c, BUFFERS_ALLOCATION, &it);)
+        RP_TRY(read_allocation(r, rp_proto_enter(&c, &it)));
+    for (c = whole; rp_proto_next_bytes(&c, BUFFERS_TRACE, &it);) {
+        RP_TRY(read_trace(r, rp_proto_enter(&c, &it)));
+        traces++;
+    }
     for (c = whole;
          traces == 1 && rp_proto_next(&c, &it);) /* of several the events do not compare */
         if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES)
@@ -440,9 +412,8 @@ enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, 
     rp_map_init(&r.names);
     rp_map_init(&r.logical);
     rp_map_init(&r.values);
-    while (code == RP_OK && rp_proto_next(&c, &it))
-        if (it.number == HLO_MODULE && it.wire == RP_WIRE_BYTES)
-            code = read_module(&r, rp_proto_enter(&c, &it));
+    while (code == RP_OK && rp_proto_next_bytes(&c, HLO_MODULE, &it))
+        code = read_module(&r, rp_proto_enter(&c, &it));
     c = rp_proto_cursor(proto.at, proto.n, 0, DEPTH);
     while (code == RP_OK && rp_proto_next(&c, &it))
         if (it.number == HLO_BUFFERS && it.wire == RP_WIRE_BYTES && it.bytes.n) {

@@ -58,8 +58,8 @@ static size_t log_count(struct rp_bytes wire, uint32_t number)
     struct rp_proto_item it;
     size_t n = 0;
 
-    while (rp_proto_next(&c, &it))
-        n += it.number == number && it.wire == RP_WIRE_BYTES;
+    while (rp_proto_next_bytes(&c, number, &it))
+        n++;
     return n;
 }
 
@@ -75,29 +75,23 @@ static const char *log_text(struct rp_arena *arena, struct rp_bytes bytes)
 static enum rp_code read_pass(struct rp_proto_cursor c, struct rp_arena *arena,
                               struct rp_pass_time *out, struct rp_err *err)
 {
-    struct rp_proto_item it;
+    struct rp_bytes name = {0}, pipeline = {0};
 
-    *out = (struct rp_pass_time){.name = "", .pipeline = "", .id = -1, .module = -1};
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire == RP_WIRE_BYTES) {
-            if (it.number == RP_XLA_PASS_NAME)
-                out->name = log_text(arena, it.bytes);
-            else if (it.number == RP_XLA_PASS_PIPELINE)
-                out->pipeline = log_text(arena, it.bytes);
-        } else if (it.wire == RP_WIRE_VARINT) {
-            if (it.number == RP_XLA_PASS_ID)
-                out->id = (int64_t)it.value;
-            else if (it.number == RP_XLA_PASS_CHANGED)
-                out->changed = it.value != 0;
-            else if (it.number == RP_XLA_PASS_MODULE_ID)
-                out->module = (int64_t)it.value;
-            else if (it.number == RP_XLA_PASS_START)
-                out->start_us = (int64_t)it.value;
-            else if (it.number == RP_XLA_PASS_END)
-                out->end_us = (int64_t)it.value;
-        }
-    }
-    return rp_proto_finish(&c, err);
+    *out = (struct rp_pass_time){.id = -1, .module = -1};
+    RP_TRY(
+        rp_proto_read(c,
+                      (const struct rp_proto_slot[]){{RP_XLA_PASS_NAME, .bytes = &name},
+                                                     {RP_XLA_PASS_PIPELINE, .bytes = &pipeline},
+                                                     {RP_XLA_PASS_ID, .i64 = &out->id},
+                                                     {RP_XLA_PASS_CHANGED, .flag = &out->changed},
+                                                     {RP_XLA_PASS_MODULE_ID, .i64 = &out->module},
+                                                     {RP_XLA_PASS_START, .i64 = &out->start_us},
+                                                     {RP_XLA_PASS_END, .i64 = &out->end_us},
+                                                     {0}},
+                      err));
+    out->name = log_text(arena, name);
+    out->pipeline = log_text(arena, pipeline);
+    return RP_OK;
 }
 
 static enum rp_code read_passes(struct rp_bytes wire, struct rp_arena *arena,
@@ -138,37 +132,36 @@ enum rp_code rp_pass_times_read(const uint8_t *bytes, size_t n, const struct rp_
 static enum rp_code read_fused(struct rp_proto_cursor c, struct rp_arena *arena,
                                struct rp_fusion_step *out, struct rp_err *err)
 {
-    struct rp_proto_item it;
+    struct rp_bytes fusion = {0}, producer = {0}, consumer = {0};
 
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{RP_XLA_FUSED_FUSION, .bytes = &fusion},
+                                                        {RP_XLA_FUSED_PRODUCER, .bytes = &producer},
+                                                        {RP_XLA_FUSED_CONSUMER, .bytes = &consumer},
+                                                        {0}},
+                         err));
     out->kind = RP_FUSION_FUSED;
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire != RP_WIRE_BYTES)
-            continue;
-        if (it.number == RP_XLA_FUSED_FUSION)
-            out->fusion = log_text(arena, it.bytes);
-        else if (it.number == RP_XLA_FUSED_PRODUCER)
-            out->producer = log_text(arena, it.bytes);
-        else if (it.number == RP_XLA_FUSED_CONSUMER)
-            out->consumer = log_text(arena, it.bytes);
-    }
-    return rp_proto_finish(&c, err);
+    out->fusion = log_text(arena, fusion);
+    out->producer = log_text(arena, producer);
+    out->consumer = log_text(arena, consumer);
+    return RP_OK;
 }
 
 static enum rp_code read_ineligible(struct rp_proto_cursor c, struct rp_arena *arena,
                                     struct rp_fusion_step *out, struct rp_err *err)
 {
-    struct rp_proto_item it;
+    struct rp_bytes producer = {0}, reason = {0};
 
+    RP_TRY(rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{RP_XLA_INELIGIBLE_PRODUCER, .bytes = &producer},
+                                       {RP_XLA_INELIGIBLE_REASON, .bytes = &reason},
+                                       {0}},
+        err));
     out->kind = RP_FUSION_INELIGIBLE;
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire != RP_WIRE_BYTES)
-            continue;
-        if (it.number == RP_XLA_INELIGIBLE_PRODUCER)
-            out->producer = log_text(arena, it.bytes);
-        else if (it.number == RP_XLA_INELIGIBLE_REASON)
-            out->reason = log_text(arena, it.bytes);
-    }
-    return rp_proto_finish(&c, err);
+    out->producer = log_text(arena, producer);
+    out->reason = log_text(arena, reason);
+    return RP_OK;
 }
 
 static enum rp_code read_priority(struct rp_proto_cursor c, struct rp_bytes whole,
@@ -299,9 +292,8 @@ static enum rp_code read_thunk_list(struct rp_bytes wire, struct rp_arena *arena
 
     out->at = RP_ARENA_NEW(arena, struct rp_thunk, log_count(wire, RP_XLA_THUNKS_THUNK) + 1);
     RP_TRY(rp_err_need(out->at, err, "reading metadata of thunks"));
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_XLA_THUNKS_THUNK && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_thunk(rp_proto_enter(&c, &it), arena, &out->at[out->n++], err));
+    while (rp_proto_next_bytes(&c, RP_XLA_THUNKS_THUNK, &it))
+        RP_TRY(read_thunk(rp_proto_enter(&c, &it), arena, &out->at[out->n++], err));
     RP_TRY(rp_proto_finish(&c, err));
     return rp_arena_check(arena, "reading metadata of thunks", err);
 }

@@ -217,38 +217,31 @@ static enum rp_code read_instruction(struct rp_hlo_proto *r, struct rp_bytes byt
  */
 
 /* One entry of the map: the id of a computation, and the ids of its instructions. */
-static enum rp_code note_sequence(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item)
+static enum rp_code note_sequence(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item), list;
-    struct rp_proto_item it, ids;
-    struct rp_bytes packed = {0};
+    struct rp_bytes list = {c.begin, 0}, packed = {0};
     uint64_t id = 0;
 
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SEQUENCE_ENTRY_KEY, VARINT))
-            id = it.value;
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_SEQUENCE_ENTRY_VALUE, BYTES))
-            continue;
-        list = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&list, &ids))
-            if (RP_PROTO_KEY(ids.number, ids.wire) == KEY(RP_HLO_SEQUENCE_INSTRUCTION_IDS, BYTES))
-                packed = ids.bytes;
-        RP_TRY(rp_proto_finish(&list, r->err));
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(
+        rp_proto_read(c,
+                      (const struct rp_proto_slot[]){{RP_HLO_SEQUENCE_ENTRY_KEY, .u64 = &id},
+                                                     {RP_HLO_SEQUENCE_ENTRY_VALUE, .bytes = &list},
+                                                     {0}},
+                      r->err));
+    RP_TRY(rp_proto_read(
+        rp_proto_cursor(list.at, list.n, rp_proto_offset(&c, list.at), c.depth),
+        (const struct rp_proto_slot[]){{RP_HLO_SEQUENCE_INSTRUCTION_IDS, .bytes = &packed}, {0}},
+        r->err));
     RP_TRY(rp_map_put(&r->sequence_of, id, (uint32_t)r->sequences.n, r->err));
     return rp_vec_push(&r->sequences, packed, r->err);
 }
 
-static enum rp_code read_schedule(struct rp_hlo_proto *r, struct rp_bytes bytes)
+static enum rp_code read_schedule(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SCHEDULE_SEQUENCES, BYTES))
-            RP_TRY(note_sequence(r, &c, &it));
+    while (rp_proto_next_bytes(&c, RP_HLO_SCHEDULE_SEQUENCES, &it))
+        RP_TRY(note_sequence(r, rp_proto_enter(&c, &it)));
     return rp_proto_finish(&c, r->err);
 }
 
@@ -259,11 +252,9 @@ static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth), inner;
     struct rp_proto_item it, field;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_HLO_COMPUTATION_INSTRUCTIONS, &it)) {
         uint64_t id = 0;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_COMPUTATION_INSTRUCTIONS, BYTES))
-            continue;
         inner = rp_proto_enter(&c, &it);
         while (rp_proto_next(&inner, &field))
             if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_INSTRUCTION_ID, VARINT)) {
@@ -362,24 +353,22 @@ static enum rp_code read_computation(struct rp_hlo_proto *r, struct rp_bytes byt
 static enum rp_code number_computations(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                         uint64_t offset)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth), inner;
-    struct rp_proto_item it, field;
+    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_item it;
     uint32_t n = 0;
 
     while (rp_proto_next(&c, &it)) {
         uint64_t id = 0;
 
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_SCHEDULE, BYTES))
-            RP_TRY(read_schedule(r, it.bytes));
+            RP_TRY(read_schedule(r, rp_proto_enter(&c, &it)));
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MODULE_PAYLOADS, BYTES))
             RP_TRY(rp_vec_push(&r->payloads, it.bytes, r->err));
         if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES))
             continue;
-        inner = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&inner, &field))
-            if (RP_PROTO_KEY(field.number, field.wire) == KEY(RP_HLO_COMPUTATION_ID, VARINT))
-                id = field.value;
-        RP_TRY(rp_proto_finish(&inner, r->err));
+        RP_TRY(rp_proto_read(
+            rp_proto_enter(&c, &it),
+            (const struct rp_proto_slot[]){{RP_HLO_COMPUTATION_ID, .u64 = &id}, {0}}, r->err));
         RP_TRY(rp_map_put(&r->computation_of, id, n++, r->err));
         RP_TRY(rp_vec_push(&r->computation_ids, id, r->err));
     }
@@ -411,7 +400,7 @@ static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_pr
     case KEY(RP_HLO_MODULE_COMPUTATIONS, BYTES):
         return read_computation(r, it->bytes, offset);
     case KEY(RP_HLO_MODULE_INPUT_OUTPUT_ALIAS, BYTES):
-        return rp_hlo_proto_add_module_aliases(r, it->bytes);
+        return rp_hlo_proto_add_module_aliases(r, rp_proto_enter(c, it));
     case KEY(RP_HLO_MODULE_STACK_FRAME_INDEX, BYTES):
         return rp_hlo_proto_frames(r, it->bytes, offset);
     case KEY(RP_HLO_OWN_FIELD, BYTES):
@@ -423,7 +412,7 @@ static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_pr
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT):
         return RP_OK;
     case KEY(RP_HLO_MODULE_FRONTEND_ATTRIBUTES, BYTES):
-        return rp_hlo_proto_add_module_map(r, c, it);
+        return rp_hlo_proto_add_module_map(r, rp_proto_enter(c, it));
     case KEY(RP_HLO_MODULE_SCHEDULE, BYTES):
         return rp_program_add_module_attr(r->p, rp_attr_flag(RP_ATTR_IS_SCHEDULED, true), r->err);
     case KEY(RP_HLO_MODULE_SPMD_OUTPUT_SHARDING, BYTES):

@@ -70,9 +70,7 @@ enum rp_code rp_hlo_proto_metadata(struct rp_hlo_proto *r, struct rp_bytes bytes
 bool rp_hlo_proto_metadata_known(const struct rp_proto_item *it);
 enum rp_code rp_hlo_proto_frames(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 /* Frontend attributes of the module. */
-enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r,
-                                         const struct rp_proto_cursor *outer,
-                                         const struct rp_proto_item *item);
+enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r, struct rp_proto_cursor c);
 /* All fields of an instruction that are attributes, for operation r->op. */
 enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
 
@@ -90,30 +88,19 @@ enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed
 enum rp_code rp_hlo_proto_add_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, bool *known);
 /* How the results of a partitioned module are placed. */
 enum rp_code rp_hlo_proto_placement(struct rp_hlo_proto *r, struct rp_bytes bytes);
-enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                     const struct rp_proto_item *item);
-enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                        const struct rp_proto_item *item);
-enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                      const struct rp_proto_item *item);
-enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r,
-                                          const struct rp_proto_cursor *outer,
-                                          const struct rp_proto_item *item);
-enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r,
-                                          const struct rp_proto_cursor *outer,
-                                          const struct rp_proto_item *item);
+enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c);
 /* From all elements of a repeated field of a message. */
-enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                                      uint32_t field);
-enum rp_code rp_hlo_proto_add_slices(struct rp_hlo_proto *r, struct rp_bytes bytes,
-                                     uint64_t offset);
-enum rp_code rp_hlo_proto_add_pairs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset);
-enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes,
-                                      uint64_t offset);
+enum rp_code rp_hlo_proto_add_slices(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_pairs(struct rp_hlo_proto *r, struct rp_proto_cursor c);
+enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c);
 /* input_output_alias of the module. */
-enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes);
-
-/* ---- building the text of a layout ---- */
+enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c);
 
 /* ---- tables in both directions ---- */
 

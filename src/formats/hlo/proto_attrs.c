@@ -81,11 +81,11 @@ static enum rp_code add_dimensions(struct rp_hlo_proto *r, const struct rp_proto
 /* ---- messages that hold several attributes ---- */
 
 /* The dimensions of products, gathers and scatters: a list or a number each. */
-static enum rp_code add_dims_message(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                     const struct rp_proto_item *item, const uint16_t *keys)
+static enum rp_code add_dims_message(struct rp_hlo_proto *r, struct rp_proto_cursor message,
+                                     const uint16_t *keys)
 {
     for (; *keys; keys++) {
-        struct rp_proto_cursor c = rp_proto_enter(outer, item);
+        struct rp_proto_cursor c = message;
         bool single = *keys == RP_ATTR_INDEX_VECTOR_DIM, any = false;
         uint32_t inner = rp_hlo_attr_field(*keys).inner;
         struct rp_proto_item it;
@@ -146,25 +146,19 @@ const uint16_t *rp_hlo_dims_keys(uint32_t field)
     }
 }
 
-static enum rp_code add_ragged_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                    const struct rp_proto_item *item)
+static enum rp_code add_ragged_dims(struct rp_hlo_proto *r, struct rp_proto_cursor message)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_cursor c = message;
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) ==
-            KEY(RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS, BYTES))
-            RP_TRY(add_dims_message(r, &c, &it, dot_keys));
+    while (rp_proto_next_bytes(&c, RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS, &it))
+        RP_TRY(add_dims_message(r, rp_proto_enter(&c, &it), dot_keys));
     RP_TRY(rp_proto_finish(&c, r->err));
-    return add_dims_message(r, outer, item, ragged_keys);
+    return add_dims_message(r, message, ragged_keys);
 }
 
-/* Precisions, written where one is not the default, and the algorithm of a product. */
-static enum rp_code add_precision(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item)
+static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
     struct rp_slice *words;
     const char *algorithm = NULL;
@@ -200,12 +194,10 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, const struct rp_proto_
     return algorithm ? rp_hlo_proto_add(r, rp_attr_word(RP_ATTR_ALGORITHM, algorithm)) : RP_OK;
 }
 
-static enum rp_code add_solve_options(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                      const struct rp_proto_item *item)
+static enum rp_code add_solve_options(struct rp_hlo_proto *r, struct rp_proto_cursor c,
+                                      bool cholesky)
 {
     static const uint16_t keys[] = {0, RP_ATTR_LEFT_SIDE, RP_ATTR_LOWER, RP_ATTR_UNIT_DIAGONAL};
-    bool cholesky = item->number == RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS;
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
@@ -224,33 +216,29 @@ static enum rp_code add_solve_options(struct rp_hlo_proto *r, const struct rp_pr
 
 /* ---- texts ---- */
 
-static enum rp_code add_map_entry(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item)
+static enum rp_code add_map_entry(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_slice key = {"", 0, 0}, value = {"", 0, 0};
-    struct rp_proto_item it;
+    struct rp_bytes key = {(const uint8_t *)"", 0}, value = key;
 
-    while (rp_proto_next(&c, &it))
-        if (it.wire == RP_WIRE_BYTES && it.bytes.n && it.number <= 2)
-            *(it.number == RP_HLO_TEXT_ENTRY_KEY ? &key : &value) =
-                (struct rp_slice){(const char *)it.bytes.at, (uint32_t)it.bytes.n, 0};
-    RP_TRY(rp_vec_push(&r->texts, key, r->err));
-    RP_TRY(rp_vec_push(&r->texts, value, r->err));
-    return rp_proto_finish(&c, r->err);
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{RP_HLO_TEXT_ENTRY_KEY, .bytes = &key},
+                                                        {RP_HLO_TEXT_ENTRY_VALUE, .bytes = &value},
+                                                        {0}},
+                         r->err));
+    RP_TRY(rp_vec_push(&r->texts, ((struct rp_slice){(const char *)key.at, (uint32_t)key.n, 0}),
+                       r->err));
+    return rp_vec_push(&r->texts, ((struct rp_slice){(const char *)value.at, (uint32_t)value.n, 0}),
+                       r->err);
 }
 
-static enum rp_code read_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                             const struct rp_proto_item *item, struct rp_attr *out)
+static enum rp_code read_map(struct rp_hlo_proto *r, struct rp_proto_cursor c, struct rp_attr *out)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_slice *kept;
     struct rp_proto_item it;
 
     r->texts.n = 0;
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_FRONTEND_ATTRIBUTES_MAP, BYTES))
-            RP_TRY(add_map_entry(r, &c, &it));
+    while (rp_proto_next_bytes(&c, RP_HLO_FRONTEND_ATTRIBUTES_MAP, &it))
+        RP_TRY(add_map_entry(r, rp_proto_enter(&c, &it)));
     RP_TRY(rp_proto_finish(&c, r->err));
     kept = RP_ARENA_NEW(&r->p->arena, struct rp_slice, r->texts.n + 1);
     if (kept && r->texts.n)
@@ -262,41 +250,35 @@ static enum rp_code read_map(struct rp_hlo_proto *r, const struct rp_proto_curso
     return RP_OK;
 }
 
-static enum rp_code add_map(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                            const struct rp_proto_item *item)
+static enum rp_code add_map(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_attr attr;
 
-    RP_TRY(read_map(r, outer, item, &attr));
+    RP_TRY(read_map(r, c, &attr));
     return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
 }
 
-enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r,
-                                         const struct rp_proto_cursor *outer,
-                                         const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_attr attr;
 
-    RP_TRY(read_map(r, outer, item, &attr));
+    RP_TRY(read_map(r, c, &attr));
     return attr.n ? rp_program_add_module_attr(r->p, attr, r->err) : RP_OK;
 }
 
 /* A configuration in the message of payloads: there, or by its number in the module. */
-static enum rp_code add_payload(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                const struct rp_proto_item *item)
+static enum rp_code add_payload(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_bytes config = {0};
-    struct rp_proto_item it;
+    uint64_t id = UINT64_MAX;
 
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PAYLOAD_VALUE, BYTES))
-            config = it.bytes;
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PAYLOAD_ID, VARINT) &&
-                 it.value < r->payloads.n)
-            config = r->payloads.at[it.value];
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{RP_HLO_PAYLOAD_VALUE, .bytes = &config},
+                                                        {RP_HLO_PAYLOAD_ID, .u64 = &id},
+                                                        {0}},
+                         r->err));
+    if (id < r->payloads.n)
+        config = r->payloads.at[id];
     return config.n
                ? rp_hlo_proto_add(r, bytes_attr(RP_ATTR_BACKEND_CONFIG, RP_VALUE_CONFIG, config))
                : RP_OK;
@@ -346,18 +328,13 @@ static enum rp_code add_predecessors(struct rp_hlo_proto *r, struct rp_bytes ids
 }
 
 /* The layouts that a custom call requires of its operands: one field per shape. */
-static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_bytes bytes,
-                                           uint64_t offset)
+static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_proto_item it;
     uint32_t shape;
 
     r->ids.n = 0;
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) !=
-            KEY(RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, BYTES))
-            continue;
+    while (rp_proto_next_bytes(&c, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, &it)) {
         RP_TRY(rp_hlo_proto_shape(r, it.bytes, rp_proto_offset(&c, it.bytes.at), 0, &shape));
         RP_TRY(rp_vec_push(&r->ids, shape, r->err));
     }
@@ -367,42 +344,42 @@ static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_byt
 
 /* ---- all fields ---- */
 
-static enum rp_code add_message(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
+static enum rp_code add_message(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                                 const struct rp_proto_item *it, bool *known)
 {
     *known = true;
     switch (it->number) {
     case RP_HLO_INSTRUCTION_WINDOW:
-        return rp_hlo_proto_add_window(r, c, it);
+        return rp_hlo_proto_add_window(r, c);
     case RP_HLO_INSTRUCTION_CONVOLUTION_DIMENSION_NUMBERS:
-        return rp_hlo_proto_add_conv_dims(r, c, it);
+        return rp_hlo_proto_add_conv_dims(r, c);
     case RP_HLO_INSTRUCTION_PADDING_CONFIG:
-        return rp_hlo_proto_add_padding(r, c, it);
+        return rp_hlo_proto_add_padding(r, c);
     case RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS:
     case RP_HLO_INSTRUCTION_GATHER_DIMENSION_NUMBERS:
     case RP_HLO_INSTRUCTION_SCATTER_DIMENSION_NUMBERS:
-        return add_dims_message(r, c, it, rp_hlo_dims_keys(it->number));
+        return add_dims_message(r, c, rp_hlo_dims_keys(it->number));
     case RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS:
-        return add_ragged_dims(r, c, it);
+        return add_ragged_dims(r, c);
     case RP_HLO_INSTRUCTION_PRECISION_CONFIG:
-        return add_precision(r, c, it);
+        return add_precision(r, c);
     case RP_HLO_INSTRUCTION_TRIANGULAR_SOLVE_OPTIONS:
     case RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS:
-        return add_solve_options(r, c, it);
+        return add_solve_options(r, c, it->number == RP_HLO_INSTRUCTION_CHOLESKY_OPTIONS);
     case RP_HLO_INSTRUCTION_FRONTEND_ATTRIBUTES:
-        return add_map(r, c, it);
+        return add_map(r, c);
     case RP_HLO_INSTRUCTION_COLLECTIVE_DEVICE_LIST:
-        return rp_hlo_proto_add_groups(r, it->bytes, 0, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
+        return rp_hlo_proto_add_groups(r, c, RP_HLO_DEVICE_LIST_REPLICA_GROUPS);
     case RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST:
-        return rp_hlo_proto_add_iota_groups(r, c, it);
+        return rp_hlo_proto_add_iota_groups(r, c);
     case RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST:
-        return rp_hlo_proto_add_mesh_groups(r, c, it);
+        return rp_hlo_proto_add_mesh_groups(r, c);
     case RP_HLO_INSTRUCTION_CONTROL_PREDECESSOR_IDS:
         return add_predecessors(r, it->bytes);
     case RP_HLO_INSTRUCTION_SHARDING:
         return rp_hlo_proto_add_sharding(r, it->bytes, known);
     case RP_HLO_INSTRUCTION_BACKEND_CONFIG_PAYLOAD:
-        return add_payload(r, c, it);
+        return add_payload(r, c);
     case RP_HLO_INSTRUCTION_SPARSITY_CONFIG: /* every convolution has one; most are empty */
         *known = !it->bytes.n;
         return RP_OK;
@@ -446,7 +423,7 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
         return add_ints(r, key);
     default:
         *known = false;
-        return bytes ? add_message(r, c, it, known) : RP_OK;
+        return bytes ? add_message(r, rp_proto_enter(c, it), it, known) : RP_OK;
     }
 }
 
@@ -476,10 +453,8 @@ static bool is_structural_field(uint32_t number)
 
 /* Metadata fields that the model does not store, kept as a second metadata field: protobuf
    readers merge both. */
-static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                       const struct rp_proto_item *item)
+static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_writer w = {0};
     struct rp_proto_item it;
     struct rp_bytes bytes;
@@ -504,7 +479,8 @@ static enum rp_code keep_metadata_rest(struct rp_hlo_proto *r, const struct rp_p
 
 enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    const struct rp_proto_cursor all = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
+    struct rp_proto_cursor c = all;
     bool slices = false, groups = false, pairs = false, aliases = false, laid = false, known;
     bool custom = r->p->code.at[r->op] == RP_OP_CUSTOM_CALL;
     struct rp_proto_item it;
@@ -516,7 +492,7 @@ enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, u
         aliases |= it.number == RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING;
         if (r->metadata_rest && it.number == RP_HLO_INSTRUCTION_METADATA &&
             it.wire == RP_WIRE_BYTES)
-            RP_TRY(keep_metadata_rest(r, &c, &it));
+            RP_TRY(keep_metadata_rest(r, rp_proto_enter(&c, &it)));
         laid |= custom && it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT && it.value;
         if (is_structural_field(it.number) ||
             (custom && (it.number == RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT ||
@@ -530,14 +506,14 @@ enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (slices)
-        RP_TRY(rp_hlo_proto_add_slices(r, bytes, offset));
+        RP_TRY(rp_hlo_proto_add_slices(r, all));
     if (groups && !rp_op_attr(r->p, r->op, RP_ATTR_REPLICA_GROUPS))
-        RP_TRY(rp_hlo_proto_add_groups(r, bytes, offset, RP_HLO_INSTRUCTION_REPLICA_GROUPS));
+        RP_TRY(rp_hlo_proto_add_groups(r, all, RP_HLO_INSTRUCTION_REPLICA_GROUPS));
     if (pairs)
-        RP_TRY(rp_hlo_proto_add_pairs(r, bytes, offset));
+        RP_TRY(rp_hlo_proto_add_pairs(r, all));
     if (aliases)
-        RP_TRY(rp_hlo_proto_add_aliases(r, bytes, offset));
-    return laid ? add_layout_constraints(r, bytes, offset) : RP_OK;
+        RP_TRY(rp_hlo_proto_add_aliases(r, all));
+    return laid ? add_layout_constraints(r, all) : RP_OK;
 }
 
 /* ---- values that a protobuf omits because they are zero or empty ---- */

@@ -366,20 +366,6 @@ static uint32_t frame_string(const string_list *list, uint64_t number)
     return number > 0 && number <= list->n ? list->at[number - 1] : 0;
 }
 
-/* The varints of a small message by their numbers, up to 7. */
-static enum rp_code frame_numbers(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item, uint64_t v[8])
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-
-    memset(v, 0, 8 * sizeof *v);
-    while (rp_proto_next(&c, &it))
-        if (it.number < 8 && it.wire == RP_WIRE_VARINT)
-            v[it.number] = it.value;
-    return rp_proto_finish(&c, r->err);
-}
-
 static enum rp_code read_frame_field(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
                                      const struct rp_proto_item *it, string_list *files,
                                      string_list *functions)
@@ -396,7 +382,7 @@ static enum rp_code read_frame_field(struct rp_hlo_proto *r, const struct rp_pro
         return rp_vec_push(it->number == RP_HLO_FRAME_INDEX_FILE_NAMES ? files : functions, id,
                            r->err);
     }
-    RP_TRY(frame_numbers(r, c, it, v));
+    RP_TRY(rp_proto_numbers(rp_proto_enter(c, it), v, 8, r->err));
     if (it->number == RP_HLO_FRAME_INDEX_FILE_LOCATIONS) {
         at = (struct rp_location){frame_string(files, v[RP_HLO_FILE_LOCATION_FILE_NAME_ID]),
                                   frame_string(functions, v[RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID]),

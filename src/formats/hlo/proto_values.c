@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
-
 /* ---- lists ---- */
 
 enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed)
@@ -61,125 +59,77 @@ static struct rp_attr keep_struct(struct rp_hlo_proto *r, uint32_t key, const vo
                             .type = (uint8_t)rp_attr_type(key)};
 }
 
-/* Up to three numbers of a small message; `third` is the default of the last. */
-static enum rp_code collect_triple(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                   const struct rp_proto_item *item, int n)
+/* The first n numbers of a small message. */
+static enum rp_code collect_numbers(struct rp_hlo_proto *r, struct rp_proto_cursor c, int n)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-    int64_t v[4] = {0};
+    uint64_t v[4];
 
-    while (rp_proto_next(&c, &it))
-        if (it.number < 4 && it.wire == RP_WIRE_VARINT)
-            v[it.number] = (int64_t)it.value;
+    RP_TRY(rp_proto_numbers(c, v, 4, r->err));
     for (int i = 1; i <= n; i++)
-        RP_TRY(rp_vec_push(&r->ints, v[i], r->err));
-    return rp_proto_finish(&c, r->err);
+        RP_TRY(rp_vec_push(&r->ints, (int64_t)v[i], r->err));
+    return RP_OK;
 }
 
-/* All elements of one repeated field of the instruction, n numbers each. */
-static enum rp_code add_triples(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                uint32_t key, int n)
+/* All elements of one repeated field of a message, n numbers each. */
+static enum rp_code add_lists(struct rp_hlo_proto *r, struct rp_proto_cursor c, uint32_t key,
+                              uint32_t field, int n)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
-    uint32_t field = rp_hlo_attr_field(key).field;
     struct rp_proto_item it;
     struct rp_attr attr;
 
     r->ints.n = 0;
-    while (rp_proto_next(&c, &it))
-        if (it.number == field && it.wire == RP_WIRE_BYTES)
-            RP_TRY(collect_triple(r, &c, &it, n));
+    while (rp_proto_next_bytes(&c, field, &it))
+        RP_TRY(collect_numbers(r, rp_proto_enter(&c, &it), n));
     RP_TRY(rp_proto_finish(&c, r->err));
     attr = rp_attr_int_list(r->p, key, rp_attr_type(key), r->ints.at, r->ints.n);
     r->ints.n = 0;
-    return rp_hlo_proto_add(r, attr);
+    return attr.n ? rp_hlo_proto_add(r, attr) : RP_OK;
 }
 
-enum rp_code rp_hlo_proto_add_slices(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_add_slices(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    return add_triples(r, bytes, offset, RP_ATTR_SLICE, 3);
+    return add_lists(r, c, RP_ATTR_SLICE, RP_HLO_INSTRUCTION_SLICE_DIMENSIONS, 3);
 }
 
-enum rp_code rp_hlo_proto_add_pairs(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset)
+enum rp_code rp_hlo_proto_add_pairs(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    return add_triples(r, bytes, offset, RP_ATTR_SOURCE_TARGET_PAIRS, 2);
+    return add_lists(r, c, RP_ATTR_SOURCE_TARGET_PAIRS, RP_HLO_INSTRUCTION_SOURCE_TARGET_PAIRS, 2);
 }
 
-enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                      const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_padding(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-    size_t n;
-
-    r->ints.n = 0;
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PADDING_DIMENSIONS, BYTES))
-            RP_TRY(collect_triple(r, &c, &it, 3));
-    RP_TRY(rp_proto_finish(&c, r->err));
-    n = r->ints.n;
-    r->ints.n = 0;
-    return n ? rp_hlo_proto_add(
-                   r, rp_attr_int_list(r->p, RP_ATTR_PADDING, RP_VALUE_PADDING, r->ints.at, n))
-             : RP_OK;
+    return add_lists(r, c, RP_ATTR_PADDING, RP_HLO_PADDING_DIMENSIONS, 3);
 }
 
 /* ---- windows and convolutions ---- */
 
-static enum rp_code read_window_dim(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                    const struct rp_proto_item *item, struct rp_window_dim *d)
+static enum rp_code read_window_dim(struct rp_hlo_proto *r, struct rp_proto_cursor c,
+                                    struct rp_window_dim *d)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-
     *d = (struct rp_window_dim){0, 0, 0, 0, 1, 1, false};
-    while (rp_proto_next(&c, &it)) {
-        int64_t v = (int64_t)it.value;
-
-        switch (it.number) {
-        case RP_HLO_WINDOW_DIM_SIZE:
-            d->size = v;
-            break;
-        case RP_HLO_WINDOW_DIM_STRIDE:
-            d->stride = v;
-            break;
-        case RP_HLO_WINDOW_DIM_PADDING_LOW:
-            d->pad_low = v;
-            break;
-        case RP_HLO_WINDOW_DIM_PADDING_HIGH:
-            d->pad_high = v;
-            break;
-        case RP_HLO_WINDOW_DIM_WINDOW_DILATION:
-            d->window_dilation = v;
-            break;
-        case RP_HLO_WINDOW_DIM_BASE_DILATION:
-            d->base_dilation = v;
-            break;
-        case RP_HLO_WINDOW_DIM_WINDOW_REVERSAL:
-            d->reversal = v != 0;
-            break;
-        default:
-            break;
-        }
-    }
-    return rp_proto_finish(&c, r->err);
+    return rp_proto_read(c,
+                         (const struct rp_proto_slot[]){
+                             {RP_HLO_WINDOW_DIM_SIZE, .i64 = &d->size},
+                             {RP_HLO_WINDOW_DIM_STRIDE, .i64 = &d->stride},
+                             {RP_HLO_WINDOW_DIM_PADDING_LOW, .i64 = &d->pad_low},
+                             {RP_HLO_WINDOW_DIM_PADDING_HIGH, .i64 = &d->pad_high},
+                             {RP_HLO_WINDOW_DIM_WINDOW_DILATION, .i64 = &d->window_dilation},
+                             {RP_HLO_WINDOW_DIM_BASE_DILATION, .i64 = &d->base_dilation},
+                             {RP_HLO_WINDOW_DIM_WINDOW_REVERSAL, .flag = &d->reversal},
+                             {0}},
+                         r->err);
 }
 
-enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                     const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_window w = {0};
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_HLO_WINDOW_DIMENSIONS, BYTES))
-            continue;
+    while (rp_proto_next_bytes(&c, RP_HLO_WINDOW_DIMENSIONS, &it)) {
         if (w.n == RP_WINDOW_DIMS)
             return rp_err_set(r->err, RP_LIMIT, "a window of more than %d dimensions",
                               RP_WINDOW_DIMS);
-        RP_TRY(read_window_dim(r, &c, &it, &w.dim[w.n++]));
+        RP_TRY(read_window_dim(r, rp_proto_enter(&c, &it), &w.dim[w.n++]));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     return w.n ? rp_hlo_proto_add(r, rp_attr_of_window(r->p, &w)) : RP_OK;
@@ -200,12 +150,17 @@ static void read_spatial(const struct rp_proto_cursor *outer, const struct rp_pr
         list[(*n)++] = (int64_t)v;
 }
 
-enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                        const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_conv_dims d = {0};
-    int64_t v[16] = {0};
+    const struct rp_proto_slot slots[] = {
+        {RP_HLO_CONV_DIMS_KERNEL_INPUT_FEATURE_DIMENSION, .i64 = &d.kernel_input},
+        {RP_HLO_CONV_DIMS_KERNEL_OUTPUT_FEATURE_DIMENSION, .i64 = &d.kernel_output},
+        {RP_HLO_CONV_DIMS_INPUT_BATCH_DIMENSION, .i64 = &d.input_batch},
+        {RP_HLO_CONV_DIMS_INPUT_FEATURE_DIMENSION, .i64 = &d.input_feature},
+        {RP_HLO_CONV_DIMS_OUTPUT_BATCH_DIMENSION, .i64 = &d.output_batch},
+        {RP_HLO_CONV_DIMS_OUTPUT_FEATURE_DIMENSION, .i64 = &d.output_feature},
+        {0}};
     size_t kernel = 0, output = 0;
     struct rp_proto_item it;
     char text[64];
@@ -217,16 +172,10 @@ enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_
             read_spatial(&c, &it, d.kernel_spatial, &kernel);
         else if (it.number == RP_HLO_CONV_DIMS_OUTPUT_SPATIAL_DIMENSIONS)
             read_spatial(&c, &it, d.output_spatial, &output);
-        else if (it.number < 16)
-            v[it.number] = (int64_t)it.value;
+        else
+            rp_proto_take(slots, &it);
     }
     RP_TRY(rp_proto_finish(&c, r->err));
-    d.kernel_input = v[RP_HLO_CONV_DIMS_KERNEL_INPUT_FEATURE_DIMENSION];
-    d.kernel_output = v[RP_HLO_CONV_DIMS_KERNEL_OUTPUT_FEATURE_DIMENSION];
-    d.input_batch = v[RP_HLO_CONV_DIMS_INPUT_BATCH_DIMENSION];
-    d.input_feature = v[RP_HLO_CONV_DIMS_INPUT_FEATURE_DIMENSION];
-    d.output_batch = v[RP_HLO_CONV_DIMS_OUTPUT_BATCH_DIMENSION];
-    d.output_feature = v[RP_HLO_CONV_DIMS_OUTPUT_FEATURE_DIMENSION];
     if (kernel != d.nspatial || output != d.nspatial || !rp_conv_dims_print(&d, text))
         return RP_OK; /* instructions that are no convolutions have an empty one */
     return rp_hlo_proto_add(r, rp_attr_of_conv_dims(r->p, &d));
@@ -234,10 +183,8 @@ enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, const struct rp_
 
 /* ---- replica groups ---- */
 
-static enum rp_code collect_group(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                  const struct rp_proto_item *item)
+static enum rp_code collect_group(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
@@ -251,20 +198,17 @@ static enum rp_code collect_group(struct rp_hlo_proto *r, const struct rp_proto_
     return rp_proto_finish(&c, r->err);
 }
 
-enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
+enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                                      uint32_t field)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_replica_groups g = {.form = RP_GROUPS_LISTED};
     struct rp_proto_item it;
     uint32_t *begin;
 
     r->ints.n = r->ids.n = 0;
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != field || it.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, field, &it)) {
         RP_TRY(rp_vec_push(&r->ids, (uint32_t)r->ints.n, r->err));
-        RP_TRY(collect_group(r, &c, &it));
+        RP_TRY(collect_group(r, rp_proto_enter(&c, &it)));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     RP_TRY(rp_vec_push(&r->ids, (uint32_t)r->ints.n, r->err));
@@ -277,25 +221,23 @@ enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_bytes byt
     return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
 }
 
-enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r,
-                                          const struct rp_proto_cursor *outer,
-                                          const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
     struct rp_replica_groups g = {.form = RP_GROUPS_IOTA};
-    struct rp_proto_item it;
+    struct rp_bytes dims = {0}, perm = {0};
+    uint64_t ngroups = 0;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == RP_HLO_IOTA_GROUPS_NUM_REPLICA_GROUPS)
-            g.ngroups = (size_t)it.value;
-        else if (it.number == RP_HLO_IOTA_GROUPS_NUM_DEVICES_PER_GROUP)
-            g.group_size = (int64_t)it.value;
-        else if (it.number == RP_HLO_IOTA_GROUPS_IOTA_RESHAPE_DIMS && it.wire == RP_WIRE_BYTES)
-            RP_TRY(keep_packed(r, it.bytes, &g.dims));
-        else if (it.number == RP_HLO_IOTA_GROUPS_IOTA_TRANSPOSE_PERM && it.wire == RP_WIRE_BYTES)
-            RP_TRY(keep_packed(r, it.bytes, &g.perm));
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){
+                             {RP_HLO_IOTA_GROUPS_NUM_REPLICA_GROUPS, .u64 = &ngroups},
+                             {RP_HLO_IOTA_GROUPS_NUM_DEVICES_PER_GROUP, .i64 = &g.group_size},
+                             {RP_HLO_IOTA_GROUPS_IOTA_RESHAPE_DIMS, .bytes = &dims},
+                             {RP_HLO_IOTA_GROUPS_IOTA_TRANSPOSE_PERM, .bytes = &perm},
+                             {0}},
+                         r->err));
+    g.ngroups = (size_t)ngroups;
+    RP_TRY(keep_packed(r, dims, &g.dims));
+    RP_TRY(keep_packed(r, perm, &g.perm));
     if (g.perm.n == 1) /* one dimension cannot be transposed: text does not write it */
         g.perm.n = 0;
     return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
@@ -309,82 +251,69 @@ struct mesh_reader {
     struct rp_mesh_part parts[MESH_AXES];
 };
 
-static enum rp_code read_axis(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item, struct mesh_reader *m)
+static enum rp_code read_axis(struct rp_hlo_proto *r, struct rp_proto_cursor c,
+                              struct mesh_reader *m)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_mesh_axis axis = {{"", 0, 0}, 0};
-    struct rp_proto_item it;
+    struct rp_bytes name = {(const uint8_t *)"", 0};
+    struct rp_mesh_axis axis = {0};
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == RP_HLO_MESH_AXIS_NAME && it.wire == RP_WIRE_BYTES)
-            axis.name = (struct rp_slice){(const char *)it.bytes.at, (uint32_t)it.bytes.n, 0};
-        else if (it.number == RP_HLO_MESH_AXIS_SIZE)
-            axis.size = (int64_t)it.value;
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{RP_HLO_MESH_AXIS_NAME, .bytes = &name},
+                                                        {RP_HLO_MESH_AXIS_SIZE, .i64 = &axis.size},
+                                                        {0}},
+                         r->err));
+    axis.name = (struct rp_slice){(const char *)name.at, (uint32_t)name.n, 0};
     if (m->g.naxes == MESH_AXES)
         return rp_err_set(r->err, RP_LIMIT, "a mesh of more than %d axes", MESH_AXES);
     m->axes[m->g.naxes++] = axis;
     return RP_OK;
 }
 
-static enum rp_code read_device_order(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                      const struct rp_proto_item *item, struct mesh_reader *m)
+static enum rp_code read_mesh(struct rp_hlo_proto *r, struct rp_proto_cursor c,
+                              struct mesh_reader *m)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MESH_IOTA_RESHAPE_DIMS, BYTES))
-            RP_TRY(keep_packed(r, it.bytes, &m->g.dims));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MESH_IOTA_TRANSPOSE_PERM, BYTES))
-            RP_TRY(keep_packed(r, it.bytes, &m->g.perm));
-    }
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code read_mesh(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                              const struct rp_proto_item *item, struct mesh_reader *m)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_bytes dims = {0}, perm = {0};
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
             continue;
         if (it.number == RP_HLO_MESH_AXES)
-            RP_TRY(read_axis(r, &c, &it, m));
+            RP_TRY(read_axis(r, rp_proto_enter(&c, &it), m));
         else if (it.number == RP_HLO_MESH_DEVICE_IDS)
             RP_TRY(keep_packed(r, it.bytes, &m->g.ids));
         else if (it.number == RP_HLO_MESH_IOTA_TRANSFORM)
-            RP_TRY(read_device_order(r, &c, &it, m));
-    }
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code read_mesh_part(struct rp_hlo_proto *r, const struct rp_proto_cursor *outer,
-                                   const struct rp_proto_item *item, struct mesh_reader *m)
-{
-    struct rp_proto_cursor c = rp_proto_enter(outer, item), sub;
-    struct rp_mesh_part part = {0, 0, 0};
-    struct rp_proto_item it, field;
-    uint64_t axis = 0;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == RP_HLO_AXIS_REF_MESH_AXIS_INDEX)
-            axis = it.value;
-        if (it.number != RP_HLO_AXIS_REF_SUB_AXIS_INFO || it.wire != RP_WIRE_BYTES)
-            continue;
-        sub = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&sub, &field)) {
-            part.before =
-                field.number == RP_HLO_SUB_AXIS_PRE_SIZE ? (int64_t)field.value : part.before;
-            part.size = field.number == RP_HLO_SUB_AXIS_SIZE ? (int64_t)field.value : part.size;
-        }
-        RP_TRY(rp_proto_finish(&sub, r->err));
+            RP_TRY(rp_proto_read(
+                rp_proto_enter(&c, &it),
+                (const struct rp_proto_slot[]){{RP_HLO_MESH_IOTA_RESHAPE_DIMS, .bytes = &dims},
+                                               {RP_HLO_MESH_IOTA_TRANSPOSE_PERM, .bytes = &perm},
+                                               {0}},
+                r->err));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(keep_packed(r, dims, &m->g.dims));
+    return keep_packed(r, perm, &m->g.perm);
+}
+
+static enum rp_code read_mesh_part(struct rp_hlo_proto *r, struct rp_proto_cursor c,
+                                   struct mesh_reader *m)
+{
+    struct rp_mesh_part part = {0, 0, 0};
+    struct rp_bytes sub = {c.begin, 0};
+    uint64_t axis = 0;
+
+    RP_TRY(rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{RP_HLO_AXIS_REF_MESH_AXIS_INDEX, .u64 = &axis},
+                                       {RP_HLO_AXIS_REF_SUB_AXIS_INFO, .bytes = &sub},
+                                       {0}},
+        r->err));
+    RP_TRY(rp_proto_read(
+        rp_proto_cursor(sub.at, sub.n, rp_proto_offset(&c, sub.at), c.depth),
+        (const struct rp_proto_slot[]){{RP_HLO_SUB_AXIS_PRE_SIZE, .i64 = &part.before},
+                                       {RP_HLO_SUB_AXIS_SIZE, .i64 = &part.size},
+                                       {0}},
+        r->err));
     if (axis >= m->g.naxes)
         return rp_err_set(r->err, RP_FORMAT, "groups along axis %llu, but the mesh has %zu axes",
                           (unsigned long long)axis, m->g.naxes);
@@ -395,25 +324,19 @@ static enum rp_code read_mesh_part(struct rp_hlo_proto *r, const struct rp_proto
     return RP_OK;
 }
 
-enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r,
-                                          const struct rp_proto_cursor *outer,
-                                          const struct rp_proto_item *item)
+enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
-    struct rp_proto_cursor c = rp_proto_enter(outer, item);
+    struct rp_proto_cursor parts_at = c;
     struct mesh_reader m = {.g = {.form = RP_GROUPS_MESH}};
     struct rp_mesh_axis *axes;
     struct rp_mesh_part *parts;
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MESH_GROUPS_MESH, BYTES))
-            RP_TRY(read_mesh(r, &c, &it, &m));
+    while (rp_proto_next_bytes(&c, RP_HLO_MESH_GROUPS_MESH, &it))
+        RP_TRY(read_mesh(r, rp_proto_enter(&c, &it), &m));
     RP_TRY(rp_proto_finish(&c, r->err));
-    c = rp_proto_enter(outer, item);
-    while (rp_proto_next(&c, &it))
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_MESH_GROUPS_AXES, BYTES))
-            RP_TRY(read_mesh_part(r, &c, &it, &m));
-    RP_TRY(rp_proto_finish(&c, r->err));
+    while (rp_proto_next_bytes(&parts_at, RP_HLO_MESH_GROUPS_AXES, &it))
+        RP_TRY(read_mesh_part(r, rp_proto_enter(&parts_at, &it), &m));
     axes = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_axis, m.g.naxes + 1);
     parts = RP_ARENA_NEW(&r->p->arena, struct rp_mesh_part, m.g.nparts + 1);
     if (axes && parts) {
@@ -433,37 +356,36 @@ _Static_assert((int)RP_HLO_OUTPUT_ALIAS_OPERAND_SHAPE_INDEX ==
                    (int)RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX,
                "aliases");
 
-static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_bytes bytes, bool module)
+static enum rp_code read_alias(struct rp_hlo_proto *r, struct rp_proto_cursor c, bool module)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
     struct rp_alias alias = {.kind = module ? RP_ALIAS_MAY : RP_ALIAS_UNSPECIFIED};
-    struct rp_proto_item it;
+    struct rp_bytes output = {0}, operand = {0};
+    uint64_t kind = 0;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number == RP_HLO_ALIAS_ENTRY_OUTPUT_SHAPE_INDEX && it.wire == RP_WIRE_BYTES)
-            RP_TRY(keep_packed(r, it.bytes, &alias.output));
-        else if (it.number == RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER)
-            alias.number = (int64_t)it.value;
-        else if (it.number == RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX && it.wire == RP_WIRE_BYTES)
-            RP_TRY(keep_packed(r, it.bytes, &alias.operand));
-        else if (module && it.number == RP_HLO_ALIAS_ENTRY_KIND)
-            alias.kind = it.value == 2 ? RP_ALIAS_MUST : RP_ALIAS_MAY;
-    }
-    RP_TRY(rp_proto_finish(&c, r->err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){
+                             {RP_HLO_ALIAS_ENTRY_OUTPUT_SHAPE_INDEX, .bytes = &output},
+                             {RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER, .i64 = &alias.number},
+                             {RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, .bytes = &operand},
+                             {RP_HLO_ALIAS_ENTRY_KIND, .u64 = &kind},
+                             {0}},
+                         r->err));
+    if (module && kind == 2)
+        alias.kind = RP_ALIAS_MUST;
+    RP_TRY(keep_packed(r, output, &alias.output));
+    RP_TRY(keep_packed(r, operand, &alias.operand));
     return rp_vec_push(&r->aliases, alias, r->err);
 }
 
-static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes, uint64_t offset,
-                                 uint32_t field, uint32_t key, struct rp_attr *out)
+static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c, uint32_t field,
+                                 uint32_t key, struct rp_attr *out)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
     struct rp_alias *kept;
     struct rp_proto_item it;
 
     r->aliases.n = 0;
-    while (rp_proto_next(&c, &it))
-        if (it.number == field && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_alias(r, it.bytes, key == RP_ATTR_INPUT_OUTPUT_ALIAS));
+    while (rp_proto_next_bytes(&c, field, &it))
+        RP_TRY(read_alias(r, rp_proto_enter(&c, &it), key == RP_ATTR_INPUT_OUTPUT_ALIAS));
     RP_TRY(rp_proto_finish(&c, r->err));
     kept = RP_ARENA_NEW(&r->p->arena, struct rp_alias, r->aliases.n + 1);
     if (kept && r->aliases.n)
@@ -475,21 +397,20 @@ static enum rp_code read_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes, 
     return RP_OK;
 }
 
-enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes,
-                                      uint64_t offset)
+enum rp_code rp_hlo_proto_add_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_attr attr;
 
-    RP_TRY(read_aliases(r, bytes, offset, RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING,
+    RP_TRY(read_aliases(r, c, RP_HLO_INSTRUCTION_OUTPUT_OPERAND_ALIASING,
                         RP_ATTR_OUTPUT_TO_OPERAND_ALIASING, &attr));
     return rp_hlo_proto_add(r, attr);
 }
 
-enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_bytes bytes)
+enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_attr attr;
 
-    RP_TRY(read_aliases(r, bytes, 0, RP_HLO_ALIAS_ENTRIES, RP_ATTR_INPUT_OUTPUT_ALIAS, &attr));
+    RP_TRY(read_aliases(r, c, RP_HLO_ALIAS_ENTRIES, RP_ATTR_INPUT_OUTPUT_ALIAS, &attr));
     return attr.n ? rp_program_add_module_attr(r->p, attr, r->err) : RP_OK;
 }
 

@@ -91,13 +91,8 @@ static void put_nested_dict(struct rp_perfetto *r, const struct rp_proto_cursor 
     bool any = false;
 
     rp_emit_char(&r->json, '{');
-    while (rp_proto_next(&keys, &key)) {
-        if (key.number != RP_PFT_NESTED_DICT_KEYS || key.wire != RP_WIRE_BYTES)
-            continue;
-        while (rp_proto_next(&values, &value) &&
-               (value.number != RP_PFT_NESTED_DICT_VALUES || value.wire != RP_WIRE_BYTES))
-            ;
-        if (values.why || value.number != RP_PFT_NESTED_DICT_VALUES)
+    while (rp_proto_next_bytes(&keys, RP_PFT_NESTED_DICT_KEYS, &key)) {
+        if (!rp_proto_next_bytes(&values, RP_PFT_NESTED_DICT_VALUES, &value))
             break;
         if (any)
             rp_emit_char(&r->json, ',');
@@ -105,7 +100,6 @@ static void put_nested_dict(struct rp_perfetto *r, const struct rp_proto_cursor 
         put_text(r, key.bytes.at, key.bytes.n);
         rp_emit_char(&r->json, ':');
         put_nested(r, rp_proto_enter(&values, &value), depth - 1);
-        value.number = 0;
     }
     rp_emit_char(&r->json, '}');
 }
@@ -116,9 +110,7 @@ static void put_nested_list(struct rp_perfetto *r, struct rp_proto_cursor c, uin
     bool any = false;
 
     rp_emit_char(&r->json, '[');
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != RP_PFT_NESTED_ARRAY_VALUES || it.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_PFT_NESTED_ARRAY_VALUES, &it)) {
         if (any)
             rp_emit_char(&r->json, ',');
         any = true;
@@ -169,11 +161,9 @@ static enum rp_code put_entries(struct rp_perfetto *r, const struct rp_perfetto_
     bool any = false;
 
     rp_emit_char(&r->json, dict ? '{' : '[');
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, wanted, &it)) {
         struct rp_proto_cursor inner;
 
-        if (it.number != wanted || it.wire != RP_WIRE_BYTES)
-            continue;
         inner = rp_proto_enter(&c, &it);
         RP_TRY(scan_annotation(r, packet, inner, &a, err));
         if (any)

@@ -28,20 +28,18 @@ static uint64_t clock_key(const struct rp_perfetto_packet *packet, uint64_t id)
 static struct clock parse_clock(struct rp_proto_cursor *c)
 {
     struct clock clock = {.unit = 1};
+    uint64_t unit = 0;
+    const struct rp_proto_slot slots[] = {{RP_PFT_CLOCK_CLOCK_ID, .u64 = &clock.id},
+                                          {RP_PFT_CLOCK_TIMESTAMP, .u64 = &clock.timestamp},
+                                          {RP_PFT_CLOCK_IS_INCREMENTAL, .flag = &clock.incremental},
+                                          {RP_PFT_CLOCK_UNIT_MULTIPLIER_NS, .u64 = &unit},
+                                          {0}};
     struct rp_proto_item it;
 
-    while (rp_proto_next(c, &it)) {
-        if (it.wire != RP_WIRE_VARINT)
-            continue;
-        if (it.number == RP_PFT_CLOCK_CLOCK_ID)
-            clock.id = it.value;
-        else if (it.number == RP_PFT_CLOCK_TIMESTAMP)
-            clock.timestamp = it.value;
-        else if (it.number == RP_PFT_CLOCK_IS_INCREMENTAL)
-            clock.incremental = it.value != 0;
-        else if (it.number == RP_PFT_CLOCK_UNIT_MULTIPLIER_NS && it.value)
-            clock.unit = it.value < UINT32_MAX ? it.value : UINT32_MAX;
-    }
+    while (rp_proto_next(c, &it))
+        rp_proto_take(slots, &it);
+    if (unit)
+        clock.unit = unit < UINT32_MAX ? unit : UINT32_MAX;
     return clock;
 }
 
@@ -140,9 +138,7 @@ enum rp_code rp_perfetto_restart_clocks(struct rp_perfetto *r,
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), inner;
     struct rp_proto_item it;
 
-    while (r->incremental_of.n && rp_proto_next(&c, &it)) {
-        if (it.number != RP_PFT_CLOCKS_CLOCKS || it.wire != RP_WIRE_BYTES)
-            continue;
+    while (r->incremental_of.n && rp_proto_next_bytes(&c, RP_PFT_CLOCKS_CLOCKS, &it)) {
         inner = rp_proto_enter(&c, &it);
         struct clock clock = parse_clock(&inner);
 

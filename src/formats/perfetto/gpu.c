@@ -131,23 +131,21 @@ static enum rp_code add_launch(struct rp_perfetto *r, const struct rp_perfetto_p
 static enum rp_code parse_stage(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                 struct stage *s, struct rp_err *err)
 {
+    const struct rp_proto_slot slots[] = {{RP_PFT_STAGE_EVENT_ID, .u64 = &s->event},
+                                          {RP_PFT_STAGE_KERNEL_IID, .u64 = &s->kernel_iid},
+                                          {RP_PFT_STAGE_DURATION, .u64 = &s->duration},
+                                          {RP_PFT_STAGE_GPU_ID, .u64 = &s->gpu},
+                                          {RP_PFT_STAGE_NAME, .bytes = &s->name},
+                                          {RP_PFT_STAGE_NAME_IID, .u64 = &s->name_iid},
+                                          {0}};
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it;
 
     *s = (struct stage){.stream = -1};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(RP_PFT_STAGE_EVENT_ID, RP_WIRE_VARINT):
-            s->event = it.value;
-            break;
-        case RP_PROTO_KEY(RP_PFT_STAGE_KERNEL_IID, RP_WIRE_VARINT):
-            s->kernel_iid = it.value;
-            break;
         case RP_PROTO_KEY(RP_PFT_STAGE_LAUNCH, RP_WIRE_BYTES):
             RP_TRY(add_launch(r, packet, rp_proto_enter(&c, &it), err));
-            break;
-        case RP_PROTO_KEY(RP_PFT_STAGE_DURATION, RP_WIRE_VARINT):
-            s->duration = it.value;
             break;
         case RP_PROTO_KEY(RP_PFT_STAGE_HW_QUEUE_ID, RP_WIRE_VARINT):
         case RP_PROTO_KEY(RP_PFT_STAGE_HW_QUEUE_IID, RP_WIRE_VARINT):
@@ -159,24 +157,15 @@ static enum rp_code parse_stage(struct rp_perfetto *r, const struct rp_perfetto_
             s->stage = it.value;
             s->has_stage_iid = it.number == RP_PFT_STAGE_STAGE_IID;
             break;
-        case RP_PROTO_KEY(RP_PFT_STAGE_GPU_ID, RP_WIRE_VARINT):
-            s->gpu = it.value;
-            break;
         case RP_PROTO_KEY(RP_PFT_STAGE_SUBMISSION_ID, RP_WIRE_VARINT):
             s->submission = it.value;
             s->has_submission = true;
-            break;
-        case RP_PROTO_KEY(RP_PFT_STAGE_NAME, RP_WIRE_BYTES):
-            s->name = it.bytes;
-            break;
-        case RP_PROTO_KEY(RP_PFT_STAGE_NAME_IID, RP_WIRE_VARINT):
-            s->name_iid = it.value;
             break;
         case RP_PROTO_KEY(RP_PFT_STAGE_EXTRA_DATA, RP_WIRE_BYTES):
             RP_TRY(add_extra(r, rp_proto_enter(&c, &it), s, err));
             break;
         default:
-            break;
+            rp_proto_take(slots, &it);
         }
     return rp_proto_finish(&c, err);
 }
@@ -305,22 +294,21 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
 static enum rp_code read_specs(struct rp_perfetto *r, struct rp_proto_cursor c, uint64_t gpu,
                                struct rp_err *err)
 {
-    struct rp_proto_item it, field;
+    struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
-        struct rp_proto_cursor inner;
+    while (rp_proto_next_bytes(&c, RP_PFT_GPU_DESCRIPTOR_SPECS, &it)) {
+        struct rp_bytes text = {0};
         uint64_t id = 0;
         rp_str name = 0;
 
-        if (it.number != RP_PFT_GPU_DESCRIPTOR_SPECS || it.wire != RP_WIRE_BYTES)
-            continue;
-        inner = rp_proto_enter(&c, &it);
-        while (rp_proto_next(&inner, &field))
-            if (field.number == RP_PFT_GPU_SPEC_COUNTER_ID && field.wire == RP_WIRE_VARINT)
-                id = field.value;
-            else if (field.number == RP_PFT_GPU_SPEC_NAME && field.wire == RP_WIRE_BYTES)
-                RP_TRY(rp_proto_trace_intern(&r->t, field.bytes, &name, err));
-        RP_TRY(rp_proto_finish(&inner, err));
+        RP_TRY(
+            rp_proto_read(rp_proto_enter(&c, &it),
+                          (const struct rp_proto_slot[]){{RP_PFT_GPU_SPEC_COUNTER_ID, .u64 = &id},
+                                                         {RP_PFT_GPU_SPEC_NAME, .bytes = &text},
+                                                         {0}},
+                          err));
+        if (text.at)
+            RP_TRY(rp_proto_trace_intern(&r->t, text, &name, err));
         RP_TRY(rp_map_put(&r->gpu_names, rp_hash_join(gpu, id), name, err));
     }
     return rp_proto_finish(&c, err);
@@ -399,9 +387,8 @@ static enum rp_code read_counter_set(struct rp_perfetto *r, const struct rp_perf
             iid = it.value;
         else if (it.wire == RP_WIRE_VARINT && it.number == RP_PFT_COUNTER_SET_GPU_ID)
             gpu = it.value < 65536 ? it.value : 0;
-    while (rp_proto_next(&c, &it))
-        if (it.wire == RP_WIRE_BYTES && it.number == RP_PFT_COUNTER_SET_COUNTER_DESCRIPTOR)
-            RP_TRY(read_specs(r, rp_proto_enter(&c, &it), gpu, err));
+    while (rp_proto_next_bytes(&c, RP_PFT_COUNTER_SET_COUNTER_DESCRIPTOR, &it))
+        RP_TRY(read_specs(r, rp_proto_enter(&c, &it), gpu, err));
     RP_TRY(rp_proto_finish(&c, err));
     return rp_perfetto_intern(packet->seq, RP_PFT_COUNTER_SETS, iid, (uint32_t)gpu + 1, err);
 }

@@ -276,9 +276,8 @@ static enum rp_code read_chrome_events(struct rp_perfetto *r,
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_PFT_CHROME_METADATA && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_metadata(r, rp_proto_enter(&c, &it), err));
+    while (rp_proto_next_bytes(&c, RP_PFT_CHROME_METADATA, &it))
+        RP_TRY(read_metadata(r, rp_proto_enter(&c, &it), err));
     return rp_proto_finish(&c, err);
 }
 

@@ -130,9 +130,8 @@ enum rp_code rp_perfetto_read_stacks(struct rp_perfetto *r, const struct rp_perf
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
         struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->interned);
 
-        while (rp_proto_next(&c, &it))
-            if (it.number == lists[i].number && it.wire == RP_WIRE_BYTES)
-                RP_TRY(lists[i].read(r, packet->seq, rp_proto_enter(&c, &it), err));
+        while (rp_proto_next_bytes(&c, lists[i].number, &it))
+            RP_TRY(lists[i].read(r, packet->seq, rp_proto_enter(&c, &it), err));
         RP_TRY(rp_proto_finish(&c, err));
     }
     return RP_OK;

@@ -138,15 +138,18 @@ static enum rp_code read_counter(struct described *d, struct rp_proto_cursor c, 
 static enum rp_code read_descriptor(const struct rp_perfetto_packet *packet, struct described *d,
                                     struct rp_err *err)
 {
+    const struct rp_proto_slot slots[] = {
+        {RP_PFT_TRACK_UUID, .u64 = &d->uuid},
+        {RP_PFT_TRACK_DESCRIPTION, .bytes = &d->description},
+        {RP_PFT_TRACK_SIBLING_MERGE_BEHAVIOR, .u64 = &d->merge},
+        {RP_PFT_TRACK_SIBLING_MERGE_KEY_INT, .u64 = &d->merge_key},
+        {0}};
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it;
 
     *d = (struct described){.multiplier = 1};
     while (rp_proto_next(&c, &it))
         switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(RP_PFT_TRACK_UUID, RP_WIRE_VARINT):
-            d->uuid = it.value;
-            break;
         case RP_PROTO_KEY(RP_PFT_TRACK_PARENT_UUID, RP_WIRE_VARINT):
             d->parent = it.value;
             d->has_parent = true;
@@ -157,9 +160,6 @@ static enum rp_code read_descriptor(const struct rp_perfetto_packet *packet, str
             if (!d->name.n)
                 d->name = it.bytes;
             break;
-        case RP_PROTO_KEY(RP_PFT_TRACK_DESCRIPTION, RP_WIRE_BYTES):
-            d->description = it.bytes;
-            break;
         case RP_PROTO_KEY(RP_PFT_TRACK_PROCESS, RP_WIRE_BYTES):
         case RP_PROTO_KEY(RP_PFT_TRACK_THREAD, RP_WIRE_BYTES):
             RP_TRY(read_owner(d, rp_proto_enter(&c, &it), it.number == RP_PFT_TRACK_THREAD, err));
@@ -167,17 +167,11 @@ static enum rp_code read_descriptor(const struct rp_perfetto_packet *packet, str
         case RP_PROTO_KEY(RP_PFT_TRACK_COUNTER, RP_WIRE_BYTES):
             RP_TRY(read_counter(d, rp_proto_enter(&c, &it), err));
             break;
-        case RP_PROTO_KEY(RP_PFT_TRACK_SIBLING_MERGE_BEHAVIOR, RP_WIRE_VARINT):
-            d->merge = it.value;
-            break;
         case RP_PROTO_KEY(RP_PFT_TRACK_SIBLING_MERGE_KEY, RP_WIRE_BYTES):
             d->merge_key = text_key(it.bytes);
             break;
-        case RP_PROTO_KEY(RP_PFT_TRACK_SIBLING_MERGE_KEY_INT, RP_WIRE_VARINT):
-            d->merge_key = it.value;
-            break;
         default:
-            break;
+            rp_proto_take(slots, &it);
         }
     return rp_proto_finish(&c, err);
 }
@@ -296,13 +290,11 @@ enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfet
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), inner;
     struct rp_proto_item it, field;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_PFT_PROCESS_TREE_PROCESSES, &it)) {
         struct rp_bytes name = {NULL, 0};
         uint32_t process;
         int64_t pid = 0;
 
-        if (it.number != RP_PFT_PROCESS_TREE_PROCESSES || it.wire != RP_WIRE_BYTES)
-            continue;
         inner = rp_proto_enter(&c, &it);
         while (rp_proto_next(&inner, &field))
             if (field.number == RP_PFT_TREE_PROCESS_PID && field.wire == RP_WIRE_VARINT)

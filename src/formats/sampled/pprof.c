@@ -61,48 +61,34 @@ static struct rp_proto_cursor message_cursor(const struct pprof *r, struct rp_by
     return rp_proto_cursor(b.at, b.n, b.n ? (uint64_t)(b.at - r->p.t.bytes) : 0, 8);
 }
 
-/* The varint fields 1 to n of a message, the others are 0. */
-static enum rp_code read_numbers(const struct pprof *r, struct rp_bytes message, uint64_t *field,
-                                 uint32_t n)
-{
-    struct rp_proto_cursor c = message_cursor(r, message);
-    struct rp_proto_item it;
-
-    memset(field, 0, n * sizeof *field);
-    while (rp_proto_next(&c, &it))
-        if (it.wire == RP_WIRE_VARINT && it.number <= n)
-            field[it.number - 1] = it.value;
-    return rp_proto_finish(&c, r->p.err);
-}
-
 /* ------------------------------------------------------------------ tables */
 
 static enum rp_code add_table_row(struct pprof *r, const struct rp_proto_item *it)
 {
-    uint64_t f[5];
+    uint64_t f[6];
 
     switch (it->number) {
     case PROFILE_STRING:
         return rp_vec_push(&r->strings, it->bytes, r->p.err);
     case PROFILE_SAMPLE_TYPE:
-        RP_TRY(read_numbers(r, it->bytes, f, 2));
-        return rp_vec_push(&r->types, ((struct pprof_type){f[0], f[1]}), r->p.err);
+        RP_TRY(rp_proto_numbers(message_cursor(r, it->bytes), f, 3, r->p.err));
+        return rp_vec_push(&r->types, ((struct pprof_type){f[1], f[2]}), r->p.err);
     case PROFILE_FUNCTION:
-        RP_TRY(read_numbers(r, it->bytes, f, 4));
-        RP_TRY(rp_map_put(&r->function_of, f[0], (uint32_t)r->functions.n, r->p.err));
-        return rp_vec_push(&r->functions, ((struct pprof_function){f[1] ? f[1] : f[2], f[3]}),
+        RP_TRY(rp_proto_numbers(message_cursor(r, it->bytes), f, 5, r->p.err));
+        RP_TRY(rp_map_put(&r->function_of, f[1], (uint32_t)r->functions.n, r->p.err));
+        return rp_vec_push(&r->functions, ((struct pprof_function){f[2] ? f[2] : f[3], f[4]}),
                            r->p.err);
     case PROFILE_MAPPING:
-        RP_TRY(read_numbers(r, it->bytes, f, 5));
-        RP_TRY(rp_map_put(&r->mapping_of, f[0], (uint32_t)r->mappings.n, r->p.err));
-        return rp_vec_push(&r->mappings, f[4], r->p.err);
+        RP_TRY(rp_proto_numbers(message_cursor(r, it->bytes), f, 6, r->p.err));
+        RP_TRY(rp_map_put(&r->mapping_of, f[1], (uint32_t)r->mappings.n, r->p.err));
+        return rp_vec_push(&r->mappings, f[5], r->p.err);
     case PROFILE_LOCATION:
-        RP_TRY(read_numbers(r, it->bytes, f, 3));
-        RP_TRY(rp_map_put(&r->location_of, f[0], (uint32_t)r->locations.n, r->p.err));
+        RP_TRY(rp_proto_numbers(message_cursor(r, it->bytes), f, 4, r->p.err));
+        RP_TRY(rp_map_put(&r->location_of, f[1], (uint32_t)r->locations.n, r->p.err));
         return rp_vec_push(
             &r->locations,
             ((struct pprof_location){
-                .address = f[2], .mapping = f[1], .message = it->bytes, .first = RP_NONE}),
+                .address = f[3], .mapping = f[2], .message = it->bytes, .first = RP_NONE}),
             r->p.err);
     default:
         return RP_OK;
@@ -168,18 +154,18 @@ static enum rp_code choose_value(struct pprof *r)
 
 static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
 {
-    uint64_t f[2];
+    uint64_t f[3];
     uint32_t function;
     struct rp_profile_frame frame = {0};
 
-    RP_TRY(read_numbers(r, message, f, 2));
-    function = rp_map_get(&r->function_of, f[0]);
+    RP_TRY(rp_proto_numbers(message_cursor(r, message), f, 3, r->p.err));
+    function = rp_map_get(&r->function_of, f[1]);
     if (function == RP_MAP_NONE)
         return rp_err_set(r->p.err, RP_FORMAT, "a location names function %llu, which is missing",
-                          (unsigned long long)f[0]);
+                          (unsigned long long)f[1]);
     frame.name = string_at(r, r->functions.at[function].name);
     frame.file = string_at(r, r->functions.at[function].file);
-    frame.line = f[1] < UINT32_MAX ? (uint32_t)f[1] : 0;
+    frame.line = f[2] < UINT32_MAX ? (uint32_t)f[2] : 0;
     frame.kind = rp_profile_kind_of_file(frame.file);
     return rp_vec_push(&r->located, frame, r->p.err);
 }
@@ -208,9 +194,8 @@ static enum rp_code read_location(struct pprof *r, uint32_t i)
     if (l->first != RP_NONE)
         return RP_OK;
     l->first = (uint32_t)r->located.n;
-    while (rp_proto_next(&c, &it))
-        if (it.number == 4 && it.wire == RP_WIRE_BYTES)
-            RP_TRY(add_line(r, it.bytes));
+    while (rp_proto_next_bytes(&c, 4, &it))
+        RP_TRY(add_line(r, it.bytes));
     RP_TRY(rp_proto_finish(&c, r->p.err));
     if (r->located.n == l->first)
         RP_TRY(add_address(r, i));
@@ -240,18 +225,18 @@ static enum rp_code add_number(struct pprof *r, struct pprof_sample *s, uint32_t
 static enum rp_code read_label(struct pprof *r, struct pprof_sample *s, struct rp_bytes message)
 {
     struct rp_bytes key;
-    uint64_t f[3];
+    uint64_t f[4];
 
-    RP_TRY(read_numbers(r, message, f, 3));
-    key = string_at(r, f[0]);
+    RP_TRY(rp_proto_numbers(message_cursor(r, message), f, 4, r->p.err));
+    key = string_at(r, f[1]);
     if (rp_bytes_are(key, "pid") || rp_bytes_are(key, "process_id"))
-        s->pid = (int64_t)f[2];
+        s->pid = (int64_t)f[3];
     else if (rp_bytes_are(key, "tid") || rp_bytes_are(key, "thread_id") ||
              rp_bytes_are(key, "thread id"))
-        s->tid = (int64_t)f[2];
+        s->tid = (int64_t)f[3];
     else if (rp_bytes_are(key, "thread") || rp_bytes_are(key, "thread_name") ||
              rp_bytes_are(key, "thread name"))
-        s->thread = string_at(r, f[1]);
+        s->thread = string_at(r, f[2]);
     return RP_OK;
 }
 
@@ -319,12 +304,11 @@ static enum rp_code read_samples(struct pprof *r)
     struct rp_proto_cursor c = message_cursor(r, (struct rp_bytes){r->p.t.bytes, r->p.t.n});
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == PROFILE_SAMPLE && it.wire == RP_WIRE_BYTES) {
-            RP_TRY(read_pprof_sample(r, it.bytes));
-            if (r->p.samples % 1024 == 0)
-                RP_TRY(rp_proto_trace_progress(&r->p.t, c.at, r->p.err));
-        }
+    while (rp_proto_next_bytes(&c, PROFILE_SAMPLE, &it)) {
+        RP_TRY(read_pprof_sample(r, it.bytes));
+        if (r->p.samples % 1024 == 0)
+            RP_TRY(rp_proto_trace_progress(&r->p.t, c.at, r->p.err));
+    }
     return rp_proto_finish(&c, r->p.err);
 }
 

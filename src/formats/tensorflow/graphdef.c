@@ -190,11 +190,9 @@ static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, 
     bool known = false;
 
     *shape = 0;
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_TF_NODE_ATTR, &it)) {
         struct rp_bytes key, value;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_NODE_ATTR, BYTES))
-            continue;
         key = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
         value = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);
         if ((key.n == 1 && *key.at == 'T') || (key.n == 5 && !memcmp(key.at, "dtype", 5)) ||
@@ -260,17 +258,14 @@ static enum rp_code add_nodes(struct graph_reader *r, struct rp_bytes list, uint
     uint32_t op = r->p->nops, here = (uint32_t)r->p->computations.n - 1, name;
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != number || it.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, number, &it)) {
         RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_NODE_NAME), &name));
         RP_TRY(set_op(r, name, here, op++));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     c = rp_proto_cursor(list.at, list.n, 0, 100);
-    while (rp_proto_next(&c, &it))
-        if (it.number == number && it.wire == RP_WIRE_BYTES)
-            RP_TRY(add_node(r, it.bytes));
+    while (rp_proto_next_bytes(&c, number, &it))
+        RP_TRY(add_node(r, it.bytes));
     return RP_OK;
 }
 
@@ -283,9 +278,7 @@ static enum rp_code add_arguments(struct graph_reader *r, struct rp_bytes signat
     struct rp_proto_item it;
     uint32_t id;
 
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_OP_INPUT_ARG, BYTES))
-            continue;
+    while (rp_proto_next_bytes(&c, RP_TF_OP_INPUT_ARG, &it)) {
         RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_ARG_NAME), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
         RP_TRY(set_op(r, op.name, (uint32_t)r->p->computations.n - 1, id));
@@ -303,9 +296,7 @@ static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function
     uint32_t id;
 
     RP_TRY(rp_program_string(r->p, "(result)", 8, &op.foreign, r->err));
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_FUNCTION_RET, BYTES))
-            continue;
+    while (rp_proto_next_bytes(&c, RP_TF_FUNCTION_RET, &it)) {
         RP_TRY(graph_intern(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_KEY), &op.name));
         RP_TRY(rp_program_add_op(r->p, &op, &id, r->err));
         RP_TRY(add_node_input(r, rp_proto_find(it.bytes, RP_TF_TEXT_ENTRY_VALUE)));
@@ -320,11 +311,9 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
     struct rp_proto_item it;
     uint32_t number = 1, name, id;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_TF_LIBRARY_FUNCTION, &it)) {
         struct rp_bytes signature;
 
-        if (RP_PROTO_KEY(it.number, it.wire) != KEY(RP_TF_LIBRARY_FUNCTION, BYTES))
-            continue;
         signature = rp_proto_find(it.bytes, RP_TF_FUNCTION_SIGNATURE);
         RP_TRY(graph_intern(r, rp_proto_find(signature, RP_TF_OP_NAME), &name));
         if (names) {

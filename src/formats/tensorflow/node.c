@@ -11,11 +11,9 @@ struct rp_bytes rp_tf_node_attr(struct rp_bytes node, const char *key)
     size_t n = strlen(key);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_TF_NODE_ATTR, &it)) {
         struct rp_bytes name;
 
-        if (it.number != RP_TF_NODE_ATTR || it.wire != RP_WIRE_BYTES)
-            continue;
         name = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
         if (name.n == n && !memcmp(name.at, key, n))
             return rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);

@@ -103,15 +103,13 @@ static enum rp_code consider_signature(struct rp_proto_cursor c, const char *wan
                                        struct chosen *best, struct rp_err *err)
 {
     struct rp_bytes name = {0}, body = {0};
-    struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item)) {
-        if (item.number == RP_TF_SIGNATURE_ENTRY_KEY && item.wire == RP_WIRE_BYTES)
-            name = item.bytes;
-        if (item.number == RP_TF_SIGNATURE_ENTRY_VALUE && item.wire == RP_WIRE_BYTES)
-            body = item.bytes;
-    }
-    RP_TRY(rp_proto_finish(&c, err));
+    RP_TRY(
+        rp_proto_read(c,
+                      (const struct rp_proto_slot[]){{RP_TF_SIGNATURE_ENTRY_KEY, .bytes = &name},
+                                                     {RP_TF_SIGNATURE_ENTRY_VALUE, .bytes = &body},
+                                                     {0}},
+                      err));
     if (text_is(name, "__saved_model_init_op"))
         return RP_OK; /* every model has it; it computes nothing */
     if (text_is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
@@ -160,29 +158,22 @@ typedef RP_VEC(struct node) node_list;
 static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struct rp_err *err)
 {
     struct rp_bytes key = {0}, value = {0};
-    struct rp_proto_item item;
 
-    while (rp_proto_next(&c, &item)) {
-        if (item.number == RP_TF_ATTR_ENTRY_KEY && item.wire == RP_WIRE_BYTES)
-            key = item.bytes;
-        if (item.number == RP_TF_ATTR_ENTRY_VALUE && item.wire == RP_WIRE_BYTES)
-            value = item.bytes;
-    }
-    RP_TRY(rp_proto_finish(&c, err));
+    RP_TRY(rp_proto_read(c,
+                         (const struct rp_proto_slot[]){{RP_TF_ATTR_ENTRY_KEY, .bytes = &key},
+                                                        {RP_TF_ATTR_ENTRY_VALUE, .bytes = &value},
+                                                        {0}},
+                         err));
     if (!text_is(key, "dtype") && !text_is(key, "T") && !text_is(key, "shape") &&
         !text_is(key, "shared_name") && !text_is(key, "index"))
         return RP_OK;
-    c = rp_proto_cursor(value.at, value.n, 0, DEPTH);
-    while (rp_proto_next(&c, &item))
-        if (item.number == RP_TF_ATTR_TYPE && item.wire == RP_WIRE_VARINT)
-            node->type = item.value;
-        else if (item.number == RP_TF_ATTR_SHAPE && item.wire == RP_WIRE_BYTES)
-            node->shape = item.bytes;
-        else if (item.number == RP_TF_ATTR_S && item.wire == RP_WIRE_BYTES)
-            node->shared = item.bytes;
-        else if (item.number == RP_TF_ATTR_I && item.wire == RP_WIRE_VARINT)
-            node->index = item.value;
-    return rp_proto_finish(&c, err);
+    return rp_proto_read(rp_proto_cursor(value.at, value.n, 0, DEPTH),
+                         (const struct rp_proto_slot[]){{RP_TF_ATTR_TYPE, .u64 = &node->type},
+                                                        {RP_TF_ATTR_SHAPE, .bytes = &node->shape},
+                                                        {RP_TF_ATTR_S, .bytes = &node->shared},
+                                                        {RP_TF_ATTR_I, .u64 = &node->index},
+                                                        {0}},
+                         err);
 }
 
 /* "^x" and "x:1" are inputs from x. */
@@ -323,9 +314,7 @@ static enum rp_code read_graph(struct rp_bytes graph, struct rp_arena *arena,
     struct rp_map used;
 
     rp_map_init(&used);
-    while (code == RP_OK && rp_proto_next(&c, &item)) {
-        if (item.number != RP_TF_GRAPH_NODE || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (code == RP_OK && rp_proto_next_bytes(&c, RP_TF_GRAPH_NODE, &item)) {
         code = read_node(rp_proto_enter(&c, &item), &node, &used, err);
         if (code == RP_OK)
             code = rp_vec_push(&nodes, node, err);
@@ -351,14 +340,13 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
     out->graph = bytes;
     if (!saved)
         return read_graph(bytes, arena, out, err);
-    while (rp_proto_next(&c, &item))
-        if (item.number == RP_TF_SAVED_MODEL_META_GRAPHS && item.wire == RP_WIRE_BYTES) {
-            RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
-            code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
-            out->has_variables = plain.has_variables;
-            rp_tf_ports_release(&plain);
-            return code;
-        }
+    if (rp_proto_next_bytes(&c, RP_TF_SAVED_MODEL_META_GRAPHS, &item)) {
+        RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
+        code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
+        out->has_variables = plain.has_variables;
+        rp_tf_ports_release(&plain);
+        return code;
+    }
     RP_TRY(rp_proto_finish(&c, err));
     return rp_err_set(err, RP_FORMAT, "the model has no graph");
 }
@@ -390,9 +378,7 @@ static enum rp_code list_nodes(struct needs *n, struct rp_bytes graph)
     struct rp_proto_item item;
     struct node node;
 
-    while (rp_proto_next(&c, &item)) {
-        if (item.number != RP_TF_GRAPH_NODE || item.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_TF_GRAPH_NODE, &item)) {
         RP_TRY(read_node(rp_proto_enter(&c, &item), &node, NULL, n->err));
         node.message = item.bytes;
         RP_TRY(rp_map_put(&n->by_name, rp_hash_bytes(node.name.at, node.name.n),
@@ -409,9 +395,8 @@ static enum rp_code walk_back(struct needs *n)
         struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
         struct rp_proto_item item;
 
-        while (rp_proto_next(&c, &item))
-            if (item.number == RP_TF_NODE_INPUT && item.wire == RP_WIRE_BYTES)
-                RP_TRY(reach_node(n, item.bytes));
+        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
+            RP_TRY(reach_node(n, item.bytes));
     }
     return RP_OK;
 }

@@ -44,11 +44,9 @@ static enum rp_code scope_fill(struct scope *s, struct rp_bytes message, uint32_
     struct rp_proto_item it;
 
     rp_map_init(&s->by_name);
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, number, &it)) {
         struct rp_bytes name;
 
-        if (it.number != number || it.wire != RP_WIRE_BYTES)
-            continue;
         name = rp_proto_find(it.bytes, RP_TF_NODE_NAME);
         RP_TRY(rp_map_put(&s->by_name, rp_hash_bytes(name.at, name.n), (uint32_t)s->nodes.n, err));
         RP_TRY(rp_vec_push(&s->nodes, it.bytes, err));

@@ -240,9 +240,8 @@ static enum rp_code read_device_name(struct runmeta_reader *r, struct rp_proto_c
     struct rp_bytes name = {(const uint8_t *)"", 0};
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_RUNMETA_DEVICE_DEVICE && it.wire == RP_WIRE_BYTES)
-            name = it.bytes;
+    while (rp_proto_next_bytes(&c, RP_RUNMETA_DEVICE_DEVICE, &it))
+        name = it.bytes;
     r->ops.n = r->transfers.n = 0;
     return find_device(r, name, err);
 }

@@ -201,9 +201,8 @@ enum rp_code rp_xplane_read_facts(struct rp_xplane *r, const struct rp_proto_cur
 
     rp_emit_reset(&r->json);
     rp_emit_char(&r->json, '{');
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_XPLANE_STATS && it.wire == RP_WIRE_BYTES)
-            RP_TRY(put_stat(r, &c, &it, &device, err));
+    while (rp_proto_next_bytes(&c, RP_XPLANE_STATS, &it))
+        RP_TRY(put_stat(r, &c, &it, &device, err));
     if (rp_bytes_are(r->plane_name, "/host:metadata") && r->labels.n)
         RP_TRY(put_programs(r, plane, err));
     rp_emit_char(&r->json, '}');

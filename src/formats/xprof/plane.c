@@ -88,23 +88,12 @@ enum rp_code rp_xplane_stat(struct rp_xplane *r, int64_t id, uint32_t *out, stru
 static enum rp_code read_entry(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                int64_t *id, struct rp_bytes *message, struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_enter(up, item);
-    struct rp_proto_item it;
-
     *id = 0;
     *message = (struct rp_bytes){item->bytes.at, 0};
-    while (rp_proto_next(&c, &it))
-        switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(RP_XENTRY_KEY, RP_WIRE_VARINT):
-            *id = (int64_t)it.value;
-            break;
-        case RP_PROTO_KEY(RP_XENTRY_VALUE, RP_WIRE_BYTES):
-            *message = it.bytes;
-            break;
-        default:
-            break;
-        }
-    return rp_proto_finish(&c, err);
+    return rp_proto_read(rp_proto_enter(up, item),
+                         (const struct rp_proto_slot[]){
+                             {RP_XENTRY_KEY, .i64 = id}, {RP_XENTRY_VALUE, .bytes = message}, {0}},
+                         err);
 }
 
 /* A cursor over a message in the input. */
@@ -124,9 +113,8 @@ static enum rp_code read_stat_metadata(struct rp_xplane *r, const struct rp_prot
 
     RP_TRY(read_entry(up, item, &id, &message, err));
     c = cursor_at(r, message);
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_XMETA_STAT_NAME && it.wire == RP_WIRE_BYTES)
-            name = it.bytes;
+    while (rp_proto_next_bytes(&c, RP_XMETA_STAT_NAME, &it))
+        name = it.bytes;
     RP_TRY(rp_proto_finish(&c, err));
     return add_stat(r, id, name, err);
 }
@@ -267,31 +255,17 @@ struct line_head {
 static enum rp_code read_line_head(struct rp_proto_cursor c, struct line_head *head,
                                    struct rp_xplane_line *line, struct rp_err *err)
 {
-    struct rp_proto_item it;
-
     *head = (struct line_head){.name = {(const uint8_t *)"", 0},
                                .display_name = {(const uint8_t *)"", 0}};
-    while (rp_proto_next(&c, &it))
-        switch (RP_PROTO_KEY(it.number, it.wire)) {
-        case RP_PROTO_KEY(RP_XLINE_ID, RP_WIRE_VARINT):
-            head->id = (int64_t)it.value;
-            break;
-        case RP_PROTO_KEY(RP_XLINE_NAME, RP_WIRE_BYTES):
-            head->name = it.bytes;
-            break;
-        case RP_PROTO_KEY(RP_XLINE_TIMESTAMP_NS, RP_WIRE_VARINT):
-            line->timestamp_ns = (int64_t)it.value;
-            break;
-        case RP_PROTO_KEY(RP_XLINE_DISPLAY_ID, RP_WIRE_VARINT):
-            head->display_id = (int64_t)it.value;
-            break;
-        case RP_PROTO_KEY(RP_XLINE_DISPLAY_NAME, RP_WIRE_BYTES):
-            head->display_name = it.bytes;
-            break;
-        default:
-            break;
-        }
-    return rp_proto_finish(&c, err);
+    return rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{RP_XLINE_ID, .i64 = &head->id},
+                                       {RP_XLINE_NAME, .bytes = &head->name},
+                                       {RP_XLINE_TIMESTAMP_NS, .i64 = &line->timestamp_ns},
+                                       {RP_XLINE_DISPLAY_ID, .i64 = &head->display_id},
+                                       {RP_XLINE_DISPLAY_NAME, .bytes = &head->display_name},
+                                       {0}},
+        err);
 }
 
 /* Whether another line of the plane has the same id and another name. */
@@ -350,9 +324,7 @@ static enum rp_code read_line(struct rp_xplane *r, const struct rp_proto_cursor 
     RP_TRY(open_line(r, &head, &line, err));
     if (line.timestamp_ns > r->latest_ns)
         r->latest_ns = line.timestamp_ns;
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != RP_XLINE_EVENTS || it.wire != RP_WIRE_BYTES)
-            continue;
+    while (rp_proto_next_bytes(&c, RP_XLINE_EVENTS, &it)) {
         RP_TRY(rp_xplane_read_event(r, &line, &c, &it, err));
         if (++r->t.nevents % 8192 == 0)
             RP_TRY(rp_proto_trace_progress(&r->t, c.at, err));
@@ -403,8 +375,7 @@ enum rp_code rp_xplane_read_plane(struct rp_xplane *r, const struct rp_proto_cur
     RP_TRY(read_tables(r, c, err));
     r->plane_kind = rp_xplane_plane_kind(r->plane_name);
     RP_TRY(rp_xplane_read_facts(r, &c, err));
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_XPLANE_LINES && it.wire == RP_WIRE_BYTES)
-            RP_TRY(read_line(r, &c, &it, err));
+    while (rp_proto_next_bytes(&c, RP_XPLANE_LINES, &it))
+        RP_TRY(read_line(r, &c, &it, err));
     return rp_proto_finish(&c, err);
 }

@@ -30,13 +30,12 @@ static enum rp_code read_plane(struct rp_bytes plane, rp_xplane_program_fn *fn, 
     struct rp_proto_cursor c = rp_proto_cursor(plane.at, plane.n, 0, DEPTH);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_XPLANE_EVENT_METADATA && it.wire == RP_WIRE_BYTES) {
-            struct rp_bytes value = rp_proto_find(it.bytes, RP_XENTRY_VALUE);
+    while (rp_proto_next_bytes(&c, RP_XPLANE_EVENT_METADATA, &it)) {
+        struct rp_bytes value = rp_proto_find(it.bytes, RP_XENTRY_VALUE);
 
-            if (value.at)
-                RP_TRY(read_program(value, fn, user, err));
-        }
+        if (value.at)
+            RP_TRY(read_program(value, fn, user, err));
+    }
     return RP_OK;
 }
 
@@ -47,11 +46,9 @@ enum rp_code rp_xplane_each_program(struct rp_bytes space, rp_xplane_program_fn 
     struct rp_proto_cursor c = rp_proto_cursor(space.at, space.n, 0, DEPTH);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
+    while (rp_proto_next_bytes(&c, RP_XSPACE_PLANES, &it)) {
         struct rp_bytes name;
 
-        if (it.number != RP_XSPACE_PLANES || it.wire != RP_WIRE_BYTES)
-            continue;
         name = rp_proto_find(it.bytes, RP_XPLANE_NAME);
         if (name.n == sizeof wanted - 1 && !memcmp(name.at, wanted, name.n))
             RP_TRY(read_plane(it.bytes, fn, user, err));
