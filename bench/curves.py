@@ -15,6 +15,7 @@ LIMIT = 1.3
 LEAST = 20000  # blocks between n and 4n: a command that executes fewer more does not depend on n
 TRACE = ("info", "report", "top", "roofline", "fusions", "idle", "comm", "critpath", "stalls", "launches", "memory",
          "merge {in} -o {out}.rpt", "convert {in} -o {out}.rpt", "convert {in} -o {out}.json", "diff {in} {in}", "simulate")
+RANKS = tuple(c for c in TRACE if not c.startswith("convert"))  # a folder of ranks: each is a file of its own
 FEW = ("info", "report", "top")
 PROGRAM = ("graph", "convert {in} -o {out}.pb", "convert {in} -o {out}.hlo", "diff {in} {in}", "graph {in} --html {out}.html",
            "replay {in} --engine ref --iters 1 --warmup 0", "replay {in} --engine fast --iters 1 --warmup 0")
@@ -51,9 +52,9 @@ CASES = {
     "memory_events": (400, TRACE),
     "backward_order": (300, FEW),
     "long_text": (10, FEW),
-    "many_collectives": (40, TRACE),
-    "many_groups": (60, TRACE),
-    "many_ranks": (5, TRACE),
+    "many_collectives": (40, RANKS),
+    "many_groups": (60, RANKS),
+    "many_ranks": (5, RANKS),
     "xplane_events": (400, FEW),
     "xplane_names": (400, FEW),
     "xplane_lines": (200, TRACE),
@@ -76,7 +77,7 @@ CASES = {
     "hlo_parameters": (200, PROGRAM),
     "hlo_constants": (200, PROGRAM),
     "hlo_large_constant": (3000, PROGRAM),
-    "hlo_calls": (100, PROGRAM),
+    "hlo_calls": (30, PROGRAM),
     "hlo_fusions": (100, PROGRAM),
     "hlo_shared_call": (200, PROGRAM),
     "hlo_reduces": (100, PROGRAM),
@@ -84,7 +85,7 @@ CASES = {
     "hlo_diamonds": (200, PROGRAM),
     "hlo_collectives": (100, PROGRAM[:-2]),
     "mlir_chain": (200, PROGRAM),
-    "mlir_functions": (100, PROGRAM),
+    "mlir_functions": (30, PROGRAM),
     "mlir_wide": (200, PROGRAM),
     "mlir_constants": (200, PROGRAM),
     "graphdef_chain": (300, PROGRAM[:1] + PROGRAM[3:5]),
