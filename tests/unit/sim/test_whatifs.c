@@ -277,7 +277,7 @@ static void the_host_waits_less(void **state)
     rp_overlay_undo(&b.run.overlay, mark);
     apply(&b, "cuda-graphs");
     /* 2,000 before the first launch; from the end of the wait to the next mark 10,000. */
-    assert_int_equal(step_now(&b), 12000 + 80000 + 3 * 360);
+    assert_int_equal(step_now(&b), 12000 + 80000 + 3 * 300);
     rp_overlay_undo(&b.run.overlay, mark);
     apply(&b, "cuda-graphs=aten::add");
     assert_int_equal(dur_of(&b, 0, "aten::add"), 0);
