@@ -168,23 +168,25 @@ static enum rp_code read_priority(struct rp_proto_cursor c, struct rp_bytes whol
                                   struct rp_arena *arena, struct rp_fusion_step *out,
                                   struct rp_err *err)
 {
+    struct rp_bytes producer = {0};
     struct rp_proto_item it;
 
     out->kind = RP_FUSION_PRIORITY;
+    out->nconsumers = 0; /* the last of several counts */
     out->consumers =
         RP_ARENA_NEW(arena, const char *, log_count(whole, RP_XLA_PRIORITY_CONSUMERS) + 1);
     RP_TRY(rp_err_need(out->consumers, err, "reading a fusion log"));
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire == RP_WIRE_BYTES && it.number == RP_XLA_PRIORITY_PRODUCER)
-            out->producer = log_text(arena, it.bytes);
-        else if (it.wire == RP_WIRE_BYTES && it.number == RP_XLA_PRIORITY_CONSUMERS)
-            out->consumers[out->nconsumers++] = log_text(arena, it.bytes);
-        else if (it.wire == RP_WIRE_FIXED32 && it.number == RP_XLA_PRIORITY_US_FUSED)
-            out->fused_us = (double)rp_proto_float(it.value);
-        else if (it.wire == RP_WIRE_FIXED32 && it.number == RP_XLA_PRIORITY_US_UNFUSED)
-            out->unfused_us = (double)rp_proto_float(it.value);
-    }
-    return rp_proto_finish(&c, err);
+    RP_TRY(rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{RP_XLA_PRIORITY_PRODUCER, .bytes = &producer},
+                                       {RP_XLA_PRIORITY_US_FUSED, .f32 = &out->fused_us},
+                                       {RP_XLA_PRIORITY_US_UNFUSED, .f32 = &out->unfused_us},
+                                       {0}},
+        err));
+    out->producer = log_text(arena, producer);
+    while (rp_proto_next_bytes(&c, RP_XLA_PRIORITY_CONSUMERS, &it))
+        out->consumers[out->nconsumers++] = log_text(arena, it.bytes);
+    return RP_OK;
 }
 
 static enum rp_code read_fusion_step(struct rp_proto_cursor c, struct rp_arena *arena,

@@ -38,6 +38,13 @@ static enum rp_code parse_legacy(struct rp_perfetto *r, const struct rp_perfetto
                                  struct rp_proto_cursor c, struct event *e, struct rp_err *err)
 {
     struct legacy *l = &e->legacy;
+    const struct rp_proto_slot slots[] = {{RP_PFT_LEGACY_PHASE, .u64 = &l->phase},
+                                          {RP_PFT_LEGACY_DURATION_US, .u64 = &l->duration_us},
+                                          {RP_PFT_LEGACY_BIND_ID, .u64 = &l->bind_id},
+                                          {RP_PFT_LEGACY_BIND_TO_ENCLOSING, .flag = &l->encloses},
+                                          {RP_PFT_LEGACY_FLOW_DIRECTION, .u64 = &l->direction},
+                                          {RP_PFT_LEGACY_INSTANT_EVENT_SCOPE, .u64 = &l->scope},
+                                          {0}};
     struct rp_proto_item it;
 
     l->given = true;
@@ -49,30 +56,12 @@ static enum rp_code parse_legacy(struct rp_perfetto *r, const struct rp_perfetto
             if (!e->name)
                 e->name = rp_perfetto_interned(r, packet->seq, RP_PFT_NAMES, it.value);
             break;
-        case RP_PFT_LEGACY_PHASE:
-            l->phase = it.value;
-            break;
-        case RP_PFT_LEGACY_DURATION_US:
-            l->duration_us = it.value;
-            break;
         case RP_PFT_LEGACY_UNSCOPED_ID:
         case RP_PFT_LEGACY_LOCAL_ID:
         case RP_PFT_LEGACY_GLOBAL_ID:
             l->id = it.value;
             l->has_id = true;
             l->local = it.number == RP_PFT_LEGACY_LOCAL_ID;
-            break;
-        case RP_PFT_LEGACY_BIND_ID:
-            l->bind_id = it.value;
-            break;
-        case RP_PFT_LEGACY_BIND_TO_ENCLOSING:
-            l->encloses = it.value != 0;
-            break;
-        case RP_PFT_LEGACY_FLOW_DIRECTION:
-            l->direction = it.value;
-            break;
-        case RP_PFT_LEGACY_INSTANT_EVENT_SCOPE:
-            l->scope = it.value;
             break;
         case RP_PFT_LEGACY_PID_OVERRIDE:
             l->pid = (int64_t)it.value;
@@ -83,7 +72,7 @@ static enum rp_code parse_legacy(struct rp_perfetto *r, const struct rp_perfetto
             l->has_tid = true;
             break;
         default:
-            break;
+            rp_proto_take(slots, &it);
         }
     }
     return rp_proto_finish(&c, err);

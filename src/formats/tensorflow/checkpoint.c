@@ -169,6 +169,12 @@ static enum rp_code add_entry(struct rp_checkpoint *c, struct rp_bytes file, str
 {
     struct rp_proto_cursor cur = rp_proto_cursor(value.at, value.n, 0, 32);
     struct entry e = {.shape = {(const uint8_t *)"", 0}};
+    const struct rp_proto_slot slots[] = {{RP_TF_BUNDLE_ENTRY_DTYPE, .u64 = &e.type},
+                                          {RP_TF_BUNDLE_ENTRY_SHAPE, .bytes = &e.shape},
+                                          {RP_TF_BUNDLE_ENTRY_SHARD_ID, .u64 = &e.file},
+                                          {RP_TF_BUNDLE_ENTRY_OFFSET, .u64 = &e.offset},
+                                          {RP_TF_BUNDLE_ENTRY_SIZE, .u64 = &e.size},
+                                          {0}};
     struct rp_proto_item it;
 
     (void)file;
@@ -178,21 +184,10 @@ static enum rp_code add_entry(struct rp_checkpoint *c, struct rp_bytes file, str
         return rp_err_set(err, RP_LIMIT, "more than %llu variables in a checkpoint",
                           (unsigned long long)c->limits.members);
     while (rp_proto_next(&cur, &it)) {
-        uint64_t *numbers[] = {[RP_TF_BUNDLE_ENTRY_DTYPE] = &e.type,
-                               [RP_TF_BUNDLE_ENTRY_SHAPE] = NULL,
-                               [RP_TF_BUNDLE_ENTRY_SHARD_ID] = &e.file,
-                               [RP_TF_BUNDLE_ENTRY_OFFSET] = &e.offset,
-                               [RP_TF_BUNDLE_ENTRY_SIZE] = &e.size};
-
-        if (it.number == RP_TF_BUNDLE_ENTRY_SHAPE && it.wire == RP_WIRE_BYTES)
-            e.shape = it.bytes;
-        else if (it.number == RP_TF_BUNDLE_ENTRY_CRC32C && it.wire == RP_WIRE_FIXED32)
+        if (it.number == RP_TF_BUNDLE_ENTRY_CRC32C && it.wire == RP_WIRE_FIXED32)
             e.crc = (uint32_t)it.value;
-        else if (it.number == RP_TF_BUNDLE_ENTRY_SLICES)
-            e.sliced = true;
-        else if (it.number <= RP_TF_BUNDLE_ENTRY_SIZE && it.wire == RP_WIRE_VARINT &&
-                 numbers[it.number])
-            *numbers[it.number] = it.value;
+        e.sliced |= it.number == RP_TF_BUNDLE_ENTRY_SLICES;
+        rp_proto_take(slots, &it);
     }
     RP_TRY(rp_proto_finish(&cur, err));
     e.key = rp_arena_copy(&c->arena, (const char *)key.at, key.n);
