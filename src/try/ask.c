@@ -219,23 +219,32 @@ static const char *start_text(struct rp_arena *arena, const struct try_row *row)
                           (long long)row->break_even_steps);
 }
 
-/* The lines of the script of one change, with its value. */
-static const char *line_of(struct rp_arena *arena, const struct rp_try_variant *v, size_t part)
+static bool is_tensorflow(const struct rp_try_session *s)
 {
-    const char *text = v->parts[part]->lines, *mark = strstr(text, "%s");
+    return rp_try_is_of(&s->facts, "tensorflow");
+}
+
+/* The lines of the script of one change, with its value. */
+static const char *line_of(struct rp_arena *arena, const struct rp_try_session *s,
+                           const struct rp_try_variant *v, size_t part)
+{
+    const char *text = rp_try_lines(v->parts[part], &s->facts), *mark = strstr(text, "%s");
 
     if (!mark)
         return text;
     return rp_arena_textf(arena, "%.*s%s%s", (int)(mark - text), text, v->values[part], mark + 2);
 }
 
-static const char *lines_of(struct rp_arena *arena, const struct rp_try_variant *v)
+static const char *lines_of(struct rp_arena *arena, const struct rp_try_session *s,
+                            const struct rp_try_variant *v)
 {
     const char *all = NULL;
 
-    for (size_t i = 0; i < v->nparts; i++)
-        all =
-            all ? rp_arena_textf(arena, "%s\n%s", all, line_of(arena, v, i)) : line_of(arena, v, i);
+    for (size_t i = 0; i < v->nparts; i++) {
+        const char *line = line_of(arena, s, v, i);
+
+        all = all ? rp_arena_textf(arena, "%s\n%s", all, line) : line;
+    }
     return all;
 }
 
@@ -268,6 +277,11 @@ static void fill_numbers(struct try_row *row, const struct rp_try_session *s,
     row->earlier = v->state == RP_TRY_EARLIER;
 }
 
+static bool on_cpu(const struct rp_try_session *s)
+{
+    return !strcmp(rp_try_fact(&s->facts, "device"), "cpu");
+}
+
 static void fill_row(struct rp_arena *arena, struct try_row *row, const struct rp_try_session *s,
                      const struct rp_try_variant *v)
 {
@@ -277,9 +291,10 @@ static void fill_row(struct rp_arena *arena, struct try_row *row, const struct r
     row->same = same_text(arena, s, v);
     row->reason = *v->why ? rp_arena_text(arena, v->why) : NULL;
     row->effect = *v->how ? rp_arena_text(arena, v->how) : NULL;
-    row->lines = lines_of(arena, v);
-    row->predicted =
-        v->predicted ? percent_text(arena, v->change, v->change_low, v->change_high) : NULL;
+    row->lines = lines_of(arena, s, v);
+    row->predicted = v->predicted ? percent_text(arena, v->change, v->change_low, v->change_high)
+                     : is_tensorflow(s) && !on_cpu(s) ? "not for TensorFlow"
+                                                      : NULL;
     row->measured = measured_text(arena, row, s, v);
     row->start = start_text(arena, row);
 }
@@ -316,7 +331,7 @@ static void fill_best(struct rp_arena *arena, struct try_root *root, const struc
                        rp_arena_textf(arena, "%.3g ms", s->variants[0].usual_ns / 1e6));
     root->lines = RP_ARENA_NEW(arena, const char *, best->nparts);
     for (size_t i = 0; root->lines && i < best->nparts; i++)
-        root->lines[root->nlines++] = line_of(arena, best, i);
+        root->lines[root->nlines++] = line_of(arena, s, best, i);
 }
 
 static bool any_measured(const struct rp_try_session *s)
@@ -353,22 +368,34 @@ static void fill_notes(struct rp_arena *arena, struct try_root *root,
         s->steps);
 }
 
+static const char *unit_text(struct rp_arena *arena, const struct rp_try_facts *f)
+{
+    const char *unit = rp_try_fact(f, "unit"), *name = rp_try_fact(f, "unit-name");
+    long long steps = (long long)rp_try_fact_number(f, "unit-steps");
+
+    return rp_text_begins(unit, "optimizer") ? "a step of the optimizer that steps most rarely"
+           : rp_text_begins(unit, "jit")
+               ? rp_arena_textf(arena, "a call of the compiled function '%s'", name)
+           : rp_text_begins(unit, "function") && steps > 1
+               ? rp_arena_textf(arena, "a call of the function '%s': %lld steps of the optimizer",
+                                name, steps)
+           : rp_text_begins(unit, "function")
+               ? rp_arena_textf(arena, "a call of the function '%s'", name)
+           : rp_text_begins(unit, "gradient") ? "a gradient of variables"
+                                              : "a call of the model";
+}
+
 static void fill_program(struct rp_arena *arena, struct try_root *root,
                          const struct rp_try_session *s)
 {
     const struct rp_try_facts *f = &s->facts;
-    const char *unit = rp_try_fact(f, "unit"), *device = rp_try_fact(f, "device-name");
+    const char *device = rp_try_fact(f, "device-name");
 
     root->program =
         rp_arena_textf(arena, "%s, %s parameters%s%s, %s", rp_try_fact(f, "framework"),
                        rp_try_fact(f, "parameters"), *rp_try_fact(f, "optimizers") ? ", " : "",
                        rp_try_fact(f, "optimizers"), *device ? device : rp_try_fact(f, "device"));
-    root->unit = rp_text_begins(unit, "optimizer")
-                     ? "a step of the optimizer that steps most rarely"
-                 : rp_text_begins(unit, "jit")
-                     ? rp_arena_textf(arena, "a call of the compiled function '%s'",
-                                      rp_try_fact(f, "unit-name"))
-                     : "a call of the model";
+    root->unit = unit_text(arena, f);
     root->facts = RP_ARENA_NEW(arena, struct try_fact, f->n);
     for (size_t i = 0; root->facts && i < f->n; i++)
         root->facts[root->nfacts++] = (struct try_fact){rp_arena_text(arena, f->at[i].key),
@@ -550,11 +577,11 @@ static enum rp_code session_settings(struct rp_try_session *s, struct rp_ctx *ct
     return check_list(rp_settings_text(settings, "only"), err);
 }
 
-/* What-ifs are about work on devices. Where the first start took a sixth of the time, there is none
-   for another one that measures nothing. */
+/* What-ifs are about work on devices; their models know operators of PyTorch and JAX. Where the
+   first start took a sixth of the time, there is none for another one that measures nothing. */
 static bool may_record(const struct rp_try_session *s)
 {
-    return strcmp(rp_try_fact(&s->facts, "device"), "cpu") != 0 &&
+    return !on_cpu(s) && !is_tensorflow(s) &&
            rp_clock_ns() - s->begun_ns < (s->deadline_ns - s->begun_ns) / 6;
 }
 

@@ -35,9 +35,14 @@ int64_t rp_try_fact_number(const struct rp_try_facts *facts, const char *key)
     return strtoll(rp_try_fact(facts, key), NULL, 10);
 }
 
+bool rp_try_is_of(const struct rp_try_facts *f, const char *framework)
+{
+    return !strncmp(rp_try_fact(f, "framework"), framework, strlen(framework));
+}
+
 static bool is_torch(const struct rp_try_facts *f)
 {
-    return !strncmp(rp_try_fact(f, "framework"), "torch", 5);
+    return rp_try_is_of(f, "torch");
 }
 
 static bool on_device(const struct rp_try_facts *f, const char *name)
@@ -52,22 +57,24 @@ static bool has_optimizer(const struct rp_try_facts *f)
 
 /* ------------------------------------------------------------------ PyTorch */
 
-#define NOT_TORCH "it is for PyTorch"
-#define NO_CUDA   "it is for CUDA devices"
+#define NOT_TORCH   "it is for PyTorch"
+#define NO_CUDA     "it is for CUDA devices"
+#define ALLOWS_TF32 "the program already allows it"
 
 static const char *unfit_tf32(const struct rp_try_facts *f, char *value, size_t cap)
 {
     (void)value, (void)cap;
-    return !is_torch(f)                                       ? NOT_TORCH
-           : !on_device(f, "cuda")                            ? NO_CUDA
-           : strcmp(rp_try_fact(f, "matmul"), "highest") != 0 ? "the program already allows it"
-                                                              : NULL;
+    return rp_try_is_of(f, "jax")  ? "JAX uses it by default"
+           : !on_device(f, "cuda") ? NO_CUDA
+           : is_torch(f) ? strcmp(rp_try_fact(f, "matmul"), "highest") != 0 ? ALLOWS_TF32 : NULL
+           : rp_try_fact_number(f, "tf32") ? ALLOWS_TF32
+                                           : NULL;
 }
 
 static const char *unfit_bf16(const struct rp_try_facts *f, char *value, size_t cap)
 {
     (void)value, (void)cap;
-    return !is_torch(f)                                  ? NOT_TORCH
+    return rp_try_is_of(f, "jax")                        ? "it is for PyTorch and Keras"
            : rp_try_fact_number(f, "autocast")           ? "the program uses autocast already"
            : !strstr(rp_try_fact(f, "types"), "float32") ? "no parameter is in float32"
            : !rp_try_fact_number(f, "models")            ? "no call of a model was seen"
@@ -209,10 +216,15 @@ static const char *unfit_gc(const struct rp_try_facts *f, char *value, size_t ca
 
 #define NOT_JAX "it is for JAX"
 
+static bool is_jax(const struct rp_try_facts *f)
+{
+    return rp_try_is_of(f, "jax");
+}
+
 static const char *unfit_matmul(const struct rp_try_facts *f, char *value, size_t cap)
 {
     snprintf(value, cap, "bfloat16");
-    return is_torch(f)                                        ? NOT_JAX
+    return !is_jax(f)                                         ? NOT_JAX
            : strcmp(rp_try_fact(f, "matmul"), "default") != 0 ? "the program sets it already"
                                                               : NULL;
 }
@@ -220,13 +232,110 @@ static const char *unfit_matmul(const struct rp_try_facts *f, char *value, size_
 static const char *unfit_xla_gpu(const struct rp_try_facts *f, char *value, size_t cap)
 {
     (void)value, (void)cap;
-    return is_torch(f) ? NOT_JAX : on_device(f, "gpu") || on_device(f, "cuda") ? NULL : NO_CUDA;
+    return !is_jax(f) ? NOT_JAX : on_device(f, "gpu") || on_device(f, "cuda") ? NULL : NO_CUDA;
 }
 
 static const char *unfit_xla_cpu(const struct rp_try_facts *f, char *value, size_t cap)
 {
     (void)value, (void)cap;
-    return is_torch(f) ? NOT_JAX : !on_device(f, "cpu") ? "the program computes on a device" : NULL;
+    return !is_jax(f) ? NOT_JAX : !on_device(f, "cpu") ? "the program computes on a device" : NULL;
+}
+
+/* ------------------------------------------------------------------ TensorFlow */
+
+#define NOT_TENSORFLOW "it is for TensorFlow"
+#define ON_DEVICE      "the program computes on a device"
+
+static bool is_tensorflow(const struct rp_try_facts *f)
+{
+    return rp_try_is_of(f, "tensorflow");
+}
+
+static bool has_function(const struct rp_try_facts *f)
+{
+    return rp_try_fact_number(f, "functions") > 0;
+}
+
+static const char *unfit_jit(const struct rp_try_facts *f)
+{
+    return !is_tensorflow(f)                   ? NOT_TENSORFLOW
+           : !has_function(f)                  ? "the program calls no tf.function"
+           : rp_try_fact_number(f, "compiled") ? "the program compiles already"
+                                               : NULL;
+}
+
+static const char *unfit_auto_jit(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    const char *why = unfit_jit(f);
+
+    (void)value, (void)cap;
+    return why                                 ? why
+           : on_device(f, "cpu")               ? "on the CPU it is 'auto-jit-cpu'"
+           : rp_try_fact_number(f, "auto-jit") ? "the program sets it already"
+                                               : NULL;
+}
+
+static const char *unfit_auto_jit_cpu(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    const char *why = unfit_jit(f);
+
+    (void)value, (void)cap;
+    return why                                 ? why
+           : !on_device(f, "cpu")              ? ON_DEVICE
+           : rp_try_fact_number(f, "auto-jit") ? "the program sets it already"
+                                               : NULL;
+}
+
+static const char *unfit_jit_compile(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    const char *why = unfit_jit(f);
+
+    (void)value, (void)cap;
+    return why                                                   ? why
+           : strncmp(rp_try_fact(f, "unit"), "function", 8) != 0 ? "no tf.function takes gradients"
+                                                                 : NULL;
+}
+
+static const char *unfit_rewrite(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    (void)value, (void)cap;
+    return !is_tensorflow(f)                   ? NOT_TENSORFLOW
+           : !on_device(f, "cpu")              ? ON_DEVICE
+           : !has_function(f)                  ? "the program calls no tf.function"
+           : rp_try_fact_number(f, "autocast") ? "the program uses mixed precision already"
+                                               : NULL;
+}
+
+static const char *unfit_prefetch(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    (void)value, (void)cap;
+    return !is_tensorflow(f) ? NOT_TENSORFLOW
+           : !rp_try_fact_number(f, "datasets-without-prefetch")
+               ? "no data set is iterated that is not read ahead already"
+               : NULL;
+}
+
+static const char *unfit_pool(const struct rp_try_facts *f, const char *key, long threads,
+                              char *value, size_t cap)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    snprintf(value, cap, "%ld", threads > 1 ? threads : 1L);
+    return !is_tensorflow(f)            ? NOT_TENSORFLOW
+           : !on_device(f, "cpu")       ? ON_DEVICE
+           : rp_try_fact_number(f, key) ? "the program sets it already"
+           : cores <= 1                 ? "the machine has one core"
+                                        : NULL;
+}
+
+static const char *unfit_intra(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    return unfit_pool(f, "intra-op", sysconf(_SC_NPROCESSORS_ONLN) / 2, value, cap);
+}
+
+static const char *unfit_inter(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    return unfit_pool(f, "inter-op", 1, value, cap);
 }
 
 /* ------------------------------------------------------------------ the table */
@@ -275,8 +384,36 @@ const struct rp_try_change rp_try_changes[] = {
      "export XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUDNN,COLLECTIVES", unfit_xla_gpu},
     {"xla-fast-math", "xla", NULL, RP_TRY_SAME_ROUNDING, "XLA_FLAGS", "--xla_cpu_enable_fast_math=true",
      "export XLA_FLAGS=--xla_cpu_enable_fast_math=true", unfit_xla_cpu},
+    {"auto-jit", "compile", NULL, RP_TRY_SAME_KERNELS, "TF_XLA_FLAGS", "--tf_xla_auto_jit=2",
+     "tf.config.optimizer.set_jit(\"autoclustering\")", unfit_auto_jit},
+    {"auto-jit-cpu", "compile", NULL, RP_TRY_SAME_KERNELS, "TF_XLA_FLAGS", "--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit",
+     "export TF_XLA_FLAGS=\"--tf_xla_auto_jit=2 --tf_xla_cpu_global_jit\"", unfit_auto_jit_cpu},
+    {"jit-compile", "compile", NULL, RP_TRY_SAME_KERNELS, NULL, NULL,
+     "model.compile(..., jit_compile=True); @tf.function(jit_compile=True) for the step", unfit_jit_compile},
+    {"bf16-rewrite", "precision", NULL, RP_TRY_SAME_BF16, NULL, NULL,
+     "tf.config.optimizer.set_experimental_options({\"auto_mixed_precision_onednn_bfloat16\": True})", unfit_rewrite},
+    {"prefetch", "", NULL, RP_TRY_SAME_ROUNDING, NULL, NULL,
+     "dataset.prefetch(tf.data.AUTOTUNE), as the last stage", unfit_prefetch},
+    {"intra-op", "", NULL, RP_TRY_SAME_ROUNDING, NULL, NULL,
+     "tf.config.threading.set_intra_op_parallelism_threads(%s)", unfit_intra},
+    {"inter-op", "", NULL, RP_TRY_SAME_ROUNDING, NULL, NULL,
+     "tf.config.threading.set_inter_op_parallelism_threads(%s)", unfit_inter},
+};
+
+static const char *const tensorflow_lines[][2] = { /* where the same change is made in another way */
+    {"tf32", "tf.config.experimental.enable_tensor_float_32_execution(True)"},
+    {"bf16", "keras.mixed_precision.set_global_policy(\"mixed_bfloat16\") before the model is built; then the loss of "
+             "tf.cast(out, tf.float32)"},
 };
 /* clang-format on */
+
+const char *rp_try_lines(const struct rp_try_change *change, const struct rp_try_facts *facts)
+{
+    for (size_t i = 0; i < sizeof tensorflow_lines / sizeof tensorflow_lines[0]; i++)
+        if (is_tensorflow(facts) && !strcmp(change->name, tensorflow_lines[i][0]))
+            return tensorflow_lines[i][1];
+    return change->lines;
+}
 
 size_t rp_try_change_count(void)
 {

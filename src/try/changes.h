@@ -19,6 +19,7 @@ struct rp_try_facts { /* what the probe told: a key, and a value */
 void rp_try_facts_add(struct rp_try_facts *facts, const char *key, const char *value);
 const char *rp_try_fact(const struct rp_try_facts *facts, const char *key); /* "" if not known */
 int64_t rp_try_fact_number(const struct rp_try_facts *facts, const char *key);
+bool rp_try_is_of(const struct rp_try_facts *facts, const char *framework); /* "torch" */
 
 enum rp_try_same {
     RP_TRY_SAME_ROUNDING,
@@ -33,7 +34,7 @@ struct rp_try_change {
     const char *what_if;   /* of `simulate`, or NULL */
     enum rp_try_same same; /* what the update of the parameters is compared with */
     const char *variable, *setting; /* of the environment: "%s" is the value; or NULL */
-    const char *lines;              /* to put into the script: "%s" is the value */
+    const char *lines;              /* of rp_try_lines */
     /* Why it is not tried, or NULL; the value it is tried with goes to `value`. */
     const char *(*unfit)(const struct rp_try_facts *facts, char *value, size_t cap);
 };
@@ -41,6 +42,8 @@ struct rp_try_change {
 #define RP_TRY_CHANGES_MOST 32
 extern const struct rp_try_change rp_try_changes[];
 size_t rp_try_change_count(void);
+/* To put into the script: "%s" is the value. */
+const char *rp_try_lines(const struct rp_try_change *change, const struct rp_try_facts *facts);
 const struct rp_try_change *rp_try_change_find(const char *name, size_t len);
 
 #endif

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs inside the program that `reprise try` starts, and makes it stop after each turn of steps.
 
-`try` writes this file as sitecustomize.py into a folder of PYTHONPATH; Python imports it when it starts. It waits for PyTorch or
-JAX to be imported, makes the changes that REPRISE_TRY_CHANGES names where the framework constructs optimizers, loaders and
-models, and counts steps:
+`try` writes this file as sitecustomize.py into a folder of PYTHONPATH; Python imports it when it starts. It waits for PyTorch, JAX
+or TensorFlow to be imported, makes the changes that REPRISE_TRY_CHANGES names where the framework constructs optimizers, loaders
+and models, and counts steps:
 
-PyTorch  the unit is a step of one optimizer, by PyTorch's own global hooks; where a program has none, a call of a model
-JAX      the unit is a call of one compiled function
+PyTorch     the unit is a step of one optimizer, by PyTorch's own global hooks; where a program has none, a call of a model
+JAX         the unit is a call of one compiled function
+TensorFlow  the unit is a call of one tf.function that takes gradients, as that of Keras' model.fit; where there is none, a step of
+            an optimizer, or a gradient, outside functions
 
 At the end of the first step it connects to the socket REPRISE_TRY and obeys; each line is a message, words separated by spaces:
 
@@ -24,7 +26,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 CHANGES = [c for c in os.environ.get("REPRISE_TRY_CHANGES", "").split(",") if c]
 VALUES = dict(c.partition("=")[::2] for c in CHANGES)
 PROBE = int(os.environ.get("REPRISE_TRY_PROBE", "0"))  # steps to watch, or 0
-UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3"; "" in the probe
+UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3", "function train 0"; "" in the probe
 SAMPLES = 1 << 20  # values of all parameters that are compared
 COMPARED = [int(n) for n in os.environ.get("REPRISE_TRY_COMPARED", "").split()]  # after these steps
 ROUND = os.environ.get("REPRISE_TRY_ROUND", "")  # the format to which parameters are rounded once, before the first step
@@ -64,6 +66,7 @@ class Line:
 
 line = Line()
 STARTED = now()
+SEEDED = []
 
 
 def leave():
@@ -166,6 +169,27 @@ def floats(tensor):
     return ctypes.string_at(tensor.data_ptr(), 4 * tensor.numel())
 
 
+def seed_python():
+    """The same numbers in every variant, others in every rank; what the program seeds later wins. Only the first framework that is
+    imported seeds: another one may come after the program's own seeds. Returns the rank."""
+    rank = int(os.environ.get("RANK", "0") or 0)
+    if not SEEDED:
+        import random
+
+        SEEDED.append(rank)
+        random.seed(rank)
+        if "numpy" in sys.modules:
+            sys.modules["numpy"].random.seed(rank)
+    return rank
+
+
+def leave_out_of_collections():
+    import gc
+
+    gc.collect()
+    gc.freeze()
+
+
 def process_memory():
     import resource
 
@@ -201,14 +225,7 @@ class Torch:
         self.wrap_ddp(distributed.DistributedDataParallel)
 
     def seed(self):
-        """The same numbers in every variant, others in every rank; what the program seeds later wins."""
-        import random
-
-        rank = int(os.environ.get("RANK", "0") or 0)
-        random.seed(rank)
-        if "numpy" in sys.modules:
-            sys.modules["numpy"].random.seed(rank)
-        self.torch.manual_seed(rank)
+        self.torch.manual_seed(seed_python())
 
     def settings(self):
         torch = self.torch
@@ -275,7 +292,9 @@ class Torch:
         self.turns.begin()
         if not any(optimizer is known for known in self.optimizers):
             self.optimizers.append(optimizer)
-            self.before[id(optimizer)] = [self.sample(p) for p in self.parameters(optimizer)]
+            parameters = self.parameters(optimizer)
+            stride = max(1, sum(p.numel() for p in parameters) // SAMPLES)
+            self.before[id(optimizer)] = stride, [self.sample(p, stride) for p in parameters]
 
     def after_step(self, optimizer, *_):
         self.counts[id(optimizer)] = self.counts.get(id(optimizer), 0) + 1
@@ -285,10 +304,7 @@ class Torch:
         elif self.is_unit(optimizer):
             self.unwrap_calls()
             if self.turns.steps == 0 and "gc" in VALUES:
-                import gc
-
-                gc.collect()
-                gc.freeze()
+                leave_out_of_collections()
             self.turns.step()
 
     def has_steps(self):
@@ -350,13 +366,11 @@ class Torch:
     def parameters(optimizer):
         return [p for g in optimizer.param_groups for p in g["params"]]
 
-    def sample(self, parameter):
+    def sample(self, parameter, stride):
         with self.torch.no_grad():
             p = parameter.detach()
             if hasattr(p, "to_local"):
                 p = p.to_local()
-            total = sum(q.numel() for o in self.optimizers for q in self.parameters(o)) or 1
-            stride = max(1, total // SAMPLES)
             return p.reshape(-1)[::stride].to(device="cpu", dtype=self.torch.float32, copy=True)
 
     def digest(self, parameter):
@@ -371,8 +385,11 @@ class Torch:
 
     def keep(self, steps):
         """How much the parameters have changed so far."""
-        self.blocks.append((steps, [floats(self.sample(p) - before) for o in self.optimizers
-                                    for p, before in zip(self.parameters(o), self.before[id(o)])]))
+        parts = []
+        for optimizer in self.optimizers:
+            stride, samples = self.before[id(optimizer)]
+            parts += [floats(self.sample(p, stride) - before) for p, before in zip(self.parameters(optimizer), samples)]
+        self.blocks.append((steps, parts))
 
     def write_update(self, path):
         import hashlib
@@ -556,16 +573,7 @@ class Torch:
     # proofs
 
     def check(self):
-        """After the first step: each change has taken effect, or the variant ends."""
-        for change in VALUES:
-            try:
-                how = getattr(self, "took_" + change.replace("-", "_"), no_proof)()
-            except Exception as problem:
-                how = None
-                give_up(change, problem)
-            if not how:
-                give_up(change, "it had no effect here")
-            line.tell("applied", change, how)
+        prove_changes(self)
 
     def took_tf32(self):
         return self.torch.get_float32_matmul_precision() == "high" and "products use TF32"
@@ -613,13 +621,26 @@ class Torch:
         snapshot = self.torch.cuda.memory_snapshot()
         return any(s.get("is_expandable") for s in snapshot) and "segments are expandable"
 
-    def took_gc(self):
-        import gc
 
-        return gc.get_freeze_count() > 0 and f"{gc.get_freeze_count()} objects left out of collections"
 
-    def took_malloc(self):
-        return in_maps(VALUES["malloc"])
+def prove_changes(hook):
+    """After the first step: each change has taken effect, or the variant ends."""
+    shared = {"gc": collections_leave_out, "malloc": lambda: in_maps(VALUES["malloc"])}
+    for change in VALUES:
+        try:
+            how = (shared.get(change) or getattr(hook, "took_" + change.replace("-", "_"), no_proof))()
+        except Exception as problem:
+            how = None
+            give_up(change, problem)
+        if not how:
+            give_up(change, "it had no effect here")
+        line.tell("applied", change, how)
+
+
+def collections_leave_out():
+    import gc
+
+    return gc.get_freeze_count() > 0 and f"{gc.get_freeze_count()} objects left out of collections"
 
 
 def in_maps(library):
@@ -705,11 +726,8 @@ class Jax:
             elif change == "malloc":
                 how = in_maps(VALUES[change])
             elif change == "gc":
-                import gc
-
-                gc.collect()
-                gc.freeze()
-                how = f"{gc.get_freeze_count()} objects left out of collections"
+                leave_out_of_collections()
+                how = collections_leave_out()
             if not how:
                 give_up(change, "it had no effect here")
             line.tell("applied", change, how)
@@ -797,9 +815,462 @@ class Function:
         return getattr(self.__dict__["__wrapped__"], name)
 
 
+# ---------------------------------------------------------------------------- TensorFlow
+
+class TensorFlow:
+    """Counts outermost calls of tf.functions. Python sees gradients and optimizers only while a function is traced; that tells
+    which functions train, and which parameters, before they run for the first time."""
+
+    def __init__(self, tf):
+        import threading
+        import weakref
+
+        self.tf = tf
+        self.counters, self.labels = weakref.WeakKeyDictionary(), {}
+        self.functions = []  # those that were called from outside of others
+        self.stack = []  # functions that are being called or traced
+        self.main, self.thread = threading.get_ident(), threading.get_ident
+        self.optimizers, self.counts, self.gradients, self.iterations = [], {}, 0, 0
+        self.parameters = []  # variable, stride of its sample, the sample before the first step
+        self.known, self.fixed = set(), False
+        self.blocks, self.notes, self.datasets, self.graphs = [], set(), [], {}
+        self.turns = Turns(self.sync, self.traces, self.memory, self.write_update, self.check, self.keep)
+        self.unit = None
+        self.label, self.compiled_label = (" ".join(words) for words in (UNIT.split()[1:3], UNIT.split()[3:5]))
+        os.environ.setdefault("TF_FORCE_GPU_ALLOW_GROWTH", "true")  # variants share a device
+        self.seed()
+        self.settings()
+        self.wrap(type(tf.function(lambda: None)), "__call__", self.call)
+        for place in ("polymorphic_function.concrete_function", "function"):  # of new versions, and of old ones
+            if "tensorflow.python.eager." + place in sys.modules:
+                self.wrap(sys.modules["tensorflow.python.eager." + place].ConcreteFunction, "__call__", self.call)
+                break
+        self.wrap(tf.GradientTape, "gradient", self.gradient)
+        self.wrap(tf.data.Dataset, "__iter__", self.iterate)
+        if "keras" in sys.modules and "keras" not in HOOKS:  # some versions import it themselves
+            self.keras(sys.modules["keras"])
+
+    @staticmethod
+    def wrap(owner, name, call):
+        """Replaces a method by call(original, self, ...)."""
+        import functools
+
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def method(*args, **kwargs):
+            return call(original, *args, **kwargs)
+        setattr(owner, name, method)
+
+    def seed(self):
+        """Where a program gives seeds to operators only, TensorFlow adds this number to them: then they draw what they draw alone."""
+        from tensorflow.python.framework import random_seed
+
+        self.tf.random.set_seed(random_seed.DEFAULT_GRAPH_SEED + seed_python())
+
+    def settings(self):
+        tf = self.tf
+        if "intra-op" in VALUES:
+            tf.config.threading.set_intra_op_parallelism_threads(int(VALUES["intra-op"]))
+        if "inter-op" in VALUES:
+            tf.config.threading.set_inter_op_parallelism_threads(int(VALUES["inter-op"]))
+        if "bf16-rewrite" in VALUES:
+            tf.config.optimizer.set_experimental_options({"auto_mixed_precision_onednn_bfloat16": True})
+        if PROBE or os.environ.get("REPRISE_TRY_SAME_RANDOM"):
+            for api in (tf, tf.compat.v2):
+                for place, name in ((api.nn, "dropout"), (api.nn.experimental, "stateless_dropout"), (api.nn.experimental, "general_dropout")):
+                    if hasattr(place, name):
+                        self.wrap(place, name, self.dropout)
+
+    def dropout(self, original, x, rate, *args, **kwargs):
+        """In the probe: whether values are dropped. In other runs none are: compiled code and other types draw other numbers."""
+        if not PROBE:
+            rate = 0.0
+        elif not isinstance(rate, (int, float)) or rate:
+            self.notes.add("dropout")
+        return original(x, rate, *args, **kwargs)
+
+    def keras(self, keras):
+        """Once Keras is imported: version 3 with this backend, or version 2."""
+        if keras.backend.backend() != "tensorflow":
+            return
+        base = next((c for c in keras.optimizers.Optimizer.__mro__ if "apply" in c.__dict__), None)
+        if base:
+            self.wrap(base, "apply", lambda original, optimizer, grads, variables=None, *args, **kwargs: self.apply(
+                optimizer, variables or getattr(optimizer, "_trainable_variables", []), lambda: original(optimizer, grads, variables, *args, **kwargs)))
+        else:
+            legacy = getattr(getattr(keras.optimizers, "legacy", None), "Optimizer", None)
+            for cls in {c for c in (keras.optimizers.Optimizer, legacy) if c}:
+                self.wrap(cls, "apply_gradients", self.apply_pairs)
+        if "bf16" in VALUES:
+            keras.mixed_precision.set_global_policy("mixed_bfloat16")
+        if PROBE or "bf16" in VALUES:
+            self.layers = 0
+            self.policy = getattr(keras.mixed_precision, "global_policy", None) or keras.mixed_precision.dtype_policy
+            self.wrap(keras.layers.Layer, "__call__", self.layer)
+        if "jit-compile" in VALUES:
+            self.wrap(keras.Model, "make_train_function", self.compile_model)
+
+    # functions
+
+    def counter(self, function):
+        found = self.counters.get(function)
+        if found is None:
+            name = getattr(getattr(function, "python_function", None), "__name__", None) or "function"
+            number = self.labels[name] = self.labels.get(name, -1) + 1
+            found = self.counters[function] = FunctionCalls(function, f"{name} {number}")
+        return found
+
+    def call(self, original, function, *args, **kwargs):
+        if self.thread() != self.main:
+            return original(function, *args, **kwargs)
+        found, outermost = self.counter(function), not self.stack and self.tf.executing_eagerly()
+        is_unit = outermost and found.label == self.label
+        if "jit-compile" in VALUES and found.label == self.compiled_label:
+            function._jit_compile = True
+        if is_unit:
+            self.unit = found
+            self.turns.begin()
+            if "tf32" in VALUES and not self.turns.steps:  # whatever the program has set before
+                self.tf.config.experimental.enable_tensor_float_32_execution(True)
+        began, looks = now(), outermost and found.calls == 0 and self.turns.steps == 0 and self.wants_graphs()
+        if looks:
+            looks.enable_graph_collection()
+        self.stack.append(found)
+        try:
+            out = original(function, *args, **kwargs)
+        finally:
+            self.stack.pop()
+        if looks:
+            self.look_at(looks)
+        if outermost:
+            found.calls += 1
+            if PROBE:
+                self.watch(found, began)
+            elif is_unit:
+                self.step()
+        return out
+
+    def watch(self, found, began):
+        if found.calls == 1:
+            self.functions.append(found)
+        else:
+            self.sync()
+            found.ns += now() - began
+        before, self.iterations = self.iterations, self.count_iterations()
+        if found.calls > 1:  # before the first call the optimizer is not known
+            found.steps += self.iterations - before
+        if found.trains() and found.calls >= PROBE or found.calls >= 10 * PROBE and found.variables() and not self.trains():
+            self.tell_probe()
+
+    def trains(self):
+        return self.counts or self.gradients or any(f.trains() for f in self.functions)
+
+    def count_iterations(self):
+        return sum(int(o.iterations.numpy()) for o in self.optimizers if hasattr(o.iterations, "numpy"))
+
+    def step(self):
+        if self.turns.steps == 0 and "gc" in VALUES:
+            leave_out_of_collections()
+        self.turns.step()
+
+    # gradients and optimizers
+
+    def is_outside(self):
+        return not self.stack and self.tf.executing_eagerly() and self.thread() == self.main
+
+    def note(self, variables):
+        """Parameters are known before a step has changed them: with what they hold, rounded where that is asked for."""
+        variables = [getattr(v, "_value", v) if "keras" in type(v).__module__ else v for v in variables]
+        new = [v for v in variables if hasattr(v, "assign") and hasattr(v, "numpy") and v.dtype.is_floating and id(v) not in self.known]
+        if variables and self.stack:
+            self.stack[0].inner = self.stack[-1]
+            self.stack[-1].kept = self.stack[-1].function()  # Keras forgets its own
+        if self.fixed or not new:
+            return
+        stride = max(1, sum(v.shape.num_elements() or 0 for v in new) // SAMPLES)
+        for v in new:
+            self.known.add(id(v))
+            try:
+                with self.tf.init_scope():
+                    if ROUND:
+                        self.round(v)
+                    before = self.sample(v, stride)
+            except Exception as problem:  # a variable that the function itself creates has no value yet
+                if ROUND:
+                    line.tell("error", f"the parameters cannot be rounded: {problem}")
+                    leave()
+                before = None
+            self.parameters.append([v, stride, before])
+
+    @staticmethod
+    def round(variable):
+        """Shows what a difference of this size does to the program."""
+        value = variable.numpy()
+        if value.dtype != "float32":
+            return
+        bits = value.view("int32")
+        bits = (bits + 0x8000) & ~0xFFFF if ROUND == "bf16" else (bits + 0x1000) & ~0x1FFF if ROUND == "tf32" else bits ^ 1
+        variable.assign(bits.view("float32"))
+
+    def gradient(self, original, tape, target, sources, *args, **kwargs):
+        variables = [v for v in self.tf.nest.flatten(sources) if hasattr(v, "assign")]
+        self.note(variables)
+        out = original(tape, target, sources, *args, **kwargs)
+        if variables and self.is_outside():
+            self.gradients += 1
+            if PROBE and self.gradients >= PROBE and not self.counts:
+                self.tell_probe()
+            if UNIT == "gradient 0":
+                self.turns.begin()
+                self.step()
+        return out
+
+    def apply_pairs(self, original, optimizer, pairs, *args, **kwargs):
+        pairs = list(pairs)
+        return self.apply(optimizer, [v for _, v in pairs], lambda: original(optimizer, pairs, *args, **kwargs))
+
+    def apply(self, optimizer, variables, original):
+        if not any(optimizer is known for known in self.optimizers):
+            self.optimizers.append(optimizer)
+        self.note(variables)
+        outside = self.is_outside()
+        if outside:
+            self.turns.begin()
+        out = original()
+        if outside:
+            number = self.optimizers.index(optimizer)
+            self.counts[number] = self.counts.get(number, 0) + 1
+            if PROBE and self.counts[number] >= PROBE:
+                self.tell_probe()
+            if UNIT == f"optimizer {number}":
+                self.step()
+        return out
+
+    # changes
+
+    def iterate(self, original, dataset):
+        inner = dataset
+        while "Options" in type(inner).__name__ and hasattr(inner, "_input_dataset"):
+            inner = inner._input_dataset
+        if "Prefetch" not in type(inner).__name__:
+            self.datasets.append(type(inner).__name__)
+            if "prefetch" in VALUES:
+                dataset = dataset.prefetch(self.tf.data.AUTOTUNE)
+        return original(dataset)
+
+    def layer(self, original, layer, *args, **kwargs):
+        """The outputs of the outermost layer are cast back, so that a loss computed outside is in float32 as before."""
+        if self.policy().compute_dtype != "float32" and "bf16" not in VALUES:
+            self.notes.add("autocast")
+        self.notes.add("layers")
+        self.layers += 1
+        try:
+            out = original(layer, *args, **kwargs)
+        finally:
+            self.layers -= 1
+
+        def back(value):
+            if not isinstance(value, self.tf.Tensor) or value.dtype != self.tf.bfloat16:
+                return value
+            self.notes.add("bf16")
+            if self.layers:
+                return value
+            cast = self.tf.cast(value, self.tf.float32)
+            if hasattr(value, "_keras_mask"):
+                cast._keras_mask = value._keras_mask
+            return cast
+        return self.tf.nest.map_structure(back, out) if "bf16" in VALUES else out
+
+    @staticmethod
+    def compile_model(original, model, *args, **kwargs):
+        model.jit_compile = True
+        return original(model, *args, **kwargs)
+
+    # what the turns need
+
+    def on_gpu(self):
+        return any("GPU" in (v.device or "") for v, _, _ in self.parameters)
+
+    def sync(self):
+        if self.on_gpu():
+            self.tf.test.experimental.sync_devices()
+
+    def traces(self):
+        count = getattr(self.unit and self.unit.function(), "experimental_get_tracing_count", None)
+        return count() if count else 0
+
+    def memory(self):
+        """Of the device, or of the process where there is none."""
+        return self.tf.config.experimental.get_memory_info("GPU:0")["peak"] if self.on_gpu() else process_memory()
+
+    @staticmethod
+    def sample(variable, stride):
+        return variable.numpy().reshape(-1)[::stride].astype("float32")
+
+    def keep(self, steps):
+        """How much the parameters have changed so far; of those without a value before the first step, since that."""
+        for entry in self.parameters:
+            if entry[2] is None:
+                entry[2] = self.sample(entry[0], entry[1])
+        self.fixed = True
+        self.blocks.append((steps, [(self.sample(v, stride) - before).tobytes() for v, stride, before in self.parameters]))
+
+    def write_update(self, path):
+        import hashlib
+
+        digest = hashlib.sha256()
+        for variable, _, _ in self.parameters:
+            digest.update(variable.numpy().tobytes())
+        if not self.blocks or self.blocks[-1][0] != self.turns.steps:
+            self.keep(self.turns.steps)
+        write_samples(path, digest.hexdigest(), self.blocks)
+        self.blocks = []
+
+    # the probe
+
+    def has_steps(self):
+        return bool(self.counts or self.gradients or self.functions)
+
+    def choose(self):
+        """What a step is, and its name."""
+        often = [f for f in self.functions if f.calls > 1] or self.functions
+        training = [f for f in often if f.trains()]
+        if self.counts and max(self.counts.values()) > 1 or not training and self.counts:
+            return f"optimizer {max(self.counts, key=lambda i: (-self.counts[i], i))}", None
+        if not training and self.gradients:
+            return "gradient 0", None
+        best = max(training, key=lambda f: (-f.calls, often.index(f))) if training else max(often, key=lambda f: (bool(f.variables()), f.ns))
+        inner = best.inner.label if best.inner and not best.inner.is_keras() else ""
+        return f"function {best.label} {inner}", best
+
+    def tell_probe(self):
+        tf, (unit, function) = self.tf, self.choose()
+        tell = lambda key, value: line.tell("fact", key, value)  # noqa: E731
+        tell("framework", f"tensorflow {tf.__version__}")
+        tell("unit", unit)
+        keras = self.notes & {"layers"}
+        if function:
+            inner = function.inner or function
+            tell("unit-name", "train_function" if function.is_keras() and function.trains() else function.label.rpartition(" ")[0])
+            tell("unit-steps", max(1, round(function.steps / max(1, function.calls - 1))))
+            tell("compiled", int(any(f and getattr(f.function(), "_jit_compile", None) for f in (function, inner))))
+            if not self.parameters:
+                self.note(function.variables())
+        tell("functions", len(self.functions))
+        tell("optimizers", " ".join(sorted({type(o).__name__ for o in self.optimizers})))
+        tell("parameters", sum(v.shape.num_elements() or 0 for v, _, _ in self.parameters))
+        tell("types", " ".join(sorted({v.dtype.name for v, _, _ in self.parameters})))
+        tell("device", ("cuda" if tf.test.is_built_with_cuda() else "gpu") if self.on_gpu() else "cpu")
+        tell("tf32", int(self.on_gpu() and tf.config.experimental.tensor_float_32_execution_enabled()))
+        tell("autocast", int("autocast" in self.notes))
+        tell("dropout", int("dropout" in self.notes))
+        tell("models", int(bool(keras)))
+        tell("auto-jit", int(tf.config.optimizer.get_jit() == "autoclustering" or "tf_xla_auto_jit=" in os.environ.get("TF_XLA_FLAGS", "")))
+        tell("intra-op", tf.config.threading.get_intra_op_parallelism_threads())
+        tell("inter-op", tf.config.threading.get_inter_op_parallelism_threads())
+        tell("datasets-without-prefetch", len(self.datasets))
+        tell("memory", self.memory())
+        if self.on_gpu():
+            self.tell_device(tell)
+        tell("rss", process_memory())
+        line.tell("ready", 0)
+        line.hear()
+        leave()
+
+    def tell_device(self, tell):
+        from tensorflow.python.client import device_lib
+
+        gpu = self.tf.config.list_physical_devices("GPU")[0]
+        limit = next(d.memory_limit for d in device_lib.list_local_devices() if d.device_type == "GPU")
+        tell("device-name", self.tf.config.experimental.get_device_details(gpu).get("device_name", "GPU"))
+        tell("device-free", limit - self.tf.config.experimental.get_memory_info("GPU:0")["current"])
+
+    # proofs
+
+    def check(self):
+        prove_changes(self)
+
+    def wants_graphs(self):
+        """Where graphs after all optimizations are the proof."""
+        if not VALUES.keys() & {"auto-jit", "auto-jit-cpu", "bf16-rewrite"}:
+            return None
+        from tensorflow.python.eager import context
+
+        return context.context()
+
+    def look_at(self, context):
+        graphs = context.export_run_metadata().partition_graphs
+        context.disable_graph_collection()
+        for graph in graphs:
+            for nodes in (graph.node, *(f.node_def for f in graph.library.function)):
+                for node in nodes:
+                    kind = "bfloat16" if "T" in node.attr and node.attr["T"].type == self.tf.bfloat16.as_datatype_enum else node.op
+                    self.graphs[kind] = self.graphs.get(kind, 0) + 1
+
+    def took_auto_jit(self):
+        found = self.graphs.get("_XlaCompile", 0) + self.graphs.get("XlaLaunch", 0)
+        return found and f"clusters that XLA compiles: {found}"
+
+    took_auto_jit_cpu = took_auto_jit
+
+    def took_bf16_rewrite(self):
+        found = self.graphs.get("bfloat16", 0)
+        return found and f"operators in bfloat16: {found}"
+
+    def took_jit_compile(self):
+        found = self.unit and (self.unit.inner or self.unit).function()
+        concrete = found._list_all_concrete_functions() if found else []
+        return any(c.function_def.attr["_XlaMustCompile"].b for c in concrete) and "XLA compiles the step"
+
+    def took_bf16(self):
+        return "bf16" in self.notes and "layers compute in bfloat16"
+
+    def took_tf32(self):
+        return self.tf.config.experimental.tensor_float_32_execution_enabled() and "products use TF32"
+
+    def took_prefetch(self):
+        return self.datasets and f"data sets that are read ahead: {len(self.datasets)}"
+
+    def took_intra_op(self):
+        return self.tf.config.threading.get_intra_op_parallelism_threads() == int(VALUES["intra-op"]) and f"threads: {VALUES['intra-op']}"
+
+    def took_inter_op(self):
+        return self.tf.config.threading.get_inter_op_parallelism_threads() == int(VALUES["inter-op"]) and f"threads: {VALUES['inter-op']}"
+
+
+class FunctionCalls:
+    """What is known of one tf.function."""
+
+    def __init__(self, function, label):
+        import weakref
+
+        self.function, self.label = weakref.ref(function), label
+        self.calls = self.ns = self.steps = 0
+        self.inner = self.kept = None  # the innermost function that takes gradients in it
+
+    def trains(self):
+        return self.inner is not None or self.steps > 0
+
+    def is_keras(self):
+        module = getattr(getattr(self.function(), "python_function", None), "__module__", None) or ""
+        return module.split(".")[0] in ("keras", "tf_keras")
+
+    def variables(self):
+        function = self.function()
+        concrete = getattr(function, "_list_all_concrete_functions", lambda: [function] if function else [])()
+        return [v for c in concrete for v in getattr(c, "trainable_variables", None) or c.graph.trainable_variables]
+
+
+def hook_keras(module):
+    for hook in LOADED:
+        if isinstance(hook, TensorFlow):
+            hook.keras(module)
+
+
 # ---------------------------------------------------------------------------- starting
 
-HOOKS = {"torch": Torch, "jax": Jax}
+HOOKS = {"torch": Torch, "jax": Jax, "tensorflow": TensorFlow, "keras": hook_keras, "tf_keras": hook_keras}
 LOADED = []
 
 
@@ -826,7 +1297,8 @@ class Finder:
             hook = HOOKS.pop(name, None)
             if hook:
                 try:
-                    LOADED.append(hook(module))
+                    made = hook(module)
+                    LOADED.extend([made] if made else [])
                 except Exception as problem:
                     line.tell("error", f"this version of {name} is not known: {type(problem).__name__}: {problem}")
                     leave()
@@ -838,13 +1310,9 @@ def tell_end():
     """At exit: the exception that ended the program, if there was one. Helpers of the program have nothing to tell."""
     import multiprocessing
 
-    tensorflow = PROBE and "tensorflow" in sys.modules
-    if not (LOADED or tensorflow) or multiprocessing.parent_process() is not None or (line.socket and line.pid != os.getpid()):
+    if not LOADED or multiprocessing.parent_process() is not None or (line.socket and line.pid != os.getpid()):
         return
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
-    if tensorflow and error is None and not any(hook.has_steps() for hook in LOADED):
-        line.tell("error", "it uses TensorFlow, whose steps are not seen here: programs of PyTorch and JAX can be tried")
-        return
     if PROBE and error is None:  # it has fewer steps than the probe wants to see
         for hook in LOADED:
             if hook.has_steps():

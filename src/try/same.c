@@ -48,9 +48,10 @@ static bool compiles(const struct rp_try_variant *v)
     return false;
 }
 
-static bool is_torch(const struct rp_try_session *s)
+/* JAX has no parameters: arrays go into a function, and others come out. */
+static bool has_parameters(const struct rp_try_session *s)
 {
-    return !strncmp(rp_try_fact(&s->facts, "framework"), "torch", 5);
+    return !rp_try_is_of(&s->facts, "jax");
 }
 
 static bool has_dropout(const struct rp_try_session *s)
@@ -86,7 +87,7 @@ static void start_rounded(struct rp_try_session *s, enum rp_try_same kind)
     const struct rp_try_mode mode = {.round = formats[kind], .same_random = has_dropout(s)};
     struct rp_try_variant *v = s->rounded[kind];
 
-    if (v || !is_torch(s) || !(v = calloc(1, sizeof *v)))
+    if (v || !has_parameters(s) || !(v = calloc(1, sizeof *v)))
         return;
     memcpy(v->name, s->variants[0].name, sizeof v->name);
     s->rounded[kind] = v;
@@ -171,7 +172,7 @@ static bool compare_rounded(struct rp_try_session *s, enum rp_try_same kind,
 
     start_rounded(s, kind);
     own = other ? update_of(s, s->rounded[kind]) : NULL;
-    return own ? rp_try_compare(own, other, out, NULL) == RP_OK : !is_torch(s);
+    return own ? rp_try_compare(own, other, out, NULL) == RP_OK : !has_parameters(s);
 }
 
 /* The unchanged program beside itself: for how many steps it repeats itself. */

@@ -194,7 +194,7 @@ static void env_change(struct environment *e, const struct rp_try_change *change
         snprintf(text, sizeof text, "%s", value);
     if (!strcmp(change->variable, "LD_PRELOAD"))
         env_add(e, change->variable, text, ':');
-    else if (!strcmp(change->variable, "XLA_FLAGS"))
+    else if (strstr(change->variable, "XLA_FLAGS"))
         env_add(e, change->variable, text, ' ');
     else if (!strcmp(change->variable, "PYTORCH_CUDA_ALLOC_CONF"))
         env_add(e, change->variable, text, ',');

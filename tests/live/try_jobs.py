@@ -189,5 +189,93 @@ def jax():
         digest([numpy.asarray(weights)])
 
 
+def keras_parts(keras, dropout=0.0):
+    import tensorflow as tf
+
+    keras.utils.set_random_seed(3)
+    model = keras.Sequential([keras.layers.Input((32,)), keras.layers.Dense(128, activation="relu"), keras.layers.Dropout(dropout),
+                              keras.layers.Dense(128, activation="relu"), keras.layers.Dense(4)])
+    x = tf.random.stateless_normal((256, 32), (1, 2))
+    data = tf.data.Dataset.from_tensor_slices((x, tf.cast(tf.reduce_sum(x, 1) > 0, tf.int32))).shuffle(256, seed=5).batch(16)
+    return tf, model, data, keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+
+def keras_fit(keras, steps_per_execution=1, **options):
+    _, model, data, loss = keras_parts(keras, **options)
+
+    class Note(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            digest([v.numpy() for v in model.trainable_variables])
+    model.compile("adam", loss, steps_per_execution=steps_per_execution)
+    model.fit(data.repeat(), steps_per_epoch=STEPS * steps_per_execution, epochs=4, verbose=0, callbacks=[Note()])
+
+
+def keras():
+    import keras as module
+
+    keras_fit(module, dropout=0.1)
+
+
+def keras2():
+    """Keras 2; a call of its function runs four steps."""
+    import tf_keras as module
+
+    keras_fit(module, steps_per_execution=4)
+
+
+def tf_function():
+    """A loop around functions of the program: one trains, the other one does not."""
+    import keras as module
+
+    tf, model, data, loss = keras_parts(module)
+    optimizer = module.optimizers.Adam(1e-3)
+
+    @tf.function
+    def train(x, y):
+        with tf.GradientTape() as tape:
+            value = loss(y, model(x, training=True))
+        optimizer.apply_gradients(zip(tape.gradient(value, model.trainable_variables), model.trainable_variables))
+        return value
+
+    @tf.function
+    def scale(x):
+        return x * 1.0
+    for x, y in data.repeat().take(4 * STEPS):
+        train(scale(x), y)
+        digest([v.numpy() for v in model.trainable_variables])
+
+
+def tf_eager():
+    """No function, and no optimizer: a step is a gradient."""
+    import tensorflow as tf
+
+    weights = tf.Variable(tf.random.stateless_normal((32, 32), (1, 2)))
+    x = tf.random.stateless_normal((64, 32), (1, 2))
+    for _ in range(4 * STEPS):
+        with tf.GradientTape() as tape:
+            value = tf.reduce_mean(tf.tanh(x @ weights) @ weights)
+        weights.assign_sub(0.1 * tape.gradient(value, weights))
+        digest([weights.numpy()])
+
+
+def tf_faulty():
+    """A loop that fails as the environment says (FAULT), where TensorFlow has one thread between operators."""
+    import os
+    import signal
+    import tensorflow as tf
+
+    weights = tf.Variable(tf.ones((32, 32)))
+
+    @tf.function
+    def train():
+        with tf.GradientTape() as tape:
+            value = tf.reduce_sum(weights @ weights)
+        weights.assign_sub(1e-5 * tape.gradient(value, weights))
+    for step in range(100 * STEPS):
+        train()
+        if step == 5 and tf.config.threading.get_inter_op_parallelism_threads() == 1 and os.environ["FAULT"] == "crash":
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]]()

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which changes fit a program, by what the probe told about it. */
+#include "try/changes.h"
+#include "unit.h"
+
+#include <string.h>
+
+/* Why a change is not tried, or NULL; its value goes to `value`. */
+static const char *unfit(const struct rp_try_facts *f, const char *name, char *value)
+{
+    const struct rp_try_change *change = rp_try_change_find(name, strlen(name));
+    char own[160] = "";
+
+    assert_non_null(change);
+    return change->unfit(f, value ? value : own, 160);
+}
+
+static struct rp_try_facts program(const char *framework, const char *unit, const char *device)
+{
+    struct rp_try_facts f = {0};
+
+    rp_try_facts_add(&f, "framework", framework);
+    rp_try_facts_add(&f, "unit", unit);
+    rp_try_facts_add(&f, "device", device);
+    rp_try_facts_add(&f, "types", "float32");
+    rp_try_facts_add(&f, "models", "1");
+    return f;
+}
+
+static void changes_of_tensorflow(void **state)
+{
+    struct rp_try_facts cpu = program("tensorflow 2.21.0", "function train 0 train 0", "cpu"),
+                        gpu = program("tensorflow 2.21.0", "function train 0 train 0", "cuda");
+    char value[160];
+
+    UNUSED_STATE(state);
+    assert_string_equal(unfit(&cpu, "jit-compile", NULL), "the program calls no tf.function");
+    rp_try_facts_add(&cpu, "functions", "2");
+    rp_try_facts_add(&gpu, "functions", "2");
+    assert_null(unfit(&cpu, "jit-compile", NULL));
+    assert_null(unfit(&cpu, "auto-jit-cpu", NULL));
+    assert_null(unfit(&cpu, "bf16-rewrite", NULL));
+    assert_null(unfit(&cpu, "bf16", NULL));
+    assert_null(unfit(&gpu, "auto-jit", NULL));
+    assert_string_equal(unfit(&cpu, "auto-jit", NULL), "on the CPU it is 'auto-jit-cpu'");
+    assert_string_equal(unfit(&gpu, "auto-jit-cpu", NULL), "the program computes on a device");
+    assert_string_equal(unfit(&gpu, "intra-op", value), "the program computes on a device");
+    assert_string_equal(unfit(&cpu, "tf32", NULL), "it is for CUDA devices");
+    assert_null(unfit(&gpu, "tf32", NULL)); /* the program forbids it */
+    rp_try_facts_add(&gpu, "tf32", "1");
+    assert_string_equal(unfit(&gpu, "tf32", NULL), "the program already allows it");
+    assert_non_null(unfit(&cpu, "prefetch", NULL));
+    rp_try_facts_add(&cpu, "datasets-without-prefetch", "1");
+    assert_null(unfit(&cpu, "prefetch", NULL));
+    rp_try_facts_add(&cpu, "inter-op", "3");
+    assert_string_equal(unfit(&cpu, "inter-op", value), "the program sets it already");
+    rp_try_facts_add(&cpu, "compiled", "1");
+    assert_string_equal(unfit(&cpu, "jit-compile", NULL), "the program compiles already");
+    assert_string_equal(unfit(&cpu, "matmul", value), "it is for JAX");
+    assert_string_equal(unfit(&cpu, "compile", NULL), "it is for PyTorch");
+}
+
+static void changes_of_others(void **state)
+{
+    struct rp_try_facts torch = program("torch 2.15.0", "optimizer 0", "cpu"),
+                        jax = program("jax 0.10.2", "jit 0", "cpu");
+    char value[160];
+
+    UNUSED_STATE(state);
+    rp_try_facts_add(&torch, "functions", "1");
+    rp_try_facts_add(&jax, "matmul", "default");
+    assert_string_equal(unfit(&torch, "jit-compile", NULL), "it is for TensorFlow");
+    assert_string_equal(unfit(&jax, "auto-jit-cpu", NULL), "it is for TensorFlow");
+    assert_string_equal(unfit(&jax, "prefetch", NULL), "it is for TensorFlow");
+    assert_null(unfit(&torch, "bf16", NULL));
+    assert_string_equal(unfit(&jax, "bf16", NULL), "it is for PyTorch and Keras");
+    assert_null(unfit(&jax, "matmul", value));
+    assert_string_equal(value, "bfloat16");
+}
+
+static void lines_fit_the_framework(void **state)
+{
+    struct rp_try_facts torch = program("torch 2.15.0", "optimizer 0", "cpu"),
+                        tensorflow = program("tensorflow 2.21.0", "optimizer 0", "cpu");
+    const struct rp_try_change *bf16 = rp_try_change_find("bf16", 4);
+
+    UNUSED_STATE(state);
+    assert_non_null(strstr(rp_try_lines(bf16, &torch), "torch.autocast"));
+    assert_non_null(strstr(rp_try_lines(bf16, &tensorflow), "keras.mixed_precision"));
+    assert_true(rp_try_change_count() <= RP_TRY_CHANGES_MOST);
+}
+
+int test_changes(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(changes_of_tensorflow),
+                                       cmocka_unit_test(changes_of_others),
+                                       cmocka_unit_test(lines_fit_the_framework)};
+
+    return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
+}
