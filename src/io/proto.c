@@ -254,6 +254,20 @@ enum rp_code rp_proto_numbers(struct rp_proto_cursor c, uint64_t *values, uint32
     return rp_proto_finish(&c, err);
 }
 
+struct rp_proto_cursor rp_proto_list(const struct rp_proto_cursor *c,
+                                     const struct rp_proto_item *item)
+{
+    const uint8_t *p = item->begin;
+
+    if (item->wire == RP_WIRE_BYTES)
+        return rp_proto_enter(c, item);
+    if (item->wire != RP_WIRE_VARINT)
+        return rp_proto_cursor(p, 0, rp_proto_offset(c, p), 0);
+    while (*p++ >= 0x80) /* the tag */
+        ;
+    return rp_proto_cursor(p, (size_t)(c->at - p), rp_proto_offset(c, p), 0);
+}
+
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence)
 {
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, 1);

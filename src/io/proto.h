@@ -241,6 +241,11 @@ bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value);
 bool rp_proto_packed_fixed32(struct rp_proto_cursor *c, uint32_t *value);
 bool rp_proto_packed_fixed64(struct rp_proto_cursor *c, uint64_t *value);
 
+/* A cursor for rp_proto_packed_varint over a field that c has just read: of a list that is packed,
+   or of one number of a list that is not. A field of another wire type has none. */
+struct rp_proto_cursor rp_proto_list(const struct rp_proto_cursor *c,
+                                     const struct rp_proto_item *item);
+
 /* The content of the first field of that number and wire type BYTES, or of the occurrence counted
    from 0; empty if there is none. Damage after it is not looked for. */
 struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);

@@ -141,9 +141,7 @@ size_t rp_lower_attr_ints(const struct rp_lower_node *node, const char *key, int
     while (rp_proto_next(&list, &item)) {
         if (item.number != RP_TF_ATTR_LIST_I)
             continue;
-        if (item.wire == RP_WIRE_VARINT && n < cap)
-            out[n++] = (int64_t)item.value;
-        packed = rp_proto_enter(&list, &item); /* of a single number nothing */
+        packed = rp_proto_list(&list, &item);
         while (n < cap && rp_proto_packed_varint(&packed, &one))
             out[n++] = (int64_t)one;
     }

@@ -58,15 +58,11 @@ static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct 
     uint64_t v;
 
     while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, BYTES)) {
-            struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
+        struct rp_proto_cursor list = rp_proto_list(&c, &it);
 
-            while (rp_proto_packed_varint(&list, &v) && s->norder < RP_TENSOR_RANK)
-                s->order[s->norder++] = (uint32_t)v;
-        } else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_LAYOUT_MINOR_TO_MAJOR, VARINT)) {
-            if (s->norder < RP_TENSOR_RANK)
-                s->order[s->norder++] = (uint32_t)it.value;
-        }
+        while (it.number == RP_HLO_LAYOUT_MINOR_TO_MAJOR && s->norder < RP_TENSOR_RANK &&
+               rp_proto_packed_varint(&list, &v))
+            s->order[s->norder++] = (uint32_t)v;
     }
     return rp_proto_finish(&c, r->err);
 }
@@ -80,15 +76,13 @@ static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct s
     memset(s, 0, sizeof *s);
     s->self = bytes;
     while (rp_proto_next(&c, &it)) {
-        struct rp_proto_cursor list = rp_proto_cursor(it.bytes.at, it.bytes.n, 0, 1);
+        struct rp_proto_cursor list = rp_proto_list(&c, &it);
 
         switch (RP_PROTO_KEY(it.number, it.wire)) {
         case KEY(RP_HLO_SHAPE_ELEMENT_TYPE, VARINT):
             s->elem = (unsigned)(it.value < RP_ELEM_COUNT ? it.value : 0);
             break;
         case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
-            RP_TRY(add_dim(s, it.value, r->err));
-            break;
         case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
             while (rp_proto_packed_varint(&list, &v))
                 RP_TRY(add_dim(s, v, r->err));

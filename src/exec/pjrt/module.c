@@ -77,12 +77,9 @@ static enum rp_code read_entry(struct rp_proto_cursor c, uint32_t parameter_fiel
     while (rp_proto_next(&c, &item)) {
         if (item.number == parameter_field && item.wire == RP_WIRE_VARINT)
             parameter = item.value;
-        if (item.number == index_field && item.wire == RP_WIRE_VARINT)
-            index = item.value;
-        if (item.number == index_field && item.wire == RP_WIRE_BYTES) {
-            packed = rp_proto_enter(&c, &item);
+        packed = rp_proto_list(&c, &item);
+        if (item.number == index_field)
             rp_proto_packed_varint(&packed, &index);
-        }
     }
     RP_TRY(rp_proto_finish(&c, err));
     parameter = out->tupled ? index : parameter;

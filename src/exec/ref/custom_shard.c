@@ -44,14 +44,11 @@ static enum rp_code shard_prepare(struct rp_plan *plan, struct rp_node *node, co
     if (!node->nin || results != node->nin)
         return rp_node_error(node, RP_FORMAT, err, "%u operands and %zu results", node->nin,
                              results);
-    for (uint32_t i = 0; i < node->nin; i++) {
-        uint32_t operand = rp_op_operands(plan->program, node->op).at[i];
-        unsigned elem = plan->program->shapes.at[plan->program->shape.at[operand]].elem;
-
-        if (elem != result_shape(node, i)->elem || elem == RP_ELEM_TUPLE)
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (result_shape(node, i)->elem != rp_node_operand(plan, node, i)->elem ||
+            result_shape(node, i)->elem == RP_ELEM_TUPLE)
             return rp_node_error(node, RP_FORMAT, err,
                                  "operand %u and its result are not arrays of one type", i);
-    }
     s->sdy.meshes =
         rp_attr_map_find(module_attr(plan->program, RP_ATTR_FRONTEND_ATTRIBUTES), "xla.sdy.meshes");
     s->sdy.axes = rp_attr_map_find(own, "xla.sdy.manual_axes");

@@ -123,10 +123,7 @@ static enum rp_code read_defined(struct proto_reader *r, struct rp_proto_cursor 
 
         if (rp_proto_take(slots, &it) || it.number != DEFINED_INDEX)
             continue;
-        if (it.wire == RP_WIRE_VARINT && used < 70)
-            used += (size_t)snprintf(index + used, sizeof index - used, "%s%llu", used ? "," : "{",
-                                     (unsigned long long)it.value);
-        list = rp_proto_enter(&c, &it);
+        list = rp_proto_list(&c, &it);
         while (used < 70 && rp_proto_packed_varint(&list, &value))
             used += (size_t)snprintf(index + used, sizeof index - used, "%s%llu", used ? "," : "{",
                                      (unsigned long long)value);

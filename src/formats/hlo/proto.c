@@ -117,14 +117,18 @@ static enum rp_code add_called(struct rp_hlo_proto *r, uint64_t id)
 
 typedef enum rp_code add_fn(struct rp_hlo_proto *r, uint64_t id);
 
-static enum rp_code add_packed_ids(struct rp_hlo_proto *r, struct rp_bytes bytes, add_fn *add)
+static enum rp_code add_list(struct rp_hlo_proto *r, struct rp_proto_cursor list, add_fn *add)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, 1);
     uint64_t id;
 
-    while (rp_proto_packed_varint(&c, &id))
+    while (rp_proto_packed_varint(&list, &id))
         RP_TRY(add(r, id));
-    return rp_proto_finish(&c, r->err);
+    return rp_proto_finish(&list, r->err);
+}
+
+static enum rp_code add_packed_ids(struct rp_hlo_proto *r, struct rp_bytes bytes, add_fn *add)
+{
+    return add_list(r, rp_proto_cursor(bytes.at, bytes.n, 0, 1), add);
 }
 
 static enum rp_code add_loose_ids(struct rp_hlo_proto *r, struct rp_bytes bytes, uint32_t number,
@@ -133,14 +137,9 @@ static enum rp_code add_loose_ids(struct rp_hlo_proto *r, struct rp_bytes bytes,
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, r->limits.depth);
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != number)
-            continue;
-        if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(add_packed_ids(r, it.bytes, add));
-        else if (it.wire == RP_WIRE_VARINT)
-            RP_TRY(add(r, it.value));
-    }
+    while (rp_proto_next(&c, &it))
+        if (it.number == number)
+            RP_TRY(add_list(r, rp_proto_list(&c, &it), add));
     return RP_OK;
 }
 

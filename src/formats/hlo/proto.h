@@ -82,7 +82,7 @@ enum rp_code rp_hlo_proto_implicit(struct rp_hlo_proto *r);
 /* As attribute of the newest operation. */
 enum rp_code rp_hlo_proto_add(struct rp_hlo_proto *r, struct rp_attr attr);
 /* After what is in r->ints already. */
-enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed);
+enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_proto_cursor list);
 
 /* An OpSharding; *known: it can be a value, otherwise nothing was done. */
 enum rp_code rp_hlo_proto_add_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, bool *known);

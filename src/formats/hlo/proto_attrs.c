@@ -52,14 +52,6 @@ static enum rp_code add_int(struct rp_hlo_proto *r, uint32_t key, int64_t value)
     return rp_hlo_proto_add(r, rp_attr_int(key, value));
 }
 
-/* A list that is packed, or one number of it. */
-static enum rp_code collect_ints(struct rp_hlo_proto *r, const struct rp_proto_item *it)
-{
-    if (it->wire == RP_WIRE_BYTES)
-        return rp_hlo_proto_collect(r, it->bytes);
-    return it->wire == RP_WIRE_VARINT ? rp_vec_push(&r->ints, (int64_t)it->value, r->err) : RP_OK;
-}
-
 static enum rp_code add_ints(struct rp_hlo_proto *r, uint32_t key)
 {
     struct rp_attr attr = rp_attr_ints(r->p, key, r->ints.at, r->ints.n);
@@ -68,9 +60,9 @@ static enum rp_code add_ints(struct rp_hlo_proto *r, uint32_t key)
     return rp_hlo_proto_add(r, attr);
 }
 
-static enum rp_code add_dimensions(struct rp_hlo_proto *r, const struct rp_proto_item *it)
+static enum rp_code add_dimensions(struct rp_hlo_proto *r, struct rp_proto_cursor list)
 {
-    RP_TRY(collect_ints(r, it));
+    RP_TRY(rp_hlo_proto_collect(r, list));
     if (r->p->code.at[r->op] == RP_OP_IOTA && r->ints.n == 1) {
         r->ints.n = 0;
         return rp_hlo_proto_add(r, rp_attr_int(RP_ATTR_IOTA_DIMENSION, r->ints.at[0]));
@@ -97,7 +89,7 @@ static enum rp_code add_dims_message(struct rp_hlo_proto *r, struct rp_proto_cur
             any = true;
             number = (int64_t)it.value;
             if (!single)
-                RP_TRY(collect_ints(r, &it));
+                RP_TRY(rp_hlo_proto_collect(r, rp_proto_list(&c, &it)));
         }
         RP_TRY(rp_proto_finish(&c, r->err));
         if (single)
@@ -170,7 +162,7 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor
         if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_ALGORITHM, VARINT))
             algorithm = rp_hlo_enum_word(RP_ATTR_ALGORITHM, true, it.value);
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_PRECISION_OPERAND_PRECISION, BYTES))
-            RP_TRY(rp_hlo_proto_collect(r, it.bytes));
+            RP_TRY(rp_hlo_proto_collect(r, rp_proto_enter(&c, &it)));
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     n = r->ints.n;
@@ -399,7 +391,7 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
 
     *known = true;
     if (key == RP_ATTR_DIMENSIONS)
-        return add_dimensions(r, it);
+        return add_dimensions(r, rp_proto_list(c, it));
     switch (rp_attr_type(key)) {
     case RP_VALUE_FLAG:
         return it->value ? rp_hlo_proto_add(r, rp_attr_flag(key, true)) : RP_OK;
@@ -419,7 +411,7 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
     case RP_VALUE_INTS:
         if (!bytes)
             return RP_OK;
-        RP_TRY(rp_hlo_proto_collect(r, it->bytes));
+        RP_TRY(rp_hlo_proto_collect(r, rp_proto_enter(c, it)));
         return add_ints(r, key);
     default:
         *known = false;

@@ -42,24 +42,17 @@ static enum rp_code RP_PRINTF(2, 3) hlo_layout_putf(struct rp_hlo_proto *r, cons
                                                     : sizeof text - 1);
 }
 
-static enum rp_code put_number(struct rp_hlo_proto *r, uint64_t value)
-{
-    char last = r->text.at[r->text.n - 1];
-
-    return hlo_layout_putf(r, last == '{' || last == '(' ? "%lld" : ",%lld", (long long)value);
-}
-
 /* "1,2" of a list that is packed, not packed, or in several pieces. */
-static enum rp_code put_numbers(struct rp_hlo_proto *r, const struct rp_proto_item *it)
+static enum rp_code put_numbers(struct rp_hlo_proto *r, struct rp_proto_cursor list)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(it->bytes.at, it->bytes.n, 0, 1);
     uint64_t value;
 
-    if (it->wire != RP_WIRE_BYTES)
-        return it->wire == RP_WIRE_VARINT ? put_number(r, it->value) : RP_OK;
-    while (rp_proto_packed_varint(&c, &value))
-        RP_TRY(put_number(r, value));
-    return rp_proto_finish(&c, r->err);
+    while (rp_proto_packed_varint(&list, &value)) {
+        char last = r->text.at[r->text.n - 1];
+
+        RP_TRY(hlo_layout_putf(r, last == '{' || last == '(' ? "%lld" : ",%lld", (long long)value));
+    }
+    return rp_proto_finish(&list, r->err);
 }
 
 /* ---- shapes ---- */
@@ -80,7 +73,7 @@ static enum rp_code put_tile(struct rp_hlo_proto *r, struct rp_proto_cursor c, b
     RP_TRY(hlo_layout_putf(r, first ? "T(" : "("));
     while (rp_proto_next(&c, &it))
         if (it.number == RP_HLO_TILE_DIMENSIONS)
-            RP_TRY(put_numbers(r, &it));
+            RP_TRY(put_numbers(r, rp_proto_list(&c, &it)));
     RP_TRY(hlo_layout_put(r, ")", 1));
     return rp_proto_finish(&c, r->err);
 }
@@ -127,7 +120,7 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
     RP_TRY(hlo_layout_put(r, "{", 1));
     while (rp_proto_next(&c, &it)) {
         if (it.number == RP_HLO_LAYOUT_MINOR_TO_MAJOR)
-            RP_TRY(put_numbers(r, &it));
+            RP_TRY(put_numbers(r, rp_proto_list(&c, &it)));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
             r->text.n = from; /* layout text without protobuf fields, written by our writer: taken
                                  verbatim */
@@ -172,9 +165,8 @@ static enum rp_code read_shape_field(struct rp_hlo_proto *r, const struct rp_pro
                       : RP_ELEM_INVALID;
         return RP_OK;
     case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
-        return add_shape_dim(r, s, it->value);
     case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
-        c = rp_proto_enter(outer, it);
+        c = rp_proto_list(outer, it);
         while (rp_proto_packed_varint(&c, &value))
             RP_TRY(add_shape_dim(r, s, value));
         return rp_proto_finish(&c, r->err);

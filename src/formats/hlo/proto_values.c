@@ -10,14 +10,13 @@
 
 /* ---- lists ---- */
 
-enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_bytes packed)
+enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_proto_cursor list)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(packed.at, packed.n, 0, 1);
     uint64_t value;
 
-    while (rp_proto_packed_varint(&c, &value))
+    while (rp_proto_packed_varint(&list, &value))
         RP_TRY(rp_vec_push(&r->ints, (int64_t)value, r->err));
-    return rp_proto_finish(&c, r->err);
+    return rp_proto_finish(&list, r->err);
 }
 
 /* What was collected, in the arena; its failure is found when the value is added. */
@@ -40,7 +39,7 @@ static enum rp_code keep_packed(struct rp_hlo_proto *r, struct rp_bytes packed,
                                 struct rp_int_list *out)
 {
     r->ints.n = 0;
-    RP_TRY(rp_hlo_proto_collect(r, packed));
+    RP_TRY(rp_hlo_proto_collect(r, rp_proto_cursor(packed.at, packed.n, 0, 1)));
     *out = keep_ints(r);
     return RP_OK;
 }
@@ -135,19 +134,12 @@ enum rp_code rp_hlo_proto_add_window(struct rp_hlo_proto *r, struct rp_proto_cur
     return w.n ? rp_hlo_proto_add(r, rp_attr_of_window(r->p, &w)) : RP_OK;
 }
 
-static void read_spatial(const struct rp_proto_cursor *outer, const struct rp_proto_item *it,
-                         int64_t *list, size_t *n)
+static void read_spatial(struct rp_proto_cursor list, int64_t *dims, size_t *n)
 {
-    struct rp_proto_cursor c;
     uint64_t v;
 
-    if (it->wire == RP_WIRE_VARINT && *n < RP_WINDOW_DIMS)
-        list[(*n)++] = (int64_t)it->value;
-    if (it->wire != RP_WIRE_BYTES)
-        return;
-    c = rp_proto_enter(outer, it);
-    while (rp_proto_packed_varint(&c, &v) && *n < RP_WINDOW_DIMS)
-        list[(*n)++] = (int64_t)v;
+    while (*n < RP_WINDOW_DIMS && rp_proto_packed_varint(&list, &v))
+        dims[(*n)++] = (int64_t)v;
 }
 
 enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, struct rp_proto_cursor c)
@@ -167,11 +159,11 @@ enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, struct rp_proto_
 
     while (rp_proto_next(&c, &it)) {
         if (it.number == RP_HLO_CONV_DIMS_INPUT_SPATIAL_DIMENSIONS)
-            read_spatial(&c, &it, d.input_spatial, &d.nspatial);
+            read_spatial(rp_proto_list(&c, &it), d.input_spatial, &d.nspatial);
         else if (it.number == RP_HLO_CONV_DIMS_KERNEL_SPATIAL_DIMENSIONS)
-            read_spatial(&c, &it, d.kernel_spatial, &kernel);
+            read_spatial(rp_proto_list(&c, &it), d.kernel_spatial, &kernel);
         else if (it.number == RP_HLO_CONV_DIMS_OUTPUT_SPATIAL_DIMENSIONS)
-            read_spatial(&c, &it, d.output_spatial, &output);
+            read_spatial(rp_proto_list(&c, &it), d.output_spatial, &output);
         else
             rp_proto_take(slots, &it);
     }
@@ -187,14 +179,9 @@ static enum rp_code collect_group(struct rp_hlo_proto *r, struct rp_proto_cursor
 {
     struct rp_proto_item it;
 
-    while (rp_proto_next(&c, &it)) {
-        if (it.number != RP_HLO_REPLICA_GROUP_REPLICA_IDS)
-            continue;
-        if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(rp_hlo_proto_collect(r, it.bytes));
-        else if (it.wire == RP_WIRE_VARINT)
-            RP_TRY(rp_vec_push(&r->ints, (int64_t)it.value, r->err));
-    }
+    while (rp_proto_next(&c, &it))
+        if (it.number == RP_HLO_REPLICA_GROUP_REPLICA_IDS)
+            RP_TRY(rp_hlo_proto_collect(r, rp_proto_list(&c, &it)));
     return rp_proto_finish(&c, r->err);
 }
 

@@ -83,15 +83,11 @@ static enum rp_code read_stack(struct rp_perfetto *r, struct rp_perfetto_sequenc
     uint64_t iid = 0, frame;
 
     while (rp_proto_next(&c, &it)) {
-        const uint8_t *at = it.bytes.at, *end = at + it.bytes.n;
+        struct rp_proto_cursor list = rp_proto_list(&c, &it);
 
         if (it.number == RP_PFT_CALLSTACK_IID && it.wire == RP_WIRE_VARINT)
             iid = it.value;
-        if (it.number != RP_PFT_CALLSTACK_FRAME_IDS)
-            continue;
-        if (it.wire == RP_WIRE_VARINT)
-            RP_TRY(push_frame(r, seq, it.value, &stack, err));
-        while (it.wire == RP_WIRE_BYTES && at < end && (at = rp_proto_varint_at(at, end, &frame)))
+        while (it.number == RP_PFT_CALLSTACK_FRAME_IDS && rp_proto_packed_varint(&list, &frame))
             RP_TRY(push_frame(r, seq, frame, &stack, err));
     }
     RP_TRY(rp_proto_finish(&c, err));

@@ -251,10 +251,8 @@ static enum rp_code read_sample_fields(struct pprof *r, struct rp_bytes message,
     while (rp_proto_next(&c, &it)) {
         if (it.number == 3 && it.wire == RP_WIRE_BYTES) {
             RP_TRY(read_label(r, s, it.bytes));
-        } else if (it.number <= 2 && it.wire == RP_WIRE_VARINT) {
-            RP_TRY(add_number(r, s, it.number, it.value));
-        } else if (it.number <= 2 && it.wire == RP_WIRE_BYTES) {
-            struct rp_proto_cursor list = rp_proto_enter(&c, &it);
+        } else if (it.number <= 2) {
+            struct rp_proto_cursor list = rp_proto_list(&c, &it);
 
             while (rp_proto_packed_varint(&list, &number))
                 RP_TRY(add_number(r, s, it.number, number));

@@ -357,6 +357,27 @@ static void test_slots(void **state)
     assert_code(rp_proto_numbers(c, values, 7, &err), RP_FORMAT);
 }
 
+/* 150, 1, 2, 7: not packed with a tag of two bytes, packed, not packed; no list of fixed numbers */
+static void test_list(void **state)
+{
+    struct rp_proto_cursor c = cursor_of(BYTES("\x80\x01\x96\x01\x82\x01\x02\x01\x02\x80\x01\x07"
+                                               "\x85\x01\x01\x02\x03\x04"));
+    static const uint64_t want[] = {150, 1, 2, 7};
+    struct rp_proto_item it;
+    uint64_t value;
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    while (rp_proto_next(&c, &it)) {
+        struct rp_proto_cursor list = rp_proto_list(&c, &it);
+
+        while (rp_proto_packed_varint(&list, &value))
+            assert_true(n < 4 && value == want[n++]);
+        assert_code(rp_proto_finish(&list, NULL), RP_OK);
+    }
+    assert_int_equal(n, 4);
+}
+
 static void test_long_lengths(void **state)
 {
     static const size_t sizes[] = {0, 127, 128, 16383, 16384, 300000};
@@ -403,6 +424,7 @@ int test_proto(void)
         cmocka_unit_test(test_packed_cut_off),
         cmocka_unit_test(test_find),
         cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_list),
         cmocka_unit_test(test_long_lengths),
     };
 
