@@ -92,20 +92,18 @@ static enum rp_code open_beside(struct module_reader *m, const char *end, struct
     return RP_OK;
 }
 
-static enum rp_code read_ranges(struct module_reader *m)
-{
-    struct rp_input *in;
-    const uint8_t *bytes;
-    enum rp_code code;
-    size_t n;
+typedef enum rp_code buffers_fn(struct rp_buffers *b, const char *text, size_t n,
+                                const struct rp_limits *limits, struct rp_err *err);
 
-    RP_TRY(open_beside(m, "-live-range.txt", &in));
-    if (!in)
-        return RP_OK;
-    code = rp_input_slurp(in, &bytes, &n, m->err);
+/* Reads all of an input, and closes it. */
+static enum rp_code read_whole(struct module_reader *m, struct rp_input *in, buffers_fn *read)
+{
+    const uint8_t *bytes;
+    size_t n;
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, m->err);
+
     if (code == RP_OK)
-        code = rp_buffers_read_ranges(&m->buffers, (const char *)bytes, n, &m->dataset->limits,
-                                      m->err);
+        code = read(&m->buffers, (const char *)bytes, n, &m->dataset->limits, m->err);
     if (code != RP_OK)
         rp_err_prefix(m->err, code, "'%s'", rp_input_borrow_name(in));
     rp_input_close(in);
@@ -130,21 +128,13 @@ static enum rp_code read_program(struct module_reader *m)
 static enum rp_code read_text(struct module_reader *m)
 {
     struct rp_input *in;
-    const uint8_t *bytes;
-    enum rp_code code;
-    size_t n;
 
     RP_TRY(rp_source_open(m->dataset->sources, m->source, &in, m->err));
-    code = rp_input_slurp(in, &bytes, &n, m->err);
-    if (code == RP_OK)
-        code =
-            rp_buffers_read_text(&m->buffers, (const char *)bytes, n, &m->dataset->limits, m->err);
-    if (code != RP_OK)
-        rp_err_prefix(m->err, code, "'%s'", rp_input_borrow_name(in));
-    rp_input_close(in);
-    if (code == RP_OK)
-        code = read_ranges(m);
-    return code == RP_OK ? read_program(m) : code;
+    RP_TRY(read_whole(m, in, rp_buffers_read_text));
+    RP_TRY(open_beside(m, "-live-range.txt", &in));
+    if (in)
+        RP_TRY(read_whole(m, in, rp_buffers_read_ranges));
+    return read_program(m);
 }
 
 static enum rp_code read_proto(struct module_reader *m, bool *found)
