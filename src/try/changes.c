@@ -147,7 +147,10 @@ static const char *unfit_workers(const struct rp_try_facts *f, char *value, size
     return !is_torch(f)                                        ? NOT_TORCH
            : !rp_try_fact_number(f, "loaders")                 ? "the program has no DataLoader"
            : !rp_try_fact_number(f, "loaders-without-workers") ? "its loaders have workers already"
-                                                               : NULL;
+           : rp_try_fact_number(f, "loaders-nested")
+               ? "a loader is iterated while an iteration of it goes on: persistent workers would "
+                 "begin that anew"
+               : NULL;
 }
 
 static const char *unfit_ddp(const struct rp_try_facts *f, char *value, size_t cap)

@@ -342,6 +342,7 @@ class Torch:
         tell("models", len(self.models))
         tell("loaders", len(self.loaders))
         tell("loaders-without-workers", sum(n == 0 for n in self.loaders))
+        tell("loaders-nested", int("nested" in self.notes))
         tell("ddp", len(self.ddp))
         tell("memory", self.memory())
         if self.cuda():
@@ -558,6 +559,29 @@ class Torch:
                 hook.notes.add("workers")
             hook.loaders.append(kwargs.get("num_workers", given.get("num_workers", 0)) or 0)
         self.replace_init(self.torch.utils.data.DataLoader, change)
+        if PROBE:
+            self.watch_loaders(self.torch.utils.data.DataLoader)
+
+    def watch_loaders(self, cls):
+        """Whether a loader is iterated while an iteration of it goes on, as by an evaluation between two steps of training: persistent
+        workers would begin both anew."""
+        base = getattr(getattr(self.torch.utils.data, "dataloader", None), "_BaseDataLoaderIter", None)
+        if base is None:
+            return
+        begin, fetch, notes = cls.__iter__, base.__next__, self.notes
+
+        def iterate(loader):
+            iterator = begin(loader)
+            loader._reprise_latest = number = getattr(loader, "_reprise_latest", 0) + 1
+            iterator._reprise = loader, number
+            return iterator
+
+        def batch(iterator):
+            loader, number = getattr(iterator, "_reprise", (None, 0))
+            if loader is not None and loader._reprise_latest != number:
+                notes.add("nested")
+            return fetch(iterator)
+        cls.__iter__, base.__next__ = iterate, batch
 
     def wrap_ddp(self, cls):
         hook = self

@@ -73,6 +73,11 @@ static void changes_of_others(void **state)
     assert_string_equal(unfit(&jax, "auto-jit-cpu", NULL), "it is for TensorFlow");
     assert_string_equal(unfit(&jax, "prefetch", NULL), "it is for TensorFlow");
     assert_null(unfit(&torch, "bf16", NULL));
+    rp_try_facts_add(&torch, "loaders", "1");
+    rp_try_facts_add(&torch, "loaders-without-workers", "1");
+    assert_null(unfit(&torch, "workers", value));
+    rp_try_facts_add(&torch, "loaders-nested", "1");
+    assert_contains(unfit(&torch, "workers", value), "persistent workers would begin that anew");
     assert_string_equal(unfit(&jax, "bf16", NULL), "it is for PyTorch and Keras");
     assert_null(unfit(&jax, "matmul", value));
     assert_string_equal(value, "bfloat16");
