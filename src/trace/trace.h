@@ -144,10 +144,12 @@ enum rp_step_source {
     RP_STEP_REPETITION,
     RP_STEP_SESSION,
     RP_STEP_MARKS,     /* of a server (trace/step_patterns.h) */
-    RP_STEP_OPTIMIZER, /* these four: what a loop does once in each round (finish/steps_loop.c) */
+    RP_STEP_OPTIMIZER, /* from here on: what a loop does once in each round (finish/steps_loop.c) */
     RP_STEP_EXECUTABLE,
     RP_STEP_LOADER,
     RP_STEP_FORWARD,
+    RP_STEP_BACKWARD,
+    RP_STEP_COMPILED,
     RP_STEP_SOURCES
 };
 /* Whether such a step is what its mark says, from its begin to its end. */

@@ -444,7 +444,7 @@ static bool is_of_worker(const struct rp_trace *t, rp_event e)
 
     if (!t->nsteps || first->mark == RP_NONE ||
         (first->source != RP_STEP_PROFILER && first->source != RP_STEP_OPTIMIZER &&
-         first->source != RP_STEP_LOADER))
+         first->source != RP_STEP_LOADER && first->source != RP_STEP_BACKWARD))
         return false;
     return t->ev.kind[e] == RP_KIND_CPU_OP &&
            t->tracks[t->ev.track[e]].process != t->tracks[t->ev.track[first->mark]].process;

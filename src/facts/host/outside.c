@@ -285,7 +285,8 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 {
     static const char *const finders[RP_STEP_SOURCES] = {[RP_STEP_REPETITION] =
                                                              "a sequence of work that repeats",
-                                                         [RP_STEP_FORWARD] = "forward passes"};
+                                                         [RP_STEP_FORWARD] = "forward passes",
+                                                         [RP_STEP_BACKWARD] = "backward passes"};
     const char *by;
 
     if (!o->nsteps || o->source == RP_STEP_PROFILER || o->source == RP_STEP_RUN_ID ||

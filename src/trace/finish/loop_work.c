@@ -12,7 +12,7 @@ RP_ORDER(by_begin, struct rp_loop_item, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(na
 enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, rp_event e,
                                struct rp_err *err)
 {
-    struct rp_loop_item item = {b->ev.ts_ns.at[e], rp_build_end_ns(b, e), b->ev.name.at[e]};
+    struct rp_loop_item item = {b->ev.ts_ns.at[e], rp_build_end_ns(b, e), b->ev.name.at[e], e};
 
     if (!work->count.at) {
         RP_TRY(rp_vec_reserve(&work->count, (size_t)b->str.n + 1, err));
@@ -146,6 +146,17 @@ bool rp_loop_work_has(const struct rp_loop_work *work, const struct rp_builder *
         if (name_has(b, work->items.at[i].name, texts))
             return true;
     return false;
+}
+
+bool rp_loop_work_has_only(const struct rp_loop_work *work, const struct rp_builder *b,
+                           int64_t begin_ns, int64_t end_ns, const char *prefix)
+{
+    size_t end = first_from(work, end_ns);
+
+    for (size_t i = first_from(work, begin_ns); i < end; i++)
+        if (strncmp(rp_strtab_borrow(&b->str, work->items.at[i].name), prefix, strlen(prefix)) != 0)
+            return false;
+    return true;
 }
 
 int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n)

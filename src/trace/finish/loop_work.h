@@ -11,6 +11,7 @@
 struct rp_loop_item {
     int64_t begin_ns, end_ns;
     rp_str name;
+    rp_event event;
 };
 
 struct rp_loop_work {
@@ -41,6 +42,9 @@ bool rp_loop_work_adds(const struct rp_loop_work *work, const struct rp_builder 
 /* Whether an item that begins in [begin, end) has the text in its name. */
 bool rp_loop_work_has(const struct rp_loop_work *work, const struct rp_builder *b, int64_t begin_ns,
                       int64_t end_ns, const char *text);
+/* Whether all that begin in [begin, end) have names that begin with the text. */
+bool rp_loop_work_has_only(const struct rp_loop_work *work, const struct rp_builder *b,
+                           int64_t begin_ns, int64_t end_ns, const char *prefix);
 /* Where the last n items before a time begin; INT64_MAX without any. */
 int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n);
 /* When the first n items from a time on have ended; INT64_MIN without any. */

@@ -231,8 +231,9 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
 static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 {
     static step_finder *const finders[] = {
-        steps_by_marks,     rp_steps_by_annotation, rp_steps_by_optimizer, rp_steps_by_executable,
-        rp_steps_by_loader, rp_steps_by_forward,    rp_steps_by_repetition};
+        steps_by_marks,         rp_steps_by_annotation, rp_steps_by_optimizer,
+        rp_steps_by_executable, rp_steps_by_loader,     rp_steps_by_backward,
+        rp_steps_by_compiled,   rp_steps_by_forward,    rp_steps_by_repetition};
     enum { FINDERS = sizeof finders / sizeof finders[0] };
     struct found found[FINDERS] = {0};
     enum rp_code code = RP_OK;

@@ -9,6 +9,10 @@
  *                     and sessions of TensorFlow likewise
  *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch. Where
  *                     some batches are followed by a backward pass, the others are evaluations
+ *     a backward pass of PyTorch, where something updates parameters between two of them
+ *                     (steps_backward.c); a step begins with its forward pass
+ *     compiled code   "Torch-Compiled Region: 0/0": a step begins where it is called. Of several
+ *                     regions that which takes most time, whatever it was compiled for (0/1)
  *     a forward pass  "aten::embedding": a language model looks its tokens up, in generation
  *                     once for each new token; a step begins there
  *
@@ -28,6 +32,7 @@
  * Linear in the events, but for sorting the outermost operators by time.
  */
 #include "trace/finish/loop_work.h"
+#include "trace/finish/steps_backward.h"
 
 #include "base/order.h"
 #include "trace/build/dense_ids.h"
@@ -37,16 +42,22 @@
 
 #define LEAST_MARKS   3    /* fewer are no loop */
 #define MOST_MARKS    16   /* of a round */
+#define MOST_OWNERS   4096 /* of them, where they are told apart: one for each parameter */
+#define DEEPEST       32   /* spans around an optimizer that are looked at */
 #define SAMPLED_ROUND 64   /* rounds that are compared */
 #define SAME          0.05 /* rounds whose work differs by less are the same */
 #define LEAST_CHANGE  0.02 /* the same on average, from one mark to the next */
 #define WARM_UP_RATIO 2    /* a first step that takes longer than that many usual ones is warm-up */
+
+#define COMPILED_PREFIX "Torch-Compiled Region: "
 
 enum loop_kind {
     LOOP_NONE,
     LOOP_OPTIMIZER,
     LOOP_EXECUTABLE,
     LOOP_LOADER,
+    LOOP_BACKWARD,
+    LOOP_COMPILED,
     LOOP_FORWARD,
     LOOP_KINDS
 };
@@ -86,6 +97,10 @@ static enum loop_kind kind_of_name(const char *name)
         begins_with(name, "pmap_") || begins_with(name, "PjitFunction(") ||
         begins_with(name, "EagerLocalExecute: __inference_") || !strcmp(name, "SessionRun"))
         return LOOP_EXECUTABLE;
+    if (begins_with(name, RP_BACKWARD_PREFIX))
+        return LOOP_BACKWARD;
+    if (begins_with(name, COMPILED_PREFIX))
+        return LOOP_COMPILED;
     if (!strcmp(name, "aten::embedding"))
         return LOOP_FORWARD;
     return LOOP_NONE;
@@ -361,13 +376,41 @@ static size_t owners_of_round(const struct loop *w)
         ;
     if (i == w->marks.n)
         return 0;
-    for (lag = 2; lag <= MOST_MARKS && 2 * lag <= w->marks.n - from; lag++) {
-        for (i = from; i + lag < w->marks.n && m[i].owner == m[i + lag].owner; i++)
+    for (lag = 2; lag <= MOST_OWNERS && 2 * lag <= w->marks.n - from; lag++) {
+        size_t end = w->marks.n - from > 4 * MOST_OWNERS ? from + 4 * MOST_OWNERS : w->marks.n;
+
+        for (i = from; i + lag < end && m[i].owner == m[i + lag].owner; i++)
             ;
-        if (i + lag == w->marks.n)
+        if (i + lag == end)
             return lag;
     }
     return 0;
+}
+
+static bool is_in_backward(const struct rp_builder *b, rp_event e)
+{
+    for (int depth = 0; depth < DEEPEST && (e = b->ev.parent.at[e]) != RP_NONE; depth++)
+        if (begins_with(rp_strtab_borrow(&b->str, b->ev.name.at[e]), RP_BACKWARD_PREFIX))
+            return true;
+    return false;
+}
+
+/* Where hooks of the backward pass update each parameter when its gradient is there, the last of
+   these optimizers in a pass is the mark. */
+static void join_in_backward(struct loop *w)
+{
+    struct loop_mark *m = w->marks.at;
+    size_t kept = 0, i;
+
+    for (i = 0; i < w->marks.n; i++) {
+        if (kept && is_in_backward(w->b, m[i].event) && is_in_backward(w->b, m[kept - 1].event) &&
+            rp_loop_work_has_only(&w->work, w->b, m[kept - 1].end_ns, m[i].begin_ns,
+                                  RP_BACKWARD_PREFIX))
+            m[kept - 1] = m[i];
+        else
+            m[kept++] = m[i];
+    }
+    w->marks.n = kept;
 }
 
 /* How many marks a round has. */
@@ -382,8 +425,7 @@ static size_t marks_of_round(const struct loop *w)
         return 1;
     for (lag = 2; lag <= MOST_MARKS && 3 * lag <= w->marks.n; lag++)
         if (difference(w, lag) < one / 2)
-            return (w->kind == LOOP_OPTIMIZER || w->kind == LOOP_EXECUTABLE) &&
-                           is_now_and_then(w, lag)
+            return w->kind != LOOP_LOADER && w->kind != LOOP_FORWARD && is_now_and_then(w, lag)
                        ? 1
                        : lag;
     return 1;
@@ -434,7 +476,7 @@ static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
     if (code == RP_OK) {
         qsort(v.at, n, sizeof *v.at, ascending);
         qsort(v.at + n, detailed, sizeof *v.at, ascending);
-        w->usual_ns = v.at[n / 2];
+        w->usual_ns = v.at[(n - 1) / 2]; /* of two the shorter one: the first may be warm-up */
         w->usual = detailed ? (size_t)v.at[n + detailed / 2] : 0;
     }
     rp_vec_release(&v);
@@ -454,10 +496,10 @@ static bool has_more(const struct loop *w, int64_t begin_ns, int64_t end_ns)
 
 static struct rp_step step_of(const struct loop *w, size_t i)
 {
-    static const enum rp_step_source sources[LOOP_KINDS] = {[LOOP_OPTIMIZER] = RP_STEP_OPTIMIZER,
-                                                            [LOOP_EXECUTABLE] = RP_STEP_EXECUTABLE,
-                                                            [LOOP_LOADER] = RP_STEP_LOADER,
-                                                            [LOOP_FORWARD] = RP_STEP_FORWARD};
+    static const enum rp_step_source sources[LOOP_KINDS] = {
+        [LOOP_OPTIMIZER] = RP_STEP_OPTIMIZER, [LOOP_EXECUTABLE] = RP_STEP_EXECUTABLE,
+        [LOOP_LOADER] = RP_STEP_LOADER,       [LOOP_BACKWARD] = RP_STEP_BACKWARD,
+        [LOOP_COMPILED] = RP_STEP_COMPILED,   [LOOP_FORWARD] = RP_STEP_FORWARD};
     struct rp_step step =
         rp_step_of_event(w->b, w->marks.at[i].event, sources[w->kind], (int64_t)i);
 
@@ -534,6 +576,51 @@ static enum rp_code find_executable(struct loop *w, struct rp_err *err)
     return keep_main_executable(w, err);
 }
 
+/* The first backward pass after each update, with the forward passes before them; the first of
+   these is as long as the second one. None where nothing updates parameters. */
+static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
+{
+    rp_backward_vec passes = {0};
+    enum rp_code code = rp_backward_passes(w->b, &w->work, &passes, err);
+    size_t updates[RP_UPDATE_SURE + 1] = {0}, i;
+    enum rp_backward_update least;
+
+    w->marks.n = 0;
+    for (i = 1; i < passes.n; i++)
+        updates[passes.at[i].update]++;
+    least = updates[RP_UPDATE_SURE] + 1 < LEAST_MARKS ? RP_UPDATE_MAYBE : RP_UPDATE_SURE;
+    for (i = 0; code == RP_OK && updates[least] && i < passes.n; i++) {
+        const struct rp_backward *pass = &passes.at[i];
+        struct loop_mark mark = {
+            pass->event, pass->begin_ns, pass->end_ns, 0, w->b->ev.name.at[pass->event], RP_NONE};
+
+        if (i && pass->update < least) {
+            w->marks.at[w->marks.n - 1].end_ns = pass->end_ns;
+            continue;
+        }
+        if (w->marks.n == 1)
+            w->marks.at[0].begin_ns = rp_loop_work_begin(
+                &w->work, w->b->ev.ts_ns.at[w->marks.at[0].event], pass->forward);
+        code = rp_vec_push(&w->marks, mark, err);
+    }
+    rp_vec_release(&passes);
+    return code;
+}
+
+/* Names of compiled regions without the number of the compilation. */
+static enum rp_code name_regions(struct loop *w, struct rp_err *err)
+{
+    for (size_t i = 0; i < w->marks.n; i++) {
+        const char *name = rp_strtab_borrow(&w->b->str, w->marks.at[i].name);
+        const char *slash = strchr(name, '/');
+
+        if (slash)
+            RP_TRY(rp_strtab_intern(&w->b->str, name, (size_t)(slash - name), &w->marks.at[i].name,
+                                    err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code find_marks(struct loop *w, struct rp_err *err)
 {
     uint32_t track = busiest_track(w);
@@ -541,10 +628,16 @@ static enum rp_code find_marks(struct loop *w, struct rp_err *err)
     if (track == RP_NONE)
         return RP_OK;
     RP_TRY(list_marks(w, track, err));
+    if (w->kind == LOOP_COMPILED)
+        RP_TRY(name_regions(w, err));
     RP_TRY(rp_loop_work_init(&w->work, w->b, w->b->tracks.at[track].process, err));
     if (w->kind == LOOP_LOADER && rp_build_find_str(w->b, "without detail") == RP_NONE)
         keep_batches(w);
-    return RP_OK;
+    if (w->kind == LOOP_OPTIMIZER && w->marks.n && !owners_of_round(w))
+        join_in_backward(w);
+    return w->kind == LOOP_BACKWARD   ? mark_backward(w, err)
+           : w->kind == LOOP_COMPILED ? keep_main_executable(w, err)
+                                      : RP_OK;
 }
 
 static enum rp_code find_loop(struct loop *w, struct rp_err *err)
@@ -588,6 +681,16 @@ enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err)
 enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err)
 {
     return steps_by(b, LOOP_LOADER, err);
+}
+
+enum rp_code rp_steps_by_backward(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_BACKWARD, err);
+}
+
+enum rp_code rp_steps_by_compiled(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_COMPILED, err);
 }
 
 enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err)

@@ -160,6 +160,8 @@ static void what_the_steps_were_found_by(void **state)
                         "25, by annotations, 98 % of the operators' time from the first one on");
     out.source = RP_STEP_FORWARD;
     assert_contains(rp_outside_steps_text(&out, true, &arena), "25, by forward passes, 98 %");
+    out.source = RP_STEP_BACKWARD;
+    assert_contains(rp_outside_steps_text(&out, false, &arena), "25, by backward passes, 98 %");
     out.source = RP_STEP_REPETITION;
     assert_contains(rp_outside_steps_text(&out, true, &arena),
                     "by a sequence of work that repeats");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of loops without marks: by optimizers, executables and data loaders. */
+/* Steps of loops without marks: by optimizers, executables, data loaders and passes. */
 #include "trace_fixtures.h"
 
 #define MOST 4000
@@ -473,6 +473,142 @@ static void test_functions_of_tensorflow(void **state)
     rp_trace_free(trace);
 }
 
+/* An operator with the number of the next node, or 0: while the graph is off. */
+static void run_numbered(struct loop_thread *t, const char *name, int64_t number, int64_t ns)
+{
+    run(t, "cpu_op", name, ns);
+    if (number) {
+        t->rows[t->n - 1].key = "Sequence number";
+        t->rows[t->n - 1].value = number;
+    }
+}
+
+/* An input, a forward pass of four operators, which makes two nodes each, and its backward pass:
+ * 100 ns. */
+static void run_passes(struct loop_thread *t, int64_t *number)
+{
+    run_numbered(t, "aten::randn", *number, 10);
+    for (int k = 0; k < 4; k++, *number += 2)
+        run_numbered(t, "aten::linear", *number, 10);
+    run_numbered(t, "aten::ones_like", 0, 10);
+    run_operators(t, "autograd::engine::evaluate_function: AddmmBackward0", 4, 10);
+}
+
+/* Parameters are updated by hand: a step begins with its input and has all micro-batches and the
+   update; a loss that is read and an evaluation now and then change nothing. */
+static void test_updates_by_hand(void **state)
+{
+    UNUSED_STATE(state);
+    for (int batches = 1; batches <= 2; batches++) {
+        struct loop_thread t = {0};
+        struct rp_trace *trace;
+        int64_t number = 7, each = 100 * batches + 60;
+
+        run_operators(&t, "aten::normal_", 30, 10);
+        for (int i = 0; i < 20; i++) {
+            for (int k = 0; k < batches; k++)
+                run_passes(&t, &number);
+            for (int k = 0; k < 6; k++)
+                run_numbered(&t, "aten::sub_", 0, 10);
+            if (i % 5 == 4)
+                run_numbered(&t, "aten::item", number, 1);
+            for (int k = 0; i == 11 && k < 80; k++)
+                run_numbered(&t, "aten::linear", 0, 10);
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, 20);
+        assert_int_equal(trace->steps[0].source, RP_STEP_BACKWARD);
+        assert_int_equal(trace->steps[0].begin_ns, 300);
+        assert_int_equal(trace->steps[1].begin_ns, 300 + each);
+        assert_int_equal(trace->steps[1].end_ns, 300 + 2 * each);
+        assert_int_equal(trace->steps[11].end_ns, 300 + 12 * each + 2);
+        assert_int_equal(trace->steps[11].flags, RP_STEP_BREAK_AFTER);
+        assert_int_equal(trace->steps[12].begin_ns, 300 + 12 * each + 802);
+        rp_trace_free(trace);
+    }
+}
+
+/* torch.func updates parameters with the graph on: the operators between two passes are the update,
+   up to the one that makes a node. Without any of them passes are micro-batches of one step. */
+static void test_updates_with_the_graph_on(void **state)
+{
+    UNUSED_STATE(state);
+    for (int updates = 0; updates <= 6; updates += 6) {
+        struct loop_thread t = {0};
+        struct rp_trace *trace;
+        int64_t number = 7;
+
+        for (int i = 0; i < 12; i++) {
+            for (int k = 0; k < 4; k++, number += 2)
+                run_numbered(&t, "aten::linear", number, 10);
+            run_operators(&t, "autograd::engine::evaluate_function: AddmmBackward0", 4, 10);
+            for (int k = 0; k < updates; k++)
+                run_numbered(&t, "aten::sub", number, 10);
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, updates ? 12 : 0);
+        if (updates)
+            assert_int_equal(trace->steps[3].begin_ns, 3 * 140);
+        rp_trace_free(trace);
+    }
+}
+
+/* Hooks of the backward pass update each of 20 parameters when its gradient is there: the last
+   update ends the step, whether the recorder told these optimizers apart or not. */
+static void test_updates_in_backward(void **state)
+{
+    static const char *const owner[] = {
+        "optimizer 1",  "optimizer 2",  "optimizer 3",  "optimizer 4",  "optimizer 5",
+        "optimizer 6",  "optimizer 7",  "optimizer 8",  "optimizer 9",  "optimizer 10",
+        "optimizer 11", "optimizer 12", "optimizer 13", "optimizer 14", "optimizer 15",
+        "optimizer 16", "optimizer 17", "optimizer 18", "optimizer 19", "optimizer 20"};
+
+    UNUSED_STATE(state);
+    for (int told = 0; told < 2; told++) {
+        struct loop_thread t = {0};
+        struct rp_trace *trace;
+
+        for (int i = 0; i < 10; i++) {
+            run_operators(&t, "aten::linear", 20, 10);
+            for (int k = 0; k < 20; k++) {
+                run(&t, "cpu_op", "autograd::engine::evaluate_function: AccumulateGrad", 10);
+                t.rows[t.n++] = (struct row){
+                    'X', "user_annotation", "Optimizer.step#SGD.step", 1, 1, t.now - 8, 6};
+                if (told)
+                    t.rows[t.n++] = (struct row){'i', "reprise", owner[k], 1, 1, t.now - 3};
+            }
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, 10);
+        assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
+        assert_int_equal(trace->steps[4].begin_ns, 4 * 400 - 2);
+        assert_int_equal(trace->steps[4].end_ns, 5 * 400 - 2);
+        rp_trace_free(trace);
+    }
+}
+
+/* A step that is compiled as a whole is a region, also after it was compiled again; a smaller
+   region in each step is a part of it. */
+static void test_compiled_regions(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    run_operators(&t, "aten::normal_", 30, 10);
+    for (int i = 0; i < 12; i++) {
+        run(&t, "cpu_op", i < 4 ? "Torch-Compiled Region: 0/0" : "Torch-Compiled Region: 0/1", 80);
+        run(&t, "cpu_op", "Torch-Compiled Region: 1/0", 20);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_COMPILED);
+    assert_string_equal(rp_trace_str(trace, trace->steps[5].name), "Torch-Compiled Region: 0");
+    assert_int_equal(trace->steps[5].begin_ns, 300 + 5 * 100);
+    assert_int_equal(trace->steps[5].end_ns, 300 + 6 * 100);
+    rp_trace_free(trace);
+}
+
 int test_steps_loop(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +631,10 @@ int test_steps_loop(void)
         cmocka_unit_test(test_layers_are_no_steps),
         cmocka_unit_test(test_marks_in_start_up),
         cmocka_unit_test(test_windows_of_the_profiler),
+        cmocka_unit_test(test_updates_by_hand),
+        cmocka_unit_test(test_updates_with_the_graph_on),
+        cmocka_unit_test(test_updates_in_backward),
+        cmocka_unit_test(test_compiled_regions),
     };
 
     return cmocka_run_group_tests_name("steps_loop", tests, NULL, NULL);

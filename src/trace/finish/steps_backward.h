@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRACE_FINISH_STEPS_BACKWARD_H
+#define RP_TRACE_FINISH_STEPS_BACKWARD_H
+/* Backward passes of PyTorch, as marks of steps (steps_loop.c). Inside src/trace only. */
+#include "trace/finish/loop_work.h"
+
+#define RP_BACKWARD_PREFIX "autograd::engine::evaluate_function"
+
+/* What runs between the pass before and this forward pass. */
+enum rp_backward_update { RP_UPDATE_NONE, RP_UPDATE_MAYBE, RP_UPDATE_SURE };
+
+struct rp_backward {
+    rp_event event;           /* its first operator */
+    int64_t begin_ns, end_ns; /* with the forward pass before it, where that is known */
+    size_t forward;           /* operators of that */
+    enum rp_backward_update update;
+};
+
+typedef RP_VEC(struct rp_backward) rp_backward_vec;
+
+/* Appends the passes in time order. */
+enum rp_code rp_backward_passes(const struct rp_builder *b, const struct rp_loop_work *work,
+                                rp_backward_vec *out, struct rp_err *err);
+
+#endif
