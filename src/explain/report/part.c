@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 #include "cost/devices.h"
+#include "facts/host/signs.h"
 #include "facts/host/trace_host.h"
 #include "facts/times/step_times.h"
 #include "job/pipeline.h"
@@ -450,6 +451,16 @@ static bool is_of_worker(const struct rp_trace *t, rp_event e)
            t->tracks[t->ev.track[e]].process != t->tracks[t->ev.track[first->mark]].process;
 }
 
+/* XLA on the CPU runs a program: while no operation of it is recorded, a part of one runs on other
+   threads. */
+static bool is_executor(const struct rp_trace *t, rp_event e)
+{
+    static const char name[] = "ThunkExecutor::Execute";
+
+    return t->ev.kind[e] == RP_KIND_ANNOTATION &&
+           !strncmp(rp_trace_str(t, t->ev.name[e]), name, sizeof name - 1);
+}
+
 bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e)
 {
     const struct rp_events *ev = &trace->ev;
@@ -462,7 +473,7 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
     if (!trace->totals.count[RP_KIND_CPU_OP] &&
         (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
         return true;
-    return kind == RP_KIND_CPU_OP || kind == RP_KIND_TRANSFER ||
+    return kind == RP_KIND_CPU_OP || kind == RP_KIND_TRANSFER || is_executor(trace, e) ||
            rp_event_is_host_collective(trace, e);
 }
 
@@ -482,9 +493,21 @@ static bool is_host_comm(const struct part_ctx *ctx, rp_event e)
            rp_event_is_host_collective(ctx->t, e);
 }
 
+enum { IN_OPERATOR = 1, IN_LOADER = 2 }; /* what is around an event */
+
+/* Whether a span is a request for input data; each name is looked at once. */
+static bool loads_input(const struct rp_trace *t, rp_event e, uint8_t *by_name)
+{
+    uint8_t *known = &by_name[t->ev.name[e]];
+
+    if (!*known)
+        *known = rp_host_signs(rp_trace_str(t, t->ev.name[e])) & RP_SIGN_DATA ? 2 : 1;
+    return *known == 2;
+}
+
 /* Adds the host operators to the unions, and sums up those that are not inside another one. */
-static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, bool *inside,
-                                  struct rp_err *err)
+static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, uint8_t *inside,
+                                  uint8_t *by_name, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
@@ -493,9 +516,13 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, bool *in
         struct rp_interval i = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
         rp_event parent = ev->parent[e]; /* comes before e */
 
-        inside[e] = parent != RP_NONE && (inside[parent] || ev->kind[parent] == RP_KIND_CPU_OP);
+        inside[e] = parent == RP_NONE
+                        ? 0
+                        : inside[parent] | (ev->kind[parent] == RP_KIND_CPU_OP ? IN_OPERATOR : 0);
+        if (loads_input(ctx->t, e, by_name))
+            inside[e] |= IN_LOADER;
         ctx->out->sums.open_collectives += ev->kind[e] == RP_KIND_COMM_OP && ev->dur_ns[e] < 0;
-        if (!rp_report_is_host_work(ctx->t, ctx->scope, e))
+        if ((inside[e] & IN_LOADER) || !rp_report_is_host_work(ctx->t, ctx->scope, e))
             continue;
         if (is_host_comm(ctx, e)) {
             RP_TRY(rp_vec_push(&cls[RP_WORK_COMM], i, err));
@@ -505,7 +532,7 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, bool *in
             RP_TRY(rp_vec_push(all, i, err));
         }
         ctx->out->sums.host_ops++;
-        if (!inside[e])
+        if (!(inside[e] & IN_OPERATOR))
             rp_ns_add(&ctx->out->sums.host_op_ns, rp_ns_between(i.begin_ns, i.end_ns));
     }
     return RP_OK;
@@ -516,7 +543,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
     bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
-    bool *inside; /* by event: an operator is around it */
+    uint8_t *inside; /* by event: what is around it; then by string: whether it loads input */
     enum rp_code code;
 
     ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
@@ -525,8 +552,8 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
         RP_TRY(rp_ranges_unite(ctx->t, ctx->scope, &cls[RP_WORK_COMPUTE], err));
     for (size_t k = 0; k < cls[RP_WORK_COMPUTE].n; k++)
         RP_TRY(rp_vec_push(all, cls[RP_WORK_COMPUTE].at[k], err));
-    inside = calloc(ctx->t->ev.n + 1, sizeof *inside);
-    code = inside ? add_host_work(ctx, by_ranges, inside, err)
+    inside = calloc((size_t)ctx->t->ev.n + ctx->t->str.n + 1, sizeof *inside);
+    code = inside ? add_host_work(ctx, by_ranges, inside, inside + ctx->t->ev.n, err)
                   : rp_err_nomem(err, "looking at the work of the host");
     free(inside);
     RP_TRY(code);

@@ -295,6 +295,7 @@ static enum rp_code find_medians(struct rp_call_names *out, struct rp_err *err)
         if (out->at[g].slow) {
             RP_TRY(rp_call_times(out, &out->at[g], &times, err));
             out->at[g].median_ns = rp_ns_median(times, out->at[g].count);
+            out->at[g].often_ns = times[out->at[g].count - 1 - out->at[g].count / 10];
         }
     return RP_OK;
 }
@@ -321,12 +322,18 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
     return find_medians(out, err);
 }
 
-bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns, const struct rp_stall_rule *rule)
+static bool is_far_above(const struct rp_call_name *name, int64_t self_ns,
+                         const struct rp_stall_rule *rule)
 {
     int64_t usual = name->median_ns > 1000 ? name->median_ns : 1000;
 
-    return !(name->flags & (RP_CALL_WAITS | RP_CALL_STEP | RP_CALL_VARIES)) &&
-           self_ns > rule->floor_ns && (int64_t)name->count >= rule->calls &&
-           self_ns / rule->ratio >= usual &&
+    return self_ns > rule->floor_ns && self_ns / rule->ratio >= usual &&
            (self_ns / rule->ratio > usual || self_ns % rule->ratio);
+}
+
+bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns, const struct rp_stall_rule *rule)
+{
+    return !(name->flags & (RP_CALL_WAITS | RP_CALL_STEP | RP_CALL_VARIES)) &&
+           (int64_t)name->count >= rule->calls && is_far_above(name, self_ns, rule) &&
+           !(name->kind == RP_KIND_ANNOTATION && is_far_above(name, name->often_ns, rule));
 }

@@ -57,6 +57,7 @@ struct rp_call_name {
     bool slow;                  /* has a slow call */
     size_t count;               /* calls */
     int64_t median_ns;          /* RP_ABSENT_I64 where no call is slow */
+    int64_t often_ns;           /* a tenth of its calls take longer; where one is slow */
     size_t nlists;              /* ranks that have it */
     struct rp_time_list *lists; /* their times, where a call is slow */
 };

@@ -13,6 +13,7 @@ static const struct {
     {"dataload", RP_SIGN_DATA},
     {"data_load", RP_SIGN_DATA},
     {"iteratorgetnext", RP_SIGN_DATA},
+    {"tf.data ", RP_SIGN_DATA}, /* finish/input.c */
     {"synchronize", RP_SIGN_BLOCKS},
     {"gloo:", RP_SIGN_RANKS},
     {"cudamalloc", RP_SIGN_ALLOCATES},

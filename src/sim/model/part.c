@@ -93,10 +93,9 @@ static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name
 
     if (by_name[name] == SIGN_UNKNOWN)
         by_name[name] =
-            (uint8_t)(rp_phase_of_name(n->t, name) |
-                      (strstr(text, "DataLoader") || strstr(text, "dataloader") ? IN_LOADER
-                       : rp_host_prepares_input(text)                           ? PREPARES
-                                                                                : 0));
+            (uint8_t)(rp_phase_of_name(n->t, name) | (rp_host_signs(text) & RP_SIGN_DATA ? IN_LOADER
+                                                      : rp_host_prepares_input(text)     ? PREPARES
+                                                                                         : 0));
     return by_name[name];
 }
 

@@ -24,6 +24,7 @@ static const struct {
     {"parents", "the span around each event of a thread", rp_pass_parents},
     {"flows", "the span at each end of an arrow", rp_pass_flows},
     {"links", "host calls and the device work that they started", rp_pass_links},
+    {"input", "functions of the input, which run as a model does", rp_pass_input},
     {"names", "classes of names", rp_pass_names},
     {"steps", "steps, by the best evidence available", rp_pass_steps},
     {"health", "overlaps on streams, spans that do not nest", rp_pass_health},

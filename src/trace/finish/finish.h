@@ -28,6 +28,7 @@ enum rp_code rp_pass_tracks(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_flows(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_links(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_steps(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_pass_health(struct rp_builder *b, struct rp_err *err);

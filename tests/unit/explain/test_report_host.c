@@ -183,11 +183,48 @@ static void late_ranks_wait(void **state)
     rp_trace_free(t[1]);
 }
 
+/* Operators that a data loader runs are input data, also those of functions of tf.data, which run
+   on other threads; XLA's executor runs what it waits for. */
+static void operators_of_the_input_are_input_data(void **state)
+{
+    enum { MS = 1000000 };
+    static const struct row rows[] = {
+        {'X', "user_annotation", "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 1,
+         1, 0, 30 * MS},
+        {'X', "cpu_op", "aten::stack", 1, 1, 5 * MS, 20 * MS},
+        {'X', "cpu_op", "aten::linear", 1, 1, 30 * MS, 10 * MS},
+        {'X', "user_annotation", "InstantiatedCapturedFunction::RunAsync", 1, 2, 39 * MS, 1 * MS,
+         .key = "id", .value = 77},
+        {'X', "user_annotation", "ExecutorState::Process", 1, 3, 40 * MS, 40 * MS, .key = "id",
+         .value = 77},
+        {'X', "cpu_op", "PyFunc", 1, 3, 41 * MS, 38 * MS},
+        {'X', "user_annotation", "ExecutorState::Process", 1, 3, 80 * MS, 5 * MS, .key = "id",
+         .value = 78},
+        {'X', "cpu_op", "MatMul", 1, 3, 80 * MS, 5 * MS},
+        {'X', "user_annotation", "ThunkExecutor::Execute (wait for completion)", 1, 3, 85 * MS,
+         15 * MS},
+        {'X', "cpu_op", "fusion", 1, 3, 99 * MS, 1 * MS},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_string_equal(root->parts[0].part, "operators");
+    assert_int_equal(root->parts[0].total_ns, 30 * MS);
+    assert_string_equal(root->parts[1].part, "no operator: input data");
+    assert_int_equal(root->parts[1].total_ns, 65 * MS); /* from the first operator on */
+    assert_string_equal(root->findings[0].id, "data-loader");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_report_host(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pauses_have_causes), cmocka_unit_test(pauses_follow_all_threads),
-        cmocka_unit_test(ranges_do_not_run_while_they_wait), cmocka_unit_test(late_ranks_wait)};
+        cmocka_unit_test(ranges_do_not_run_while_they_wait), cmocka_unit_test(late_ranks_wait),
+        cmocka_unit_test(operators_of_the_input_are_input_data)};
 
     return cmocka_run_group_tests_name("report_host", tests, NULL, NULL);
 }

@@ -114,6 +114,36 @@ static void numbers_behind_a_hash_are_one_name(void **state)
     rp_trace_free(t);
 }
 
+/* A range of which every fifth call is long is around two kinds of work. */
+static void calls_that_are_often_long_are_no_stalls(void **state)
+{
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    for (int often = 0; often < 2; often++) {
+        struct row rows[40] = {{0}};
+        struct rp_host_calls c;
+        const struct rp_host_calls *in = &c;
+        struct rp_trace *t;
+        int64_t median = 0;
+
+        for (int i = 0; i < 40; i++)
+            rows[i] = (struct row){'X',
+                                   "user_annotation",
+                                   "KernelAndDeviceFunc::Run",
+                                   1,
+                                   1,
+                                   10 * i * MS,
+                                   i % (often ? 5 : 20) == 4 ? 5 * MS : 10 * US};
+        t = TRACE_OF(rows);
+        assert_code(rp_host_calls_init(&c, t, NULL, MS, &arena, NULL), RP_OK);
+        assert_int_equal(stalls_in(&in, 1, &rp_stall_usual, &median), often ? 0 : 2);
+        rp_host_calls_release(&c);
+        rp_trace_free(t);
+    }
+    rp_arena_release(&arena);
+}
+
 static void a_stall_is_far_above_the_median_of_all_ranks(void **state)
 {
     struct rp_trace *t[2] = {calls_of(5 * MS), calls_of(10 * US)};
@@ -191,6 +221,7 @@ int test_host_calls(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_time_leaves_out_what_is_inside),
         cmocka_unit_test(numbers_behind_a_hash_are_one_name),
+        cmocka_unit_test(calls_that_are_often_long_are_no_stalls),
         cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
         cmocka_unit_test(waits_in_ranges_are_calls),
         cmocka_unit_test(only_calls_in_the_scope_count),

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of tf.data. TensorFlow runs them as it runs a model: with operators, in its executor,
+ * on threads of a pool. What a stage of the input called has the step number of that call, the
+ * argument "id" of "InstantiatedCapturedFunction::…". The executor's spans with such a number are
+ * named so, and what runs in them is no operator of the model, but work of the input.
+ */
+#include "trace/finish/finish.h"
+
+#include "base/order.h"
+#include "trace/build/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define CALLER   "InstantiatedCapturedFunction::"
+#define EXECUTOR "ExecutorState::Process"
+#define RENAMED  "tf.data " EXECUTOR
+
+RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
+
+struct input_ctx {
+    struct rp_builder *b;
+    rp_str id, executor, renamed;
+    RP_VEC(int64_t) steps;   /* of functions of tf.data, ascending */
+    RP_VEC(uint8_t) callers; /* by string: 1 is a call of a function, 2 is not, 0 not examined */
+    RP_VEC(uint8_t) inside;  /* by event */
+};
+
+static bool step_of(const struct input_ctx *w, rp_event e, int64_t *step)
+{
+    struct rp_arg arg;
+
+    if (!rp_args_find(&w->b->trace->args, w->b->ev.shape.at[e], w->b->ev.arg_row.at[e], w->id,
+                      &arg) ||
+        arg.type != RP_ARG_I64)
+        return false;
+    *step = arg.v.i;
+    return true;
+}
+
+static enum rp_code list_steps(struct input_ctx *w, struct rp_err *err)
+{
+    int64_t step;
+
+    for (rp_event e = 0; e < w->b->ev.n; e++) {
+        uint8_t *caller = &w->callers.at[w->b->ev.name.at[e]];
+
+        if (!*caller)
+            *caller = strncmp(rp_strtab_borrow(&w->b->str, w->b->ev.name.at[e]), CALLER,
+                              sizeof CALLER - 1) != 0
+                          ? 2
+                          : 1;
+        if (*caller == 1 && step_of(w, e, &step))
+            RP_TRY(rp_vec_push(&w->steps, step, err));
+    }
+    rp_sort(w->steps.at, w->steps.n, sizeof *w->steps.at, ascending);
+    return RP_OK;
+}
+
+static bool is_of_input(const struct input_ctx *w, rp_event e)
+{
+    int64_t step;
+    size_t i;
+
+    if (w->b->ev.name.at[e] != w->executor || !step_of(w, e, &step))
+        return false;
+    RP_LOWER_BOUND(i, w->steps.n, w->steps.at[i] < step);
+    return i < w->steps.n && w->steps.at[i] == step;
+}
+
+/* A span precedes those inside it. */
+static void mark_events(struct input_ctx *w)
+{
+    struct rp_build_events *ev = &w->b->ev;
+
+    for (rp_event e = 0; e < ev->n; e++) {
+        rp_event parent = ev->parent.at[e];
+
+        w->inside.at[e] = parent != RP_NONE && w->inside.at[parent];
+        if (w->inside.at[e] && ev->kind.at[e] == RP_KIND_CPU_OP)
+            ev->kind.at[e] = RP_KIND_ANNOTATION;
+        if (is_of_input(w, e)) {
+            w->inside.at[e] = 1;
+            ev->name.at[e] = w->renamed;
+        }
+    }
+}
+
+enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err)
+{
+    struct input_ctx w = {
+        .b = b, .id = rp_build_find_str(b, "id"), .executor = rp_build_find_str(b, EXECUTOR)};
+    enum rp_code code;
+
+    if (w.id == RP_NONE || w.executor == RP_NONE)
+        return RP_OK;
+    code = rp_vec_reserve(&w.callers, (size_t)b->str.n + 1, err);
+    if (code == RP_OK) {
+        memset(w.callers.at, 0, (size_t)b->str.n + 1);
+        code = list_steps(&w, err);
+    }
+    if (code == RP_OK && w.steps.n)
+        code = rp_strtab_intern(&b->str, RENAMED, sizeof RENAMED - 1, &w.renamed, err);
+    if (code == RP_OK && w.steps.n)
+        code = rp_vec_reserve(&w.inside, (size_t)b->ev.n + 1, err);
+    if (code == RP_OK && w.steps.n)
+        mark_events(&w);
+    rp_vec_release(&w.steps);
+    rp_vec_release(&w.callers);
+    rp_vec_release(&w.inside);
+    return code;
+}
