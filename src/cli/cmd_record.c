@@ -366,6 +366,7 @@ static int record_program(const struct cli_call *call)
     r.words = call->words;
     r.nwords = call->nwords;
     status = pid ? record_attach(&r, &attach) : record_run(call->words, call->nwords);
+    r.status = status;
     if (r.folder[0] && !pid)
         record_spent(&r);
     if (r.folder[0] && status != 126 && status != 127)

@@ -18,6 +18,7 @@ struct record {
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources in use, for the summary */
     bool quiet;
+    int status;             /* of the program, when it has ended */
     int32_t rank, restarts; /* as set by the launcher that started this `record`, or -1 */
 };
 

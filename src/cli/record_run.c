@@ -288,6 +288,18 @@ static void print_error(const struct record *r)
         fclose(f);
 }
 
+/* A shell tells only of programs that it has started itself. */
+static void print_signal(const struct record *r)
+{
+    static const int crashes[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGKILL};
+
+    for (size_t i = 0; i < sizeof crashes / sizeof *crashes; i++)
+        if (r->program && r->status == 128 + crashes[i])
+            fprintf(stderr, "reprise: it was ended by signal %d (%s)%s\n", crashes[i],
+                    strsignal(crashes[i]),
+                    crashes[i] == SIGKILL ? ", as it is when memory runs out" : "");
+}
+
 static void print_events(const struct record *r, const struct rp_recording *rec)
 {
     char events[32], number[32], processes[48] = "";
@@ -300,6 +312,7 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
     print_cost(rec);
     print_lost(rec);
     print_error(r);
+    print_signal(r);
     fprintf(stderr, "reprise: next: reprise %s %s\n",
             record_key_has_source(r, "sample") && !record_key_has_source(r, "frameworks")
                 ? "top --by line" /* nothing but stacks: there are no steps to report */
@@ -320,12 +333,14 @@ void record_summary(const struct record *r)
         cli_fail(err.code, &err);
         return;
     }
-    if (rec.events || rec.lost)
+    if (rec.events || rec.lost) {
         print_events(r, &rec);
-    else if (!r->program)
+    } else if (!r->program) {
         fputs("reprise: nothing recorded: the process has ended\n", stderr);
-    else
+    } else {
         record_tell_nothing(r, &rec);
+        print_signal(r);
+    }
 }
 
 /* -------------------------------------------------------------------------- control */

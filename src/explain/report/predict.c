@@ -115,7 +115,8 @@ struct numbers {
     struct rp_changes changes;
     struct rp_opportunities list;
     struct rp_sim_now now;
-    double absent; /* rp_worlds_absent */
+    double absent;       /* rp_worlds_absent */
+    const char *doubted; /* why no gain is sure; NULL */
 };
 
 static bool is_listed(const struct numbers *w, const char *text)
@@ -353,6 +354,7 @@ static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, bool on_de
 
     w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
     w->absent = rp_worlds_absent(x);
+    w->doubted = rp_worlds_distrust(x);
     *found = rp_sim_reproduces(&w->now);
     if (!*found || !predictable)
         return RP_OK;
@@ -471,15 +473,34 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_root
         o->finding ? "; answers " : "", o->finding ? o->finding : "", hidden_text(arena, out, o));
 }
 
+/* What a change would bring to the finding that costs most, if only its gain were sure. */
+static const char *unsure_text(struct rp_arena *arena, const struct numbers *w,
+                               const struct rp_report_finding *f)
+{
+    for (size_t i = 0; w->doubted && i < f->ntries; i++) {
+        const struct rp_change *c =
+            f->tries[i].what_if ? rp_changes_find(&w->changes, f->tries[i].what_if) : NULL;
+
+        if (c && c->alone_ns != RP_ABSENT_I64 &&
+            (double)c->alone_ns < (1 - RP_OPPORTUNITY_LEAST) * (double)w->now.unprofiled_ns)
+            return rp_arena_textf(arena, " (%s: %s → %s a step, not sure: %s)", c->text,
+                                  rp_units_time(arena, w->now.unprofiled_ns),
+                                  rp_units_time(arena, c->alone_ns), w->doubted);
+    }
+    return "";
+}
+
 /* Where no change can be predicted for what costs most, the reader is led to that. */
-static const char *no_help_text(struct rp_arena *arena, const struct rp_report_root *out)
+static const char *no_help_text(struct rp_arena *arena, const struct numbers *w,
+                                const struct rp_report_root *out)
 {
     static const char none[] = "none of those that can be predicted brings 1 % of a step for sure";
 
     if (!out->nfindings || out->findings[0].lost_ns <= 0)
         return none;
-    return rp_arena_textf(arena, "%s; %s below costs most, %s%.1f %%", none, out->findings[0].id,
-                          out->findings[0].at_most ? "up to " : "", 100 * out->findings[0].share);
+    return rp_arena_textf(arena, "%s; %s below costs most, %s%.1f %%%s", none, out->findings[0].id,
+                          out->findings[0].at_most ? "up to " : "", 100 * out->findings[0].share,
+                          unsure_text(arena, w, &out->findings[0]));
 }
 
 /* Where what costs most has no change that can be predicted, and costs more than the first change
@@ -512,7 +533,7 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
         return;
     out->help_text =
         w->absent < RP_SIM_DISTORTED
-            ? no_help_text(arena, out)
+            ? no_help_text(arena, w, out)
             : rp_arena_textf(arena,
                              "none is sure to bring 1 %% of a step: during %.1f %% of the time "
                              "ranks that were not given may be waited for",

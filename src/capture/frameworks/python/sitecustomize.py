@@ -371,19 +371,22 @@ def name_version(module):
 
 
 def tell_error():
-    """At exit: the exception that ended the program, and whether it was in an import. Python keeps it for debuggers."""
-    import traceback
-
+    """At exit: the exception that ended the program, and whether it was in an import. Python keeps it for debuggers. After
+    Ctrl-C Python ends itself by the signal, unless something evaluates a text in between, as some modules do when they are
+    imported ('traceback'): nothing is imported here but ctypes."""
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None or isinstance(error, SystemExit):
         return
-    frames = traceback.extract_tb(error.__traceback__)
+    frames, at = [], error.__traceback__
+    while at:
+        frames.append((at.tb_frame.f_code.co_filename, at.tb_lineno))
+        at = at.tb_next
     libraries = ("<frozen", os.path.dirname(os.__file__) + os.sep)  # and their site-packages
-    own = [f for f in frames if not f.filename.startswith(libraries) and f"{os.sep}site-packages{os.sep}" not in f.filename]
-    importing = isinstance(error, ImportError) or any("importlib" in f.filename for f in frames)
+    own = [f for f in frames if not f[0].startswith(libraries) and f"{os.sep}site-packages{os.sep}" not in f[0]]
+    importing = isinstance(error, ImportError) or any("importlib" in file for file, _ in frames)
     place = own and own[0 if importing else -1]  # the import of the script; else the innermost line of the program
-    where = f" at {os.path.basename(place.filename)}:{place.lineno}" if place else ""
-    text = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+    where = f" at {os.path.basename(place[0])}:{place[1]}" if place else ""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(":")
     text = f"{'it ended in import' if importing else 'it ended'}{where}: {text}"
     try:
         library().reprise_frameworks_error(text.encode())
