@@ -607,16 +607,20 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
     return code;
 }
 
-/* Names of compiled regions without the number of the compilation. */
+/* Names of compiled regions without the number of the compilation. They are copied, since the table
+   that they are in may move. */
 static enum rp_code name_regions(struct loop *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->marks.n; i++) {
         const char *name = rp_strtab_borrow(&w->b->str, w->marks.at[i].name);
         const char *slash = strchr(name, '/');
+        size_t len = slash ? (size_t)(slash - name) : 0;
+        char copy[64];
 
-        if (slash)
-            RP_TRY(rp_strtab_intern(&w->b->str, name, (size_t)(slash - name), &w->marks.at[i].name,
-                                    err));
+        if (!len || len > sizeof copy)
+            continue;
+        memcpy(copy, name, len);
+        RP_TRY(rp_strtab_intern(&w->b->str, copy, len, &w->marks.at[i].name, err));
     }
     return RP_OK;
 }
