@@ -40,14 +40,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_MARKS   3    /* fewer are no loop */
-#define MOST_MARKS    16   /* of a round */
-#define MOST_OWNERS   4096 /* of them, where they are told apart: one for each parameter */
-#define DEEPEST       32   /* spans around an optimizer that are looked at */
-#define SAMPLED_ROUND 64   /* rounds that are compared */
-#define SAME          0.05 /* rounds whose work differs by less are the same */
-#define LEAST_CHANGE  0.02 /* the same on average, from one mark to the next */
-#define WARM_UP_RATIO 2    /* a first step that takes longer than that many usual ones is warm-up */
+#define LEAST_MARKS   3              /* fewer are no loop */
+#define MOST_MARKS    16             /* of a round */
+#define MOST_OWNERS   ((size_t)4096) /* where they are told apart: one for each parameter */
+#define DEEPEST       32             /* spans around an optimizer that are looked at */
+#define SAMPLED_ROUND 64             /* rounds that are compared */
+#define SAME          0.05           /* rounds whose work differs by less are the same */
+#define LEAST_CHANGE  0.02           /* the same on average, from one mark to the next */
+#define WARM_UP_RATIO 2 /* a first step that takes longer than that many usual ones is warm-up */
 
 #define COMPILED_PREFIX "Torch-Compiled Region: "
 
