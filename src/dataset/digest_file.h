@@ -16,7 +16,7 @@
  */
 #include "dataset/slot.h"
 
-#define RP_DIGEST_VERSION 5
+#define RP_DIGEST_VERSION 6
 
 /* The inputs of a run. Shards of it have the same id. */
 struct rp_digest_run {

@@ -15,7 +15,10 @@
  *     (if it carries a collective: leaves it), or, of another process, stopped being busy
  *     meanwhile;
  *   - a thread that carries collectives got each of them from a thread that works, not from another
- *     carrier, however long it then took to begin.
+ *     carrier, however long it then took to begin. What it does before its collective (buffers) it
+ *     got as well; what it does after it (copies of the result) nobody gave it;
+ *   - a recorded wait for a collective inside an operator (FSDP in the backward pass) ends because
+ *     a carrier left one: the last that did before the wait was over.
  *
  * These edges are inferred. All starts and stops of busy times are walked in time order, with the
  * threads that are busy and those that are not in lists, the one that changed last in front: of
@@ -61,6 +64,9 @@ struct hand_off_ctx {
     RP_VEC(struct neighbours) links[SCOPES]; /* by thread */
     RP_VEC(uint32_t) front[SCOPES];          /* by process and state, or by state */
     RP_VEC(struct leave) left;               /* by process: the last */
+    RP_VEC(struct leave) leaves;             /* all of one process, in order */
+    RP_VEC(struct rp_interval) carried;      /* collectives of carriers, thread by thread */
+    RP_VEC(size_t) first_carried;            /* by thread */
     uint32_t lane;
     int64_t idle_ns, busy_ns; /* this thread was not busy between these */
 };
@@ -250,6 +256,20 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
                : add_hand_off(p, p->busy_ns, p->busy_ns, found, p->busy_ns, 0, err);
 }
 
+/* Whether a carrier only ends its last collective in a busy time: that is closer to it than to the
+   next one, and neither is in it. */
+static bool ends_collective(const struct hand_off_ctx *p, const struct rp_interval *busy)
+{
+    const struct rp_interval *all = p->carried.at;
+    size_t low, first = p->first_carried.at[p->lane], end = p->first_carried.at[p->lane + 1];
+
+    RP_LOWER_BOUND_FROM(low, first, end, all[low].end_ns <= busy->begin_ns);
+    if (low == first || (low < end && all[low].begin_ns < busy->end_ns))
+        return false;
+    return low == end || rp_ns_between(all[low - 1].end_ns, busy->begin_ns) <
+                             rp_ns_between(busy->end_ns, all[low].begin_ns);
+}
+
 /* A carrier got its collective from the thread that works, or that worked last; *given: there is
    one. */
 static enum rp_code give_collective(struct hand_off_ctx *p, bool *given, struct rp_err *err)
@@ -309,6 +329,8 @@ static enum rp_code resume_thread(struct hand_off_ctx *p, uint32_t lane, int64_t
     p->lane = lane;
     p->busy_ns = ns;
     p->idle_ns = at == p->b->threads.at[lane].first_busy ? INT64_MIN : p->b->busy.at[at - 1].end_ns;
+    if (p->b->threads.at[lane].carries && ends_collective(p, &p->b->busy.at[at]))
+        return RP_OK;
     if (p->b->threads.at[lane].carries)
         RP_TRY(give_collective(p, &given, err));
     if (given)
@@ -348,6 +370,89 @@ static enum rp_code walk_changes(struct hand_off_ctx *p, struct rp_err *err)
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ recorded waits */
+
+RP_ORDER(by_leave, struct leave, RP_UP(ns), RP_UP(lane))
+
+/* The ends of all collectives that carriers of a process carried. */
+static enum rp_code list_leaves(struct hand_off_ctx *p, uint32_t process, struct rp_err *err)
+{
+    uint32_t lane;
+    size_t i;
+
+    p->leaves.n = 0;
+    for (lane = 0; lane < p->b->threads.n; lane++)
+        for (i = p->first_carried.at[lane];
+             process_of(p, lane) == process && i < p->first_carried.at[lane + 1]; i++)
+            RP_TRY(rp_vec_push(&p->leaves, ((struct leave){p->carried.at[i].end_ns, lane}), err));
+    if (p->leaves.n)
+        qsort(p->leaves.at, p->leaves.n, sizeof *p->leaves.at, by_leave);
+    return RP_OK;
+}
+
+/* Whether a span of a thread lies inside of a time in which the thread counts as busy. */
+static bool is_inside_busy(const struct hand_off_ctx *p, int64_t begin_ns, int64_t end_ns)
+{
+    const struct rp_sg_thread *thread = &p->b->threads.at[p->lane];
+    const struct rp_interval *busy = p->b->busy.at;
+    size_t low;
+
+    RP_LOWER_BOUND_FROM(low, thread->first_busy, thread->end_busy, busy[low].end_ns < end_ns);
+    return low < thread->end_busy && busy[low].begin_ns <= begin_ns;
+}
+
+/* When a thread that is not busy after a moment, or just then, was busy last. */
+static int64_t busy_until(const struct hand_off_ctx *p, uint32_t lane, int64_t ns)
+{
+    const struct rp_sg_thread *thread = &p->b->threads.at[lane];
+    size_t low;
+
+    RP_LOWER_BOUND_FROM(low, thread->first_busy, thread->end_busy,
+                        p->b->busy.at[low].begin_ns < ns);
+    return low > thread->first_busy && p->b->busy.at[low - 1].end_ns < ns
+               ? p->b->busy.at[low - 1].end_ns
+               : ns;
+}
+
+static enum rp_code cut_wait(struct hand_off_ctx *p, rp_event wait, struct rp_err *err)
+{
+    int64_t begin = p->b->t->ev.ts_ns[wait], end = rp_event_end_ns(p->b->t, wait);
+    const struct leave *left;
+    size_t low;
+
+    RP_LOWER_BOUND(low, p->leaves.n, p->leaves.at[low].ns <= rp_ns_sum(end, LEAVES_NS));
+    left = low ? &p->leaves.at[low - 1] : NULL;
+    if (!left || left->ns <= begin || !is_inside_busy(p, begin, end))
+        return RP_OK;
+    return add_hand_off(p, begin, end, left->lane, busy_until(p, left->lane, end), 0, err);
+}
+
+/* Only where a thread counts as busy: what it waits for in between is found by the walk. */
+static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
+{
+    const struct rp_trace *t = p->b->t;
+    uint32_t process = RP_NONE;
+    rp_event e;
+
+    for (p->lane = 0; p->lane < p->b->threads.n; p->lane++) {
+        rp_track track = p->b->threads.at[p->lane].track;
+
+        for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
+            if (t->ev.kind[e] != RP_KIND_WAIT || t->ev.dur_ns[e] <= 0 ||
+                strcmp(rp_trace_str(t, t->ev.name[e]), "c10d::Work::wait") != 0)
+                continue;
+            if (process != process_of(p, p->lane)) {
+                process = process_of(p, p->lane);
+                RP_TRY(list_leaves(p, process, err));
+            }
+            RP_TRY(cut_wait(p, e, err));
+        }
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ all of it */
+
 static enum rp_code list_changes(struct hand_off_ctx *p, struct rp_err *err)
 {
     const struct rp_sg_builder *b = p->b;
@@ -367,12 +472,36 @@ static enum rp_code list_changes(struct hand_off_ctx *p, struct rp_err *err)
     return RP_OK;
 }
 
+static enum rp_code list_carried(struct hand_off_ctx *p, struct rp_err *err)
+{
+    const struct rp_sg_builder *b = p->b;
+    uint32_t lane;
+    size_t i;
+
+    RP_TRY(rp_vec_reserve(&p->first_carried, b->threads.n + 1, err));
+    for (lane = 0; lane < b->threads.n; lane++) {
+        const struct rp_sg_thread *thread = &b->threads.at[lane];
+
+        p->first_carried.at[lane] = p->carried.n;
+        for (i = thread->first_span; thread->carries && i < thread->end_span; i++) {
+            rp_event e = b->spans.at[i];
+            struct rp_interval x = {b->t->ev.ts_ns[e], rp_event_end_ns(b->t, e)};
+
+            if (rp_event_is_host_collective(b->t, e))
+                RP_TRY(rp_vec_push(&p->carried, x, err));
+        }
+    }
+    p->first_carried.at[lane] = p->carried.n;
+    return RP_OK;
+}
+
 static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
 {
     size_t i, n = p->b->threads.n, fronts = STATES * ((size_t)p->b->t->nprocesses + 1);
     int scope;
 
     RP_TRY(list_changes(p, err));
+    RP_TRY(list_carried(p, err));
     RP_TRY(rp_vec_reserve(&p->cursor, n, err));
     for (i = 0; i < n; i++)
         p->cursor.at[i] = p->b->threads.at[i].first_busy;
@@ -399,9 +528,14 @@ enum rp_code rp_sg_cut_hand_offs(struct rp_sg_builder *b, struct rp_err *err)
     code = prepare(&p, err);
     if (code == RP_OK)
         code = walk_changes(&p, err);
+    if (code == RP_OK)
+        code = cut_waits(&p, err);
     rp_vec_release(&p.changes);
     rp_vec_release(&p.cursor);
     rp_vec_release(&p.left);
+    rp_vec_release(&p.leaves);
+    rp_vec_release(&p.carried);
+    rp_vec_release(&p.first_carried);
     for (scope = 0; scope < SCOPES; scope++) {
         rp_vec_release(&p.links[scope]);
         rp_vec_release(&p.front[scope]);

@@ -11,6 +11,7 @@
 #define FACTS  32
 
 EXPORT void reprise_frameworks_fact(const char *key, const char *value);
+EXPORT void reprise_frameworks_note(const char *key, const char *value);
 EXPORT void reprise_frameworks_error(const char *text);
 EXPORT int reprise_frameworks_ready(void);
 EXPORT const char *reprise_frameworks_folder(void);
@@ -61,6 +62,15 @@ void reprise_frameworks_fact(const char *key, const char *value)
     if (!is_source)
         is_source = cap->source("frameworks", tell_facts, tell_facts);
     pthread_mutex_unlock(&lock);
+}
+
+/* A fact of a process that records already, of any length. */
+void reprise_frameworks_note(const char *key, const char *value)
+{
+    const struct rp_capture *cap = rp_capture_get();
+
+    if (cap)
+        cap->fact(key, value);
 }
 
 /* Why the program ended. */

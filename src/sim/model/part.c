@@ -6,15 +6,15 @@
 #include "sim/model/part.h"
 
 #include "facts/host/signs.h"
-#include "facts/ranks/collective_args.h"
+#include "facts/ranks/ddp_notes.h"
 #include "facts/times/trace_life.h"
 #include "facts/work/workload.h"
 #include "result/part.h"
 #include "sim/engine/task_graph.h"
+#include "sim/model/gradients.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +55,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(TEXT, update),
                                               PART(TEXT, gpu),
                                               PART(PLAIN, pid),
+                                              PART(PLAIN, crowded),
                                               PART(PLAIN, quick_ns),
                                               PART(PLAIN, unrecorded_ratio),
                                               PART(PLAIN, world_size),
@@ -78,7 +79,6 @@ struct part_ctx {
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
     RP_VEC(uint8_t) sign;     /* by event: phase of its name or of a span around it; IN_LOADER */
     RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
-    struct rp_coll_reader args;
 };
 
 /* ------------------------------------------------------------------ signs */
@@ -211,77 +211,6 @@ static enum rp_code note_nodes(struct part_ctx *n, struct rp_err *err)
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ gradients */
-
-/* What a call launched, or RP_NONE. */
-static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
-{
-    uint32_t i;
-
-    for (i = g->out.at[node]; i < g->out.at[node + 1]; i++) {
-        const struct rp_sg_edge *edge = &g->edges.at[g->out_edges.at[i]];
-
-        if (edge->kind == RP_SG_LAUNCH)
-            return edge->to;
-    }
-    return RP_NONE;
-}
-
-/* Recordings of ours have the sizes of inputs, but not their types: the bytes of an element follow
-   from what all-reduces send, if that is all gradients. */
-static void size_gradients(struct part_ctx *n)
-{
-    struct rp_sim_part *p = n->part;
-    double elements = 0, bytes = 0;
-    int64_t count;
-    size_t i;
-
-    for (i = 0; i < p->gradients.n; i++) {
-        count = rp_coll_input_elements(&n->args, p->graph.nodes.at[p->gradients.at[i].node].event);
-        if (p->gradients.at[i].bytes >= 0 || count < 0)
-            return;
-        elements += (double)count;
-    }
-    for (i = 0; i < p->collectives.list.n; i++)
-        if (p->collectives.list.at[i].kind == RP_COLL_ALL_REDUCE &&
-            p->collectives.list.at[i].in_bytes > 0)
-            bytes += (double)p->collectives.list.at[i].in_bytes;
-    for (int item = 2; item <= 8; item *= 2)
-        if (elements > 0 && fabs(bytes / elements / item - 1) < 0.1)
-            for (i = 0; i < p->gradients.n; i++)
-                p->gradients.at[i].bytes =
-                    item * rp_coll_input_elements(&n->args,
-                                                  p->graph.nodes.at[p->gradients.at[i].node].event);
-}
-
-/* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
-static enum rp_code note_gradients(struct part_ctx *n, struct rp_err *err)
-{
-    const struct rp_stepgraph *g = &n->part->graph;
-    uint32_t i, lane = RP_NONE, work = RP_NONE;
-
-    for (i = 0; i < g->nodes.n; i++) {
-        const struct rp_sg_node *node = &g->nodes.at[i];
-        struct rp_sim_gradient x = {
-            .node = i, .work = RP_NONE, .bytes = -1, .step = n->part->notes.at[i].step};
-
-        if (node->lane != lane) {
-            lane = node->lane;
-            work = RP_NONE;
-        }
-        if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
-            work = launched_by(g, i);
-        if (!(n->part->notes.at[i].flags & RP_SIM_OPENS) ||
-            strcmp(g->names.at[node->name], "torch::autograd::AccumulateGrad") != 0)
-            continue;
-        x.work = work;
-        x.bytes = rp_coll_input_bytes(&n->args, node->event);
-        RP_TRY(rp_vec_push(&n->part->gradients, x, err));
-    }
-    size_gradients(n);
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ all of it */
 
 static enum rp_code index_events(struct part_ctx *n, struct rp_err *err)
@@ -309,13 +238,12 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
 {
     RP_TRY(rp_sg_init(&n->part->graph, n->work, &n->part->collectives, err));
     RP_TRY(rp_attribution_init(&n->places, n->work, err));
-    RP_TRY(rp_coll_reader_init(&n->args, n->t, err));
     RP_TRY(rp_sim_steps_list(n->part, n->t, err));
     RP_TRY(index_events(n, err));
     RP_TRY(sign_events(n, err));
     RP_TRY(note_nodes(n, err));
     RP_TRY(rp_sim_steps_measure(n->part, n->t, err));
-    RP_TRY(note_gradients(n, err));
+    RP_TRY(rp_sim_gradients_find(n->part, n->t, err));
     rp_sg_drop_index(&n->part->graph);
     return rp_sim_cost_look(n->part, n->t, err);
 }
@@ -400,11 +328,11 @@ enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *tr
         code = fill_part(&n, err);
     if (code == RP_OK)
         out->pid = host_pid(out, trace);
+    out->crowded = rp_ddp_crowded(trace);
     rp_trace_life_find(trace, &life);
     if (life.recorded_ns > 0 && life.unrecorded_ns > 0)
         out->unrecorded_ratio = (double)life.unrecorded_ns / (double)life.recorded_ns;
     rp_attribution_release(&n.places);
-    rp_coll_reader_release(&n.args);
     rp_vec_release(&n.item_of);
     rp_vec_release(&n.name_of);
     rp_vec_release(&n.sign);

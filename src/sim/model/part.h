@@ -88,7 +88,9 @@ struct rp_sim_part {
     const char *update; /* the mark of its optimizer, "Optimizer.step#AdamW.step", in the arena; or
                            NULL */
     const char *gpu;    /* name of the first device, in the arena; NULL: not recorded */
-    int64_t pid; /* of its host, where threads carry collectives; 0: not known, or not needed */
+    int64_t pid;    /* of its host, where threads carry collectives; 0: not known, or not needed */
+    double crowded; /* 0 to 1: threads of the ranks that share its machine wait for a
+                       processor; 0: they need not, or it is not known */
     int64_t quick_ns;        /* the time of an operator that does next to nothing; 0: not known */
     double unrecorded_ratio; /* a step without the recorder / with it, as measured; 0: it was not */
     int64_t world_size;      /* ranks of the job, recorded or not; 0: not known */

@@ -3,7 +3,8 @@
  * The rate is that of the large transfers, from half the largest size on. Larger ones than any that
  * was recorded are not assumed to do better; where threads carry them, they do worse: their buffers
  * no longer fit into the caches. The latency is what the small ones take more
- * than that, and LATENCY_PART of the mean at least, also where all are alike.
+ * than that, and LATENCY_PART of the mean at least, also where all are alike. Sizes that occur only
+ * in the first step do not count: DistributedDataParallel has other buckets there.
  */
 #include "sim/model/transport.h"
 
@@ -16,6 +17,11 @@
 
 #define LATENCY_PART 0.01
 #define ENOUGH       4096 /* transfers: more say nothing new */
+
+/* What a round takes in addition to its bytes where more threads work than there are processors
+   (gloo, 4 ranks on 2 processors: 0.5 to 0.7 ms), and of a transfer at most. */
+#define CROWDED_ROUND_NS     500000.0
+#define CROWDED_LATENCY_PART 0.5
 
 /* How far an interval goes: of a transfer's time the part that may be latency where all sizes are
    alike, else times the latency found; and by how much another run's rate differs at least. */
@@ -55,6 +61,29 @@ static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 
 RP_ORDER(by_begin, struct rp_transfer, RP_UP(begin_ns))
 
+/* Whether a transfer before the second step has a size that later ones have not, though there are
+   some. */
+static bool is_of_start(const struct rp_sim_run *run, size_t i)
+{
+    const struct rp_collectives *all = &run->parts[0]->collectives;
+    int64_t second =
+        run->parts[0]->step_begin_ns.n > 1 ? run->parts[0]->step_begin_ns.at[1] : INT64_MIN;
+    bool later = false;
+
+    if (i >= ENOUGH || all->list.at[i].begin_ns >= second)
+        return false;
+    for (size_t k = 0; k < all->list.n; k++) {
+        const struct rp_collective *c = &all->list.at[k];
+
+        if (c->kind != RP_COLL_ALL_REDUCE || c->in_bytes <= 0 || c->begin_ns < second)
+            continue;
+        if (c->in_bytes == all->list.at[i].in_bytes)
+            return false;
+        later = true;
+    }
+    return later;
+}
+
 static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out, struct rp_err *err)
 {
     const struct rp_collectives *all = &run->parts[0]->collectives;
@@ -65,7 +94,8 @@ static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out,
         struct rp_transfer t = {
             .begin_ns = begin_of(run, i), .end_ns = c->end_ns, .bytes = c->in_bytes};
 
-        if (c->kind == RP_COLL_ALL_REDUCE && c->in_bytes > 0 && t.end_ns > t.begin_ns)
+        if (c->kind == RP_COLL_ALL_REDUCE && c->in_bytes > 0 && t.end_ns > t.begin_ns &&
+            !is_of_start(run, i))
             RP_TRY(rp_vec_push(&out->list, t, err));
     }
     return RP_OK;
@@ -122,7 +152,29 @@ static struct sums sum_transfers(const struct transfers *x, int64_t least, int64
     return s;
 }
 
-static void fit(const struct transfers *x, struct rp_transport *out)
+/* In every round of a ring a thread, or a device, waits for the one before it. */
+static double rounds_of(const struct rp_sim_run *run)
+{
+    const struct rp_collectives *c = &run->parts[0]->collectives;
+    int64_t ranks = (int64_t)run->nranks * run->parts[0]->nranks;
+    size_t i;
+
+    for (i = 0; i < c->list.n; i++)
+        ranks = c->list.at[i].group_size > ranks ? c->list.at[i].group_size : ranks;
+    return 2 * (double)(ranks > 1 ? ranks - 1 : 1);
+}
+
+/* The latency where all sizes are alike. */
+static double likely_latency(const struct rp_sim_run *run, double mean_ns)
+{
+    double crowded = run->parts[0]->collectives.on_host
+                         ? run->parts[0]->crowded * rounds_of(run) * CROWDED_ROUND_NS
+                         : 0;
+
+    return fmax(fmin(crowded, CROWDED_LATENCY_PART * mean_ns), LATENCY_PART * mean_ns);
+}
+
+static void fit(const struct rp_sim_run *run, const struct transfers *x, struct rp_transport *out)
 {
     struct sums large, small, all = sum_transfers(x, 0, INT64_MAX);
     int64_t most = 0;
@@ -136,7 +188,8 @@ static void fit(const struct transfers *x, struct rp_transport *out)
     out->one_size = !(small.n > 0);
     out->n = x->list.n;
     out->bytes_per_ns = large.bytes / large.work_ns;
-    out->latency_ns = small.n > 0 ? (small.work_ns - small.bytes / out->bytes_per_ns) / small.n : 0;
+    out->latency_ns = small.n > 0 ? (small.work_ns - small.bytes / out->bytes_per_ns) / small.n
+                                  : likely_latency(run, all.work_ns / all.n);
     if (out->latency_ns < LATENCY_PART * all.work_ns / all.n)
         out->latency_ns = LATENCY_PART * all.work_ns / all.n;
     out->bytes_per_ns = large.bytes / (large.work_ns - large.n * out->latency_ns);
@@ -177,18 +230,6 @@ static void trade(struct rp_transport *t, double latency_ns)
     }
 }
 
-/* In every round of a ring a thread, or a device, waits for the one before it. */
-static double most_latency(const struct rp_sim_run *run)
-{
-    const struct rp_collectives *c = &run->parts[0]->collectives;
-    int64_t ranks = (int64_t)run->nranks * run->parts[0]->nranks;
-    size_t i;
-
-    for (i = 0; i < c->list.n; i++)
-        ranks = c->list.at[i].group_size > ranks ? c->list.at[i].group_size : ranks;
-    return 2 * (double)(ranks > 1 ? ranks - 1 : 1) * rp_transport_round_ns(run);
-}
-
 double rp_transport_doubt(const struct rp_transport *t)
 {
     return t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
@@ -225,9 +266,9 @@ enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport 
     code = collect(run, &x, err);
     if (code == RP_OK && x.list.n) {
         rp_transfers_share(x.list.at, x.list.n);
-        fit(&x, out);
+        fit(run, &x, out);
         judge(run, &x, out);
-        lean(out, run->lean, most_latency(run));
+        lean(out, run->lean, rounds_of(run) * rp_transport_round_ns(run));
         if (run->parts[0]->collectives.on_host)
             out->slower_by_twice = run->lean == RP_LEAN_FASTER   ? 0
                                    : run->lean == RP_LEAN_SLOWER ? HOST_MOST_SLOWER_BY_TWICE

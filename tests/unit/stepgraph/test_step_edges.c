@@ -371,6 +371,32 @@ static void a_thread_that_sleeps_does_not_overtake_a_collective(void **state)
     release_graph(&b);
 }
 
+/* FSDP gathers parameters inside of an operator of the backward pass. The carrier copies the
+   result; nobody gave it that. */
+static void an_operator_waits_for_a_collective(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "backward", 1, 1, 0, 20000000},
+                               {'X', "blocking", "c10d::Work::wait", 1, 1, 1000000, 14100000},
+                               {'X', "cpu_op", "view", 1, 2, 900000, 5000},
+                               GLOO(2, 910000, 14000000),
+                               {'X', "cpu_op", "copy", 1, 2, 14940000, 60000},
+                               {'X', "cpu_op", "next", 1, 1, 20100000, 100000},
+                               {'X', "cpu_op", "view", 1, 2, 40000000, 5000},
+                               GLOO(2, 40010000, 1000000)};
+    struct built b = BUILD(rows);
+    uint32_t copy = NODE("copy"), go_on = rp_sg_node_from(&b.graph, 0, 1000001), i;
+
+    UNUSED_STATE(state);
+    assert_int_equal(b.graph.nodes.at[go_on].start_ns - b.graph.nodes.at[0].start_ns, 15100000);
+    check_edge(&b, copy, go_on, RP_SG_HAND_OFF);
+    assert_int_equal(delay_of(&b.graph, NODE("gloo:all_reduce"), go_on, MUCH), MUCH);
+    for (i = b.graph.in.at[copy]; i < b.graph.in.at[copy + 1]; i++)
+        assert_int_not_equal(b.graph.edges.at[i].kind, RP_SG_HAND_OFF);
+    assert_non_null(
+        edge_between(&b.graph, NODE("next"), node_named(&b.graph, "view", 1), RP_SG_HAND_OFF));
+    release_graph(&b);
+}
+
 static void a_gradient_follows_its_operator(void **state)
 {
     struct row arrows[] = {{'X', "cpu_op", "forward", 1, 1, 0, 10},
@@ -557,6 +583,7 @@ int test_step_edges(void)
         cmocka_unit_test(a_carrier_gets_its_collectives_from_the_thread_that_works),
         cmocka_unit_test(a_thread_follows_the_collective_it_waited_for),
         cmocka_unit_test(a_thread_that_sleeps_does_not_overtake_a_collective),
+        cmocka_unit_test(an_operator_waits_for_a_collective),
         cmocka_unit_test(a_gradient_follows_its_operator),
         cmocka_unit_test(a_gradient_follows_nothing_earlier),
         cmocka_unit_test(numbers_that_mean_nothing),

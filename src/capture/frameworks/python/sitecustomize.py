@@ -62,7 +62,7 @@ def library(kind=None):
     return (kind or ctypes.CDLL)(os.path.join(os.path.dirname(HERE), "reprise-frameworks.so"))
 
 
-def follow_optimizers():
+def follow_optimizers(torch):
     """The library is told whose step ends: two optimizers of one class (a GAN's) have ranges of one name."""
     import ctypes
 
@@ -70,7 +70,56 @@ def follow_optimizers():
     if hook:
         stepped = library(ctypes.PyDLL).reprise_torch_stepped  # without giving up the global lock
         stepped.argtypes, stepped.restype = [ctypes.c_uint64], None
-        hook(lambda optimizer, *_: stepped(id(optimizer)))
+        models = follow_models(torch)
+
+        def end(optimizer, *_):
+            stepped(id(optimizer))
+            if models:
+                tell_gradients(models)
+        hook(end)
+
+
+def follow_models(torch):
+    """Models in DistributedDataParallel whose gradients are not known yet: [number, reference, steps to wait for it]."""
+    import functools
+    import itertools
+    import weakref
+
+    kind = torch.nn.parallel.DistributedDataParallel
+    init, models, numbers = kind.__init__, [], itertools.count()
+
+    @functools.wraps(init)
+    def call(self, *args, **kwargs):
+        init(self, *args, **kwargs)
+        models.append([next(numbers), weakref.ref(self), 20])
+    kind.__init__ = call
+    return models
+
+
+def note(key, value):
+    """A fact about this process."""
+    library().reprise_frameworks_note(key.encode(), value.encode())
+
+
+def tell_gradients(models):
+    """The sizes of a model's gradients, in the order in which they become ready. DistributedDataParallel knows it after
+    its first backward passes; it is told once."""
+    for model in list(models):
+        number, made, model[2] = model[0], model[1](), model[2] - 1
+        try:
+            order = made._get_ddp_logging_data().get("prev_iteration_grad_ready_order_indices", "") if made else ""
+            if order and library().reprise_frameworks_ready():
+                sizes = [p.numel() * p.element_size() for p in made._module_parameters if p.requires_grad]
+                sizes = [str(sizes[int(i)]) for i in order.split(",")]
+                for at in range(0, len(sizes), 500):  # a text of the recording has 8,191 bytes
+                    note(f"gradients.{number}.{at}", " ".join(sizes[at:at + 500]))
+                note("host.processors", str(len(os.sched_getaffinity(0))))
+                note("host.ranks", os.environ.get("LOCAL_WORLD_SIZE", "0"))  # torchrun says how many share the machine
+                model[2] = 0
+        except Exception:
+            model[2] = 0  # another version of PyTorch
+        if model[2] <= 0:
+            models.remove(model)
 
 
 def torch_callbacks(torch):
@@ -83,7 +132,7 @@ def torch_callbacks(torch):
     if not str(getattr(torch, "__version__", "")).startswith("2.") or not seen.reprise_torch_open():
         return False
     try:
-        follow_optimizers()
+        follow_optimizers(torch)
         torch.empty(0)
         good = seen.reprise_torch_saw(b"aten::empty")
         with torch.enable_grad():
