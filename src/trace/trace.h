@@ -150,6 +150,7 @@ enum rp_step_source {
     RP_STEP_FORWARD,
     RP_STEP_BACKWARD,
     RP_STEP_COMPILED,
+    RP_STEP_REPLAY,
     RP_STEP_SOURCES
 };
 /* Whether such a step is what its mark says, from its begin to its end. */

@@ -41,7 +41,8 @@ static const char *const step_sources[] = {
     [RP_STEP_SESSION] = "session",       [RP_STEP_MARKS] = "marks",
     [RP_STEP_OPTIMIZER] = "optimizer",   [RP_STEP_EXECUTABLE] = "executable",
     [RP_STEP_LOADER] = "loader",         [RP_STEP_FORWARD] = "forward",
-    [RP_STEP_BACKWARD] = "backward",     [RP_STEP_COMPILED] = "compiled"};
+    [RP_STEP_BACKWARD] = "backward",     [RP_STEP_COMPILED] = "compiled",
+    [RP_STEP_REPLAY] = "graph"};
 
 static const char *const step_phases[RP_STEP_PHASES] = {
     [RP_PHASE_PREFILL] = "prefill", [RP_PHASE_DECODE] = "decode", [RP_PHASE_MIXED] = "mixed"};

@@ -90,8 +90,10 @@ static enum work work_of(const struct rp_builder *b, rp_event e, rp_str hlo_op)
                : WORK_HOST;
 }
 
-/* How much of the recorded work lies in the steps, of the first kind that there is: 0 to 1. */
-static double covered_share(const struct rp_builder *b)
+/* How much of the work from that time on lies in the steps, of the first kind that there is: 0
+ * to 1.
+ */
+static double covered_share(const struct rp_builder *b, int64_t from_ns)
 {
     const struct rp_step *steps = b->steps.at;
     double inside[WORKS + 1] = {0}, all[WORKS + 1] = {0};
@@ -102,7 +104,7 @@ static double covered_share(const struct rp_builder *b)
         enum work work = work_of(b, e, hlo_op);
         int64_t at = b->ev.ts_ns.at[e];
 
-        if (work == WORKS || !rp_step_is_span(b, e))
+        if (work == WORKS || !rp_step_is_span(b, e) || at < from_ns)
             continue;
         RP_LOWER_BOUND(i, b->steps.n, steps[i].begin_ns <= at);
         all[work] += (double)b->ev.dur_ns.at[e];
@@ -217,7 +219,11 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
         RP_TRY(rp_steps_are_layers(b, &layers, err));
     if (layers)
         b->steps.n = 0;
-    out->share = b->steps.n ? covered_share(b) : 0;
+    /* An optimizer belongs to nothing but a step: what a program does before, such as trying the
+       kernels that it compiled, may be more than all its steps. */
+    if (b->steps.n)
+        out->share =
+            covered_share(b, find == rp_steps_by_optimizer ? b->steps.at[0].begin_ns : INT64_MIN);
     out->steps.at = b->steps.at;
     out->steps.n = b->steps.n;
     out->steps.cap = b->steps.cap;
@@ -231,9 +237,9 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
 static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 {
     static step_finder *const finders[] = {
-        steps_by_marks,         rp_steps_by_annotation, rp_steps_by_optimizer,
-        rp_steps_by_executable, rp_steps_by_loader,     rp_steps_by_backward,
-        rp_steps_by_compiled,   rp_steps_by_forward,    rp_steps_by_repetition};
+        steps_by_marks,      rp_steps_by_annotation, rp_steps_by_optimizer, rp_steps_by_executable,
+        rp_steps_by_loader,  rp_steps_by_replay,     rp_steps_by_backward,  rp_steps_by_compiled,
+        rp_steps_by_forward, rp_steps_by_repetition};
     enum { FINDERS = sizeof finders / sizeof finders[0] };
     struct found found[FINDERS] = {0};
     enum rp_code code = RP_OK;

@@ -23,6 +23,7 @@ enum rp_code rp_steps_by_annotation(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_optimizer(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err);
+enum rp_code rp_steps_by_replay(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_backward(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_compiled(struct rp_builder *b, struct rp_err *err);
 enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err);

@@ -9,6 +9,8 @@
  *                     and sessions of TensorFlow likewise
  *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch. Where
  *                     some batches are followed by a backward pass, the others are evaluations
+ *     a graph         "cudaGraphLaunch": a step begins where it is launched. Of several graphs the
+ *                     one with most device work
  *     a backward pass of PyTorch, where something updates parameters between two of them
  *                     (steps_backward.c); a step begins with its forward pass
  *     compiled code   "Torch-Compiled Region: 0/0": a step begins where it is called. Of several
@@ -37,7 +39,9 @@
 #include "base/order.h"
 #include "trace/build/dense_ids.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LEAST_MARKS   3              /* fewer are no loop */
@@ -56,6 +60,7 @@ enum loop_kind {
     LOOP_OPTIMIZER,
     LOOP_EXECUTABLE,
     LOOP_LOADER,
+    LOOP_REPLAY,
     LOOP_BACKWARD,
     LOOP_COMPILED,
     LOOP_FORWARD,
@@ -103,16 +108,20 @@ static enum loop_kind kind_of_name(const char *name)
         return LOOP_COMPILED;
     if (!strcmp(name, "aten::embedding"))
         return LOOP_FORWARD;
+    if (strstr(name, "GraphLaunch"))
+        return LOOP_REPLAY;
     return LOOP_NONE;
 }
 
 static bool is_mark(struct loop *w, rp_event e)
 {
     struct rp_builder *b = w->b;
-    uint8_t *judged = &w->judged.at[b->ev.name.at[e]];
+    uint8_t *judged = &w->judged.at[b->ev.name.at[e]], kind = b->ev.kind.at[e];
 
-    if ((b->ev.kind.at[e] != RP_KIND_ANNOTATION && b->ev.kind.at[e] != RP_KIND_CPU_OP) ||
-        !rp_step_is_span(b, e) || (b->ev.flags.at[e] & RP_EVENT_ASYNC))
+    if (w->kind == LOOP_REPLAY ? kind != RP_KIND_RUNTIME
+                               : kind != RP_KIND_ANNOTATION && kind != RP_KIND_CPU_OP)
+        return false;
+    if (!rp_step_is_span(b, e) || (b->ev.flags.at[e] & RP_EVENT_ASYNC))
         return false;
     if (!*judged)
         *judged = (uint8_t)(1 + kind_of_name(rp_strtab_borrow(&b->str, b->ev.name.at[e])));
@@ -498,8 +507,9 @@ static struct rp_step step_of(const struct loop *w, size_t i)
 {
     static const enum rp_step_source sources[LOOP_KINDS] = {
         [LOOP_OPTIMIZER] = RP_STEP_OPTIMIZER, [LOOP_EXECUTABLE] = RP_STEP_EXECUTABLE,
-        [LOOP_LOADER] = RP_STEP_LOADER,       [LOOP_BACKWARD] = RP_STEP_BACKWARD,
-        [LOOP_COMPILED] = RP_STEP_COMPILED,   [LOOP_FORWARD] = RP_STEP_FORWARD};
+        [LOOP_LOADER] = RP_STEP_LOADER,       [LOOP_REPLAY] = RP_STEP_REPLAY,
+        [LOOP_BACKWARD] = RP_STEP_BACKWARD,   [LOOP_COMPILED] = RP_STEP_COMPILED,
+        [LOOP_FORWARD] = RP_STEP_FORWARD};
     struct rp_step step =
         rp_step_of_event(w->b, w->marks.at[i].event, sources[w->kind], (int64_t)i);
 
@@ -559,25 +569,67 @@ static enum rp_code make_steps(struct loop *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* The calls of the executable that works most; on the CPU its runs, which begin after the calls. */
-static enum rp_code find_executable(struct loop *w, struct rp_err *err)
+/* The calls of one track as marks and as work. */
+static enum rp_code list_calls(struct loop *w, struct rp_err *err)
 {
-    uint32_t track;
+    uint32_t track = busiest_track(w);
 
-    RP_TRY(list_runs(w, err));
-    if (w->marks.n)
-        return keep_main_executable(w, err);
-    track = busiest_track(w);
     if (track == RP_NONE)
         return RP_OK;
     RP_TRY(list_marks(w, track, err));
     for (size_t i = 0; i < w->marks.n; i++)
         RP_TRY(rp_loop_work_push(&w->work, w->b, w->marks.at[i].event, err));
+    return RP_OK;
+}
+
+/* Names launches after their graphs, where the device work tells which they are. */
+static enum rp_code name_graphs(struct loop *w, struct rp_err *err)
+{
+    struct rp_builder *b = w->b;
+    struct rp_mark_view v = rp_mark_view_of_builder(b);
+    rp_str key = rp_build_find_str(b, "graph id");
+    size_t i;
+
+    for (rp_event e = 0; key != RP_NONE && e < v.nevents; e++) {
+        struct rp_arg arg;
+        char name[48];
+        int64_t at;
+        int len;
+
+        if (!rp_kind_is_device_work(v.kind[e]) || v.link[e] == RP_NONE ||
+            !rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], key, &arg) ||
+            arg.type != RP_ARG_I64)
+            continue;
+        at = rp_steps_launched_at(&v, v.link[e]);
+        RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
+        if (!i || at >= w->marks.at[i - 1].end_ns ||
+            w->marks.at[i - 1].name != b->ev.name.at[w->marks.at[i - 1].event])
+            continue;
+        len = snprintf(name, sizeof name, "launches of graph %" PRId64, arg.v.i);
+        RP_TRY(rp_strtab_intern(&b->str, name, (size_t)len, &w->marks.at[i - 1].name, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_replays(struct loop *w, struct rp_err *err)
+{
+    RP_TRY(list_calls(w, err));
+    RP_TRY(name_graphs(w, err));
+    return keep_main_executable(w, err);
+}
+
+/* The calls of the executable that works most; on the CPU its runs, which begin after the calls. */
+static enum rp_code find_executable(struct loop *w, struct rp_err *err)
+{
+    RP_TRY(list_runs(w, err));
+    if (!w->marks.n)
+        RP_TRY(list_calls(w, err));
     return keep_main_executable(w, err);
 }
 
 /* The first backward pass after each update, with the forward passes before them; the first of
-   these is as long as the second one. None where nothing updates parameters. */
+   these is as long as the second one. None where nothing updates parameters, or where a few passes
+   only may do so: these are trials of operators. */
 static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
 {
     rp_backward_vec passes = {0};
@@ -589,6 +641,8 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
     for (i = 1; i < passes.n; i++)
         updates[passes.at[i].update]++;
     least = updates[RP_UPDATE_SURE] + 1 < LEAST_MARKS ? RP_UPDATE_MAYBE : RP_UPDATE_SURE;
+    if (least == RP_UPDATE_MAYBE && updates[least] + 1 < LEAST_UNSURE)
+        passes.n = 0;
     for (i = 0; code == RP_OK && updates[least] && i < passes.n; i++) {
         const struct rp_backward *pass = &passes.at[i];
         struct loop_mark mark = {
@@ -647,7 +701,9 @@ static enum rp_code find_marks(struct loop *w, struct rp_err *err)
 static enum rp_code find_loop(struct loop *w, struct rp_err *err)
 {
     w->at_end = w->kind == LOOP_OPTIMIZER;
-    RP_TRY((w->kind == LOOP_EXECUTABLE ? find_executable : find_marks)(w, err));
+    RP_TRY((w->kind == LOOP_EXECUTABLE ? find_executable
+            : w->kind == LOOP_REPLAY   ? find_replays
+                                       : find_marks)(w, err));
     if (w->marks.n < LEAST_MARKS || !w->work.items.n)
         return RP_OK;
     keep_rounds(w);
@@ -685,6 +741,11 @@ enum rp_code rp_steps_by_executable(struct rp_builder *b, struct rp_err *err)
 enum rp_code rp_steps_by_loader(struct rp_builder *b, struct rp_err *err)
 {
     return steps_by(b, LOOP_LOADER, err);
+}
+
+enum rp_code rp_steps_by_replay(struct rp_builder *b, struct rp_err *err)
+{
+    return steps_by(b, LOOP_REPLAY, err);
 }
 
 enum rp_code rp_steps_by_backward(struct rp_builder *b, struct rp_err *err)

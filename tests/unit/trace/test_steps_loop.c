@@ -587,6 +587,72 @@ static void test_updates_in_backward(void **state)
     }
 }
 
+/* A kernel of that duration on the device, launched by the last row. */
+static void launched(struct loop_thread *t, const char *name, int64_t ns, int64_t graph)
+{
+    t->rows[t->n - 1].corr = (int64_t)t->n;
+    t->rows[t->n] = (struct row){'X',
+                                 "kernel",
+                                 name,
+                                 0,
+                                 7,
+                                 t->now,
+                                 ns,
+                                 .corr = (int64_t)t->n,
+                                 .key = graph ? "graph id" : NULL,
+                                 .value = graph};
+    t->n++;
+    t->now += ns;
+}
+
+/* Replays of a captured step: the graph with most device work marks them, not another one, and not
+   the forward passes that ran before it was captured. */
+static void test_graph_launches(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++) {
+        run_operators(&t, "aten::embedding", 1, 10);
+        run_operators(&t, "aten::mm", 20, 10);
+    }
+    for (int i = 0; i < 12; i++) {
+        run(&t, "cuda_runtime", "cudaGraphLaunch", 5);
+        launched(&t, "prepare", 10, 1);
+        run(&t, "cuda_runtime", "cudaGraphLaunch", 5);
+        launched(&t, "gemm", 80, 2);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_REPLAY);
+    assert_string_equal(rp_trace_str(trace, trace->steps[0].name), "launches of graph 2");
+    assert_int_equal(trace->steps[5].end_ns - trace->steps[5].begin_ns, 100);
+    rp_trace_free(trace);
+}
+
+/* Before it trains, a program may try compiled kernels on the device for longer than it trains. */
+static void test_optimizer_after_trials(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 6; i++) {
+        run(&t, "cpu_op", "aten::embedding", 10);
+        launched(&t, "trial", 5000, 0);
+    }
+    for (int i = 0; i < 12; i++) {
+        run(&t, "cpu_op", "aten::mm", 10);
+        launched(&t, "gemm", 80, 0);
+        run(&t, "user_annotation", "Optimizer.step#Adam.step", 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 12);
+    assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
+    rp_trace_free(trace);
+}
+
 /* A step that is compiled as a whole is a region, also after it was compiled again; a smaller
    region in each step is a part of it. */
 static void test_compiled_regions(void **state)
@@ -635,6 +701,8 @@ int test_steps_loop(void)
         cmocka_unit_test(test_updates_with_the_graph_on),
         cmocka_unit_test(test_updates_in_backward),
         cmocka_unit_test(test_compiled_regions),
+        cmocka_unit_test(test_graph_launches),
+        cmocka_unit_test(test_optimizer_after_trials),
     };
 
     return cmocka_run_group_tests_name("steps_loop", tests, NULL, NULL);
