@@ -45,6 +45,7 @@
 #include <stdlib.h>
 
 #define LEAST_MARKS   3              /* fewer are no loop */
+#define LEAST_UNSURE  6              /* where nothing shows that parameters are updated */
 #define MOST_MARKS    16             /* of a round */
 #define MOST_OWNERS   ((size_t)4096) /* where they are told apart: one for each parameter */
 #define DEEPEST       32             /* spans around an optimizer that are looked at */
