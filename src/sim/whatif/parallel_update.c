@@ -20,26 +20,50 @@ static bool is_update(const struct rp_sim_run *run, uint32_t i)
            run->tasks.tasks.at[i].device != RP_NO_DEVICE;
 }
 
+/* Whether an edge says what an update needs: not only that it came later on its stream, or when it
+   was launched. */
+static bool names_gradient(const struct rp_task_link *edge)
+{
+    switch (RP_SIM_EDGE_KIND(edge->flags)) {
+    case RP_SG_LAUNCH:
+    case RP_SG_STREAM:
+    case RP_SG_IN_GRAPH:
+    case RP_SG_EVENT:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static bool knows_gradients(const struct rp_sim_run *run)
+{
+    uint32_t i;
+
+    for (i = 0; i < run->tasks.edges.n; i++)
+        if (is_update(run, run->tasks.edges.at[i].to) && names_gradient(&run->tasks.edges.at[i]))
+            return true;
+    return false;
+}
+
 static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
-    uint32_t i, n = 0;
+    uint32_t i;
 
     (void)args;
+    if (!knows_gradients(run))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "parallel-update: the recording does not show which update needs which "
+                          "gradient (a dPRO directory does)");
     for (i = 0; i < g->edges.n; i++)
         if (is_update(run, g->edges.at[i].to) &&
             RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     for (i = 0; i < g->tasks.n; i++)
-        if (is_update(run, i)) {
-            n++;
+        if (is_update(run, i))
             RP_TRY(free_update(run, i, err));
-        }
-    return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
-                          "parallel-update: the recording does not show which update needs which "
-                          "gradient (a dPRO directory does)");
+    return RP_OK;
 }
 
 static const struct rp_whatif_move parallel_update_move = {

@@ -357,16 +357,24 @@ static bool adds_evaluation(const struct loop *w, size_t i, size_t with)
                              boundary(w, with + 1), trains);
 }
 
-/* Whether of every `lag` rounds one is like the others and has an evaluation in it. */
+static size_t work_of_round(const struct loop *w, size_t i)
+{
+    return rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
+}
+
+/* Whether of every `lag` rounds one is like the others and has an evaluation in it. Rounds without
+   any work were recorded without detail. */
 static bool is_now_and_then(const struct loop *w, size_t lag)
 {
     size_t from = (w->marks.n - 1 - lag) / 2, most = from, other, i;
 
     for (i = from; i < from + lag; i++)
-        if (rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1)) >
-            rp_loop_work_count(&w->work, boundary(w, most), boundary(w, most + 1)))
+        if (work_of_round(w, i) > work_of_round(w, most))
             most = i;
-    other = most == from ? from + 1 : from;
+    for (other = from; other < from + lag && (other == most || !work_of_round(w, other)); other++)
+        ;
+    if (other == from + lag)
+        return false;
     for (i = from; i < from + lag; i++)
         if (i != most && i != other &&
             rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1), boundary(w, other),

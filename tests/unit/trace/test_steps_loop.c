@@ -587,6 +587,28 @@ static void test_updates_in_backward(void **state)
     }
 }
 
+/* Of some steps only the optimizer was recorded: a log that is written every fifth step makes no
+   step of five or ten. */
+static void test_optimizer_without_detail(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 30; i++) {
+        if (i % 10 >= 1 && i % 10 <= 3)
+            run(&t, "user_annotation", "Optimizer.step#AdamW.step", 220);
+        else
+            train(&t, "Optimizer.step#AdamW.step", "MmBackward0");
+        if (i % 5 == 4)
+            run_operators(&t, "aten::item", 4, 10);
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 30);
+    assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
+    rp_trace_free(trace);
+}
+
 /* A kernel of that duration on the device, launched by the last row. */
 static void launched(struct loop_thread *t, const char *name, int64_t ns, int64_t graph)
 {
@@ -701,6 +723,7 @@ int test_steps_loop(void)
         cmocka_unit_test(test_updates_with_the_graph_on),
         cmocka_unit_test(test_updates_in_backward),
         cmocka_unit_test(test_compiled_regions),
+        cmocka_unit_test(test_optimizer_without_detail),
         cmocka_unit_test(test_graph_launches),
         cmocka_unit_test(test_optimizer_after_trials),
     };
