@@ -73,9 +73,9 @@ static struct rp_backward pass_from(const struct rp_builder *b, const struct rp_
 
     if (node < at && last < node) {
         forward = last + 1;
-        pass.update = RP_UPDATE_SURE;
+        pass.update = RP_BACKWARD_UPDATED;
     } else if (node < at && node > from) {
-        pass.update = RP_UPDATE_MAYBE;
+        pass.update = RP_BACKWARD_MAYBE_UPDATED;
     }
     pass.begin_ns = work->items.at[forward].begin_ns;
     pass.forward = at - forward;

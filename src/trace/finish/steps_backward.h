@@ -7,7 +7,7 @@
 #define RP_BACKWARD_PREFIX "autograd::engine::evaluate_function"
 
 /* What runs between the pass before and this forward pass. */
-enum rp_backward_update { RP_UPDATE_NONE, RP_UPDATE_MAYBE, RP_UPDATE_SURE };
+enum rp_backward_update { RP_BACKWARD_NO_UPDATE, RP_BACKWARD_MAYBE_UPDATED, RP_BACKWARD_UPDATED };
 
 struct rp_backward {
     rp_event event;           /* its first operator */

@@ -643,14 +643,15 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
 {
     rp_backward_vec passes = {0};
     enum rp_code code = rp_backward_passes(w->b, &w->work, &passes, err);
-    size_t updates[RP_UPDATE_SURE + 1] = {0}, i;
+    size_t updates[RP_BACKWARD_UPDATED + 1] = {0}, i;
     enum rp_backward_update least;
 
     w->marks.n = 0;
     for (i = 1; i < passes.n; i++)
         updates[passes.at[i].update]++;
-    least = updates[RP_UPDATE_SURE] + 1 < LEAST_MARKS ? RP_UPDATE_MAYBE : RP_UPDATE_SURE;
-    if (least == RP_UPDATE_MAYBE && updates[least] + 1 < LEAST_UNSURE)
+    least = updates[RP_BACKWARD_UPDATED] + 1 < LEAST_MARKS ? RP_BACKWARD_MAYBE_UPDATED
+                                                           : RP_BACKWARD_UPDATED;
+    if (least == RP_BACKWARD_MAYBE_UPDATED && updates[least] + 1 < LEAST_UNSURE)
         passes.n = 0;
     for (i = 0; code == RP_OK && updates[least] && i < passes.n; i++) {
         const struct rp_backward *pass = &passes.at[i];
