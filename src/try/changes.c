@@ -167,6 +167,15 @@ static const char *unfit_bucket(const struct rp_try_facts *f, char *value, size_
     return unfit_ddp(f, value, 0);
 }
 
+static const char *unfit_tunable(const struct rp_try_facts *f, char *value, size_t cap)
+{
+    (void)value, (void)cap;
+    return !is_torch(f)                                       ? NOT_TORCH
+           : !on_device(f, "cuda") || !*rp_try_fact(f, "hip") ? "it is for AMD devices"
+           : getenv("PYTORCH_TUNABLEOP_ENABLED")              ? "it is set already"
+                                                              : NULL;
+}
+
 static const char *unfit_segments(const struct rp_try_facts *f, char *value, size_t cap)
 {
     (void)value, (void)cap;
@@ -367,6 +376,8 @@ const struct rp_try_change rp_try_changes[] = {
      "DistributedDataParallel(..., gradient_as_bucket_view=True)", unfit_ddp},
     {"ddp-bucket", "", "bucket=100MiB", RP_TRY_SAME_ROUNDING, NULL, NULL,
      "DistributedDataParallel(..., bucket_cap_mb=%s)", unfit_bucket},
+    {"tunable-op", "", NULL, RP_TRY_SAME_KERNELS, "PYTORCH_TUNABLEOP_ENABLED", "1",
+     "export PYTORCH_TUNABLEOP_ENABLED=1", unfit_tunable},
     {"segments", "", NULL, RP_TRY_SAME_ROUNDING, "PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True",
      "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", unfit_segments},
     {"threads", "", NULL, RP_TRY_SAME_ROUNDING, "OMP_NUM_THREADS", "%s",

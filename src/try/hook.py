@@ -269,6 +269,10 @@ class Torch:
     def cuda(self):
         return self.torch.cuda.is_available() and self.torch.cuda.is_initialized()
 
+    def hip(self):
+        """The version of HIP, where PyTorch was built for AMD."""
+        return getattr(getattr(self.torch, "version", None), "hip", None)
+
     def sync(self):
         if self.cuda():
             self.torch.cuda.synchronize()
@@ -334,6 +338,8 @@ class Torch:
         tell("threads", torch.get_num_threads())
         tell("matmul", torch.get_float32_matmul_precision())
         tell("benchmark", int(torch.backends.cudnn.benchmark))
+        if self.hip():
+            tell("hip", self.hip())
         tell("tf32", int(self.cuda() and self.computes_in_tf32()))
         tell("autocast", int("autocast" in self.notes))
         tell("dropout", int("dropout" in self.notes))
@@ -603,7 +609,12 @@ class Torch:
         return self.torch.get_float32_matmul_precision() == "high" and "products use TF32"
 
     def took_cudnn_benchmark(self):
-        return self.torch.backends.cudnn.benchmark and "cuDNN measures its algorithms"
+        return self.torch.backends.cudnn.benchmark and ("MIOpen" if self.hip() else "cuDNN") + " measures its algorithms"
+
+    def took_tunable_op(self):
+        tunable = self.torch.cuda.tunable
+        tuned = len(tunable.get_results()) if tunable.is_enabled() else 0
+        return tuned and f"{tuned} matrix products have a measured algorithm"
 
     def took_bf16(self):
         return "bf16" in self.notes and "layers compute in bfloat16"

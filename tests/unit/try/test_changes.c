@@ -27,6 +27,18 @@ static struct rp_try_facts program(const char *framework, const char *unit, cons
     return f;
 }
 
+static void changes_of_amd(void **state)
+{
+    struct rp_try_facts f = program("torch 2.11.0", "optimizer 0", "cuda");
+
+    UNUSED_STATE(state);
+    assert_string_equal(unfit(&f, "tunable-op", NULL), "it is for AMD devices");
+    rp_try_facts_add(&f, "hip", "7.0.1");
+    assert_null(unfit(&f, "tunable-op", NULL));
+    f = program("jax 0.11.2", "jit 0", "gpu");
+    assert_string_equal(unfit(&f, "tunable-op", NULL), "it is for PyTorch");
+}
+
 static void changes_of_tensorflow(void **state)
 {
     struct rp_try_facts cpu = program("tensorflow 2.21.0", "function train 0 train 0", "cpu"),
@@ -97,9 +109,9 @@ static void lines_fit_the_framework(void **state)
 
 int test_changes(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(changes_of_tensorflow),
-                                       cmocka_unit_test(changes_of_others),
-                                       cmocka_unit_test(lines_fit_the_framework)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(changes_of_amd), cmocka_unit_test(changes_of_tensorflow),
+        cmocka_unit_test(changes_of_others), cmocka_unit_test(lines_fit_the_framework)};
 
     return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
 }
