@@ -10,6 +10,7 @@
 #include "program/floats.h"
 #include "program/literal.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,20 @@ void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
     memcpy(t->data + i * t->unit, &bits, t->unit < sizeof bits ? t->unit : sizeof bits);
 }
 
+/* The nearest integer of 64 bits towards zero; not a number is 0. */
+static int64_t integer_of(double value, bool is_signed)
+{
+    if (isnan(value))
+        return 0;
+    if (value < -0x1p63)
+        return INT64_MIN;
+    if (value < 0x1p63)
+        return (int64_t)value;
+    if (is_signed)
+        return INT64_MAX;
+    return (int64_t)(value < 0x1p64 ? (uint64_t)value : UINT64_MAX);
+}
+
 void rp_tensor_set(struct rp_tensor *t, size_t i, double value)
 {
     uint64_t bits;
@@ -278,7 +293,7 @@ void rp_tensor_set(struct rp_tensor *t, size_t i, double value)
         bits = rp_float_encode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64, value);
         memcpy(t->data + i * t->unit, &bits, t->unit / 2);
     } else {
-        rp_tensor_set_integer(t, i, (int64_t)value);
+        rp_tensor_set_integer(t, i, integer_of(value, rp_elem_is_signed(t->elem)));
     }
 }
 
