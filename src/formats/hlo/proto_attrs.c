@@ -167,15 +167,17 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor
     RP_TRY(rp_proto_finish(&c, r->err));
     n = r->ints.n;
     r->ints.n = 0;
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) { /* one that is not known is the default */
+        if (!rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]))
+            r->ints.at[i] = 0;
         special |= r->ints.at[i] != 0;
+    }
     if (special) {
         words = RP_ARENA_NEW(&r->p->arena, struct rp_slice, n);
         for (size_t i = 0; words && i < n; i++) {
             const char *word =
                 rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]);
 
-            word = word ? word : "?";
             words[i] = (struct rp_slice){word, (uint32_t)strlen(word), 0};
         }
         RP_TRY(rp_hlo_proto_add(r, (struct rp_attr){.texts = words,

@@ -90,9 +90,8 @@ static enum work work_of(const struct rp_builder *b, rp_event e, rp_str hlo_op)
                : WORK_HOST;
 }
 
-/* How much of the work from that time on lies in the steps, of the first kind that there is: 0
- * to 1.
- */
+/* How much of the work from that time on lies in the steps, 0 to 1: of the first kind of work that
+   there is. */
 static double covered_share(const struct rp_builder *b, int64_t from_ns)
 {
     const struct rp_step *steps = b->steps.at;
