@@ -261,7 +261,7 @@ enum rp_code rp_hlo_proto_literal(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                   uint32_t shape, int64_t *index)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, offset, r->limits.depth);
-    struct rp_literal literal = {.shape = shape};
+    struct rp_literal literal = {.at = "", .shape = shape};
     unsigned elem = r->p->shapes.at[shape].elem;
     struct rp_proto_item it;
     bool varints;
