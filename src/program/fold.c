@@ -223,9 +223,11 @@ static bool fold_slice(const struct fold *f)
 
         index_of(&f->out->dims, i, index);
         for (size_t k = 0; k < in->n; k++) {
-            int64_t place = at[3 * k] + index[k] * at[3 * k + 2];
+            int64_t place;
 
-            if (place < 0 || place >= in->at[k])
+            if (__builtin_mul_overflow(index[k], at[3 * k + 2], &place) ||
+                __builtin_add_overflow(place, at[3 * k], &place) || place < 0 ||
+                place >= in->at[k])
                 return false;
             from = from * in->at[k] + place;
         }

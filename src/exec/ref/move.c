@@ -194,7 +194,7 @@ PREPARE(prepare_slice)
             return rp_node_error(node, RP_FORMAT, err, "the bounds do not match the operand");
         a->begin[i] = v[0];
         a->end[i] = v[1];
-        a->step[i] = v[2];
+        a->step[i] = v[2] < v[1] - v[0] ? v[2] : v[1] > v[0] ? v[1] - v[0] : 1;
     }
     if (n != from->rank)
         return rp_node_error(node, RP_FORMAT, err, "%u bounds for %u dimensions", n, from->rank);

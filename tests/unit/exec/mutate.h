@@ -72,10 +72,21 @@ static inline uint32_t mutated_shape(struct rp_program *p, uint32_t id, struct m
     return rp_program_tuple(p, parts, s.n, &made, NULL) == RP_OK ? made : id;
 }
 
+/* The numbers that attributes are changed to: small ones, and from MUTATE_EXTREME on those that
+   overflow. */
+#define MUTATE_EXTREME 252
+
+static inline int64_t mutated_number(uint8_t value)
+{
+    static const int64_t extreme[] = {INT64_C(1) << 33, INT64_MIN, INT64_MAX - 1, INT64_MAX};
+
+    return value >= MUTATE_EXTREME ? extreme[value - MUTATE_EXTREME] : value % 9 - 1;
+}
+
 static inline void mutate_window(struct rp_program *p, struct rp_attr *attr, struct mutation m)
 {
     struct rp_window_dim *d = rp_arena_calloc(&p->arena, attr->n, sizeof *d, 16);
-    int64_t value = (int64_t)m.value % 7 - 1, *fields[6];
+    int64_t *fields[6];
 
     if (!d)
         return;
@@ -88,12 +99,12 @@ static inline void mutate_window(struct rp_program *p, struct rp_attr *attr, str
     fields[3] = &d->pad_high;
     fields[4] = &d->base_dilation;
     fields[5] = &d->window_dilation;
-    *fields[m.which / attr->n % 6] = value;
+    *fields[m.which / attr->n % 6] = mutated_number(m.value);
 }
 
 static inline void mutate_attr(struct rp_program *p, struct rp_attr *attr, struct mutation m)
 {
-    int64_t value = m.value == 255 ? INT64_MAX : (int64_t)(m.value % 9) - 1, *list;
+    int64_t value = mutated_number(m.value), *list;
 
     switch (attr->type) {
     case RP_VALUE_INT:

@@ -90,6 +90,19 @@ static void custom_calls_run(void **state)
     }
 }
 
+/* Attributes with numbers that overflow. */
+static void every_extreme_number(void **state)
+{
+    UNUSED_STATE(state);
+    SKIP_WITHOUT_THREADS();
+    for (size_t i = 0; i < TYPED_COUNT + CUSTOM_COUNT; i++)
+        for (uint32_t op = 0, more = 1; more; op++)
+            for (uint8_t which = 0; which < 12 && more; which++)
+                for (unsigned value = MUTATE_EXTREME; value < 256 && more; value++)
+                    more = sweep_one(typed_text(i), op,
+                                     (struct mutation){MUTATE_INT, which, (uint8_t)value});
+}
+
 static void every_change(void **state)
 {
     UNUSED_STATE(state);
@@ -104,9 +117,9 @@ static void every_change(void **state)
 
 int test_ill_typed(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_each),
-                                       cmocka_unit_test(custom_calls_run),
-                                       cmocka_unit_test(every_change)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_each), cmocka_unit_test(custom_calls_run),
+        cmocka_unit_test(every_change), cmocka_unit_test(every_extreme_number)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
