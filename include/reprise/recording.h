@@ -47,6 +47,10 @@ RP_API void rp_recording_answers(const char *folder, uint64_t *commands, uint64_
 /* Adds the CPU time of a recorded program, for `cpu_ns`. */
 RP_API void rp_recording_spent(const char *folder, int64_t cpu_ns);
 
+/* Gives processes of this host that learned their rank while they ran a folder of their rank each.
+   Waits a few seconds for those that still run, and leaves them where they are if they go on. */
+RP_API enum rp_code rp_recording_divide(const char *folder, struct rp_err *err);
+
 /* The rank of this process in the environment that its launcher set, or -1. *restarts (restarts may
    be NULL): how often the launcher has restarted the job. */
 RP_API int32_t rp_recording_rank(int32_t *restarts);

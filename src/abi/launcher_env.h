@@ -3,8 +3,9 @@
 #define RP_ABI_LAUNCHER_ENV_H
 /*
  * Environment variables in which launchers give a process its rank: torchrun, Open MPI, PMIx, MPICH
- * and Intel MPI (PMI), MVAPICH, Slurm. The first one that is a number is used; inner launchers come
- * first (torchrun under srun, mpirun in a Slurm job).
+ * and Intel MPI (PMI), MVAPICH, Slurm; and that in which a recorded process that learned its rank
+ * while it ran passes it to those that it starts. The first one that is a number is used; inner
+ * launchers come first (torchrun under srun, mpirun in a Slurm job).
  */
 #include <limits.h>
 #include <stdint.h>
@@ -13,12 +14,12 @@
 #define RP_LAUNCHER_RANKS                                                                         \
     {                                                                                             \
         "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_ID", "MV2_COMM_WORLD_RANK", \
-            "SLURM_PROCID", NULL                                                                  \
+            "SLURM_PROCID", "REPRISE_RANK", NULL                                                  \
     }
 #define RP_LAUNCHER_SIZES                                                                        \
     {                                                                                            \
         "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", \
-            NULL                                                                                 \
+            "REPRISE_WORLD_SIZE", NULL                                                           \
     }
 #define RP_LAUNCHER_LOCAL_RANKS                                        \
     {                                                                  \

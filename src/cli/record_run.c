@@ -327,6 +327,8 @@ void record_summary(const struct record *r)
     bool last = is_last(r);
 
     remove_unfinished(r->folder);
+    if (rp_recording_divide(r->folder, &err) != RP_OK)
+        cli_fail(err.code, &err);
     if (r->quiet || !last)
         return;
     if (rp_recording_scan(r->folder, &rec, &err) != RP_OK) {

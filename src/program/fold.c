@@ -226,8 +226,7 @@ static bool fold_slice(const struct fold *f)
             int64_t place;
 
             if (__builtin_mul_overflow(index[k], at[3 * k + 2], &place) ||
-                __builtin_add_overflow(place, at[3 * k], &place) || place < 0 ||
-                place >= in->at[k])
+                __builtin_add_overflow(place, at[3 * k], &place) || place < 0 || place >= in->at[k])
                 return false;
             from = from * in->at[k] + place;
         }

@@ -15,6 +15,7 @@ EXPORT void reprise_frameworks_note(const char *key, const char *value);
 EXPORT void reprise_frameworks_error(const char *text);
 EXPORT int reprise_frameworks_ready(void);
 EXPORT const char *reprise_frameworks_folder(void);
+EXPORT void reprise_frameworks_tell(void);
 EXPORT void reprise_frameworks_gap(int begins);
 EXPORT void reprise_frameworks_rest(void);
 EXPORT void reprise_frameworks_resume(void);
@@ -99,6 +100,13 @@ const char *reprise_frameworks_folder(void)
     if (cap && !cap->folder())
         cap->mark("profile of a framework");
     return cap ? cap->folder() : NULL;
+}
+
+/* The child of a fork tells again what its parent told, if it is a rank of its own. */
+void reprise_frameworks_tell(void)
+{
+    if (reprise_frameworks_folder())
+        tell_facts();
 }
 
 /* Begin and end of a time whose operators are missing. */

@@ -7,6 +7,7 @@
 #include "trace/unfold.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* The text of one of the keys; metadata texts include their quotes. */
@@ -100,8 +101,10 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
 const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena)
 {
     static const char prefix[] = "framework.";
-    const char *text = NULL;
+    char text[512], one[128];
+    size_t n = 0;
 
+    text[0] = '\0';
     for (uint32_t i = 0; i < t->nmeta; i++) {
         const char *key = rp_trace_str(t, t->meta[i].key);
         const char *version = rp_trace_str(t, t->meta[i].value);
@@ -109,8 +112,11 @@ const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena
         if (strncmp(key, prefix, sizeof prefix - 1) != 0)
             continue;
         version += version[0] == '"';
-        text = rp_arena_textf(arena, "%s%s%s %.*s", text ? text : "", text ? ", " : "",
-                              key + sizeof prefix - 1, (int)strcspn(version, "+\""), version);
+        snprintf(one, sizeof one, "%s %.*s", key + sizeof prefix - 1, (int)strcspn(version, "+\""),
+                 version);
+        /* each process of the rank names its own */
+        if (!strstr(text, one) && n + strlen(one) + 3 < sizeof text)
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", one);
     }
-    return text;
+    return n ? rp_arena_copy(arena, text, n) : NULL;
 }

@@ -122,6 +122,34 @@ def tell_gradients(models):
             models.remove(model)
 
 
+def tell_rank(rank, size):
+    """The rank of a process whose launcher did not number it in the environment, as soon as the program knows it. `record`
+    gives it a folder of its rank when it has ended; processes that it starts find it in the environment."""
+    def write():
+        with open(f"{os.environ['REPRISE_RECORD']}/.rank_{os.getpid()}_{os.uname().nodename}", "w") as out:
+            out.write(f"{rank} {size}")
+    if size > 1 and not os.environ.get("REPRISE_RANK"):
+        os.environ.update(REPRISE_RANK=str(rank), REPRISE_WORLD_SIZE=str(size))
+        write()
+        os.register_at_fork(after_in_child=write)
+        library().reprise_frameworks_tell()
+
+
+def rank_known_by(owner, name, ask):
+    """A function of a module, and its copies in others, after which `ask` returns rank and number of ranks."""
+    function = getattr(owner, name)
+
+    def end():
+        try:
+            tell_rank(*ask())
+        except Exception:
+            pass  # it failed, or is another version
+    wrap(owner, name, after=end)
+    for module in list(sys.modules.values()):
+        if vars(module).get(name) is function:
+            setattr(module, name, getattr(owner, name))
+
+
 def torch_callbacks(torch):
     """Operators by callbacks from C. False where they are not what the library knows: the library is shown operators
     whose names and sequence numbers are known, and nothing is registered if it does not see them."""
@@ -151,6 +179,9 @@ def torch_callbacks(torch):
 
 
 def torch(module):
+    groups = sys.modules.get("torch.distributed.distributed_c10d")
+    if groups:
+        rank_known_by(groups, "init_process_group", lambda: (groups.get_rank(), groups.get_world_size()))
     wanted = option("torch", "callbacks")
     if wanted != "callbacks" or option("shapes", "off") == "on" or not torch_callbacks(module):
         TorchRanges(module, wanted)
@@ -162,12 +193,12 @@ def follow_memory(torch):
     """A snapshot of the device's memory at exit, which `reprise memory` reads; from the first use of CUDA on."""
     import atexit
 
-    pid, rank = os.getpid(), os.environ.get("RANK", "0")
-    path = f"{os.environ['REPRISE_RECORD']}/torch_memory_rank{rank}_{pid}.pickle"
+    pid = os.getpid()
 
     def end():
         if os.getpid() == pid and torch.cuda.is_initialized():
-            torch.cuda.memory._dump_snapshot(path)
+            rank = os.environ.get("RANK") or os.environ.get("REPRISE_RANK", "0")
+            torch.cuda.memory._dump_snapshot(f"{os.environ['REPRISE_RECORD']}/torch_memory_rank{rank}_{pid}.pickle")
     torch.cuda._lazy_call(lambda: torch.cuda.memory._record_memory_history(max_entries=1_000_000))
     atexit.register(end)
 
@@ -371,18 +402,39 @@ def at_first_use(module, windows, functions):
         replace(*item)
 
 
+def tensorflow_rank():
+    """TensorFlow's workers find the cluster and their place in it in TF_CONFIG."""
+    import json
+
+    config = json.loads(os.environ["TF_CONFIG"])
+    task, cluster = config["task"], config["cluster"]
+    workers = [(kind, i) for kind in ("chief", "worker") for i in range(len(cluster.get(kind, ())))]
+    return workers.index((task["type"], int(task["index"]))), len(workers)
+
+
 def tensorflow(module):
     from tensorflow.python.client import session
     from tensorflow.python.eager import context
     from tensorflow.python.profiler import profiler_v2
     from tensorflow.python.training import server_lib
 
+    if os.environ.get("TF_CONFIG"):
+        try:
+            tell_rank(*tensorflow_rank())
+        except Exception:
+            pass  # a parameter server, or no cluster
     options = profiler_v2.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=0)
     start, stop = profiler_v2.start, profiler_v2.stop
     windows = Windows("tensorflow", lambda folder: start(folder, options=options), lambda _: stop())
     windows.yield_to(profiler_v2, "start", "stop")
     at_first_use(module, windows, [(context.Context, "ensure_initialized"), (session.BaseSession, "__init__"),
                                    (server_lib.Server, "__init__")])
+
+
+def jax_rank():
+    from jax._src.distributed import global_state
+
+    return global_state.process_id, global_state.num_processes
 
 
 def jax(module):
@@ -409,6 +461,8 @@ def jax(module):
         windows.yield_to(profiler, "start_trace", "stop_trace")
         module.profiler.start_trace, module.profiler.stop_trace = profiler.start_trace, profiler.stop_trace
     at_first_use(module, windows, [(xla_bridge, "backends")])
+    if hasattr(module, "distributed"):
+        rank_known_by(module.distributed, "initialize", jax_rank)
 
 
 def name_version(module):
