@@ -58,7 +58,8 @@ def text(kind, batch, length, **size):
 
         config = getattr(transformers, kind + "Config")(vocab_size=8192, **size)
         head = {"GPT2": "GPT2LMHeadModel", "Bert": "BertForMaskedLM", "Llama": "LlamaForCausalLM", "T5": "T5ForConditionalGeneration",
-                "OPT": "OPTForCausalLM", "Qwen2": "Qwen2ForCausalLM", "Roberta": "RobertaForMaskedLM"}[kind]
+                "OPT": "OPTForCausalLM", "Qwen2": "Qwen2ForCausalLM", "Roberta": "RobertaForMaskedLM", "Mistral": "MistralForCausalLM",
+                "GPTNeoX": "GPTNeoXForCausalLM", "DistilBert": "DistilBertForMaskedLM"}[kind]
         config.use_cache = False
         model = getattr(transformers, head)(config).to(device)
         words = torch.randint(0, 8192, (batch, length), device=device)
@@ -159,7 +160,11 @@ MODELS = {"resnet50": vision("resnet50", 32), "convnext_tiny": vision("convnext_
           "vgg16": vision("vgg16", 32), "efficientnet_v2_s": vision("efficientnet_v2_s", 32), "shufflenet": vision("shufflenet_v2_x1_0", 128),
           "inception": vision("inception_v3", 32, 299), "maxvit": vision("maxvit_t", 16), "fcn": segmentation("fcn_resnet50"), "lstm": recurrent,
           "nmt": translation, "roberta": text("Roberta", 16, 256, num_hidden_layers=8, hidden_size=512, num_attention_heads=8, intermediate_size=2048),
-          "qwen2": text("Qwen2", 4, 1024, hidden_size=896, intermediate_size=4864, num_hidden_layers=8, num_attention_heads=14, num_key_value_heads=2)}
+          "qwen2": text("Qwen2", 4, 1024, hidden_size=896, intermediate_size=4864, num_hidden_layers=8, num_attention_heads=14, num_key_value_heads=2),
+          "mistral": text("Mistral", 4, 768, hidden_size=1024, intermediate_size=2816, num_hidden_layers=8, num_attention_heads=16, num_key_value_heads=4),
+          "gpt_neox": text("GPTNeoX", 8, 384, hidden_size=768, intermediate_size=3072, num_hidden_layers=8, num_attention_heads=12),
+          "distilbert": text("DistilBert", 32, 192, n_layers=6), "resnext50": vision("resnext50_32x4d", 32),
+          "wide_resnet50": vision("wide_resnet50_2", 32), "vit_b_32": vision("vit_b_32", 64)}
 
 
 # ------------------------------------------------------------------ measuring one of them

@@ -3,12 +3,22 @@
  */
 #include "sim/kernel_ratios.h"
 
+#include "cost/inputs.h"
 #include "cost/learn/from_trace.h"
 #include "cost/learn/learned.h"
 #include "dataset/models.h"
+#include "facts/work/attribution.h"
+#include "trace/meta.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+/* Attention that runs as products and a softmax, each with kernels of its own. */
+struct parted_attention {
+    struct rp_sample back; /* its backward pass as one operator, in fp32 */
+    int64_t back_ns;       /* of all kernels of the backward pass */
+};
 
 struct ratio_ctx {
     struct rp_sim_part *part;
@@ -25,9 +35,14 @@ struct ratio_ctx {
     double memory;   /* bytes/s of the device */
     bool normalised; /* the step has normalizations that autocast computes in fp32 */
     bool trains;     /* it has a backward pass */
+    bool asks;       /* it branches by a value of the device */
+    bool encodes;    /* it has attention of a text encoder of transformers */
     struct rp_arena arena;
     RP_VEC(struct rp_sim_ratio) of_call; /* ratio 0: not known */
-    RP_VEC(uint32_t) item_of;            /* by event: its item + 1, or 0 */
+    struct rp_map parted;                /* event of attention in parts -> its index */
+    RP_VEC(struct parted_attention) attention;
+    RP_VEC(uint32_t) gradient_of; /* by item: the attention in parts whose gradient it is, + 1 */
+    RP_VEC(uint32_t) item_of;     /* by event: its item + 1, or 0 */
 };
 
 /* Convolutions in groups: in 16 bits those of cuDNN read and write at this part of the memory's
@@ -149,6 +164,184 @@ static bool ratio_to(const struct ratio_ctx *c, const struct rp_sample *from, en
            rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
 }
 
+/* ------------------------------------------------------------------ attention in parts */
+
+/* PyTorch has no fused attention in fp32 for fewer heads of keys than of queries, but in 16 bits.
+   What needs the gradient of a mask has none in either format. */
+static bool is_parted(const struct ratio_ctx *c, rp_event op)
+{
+    const struct rp_events *ev = &c->trace->ev;
+    rp_event e, end = op == RP_NONE ? 0 : c->trace->tracks[ev->track[op]].end;
+
+    for (e = op; e < end && (e == op || ev->parent[e] == op); e++)
+        if (strstr(rp_trace_str(c->trace, ev->name[e]), "_scaled_dot_product_attention_math"))
+            return true;
+    return false;
+}
+
+/* What transformers does while it is captured. Of language models it finds out by a value of the
+   device that the sequences of a batch are not packed, and makes attention causal by a flag. Of a
+   captured step it cannot ask, and passes a mask: all pairs are computed, and the mask is read. To
+   text encoders it passes a mask of one value, which no fused kernel takes (up to 5.17; not in
+   5.23): attention runs in parts, in fp32. Times of nine models on one H200, with and without. */
+#define MASKED       1.4
+#define MASKED_HALF  1.65
+#define ENCODED      1.5 /* times the fused kernel in fp32 */
+#define ENCODED_HALF 1.7
+
+static bool asks_device(const struct rp_trace *t)
+{
+    rp_str name = 0;
+    rp_event e;
+
+    while (name < t->str.n && strcmp(rp_trace_str(t, name), "aten::is_nonzero") != 0)
+        name++;
+    for (e = 0; name < t->str.n && e < t->ev.n; e++) {
+        rp_event around = t->ev.name[e] == name ? t->ev.parent[e] : e;
+        int left = 64;
+
+        if (around == e)
+            continue;
+        while (around != RP_NONE && left-- &&
+               rp_phase_of_name(t, t->ev.name[around]) != RP_PHASE_OPTIMIZER)
+            around = t->ev.parent[around];
+        if (around == RP_NONE)
+            return true;
+    }
+    return false;
+}
+
+/* Its text encoders have dropout, no mask, and pass a scale, which others leave to PyTorch. */
+static bool is_encoder(const struct ratio_ctx *c, rp_event op)
+{
+    static const char name[] = "aten::scaled_dot_product_attention";
+    const char *version = rp_trace_meta(c->trace, "framework.transformers");
+    rp_str dims, concrete;
+    double dropout = 0, scale;
+    int major, minor;
+
+    if (version && sscanf(version, "\"%d.%d", &major, &minor) == 2 &&
+        (major > 5 || (major == 5 && minor >= 23)))
+        return false;
+    return op != RP_NONE && !strcmp(rp_trace_str(c->trace, c->trace->ev.name[op]), name) &&
+           rp_arg_key_text(&c->costs.dims, op, &dims) &&
+           rp_arg_key_text(&c->costs.concrete, op, &concrete) &&
+           rp_inputs_parse(c->costs.inputs, name, rp_trace_str(c->trace, dims), NULL, NULL,
+                           rp_trace_str(c->trace, concrete), NULL) == RP_OK &&
+           !rp_inputs_tensor(c->costs.inputs, 3) && rp_inputs_int(c->costs.inputs, 4, &dropout) &&
+           dropout > 0 && rp_inputs_int(c->costs.inputs, 6, &scale);
+}
+
+/* A fused kernel in fp32 and in 16 bits: parts of the time of the recorded one. */
+static void set_encoded(const struct ratio_ctx *c, const struct rp_sample *s, bool half,
+                        struct rp_sim_ratio *out)
+{
+    struct rp_sample single = *s;
+    struct rp_learned_time t;
+    double in_fp32 = 1;
+
+    single.type = RP_NUMBER_FP32;
+    single.bytes = s->bytes * 4 / rp_number_bytes((enum rp_number)s->type);
+    if (half && (!c->model || !rp_learned_predict(c->model, &single, &t) || !(s->ns > 0)))
+        return;
+    if (half)
+        in_fp32 = t.ns / s->ns;
+    out->masked = (float)(in_fp32 * (half ? ENCODED_HALF : ENCODED));
+    out->masked_half = out->ratio > 0 ? (float)(ENCODED_HALF / (double)out->ratio) : 0;
+}
+
+/* What the time of attention is multiplied with when it is captured. */
+static void set_masked(const struct ratio_ctx *c, const struct rp_sample *s,
+                       struct rp_sim_ratio *out)
+{
+    bool half = rp_number_bytes((enum rp_number)s->type) <= rp_number_bytes(c->to);
+
+    if (c->asks && strstr(s->op, "sdpa_causal")) {
+        if (out->masked <= 0)
+            out->masked = half ? MASKED_HALF : MASKED;
+        out->masked_half = MASKED_HALF;
+    } else if (c->encodes && (!strcmp(s->op, "sdpa") || !strcmp(s->op, "sdpa_backward"))) {
+        set_encoded(c, s, half, out);
+    }
+}
+
+/* The time of one operator, in parts of what its parts take now. */
+static bool fused_part(const struct ratio_ctx *c, const struct rp_sample *s, double now_ns,
+                       struct rp_sim_ratio *out)
+{
+    struct rp_learned_time t;
+
+    if (!(now_ns > 0) || !rp_learned_predict(c->model, s, &t) || t.provenance == RP_ASSUMED)
+        return false;
+    out->ratio = (float)(t.ns / now_ns);
+    out->low = (float)(t.low_ns / now_ns);
+    out->high = (float)(t.high_ns / now_ns);
+    return true;
+}
+
+/* In 16 bits, and with a mask in fp32. */
+static bool fused_ratio(const struct ratio_ctx *c, const struct rp_sample *from, double now_ns,
+                        struct rp_sim_ratio *out)
+{
+    struct rp_sample to = *from, masked = *from;
+    struct rp_sim_ratio full;
+
+    to.type = (uint8_t)c->to;
+    to.bytes = from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
+    if (!fused_part(c, &to, now_ns, out))
+        return false;
+    masked.op = strstr(from->op, "backward") ? "sdpa_backward" : "sdpa";
+    masked.flops *= 2;
+    if (c->asks && strstr(from->op, "sdpa_causal") && fused_part(c, &masked, now_ns, &full))
+        out->masked = full.ratio;
+    set_masked(c, from, out);
+    return true;
+}
+
+static enum rp_code parted_ratio(struct ratio_ctx *c, rp_event op, const struct rp_sample *from,
+                                 struct rp_sim_ratio *out, struct rp_err *err)
+{
+    struct parted_attention a = {.back = *from};
+    uint32_t known;
+
+    if (rp_inputs_tensor(c->costs.inputs, 3) || !fused_ratio(c, from, from->ns, out))
+        return RP_OK;
+    out->tf32 = -1;
+    a.back.op = strstr(from->op, "causal") ? "sdpa_causal_backward" : "sdpa_backward";
+    a.back.flops = a.back.bytes = NAN;
+    RP_TRY(rp_sample_complete(&a.back, err));
+    RP_TRY(rp_map_intern(&c->parted, op, (uint32_t)c->attention.n, &known, err));
+    return known == c->attention.n ? rp_vec_push(&c->attention, a, err) : RP_OK;
+}
+
+/* Kernels of the backward pass: those of operators whose gradient was in the attention. */
+static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
+{
+    struct rp_attribution owners = {0};
+    enum rp_code code = RP_OK;
+
+    if (!c->attention.n)
+        return RP_OK;
+    code = rp_attribution_init(&owners, &c->work, err);
+    if (code == RP_OK)
+        code = rp_vec_reserve(&c->gradient_of, c->work.items.n + 1, err);
+    for (size_t i = 0; code == RP_OK && i < c->work.items.n; i++) {
+        const struct rp_work_item *item = &c->work.items.at[i];
+        rp_event e = owners.owners.at[i].forward;
+        uint32_t found = RP_MAP_NONE;
+
+        for (int left = 8; e != RP_NONE && left && found == RP_MAP_NONE; left--) {
+            found = rp_map_get(&c->parted, e);
+            e = c->trace->ev.parent[e];
+        }
+        c->gradient_of.at[c->gradient_of.n++] = found == RP_MAP_NONE ? 0 : found + 1;
+        if (found != RP_MAP_NONE)
+            rp_ns_add(&c->attention.at[found].back_ns, rp_ns_between(item->begin_ns, item->end_ns));
+    }
+    rp_attribution_release(&owners);
+    return code;
+}
+
 /* Products are rare in some traces, and so is a device that is known: the model waits for one. */
 static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
                                   struct rp_sim_ratio *out, struct rp_err *err)
@@ -159,8 +352,12 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
     *out = (struct rp_sim_ratio){0};
     if (!rp_sample_of_call(&c->costs, &c->work, call, c->device, &c->arena, &from))
         return RP_OK;
+    c->encodes = c->encodes || (!strcmp(from.op, "sdpa") && is_encoder(c, call->op));
     if (rp_number_bytes((enum rp_number)from.type) <= rp_number_bytes(c->to)) {
+        if (c->encodes && !c->model)
+            RP_TRY(rp_ctx_borrow_model(c->ctx, c->path, &c->model, err));
         *out = (struct rp_sim_ratio){.ratio = 1, .low = 1, .high = 1};
+        set_masked(c, &from, out);
         return RP_OK;
     }
     if (!strncmp(from.op, "grouped_conv2d", 14) && c->memory > 0) {
@@ -172,12 +369,15 @@ static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call
         return RP_OK;
     if (!c->model)
         RP_TRY(rp_ctx_borrow_model(c->ctx, c->path, &c->model, err));
+    if (from.kind == RP_OP_ATTENTION && is_parted(c, call->op))
+        return parted_ratio(c, call->op, &from, out, err);
     if (ratio_to(c, &from, c->to, &found))
         *out = (struct rp_sim_ratio){
             .ratio = (float)found.ratio, .low = (float)found.low, .high = (float)found.high};
     if (out->ratio > 0 && from.type == RP_NUMBER_FP32 && from.kind <= RP_OP_BMM &&
         ratio_to(c, &from, RP_NUMBER_TF32, &found))
         out->tf32 = (float)found.ratio;
+    set_masked(c, &from, out);
     if (out->ratio > 0)
         add_conversions(c, call, &from, out);
     return RP_OK;
@@ -191,6 +391,7 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&c->of_call, c->calls.calls.n + 1, err));
     for (c->of_call.n = i = 0; i < c->calls.calls.n; i++)
         RP_TRY(ratio_of_call(c, &c->calls.calls.at[i], &c->of_call.at[c->of_call.n++], err));
+    RP_TRY(find_gradients(c, err));
     RP_TRY(rp_vec_reserve(&c->item_of, (size_t)c->trace->ev.n + 1, err));
     memset(c->item_of.at, 0, c->trace->ev.n * sizeof *c->item_of.at);
     for (i = 0; i < c->work.items.n; i++)
@@ -206,6 +407,12 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
             if (item - 1 != c->calls.calls.at[call].item ||
                 c->part->notes.at[i].phase == RP_PHASE_BACKWARD)
                 found.casts = found.casts_ns = 0;
+        }
+        if (item && c->gradient_of.n && c->gradient_of.at[item - 1]) {
+            const struct parted_attention *a = &c->attention.at[c->gradient_of.at[item - 1] - 1];
+
+            if (fused_ratio(c, &a->back, (double)a->back_ns, &found) && !(found.tf32 > 0))
+                found.tf32 = -1;
         }
         RP_TRY(rp_vec_push(&c->part->ratios, found, err));
     }
@@ -233,10 +440,12 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         RP_TRY(rp_ctx_borrow_model(c.ctx, path, &c.model, err));
     if (!d)
         return RP_OK;
+    rp_map_init(&c.parted);
     c.device = d->name;
     c.memory = d->memory;
     c.normalised = is_normalised(&part->graph);
     c.trains = has_backward(part);
+    c.asks = asks_device(t);
     code = rp_work_init(&c.work, t, &all, err);
     rp_trace_categories_init(&c.categories, t, rp_loaded_categories(loaded));
     if (code == RP_OK)
@@ -247,6 +456,9 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         code = find_ratios(&c, err);
     rp_vec_release(&c.of_call);
     rp_vec_release(&c.item_of);
+    rp_map_release(&c.parted);
+    rp_vec_release(&c.attention);
+    rp_vec_release(&c.gradient_of);
     rp_cost_calls_release(&c.calls);
     rp_op_costs_release(&c.costs);
     rp_trace_categories_release(&c.categories);

@@ -23,9 +23,28 @@
 
 /* ------------------------------------------------------------------ writing */
 
+/* FLOPs and bytes as texts: "-" where they follow from the operator and its shape. */
+static void work_texts(const struct rp_sample *s, char flops[32], char bytes[32])
+{
+    struct rp_sample plain = *s;
+    char text[2][32] = {"", ""};
+
+    plain.flops = plain.bytes = NAN;
+    snprintf(flops, 32, "%.10g", s->flops);
+    snprintf(bytes, 32, "%.10g", s->bytes);
+    if (rp_sample_complete(&plain, NULL) != RP_OK)
+        return;
+    snprintf(text[0], sizeof text[0], "%.10g", plain.flops);
+    snprintf(text[1], sizeof text[1], "%.10g", plain.bytes);
+    if (!strcmp(text[0], flops))
+        memcpy(flops, "-", 2);
+    if (!strcmp(text[1], bytes))
+        memcpy(bytes, "-", 2);
+}
+
 static void write_rows(const struct rp_learned *m, struct rp_out *out)
 {
-    char shape[256];
+    char shape[256], flops[32], bytes[32];
     size_t i;
 
     for (i = 0; i < m->samples.rows.n; i++) {
@@ -35,9 +54,9 @@ static void write_rows(const struct rp_learned *m, struct rp_out *out)
         rp_out_escaped(out, RP_IN_LINE, s->device);
         rp_out_char(out, '\t');
         rp_out_escaped(out, RP_IN_LINE, s->op);
-        rp_out_printf(out, "\t%s\t%s\t%.10g\t%.10g\t%.6g\t%.0f\n", rp_number_names[s->type],
-                      rp_sample_shape_text(s, shape, sizeof shape), s->flops, s->bytes, s->ns,
-                      s->count);
+        work_texts(s, flops, bytes);
+        rp_out_printf(out, "\t%s\t%s\t%s\t%s\t%.6g\t%.0f\n", rp_number_names[s->type],
+                      rp_sample_shape_text(s, shape, sizeof shape), flops, bytes, s->ns, s->count);
     }
 }
 
@@ -151,6 +170,13 @@ static enum rp_code malformed(const char *what, struct rp_err *err)
     return rp_err_set(err, RP_FORMAT, "malformed %s", what);
 }
 
+/* FLOPs or bytes; "-": rp_sample_complete() knows them. */
+static bool field_work(const struct field *f, double *out)
+{
+    *out = NAN;
+    return field_is(f, "-") || field_number(f, 0, RP_SAMPLE_MOST_WORK, out);
+}
+
 static enum rp_code read_row(struct model_reader *r, const struct field *f, size_t n,
                              struct rp_err *err)
 {
@@ -160,8 +186,7 @@ static enum rp_code read_row(struct model_reader *r, const struct field *f, size
 
     if (type <= 0 || !f[1].n || !f[2].n || r->fit ||
         rp_sample_shape_parse(f[4].text, f[4].n, &s, NULL) != RP_OK ||
-        !field_number(&f[5], 0, RP_SAMPLE_MOST_WORK, &s.flops) ||
-        !field_number(&f[6], 0, RP_SAMPLE_MOST_WORK, &s.bytes) ||
+        !field_work(&f[5], &s.flops) || !field_work(&f[6], &s.bytes) ||
         !field_number(&f[7], 1e-3, RP_SAMPLE_MOST_NS, &s.ns) ||
         !field_number(&f[8], 1, 1e15, &s.count) || r->out->samples.rows.n >= MOST_ROWS)
         return malformed("row", err);

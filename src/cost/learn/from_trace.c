@@ -105,16 +105,17 @@ static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sa
 
 static bool attention_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    const struct rp_input_tensor *q = tensor_of(in, 4, is_backward(name) ? 1 : 0);
-    double full;
+    bool back = is_backward(name), causal;
+    const struct rp_input_tensor *q = tensor_of(in, 4, back ? 1 : 0);
 
     if (!q || q->ndims != 4)
         return false;
-    full = 4 * q->dim[0] * q->dim[1] * q->dim[2] * q->dim[2] * q->dim[3];
+    causal = s->flops <
+             0.75 * (back ? 10 : 4) * q->dim[0] * q->dim[1] * q->dim[2] * q->dim[2] * q->dim[3];
     set_dims(s,
-             is_backward(name)        ? "sdpa_backward"
-             : s->flops < 0.75 * full ? "sdpa_causal"
-                                      : "sdpa",
+             back     ? causal ? "sdpa_causal_backward" : "sdpa_backward"
+             : causal ? "sdpa_causal"
+                      : "sdpa",
              q->dim, 4);
     return true;
 }

@@ -27,6 +27,7 @@ static const struct rp_op_name op_names[] = {
     {"sdpa_backward", RP_OP_ATTENTION, true, 0, 0},
     {"sdpa", RP_OP_ATTENTION, true, 0, 0},
     {"sdpa_causal", RP_OP_ATTENTION, true, 0, 0},
+    {"sdpa_causal_backward", RP_OP_ATTENTION, true, 0, 0},
     {"softmax", RP_OP_ROWS, false, 5, 2},
     {"layernorm", RP_OP_ROWS, false, 5, 2},
     {"layer_norm", RP_OP_ROWS, false, 5, 2},
@@ -179,6 +180,7 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
 {
     const double *d = s->dim;
     double h, w;
+    bool back;
 
     switch (s->kind) {
     case RP_OP_MATMUL:
@@ -195,9 +197,11 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
         *flops = 2 * d[0] * h * w * d[4] * d[1] * d[5] * d[5];
         *elements = d[0] * d[1] * d[2] * d[3] + d[4] * d[1] * d[5] * d[5] + d[0] * d[4] * h * w;
         break;
-    case RP_OP_ATTENTION:
-        *flops = (strstr(s->op, "causal") ? 2 : 4) * d[0] * d[1] * d[2] * d[2] * d[3];
-        *elements = 4 * d[0] * d[1] * d[2] * d[3];
+    case RP_OP_ATTENTION: /* backward five products instead of two */
+        back = strstr(s->op, "backward") != NULL;
+        *flops =
+            (strstr(s->op, "causal") ? 1 : 2) * (back ? 5 : 2) * d[0] * d[1] * d[2] * d[2] * d[3];
+        *elements = (back ? 8 : 4) * d[0] * d[1] * d[2] * d[3];
         break;
     default:
         *flops = rp_sample_elements(s) * (name ? name->flops : 1);

@@ -187,11 +187,9 @@ static double operator_factor(const struct rp_sim_run *run, uint32_t node)
 /* What the model says of a node; NULL: nothing. */
 static const struct rp_sim_ratio *ratio_of(const struct rp_sim_run *run, uint32_t node)
 {
-    const struct rp_sim_part *part = rp_sim_part_of(run, node);
-    size_t rank = run->nranks > 1 ? rp_sim_node(run, node)->rank : 0;
-    size_t at = node - rp_sim_first_node(run, rank);
+    const struct rp_sim_ratio *ratio = rp_sim_ratio_of(run, node);
 
-    return at < part->ratios.n && part->ratios.at[at].ratio > 0 ? &part->ratios.at[at] : NULL;
+    return ratio && ratio->ratio > 0 ? ratio : NULL;
 }
 
 static bool is_converted(const struct rp_sim_run *run, uint32_t node)
@@ -425,7 +423,8 @@ static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
    it is too small. */
 static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t node)
 {
-    const struct rp_sim_ratio *ratio = ratio_of(run, node);
+    const struct rp_sim_ratio *found = ratio_of(run, node);
+    const struct rp_sim_ratio *ratio = found && found->tf32 >= 0 ? found : NULL;
     double half = ratio ? leaning_ratio(run, ratio)
                         : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
     double factor = ratio && ratio->tf32 > 0 ? (double)ratio->tf32 * rp_sim_lean_by(run, DOUBT_TF32)
@@ -440,6 +439,7 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     struct half h = half_of(run);
     bool half =
         rp_whatif_list_has(args->list, &rp_whatif_dtype); /* it converts the same products */
+    bool captured = rp_whatif_list_has(args->list, &rp_whatif_cuda_graphs);
     uint32_t i, n = 0;
 
     if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)
@@ -451,7 +451,8 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
         if (!runs_in_fp32(run, i))
             continue;
         n++;
-        if (!half)
+        /* attention that is passed a mask has no products of its own */
+        if (!half && !(captured && ratio_of(run, i) && ratio_of(run, i)->masked > 0))
             RP_TRY(rp_sim_scale_node(run, i, tf32_factor(run, &h, i), err));
     }
     return n ? RP_OK

@@ -48,6 +48,15 @@ bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_
                                    : strstr(name, pattern) || !strcmp(op, pattern);
 }
 
+const struct rp_sim_ratio *rp_sim_ratio_of(const struct rp_sim_run *run, uint32_t node)
+{
+    const struct rp_sim_part *part = rp_sim_part_of(run, node);
+    size_t rank = run->nranks > 1 ? rp_sim_node(run, node)->rank : 0;
+    size_t at = node - rp_sim_first_node(run, rank);
+
+    return at < part->ratios.n ? &part->ratios.at[at] : NULL;
+}
+
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err)
 {

@@ -43,6 +43,9 @@ bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
 enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,
                                  struct rp_err *err);
 
+/* What a cost model says of a node; NULL: no model was asked. */
+const struct rp_sim_ratio *rp_sim_ratio_of(const struct rp_sim_run *run, uint32_t node);
+
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
 /* Whether the host runs operators of the model here: not of its optimizer, nor what prepares its
