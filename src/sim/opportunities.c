@@ -26,8 +26,11 @@ struct trying {
 static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, const char *text,
                                 const char *why_not)
 {
-    struct rp_change c = {
-        .row = row, .text = text, .alone_ns = RP_ABSENT_I64, .impossible = why_not};
+    struct rp_change c = {.row = row,
+                          .text = text,
+                          .alone_ns = RP_ABSENT_I64,
+                          .impossible = why_not,
+                          .refused = why_not != NULL};
     size_t i;
 
     for (i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)
@@ -177,6 +180,16 @@ static const struct rp_change *next_best(const struct rp_worlds *x, const struct
     return best;
 }
 
+/* Whether a what-if has nothing to propose: what advice says of it may be simulated, but is no
+   change that a user could make for that gain. */
+static bool is_refused(const struct rp_changes *all, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++)
+        if (all->at[i].refused)
+            return true;
+    return false;
+}
+
 /* Adds the best text of a what-if whose whole interval is a gain. */
 static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, size_t first,
                              size_t end, const int64_t before[RP_WORLDS], struct rp_arena *arena,
@@ -223,7 +236,8 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
     for (i = 0; i < changes->n; i = end) {
         for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
             end++;
-        RP_TRY(add_best(x, changes, i, end, before, arena, out, err));
+        if (!is_refused(changes, i, end))
+            RP_TRY(add_best(x, changes, i, end, before, arena, out, err));
     }
     if (out->n)
         qsort(out->at, out->n, sizeof *out->at, by_gain);

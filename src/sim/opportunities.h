@@ -22,6 +22,7 @@ struct rp_change {
     const char *text;       /* as 'simulate' takes it */
     int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
     const char *impossible; /* then the reason; else NULL */
+    bool refused;           /* ... and the what-if has nothing to propose for this recording */
     bool chosen;            /* by a search */
     bool clashes;           /* it does not go together with the plan */
     const char *doubt;      /* why its gain in the plan is not sure; NULL: it is */

@@ -210,7 +210,8 @@ static const struct rp_field part_fields[] = {
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
 
-/* The path through the steps: breaks between them stay on it, since a path has no holes. */
+/* The path through the steps: breaks between them and steps without detail stay on it, since a path
+   has no holes. */
 static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_scope *scope,
                                   struct rp_arena *arena, struct rp_critpath_part *out,
                                   struct rp_err *err)
@@ -222,6 +223,7 @@ static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_
     if (!s->n)
         return RP_OK;
     memset(judged.outside.break_ns, 0, sizeof judged.outside.break_ns);
+    judged.outside.without_detail = 0;
     out->outside = rp_judged_text(&judged, arena);
     out->scope = (struct rp_scope){
         .limited = true, .begin_ns = s->at[0].begin_ns, .end_ns = s->at[s->n - 1].end_ns};

@@ -504,6 +504,8 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     struct rp_breakdown b = sum_segments(ctx, ctx->span);
     int64_t unknown = 0;
 
+    ctx->gaps.n = 0;
+    rp_segments_keep_work(ctx->span, &ctx->w); /* as 'report' does, for the same causes */
     for (size_t i = 0; i < ctx->span->n; i++)
         RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, ctx->span->at[i].begin_ns,
                                ctx->span->at[i].end_ns, &ctx->gaps, err));
@@ -554,8 +556,8 @@ static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
 static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     RP_TRY(rp_work_unite(&ctx->w, &ctx->unions, err));
-    RP_TRY(explain_span(ctx, limit, err));
-    return explain_window(ctx, err);
+    RP_TRY(explain_window(ctx, err));
+    return explain_span(ctx, limit, err);
 }
 
 /* Each device has gaps of its own: one that waits is not busy because another computes. */

@@ -336,21 +336,12 @@ static void settle_straggler(struct rp_report_root *out, const struct numbers *w
     }
 }
 
-static bool wants_none(const struct rp_whatif *row, void *user)
-{
-    (void)row;
-    (void)user;
-    return false;
-}
-
 /* Every change alone, and what of it is worth it; nothing where the model does not reproduce the
    recording. */
-static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, bool on_device,
-                               struct rp_arena *arena, struct numbers *w, bool *found,
-                               struct rp_err *err)
+static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, struct rp_arena *arena,
+                               struct numbers *w, bool *found, struct rp_err *err)
 {
-    const struct rp_changes_asked asked = {
-        .nmore = w->nmore, .more = w->more, .wants = on_device ? NULL : wants_none};
+    const struct rp_changes_asked asked = {.nmore = w->nmore, .more = w->more};
 
     w->now = (struct rp_sim_now){x->recorded_ns, x->simulated_ns, x->step_ns};
     w->absent = rp_worlds_absent(x);
@@ -379,8 +370,7 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
         return RP_OK;
     code = rp_worlds_init(&x, parts, n, ranks->weights, &why);
     if (code == RP_OK)
-        code = ask_worlds(&x, out->predictable, rp_report_part_of(ranks, 0)->on_device, arena, w,
-                          found, &why);
+        code = ask_worlds(&x, out->predictable, arena, w, found, &why);
     rp_worlds_release(&x);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
@@ -519,6 +509,14 @@ static const char *but_text(struct rp_arena *arena, const struct rp_report_root 
     return rp_arena_textf(arena, "; %s below costs more, %.1f %%", f->id, 100 * f->share);
 }
 
+static bool is_any_possible(const struct rp_changes *changes)
+{
+    for (size_t i = 0; i < changes->n; i++)
+        if (changes->at[i].alone_ns != RP_ABSENT_I64)
+            return true;
+    return false;
+}
+
 /* The three that would help most. */
 static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp_report_root *out)
 {
@@ -529,7 +527,7 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
     if (out->nopportunities)
         out->help_text = rp_arena_textf(arena, "%s%s", out->help_text,
                                         but_text(arena, out, w->now.unprofiled_ns));
-    if (out->nopportunities || !w->changes.n)
+    if (out->nopportunities || !is_any_possible(&w->changes))
         return;
     out->help_text =
         w->absent < RP_SIM_DISTORTED

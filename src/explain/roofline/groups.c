@@ -27,6 +27,7 @@ enum rp_roof_by rp_roof_by_of(const char *word)
 }
 
 struct roof_grouping {
+    const struct rp_scope *scope;
     const struct rp_trace *t;
     const struct rp_work *work;
     const struct rp_roof_options *options;
@@ -353,7 +354,8 @@ static enum rp_code add_items(struct roof_grouping *g, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&g->hlo_module, g->t, "hlo_module", err));
     g->many_modules = has_many_modules(g);
     for (size_t i = 0; i < g->work->items.n; i++)
-        RP_TRY(add_item(g, (uint32_t)i, err));
+        if (rp_scope_judges(g->scope, g->work->items.at[i].begin_ns, g->work->items.at[i].end_ns))
+            RP_TRY(add_item(g, (uint32_t)i, err));
     return rp_arena_check(g->arena, "adding up operators", err);
 }
 
@@ -364,12 +366,14 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
                                  struct rp_err *err)
 {
     bool owned = is_by_item(options->by) && options->by != RP_ROOF_KERNEL;
+    struct rp_scope all = *scope; /* the costs of some work follow from its order */
     struct rp_work work = {0};
     struct rp_trace_categories known_categories;
     struct rp_op_costs costs = {0};
     struct rp_cost_calls calls = {0};
     struct rp_attribution owners = {0};
     struct roof_grouping g = {.t = trace,
+                              .scope = scope,
                               .work = &work,
                               .options = options,
                               .costs = &costs,
@@ -377,8 +381,10 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
                               .owners = &owners,
                               .arena = arena,
                               .out = out};
-    enum rp_code code = rp_work_init(&work, trace, scope, err);
+    enum rp_code code;
 
+    all.njudged = 0;
+    code = rp_work_init(&work, trace, &all, err);
     rp_map_init(&g.groups);
     rp_trace_categories_init(&known_categories, trace, categories);
     if (code == RP_OK)

@@ -9,6 +9,7 @@
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "explain/short_name.h"
+#include "facts/host/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -101,6 +102,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_roof_part, memory_bytes_per_s),
     RP_PART_PLAIN(struct rp_roof_part, matrix_flops_per_s),
     RP_PART_PLAIN(struct rp_roof_part, product_ns),
+    RP_PART_TEXT(struct rp_roof_part, not_counted),
     RP_PART_END};
 const struct rp_type rp_roof_part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
                                           NULL};
@@ -561,15 +563,18 @@ static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct r
                                   const struct rp_settings *settings, struct rp_rank_part *part,
                                   struct rp_err *err)
 {
+    struct rp_roof_part *out = part->data;
+    struct rp_scope steps = *scope;
     struct rp_roof_options options;
     struct rp_xla_costs xla;
     enum rp_code code;
 
     RP_TRY(read_options(settings, &options, err));
+    RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
     code = rp_xla_costs_init(&xla, loaded, err);
     if (code == RP_OK)
-        code = rp_roof_group_calls(loaded->trace, scope, rp_loaded_categories(loaded), &options,
-                                   rp_xla_cost_of, &xla, &part->arena, part->data, err);
+        code = rp_roof_group_calls(loaded->trace, &steps, rp_loaded_categories(loaded), &options,
+                                   rp_xla_cost_of, &xla, &part->arena, out, err);
     rp_xla_costs_release(&xla);
     return code;
 }
@@ -589,6 +594,8 @@ static enum rp_code roofline_join(const struct rp_ranks *ranks, const struct rp_
     RP_TRY(rp_roof_join(parts, ranks->n, &options, rp_settings_text(settings, "by"),
                         rp_settings_int(settings, "limit"), &result->arena, root, err));
     RP_NOTE(root, &result->arena, ranks->graphs);
+    if (ranks->n)
+        RP_NOTE(root, &result->arena, parts[0]->not_counted);
     if (!rp_settings_has(settings, "svg") && !rp_settings_has(settings, "html"))
         return RP_OK;
     root->picture = RP_ARENA_NEW(&result->arena, struct rp_roof_root, 1);

@@ -57,6 +57,7 @@ struct rp_roof_part {
     double memory_bytes_per_s;
     double matrix_flops_per_s[RP_NUMBERS]; /* by format */
     int64_t product_ns[RP_NUMBERS];        /* device time of products, by format */
+    const char *not_counted;               /* what lies outside of the steps; NULL: nothing */
 };
 
 #define RP_ROOF_ACHIEVABLE 0.8 /* where nobody says another part */

@@ -10,6 +10,7 @@
 #include "dataset/question.h"
 #include "explain/short_name.h"
 #include "explain/xla_programs.h"
+#include "facts/host/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -91,6 +92,8 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_top_part, whole_ns),
     RP_PART_PLAIN(struct rp_top_part, covered_ns),
     RP_PART_PLAIN(struct rp_top_part, on_host),
+    RP_PART_PLAIN(struct rp_top_part, instead),
+    RP_PART_TEXT(struct rp_top_part, not_counted),
     RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_RECORD(struct rp_top_part, counters, &rp_counters_part_type),
@@ -518,24 +521,42 @@ static enum rp_code counters_rank(const struct rp_loaded *loaded, const struct r
     return code;
 }
 
+/* What the rows are. Kernels are the default; without device work it is the operators of the host,
+   or ranges where there are none. */
+static enum rp_top_by rows_of(const struct rp_trace *trace, const struct rp_settings *settings,
+                              struct rp_top_part *out)
+{
+    const int64_t *count = trace->totals.count;
+
+    if (rp_settings_has(settings, "by") || count[RP_KIND_KERNEL] || count[RP_KIND_MEMCPY] ||
+        count[RP_KIND_MEMSET] || (!count[RP_KIND_CPU_OP] && !count[RP_KIND_ANNOTATION]))
+        return rp_top_by_of(rp_settings_text(settings, "by"));
+    out->instead = count[RP_KIND_CPU_OP] ? RP_TOP_OP : RP_TOP_ANNOTATION;
+    return (enum rp_top_by)out->instead;
+}
+
 static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                              const struct rp_settings *settings, struct rp_rank_part *part,
                              struct rp_err *err)
 {
     struct rp_top_part *out = part->data;
     const char *focus = rp_settings_text(settings, "focus");
-    struct rp_top_groups want = {.by = rp_top_by_of(rp_settings_text(settings, "by")),
+    struct rp_top_groups want = {.by = rows_of(loaded->trace, settings, out),
                                  .flat = rp_settings_flag(settings, "flat"),
                                  .categories = rp_loaded_categories(loaded)};
     struct rp_stacks_how how = {.width = rp_stacks_width_of(rp_settings_text(settings, "width")),
                                 .split = rp_stacks_split_of(rp_settings_text(settings, "split")),
                                 .in_order = rp_settings_has(settings, "html")};
+    struct rp_scope steps = *scope;
     enum rp_tree_of of;
 
-    if (focus)
-        return rp_focus_make(loaded->trace, scope, focus, &part->arena, &out->focus, err);
     if (wants_counters(settings))
         return counters_rank(loaded, scope, settings, part, err);
+    if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
+        return rp_stacks_make(loaded->trace, scope, &how, &part->arena, &out->stacks, err);
+    RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    if (focus)
+        return rp_focus_make(loaded->trace, &steps, focus, &part->arena, &out->focus, err);
     if (rp_settings_flag(settings, "tree")) {
         struct rp_xla_names names;
         enum rp_code code;
@@ -543,13 +564,11 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
         RP_TRY(tree_of(settings, &of, err));
         code = rp_xla_names_init(&names, loaded, err);
         if (code == RP_OK)
-            code = rp_tree_make(loaded->trace, scope, of, &names, &part->arena, &out->tree, err);
+            code = rp_tree_make(loaded->trace, &steps, of, &names, &part->arena, &out->tree, err);
         rp_xla_names_release(&names);
         return code;
     }
-    if (want.by >= RP_TOP_STACK)
-        return rp_stacks_make(loaded->trace, scope, &how, &part->arena, &out->stacks, err);
-    return rp_top_group_work(loaded->trace, scope, &want, &part->arena, out, err);
+    return rp_top_group_work(loaded->trace, &steps, &want, &part->arena, out, err);
 }
 
 /* Where the operators of graph kernels come from. */
@@ -577,7 +596,10 @@ static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
         parts[i] = &tops[i]->tree;
     result->type = &rp_tree_type;
     result->root = root;
-    return rp_tree_join(parts, n, &cut, &result->arena, root, err);
+    RP_TRY(rp_tree_join(parts, n, &cut, &result->arena, root, err));
+    if (n)
+        RP_NOTE(root, &result->arena, tops[0]->not_counted);
+    return rp_arena_check(&result->arena, "making a tree", err);
 }
 
 #define FOCUS_ROWS 8 /* of each relation, unless so many were asked for */
@@ -659,6 +681,8 @@ static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
     result->root = root;
     RP_TRY(rp_focus_join(parts, n, rp_settings_text(settings, "focus"), &cut, &result->arena, root,
                          err));
+    if (n)
+        RP_NOTE(root, &result->arena, tops[0]->not_counted);
     if (!root->calls)
         result->answer = RP_ANSWER_NO;
     return RP_OK;
@@ -688,6 +712,50 @@ static enum rp_code check_stack_options(const struct rp_settings *settings, stru
     return RP_OK;
 }
 
+/* Leaves the parts with the same rows: of kernels, if a rank has any, else of operators. */
+static size_t keep_alike(const struct rp_top_part **parts, size_t n)
+{
+    int32_t rows = n ? parts[0]->instead : 0;
+    size_t i, kept = 0;
+
+    for (i = 1; i < n; i++)
+        rows = parts[i]->instead < rows ? parts[i]->instead : rows;
+    for (i = 0; i < n; i++)
+        if (parts[i]->instead == rows)
+            parts[kept++] = parts[i];
+    return kept;
+}
+
+static enum rp_code join_groups(const struct rp_ranks *ranks, const struct rp_top_part **parts,
+                                const struct rp_settings *settings, struct rp_result *result,
+                                struct rp_err *err)
+{
+    struct rp_top_root *out = result->root;
+    size_t n = keep_alike(parts, ranks->n);
+    const char *by = n && parts[0]->instead == RP_TOP_OP ? "op"
+                     : n && parts[0]->instead == RP_TOP_ANNOTATION
+                         ? "annotation"
+                         : rp_settings_text(settings, "by");
+    const char *sort = n && parts[0]->instead && !rp_settings_has(settings, "sort")
+                           ? "self"
+                           : rp_settings_text(settings, "sort");
+
+    RP_TRY(rp_top_join(parts, n, by, sort, rp_settings_int(settings, "limit"), &result->arena, out,
+                       err));
+    out->ranks = (int64_t)ranks->n;
+    if (n && parts[0]->instead)
+        RP_NOTE(
+            out, &result->arena,
+            parts[0]->instead == RP_TOP_OP
+                ? "no device work was recorded: these are operators of the host; '--by "
+                  "annotation' shows ranges of your own"
+                : "no device work and no operators were recorded: these are ranges of the host");
+    if (n)
+        RP_NOTE(out, &result->arena, parts[0]->not_counted);
+    note_graphs(out, ranks, &result->arena);
+    return rp_arena_check(&result->arena, "adding up ranks", err);
+}
+
 static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_settings *settings,
                              struct rp_result *result, struct rp_err *err)
 {
@@ -706,11 +774,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         return join_tree(parts, ranks->n, settings, result, err);
     if (rp_top_by_of(rp_settings_text(settings, "by")) >= RP_TOP_STACK)
         return join_stacks(ranks, parts, settings, result, err);
-    RP_TRY(rp_top_join(parts, ranks->n, rp_settings_text(settings, "by"),
-                       rp_settings_text(settings, "sort"), rp_settings_int(settings, "limit"),
-                       &result->arena, result->root, err));
-    note_graphs(result->root, ranks, &result->arena);
-    return RP_OK;
+    return join_groups(ranks, parts, settings, result, err);
 }
 
 static const struct rp_option top_options[] = {

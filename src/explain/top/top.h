@@ -52,6 +52,9 @@ struct rp_top_part {
     RP_VEC(struct rp_top_group) skipped; /* Python frames around everything, outermost first */
     int64_t whole_ns, covered_ns;        /* time that was asked about; of it, in some group */
     bool on_host;                        /* no device work: times are those of host spans */
+    int32_t instead;                     /* enum rp_top_by: what the groups are, since kernels, the
+                                            default, were not recorded; 0: what was asked for */
+    const char *not_counted;             /* what lies outside of the steps; NULL: all is counted */
     struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
     struct rp_focus_part focus;          /* with --focus; the same */
     struct rp_counters_part counters;    /* with --counters; the same */

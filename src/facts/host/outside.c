@@ -300,11 +300,15 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 
 /* ------------------------------------------------------------------ what is judged */
 
+static bool is_ours(const struct rp_trace *t)
+{
+    return t->framework && !strcmp(rp_trace_str(t, t->framework), "reprise");
+}
+
 /* Whether whoever recorded it chose the steps: only they are there, and what belongs to them. */
 static bool is_chosen(const struct rp_trace *t, uint32_t source)
 {
-    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION &&
-           (!t->framework || strcmp(rp_trace_str(t, t->framework), "reprise") != 0);
+    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !is_ours(t);
 }
 
 enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,
@@ -317,6 +321,21 @@ enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope 
     return rp_outside_is_large(&out->outside, trace)
                ? rp_trace_segments(trace, arena, &out->segments, err)
                : RP_OK;
+}
+
+enum rp_code rp_judged_scope(const struct rp_trace *trace, struct rp_scope *scope,
+                             struct rp_arena *arena, const char **not_counted, struct rp_err *err)
+{
+    struct rp_judged judged;
+
+    *not_counted = NULL;
+    if (!is_ours(trace))
+        return RP_OK;
+    RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
+    *not_counted = rp_judged_text(&judged, arena);
+    scope->njudged = judged.segments.n;
+    scope->judged = judged.segments.at;
+    return RP_OK;
 }
 
 bool rp_judged_has(const struct rp_judged *judged, int64_t ts_ns)
@@ -341,6 +360,8 @@ void rp_judged_keep_calls(const struct rp_judged *judged, const struct rp_trace 
 
 const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *arena)
 {
+    const struct rp_outside *o = &judged->outside;
+    const char *text;
     int64_t sum = 0;
 
     if (!judged->segments.n)
@@ -348,5 +369,10 @@ const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *aren
     for (size_t i = 0; i < judged->segments.n; i++)
         rp_ns_add(&sum,
                   rp_ns_between(judged->segments.at[i].begin_ns, judged->segments.at[i].end_ns));
-    return rp_outside_text(&judged->outside, sum, arena);
+    text = rp_outside_text(o, sum, arena);
+    if (!o->without_detail)
+        return text;
+    return rp_arena_textf(arena, "%s%s %lld of %lld steps, recorded without detail",
+                          text ? text : "not counted:", text ? "," : "",
+                          (long long)o->without_detail, (long long)o->nsteps);
 }

@@ -67,6 +67,12 @@ struct rp_judged {
 enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,
                             struct rp_arena *arena, struct rp_judged *out, struct rp_err *err);
 
+/* For questions that add up work: of a recording by `reprise record`, which has the start-up of its
+   program in it, what is judged becomes the scope, and *not_counted says what is not in it. Of a
+   profiler's file everything counts: somebody chose what to record. */
+enum rp_code rp_judged_scope(const struct rp_trace *trace, struct rp_scope *scope,
+                             struct rp_arena *arena, const char **not_counted, struct rp_err *err);
+
 /* Whether a time lies in what is judged. */
 bool rp_judged_has(const struct rp_judged *judged, int64_t ts_ns);
 

@@ -139,7 +139,8 @@ static enum rp_code add_piece(struct rp_gap_finder *ctx, const struct rp_gap *pi
     cut.end_ns = cut.end_ns < ctx->within.end_ns ? cut.end_ns : ctx->within.end_ns;
     if (cut.end_ns <= cut.begin_ns)
         return RP_OK;
-    cut.continues = last && last->after == cut.after && last->before == cut.before;
+    cut.continues = last && last->after == cut.after && last->before == cut.before &&
+                    last->end_ns == cut.begin_ns; /* not behind what is left out */
     return rp_vec_push(ctx->out, cut, err);
 }
 

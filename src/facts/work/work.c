@@ -252,12 +252,35 @@ static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint16_t device, u
     return RP_OK;
 }
 
+/* The first interval that is judged and ends behind a time. */
+static size_t next_judged(const struct rp_scope *scope, int64_t ts_ns)
+{
+    size_t at;
+
+    RP_LOWER_BOUND(at, scope->njudged, scope->judged[at].end_ns <= ts_ns);
+    return at;
+}
+
+bool rp_scope_judges(const struct rp_scope *scope, int64_t begin_ns, int64_t end_ns)
+{
+    size_t at = next_judged(scope, begin_ns);
+
+    return !scope->njudged || (at < scope->njudged && scope->judged[at].begin_ns <= end_ns);
+}
+
+bool rp_scope_has(const struct rp_scope *scope, int64_t ts_ns)
+{
+    if (scope->limited)
+        return ts_ns >= scope->begin_ns && ts_ns < scope->end_ns;
+    return rp_scope_judges(scope, ts_ns, ts_ns);
+}
+
 static bool in_scope(const struct work_ctx *c, const struct rp_work_item *item)
 {
     int64_t at = item->begin_ns;
 
     if (!c->scope.limited)
-        return true;
+        return rp_scope_judges(&c->scope, at, item->end_ns);
     if (c->scope.by_launch && item->launch != RP_NONE)
         at = c->t->ev.ts_ns[item->launch];
     return at >= c->scope.begin_ns && at < c->scope.end_ns;

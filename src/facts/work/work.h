@@ -59,14 +59,16 @@ struct rp_scope {
     struct rp_interval span;  /* the time that is looked at: of a step, how long it lasts */
     uint32_t step;            /* 1 + the index of the step; 0: it is not one */
     uint32_t reserved;
+    size_t njudged; /* not limited: device work that runs, and what starts, in these; 0: all */
+    const struct rp_interval *judged; /* in time order */
 };
 
 /* Whether something of the host that starts then is in the scope. Device work is selected by
    rp_work_init, which knows its launches. */
-static inline bool rp_scope_has(const struct rp_scope *scope, int64_t ts_ns)
-{
-    return !scope->limited || (ts_ns >= scope->begin_ns && ts_ns < scope->end_ns);
-}
+bool rp_scope_has(const struct rp_scope *scope, int64_t ts_ns);
+
+/* Whether something that runs then is in what is judged. */
+bool rp_scope_judges(const struct rp_scope *scope, int64_t begin_ns, int64_t end_ns);
 
 struct rp_work {
     const struct rp_trace *trace;

@@ -100,6 +100,7 @@ struct rp_sim_part {
     double exposed_ratio;    /* of the device's time: it communicates, and nothing else runs */
     bool start_up; /* its steps are mostly a start-up (facts/idle/gaps.h); not set by init */
     bool with_shapes, with_frames, with_device; /* what was recorded */
+    bool ours;                                  /* by 'reprise record' */
     uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
 };
 

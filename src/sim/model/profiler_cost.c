@@ -100,6 +100,7 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
     enum rp_code code = rp_arg_key_init_dims(&dims, t, err);
     rp_event e;
 
+    p->ours = t->framework && !strcmp(rp_trace_str(t, t->framework), "reprise");
     for (e = 0; e < t->ev.n && code == RP_OK; e++) {
         uint8_t kind = t->ev.kind[e];
         struct rp_arg arg;

@@ -19,6 +19,7 @@
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/buckets.h"
+#include "sim/whatif/nodes.h"
 #include "sim/whatif/whatifs.h"
 
 #include <math.h>
@@ -444,11 +445,12 @@ static enum rp_code check_gradients(const struct rp_sim_run *run, struct rp_err 
         return rp_err_set(err, RP_UNSUPPORTED,
                           "bucket: the recording has no AccumulateGrad, so no backward pass of "
                           "PyTorch");
+    RP_TRY(rp_sim_need_comm(run, "bucket", err));
     for (i = 0; i < first->gradients.n; i++)
         if (first->gradients.at[i].bytes < 0)
             return rp_err_set(err, RP_UNSUPPORTED,
-                              "bucket: sizes of gradients are not recorded: record with "
-                              "record_shapes=True, or 'record --set frameworks.shapes=on'");
+                              "bucket: sizes of gradients are not recorded: %s records them",
+                              rp_sim_shapes_option(first));
     for (rank = 1; rank < run->nranks; rank++)
         if (run->parts[rank]->gradients.n != first->gradients.n)
             return rp_err_set(err, RP_UNSUPPORTED,

@@ -369,15 +369,16 @@ static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena 
     struct half h = half_of(run);
 
     (void)arena;
+    RP_TRY(rp_sim_need_kernels(run, "dtype", err));
     if (rp_device_half(h.device) == RP_NUMBER_NONE)
         return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
                           name_of(&h));
     if (half_part(run) > HALF_PART)
         return rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already");
     if (single_part(run) <= 0)
-        return rp_err_set(
-            err, RP_UNSUPPORTED,
-            "dtype: no product is known to run in 32 bits (record_shapes=True tells)");
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "dtype: no product is known to run in 32 bits (%s tells)",
+                          rp_sim_shapes_option(run->parts[0]));
     return rp_vec_push(
         out, rp_device_half(h.device) == RP_NUMBER_BF16 ? "dtype=bf16" : "dtype=fp16", err);
 }
@@ -458,7 +459,8 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     return n ? RP_OK
              : rp_err_set(err, RP_UNSUPPORTED,
                           "tf32: no product of matrices is known to run in fp32 "
-                          "(record_shapes=True tells); cuDNN uses tf32 for convolutions already");
+                          "(%s tells); cuDNN uses tf32 for convolutions already",
+                          rp_sim_shapes_option(run->parts[0]));
 }
 
 /* The names of some kernels do not tell whether they use tf32 already. tf32 is proposed only where
@@ -470,6 +472,7 @@ static enum rp_code tf32_propose(const struct rp_sim_run *run, struct rp_arena *
     int64_t told_ns = 0, untold_ns = 0;
 
     (void)arena;
+    RP_TRY(rp_sim_need_kernels(run, "tf32", err));
     if (!h.device || h.device->matrix[RP_NUMBER_TF32] <= 0 || !rp_sim_is_torch(run->parts[0]))
         return rp_err_set(err, RP_UNSUPPORTED,
                           "tf32: no matrix units for it are known of the device, or the program is "

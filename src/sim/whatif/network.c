@@ -87,14 +87,8 @@ static int64_t world_of(const struct rp_sim_run *run)
 static enum rp_code network_init(const struct rp_sim_run *run, const char *what,
                                  struct network *out, struct rp_err *err)
 {
-    uint32_t i;
-    bool any = false;
-
     *out = (struct network){.world = world_of(run)};
-    for (i = 0; i < rp_sim_nnodes(run) && !any; i++)
-        any = rp_sim_node(run, i)->kind == RP_SG_COMM;
-    if (!any)
-        return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+    RP_TRY(rp_sim_need_comm(run, what, err));
     return rp_transport_fit(run, &out->transport, err);
 }
 

@@ -73,6 +73,19 @@ double rp_sim_lean_by(struct rp_sim_run *run, double part)
                                          : 1;
 }
 
+const char *rp_sim_shapes_option(const struct rp_sim_part *part)
+{
+    return part->ours ? "'reprise record --set frameworks.shapes=on'" : "record_shapes=True";
+}
+
+enum rp_code rp_sim_need_comm(const struct rp_sim_run *run, const char *what, struct rp_err *err)
+{
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_node(run, i)->kind == RP_SG_COMM)
+            return RP_OK;
+    return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+}
+
 bool rp_sim_is_torch(const struct rp_sim_part *part)
 {
     for (size_t i = 0; i < part->graph.names.n; i++)

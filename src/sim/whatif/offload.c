@@ -125,8 +125,8 @@ static enum rp_code check_updates(const struct updates *u, size_t n, struct rp_e
                           "pass");
     return sized ? RP_OK
                  : rp_err_set(err, RP_UNSUPPORTED,
-                              "offload: how large the gradients are was not recorded: use "
-                              "record_shapes=True");
+                              "offload: how large the gradients are was not recorded: use %s",
+                              rp_sim_shapes_option(u->run->parts[0]));
 }
 
 /* The rest of the optimizer does nothing. */

@@ -276,6 +276,8 @@ static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
+#define MISSING_ONE_IN 50 /* less of a step than this may be missing */
+
 /* Adds how much of each step lies in the span. */
 static void add_overlap(const struct rp_builder *b, rp_event span, int64_t *covered_ns)
 {
@@ -295,12 +297,32 @@ static void add_overlap(const struct rp_builder *b, rp_event span, int64_t *cove
     }
 }
 
-/* Steps of which more than half lies in spans where our recorder recorded no detail, and those in
-   which such a span ends. */
+/* Flags the steps of which more than a share lies in spans without detail; how many are left but
+   for the first, which is often a warm-up. */
+static size_t flag_covered(struct rp_builder *b, const int64_t *covered_ns, int64_t one_in,
+                           uint8_t flag)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < b->steps.n; i++) {
+        struct rp_step *s = &b->steps.at[i];
+
+        if (covered_ns[i] > rp_step_between(s->begin_ns, s->end_ns) / one_in)
+            s->flags |= flag;
+        else
+            left += i > 0;
+    }
+    return left;
+}
+
+/* Steps in spans where our recorder recorded no detail, and those in which such a span ends. One in
+   which it begins lacks the work of its end, which would look like idle time: it counts only where
+   no step is complete, and more than half of it was recorded. */
 static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err)
 {
     rp_str name = rp_build_find_str(b, "without detail");
     RP_VEC(int64_t) covered = {0};
+    bool complete;
 
     if (name == RP_NONE || !b->steps.n)
         return RP_OK;
@@ -309,9 +331,8 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.name.at[e] == name && rp_step_is_span(b, e))
             add_overlap(b, e, covered.at);
-    for (size_t i = 0; i < b->steps.n; i++)
-        if (covered.at[i] > rp_step_between(b->steps.at[i].begin_ns, b->steps.at[i].end_ns) / 2)
-            b->steps.at[i].flags |= RP_STEP_NO_DETAIL;
+    complete = flag_covered(b, covered.at, MISSING_ONE_IN, 0) > 0;
+    flag_covered(b, covered.at, complete ? MISSING_ONE_IN : 2, RP_STEP_NO_DETAIL);
     rp_vec_release(&covered);
     return RP_OK;
 }

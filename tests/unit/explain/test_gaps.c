@@ -111,6 +111,29 @@ static void a_late_host_is_to_blame(void **state)
     ONLY_GAP(rows, NOT_LAUNCHED, NOT_LAUNCHED, "aten::slow");
 }
 
+/* Of a gap with a part that is left out, both ends are gaps of their own. */
+static void what_is_left_out_divides_a_gap(void **state)
+{
+    const struct row rows[] = {LAUNCH(0, 1), LAUNCH(300 * US, 2), KERNEL(10 * US, 90 * US, 1),
+                               KERNEL(310 * US, 90 * US, 2)};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_gap_finder *finder;
+    rp_gap_vec gaps = {0};
+    struct rp_work w;
+
+    UNUSED_STATE(state);
+    assert_code(rp_work_init(&w, t, NULL, NULL), RP_OK);
+    assert_code(rp_gap_finder_new(t, &finder, NULL), RP_OK);
+    assert_code(rp_gaps_find_in(finder, &w, 0, 150 * US, &gaps, NULL), RP_OK);
+    assert_code(rp_gaps_find_in(finder, &w, 250 * US, 290 * US, &gaps, NULL), RP_OK);
+    assert_int_equal(gaps.at[gaps.n - 1].begin_ns, 250 * US);
+    assert_int_equal(gaps.at[gaps.n - 1].continues, 0);
+    rp_vec_release(&gaps);
+    rp_gap_finder_free(finder);
+    rp_work_release(&w);
+    rp_trace_free(t);
+}
+
 static void a_wait_of_the_host_drains_the_device(void **state)
 {
     const struct row rows[] = {
@@ -628,6 +651,7 @@ int test_gaps(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_late_host_is_to_blame),
+        cmocka_unit_test(what_is_left_out_divides_a_gap),
         cmocka_unit_test(a_wait_of_the_host_drains_the_device),
         cmocka_unit_test(input_data_is_waited_for),
         cmocka_unit_test(a_call_far_above_its_median_is_a_stall),

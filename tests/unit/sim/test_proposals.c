@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which what-ifs are proposed for a run, and which runs are trusted. */
 #include "run_fixtures.h"
+#include "sim/opportunities.h"
 #include "sim/predict.h"
+#include "sim/whatif/nodes.h"
 
 #define MANY 4 /* steps */
 
@@ -82,6 +84,52 @@ static void a_straggler_is_always_the_same_rank(void **state)
     bench_release(&b);
 }
 
+/* Advice may simulate what nobody can do: it is no opportunity where the what-if proposes nothing.
+ */
+static void what_is_not_proposed_is_no_opportunity(void **state)
+{
+    static const char *const same[] = {"....", "xxx."}, *const other[] = {"x.x.", ".x.x"};
+    static const char *const more[] = {"straggler=median"};
+    const struct rp_changes_asked asked = {.nmore = 1, .more = more};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_opportunities list;
+    struct rp_changes changes;
+    struct rp_worlds x;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    for (int proposed = 0; proposed < 2; proposed++) {
+        size_t found = 0;
+
+        open_run(&b, 2, proposed ? same : other, "aten::add");
+        assert_ok(rp_worlds_init(&x, b.list, 2, NULL, &err), &err);
+        assert_ok(rp_changes_try(&x, &asked, &arena, &changes, &err), &err);
+        assert_true(rp_changes_find(&changes, more[0])->alone_ns < x.step_ns);
+        assert_ok(rp_opportunities_find(&x, &changes, &arena, &list, &err), &err);
+        for (size_t i = 0; i < list.n; i++)
+            found += !strcmp(list.at[i].what_if, more[0]);
+        assert_int_equal(found, proposed);
+        rp_worlds_release(&x);
+        bench_release(&b);
+    }
+    rp_arena_release(&arena);
+}
+
+/* The option that records shapes is that of the recorder. */
+static void shapes_are_asked_of_the_recorder(void **state)
+{
+    static const char *const slow[] = {"....", "...."};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_run(&b, 2, slow, "aten::add");
+    assert_contains(rp_sim_shapes_option(&b.parts[0]), "record_shapes=True");
+    b.parts[0].ours = true;
+    assert_contains(rp_sim_shapes_option(&b.parts[0]), "reprise record --set frameworks.shapes=on");
+    bench_release(&b);
+}
+
 static void what_overlaps_already(void **state)
 {
     static const char *const slow[] = {"....", "...."};
@@ -129,6 +177,8 @@ static void runs_that_are_trusted(void **state)
 int test_proposals(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_straggler_is_always_the_same_rank),
+                                       cmocka_unit_test(what_is_not_proposed_is_no_opportunity),
+                                       cmocka_unit_test(shapes_are_asked_of_the_recorder),
                                        cmocka_unit_test(what_overlaps_already),
                                        cmocka_unit_test(runs_that_are_trusted)};
 

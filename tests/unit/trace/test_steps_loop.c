@@ -214,6 +214,31 @@ static void test_steps_without_detail(void **state)
     rp_trace_free(trace);
 }
 
+/* Where detail ends in a step, the work of its end is missing, and would look like idle time. */
+static void test_detail_ends_in_a_step(void **state)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    int i, complete;
+
+    UNUSED_STATE(state);
+    for (complete = 1; complete >= 0; complete--) {
+        t.n = 0;
+        t.now = 0;
+        for (i = 0; i < 30; i++)
+            train(&t, "Optimizer.step#Adam.step", "aten::mm");
+        for (i = 0; i < 30; i += complete ? 10 : 2)
+            t.rows[t.n++] = (struct row){'X', "reprise",     "without detail",    1,
+                                         2,   220 * i + 130, complete ? 440 : 220};
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, 30);
+        for (i = 1; i < 30; i++)
+            assert_int_equal(trace->steps[i].flags & RP_STEP_NO_DETAIL,
+                             (complete ? i % 10 <= 2 : i % 2) ? RP_STEP_NO_DETAIL : 0);
+        rp_trace_free(trace);
+    }
+}
+
 /* Of several executables the one that takes most time, not counting its first call, which compiles;
    two calls of it in a round, with another executable after them, are one step. */
 static void test_executables(void **state)
@@ -713,6 +738,7 @@ int test_steps_loop(void)
         cmocka_unit_test(test_pause_belongs_to_step),
         cmocka_unit_test(test_warm_up),
         cmocka_unit_test(test_steps_without_detail),
+        cmocka_unit_test(test_detail_ends_in_a_step),
         cmocka_unit_test(test_executables),
         cmocka_unit_test(test_loader),
         cmocka_unit_test(test_forward),
