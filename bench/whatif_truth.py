@@ -20,10 +20,10 @@ import sys
 import time
 
 TURN = 4  # steps
-VARIANTS = ["eager", "fused", "bf16", "tf32", "graph", "fused_graph", "bf16_graph", "tf32_graph", "bf16_fused_graph", "compile", "compile_bf16_fused"]
+VARIANTS = ["eager", "fused", "bf16", "tf32", "graph", "fused_graph", "bf16_graph", "tf32_graph", "bf16_fused_graph", "compile", "compile_bf16", "compile_bf16_fused"]
 WHAT_IF = {"eager": None, "fused": "fused-optimizer", "bf16": "dtype=bf16", "tf32": "tf32", "tf32_graph": "tf32+cuda-graphs", "graph": "cuda-graphs", "fused_graph": "fused-optimizer+cuda-graphs",
            "bf16_graph": "dtype=bf16+cuda-graphs", "bf16_fused_graph": "dtype=bf16+fused-optimizer+cuda-graphs", "compile": "compile",
-           "compile_bf16_fused": "compile+dtype=bf16+fused-optimizer"}
+           "compile_bf16": "compile+dtype=bf16", "compile_bf16_fused": "compile+dtype=bf16+fused-optimizer"}
 
 
 # ------------------------------------------------------------------ the networks: each gives a module and a function of it that is the loss
