@@ -48,12 +48,28 @@ static int64_t common_time(const struct chain_ctx *ctx, size_t rank, int64_t ns)
     return rp_clock_time(&ctx->m.clocks[rank], ns);
 }
 
-static int64_t uncovered(const rp_interval_vec *compute, int64_t begin_ns, int64_t end_ns)
+int64_t rp_report_judged_ns(const struct rp_report_part *p, int64_t begin_ns, int64_t end_ns)
 {
-    if (end_ns <= begin_ns)
-        return 0;
-    return rp_ns_between(rp_union_covers(compute->at, compute->n, begin_ns, end_ns),
-                         rp_ns_between(begin_ns, end_ns));
+    return end_ns <= begin_ns ? 0 : rp_union_covers(p->judged.at, p->judged.n, begin_ns, end_ns);
+}
+
+/* How much of [begin, end) is judged, and no compute runs. Collectives are also recorded in steps
+   without detail, where nothing is known to run beside them. */
+static int64_t uncovered(const struct rp_report_part *p, int64_t begin_ns, int64_t end_ns)
+{
+    const struct rp_interval *s = p->judged.at;
+    int64_t sum = 0;
+
+    for (size_t i = rp_union_first(s, p->judged.n, begin_ns);
+         i < p->judged.n && s[i].begin_ns < end_ns; i++) {
+        int64_t from = s[i].begin_ns > begin_ns ? s[i].begin_ns : begin_ns;
+        int64_t to = s[i].end_ns < end_ns ? s[i].end_ns : end_ns;
+
+        if (from < to)
+            rp_ns_add(&sum, rp_ns_between(rp_union_covers(p->compute.at, p->compute.n, from, to),
+                                          rp_ns_between(from, to)));
+    }
+    return sum;
 }
 
 /* What of an interval lies in the span of a rank. */
@@ -111,8 +127,7 @@ static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
         waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
         for (size_t i = 0; i < waits[r].n; i++)
             rp_ns_add(&ctx->out->ranks[r].stage_wait_ns,
-                      uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
-                                waits[r].at[i].end_ns));
+                      uncovered(part_of(ctx, r), waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
         nstages += ctx->m.stages[r].stage != RP_NONE;
         rp_ns_add(&sum, ctx->out->ranks[r].stage_wait_ns);
         rp_vec_release(&waits[r]);
@@ -143,8 +158,7 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
         for (size_t i = 0; i < waits[r].n; i++) {
             waits[r].at[i] = in_span(ctx, r, waits[r].at[i]);
             rp_ns_add(&to->exposed_wait_ns,
-                      uncovered(&part_of(ctx, r)->compute, waits[r].at[i].begin_ns,
-                                waits[r].at[i].end_ns));
+                      uncovered(part_of(ctx, r), waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
         }
         if (code == RP_OK)
             code = rp_arena_adopt_column(ctx->arena, waits[r].at, waits[r].cap, sizeof *waits[r].at,
@@ -163,8 +177,7 @@ static int64_t exposed_of(const struct chain_ctx *ctx, size_t rank, rp_interval_
 
     of->n = of->at ? rp_union_sort(of->at, of->n) : 0;
     for (size_t i = 0; i < of->n; i++)
-        rp_ns_add(&sum,
-                  uncovered(&part_of(ctx, rank)->compute, of->at[i].begin_ns, of->at[i].end_ns));
+        rp_ns_add(&sum, uncovered(part_of(ctx, rank), of->at[i].begin_ns, of->at[i].end_ns));
     rp_vec_release(of);
     return sum;
 }
@@ -309,8 +322,8 @@ static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int
     if (m->doubtful || end <= m->second_ns || is_of_stages(ctx, m))
         return;
     waited = rp_ns_sum(c->begin_ns, rp_ns_between(m->second_ns, end));
-    rp_ns_add(&ctx->out->margin_ns, uncovered(&part_of(ctx, r)->compute, c->begin_ns,
-                                              waited < c->end_ns ? waited : c->end_ns));
+    rp_ns_add(&ctx->out->margin_ns,
+              uncovered(part_of(ctx, r), c->begin_ns, waited < c->end_ns ? waited : c->end_ns));
     *until = m->second_ns;
 }
 
@@ -347,8 +360,7 @@ static void walk_chain(struct chain_ctx *ctx)
         c.end_ns = collective_of(ctx, (uint32_t)rank, m->at[by])->end_ns;
         own_until = c.begin_ns;
         c = in_span(ctx, rank, c);
-        rp_ns_add(&ctx->out->transfer_ns,
-                  uncovered(&part_of(ctx, rank)->compute, c.begin_ns, c.end_ns));
+        rp_ns_add(&ctx->out->transfer_ns, uncovered(part_of(ctx, rank), c.begin_ns, c.end_ns));
         add_margin(ctx, m, &waited);
     }
 }

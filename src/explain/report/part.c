@@ -638,6 +638,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_judged_find(ctx->t, ctx->scope, ctx->arena, &judged, err));
     rp_judged_keep_calls(&judged, ctx->t, &out->calls);
     RP_TRY(rp_report_explain_stalls(ctx->t, &ctx->u.all, ctx->arena, &out->calls, err));
+    for (size_t i = 0; i < ctx->segments.n; i++)
+        RP_TRY(rp_vec_push(&out->judged, ctx->segments.at[i], err));
     out->compute = ctx->u.cls[RP_WORK_COMPUTE];
     ctx->u.cls[RP_WORK_COMPUTE] = (rp_interval_vec){0};
     out->busy = ctx->u.all;
@@ -692,4 +694,5 @@ void rp_report_part_release(struct rp_report_part *part)
     rp_vec_release(&part->compute);
     rp_vec_release(&part->busy);
     rp_vec_release(&part->kernels);
+    rp_vec_release(&part->judged);
 }

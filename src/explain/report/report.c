@@ -58,16 +58,15 @@ static void fill_rank(struct rp_report_ctx *j, size_t r)
     rp_ns_add(&j->out->window_ns, p->b.window_ns);
 }
 
-/* How long a rank waits in collectives of its span. They are also recorded in steps without detail,
-   whose communication is not counted. */
+/* How long a rank waits in collectives of what is judged, at most what is given. */
 static int64_t wait_in_span(const struct rp_report_ctx *j, size_t r, int64_t comm_ns)
 {
     const rp_interval_vec *waits = j->chain.waits ? &j->chain.waits[r] : NULL;
     int64_t sum = 0;
 
     for (size_t i = 0; waits && i < waits->n; i++)
-        if (waits->at[i].begin_ns < waits->at[i].end_ns)
-            rp_ns_add(&sum, rp_ns_between(waits->at[i].begin_ns, waits->at[i].end_ns));
+        rp_ns_add(&sum, rp_report_judged_ns(rp_report_ctx_part(j, r), waits->at[i].begin_ns,
+                                            waits->at[i].end_ns));
     return sum < comm_ns ? sum : comm_ns;
 }
 

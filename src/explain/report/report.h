@@ -186,6 +186,7 @@ struct rp_report_part {
     size_t nleads;
     struct rp_comm_lead *leads;                /* one a collective: what the rank did before it */
     rp_interval_vec compute, busy, kernels;    /* unions; busy minus kernels: copies alone */
+    rp_interval_vec judged;                    /* parts of the span: the steps that count */
     const char *unequal, *streams, *untypical; /* pitfalls, or NULL */
     size_t nkinds;
     struct rp_report_kind *kinds; /* none: all steps are of one */
@@ -553,6 +554,9 @@ struct rp_chain {
     const rp_interval_vec *waits; /* by rank, on its clock: waiting in collectives, in its span;
                                      NULL: nothing was matched */
 };
+
+/* How much of [begin, end) lies in what is judged of a rank. */
+int64_t rp_report_judged_ns(const struct rp_report_part *part, int64_t begin_ns, int64_t end_ns);
 
 /* Allocates in the arena. */
 enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,

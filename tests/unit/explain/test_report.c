@@ -267,6 +267,53 @@ static void collectives_of_the_host_are_matched(void **state)
 }
 
 /* A step lasts until the next mark, the last one until its work has ended. */
+/* Collectives are recorded in steps without detail, too, where nothing is known to run beside them:
+   these are not exposed communication, nor waiting, of the steps that are judged. */
+static void steps_without_detail_expose_nothing(void **state)
+{
+    struct row rows[2][48];
+    struct rp_trace *both[2];
+    struct rp_result *result;
+    const struct rp_report_root *root;
+    int64_t exposed = 0, waiting = 0;
+
+    UNUSED_STATE(state);
+    for (int r = 0; r < 2; r++) {
+        struct row *to = rows[r];
+
+        for (int i = 0; i < 10; i++) {
+            int64_t at = 20 * MS * i;
+
+            *to++ = (struct row){
+                'X', "user_annotation", "Optimizer.step#SGD.step", 1, 1, at + 19 * MS, MS};
+            *to++ = (struct row){'X', "user_annotation",      "gloo:all_reduce", 1,
+                                 2,   at + (10 + 2 * r) * MS, (8 - 2 * r) * MS};
+            if (i < 6) /* of the transfer 4 ms are beside it, of the wait of rank 0 nothing */
+                *to++ = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at, 16 * MS};
+            if (i < 6)
+                *to++ = (struct row){'X', "cpu_op", "aten::add", 1, 1, at + 18 * MS, MS};
+        }
+        *to++ = (struct row){'X', "reprise", "without detail", 1, 3, 120 * MS, 80 * MS};
+        both[r] = trace_of(rows[r], (size_t)(to - rows[r]));
+    }
+    result = ASK_TRACES(report, both, 2, {"no-simulate", NULL});
+    root = result->root;
+    for (size_t i = 0; i < root->nparts; i++) {
+        exposed +=
+            strcmp(root->parts[i].part, "exposed communication") ? 0 : root->parts[i].mean_ns;
+        waiting +=
+            strcmp(root->parts[i].part, "waiting for other ranks") ? 0 : root->parts[i].mean_ns;
+    }
+    assert_int_equal(exposed, 6 * 2 * MS);
+    assert_int_equal(waiting, 0);
+    assert_string_equal(root->findings[0].id, "exposed-comm");
+    assert_int_equal(root->findings[0].lost_ns, 6 * 2 * MS);
+    assert_int_equal(root->host_rank_rows[0].wait_ns, 6 * 2 * MS);
+    rp_result_free(result);
+    rp_trace_free(both[0]);
+    rp_trace_free(both[1]);
+}
+
 static void the_median_step_is_that_of_all_steps(void **state)
 {
     static const struct row rows[] = {
@@ -630,6 +677,7 @@ int test_report(void)
         cmocka_unit_test(a_span_may_have_no_device_work),
         cmocka_unit_test(needed_is_what_no_finding_calls_lost),
         cmocka_unit_test(launched_work_that_waits_is_not_launch_bound),
+        cmocka_unit_test(steps_without_detail_expose_nothing),
         cmocka_unit_test(the_median_step_is_that_of_all_steps),
         cmocka_unit_test(steps_without_a_device_last_from_mark_to_mark),
         cmocka_unit_test(a_server_has_phases),
