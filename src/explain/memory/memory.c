@@ -203,12 +203,13 @@ static const struct rp_type memory_type = {"memory", sizeof(struct rp_memory_roo
 struct memory_part {
     size_t ndevices;
     struct rp_memory_device *devices;
-    bool is_torch, lacks_stacks, lacks_addresses, lacks_totals;
+    bool is_torch, ours, lacks_stacks, lacks_addresses, lacks_totals;
 };
 
 static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct memory_part, devices, &rp_memory_device_type),
     RP_PART_PLAIN(struct memory_part, is_torch),
+    RP_PART_PLAIN(struct memory_part, ours),
     RP_PART_PLAIN(struct memory_part, lacks_stacks),
     RP_PART_PLAIN(struct memory_part, lacks_addresses),
     RP_PART_PLAIN(struct memory_part, lacks_totals),
@@ -233,6 +234,7 @@ static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct
                                       &out->devices[out->ndevices++], err));
     }
     out->is_torch = !strcmp(rp_trace_str(logs->trace, logs->trace->framework), "pytorch");
+    out->ours = !strcmp(rp_trace_str(logs->trace, logs->trace->framework), "reprise");
     out->lacks_stacks = out->ndevices && !logs->has_stacks;
     return RP_OK;
 }
@@ -308,7 +310,8 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
 static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
                       struct rp_arena *arena)
 {
-    bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false, torch = false;
+    bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false, torch = false,
+         ours = false;
 
     for (size_t r = 0; r < ranks->n; r++) {
         const struct memory_part *part = ranks->parts[r].data;
@@ -317,11 +320,15 @@ static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
         lacks_addresses = lacks_addresses || part->lacks_addresses;
         lacks_totals = lacks_totals || part->lacks_totals;
         torch = torch || part->is_torch;
+        ours = ours || part->ours;
     }
     if (!root->ndevices)
         RP_NOTE(
             root, arena,
-            torch
+            ours ? "record memory: 'reprise record --set frameworks.memory=on' keeps PyTorch's "
+                   "allocations, as a file for 'reprise memory'; of JAX dumps of XLA tell "
+                   "(--xla_dump_to)"
+            : torch
                 ? "record memory: torch.profiler.profile(profile_memory=True, with_stack=True), or "
                   "torch.cuda.memory._record_memory_history() and _dump_snapshot()"
                 : "memory is read from PyTorch's profiles and snapshots and from dumps of XLA "

@@ -908,6 +908,7 @@ static const struct {
     uint8_t found;
 } by_change[] = {
     {"dtype", RP_FOUND_SLOW_PRECISION},
+    {"tf32", RP_FOUND_SLOW_PRECISION},
     {"fuse", RP_FOUND_UNFUSED},
     {"fused-optimizer", RP_FOUND_UNFUSED_UPDATE},
 };

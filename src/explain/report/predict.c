@@ -389,10 +389,13 @@ static bool is_of(const char *text, const struct rp_whatif *row)
            !strchr("abcdefghijklmnopqrstuvwxyz-", text[len] ? text[len] : '=');
 }
 
-/* The finding that a change answers: the first whose advice it is; NULL: none. */
+/* The finding that a change answers: the first whose advice it is; NULL: none. What advises fewer
+   bits advises tf32, too. */
 static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row,
                               bool *beyond)
 {
+    if (row == &rp_whatif_tf32)
+        row = &rp_whatif_dtype;
     for (size_t i = 0; i < out->nfindings; i++)
         for (size_t k = 0; k < out->findings[i].ntries; k++) {
             const struct rp_report_try *t = &out->findings[i].tries[k];

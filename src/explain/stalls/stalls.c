@@ -49,7 +49,8 @@ static const struct rp_field row_fields[] = {
     ROW(total_ns, I64, NS, "total", "own time of the stalls", 0),
     ROW(share, F64, RATIO, NULL, "of the time of all stalls", 0),
     ROW(max_ns, I64, NS, "longest", "the longest", 0),
-    ROW(device_idle_ns, I64, NS, "gpu idle", "part of it in which the device did nothing", 0),
+    ROW(device_idle_ns, I64, NS, "gpu idle",
+        "part of it in which the device did nothing; null without one", RP_NULLABLE),
     ROW(calls, I64, COUNT, "calls", "all calls of the name, or null", RP_NULLABLE | RP_WIDE),
     ROW(median_ns, I64, NS, "median", "median own time of all calls of the name, or null",
         RP_NULLABLE),
@@ -305,8 +306,10 @@ static void add_stall(struct rp_stall_row *row, const struct rp_stall *s)
     row->count++;
     rp_ns_add(&row->total_ns, s->self_ns);
     row->max_ns = s->self_ns > row->max_ns ? s->self_ns : row->max_ns;
-    if (s->device_idle_ns != RP_ABSENT_I64)
+    if (s->device_idle_ns != RP_ABSENT_I64) {
+        row->device_idle_ns = row->device_idle_ns == RP_ABSENT_I64 ? 0 : row->device_idle_ns;
         rp_ns_add(&row->device_idle_ns, s->device_idle_ns);
+    }
 }
 
 static enum rp_code finish_row(struct stall_sums *j, struct rp_stall_row *row,
@@ -353,6 +356,7 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
         code = rp_strtab_intern(&keys, key, strlen(key), &at, err);
         if (code == RP_OK && keys.n > before) {
             rows[at].name = rp_arena_text(j->arena, key);
+            rows[at].device_idle_ns = RP_ABSENT_I64;
             first[at] = (uint32_t)i;
         }
         if (code == RP_OK) {

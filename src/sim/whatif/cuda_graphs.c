@@ -383,6 +383,9 @@ static bool is_graphed(const struct rp_sim_run *run)
     for (v = 0; v < rp_sim_nnodes(run); v++) {
         bool graph = strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
 
+        if (run->parts[0]->has_steps && rp_sim_note_of(run, v)->step >= run->parts[0]->nsteps)
+            continue; /* start-up: kernels that a compiler tries */
+
         kernels += rp_sim_is_kernel(run, v);
         graphs += graph;
         for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)

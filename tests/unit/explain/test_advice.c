@@ -380,9 +380,10 @@ static void system_profilers_are_not_the_frameworks(void **state)
 /* Of a recording of ours advice names the options of `record`, not of another profiler. */
 static void our_recordings_name_record(void **state)
 {
-    static const enum rp_found found[] = {RP_FOUND_HOST_WORK, RP_FOUND_HOST_SILENT,
-                                          RP_FOUND_PROFILER,  RP_FOUND_PROFILER_HOST,
-                                          RP_FOUND_HOST_CODE, RP_FOUND_NO_OPERATOR};
+    static const enum rp_found found[] = {
+        RP_FOUND_HOST_WORK,     RP_FOUND_HOST_SILENT,   RP_FOUND_PROFILER,
+        RP_FOUND_PROFILER_HOST, RP_FOUND_HOST_CODE,     RP_FOUND_NO_OPERATOR,
+        RP_FOUND_START_UP,      RP_FOUND_ATYPICAL_STEP, RP_FOUND_FRAGMENTATION};
     static const uint8_t frameworks[] = {RP_FRAMEWORK_PYTORCH, RP_FRAMEWORK_JAX,
                                          RP_FRAMEWORK_TENSORFLOW, RP_FRAMEWORK_NATIVE};
     size_t i, k, a, n;
@@ -396,6 +397,9 @@ static void our_recordings_name_record(void **state)
             n = rp_advice_find(found[i], &w, advice);
             for (a = 0; a < n; a++) {
                 assert_false(has(advice[a].text, "profiler.profile("));
+                assert_false(has(advice[a].text, "profiler.schedule("));
+                assert_false(has(advice[a].text, "profiler.start_trace("));
+                assert_false(has(advice[a].text, "profile_batch"));
                 assert_false(has(advice[a].text, "ProfileOptions"));
                 assert_false(has(advice[a].text, "ProfilerOptions"));
             }
