@@ -161,8 +161,8 @@ static enum rp_code simulate_rank(const struct rp_loaded *loaded, const struct r
                                   const struct rp_settings *settings, struct rp_rank_part *part,
                                   struct rp_err *err)
 {
-    bool ratios =
-        asks_for(settings, "dtype") || asks_for(settings, "tf32") || asks_for(settings, "graphs");
+    bool ratios = asks_for(settings, "dtype") || asks_for(settings, "tf32") ||
+                  asks_for(settings, "graphs") || asks_for(settings, "compile");
 
     (void)scope;
     return rp_sim_rank_model(loaded, ratios, ratios ? rp_settings_text(settings, "model") : NULL,

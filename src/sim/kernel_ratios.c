@@ -181,9 +181,10 @@ static bool is_parted(const struct ratio_ctx *c, rp_event op)
 
 /* What transformers does while it is captured. Of language models it finds out by a value of the
    device that the sequences of a batch are not packed, and makes attention causal by a flag. Of a
-   captured step it cannot ask, and passes a mask: all pairs are computed, and the mask is read. To
-   text encoders it passes a mask of one value, which no fused kernel takes (up to 5.17; not in
-   5.23): attention runs in parts, in fp32. Times of nine models on one H200, with and without. */
+   captured or compiled step it cannot ask, and passes a mask: all pairs are computed, and the mask
+   is read. To captured text encoders it passes a mask of one value, which no fused kernel takes (up
+   to 5.17; not in 5.23): attention runs in parts, in fp32. Times of nine models on one H200, with
+   and without. */
 #define MASKED       1.4
 #define MASKED_HALF  1.65
 #define ENCODED      1.5 /* times the fused kernel in fp32 */
@@ -246,6 +247,7 @@ static void set_encoded(const struct ratio_ctx *c, const struct rp_sample *s, bo
         return;
     if (half)
         in_fp32 = t.ns / s->ns;
+    out->captured = true;
     out->masked = (float)(in_fp32 * (half ? ENCODED_HALF : ENCODED));
     out->masked_half = out->ratio > 0 ? (float)(ENCODED_HALF / (double)out->ratio) : 0;
 }

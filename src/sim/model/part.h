@@ -49,8 +49,10 @@ struct rp_sim_ratio {
     float casts, casts_ns; /* tensors of a pass; time of the device in both */
     float tf32;            /* the same as ratio, for tf32; 0: the model does not say, -1: it says
                               nothing about products in it, which run one by one */
-    float masked, masked_half; /* of attention that is passed a mask while it is captured: the same,
-                                  as recorded and once it is in 16 bits; 0: it is not passed one */
+    float masked, masked_half; /* of attention that is passed a mask while the step is captured or
+                                  compiled: the same, as recorded and once it is in 16 bits; 0: it
+                                  is not passed one */
+    bool captured;             /* only while it is captured */
 };
 
 struct rp_sim_part {

@@ -300,28 +300,6 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-/* Masked attention of a shape that was not measured lies within this. */
-#define DOUBT_MASKED 0.15
-
-/* Attention that is causal by a flag as long as the host asks the device for something is passed a
-   mask while it is captured (sim/kernel_ratios.c). */
-static enum rp_code mask_attention(struct rp_sim_run *run, const struct region *r, bool half,
-                                   struct rp_err *err)
-{
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
-        const struct rp_sim_ratio *ratio =
-            rp_sim_is_kernel(run, i) ? rp_sim_ratio_of(run, i) : NULL;
-        bool converted = half && ratio && ratio->ratio > 0 && ratio->ratio != 1;
-
-        if (ratio && ratio->masked > 0 && in_region(run, r, i))
-            RP_TRY(rp_sim_scale_node(run, i,
-                                     (double)(converted ? ratio->masked_half : ratio->masked) *
-                                         rp_sim_lean_by(run, DOUBT_MASKED),
-                                     err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code check_launches(const struct rp_sim_run *run, struct rp_err *err)
 {
     uint32_t i;
@@ -347,7 +325,10 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     for (rank = 0; rank < run->nranks; rank++)
         RP_TRY(make_capturable(run, r, rank,
                                rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
-    RP_TRY(mask_attention(run, r, rp_whatif_list_has(args->list, &rp_whatif_dtype), err));
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (in_region(run, r, i) && (!rp_whatif_list_has(args->list, &rp_whatif_compile) ||
+                                     rp_sim_is_masked(run, i, false)))
+            RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
     return shrink_lags(run, r, err);
 }
 

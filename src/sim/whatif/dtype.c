@@ -440,7 +440,8 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     struct half h = half_of(run);
     bool half =
         rp_whatif_list_has(args->list, &rp_whatif_dtype); /* it converts the same products */
-    bool captured = rp_whatif_list_has(args->list, &rp_whatif_cuda_graphs);
+    bool captured = rp_whatif_list_has(args->list, &rp_whatif_cuda_graphs) ||
+                    rp_whatif_list_has(args->list, &rp_whatif_compile);
     uint32_t i, n = 0;
 
     if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)

@@ -24,6 +24,8 @@
 #define ENTER_FORWARD_NS  700000
 #define ENTER_BACKWARD_NS 2300000
 #define COMPILED_DOUBT    0.6
+/* The device's work of compiled steps of 15 networks was shorter by up to this, and not longer. */
+#define COMPILED_WORK_DOUBT 0.05
 
 struct fuse_ctx {
     struct rp_sim_run *run;
@@ -243,6 +245,21 @@ static enum rp_code compile_host(struct rp_sim_run *run, double factor, bool *en
     return RP_OK;
 }
 
+static enum rp_code compile_device(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                   struct rp_err *err)
+{
+    double lean = rp_sim_lean_by(run, COMPILED_WORK_DOUBT);
+
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        if (!rp_sim_is_kernel(run, i) || !is_compiled(run, i))
+            continue;
+        RP_TRY(rp_sim_scale_node(run, i, lean < 1 ? lean : 1, err));
+        if (rp_sim_is_masked(run, i, true))
+            RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
+    }
+    return RP_OK;
+}
+
 /* Counts the kernels of the model. Sets `generated` where a compiler made one of them. */
 static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 {
@@ -289,7 +306,9 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     entered = calloc(passes + 1, sizeof *entered);
     if (!entered)
         return rp_err_nomem(err, "simulating");
-    code = fuse_all(&f, err);
+    code = compile_device(run, args, err);
+    if (code == RP_OK)
+        code = fuse_all(&f, err);
     if (code == RP_OK && !graphs_launch_model(args->list))
         code = compile_host(run,
                             COMPILED_PART * (double)(before - f.fused + f.chains) / (double)before,

@@ -64,6 +64,32 @@ enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double fac
                               rp_sim_scaled(run->overlay.dur_ns.at[node], factor), err);
 }
 
+bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled)
+{
+    const struct rp_sim_ratio *ratio =
+        rp_sim_is_kernel(run, node) ? rp_sim_ratio_of(run, node) : NULL;
+
+    return ratio && ratio->masked > 0 && compiled != ratio->captured;
+}
+
+/* Masked attention of a shape that was not measured lies within this. */
+#define DOUBT_MASKED 0.15
+
+enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
+                                   const struct rp_whatif_list *list, struct rp_err *err)
+{
+    const struct rp_sim_ratio *ratio = rp_sim_ratio_of(run, node);
+    bool half = rp_whatif_list_has(list, &rp_whatif_dtype);
+
+    if (!rp_sim_is_masked(run, node, true) && !rp_sim_is_masked(run, node, false))
+        return RP_OK;
+    half = half && ratio->ratio > 0 && ratio->ratio != 1;
+    return rp_sim_scale_node(run, node,
+                             (double)(half ? ratio->masked_half : ratio->masked) *
+                                 rp_sim_lean_by(run, DOUBT_MASKED),
+                             err);
+}
+
 double rp_sim_lean_by(struct rp_sim_run *run, double part)
 {
     if (part > 0)

@@ -51,6 +51,12 @@ enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,
 /* What a cost model says of a node; NULL: no model was asked. */
 const struct rp_sim_ratio *rp_sim_ratio_of(const struct rp_sim_run *run, uint32_t node);
 
+/* Attention that is causal by a flag as long as the host may ask the device for something is passed
+   a mask in a compiled or captured step (sim/kernel_ratios.c). */
+bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled);
+enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
+                                   const struct rp_whatif_list *list, struct rp_err *err);
+
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
 /* Whether the host runs operators of the model here: not of its optimizer, nor what prepares its
