@@ -7,7 +7,9 @@
 
 #include "base/order.h"
 #include "explain/diff/noise.h"
+#include "facts/host/signs.h"
 #include "result/print_units.h"
+#include "trace/names.h"
 #include "trace/words.h"
 
 #include <math.h>
@@ -393,6 +395,31 @@ static bool has_gates(const struct diff_join *j)
            (j->options->gates && j->options->gates->list.n);
 }
 
+/* Communication without a counterpart says nothing about the program: how many collectives a step
+   has depends on the sizes of buckets. */
+static void leave_out_comm(const struct diff_join *j, int64_t alone[2], int64_t all[2])
+{
+    const struct rp_trace_diff_root *out = j->out;
+    struct rp_name_matcher m;
+    size_t n;
+    const struct rp_name_pattern *table = rp_name_patterns(&n);
+
+    rp_name_matcher_init(&m, table, n);
+    for (size_t i = 0; i < out->nrows; i++) {
+        const struct rp_trace_diff_row *row = &out->rows[i];
+        const int64_t ns[2] = {row->base_ns, row->new_ns};
+
+        if (strcmp(row->rule, rp_diff_rule_names[RP_DIFF_ALONE]) != 0 ||
+            (rp_name_classify(&m, row->what, strlen(row->what)) != RP_NAME_COMM &&
+             !(rp_host_signs(row->what) & RP_SIGN_RANKS)))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            rp_ns_add(&alone[k], -ns[k]);
+            rp_ns_add(&all[k], -ns[k]);
+        }
+    }
+}
+
 /* Whether the runs are of one program: else no number of one says anything about the other. */
 static void judge_alignment(struct diff_join *j)
 {
@@ -408,6 +435,7 @@ static void judge_alignment(struct diff_join *j)
         rp_ns_add(&alone[0], none ? c->base_ns : 0);
         rp_ns_add(&alone[1], none ? c->new_ns : 0);
     }
+    leave_out_comm(j, alone, all);
     out->comparable = true;
     for (size_t i = 0; i < 2; i++)
         if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])

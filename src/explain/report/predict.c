@@ -381,11 +381,11 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
 /* ------------------------------------------------------------------ opportunities */
 
 /* Whether a text is of a what-if. */
-static bool is_of(const char *text, const struct rp_whatif *row)
+static bool is_of(const char *text, const char *name)
 {
-    size_t len = strlen(row->name);
+    size_t len = strlen(name);
 
-    return text && !strncmp(text, row->name, len) &&
+    return text && !strncmp(text, name, len) &&
            !strchr("abcdefghijklmnopqrstuvwxyz-", text[len] ? text[len] : '=');
 }
 
@@ -394,14 +394,14 @@ static bool is_of(const char *text, const struct rp_whatif *row)
 static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row,
                               bool *beyond)
 {
-    if (row == &rp_whatif_tf32)
-        row = &rp_whatif_dtype;
+    const char *name = !strcmp(row->name, "tf32") ? "dtype" : row->name;
+
     for (size_t i = 0; i < out->nfindings; i++)
         for (size_t k = 0; k < out->findings[i].ntries; k++) {
             const struct rp_report_try *t = &out->findings[i].tries[k];
 
-            *beyond = is_of(t->beyond, row);
-            if (*beyond || is_of(t->what_if, row))
+            *beyond = is_of(t->beyond, name);
+            if (*beyond || is_of(t->what_if, name))
                 return out->findings[i].id;
         }
     return NULL;
