@@ -105,13 +105,14 @@ static double position_hits(int64_t outputs, int64_t stride, int64_t offset, int
 /* Pairs of output and window position along one dimension that meet an element of the input. */
 static double valid_positions(const struct rp_window_dim *d, int64_t input, int64_t output)
 {
-    int64_t base = d->base_dilation, limit = input ? (input - 1) * base + 1 : 0;
+    int64_t base = d->base_dilation, most = 1 << 30, limit;
     double sum = 0;
 
-    if (d->stride < 1 || base < 1 || d->size > 1 << 20 || input > 1 << 30 || output > 1 << 30 ||
-        llabs(d->pad_low) > 1 << 30 || d->window_dilation < 0 || d->window_dilation > 1 << 20 ||
-        base > 1 << 20)
+    if (d->stride < 1 || d->stride > most || base < 1 || base > 1 << 20 || d->size > 1 << 20 ||
+        input > most || output > most || d->pad_low > most || d->pad_low < -most ||
+        d->window_dilation < 0 || d->window_dilation > 1 << 20)
         return (double)d->size * (double)output;
+    limit = input ? (input - 1) * base + 1 : 0;
     for (int64_t k = 0; k < d->size; k++) {
         int64_t offset = k * d->window_dilation - d->pad_low;
 

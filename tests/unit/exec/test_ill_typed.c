@@ -60,12 +60,18 @@ static void run_changed(struct rp_program *p, const struct rp_engine *engine)
 /* One change of one operation of one program; false: there is no such operation. */
 static bool sweep_one(const char *text, uint32_t op, struct mutation change)
 {
+    struct rp_arena arena = RP_ARENA_INIT;
     struct rp_err err = RP_ERR_INIT;
+    struct rp_hashes hashes;
+    struct rp_costs costs;
     struct rp_program *p;
 
     assert_ok(rp_hlo_text_parse(text, strlen(text), NULL, &p, &err), &err);
     if (op < p->nops) {
         mutate_op(p, op, change);
+        rp_program_count(p, &arena, &costs, NULL);
+        rp_program_hash(p, &arena, &hashes, NULL);
+        rp_arena_release(&arena);
         EACH(k, engines)
         run_changed(p, engines[k]);
     }
