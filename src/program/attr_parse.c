@@ -437,6 +437,7 @@ static bool parse_map(struct scan *s, struct rp_attr *out)
 /* "{{0,1},{2,3}}" */
 static bool listed_groups(struct scan *s, struct rp_replica_groups *g)
 {
+    static const int64_t none = 0; /* groups without ids have a place, too */
     RP_VEC(uint32_t) begin = {0};
     struct int_buffer b = {.few = s->few};
     bool good = scan_char(s, '{');
@@ -451,7 +452,7 @@ static bool listed_groups(struct scan *s, struct rp_replica_groups *g)
     s->nomem |= rp_vec_push(&begin, (uint32_t)b.n, NULL) != RP_OK;
     g->begin = scan_keep(s, begin.at, begin.n, sizeof *begin.at);
     g->ids.n = b.n;
-    g->ids.at = buffer_keep(s, &b);
+    g->ids.at = b.n ? buffer_keep(s, &b) : &none;
     rp_vec_release(&begin);
     return good;
 }

@@ -274,11 +274,8 @@ static uint64_t hash_groups(const struct rp_replica_groups *g)
         return hash_mesh(g);
     if (g->form == RP_GROUPS_IOTA)
         return hash_list(hash_list(mix(hash, (uint64_t)g->group_size), g->dims), g->perm);
-    for (size_t i = 0; i < g->ngroups; i++) {
-        size_t n = g->begin[i + 1] - g->begin[i];
-
-        hash = hash_ints(hash, n ? g->ids.at + g->begin[i] : NULL, n);
-    }
+    for (size_t i = 0; i < g->ngroups; i++)
+        hash = hash_ints(hash, g->ids.at + g->begin[i], g->begin[i + 1] - g->begin[i]);
     return hash;
 }
 

@@ -188,6 +188,7 @@ static enum rp_code collect_group(struct rp_hlo_proto *r, struct rp_proto_cursor
 enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                                      uint32_t field)
 {
+    static const int64_t none = 0; /* groups without ids have a place, too */
     struct rp_replica_groups g = {.form = RP_GROUPS_LISTED};
     struct rp_proto_item it;
     uint32_t *begin;
@@ -205,6 +206,7 @@ enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_proto_cur
     g.begin = begin;
     g.ngroups = r->ids.n - 1;
     g.ids = keep_ints(r);
+    g.ids.at = g.ids.n ? g.ids.at : &none;
     return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
 }
 
