@@ -146,7 +146,7 @@ def rank_known_by(owner, name, ask):
             pass  # it failed, or is another version
     wrap(owner, name, after=end)
     for module in list(sys.modules.values()):
-        if vars(module).get(name) is function:
+        if getattr(module, "__dict__", {}).get(name) is function:  # None stands for a module that must not be imported
             setattr(module, name, getattr(owner, name))
 
 
