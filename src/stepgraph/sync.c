@@ -11,9 +11,14 @@
  *
  * A thread may also wait without a recorded call, for example where it polls. It does if, nearly
  * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (SOON_NS) the device
- * has nothing left to do.
+ * has nothing left to do. Runtimes of XLA and TensorFlow are told by threads of their own that work
+ * has ended, so a thread that waits for a result calls nothing, or only a function of Python
+ * (block_until_ready). There a thread that launches waits while it records nothing, if, nearly each
+ * time, the device has done all that was launched before the thread goes on, however long after.
  */
 #include "base/order.h"
+#include "facts/host/signs.h"
+#include "facts/work/workload.h"
 #include "stepgraph/build.h"
 
 #include <string.h>
@@ -26,7 +31,7 @@
 #define QUEUED      500   /* CUDA's queue holds about a thousand launches; some are more than one */
 #define LONG_NS     50000 /* of a launch */
 
-enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY, WAIT_QUEUE };
+enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY, WAIT_QUEUE, WAIT_RESULT };
 
 struct sync_ctx {
     struct rp_sg_builder *b;
@@ -42,8 +47,18 @@ static bool copies_in_opencl(const char *name)
            !strncmp(name, "clEnqueueMap", 12) || !strcmp(name, "clEnqueueSVMMemcpy");
 }
 
+/* Functions of a framework that wait for a result without a call of the device's interface. */
+static bool waits_for_result(const char *name)
+{
+    const uint16_t both = RP_SIGN_BLOCKS | RP_SIGN_HANDS_OVER;
+
+    return (rp_host_signs(name) & both) == both;
+}
+
 static enum wait wait_by_name(const char *name)
 {
+    if (waits_for_result(name))
+        return WAIT_RESULT;
     if (strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize"))
         return WAIT_DEVICE;
     if (strstr(name, "Synchronize"))
@@ -154,10 +169,46 @@ static enum rp_code wait_for_copy(struct sync_ctx *s, uint32_t lane, rp_event ca
     return cut(s, lane, call, item, 0, err);
 }
 
+/* The first busy time of a thread that ends after a moment. */
+static size_t busy_after(const struct rp_sg_builder *b, uint32_t lane, int64_t ns)
+{
+    const struct rp_sg_thread *thread = &b->threads.at[lane];
+    size_t low;
+
+    RP_LOWER_BOUND_FROM(low, thread->first_busy, thread->end_busy, b->busy.at[low].end_ns <= ns);
+    return low;
+}
+
+/* The work that ended last inside the function, unless the thread did something else then; it
+   waited since it last did. */
+static enum rp_code wait_for_result(struct sync_ctx *s, uint32_t lane, rp_event call,
+                                    struct rp_err *err)
+{
+    const struct rp_sg_builder *b = s->b;
+    uint32_t item = rp_sg_item_before(b, rp_event_end_ns(b->t, call));
+    struct rp_sg_cut c = {.from_ns = b->t->ev.ts_ns[call],
+                          .lane = lane,
+                          .item = item,
+                          .other = RP_SG_NO_LANE,
+                          .kind = RP_SG_SYNC,
+                          .flags = RP_SG_INFERRED};
+    size_t next;
+
+    if (item == RP_SG_NO_ITEM || b->work->items.at[item].end_ns <= c.from_ns)
+        return RP_OK;
+    c.at_ns = b->work->items.at[item].end_ns;
+    next = busy_after(b, lane, c.at_ns);
+    if (next < b->threads.at[lane].end_busy && b->busy.at[next].begin_ns < c.at_ns)
+        return RP_OK;
+    if (next > b->threads.at[lane].first_busy && b->busy.at[next - 1].end_ns > c.from_ns)
+        c.from_ns = b->busy.at[next - 1].end_ns;
+    return rp_vec_push(&s->b->cuts, c, err);
+}
+
 static enum rp_code look_at(struct sync_ctx *s, uint32_t lane, rp_event e, struct rp_err *err)
 {
     if (s->b->t->ev.kind[e] != RP_KIND_RUNTIME)
-        return RP_OK;
+        return wait_of(s, e) == WAIT_RESULT ? wait_for_result(s, lane, e, err) : RP_OK;
     switch (wait_of(s, e)) {
     case WAIT_DEVICE:
         return wait_for_all(s, lane, e, err);
@@ -249,6 +300,144 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ waits for results */
+
+/* The work that each thread launched, in order of its begin. */
+struct launched_work {
+    RP_VEC(uint32_t) items; /* thread by thread */
+    RP_VEC(size_t) end;     /* by thread: end of its items */
+};
+
+static uint32_t launcher_of(const struct rp_sg_builder *b, size_t item)
+{
+    rp_event launch = b->work->items.at[item].launch;
+
+    return launch == RP_NONE ? RP_SG_NO_LANE : b->thread_of_track.at[b->t->ev.track[launch]];
+}
+
+static enum rp_code list_launched(const struct rp_sg_builder *b, struct launched_work *out,
+                                  struct rp_err *err)
+{
+    size_t i, lane, sum = 0;
+
+    RP_TRY(rp_vec_reserve(&out->items, b->work->items.n + 1, err));
+    RP_TRY(rp_vec_reserve(&out->end, b->threads.n + 1, err));
+    memset(out->end.at, 0, (b->threads.n + 1) * sizeof *out->end.at);
+    for (i = 0; i < b->work->items.n; i++)
+        if ((lane = launcher_of(b, i)) != RP_SG_NO_LANE)
+            out->end.at[lane]++;
+    for (lane = 0; lane < b->threads.n; lane++) {
+        size_t n = out->end.at[lane];
+
+        out->end.at[lane] = sum; /* its begin until it is filled */
+        sum += n;
+    }
+    for (i = 0; i < b->work->items.n; i++)
+        if ((lane = launcher_of(b, i)) != RP_SG_NO_LANE)
+            out->items.at[out->end.at[lane]++] = (uint32_t)i;
+    return RP_OK;
+}
+
+/* A walk over the times between the busy ones of a thread. */
+struct result_walk {
+    const struct rp_sg_builder *b;
+    const struct launched_work *work;
+    uint32_t lane;
+    size_t next;   /* item of the thread that was not looked at */
+    uint32_t item; /* of those before it the one that ends last, or RP_SG_NO_ITEM */
+};
+
+static struct result_walk walk_from(const struct rp_sg_builder *b, const struct launched_work *work,
+                                    uint32_t lane)
+{
+    return (struct result_walk){.b = b,
+                                .work = work,
+                                .lane = lane,
+                                .next = lane ? work->end.at[lane - 1] : 0,
+                                .item = RP_SG_NO_ITEM};
+}
+
+/* Whether a span of the thread begins between two moments. */
+static bool begins_something(const struct result_walk *w, int64_t from_ns, int64_t to_ns)
+{
+    const struct rp_sg_builder *b = w->b;
+    size_t low, end = b->threads.at[w->lane].end_span;
+
+    RP_LOWER_BOUND_FROM(low, b->threads.at[w->lane].first_span, end,
+                        b->t->ev.ts_ns[b->spans.at[low]] < from_ns);
+    return low < end && b->t->ev.ts_ns[b->spans.at[low]] < to_ns;
+}
+
+/* Whether a thread is quiet before its busy time i while the device does what it launched, and
+   whether all of that is done before it goes on. */
+static bool is_quiet_for_result(struct result_walk *w, size_t i, bool *done)
+{
+    const struct rp_sg_builder *b = w->b;
+    const struct rp_work_item *items = b->work->items.at;
+    int64_t from = b->busy.at[i - 1].end_ns, to = b->busy.at[i].begin_ns, end;
+    const uint32_t *own = w->work->items.at;
+
+    *done = false;
+    for (; w->next < w->work->end.at[w->lane] && items[own[w->next]].begin_ns < to; w->next++)
+        if (w->item == RP_SG_NO_ITEM || items[own[w->next]].end_ns >= items[w->item].end_ns)
+            w->item = own[w->next];
+    end = w->item == RP_SG_NO_ITEM ? INT64_MIN : items[w->item].end_ns;
+    if (rp_ns_between(from, to) < QUIET_NS || end <= from)
+        return false;
+    *done =
+        end <= to && !begins_something(w, from, end) &&
+        (w->next == w->work->end.at[w->lane] || b->t->ev.ts_ns[items[own[w->next]].launch] >= to);
+    return true;
+}
+
+static enum rp_code cut_results(struct rp_sg_builder *b, const struct launched_work *work,
+                                uint32_t lane, struct rp_err *err)
+{
+    const struct rp_sg_thread *thread = &b->threads.at[lane];
+    struct result_walk w = walk_from(b, work, lane);
+    size_t i, quiet = 0, ended = 0;
+    bool done;
+
+    for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
+        quiet += is_quiet_for_result(&w, i, &done);
+        ended += done;
+    }
+    if (ended < LEAST_QUIET || (double)ended < NEARLY_EACH * (double)quiet)
+        return RP_OK;
+    w = walk_from(b, work, lane);
+    for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
+        struct rp_sg_cut c = {.lane = lane,
+                              .other = RP_SG_NO_LANE,
+                              .kind = RP_SG_SYNC,
+                              .flags = RP_SG_INFERRED,
+                              .from_ns = b->busy.at[i - 1].end_ns};
+
+        is_quiet_for_result(&w, i, &done);
+        c.item = w.item;
+        c.at_ns = done ? b->work->items.at[w.item].end_ns : 0;
+        if (done)
+            RP_TRY(rp_vec_push(&b->cuts, c, err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code find_results(struct rp_sg_builder *b, struct rp_err *err)
+{
+    struct launched_work work = {0};
+    struct rp_workload workload;
+    enum rp_code code = rp_workload_find(b->t, &workload, err);
+
+    if (code != RP_OK ||
+        (workload.framework != RP_FRAMEWORK_JAX && workload.framework != RP_FRAMEWORK_TENSORFLOW))
+        return code;
+    code = list_launched(b, &work, err);
+    for (uint32_t lane = 0; code == RP_OK && lane < b->threads.n; lane++)
+        code = cut_results(b, &work, lane, err);
+    rp_vec_release(&work.items);
+    rp_vec_release(&work.end);
+    return code;
+}
+
 static enum rp_code note_launches(struct sync_ctx *s, struct rp_err *err)
 {
     const struct rp_work *work = s->b->work;
@@ -280,7 +469,7 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
             RP_TRY(look_at(s, lane, b->spans.at[i], err));
     for (lane = 0; lane < b->threads.n; lane++)
         RP_TRY(find_silent(b, lane, err));
-    return RP_OK;
+    return find_results(b, err);
 }
 
 enum rp_code rp_sg_cut_syncs(struct rp_sg_builder *b, struct rp_err *err)

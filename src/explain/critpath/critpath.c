@@ -183,7 +183,9 @@ struct rp_critpath_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
     struct rp_path path;
-    struct rp_scope scope;
+    struct rp_scope scope; /* its `judged` is not kept: */
+    size_t nwith_detail;   /* of what is judged, where some steps were recorded without detail */
+    struct rp_interval *with_detail;
     struct rp_interval steps; /* begin of the first to end of the last; empty: there are none */
     const char *outside;      /* what is not counted; NULL: nothing, or it is not known */
 };
@@ -204,14 +206,37 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_critpath_part, scope.end_ns),
     RP_PART_PLAIN(struct rp_critpath_part, scope.span),
     RP_PART_PLAIN(struct rp_critpath_part, scope.step),
+    RP_PART_PLAIN_LIST(struct rp_critpath_part, with_detail, struct rp_interval),
     RP_PART_PLAIN(struct rp_critpath_part, steps),
     RP_PART_TEXT(struct rp_critpath_part, outside),
     RP_PART_END};
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
 
-/* The path through the steps: breaks between them and steps without detail stay on it, since a path
-   has no holes. */
+/* What lies between steps that were recorded without detail. */
+static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *arena,
+                                struct rp_critpath_part *out, struct rp_err *err)
+{
+    struct rp_interval *steps, *to;
+    int64_t from = out->scope.begin_ns;
+
+    RP_TRY(rp_step_times(trace, arena, &steps, err));
+    to = out->with_detail = RP_ARENA_NEW(arena, struct rp_interval, trace->nsteps + 1);
+    RP_TRY(rp_err_need(to, err, "choosing steps"));
+    for (uint32_t i = 0; i < trace->nsteps; i++) {
+        if (!(trace->steps[i].flags & RP_STEP_NO_DETAIL))
+            continue;
+        if (steps[i].begin_ns > from)
+            to[out->nwith_detail++] = (struct rp_interval){from, steps[i].begin_ns};
+        from = steps[i].end_ns > from ? steps[i].end_ns : from;
+    }
+    if (from < out->scope.end_ns)
+        to[out->nwith_detail++] = (struct rp_interval){from, out->scope.end_ns};
+    return RP_OK;
+}
+
+/* The path through the steps: breaks between them stay on it. Of steps without detail the path is
+   not known. */
 static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_scope *scope,
                                   struct rp_arena *arena, struct rp_critpath_part *out,
                                   struct rp_err *err)
@@ -223,11 +248,10 @@ static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_
     if (!s->n)
         return RP_OK;
     memset(judged.outside.break_ns, 0, sizeof judged.outside.break_ns);
-    judged.outside.without_detail = 0;
     out->outside = rp_judged_text(&judged, arena);
     out->scope = (struct rp_scope){
         .limited = true, .begin_ns = s->at[0].begin_ns, .end_ns = s->at[s->n - 1].end_ns};
-    return RP_OK;
+    return judged.outside.without_detail ? keep_detail(trace, arena, out, err) : RP_OK;
 }
 
 static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -342,14 +366,17 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
 {
     const struct rp_critpath_part *part = part_of(j, r);
     struct rp_critpath_path *p = &j->out->ranks[r];
+    struct rp_scope scope = part->scope;
     struct rp_critpath_view view = {.graph = &part->graph,
                                     .path = &part->path,
-                                    .scope = &part->scope,
+                                    .scope = &scope,
                                     .ranks = j->ranks,
                                     .rank = (uint32_t)r};
     char who[40];
     int64_t *slack;
 
+    scope.judged = part->with_detail;
+    scope.njudged = part->nwith_detail;
     p->rank = j->ranks->parts[r].number;
     p->source = j->ranks->parts[r].source;
     p->in_source = j->ranks->parts[r].in_source;
@@ -370,8 +397,32 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
 
 /* ------------------------------------------------------------------ the run */
 
+/* What any rank recorded with detail. */
+static enum rp_code join_detail(struct critpath_joining *j, struct rp_err *err)
+{
+    struct rp_interval *all;
+    size_t r, i, n = 0;
+
+    for (r = 0; r < j->ranks->n; r++)
+        n += part_of(j, r)->nwith_detail;
+    j->scope.judged = all = RP_ARENA_NEW(j->arena, struct rp_interval, n + 1);
+    RP_TRY(rp_err_need(all, err, "joining ranks"));
+    for (n = 0, r = 0; r < j->ranks->n; r++) {
+        const struct rp_critpath_part *part = part_of(j, r);
+
+        for (i = 0; i < part->nwith_detail; i++)
+            all[n++] = (struct rp_interval){
+                rp_sg_common_time(&j->run->join, r, part->with_detail[i].begin_ns),
+                rp_sg_common_time(&j->run->join, r, part->with_detail[i].end_ns)};
+        if (!part->nwith_detail)
+            return RP_OK; /* all of this rank is judged */
+    }
+    j->scope.njudged = rp_union_sort(all, n);
+    return RP_OK;
+}
+
 /* The scopes of the ranks, from the first begin to the last end. */
-static void widen_scope(struct critpath_joining *j)
+static enum rp_code widen_scope(struct critpath_joining *j, struct rp_err *err)
 {
     for (size_t r = 0; r < j->ranks->n; r++) {
         const struct rp_scope *s = &part_of(j, r)->scope;
@@ -385,6 +436,7 @@ static void widen_scope(struct critpath_joining *j)
         j->scope.begin_ns = begin < j->scope.begin_ns ? begin : j->scope.begin_ns;
         j->scope.end_ns = end > j->scope.end_ns ? end : j->scope.end_ns;
     }
+    return join_detail(j, err);
 }
 
 static void share_kinds(struct rp_critpath_rank_share *s, const struct rp_critpath_path *p)
@@ -451,11 +503,10 @@ static enum rp_code share_ranks(struct critpath_joining *j, struct rp_err *err)
         share_kinds(&run->shares[r], &j->out->ranks[r]);
     }
     for (size_t i = 0; i < j->run->path.parts.n; i++) {
-        struct rp_path_segment s = j->run->path.parts.at[i];
+        const struct rp_path_segment *s = &j->run->path.parts.at[i];
 
-        if (rp_critpath_clip(&j->scope, &s))
-            rp_ns_add(&run->shares[j->run->graph.nodes.at[s.node].rank].total_ns,
-                      rp_ns_between(s.begin_ns, s.end_ns));
+        rp_ns_add(&run->shares[j->run->graph.nodes.at[s->node].rank].total_ns,
+                  rp_critpath_time(&j->scope, s));
     }
     for (size_t r = 0; r < j->ranks->n; r++) {
         struct rp_critpath_rank_share *s = &run->shares[r];
@@ -507,7 +558,7 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
         add_note(j, "the ranks share no collectives: each has a path of its own");
         return RP_OK;
     }
-    widen_scope(j);
+    RP_TRY(widen_scope(j, err));
     RP_TRY(slack_of(&j->run->graph, &j->slack, j->arena, err));
     return rp_path_find(&j->run->graph, &j->run->path, err);
 }

@@ -107,7 +107,11 @@ enum rp_code rp_critpath_slack(const struct rp_critpath_view *view, struct rp_ar
 enum rp_code rp_critpath_gains(const struct rp_stepgraph *g, bool gains,
                                struct rp_critpath_path *out, struct rp_err *err);
 
-/* Cuts a segment to the scope; false: nothing is left. */
-bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s);
+/* The next piece of a segment that lies in the scope, behind *from_ns, which begins as INT64_MIN
+   and becomes its end; false: none is left. */
+bool rp_critpath_clip(const struct rp_scope *scope, const struct rp_path_segment *s,
+                      int64_t *from_ns, struct rp_path_segment *piece);
+/* The time of all pieces. */
+int64_t rp_critpath_time(const struct rp_scope *scope, const struct rp_path_segment *s);
 
 #endif

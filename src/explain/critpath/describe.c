@@ -11,13 +11,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool rp_critpath_clip(const struct rp_scope *scope, struct rp_path_segment *s)
+bool rp_critpath_clip(const struct rp_scope *scope, const struct rp_path_segment *s,
+                      int64_t *from_ns, struct rp_path_segment *piece)
 {
-    if (scope && scope->limited) {
-        s->begin_ns = s->begin_ns > scope->begin_ns ? s->begin_ns : scope->begin_ns;
-        s->end_ns = s->end_ns < scope->end_ns ? s->end_ns : scope->end_ns;
+    struct rp_interval keep = {INT64_MIN, INT64_MAX};
+    int64_t from = s->begin_ns > *from_ns ? s->begin_ns : *from_ns;
+    size_t i;
+
+    if (scope && scope->limited)
+        keep = (struct rp_interval){scope->begin_ns, scope->end_ns};
+    if (scope && scope->njudged) {
+        RP_LOWER_BOUND(i, scope->njudged, scope->judged[i].end_ns <= from);
+        if (i == scope->njudged)
+            return false;
+        keep = scope->judged[i];
     }
-    return s->begin_ns < s->end_ns;
+    *piece = *s;
+    piece->begin_ns = from > keep.begin_ns ? from : keep.begin_ns;
+    piece->end_ns = s->end_ns < keep.end_ns ? s->end_ns : keep.end_ns;
+    *from_ns = piece->end_ns;
+    return piece->begin_ns < piece->end_ns;
+}
+
+int64_t rp_critpath_time(const struct rp_scope *scope, const struct rp_path_segment *s)
+{
+    struct rp_path_segment piece;
+    int64_t at = INT64_MIN, sum = 0;
+
+    while (rp_critpath_clip(scope, s, &at, &piece))
+        rp_ns_add(&sum, rp_ns_between(piece.begin_ns, piece.end_ns));
+    return sum;
 }
 
 struct path_rows {
@@ -67,17 +90,13 @@ static struct rp_critpath_share *share_of_segment(struct path_rows *f,
     return &f->out->names[*place - 1];
 }
 
-static void fill_segment(struct path_rows *f, struct rp_path_segment s)
+static void fill_piece(struct path_rows *f, struct rp_path_segment s)
 {
     const struct rp_sg_node *node = &f->view->graph->nodes.at[s.node];
     bool wait = s.kind == RP_PATH_WAIT;
-    struct rp_critpath_share *row;
-    int64_t ns;
+    int64_t ns = rp_ns_between(s.begin_ns, s.end_ns);
+    struct rp_critpath_share *row = share_of_segment(f, &s);
 
-    if (!rp_critpath_clip(f->view->scope, &s))
-        return;
-    ns = rp_ns_between(s.begin_ns, s.end_ns);
-    row = share_of_segment(f, &s);
     f->out->segments[f->out->nsegments++] = (struct rp_critpath_segment){
         .kind = rp_segment_kind_names[s.kind],
         .name = wait ? NULL : row->name,
@@ -90,6 +109,15 @@ static void fill_segment(struct path_rows *f, struct rp_path_segment s)
     rp_ns_add(&f->out->length_ns, ns);
     add_share(&f->out->kinds[s.kind], ns);
     add_share(row, ns);
+}
+
+static void fill_segment(struct path_rows *f, struct rp_path_segment s)
+{
+    struct rp_path_segment piece;
+    int64_t at = INT64_MIN;
+
+    while (rp_critpath_clip(f->view->scope, &s, &at, &piece))
+        fill_piece(f, piece);
 }
 
 /* The part of a collective before its last rank arrived is a wait for that rank. */
@@ -183,7 +211,8 @@ static void choose_shown(struct path_rows *f, size_t limit)
 
 static void allocate_rows(struct path_rows *f)
 {
-    size_t n = f->view->path->parts.n * (f->view->held ? 2 : 1);
+    size_t n = f->view->path->parts.n * (f->view->held ? 2 : 1) +
+               (f->view->scope ? f->view->scope->njudged : 0); /* pieces */
     size_t names = f->view->graph->names.n, places;
 
     f->nwaits = RP_PATH_CAUSES + f->view->ranks->n;
@@ -198,7 +227,7 @@ static int64_t window_of(const struct rp_critpath_view *v)
 {
     struct rp_path_segment whole = {.begin_ns = v->path->begin_ns, .end_ns = v->path->end_ns};
 
-    return rp_critpath_clip(v->scope, &whole) ? rp_ns_between(whole.begin_ns, whole.end_ns) : 0;
+    return rp_critpath_time(v->scope, &whole);
 }
 
 enum rp_code rp_critpath_describe(const struct rp_critpath_view *view, size_t limit,

@@ -27,10 +27,8 @@ static bool time_in_scope(const struct rp_critpath_view *v, const struct rp_sg_n
 
     if (n->lane == RP_NONE || n->kind == RP_SG_ARRIVE)
         return false;
-    if (!rp_critpath_clip(v->scope, &s) && v->scope && v->scope->limited)
-        return false;
-    *ns = rp_ns_between(s.begin_ns, s.end_ns);
-    return true;
+    *ns = rp_critpath_time(v->scope, &s);
+    return *ns > 0 || !v->scope || !v->scope->limited;
 }
 
 static void add_to(struct rp_critpath_slack *row, int64_t ns, int64_t slack_ns)
@@ -80,9 +78,10 @@ static void add_path(struct slack_rows *a)
         uint32_t place;
         int64_t ns;
 
-        if (s.kind == RP_PATH_WAIT || n->lane == RP_NONE || !rp_critpath_clip(a->view->scope, &s))
+        ns =
+            s.kind == RP_PATH_WAIT || n->lane == RP_NONE ? 0 : rp_critpath_time(a->view->scope, &s);
+        if (ns <= 0)
             continue;
-        ns = rp_ns_between(s.begin_ns, s.end_ns);
         place = a->name_row[(size_t)n->name * RP_PATH_KINDS + s.kind];
         if (place)
             rp_ns_add(&a->out->slack[place - 1].path_ns, ns);

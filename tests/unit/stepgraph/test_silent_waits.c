@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits for the device that no record tells: a thread that does nothing, and goes on as soon as the
-   device has nothing left to do; a launch while the queue is full. */
+   device has nothing left to do; a program of XLA; a launch while the queue is full. */
 #include "graph_fixtures.h"
 
 #include <stdlib.h>
@@ -52,6 +52,45 @@ static void a_thread_that_polls_waits(void **state)
     assert_int_equal(waits_in(10, 200000, 1000, 2), 0); /* seven of nine: it does something else */
 }
 
+/* Waits where a runtime of XLA launches `name` in each of five rounds of a millisecond; the kernel
+   ends after_ns before the next round. With a frame the thread is in a function of Python between
+   the rounds. */
+static size_t result_waits(const char *name, int64_t after_ns, const char *frame)
+{
+    const int64_t round = 1000000;
+    struct row rows[4 * 5 + 2];
+    size_t n = 0, waits = 0;
+    struct built b;
+
+    for (int64_t i = 0; i < 5; i++) {
+        int64_t at = i * round, begin = at + 5000;
+
+        rows[n++] = (struct row){'X', "cpu_op", name, 1, 1, at, WORK};
+        rows[n++] = (struct row){'X', "cuda_runtime", "cuGraphLaunch", 1, 1, at, 4000, i + 1};
+        rows[n++] =
+            (struct row){'X', "kernel", "k", 0, 7, begin, at + round - after_ns - begin, i + 1, 7};
+        if (frame)
+            rows[n++] =
+                (struct row){'X', "python_function", frame, 1, 1, at + 2 * WORK, round - 3 * WORK};
+    }
+    b = build_graph(rows, n);
+    for (size_t i = 0; i < b.graph.edges.n; i++)
+        waits += b.graph.edges.at[i].kind == RP_SG_SYNC;
+    release_graph(&b);
+    return waits;
+}
+
+static void a_runtime_of_xla_waits_without_a_call(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(result_waits("loop_add_fusion", 300000, NULL), 4);
+    assert_int_equal(result_waits("aten::add", 300000, NULL), 0); /* there a wait is a call */
+    assert_int_equal(result_waits("loop_add_fusion", -1, NULL),
+                     0); /* it runs ahead of the device */
+    assert_int_equal(result_waits("loop_add_fusion", 300000, "$a.py:1 load"), 0);
+    assert_int_equal(result_waits("loop_add_fusion", 300000, "$api.py:3 block_until_ready"), 4);
+}
+
 /* A launch of long_ns behind n others, none of which has begun but the first; it returns when that
    one ends. */
 static size_t waits_of_launch(size_t n, int64_t long_ns, const char *call)
@@ -97,6 +136,7 @@ static void a_launch_waits_while_the_queue_is_full(void **state)
 int test_silent_waits(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(a_thread_that_polls_waits),
+                                       cmocka_unit_test(a_runtime_of_xla_waits_without_a_call),
                                        cmocka_unit_test(a_launch_waits_while_the_queue_is_full)};
 
     return cmocka_run_group_tests_name("silent waits", tests, NULL, NULL);
