@@ -587,7 +587,9 @@ enum rp_code rp_fusions_find(const struct rp_trace *trace, const struct rp_scope
 
     rp_map_init(&c.known);
     rp_map_init(&c.groups);
-    out->steps = scope->limited ? 1 : trace->nsteps;
+    out->steps = scope->limited;
+    for (uint32_t i = 0; i < trace->nsteps && !scope->limited; i++)
+        out->steps += rp_scope_has(scope, trace->steps[i].begin_ns);
     if (code == RP_OK)
         code = rp_attribution_init(&places, &work, err);
     if (code == RP_OK)

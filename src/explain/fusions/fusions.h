@@ -62,7 +62,8 @@ struct rp_fusions_part {
     RP_VEC(struct rp_fusion) fusions;
     int64_t whole_ns;             /* device time */
     int64_t generated_ns;         /* of it, kernels that Inductor or XLA generated */
-    int64_t steps;                /* of the trace; 0: not marked */
+    int64_t steps;                /* that are counted; 0: not marked */
+    const char *not_counted;      /* what lies outside of them; NULL: nothing */
     bool with_shapes, with_stack; /* what was recorded */
     bool xla;
     int64_t programs; /* of XLA that were found beside the trace */

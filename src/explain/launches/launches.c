@@ -8,6 +8,7 @@
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
+#include "facts/host/outside.h"
 #include "facts/work/launches.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -124,6 +125,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_launches_part, copies, &copy_type),
     RP_PART_PLAIN(struct rp_launches_part, items),
     RP_PART_PLAIN(struct rp_launches_part, launched),
+    RP_PART_TEXT(struct rp_launches_part, not_counted),
     RP_PART_END};
 static const struct rp_type part_type = {"launches_part", sizeof(struct rp_launches_part),
                                          part_fields, NULL};
@@ -199,8 +201,11 @@ static enum rp_code launches_rank(const struct rp_loaded *loaded, const struct r
                                 .out = out,
                                 .by = rp_settings_text(settings, "by")[0]};
     struct rp_strtab names = {0};
-    enum rp_code code = rp_work_init(&g.w, g.t, scope, err);
+    struct rp_scope steps = *scope;
+    enum rp_code code;
 
+    RP_TRY(rp_judged_scope(g.t, &steps, g.arena, &out->not_counted, err));
+    code = rp_work_init(&g.w, g.t, &steps, err);
     if (code == RP_OK)
         code = rp_queues_init(&g.q, &g.w, err);
     if (code == RP_OK)
@@ -476,6 +481,8 @@ static void fill_texts(struct launches_join *j)
         RP_NOTE(out, j->arena,
                 rp_arena_textf(j->arena, "%s (kernels, copies, memsets) without a recorded launch",
                                rp_units_count(j->arena, out->unlinked, "item")));
+    if (j->ranks->n)
+        RP_NOTE(out, j->arena, part_of(j, 0)->not_counted);
 }
 
 static enum rp_code launches_join(const struct rp_ranks *ranks, const struct rp_settings *settings,

@@ -53,6 +53,7 @@ struct rp_launches_part {
     struct rp_launch_queue *queues;
     struct rp_launch_copy *copies;
     int64_t items, launched; /* device work; of it with a launch */
+    const char *not_counted; /* what lies outside of the steps; NULL: all is counted */
 };
 
 struct rp_launches_root {

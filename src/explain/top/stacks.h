@@ -94,6 +94,7 @@ struct rp_stacks_want {
     const char *html;         /* a page with a flame graph to write; NULL: none */
     const char *const *ranks; /* by part: the name of its rank; NULL: there is one */
     bool split_ranks;
+    bool in_steps; /* what lies outside of the steps is not in the parts */
 };
 
 enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,

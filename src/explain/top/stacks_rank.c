@@ -44,7 +44,7 @@ static enum rp_code take_samples(struct rp_stacks_adder *to, const struct rp_sco
     for (uint32_t i = 0; i < s->n; i++) {
         struct rp_stacks_weighed w = {s->stack[i], s->track[i], s->ts_ns[i], s->weight[i], 1};
 
-        if (scope->limited && s->ts_ns[i] == RP_NO_TS) {
+        if ((scope->limited || scope->njudged) && s->ts_ns[i] == RP_NO_TS) {
             to->out->untimed++;
             continue;
         }
@@ -202,11 +202,25 @@ static enum rp_code weigh_spans_in(struct span_tree *s, rp_track thread, int64_t
     return RP_OK;
 }
 
-/* The time of the spans of a thread in the scope, divided where a step ends. */
+/* The time of the spans of a thread between two moments, divided where a step ends. */
+static enum rp_code take_spans_in(struct span_tree *s, rp_track thread, int64_t now, int64_t end)
+{
+    int64_t covered;
+
+    while (now < end) {
+        int64_t until = rp_stacks_part_end_ns(s->to, now);
+
+        until = until < end ? until : end;
+        RP_TRY(weigh_spans_in(s, thread, now, until, &covered));
+        now = until;
+    }
+    return RP_OK;
+}
+
 static enum rp_code take_spans(struct span_tree *s, rp_track thread, const struct rp_scope *scope)
 {
     const struct rp_trace *t = s->to->t;
-    int64_t now = INT64_MAX, end = INT64_MIN, covered;
+    int64_t now = INT64_MAX, end = INT64_MIN;
 
     for (rp_event e = t->tracks[thread].first; e < t->tracks[thread].end; e++) {
         if (t->ev.kind[e] != RP_KIND_PYTHON)
@@ -218,14 +232,13 @@ static enum rp_code take_spans(struct span_tree *s, rp_track thread, const struc
         now = now > scope->begin_ns ? now : scope->begin_ns;
         end = end < scope->end_ns ? end : scope->end_ns;
     }
-    while (now < end) {
-        int64_t until = rp_stacks_part_end_ns(s->to, now);
+    for (size_t i = 0; i < scope->njudged; i++) {
+        const struct rp_interval *x = &scope->judged[i];
 
-        until = until < end ? until : end;
-        RP_TRY(weigh_spans_in(s, thread, now, until, &covered));
-        now = until;
+        RP_TRY(take_spans_in(s, thread, now > x->begin_ns ? now : x->begin_ns,
+                             end < x->end_ns ? end : x->end_ns));
     }
-    return RP_OK;
+    return scope->njudged ? RP_OK : take_spans_in(s, thread, now, end);
 }
 
 /* ------------------------------------------------------------------ time of the device */
@@ -334,14 +347,18 @@ static enum rp_code weigh_gap(struct device_time *d, const struct rp_gap *gap, s
 }
 
 /* The gaps of the device weigh the stacks in which the thread was that launched what follows. */
-static enum rp_code weigh_by_idle(struct device_time *d, struct rp_err *err)
+static enum rp_code weigh_by_idle(struct device_time *d, const struct rp_scope *scope,
+                                  struct rp_err *err)
 {
     struct rp_gap_finder *finder = NULL;
     rp_gap_vec gaps = {0};
     enum rp_code code = rp_gap_finder_new(d->t, &finder, err);
 
-    if (code == RP_OK)
+    if (code == RP_OK && !scope->njudged)
         code = rp_gaps_find(finder, &d->work, &gaps, err);
+    for (size_t i = 0; i < scope->njudged && code == RP_OK; i++)
+        code = rp_gaps_find_in(finder, &d->work, scope->judged[i].begin_ns, scope->judged[i].end_ns,
+                               &gaps, err);
     for (size_t i = 0; i < gaps.n && code == RP_OK; i++)
         code = weigh_gap(d, &gaps.at[i], err);
     rp_vec_release(&gaps);
@@ -361,7 +378,7 @@ static enum rp_code weigh_by_device(struct rp_stacks_adder *to, const struct rp_
     to->out->of_device = true;
     if (code == RP_OK && d.work.items.n) {
         rp_work_keep_device(&d.work, rp_work_main_device(&d.work));
-        code = by_work ? weigh_by_work(&d, err) : weigh_by_idle(&d, err);
+        code = by_work ? weigh_by_work(&d, err) : weigh_by_idle(&d, scope, err);
     }
     rp_work_release(&d.work);
     return code;

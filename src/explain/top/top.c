@@ -552,9 +552,9 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
 
     if (wants_counters(settings))
         return counters_rank(loaded, scope, settings, part, err);
-    if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
-        return rp_stacks_make(loaded->trace, scope, &how, &part->arena, &out->stacks, err);
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
+        return rp_stacks_make(loaded->trace, &steps, &how, &part->arena, &out->stacks, err);
     if (focus)
         return rp_focus_make(loaded->trace, &steps, focus, &part->arena, &out->focus, err);
     if (rp_settings_flag(settings, "tree")) {
@@ -647,6 +647,7 @@ static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_to
         .sort = rp_settings_has(settings, "sort") ? rp_settings_text(settings, "sort") : "self",
         .limit = rp_settings_int(settings, "limit"),
         .html = rp_settings_text(settings, "html"),
+        .in_steps = ranks->n && tops[0]->not_counted,
         .split_ranks =
             rp_stacks_split_of(rp_settings_text(settings, "split")) == RP_STACKS_BY_RANK};
 
@@ -659,7 +660,10 @@ static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_to
         want.ranks = names;
     result->type = &rp_stacks_type;
     result->root = root;
-    return rp_stacks_join(parts, ranks->n, &want, &result->arena, root, err);
+    RP_TRY(rp_stacks_join(parts, ranks->n, &want, &result->arena, root, err));
+    if (ranks->n)
+        RP_NOTE(root, &result->arena, tops[0]->not_counted);
+    return RP_OK;
 }
 
 static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,

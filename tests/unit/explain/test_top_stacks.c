@@ -44,20 +44,64 @@ static struct rp_trace *make_trace(void)
     return t;
 }
 
-static void ask(const struct rp_trace *t, const char *by, enum rp_stacks_width width,
-                struct rp_arena *arena, struct rp_stacks_root *out)
+static void ask_in(const struct rp_trace *t, const struct rp_scope *scope, const char *by,
+                   enum rp_stacks_width width, struct rp_arena *arena, struct rp_stacks_root *out)
 {
-    const struct rp_stacks_want want = {.by = by, .sort = "self"};
-    const struct rp_scope all = {0};
+    const struct rp_stacks_want want = {.by = by, .sort = "self", .in_steps = scope->njudged > 0};
     struct rp_stacks_part part = {0};
     const struct rp_stacks_part *parts[] = {&part};
     struct rp_err err = RP_ERR_INIT;
 
-    assert_ok(rp_stacks_make(t, &all, &(struct rp_stacks_how){.width = width}, arena, &part, &err),
+    assert_ok(rp_stacks_make(t, scope, &(struct rp_stacks_how){.width = width}, arena, &part, &err),
               &err);
     assert_ok(rp_stacks_join(parts, 1, &want, arena, out, &err), &err);
     rp_vec_release(&part.frames);
     rp_vec_release(&part.nodes);
+}
+
+static void ask(const struct rp_trace *t, const char *by, enum rp_stacks_width width,
+                struct rp_arena *arena, struct rp_stacks_root *out)
+{
+    ask_in(t, &(struct rp_scope){0}, by, width, arena, out);
+}
+
+/* What lies outside of the steps that are judged does not count: of samples, of Python functions,
+   and of the device's idle time. */
+static void only_steps_count(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "python_function", "train.py(1): main", 1, 1, 0, 1000},
+        {'X', "python_function", "train.py(9): load", 1, 1, 100, 300},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 450, 10, 1},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 550, 10, 2},
+        {'X', "kernel", "k", 0, 7, 470, 10, 1, 7},
+        {'X', "kernel", "k", 0, 7, 570, 10, 2, 7},
+    };
+    const struct rp_interval late[] = {{150, 310}}, parts[] = {{350, 500}, {550, 600}},
+                             none[] = {{5000, 6000}};
+    struct rp_trace *sampled = make_trace(), *spans = trace_of(rows, 6);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_stacks_root out;
+
+    UNUSED_STATE(state);
+    ask_in(sampled, &(struct rp_scope){.njudged = 1, .judged = late}, "line", RP_STACKS_CPU, &arena,
+           &out);
+    assert_int_equal(out.whole_ns, 5);
+    assert_int_equal(out.waited_ns, 60);
+    ask_in(sampled, &(struct rp_scope){.njudged = 1, .judged = none}, "line", RP_STACKS_CPU, &arena,
+           &out);
+    assert_contains(out.notes[0], "recorded in the steps:");
+    ask_in(spans, &(struct rp_scope){.njudged = 2, .judged = parts}, "line", RP_STACKS_CPU, &arena,
+           &out);
+    assert_int_equal(out.whole_ns, 150 + 50);
+    assert_string_equal(out.rows[1].label, "train.py:9 load");
+    assert_int_equal(out.rows[1].self_ns, 50);
+    ask_in(spans, &(struct rp_scope){.njudged = 2, .judged = parts}, "line", RP_STACKS_IDLE, &arena,
+           &out);
+    assert_int_equal(out.whole_ns, 150 + 50 - 20);
+    rp_arena_release(&arena);
+    rp_trace_free(sampled);
+    rp_trace_free(spans);
 }
 
 static void waiting_is_left_out(void **state)
@@ -160,6 +204,7 @@ static void runs_differ_by_more_than_chance(void **state)
 int test_top_stacks(void)
 {
     static const struct CMUnitTest tests[] = {cmocka_unit_test(waiting_is_left_out),
+                                              cmocka_unit_test(only_steps_count),
                                               cmocka_unit_test(a_library_counts_for_its_caller),
                                               cmocka_unit_test(runs_differ_by_more_than_chance)};
 
