@@ -591,6 +591,7 @@ enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *j
     enum rp_code code;
 
     memset(out, 0, sizeof *out);
+    out->recorder.framework = job->has_servers ? RP_FRAMEWORK_BYTEPS : RP_FRAMEWORK_HOROVOD;
     rp_arena_init(&out->graph.arena);
     rp_map_init(&m.op_node);
     rp_map_init(&m.transfer);

@@ -9,6 +9,7 @@
 
 #include "result/print_units.h"
 #include "sim/predict.h"
+#include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 
 #include <math.h>
@@ -64,6 +65,22 @@ static bool is_worth_it(const struct answer_ctx *a, const struct rp_opt_move *m)
            ((double)m->gain_ns >= least * (double)a->x.step_ns && (m->sure || a->limits->named));
 }
 
+unsigned rp_opt_framework(enum rp_opt_source source)
+{
+    static const uint8_t of[] = {
+        [RP_OPT_OTHER] = RP_FRAMEWORK_UNKNOWN,   [RP_OPT_TORCH] = RP_FRAMEWORK_PYTORCH,
+        [RP_OPT_JAX] = RP_FRAMEWORK_JAX,         [RP_OPT_TENSORFLOW] = RP_FRAMEWORK_TENSORFLOW,
+        [RP_OPT_HOROVOD] = RP_FRAMEWORK_HOROVOD, [RP_OPT_BYTEPS] = RP_FRAMEWORK_BYTEPS};
+
+    return of[source];
+}
+
+static unsigned framework_of(const struct answer_ctx *a)
+{
+    return a->plan.source == RP_OPT_OTHER ? a->x.run.parts[0]->recorder.framework
+                                          : rp_opt_framework(a->plan.source);
+}
+
 /* Simulates the plan with a move, and adds it where it is worth it. */
 static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, bool *added,
                              struct rp_err *err)
@@ -73,7 +90,7 @@ static enum rp_code add_move(struct answer_ctx *a, struct rp_opt_move *move, boo
     int64_t then[RP_WORLDS];
 
     RP_TRY(rp_arena_check(a->arena, "searching", err));
-    RP_TRY(rp_whatif_assumes(m.what_if, a->arena, &m.assumes, err));
+    RP_TRY(rp_whatif_assumes(m.what_if, framework_of(a), a->arena, &m.assumes, err));
     RP_TRY(rp_worlds_steps(&a->x, text, NULL, then, err));
     set_gain(a, &m, then);
     move->sure = m.sure;
@@ -323,40 +340,6 @@ static enum rp_opt_source find_source(const struct rp_sim_run *run)
     return RP_OPT_OTHER;
 }
 
-/* How a move is made in other frameworks than PyTorch, which the what-ifs themselves tell. */
-const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const char *torch)
-{
-    static const struct {
-        enum rp_opt_source source;
-        const char *move, *apply;
-    } lines[] = {
-        {RP_OPT_JAX, "cuda-graphs",
-         "XLA_FLAGS=--xla_gpu_enable_command_buffer=FUSION,CUBLAS,CUDNN,CUSTOM_CALL"},
-        {RP_OPT_JAX, "dtype",
-         "compute in the 16 bits of the what-if, with parameters in float32 (jmp)"},
-        {RP_OPT_JAX, "fuse", "put these operators into one jax.jit"},
-        {RP_OPT_JAX, "no-sync", "block_until_ready and reads of values only every few steps"},
-        {RP_OPT_JAX, "overlap", "XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true"},
-        {RP_OPT_JAX, "fused-optimizer",
-         "put the update of the parameters into the jax.jit of a step"},
-        {RP_OPT_TENSORFLOW, "cuda-graphs",
-         "tf.function(jit_compile=True) around the step, which XLA launches as CUDA graphs"},
-        {RP_OPT_TENSORFLOW, "fused-optimizer",
-         "tf.function(jit_compile=True) around the update (jit_compile=True of a Keras optimizer)"},
-        {RP_OPT_TENSORFLOW, "no-sync", "read values (.numpy(), callbacks) only every few steps"},
-        {RP_OPT_TENSORFLOW, "dtype",
-         "tf.keras.mixed_precision.set_global_policy('mixed_bfloat16'), or 'mixed_float16' where "
-         "the device has no bf16"},
-        {RP_OPT_TENSORFLOW, "fuse", "tf.function(jit_compile=True) around these operators"}};
-
-    if (source == RP_OPT_HOROVOD || source == RP_OPT_BYTEPS)
-        source = RP_OPT_TENSORFLOW;
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
-        if (lines[i].source == source && !strcmp(lines[i].move, move))
-            return lines[i].apply;
-    return torch;
-}
-
 static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
 {
     struct rp_optimizer_kind kind;
@@ -367,7 +350,7 @@ static enum rp_code describe_plan(struct answer_ctx *a, struct rp_err *err)
         struct rp_opt_move *m = &a->plan.moves[i];
 
         a->plan.fused_optimizer |= !strcmp(m->move, "fused-optimizer");
-        m->apply = rp_opt_apply_in(a->plan.source, m->move, m->apply);
+        m->apply = rp_whatif_apply_in(framework_of(a), m->move, m->apply);
         if (m->family == RP_OPT_GRAPHS)
             RP_TRY(list_regions(a, m->what_if, err));
         if (!strcmp(m->move, "fuse"))
@@ -560,6 +543,7 @@ static enum rp_code search_run(struct answer_ctx *a, struct rp_err *err)
 static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
 {
     const struct rp_sim_part *first = parts->parts[0];
+    const char *memory = rp_sim_memory_option(first);
     struct rp_opt_answer *out = a->out;
     double off =
         out->recorded_ns > 0 ? (double)a->x.simulated_ns / (double)out->recorded_ns - 1 : 0;
@@ -582,8 +566,9 @@ static void add_notes(struct answer_ctx *a, const struct rp_opt_parts *parts)
                                  parts->given));
     if (a->limits->memory_bytes && !parts->largest)
         RP_NOTE(out, a->arena,
-                "the memory budget is not used: memory was not recorded "
-                "(profile_memory=True)");
+                rp_arena_textf(a->arena,
+                               "the memory budget is not used: memory was not recorded%s%s%s",
+                               memory ? " (" : "", memory ? memory : "", memory ? ")" : ""));
     else if (a->limits->memory_bytes && a->plan.peak_then_bytes > a->limits->memory_bytes)
         RP_NOTE(out, a->arena,
                 a->limits->stopped != RP_OPT_CONVERGED

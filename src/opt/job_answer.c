@@ -302,6 +302,7 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
     struct rp_worlds x = {0};
     struct rp_changes tries = {0};
     struct rp_job_plan plan;
+    unsigned framework = rp_opt_framework(a->plan.source);
     const char *text = "";
     enum rp_code code =
         make_job_plan(a, a->plan.groups, a->plan.ngroups, a->ops.n ? 1 : 0, &plan, err);
@@ -320,9 +321,9 @@ static enum rp_code search_whatifs(struct job_ctx *a, struct rp_err *err)
             .move = t->row->name,
             .family = rp_opt_family_of(t->row->move->family),
             .what = t->row->summary,
-            .apply = rp_opt_apply_in(a->plan.source, t->row->name, rp_whatif_how(t->row, t->text)),
+            .apply = rp_whatif_apply_in(framework, t->row->name, rp_whatif_how(t->row, t->text)),
             .what_if = t->text,
-            .assumes = t->row->assumes,
+            .assumes = rp_whatif_assumed(t->row, framework),
             .sure = true};
         int64_t then;
 

@@ -175,8 +175,8 @@ enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, 
                                struct rp_arena *arena, struct rp_opt_answer *out,
                                struct rp_err *err);
 
-/* How a move is made in a framework; torch: in PyTorch, as the what-if itself says. */
-const char *rp_opt_apply_in(enum rp_opt_source source, const char *move, const char *torch);
+/* enum rp_framework; of a dPRO directory that of the communication. */
+unsigned rp_opt_framework(enum rp_opt_source source);
 
 /* Why the search ended, for JSON. */
 const char *rp_opt_stop_name(enum rp_opt_stop stopped);

@@ -391,6 +391,11 @@ static enum rp_code include_leans(struct answer_ctx *a, const char *text, struct
     return code;
 }
 
+static unsigned framework_of(const struct answer_ctx *a)
+{
+    return a->run.parts[0]->recorder.framework;
+}
+
 /* A what-if that the recording does not allow is a row that says so. */
 static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
                                        struct rp_sim_prediction *p, const struct rp_err *why,
@@ -406,7 +411,7 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
                                     .change_low_ratio = NAN,
                                     .change_high_ratio = NAN,
                                     .impossible = rp_arena_text(a->arena, why->text)};
-    RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
+    RP_TRY(rp_whatif_assumes(text, framework_of(a), a->arena, &p->assumes, err));
     return rp_arena_check(a->arena, "simulating", err);
 }
 
@@ -486,7 +491,7 @@ static enum rp_code fill_prediction(struct answer_ctx *a, const char *text,
     a->unknown |= p->low_ns == RP_ABSENT_I64;
     p->change_ratio =
         ratio(p->predicted_ns - a->out->baseline.unprofiled_ns, a->out->baseline.unprofiled_ns);
-    RP_TRY(rp_whatif_assumes(text, a->arena, &p->assumes, err));
+    RP_TRY(rp_whatif_assumes(text, framework_of(a), a->arena, &p->assumes, err));
     p->what_if = rp_arena_text(a->arena, text);
     return RP_OK;
 }

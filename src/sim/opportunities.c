@@ -195,15 +195,17 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
                              size_t end, const int64_t before[RP_WORLDS], struct rp_arena *arena,
                              struct rp_opportunities *out, struct rp_err *err)
 {
+    unsigned framework = x->run.parts[0]->recorder.framework;
     const struct rp_change *c = NULL;
 
     while ((c = next_best(x, all, first, end, c)) != NULL) {
         int64_t then[RP_WORLDS];
-        struct rp_opportunity o = {.row = c->row,
-                                   .what_if = c->text,
-                                   .apply = rp_whatif_how(c->row, c->text),
-                                   .effort = c->row->move ? c->row->move->effort : 0,
-                                   .step_ns = c->alone_ns};
+        struct rp_opportunity o = {
+            .row = c->row,
+            .what_if = c->text,
+            .apply = rp_whatif_apply_in(framework, c->row->name, rp_whatif_how(c->row, c->text)),
+            .effort = c->row->move ? c->row->move->effort : 0,
+            .step_ns = c->alone_ns};
         struct rp_gain gain;
 
         RP_TRY(rp_worlds_steps(x, c->text, x->outcomes.list.n ? NULL : before, then, err));
@@ -214,7 +216,7 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
         o.gain_low_ns = gain.low_ns;
         o.gain_high_ns = gain.high_ns;
         o.tries = gain.tries;
-        RP_TRY(rp_whatif_assumes(c->text, arena, &o.assumes, err));
+        RP_TRY(rp_whatif_assumes(c->text, framework, arena, &o.assumes, err));
         out->at[out->n++] = o;
         break;
     }

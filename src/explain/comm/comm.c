@@ -203,6 +203,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_comm_part, calls, &rp_comm_call_type),
     RP_PART_PLAIN(struct rp_comm_part, hangs),
     RP_PART_PLAIN(struct rp_comm_part, timeline_ranks),
+    RP_PART_PLAIN(struct rp_comm_part, recorder),
     RP_PART_TEXT(struct rp_comm_part, gpu),
     RP_PART_TEXT(struct rp_comm_part, now),
     RP_PART_LIST(struct rp_comm_part, transfers, &transfer_type),
@@ -587,6 +588,8 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     out->apart_ns = j.all.apart_ns;
     out->set_count = (int64_t)j.all.nset;
     out->timeline_ranks = ((const struct rp_comm_part *)ranks->parts[0].data)->timeline_ranks;
+    out->sizes_option = rp_recorder_option(
+        &((const struct rp_comm_part *)ranks->parts[0].data)->recorder, RP_RECORDS_SHAPES);
     out->uncertainty_ns = j.all.uncertainty_ns;
     out->doubtful_count = (int64_t)j.all.ndoubtful;
     out->contradict = j.all.contradict;
@@ -621,6 +624,7 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
     bool recorded;
 
     RP_TRY(rp_comm_fill_part(t, scope, &part->arena, out, err));
+    RP_TRY(rp_recorder_find(t, &out->recorder, err));
     out->timeline_ranks = rp_trace_pipeline_ranks(t);
     list = &out->lanes[0].comm;
     for (size_t i = 0; i < list->list.n; i++)

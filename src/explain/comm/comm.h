@@ -11,6 +11,7 @@
 #include "explain/comm/check.h"
 #include "explain/comm/late.h"
 #include "explain/comm/topology.h"
+#include "facts/work/recorder.h"
 
 /* A tensor from one process to another. */
 struct rp_comm_transfer {
@@ -35,8 +36,9 @@ struct rp_comm_part {
     struct rp_comm_call *calls; /* where they are compared (check.h) */
     int64_t hangs;              /* collectives may not have ended: they are compared */
     int64_t timeline_ranks;     /* in one file of a pipeline's timeline, or 0 */
-    const char *gpu;            /* name of the first device, or NULL */
-    const char *now;            /* where the program was last, or NULL */
+    struct rp_recorder recorder;
+    const char *gpu; /* name of the first device, or NULL */
+    const char *now; /* where the program was last, or NULL */
     struct rp_comm_transfer *transfers;
 };
 
@@ -103,6 +105,8 @@ struct rp_comm_root {
     const char *pipeline_text;         /* NULL: there is no pipeline */
     const char *check_text;            /* NULL: not compared */
     const char *matched_by;
+    const char
+        *sizes_option; /* not shown: of the recorder, that records sizes; NULL: it has none */
     const char *slow_link[RP_PLACES]; /* not shown: an alarm about a place, or NULL */
     int64_t world_size, given_count;  /* ranks of the job, at least those given */
     bool several, dropped;    /* ranks have several devices; matches by order made no sense */

@@ -423,10 +423,12 @@ static void write_notes(struct comm_text *w)
     for (i = 0; i < out->ncollectives; i++)
         sized += out->collectives[i].size_bytes != RP_ABSENT_I64;
     if (sized < out->ncollectives)
-        add_note(w, rp_arena_textf(w->arena,
-                                   "the size of %s of %s is not recorded (PyTorch: record_shapes)",
+        add_note(w, rp_arena_textf(w->arena, "the size of %s of %s is not recorded%s%s%s",
                                    rp_units_number(w->arena, (int64_t)(out->ncollectives - sized)),
-                                   rp_units_number(w->arena, (int64_t)out->ncollectives)));
+                                   rp_units_number(w->arena, (int64_t)out->ncollectives),
+                                   out->sizes_option ? " (" : "",
+                                   out->sizes_option ? out->sizes_option : "",
+                                   out->sizes_option ? ")" : ""));
     note_imbalance(w);
     for (i = 0; i < RP_PLACES; i++)
         if (out->slow_link[i])

@@ -42,6 +42,7 @@ static const struct rp_field part_fields[] = {
     PART(TEXT, not_counted),
     PART(PLAIN, with_shapes),
     PART(PLAIN, with_stack),
+    PART(PLAIN, recorder),
     PART(PLAIN, xla),
     PART(PLAIN, programs),
     PART(PLAIN, modelled),
@@ -132,6 +133,7 @@ static enum rp_code fusions_rank(const struct rp_loaded *loaded, const struct rp
     struct rp_scope steps = *scope;
 
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
     RP_TRY(rp_fusions_find(loaded->trace, &steps, rp_loaded_categories(loaded), &part->arena, out,
                            err));
     RP_TRY(rp_fusions_of_xla(loaded, &steps, &part->arena, out, err));
@@ -330,6 +332,15 @@ static void say_summary(struct rp_arena *arena, struct rp_fusions_root *out)
     }
 }
 
+/* " (record_shapes=True)" */
+static const char *option_text(const struct rp_fusions_part *part, enum rp_recordable what,
+                               struct rp_arena *arena)
+{
+    const char *option = rp_recorder_option(&part->recorder, what);
+
+    return option ? rp_arena_textf(arena, " (%s)", option) : "";
+}
+
 /* What to do about it, and what was not recorded. */
 static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
                         struct rp_fusions_root *out)
@@ -347,14 +358,19 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
             out, arena,
             "the profile carries no program: to see what XLA left apart, and why, give a folder "
             "with the trace and a dump (XLA_FLAGS=--xla_dump_to=DIR)");
-    if (!first->with_shapes && !first->xla && out->whole_ns > 0)
-        RP_NOTE(
-            out, arena,
-            "no shapes were recorded (record_shapes=True, or 'record --set frameworks.shapes=on'): "
-            "chains over the same sizes are not known");
+    else if (first->recorder.framework == RP_FRAMEWORK_JAX && !first->xla)
+        RP_NOTE(out, arena,
+                "XLA fuses chains itself: 'reprise dump fusion DIR' tells what it left apart, and "
+                "why, from a dump (XLA_FLAGS=--xla_dump_to=DIR)");
+    else if (!first->with_shapes && !first->xla && out->whole_ns > 0)
+        RP_NOTE(out, arena,
+                rp_arena_textf(
+                    arena, "no shapes were recorded%s: chains over the same sizes are not known",
+                    option_text(first, RP_RECORDS_SHAPES, arena)));
     else if (!first->with_stack && !first->xla && out->nrows)
         RP_NOTE(out, arena,
-                "no Python frames were recorded (with_stack=True): lines are not known");
+                rp_arena_textf(arena, "no Python frames were recorded%s: lines are not known",
+                               option_text(first, RP_RECORDS_FRAMES, arena)));
     if (out->compiler && has_kind(out, RP_FUSION_CHAIN))
         RP_NOTE(out, arena, "the program is compiled in part: chains are what runs outside of it");
     else if (out->compiler && !first->xla)

@@ -65,6 +65,7 @@ struct rp_fusions_part {
     int64_t steps;                /* that are counted; 0: not marked */
     const char *not_counted;      /* what lies outside of them; NULL: nothing */
     bool with_shapes, with_stack; /* what was recorded */
+    struct rp_recorder recorder;
     bool xla;
     int64_t programs; /* of XLA that were found beside the trace */
     bool modelled;    /* sim is filled */

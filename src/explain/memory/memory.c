@@ -9,6 +9,7 @@
 #include "dataset/question.h"
 #include "draw/web.h"
 #include "explain/memory/xla.h"
+#include "facts/work/recorder.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -203,13 +204,13 @@ static const struct rp_type memory_type = {"memory", sizeof(struct rp_memory_roo
 struct memory_part {
     size_t ndevices;
     struct rp_memory_device *devices;
-    bool is_torch, ours, lacks_stacks, lacks_addresses, lacks_totals;
+    struct rp_recorder recorder;
+    bool lacks_stacks, lacks_addresses, lacks_totals;
 };
 
 static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct memory_part, devices, &rp_memory_device_type),
-    RP_PART_PLAIN(struct memory_part, is_torch),
-    RP_PART_PLAIN(struct memory_part, ours),
+    RP_PART_PLAIN(struct memory_part, recorder),
     RP_PART_PLAIN(struct memory_part, lacks_stacks),
     RP_PART_PLAIN(struct memory_part, lacks_addresses),
     RP_PART_PLAIN(struct memory_part, lacks_totals),
@@ -233,10 +234,8 @@ static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct
             RP_TRY(rp_memory_describe(logs, i, scope, limit, &part->arena,
                                       &out->devices[out->ndevices++], err));
     }
-    out->is_torch = !strcmp(rp_trace_str(logs->trace, logs->trace->framework), "pytorch");
-    out->ours = !strcmp(rp_trace_str(logs->trace, logs->trace->framework), "reprise");
     out->lacks_stacks = out->ndevices && !logs->has_stacks;
-    return RP_OK;
+    return rp_recorder_find(logs->trace, &out->recorder, err);
 }
 
 static enum rp_code memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -306,12 +305,28 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
     return RP_OK;
 }
 
+/* How memory is recorded, where there is nothing of it. */
+static const char *nothing_text(const struct rp_recorder *recorder)
+{
+    if (recorder->framework == RP_FRAMEWORK_JAX)
+        return "memory of JAX is read from dumps of XLA: XLA_FLAGS=--xla_dump_to=DIR";
+    if (recorder->ours && rp_recorder_option(recorder, RP_RECORDS_MEMORY))
+        return "record memory: 'reprise record --set frameworks.memory=on' keeps PyTorch's "
+               "allocations, as a file for 'reprise memory'";
+    if (rp_recorder_option(recorder, RP_RECORDS_MEMORY) &&
+        recorder->framework == RP_FRAMEWORK_PYTORCH)
+        return "record memory: torch.profiler.profile(profile_memory=True, with_stack=True), or "
+               "torch.cuda.memory._record_memory_history() and _dump_snapshot()";
+    return "memory is read from PyTorch's profiles and snapshots and from dumps of XLA "
+           "(--xla_dump_to)";
+}
+
 /* Why there is nothing, or what is missing. */
 static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
                       struct rp_arena *arena)
 {
-    bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false, torch = false,
-         ours = false;
+    bool lacks_stacks = false, lacks_addresses = false, lacks_totals = false;
+    const struct rp_recorder *recorder = NULL;
 
     for (size_t r = 0; r < ranks->n; r++) {
         const struct memory_part *part = ranks->parts[r].data;
@@ -319,20 +334,10 @@ static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
         lacks_stacks = lacks_stacks || part->lacks_stacks;
         lacks_addresses = lacks_addresses || part->lacks_addresses;
         lacks_totals = lacks_totals || part->lacks_totals;
-        torch = torch || part->is_torch;
-        ours = ours || part->ours;
+        recorder = recorder ? recorder : &part->recorder;
     }
-    if (!root->ndevices)
-        RP_NOTE(
-            root, arena,
-            ours ? "record memory: 'reprise record --set frameworks.memory=on' keeps PyTorch's "
-                   "allocations, as a file for 'reprise memory'; of JAX dumps of XLA tell "
-                   "(--xla_dump_to)"
-            : torch
-                ? "record memory: torch.profiler.profile(profile_memory=True, with_stack=True), or "
-                  "torch.cuda.memory._record_memory_history() and _dump_snapshot()"
-                : "memory is read from PyTorch's profiles and snapshots and from dumps of XLA "
-                  "(--xla_dump_to)");
+    if (!root->ndevices && recorder)
+        RP_NOTE(root, arena, nothing_text(recorder));
     else if (lacks_stacks)
         RP_NOTE(root, arena,
                 "no Python frames were recorded: with_stack=True names lines and modules");

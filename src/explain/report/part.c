@@ -619,6 +619,22 @@ static void describe_collectives(const struct rp_collectives *c, struct rp_workl
     out->half_comm = half_ns[out->collective] > ns[out->collective] / 2;
 }
 
+/* Whether most of the device time is that of graphs; the work of one may be recorded as one item.
+ */
+static bool is_mostly_graphs(const struct part_ctx *ctx)
+{
+    int64_t graphs = ctx->out->coverage.graph_ns;
+
+    for (size_t i = 0; i < ctx->w.items.n; i++) {
+        const struct rp_work_item *x = &ctx->w.items.at[i];
+
+        if (x->launch != RP_NONE && !rp_work_is_of_graph(&ctx->w, x) &&
+            strstr(rp_trace_str(ctx->t, ctx->t->ev.name[x->launch]), "GraphLaunch"))
+            rp_ns_add(&graphs, rp_ns_between(x->begin_ns, x->end_ns));
+    }
+    return graphs > ctx->out->coverage.device_ns / 2;
+}
+
 static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
@@ -658,7 +674,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_workload_find(ctx->t, &out->workload, err));
     out->workload.no_bf16 =
         rp_device_half(out->device ? rp_device_recognise(out->device, 0) : NULL) == RP_NUMBER_FP16;
-    out->workload.in_graphs = out->coverage.graph_ns > out->coverage.device_ns / 2;
+    out->workload.in_graphs = is_mostly_graphs(ctx);
     describe_collectives(&out->collectives, &out->workload);
     return RP_OK;
 }

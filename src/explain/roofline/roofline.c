@@ -103,6 +103,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_roof_part, matrix_flops_per_s),
     RP_PART_PLAIN(struct rp_roof_part, product_ns),
     RP_PART_TEXT(struct rp_roof_part, not_counted),
+    RP_PART_PLAIN(struct rp_roof_part, recorder),
     RP_PART_END};
 const struct rp_type rp_roof_part_type = {"roof_part", sizeof(struct rp_roof_part), part_fields,
                                           NULL};
@@ -174,6 +175,7 @@ struct roof_join {
     RP_VEC(struct rp_roof_group) groups; /* by the id of their key */
     RP_VEC(struct rp_roof_row) rows;
     RP_VEC(char) text;
+    const char *shapes_option; /* NULL: the recorder has none */
 };
 
 static void add_sums(struct rp_roof_sums *to, const struct rp_roof_sums *s)
@@ -452,10 +454,11 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
     }
     RP_NOTE(out, arena, peaks_text(out, arena));
     if (unshaped_share(j, out->device_ns) >= UNSHAPED_MUCH)
-        RP_NOTE(
-            out, arena,
-            "shapes were not recorded: torch.profiler.profile(record_shapes=True) does, or 'reprise "
-            "record --set frameworks.shapes=on'");
+        RP_NOTE(out, arena,
+                j->shapes_option
+                    ? rp_arena_textf(arena, "shapes were not recorded: %s records them",
+                                     j->shapes_option)
+                    : "shapes were not recorded");
     if (out->row_count > (int64_t)out->nrows)
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
@@ -543,6 +546,8 @@ enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts
     enum rp_code code = rp_strtab_init(&j.keys, err);
 
     *out = (struct rp_roof_root){.by = rp_arena_text(arena, by), .ranks = (int64_t)nparts};
+    if (nparts)
+        j.shapes_option = rp_recorder_option(&parts[0]->recorder, RP_RECORDS_SHAPES);
     for (size_t p = 0; p < nparts; p++)
         for (size_t i = 0; i < parts[p]->groups.n && code == RP_OK; i++)
             code = add_group(&j, &parts[p]->groups.at[i], options->by == RP_ROOF_SHAPE, err);
@@ -571,6 +576,7 @@ static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct r
 
     RP_TRY(read_options(settings, &options, err));
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
     code = rp_xla_costs_init(&xla, loaded, err);
     if (code == RP_OK)
         code = rp_roof_group_calls(loaded->trace, &steps, rp_loaded_categories(loaded), &options,

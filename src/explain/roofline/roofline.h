@@ -8,6 +8,7 @@
  */
 #include "base/arena.h"
 #include "cost/calls.h"
+#include "facts/work/recorder.h"
 
 #include <reprise/result.h>
 
@@ -58,6 +59,7 @@ struct rp_roof_part {
     double matrix_flops_per_s[RP_NUMBERS]; /* by format */
     int64_t product_ns[RP_NUMBERS];        /* device time of products, by format */
     const char *not_counted;               /* what lies outside of the steps; NULL: nothing */
+    struct rp_recorder recorder;
 };
 
 #define RP_ROOF_ACHIEVABLE 0.8 /* where nobody says another part */

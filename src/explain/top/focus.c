@@ -40,6 +40,7 @@ static const struct rp_field focus_fields[] = {RP_PART_VEC(struct rp_focus_part,
                                                RP_PART_PLAIN(struct rp_focus_part, calls),
                                                RP_PART_PLAIN(struct rp_focus_part, on_host),
                                                RP_PART_PLAIN(struct rp_focus_part, exact),
+                                               RP_PART_PLAIN(struct rp_focus_part, recorder),
                                                RP_PART_END};
 const struct rp_type rp_focus_part_type = {"focus_part", sizeof(struct rp_focus_part), focus_fields,
                                            NULL};
@@ -377,10 +378,11 @@ enum rp_code rp_focus_make(const struct rp_trace *trace, const struct rp_scope *
                            struct rp_err *err)
 {
     struct focusing f = {.t = trace, .scope = scope, .arena = arena, .out = out};
-    enum rp_code code;
+    enum rp_code code = rp_recorder_find(trace, &out->recorder, err);
 
     rp_map_init(&f.sums);
-    code = focus_fill(&f, name, err);
+    if (code == RP_OK)
+        code = focus_fill(&f, name, err);
     rp_strtab_release(&f.names);
     rp_map_release(&f.sums);
     rp_vec_release(&f.matches);
@@ -549,8 +551,11 @@ static enum rp_code fill_rows(struct focus_join *j, int64_t limit, struct rp_are
     return RP_OK;
 }
 
-static void write_summary(struct rp_focus_root *out, struct rp_arena *arena)
+static void write_summary(struct rp_focus_root *out, const struct rp_recorder *recorder,
+                          struct rp_arena *arena)
 {
+    const char *frames = rp_recorder_option(recorder, RP_RECORDS_FRAMES);
+    const char *shapes = rp_recorder_option(recorder, RP_RECORDS_SHAPES);
     const char *backward = out->backward_ns && out->backward_ns < out->total_ns
                                ? rp_arena_textf(arena, ", %s of it in the backward pass",
                                                 rp_units_time(arena, out->backward_ns))
@@ -569,19 +574,24 @@ static void write_summary(struct rp_focus_root *out, struct rp_arena *arena)
             rp_units_count(arena, out->calls, "call"), backward);
     if (out->nmatches == 1) /* it is in the summary */
         out->nmatches = 0;
-    if (out->calls && !out->nlines)
+    if (out->calls && !out->nlines && frames)
         RP_NOTE(out, arena,
-                "no Python lines: record with with_stack=True to see where it is called");
-    if (out->calls && !out->nshapes)
+                rp_arena_textf(arena, "no Python lines: record with %s to see where it is called",
+                               frames));
+    else if (out->calls && !out->nlines && recorder->ours)
         RP_NOTE(out, arena,
-                "no shapes: record_shapes=True, or 'record --set "
-                "frameworks.shapes=on', records those of operators");
+                "no Python lines: with 'reprise record --with +sample', 'reprise top --by line' "
+                "shows the code that runs");
+    if (out->calls && !out->nshapes && shapes)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "no shapes: %s records those of operators", shapes));
 }
 
 enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, const char *name,
                            const struct rp_focus_cut *cut, struct rp_arena *arena,
                            struct rp_focus_root *out, struct rp_err *err)
 {
+    static const struct rp_recorder unknown = {0};
     struct focus_join j = {.arena = arena, .flat = cut->flat};
     enum rp_code code = rp_strtab_init(&j.names, err);
 
@@ -602,7 +612,7 @@ enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, c
     if (code == RP_OK)
         code = fill_rows(&j, cut->rows, arena, out, err);
     if (code == RP_OK)
-        write_summary(out, arena);
+        write_summary(out, n ? &parts[0]->recorder : &unknown, arena);
     rp_strtab_release(&j.names);
     rp_map_release(&j.sums);
     rp_vec_release(&j.all);

@@ -7,6 +7,7 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "facts/work/recorder.h"
 #include "facts/work/work.h"
 
 /* What a row is to the focus. X(NAME, "word", heading) */
@@ -34,6 +35,7 @@ struct rp_focus_part {
     RP_VEC(struct rp_focus_sum) sums;
     int64_t whole_ns, total_ns, backward_ns, calls;
     bool on_host, exact; /* exact: something has this very name */
+    struct rp_recorder recorder;
 };
 
 extern const struct rp_type rp_focus_part_type;

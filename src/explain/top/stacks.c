@@ -459,7 +459,8 @@ static bool row_has_samples(const struct rp_stacks_tree *j, const struct rp_stac
     return !strcmp(j->by, "stack") ? row->count > 0 : row->count > 0 || row->total_ns != 0;
 }
 
-static void add_notes(const struct rp_stacks_tree *j, bool in_steps, struct rp_stacks_root *out)
+static void add_notes(const struct rp_stacks_tree *j, const struct rp_stacks_want *want,
+                      struct rp_stacks_root *out)
 {
     if (j->of_device && !j->whole)
         RP_NOTE(out, j->arena,
@@ -469,9 +470,9 @@ static void add_notes(const struct rp_stacks_tree *j, bool in_steps, struct rp_s
         RP_NOTE(out, j->arena,
                 rp_arena_textf(j->arena,
                                "no samples of call stacks and no Python functions were recorded%s: "
-                               "'record --with +sample', torch.profiler.profile(with_stack=True), "
-                               "py-spy and perf do",
-                               in_steps ? " in the steps" : ""));
+                               "'record --with +sample'%s%s, py-spy and perf do",
+                               want->in_steps ? " in the steps" : "", want->frames ? ", " : "",
+                               want->frames ? want->frames : ""));
     if (j->of_spans && out->row_count)
         RP_NOTE(out, j->arena,
                 j->of_device ? "from spans of Python functions"
@@ -595,7 +596,7 @@ enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,
     if (code == RP_OK)
         code = fill_root(&j, want->sort, want->limit, j.unit, out);
     if (code == RP_OK)
-        add_notes(&j, want->in_steps, out);
+        add_notes(&j, want, out);
     if (code == RP_OK)
         code = rp_stacks_tree_draw(&j, want->html);
     rp_stacks_tree_release(&j);

@@ -95,6 +95,8 @@ struct rp_stacks_want {
     const char *const *ranks; /* by part: the name of its rank; NULL: there is one */
     bool split_ranks;
     bool in_steps; /* what lies outside of the steps is not in the parts */
+    const char
+        *frames; /* the option of the recorder that records Python frames; NULL: it has none */
 };
 
 enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,

@@ -94,6 +94,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_top_part, on_host),
     RP_PART_PLAIN(struct rp_top_part, instead),
     RP_PART_TEXT(struct rp_top_part, not_counted),
+    RP_PART_PLAIN(struct rp_top_part, recorder),
     RP_PART_RECORD(struct rp_top_part, tree, &rp_tree_part_type),
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_RECORD(struct rp_top_part, counters, &rp_counters_part_type),
@@ -104,6 +105,7 @@ const struct rp_type rp_top_part_type = {"top_part", sizeof(struct rp_top_part),
 /* ------------------------------------------------------------------ adding up */
 
 struct top_join {
+    struct rp_recorder recorder; /* of the first rank */
     struct rp_arena *arena;
     struct rp_strtab names;  /* of rows */
     struct rp_strtab single; /* of what the rows add up, with the row in front */
@@ -315,7 +317,19 @@ static const char *skipped_note(const struct rp_top_root *out, struct rp_arena *
         out->nskipped, first, last);
 }
 
-static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t nparts)
+/* Where to get Python frames from. */
+static const char *no_frames_text(const struct rp_recorder *recorder, struct rp_arena *arena)
+{
+    const char *option = rp_recorder_option(recorder, RP_RECORDS_FRAMES);
+
+    return option
+               ? rp_arena_textf(arena, "no Python frames were recorded: %s records them", option)
+               : "no Python frames were recorded; 'reprise record --with +sample' has samples, for "
+                 "'--by line', and '--by annotation' shows ranges";
+}
+
+static void fill_notes(struct rp_top_root *out, const struct rp_recorder *recorder,
+                       struct rp_arena *arena, int64_t nparts)
 {
     const char *per = nparts > 1 ? ", all ranks together" : "";
     size_t i, rolled = 0;
@@ -327,9 +341,7 @@ static void fill_notes(struct rp_top_root *out, struct rp_arena *arena, int64_t 
                 is_nested(out->by) ? !strcmp(out->by, "wait")
                                          ? "no waits were recorded: 'record --with +blocking'"
                                      : !strcmp(out->by, "python")
-                                         ? "no Python frames were recorded: "
-                                           "torch.profiler.profile(with_stack=True) does; "
-                                           "'record' has none, '--by annotation' shows ranges"
+                                         ? no_frames_text(recorder, arena)
                                          : "no span of this kind was recorded around a launch"
                                    : "no device work was recorded; try '--by op', or "
                                      "'--by annotation' for ranges of your own");
@@ -391,7 +403,7 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
         out->nflat = out->nrows;
     }
     out->covered_share = out->whole_ns > 0 ? (double)out->covered_ns / (double)out->whole_ns : 0;
-    fill_notes(out, j->arena, out->ranks);
+    fill_notes(out, &j->recorder, j->arena, out->ranks);
     return rp_arena_check(j->arena, "adding up ranks", err);
 }
 
@@ -428,6 +440,8 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
     struct top_join j = {.arena = arena};
     enum rp_code code;
 
+    if (nparts)
+        j.recorder = parts[0]->recorder;
     *out = (struct rp_top_root){
         .by = rp_arena_text(arena, by), .measure = "device time", .ranks = (int64_t)nparts};
     for (size_t p = 0; p < nparts; p++) {
@@ -553,6 +567,8 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     if (wants_counters(settings))
         return counters_rank(loaded, scope, settings, part, err);
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    if (want.by >= RP_TOP_STACK || want.by == RP_TOP_PYTHON)
+        RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
     if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
         return rp_stacks_make(loaded->trace, &steps, &how, &part->arena, &out->stacks, err);
     if (focus)
@@ -648,6 +664,7 @@ static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_to
         .limit = rp_settings_int(settings, "limit"),
         .html = rp_settings_text(settings, "html"),
         .in_steps = ranks->n && tops[0]->not_counted,
+        .frames = ranks->n ? rp_recorder_option(&tops[0]->recorder, RP_RECORDS_FRAMES) : NULL,
         .split_ranks =
             rp_stacks_split_of(rp_settings_text(settings, "split")) == RP_STACKS_BY_RANK};
 

@@ -55,6 +55,7 @@ struct rp_top_part {
     int32_t instead;                     /* enum rp_top_by: what the groups are, since kernels, the
                                             default, were not recorded; 0: what was asked for */
     const char *not_counted;             /* what lies outside of the steps; NULL: all is counted */
+    struct rp_recorder recorder;         /* where no row was found, or of stacks */
     struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
     struct rp_focus_part focus;          /* with --focus; the same */
     struct rp_counters_part counters;    /* with --counters; the same */

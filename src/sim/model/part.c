@@ -62,7 +62,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN, exposed_ratio),
                                               PART(PLAIN, start_up),
                                               PART(PLAIN, with_shapes),
-                                              PART(PLAIN, ours),
+                                              PART(PLAIN, recorder),
                                               PART(PLAIN, with_frames),
                                               PART(PLAIN, with_device),
                                               PART(PLAIN, nspans),

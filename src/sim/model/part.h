@@ -6,6 +6,7 @@
  * The trace is not needed afterwards.
  */
 #include "facts/work/attribution.h"
+#include "facts/work/recorder.h"
 #include "stepgraph/graph.h"
 
 /* Flags of a node. */
@@ -102,8 +103,8 @@ struct rp_sim_part {
     double exposed_ratio;    /* of the device's time: it communicates, and nothing else runs */
     bool start_up; /* its steps are mostly a start-up (facts/idle/gaps.h); not set by init */
     bool with_shapes, with_frames, with_device; /* what was recorded */
-    bool ours;                                  /* by 'reprise record' */
-    uint32_t nspans, ncalls, nframes;           /* that the profiler recorded on the host */
+    struct rp_recorder recorder;
+    uint32_t nspans, ncalls, nframes; /* that the profiler recorded on the host */
 };
 
 extern const struct rp_type rp_sim_part_type; /* result/part.h */

@@ -97,10 +97,11 @@ static enum rp_code find_options(struct rp_sim_part *p, const struct rp_trace *t
                                  struct rp_err *err)
 {
     struct rp_arg_key dims = {0};
-    enum rp_code code = rp_arg_key_init_dims(&dims, t, err);
+    enum rp_code code = rp_recorder_find(t, &p->recorder, err);
     rp_event e;
 
-    p->ours = t->framework && !strcmp(rp_trace_str(t, t->framework), "reprise");
+    if (code == RP_OK)
+        code = rp_arg_key_init_dims(&dims, t, err);
     for (e = 0; e < t->ev.n && code == RP_OK; e++) {
         uint8_t kind = t->ev.kind[e];
         struct rp_arg arg;

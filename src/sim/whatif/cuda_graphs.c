@@ -364,9 +364,8 @@ static bool is_graphed(const struct rp_sim_run *run)
     for (v = 0; v < rp_sim_nnodes(run); v++) {
         bool graph = strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
 
-        if (run->parts[0]->has_steps && rp_sim_note_of(run, v)->step >= run->parts[0]->nsteps)
-            continue; /* start-up: kernels that a compiler tries */
-
+        if (!rp_sim_in_steps(run, v))
+            continue;
         kernels += rp_sim_is_kernel(run, v);
         graphs += graph;
         for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
@@ -411,6 +410,8 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
         "one captured graph: the host launches it once",
     .assumes = "shapes and control flow are the same in every step, and no launch in it depends on "
                "a value that the host reads; PyTorch's Adam becomes capturable",
+    .assumes_elsewhere = "shapes and control flow are the same in every step, and no launch in it "
+                         "depends on a value that the host reads",
     .value = RP_WHATIF_NAME,
     .move = &cuda_graphs_move,
     .apply = cuda_graphs_apply};

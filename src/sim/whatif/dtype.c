@@ -204,6 +204,13 @@ static bool is_converted(const struct rp_sim_run *run, uint32_t node)
 /* From this part on a run is in 16 bits: the rest are sums of partial products and the like. */
 #define HALF_PART 0.9
 
+/* Whether a node is a product of a step. */
+static bool is_product(const struct rp_sim_run *run, uint32_t node)
+{
+    return rp_sim_is_kernel(run, node) && rp_sim_in_steps(run, node) &&
+           rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT;
+}
+
 /* The part of the time of products that runs in 16 bits already; 0: there are none. */
 static double half_part(const struct rp_sim_run *run)
 {
@@ -211,7 +218,7 @@ static double half_part(const struct rp_sim_run *run)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) {
+        if (is_product(run, i)) {
             all += (double)run->overlay.dur_ns.at[i];
             half += is_converted(run, i) ? (double)run->overlay.dur_ns.at[i] : 0;
         }
@@ -225,7 +232,7 @@ static double single_part(const struct rp_sim_run *run)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) && rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) {
+        if (is_product(run, i)) {
             const struct rp_sim_ratio *ratio = ratio_of(run, i);
             bool known =
                 ratio ? ratio->ratio != 1 : rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
@@ -403,6 +410,11 @@ const struct rp_whatif rp_whatif_dtype = {
         "it is done by autocast: products gain what the cost model says of their shapes, or, without "
         "shapes, what products of their time gained on one H200, scaled by the peaks of the device; "
         "weights and inputs are converted; other operators gain what they did in 16 networks there",
+    .assumes_elsewhere =
+        "it is done as PyTorch's autocast does it: products gain what the cost model says of their "
+        "shapes, or, without shapes, what products of their time gained on one H200, scaled by the "
+        "peaks of the device; weights and inputs are converted; other operators gain what they did "
+        "in 16 networks there",
     .value = RP_WHATIF_WORD,
     .move = &dtype_move,
     .apply = dtype_apply};
@@ -479,7 +491,7 @@ static enum rp_code tf32_propose(const struct rp_sim_run *run, struct rp_arena *
                           "tf32: no matrix units for it are known of the device, or the program is "
                           "not of PyTorch");
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (runs_in_fp32(run, i)) {
+        if (runs_in_fp32(run, i) && rp_sim_in_steps(run, i)) {
             bool told = rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
             int64_t *sum = told ? &told_ns : &untold_ns;
 

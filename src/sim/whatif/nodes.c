@@ -99,9 +99,21 @@ double rp_sim_lean_by(struct rp_sim_run *run, double part)
                                          : 1;
 }
 
+bool rp_sim_in_steps(const struct rp_sim_run *run, uint32_t node)
+{
+    return !run->parts[0]->has_steps || rp_sim_note_of(run, node)->step < run->parts[0]->nsteps;
+}
+
 const char *rp_sim_shapes_option(const struct rp_sim_part *part)
 {
-    return part->ours ? "'reprise record --set frameworks.shapes=on'" : "record_shapes=True";
+    const char *option = rp_recorder_option(&part->recorder, RP_RECORDS_SHAPES);
+
+    return option ? option : "a recording with shapes";
+}
+
+const char *rp_sim_memory_option(const struct rp_sim_part *part)
+{
+    return rp_recorder_option(&part->recorder, RP_RECORDS_MEMORY);
 }
 
 enum rp_code rp_sim_need_comm(const struct rp_sim_run *run, const char *what, struct rp_err *err)

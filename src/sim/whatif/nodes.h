@@ -20,8 +20,13 @@ bool rp_sim_name_fits(const struct rp_sim_run *run, const char *pattern, uint32_
 /* Whether operators of PyTorch were recorded; and whether a step trains: it has a backward pass. */
 bool rp_sim_is_torch(const struct rp_sim_part *part);
 
-/* The option of the recorder that records shapes. */
+/* Whether a node belongs to a step, where there are steps: before the first one a compiler may have
+   tried kernels. */
+bool rp_sim_in_steps(const struct rp_sim_run *run, uint32_t node);
+
+/* The option of the recorder that records shapes; and memory: NULL: there is none. */
 const char *rp_sim_shapes_option(const struct rp_sim_part *part);
+const char *rp_sim_memory_option(const struct rp_sim_part *part);
 
 enum rp_code rp_sim_need_comm(const struct rp_sim_run *run, const char *what, struct rp_err *err);
 bool rp_sim_trains(const struct rp_sim_run *run);

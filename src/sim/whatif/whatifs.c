@@ -37,23 +37,6 @@ enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp
     return code;
 }
 
-enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
-                               struct rp_err *err)
-{
-    struct rp_whatif_list list;
-    size_t i, k;
-
-    *out = "";
-    RP_TRY(rp_whatif_parse(text, arena, &list, err));
-    for (i = 0; i < list.n; i++) {
-        for (k = 0; k < i && list.calls[k].row != list.calls[i].row;)
-            k++;
-        if (k == i)
-            *out = rp_arena_textf(arena, "%s%s%s", *out, i ? "; " : "", list.calls[i].row->assumes);
-    }
-    return rp_arena_check(arena, "simulating", err);
-}
-
 bool rp_whatif_list_has(const struct rp_whatif_list *list, const struct rp_whatif *row)
 {
     size_t i;
@@ -78,11 +61,4 @@ enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, st
                           "'%s': a factor such as 0.5, 2 or 50%% is expected after '='",
                           args->text);
     return RP_OK;
-}
-
-const char *rp_whatif_how(const struct rp_whatif *row, const char *text)
-{
-    if (!row->move)
-        return NULL;
-    return row->move->how ? row->move->how(text) : row->move->apply;
 }

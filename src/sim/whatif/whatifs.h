@@ -72,11 +72,12 @@ struct rp_whatif_move {
 
 struct rp_whatif {
     const char *name;
-    const char *alias;   /* another name, or NULL */
-    const char *form;    /* "scale:<what>=<factor>" */
-    const char *summary; /* what it changes */
-    const char *assumes; /* what must hold for the prediction to be right */
-    bool has_subject;    /* it may be given one */
+    const char *alias;             /* another name, or NULL */
+    const char *form;              /* "scale:<what>=<factor>" */
+    const char *summary;           /* what it changes */
+    const char *assumes;           /* what must hold for the prediction to be right */
+    const char *assumes_elsewhere; /* ... in JAX and TensorFlow; NULL: the same */
+    bool has_subject;              /* it may be given one */
     enum rp_whatif_value value;
     bool makes_tasks; /* it adds or joins tasks, which the others of the list then change */
     const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
@@ -90,12 +91,17 @@ extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
    left to right. A malformed text is RP_USAGE and the message says what is expected. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
 
-/* How a user makes it, one line: static text; NULL: it is no move. */
+/* How a user makes it in PyTorch, one line: static text; NULL: it is no move. */
 const char *rp_whatif_how(const struct rp_whatif *row, const char *text);
 
-/* What they assume, joined with "; ", in the arena. */
-enum rp_code rp_whatif_assumes(const char *text, struct rp_arena *arena, const char **out,
-                               struct rp_err *err);
+/* The same in another framework (enum rp_framework); torch: in PyTorch, used where no other way is
+   known. */
+const char *rp_whatif_apply_in(unsigned framework, const char *move, const char *torch);
+
+/* What one assumes; and what several do, joined with "; ", in the arena. */
+const char *rp_whatif_assumed(const struct rp_whatif *row, unsigned framework);
+enum rp_code rp_whatif_assumes(const char *text, unsigned framework, struct rp_arena *arena,
+                               const char **out, struct rp_err *err);
 
 /* ------------------------------------------------------------------ the grammar (grammar.c) */
 

@@ -292,6 +292,11 @@ static void the_most_special_row_wins(void **state)
     w.vendor = RP_VENDOR_NVIDIA;
     n = rp_advice_find(RP_FOUND_LAUNCH_BOUND, &w, a);
     assert_contains(a[0].text, "overlap-schedule");
+    w.framework = RP_FRAMEWORK_JAX; /* nor are shorter graphs, where a step is one */
+    w.mode = RP_MODE_TRAINING;
+    n = rp_advice_find(RP_FOUND_LAUNCH_BOUND, &w, a);
+    assert_contains(a[0].text, "a step is a graph already");
+    assert_string_equal(a[0].what_if, "no-sync");
     w.in_graphs = false;
     w.framework = RP_FRAMEWORK_PYTORCH;
     w.mode = RP_MODE_TRAINING;

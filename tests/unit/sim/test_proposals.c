@@ -125,9 +125,33 @@ static void shapes_are_asked_of_the_recorder(void **state)
     UNUSED_STATE(state);
     open_run(&b, 2, slow, "aten::add");
     assert_contains(rp_sim_shapes_option(&b.parts[0]), "record_shapes=True");
-    b.parts[0].ours = true;
+    b.parts[0].recorder.ours = true;
     assert_contains(rp_sim_shapes_option(&b.parts[0]), "reprise record --set frameworks.shapes=on");
     bench_release(&b);
+}
+
+/* How a change is made, and what it assumes, is said in the words of the framework. */
+static void changes_are_made_in_the_words_of_the_framework(void **state)
+{
+    static const char *const others[] = {"dataloader", "cuda-graphs", "dtype", "no-sync", "fuse"};
+    const unsigned elsewhere[] = {RP_FRAMEWORK_JAX, RP_FRAMEWORK_TENSORFLOW, RP_FRAMEWORK_HOROVOD};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_err err = RP_ERR_INIT;
+    const char *text;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 3; i++) {
+        for (size_t k = 0; k < 5; k++)
+            assert_string_not_equal(rp_whatif_apply_in(elsewhere[i], others[k], "torch"), "torch");
+        assert_ok(rp_whatif_assumes("cuda-graphs+no-sync", elsewhere[i], &arena, &text, &err),
+                  &err);
+        assert_null(strstr(text, "PyTorch"));
+        assert_contains(text, "; the host needs no result");
+    }
+    assert_string_equal(rp_whatif_apply_in(RP_FRAMEWORK_PYTORCH, "dataloader", "torch"), "torch");
+    assert_ok(rp_whatif_assumes("cuda-graphs", RP_FRAMEWORK_UNKNOWN, &arena, &text, &err), &err);
+    assert_contains(text, "PyTorch's Adam becomes capturable");
+    rp_arena_release(&arena);
 }
 
 static void what_overlaps_already(void **state)
@@ -176,11 +200,13 @@ static void runs_that_are_trusted(void **state)
 
 int test_proposals(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_straggler_is_always_the_same_rank),
-                                       cmocka_unit_test(what_is_not_proposed_is_no_opportunity),
-                                       cmocka_unit_test(shapes_are_asked_of_the_recorder),
-                                       cmocka_unit_test(what_overlaps_already),
-                                       cmocka_unit_test(runs_that_are_trusted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_straggler_is_always_the_same_rank),
+        cmocka_unit_test(what_is_not_proposed_is_no_opportunity),
+        cmocka_unit_test(shapes_are_asked_of_the_recorder),
+        cmocka_unit_test(changes_are_made_in_the_words_of_the_framework),
+        cmocka_unit_test(what_overlaps_already),
+        cmocka_unit_test(runs_that_are_trusted)};
 
     return cmocka_run_group_tests_name("proposals", tests, NULL, NULL);
 }

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FACTS_WORK_RECORDER_H
+#define RP_FACTS_WORK_RECORDER_H
+/*
+ * What a recorder has to be told to record more: the one place that knows the words, by who
+ * recorded and which framework runs. Advice names no option of a tool that was not used.
+ */
+#include "facts/work/workload.h"
+
+/* Plain memory. */
+struct rp_recorder {
+    uint8_t framework; /* enum rp_framework */
+    uint8_t system;    /* enum rp_system */
+    bool ours;         /* `reprise record` */
+    uint8_t reserved;
+};
+
+enum rp_recordable {
+    RP_RECORDS_SHAPES, /* of the inputs of operators */
+    RP_RECORDS_FRAMES, /* of Python, around launches */
+    RP_RECORDS_MEMORY, /* allocations */
+    RP_RECORDABLES
+};
+
+/* Linear in events. Needs RP_NEED_EVENTS. */
+enum rp_code rp_recorder_find(const struct rp_trace *trace, struct rp_recorder *out,
+                              struct rp_err *err);
+
+/* "record_shapes=True", "'reprise record --set frameworks.shapes=on'": static text; NULL: there is
+   no such option. */
+const char *rp_recorder_option(const struct rp_recorder *recorder, enum rp_recordable what);
+
+#endif
