@@ -22,12 +22,9 @@ enum rp_cupti_kind {
     RP_CUPTI_DRIVER = 4,
     RP_CUPTI_RUNTIME = 5,
     RP_CUPTI_DEVICE = 8,
-    RP_CUPTI_CONTEXT = 9,
     RP_CUPTI_CONCURRENT_KERNEL = 10,
     RP_CUPTI_OVERHEAD = 17,
     RP_CUPTI_MEMCPY2 = 22, /* between devices */
-    RP_CUPTI_CUDA_EVENT = 36,
-    RP_CUPTI_SYNCHRONIZATION = 38,
     RP_CUPTI_EXTERNAL_CORRELATION = 39,
     RP_CUPTI_GRAPH_TRACE = 51
 };
@@ -104,16 +101,6 @@ struct rp_cupti_api_record {
     uint32_t process, thread, correlation, result;
 };
 
-struct rp_cupti_sync_record {
-    uint32_t kind, type;
-    uint64_t start, end;
-    uint32_t correlation, context, stream, event;
-};
-
-struct rp_cupti_event_record {
-    uint32_t kind, correlation, context, stream, event;
-};
-
 #pragma pack(push, 1)
 struct rp_cupti_overhead_record {
     uint32_t kind, overhead, object;
@@ -144,10 +131,6 @@ struct rp_cupti_device_record {
     const char *name;
 };
 
-struct rp_cupti_context_record {
-    uint32_t kind, context, device;
-};
-
 #define RP_CUPTI_AT(type, field, offset) \
     _Static_assert(offsetof(struct type, field) == (offset), #field " is elsewhere")
 RP_CUPTI_AT(rp_cupti_kernel_record, start, 16);
@@ -162,7 +145,6 @@ RP_CUPTI_AT(rp_cupti_memcpy2_record, graph_node, 72);
 RP_CUPTI_AT(rp_cupti_memset_record, correlation, 44);
 RP_CUPTI_AT(rp_cupti_memset_record, graph_node, 64);
 RP_CUPTI_AT(rp_cupti_api_record, result, 36);
-RP_CUPTI_AT(rp_cupti_sync_record, event, 36);
 RP_CUPTI_AT(rp_cupti_overhead_record, start, 24);
 RP_CUPTI_AT(rp_cupti_external_record, correlation, 16);
 RP_CUPTI_AT(rp_cupti_graph_record, stream, 36);
@@ -203,7 +185,7 @@ typedef void rp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, 
     ROW(enable_runtime, ActivityEnableRuntimeApi, (uint32_t, uint8_t), 0)                 \
     ROW(enable_driver, ActivityEnableDriverApi, (uint32_t, uint8_t), 0)                   \
     ROW(stream_id, GetStreamIdEx, (void *, void *, uint8_t, uint32_t *), 0)               \
-    ROW(all_syncs, ActivityEnableAllSyncRecords, (uint8_t), 0)                            \
+    ROW(device_id, GetDeviceId, (void *, uint32_t *), 0)                                  \
     ROW(next_record, ActivityGetNextRecord, (uint8_t *, size_t, void **), 1)              \
     ROW(dropped, ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *), 1)           \
     ROW(flush, ActivityFlushAll, (uint32_t), 1)                                           \

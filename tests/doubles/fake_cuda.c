@@ -7,7 +7,8 @@
  *   burst N     N times launch call and kernel, as fast as it can
  *   steps N     N ranges "step", each with ten kernels
  *   captures N  the same; a stream is captured in the eighth
- *   disorder    a kernel whose record precedes that of its launch, and an event after its wait
+ *   disorder    a kernel whose record precedes that of its launch
+ *   events      stream 8 waits for an event of stream 7, by the runtime; and by the driver
  *   zero        a kernel without times, and an unfinished one
  *   early       a kernel that begins before its launch
  *   late        a kernel that ends after the wait for it
@@ -48,12 +49,9 @@ static union {
     struct rp_cupti_memcpy_record copy;
     struct rp_cupti_memset_record set;
     struct rp_cupti_api_record call;
-    struct rp_cupti_sync_record sync;
-    struct rp_cupti_event_record event;
     struct rp_cupti_external_record external;
     struct rp_cupti_graph_record graph;
     struct rp_cupti_device_record device;
-    struct rp_cupti_context_record context;
     struct rp_cupti_overhead_record overhead;
 } r;
 
@@ -102,9 +100,6 @@ static void begin_device(void)
     r.device.memory_bytes = 80000000000;
     r.device.multiprocessors = 108;
     fake_cupti_put(&r);
-    clear(RP_CUPTI_CONTEXT);
-    r.context.context = 1;
-    fake_cupti_put(&r);
 }
 
 /* CUPTI's numbers begin again when it is attached again. */
@@ -127,6 +122,17 @@ static void launch(const char *name)
     t = fake_cupti_now(); /* the call may be recorded by the time that it takes here */
     put_kernel(name, t + 5000, t + 15000);
     usleep(20);
+}
+
+static const void *const stream7 = (void *)7, *const stream8 = (void *)8;
+
+static void put_wait(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    correlation++;
+    fake_cupti_params(&stream7);
+    put_call(131, t, t + 100);
 }
 
 static void copy_set_wait(void)
@@ -156,16 +162,8 @@ static void copy_set_wait(void)
     r.set.stream = 7;
     r.set.correlation = correlation;
     fake_cupti_put(&r);
-    correlation++;
-    put_call(131, t + 3000, t + 9000);
-    clear(RP_CUPTI_SYNCHRONIZATION);
-    r.sync.type = 3;
-    r.sync.start = t + 3100;
-    r.sync.end = t + 8900;
-    r.sync.context = 1;
-    r.sync.stream = 7;
-    r.sync.correlation = correlation;
-    fake_cupti_put(&r);
+    usleep(20);
+    put_wait();
 }
 
 static void disorder(void)
@@ -176,21 +174,25 @@ static void disorder(void)
     put_kernel("late_call", t + 50000000, t + 50001000); /* long enough for a busy machine */
     put_call(211, t, t + 4000);
     usleep(50000);
-    correlation += 2;
-    clear(RP_CUPTI_SYNCHRONIZATION);
-    r.sync.type = 2;
-    r.sync.start = r.sync.end = t + 7000;
-    r.sync.context = 1;
-    r.sync.stream = 8;
-    r.sync.event = 55;
-    r.sync.correlation = correlation;
-    fake_cupti_put(&r);
-    clear(RP_CUPTI_CUDA_EVENT);
-    r.event.correlation = correlation - 1;
-    r.event.context = 1;
-    r.event.stream = 7;
-    r.event.event = 55;
-    fake_cupti_put(&r);
+}
+
+static void events_of(uint32_t kind, uint32_t record, uint32_t wait)
+{
+    const void *event = &correlation, *recorded[] = {event, stream7}, *waits[] = {stream8, event};
+    uint64_t t = fake_cupti_now();
+
+    next_correlation();
+    fake_cupti_params(recorded);
+    put_call_of(kind, record, t, t + 100);
+    next_correlation();
+    fake_cupti_params(waits);
+    put_call_of(kind, wait, t + 100, t + 200);
+}
+
+static void events(void)
+{
+    events_of(RP_CUPTI_RUNTIME, 135, 147);
+    events_of(RP_CUPTI_DRIVER, 119, 295);
 }
 
 static void graph(void)
@@ -295,16 +297,7 @@ static void late(void)
     put_call(211, t, t + 1000);
     t = fake_cupti_now();
     put_kernel("late", t + 2000, t + 9000);
-    correlation++;
-    put_call(131, t + 1000, t + 8100);
-    clear(RP_CUPTI_SYNCHRONIZATION);
-    r.sync.type = 3;
-    r.sync.start = t + 1100;
-    r.sync.end = t + 8000;
-    r.sync.context = 1;
-    r.sync.stream = 7;
-    r.sync.correlation = correlation;
-    fake_cupti_put(&r);
+    put_wait();
 }
 
 static void zero(void)
@@ -402,7 +395,7 @@ static const struct {
     {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
     {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
     {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
-    {"kill", kill_self, NULL}};
+    {"kill", kill_self, NULL},    {"events", events, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)

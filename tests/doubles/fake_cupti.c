@@ -33,6 +33,7 @@ static struct {
     int left; /* how often it was detached */
     bool detached;
     uint32_t entered; /* the call of the runtime that has begun */
+    const void *const *params;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int cuptiGetVersion(uint32_t *version)
@@ -48,14 +49,19 @@ int cuptiGetCallbackName(int domain, uint32_t id, const char **name)
     static const char *const runtime[] = {[17] = "cudaGetDevice_v3020",
                                           [31] = "cudaMemcpy_v3020",
                                           [131] = "cudaStreamSynchronize_v3020",
+                                          [135] = "cudaEventRecord_v3020",
+                                          [147] = "cudaStreamWaitEvent_v3020",
                                           [211] = "cudaLaunchKernel_v7000",
                                           [291] = "cudaGraphMemcpyNodeGetParams_v10000",
                                           [311] = "cudaGraphLaunch_v10000",
                                           [315] = "cudaStreamBeginCapture_v10000",
                                           [317] = "cudaStreamIsCapturing_v10000",
                                           [319] = "cudaStreamEndCapture_v10000"};
-    static const char *const driver[] = {
-        [4] = "cuDeviceGetCount", [307] = "cuLaunchKernel_ptsz", [652] = "cuLaunchKernelEx"};
+    static const char *const driver[] = {[4] = "cuDeviceGetCount",
+                                         [119] = "cuEventRecord",
+                                         [295] = "cuStreamWaitEvent",
+                                         [307] = "cuLaunchKernel_ptsz",
+                                         [652] = "cuLaunchKernelEx"};
     bool of_runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
     size_t n = of_runtime ? sizeof runtime / sizeof *runtime : sizeof driver / sizeof *driver;
 
@@ -96,8 +102,9 @@ int fake_cupti_left(void)
 
 int cuptiGetStreamIdEx(void *context, void *stream, uint8_t per_thread, uint32_t *id)
 {
-    *id = 7;
-    return !context || stream || per_thread;
+    (void)context, (void)per_thread;
+    *id = stream ? (uint32_t)(uintptr_t)stream : 7;
+    return 0;
 }
 
 int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user,
@@ -180,13 +187,10 @@ static const uint16_t sizes[64] = {[RP_CUPTI_CONCURRENT_KERNEL] = 216,
                                    [RP_CUPTI_MEMSET] = 88,
                                    [RP_CUPTI_RUNTIME] = 40,
                                    [RP_CUPTI_DRIVER] = 40,
-                                   [RP_CUPTI_SYNCHRONIZATION] = 56,
                                    [RP_CUPTI_OVERHEAD] = 56,
                                    [RP_CUPTI_EXTERNAL_CORRELATION] = 24,
-                                   [RP_CUPTI_CUDA_EVENT] = 56,
                                    [RP_CUPTI_GRAPH_TRACE] = 56,
-                                   [RP_CUPTI_DEVICE] = 184,
-                                   [RP_CUPTI_CONTEXT] = 32};
+                                   [RP_CUPTI_DEVICE] = 184};
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
 {
@@ -243,6 +247,11 @@ void fake_cupti_call(int domain, uint32_t id, const void *data)
         fake.callback(NULL, domain, id, data);
 }
 
+void fake_cupti_params(const void *const *params)
+{
+    fake.params = params;
+}
+
 void fake_cupti_drop(size_t n)
 {
     fake.dropped += n;
@@ -260,6 +269,9 @@ static void call_back(const void *record)
     code = (int)r.result;
     call.correlation = r.correlation;
     call.result = &code;
+    call.context = &fake;
+    call.context_id = 1;
+    call.params = fake.params;
     if (fake.entered != r.correlation || domain != RP_CUPTI_DOMAIN_RUNTIME)
         fake_cupti_call(domain, r.id, &call);
     call.site = RP_CUPTI_SITE_EXIT;

@@ -10,6 +10,7 @@ void fake_cupti_put(const void *record); /* copied, by the size of its kind in C
 int fake_cupti_left(void);               /* how often it was detached */
 void fake_cupti_drop(size_t n);          /* so many records were dropped */
 void fake_cupti_call(int domain, uint32_t id, const void *data); /* the subscriber, if it wants */
+void fake_cupti_params(const void *const *params);        /* of the calls that are put next */
 void fake_cupti_enter(uint32_t id, uint32_t correlation); /* a call of the runtime; put ends it */
 
 /* fake_counters.c */

@@ -14,6 +14,9 @@
  * call of the runtime the driver's is the same call again, with the same correlation, and is
  * dropped.
  *
+ * Calls that wait for the device are noted with what they wait for (waits.c), even where calls are
+ * not recorded.
+ *
  * A CUDA graph that is made while records are off never has any. So, where detail is off, calls
  * that make one are watched, and switch it on.
  */
@@ -64,110 +67,122 @@ static bool is_work(int domain, const char *name)
 
 /* Calls `set` for each chosen call. Returns the number of calls for which that succeeded. */
 static uint32_t for_each_call(int domain, bool (*is_chosen)(int domain, const char *name),
-                              int (*set)(uint32_t id, uint8_t on), bool on)
+                              int (*set)(int domain, uint32_t id, uint8_t on), bool on)
 {
     uint32_t n = 0;
 
-    for (uint32_t id = 1; set && id < IDS; id++) {
+    for (uint32_t id = 1; id < IDS; id++) {
         const char *name = NULL;
 
         if (!rp_cuda.cupti.callback_name(domain, id, &name) && name && is_chosen(domain, name) &&
-            !set(id, on))
+            !set(domain, id, on))
             n++;
     }
     return n;
 }
 
-static int watch_driver(uint32_t id, uint8_t on)
+static void for_each(bool (*is_chosen)(int domain, const char *name),
+                     int (*set)(int domain, uint32_t id, uint8_t on), bool on)
 {
-    return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, RP_CUPTI_DOMAIN_DRIVER, id);
+    for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_chosen, set, on);
+    for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_chosen, set, on);
 }
 
-static int watch_runtime(uint32_t id, uint8_t on)
-{
-    return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, RP_CUPTI_DOMAIN_RUNTIME, id);
-}
+/* Of the calls of the driver, and of the runtime. */
+static struct {
+    uint8_t does;    /* enum rp_cuda_call */
+    bool per_thread; /* its default stream is the thread's own */
+    bool recorded;
+} calls[2][IDS];
+static bool with_waits;
 
-/* What calls of the driver, and of the runtime, do to a graph. */
-enum { NOTHING, LAUNCHES, MAKES, BEGINS_CAPTURE, ENDS_CAPTURE };
 static const struct {
     const char *word;
-    uint8_t what;
-} graph_words[] = {{"BeginCapture", BEGINS_CAPTURE},
-                   {"EndCapture", ENDS_CAPTURE},
-                   {"GraphCreate", MAKES},
-                   {"GraphInstantiate", MAKES},
-                   {"GraphLaunch", LAUNCHES}};
-static uint8_t graph_calls[2][IDS];
+    uint8_t does;
+} words[] = {
+    {"BeginCapture", RP_CUDA_BEGINS_CAPTURE},     {"EndCapture", RP_CUDA_ENDS_CAPTURE},
+    {"GraphCreate", RP_CUDA_MAKES_GRAPH},         {"GraphInstantiate", RP_CUDA_MAKES_GRAPH},
+    {"GraphLaunch", RP_CUDA_LAUNCHES_GRAPH},      {"EventRecord", RP_CUDA_RECORDS_EVENT},
+    {"StreamWaitEvent", RP_CUDA_STREAM_WAITS},    {"EventSynchronize", RP_CUDA_AWAITS_EVENT},
+    {"StreamSynchronize", RP_CUDA_AWAITS_STREAM}, {"DeviceSynchronize", RP_CUDA_AWAITS_DEVICE},
+    {"ThreadSynchronize", RP_CUDA_AWAITS_DEVICE}, {"CtxSynchronize", RP_CUDA_AWAITS_DEVICE}};
 
-static uint8_t graph_call_of(const char *name)
+static uint8_t what_it_does(const char *name)
 {
-    for (size_t i = 0; i < sizeof graph_words / sizeof graph_words[0]; i++)
-        if (strstr(name, graph_words[i].word))
-            return graph_words[i].what;
-    return NOTHING;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(name, words[i].word))
+            return words[i].does;
+    return RP_CUDA_OTHER;
 }
 
 static bool is_graph_call(int domain, const char *name)
 {
+    uint8_t does = what_it_does(name);
+
     (void)domain;
-    return graph_call_of(name) != NOTHING;
+    return does != RP_CUDA_OTHER && does < RP_CUDA_WAITS;
 }
 
-static int watch_graph_call(int domain, uint32_t id)
+static bool is_wait(int domain, const char *name)
+{
+    (void)domain;
+    return what_it_does(name) >= RP_CUDA_WAITS && !strstr(name, "Node"); /* of a graph */
+}
+
+static int watch(int domain, uint32_t id, uint8_t on)
 {
     const char *name = NULL;
 
     rp_cuda.cupti.callback_name(domain, id, &name);
-    graph_calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id] = graph_call_of(name);
-    return rp_cuda.cupti.enable_callback(1, rp_cuda.subscriber, domain, id);
+    calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id].does = what_it_does(name);
+    calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id].per_thread = strstr(name, "_ptsz") != NULL;
+    return rp_cuda.cupti.enable_callback(on, rp_cuda.subscriber, domain, id);
 }
 
-static int watch_graph_driver(uint32_t id, uint8_t on)
+static int record_call(int domain, uint32_t id, uint8_t on)
 {
-    (void)on;
-    return watch_graph_call(RP_CUPTI_DOMAIN_DRIVER, id);
+    calls[domain == RP_CUPTI_DOMAIN_RUNTIME][id].recorded = on;
+    return watch(domain, id, on);
 }
 
-static int watch_graph_runtime(uint32_t id, uint8_t on)
+static int switch_activity(int domain, uint32_t id, uint8_t on)
 {
-    (void)on;
-    return watch_graph_call(RP_CUPTI_DOMAIN_RUNTIME, id);
+    const struct rp_cupti *c = &rp_cuda.cupti;
+    int (*set)(uint32_t, uint8_t) =
+        domain == RP_CUPTI_DOMAIN_RUNTIME ? c->enable_runtime : c->enable_driver;
+
+    return set ? set(id, on) : -1;
 }
 
 void rp_cuda_calls_watch_work(bool on)
 {
-    for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_work, watch_runtime, on);
-    for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_work, watch_driver, on);
+    for_each(is_work, watch, on);
 }
 
 static void switch_activities(bool on)
 {
-    const struct rp_cupti *c = &rp_cuda.cupti;
-    int (*set)(int) = on ? c->enable : c->disable;
+    int (*set)(int) = on ? rp_cuda.cupti.enable : rp_cuda.cupti.disable;
 
     if (rp_cuda.all_calls) {
         set(RP_CUPTI_RUNTIME);
         set(RP_CUPTI_DRIVER);
         return;
     }
-    if (!for_each_call(RP_CUPTI_DOMAIN_RUNTIME, rp_cuda_call_matters, c->enable_runtime, on))
+    if (!for_each_call(RP_CUPTI_DOMAIN_RUNTIME, rp_cuda_call_matters, switch_activity, on))
         set(RP_CUPTI_RUNTIME);
-    for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, c->enable_driver, on);
+    for_each_call(RP_CUPTI_DOMAIN_DRIVER, rp_cuda_call_matters, switch_activity, on);
 }
 
 static void switch_chosen(bool on)
 {
     const char *which = rp_cuda.cap->option("cuda.calls");
     bool none = which && !strcmp(which, "none");
-    bool (*is_chosen)(int, const char *) =
-        which && !strcmp(which, "launches") ? is_work : rp_cuda_call_matters;
 
     rp_cuda.all_calls = which && !strcmp(which, "all");
     rp_cuda.by_callback = !none && !rp_cuda.all_calls && (!which || strcmp(which, "records") != 0);
     if (rp_cuda.by_callback) {
-        for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_chosen, watch_runtime, on);
-        for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_chosen, watch_driver, on);
+        for_each(which && !strcmp(which, "launches") ? is_work : rp_cuda_call_matters, record_call,
+                 on);
         return;
     }
     if (!none)
@@ -180,8 +195,10 @@ static void switch_chosen(bool on)
 void rp_cuda_calls_switch(bool on)
 {
     switch_chosen(on);
-    for_each_call(RP_CUPTI_DOMAIN_RUNTIME, is_graph_call, watch_graph_runtime, true);
-    for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_graph_call, watch_graph_driver, true);
+    with_waits = !rp_cuda_option_is("cuda.sync", "off");
+    if (with_waits)
+        for_each(is_wait, watch, on);
+    for_each(is_graph_call, watch, true);
 }
 
 /* -------------------------------------------------------------------------- a call */
@@ -211,7 +228,7 @@ static void call_write(bool runtime, uint32_t id, const struct rp_cupti_call *ca
 }
 
 /* A call that makes a graph, or a part of it. */
-static void graph_call(bool runtime, uint8_t what, const struct rp_cupti_call *call)
+static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *call)
 {
     static __thread uint32_t outer __attribute__((tls_model("initial-exec"))); /* of the runtime */
     bool enters = call->site == RP_CUPTI_SITE_ENTER;
@@ -222,11 +239,11 @@ static void graph_call(bool runtime, uint8_t what, const struct rp_cupti_call *c
         outer = enters ? call->correlation : 0;
     if (enters)
         atomic_store(&rp_cuda.graphs, 1);
-    if (enters && (what == MAKES || what == BEGINS_CAPTURE))
+    if (enters && (does == RP_CUDA_MAKES_GRAPH || does == RP_CUDA_BEGINS_CAPTURE))
         rp_cuda.cap->need_detail();
-    if (enters && what == BEGINS_CAPTURE)
+    if (enters && does == RP_CUDA_BEGINS_CAPTURE)
         atomic_fetch_add(&rp_cuda.captures, 1);
-    if (!enters && what == ENDS_CAPTURE)
+    if (!enters && does == RP_CUDA_ENDS_CAPTURE)
         atomic_fetch_sub(&rp_cuda.captures, 1);
 }
 
@@ -235,9 +252,13 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
     const struct rp_cupti_call *call = data;
     bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
     uint64_t *count, begin = inside[runtime].begin;
+    uint8_t does;
 
-    if (id < IDS && graph_calls[runtime][id])
-        graph_call(runtime, graph_calls[runtime][id], call);
+    if (id >= IDS)
+        return;
+    does = calls[runtime][id].does;
+    if (does != RP_CUDA_OTHER && does < RP_CUDA_WAITS)
+        graph_call(runtime, does, call);
     if (rp_cuda_leave(call) || !rp_cuda.cap->detail()) {
         inside[runtime].begin = 0;
         return;
@@ -253,6 +274,10 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
         return;
     }
     inside[runtime].begin = 0;
-    if (begin && inside[runtime].correlation == call->correlation && rp_cuda.by_callback)
+    if (!begin || inside[runtime].correlation != call->correlation)
+        return;
+    if (does >= RP_CUDA_WAITS && with_waits)
+        rp_cuda_wait(does, calls[runtime][id].per_thread, call, begin);
+    if (calls[runtime][id].recorded && rp_cuda.by_callback)
         call_write(runtime, id, call, begin);
 }

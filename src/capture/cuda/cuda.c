@@ -88,10 +88,6 @@ void rp_cuda_switch_records(bool on)
        command buffers fail. */
     if (rp_cuda_option_is("cuda.graph", "graph"))
         set(RP_CUPTI_GRAPH_TRACE);
-    if (!rp_cuda_option_is("cuda.sync", "off")) {
-        set(RP_CUPTI_SYNCHRONIZATION);
-        set(RP_CUPTI_CUDA_EVENT);
-    }
     rp_cuda_calls_switch(on);
 }
 
@@ -163,9 +159,6 @@ static void prepare_records(void)
         c->timestamp(timestamp);
     c->buffers(rp_cuda_request, rp_cuda_complete);
     c->enable(RP_CUPTI_DEVICE);
-    c->enable(RP_CUPTI_CONTEXT);
-    if (c->all_syncs)
-        c->all_syncs(0); /* not those that only query */
 }
 
 bool rp_cuda_attach(void)

@@ -4,7 +4,8 @@
 /*
  * Shared by the files of the cuda library. cuda.c is the injection, its options and its shutdown;
  * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
- * them on a worker thread; records.c converts records to events; names.c names calls and kernels;
+ * them on a worker thread; records.c converts records to events; waits.c writes what calls wait
+ * for; names.c names calls and kernels;
  * detach.c leaves CUPTI where nothing is recorded; step_events.c times steps on the device there;
  * driver.c finds the functions of CUDA's driver that these need.
  */
@@ -85,11 +86,29 @@ static inline uint64_t rp_cuda_link(uint32_t correlation)
 }
 
 /* ---- calls.c ---- */
+enum rp_cuda_call {
+    RP_CUDA_OTHER,
+    RP_CUDA_LAUNCHES_GRAPH,
+    RP_CUDA_MAKES_GRAPH,
+    RP_CUDA_BEGINS_CAPTURE,
+    RP_CUDA_ENDS_CAPTURE,
+    RP_CUDA_RECORDS_EVENT,
+    RP_CUDA_STREAM_WAITS,
+    RP_CUDA_AWAITS_EVENT,
+    RP_CUDA_AWAITS_STREAM,
+    RP_CUDA_AWAITS_DEVICE,
+    RP_CUDA_WAITS = RP_CUDA_RECORDS_EVENT /* from here on */
+};
 RP_CUDA_HIDDEN void rp_cuda_calls_switch(bool on);     /* recording calls, and counting them */
 RP_CUDA_HIDDEN void rp_cuda_calls_watch_work(bool on); /* callbacks only */
 RP_CUDA_HIDDEN void rp_cuda_calls_callback(int domain, uint32_t id, const void *data);
 /* Whether calls of this name are recorded by default. */
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
+
+/* ---- waits.c ---- */
+/* At the end of a call (RP_CUDA_WAITS and on) that began at `begin`, in ticks. */
+RP_CUDA_HIDDEN void rp_cuda_wait(enum rp_cuda_call does, bool per_thread,
+                                 const struct rp_cupti_call *call, uint64_t begin);
 
 /* ---- buffers.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */

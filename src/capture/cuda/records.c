@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Converts CUPTI records to events, on the worker thread. A buffer is read twice, because records
- * are unordered: a wait refers to an event whose record may follow, and a runtime call's record
- * follows those of the driver calls inside it. Arguments have the keys of PyTorch's traces, so that
- * all commands understand both.
+ * are unordered: a runtime call's record follows those of the driver calls inside it. Arguments
+ * have the keys of PyTorch's traces, so that all commands understand both.
  *
  * Records without times (the device ran out of buffers, or work was unfinished at the end of the
  * process) are counted as lost.
@@ -14,8 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define EVENTS    4096 /* slots; a power of two */
-#define RECENT    4    /* records kept of one event */
 #define EXTERNALS 8192 /* a power of two */
 #define ARGS      16
 
@@ -61,52 +58,6 @@ static const char *word(const char *const *words, size_t n, uint32_t i)
 /* -------------------------------------------------------------------------- referenced records */
 
 static struct {
-    uint32_t context, event, next;
-    struct {
-        uint32_t correlation, stream;
-    } recent[RECENT];
-} events[EVENTS];
-
-static uint32_t event_slot(uint32_t context, uint32_t event)
-{
-    return (event * UINT32_C(2654435761) ^ context * UINT32_C(40503)) & (EVENTS - 1);
-}
-
-static void keep_event(const struct rp_cupti_event_record *r)
-{
-    uint32_t k = event_slot(r->context, r->event), i;
-
-    if (events[k].context != r->context || events[k].event != r->event)
-        memset(&events[k], 0, sizeof events[k]);
-    events[k].context = r->context;
-    events[k].event = r->event;
-    i = events[k].next++ % RECENT;
-    events[k].recent[i].correlation = r->correlation;
-    events[k].recent[i].stream = r->stream;
-}
-
-/* Adds the record of the event that a wait waits for: the last one before the wait. */
-static void add_awaited(struct out *o, const struct rp_cupti_sync_record *r)
-{
-    uint32_t k = event_slot(r->context, r->event), best = RECENT;
-
-    if (events[k].context != r->context || events[k].event != r->event)
-        return;
-    for (uint32_t i = 0; i < RECENT; i++) {
-        uint32_t c = events[k].recent[i].correlation;
-
-        if (c && c < r->correlation && (best == RECENT || c > events[k].recent[best].correlation))
-            best = i;
-    }
-    if (best == RECENT)
-        return;
-    add_number(o, "wait_on_stream", events[k].recent[best].stream);
-    add_number(o, "wait_on_cuda_event_record_corr_id",
-               (int64_t)rp_cuda_link(events[k].recent[best].correlation));
-    add_number(o, "wait_on_cuda_event_id", r->event);
-}
-
-static struct {
     uint32_t correlation;
     uint64_t external;
 } externals[EXTERNALS];
@@ -138,15 +89,6 @@ static void keep_outer(const struct rp_cupti_api_record *r)
 static bool is_inner(const struct rp_cupti_api_record *r)
 {
     return r->correlation && outer[r->correlation & (EXTERNALS - 1)] == r->correlation;
-}
-
-static uint32_t devices[256]; /* device + 1 of each context */
-
-static int32_t device_of(uint32_t context)
-{
-    uint32_t known = devices[context & 255];
-
-    return known ? (int32_t)known - 1 : 0;
 }
 
 static void keep_driver(void)
@@ -307,21 +249,6 @@ static void read_call(const struct rp_cupti_api_record *r, int domain)
     put_span(&o);
 }
 
-static void read_sync(const struct rp_cupti_sync_record *r)
-{
-    static const char *const types[] = {NULL, "Event Sync", "Stream Wait Event", "Stream Sync",
-                                        "Context Sync"};
-    struct out o = {{.begin = r->start, .end = r->end}, {{0}}};
-
-    o.span.name = WORD(types, r->type);
-    begin_device(&o, RP_CTF_KIND_SYNC, "cuda_sync", (uint32_t)device_of(r->context), r->context,
-                 r->stream, r->correlation);
-    if (r->event && r->event != UINT32_MAX)
-        add_awaited(&o, r);
-    if (r->start) /* a device-side wait has no time of its own */
-        put_span(&o);
-}
-
 static void read_overhead(const struct rp_cupti_overhead_record *r)
 {
     static const char *const kinds[] = {"Driver Compiler",
@@ -350,16 +277,10 @@ static void read_overhead(const struct rp_cupti_overhead_record *r)
 
 static void first_pass(uint32_t kind, const void *record)
 {
-    const struct rp_cupti_context_record *context = record;
-
     if (kind == RP_CUPTI_RUNTIME)
         keep_outer(record);
-    else if (kind == RP_CUPTI_CUDA_EVENT)
-        keep_event(record);
     else if (kind == RP_CUPTI_EXTERNAL_CORRELATION)
         keep_external(record);
-    else if (kind == RP_CUPTI_CONTEXT)
-        devices[context->context & 255] = context->device + 1;
     else if (kind == RP_CUPTI_DEVICE)
         keep_device(record);
 }
@@ -390,9 +311,6 @@ static void second_pass(uint32_t kind, const void *record)
         if (rp_cuda.all_calls || !is_inner(record))
             read_call(record, RP_CUPTI_DOMAIN_DRIVER);
         break;
-    case RP_CUPTI_SYNCHRONIZATION:
-        read_sync(record);
-        break;
     case RP_CUPTI_OVERHEAD:
         read_overhead(record);
         break;
@@ -418,7 +336,6 @@ static void for_each_record(uint8_t *buffer, size_t valid,
 
 void rp_cuda_records_forget(void)
 {
-    memset(events, 0, sizeof events);
     memset(externals, 0, sizeof externals);
     memset(outer, 0, sizeof outer);
 }
