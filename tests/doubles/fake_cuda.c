@@ -8,6 +8,7 @@
  *   steps N     N ranges "step", each with ten kernels
  *   captures N  the same; a stream is captured in the eighth
  *   disorder    a kernel whose record precedes that of its launch
+ *   endless     a copy that ends long after the next kernel of its stream
  *   events      stream 8 waits for an event of stream 7, by the runtime; and by the driver
  *   zero        a kernel without times, and an unfinished one
  *   early       a kernel that begins before its launch
@@ -135,6 +136,21 @@ static void put_wait(void)
     put_call(131, t, t + 100);
 }
 
+static void put_copy(uint64_t start, uint64_t end)
+{
+    clear(RP_CUPTI_MEMCPY);
+    r.copy.copy_kind = 1;
+    r.copy.from_kind = 1;
+    r.copy.to_kind = 3;
+    r.copy.bytes = 4096;
+    r.copy.start = start;
+    r.copy.end = end;
+    r.copy.context = 1;
+    r.copy.stream = 7;
+    r.copy.correlation = correlation;
+    fake_cupti_put(&r);
+}
+
 static void copy_set_wait(void)
 {
     uint64_t t = fake_cupti_now();
@@ -142,17 +158,7 @@ static void copy_set_wait(void)
     correlation++;
     put_call(31, t, t + 3000);
     t = fake_cupti_now();
-    clear(RP_CUPTI_MEMCPY);
-    r.copy.copy_kind = 1;
-    r.copy.from_kind = 1;
-    r.copy.to_kind = 3;
-    r.copy.bytes = 4096;
-    r.copy.start = t + 4000;
-    r.copy.end = t + 6000;
-    r.copy.context = 1;
-    r.copy.stream = 7;
-    r.copy.correlation = correlation;
-    fake_cupti_put(&r);
+    put_copy(t + 4000, t + 6000);
     clear(RP_CUPTI_MEMSET);
     r.set.bytes = 64;
     r.set.memory_kind = 3;
@@ -174,6 +180,19 @@ static void disorder(void)
     put_kernel("late_call", t + 50000000, t + 50001000); /* long enough for a busy machine */
     put_call(211, t, t + 4000);
     usleep(50000);
+}
+
+static void endless(void)
+{
+    uint64_t t = fake_cupti_now();
+
+    next_correlation();
+    put_call(31, t, t + 100);
+    t = fake_cupti_now();
+    put_copy(t + 1000, t + UINT64_C(60000000000));
+    usleep(20);
+    launch("after_copy");
+    put_wait();
 }
 
 static void events_of(uint32_t kind, uint32_t record, uint32_t wait)
@@ -395,7 +414,7 @@ static const struct {
     {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
     {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
     {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
-    {"kill", kill_self, NULL},    {"events", events, NULL}};
+    {"kill", kill_self, NULL},    {"events", events, NULL},      {"endless", endless, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)

@@ -225,6 +225,7 @@ void rp_ctf_reader_release(struct rp_ctf_reader *r)
     rp_vec_release(&r->pending);
     rp_vec_release(&r->open);
     rp_vec_release(&r->bounds);
+    rp_vec_release(&r->copies);
     rp_vec_release(&r->late);
     rp_vec_release(&r->pauses);
     rp_vec_release(&r->lost);

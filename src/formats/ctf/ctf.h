@@ -88,9 +88,15 @@ struct rp_ctf_pause {
 
 struct rp_ctf_bound { /* work of a device, or a wait for it */
     uint64_t link, stream;
-    int64_t end_ns;
+    int64_t begin_ns, end_ns;
     int32_t device;
     uint32_t what;
+};
+
+struct rp_ctf_copy { /* a long one, by CUDA */
+    struct rp_ctf_bound b;
+    int64_t next_ns;       /* when the next work of its stream began; INT64_MAX: none did */
+    uint32_t event, bound; /* its places among the events, and the bounds */
 };
 
 struct rp_ctf_reader {
@@ -134,6 +140,8 @@ struct rp_ctf_reader {
     RP_VEC(struct rp_ctf_pause) pauses;
     size_t spill_at; /* number of pending spans at which ended ones are flushed */
     RP_VEC(struct rp_ctf_bound) bounds;
+    RP_VEC(struct rp_ctf_copy) copies;
+    bool has_cuda;
     uint32_t linked_pid;     /* the first process with correlations */
     uint64_t named;          /* device processes that have a name, a bit each */
     uint64_t device_ids;     /* devices that were added, a bit each */
@@ -231,8 +239,9 @@ enum rp_code rp_ctf_device_args(struct rp_ctf_reader *r, const struct rp_ctf_spa
 /* A fact that names a device: "cuda.device.0.size", then "cuda.device.0"; "opencl.device.0". */
 enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str value,
                                 struct rp_err *err);
-enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
-                                rp_str name, int64_t end_ns, struct rp_err *err);
+/* Called before the event is added to the builder. */
+enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e,
+                                const struct rp_raw *raw, struct rp_err *err);
 enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err);
 
 /* Any other CTF trace, through libbabeltrace2; `folder`: that of the metadata. */

@@ -7,7 +7,10 @@
  * Causality checks the clock of a device: no work ends after the wait for it has returned. (Work
  * that begins before its launch is counted by the passes of finish, for every format.) All work and
  * all waits are kept until the end, sorted by correlation, and compared in one pass with the latest
- * end of each stream and each device: 32 bytes per span, a sort, one pass.
+ * end of each stream and each device: 40 bytes per span, a sort, one pass.
+ *
+ * CUPTI may give a copy the end of work that was launched much later (a copy of 16 kB before the
+ * first launch of a CUDA graph took 174 ms). A copy ends before the next work of its stream begins.
  */
 #include "formats/ctf/ctf.h"
 
@@ -74,6 +77,7 @@ enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str valu
     unsigned id, units;
 
     rest = device_number(text, "cuda.device.", &id);
+    r->has_cuda |= rest != NULL;
     rest = rest ? rest : device_number(text, "hip.device.", &id);
     rest = rest ? rest : device_number(text, "opencl.device.", &id);
     if (!rest)
@@ -95,17 +99,35 @@ enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str valu
 
 enum { WORK, WAIT_STREAM, WAIT_DEVICE };
 
-enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e, uint64_t link,
-                                rp_str name, int64_t end_ns, struct rp_err *err)
+#define LONG_NS                                                                      \
+    10000 /* of a copy, and of its overlap with the next work: clocks are less exact \
+           */
+
+static enum rp_code keep_copy(struct rp_ctf_reader *r, const struct rp_ctf_bound *b,
+                              struct rp_err *err)
 {
-    struct rp_ctf_bound b = {
-        .link = link, .end_ns = end_ns, .device = e->device, .stream = e->track};
+    struct rp_ctf_copy copy = {.b = *b,
+                               .next_ns = INT64_MAX,
+                               .event = rp_builder_count(r->t.builder),
+                               .bound = (uint32_t)r->bounds.n};
+
+    return rp_vec_push(&r->copies, copy, err);
+}
+
+enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_span *e,
+                                const struct rp_raw *raw, struct rp_err *err)
+{
+    struct rp_ctf_bound b = {.link = e->link,
+                             .begin_ns = raw->ts_ns,
+                             .end_ns = raw->ts_ns + raw->dur_ns,
+                             .device = e->device,
+                             .stream = e->track};
     const char *text;
 
-    if (e->device == RP_CTF_SPAN_DEVICE || !link)
+    if (e->device == RP_CTF_SPAN_DEVICE || !e->link)
         return RP_OK;
     if (e->kind == RP_CTF_KIND_SYNC) {
-        text = rp_builder_borrow_str(r->t.builder, name, NULL);
+        text = rp_builder_borrow_str(r->t.builder, raw->name, NULL);
         if (!strcmp(text, "Context Sync"))
             b.what = WAIT_DEVICE;
         else if (!strcmp(text, "Stream Sync"))
@@ -116,7 +138,58 @@ enum rp_code rp_ctf_device_keep(struct rp_ctf_reader *r, const struct rp_ctf_spa
                e->kind != RP_CTF_KIND_MEMSET) {
         return RP_OK;
     }
+    if (b.what == WORK && e->kind != RP_CTF_KIND_KERNEL && raw->dur_ns > LONG_NS)
+        RP_TRY(keep_copy(r, &b, err));
     return rp_vec_push(&r->bounds, b, err);
+}
+
+RP_ORDER(by_stream, struct rp_ctf_bound, RP_COMPARE(a->link >> 32, b->link >> 32) /* process */,
+         RP_UP(device), RP_UP(stream))
+RP_ORDER(by_begin, struct rp_ctf_copy, by_stream(&a->b, &b->b), RP_UP(b.begin_ns))
+
+/* Notes that this work follows the last copy before it in its stream, unless both are of one graph,
+   where copies and kernels may run at the same time. */
+static void follow(struct rp_ctf_reader *r, const struct rp_ctf_bound *b)
+{
+    const struct rp_ctf_copy work = {.b = *b};
+    struct rp_ctf_copy *copy;
+    size_t i;
+
+    RP_LOWER_BOUND(i, r->copies.n, by_begin(&r->copies.at[i], &work) < 0);
+    if (!i)
+        return;
+    copy = &r->copies.at[i - 1];
+    if (!by_stream(&copy->b, b) && copy->b.link != b->link && b->begin_ns < copy->next_ns)
+        copy->next_ns = b->begin_ns;
+}
+
+static enum rp_code shorten_copies(struct rp_ctf_reader *r, struct rp_err *err)
+{
+    uint64_t n = 0;
+    int64_t most_ns = 0;
+
+    rp_sort(r->copies.at, r->copies.n, sizeof *r->copies.at, by_begin);
+    for (size_t i = 0; i < r->bounds.n; i++)
+        if (r->bounds.at[i].what == WORK)
+            follow(r, &r->bounds.at[i]);
+    for (size_t i = 0; i < r->copies.n; i++) {
+        const struct rp_ctf_copy *copy = &r->copies.at[i];
+        int64_t over_ns = copy->next_ns < copy->b.end_ns ? copy->b.end_ns - copy->next_ns : 0;
+
+        if (over_ns <= LONG_NS)
+            continue;
+        rp_builder_end(r->t.builder, copy->event, copy->next_ns - copy->b.begin_ns);
+        r->bounds.at[copy->bound].end_ns = copy->next_ns;
+        n++;
+        most_ns = over_ns > most_ns ? over_ns : most_ns;
+    }
+    if (!n)
+        return RP_OK;
+    return rp_builder_warn(
+        r->t.builder, err,
+        "%llu cop%s recorded with an end after later work of the same stream began, by up to "
+        "%lld ns: taken to end there",
+        (unsigned long long)n, n == 1 ? "y was" : "ies were", (long long)most_ns);
 }
 
 RP_ORDER(by_link, struct rp_ctf_bound, RP_UP(link), RP_UP(what))
@@ -173,6 +246,8 @@ enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err)
 
     if (!r->bounds.n)
         return RP_OK;
+    if (r->has_cuda && r->copies.n)
+        RP_TRY(shorten_copies(r, err));
     rp_map_init(&l.places);
     qsort(r->bounds.at, r->bounds.n, sizeof *r->bounds.at, by_link);
     code = compare_waits(r, &l, &late, &most_ns, err);

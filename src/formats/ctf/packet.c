@@ -466,7 +466,7 @@ static enum rp_code read_span(struct cursor *c, struct rp_err *err)
     }
     raw.has_link = e.link != 0;
     raw.link = (int64_t)e.link;
-    RP_TRY(rp_ctf_device_keep(c->r, &e, e.link, raw.name, raw.ts_ns + raw.dur_ns, err));
+    RP_TRY(rp_ctf_device_keep(c->r, &e, &raw, err));
     return rp_builder_add(c->r->t.builder, &raw, err);
 }
 
