@@ -12,6 +12,7 @@
 #include "explain/idle/sampled.h"
 #include "explain/short_name.h"
 #include "facts/host/outside.h"
+#include "facts/ranks/collectives.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
@@ -155,6 +156,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_idle_part, streams, &rp_idle_stream_type),
     RP_PART_RECORD(struct rp_idle_part, waits, &rp_host_waits_type),
     RP_PART_PLAIN(struct rp_idle_part, span_ns),
+    RP_PART_PLAIN(struct rp_idle_part, collectives_ns),
     RP_PART_TEXT(struct rp_idle_part, outside),
     RP_PART_END};
 static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_part), part_fields,
@@ -618,14 +620,32 @@ static size_t gap_limit(const struct rp_settings *settings)
     return limit > 0 ? (size_t)limit : SIZE_MAX;
 }
 
-static enum rp_code explain_waits(const struct rp_trace *trace, const struct rp_scope *scope,
+/* Collectives of the host, which mostly run on threads of their own. */
+static enum rp_code measure_collectives(const struct rp_trace *trace,
+                                        const struct rp_segments *span, int64_t *out,
+                                        struct rp_err *err)
+{
+    rp_interval_vec all = {0};
+    enum rp_code code = RP_OK;
+
+    for (rp_event e = 0; e < trace->ev.n && code == RP_OK; e++)
+        if (rp_event_is_host_collective(trace, e) && trace->ev.ts_ns[e] != RP_NO_TS &&
+            trace->ev.dur_ns[e] > 0)
+            code = rp_vec_push(
+                &all, ((struct rp_interval){trace->ev.ts_ns[e], rp_event_end_ns(trace, e)}), err);
+    all.n = rp_union_sort(all.at, all.n);
+    *out = rp_union_common(all.at, all.n, span->at, span->n);
+    rp_vec_release(&all);
+    return code;
+}
+
+static enum rp_code explain_waits(const struct rp_trace *trace, const struct rp_segments *span,
                                   struct rp_arena *arena, struct rp_idle_part *out,
                                   struct rp_err *err)
 {
-    struct rp_interval span = scope->limited ? scope->span : rp_trace_span(trace);
-
-    out->span_ns = rp_ns_between(span.begin_ns, span.end_ns);
-    return rp_host_waits_init(&out->waits, trace, span.begin_ns, span.end_ns, arena, err);
+    out->span_ns = rp_union_length(span->at, span->n);
+    RP_TRY(measure_collectives(trace, span, &out->collectives_ns, err));
+    return rp_host_waits_init(&out->waits, trace, span->at, span->n, arena, err);
 }
 
 static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
@@ -649,7 +669,7 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
     if (code == RP_OK && by_stream(settings))
         code = rp_idle_find_streams(&work, &part->arena, &out->streams, &out->nstreams, err);
     if (code == RP_OK && !work.items.n)
-        code = explain_waits(loaded->trace, scope, &part->arena, out, err);
+        code = explain_waits(loaded->trace, &span, &part->arena, out, err);
     rp_work_release(&work);
     return code;
 }
@@ -774,7 +794,7 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
     const struct rp_host_waits **waits =
         RP_ARENA_NEW(arena, const struct rp_host_waits *, ranks->n + 1);
     struct rp_idle_wait_list list;
-    int64_t spans = 0;
+    int64_t spans = 0, collectives = 0;
 
     RP_TRY(rp_err_need(waits, err, "listing waits"));
     for (size_t r = 0; r < ranks->n; r++) {
@@ -782,6 +802,7 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
 
         waits[r] = &part->waits;
         rp_ns_add(&spans, part->span_ns);
+        rp_ns_add(&collectives, part->collectives_ns);
     }
     RP_TRY(rp_idle_list_waits(waits, ranks->n, spans, arena, &list, err));
     out->waits = out->wait_rows = list.at;
@@ -795,6 +816,14 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
                              rp_units_time(arena, list.main_ns), rp_units_time(arena, spans),
                              100.0 * (double)list.main_ns / (double)spans)
             : "no device work was recorded, so there is no idle time to explain";
+    if (collectives > 0)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena,
+                               "collectives run for %s of %s (%.1f %%), mostly on threads of their "
+                               "own: 'reprise comm' tells what ranks wait for each other in them, "
+                               "and 'reprise report' what of it delays the steps",
+                               rp_units_time(arena, collectives), rp_units_time(arena, spans),
+                               100.0 * (double)collectives / (double)spans));
     return RP_OK;
 }
 

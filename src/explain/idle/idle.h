@@ -55,6 +55,7 @@ struct rp_idle_part {
     struct rp_idle_stream *streams;
     struct rp_host_waits waits; /* of the span, where there is no device work */
     int64_t span_ns;            /* its length */
+    int64_t collectives_ns;     /* of it, in which a thread carries a collective */
     const char *outside;        /* what of the recording does not count, or NULL */
 };
 

@@ -415,7 +415,7 @@ static void find_straggler(struct findings *f)
 static int64_t median_of(int64_t *v, size_t n)
 {
     rp_ns_sort(v, n);
-    return rp_ns_percentile(v, n, 50);
+    return n ? rp_ns_median(v, n) : 0;
 }
 
 /* The stage that computes longest, and a median one. */
@@ -548,6 +548,7 @@ static void add_atypical(struct findings *f, const struct excess *sum, size_t wo
     const struct rp_report_part *p = lead_part(f);
     struct rp_report_finding *finding =
         add_finding(f, RP_FOUND_ATYPICAL_STEP, rp_ns_sum(sum->work_ns, sum->idle_ns));
+    size_t n = 0;
 
     if (!finding || worst == SIZE_MAX) {
         memset(f->atypical_ns, 0, sizeof f->atypical_ns);
@@ -555,9 +556,13 @@ static void add_atypical(struct findings *f, const struct excess *sum, size_t wo
     }
     finding->compute_ns = sum->work_ns;
     finding->where.step = p->steps[worst].number;
+    for (size_t i = 0; i < p->nsteps; i++)
+        n += !p->steps[i].no_detail;
     add_evidence(finding,
-                 rp_arena_textf(f->arena, "%s took %s, the median step %s", p->steps[worst].name,
-                                duration(f, own_length(&p->steps[worst])), duration(f, usual)));
+                 rp_arena_textf(f->arena, "%s took %s, the median %s %s", p->steps[worst].name,
+                                duration(f, own_length(&p->steps[worst])),
+                                n < p->nsteps ? rp_arena_textf(f->arena, "of %zu", n) : "step",
+                                duration(f, usual)));
     add_evidence(finding,
                  rp_arena_textf(f->arena, "%s is typical: --step %lld", p->steps[typical].name,
                                 (long long)p->steps[typical].number));
@@ -569,7 +574,7 @@ static void find_atypical(struct findings *f)
 {
     const struct rp_report_part *p = lead_part(f);
     size_t i, n = p->nsteps, worst = SIZE_MAX, typical = 0;
-    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), most = 0;
+    int64_t *v = RP_ARENA_NEW(f->arena, int64_t, n + 1), most = 0, nearest = INT64_MAX;
     struct excess sum = {0};
     struct usual_step usual;
 
@@ -594,8 +599,10 @@ static void find_atypical(struct findings *f)
         }
         rp_ns_add(&sum.work_ns, e.work_ns);
         rp_ns_add(&sum.idle_ns, e.idle_ns);
-        if (own_length(s) == usual.step_ns)
+        if (!s->no_detail && rp_ns_apart(own_length(s), usual.step_ns) <= nearest) {
+            nearest = rp_ns_apart(own_length(s), usual.step_ns);
             typical = i;
+        }
     }
     add_atypical(f, &sum, worst, typical, usual.step_ns);
 }

@@ -328,27 +328,8 @@ static void measure_span(struct part_ctx *ctx)
 
 static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
 {
-    const struct rp_segments *s = &ctx->segments;
-    struct rp_host_waits *waits = &ctx->out->waits;
-    enum rp_code code =
-        rp_host_waits_init(waits, ctx->t, s->at[0].begin_ns, s->at[0].end_ns, ctx->arena, err);
-
-    for (size_t i = 1; i < s->n && code == RP_OK; i++) {
-        struct rp_host_waits more = {0};
-
-        int64_t threads = waits->threads, workers = waits->workers;
-
-        code =
-            rp_host_waits_init(&more, ctx->t, s->at[i].begin_ns, s->at[i].end_ns, ctx->arena, err);
-        if (code == RP_OK)
-            code = rp_host_waits_join(waits, &more, err);
-        waits->threads = threads > more.threads ? threads : more.threads; /* the same ones */
-        waits->workers = workers > more.workers ? workers : more.workers;
-        rp_host_waits_release(&more);
-    }
-    if (code == RP_OK && s->n > 1)
-        rp_host_waits_sort(waits);
-    return code;
+    return rp_host_waits_init(&ctx->out->waits, ctx->t, ctx->segments.at, ctx->segments.n,
+                              ctx->arena, err);
 }
 
 /* When the work of the first step begins, where the device still runs that of the step before. */

@@ -312,7 +312,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
     for (i = 0; i < n; i++)
         v[i] = own_length(&steps[at[i]]);
     rp_ns_sort(v, n);
-    usual = rp_ns_percentile(v, n, 50);
+    usual = rp_ns_median(v, n);
     worst = typical = at[0];
     for (i = 0; i < n; i++) {
         int64_t ns = own_length(&steps[at[i]]);
@@ -323,7 +323,8 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
             rp_ns_add(&more, rp_ns_between(usual, ns));
         }
         worst = ns > own_length(&steps[worst]) ? at[i] : worst;
-        typical = ns == usual ? at[i] : typical;
+        if (rp_ns_apart(ns, usual) <= rp_ns_apart(own_length(&steps[typical]), usual))
+            typical = at[i];
     }
     if (!odd || (double)more < ODD_SHARE * (double)all)
         return RP_OK;
@@ -332,7 +333,10 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         "%zu of %zu %s %s not typical: %.120s takes %s, the median %s %s (%s); look at "
         "'--step %lld' instead",
         odd, n, alike ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
-        rp_units_time(arena, own_length(&steps[worst])), alike ? "step" : "decode step",
+        rp_units_time(arena, own_length(&steps[worst])),
+        !alike       ? "decode step"
+        : n < nsteps ? rp_arena_textf(arena, "of these %zu", n)
+                     : "step",
         rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], arena),
         (long long)steps[typical].number);
     return rp_arena_check(arena, "looking for pitfalls", err);

@@ -107,6 +107,8 @@ bool rp_track_is_worker(const struct rp_trace *t, rp_track track)
 
 struct wait_ctx {
     const struct rp_trace *t;
+    const struct rp_interval *in;
+    size_t nin;
     struct rp_name_series series;
     struct rp_map rows; /* hash -> row */
     struct rp_arena *arena;
@@ -155,8 +157,7 @@ static enum rp_code add_event(struct wait_ctx *w, rp_event e, bool worker, int64
     return RP_OK;
 }
 
-static enum rp_code add_track(struct wait_ctx *w, rp_track track, int64_t begin_ns, int64_t end_ns,
-                              struct rp_err *err)
+static enum rp_code add_track(struct wait_ctx *w, rp_track track, struct rp_err *err)
 {
     const struct rp_trace *t = w->t;
     bool worker = rp_track_is_worker(t, track), any = false;
@@ -166,7 +167,7 @@ static enum rp_code add_track(struct wait_ctx *w, rp_track track, int64_t begin_
 
         if (t->ev.kind[e] != RP_KIND_WAIT || !rp_event_is_host_wait(t, e))
             continue;
-        ns = rp_ns_common(t->ev.ts_ns[e], rp_event_end_ns(t, e), begin_ns, end_ns);
+        ns = rp_union_covers(w->in, w->nin, t->ev.ts_ns[e], rp_event_end_ns(t, e));
         if (ns <= 0)
             continue;
         any = true;
@@ -176,30 +177,29 @@ static enum rp_code add_track(struct wait_ctx *w, rp_track track, int64_t begin_
     return RP_OK;
 }
 
-static enum rp_code add_tracks(struct wait_ctx *w, int64_t begin_ns, int64_t end_ns,
-                               struct rp_err *err)
+static enum rp_code add_tracks(struct wait_ctx *w, struct rp_err *err)
 {
     RP_TRY(rp_name_series_init(&w->series, w->t, err));
     for (rp_track track = 0; track < w->t->ntracks; track++)
         if (w->t->tracks[track].kind == RP_TRACK_THREAD)
-            RP_TRY(add_track(w, track, begin_ns, end_ns, err));
+            RP_TRY(add_track(w, track, err));
     rp_host_waits_sort(w->out);
     w->out->rows.n = w->out->rows.n < MOST_ROWS ? w->out->rows.n : MOST_ROWS;
     return rp_arena_check(w->arena, "listing waits", err);
 }
 
 enum rp_code rp_host_waits_init(struct rp_host_waits *out, const struct rp_trace *trace,
-                                int64_t begin_ns, int64_t end_ns, struct rp_arena *arena,
+                                const struct rp_interval *in, size_t n, struct rp_arena *arena,
                                 struct rp_err *err)
 {
-    struct wait_ctx w = {.t = trace, .arena = arena, .out = out};
+    struct wait_ctx w = {.t = trace, .in = in, .nin = n, .arena = arena, .out = out};
     enum rp_code code;
 
     *out = (struct rp_host_waits){0};
     if (!trace->totals.count[RP_KIND_WAIT])
         return RP_OK;
     rp_map_init(&w.rows);
-    code = add_tracks(&w, begin_ns, end_ns, err);
+    code = add_tracks(&w, err);
     rp_name_series_release(&w.series);
     rp_map_release(&w.rows);
     return code;

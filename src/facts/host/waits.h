@@ -45,10 +45,10 @@ struct rp_host_waits {
 };
 extern const struct rp_type rp_host_waits_type; /* as a member of a part (result/part.h) */
 
-/* The waits of a trace in [begin, end). Those inside a collective are that collective's. Texts are
-   in the arena; release `out` also after a failure. Linear in events. */
+/* The waits of a trace in intervals, which are in time order. Those inside a collective are that
+   collective's. Texts are in the arena; release `out` also after a failure. Linear in events. */
 enum rp_code rp_host_waits_init(struct rp_host_waits *out, const struct rp_trace *trace,
-                                int64_t begin_ns, int64_t end_ns, struct rp_arena *arena,
+                                const struct rp_interval *in, size_t n, struct rp_arena *arena,
                                 struct rp_err *err);
 void rp_host_waits_release(struct rp_host_waits *w);
 

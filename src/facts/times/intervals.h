@@ -46,6 +46,12 @@ static inline int64_t rp_ns_median(const int64_t *sorted, size_t n)
     return low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
 }
 
+/* How far two times are from each other. */
+static inline int64_t rp_ns_apart(int64_t a_ns, int64_t b_ns)
+{
+    return a_ns < b_ns ? rp_ns_between(a_ns, b_ns) : rp_ns_between(b_ns, a_ns);
+}
+
 /* Nearest rank: the smallest that at least `percent` of the times do not exceed. */
 static inline int64_t rp_ns_percentile(const int64_t *sorted, size_t n, unsigned percent)
 {

@@ -22,10 +22,11 @@ static void waits_have_places(void **state)
 {
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_trace *t = TRACE_OF(rows);
+    static const struct rp_interval parts[] = {{0, 10}, {280, 300}};
     struct rp_host_waits w, sum = {0};
 
     UNUSED_STATE(state);
-    assert_code(rp_host_waits_init(&w, t, 0, 300, &arena, NULL), RP_OK);
+    assert_code(rp_host_waits_init(&w, t, &(struct rp_interval){0, 300}, 1, &arena, NULL), RP_OK);
     assert_int_equal(w.rows.n, 4);
     assert_string_equal(w.rows.at[0].call, "poll");
     assert_string_equal(w.rows.at[0].range, "step *");
@@ -49,9 +50,12 @@ static void waits_have_places(void **state)
     rp_host_waits_release(&sum);
     rp_host_waits_release(&w);
     /* only what lies in the span */
-    assert_code(rp_host_waits_init(&w, t, 30, 120, &arena, NULL), RP_OK);
+    assert_code(rp_host_waits_init(&w, t, &(struct rp_interval){30, 120}, 1, &arena, NULL), RP_OK);
     assert_int_equal(w.rows.at[0].total_ns, 20 + 10);
     assert_int_equal(w.worker_ns, 90);
+    rp_host_waits_release(&w);
+    assert_code(rp_host_waits_init(&w, t, parts, 2, &arena, NULL), RP_OK);
+    assert_int_equal(w.worker_ns, 10 + 20);
     rp_host_waits_release(&w);
     rp_trace_free(t);
     rp_arena_release(&arena);
