@@ -700,11 +700,32 @@ static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, i
     }
 }
 
+/* A device without work in the time that is explained is not used in it, rather than idle; another
+   one of its rank is. */
+static bool is_unused(const struct rp_idle_rank *device)
+{
+    return !device->is_main && device->span_ns > 0 && device->span_idle_ns >= device->span_ns;
+}
+
+static void note_unused(struct rp_idle_root *out, struct rp_arena *arena)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < out->ndevices; r++)
+        n += is_unused(&out->devices[r]);
+    if (n)
+        RP_NOTE(out, arena,
+                rp_arena_textf(arena, "%s without work in this time: not counted as idle",
+                               rp_units_count(arena, (int64_t)n, "device")));
+}
+
 static void add_causes(struct rp_idle_root *out)
 {
     int64_t largest[RP_GAP_CAUSES], idle = 0;
 
     for (size_t r = 0; r < out->ndevices; r++) {
+        if (is_unused(&out->devices[r]))
+            continue;
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
         for (size_t i = 0; i < out->devices[r].nspan_causes; i++)
             add_cause(out, &out->devices[r].span_causes[i], largest);
@@ -725,7 +746,7 @@ static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *a
         total += out->devices[r].ngaps;
     out->gaps = RP_ARENA_NEW(arena, struct rp_idle_gap, total + 1);
     for (r = 0; r < out->ndevices && out->gaps; r++)
-        for (i = 0; i < out->devices[r].ngaps; i++) {
+        for (i = 0; i < out->devices[r].ngaps && !is_unused(&out->devices[r]); i++) {
             out->gaps[out->ngaps] = out->devices[r].gaps[i];
             out->gaps[out->ngaps++].rank = out->devices[r].rank;
         }
@@ -742,6 +763,8 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
     int64_t window = 0, idle = 0, count = 0, unknown = 0;
 
     for (size_t r = 0; r < out->ndevices; r++) {
+        if (is_unused(&out->devices[r]))
+            continue;
         rp_ns_add(&window, out->devices[r].span_ns);
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
         count += out->devices[r].span_gap_count;
@@ -854,6 +877,7 @@ static enum rp_code idle_join(const struct rp_ranks *ranks, const struct rp_sett
     add_causes(out);
     join_gaps(out, gap_limit(settings), arena);
     summarize(out, arena);
+    note_unused(out, arena);
     if (!out->summary)
         RP_TRY(join_waits(ranks, out, arena, err));
     if (ranks->n && ((const struct rp_idle_part *)ranks->parts[0].data)->outside)
