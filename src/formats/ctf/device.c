@@ -10,7 +10,8 @@
  * end of each stream and each device: 40 bytes per span, a sort, one pass.
  *
  * CUPTI may give a copy the end of work that was launched much later (a copy of 16 kB before the
- * first launch of a CUDA graph took 174 ms). A copy ends before the next work of its stream begins.
+ * first launch of a CUDA graph took 174 ms). A copy ends before the next work that was launched
+ * into its stream begins.
  */
 #include "formats/ctf/ctf.h"
 
@@ -147,8 +148,9 @@ RP_ORDER(by_stream, struct rp_ctf_bound, RP_COMPARE(a->link >> 32, b->link >> 32
          RP_UP(device), RP_UP(stream))
 RP_ORDER(by_begin, struct rp_ctf_copy, by_stream(&a->b, &b->b), RP_UP(b.begin_ns))
 
-/* Notes that this work follows the last copy before it in its stream, unless both are of one graph,
-   where copies and kernels may run at the same time. */
+/* Notes that this work follows the last copy before it in its stream, if it was launched later: a
+   copy on the host begins, by its record, with its call, and waits for work that was launched
+   before. In one graph, copies and kernels may run at the same time. */
 static void follow(struct rp_ctf_reader *r, const struct rp_ctf_bound *b)
 {
     const struct rp_ctf_copy work = {.b = *b};
@@ -159,7 +161,7 @@ static void follow(struct rp_ctf_reader *r, const struct rp_ctf_bound *b)
     if (!i)
         return;
     copy = &r->copies.at[i - 1];
-    if (!by_stream(&copy->b, b) && copy->b.link != b->link && b->begin_ns < copy->next_ns)
+    if (!by_stream(&copy->b, b) && b->link > copy->b.link && b->begin_ns < copy->next_ns)
         copy->next_ns = b->begin_ns;
 }
 
