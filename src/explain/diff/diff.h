@@ -41,8 +41,9 @@ struct rp_trace_diff_part {
     double judged, tokens;                 /* tokens: that a server counted */
     struct rp_diff_tree tree;
     const char *device, *framework;
-    int32_t world_size; /* 0: not known */
-    bool modelled;      /* sim is filled */
+    const char *libraries; /* frameworks that the program used, with versions, or NULL */
+    int32_t world_size;    /* 0: not known */
+    bool modelled;         /* sim is filled */
     struct rp_sim_part sim;
     bool has_stacks; /* stacks is filled, and nothing else where it was asked for */
     struct rp_stacks_part stacks;
@@ -104,6 +105,7 @@ struct rp_trace_diff_root {
     bool changed, failed; /* failed: slower than was allowed */
     bool gates_failed;    /* or a gate is */
     bool comparable;      /* at least half of the time of each run has a counterpart */
+    int64_t unlike_ns[2]; /* of the runs: aligned by name, but hardly the same work (rows.c) */
     int64_t delta_ns, noise_ns, threshold_ns;
     double delta_share, aligned_share;
     const char *unprofiled_verdict; /* of the steps without the profiler; NULL: not known */

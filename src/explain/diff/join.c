@@ -420,6 +420,36 @@ static void leave_out_comm(const struct diff_join *j, int64_t alone[2], int64_t 
     }
 }
 
+/* Whether both ran on a device of the same name: else times say nothing about what they computed.
+ */
+static bool is_on_one_device(const struct rp_trace_diff_root *out)
+{
+    return out->base.device && out->new_run.device &&
+           !strcmp(out->base.device, out->new_run.device);
+}
+
+/* Why the runs are taken for different programs. */
+static const char *difference_text(const struct diff_join *j)
+{
+    const struct rp_trace_diff_root *out = j->out;
+    const char *libraries[2] = {part_of(j, 0, 0)->libraries, part_of(j, 1, 0)->libraries};
+    const char *text = rp_arena_textf(
+        j->arena,
+        "not comparable, these look like different programs: less than half of the %s of a run has a "
+        "counterpart in the other",
+        out->measure);
+
+    if (is_on_one_device(out) && (out->unlike_ns[0] || out->unlike_ns[1]))
+        text = rp_arena_textf(j->arena,
+                              "%s (operators of one name that take over 16 times as long, with "
+                              "other kernels and unknown shapes, are none)",
+                              text);
+    if (libraries[0] && libraries[1] && strcmp(libraries[0], libraries[1]) != 0)
+        text = rp_arena_textf(j->arena, "%s; the base uses %s, the new run %s", text, libraries[0],
+                              libraries[1]);
+    return text;
+}
+
 /* Whether the runs are of one program: else no number of one says anything about the other. */
 static void judge_alignment(struct diff_join *j)
 {
@@ -436,6 +466,8 @@ static void judge_alignment(struct diff_join *j)
         rp_ns_add(&alone[1], none ? c->new_ns : 0);
     }
     leave_out_comm(j, alone, all);
+    for (size_t i = 0; i < 2 && is_on_one_device(out); i++)
+        rp_ns_add(&alone[i], out->unlike_ns[i]);
     out->comparable = true;
     for (size_t i = 0; i < 2; i++)
         if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])
@@ -473,10 +505,7 @@ static void write_verdict(struct diff_join *j)
                        rp_units_time(j->arena, out->delta_ns),
                        100 * (isnan(out->delta_share) ? 0 : out->delta_share), noise);
     if (!out->comparable)
-        out->verdict_text = rp_arena_textf(
-            j->arena,
-            "not comparable: less than half of the %s of a run has a counterpart in the other",
-            out->measure);
+        out->verdict_text = difference_text(j);
     else if (out->contradicted)
         out->verdict_text = rp_arena_textf(
             j->arena, "%s; %s without the profiler: about %s%s (%+.1f %%)", out->verdict_text,

@@ -288,6 +288,7 @@ static enum rp_code make_part(struct part_ctx *m, struct rp_err *err)
     out->limited = m->report.limited;
     out->device = m->report.device;
     out->framework = m->report.framework;
+    out->libraries = m->report.frameworks;
     out->world_size = m->t->world_size > 0 ? m->t->world_size : 0;
     RP_TRY(take_steps(m, err));
     mean_all(m);
@@ -344,6 +345,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_trace_diff_part, tree, &rp_diff_tree_type),
     PART(TEXT, device),
     PART(TEXT, framework),
+    PART(TEXT, libraries),
     PART(PLAIN, world_size),
     PART(PLAIN, modelled),
     RP_PART_RECORD(struct rp_trace_diff_part, sim, &rp_sim_part_type),

@@ -21,6 +21,7 @@
 #define NAME_BYTES   72   /* of a kernel there */
 #define SHAPE_BYTES  32   /* of a shape on the screen */
 #define PATH_NAMES   16   /* of a place, the innermost */
+#define UNLIKE       16.0 /* times as long; from bf16 to fp32 without matrix units it is 15 at most */
 #define MOST_CALLS   4096 /* of a side whose times are kept; of more, every second, fourth, … */
 
 struct kernel_set {
@@ -567,6 +568,32 @@ static bool is_row(const struct rp_trace_diff_row *row)
     return row->base_ns || row->new_ns || row->base_works || row->new_works;
 }
 
+/* Whether what has the same name is hardly the same work: no shapes tell, the kernels are others,
+   and a call takes many times as long. */
+static bool is_unlike(const struct group *g)
+{
+    double per_call[2];
+
+    if (g->rule == RP_DIFF_ALONE || g->rule == RP_DIFF_BY_WORK || g->same_kernels)
+        return false;
+    for (int s = 0; s < 2; s++) {
+        const struct side *side = &g->side[s];
+
+        if (!side->tree || side->node == RP_NONE || side->tree->nodes.at[side->node].shape ||
+            side->calls <= 0 || side->ns <= 0)
+            return false;
+        per_call[s] = (double)side->ns / side->calls;
+    }
+    return per_call[0] > UNLIKE * per_call[1] || per_call[1] > UNLIKE * per_call[0];
+}
+
+static void add_unlike(struct rows_ctx *r)
+{
+    for (size_t i = 0; i < r->groups.n; i++)
+        for (int s = 0; s < 2 && is_unlike(&r->groups.at[i]); s++)
+            rp_ns_add(&r->out->unlike_ns[s], r->groups.at[i].side[s].ns / r->npairs);
+}
+
 /* Numbers of all groups, texts of those that are shown. */
 static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *err)
 {
@@ -584,6 +611,7 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
                                         rp_ns_sum(all[i].base_ns, all[i].new_ns), (uint32_t)i};
     }
     RP_TRY(find_host(r, all, err));
+    add_unlike(r);
     rp_sort(order, n, sizeof *order, by_delta);
     shown = limit > 0 && (size_t)limit < n ? (size_t)limit : n;
     r->out->rows = RP_ARENA_NEW(r->arena, struct rp_trace_diff_row, shown + 1);
