@@ -17,7 +17,7 @@
 #define VERSION     1
 #define MOST_BYTES  ((size_t)64 << 20)
 #define MOST_ROWS   200000
-#define MOST_FITS   20000
+#define MOST_FITS   2000
 #define MOST_NODES  4000000
 #define MOST_FIELDS 16
 
@@ -213,12 +213,17 @@ static enum rp_code read_fit(struct model_reader *r, const struct field *f, size
         return malformed("fit", err);
     fit.device = rp_arena_copy(arena, f[1].text, f[1].n);
     fit.op = rp_arena_copy(arena, f[2].text, f[2].n);
+    RP_TRY(rp_arena_check(arena, "reading a cost model", err));
+    for (size_t i = 0; i < r->out->fits.n; i++)
+        if (!strcmp(r->out->fits.at[i].op, fit.op) &&
+            !strcmp(r->out->fits.at[i].device, fit.device))
+            return rp_err_set(err, RP_FORMAT, "a second fit of '%s' for device '%s'", fit.op,
+                              fit.device);
     fit.kind = (uint8_t)kind;
     fit.method = (uint8_t)method;
     fit.count = (uint32_t)count;
     fit.types = (uint32_t)types;
     fit.median = fit.p90 = NAN;
-    RP_TRY(rp_arena_check(arena, "reading a cost model", err));
     RP_TRY(rp_vec_push(&r->out->fits, fit, err));
     r->fit = &r->out->fits.at[r->out->fits.n - 1];
     return RP_OK;
