@@ -196,8 +196,10 @@ void rp_cuda_calls_switch(bool on)
 {
     switch_chosen(on);
     with_waits = !rp_cuda_option_is("cuda.sync", "off");
-    if (with_waits)
+    if (with_waits) {
+        rp_cuda_waits_forget();
         for_each(is_wait, watch, on);
+    }
     for_each(is_graph_call, watch, true);
 }
 

@@ -12,6 +12,7 @@
 #include "capture/cuda/cuda.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #define EVENTS    4096 /* a power of two */
 #define NO_STREAM UINT32_MAX
@@ -36,6 +37,13 @@ static void keep(const void *event, uint64_t link, uint32_t stream)
     events[k].event = event;
     events[k].link = link;
     events[k].stream = stream;
+    pthread_mutex_unlock(&lock);
+}
+
+void rp_cuda_waits_forget(void)
+{
+    pthread_mutex_lock(&lock);
+    memset(events, 0, sizeof events);
     pthread_mutex_unlock(&lock);
 }
 
