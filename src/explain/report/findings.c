@@ -847,8 +847,10 @@ static void find_pauses(struct findings *f)
 {
     const struct rp_report_pauses *p = &lead_part(f)->pauses;
 
-    if (rp_report_knows_no_work(lead_part(f)) && !rp_report_is_sampled(lead_part(f)))
+    if (rp_report_knows_no_work(lead_part(f)) && !rp_report_is_sampled(lead_part(f))) {
+        find_waits(f, 0.05); /* the only thing that may be known */
         return;
+    }
     for (size_t i = 0; i < sizeof by_pause / sizeof by_pause[0]; i++) {
         uint8_t c = by_pause[i].pause;
         struct rp_report_finding *finding = NULL;

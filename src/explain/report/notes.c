@@ -175,8 +175,13 @@ void rp_report_note_host(struct rp_report_ctx *j)
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
 
     if (rp_report_knows_no_work(p) && !rp_report_is_sampled(p) && p->whole.window_ns > 0)
-        rp_report_add_note(j, "no device work and no operators were recorded, so nothing is "
-                              "concluded: record kernels, too; 'reprise top' lists what is there");
+        rp_report_add_note(
+            j,
+            p->waits.main_ns
+                ? "only calls in which threads wait were recorded: what the program does between "
+                  "them is not known; 'reprise idle' lists the calls"
+                : "no device work and no operators were recorded, so nothing is concluded: record "
+                  "kernels, too; 'reprise top' lists what is there");
     if (p->on_device || !p->b.busy_ns)
         return;
     if (p->by_ranges) {

@@ -332,6 +332,38 @@ static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
                               ctx->arena, err);
 }
 
+/* Where calls in which threads wait are all that was recorded (dftracer), the time in them is
+   waiting, and only the rest is not known. */
+static enum rp_code tell_waits(struct part_ctx *ctx, struct rp_err *err)
+{
+    struct rp_report_pauses *p = &ctx->out->pauses;
+    const struct rp_trace *t = ctx->t;
+    rp_interval_vec waits = {0};
+    enum rp_code code = RP_OK;
+    int64_t ns;
+
+    if (!ctx->out->waits.main_ns || !rp_report_knows_no_work(ctx->out))
+        return RP_OK;
+    for (rp_event e = 0; e < t->ev.n && code == RP_OK; e++)
+        if (rp_event_is_host_wait(t, e) && !rp_track_is_worker(t, t->ev.track[e]))
+            code = rp_vec_push(&waits,
+                               ((struct rp_interval){t->ev.ts_ns[e], rp_event_end_ns(t, e)}), err);
+    waits.n = rp_union_sort(waits.at, waits.n);
+    ns = rp_union_common(waits.at, waits.n, ctx->segments.at, ctx->segments.n);
+    rp_vec_release(&waits);
+    ns = ns < p->ns[RP_PAUSE_NOTHING] ? ns : p->ns[RP_PAUSE_NOTHING];
+    p->ns[RP_PAUSE_NOTHING] -= ns;
+    rp_ns_add(&p->ns[RP_PAUSE_WAIT], ns);
+    for (size_t i = 0; i < ctx->out->waits.rows.n; i++) {
+        const struct rp_host_wait *row = &ctx->out->waits.rows.at[i];
+
+        p->count[RP_PAUSE_WAIT] += row->worker ? 0 : row->count;
+        if (!row->worker && row->longest_ns > p->longest_ns[RP_PAUSE_WAIT])
+            p->longest_ns[RP_PAUSE_WAIT] = row->longest_ns;
+    }
+    return code;
+}
+
 /* When the work of the first step begins, where the device still runs that of the step before. */
 static enum rp_code own_work_from(struct part_ctx *ctx, int64_t *out, struct rp_err *err)
 {
@@ -627,6 +659,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
     RP_TRY(find_waits(ctx, err));
+    RP_TRY(tell_waits(ctx, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));

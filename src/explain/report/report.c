@@ -404,13 +404,14 @@ static void fill_lost(struct rp_report_ctx *j)
         out->lost_text = rp_arena_textf(j->arena, "%s, without operators", whole);
         return;
     }
+    waits = and_lost(j, "", "waiting", "");
     if (rp_report_knows_no_work(rp_report_ctx_part(j, 0))) {
         out->lost_text =
-            rp_arena_textf(j->arena, "of %s, neither device work nor operators are known", whole);
+            rp_arena_textf(j->arena, "of %s,%s%s neither device work nor operators are known",
+                           whole, *waits ? waits + 1 : "", *waits ? " in calls that wait;" : "");
         return;
     }
     comm = and_lost(j, "", "exposed communication", "");
-    waits = and_lost(j, "", "waiting", "");
     out->lost_text =
         rp_arena_textf(j->arena, "of %s, %s during %s (%s)%s%s%s%s", whole,
                        rp_report_ctx_part(j, 0)->by_ranges ? "user code runs" : "operators run",

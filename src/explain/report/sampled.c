@@ -26,7 +26,7 @@ const struct rp_type rp_report_sampled_type = {"sampled", sizeof(struct rp_repor
 
 bool rp_report_knows_no_work(const struct rp_report_part *part)
 {
-    return !part->on_device && !part->sums.host_ops && !part->by_ranges && !part->by_calls;
+    return !part->on_device && !part->sums.host_op_ns && !part->by_ranges && !part->by_calls;
 }
 
 bool rp_report_is_sampled(const struct rp_report_part *part)

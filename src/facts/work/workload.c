@@ -429,12 +429,13 @@ static bool is_compiled(const struct workload_ctx *ctx, uint8_t framework)
            has(ctx, ON_DEVICE, SIGN_COMPILED);
 }
 
-const char *const rp_system_names[RP_SYSTEMS] = {NULL, "Nsight Systems", "rocprofv3", "RPD"};
+const char *const rp_system_names[RP_SYSTEMS] = {NULL, "Nsight Systems", "rocprofv3", "RPD",
+                                                 "dftracer"};
 
 /* By what its files are called. */
 static uint8_t find_system(const struct rp_trace *trace)
 {
-    static const char *const begins[RP_SYSTEMS] = {NULL, "nsys", "rocp", "rpd"};
+    static const char *const begins[RP_SYSTEMS] = {NULL, "nsys", "rocp", "rpd", "dftracer"};
     const char *format = trace->format ? rp_trace_str(trace, trace->format) : "";
     uint8_t i;
 

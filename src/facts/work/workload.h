@@ -91,7 +91,14 @@ extern const char *const rp_transport_names[RP_TRANSPORTS];
 
 /* Plain memory. */
 /* Profilers that have no options of a framework. */
-enum rp_system { RP_SYSTEM_NONE, RP_SYSTEM_NSYS, RP_SYSTEM_ROCPROF, RP_SYSTEM_RPD, RP_SYSTEMS };
+enum rp_system {
+    RP_SYSTEM_NONE,
+    RP_SYSTEM_NSYS,
+    RP_SYSTEM_ROCPROF,
+    RP_SYSTEM_RPD,
+    RP_SYSTEM_DFTRACER,
+    RP_SYSTEMS
+};
 extern const char *const rp_system_names[RP_SYSTEMS]; /* NULL: none */
 
 struct rp_workload {
