@@ -85,7 +85,7 @@ static const char *untypical_of(int64_t odd, const char *span, int warm, struct 
     struct rp_trace *t;
     const char *text;
     int64_t at = 0;
-    char names[5][24];
+    char names[5][32];
     int i;
 
     for (i = 0; i < 5; i++) {
