@@ -216,7 +216,9 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
     put_in_order(b);
     if (find == rp_steps_by_forward || find == rp_steps_by_repetition)
         RP_TRY(rp_steps_are_layers(b, &layers, err));
-    if (layers)
+    /* Several lookups of one pass are not passes. */
+    if (layers || (find == rp_steps_by_forward && b->steps.n &&
+                   covered_share(b, b->steps.at[0].begin_ns) < LITTLE))
         b->steps.n = 0;
     /* An optimizer belongs to nothing but a step: what a program does before, such as trying the
        kernels that it compiled, may be more than all its steps. */

@@ -11,8 +11,9 @@
  *
  * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
  * if it has something that a model does once per step: an update of parameters, an embedding, a
- * copy between host and device, on the host a result that is read. The work of one launch of a
- * graph counts as one element.
+ * copy between host and device, on the host a result that is read. Recordings of our own have the
+ * whole run, so that there a period is also accepted that repeats something itself: a model and its
+ * layers (for _ in range(20): model(x)). The work of one launch of a graph counts as one element.
  *
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
@@ -29,6 +30,8 @@
 #define LAGS           8
 #define OCCURRENCES    4096 /* occurrences of a name that are examined */
 #define CANDIDATES_MAX 64
+#define LEAST_PASSES   5    /* of a model that is known by its layers */
+#define LONGEST_PASS   8192 /* elements of one */
 
 struct search {
     const rp_str *names;
@@ -282,14 +285,46 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
 }
 
 /* Whether a period in the middle contains what a complete step has. */
-static bool is_whole_step(const struct sequence *s, size_t period)
+static bool is_whole_step(const struct sequence *s, size_t from, size_t period)
 {
-    size_t first = s->names.n / 2 / period * period, i;
+    size_t first = from + (s->names.n - from) / 2 / period * period, i;
 
     for (i = first; i < first + period && i < s->names.n; i++)
         if (happens_once_a_step(s->b, s->names.at[i]))
             return true;
     return false;
+}
+
+/* Whether at least half of the elements of a period equal the one some places later, a third of the
+   period or less, where not all are equal. */
+static bool has_layers(const rp_str *name, size_t period)
+{
+    for (size_t lag = 2; lag <= period / 3; lag++) {
+        size_t equal = 0, others = 0;
+
+        for (size_t i = 0; i + lag < period; i++)
+            equal += name[i] == name[i + lag];
+        for (size_t i = 1; i < lag; i++)
+            others += name[i] != name[0];
+        if (others && 2 * equal >= period - lag)
+            return true;
+    }
+    return false;
+}
+
+/* Whether a period is a pass through a whole model, by its layers. Where a model looks its inputs
+   up, each pass would: periods without that are its layers. */
+static bool is_whole_model(const struct sequence *s, size_t from, size_t period)
+{
+    const struct rp_builder *b = s->b;
+
+    if (strcmp(rp_strtab_borrow(&b->str, b->trace->framework), "reprise") != 0 ||
+        period > LONGEST_PASS || (s->names.n - from) / period < LEAST_PASSES)
+        return false;
+    for (size_t i = 0; i < s->names.n; i++)
+        if (b->name_class.at[s->names.at[i]] == RP_NAME_EMBEDDING)
+            return false;
+    return has_layers(s->names.at + from + (s->names.n - from) / 2 / period * period, period);
 }
 
 static int64_t pause_before(const struct sequence *s, size_t i)
@@ -302,25 +337,42 @@ static int64_t pause_before(const struct sequence *s, size_t i)
     return pause > 0 ? pause : 0;
 }
 
-/* Where a step begins: the position in the period with the longest pauses before it, summed over
- * all periods, and of its occurrences the one with the longest pause. */
-static size_t find_anchor(const struct sequence *s, size_t period)
+/* Where the repetition begins that the middle of what follows `from` belongs to; two elements that
+   differ do not end it. */
+static size_t first_period(const struct sequence *s, size_t from, size_t period)
 {
-    int64_t longest = -1;
-    size_t place = 0, best, start, i;
+    size_t first = from + (s->names.n - from - period) / 2, i = first, differ = 0;
 
-    for (start = 0; start < period; start++) {
+    while (i-- && differ <= 2) {
+        differ = s->names.at[i] == s->names.at[i + period] ? 0 : differ + 1;
+        first = differ ? first : i;
+    }
+    return first;
+}
+
+/* Where a step begins: the position in the period with the longest pauses before it, summed over
+ * all periods from `from` on, and of its occurrences the one with the longest pause. On the host no
+ * position may stand out: steps begin with the repetition then. */
+static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
+{
+    int64_t longest = -1, second = 0;
+    size_t best = from, start, i;
+
+    from += !from; /* there is no pause before the first */
+    for (start = from; start < from + period; start++) {
         int64_t sum = 0;
 
-        for (i = start ? start : period; i < s->event.n; i += period)
+        for (i = start; i < s->event.n; i += period)
             if (__builtin_add_overflow(sum, pause_before(s, i), &sum))
                 sum = INT64_MAX;
+        second = sum > longest ? longest : sum > second ? sum : second;
         if (sum > longest) {
             longest = sum;
-            place = start;
+            best = start;
         }
     }
-    best = place ? place : period;
+    if (!s->on_device && longest / 2 < second)
+        return first_period(s, from, period);
     for (i = best; i + period <= s->event.n; i += period)
         if (pause_before(s, i) > pause_before(s, best))
             best = i;
@@ -390,9 +442,9 @@ static size_t start_again(const struct sequence *s, size_t anchor, size_t at, si
     return at + period;
 }
 
-static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *err)
+static enum rp_code cut_steps(struct sequence *s, size_t from, size_t period, struct rp_err *err)
 {
-    size_t anchor = find_anchor(s, period), at = anchor, next;
+    size_t anchor = find_anchor(s, from, period), at = anchor, next;
     struct rp_step step = rp_step_from(RP_STEP_REPETITION);
 
     RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
@@ -419,20 +471,29 @@ static enum rp_code cut_steps(struct sequence *s, size_t period, struct rp_err *
     return RP_OK;
 }
 
+/* On the host, models are made first: the first quarter is skipped, or half, or three quarters. */
+static enum rp_code find_in(struct sequence *s, struct rp_err *err)
+{
+    for (size_t quarter = s->on_device ? 0 : 1; quarter < (s->on_device ? 1 : 4); quarter++) {
+        size_t from = s->names.n / 4 * quarter, period = 0;
+
+        RP_TRY(rp_steps_find_period(s->names.at + from, s->names.n - from, &period, err));
+        if (period && (is_whole_step(s, from, period) || is_whole_model(s, from, period)))
+            return cut_steps(s, from, period, err);
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
 {
     struct sequence s = {.b = b};
-    size_t period = 0, start_up;
     enum rp_code code = take_stream(&s, err);
 
     s.on_device = s.event.n > 0;
     if (code == RP_OK && !s.on_device)
         code = take_thread(&s, err);
-    start_up = s.on_device ? 0 : s.names.n / 4; /* on the host, models are made first */
     if (code == RP_OK && s.names.n)
-        code = rp_steps_find_period(s.names.at + start_up, s.names.n - start_up, &period, err);
-    if (code == RP_OK && period && is_whole_step(&s, period))
-        code = cut_steps(&s, period, err);
+        code = find_in(&s, err);
     rp_vec_release(&s.event);
     rp_vec_release(&s.names);
     return code;

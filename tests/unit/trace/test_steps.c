@@ -304,6 +304,50 @@ static void test_repetition_goes_on(void **state)
     rp_trace_free(t);
 }
 
+/* `passes` through a model of a stem, eight layers and a head, behind operators that make it. */
+static uint32_t steps_of_passes(int passes, const char *stem, bool own)
+{
+    static const char *const layer[] = {"conv", "norm", "relu", "conv", "norm", "add", "relu"};
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int64_t at = 0;
+    uint32_t n;
+
+    if (own)
+        rp_builder_borrow_trace(b)->framework = str_of(b, "reprise");
+    for (int k = 0; k < 400; k++, at += 10)
+        add_row(b, &(struct row){'X', "cpu_op", k % 5 ? "normal_" : "fill_", 1, 1, at, 8});
+    for (int pass = 0; pass < passes; pass++) {
+        add_row(b, &(struct row){'X', "cpu_op", stem, 1, 1, at, 8});
+        at += 10;
+        for (int k = 0; k < 8 * 7; k++, at += 10)
+            add_row(b, &(struct row){'X', "cpu_op", layer[k % 7], 1, 1, at, 8});
+        add_row(b, &(struct row){'X', "cpu_op", "linear", 1, 1, at, 8});
+        at += 10;
+    }
+    t = finish_valid(b);
+    n = t->nsteps;
+    if (n) {
+        assert_int_equal(t->steps[0].source, RP_STEP_REPETITION);
+        assert_int_equal(t->steps[0].begin_ns, 4000);
+        assert_int_equal(t->steps[1].begin_ns, 4000 + 580);
+    }
+    rp_trace_free(t);
+    return n;
+}
+
+/* A loop of a model alone, of which a recording has the whole run. One pass is not as many as it
+   has layers. */
+static void test_passes_through_a_model(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_of_passes(20, "pool", true), 20);
+    assert_int_equal(steps_of_passes(6, "pool", true), 6);
+    assert_int_equal(steps_of_passes(20, "pool", false), 0);
+    assert_int_equal(steps_of_passes(1, "pool", true), 0);
+    assert_int_equal(steps_of_passes(1, "aten::embedding", true), 0);
+}
+
 int test_steps(void)
 {
     const struct CMUnitTest tests[] = {
@@ -320,6 +364,7 @@ int test_steps(void)
         cmocka_unit_test(test_repetition_ends),
         cmocka_unit_test(test_repetition_of_operators),
         cmocka_unit_test(test_repetition_goes_on),
+        cmocka_unit_test(test_passes_through_a_model),
     };
 
     return cmocka_run_group_tests_name("steps", tests, NULL, NULL);
