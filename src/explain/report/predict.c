@@ -280,7 +280,8 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                            const struct numbers *w, struct rp_report_root *out)
 {
     const struct rp_sim_now *now = &w->now;
-    const char *unit = rp_report_part_of(ranks, 0)->nsteps ? " a step" : "";
+    const struct rp_report_part *part = rp_report_part_of(ranks, 0);
+    const char *unit = part->nsteps ? " a step" : "";
 
     if (w->absent < RP_SIM_DISTORTED)
         out->unprofiled_ns = now->unprofiled_ns;
@@ -293,11 +294,11 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                              "were not given",
                              rp_units_time(arena, now->unprofiled_ns),
                              rp_units_time(arena, now->step_ns), unit)
-            : rp_arena_textf(arena,
-                             "without the profiler about %s of %s%s: idle time before launches is "
-                             "partly its cost",
+            : rp_arena_textf(arena, "without the profiler about %s of %s%s: %s is partly its cost",
                              rp_units_time(arena, now->unprofiled_ns),
-                             rp_units_time(arena, now->step_ns), unit);
+                             rp_units_time(arena, now->step_ns), unit,
+                             part->on_device ? "idle time before launches"
+                                             : "time in and between operators");
 }
 
 /* Whether every rank has a model that should have one; their parts. */
