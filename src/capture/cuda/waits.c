@@ -53,29 +53,34 @@ static uint32_t add(struct rp_capture_arg *args, uint32_t n, const char *key, ui
     return n + 1;
 }
 
-static uint32_t add_awaited(struct rp_capture_arg *args, uint32_t n, const void *event)
+/* The last record of an event: the call, and the stream. */
+static bool find(const void *event, uint64_t *link, uint32_t *stream)
 {
     size_t k = place_of(event);
+    bool found;
 
     pthread_mutex_lock(&lock);
-    if (events[k].event == event) {
-        n = add(args, n, "wait_on_stream", events[k].stream);
-        n = add(args, n, "wait_on_cuda_event_record_corr_id", events[k].link);
-    }
+    found = events[k].event == event;
+    *link = events[k].link;
+    *stream = events[k].stream;
     pthread_mutex_unlock(&lock);
-    return n;
+    return found;
 }
 
 static void put(const char *name, const struct rp_cupti_call *call, uint64_t begin, uint32_t stream,
                 const void *event)
 {
     struct rp_capture_arg args[3];
-    uint32_t device = 0, n = add(args, 0, "context", call->context_id);
+    uint32_t device = 0, on_stream, n = add(args, 0, "context", call->context_id);
+    uint64_t link;
 
     if (rp_cuda.cupti.device_id)
         rp_cuda.cupti.device_id(call->context, &device);
-    if (event)
-        n = add_awaited(args, n, event);
+    if (event && find(event, &link, &on_stream)) {
+        n = add(args, n, "wait_on_stream", on_stream);
+        n = add(args, n, "wait_on_cuda_event_record_corr_id", link);
+        stream = stream == NO_STREAM ? on_stream : stream;
+    }
     rp_cuda.cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_SYNC,
                                                 .timebase = RP_CTF_TIME_TICKS,
                                                 .begin = begin,
