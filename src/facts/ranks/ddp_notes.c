@@ -30,12 +30,12 @@ enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *ou
             char *end;
             int64_t bytes = strtoll(text, &end, 10);
 
-            if (bytes > MANY || !*end) {
+            if (bytes > MANY) {
                 out->list.n = 0;
                 return RP_OK;
             }
             RP_TRY(rp_vec_push(&out->list, bytes, err));
-            text = end + 1;
+            text = end + (*end == ' ');
         }
     } while (out->list.n > before);
     return RP_OK;
