@@ -216,12 +216,12 @@ static bool asks_device(const struct rp_trace *t)
 static bool is_encoder(const struct ratio_ctx *c, rp_event op)
 {
     static const char name[] = "aten::scaled_dot_product_attention";
-    const char *version = rp_trace_meta(c->trace, "framework.transformers");
+    const char *version = rp_trace_note(c->trace, "framework.transformers");
     rp_str dims, concrete;
     double dropout = 0, scale;
     int major, minor;
 
-    if (version && sscanf(version, "\"%d.%d", &major, &minor) == 2 &&
+    if (version && sscanf(version, "%d.%d", &major, &minor) == 2 &&
         (major > 5 || (major == 5 && minor >= 23)))
         return false;
     return op != RP_NONE && !strcmp(rp_trace_str(c->trace, c->trace->ev.name[op]), name) &&

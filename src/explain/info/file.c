@@ -77,9 +77,9 @@ static void fill_counts(struct file_ctx *ctx)
 
 static double meta_number(const struct rp_trace *t, const char *key)
 {
-    const char *text = rp_trace_meta(t, key);
+    const char *text = rp_trace_note(t, key);
 
-    return text ? strtod(text + (*text == '"'), NULL) : 0;
+    return text ? strtod(text, NULL) : 0;
 }
 
 /* What a recording says about the cost of its samples. */

@@ -23,9 +23,7 @@ enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *ou
 
         before = out->list.n;
         snprintf(key, sizeof key, "gradients.0.%zu", before);
-        text = rp_trace_meta(t, key);
-        if (text && *text == '"')
-            text++;
+        text = rp_trace_note(t, key);
         while (text && *text >= '0' && *text <= '9') {
             char *end;
             int64_t bytes = strtoll(text, &end, 10);
@@ -43,9 +41,9 @@ enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *ou
 
 static double meta_number(const struct rp_trace *t, const char *key)
 {
-    const char *text = rp_trace_meta(t, key);
+    const char *text = rp_trace_note(t, key);
 
-    return text ? strtod(text + (*text == '"'), NULL) : 0;
+    return text ? strtod(text, NULL) : 0;
 }
 
 /* A rank has a thread that works and one that carries its collectives. */

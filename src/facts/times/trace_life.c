@@ -10,17 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of a fact without its quotes, or NULL. */
-static const char *fact(const struct rp_trace *t, const char *key)
-{
-    const char *value = rp_trace_meta(t, key);
-
-    return value ? value + (*value == '"') : NULL;
-}
-
 static int64_t number(const struct rp_trace *t, const char *key)
 {
-    const char *text = fact(t, key);
+    const char *text = rp_trace_note(t, key);
 
     return text ? strtoll(text, NULL, 10) : 0;
 }
@@ -77,7 +69,8 @@ void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out)
     out->process = trace->processes[process].native_id;
     snprintf(began, sizeof began, "process.%lld.began", (long long)out->process);
     snprintf(ended, sizeof ended, "process.%lld.ended", (long long)out->process);
-    if (!fact(trace, began) || fact(trace, ended) || fact(trace, "record.window"))
+    if (!rp_trace_note(trace, began) || rp_trace_note(trace, ended) ||
+        rp_trace_note(trace, "record.window"))
         return;
     out->last = last_event(trace, process);
     if (out->last == RP_NONE) /* it may have gone on as another program, which was not recorded */
