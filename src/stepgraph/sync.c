@@ -385,7 +385,8 @@ static bool is_quiet_for_result(struct result_walk *w, size_t i, bool *done)
     if (rp_ns_between(from, to) < QUIET_NS || end <= from)
         return false;
     *done =
-        end <= to && !begins_something(w, from, end) &&
+        end <= to && rp_ns_between(from, end) >= rp_ns_between(from, to) / 4 &&
+        !begins_something(w, from, end) &&
         (w->next == w->work->end.at[w->lane] || b->t->ev.ts_ns[items[own[w->next]].launch] >= to);
     return true;
 }

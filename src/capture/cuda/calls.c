@@ -229,11 +229,21 @@ static void call_write(bool runtime, uint32_t id, const struct rp_cupti_call *ca
         .nargs = code != 0});
 }
 
+/* One that was begun before, or an attempt that failed. */
+static void end_capture(void)
+{
+    int32_t n = atomic_load(&rp_cuda.captures);
+
+    while (n > 0 && !atomic_compare_exchange_weak(&rp_cuda.captures, &n, n - 1))
+        ;
+}
+
 /* A call that makes a graph, or a part of it. */
 static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *call)
 {
     static __thread uint32_t outer __attribute__((tls_model("initial-exec"))); /* of the runtime */
     bool enters = call->site == RP_CUPTI_SITE_ENTER;
+    bool failed = !enters && call->result && *(const int *)call->result;
 
     if (!runtime && outer == call->correlation)
         return;
@@ -245,8 +255,8 @@ static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *c
         rp_cuda.cap->need_detail();
     if (enters && does == RP_CUDA_BEGINS_CAPTURE)
         atomic_fetch_add(&rp_cuda.captures, 1);
-    if (!enters && does == RP_CUDA_ENDS_CAPTURE)
-        atomic_fetch_sub(&rp_cuda.captures, 1);
+    if (!enters && (does == RP_CUDA_BEGINS_CAPTURE ? failed : does == RP_CUDA_ENDS_CAPTURE))
+        end_capture();
 }
 
 void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)

@@ -29,12 +29,13 @@ static size_t place_of(const void *event)
     return (uint64_t)(uintptr_t)event * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (EVENTS - 1);
 }
 
+/* Without a stream it is not known any more what a wait for the event waits for. */
 static void keep(const void *event, uint64_t link, uint32_t stream)
 {
     size_t k = place_of(event);
 
     pthread_mutex_lock(&lock);
-    events[k].event = event;
+    events[k].event = stream == NO_STREAM ? NULL : event;
     events[k].link = link;
     events[k].stream = stream;
     pthread_mutex_unlock(&lock);
@@ -112,9 +113,10 @@ void rp_cuda_wait(enum rp_cuda_call does, bool per_thread, const struct rp_cupti
     if (!call->context || (call->result && *(const int *)call->result) ||
         atomic_load(&rp_cuda.captures))
         return;
-    if (rows[does].stream && (!rp_cuda.cupti.stream_id ||
-                              rp_cuda.cupti.stream_id(call->context, params[rows[does].stream - 1],
-                                                      per_thread, &stream)))
+    if (rows[does].stream && rp_cuda.cupti.stream_id &&
+        rp_cuda.cupti.stream_id(call->context, params[rows[does].stream - 1], per_thread, &stream))
+        stream = NO_STREAM;
+    if (rows[does].stream && rows[does].name && stream == NO_STREAM)
         return;
     if (rows[does].name)
         put(rows[does].name, call, begin, stream, event);

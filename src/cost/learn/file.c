@@ -5,6 +5,8 @@
  */
 #include "cost/learn/learned.h"
 
+#include "base/order.h"
+
 #include "io/escaped.h"
 #include "io/lines.h"
 
@@ -17,7 +19,7 @@
 #define VERSION     1
 #define MOST_BYTES  ((size_t)64 << 20)
 #define MOST_ROWS   200000
-#define MOST_FITS   2000
+#define MOST_FITS   20000
 #define MOST_NODES  4000000
 #define MOST_FIELDS 16
 
@@ -214,11 +216,6 @@ static enum rp_code read_fit(struct model_reader *r, const struct field *f, size
     fit.device = rp_arena_copy(arena, f[1].text, f[1].n);
     fit.op = rp_arena_copy(arena, f[2].text, f[2].n);
     RP_TRY(rp_arena_check(arena, "reading a cost model", err));
-    for (size_t i = 0; i < r->out->fits.n; i++)
-        if (!strcmp(r->out->fits.at[i].op, fit.op) &&
-            !strcmp(r->out->fits.at[i].device, fit.device))
-            return rp_err_set(err, RP_FORMAT, "a second fit of '%s' for device '%s'", fit.op,
-                              fit.device);
     fit.kind = (uint8_t)kind;
     fit.method = (uint8_t)method;
     fit.count = (uint32_t)count;
@@ -430,28 +427,46 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s' line %zu", path, number);
 }
 
-/* A fit must be able to predict, and finds its rows by operator and device. */
-static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
+/* The rows of a fit, which are sorted by device and operator; of fused chains those of all names.
+ */
+static void find_rows(const struct rp_learned *m, struct rp_fit *fit)
 {
-    size_t i, k;
+    const struct rp_sample *rows = m->samples.rows.at;
+    bool fused = fit->kind == RP_OP_FUSED;
+    size_t k, n = m->samples.rows.n;
+    int order;
 
-    for (i = 0; i < m->fits.n; i++) {
-        struct rp_fit *fit = &m->fits.at[i];
-
-        if (!fit->curves.n || (fit->method == RP_LEARN_TREES && !fit->trees.n))
-            return rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
-        for (k = 0; k < m->samples.rows.n; k++) {
-            const struct rp_sample *s = &m->samples.rows.at[k];
-
-            if (strcmp(s->device, fit->device) != 0 ||
-                (fit->kind == RP_OP_FUSED ? s->kind != RP_OP_FUSED
-                                          : s->kind != fit->kind || strcmp(s->op, fit->op) != 0))
-                continue;
+    RP_LOWER_BOUND(k, n,
+                   (order = strcmp(rows[k].device, fit->device)) < 0 ||
+                       (!order && !fused && strcmp(rows[k].op, fit->op) < 0));
+    for (; k < n && !strcmp(rows[k].device, fit->device) && (fused || !strcmp(rows[k].op, fit->op));
+         k++)
+        if (rows[k].kind == fit->kind) {
             fit->first = fit->end ? fit->first : (uint32_t)k;
             fit->end = (uint32_t)k + 1;
         }
+}
+
+/* A fit must be able to predict, and have rows of its own. */
+static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp_err *err)
+{
+    bool *taken = calloc(m->samples.rows.n + 1, sizeof *taken);
+    enum rp_code code = taken ? RP_OK : rp_err_nomem(err, "reading a cost model");
+
+    for (size_t i = 0; code == RP_OK && i < m->fits.n; i++) {
+        struct rp_fit *fit = &m->fits.at[i];
+
+        find_rows(m, fit);
+        if (!fit->curves.n || (fit->method == RP_LEARN_TREES && !fit->trees.n))
+            code = rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
+        else if (fit->end && fit->kind != RP_OP_FUSED && taken[fit->first])
+            code = rp_err_set(err, RP_FORMAT, "'%s': two fits of '%s' for device '%s'", path,
+                              fit->op, fit->device);
+        else if (fit->end && fit->kind != RP_OP_FUSED)
+            taken[fit->first] = true;
     }
-    return RP_OK;
+    free(taken);
+    return code;
 }
 
 static enum rp_code finish_reading(struct model_reader *r, const char *path, struct rp_err *err)

@@ -213,7 +213,8 @@ static const struct rp_field part_fields[] = {
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
 
-/* What lies between steps that were recorded without detail. */
+/* What lies between steps that were recorded without detail, but not the breaks between two of
+   them. */
 static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *arena,
                                 struct rp_critpath_part *out, struct rp_err *err)
 {
@@ -224,9 +225,13 @@ static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *a
     to = out->with_detail = RP_ARENA_NEW(arena, struct rp_interval, trace->nsteps + 1);
     RP_TRY(rp_err_need(to, err, "choosing steps"));
     for (uint32_t i = 0; i < trace->nsteps; i++) {
+        bool follows = i && trace->steps[i - 1].flags & RP_STEP_NO_DETAIL;
+
         if (!(trace->steps[i].flags & RP_STEP_NO_DETAIL))
             continue;
-        if (steps[i].begin_ns > from)
+        if (steps[i].begin_ns >= out->scope.end_ns)
+            break;
+        if (steps[i].begin_ns > from && !follows)
             to[out->nwith_detail++] = (struct rp_interval){from, steps[i].begin_ns};
         from = steps[i].end_ns > from ? steps[i].end_ns : from;
     }

@@ -388,6 +388,8 @@ static void decide(struct diff_join *j)
 }
 
 #define COMPARABLE 0.5 /* of the time of each run: less has a counterpart in another program */
+#define ALONE_TOO \
+    0.25 /* of the time without a counterpart: operators that are unlike count as well */
 
 static bool has_gates(const struct diff_join *j)
 {
@@ -428,6 +430,27 @@ static bool is_on_one_device(const struct rp_trace_diff_root *out)
            !strcmp(out->base.device, out->new_run.device);
 }
 
+/* Whether the recordings name other libraries: "pytorch 2.11.0, lightning 2.6.0". Another version
+   of one does not make another program. */
+static bool use_other_libraries(const struct diff_join *j)
+{
+    const char *base = part_of(j, 0, 0)->libraries, *new_run = part_of(j, 1, 0)->libraries;
+
+    while (base && new_run && *base && *new_run) {
+        size_t n = strcspn(base, " ");
+
+        if (n != strcspn(new_run, " ") || strncmp(base, new_run, n) != 0)
+            return true;
+        base = strstr(base, ", ");
+        new_run = strstr(new_run, ", ");
+        if (!base != !new_run)
+            return true;
+        base = base ? base + 2 : NULL;
+        new_run = new_run ? new_run + 2 : NULL;
+    }
+    return false;
+}
+
 /* Why the runs are taken for different programs. */
 static const char *difference_text(const struct diff_join *j)
 {
@@ -440,11 +463,12 @@ static const char *difference_text(const struct diff_join *j)
         out->measure);
 
     if (is_on_one_device(out) && (out->unlike_ns[0] || out->unlike_ns[1]))
-        text = rp_arena_textf(j->arena,
-                              "%s (operators of one name that take over 16 times as long, with "
-                              "other kernels and unknown shapes, are none)",
-                              text);
-    if (libraries[0] && libraries[1] && strcmp(libraries[0], libraries[1]) != 0)
+        text =
+            rp_arena_textf(j->arena,
+                           "%s (operators of the same name are no counterparts where a call takes "
+                           "over 16 times as long, in other kernels, and no shapes were recorded)",
+                           text);
+    if (use_other_libraries(j))
         text = rp_arena_textf(j->arena, "%s; the base uses %s, the new run %s", text, libraries[0],
                               libraries[1]);
     return text;
@@ -466,8 +490,10 @@ static void judge_alignment(struct diff_join *j)
         rp_ns_add(&alone[1], none ? c->new_ns : 0);
     }
     leave_out_comm(j, alone, all);
+    /* one slow operator is a regression, unless more shows that the programs differ */
     for (size_t i = 0; i < 2 && is_on_one_device(out); i++)
-        rp_ns_add(&alone[i], out->unlike_ns[i]);
+        if (use_other_libraries(j) || (double)alone[i] > ALONE_TOO * (double)all[i])
+            rp_ns_add(&alone[i], out->unlike_ns[i]);
     out->comparable = true;
     for (size_t i = 0; i < 2; i++)
         if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])

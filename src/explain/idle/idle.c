@@ -700,11 +700,24 @@ static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, i
     }
 }
 
-/* A device without work in the time that is explained is not used in it, rather than idle; another
-   one of its rank is. */
-static bool is_unused(const struct rp_idle_rank *device)
+static bool has_no_work(const struct rp_idle_rank *device)
 {
-    return !device->is_main && device->span_ns > 0 && device->span_idle_ns >= device->span_ns;
+    return device->span_ns > 0 && device->span_idle_ns >= device->span_ns;
+}
+
+/* A device without work in the time that is explained is not used in it, rather than idle, if
+   another one of its rank is. Devices of a rank follow each other. */
+static bool is_unused(const struct rp_idle_root *out, size_t r)
+{
+    const struct rp_idle_rank *d = out->devices;
+    size_t first = r, i;
+
+    while (first && d[first - 1].rank == d[r].rank)
+        first--;
+    for (i = first; has_no_work(&d[r]) && i < out->ndevices && d[i].rank == d[r].rank; i++)
+        if (!has_no_work(&d[i]))
+            return true;
+    return false;
 }
 
 static void note_unused(struct rp_idle_root *out, struct rp_arena *arena)
@@ -712,7 +725,7 @@ static void note_unused(struct rp_idle_root *out, struct rp_arena *arena)
     size_t n = 0;
 
     for (size_t r = 0; r < out->ndevices; r++)
-        n += is_unused(&out->devices[r]);
+        n += is_unused(out, r);
     if (n)
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%s without work in this time: not counted as idle",
@@ -724,7 +737,7 @@ static void add_causes(struct rp_idle_root *out)
     int64_t largest[RP_GAP_CAUSES], idle = 0;
 
     for (size_t r = 0; r < out->ndevices; r++) {
-        if (is_unused(&out->devices[r]))
+        if (is_unused(out, r))
             continue;
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
         for (size_t i = 0; i < out->devices[r].nspan_causes; i++)
@@ -746,7 +759,7 @@ static void join_gaps(struct rp_idle_root *out, size_t limit, struct rp_arena *a
         total += out->devices[r].ngaps;
     out->gaps = RP_ARENA_NEW(arena, struct rp_idle_gap, total + 1);
     for (r = 0; r < out->ndevices && out->gaps; r++)
-        for (i = 0; i < out->devices[r].ngaps && !is_unused(&out->devices[r]); i++) {
+        for (i = 0; i < out->devices[r].ngaps && !is_unused(out, r); i++) {
             out->gaps[out->ngaps] = out->devices[r].gaps[i];
             out->gaps[out->ngaps++].rank = out->devices[r].rank;
         }
@@ -763,7 +776,7 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
     int64_t window = 0, idle = 0, count = 0, unknown = 0;
 
     for (size_t r = 0; r < out->ndevices; r++) {
-        if (is_unused(&out->devices[r]))
+        if (is_unused(out, r))
             continue;
         rp_ns_add(&window, out->devices[r].span_ns);
         rp_ns_add(&idle, out->devices[r].span_idle_ns);
@@ -840,13 +853,14 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
                              100.0 * (double)list.main_ns / (double)spans)
             : "no device work was recorded, so there is no idle time to explain";
     if (collectives > 0)
-        RP_NOTE(out, arena,
-                rp_arena_textf(arena,
-                               "collectives run for %s of %s (%.1f %%), mostly on threads of their "
-                               "own: 'reprise comm' tells what ranks wait for each other in them, "
-                               "and 'reprise report' what of it delays the steps",
-                               rp_units_time(arena, collectives), rp_units_time(arena, spans),
-                               100.0 * (double)collectives / (double)spans));
+        RP_NOTE(
+            out, arena,
+            rp_arena_textf(arena,
+                           "collectives run for %s of %s (%.1f %%), mostly on threads of their "
+                           "own: 'reprise comm' shows how long ranks wait for each other in them, "
+                           "and 'reprise report' how much of that delays the steps",
+                           rp_units_time(arena, collectives), rp_units_time(arena, spans),
+                           100.0 * (double)collectives / (double)spans));
     return RP_OK;
 }
 

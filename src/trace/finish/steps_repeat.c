@@ -295,11 +295,11 @@ static bool is_whole_step(const struct sequence *s, size_t from, size_t period)
     return false;
 }
 
-/* Whether at least half of the elements of a period equal the one some places later, a third of the
-   period or less, where not all are equal. */
+/* Whether at least half of the elements of a period equal the one some places later, a quarter of
+   the period or less, where not all are equal. (A block of a ResNet has three convolutions.) */
 static bool has_layers(const rp_str *name, size_t period)
 {
-    for (size_t lag = 2; lag <= period / 3; lag++) {
+    for (size_t lag = 2; lag <= period / 4; lag++) {
         size_t equal = 0, others = 0;
 
         for (size_t i = 0; i + lag < period; i++)
@@ -371,7 +371,7 @@ static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
             best = start;
         }
     }
-    if (!s->on_device && longest / 2 < second)
+    if (!s->on_device && (longest <= 0 || longest / 2 < second))
         return first_period(s, from, period);
     for (i = best; i + period <= s->event.n; i += period)
         if (pause_before(s, i) > pause_before(s, best))
@@ -471,14 +471,19 @@ static enum rp_code cut_steps(struct sequence *s, size_t from, size_t period, st
     return RP_OK;
 }
 
-/* On the host, models are made first: the first quarter is skipped, or half, or three quarters. */
+/* On the host, models are made first: the first quarter is skipped, or half, or three quarters.
+   What repeats inside of a longer period that was found before is a part of it. */
 static enum rp_code find_in(struct sequence *s, struct rp_err *err)
 {
+    size_t longest = 0;
+
     for (size_t quarter = s->on_device ? 0 : 1; quarter < (s->on_device ? 1 : 4); quarter++) {
         size_t from = s->names.n / 4 * quarter, period = 0;
 
         RP_TRY(rp_steps_find_period(s->names.at + from, s->names.n - from, &period, err));
-        if (period && (is_whole_step(s, from, period) || is_whole_model(s, from, period)))
+        longest = period > longest ? period : longest;
+        if (period && period == longest &&
+            (is_whole_step(s, from, period) || is_whole_model(s, from, period)))
             return cut_steps(s, from, period, err);
     }
     return RP_OK;
