@@ -109,7 +109,8 @@ RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 /* At the end of a call (RP_CUDA_WAITS and on) that began at `begin`, in ticks. */
 RP_CUDA_HIDDEN void rp_cuda_wait(enum rp_cuda_call does, bool per_thread,
                                  const struct rp_cupti_call *call, uint64_t begin);
-RP_CUDA_HIDDEN void rp_cuda_waits_forget(void); /* all events: records without detail are not seen */
+RP_CUDA_HIDDEN void
+rp_cuda_waits_forget(void); /* all events: records without detail are not seen */
 
 /* ---- buffers.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */
