@@ -272,6 +272,22 @@ static bool waits_silently(const struct rp_sg_builder *b, const struct rp_sg_thr
     return ended >= LEAST_QUIET && (double)ended >= NEARLY_EACH * (double)quiet;
 }
 
+/* A thread waited for an item before its busy time i, without a call. */
+static enum rp_code cut_quiet(struct rp_sg_builder *b, uint32_t lane, size_t i, uint32_t item,
+                              struct rp_err *err)
+{
+    int64_t end = b->work->items.at[item].end_ns, to = b->busy.at[i].begin_ns;
+    struct rp_sg_cut c = {.from_ns = b->busy.at[i - 1].end_ns,
+                          .at_ns = end < to ? end : to,
+                          .lane = lane,
+                          .item = item,
+                          .other = RP_SG_NO_LANE,
+                          .kind = RP_SG_SYNC,
+                          .flags = RP_SG_INFERRED};
+
+    return rp_vec_push(&b->cuts, c, err);
+}
+
 static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct rp_err *err)
 {
     const struct rp_sg_thread *thread = &b->threads.at[lane];
@@ -282,20 +298,9 @@ static enum rp_code find_silent(struct rp_sg_builder *b, uint32_t lane, struct r
     if (!waits_silently(b, thread))
         return RP_OK;
     for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
-        struct rp_sg_cut c = {.lane = lane,
-                              .other = RP_SG_NO_LANE,
-                              .kind = RP_SG_SYNC,
-                              .flags = RP_SG_INFERRED,
-                              .from_ns = b->busy.at[i - 1].end_ns};
-
         is_quiet(b, i, &last, &item);
-        if (item == RP_SG_NO_ITEM)
-            continue;
-        c.item = item;
-        c.at_ns = b->work->items.at[item].end_ns;
-        if (c.at_ns > b->busy.at[i].begin_ns)
-            c.at_ns = b->busy.at[i].begin_ns;
-        RP_TRY(rp_vec_push(&b->cuts, c, err));
+        if (item != RP_SG_NO_ITEM)
+            RP_TRY(cut_quiet(b, lane, i, item, err));
     }
     return RP_OK;
 }
@@ -407,17 +412,9 @@ static enum rp_code cut_results(struct rp_sg_builder *b, const struct launched_w
         return RP_OK;
     w = walk_from(b, work, lane);
     for (i = thread->first_busy + 1; i < thread->end_busy; i++) {
-        struct rp_sg_cut c = {.lane = lane,
-                              .other = RP_SG_NO_LANE,
-                              .kind = RP_SG_SYNC,
-                              .flags = RP_SG_INFERRED,
-                              .from_ns = b->busy.at[i - 1].end_ns};
-
         is_quiet_for_result(&w, i, &done);
-        c.item = w.item;
-        c.at_ns = done ? b->work->items.at[w.item].end_ns : 0;
         if (done)
-            RP_TRY(rp_vec_push(&b->cuts, c, err));
+            RP_TRY(cut_quiet(b, lane, i, w.item, err));
     }
     return RP_OK;
 }

@@ -5,9 +5,9 @@
  * Shared by the files of the cuda library. cuda.c is the injection, its options and its shutdown;
  * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
  * them on a worker thread; records.c converts records to events; waits.c writes what calls wait
- * for; names.c names calls and kernels;
- * detach.c leaves CUPTI where nothing is recorded; step_events.c times steps on the device there;
- * driver.c finds the functions of CUDA's driver that these need.
+ * for; names.c names calls and kernels; detach.c leaves CUPTI where nothing is recorded;
+ * step_events.c times steps on the device there; driver.c finds the functions of CUDA's driver that
+ * these need.
  */
 #include "abi/cupti.h"
 #include "capture/core/core.h"

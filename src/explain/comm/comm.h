@@ -105,8 +105,7 @@ struct rp_comm_root {
     const char *pipeline_text;         /* NULL: there is no pipeline */
     const char *check_text;            /* NULL: not compared */
     const char *matched_by;
-    const char
-        *sizes_option; /* not shown: of the recorder, that records sizes; NULL: it has none */
+    const char *sizes_option; /* not shown: with it the recorder records sizes; NULL: none does */
     const char *slow_link[RP_PLACES]; /* not shown: an alarm about a place, or NULL */
     int64_t world_size, given_count;  /* ranks of the job, at least those given */
     bool several, dropped;    /* ranks have several devices; matches by order made no sense */

@@ -183,8 +183,8 @@ struct rp_critpath_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
     struct rp_path path;
-    struct rp_scope scope; /* its `judged` is not kept: */
-    size_t nwith_detail;   /* of what is judged, where some steps were recorded without detail */
+    struct rp_scope scope; /* `judged` is not stored with the part: with_detail replaces it */
+    size_t nwith_detail;   /* 0: no step was recorded without detail */
     struct rp_interval *with_detail;
     struct rp_interval steps; /* begin of the first to end of the last; empty: there are none */
     const char *outside;      /* what is not counted; NULL: nothing, or it is not known */

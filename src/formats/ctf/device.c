@@ -100,9 +100,8 @@ enum rp_code rp_ctf_device_note(struct rp_ctf_reader *r, rp_str key, rp_str valu
 
 enum { WORK, WAIT_STREAM, WAIT_DEVICE };
 
-#define LONG_NS                                                                      \
-    10000 /* of a copy, and of its overlap with the next work: clocks are less exact \
-           */
+/* Of a copy, and of its overlap with the next work: clocks are not exact to less. */
+#define LONG_NS 10000
 
 static enum rp_code keep_copy(struct rp_ctf_reader *r, const struct rp_ctf_bound *b,
                               struct rp_err *err)
@@ -189,9 +188,9 @@ static enum rp_code shorten_copies(struct rp_ctf_reader *r, struct rp_err *err)
         return RP_OK;
     return rp_builder_warn(
         r->t.builder, err,
-        "%llu cop%s recorded with an end after later work of the same stream began, by up to "
-        "%lld ns: taken to end there",
-        (unsigned long long)n, n == 1 ? "y was" : "ies were", (long long)most_ns);
+        "the recorded end of %llu cop%s lies up to %lld ns after the begin of later work of the same "
+        "stream: cut there",
+        (unsigned long long)n, n == 1 ? "y or memset" : "ies or memsets", (long long)most_ns);
 }
 
 RP_ORDER(by_link, struct rp_ctf_bound, RP_UP(link), RP_UP(what))
