@@ -99,6 +99,9 @@ CASES = {
     "arrays": (200, ("replay {in}/p.hlo.txt --inputs {in}/in.npz --engine fast --iters 1 --warmup 0",)),
     "dump_folder": (10, ("dump ls {in}", "dump passes {in}", "graph {in}")),
     "dump_passes": (10, ("dump ls {in}", "dump passes {in}")),
+    "torch_compiles": (100, ("dump ls {in}", "dump compiles {in}", "dump breaks {in}", "dump recompiles {in}")),
+    "torch_recompiles": (100, ("dump compiles {in}", "dump recompiles {in}")),
+    "torch_calls": (100, ("dump compiles --json {in}",)),
 }
 
 

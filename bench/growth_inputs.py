@@ -718,3 +718,48 @@ def dump_passes(n, path):
             hlo(chain(3 + i % 2), root="ROOT r = f32[64] negate(c2)"))
     (path / "module_0001.jit_f.before_optimizations.txt").write_text(hlo(chain(3), root="ROOT r = f32[64] negate(c2)"))
     (path / "module_0001.jit_f.after_optimizations.txt").write_text(hlo(chain(3), root="ROOT r = f32[64] negate(c2)"))
+
+
+def torch_record(kind, value, frame, compile=0, payload=None, attempt=0):
+    meta = {kind: value, "frame_id": frame, "frame_compile_id": compile, "attempt": attempt}
+    if payload is not None:
+        meta["has_payload"] = hashlib.md5(payload.encode()).hexdigest()
+    return "V1118 15:12:37.851000 17703 torch/a.py:1] %s\n" % json.dumps(meta) + (
+        "".join("\t%s\n" % line for line in payload.split("\n")) if payload is not None else "")
+
+
+def torch_compile(i, compile=0, reasons=None, calls=1):
+    graph = "class GraphModule(torch.nn.Module):\n    def forward(self):\n" + "".join(
+        '        # File: /home/m.py:%d in f, code: x\n        mm_%d: "f32[8]" = torch.ops.aten.mm.default(a, b)\n' % (10 + k, k)
+        for k in range(calls))
+    code = "# AOT ID: ['%d_forward']\ndef call(args):\n" % i + "".join(
+        "    # Topologically Sorted Source Nodes: [mm_%d], Original ATen: []\n    extern_kernels.mm(a, b)\n" % k for k in range(calls))
+    return "".join((
+        torch_record("artifact", {"name": "recompile_reasons"}, i, compile, json.dumps(reasons)) if reasons else "",
+        torch_record("dynamo_start", {"stack": [{"line": i, "name": "f%d" % i, "filename": "/home/m.py"}]}, i, compile),
+        torch_record("artifact", {"name": "dynamo_graph_break_reason"}, i, compile,
+                     "Graph break in user code at /home/m.py:%d\nGraph Break Reason: a\n\nkind" % i),
+        torch_record("dynamo_output_graph", {}, i, compile, graph),
+        torch_record("artifact", {"name": "inductor_post_grad_graph"}, i, compile, graph),
+        torch_record("inductor_output_code", {}, i, compile, code),
+        torch_record("artifact", {"name": "fx_graph_cache_miss"}, i, compile, json.dumps({"key": "f%d_%d" % (i, compile)})),
+        torch_record("compilation_metrics", {"co_name": "torch_dynamo_resume_in_f_at_%d" % i, "co_filename": "/home/m.py",
+                                             "co_firstlineno": i, "duration_us": 100}, i, compile)))
+
+
+@file(".log")
+def torch_compiles(n):
+    "functions that torch.compile compiled, each with a graph break"
+    return "".join(torch_compile(i) for i in range(n))
+
+
+@file(".log")
+def torch_recompiles(n):
+    "compiles of one function"
+    return "".join(torch_compile(0, i, ["0/%d: x == %d" % (i - 1, i)]) for i in range(n))
+
+
+@file(".log")
+def torch_calls(n):
+    "calls of one compiled graph"
+    return torch_compile(0, calls=n)

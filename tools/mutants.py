@@ -18,6 +18,7 @@ TOKEN = re.compile(r"""
 """, re.X | re.S | re.M)
 COMPARISONS = {"<": ("<=", ">"), "<=": ("<", ">="), ">": (">=", "<"), ">=": (">", "<="), "==": ("!=",), "!=": ("==",)}
 OPERATORS = {"+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "&&": "||", "||": "&&", "<<": ">>", ">>": "<<"}
+ORDERS = {"RP_UP": "RP_DOWN", "RP_DOWN": "RP_UP"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "|=", "&=", "^=", "<<=", ">>="}
 KEYWORDS = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case", "goto", "default", "_Static_assert"}
 RELEASES = re.compile(r"^(free|munmap|close|closedir|va_end|rp_\w+_(free|release|close))$")
@@ -31,6 +32,15 @@ LOOSER = {  # the operators that end the right operand of one
     "<": set("<>&|^") | {"<=", ">=", "==", "!=", "&&", "||"},
     "&&": {"||"}, "||": set()}
 LOOSER |= {"/": LOOSER["*"], "-": LOOSER["+"]} | {op: LOOSER["<"] for op in ("<=", ">", ">=")}
+
+
+def moved(digits):
+    """A number 20 % up and 20 % down; whole numbers move by at least one."""
+    if re.fullmatch(r"\d+|0[xX][0-9a-fA-F]+", digits):
+        value, show = int(digits, 16 if digits[:2] in ("0x", "0X") else 10), hex if digits[:2] in ("0x", "0X") else str
+        step = max(1, round(value * 0.2))
+        return [show(value + step)] + ([show(value - step)] if value >= step else [])
+    return [repr(float(digits) * 1.2), repr(float(digits) * 0.8)]
 
 
 @dataclass
@@ -150,11 +160,23 @@ class Finder:
             news = [value + 1] + ([value - 1] if value > 0 else []) + ([5 * value] if value > 1 else [])
         else:
             news = [float(digits) * 2, float(digits) / 2] if float(digits) else [1.0]
+        if self.names_number(i):
+            for new in moved(digits):
+                self.add("moved constant", t.start, t.end, new + suffix)
+            return
         flags = not t.code and digits == "0" and self.tokens[i - 2].kind == "text" and self.text(i + 1) == ")"
         for new in news:  # the flag 1 of a field, RP_NULLABLE, says something of values that are absent only
             self.add("constant", t.start, t.end, f"{new}{suffix}", size or (flags and new == 1))
 
+    def names_number(self, i):
+        """Whether token i is all that a macro stands for: `#define NAME 0.05`."""
+        t = self.tokens[i]
+        begin = self.source.rfind("\n", 0, t.start) + 1
+        return bool(re.fullmatch(r"[ \t]*#[ \t]*define[ \t]+\w+[ \t]+", self.source[begin:t.start]))
+
     def name(self, i, t):
+        if t.text in ORDERS and self.text(i + 1) == "(":  # of a sort, at file scope
+            self.add("flipped order", t.start, t.end, ORDERS[t.text])
         if not t.code:
             return
         if t.text in ("true", "false"):
@@ -228,8 +250,9 @@ class Finder:
             return
         extreme = t.text in LOOSER["<"] and self.is_extreme(i, t)
         for new in COMPARISONS.get(t.text, ()):
-            if not extreme or new[0] != t.text[0]:
-                self.add("comparison", t.start, t.end, new)
+            edge = new[0] == t.text[0] and new[0] in "<>"  # only what is equal is decided otherwise
+            if not extreme or not edge:
+                self.add("flipped edge" if edge else "comparison", t.start, t.end, new)
         if t.text in OPERATORS:
             self.add("operator", t.start, t.end, OPERATORS[t.text], self.is_allocated(t))
         if t.text in LOOSER:

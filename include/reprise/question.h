@@ -92,6 +92,9 @@ RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *
 /* The value of an option of type INT, COUNT, BYTES or DURATION (in ns); 0 where text is not one. */
 RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
 
+/* Writes what `report` can find, as docs/findings.md has it, to a file descriptor. */
+RP_API enum rp_code rp_findings_markdown(int fd, struct rp_err *err);
+
 /* The word (of a list that NULL ends) that is most similar, for "did you mean"; NULL where none is
    similar. */
 RP_API const char *rp_closest_word(const char *word, const char *const *words);

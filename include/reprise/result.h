@@ -53,7 +53,8 @@ enum rp_unit {
 };
 
 enum {                     /* rp_field.flags */
-       RP_NULLABLE = 1,    /* RP_ABSENT_I64 means: not known */
+       RP_NULLABLE = 1,    /* RP_ABSENT_I64 means: not known; an empty map, and a record whose
+                              first field is a text that is not there: null */
        RP_SHORTEN = 2,     /* a long text may be cut in its middle to fit the screen */
        RP_WIDE = 4,        /* left out of the table where the screen is too narrow */
        RP_BLOCKS = 8,      /* a list shown as one block per item instead of one row per item */

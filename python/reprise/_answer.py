@@ -66,6 +66,8 @@ def _annotation(field):
         known = field.type == c.T_BOOL or field.type in (c.T_I64, c.T_U64) and not field.flags & c.NULLABLE
         return _PLAIN[field.type] if known else typing.Optional[_PLAIN[field.type]]
     inner = _value_class(field)
+    if field.type == c.T_RECORD and field.flags & c.NULLABLE:
+        return typing.Optional[inner]
     return {c.T_RECORD: inner, c.T_LIST: list[inner], c.T_MAP: dict[str, inner]}[field.type]
 
 

@@ -37,7 +37,10 @@ static int help_run(const struct cli_call *call)
         cli_help_overview(stdout);
     else if (!strcmp(topic, "formats"))
         cli_help_formats(markdown, stdout);
-    else if (!cli_command_find(topic, &command))
+    else if (markdown && !strcmp(topic, "findings")) {
+        fflush(stdout);
+        return rp_code_exit_status(rp_findings_markdown(fileno(stdout), NULL));
+    } else if (!cli_command_find(topic, &command))
         return cli_unknown_command(topic);
     else if (markdown)
         cli_help_markdown(&command, stdout);
@@ -47,8 +50,8 @@ static int help_run(const struct cli_call *call)
 }
 
 static const struct rp_option help_options[] = {
-    {"markdown", 0, RP_OPT_FLAG, NULL, NULL, "print the option list, or the formats, as Markdown",
-     0},
+    {"markdown", 0, RP_OPT_FLAG, NULL, NULL,
+     "print the option list, the formats, or findings (what 'report' finds), as Markdown", 0},
     {"man", 0, RP_OPT_FLAG, NULL, NULL, "print a manual page for man(1)", 0},
     {"page", 0, RP_OPT_PATH, "FILE", NULL,
      "with --man: take the description from FILE, as docs/cli/info.md", 0},
@@ -58,7 +61,7 @@ const struct cli_command cli_cmd_help = {
     .name = "help",
     .group = "other",
     .summary = "list the commands, show how one is used, list the input formats",
-    .words = "[COMMAND|formats]",
+    .words = "[COMMAND|formats|findings]",
     .examples = "reprise help\tall commands\n"
                 "reprise help version\tone command\n"
                 "reprise help formats\tthe formats that can be read\n"

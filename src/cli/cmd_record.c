@@ -291,6 +291,7 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
     if (fd >= 0)
         close(fd);
     record_note(r, ".begun");
+    record_sources_folder(r);
     rp_recording_prepare(r->folder, NULL); /* if it fails, processes try it themselves */
     return true;
 }

@@ -35,6 +35,9 @@ bool record_find_libraries(struct record *r);
    list is wrong. */
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err);
 
+/* Names the folder of the recording to frameworks that write into it themselves. */
+void record_sources_folder(const struct record *r);
+
 /* Runs the program. Returns its exit status, 128 + n after signal n, 126 or 127 if it cannot be
  * run.
  */

@@ -14,8 +14,9 @@
 #define RP_LIBDIR "lib"
 #endif
 
-/* How the variable holds the library: one path, or a colon-separated list that may have entries. */
-enum way { BY_PRELOAD, BY_PATH, BY_LIST };
+/* How the variable holds the library: one path, or a colon-separated list that may have entries. Or
+   there is none: the framework itself writes into the folder that the variable names. */
+enum way { BY_PRELOAD, BY_PATH, BY_LIST, BY_FOLDER };
 
 static const struct source {
     const char *name, *variable;
@@ -39,6 +40,7 @@ static const struct source {
     {"blocking", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
     {"malloc", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
     {"sample", "LD_PRELOAD", BY_PRELOAD, false, false, false, false, NULL},
+    {"compile", "TORCH_TRACE", BY_FOLDER, false, false, false, false, NULL},
 };
 
 #define NSOURCES (sizeof sources / sizeof sources[0])
@@ -137,7 +139,7 @@ static bool sources_known(const char *list, struct rp_err *err)
         if (i == NSOURCES) {
             snprintf(
                 err->text, sizeof err->text,
-                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, hip, blocking, malloc, sample",
+                "unknown source '%.*s': choose from host, cuda, nvtx, nccl, opencl, mpi, gloo, frameworks, sycl, hip, blocking, malloc, sample, compile",
                 (int)(len < 100 ? len : 100), list);
             return false;
         }
@@ -208,16 +210,18 @@ static void source_enable(struct record *r, const struct source *source, const c
 {
     const char *old = getenv(source->variable);
 
-    if (source->way == BY_PATH && old && *old && !asked) {
+    if ((source->way == BY_PATH && old && *old && !asked) ||
+        (source->way == BY_FOLDER && old && *old)) {
         if (!r->quiet)
-            fprintf(stderr,
-                    "reprise: %s is already set: source '%s' is not used (--with %s replaces it)\n",
-                    source->variable, source->name, source->name);
+            fprintf(stderr, "reprise: %s is already set: source '%s' is not used%s%s%s\n",
+                    source->variable, source->name, source->way == BY_PATH ? " (--with " : "",
+                    source->way == BY_PATH ? source->name : "",
+                    source->way == BY_PATH ? " replaces it)" : "");
         return;
     }
     if (source->way == BY_PATH)
         setenv(source->variable, path, 1);
-    else
+    else if (source->way != BY_FOLDER) /* which is not known yet */
         add_to_variable(source->variable, path, true);
     if (source->preload_too)
         add_to_variable("LD_PRELOAD", path, false);
@@ -280,6 +284,10 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 
         if (!asked && !source->always && ((with && !adds) || !source->by_default))
             continue;
+        if (source->way == BY_FOLDER) {
+            source_enable(r, source, "", asked);
+            continue;
+        }
         snprintf(path, sizeof path, "%s/reprise-%s.so", r->libraries, source->name);
         if (!access(path, R_OK)) {
             source_enable(r, source, path, asked);
@@ -291,4 +299,15 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
         }
     }
     return true;
+}
+
+void record_sources_folder(const struct record *r)
+{
+    char path[PATH_MAX + 64];
+
+    for (size_t i = 0; i < NSOURCES; i++)
+        if (sources[i].way == BY_FOLDER && record_key_has_source(r, sources[i].name)) {
+            snprintf(path, sizeof path, "%s/torch_trace", r->folder);
+            setenv(sources[i].variable, path, 1);
+        }
 }

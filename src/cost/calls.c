@@ -6,6 +6,7 @@
  */
 #include "cost/calls.h"
 
+#include "base/decides.h"
 #include "cost/models.h"
 #include "facts/ranks/collective_args.h"
 #include "facts/work/attribution.h"
@@ -255,7 +256,11 @@ static enum rp_code set_cost(struct call_maker *m, struct rp_cost_call *call, st
 /* By what a kernel without a launch is found again, the surest first: its grid, the kernels before
    and after it on its stream, its name alone. */
 enum { BY_GRID, BY_NEIGHBOURS, BY_NAME, LEVELS };
-#define NEIGHBOURS 3 /* on either side */
+#define NEIGHBOURS 3
+RP_DECISION(
+    NEIGHBOURS, "kernels on either side",
+    "they tell a kernel whose launch was not recorded from others with its name; where they do not, it stays without an operator",
+    "cost/neighbours_tell_kernels_apart");
 
 struct launch_finder {
     struct call_maker *m;
@@ -482,12 +487,30 @@ void rp_cost_calls_release(struct rp_cost_calls *calls)
 
 /* ------------------------------------------------------------------ what cannot be */
 
-#define ABOVE_PEAK   1.05  /* of a peak: more is no error of measurement */
-#define CACHE_FASTER 4     /* times the memory: the caches of today's devices are not faster */
-#define CACHE_BYTES  300e6 /* more than they hold */
+#define ABOVE_PEAK 1.05
+RP_DECISION(
+    ABOVE_PEAK, "of a peak",
+    "clocks above the published boost and errors of time stay below; what is counted above is wrong",
+    "cost/what_no_device_can_do_is_not_modelled");
+#define CACHE_FASTER 4
+RP_DECISION(
+    CACHE_FASTER, "times the bandwidth of memory",
+    "arrays that stay in the last cache are moved faster than memory can, but no cache of cost/devices.def is that fast",
+    "cost/what_no_device_can_do_is_not_modelled");
+#define CACHE_BYTES 300e6
+RP_DECISION(
+    CACHE_BYTES, "bytes",
+    "the last caches of cost/devices.def hold up to 256 MB; more was not moved inside of them",
+    "cost/what_no_device_can_do_is_not_modelled");
 /* Of any device, where the peaks are not known. */
 #define ANY_FLOPS_PER_S 3e16
+RP_DECISION(ANY_FLOPS_PER_S, "FLOP/s",
+            "three times the fastest format of the fastest device of cost/devices.def",
+            "cost/without_peaks_only_the_absurd_is_removed");
 #define ANY_BYTES_PER_S 1e14
+RP_DECISION(ANY_BYTES_PER_S, "bytes/s",
+            "twelve times the fastest memory of cost/devices.def, for caches",
+            "cost/without_peaks_only_the_absurd_is_removed");
 
 static bool is_impossible(const struct rp_cost_call *call, const struct rp_op_cost *cost,
                           const struct rp_cost_peaks *peaks)

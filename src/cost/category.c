@@ -5,14 +5,19 @@
  */
 #include "cost/category.h"
 
+#include "base/decides.h"
 #include "base/limits.h"
 #include "io/lines.h"
 
 #include <string.h>
 
 #define MOST_ROWS 4096
-#define MOST_FILE (1 << 20) /* bytes */
-#define MOST_NAME 256       /* of an operator that is looked up without its last '_' */
+RP_LIMIT(MOST_ROWS, "patterns", "a file of categories with more is refused");
+#define MOST_FILE (1 << 20)
+RP_LIMIT(MOST_FILE, "bytes", "a larger file of categories is refused");
+#define MOST_SHOWN 80
+RP_LIMIT(MOST_SHOWN, "bytes", "of a line that a message shows");
+#define MOST_NAME 256 /* of an operator that is looked up without its last '_' */
 
 const char *const rp_category_names[RP_CATEGORIES] = {
 #define CATEGORY_NAME(name, text, doc) [RP_CATEGORY_##name] = (text),
@@ -96,7 +101,7 @@ bool rp_name_fits(const char *pattern, const char *name)
 
 static unsigned pair_hash(char a, char b)
 {
-    return (lower(a) * 37u + lower(b)) & 1023u;
+    return ((unsigned)lower(a) << 5 ^ lower(b)) & 1023u;
 }
 
 void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name)
@@ -226,7 +231,8 @@ static enum rp_code parse_row(void *user, const char *path, size_t number, const
         return rp_err_set(err, RP_USAGE,
                           "'%s', line %zu: expected a category (matmul, attention, …, other) and "
                           "a pattern of names, not '%.*s'",
-                          path, number, words.n < 80 ? (int)words.n : 80, words.text);
+                          path, number, (int)(words.n < MOST_SHOWN ? words.n : MOST_SHOWN),
+                          words.text);
     if (table->rows.n == MOST_ROWS)
         return rp_err_set(err, RP_USAGE, "'%s', line %zu: more than %d patterns", path, number,
                           MOST_ROWS);

@@ -2,14 +2,18 @@
 /* The table of devices, and finding a row by what a driver calls a device. */
 #include "cost/devices.h"
 
+#include "base/decides.h"
 #include "cost/category.h"
 
 #include <string.h>
 #include <strings.h>
 
 #define TERA 1e12
+RP_FACT(TERA, "FLOP/s", "units of the table");
 #define GIGA 1e9
+RP_FACT(GIGA, "bytes/s", "units of the table");
 #define MEGA 1e6
+RP_FACT(MEGA, "bytes", "units of the table");
 
 const char *const rp_number_names[RP_NUMBERS] = {
 #define NUMBER_NAME(name, text) [RP_NUMBER_##name] = (text),
@@ -77,7 +81,8 @@ static bool fits_any(const char *patterns, const char *text)
     return false;
 }
 
-#define SMALL_A100 INT64_C(50000000000) /* bytes; the larger one has 80 GB */
+#define SMALL_A100 INT64_C(50000000000)
+RP_FACT(SMALL_A100, "bytes", "between the 40 and the 80 GB of NVIDIA's A100");
 
 const struct rp_device_peaks *rp_device_recognise(const char *text, int64_t memory_bytes)
 {

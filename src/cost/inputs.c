@@ -5,14 +5,21 @@
  */
 #include "cost/inputs.h"
 
+#include "base/decides.h"
 #include "cost/category.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #define MOST_PARTS 65536
+RP_LIMIT(MOST_PARTS, "tensors",
+         "of one list of an operator; the rest of a longer one is not counted");
+#define MOST_VALUE 1e18
+RP_LIMIT(MOST_VALUE, "of a size",
+         "an argument that is larger is no size: the operator has no model");
 
 /* ------------------------------------------------------------------ number formats */
 
@@ -360,7 +367,7 @@ bool rp_inputs_int(const struct rp_inputs *in, uint32_t i, double *out)
     if (!value_text(in, i, text, sizeof text))
         return false;
     *out = strtod(text, &end);
-    return end != text && !*end && *out > -1e18 && *out < 1e18;
+    return end != text && !*end && fabs(*out) < MOST_VALUE;
 }
 
 bool rp_inputs_flag(const struct rp_inputs *in, uint32_t i)
@@ -393,7 +400,7 @@ uint32_t rp_inputs_ints(const struct rp_inputs *in, uint32_t i, double *out, uin
             continue;
         }
         out[n] = strtod(at, &end);
-        if (end == at || out[n] < -1e18 || out[n] > 1e18)
+        if (end == at || !(fabs(out[n]) <= MOST_VALUE))
             return 0;
         n++;
     }

@@ -6,6 +6,7 @@
  * has which; a model is one function, and `arg` tells its operators apart. It sets flops, bytes,
  * type and on_matrix, and returns NULL, or why the operator cannot be modelled (a static text).
  */
+#include "base/decides.h"
 #include "cost/inputs.h"
 #include "cost/op_cost.h"
 
@@ -86,7 +87,10 @@ rp_cost_fn rp_model_foreach; /* arg: FLOPs; RP_ONLY_READS more: no result of its
 rp_cost_fn rp_model_fused_optimizer;
 rp_cost_fn rp_model_cache;  /* of keys and values; arg: index of the places */
 rp_cost_fn rp_model_rotary; /* positions, queries, keys, width, cosines and sines */
+#define RP_INDEX_BYTES 8
+RP_FACT(RP_INDEX_BYTES, "bytes", "of an index: those of PyTorch are int64");
 #define RP_ONLY_READS 1000
+RP_FACT(RP_ONLY_READS, "FLOPs", "a flag in the argument of a model, above all numbers of FLOPs");
 
 /* models_triton.c: kernels that Inductor wrote. */
 rp_cost_fn rp_model_triton;

@@ -45,7 +45,7 @@ void rp_attention_cost(const struct rp_attention_shape *a, double pairs, bool ba
                        enum rp_number type, double size, struct rp_op_cost *out)
 {
     double each =
-        backward ? 2 * (3 * a->width + 2 * a->value_width) : 2 * (a->width + a->value_width);
+        2 * (a->width + a->value_width) * (backward ? 2 : 1) + (backward ? 2 * a->width : 0);
     double qs = a->sequences * a->queries * a->heads, ks = a->sequences * a->keys * a->kv_heads;
     double read = qs * a->width + ks * (a->width + a->value_width), result = qs * a->value_width;
 

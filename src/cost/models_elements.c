@@ -264,11 +264,14 @@ const char *rp_model_all_inputs(const struct rp_inputs *in, int arg, struct rp_o
     return NULL;
 }
 
+#define PICTURE 3
+RP_LIMIT(PICTURE, "dimensions", "of a picture; the model of one of more is missing");
+
 /* upsample_nearest2d(x, output_size, scales…): one of the two. */
 const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
-    double size[3], n = 1;
+    double size[PICTURE], n = 1;
     uint32_t i, given, spatial;
 
     if (!x || x->ndims < 3)
@@ -276,13 +279,13 @@ const char *rp_model_upsample(const struct rp_inputs *in, int arg, struct rp_op_
     if (x->size <= 0)
         return RP_NO_TYPES;
     spatial = x->ndims - 2u;
-    given = spatial <= 3 ? rp_inputs_ints(in, 1, size, 3) : 0;
+    given = spatial <= PICTURE ? rp_inputs_ints(in, 1, size, PICTURE) : 0;
     if (given == spatial) {
         n = x->dim[0] * x->dim[1];
         for (i = 0; i < spatial; i++)
             n *= size[i];
     } else {
-        given = spatial <= 3 ? rp_inputs_ints(in, in->count - 1, size, 3) : 0;
+        given = spatial <= PICTURE ? rp_inputs_ints(in, in->count - 1, size, PICTURE) : 0;
         if (given != spatial)
             return RP_NO_ARGUMENTS;
         for (n = x->dim[0] * x->dim[1], i = 0; i < spatial; i++)

@@ -40,7 +40,7 @@ static const char *model_index(const struct rp_inputs *in, bool put, struct rp_o
     if (table->size <= 0)
         return RP_NO_TYPES;
     out->flops = put && rp_inputs_flag(in, 3) ? n * row : 0;
-    out->bytes = 2 * n * row * (double)table->size + 8 * n * in->at[1].count;
+    out->bytes = 2 * n * row * (double)table->size + RP_INDEX_BYTES * n * in->at[1].count;
     out->type = table->type;
     return NULL;
 }

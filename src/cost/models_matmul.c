@@ -103,7 +103,7 @@ const char *rp_model_scaled_mm(const struct rp_inputs *in, int arg, struct rp_op
         size = coded_size(in, old ? 3 : 6, 2);
     }
     missing = set_product(in, a, b, 1, a->dim[0], b->dim[1], a->dim[1], size, out);
-    for (i = 2; !missing && i < in->count && i < 8; i++)
+    for (i = 2; !missing && i < in->count; i++)
         add_term(in, i, 0, out);
     return missing;
 }
@@ -166,7 +166,7 @@ const char *rp_model_gemm(const struct rp_inputs *in, int arg, struct rp_op_cost
     double size, found;
 
     (void)arg;
-    for (i = 0; i < in->count && n < 4; i++)
+    for (i = 0; i < in->count && n < sizeof t / sizeof *t; i++)
         if (rp_inputs_tensor(in, i) && in->at[i].tensor.ndims > 1)
             t[n++] = &in->at[i].tensor;
     if (n < 2)

@@ -65,6 +65,9 @@ static const char *model_library(const struct rp_inputs *in, struct rp_op_cost *
     return NULL;
 }
 
+#define TRAINING 5
+RP_FACT(TRAINING, "th argument", "of PyTorch's batch_norm: the flag, from 0");
+
 const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost *out)
 {
     const struct rp_input_tensor *x = rp_inputs_tensor(in, 0);
@@ -82,7 +85,8 @@ const char *rp_model_norm(const struct rp_inputs *in, int arg, struct rp_op_cost
     if (arg == RP_NORM_BATCH) /* running statistics are among them */
         affine = (rp_inputs_tensor(in, 1) != NULL) + (rp_inputs_tensor(in, 2) != NULL);
     out->flops = x->n * (affine + (arg == RP_NORM_RMS ? FORWARD_RMS : FORWARD));
-    if (arg == RP_NORM_BATCH && in->count > 5 && !rp_inputs_flag(in, 5)) /* not training */
+    if (arg == RP_NORM_BATCH && in->count > TRAINING &&
+        !rp_inputs_flag(in, TRAINING)) /* not training */
         out->flops = x->n * (affine + FORWARD_FIXED);
     out->bytes = rp_input_bytes(x) + x->n * (double)x->size + others;
     out->type = x->type;

@@ -2,8 +2,6 @@
 /* Reductions, softmax, losses, pooling: the input is read once, the smaller result written. */
 #include "cost/models.h"
 
-#define INDEX_BYTES 8
-
 static const char *need_input(const struct rp_inputs *in, uint32_t i,
                               const struct rp_input_tensor **x)
 {
@@ -49,8 +47,8 @@ const char *rp_model_reduce(const struct rp_inputs *in, int arg, struct rp_op_co
         return RP_NO_ARGUMENTS;
     n = rp_inputs_ints(in, at, dims, RP_TENSOR_DIMS);
     kept = kept_elements(x, dims, n);
-    each = index >= RP_REDUCE_INDEX_ONLY   ? INDEX_BYTES
-           : index >= RP_REDUCE_INDEX && n ? (double)x->size + INDEX_BYTES
+    each = index >= RP_REDUCE_INDEX_ONLY   ? RP_INDEX_BYTES
+           : index >= RP_REDUCE_INDEX && n ? (double)x->size + RP_INDEX_BYTES
                                            : (double)x->size;
     out->flops = arg % RP_REDUCE_INDEX * x->n;
     out->bytes = rp_input_bytes(x) + kept * each;
@@ -66,8 +64,8 @@ const char *rp_model_scan(const struct rp_inputs *in, int arg, struct rp_op_cost
     if (missing)
         return missing;
     out->flops = arg % RP_REDUCE_INDEX * x->n;
-    out->bytes =
-        rp_input_bytes(x) + x->n * ((double)x->size + (arg >= RP_REDUCE_INDEX ? INDEX_BYTES : 0));
+    out->bytes = rp_input_bytes(x) +
+                 x->n * ((double)x->size + (arg >= RP_REDUCE_INDEX ? RP_INDEX_BYTES : 0));
     out->type = x->type;
     return NULL;
 }
@@ -116,7 +114,7 @@ const char *rp_model_topk(const struct rp_inputs *in, int arg, struct rp_op_cost
     out->flops = arg * x->n;
     out->bytes = rp_input_bytes(x);
     if (along > 0)
-        out->bytes += x->n / along * k * ((double)x->size + INDEX_BYTES);
+        out->bytes += x->n / along * k * ((double)x->size + RP_INDEX_BYTES);
     out->type = x->type;
     return NULL;
 }
@@ -221,7 +219,7 @@ const char *rp_model_pool(const struct rp_inputs *in, int arg, struct rp_op_cost
         return missing;
     out->flops = places * window;
     out->bytes =
-        rp_input_bytes(x) + places * ((double)x->size + (arg == RP_POOL_MAX ? INDEX_BYTES : 0));
+        rp_input_bytes(x) + places * ((double)x->size + (arg == RP_POOL_MAX ? RP_INDEX_BYTES : 0));
     out->type = x->type;
     return NULL;
 }

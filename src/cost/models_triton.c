@@ -82,6 +82,10 @@ static int name_flops(const char *name)
 
 /* Reductions are split into equal parts, the last of which may be partly empty. */
 #define ROUNDED_UP 2
+RP_DECISION(
+    ROUNDED_UP, "times the largest tensor",
+    "loops of more elements are other arguments: a part of a split is at most doubled by rounding it up",
+    "cost/elements");
 
 /* Elements of its loops: the product of the numbers after the last tensor, xnumel, ynumel, rnumel.
    0: not recorded, or they are other arguments: what a loop computes is read or written. */

@@ -6,6 +6,7 @@
  */
 #include "cost/op_cost.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "cost/models.h"
 #include "facts/work/attribution.h"
@@ -74,6 +75,9 @@ static void apply_hint(struct rp_inputs *in, enum rp_number hint, float size)
         }
 }
 
+#define MOST_WORK 1e30
+RP_LIMIT(MOST_WORK, "FLOPs and bytes", "an operator of more has no model: its shapes are odd");
+
 static void run_model(const struct rp_cost_model *model, const struct rp_inputs *in,
                       struct rp_op_cost *out)
 {
@@ -82,7 +86,7 @@ static void run_model(const struct rp_cost_model *model, const struct rp_inputs 
     cost.missing = model->fn(in, model->arg, &cost);
     /* an operator of nothing, or of more than anything can be */
     if (!cost.missing &&
-        !(cost.flops >= 0 && cost.bytes >= 0 && cost.flops < 1e30 && cost.bytes < 1e30))
+        !(cost.flops >= 0 && cost.bytes >= 0 && cost.flops < MOST_WORK && cost.bytes < MOST_WORK))
         cost.missing = RP_ODD_SHAPES;
     if (cost.missing) {
         struct rp_op_cost none = unknown_cost(cost.missing);

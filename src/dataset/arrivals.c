@@ -5,6 +5,7 @@
  * is that of the traces, in whatever order the digests come. A rank that is in several digests of
  * its run counts once.
  */
+#include "base/decides.h"
 #include "base/order.h"
 #include "dataset/bulk.h"
 
@@ -14,7 +15,8 @@
 
 /* Sources of runs that arrived: after those of the dataset itself. */
 #define BASE_OF(source, run) (((uint64_t)(source) + 1) << 44 | (uint64_t)(run) << 32)
-#define RUNS_MOST            4096 /* of one digest */
+#define RUNS_MOST            4096
+RP_LIMIT(RUNS_MOST, "runs", "a digest with more is refused");
 
 enum rp_code rp_query_arrive(struct rp_rank_query *q, const struct rp_arrival *given,
                              struct rp_err *err)

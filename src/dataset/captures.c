@@ -13,7 +13,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define EVENTS_MAX (32u << 20) /* in all captures */
+#define EVENTS_MAX (32u << 20)
+RP_LIMIT(EVENTS_MAX, "events",
+         "of inputs that are kept after they were examined; others are read again");
 
 struct capture_search {
     const struct rp_dataset *dataset;

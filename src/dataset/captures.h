@@ -12,11 +12,14 @@
  * Of up to RP_CAPTURE_SEARCH inputs each is examined; of more, those whose name, or whose folder's,
  * contains "capture".
  */
+#include "base/decides.h"
 #include "dataset/load.h"
 #include "facts/graphs/join.h"
 #include "formats/formats.h"
 
 #define RP_CAPTURE_SEARCH 4
+RP_LIMIT(RP_CAPTURE_SEARCH, "inputs",
+         "of more, captures are recognised by their names alone (above)");
 
 /* What was read of a source before its turn. */
 struct rp_read_source {

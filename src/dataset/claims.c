@@ -8,13 +8,18 @@
  */
 #include "dataset/claims.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/times/intervals.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ALMOST_WHOLE 0.98 /* of the events of the others: a cut trace that lost its last bytes */
+#define ALMOST_WHOLE 0.98
+RP_DECISION(
+    ALMOST_WHOLE, "of the events of the others",
+    "a cut trace that lost its last bytes answers as a whole one does; sums of one that lost more are too small",
+    "dataset/empty_and_cut_traces_are_set_aside");
 
 struct place {
     int32_t stated; /* number in the file, else in its name, else RP_NO_RANK */

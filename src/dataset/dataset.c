@@ -148,7 +148,8 @@ size_t rp_formats(size_t first, size_t n, struct rp_format_view *out, size_t siz
     static const char *const kinds[] = {[RP_FORMAT_KIND_TRACE] = "trace",
                                         [RP_FORMAT_KIND_PROGRAM] = "program",
                                         [RP_FORMAT_KIND_BUFFERS] = "buffers",
-                                        [RP_FORMAT_KIND_DIGEST] = "digest"};
+                                        [RP_FORMAT_KIND_DIGEST] = "digest",
+                                        [RP_FORMAT_KIND_COMPILES] = "compiles"};
     const struct rp_format *format;
     size_t i;
 

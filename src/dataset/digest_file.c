@@ -3,6 +3,7 @@
    of other runs or questions are passed over without reading them. */
 #include "dataset/digest_file.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "base/sha256.h"
 #include "formats/digest/digest.h"
@@ -16,7 +17,9 @@
 #include <sys/stat.h>
 
 #define PROGRAM_BYTES 24
-#define SUM_BYTES     64
+RP_FACT(PROGRAM_BYTES, "bytes", "of the version in the head of a digest");
+#define SUM_BYTES 64
+RP_FACT(SUM_BYTES, "bytes", "of SHA-256 in hexadecimal, at the end of a digest");
 
 /* The first bytes: the same in all versions, so that another version can be named. */
 struct file_start {

@@ -197,6 +197,10 @@ static enum rp_code not_a_trace(const struct rp_source *source, const struct rp_
             "'%s' is a digest, which has no events: this needs the traces that it was "
             "made from",
             source->name);
+    if (format->kind == RP_FORMAT_KIND_COMPILES)
+        return rp_err_set(err, RP_FORMAT,
+                          "'%s' is not a trace but a compile log (%s); try 'reprise dump compiles'",
+                          source->name, format->name);
     if (format->memory_only)
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not a trace but a memory snapshot (%s); try 'reprise memory'",

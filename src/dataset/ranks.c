@@ -5,6 +5,7 @@
  */
 #include "dataset/bulk.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "dataset/claims.h"
@@ -21,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMES_SHOWN 4 /* of steps, in an error */
+#define NAMES_SHOWN 4
+RP_LIMIT(NAMES_SHOWN, "names of steps", "in an error, which says that there are more");
 
 static bool step_has_number(const struct rp_step *step, const char *wanted)
 {

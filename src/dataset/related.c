@@ -8,6 +8,7 @@
 #include "dataset/related.h"
 #include "base/escape.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/text.h"
@@ -20,10 +21,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define APART_NS     INT64_C(1000000000) /* recordings that are this far apart do not overlap */
-#define COMMON_LEAST 0.1                 /* of the kernel time of both: less is another model */
-#define SAME_MODEL   0.7                 /* of the operators */
-#define MOST_SHOWN   3                   /* names of files in a warning */
+#define APART_NS 1000000000
+RP_DECISION(
+    APART_NS, "ns",
+    "between recordings that do not overlap: ranks of one job are started and stopped together, and clocks of hosts agree within it",
+    "dataset/recordings_that_are_a_second_apart_are_apart");
+#define COMMON_LEAST 0.1
+RP_DECISION(
+    COMMON_LEAST, "of the kernel time",
+    "of two ranks: the stages of a pipeline share the kernels of their layers, other models hardly one",
+    "dataset/ranks_share_a_tenth_of_their_kernels");
+#define SAME_MODEL 0.7
+RP_DECISION(
+    SAME_MODEL, "of the operators",
+    "two recordings of a model are a pair to compare: code that changed has most of them still",
+    "dataset/a_pair_has_most_operators_in_common");
+#define MOST_SHOWN 3
+RP_LIMIT(MOST_SHOWN, "names of files", "in a warning, which says how many more there are");
+#define HOUR_NS 3.6e12
+RP_FACT(HOUR_NS, "ns", "of an hour");
+#define DAY_HOURS 24
+RP_FACT(DAY_HOURS, "hours", "of a day");
+#define HOUR_MINUTES 60
+RP_FACT(HOUR_MINUTES, "minutes", "of an hour");
+#define FEW_MINUTES 3
+RP_LIMIT(FEW_MINUTES, "minutes", "below them a distance is shown in seconds");
 
 /* ------------------------------------------------------------------ sketches */
 
@@ -201,12 +223,12 @@ static const struct rp_sketch *sketch_of(const struct checking *c, const struct 
 
 static const char *days_text(struct rp_arena *arena, int64_t ns)
 {
-    double hours = (double)ns / 3.6e12;
+    double hours = (double)ns / HOUR_NS, minutes = hours * HOUR_MINUTES;
 
-    return hours >= 48     ? rp_arena_textf(arena, "%.0f days", hours / 24)
-           : hours >= 2    ? rp_arena_textf(arena, "%.0f hours", hours)
-           : hours >= 0.05 ? rp_arena_textf(arena, "%.0f minutes", 60 * hours)
-                           : rp_units_time(arena, ns);
+    return hours >= 2 * DAY_HOURS   ? rp_arena_textf(arena, "%.0f days", hours / DAY_HOURS)
+           : hours >= 2             ? rp_arena_textf(arena, "%.0f hours", hours)
+           : minutes >= FEW_MINUTES ? rp_arena_textf(arena, "%.0f minutes", minutes)
+                                    : rp_units_time(arena, ns);
 }
 
 /* ", the devices (H100 and MI300X)": what differs between two of them. */

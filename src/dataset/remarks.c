@@ -4,6 +4,7 @@
  * on which thread was first. The screen gets one line a kind, with the first names: a run of a
  * thousand ranks has no thousand lines.
  */
+#include "base/decides.h"
 #include "base/escape.h"
 #include "base/hash.h"
 #include "base/order.h"
@@ -19,7 +20,12 @@
 #include <string.h>
 
 #define NAMES_SHOWN 3
-#define MOST_RANKS  (1 << 20) /* of a job, to list which are missing */
+RP_LIMIT(NAMES_SHOWN, "names of files", "in a remark, which says how many more there are");
+#define MOST_RANKS (1 << 20)
+RP_LIMIT(MOST_RANKS, "ranks", "of a larger job those that are missing are not listed");
+#define TOKEN_DIGITS 6
+RP_LIMIT(TOKEN_DIGITS, "hexadecimal digits",
+         "names that differ in such a token only are shown as one kind of file");
 
 /* The name of a file without the folder that the user gave. */
 static const char *short_path(const struct rp_trust_log *log, const char *path)
@@ -108,9 +114,9 @@ static void shape_of(const char *path, char *out, size_t size)
     while (*p && n + 1 < size) {
         for (k = 0; isxdigit((unsigned char)p[k]);)
             k++;
-        if (k >= 6 || isdigit((unsigned char)*p)) {
+        if (k >= TOKEN_DIGITS || isdigit((unsigned char)*p)) {
             out[n++] = '#';
-            p += k >= 6 ? k : strspn(p, "0123456789");
+            p += k >= TOKEN_DIGITS ? k : strspn(p, "0123456789");
         } else {
             out[n++] = *p++;
         }

@@ -203,12 +203,13 @@ const struct rp_question_row rp_ask_dump = {
                  .details =
                      "Runs a program so that its framework writes down what it compiles, and "
                      "reads such folders: XLA's dumps, TensorFlow's graphs, lazy-tensor "
-                     "graphs. Without a word, lists the words.",
+                     "graphs, logs of torch.compile. Without a word, lists the words.",
                  .examples = "reprise dump run -- python train.py\tcapture dumps in ./dump\n"
                              "reprise dump run --preset passes -o d -- python train.py\twhat each "
                              "pass changed\n"
                              "reprise dump passes d --bisect\twhich pass broke the module\n"
                              "reprise dump ls d\tthe modules of a folder\n"
+                             "reprise dump breaks d\twhere torch.compile ended a graph\n"
                              "reprise dump flags xla_dump_to\twhat a flag does\n",
                  .accepts = RP_ACCEPTS_SOURCES,
                  .options = options,

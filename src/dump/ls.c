@@ -5,6 +5,7 @@
  */
 #include "dump/buffers.h"
 #include "dump/folder.h"
+#include "dump/torch.h"
 #include "program/opcodes.h"
 #include "program/structure.h"
 
@@ -20,6 +21,12 @@ struct ls_module {
     const char **kinds;
 };
 
+struct ls_compile { /* of torch.compile: the short form of a row of `dump compiles` */
+    const char *id, *function, *file, *place, *state, *failed;
+    int64_t rank, shown_rank, line, ops, breaks, compile_ns;
+    bool again;
+};
+
 struct ls_ignored {
     const char *kind, *why, *example;
     int64_t files;
@@ -27,8 +34,9 @@ struct ls_ignored {
 
 struct ls_root {
     int64_t nfiles;
-    size_t nmodules, nignored, nnotes;
+    size_t nmodules, ncompiles, nignored, nnotes;
     struct ls_module *modules;
+    struct ls_compile *compiles;
     struct ls_ignored *ignored;
     const char **notes;
 };
@@ -69,6 +77,26 @@ static const struct rp_field module_fields[] = {
     RP_FIELD_END};
 static const struct rp_type module_type = {"module", sizeof(struct ls_module), module_fields, NULL};
 
+#define COMPILE(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct ls_compile, member, type, unit, title, doc, flags)
+static const struct rp_field compile_fields[] = {
+    COMPILE(id, STR, NONE, "compile", "number of the function, and of the compile of it", 0),
+    COMPILE(rank, I64, NONE, NULL, "of the process", RP_NULLABLE),
+    COMPILE(shown_rank, I64, NONE, "rank", "text output only", RP_NULLABLE | RP_SCREEN),
+    COMPILE(function, STR, NONE, "function", "that was compiled", RP_SHORTEN),
+    COMPILE(file, STR, NONE, NULL, "of the function", 0),
+    COMPILE(line, I64, NONE, NULL, "its first", RP_NULLABLE),
+    COMPILE(place, STR, NONE, "at", "text output only", RP_SCREEN | RP_SHORTEN),
+    COMPILE(ops, I64, COUNT, "ops", "calls in Dynamo's graph", RP_NULLABLE),
+    COMPILE(breaks, I64, COUNT, "breaks", "graph breaks", 0),
+    COMPILE(again, BOOL, NONE, NULL, "it was compiled before", 0),
+    COMPILE(compile_ns, I64, NS, "time", "of the compile", RP_NULLABLE),
+    COMPILE(failed, STR, NONE, NULL, "the error; null: it did not fail", 0),
+    COMPILE(state, STR, NONE, "what", "text output only", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type compile_type = {"compile", sizeof(struct ls_compile), compile_fields,
+                                            NULL};
+
 static const struct rp_field ignored_fields[] = {
     RP_FIELD(struct ls_ignored, kind, STR, NONE, "kind", "of files", 0),
     RP_FIELD(struct ls_ignored, files, I64, COUNT, "files", "of this kind", 0),
@@ -79,6 +107,8 @@ static const struct rp_type ignored_type = {"ignored", sizeof(struct ls_ignored)
 
 static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct ls_root, modules, &module_type, "modules", "by folder and number", 0),
+    RP_FIELD_LIST(struct ls_root, compiles, &compile_type, "compiles",
+                  "of torch.compile; 'dump compiles' says more", 0),
     RP_FIELD_AS("files", struct ls_root, nfiles, I64, COUNT, NULL, "files in all", 0),
     RP_FIELD_LIST(struct ls_root, ignored, &ignored_type, "ignored files",
                   "kinds that are not read", 0),
@@ -97,6 +127,7 @@ struct ls_program { /* by source */
 
 struct ls_ctx {
     const struct rp_dump_call *call;
+    struct rp_dump_torch torch;
     struct rp_dump_folder folder;
     struct rp_arena *arena;
     struct ls_root *root;
@@ -342,9 +373,9 @@ static enum rp_code list_ignored(struct ls_ctx *ls, struct ls_root *root, struct
             if (!counts[file->role]++)
                 examples[file->role] = rp_sources_borrow(sources, file->source)->name;
         }
-    counts[RP_DUMP_ROLES] = (int64_t)ls->folder.nothers;
-    if (ls->folder.nothers)
-        examples[RP_DUMP_ROLES] = rp_sources_borrow(sources, ls->folder.others[0])->name;
+    for (size_t i = 0; i < ls->folder.nothers; i++)
+        if (!ls->torch.is[ls->folder.others[i]] && !counts[RP_DUMP_ROLES]++)
+            examples[RP_DUMP_ROLES] = rp_sources_borrow(sources, ls->folder.others[i])->name;
     root->ignored = RP_ARENA_NEW(ls->arena, struct ls_ignored, RP_DUMP_ROLES + 1);
     RP_TRY(rp_err_need(root->ignored, err, "listing files"));
     for (size_t i = 0; i <= RP_DUMP_ROLES; i++) {
@@ -397,26 +428,74 @@ static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct
     return rp_arena_check(ls->arena, "listing modules", err);
 }
 
+static enum rp_code list_compiles(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
+{
+    struct rp_compile_problems problems;
+    size_t n;
+    const struct rp_compile_row *rows = rp_dump_torch_rows(&ls->torch, ls->arena, &n);
+
+    root->compiles = RP_ARENA_NEW(ls->arena, struct ls_compile, n + 1);
+    RP_TRY(rp_arena_check(ls->arena, "listing compiles", err));
+    for (size_t i = 0; i < n; i++)
+        root->compiles[root->ncompiles++] = (struct ls_compile){.id = rows[i].id,
+                                                                .function = rows[i].function,
+                                                                .file = rows[i].file,
+                                                                .place = rows[i].place,
+                                                                .state = rows[i].state,
+                                                                .failed = rows[i].failed,
+                                                                .rank = rows[i].rank,
+                                                                .shown_rank = rows[i].rank,
+                                                                .line = rows[i].line,
+                                                                .ops = rows[i].ops,
+                                                                .breaks = rows[i].breaks,
+                                                                .compile_ns = rows[i].compile_ns,
+                                                                .again = rows[i].nrecompiled > 0};
+    rp_dump_torch_problems(&ls->torch, ls->arena, &problems);
+    RP_NOTE(root, ls->arena, rp_dump_torch_warning(&problems, ls->arena));
+    if (n)
+        RP_NOTE(root, ls->arena,
+                "'dump compiles', 'breaks' and 'recompiles' say more about torch.compile");
+    return RP_OK;
+}
+
+/* Modules and compiles of torch.compile, of which a folder may have both. */
+static enum rp_code ls_all(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
+{
+    size_t n = rp_sources_count(ls->call->dataset->sources);
+    struct rp_err local = {0};
+    enum rp_code code;
+
+    RP_TRY(rp_dump_torch_open(ls->call, ls->arena, &ls->torch, err));
+    code = rp_dump_folder_open(ls->call, ls->arena, &ls->folder, &local);
+    if (code != RP_OK && (code == RP_NOMEM || !ls->torch.nwanted)) {
+        if (err)
+            *err = local;
+        return code;
+    }
+    ls->programs = RP_ARENA_NEW(ls->arena, struct ls_program, n + 1);
+    ls->sources = RP_ARENA_NEW(ls->arena, size_t, 2 * ls->folder.dump.nmodules + 1);
+    RP_TRY(rp_err_need(ls->programs && ls->sources, err, "listing modules"));
+    RP_TRY(list_compiles(ls, root, err));
+    pthread_mutex_init(&ls->lock, NULL);
+    code = list_modules(ls, root, err);
+    pthread_mutex_destroy(&ls->lock);
+    return code;
+}
+
 static enum rp_code ls_run(const struct rp_dump_call *call, struct rp_result *result,
                            struct rp_err *err)
 {
     struct ls_ctx ls = {.call = call, .arena = &result->arena, .root = result->root};
-    size_t n = rp_sources_count(call->dataset->sources);
-    enum rp_code code;
+    enum rp_code code = ls_all(&ls, result->root, err);
 
-    RP_TRY(rp_dump_folder_open(call, ls.arena, &ls.folder, err));
-    ls.programs = RP_ARENA_NEW(ls.arena, struct ls_program, n + 1);
-    ls.sources = RP_ARENA_NEW(ls.arena, size_t, 2 * ls.folder.dump.nmodules + 1);
-    RP_TRY(rp_err_need(ls.programs && ls.sources, err, "listing modules"));
-    pthread_mutex_init(&ls.lock, NULL);
-    code = list_modules(&ls, result->root, err);
-    pthread_mutex_destroy(&ls.lock);
+    rp_dump_torch_release(&ls.torch);
     return code;
 }
 
 const struct rp_dump_word rp_dump_ls = {
     .name = "ls",
-    .summary = "the modules of a folder of dumps: sizes, costs, memory, compile time",
+    .summary =
+        "what was compiled: the modules of a folder of dumps, the functions of torch.compile",
     .options = "module",
     .files = true,
     .type = &ls_type,

@@ -11,10 +11,23 @@
 #include "result/settings.h"
 
 #define RP_DUMP_WORDS(X) \
-    X(run) X(flags) X(ops) X(ls) X(passes) X(fusion) X(memory) X(alias) X(kernels) X(comm)
+    X(run)               \
+    X(flags)             \
+    X(ops)               \
+    X(ls)                \
+    X(passes)            \
+    X(fusion)            \
+    X(memory)            \
+    X(alias)             \
+    X(kernels)           \
+    X(comm)              \
+    X(compiles)          \
+    X(breaks)            \
+    X(recompiles)
 
 /* The same, as the values of an option; tests/unit/dump compares the two. */
-#define RP_DUMP_WORD_LIST "run|flags|ops|ls|passes|fusion|memory|alias|kernels|comm"
+#define RP_DUMP_WORD_LIST \
+    "run|flags|ops|ls|passes|fusion|memory|alias|kernels|comm|compiles|breaks|recompiles"
 
 struct rp_dump_call {
     struct rp_ctx *ctx;

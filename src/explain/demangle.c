@@ -7,10 +7,13 @@
  */
 #include "explain/demangle.h"
 
+#include "base/decides.h"
+
 #include <ctype.h>
 #include <string.h>
 
 #define MAX_OPEN 64
+RP_LIMIT(MAX_OPEN, "brackets in brackets", "a deeper name is shown as it is");
 
 struct mangled {
     const char *p;
@@ -180,7 +183,7 @@ bool rp_demangle(const char *name, char *out, size_t cap)
     struct mangled m = {.p = name + 2, .out = out, .cap = cap, .fresh = true};
     bool more = true;
 
-    if (cap < 8 || strncmp(name, "_Z", 2) != 0 ||
+    if (cap < sizeof "_Z" || strncmp(name, "_Z", 2) != 0 ||
         !(name[2] == 'N' || isdigit((unsigned char)name[2])))
         return false;
     while (more && *m.p && m.at + 1 < cap) {

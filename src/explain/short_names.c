@@ -6,6 +6,7 @@
  * further, as on the branches of a trie. Names that differ in nothing but punctuation, or in more
  * words than are shown, are numbered.
  */
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/demangle.h"
 #include "explain/short_name.h"
@@ -19,7 +20,10 @@
 #define LABEL_BYTES  256
 #define DETAIL_BYTES 96
 #define WORD_BYTES   40
-#define MAX_DETAILS  4
+RP_LIMIT(WORD_BYTES, "bytes of a word", "longer words are cut; the whole name is in the data");
+#define MAX_DETAILS 4
+RP_LIMIT(MAX_DETAILS, "words",
+         "that tell names apart; what is still the same keeps its whole name");
 
 struct row {
     const char *name; /* readable: demangled */

@@ -2,6 +2,7 @@
 /* Programs beside a trace, read one after the other; each is in memory only while it is looked at.
  */
 #include "explain/xla_programs.h"
+#include "base/decides.h"
 #include "base/text.h"
 
 #include "dataset/load_program.h"
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #define MOST_PROGRAMS 256
+RP_LIMIT(MOST_PROGRAMS, "programs of a profile", "instructions of more have no scope");
 
 struct walk {
     const struct rp_loaded *loaded;

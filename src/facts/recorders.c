@@ -4,16 +4,19 @@
  * memory.
  */
 #include "facts/recorders.h"
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/vec.h"
+#include "facts/times/durations.h"
+#include "trace/device_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MATCHED_MIN  3
-#define SPREAD_MAX   INT64_C(1000000) /* of names that are matched: more is chance */
-#define SIMULTANEOUS INT64_C(1000)    /* no estimate by names is better than this */
+#define MATCHED_MIN 3
+RP_DECISION(MATCHED_MIN, "launches or spans", "two may agree by chance, and have no median",
+            "facts/three_names_are_enough");
 
 struct launch { /* of the host, with its work on the device's clock */
     int64_t call_ns, call_end_ns, start_ns, end_ns;
@@ -69,9 +72,11 @@ static bool is_linked(const struct rp_trace *t, rp_event e, uint8_t kind)
 /* What a call of this name launches. */
 static uint8_t launched_kind(const char *name)
 {
-    return strstr(name, "Memcpy") || strstr(name, "memcpy")   ? RP_KIND_MEMCPY
-           : strstr(name, "Memset") || strstr(name, "memset") ? RP_KIND_MEMSET
-                                                              : RP_KIND_KERNEL;
+    uint16_t does = rp_device_call_does(name);
+
+    return does & RP_DOES_COPY  ? RP_KIND_MEMCPY
+           : does & RP_DOES_SET ? RP_KIND_MEMSET
+                                : RP_KIND_KERNEL;
 }
 
 static enum rp_code map_calls(const struct rp_trace *t, struct rp_map *calls, struct rp_err *err)
@@ -106,14 +111,13 @@ static enum rp_code add_launch(const struct side *s, const struct rp_map *calls,
         return RP_OK;
     name = rp_trace_str(h, h->ev.name[call]);
     out->unlike += launched_kind(name) != d->ev.kind[work];
-    return rp_vec_push(
-        &out->at,
-        ((struct launch){.call_ns = h->ev.ts_ns[call],
-                         .call_end_ns = rp_event_end_ns(h, call),
-                         .start_ns = d->ev.ts_ns[work],
-                         .end_ns = rp_event_end_ns(d, work),
-                         .waits = !strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy")}),
-        err);
+    return rp_vec_push(&out->at,
+                       ((struct launch){.call_ns = h->ev.ts_ns[call],
+                                        .call_end_ns = rp_event_end_ns(h, call),
+                                        .start_ns = d->ev.ts_ns[work],
+                                        .end_ns = rp_event_end_ns(d, work),
+                                        .waits = rp_device_call_does(name) & RP_DOES_BLOCK}),
+                       err);
 }
 
 RP_ORDER(by_call, struct launch, RP_UP(call_ns))
@@ -139,13 +143,8 @@ static enum rp_code find_launches(const struct side *s, struct launches *out, st
  */
 static bool ids_agree(const struct launches *l)
 {
-    return l->at.n >= MATCHED_MIN && l->at.n * 10 >= l->work * 9 && l->unlike * 20 <= l->at.n &&
-           l->own * 10 <= l->work;
-}
-
-static bool waits_for_device(const char *name)
-{
-    return strstr(name, "DeviceSynchronize") != NULL || strstr(name, "CtxSynchronize") != NULL;
+    return l->at.n >= MATCHED_MIN && (l->work - l->at.n) * 10 <= l->work &&
+           l->unlike * 10 <= l->at.n && l->own * 10 <= l->work;
 }
 
 /* The device's clock plus the offset is the host's. Work that was launched before a call that
@@ -155,7 +154,8 @@ static void bound_by_waits(const struct rp_trace *h, const struct launches *l, i
     for (rp_event e = 0; e < h->ev.n; e++) {
         size_t lo = 0, hi = l->at.n;
 
-        if (h->ev.kind[e] != RP_KIND_RUNTIME || !waits_for_device(rp_trace_str(h, h->ev.name[e])) ||
+        if (h->ev.kind[e] != RP_KIND_RUNTIME ||
+            !(rp_device_call_does(rp_trace_str(h, h->ev.name[e])) & RP_DOES_AWAIT_DEVICE) ||
             h->ev.dur_ns[e] < 0)
             continue;
         while (lo < hi) {
@@ -280,7 +280,7 @@ static void judge_names(int64_t *differences, size_t n, struct rp_recorders *out
     low = differences[n / 10];
     high = differences[n - 1 - n / 10];
     middle = differences[n / 2];
-    if (minus(high, low) < 0 || minus(high, low) > SPREAD_MAX)
+    if (minus(high, low) < 0 || minus(high, low) > RP_LONG_NS) /* chance */
         return;
     out->by = RP_RECORDERS_NAMES;
     out->matched = n;
@@ -288,8 +288,8 @@ static void judge_names(int64_t *differences, size_t n, struct rp_recorders *out
     out->low_ns = low;
     out->high_ns = high;
     out->uncertainty_ns = middle - low > high - middle ? middle - low : high - middle;
-    if (out->uncertainty_ns < SIMULTANEOUS)
-        out->uncertainty_ns = SIMULTANEOUS;
+    if (out->uncertainty_ns < RP_CLOCK_RESOLUTION_NS)
+        out->uncertainty_ns = RP_CLOCK_RESOLUTION_NS;
 }
 
 static enum rp_code align_by_names(const struct side *s, const struct rp_trace *const traces[2],

@@ -37,7 +37,8 @@ enum rp_format_kind {
     RP_FORMAT_KIND_TRACE,
     RP_FORMAT_KIND_PROGRAM,
     RP_FORMAT_KIND_BUFFERS, /* a buffer assignment (formats/buffers/): reading fills nothing */
-    RP_FORMAT_KIND_DIGEST   /* parts of questions (formats/digest/): reading fills nothing */
+    RP_FORMAT_KIND_DIGEST,  /* parts of questions (formats/digest/): reading fills nothing */
+    RP_FORMAT_KIND_COMPILES /* what a compiler did (formats/torch_trace/): reading fills nothing */
 };
 
 /* Called now and then with the number of (decompressed) bytes read so far; total is 0 if not known.

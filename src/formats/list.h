@@ -38,6 +38,7 @@
     X(nccl_inspector)     \
     X(torch_memory)       \
     X(xla_buffers)        \
+    X(torch_trace)        \
     X(byteps)             \
     X(nsys)               \
     X(rocpd)              \

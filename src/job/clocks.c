@@ -208,9 +208,6 @@ static enum rp_code clocks_of_rings(const struct rp_job *job, const uint32_t *cl
 
 /* ------------------------------------------------------------------ servers */
 
-/* Times are written in microseconds. */
-#define ROUNDING_NS 2000
-
 /* The first rank of a worker: ranks of one host are adjacent, and the k-th host is worker k. */
 static size_t rank_of_worker(const struct rp_job *job, size_t worker)
 {
@@ -226,10 +223,10 @@ static size_t rank_of_worker(const struct rp_job *job, size_t worker)
 
 size_t rp_job_clock_of(const struct rp_job *job, int32_t id)
 {
-    if (id < 8)
+    if (!rp_job_is_party(id))
         return SIZE_MAX;
-    return id % 2 == 0 ? job->nranks + (size_t)(id - 8) / 2
-                       : rank_of_worker(job, (size_t)(id - 9) / 2);
+    return rp_job_is_server(id) ? job->nranks + rp_job_party(id)
+                                : rank_of_worker(job, rp_job_party(id));
 }
 
 size_t rp_job_servers(const struct rp_job *job)
@@ -237,9 +234,8 @@ size_t rp_job_servers(const struct rp_job *job)
     size_t i, n = 0;
 
     for (i = 0; job->has_servers && i < job->nnodes; i++)
-        if (job->nodes[i].id >= 8 && job->nodes[i].id % 2 == 0 &&
-            (size_t)(job->nodes[i].id - 8) / 2 >= n)
-            n = (size_t)(job->nodes[i].id - 8) / 2 + 1;
+        if (rp_job_is_server(job->nodes[i].id) && rp_job_party(job->nodes[i].id) >= n)
+            n = rp_job_party(job->nodes[i].id) + 1;
     return n;
 }
 
@@ -271,7 +267,11 @@ static enum rp_code list_halves(const struct rp_job *job, size_t nclocks, rp_hal
 
 /* A log may lack a record; the messages after it are then matched wrongly and seem to be received
    long before they were sent. Between two clocks a message is dropped if it took less than the
-   lowest tenth by more than 100 us plus three times the distance from there to the median. */
+   lowest tenth by more than clocks are off plus FAR times the distance from there to the median. */
+#define FAR 3
+RP_DECISION(FAR, "times the distance from the lowest tenth to the median",
+            "so far below the lowest tenth a message of another match is, not a quick one",
+            "job/a_message_that_is_far_too_quick_is_dropped");
 static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, struct rp_err *err)
 {
     int64_t *took = malloc((v->n + 1) * sizeof *took), low, middle;
@@ -288,7 +288,7 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
             rp_ns_sort(took, n);
             low = took[n / 10];
             middle = took[n / 2];
-            low = rp_ns_between(rp_ns_sum(3 * rp_ns_between(low, middle), 100000), low);
+            low = rp_ns_between(rp_ns_sum(FAR * rp_ns_between(low, middle), 2 * RP_EARLY_NS), low);
             for (i = kept = 0; i < v->n; i++)
                 if (v->at[i].from != a || v->at[i].to != b ||
                     rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns) >= low)
@@ -320,7 +320,7 @@ static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
 
         x->support +=
             rp_ns_between(x->least_ns, rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns)) <=
-            ROUNDING_NS;
+            2 * RP_JOB_ROUNDING_NS;
     }
 }
 
@@ -359,7 +359,7 @@ static enum rp_code shorten_messages(rp_clock_message_vec *v, size_t nclocks, st
         double more = back->least_ns == INT64_MAX
                           ? 0
                           : (double)rp_ns_sum(there->least_ns, back->least_ns) - 2 * (double)least;
-        double off = (double)least - ROUNDING_NS;
+        double off = (double)least - 2 * RP_JOB_ROUNDING_NS;
 
         off += more > 0 ? more * back->support / (there->support + back->support) : 0;
         m->received_ns -= off > 0 ? (int64_t)off : 0;

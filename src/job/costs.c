@@ -152,11 +152,14 @@ static void count_messages(struct rp_job_costs *c, const struct rp_job_means *m)
     c->loop_bytes = several ? most : INFINITY;
 }
 
+#define LOOPS_MOST 64
+RP_LIMIT(LOOPS_MOST, "loops of a transfer", "a larger one has larger loops");
+
 size_t rp_job_loops(const struct rp_job_costs *costs, double bytes)
 {
     double loops = isfinite(costs->loop_bytes) ? ceil(bytes / costs->loop_bytes) : 1;
 
-    return loops < 1 ? 1 : loops > 64 ? 64 : (size_t)loops;
+    return loops < 1 ? 1 : loops > LOOPS_MOST ? LOOPS_MOST : (size_t)loops;
 }
 
 double rp_job_message_bytes(const struct rp_job_costs *costs, double bytes)
@@ -210,15 +213,18 @@ static enum rp_code learn_messages(struct rp_job_costs *c, const struct rp_job_m
 
 /* ------------------------------------------------------------------ the cycle */
 
-/* A vote this soon after the previous agreement had waited for it. */
-#define DIRECTLY_NS 20000
-
-/* From 50 ms down to 50 µs. */
 #define CYCLE_MOST_NS 50e6
-#define CYCLE_STEP    1.0003
-#define CYCLE_STEPS   23029
-#define CONCENTRATED  0.97 /* 1: all votes on the grid */
-#define VOTES_LEAST   6    /* of a rank */
+RP_LIMIT(CYCLE_MOST_NS, "ns",
+         "Horovod's cycle is 1 to 5 ms: none is found above it, or below 0.001 of it");
+#define CYCLE_STEP 1.0003
+RP_LIMIT(CYCLE_STEP, "from cycle to cycle", "the first guess; what is found is made finer");
+#define CONCENTRATED 0.97
+RP_DECISION(CONCENTRATED, "of the votes' resultant, 1: all on one point of the cycle",
+            "votes at random moments do not reach it: those of a rank without a cycle are spread",
+            "job/votes_on_a_grid_tell_the_cycle");
+#define VOTES_LEAST 6
+RP_DECISION(VOTES_LEAST, "votes of a rank", "fewer lie on some cycle by chance",
+            "job/votes_on_a_grid_tell_the_cycle");
 
 typedef RP_VEC(int64_t) time_vec;
 
@@ -240,7 +246,7 @@ static enum rp_code collect_votes(const struct rp_job_rank *r, time_vec *out, st
     for (i = 0; code == RP_OK && i < n; i++) {
         if (list[i].begin_ns == begin)
             continue;
-        if (end == INT64_MIN || rp_ns_between(end, list[i].begin_ns) > DIRECTLY_NS)
+        if (end == INT64_MIN || rp_ns_between(end, list[i].begin_ns) > RP_JOB_DIRECTLY_NS)
             code = rp_vec_push(out, list[i].begin_ns, err);
         begin = list[i].begin_ns;
         end = list[i].end_ns;
@@ -280,19 +286,17 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
     double cycle, best = 0, width = CYCLE_STEP - 1;
 
-    for (size_t i = 0; i < CYCLE_STEPS; i++) {
-        double x;
+    for (cycle = CYCLE_MOST_NS; cycle > CYCLE_MOST_NS / 1000; cycle /= CYCLE_STEP) {
+        double x = concentration_of_all(c, votes, cycle, CONCENTRATED);
 
-        cycle = CYCLE_MOST_NS * pow(CYCLE_STEP, -(double)i);
-        x = concentration_of_all(c, votes, cycle, CONCENTRATED);
-        if (best > 0 && cycle < 0.99 * c->cycle_ns)
-            break;
+        if (best > 0 && x <= 0)
+            break; /* the end of its peak */
         if (x > best) {
             best = x;
             c->cycle_ns = cycle;
         }
     }
-    for (size_t i = 0; best > 0 && i < 12; i++, width /= 2)
+    for (; best > 0 && width > 1e-9; width /= 2)
         for (size_t r = 0; r < 2; r++) {
             double x;
 
@@ -310,7 +314,7 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
     }
 }
 
-static enum rp_code learn_cycle(struct rp_job_costs *c, struct rp_err *err)
+enum rp_code rp_job_learn_cycle(struct rp_job_costs *c, struct rp_err *err)
 {
     time_vec *votes = calloc(c->nranks + 1, sizeof *votes);
     enum rp_code code = rp_err_need(votes, err, "simulating a job");
@@ -372,7 +376,7 @@ static enum rp_code ring_tasks(struct ring *x)
                 const struct rp_job_line *line = k ? &c->ranks[r].sends[i % c->nchannels]
                                                    : &c->ranks[r].receives[i % c->nchannels];
                 double ns = rp_job_line_at(line, x->bytes);
-                struct rp_task t = {.dur_ns = ns < 1e15 ? llround(ns) : INT64_C(1000000000000000),
+                struct rp_task t = {.dur_ns = llround(fmin(ns, 1e9 * 1e6)),
                                     .device = c->duplex ? RP_NO_DEVICE : (uint32_t)r,
                                     .rank = (uint32_t)r,
                                     .step = RP_NO_STEP};
@@ -497,7 +501,7 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
         if (out->has_transfers)
             RP_TRY(learn_messages(out, means, r, err));
     }
-    return learn_cycle(out, err);
+    return rp_job_learn_cycle(out, err);
 }
 
 void rp_job_costs_release(struct rp_job_costs *costs)

@@ -47,6 +47,9 @@ enum rp_code rp_job_costs_init(struct rp_job_costs *out, const struct rp_job_mea
                                struct rp_err *err);
 void rp_job_costs_release(struct rp_job_costs *costs);
 
+/* The longest cycle on which the votes of every rank lie; a part of rp_job_costs_init. */
+enum rp_code rp_job_learn_cycle(struct rp_job_costs *c, struct rp_err *err);
+
 /* -1: not known. */
 int64_t rp_job_tensor_bytes(const struct rp_job_costs *costs, int64_t tensor);
 

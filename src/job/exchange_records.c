@@ -33,8 +33,8 @@ static enum rp_code take_halves(struct rp_exchange_ctx *f, const struct rp_job_n
         const struct rp_job_half *h = &node->halves.at[i];
         struct rp_message_end x = {rp_job_message_key(h), h->ns};
 
-        if (h->kind == RP_JOB_PUSH && h->receiver >= 8 && h->receiver % 2 == 0)
-            RP_TRY(rp_map_put(&f->server_of, (uint64_t)h->key, (uint32_t)(h->receiver - 8) / 2,
+        if (h->kind == RP_JOB_PUSH && rp_job_is_server(h->receiver))
+            RP_TRY(rp_map_put(&f->server_of, (uint64_t)h->key, (uint32_t)rp_job_party(h->receiver),
                               f->err));
         if (h->sent) {
             RP_TRY(rp_vec_push(&f->sent, x, f->err));

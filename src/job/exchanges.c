@@ -12,15 +12,12 @@
 #include "facts/times/intervals.h"
 #include "job/job.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* What the smallest message takes besides the wire. */
-#define RECEIVED_NS 1000.0
-
-/* A message that took more than this times the smallest bound had waited for another. */
 #define NEAR 1.25
-
-enum { LEAST, USUAL, NOW, LAGS }; /* passes over the steps */
+RP_DECISION(NEAR, "times the smallest bound", "a message that took longer had waited for another",
+            "job/a_message_that_took_longer_had_waited");
 
 /* ------------------------------------------------------------------ learning */
 
@@ -46,13 +43,13 @@ static void bound_message(const struct rp_exchange_ctx *f, size_t part, size_t w
     *in_ns = *in_ns > 0 ? *in_ns : 0;
 }
 
-static void update_side(struct rp_message_side *x, double ns, int pass)
+void rp_message_side_take(struct rp_message_side *x, double ns, int pass)
 {
-    if (pass == LEAST)
+    if (pass == RP_PASS_LEAST)
         x->ns = x->ns < 0 || ns < x->ns ? ns : x->ns;
-    else if (pass == USUAL && ns <= NEAR * x->ns)
+    else if (pass == RP_PASS_USUAL && ns <= NEAR * x->ns)
         rp_mean_count(&x->near, ns);
-    else if (pass == NOW)
+    else if (pass == RP_PASS_NOW)
         x->now_ns = ns;
 }
 
@@ -62,12 +59,11 @@ static void learn_message(struct rp_exchange_ctx *f, size_t part, size_t worker,
     double out, in;
 
     bound_message(f, part, worker, kind, &out, &in);
-    update_side(&s->out[kind], out, pass);
-    update_side(&s->in[kind], in, pass);
+    rp_message_side_take(&s->out[kind], out, pass);
+    rp_message_side_take(&s->in[kind], in, pass);
 }
 
-/* For a single step its own value, unless that includes waiting; else the usual one. */
-static double side_ns(const struct rp_message_side *x)
+double rp_message_side_ns(const struct rp_message_side *x)
 {
     if (x->now_ns >= 0 && x->now_ns <= NEAR * x->ns)
         return x->now_ns;
@@ -165,7 +161,9 @@ static double longest_send(const struct rp_exchange_ctx *f)
 
     for (size_t i = 0; i < f->out->nparts * f->out->nworkers; i++)
         for (size_t k = 0; k < RP_JOB_MESSAGES; k++)
-            most = side_ns(&f->sums[i].out[k]) > most ? side_ns(&f->sums[i].out[k]) : most;
+            most = rp_message_side_ns(&f->sums[i].out[k]) > most
+                       ? rp_message_side_ns(&f->sums[i].out[k])
+                       : most;
     return most;
 }
 
@@ -216,7 +214,7 @@ static void learn_merge(struct rp_exchange_ctx *f, size_t part, int64_t *last_ns
 
 static void learn_part(struct rp_exchange_ctx *f, size_t part, double busy_ns, int pass)
 {
-    bool lags = pass == LAGS;
+    bool lags = pass == RP_PASS_LAGS;
     const struct rp_mean_part *p = &f->out->parts[part];
     int64_t merged = INT64_MIN;
 
@@ -264,7 +262,7 @@ static void learn_order(struct rp_exchange_ctx *f, size_t worker)
 
 static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int pass)
 {
-    double busy = pass == LAGS ? longest_send(f) : 0;
+    double busy = pass == RP_PASS_LAGS ? longest_send(f) : 0;
 
     for (size_t s = first; s < end; s++) {
         for (size_t p = 0; p < f->out->nparts; p++) {
@@ -273,7 +271,7 @@ static void learn_steps(struct rp_exchange_ctx *f, size_t first, size_t end, int
             rp_exchange_match_sums(f, p);
             learn_part(f, p, busy, pass);
         }
-        for (size_t w = 0; w < f->out->nworkers && pass == LAGS; w++)
+        for (size_t w = 0; w < f->out->nworkers && pass == RP_PASS_LAGS; w++)
             learn_order(f, w);
     }
 }
@@ -304,7 +302,8 @@ static void find_wires(struct rp_exchange_ctx *f, size_t first, size_t end)
             double *there = &f->wire[p * f->nclocks + w], *back = &f->wire[w * f->nclocks + p];
             double least = *there < *back ? *there : *back;
 
-            least -= least > RECEIVED_NS ? RECEIVED_NS : least;
+            /* it takes its receiver what can be written down */
+            least -= fmin(least, RP_JOB_ROUNDING_NS);
             *there = *back = least > 0 ? least : 0;
         }
 }
@@ -330,9 +329,9 @@ static void fill_exchange(struct rp_exchange_ctx *f, size_t part, size_t worker)
         size_t from = rp_exchange_clock(f, worker, p, k, false),
                to = rp_exchange_clock(f, worker, p, k, true);
 
-        v->message[k] = (struct rp_mean_message){side_ns(&s->out[k]), side_ns(&s->in[k]),
-                                                 f->wire[from * f->nclocks + to],
-                                                 lag_of(&f->lags[from], k), s->in[k].ns >= 0};
+        v->message[k] = (struct rp_mean_message){
+            rp_message_side_ns(&s->out[k]), rp_message_side_ns(&s->in[k]),
+            f->wire[from * f->nclocks + to], lag_of(&f->lags[from], k), s->in[k].ns >= 0};
     }
 }
 
@@ -431,12 +430,12 @@ static enum rp_code learn_exchanges(struct rp_exchange_ctx *f, size_t first, siz
     RP_TRY(list_parts(f));
     RP_TRY(alloc_exchanges(f));
     find_wires(f, 0, f->m->nsteps);
-    learn_steps(f, 0, f->m->nsteps, LEAST);
+    learn_steps(f, 0, f->m->nsteps, RP_PASS_LEAST);
     RP_TRY(compare_all(f));
-    learn_steps(f, 0, f->m->nsteps, USUAL);
+    learn_steps(f, 0, f->m->nsteps, RP_PASS_USUAL);
     if (end == first + 1)
-        learn_steps(f, first, end, NOW);
-    learn_steps(f, first, end, LAGS);
+        learn_steps(f, first, end, RP_PASS_NOW);
+    learn_steps(f, first, end, RP_PASS_LAGS);
     return fill_parts(f);
 }
 

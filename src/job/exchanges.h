@@ -46,9 +46,6 @@ void rp_job_exchanges_release(struct rp_job_exchanges *l);
 
 /* ------------------------------------------------------------------ inside exchange*.c */
 
-/* Clocks are right to this; a record may be so much earlier than what it followed. */
-#define RP_EARLY_NS 50000
-
 struct rp_message_end { /* of a message */
     uint64_t key;
     int64_t ns;
@@ -75,6 +72,12 @@ struct rp_message_side { /* of what a message takes one side: everything seen is
     double ns, now_ns;   /* of all steps; of those that are asked for; -1: not seen */
     struct rp_mean near; /* of all steps, those near the least */
 };
+
+/* Passes over the steps. */
+enum { RP_PASS_LEAST, RP_PASS_USUAL, RP_PASS_NOW, RP_PASS_LAGS };
+void rp_message_side_take(struct rp_message_side *x, double ns, int pass);
+/* For a single step its own value, unless that includes waiting; else the usual one. */
+double rp_message_side_ns(const struct rp_message_side *x);
 
 struct rp_exchange_sums {
     struct rp_message_side out[RP_JOB_MESSAGES], in[RP_JOB_MESSAGES];

@@ -29,12 +29,40 @@
  *                          simulated in the same way (pipeline.h)
  */
 #include "base/arena.h"
+#include "base/decides.h"
 #include "base/vec.h"
 #include "dataset/load.h"
 #include "facts/clocks/sources.h"
 #include "sim/model/part.h"
 
 #include <stdbool.h>
+
+#define RP_JOB_ROUNDING_NS 1000
+RP_FACT(RP_JOB_ROUNDING_NS, "ns", "dPRO's records are written in microseconds");
+
+#define RP_JOB_PHASES 10
+RP_LIMIT(RP_JOB_PHASES, "points of a cycle", "a plan is simulated at these; a step is their mean");
+
+#define RP_EARLY_NS 50000
+RP_DECISION(RP_EARLY_NS, "ns",
+            "clocks are right to this: a record may be so much earlier than what it followed",
+            "job/a_message_that_is_far_too_quick_is_dropped");
+
+#define RP_JOB_FIRST_PARTY 8
+RP_FACT(RP_JOB_FIRST_PARTY, "id", "ps-lite numbers servers 8, 10 ..., and workers 9, 11 ...");
+/* Whether an id is of a server or a worker, or of a server, and its number among these. */
+static inline bool rp_job_is_party(int32_t id)
+{
+    return id >= RP_JOB_FIRST_PARTY;
+}
+static inline bool rp_job_is_server(int32_t id)
+{
+    return rp_job_is_party(id) && id % 2 == 0;
+}
+static inline size_t rp_job_party(int32_t id)
+{
+    return (size_t)(id - RP_JOB_FIRST_PARTY) / 2;
+}
 
 struct rp_job_op {
     const char *name; /* as in the graph of operators */

@@ -388,23 +388,22 @@ static size_t count_hosts(const struct rp_job *job)
     return n;
 }
 
-/* ps-lite numbers servers 8, 10 … and workers 9, 11 … */
 static enum rp_code check_party(const struct rp_job *job, int32_t id, size_t nworkers,
                                 struct rp_err *err)
 {
     bool worker = id % 2;
-    long number = ((long)id - (worker ? 9 : 8)) / 2;
+    size_t number = rp_job_party(id);
 
-    if (id < 8)
+    if (!rp_job_is_party(id))
         return RP_OK;
-    if (worker && (size_t)number >= nworkers)
+    if (worker && number >= nworkers)
         return rp_err_set(err, RP_FORMAT,
-                          "the logs mention worker %ld (ps-lite id %d), but there are traces of "
+                          "the logs mention worker %zu (ps-lite id %d), but there are traces of "
                           "only %zu workers",
                           number, id, nworkers);
     return has_log(job, id)
                ? RP_OK
-               : rp_err_set(err, RP_FORMAT, "missing message log of %s %ld (ps-lite id %d)",
+               : rp_err_set(err, RP_FORMAT, "missing message log of %s %zu (ps-lite id %d)",
                             worker ? "worker" : "server", number, id);
 }
 

@@ -130,7 +130,10 @@ static enum rp_code collect_steps(struct rp_job_means *m, size_t rank, struct rp
     return code;
 }
 
-/* A step is complete if it has nine tenths of the operators of the fullest one. */
+#define WHOLE 0.9
+RP_DECISION(WHOLE, "of the operators of the fullest step", "a step that was cut has fewer",
+            "job/a_step_that_was_cut_does_not_count");
+
 static struct rp_means_step *whole_step(const struct rp_means_rank *w, int64_t id)
 {
     struct rp_means_step *found = NULL;
@@ -141,7 +144,7 @@ static struct rp_means_step *whole_step(const struct rp_means_rank *w, int64_t i
         if (w->steps.at[i].id == id)
             found = &w->steps.at[i];
     }
-    return found && found->nops * 10 >= most * 9 ? found : NULL;
+    return found && (double)found->nops >= WHOLE * (double)most ? found : NULL;
 }
 
 static enum rp_code join_steps(struct rp_job_means *m, struct rp_err *err)

@@ -45,6 +45,13 @@ struct rp_mean_rank {
 
 struct rp_means_rank;
 
+#define RP_JOB_DIRECTLY_NS 20000
+RP_DECISION(
+    RP_JOB_DIRECTLY_NS, "ns",
+    "a vote this soon after the previous agreement had waited for it: waking the thread takes "
+    "as long",
+    "job/a_vote_right_after_an_agreement_waited_for_it");
+
 struct rp_job_means {
     struct rp_arena arena;
     const struct rp_job *job;

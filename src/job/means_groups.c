@@ -12,10 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A vote this soon after the previous agreement had waited for it. */
-#define DIRECTLY_NS 20000
-#define ROUNDING_NS 1000 /* times are written in microseconds */
-
 /* ------------------------------------------------------------------ spans by step */
 
 static uint64_t span_key(size_t step, uint8_t phase, int64_t tensor)
@@ -104,7 +100,7 @@ static int by_begin_and_tensor(const void *pa, const void *pb)
 static enum rp_code name_group(struct rp_job_means *m, const struct rp_job_span *const *list,
                                size_t n, struct rp_err *err)
 {
-    size_t i, size = 0, room = 24 * n + 1;
+    size_t i, size = 0, room = sizeof "+-9223372036854775808" * n + 1;
     char *name = rp_arena_alloc(&m->arena, room, 1);
 
     RP_TRY(rp_err_need(name, err, "simulating a job"));
@@ -257,8 +253,8 @@ static void find_votes(struct groups_ctx *l, size_t g, size_t step)
         if (!v->sync || !v->before)
             continue;
         behind = rp_ns_between(v->before->end_ns, v->sync->begin_ns);
-        l->overlapping |= behind < -ROUNDING_NS;
-        v->waited = behind >= 0 && behind <= DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
+        l->overlapping |= behind < -RP_JOB_ROUNDING_NS;
+        v->waited = behind >= 0 && behind <= RP_JOB_DIRECTLY_NS && v->before->end_ns >= v->ready_ns;
     }
 }
 

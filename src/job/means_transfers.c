@@ -21,11 +21,6 @@ static uint64_t place_key(size_t step, const struct rp_job_transfer *x, bool is_
 
 /* ------------------------------------------------------------------ by step */
 
-/* By which two transfers of a rank may overlap because times are written in microseconds, and which
-   part of them may for other reasons. */
-#define ROUNDING_NS 1000
-#define FEW         100
-
 /* Whether sends and receives of a rank overlap; they are in order of time. */
 static bool overlap(const struct rp_job_rank *r, const struct rp_means_item *items, size_t n)
 {
@@ -35,9 +30,10 @@ static bool overlap(const struct rp_job_rank *r, const struct rp_means_item *ite
         const struct rp_job_transfer *a = &r->transfers.at[items[i - 1].at];
 
         count += items[i].step == items[i - 1].step &&
-                 rp_ns_between(items[i].begin_ns, rp_ns_sum(a->begin_ns, a->dur_ns)) > ROUNDING_NS;
+                 rp_ns_between(items[i].begin_ns, rp_ns_sum(a->begin_ns, a->dur_ns)) >
+                     RP_JOB_ROUNDING_NS;
     }
-    return count * FEW > n;
+    return 100 * count > n; /* a rare one says nothing: a hundredth */
 }
 
 enum rp_code rp_means_index_transfers(struct rp_job_means *m, size_t rank, struct rp_err *err)

@@ -153,13 +153,16 @@ static const char *tensors_of(const char *name, size_t len)
     return NULL;
 }
 
-/* A number of at most 18 digits; *at is moved past it. */
+#define DIGITS 18
+RP_LIMIT(DIGITS, "digits", "the number ends there: no more fit into 64 bits");
+
+/* *at is moved past it. */
 static bool number_at(const char **at, const char *end, int64_t *out)
 {
     const char *from = *at;
 
     *out = 0;
-    while (*at < end && **at >= '0' && **at <= '9' && *at - from < 18)
+    while (*at < end && **at >= '0' && **at <= '9' && *at - from < DIGITS)
         *out = *out * 10 + (*(*at)++ - '0');
     return *at > from;
 }

@@ -17,11 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where the steps of a job have more nodes than this together, several become one mean step. */
 #define NODES_MAX 2000000
-
-/* At so many points of its cycle a plan is simulated. */
-#define PLAN_PHASES 10
+RP_LIMIT(NODES_MAX, "nodes", "of a job's steps; of more, several steps become one mean step");
 
 static const char *const texts[RP_MODEL_TEXTS] = {[VOTE] = "Horovod vote",
                                                   [AGREED] = "Horovod agreed",
@@ -492,7 +489,7 @@ static enum rp_code build_plan(struct rp_model_ctx *m, const struct rp_job_plan 
     RP_TRY(rp_job_means_take(&m->means, 0, m->means.nsteps, m->err));
     code = rp_job_costs_init(&costs, &m->means, m->err);
     n = costs.cycle_ns > 0 ? NODES_MAX / nodes_a_step(&m->means) + 1 : 1;
-    n = n < PLAN_PHASES ? n : PLAN_PHASES;
+    n = n < RP_JOB_PHASES ? n : RP_JOB_PHASES;
     if (code == RP_OK)
         code = rp_job_fuse_ops(&m->means, plan, m->err);
     for (i = 0; code == RP_OK && i < n; i++) {

@@ -43,7 +43,9 @@ static uint8_t priority_of(const struct servers_ctx *t, const struct rp_mean_par
 {
     uint32_t g = rp_map_get(&t->m->means.group_of, (uint64_t)p->tensor);
 
-    return g == RP_MAP_NONE ? 255 : (uint8_t)(g * 255u / (uint32_t)(t->m->means.ngroups + 1));
+    return g == RP_MAP_NONE
+               ? UINT8_MAX
+               : (uint8_t)(g * (uint32_t)UINT8_MAX / (uint32_t)(t->m->means.ngroups + 1));
 }
 
 /* A message: its node at the sender, and the one at whose end it is there: when the receiver has

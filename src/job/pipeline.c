@@ -20,8 +20,8 @@
 
 /* ------------------------------------------------------------------ records */
 
-/* Data-parallel ranks, and stages: numbers in the file may be hostile. */
 #define MOST_RANKS 65536
+RP_LIMIT(MOST_RANKS, "data-parallel ranks, and stages", "a file with more is not such a timeline");
 
 static bool read_thread(const struct rp_trace *t, rp_track track, uint32_t *stage, uint32_t *tp)
 {

@@ -152,14 +152,19 @@ struct transfer_keys {
     struct rp_arg_key loop, channel, chunk, slice;
 };
 
+#define MOST_LOOPS 65535
+RP_LIMIT(MOST_LOOPS, "loops, or chunks", "a record with more is of no transfer");
+#define MOST_CHANNELS 1023
+RP_LIMIT(MOST_CHANNELS, "channels, or slices", "a record with more is of no transfer");
+
 static bool read_place(const struct transfer_keys *k, rp_event e, struct rp_job_transfer *x)
 {
     int64_t loop, channel, chunk, slice;
 
     if (!number_arg(&k->loop, e, &loop) || !number_arg(&k->channel, e, &channel) ||
         !number_arg(&k->chunk, e, &chunk) || !number_arg(&k->slice, e, &slice) || loop < 0 ||
-        channel < 0 || chunk < 0 || slice < 0 || loop > 65535 || channel > 1023 || chunk > 65535 ||
-        slice > 1023)
+        channel < 0 || chunk < 0 || slice < 0 || loop > MOST_LOOPS || chunk > MOST_LOOPS ||
+        channel > MOST_CHANNELS || slice > MOST_CHANNELS)
         return false;
     x->loop = (int32_t)loop;
     x->channel = (int32_t)channel;

@@ -94,7 +94,7 @@ static enum rp_code name_groups(struct rp_job_means *m, const struct rp_job_plan
     m->groups = RP_ARENA_NEW(&m->arena, const char *, plan->ngroups + 1);
     RP_TRY(rp_err_need(m->groups, err, "simulating a job"));
     for (size_t g = 0; g < plan->ngroups; g++) {
-        size_t room = 24 * plan->groups[g].n + 1, size = 0;
+        size_t room = sizeof "+-9223372036854775808" * plan->groups[g].n + 1, size = 0;
         char *name = rp_arena_alloc(&m->arena, room, 1);
 
         RP_TRY(rp_err_need(name, err, "simulating a job"));

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define MOST_NODES (1u << 24)
+RP_LIMIT(MOST_NODES, "nodes", "larger numbers are refused");
 
 struct scan {
     const char *text, *at, *end;
@@ -204,9 +205,12 @@ static bool read_pair(struct scan *s, struct pair *out)
         while (p < s->end && *p != ']')
             p++;
         if (i == 0) {
-            if (s->end - p < 5 || memcmp(p, "] -> ", 5) != 0)
+            static const char arrow[] = "] -> ";
+            size_t len = sizeof arrow - 1;
+
+            if ((size_t)(s->end - p) < len || memcmp(p, arrow, len) != 0)
                 return false;
-            p += 5;
+            p += len;
         }
     }
     out->from = ends[0];

@@ -86,8 +86,6 @@ static const struct rp_type optimize_type = {"optimize", sizeof(struct rp_opt_an
 
 /* ------------------------------------------------------------------ the ranks */
 
-#define MANY_NODES 1000000 /* from so many on, equal ranks are simulated once */
-
 static enum rp_code optimize_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                   const struct rp_settings *settings, struct rp_rank_part *part,
                                   struct rp_err *err)
@@ -143,7 +141,8 @@ static enum rp_code optimize_join(const struct rp_ranks *ranks, const struct rp_
     }
     p->n = p->given = ranks->n;
     p->capture = rp_ranks_are_captures(ranks);
-    kept = nodes > MANY_NODES && !ranks->weights ? weigh_different(p, same_as, weights) : ranks->n;
+    kept = nodes > RP_SIM_NODES_MOST && !ranks->weights ? weigh_different(p, same_as, weights)
+                                                        : ranks->n;
     p->n = kept;
     if (kept == ranks->n)
         p->weights = ranks->weights;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB 1048576.0
-
 /* By step: when the transport is idle again, and when the last bucket is copied back. */
 struct bucket_state {
     double idle_ns, there_ns;
@@ -166,7 +164,7 @@ void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t 
 
     for (size_t i = 0; i < m->n; i++) {
         bytes += m->bytes[i];
-        ends[i] = (double)bytes >= mb * MIB || i + 1 == m->n;
+        ends[i] = (double)bytes >= mb * RP_SIM_MIB || i + 1 == m->n;
         bytes = ends[i] ? 0 : bytes;
     }
 }

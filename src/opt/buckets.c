@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that differ by less are the same. */
-#define SAME_STEP 0.005
+/* Steps that differ by less are the same: half of what is worth a change. */
+#define SAME_STEP (RP_OPPORTUNITY_LEAST / 2)
 
-/* Sizes whose time without a simulation is above the shortest by this part of a step are left out.
- */
 #define FAR_OFF 0.1
-
+RP_LIMIT(FAR_OFF, "of a step",
+         "sizes that the model of groups puts so far behind are not simulated");
 #define SIZES_MOST 64
+RP_LIMIT(SIZES_MOST, "sizes", "more than are listed");
 
 struct size {
     double mb, model_ns;

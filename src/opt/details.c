@@ -9,11 +9,12 @@
 #include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTED_MOST 64  /* clusters or operators of a plan */
-#define CHAIN_MOST  256 /* operators of a cluster */
+#define LISTED_MOST 64
+RP_LIMIT(LISTED_MOST, "clusters or operators of a plan", "those that save the most are listed");
 
 static const char *name_of(const struct rp_sim_run *run, uint32_t node)
 {
@@ -83,7 +84,7 @@ static enum rp_code find_chains(const struct rp_sim_run *run, chain_vec *list, s
             for (end = i; end < lane->end && is_link(run, end) &&
                           rp_sim_note_of(run, end)->step == rp_sim_note_of(run, i)->step;)
                 end++;
-            if (end > i + 1 && end - i <= CHAIN_MOST)
+            if (end > i + 1 && end - i <= RP_OPT_CHAIN_MOST)
                 RP_TRY(add_chain(run, list, seen, i, end, err));
             i = end > i ? end : i + 1;
         }
@@ -100,7 +101,7 @@ static void fill_cluster(const struct rp_sim_run *run, const struct chain *c,
     for (uint32_t i = 0; out->ops && i < c->n; i++)
         out->ops[out->nops++] = rp_arena_text(arena, name_of(run, c->first + i));
     out->kind = "element-wise";
-    out->count = (int64_t)((double)c->count / steps_of(run) + 0.5);
+    out->count = llround((double)c->count / steps_of(run));
     out->saved_ns = (int64_t)((double)c->saved_ns / steps_of(run));
 }
 
@@ -184,7 +185,7 @@ static void fill_casts(const struct rp_worlds *x, const cast_vec *list, const ch
         plan->casts[plan->ncasts++] =
             (struct rp_opt_cast){.op = rp_arena_text(arena, x->run.graph->names.at[c->name]),
                                  .dtype = dtype,
-                                 .count = (int64_t)((double)c->count / steps + 0.5),
+                                 .count = llround((double)c->count / steps),
                                  .now_ns = (int64_t)((double)c->now_ns / steps),
                                  .then_ns = (int64_t)((double)c->then_ns / steps)};
     }

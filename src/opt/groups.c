@@ -10,16 +10,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So many tensors have few enough plans to try them all: 2^(n - 1). */
+/* What bounds a search: the plan is the best that was tried, and the answer says how many were. */
 #define FEW_TENSORS 12
+RP_LIMIT(FEW_TENSORS, "tensors", "all plans of so few are tried, 2^(n - 1)");
+#define MOVES_BY 200
+RP_LIMIT(MOVES_BY, "moves of a chain, times tensors", "then it ends with the best so far");
+#define MOVES_MOST 200000
+RP_LIMIT(MOVES_MOST, "moves of a chain", "then it ends with the best so far");
+#define HOT 0.01
+RP_LIMIT(HOT, "of a step", "the first temperature: longer plans are taken on the way");
+#define COLD 1e-5
+RP_LIMIT(COLD, "of a step", "the last temperature: only shorter plans are");
+#define CHECK_EVERY 128
+RP_LIMIT(CHECK_EVERY, "moves", "between looks at the clock");
+#define SLIGHT 1e-6
+RP_LIMIT(SLIGHT, "of a step",
+         "rounding: of plans that differ by less the one with fewer groups is taken");
 
-#define CHAINS      4
-#define MOVES_BY    200    /* of a chain, times tensors */
-#define MOVES_MOST  200000 /* of a chain */
-#define HOT         0.01   /* the first temperature, in parts of a step */
-#define COLD        1e-5
-#define CHECK_EVERY 128  /* moves between looks at the clock */
-#define SLIGHT      1e-6 /* in parts of a step: plans that differ by less are the same */
+/* Where chains begin. */
+enum { AT_BEST, AT_RECORDED, AT_SINGLE, AT_JOINED, CHAINS };
 
 struct groups_ctx {
     const struct rp_opt_chain *chain;
@@ -279,12 +288,12 @@ static void place_chains(struct groups_ctx *g, const uint8_t *best, const uint8_
         g->limits->workspace && g->chain->whole ? g->limits->workspace->groups : NULL;
     size_t i, n = g->chain->n;
 
-    memcpy(g->start, best, n);
-    memcpy(g->start + n, recorded, n);
-    memset(g->start + 2 * n, 1, n);
-    memset(g->start + 3 * n, 0, n);
+    memcpy(g->start + AT_BEST * n, best, n);
+    memcpy(g->start + AT_RECORDED * n, recorded, n);
+    memset(g->start + AT_SINGLE * n, 1, n);
+    memset(g->start + AT_JOINED * n, 0, n);
     for (i = 0; resumed && strlen(resumed) == n && i < n; i++)
-        g->start[3 * n + i] = resumed[i] == '1';
+        g->start[AT_JOINED * n + i] = resumed[i] == '1';
 }
 
 static enum rp_code run_chains(struct groups_ctx *g, uint8_t *best, double *best_ns, size_t *tried,

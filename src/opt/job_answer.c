@@ -9,6 +9,7 @@
 #include "base/order.h"
 #include "result/print_units.h"
 #include "sim/model/simulated_steps.h"
+#include "sim/whatif/nodes.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -27,9 +28,6 @@ struct job_ctx {
     double doubt; /* relative: how far steps differ, and the model from the recording */
     size_t tried;
 };
-
-/* By which part a chain of operators may take more or less (sim/whatif/fuse.c). */
-#define CHAIN_DOUBT 0.3
 
 /* ------------------------------------------------------------------ groups */
 
@@ -225,8 +223,8 @@ static enum rp_code fuse_ops(struct job_ctx *a, struct rp_err *err)
         a->ops.n = 0;
         return RP_OK;
     }
-    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 + CHAIN_DOUBT, &low, err));
-    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 / (1 + CHAIN_DOUBT), &high, err));
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 + RP_SIM_TABLE_DOUBT, &low, err));
+    RP_TRY(groups_step(a, p->recorded, p->nrecorded, 1 / (1 + RP_SIM_TABLE_DOUBT), &high, err));
     m.what = rp_arena_textf(a->arena, "%zu chains of operators become one kernel each", a->ops.n);
     m.apply = "tf.function(jit_compile=True) around the operators of each chain, or a cluster file "
               "(XLA_CLUSTER_SPEC of dPRO's TensorFlow)";

@@ -13,9 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PHASES       10
-#define RING_SIZES   32
+#define RING_SIZES 32
+RP_LIMIT(RING_SIZES, "sizes",
+         "whose rings are simulated; a plan that is chosen is simulated itself");
 #define LOOPS_LISTED 8
+RP_LIMIT(LOOPS_LISTED, "loops", "before and behind which a ring is simulated, too");
 
 struct rp_opt_job_rank {
     double *ready_ns;  /* by tensor in order */
@@ -318,7 +320,7 @@ enum rp_code rp_opt_job_model_init(struct rp_opt_job_model *m, const struct rp_j
     if (fused)
         RP_TRY(rp_job_fuse_ops(&m->means, fused, err));
     m->ranks = RP_ARENA_NEW(&m->arena, struct rp_opt_job_rank, m->nranks + 1);
-    m->nphases = m->costs.cycle_ns > 0 ? PHASES : 1;
+    m->nphases = m->costs.cycle_ns > 0 ? RP_JOB_PHASES : 1;
     RP_TRY(rp_arena_check(&m->arena, "searching", err));
     RP_TRY(make_ranks(m, err));
     if (!m->n)

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST  (64u << 20) /* bytes */
-#define CHAIN_MOST 256
+#define FILE_MOST (64u << 20)
+RP_LIMIT(FILE_MOST, "bytes", "a larger file is refused");
 
 /* ------------------------------------------------------------------ which may be fused */
 
@@ -188,7 +188,7 @@ static enum rp_code walk_ops(struct walk_ctx *w, struct rp_err *err)
             continue;
         }
         w->out->left++;
-        if (w->first == SIZE_MAX || i - w->first >= CHAIN_MOST) {
+        if (w->first == SIZE_MAX || i - w->first >= RP_OPT_CHAIN_MOST) {
             RP_TRY(close_chain(w, i, err));
             begin_chain(w, op, i);
             continue;

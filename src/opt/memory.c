@@ -2,6 +2,7 @@
 /* What a rank's memory holds at its peak, from the allocations that were recorded. */
 #include "opt/memory.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/memory/log.h"
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #define KEPT_MOST 64
+RP_LIMIT(KEPT_MOST, "operators", "those that keep the most are listed");
 
 #define KEPT(kind, ...) RP_PART_##kind(struct rp_opt_kept, __VA_ARGS__)
 static const struct rp_field kept_fields[] = {KEPT(TEXT, op), KEPT(PLAIN, bytes),

@@ -19,6 +19,7 @@
  *     answer.c     the plan of a run: moves in order, their gains and intervals
  *     export/      plans in the terms of frameworks
  */
+#include "base/decides.h"
 #include "opt/export/exports.h"
 #include "opt/plan.h"
 #include "opt/workspace.h"
@@ -26,12 +27,16 @@
 #include "sim/opportunities.h"
 #include "sim/whatif/whatifs.h"
 
-/* For each second of the budget the simulations of so many tasks are made whatever the clock says:
-   a loaded machine gives the plan that an idle one gives, which needs a part of the time. */
 #define RP_OPT_CERTAIN_TASKS 3000000
+RP_LIMIT(RP_OPT_CERTAIN_TASKS, "tasks for each second of the budget",
+         "are simulated whatever the clock says: a loaded machine gives the plan of an idle one");
 
-/* A change is worth making from this part of a step on. */
 #define RP_OPT_LEAST_GAIN 0.002
+RP_DECISION(
+    RP_OPT_LEAST_GAIN, "of a step",
+    "beside the first change, which RP_OPPORTUNITY_LEAST judges, less is not worth a line of a "
+    "plan: two steps are the same",
+    "opt/a_change_must_be_worth_it");
 
 /* ------------------------------------------------------------------ limits.c */
 

@@ -14,6 +14,8 @@
  *
  * groups describe the recording where no move changes them; the other lists are empty then.
  */
+#include "base/decides.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,6 +55,9 @@ struct rp_opt_group {   /* gradients that are sent together */
     int64_t bytes;      /* -1: not known */
     int64_t part_bytes; /* it is sent in pieces of this size; 0: in one */
 };
+
+#define RP_OPT_CHAIN_MOST 256
+RP_LIMIT(RP_OPT_CHAIN_MOST, "operators of a chain", "a longer one is not listed, or cut");
 
 struct rp_opt_cluster {
     size_t nops;

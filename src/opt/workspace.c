@@ -3,6 +3,7 @@
 #include "opt/workspace.h"
 
 #include "base/clock.h"
+#include "base/decides.h"
 #include "io/lines.h"
 #include "io/output.h"
 
@@ -13,7 +14,8 @@
 #include <unistd.h>
 
 #define FIRST_LINE "reprise-optimize 1"
-#define BEST_MOST  (1u << 20) /* bytes of best.txt */
+#define BEST_MOST  (1u << 20)
+RP_LIMIT(BEST_MOST, "bytes of best.txt", "a larger file is refused");
 
 static const char *file_in(struct rp_opt_workspace *w, const char *name)
 {

@@ -7,7 +7,7 @@
 
 #include "base/order.h"
 #include "dataset/question.h"
-#include "explain/report/report.h"
+#include "explain/report/answer.h"
 #include "trace/run.h"
 
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * XLA names kernels after the instructions they were made of; TensorFlow's rows are operations.
  */
 #include "base/order.h"
-#include "explain/top/top.h"
+#include "explain/top/answer.h"
 #include "formats/write/writers.h"
 #include "replay/replay.h"
 #include "trace/build/build.h"

@@ -29,6 +29,12 @@ static bool is_list(const struct rp_field *f)
     return f->type == RP_T_LIST || f->type == RP_T_MAP || f->type == RP_T_VEC;
 }
 
+/* How many records stand in a field, one after the other. */
+static size_t records_of(const struct rp_field *f)
+{
+    return f->type != RP_T_RECORD ? 0 : f->count_offset ? f->count_offset : 1;
+}
+
 /* The bytes of a field that is copied as it stands. */
 static size_t plain_bytes(const struct rp_field *f)
 {
@@ -82,9 +88,9 @@ static enum rp_code adopt_record(const struct rp_type *type, char *record, struc
                                  struct rp_err *err)
 {
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
-        if (f->type == RP_T_RECORD)
-            RP_TRY(adopt_record(f->item, record + f->offset, arena, err));
-        else if (is_list(f))
+        for (size_t i = 0; i < records_of(f); i++)
+            RP_TRY(adopt_record(f->item, record + f->offset + i * f->item->size, arena, err));
+        if (is_list(f))
             RP_TRY(adopt_items(f, record, arena, err));
     }
     return RP_OK;
@@ -128,9 +134,11 @@ static void write_text(const char *text, struct rp_out *to)
 static void write_record(const struct rp_type *type, const char *record, struct rp_out *to)
 {
     for (const struct rp_field *f = type->fields; rp_field_here(f); f++) {
+        for (size_t i = 0; i < records_of(f); i++)
+            write_record(f->item, record + f->offset + i * f->item->size, to);
         if (f->type == RP_T_RECORD)
-            write_record(f->item, record + f->offset, to);
-        else if (is_list(f))
+            continue;
+        if (is_list(f))
             write_items(f, record, to);
         else if (f->type == RP_T_STR)
             write_text(rp_field_str(f, record), to);
@@ -220,8 +228,10 @@ static enum rp_code read_field(struct part_reader *r, const struct rp_field *f, 
 {
     const char *text;
 
+    for (size_t i = 0; i < records_of(f); i++)
+        RP_TRY(read_record(r, f->item, record + f->offset + i * f->item->size));
     if (f->type == RP_T_RECORD)
-        return read_record(r, f->item, record + f->offset);
+        return RP_OK;
     if (is_list(f))
         return read_items(r, f, record);
     if (f->type == RP_T_BOOL && r->at < r->end && *r->at & ~1)

@@ -108,6 +108,13 @@ static inline bool rp_field_null(const struct rp_field *field, const void *recor
     }
 }
 
+/* A record that there is none of: its first field is a text, and not there. */
+static inline bool rp_field_no_record(const struct rp_field *field, const void *record)
+{
+    return field->type == RP_T_RECORD && (field->flags & RP_NULLABLE) &&
+           rp_field_null(field->item->fields, rp_field_at(field, record));
+}
+
 /* The only field of a type that is a plain value (rp_type_string), or NULL. */
 static inline const struct rp_field *rp_type_plain(const struct rp_type *type)
 {

@@ -16,6 +16,7 @@
 #include "sim/model/steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/nodes.h"
+#include "sim/worlds.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,15 +69,12 @@ static struct base *base_of(struct answer_ctx *a, double factor)
     return NULL;
 }
 
-/* What is kept for simulating again takes several times the memory of a run. */
-#define MANY_TASKS 4000000
-
 /* With the profiler's cost removed `factor` times and a what-if (or NULL) applied. Expanded
    collectives differ with every what-if, so such a run starts from nothing. */
 static enum rp_code run_with(struct answer_ctx *a, double factor, const char *whatif,
                              struct rp_err *err)
 {
-    bool few = a->expand.shape == RP_EXPAND_WHOLE && a->run.tasks.tasks.n <= MANY_TASKS;
+    bool few = a->expand.shape == RP_EXPAND_WHOLE && a->run.tasks.tasks.n <= RP_WORLDS_TASKS_MOST;
     struct base *base = few ? base_of(a, factor) : NULL;
     size_t mark = rp_overlay_mark(&a->run.overlay);
 
@@ -277,21 +275,19 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
     return RP_OK;
 }
 
-/* Where threads carry collectives, runs of the same program differ by this part at least: other
-   threads and programs take their cores. */
-#define HOST_RUNS_DIFFER 0.08
-/* Else by this: of steps that the device limits, recorded and measured without a profiler. A change
-   is not seen through it: both runs of a comparison are alike. */
-#define RUNS_DIFFER 0.015
-/* Of that, and of how far steps differ, what two runs do not have in common. */
-#define CHANGES_DIFFER 0.5
+/* A change is not seen through it: both runs of a comparison are alike. */
+#define DEVICE_RUNS_DIFFER 0.015
+RP_DECISION(
+    DEVICE_RUNS_DIFFER, "of a step",
+    "steps that the device limits, recorded and measured without a profiler, differ by so much",
+    "sim/runs_differ_at_least");
 
 /* Widens an interval by how far steps and runs differ from each other and the model from the
    recording. One without any width says nothing: then it is not known. */
 static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, struct interval *x)
 {
     double spread = rp_sim_spread(a->run.parts[0]), error = fabs(a->out->baseline.error_ratio);
-    double runs = a->on_threads ? HOST_RUNS_DIFFER : 0, more, least;
+    double runs = a->on_threads ? RP_RUNS_DIFFER : 0, more, least;
 
     error = isnan(error) ? 0 : error;
     if (error > spread && error > runs && error > x->most)
@@ -309,11 +305,11 @@ static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, str
         x->why = NULL;
         return;
     }
-    least = more > 1 + RUNS_DIFFER ? more : 1 + RUNS_DIFFER;
+    least = more > 1 + DEVICE_RUNS_DIFFER ? more : 1 + DEVICE_RUNS_DIFFER;
     x->low_ns = rp_sim_scaled(x->low_ns, 1 / least);
     x->high_ns = rp_sim_scaled(x->high_ns, least);
-    x->low_ratio /= 1 + (more - 1) * CHANGES_DIFFER;
-    x->high_ratio *= 1 + (more - 1) * CHANGES_DIFFER;
+    x->low_ratio /= 1 + (more - 1) / 2; /* two runs have the other half in common */
+    x->high_ratio *= 1 + (more - 1) / 2;
     if (way == RP_WAY_LONGER && x->low_ratio < 1)
         x->low_ratio = 1;
     if (way == RP_WAY_SHORTER && x->high_ratio > 1)
@@ -604,7 +600,8 @@ static void note_steps(struct answer_ctx *a)
                                    first->graph.ndropped));
 }
 
-#define WIDE 1.25 /* the ends of an interval differ by this factor: the reason is a note */
+#define WIDE 1.25
+RP_LIMIT(WIDE, "times the short end", "of a narrower interval the reason is not shown");
 
 static bool is_wide(const struct rp_sim_prediction *p)
 {
@@ -650,9 +647,10 @@ static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err 
 
 /* ------------------------------------------------------------------ the answer */
 
-/* Relative uncertainty of the profiler's cost: estimated, or known for this host. */
-#define DOUBT_OF_ESTIMATE 0.5
-#define DOUBT_OF_KNOWN    0.1
+#define KNOWN_COST_DOUBT 0.1
+RP_DECISION(KNOWN_COST_DOUBT, "of the profiler's cost",
+            "where a step without it was measured: as far as its kinds of spans were fitted",
+            "sim/a_known_cost_is_doubted_less");
 
 /* It is an error where none can be answered: the reason of the first. */
 static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
@@ -684,14 +682,14 @@ static enum rp_code fill_answer(struct answer_ctx *a, const struct rp_sim_asked 
 {
     size_t n = asked->nwhatifs;
 
-    a->doubt = DOUBT_OF_ESTIMATE;
+    a->doubt = RP_SIM_COST_DOUBT;
     if (asked->cost_factor > 0)
         a->run.cost_factor = asked->cost_factor;
     if (asked->unprofiled_ns > 0)
         RP_TRY(rp_sim_cost_calibrate(&a->run, asked->unprofiled_ns, err));
     a->flat = a->run.cost_flat;
     if (asked->cost_factor > 0 || ((asked->unprofiled_ns > 0 || a->run.cost_known) && !a->flat))
-        a->doubt = DOUBT_OF_KNOWN;
+        a->doubt = KNOWN_COST_DOUBT;
     a->trace = n ? NULL : asked->trace;
     RP_TRY(fill_baseline(a, err));
     a->trace = n ? asked->trace : NULL;

@@ -4,6 +4,7 @@
 #include "dataset/question.h"
 #include "dataset/ranks.h"
 #include "draw/web.h"
+#include "facts/host/trace_host.h"
 #include "facts/idle/gaps.h"
 #include "formats/write/writers.h"
 #include "job/job.h"
@@ -146,6 +147,9 @@ enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, cons
                             ? rp_sim_part_of_pipeline(out, loaded->trace, err)
                             : rp_sim_part_init(out, loaded->trace, &part->arena, err);
 
+    if (code == RP_OK && !out->collectives.host)
+        code = rp_trace_host(loaded->trace, loaded->source->name, &part->arena,
+                             &out->collectives.host, err);
     if (code == RP_OK && out->has_steps)
         code = rp_gaps_sum(loaded->trace, &part->arena, idle_ns, err);
     out->start_up = rp_gaps_start_up(idle_ns);
@@ -253,9 +257,6 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
     return code;
 }
 
-/* From so many nodes on, equal ranks are simulated once. */
-#define MANY_NODES 1000000
-
 /* Whether the question treats all ranks alike: no what-if names one or compares them, and nothing
    needs each of them. */
 static bool treats_alike(const struct rp_settings *settings)
@@ -315,7 +316,7 @@ static enum rp_code simulate_join(const struct rp_ranks *ranks, const struct rp_
         numbers[i] = ranks->parts[i].number;
         nodes += rp_sim_part_nnodes(parts[i]);
     }
-    if (nodes > MANY_NODES && !ranks->weights && treats_alike(settings)) {
+    if (nodes > RP_SIM_NODES_MOST && !ranks->weights && treats_alike(settings)) {
         kept = rp_sim_keep_different(parts, n, same_as);
         about.same_as = kept < n ? same_as : NULL;
         n = kept;

@@ -3,11 +3,13 @@
  */
 #include "sim/kernel_ratios.h"
 
+#include "base/decides.h"
 #include "cost/inputs.h"
 #include "cost/learn/from_trace.h"
 #include "cost/learn/learned.h"
 #include "dataset/models.h"
 #include "facts/work/attribution.h"
+#include "sim/model/names.h"
 #include "trace/meta.h"
 
 #include <math.h>
@@ -45,21 +47,26 @@ struct ratio_ctx {
     RP_VEC(uint32_t) item_of;     /* by event: its item + 1, or 0 */
 };
 
-/* Convolutions in groups: in 16 bits those of cuDNN read and write at this part of the memory's
-   rate, forwards and backwards, however slow they are in fp32; PyTorch's own take as long as
-   before. */
-#define GROUPED_RATE          0.083
+/* Convolutions in groups in 16 bits, of cuDNN however slow they are in fp32, and PyTorch's own. All
+   of these facts were measured on one H200 (docs/definitions.md, dtype). */
+#define GROUPED_RATE 0.083
+RP_FACT(GROUPED_RATE, "of the memory's rate", "cuDNN reads and writes at it, forwards");
 #define GROUPED_BACKWARD_RATE 0.052
-#define GROUPED_DOUBT         1.4
-#define GROUPED_MOST          1.05 /* times as long as in fp32, which the library could keep */
-#define OWN_GROUPED           1.03
-#define OWN_GROUPED_DOUBT     1.1
+RP_FACT(GROUPED_BACKWARD_RATE, "of the memory's rate", "cuDNN reads and writes at it, backwards");
+#define GROUPED_DOUBT 1.4
+RP_FACT(GROUPED_DOUBT, "times the time", "cuDNN's lay within it, up and down");
+#define GROUPED_MOST 1.05
+RP_FACT(GROUPED_MOST, "times the time in fp32", "no longer: cuDNN could keep fp32");
+#define OWN_GROUPED 1.03
+RP_FACT(OWN_GROUPED, "times the time in fp32", "PyTorch's own kernels take as long as before");
+#define OWN_GROUPED_DOUBT 1.1
+RP_FACT(OWN_GROUPED_DOUBT, "times the time", "PyTorch's own lay within it, up and down");
 
 static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *call,
                           const struct rp_sample *from, struct rp_sim_ratio *out)
 {
     rp_event kernel = c->work.items.at[call->item].event;
-    bool own = strstr(rp_trace_str(c->trace, c->trace->ev.name[kernel]), "at::native") != NULL;
+    bool own = rp_sim_means(rp_trace_str(c->trace, c->trace->ev.name[kernel]), RP_SIM_OWN_KERNEL);
     double bytes =
         from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
     double rate = c->memory * (strstr(from->op, "backward") ? GROUPED_BACKWARD_RATE : GROUPED_RATE);
@@ -79,15 +86,17 @@ static bool is_converted(const struct rp_sample *s)
 
 /* ------------------------------------------------------------------ conversions */
 
-/* Kernels that convert tensors, measured in steps of 16 networks on one H200: an overhead, with the
-   gap before the next kernel, and the part of the memory's rate that they reach. Gradients become
-   fp32 at half of the rate. */
-#define TO_HALF_NS     2000
-#define TO_HALF_RATE   0.83
-#define FROM_HALF_NS   2300
+/* Kernels that convert tensors, measured in steps of 16 networks on one H200. */
+#define TO_HALF_NS 2000
+RP_FACT(TO_HALF_NS, "ns", "before the first byte, with the gap before the next kernel");
+#define TO_HALF_RATE 0.83
+RP_FACT(TO_HALF_RATE, "of the memory's rate", "fp32 to 16 bits");
+#define FROM_HALF_NS 2300
+RP_FACT(FROM_HALF_NS, "ns", "as TO_HALF_NS, of gradients");
 #define FROM_HALF_RATE 0.40
-/* Of the inputs that are converted, the part whose gradient is converted back. */
+RP_FACT(FROM_HALF_RATE, "of the memory's rate", "gradients to fp32");
 #define INPUT_BACK 0.7
+RP_FACT(INPUT_BACK, "of the inputs that are converted", "their gradient is converted back");
 
 static double elements(const double *dim, size_t n)
 {
@@ -114,7 +123,7 @@ static void add_conversions(const struct ratio_ctx *c, const struct rp_cost_call
     double result = grouped ? input : rows * (conv ? d[4] : d[2]);
     const char *name =
         call->op == RP_NONE ? "" : rp_trace_str(c->trace, c->trace->ev.name[call->op]);
-    bool bias = conv || grouped ? c->normalised : strstr(name, "addmm") != NULL;
+    bool bias = conv || grouped ? c->normalised : rp_sim_means(name, RP_SIM_HAS_BIAS);
     double side = c->normalised ? input < result ? input : result : 0;
     double bytes = rp_number_bytes((enum rp_number)s->type) + rp_number_bytes(c->to);
     double to_half = TO_HALF_NS * (1.0 + bias + c->normalised) +
@@ -174,7 +183,7 @@ static bool is_parted(const struct ratio_ctx *c, rp_event op)
     rp_event e, end = op == RP_NONE ? 0 : c->trace->tracks[ev->track[op]].end;
 
     for (e = op; e < end && (e == op || ev->parent[e] == op); e++)
-        if (strstr(rp_trace_str(c->trace, ev->name[e]), "_scaled_dot_product_attention_math"))
+        if (rp_sim_means(rp_trace_str(c->trace, ev->name[e]), RP_SIM_PARTS_ATTENTION))
             return true;
     return false;
 }
@@ -185,17 +194,23 @@ static bool is_parted(const struct ratio_ctx *c, rp_event op)
    is read. To captured text encoders it passes a mask of one value, which no fused kernel takes (up
    to 5.17; not in 5.23): attention runs in parts, in fp32. Times of nine models on one H200, with
    and without. */
-#define MASKED       1.4
-#define MASKED_HALF  1.65
-#define ENCODED      1.5 /* times the fused kernel in fp32 */
+#define MASKED 1.4
+RP_FACT(MASKED, "times the causal kernel", "in fp32");
+#define MASKED_HALF 1.65
+RP_FACT(MASKED_HALF, "times the causal kernel", "in 16 bits");
+#define ENCODED 1.5
+RP_FACT(ENCODED, "times the fused kernel in fp32", "in fp32");
 #define ENCODED_HALF 1.7
+RP_FACT(ENCODED_HALF, "times the fused kernel in fp32", "under autocast");
+#define ENCODERS_FUSED 523
+RP_FACT(ENCODERS_FUSED, "100 major + minor", "release of transformers that passes no such mask");
 
 static bool asks_device(const struct rp_trace *t)
 {
     rp_str name = 0;
     rp_event e;
 
-    while (name < t->str.n && strcmp(rp_trace_str(t, name), "aten::is_nonzero") != 0)
+    while (name < t->str.n && !rp_sim_means(rp_trace_str(t, name), RP_SIM_READS_CONDITION))
         name++;
     for (e = 0; name < t->str.n && e < t->ev.n; e++) {
         rp_event around = t->ev.name[e] == name ? t->ev.parent[e] : e;
@@ -222,7 +237,7 @@ static bool is_encoder(const struct ratio_ctx *c, rp_event op)
     int major, minor;
 
     if (version && sscanf(version, "%d.%d", &major, &minor) == 2 &&
-        (major > 5 || (major == 5 && minor >= 23)))
+        100 * major + minor >= ENCODERS_FUSED)
         return false;
     return op != RP_NONE && !strcmp(rp_trace_str(c->trace, c->trace->ev.name[op]), name) &&
            rp_arg_key_text(&c->costs.dims, op, &dims) &&
@@ -242,7 +257,8 @@ static void set_encoded(const struct ratio_ctx *c, const struct rp_sample *s, bo
     double in_fp32 = 1;
 
     single.type = RP_NUMBER_FP32;
-    single.bytes = s->bytes * 4 / rp_number_bytes((enum rp_number)s->type);
+    single.bytes =
+        s->bytes * rp_number_bytes(RP_NUMBER_FP32) / rp_number_bytes((enum rp_number)s->type);
     if (half && (!c->model || !rp_learned_predict(c->model, &single, &t) || !(s->ns > 0)))
         return;
     if (half)

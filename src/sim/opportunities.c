@@ -44,17 +44,18 @@ static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
 {
     rp_whatif_texts texts = {0};
     struct rp_err why = RP_ERR_INIT;
-    enum rp_code code = row->move->propose ? row->move->propose(&t->x->run, t->arena, &texts, &why)
-                                           : rp_vec_push(&texts, row->name, &why);
-    size_t i;
+    enum rp_whatif_verdict verdict = rp_whatif_applies(row, &t->x->run, &why);
+    const char *reason = verdict ? rp_arena_text(t->arena, why.text) : NULL;
+    enum rp_code code;
 
-    if (code == RP_UNSUPPORTED)
-        code = push_change(t, row, row->name, rp_arena_text(t->arena, why.text));
-    else if (code != RP_OK)
-        rp_err_set(t->err, code, "%s", why.text);
-    else
-        for (i = 0; code == RP_OK && i < texts.n; i++)
-            code = push_change(t, row, texts.at[i], NULL);
+    if (verdict != RP_WHATIF_APPLIES && why.code != RP_UNSUPPORTED)
+        return rp_err_set(t->err, why.code, "%s", why.text);
+    if (verdict == RP_WHATIF_UNSURE)
+        return push_change(t, row, row->name, reason);
+    code = row->move->propose ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
+                              : rp_vec_push(&texts, row->name, t->err);
+    for (size_t i = 0; code == RP_OK && i < texts.n; i++)
+        code = push_change(t, row, texts.at[i], reason);
     rp_vec_release(&texts);
     return code;
 }

@@ -13,8 +13,9 @@
 #include "sim/whatif/whatifs.h"
 #include "sim/worlds.h"
 
-/* An opportunity makes a step shorter by this part at least. */
 #define RP_OPPORTUNITY_LEAST 0.01
+RP_DECISION(RP_OPPORTUNITY_LEAST, "of a step", "less is not worth a change of the program",
+            "sim/small_gains_are_no_opportunities");
 
 /* A change that was tried. */
 struct rp_change {

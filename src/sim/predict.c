@@ -13,7 +13,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_ERROR 0.1 /* of the simulated step against the recorded one */
+#define MOST_ERROR 0.1
+RP_DECISION(MOST_ERROR, "of the recorded step",
+            "a model that is off by more misses what holds the step up, and so would its gains",
+            "sim/runs_that_are_trusted");
 
 struct predict_ctx {
     struct rp_sim_run run;

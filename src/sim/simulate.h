@@ -27,10 +27,14 @@ struct rp_rank_part;
 /* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
 size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as);
 
-/* Of runs whose ranks have more events together, so many ranks are simulated (dataset/bulk.h):
-   about 200 bytes an event. */
+#define RP_SIM_NODES_MOST 1000000
+RP_LIMIT(RP_SIM_NODES_MOST, "nodes", "of larger runs equal ranks are simulated once, as is said");
+
+/* Of runs whose ranks have more events together, so many ranks are simulated (dataset/bulk.h). */
 #define RP_SIM_EVENTS_MOST 6000000
-#define RP_SIM_RANKS_MOST  64
+RP_LIMIT(RP_SIM_EVENTS_MOST, "events", "200 bytes each; the answer says which ranks it is about");
+#define RP_SIM_RANKS_MOST 64
+RP_LIMIT(RP_SIM_RANKS_MOST, "ranks", "the answer says which it is about");
 
 /* Whether a part has a model, and freeing it: of struct rp_rank_bulk. */
 bool rp_sim_part_has_bulk(const void *part);

@@ -9,6 +9,7 @@
 
 #include "base/line.h"
 #include "base/order.h"
+#include "sim/model/names.h"
 #include "trace/merged.h"
 
 #include <stdio.h>
@@ -262,7 +263,7 @@ static enum rp_code name_of(struct trace_ctx *t, uint32_t task, rp_str *out, str
 /* Some profilers write their marks as operators. */
 static bool is_mark(const struct rp_sim_run *run, uint32_t node)
 {
-    return !strncmp(run->graph->names.at[rp_sim_node(run, node)->name], "ProfilerStep#", 13);
+    return rp_sim_means(run->graph->names.at[rp_sim_node(run, node)->name], RP_SIM_STEP_MARK);
 }
 
 /* Collectives of the host are spans of a thread. Parts of annotations must not mark steps again. */

@@ -18,12 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is kept for simulating again takes several times the memory of a run. */
-#define MANY_TASKS 4000000
-
-/* Relative uncertainty of the profiler's cost. */
-#define DOUBT_OF_COST 0.5
-
 static void reset_run(struct rp_worlds *x)
 {
     memset(x->run.gone.at, 0, x->run.gone.n);
@@ -136,7 +130,7 @@ static enum rp_code run_again(struct rp_worlds *x, int64_t *step_ns, struct rp_e
 enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step_ns,
                             struct rp_err *err)
 {
-    bool again = !x->whole && x->run.tasks.tasks.n <= MANY_TASKS;
+    bool again = !x->whole && x->run.tasks.tasks.n <= RP_WORLDS_TASKS_MOST;
     size_t mark = rp_overlay_mark(&x->run.overlay);
     enum rp_code code = RP_OK;
 
@@ -189,18 +183,18 @@ static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, boo
 
 /* One of the worlds after the first. */
 static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bool leans,
-                            bool transport, int64_t *step_ns, struct rp_err *err)
+                            bool transport, bool latency, int64_t *step_ns, struct rp_err *err)
 {
     bool by_rate = world == RP_LEAN_SLOWER || world == RP_LEAN_FASTER;
     enum rp_code code = RP_OK;
 
     if (world >= RP_LEANS)
-        return x->costs ? step_at_cost(x, 1 + DOUBT_OF_COST * (world == RP_LEANS ? -1 : 1), text,
-                                       step_ns, err)
+        return x->costs ? step_at_cost(x, 1 + RP_SIM_COST_DOUBT * (world == RP_LEANS ? -1 : 1),
+                                       text, step_ns, err)
                         : RP_OK;
     if (by_rate && !transport && x->transport_doubt > 0)
         return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
-    if (leans && (by_rate || transport)) { /* only what communicates has a latency to lean to */
+    if (leans && (by_rate || latency)) { /* only what communicates has a latency to lean to */
         x->run.lean = (enum rp_sim_lean)world;
         code = rp_worlds_step(x, text, step_ns, err);
         x->run.lean = RP_LEAN_NONE;
@@ -213,12 +207,13 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
 {
     enum rp_code code = rp_worlds_step(x, text, &step_ns[0], err);
     bool leans = x->run.leans, transport = x->run.uses_transport;
+    bool latency = transport || x->run.latency_doubt;
     int i;
 
     for (i = 1; i < RP_WORLDS; i++)
         step_ns[i] = step_ns[0];
     for (i = 1; code == RP_OK && i < RP_WORLDS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
-        code = step_in(x, i, text, leans, transport, &step_ns[i], err);
+        code = step_in(x, i, text, leans, transport, latency, &step_ns[i], err);
     return code;
 }
 
@@ -251,9 +246,10 @@ const char *rp_worlds_distrust(const struct rp_worlds *x)
     return x->unlike ? "the steps differ by more than half of their median" : NULL;
 }
 
-/* Over collectives of the host (gloo), predicted changes of buckets were off by this part of a step
-   (the median; docs/cli/simulate.md). */
 #define HOST_TRANSPORT_DOUBT 0.04
+RP_DECISION(HOST_TRANSPORT_DOUBT, "of a step",
+            "the median error of predicted changes of buckets over gloo (docs/cli/simulate.md)",
+            "sim/gains_over_the_hosts_transport_are_doubted");
 
 /* What a gain may be off by, beside what the worlds say. Ranks that were not given may have more
    work that the change does not reach, up to what this one waits for them; and what of its

@@ -12,12 +12,22 @@
  *
  * So cuts come first (sync.c, hand_off.c), then the nodes (nodes.c), then edges.
  */
+#include "base/decides.h"
 #include "base/hash.h"
 #include "facts/arg_keys.h"
 #include "stepgraph/graph.h"
 
 #define RP_SG_NO_ITEM UINT32_MAX
 #define RP_SG_NO_LANE UINT32_MAX
+
+/* What a thread needs from one thing to the next. Who goes on within this after something was
+   waiting for that; who rests for longer waited for somebody. */
+#define RP_SG_SOON_NS 20000
+RP_DECISION(
+    RP_SG_SOON_NS, "ns",
+    "a gap up to this is the thread's own way from one operator to the next; what rested for "
+    "longer was woken (docs/definitions.md, hand_over and sync)",
+    "stepgraph/a_thread_that_polls_waits, stepgraph/a_short_gap_is_no_sleep");
 
 /* Where an edge of a cut comes from. */
 struct rp_sg_cut {

@@ -6,9 +6,6 @@
  */
 #include "stepgraph/critical_path.h"
 
-/* Longer waits on the device have a reason that was not recorded, such as another process. */
-#define LONG_WAIT_NS 100000
-
 const char *const rp_segment_kind_names[RP_PATH_KINDS] = {
     [RP_PATH_HOST] = "host", [RP_PATH_RUNTIME] = "runtime", [RP_PATH_COMPUTE] = "compute",
     [RP_PATH_COMM] = "comm", [RP_PATH_MEMORY] = "memory",   [RP_PATH_WAIT] = "wait"};
@@ -44,7 +41,7 @@ static uint8_t cause_of(const struct rp_sg_edge *e)
     bool device = e->kind == RP_SG_LAUNCH || e->kind == RP_SG_STREAM || e->kind == RP_SG_IN_GRAPH ||
                   e->kind == RP_SG_EVENT;
 
-    return device && e->lag_ns > LONG_WAIT_NS ? RP_PATH_UNRECORDED : causes[e->kind];
+    return device && e->lag_ns > RP_SG_UNEXPLAINED_NS ? RP_PATH_UNRECORDED : causes[e->kind];
 }
 
 /* Prepends [from, *now) to the path, merged with the next segment if that is the same. */

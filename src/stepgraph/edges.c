@@ -4,10 +4,14 @@
  * graphs that were launched as one, from the source of each cut to the thread, and from what ended
  * last to nodes without a predecessor. Only edges that the recorded times allow are added.
  */
+#include "base/decides.h"
 #include "stepgraph/build.h"
 
-/* A stream that has been free for longer, with its work launched, waited for something else. */
 #define STREAM_BUSY_NS 5000
+RP_DECISION(STREAM_BUSY_NS, "ns",
+            "a stream begins what was launched and nothing holds up within this; one that was free "
+            "for longer waited for another (docs/definitions.md, in_graph and event)",
+            "stepgraph/a_free_stream_waited_for_another");
 
 /* Whether the successor may begin before the end of the predecessor. */
 static bool may_overlap(uint8_t kind)

@@ -19,6 +19,7 @@
  * Times are integer nanoseconds; node and edge ids are 32-bit and dense; the same input gives the
  * same graph.
  */
+#include "base/decides.h"
 #include "facts/ranks/collectives.h"
 #include "facts/work/work.h"
 
@@ -141,6 +142,15 @@ uint32_t rp_sg_binding(const struct rp_stepgraph *g, uint32_t node);
  * gives other durations than the recorded ones, or is NULL. Returns the last end. O(nodes + edges).
  */
 int64_t rp_sg_run(const struct rp_stepgraph *g, const int64_t *dur_ns, int64_t *start_ns);
+
+/* No launch, and no hand-over between streams takes longer on a device. */
+#define RP_SG_UNEXPLAINED_NS 100000
+RP_DECISION(
+    RP_SG_UNEXPLAINED_NS, "ns",
+    "what waits for longer waited for something that was not recorded, such as another process "
+    "(docs/definitions.md, unrecorded)",
+    "stepgraph/a_long_wait_on_the_device_is_unexplained, "
+    "sim/a_graph_keeps_waits_that_nothing_explains");
 
 /* By how much each node may end later, as recorded, before end_ns is passed. O(nodes + edges). */
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);

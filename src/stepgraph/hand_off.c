@@ -11,8 +11,8 @@
  *     resumes, hands over to it; this one waited since it was last active. If that was a thread
  *     that carries collectives, and this one then rests for longer than it had, the collective was
  *     over before, but is not what it waited for (RP_SG_LOOSE);
- *   - a thread that recorded nothing for a while (WOKEN_NS) was woken by one that is busy just then
- *     (if it carries a collective: leaves it), or, of another process, stopped being busy
+ *   - a thread that recorded nothing for a while (RP_SG_SOON_NS) was woken by one that is busy just
+ * then (if it carries a collective: leaves it), or, of another process, stopped being busy
  *     meanwhile;
  *   - a thread that carries collectives got each of them from a thread that works, not from another
  *     carrier, however long it then took to begin. What it does before its collective (buffers) it
@@ -31,12 +31,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A shorter gap is the thread's own way from one operator to the next. */
-#define WOKEN_NS 20000
-/* Whoever waits for a collective goes on sooner when it is over. */
 #define SLEEPS_NS 1000000
-/* A carrier tells that its collective is over at most so long before it leaves it. */
+RP_DECISION(SLEEPS_NS, "ns",
+            "whoever waits for a collective goes on sooner when it is over (docs/definitions.md, "
+            "hand_over)",
+            "stepgraph/only_a_long_sleep_is_for_something_else");
 #define LEAVES_NS 200000
+RP_DECISION(LEAVES_NS, "ns",
+            "a carrier tells that its collective is over before it leaves it, by this at most "
+            "(docs/definitions.md, hand_over)",
+            "stepgraph/a_carrier_that_leaves_wakes");
 
 enum state { IDLE, BUSY, STATES };
 enum scope { PROCESS, ALL, SCOPES };
@@ -244,7 +248,8 @@ static enum rp_code wake_up(struct hand_off_ctx *p, struct rp_err *err)
     bool inside;
 
     last_change(p->b, p->lane, p->busy_ns, &inside);
-    if (inside || (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < WOKEN_NS))
+    if (inside ||
+        (p->idle_ns != INT64_MIN && rp_ns_between(p->idle_ns, p->busy_ns) < RP_SG_SOON_NS))
         return RP_OK;
     found = last_to(p, PROCESS, BUSY);
     if (found == RP_SG_NO_LANE)
@@ -315,7 +320,7 @@ static bool is_leaving(struct hand_off_ctx *p, int64_t stop_ns)
 
     last_change(p->b, p->lane, p->busy_ns, &inside);
     return lane != RP_SG_NO_LANE && p->b->threads.at[lane].carries && !inside &&
-           rp_ns_between(stop_ns, p->busy_ns) >= WOKEN_NS;
+           rp_ns_between(stop_ns, p->busy_ns) >= RP_SG_SOON_NS;
 }
 
 /* Why a thread resumes. */

@@ -10,12 +10,14 @@
  * then it waits until earlier work has left the queue.
  *
  * A thread may also wait without a recorded call, for example where it polls. It does if, nearly
- * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (SOON_NS) the device
- * has nothing left to do. Runtimes of XLA and TensorFlow are told by threads of their own that work
- * has ended, so a thread that waits for a result calls nothing, or only a function of Python
- * (block_until_ready). There a thread that launches waits while it records nothing, if, nearly each
- * time, the device has done all that was launched before the thread goes on, however long after.
+ * each time that it does nothing for a while (QUIET_NS), it goes on as soon as (RP_SG_SOON_NS) the
+ * device has nothing left to do. Runtimes of XLA and TensorFlow are told by threads of their own
+ * that work has ended, so a thread that waits for a result calls nothing, or only a function of
+ * Python (block_until_ready). There a thread that launches waits while it records nothing, if,
+ * nearly each time, the device has done all that was launched before the thread goes on, however
+ * long after.
  */
+#include "base/named.h"
 #include "base/order.h"
 #include "facts/host/signs.h"
 #include "facts/work/workload.h"
@@ -23,13 +25,30 @@
 
 #include <string.h>
 
-#define QUIET_NS    100000
-#define SOON_NS     20000
-#define EARLY_NS    10000 /* times of devices are converted to those of the host, not exactly */
-#define LEAST_QUIET 4     /* times: fewer may be chance */
-#define NEARLY_EACH 0.8   /* of them */
-#define QUEUED      500   /* CUDA's queue holds about a thousand launches; some are more than one */
-#define LONG_NS     50000 /* of a launch */
+#define QUIET_NS 100000
+RP_DECISION(
+    QUIET_NS, "ns",
+    "a call that launches returns in microseconds, and so does a thread between two operators: "
+    "for longer it waits (docs/definitions.md, sync)",
+    "stepgraph/a_thread_that_polls_waits, stepgraph/a_launch_waits_while_the_queue_is_full");
+#define LEAST_QUIET 4
+RP_DECISION(LEAST_QUIET, "times",
+            "that a thread goes on by chance when the device is done happens once, not four times",
+            "stepgraph/a_thread_that_polls_waits");
+#define NEARLY_EACH 0.8
+RP_DECISION(NEARLY_EACH, "of the times that a thread is quiet",
+            "a thread that waits for the device does so each time, but the first and the last of a "
+            "recording",
+            "stepgraph/a_thread_that_polls_waits");
+#define WORKED 0.25
+RP_DECISION(
+    WORKED, "of the time that a thread is quiet",
+    "where the device was done sooner, the thread was busy with something that was not recorded",
+    "stepgraph/a_runtime_of_xla_waits_without_a_call");
+#define QUEUED 500
+RP_DECISION(QUEUED, "launches",
+            "CUDA's queue of a stream holds 1024 entries, and a launch takes one or two",
+            "stepgraph/a_launch_waits_while_the_queue_is_full");
 
 enum wait { NO_WAIT, WAIT_DEVICE, WAIT_SOME, WAIT_COPY, WAIT_QUEUE, WAIT_RESULT };
 
@@ -40,13 +59,6 @@ struct sync_ctx {
     RP_VEC(int64_t) launched_ns; /* of each item, in order; INT64_MIN: before the recording */
 };
 
-/* Commands of OpenCL that block if they are told to. */
-static bool copies_in_opencl(const char *name)
-{
-    return !strncmp(name, "clEnqueueRead", 13) || !strncmp(name, "clEnqueueWrite", 14) ||
-           !strncmp(name, "clEnqueueMap", 12) || !strcmp(name, "clEnqueueSVMMemcpy");
-}
-
 /* Functions of a framework that wait for a result without a call of the device's interface. */
 static bool waits_for_result(const char *name)
 {
@@ -55,21 +67,34 @@ static bool waits_for_result(const char *name)
     return (rp_host_signs(name) & both) == both;
 }
 
+/* Calls by their names; the first row that fits holds. */
+static const struct {
+    enum rp_named how;
+    const char *text;
+    enum wait wait;
+} calls[] = {{RP_NAMED_HAS, "DeviceSynchronize", WAIT_DEVICE},
+             {RP_NAMED_HAS, "CtxSynchronize", WAIT_DEVICE},
+             {RP_NAMED_HAS, "Synchronize", WAIT_SOME},
+             {RP_NAMED_IS, "cudaMemcpy", WAIT_SOME},
+             {RP_NAMED_IS, "hipMemcpy", WAIT_SOME},
+             {RP_NAMED_IS, "clFinish", WAIT_SOME},
+             {RP_NAMED_IS, "clWaitForEvents", WAIT_SOME},
+             {RP_NAMED_HAS, "emcpy", WAIT_COPY},
+             {RP_NAMED_BEGINS, "clEnqueueRead", WAIT_COPY}, /* they block if they are told to */
+             {RP_NAMED_BEGINS, "clEnqueueWrite", WAIT_COPY},
+             {RP_NAMED_BEGINS, "clEnqueueMap", WAIT_COPY},
+             {RP_NAMED_IS, "clEnqueueSVMMemcpy", WAIT_COPY},
+             {RP_NAMED_HAS, "Launch", WAIT_QUEUE},
+             {RP_NAMED_HAS, "emset", WAIT_QUEUE}};
+
 static enum wait wait_by_name(const char *name)
 {
     if (waits_for_result(name))
         return WAIT_RESULT;
-    if (strstr(name, "DeviceSynchronize") || strstr(name, "CtxSynchronize"))
-        return WAIT_DEVICE;
-    if (strstr(name, "Synchronize"))
-        return WAIT_SOME;
-    if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy"))
-        return WAIT_SOME;
-    if (!strcmp(name, "clFinish") || !strcmp(name, "clWaitForEvents"))
-        return WAIT_SOME;
-    if (strstr(name, "emcpy") || copies_in_opencl(name))
-        return WAIT_COPY;
-    return strstr(name, "Launch") || strstr(name, "emset") ? WAIT_QUEUE : NO_WAIT;
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (rp_is_named(name, calls[i].how, calls[i].text))
+            return calls[i].wait;
+    return NO_WAIT;
 }
 
 static enum wait wait_of(struct sync_ctx *s, rp_event call)
@@ -150,7 +175,7 @@ static enum rp_code wait_for_queue(struct sync_ctx *s, uint32_t lane, rp_event c
     int64_t start = s->b->t->ev.ts_ns[call], end = rp_event_end_ns(s->b->t, call);
     size_t launched, begun;
 
-    if (rp_ns_between(start, end) < LONG_NS)
+    if (rp_ns_between(start, end) < QUIET_NS)
         return RP_OK;
     RP_LOWER_BOUND(launched, s->launched_ns.n, s->launched_ns.at[launched] < start);
     RP_LOWER_BOUND(begun, s->b->work->items.n, s->b->work->items.at[begun].begin_ns < end);
@@ -253,7 +278,8 @@ static bool is_quiet(const struct rp_sg_builder *b, size_t i, struct last_item *
         return false;
     advance(b, last, to);
     end = last->item == RP_SG_NO_ITEM ? INT64_MIN : b->work->items.at[last->item].end_ns;
-    if (end > from && rp_ns_between(end, to) <= SOON_NS && rp_ns_between(to, end) <= EARLY_NS)
+    if (end > from && rp_ns_between(end, to) <= RP_SG_SOON_NS &&
+        rp_ns_between(to, end) <= RP_SG_SOON_NS) /* clocks of the device are not exact */
         *item = last->item;
     return true;
 }
@@ -390,7 +416,7 @@ static bool is_quiet_for_result(struct result_walk *w, size_t i, bool *done)
     if (rp_ns_between(from, to) < QUIET_NS || end <= from)
         return false;
     *done =
-        end <= to && rp_ns_between(from, end) >= rp_ns_between(from, to) / 4 &&
+        end <= to && (double)rp_ns_between(from, end) >= WORKED * (double)rp_ns_between(from, to) &&
         !begins_something(w, from, end) &&
         (w->next == w->work->end.at[w->lane] || b->t->ev.ts_ns[items[own[w->next]].launch] >= to);
     return true;

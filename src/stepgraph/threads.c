@@ -10,9 +10,10 @@
 
 #include <stdlib.h>
 
-/* How many items before a moment are searched for one that was launched before another: more are
-   never queued, and it bounds the cost of a damaged file. */
 #define LOOK_BACK 4096
+RP_LIMIT(LOOK_BACK, "items before a moment",
+         "a stream queues fewer; of a damaged file the edge is left out, and counted as one that "
+         "contradicts the recorded times");
 
 bool rp_sg_is_work(uint8_t kind)
 {
@@ -198,6 +199,7 @@ uint32_t rp_sg_item_before(const struct rp_sg_builder *b, int64_t ns)
     least = low > LOOK_BACK ? low - LOOK_BACK : 0; /* items of no length at that very moment */
     while (low > least && items[b->by_end.at[low - 1]].begin_ns >= ns)
         low--;
+    b->g->ndropped += low == least && least > 0;
     return low > least ? b->by_end.at[low - 1] : RP_SG_NO_ITEM;
 }
 
@@ -216,6 +218,7 @@ uint32_t rp_sg_stream_item_before(const struct rp_sg_builder *b, uint32_t stream
         if (x->end_ns <= ns && (x->launch == RP_NONE || b->t->ev.ts_ns[x->launch] < launched_ns))
             return b->by_stream.at[low - 1];
     }
+    b->g->ndropped += first > end - b->work->streams.at[stream].nitems;
     return RP_SG_NO_ITEM;
 }
 

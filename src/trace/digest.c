@@ -54,7 +54,7 @@ bool rp_trace_is_launcher(const struct rp_trace *t)
 {
     const int64_t *count = t->totals.count;
 
-    return t->rank < 0 && !t->nsteps && !strcmp(rp_trace_str(t, t->framework), "reprise") &&
+    return t->rank < 0 && !t->nsteps && rp_trace_is_ours(t) &&
            !strcmp(rp_trace_str(t, t->format), "ctf") && !count[RP_KIND_KERNEL] &&
            !count[RP_KIND_COMM_OP] && !count[RP_KIND_CPU_OP];
 }

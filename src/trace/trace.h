@@ -24,13 +24,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 
 /* dur_ns of a span without an end, or of an event without a duration. */
-#define RP_OPEN_NS INT64_C(-1)
-#define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
-#define RP_NO_RANK (-1)
+#define RP_OPEN_NS       INT64_C(-1)
+#define RP_NO_TS         INT64_MIN /* ts_ns of an event without a time (metadata) */
+#define RP_OUR_FRAMEWORK "reprise" /* of a trace that `reprise record` wrote */
+#define RP_NO_RANK       (-1)
 /* Instants of recordings that were paused. */
 #define RP_PAUSED_NAME  "recording paused"
 #define RP_RESUMED_NAME "recording resumed"
@@ -251,6 +253,12 @@ void rp_trace_free(struct rp_trace *trace); /* NULL is fine */
 static inline const char *rp_trace_str(const struct rp_trace *t, rp_str s)
 {
     return t->str.bytes + t->str.offset[s];
+}
+
+/* Whether `reprise record` recorded it. */
+static inline bool rp_trace_is_ours(const struct rp_trace *t)
+{
+    return !strcmp(rp_trace_str(t, t->framework), RP_OUR_FRAMEWORK);
 }
 
 static inline size_t rp_trace_str_len(const struct rp_trace *t, rp_str s)

@@ -2,12 +2,27 @@
 /* Medians of rounds with the interval of the sign test, and verdicts (stats.h). */
 #include "try/stats.h"
 
+#include "base/decides.h"
+
 #include <math.h>
 #include <stdlib.h>
 
-#define CONTROL_LIMIT 0.03 /* two unchanged runs should agree within this */
-#define NARROW        0.01 /* half of an interval that is narrow enough */
-#define BOUND         0.05 /* "no difference above x" is said up to this x */
+#define CONTROL_LIMIT 0.03
+RP_DECISION(
+    CONTROL_LIMIT, "of a logarithm",
+    "two unchanged runs should agree within it; where they do not, smaller differences say nothing",
+    "try/verdicts_have_edges");
+#define NARROW 0.01
+RP_DECISION(NARROW, "of a logarithm",
+            "half of an interval that is narrow enough: less is no reason to change a program",
+            "try/verdicts_have_edges");
+#define BOUND 0.05
+RP_DECISION(BOUND, "of a logarithm", "'no difference above x' is said up to this x",
+            "try/verdicts_have_edges");
+#define PART 5
+RP_DECISION(PART, "th part of the difference",
+            "half of an interval that is narrow enough for a larger difference",
+            "try/verdicts_have_edges");
 
 const size_t rp_try_looks[RP_TRY_LOOKS] = {12, 24, 48, 96};
 
@@ -89,5 +104,5 @@ bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict v
 
     if (verdict == RP_TRY_UNDECIDED)
         return false;
-    return half <= fmax(NARROW, fabs(interval->median) / 5);
+    return half <= fmax(NARROW, fabs(interval->median) / PART);
 }

@@ -8,12 +8,16 @@
  * and 96 rounds, and the allowed error of 5 % is divided by the looks and the variants: looking
  * often does not make false verdicts more frequent.
  */
+#include "base/decides.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 
 #define RP_TRY_LOOKS 4
 extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* rounds after which verdicts are looked for */
-#define RP_TRY_ERROR 0.05                       /* of any false verdict in one table */
+#define RP_TRY_ERROR 0.05
+RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
+            "try/verdicts_have_edges");
 
 struct rp_try_interval {
     double median, low, high; /* of the logarithms; low and high infinite: too few rounds */

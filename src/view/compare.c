@@ -14,7 +14,7 @@
 #include "base/order.h"
 #include "dataset/question.h"
 #include "draw/web.h"
-#include "explain/diff/diff.h"
+#include "explain/diff/answer.h"
 #include "io/escaped.h"
 #include "view/view.h"
 

@@ -4,7 +4,7 @@
  * that findings name come first. The traces are read a second time, and only those that are shown.
  */
 #include "dataset/question.h"
-#include "explain/report/report.h"
+#include "explain/report/answer.h"
 #include "explain/report/view.h"
 #include "view/view.h"
 

@@ -15,11 +15,11 @@
 #include "base/names.h"
 #include "base/order.h"
 #include "dataset/question.h"
-#include "explain/comm/comm.h"
-#include "explain/critpath/critpath.h"
-#include "explain/idle/idle.h"
+#include "explain/comm/answer.h"
+#include "explain/critpath/answer.h"
+#include "explain/idle/answer.h"
 #include "explain/memory/memory.h"
-#include "explain/report/report.h"
+#include "explain/report/answer.h"
 #include "explain/short_name.h"
 #include "io/escaped.h"
 #include "view/view.h"
@@ -232,25 +232,6 @@ static enum rp_code keep_longest(rp_gap_vec *pauses, size_t most, struct rp_err 
     return RP_OK;
 }
 
-/* The times in which no operator runs, as the lane of `report` has them. */
-static enum rp_code find_pauses(const struct rp_trace *t, struct rp_arena *arena, rp_gap_vec *out,
-                                struct rp_err *err)
-{
-    static const struct rp_scope whole = {0};
-    struct rp_report_part part = {0};
-    struct rp_report_pauses sums;
-    enum rp_code code = rp_report_rank(t, &whole, NULL, arena, &part, err);
-
-    if (code == RP_OK) {
-        struct rp_interval span = {part.whole.begin_ns, part.whole.end_ns};
-
-        code = rp_report_find_pauses(t, &part.busy, &(struct rp_segments){1, &span}, arena, &sums,
-                                     out, err);
-    }
-    rp_report_part_release(&part);
-    return code;
-}
-
 /* Gaps of a rank without device work; what the host ran is in the lanes below. */
 static enum rp_code put_pauses(struct explain *x, size_t r, struct rp_err *err)
 {
@@ -261,7 +242,7 @@ static enum rp_code put_pauses(struct explain *x, size_t r, struct rp_err *err)
     enum rp_code code;
 
     rp_arena_init(&arena);
-    code = find_pauses(rank->trace, &arena, &pauses, err);
+    code = rp_report_list_pauses(rank->trace, &arena, &pauses, err);
     if (code == RP_OK)
         code = keep_longest(&pauses, most > GAPS_LEAST ? most : GAPS_LEAST, err);
     for (size_t i = 0; i < pauses.n && code == RP_OK; i++) {
@@ -586,7 +567,7 @@ static bool is_named(const char *name, const char *const *names)
     char brief[120];
 
     rp_short_name(name, brief, sizeof brief);
-    for (size_t i = 0; i < RP_PLACED_MOST; i++)
+    for (size_t i = 0; i < RP_WHERE_NAMES; i++)
         if (names[i] && (!strcmp(name, names[i]) || !strcmp(brief, names[i])))
             return true;
     return false;

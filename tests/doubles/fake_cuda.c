@@ -5,7 +5,7 @@
  *
  *   step N      N times: launch call, kernel; then a copy, a memset, a wait
  *   burst N     N times launch call and kernel, as fast as it can
- *   steps N     N ranges "step", each with ten kernels
+ *   steps N     N ranges "step", each with ten kernels; what was flushed is read before the next
  *   captures N  the same; a stream is captured in the eighth
  *   disorder    a kernel whose record precedes that of its launch
  *   endless     a copy that ends long after the next kernel of its stream
@@ -22,7 +22,7 @@
  *   external    a launch within an external correlation
  *   counted N   N ranges "step", each with three launches whose counters can be measured
  *   fork        a child launches nothing, and ends
- *   wait MS     sleeps
+ *   told        waits until the recorder has flushed and read all records
  *   kill        kill -9 of itself
  */
 #include "fake_cupti.h"
@@ -177,9 +177,9 @@ static void disorder(void)
     uint64_t t = fake_cupti_now();
 
     correlation++;
-    put_kernel("late_call", t + 50000000, t + 50001000); /* long enough for a busy machine */
+    /* a minute later: after the call, however long that takes */
+    put_kernel("late_call", t + UINT64_C(60000000000), t + UINT64_C(60000001000));
     put_call(211, t, t + 4000);
-    usleep(50000);
 }
 
 static void endless(void)
@@ -309,14 +309,18 @@ static void fork_child(void)
     waitpid(child, NULL, 0);
 }
 
+/* Its record comes after the wait, so that it ends later than the wait, however long that took. */
 static void late(void)
 {
     uint64_t t = fake_cupti_now();
+    uint32_t launched = correlation;
 
     put_call(211, t, t + 1000);
     t = fake_cupti_now();
-    put_kernel("late", t + 2000, t + 9000);
     put_wait();
+    correlation = launched;
+    put_kernel("late", t, fake_cupti_now() + 9000);
+    correlation++;
 }
 
 static void zero(void)
@@ -380,6 +384,7 @@ static void some_steps(long n, long captures)
         for (int k = 0; k < 10; k++)
             launch("gemm");
         RP_RANGE_END();
+        fake_cupti_await(0);
     }
 }
 
@@ -398,9 +403,9 @@ static void drop(long n)
     fake_cupti_drop((size_t)n);
 }
 
-static void sleep_ms(long n)
+static void told(void)
 {
-    usleep((useconds_t)n * 1000);
+    fake_cupti_await(1);
 }
 
 static const struct {
@@ -411,7 +416,7 @@ static const struct {
     {"step", NULL, step},         {"burst", NULL, burst},        {"steps", NULL, steps},
     {"counted", NULL, counted},   {"driver", NULL, driver},      {"capture", NULL, capture},
     {"query", NULL, query},       {"captures", NULL, captures},  {"drop", NULL, drop},
-    {"wait", NULL, sleep_ms},     {"zero", zero, NULL},          {"early", early, NULL},
+    {"told", told, NULL},         {"zero", zero, NULL},          {"early", early, NULL},
     {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
     {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
     {"kill", kill_self, NULL},    {"events", events, NULL},      {"endless", endless, NULL}};

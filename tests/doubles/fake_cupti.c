@@ -13,10 +13,12 @@
 #include "abi/cupti_counters.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
     pthread_mutex_t lock;
@@ -26,6 +28,7 @@ static struct {
     uint64_t (*timestamp)(void);
     uint8_t *buffer;
     size_t size, at, dropped;
+    atomic_size_t given, read; /* buffers */
     uint64_t enabled;
     uint8_t calls[2][1024];  /* driver, runtime: whether calls of that number are reported */
     bool callbacks[4][1024]; /* by domain and number */
@@ -207,11 +210,13 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
     return 0;
 }
 
+/* Asked when a buffer has been read. */
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *dropped)
 {
     (void)context, (void)stream;
     *dropped = fake.dropped;
     fake.dropped = 0;
+    fake.read++;
     return 0;
 }
 
@@ -219,6 +224,7 @@ static void give_back(void)
 {
     if (!fake.buffer)
         return;
+    fake.given++;
     fake.complete(NULL, 0, fake.buffer, fake.size, fake.at);
     fake.buffer = NULL;
 }
@@ -255,6 +261,23 @@ void fake_cupti_params(const void *const *params)
 void fake_cupti_drop(size_t n)
 {
     fake.dropped += n;
+}
+
+static bool has_buffer(void)
+{
+    bool has;
+
+    pthread_mutex_lock(&fake.lock);
+    has = fake.buffer;
+    pthread_mutex_unlock(&fake.lock);
+    return has;
+}
+
+/* As a program that runs for longer than the recorder needs, on a machine of any speed. */
+void fake_cupti_await(int all)
+{
+    while ((all && has_buffer()) || fake.read < fake.given)
+        usleep(100);
 }
 
 /* A subscriber that wants callbacks of the call gets both, unless it got the first already. */

@@ -9,6 +9,7 @@ uint64_t fake_cupti_now(void);           /* by the clock that was registered; 0:
 void fake_cupti_put(const void *record); /* copied, by the size of its kind in CUPTI 13.0 */
 int fake_cupti_left(void);               /* how often it was detached */
 void fake_cupti_drop(size_t n);          /* so many records were dropped */
+void fake_cupti_await(int all);          /* until buffers that were given back, or all, are read */
 void fake_cupti_call(int domain, uint32_t id, const void *data); /* the subscriber, if it wants */
 void fake_cupti_params(const void *const *params);        /* of the calls that are put next */
 void fake_cupti_enter(uint32_t id, uint32_t correlation); /* a call of the runtime; put ends it */

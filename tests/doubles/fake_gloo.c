@@ -2,8 +2,11 @@
 /*
  * A double of the part of PyTorch's libtorch_cpu.so that has gloo, under the names of its C++
  * functions, and (-DPROGRAM) a program that loads it as Python loads an extension: into a scope of
- * its own. Five collectives of three ranks, which wait for a time instead of for each other.
+ * its own. Five collectives of three ranks, which wait for a time instead of for each other, but
+ * meet before the last one.
  */
+#include "meet.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -71,6 +74,7 @@ int run(void)
     _ZN4gloo10rendezvous7ContextC1Eiii(&context, 1, 3, 2);
     for (int i = 0; i < 4; i++)
         _ZN4gloo9allreduceERKNS_16AllreduceOptionsE(&options);
+    meet();
     _ZN4gloo7barrierERNS_14BarrierOptionsE(&options);
     return calls +
            100 * _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(&context, 7);

@@ -37,6 +37,7 @@ enum { CPU = 11, GPU = 22, AXPY = 0x1000, PLAIN = 0x2000, SMALL = 64 };
 
 void fake_start(uint32_t major, uint32_t bytes);
 void fake_stop(void);
+void fake_settle(void);
 void *fake_core(int number);
 void *fake_amd(int number);
 void fake_submit(void *queue, const struct rp_hsa_packet *packet);
@@ -86,6 +87,7 @@ static struct {
     bool (*call)(int64_t value, void *data);
     void *data;
 } handlers[HANDLER_MAX];
+static _Atomic int nhandlers; /* that are set, or being called */
 static bool copies_timed;
 static __thread struct queue *writing;
 static struct queue *first_queue;
@@ -165,6 +167,7 @@ static int async_handler(uint64_t signal, uint32_t condition, int64_t value,
         handlers[i].value = value;
         handlers[i].data = data;
         handlers[i].call = call;
+        nhandlers++;
         code = 0;
     }
     pthread_mutex_unlock(&lock);
@@ -187,11 +190,20 @@ static void *handler_thread(void *unused)
                 handlers[i].call = NULL;
             }
             pthread_mutex_unlock(&lock);
-            if (call)
-                call(value, data);
+            if (!call)
+                continue;
+            call(value, data);
+            nhandlers--;
         }
     }
     return unused;
+}
+
+/* Until all handlers have been called: the recorder gives them a limited time at the end. */
+void fake_settle(void)
+{
+    while (nhandlers)
+        usleep(100);
 }
 
 /* -------------------------------------------------------------------------- the device */
@@ -699,14 +711,14 @@ int main(int argc, char **argv)
     else
         run_hip(n);
     fflush(stdout);
-    if (!strcmp(mode, "kill")) {
-        usleep(100000);
+    fake_settle();
+    if (!strcmp(mode, "kill"))
         raise(SIGKILL);
-    }
     fake_stop();
     if (!strcmp(mode, "again")) {
         fake_start(major, bytes);
         run_hip(n);
+        fake_settle();
         fake_stop();
     }
     return 0;

@@ -136,15 +136,31 @@ int PMPI_Get_library_version(char *text, int *n)
     return 0;
 }
 
+/* How many have arrived at the next barrier. */
+static _Atomic int *arrived_at(const struct fake_comm *comm)
+{
+    return &shared->arrived[comm->members[0] + 16 * (comm->size < world.size)][comm->barriers];
+}
+
+static void wait_until(_Atomic int *arrived, int n)
+{
+    while (atomic_load(arrived) < n)
+        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+}
+
+void fake_mpi_await_others(MPI_Comm c)
+{
+    wait_until(arrived_at(comm_of(c)), comm_of(c)->size - 1);
+}
+
 int PMPI_Barrier(MPI_Comm c)
 {
     struct fake_comm *comm = comm_of(c);
-    _Atomic int *arrived =
-        &shared->arrived[comm->members[0] + 16 * (comm->size < world.size)][comm->barriers++];
+    _Atomic int *arrived = arrived_at(comm);
 
+    comm->barriers++;
     atomic_fetch_add(arrived, 1);
-    while (atomic_load(arrived) < comm->size)
-        nanosleep(&(struct timespec){.tv_nsec = 20000}, NULL);
+    wait_until(arrived, comm->size);
     return 0;
 }
 

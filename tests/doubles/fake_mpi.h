@@ -40,6 +40,8 @@ struct fake_comm {
     int rank, size, barriers, members[16];
 };
 
+void fake_mpi_await_others(MPI_Comm c); /* until they wait for this rank in a collective */
+
 /* X(name, parameters, arguments) */
 #define FAKE_MPI(X)                                                                              \
     X(Init, (int *argc, char ***argv), (argc, argv))                                             \

@@ -13,6 +13,7 @@
  * one: all communicators have one rank.
  */
 #include "fake_cupti.h"
+#include "meet.h"
 
 #include "abi/cupti.h"
 #include "abi/nccl_profiler.h"
@@ -277,8 +278,11 @@ int main(int argc, char **argv)
     if (plugin) {
         initialise(0);
         initialise(1);
-        for (long i = 0; i < rounds; i++)
+        for (long i = 0; i < rounds; i++) {
             round_of((uint64_t)i);
+            if (i == 0)
+                meet();
+        }
     }
     if (argc > 3 && !strcmp(argv[3], "kill"))
         raise(SIGKILL);

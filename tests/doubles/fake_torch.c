@@ -7,7 +7,7 @@
  *   cuda      loads the injected CUDA library, as the driver does at the first use of a device
  *   step N    N steps: a forward operator that launches inside another one, a view, a backward
  *             node, an optimizer step, a batch of the data loader
- *   slow      an operator that launches nothing, and takes long
+ *   slow      an operator that launches nothing, and takes 1.5 s
  *   threads   an operator on another thread
  *   fork      an operator in the child of a fork
  *   async     a range that ends on another thread, as collectives do
@@ -163,13 +163,13 @@ static void step(long n)
 
 static void wait_long(void)
 {
-    usleep(300000);
+    usleep(1500000);
 }
 
 static void *on_thread(void *unused)
 {
     (void)unused;
-    run(RP_TORCH_FUNCTION, "aten::on_thread", -1, wait_long);
+    run(RP_TORCH_FUNCTION, "aten::on_thread", -1, NULL);
     return NULL;
 }
 

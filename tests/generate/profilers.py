@@ -7,9 +7,12 @@
     OUT/nsys.sqlite            Nsight Systems, schema 3.25: two processes (a rank each) with equal correlation ids, NVTX of
                                PyTorch and NCCL with payloads, a graph launch, waits, samples, metrics; rows in no order
     OUT/nsys_old.sqlite        Nsight Systems, schema 3.0: few columns, one process
+    OUT/nsys_rare.sqlite       Nsight Systems: each kind of copy, memset, wait and payload, a captured graph, rows without names or times
     OUT/rocpd.db               rocpd, schema 3, two processes in one file, counters, a HIP graph
     OUT/trace.rpd              rocmProfileData
     OUT/7_results.json         rocprofv3 JSON
+    OUT/rare_results.json      the same of two processes: numbers that are handles, absent names and times, values of other types
+    OUT/9_*.csv                rocprofv3 CSV: quotes, absent columns, numbers that are none
     OUT/7_*_trace.csv, OUT/7_counter_collection.csv     rocprofv3 CSV
 
 All times and sizes are chosen by hand, so that sums can be checked by hand. Pages have 512 bytes: the files are also the first
@@ -121,6 +124,66 @@ def nsys_old(path):
     })
 
 
+def nsys_rare(path):
+    """One process. Values that most recordings do not have: unknown numbers, absent names, all types of payloads."""
+    strings, s = texts("gemm", "cudaLaunchKernel_v7000", "cuLaunchKernel", "customCall", "outer", "inner", "/opt/lib/libbar.so", "plain.so", "worker",
+                       "cudaErrorCall_v3020", "cu", '{"a": 1}', "a text by number", "cudnnConvolutionForward")
+    pid, tid = VM | 300 << 24, VM | 300 << 24 | 301
+    device = lambda at, n, *own, stream=7, context=1, number=0: (at, n, pid, number, stream, 0, context, *own)
+    kernels = [device(100, 110, None, *[None] * 8, None, None, None), device(120, 130, s["gemm"], 4, 2, None, 128, None, 1, 40, 100, 28, 200, 9),
+               device(140, 150, s["gemm"], 1, 1, 1, 32, 1, 1, None, 5, 5, 999, 0, number=-3), device(160, None, s["gemm"], *[None] * 11)]
+    copies = [device(1000 + 10 * i, 1005 + 10 * i, 64 + i, kind, i % 9, (i + 1) % 9, 200 if i == 1 else 0)
+              for i, kind in enumerate((0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 99, -1, None))]
+    copies += [device(1200, 1205, 9, 1, -1, None, None), device(1210, 1215, 9, 1, 14, 15, None)]
+    sets = [device(1300, 1301, 5, 3, 200), device(1302, 1303, 6, 20, 0), device(1304, 1305, 7, None, None), device(1306, "soon", 7, None, None)]
+    waits = [device(2000 + 10 * i, 2005 + 10 * i, kind, 1, version, number=0, context=context, stream=stream)
+             for i, (kind, version, context, stream) in enumerate(((0, None, 1, 7), (1, 70, 1, 7), (2, 71, 1, 8), (3, None, 5, 7), (4, None, 1, 4294967295), (5, None, 1, 7), (-1, 72, 1, 7)))]
+    kernels += [device(170, 175, s["gemm"], 1, 1, 1, 1, 1, 1, 8, 0, 0, 0, 0, context=5, number=2), device(180, 190, s["gemm"], 1, 1, 1, 1, 1, 1, 8, 0, 0, 301, 0)]
+    types = [(1, kind, f"type {kind}", 32 * i % 96) for i, kind in enumerate(range(1, 25))]   # 8 bytes at 0, 32, 64 of the payload
+    values = [(1 << 24, "an enumeration", 8)]
+    body = struct.pack("<q24xQ24xq", -2, 0xFEDCBA9876543210, 77) + struct.pack("<i", 3)
+    entries = [(1, 1 + i // 11, i, kind, name, offset) for i, (_, kind, name, offset) in enumerate(types)]
+    entries += [(1, 9, 0, kind, name, offset) for kind, name, offset in values] + [(1, 9, 1, 5, None, 0), (1, 9, 2, 5, "outside", 9), (1, 9, 3, 5, "before", -1), (1, 9, 4, 5, "at the end", 8)]
+    nvtx = [(10 * i, 10 * i + 5, 59, tid, f"schema {n}", None, payload(n, body), None, None, None) for i, n in ((1, 1), (2, 2), (3, 3))]
+    nvtx += [(40, 45, 59, tid, "words", None, payload(9, struct.pack("<qi", 0, 3)), None, None, None), (50, 55, 59, tid, "short", None, b"x" * 32, None, None, None),
+             (60, 65, 59, tid, None, s["a text by number"], None, '{"json": 2}', None, None), (70, 75, 59, tid, "number", None, None, None, -5, None),
+             (80, 85, 59, tid, "real", None, None, None, None, 0.5), (90, 95, 75, tid, "another type", None, None, None, None, None),
+             (96, None, 59, tid, "open", None, None, None, None, None), ("x", 98, 59, tid, "no time", None, None, None, None, None),
+             (200, 210, 59, tid, "Thunk:#name=jit(f)/dot,hlo_op=dot.1#", None, None, None, None, None), (190, 220, 59, tid, "XlaModule:#hlo_module=jit_f,program_id=2651#", None, None, None, None, None),
+             (230, 240, 59, tid, "ncclSend", None, None, None, None, None)]
+    make(path, {
+        "StringIds": ("id value", strings),
+        "META_DATA_EXPORT": ("name value", [("EXPORT_SCHEMA_VERSION", "3.10.0"), ("OTHER", "secret")]),
+        "TARGET_INFO_SESSION_START_TIME": ("utcEpochNs systemClockNs", [(1700000000000000000, 5)]),
+        "ANALYSIS_DETAILS": ("duration", [(2000,)]),      # times later than that are of the system's clock
+        "PROCESSES": ("globalPid pid name", [(pid, 300, "train"), (VM | 5 << 24, 5, "bash")]),
+        "ThreadNames": ("nameId globalTid", [(s["worker"], tid), (s["worker"], tid + 1)]),
+        "TARGET_INFO_GPU": ("id cuDevice name totalMemory smCount", [(4, None, "Own GPU", 1 << 30, 8), (5, -1, "Bad", 1, 1), (6, 2, "Bad", -1, 1), (7, 2, "Bad", 1, -1)]),
+        "CUPTI_ACTIVITY_KIND_KERNEL": ("start end globalPid deviceId streamId correlationId contextId shortName gridX gridY gridZ blockX blockY blockZ "
+                                       "registersPerThread staticSharedMemory dynamicSharedMemory graphNodeId graphId", kernels),
+        "CUPTI_ACTIVITY_KIND_MEMCPY": ("start end globalPid deviceId streamId correlationId contextId bytes copyKind srcKind dstKind graphNodeId", copies),
+        "CUPTI_ACTIVITY_KIND_MEMSET": ("start end globalPid deviceId streamId correlationId contextId bytes memKind graphNodeId", sets),
+        "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": ("start end globalPid deviceId streamId correlationId contextId deprecatedSyncType eventId eventSyncId", waits),
+        "CUPTI_ACTIVITY_KIND_CUDA_EVENT": ("globalPid eventSyncId correlationId streamId", [(pid, 70, 4, 7), (pid, 71, 5, 9), (pid, None, 6, 9)]),
+        "CUPTI_ACTIVITY_KIND_RUNTIME": ("start end globalTid correlationId nameId returnValue", [
+            (300, 310, tid, 1, s["cudaLaunchKernel_v7000"], 0), (320, 330, tid, 2, s["cuLaunchKernel"], 0), (340, 350, tid, 3, s["cudaErrorCall_v3020"], 2),
+            (360, 370, tid, 4, s["cu"], 0), (380, 390, tid, 5, 999, 0), (None, 400, tid, 6, s["cu"], 0)]),
+        # node 100 was captured by the first call, 200 is its clone (with a row that does not say so); 301 and 302 are clones of each other
+        "CUDA_GRAPH_NODE_EVENTS": ("start globalTid graphNodeId originalGraphNodeId", [
+            (310, tid, 100, None), (500, tid, 200, None), (500, tid, 200, 100), (320, tid + 1, 400, None), (500, tid, 301, 302), (500, tid, 302, 301), (501, tid, 0, 5), (502, tid, 6, 6)]),
+        "CUDNN_EVENTS": ("start end globalTid nameId", [(300, 305, tid, s["cudnnConvolutionForward"])]),
+        "NVTX_EVENTS": ("start end eventType globalTid text textId binaryData jsonText int64Value doubleValue", nvtx),
+        "NVTX_PAYLOAD_SCHEMA_ENTRIES": ("domainId schemaId idx type name offset", entries),
+        "NVTX_PAYLOAD_ENUM_ENTRIES": ("domainId schemaId name value", [(1, 1 << 24, "two", 2), (1, 1 << 24, "three", 3), (2, 1 << 24, "of another domain", 3)]),
+        "COMPOSITE_EVENTS": ("id start cpu globalTid", [(1, 600, 3, tid), (2, 610, None, tid), (3, 620, 0, tid)]),
+        "SAMPLING_CALLCHAINS": ("id symbol module unresolved stackDepth", [
+            (2, s["inner"], s["plain.so"], 0, 0), (1, s["inner"], s["plain.so"], 0, 0), (2, 999, s["plain.so"], 0, 1), (1, s["outer"], s["plain.so"], 0, 2), (1, s["inner"], s["/opt/lib/libbar.so"], 1, 1)]),
+        "TARGET_INFO_GPU_METRICS": ("typeId metricId metricName", [(256, 1, "SMs Active [%]")]),
+        "GPU_METRICS": ("timestamp typeId metricId value", [(700, 256, 1, 80), (710, 256, 2, 0.25), (None, 256, 1, 1)]),
+        "DIAGNOSTIC_EVENT": ("severity text", [(3, "e" * 250), (2, "not a loss"), (2, "Buffer OVERFLOW\nmore"), (1, "lost"), (4, "lost")]),
+    })
+
+
 def rocpd(path):
     tables, views = {}, []
     for n, uuid in enumerate(("_0198_a", "_0198_b")):
@@ -206,6 +269,34 @@ def rocprof_json(path):
         json.dump({"rocprofiler-sdk-tool": [element]}, f, indent=1)
 
 
+def rocprof_rare(path):
+    def record(kind, operation, start, end, **more):
+        return {"kind": kind, "operation": operation, "thread_id": 8, "correlation_id": {"internal": start}, "start_timestamp": start, "end_timestamp": end} | more
+    kinds = [{"kind": k, "operations": o} for k, o in (
+        ("NONE", []), ("HIP_RUNTIME_API", ["hipMalloc", 7]), ("KERNEL_DISPATCH", "no list"), ("MARKER_CORE_API", ["roctxMark"]), ("RCCL_API", ["ncclAllGather", "ncclGroupStart"]),
+        ("HSA_CORE_API", ["hsa_queue_create"]), ("MEMORY_COPY", ["MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE", "MEMORY_COPY_HOST_TO_HOST", "MEMORY_COPY_OTHER"]), ("ROCDECODE_API", ["rocDecCreate"]))]
+    first = {
+        "metadata": {"pid": 70, "command": ["train", "two"]},
+        "agents": [{"id": 5, "type": 2, "logical_node_type_id": 3, "product_name": "GPU three", "cu_count": 4}, {"id": {"handle": 6}, "type": 2, "logical_node_type_id": 70000, "cu_count": -1},
+                   {"id": {"handle": 18446744073709551615}, "type": 1, "product_name": ["no text"]}, "no agent"],
+        "strings": {"buffer_records": kinds, "marker_api": [{"value": "before its key", "key": 1}, {"key": 40, "value": "forty"}], "other": {}},
+        "kernel_symbols": [{"kernel_name": "plain", "formatted_kernel_name": "", "kernel_id": 1}, {"formatted_kernel_name": "best", "kernel_name": "plain 2", "kernel_id": 2}],
+        "counters": [{"id": {"handle": 3}, "symbol": "S", "name": "N"}, {"id": {"handle": 4}, "symbol": "only symbol"}],
+        "buffer_records": {
+            "memory_copy": [record(6, 0, 1, 3, src_agent_id=5, dst_agent_id={"handle": 18446744073709551615}, bytes=9), record(6, 1, 4, 6, agent_id=6, stream_id=2),
+                            record(6, 2, 7, 8, bytes=-1), record(6, 3, 9, 10), {"operation": 3, "start_timestamp": 11}],
+            "memory_allocation": [record(1, 0, 20, 21, allocation_size=4096)], "scratch_memory": [record(1, 1, 22, 23)],
+            "rccl_api": [record(4, 0, 30, 31), record(4, 1, 32, 33)], "hsa_api": [record(5, 0, 34, 35)], "marker_api": [record(3, 0, 40, 41), record(3, 0, 42, 43)],
+            "rocdecode_api": [record(7, 0, 44, 45)], "api": [record(1, 0, 46, 47)], "unknown": [record(1, 0, 48, 49)], "hip_api": {"no": "list"}},
+        "callback_records": {"counter_collection": [{"records": [{"value": 2.5, "counter_id": {"handle": 3}}, {"value": 4, "counter_id": 4}, {"value": "x"}], "dispatch_data": record(
+            2, 0, 50, 60, dispatch_info={"agent_id": {"handle": 5}, "queue_id": {"handle": 4}, "kernel_id": 1, "dispatch_id": 1, "workgroup_size": {"x": 7, "y": 2, "z": 0, "w": 1}, "grid_size": {"x": 15, "y": 3, "z": 4}})}, 7]}}
+    second = {"metadata": {"pid": 60, "command": "no list"}, "agents": [{"id": 9, "type": 2, "logical_node_type_id": 1}], "kernel_symbols": {"no": "list"},
+              "buffer_records": {"kernel_dispatch": [record(-3, 1 << 33, 100, 101, dispatch_info={"agent_id": 9, "kernel_id": {"x": 1}, "dispatch_id": [1]}), record(0, 0, 102, [1])]},
+              "callback_records": {"counter_collection": [{"records": [], "dispatch_data": record(2, 0, 1, 2)}]}}
+    with open(path, "w") as f:
+        json.dump({"other": [], "rocprofiler-sdk-tool": [first, "no element", second]}, f)
+
+
 CSV = {
     "kernel_trace": ['"Kind","Agent_Id","Queue_Id","Stream_Id","Thread_Id","Dispatch_Id","Kernel_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp",'
                      '"Workgroup_Size_X","Workgroup_Size_Y","Workgroup_Size_Z","Grid_Size_X","Grid_Size_Y","Grid_Size_Z"',
@@ -225,17 +316,32 @@ CSV = {
 }
 
 
+RARE_CSV = {
+    "kernel_trace": ['\ufeff"Kernel_Name","Start_Timestamp","End_Timestamp","Kind","Agent_Id","Queue_Id","Workgroup_Size","Grid_Size","Dispatch_Id","Workgroup_Size_Y"',
+                     'bare,10,20,K,Agent 12,3,64,130,1,2', '"a ""quoted"" name, ""twice""",30,40,K,x,y,0,5,2,', '"two\nlines",50,60,K,4,,,,3', 'no times,,,K', '', '"open,70,80'],
+    "counter_collection": ['"Counter_Name","Counter_Value","Dispatch_Id","Process_Id","Start_Timestamp","End_Timestamp","Kernel_Name"',
+                           '"B",2,1,9,10,20,"k"', '"A",1.5,1,9,10,20,"k"', '"B",3,1,9,10,20,"k"', f'"{"L" * 150}",7,2,9,30,40,"k"'],
+    "rccl_api_trace": ['"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"',
+                       '"RCCL_API","ncclReduceScatter",9,8,1,5,6', '"RCCL_API","ncclGroupEnd",9,8,2,7,8', f'"HSA_API","{"f" * 90}",9,8,3,9,10'],
+    "memory_copy_trace": ['"Kind","Direction","Source_Agent_Id","Destination_Agent_Id","Stream_Id","Correlation_Id","Start_Timestamp","End_Timestamp"',
+                          '"MEMORY_COPY","MEMORY_COPY_DEVICE_TO_HOST","Agent 2","Agent 0",6,7,90,95', '"MEMORY_COPY","MEMORY_COPY_DEVICE_TO_DEVICE",2,3,6,8,96,97'],
+}
+
+
 def main():
     out = sys.argv[1]
     os.makedirs(out, exist_ok=True)
     nsys(f"{out}/nsys.sqlite")
     nsys_old(f"{out}/nsys_old.sqlite")
+    nsys_rare(f"{out}/nsys_rare.sqlite")
     rocpd(f"{out}/rocpd.db")
     rpd(f"{out}/trace.rpd")
     rocprof_json(f"{out}/7_results.json")
-    for kind, lines in CSV.items():
-        with open(f"{out}/7_{kind}.csv", "w") as f:
-            f.write("\n".join(lines) + "\n")
+    rocprof_rare(f"{out}/rare_results.json")
+    for number, files in ((7, CSV), (9, RARE_CSV)):
+        for kind, lines in files.items():
+            with open(f"{out}/{number}_{kind}.csv", "w") as f:
+                f.write("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

@@ -4,10 +4,12 @@
  * recorder; check_hosts compares both and checks the recording.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <reprise/record.h>
 #include <sched.h>
@@ -300,10 +302,24 @@ static int do_main_ends(char **argv)
     pthread_exit(NULL);
 }
 
+/* By its state, which follows the name in parentheses. */
+static int main_has_ended(void)
+{
+    char text[256] = "", *state;
+    int fd = open("/proc/self/stat", O_RDONLY);
+    ssize_t n = read(fd, text, sizeof text - 1);
+
+    close(fd);
+    state = n > 0 ? strrchr(text, ')') : NULL;
+    return state && state[2] == 'Z';
+}
+
 /* The main thread is gone, a worker waits: the process must still obey signals. */
 static void *wait_for_signal(void *unused)
 {
     work("waits", 10);
+    while (!main_has_ended())
+        usleep(1000);
     fputs("waiting\n", stdout);
     fflush(stdout);
     for (;;)
@@ -416,12 +432,18 @@ static int do_nobody(char **argv)
     return do_many_threads(argv);
 }
 
+/* Until its input ends; a dot for each. */
 static int do_steps(char **argv)
 {
-    for (int i = 0; i < atoi(argv[2]); i++) {
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+
+    (void)argv;
+    while (!poll(&input, 1, 0)) {
         RP_RANGE_BEGIN("step");
         usleep(20000);
         RP_RANGE_END();
+        if (write(STDOUT_FILENO, ".", 1) != 1)
+            return 1;
     }
     return 0;
 }
@@ -618,6 +640,32 @@ static int do_work(char **argv)
     return 0;
 }
 
+static int entries(const char *folder)
+{
+    DIR *dir = opendir(folder);
+    int n = -2;
+
+    for (; dir && readdir(dir); n++)
+        continue;
+    if (dir)
+        closedir(dir);
+    return n;
+}
+
+/* meet FOLDER N: N such processes are recorded at the same time, whenever each begins. */
+static int do_meet(char **argv)
+{
+    char path[4096];
+
+    work("launched", 20);
+    snprintf(path, sizeof path, "%s/%d", argv[2], getpid());
+    close(open(path, O_WRONLY | O_CREAT, 0600));
+    while (entries(argv[2]) < atoi(argv[3]))
+        usleep(1000);
+    work("launched", 30);
+    return 0;
+}
+
 static const struct {
     const char *name;
     int (*run)(char **argv);
@@ -653,7 +701,8 @@ static const struct {
              {"descriptors", do_descriptors},
              {"green", do_green},
              {"cat", do_cat},
-             {"work", do_work}};
+             {"work", do_work},
+             {"meet", do_meet}};
 
 int main(int argc, char **argv)
 {

@@ -993,9 +993,9 @@ static void sample_exit(void)
 {
     char text[64];
 
+    lose_files(); /* of another thread: such a number may be a file of the program here */
+    own_files = false;
     for (size_t i = 0; i < nthreads; i++) {
-        if (threads[i]->is_repeated) /* the file of the event is in the table of another thread */
-            forget_repeat(threads[i]);
         take_all_answers(threads[i]);
         end_wait(threads[i]);
     }

@@ -4,19 +4,34 @@
  * factor that is not negative. Least squares of the relative error, reweighted so that a few odd
  * rows do not decide. With four unknowns the constraint is met by trying all subsets.
  */
+#include "base/decides.h"
 #include "cost/learn/learned.h"
 
+#include <float.h>
 #include <math.h>
 
 #define ROUNDS 8
-#define TERMS  RP_BASE_TERMS
+RP_LIMIT(ROUNDS, "rounds", "of weighing again: what is odd weighs less from the second on");
+#define LEAST_S 1e-12
+RP_LIMIT(LEAST_S, "s", "keeps logarithms finite: no kernel is faster");
+#define SINGULAR 1e-12
+RP_LIMIT(SINGULAR, "of a scaled matrix",
+         "below it a pivot is an error of rounding: that subset of terms has no solution");
+#define DAMPING 1e-9
+RP_LIMIT(DAMPING, "of a scaled matrix", "added to its diagonal: equal columns have a solution");
+#define SMALL_ERROR 0.02
+RP_DECISION(
+    SMALL_ERROR, "of a logarithm",
+    "rows that the base misses by less weigh the same: times repeat within it (bench/measure_ops.py)",
+    "cost/odd_rows_weigh_less");
+#define TERMS RP_BASE_TERMS
 
 double rp_curve_base(const struct rp_curve *curve, const struct rp_features *x)
 {
     double s = curve->base[0] + curve->base[1] * x->compute_s + curve->base[2] * x->memory_s +
                curve->base[3] * x->extra_s;
 
-    return log(s > 1e-12 ? s : 1e-12);
+    return log(fmax(s, LEAST_S));
 }
 
 /* Solves the normal equations of the unknowns in `set`; false: they have no solution that is not
@@ -38,7 +53,7 @@ static bool solve_subset(double a[TERMS][TERMS], const double b[TERMS], unsigned
         m[i][n] = b[index[i]];
     }
     for (i = 0; i < n; i++) {
-        if (!(fabs(m[i][i]) > 1e-12))
+        if (!(fabs(m[i][i]) > SINGULAR))
             return false;
         for (r = 0; r < n; r++)
             if (r != i) {
@@ -86,7 +101,7 @@ static void solve(double a[TERMS][TERMS], const double b[TERMS], double out[TERM
 
 void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, double *weight)
 {
-    double largest[TERMS] = {1e-30, 1e-30, 1e-30, 1e-30};
+    double largest[TERMS] = {DBL_MIN, DBL_MIN, DBL_MIN, DBL_MIN};
     size_t r;
     int round, i, k;
 
@@ -115,14 +130,14 @@ void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, d
             }
         }
         for (i = 0; i < TERMS; i++)
-            a[i][i] += 1e-9 * (double)rows->n;
+            a[i][i] += DAMPING * (double)rows->n;
         solve(a, b, c);
         for (i = 0; i < TERMS; i++)
             curve->base[i] = c[i] / largest[i];
         for (r = 0; r < rows->n; r++) {
             double ratio = exp(rp_curve_base(curve, rows->x[r]) - rows->y[r]);
 
-            weight[r] = 1 / fmax(fabs(log(ratio)), 0.02) / fmax(ratio, 1);
+            weight[r] = 1 / fmax(fabs(log(ratio)), SMALL_ERROR) / fmax(ratio, 1);
         }
     }
     curve->low = INFINITY;

@@ -5,20 +5,39 @@
  * reweighted so that a few odd rows do not decide. Each number format with enough rows has a curve
  * of its own.
  */
+#include "base/decides.h"
 #include "base/order.h"
 #include "cost/learn/learned.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECES      7
+#define PIECES 7
+RP_DECISION(PIECES, "pieces of a size",
+            "between its quantiles; the errors of what they fit are in docs/cli/model.md",
+            "cost/a_size_has_seven_pieces");
 #define ENOUGH_ROWS 16
-#define SWEEPS      120
-#define REWEIGHTS   3
-#define ENOUGH      1e-4 /* a sweep that moves nothing further is the last */
-#define RIDGE       0.3
-#define NOISE       0.05 /* of a logarithm: errors below it weigh the same */
+RP_DECISION(ENOUGH_ROWS, "rows",
+            "of a number format, for a curve of its own: two for each piece; fewer share one",
+            "cost/formats_with_enough_rows_have_a_curve");
+#define SWEEPS 120
+RP_LIMIT(SWEEPS, "sweeps", "of a descent, which ends earlier where nothing moves");
+#define REWEIGHTS 3
+RP_LIMIT(REWEIGHTS, "rounds", "of weighing again: what is odd weighs less from the second on");
+#define ENOUGH 1e-4
+RP_LIMIT(ENOUGH, "of a logarithm", "moves and gains below it change no time by more than 0.01 %");
+#define RIDGE 0.3
+RP_DECISION(
+    RIDGE, "rows",
+    "a gain is held back as if so many rows said that it is 0; the errors of what it fits are in docs/cli/model.md",
+    "cost/gains_of_few_rows_are_held_back");
+#define NOISE 0.05
+RP_DECISION(
+    NOISE, "of a logarithm",
+    "errors below it weigh nearly the same; the errors of what it fits are in docs/cli/model.md",
+    "cost/odd_rows_weigh_less");
 
 struct curve_fit {
     struct rp_curve *curve;
@@ -86,7 +105,7 @@ static enum rp_code add_pieces(struct curve_fit *c, uint8_t feature, bool is_siz
 static double descend(struct curve_fit *c, const double *column, double *value, double ridge,
                       double low)
 {
-    double top = -ridge * *value, bottom = ridge + 1e-12, change;
+    double top = -ridge * *value, bottom = ridge + DBL_EPSILON, change;
     size_t i;
 
     for (i = 0; i < c->n; i++) {
@@ -161,7 +180,7 @@ static void drop_empty(struct rp_curve *curve)
     size_t i, n = 0;
 
     for (i = 0; i < curve->pieces.n; i++)
-        if (fabs((double)curve->pieces.at[i].gain) > 1e-4)
+        if (fabs((double)curve->pieces.at[i].gain) > ENOUGH)
             curve->pieces.at[n++] = curve->pieces.at[i];
     curve->pieces.n = n;
 }

@@ -6,12 +6,23 @@
  */
 #include "cost/learn/features.h"
 
+#include "base/decides.h"
 #include <math.h>
 #include <string.h>
 
+#define FLASH_TILE 128
+RP_FACT(FLASH_TILE, "queries",
+        "of a block of FlashAttention 2 and 3, at the widths of heads up to 128");
+#define ANY_PEAK 1e12
+RP_FACT(ANY_PEAK, "FLOP/s",
+        "of devices whose row of cost/devices.def names none: those of 2010 had it");
+
+#define LEAST 1e-30
+RP_LIMIT(LEAST, "of a feature", "keeps logarithms finite");
+
 static double log_of(double x)
 {
-    return log(x > 1e-30 ? x : 1e-30);
+    return log(fmax(x, LEAST));
 }
 
 static void add_feature(struct rp_features *f, double value)
@@ -117,9 +128,9 @@ static void sizes_of(const struct rp_sample *s, enum rp_op_kind kind, double uni
         add_feature(f, log_of(d[0] * d[1]));
         add_feature(f, log_of(d[2]));
         add_feature(f, log_of(d[3]));
-        f->extra_s =
-            rounds(d[0] * d[1] * ceil(d[2] / 128), units) * units * 128 * 4 * d[2] * d[3] / f->peak;
-        add_feature(f, log_of(rounds(d[0] * d[1] * ceil(d[2] / 128), units) * d[2]));
+        f->extra_s = rounds(d[0] * d[1] * ceil(d[2] / FLASH_TILE), units) * units * FLASH_TILE *
+                     (2. + 2) * d[2] * d[3] / f->peak; /* two products */
+        add_feature(f, log_of(rounds(d[0] * d[1] * ceil(d[2] / FLASH_TILE), units) * d[2]));
         set_order(f, d, 4);
         break;
     case RP_OP_ROWS:
@@ -217,7 +228,7 @@ static double peak_of(const struct rp_sample *s, const struct rp_device_peaks *d
                     rp_device_matrix_peak(device, type));
     else
         peak = rp_device_matrix_peak(device, type);
-    return peak > 0 ? peak : device->vector32 > 0 ? device->vector32 : 1e12;
+    return peak > 0 ? peak : device->vector32 > 0 ? device->vector32 : ANY_PEAK;
 }
 
 void rp_features_of(const struct rp_sample *s, enum rp_op_kind kind, struct rp_features *out)

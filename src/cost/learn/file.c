@@ -7,6 +7,7 @@
 
 #include "base/order.h"
 
+#include "base/decides.h"
 #include "io/escaped.h"
 #include "io/lines.h"
 
@@ -15,13 +16,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAGIC       "reprise-model"
-#define VERSION     1
-#define MOST_BYTES  ((size_t)64 << 20)
-#define MOST_ROWS   200000
-#define MOST_FITS   20000
-#define MOST_NODES  4000000
+#define MAGIC   "reprise-model"
+#define VERSION 1
+RP_FACT(VERSION, "version", "of the file (docs/formats/model.md)");
+#define MOST_BYTES ((size_t)64 << 20)
+#define MOST_ROWS  200000
+RP_LIMIT(MOST_ROWS, "rows", "a model with more is refused");
+#define MOST_FITS 20000
+RP_LIMIT(MOST_FITS, "fits", "a model with more is refused");
+#define MOST_NODES 4000000
+RP_LIMIT(MOST_NODES, "nodes of trees", "a model with more is refused");
+#define MOST_PIECES 4096
+RP_LIMIT(MOST_PIECES, "pieces of a curve", "a model with more is refused");
+#define MOST_SHOWN 20
+RP_LIMIT(MOST_SHOWN, "bytes", "of a version that a message shows");
 #define MOST_FIELDS 16
+RP_LIMIT(MOST_FIELDS, "fields of a line", "a line with more is malformed");
+#define MOST_COUNT 1e15
+RP_LIMIT(MOST_COUNT, "times that a row was measured", "more is malformed");
+#define MOST_BASE_S 1e6
+RP_LIMIT(MOST_BASE_S, "s", "an overhead above is malformed");
+#define MOST_FACTOR 1e12
+RP_LIMIT(MOST_FACTOR, "times", "a factor of a base above is malformed");
+#define MOST_LOG 200
+RP_LIMIT(MOST_LOG, "of a logarithm of seconds", "more is malformed");
+#define MOST_SIZE 1e9
+RP_LIMIT(MOST_SIZE, "of a feature", "a place of a piece above is malformed");
 
 /* ------------------------------------------------------------------ writing */
 
@@ -190,7 +210,7 @@ static enum rp_code read_row(struct model_reader *r, const struct field *f, size
         rp_sample_shape_parse(f[4].text, f[4].n, &s, NULL) != RP_OK ||
         !field_work(&f[5], &s.flops) || !field_work(&f[6], &s.bytes) ||
         !field_number(&f[7], 1e-3, RP_SAMPLE_MOST_NS, &s.ns) ||
-        !field_number(&f[8], 1, 1e15, &s.count) || r->out->samples.rows.n >= MOST_ROWS)
+        !field_number(&f[8], 1, MOST_COUNT, &s.count) || r->out->samples.rows.n >= MOST_ROWS)
         return malformed("row", err);
     s.type = (uint8_t)type;
     s.device = rp_arena_copy(arena, f[1].text, f[1].n);
@@ -245,13 +265,13 @@ static enum rp_code read_curve(struct rp_fit *fit, const struct field *f, size_t
     double aligned;
 
     if (type < 0 || !field_number(&f[2], 0, 2, &aligned) ||
-        !field_number(&f[3], 0, 1e6, &curve.base[0]) ||
-        !field_number(&f[4], 0, 1e12, &curve.base[1]) ||
-        !field_number(&f[5], 0, 1e12, &curve.base[2]) ||
-        !field_number(&f[6], 0, 1e12, &curve.base[3]) ||
+        !field_number(&f[3], 0, MOST_BASE_S, &curve.base[0]) ||
+        !field_number(&f[4], 0, MOST_FACTOR, &curve.base[1]) ||
+        !field_number(&f[5], 0, MOST_FACTOR, &curve.base[2]) ||
+        !field_number(&f[6], 0, MOST_FACTOR, &curve.base[3]) ||
         !(curve.base[0] + curve.base[1] + curve.base[2] + curve.base[3] > 0) ||
-        !field_number(&f[7], -200, 200, &curve.low) ||
-        !field_number(&f[8], curve.low, 200, &curve.high) ||
+        !field_number(&f[7], -MOST_LOG, MOST_LOG, &curve.low) ||
+        !field_number(&f[8], curve.low, MOST_LOG, &curve.high) ||
         !field_number(&f[9], -1e3, 1e3, &curve.bias) ||
         !field_number(&f[10], 0, 1e3, &curve.slope) || fit->curves.n > (size_t)2 * RP_NUMBERS)
         return malformed("curve", err);
@@ -288,11 +308,11 @@ static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t
 
     count_features(fit->kind, &count, &nsizes);
     if (n != 5 || !fit->curves.n || !field_number(&f[1], 0, RP_FEATURES_MAX, &feature) ||
-        feature != floor(feature) || !field_number(&f[2], -1e3, 1e9, &low) ||
-        !field_number(&f[3], low, 1e9, &high) || !field_number(&f[4], -1e3, 1e3, &gain) ||
+        feature != floor(feature) || !field_number(&f[2], -1e3, MOST_SIZE, &low) ||
+        !field_number(&f[3], low, MOST_SIZE, &high) || !field_number(&f[4], -1e3, 1e3, &gain) ||
         (feature >= (double)count && feature != RP_FEATURES_MAX) ||
         (gain < 0 && (feature < (double)nsizes || feature == RP_FEATURES_MAX)) ||
-        fit->curves.at[fit->curves.n - 1].pieces.n > 4096)
+        fit->curves.at[fit->curves.n - 1].pieces.n > MOST_PIECES)
         return malformed("piece", err);
     return rp_vec_push(
         &fit->curves.at[fit->curves.n - 1].pieces,
@@ -418,7 +438,8 @@ static enum rp_code read_line(void *user, const char *path, size_t number, const
         if (!field_number(&f[1], VERSION, VERSION, &version))
             return rp_err_set(err, RP_UNSUPPORTED,
                               "'%s': a cost model of version %.*s, this reprise reads version %d",
-                              path, (int)(f[1].n < 20 ? f[1].n : 20), f[1].text, VERSION);
+                              path, (int)(f[1].n < MOST_SHOWN ? f[1].n : MOST_SHOWN), f[1].text,
+                              VERSION);
         return RP_OK;
     }
     if (r->ended)

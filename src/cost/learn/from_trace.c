@@ -6,6 +6,7 @@
  */
 #include "cost/learn/from_trace.h"
 
+#include "base/decides.h"
 #include "cost/inputs.h"
 
 #include <math.h>
@@ -77,6 +78,14 @@ static bool product_call(const struct rp_inputs *in, const char *name, struct rp
 }
 
 /* Libraries compute convolutions of fp32 in tf32 where they can: both are one format here. */
+#define CAUSAL 0.75
+RP_DECISION(
+    CAUSAL, "of the FLOPs of all pairs",
+    "half way between attention with a causal mask, which has half of the pairs, and without",
+    "cost/calls_become_rows_of_a_table");
+#define LONGEST_NAME 200
+RP_LIMIT(LONGEST_NAME, "bytes", "an operator with a longer name is no row of a table");
+
 static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
     bool backward = is_backward(name);
@@ -89,7 +98,7 @@ static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sa
     groups = x->dim[1] / w->dim[1];
     if (s->type == RP_NUMBER_TF32)
         s->type = RP_NUMBER_FP32;
-    if (groups > 1.5) {
+    if (groups >= 2) {
         set_dims(s, backward ? "grouped_conv2d_backward" : "grouped_conv2d", (double[]){x->n}, 1);
         return true;
     }
@@ -110,8 +119,8 @@ static bool attention_call(const struct rp_inputs *in, const char *name, struct 
 
     if (!q || q->ndims != 4)
         return false;
-    causal = s->flops <
-             0.75 * (back ? 10 : 4) * q->dim[0] * q->dim[1] * q->dim[2] * q->dim[2] * q->dim[3];
+    causal = s->flops < CAUSAL * 2 * (back ? 5 : 2) * q->dim[0] * q->dim[1] * q->dim[2] *
+                            q->dim[2] * q->dim[3];
     set_dims(s,
              back     ? causal ? "sdpa_causal_backward" : "sdpa_backward"
              : causal ? "sdpa_causal"
@@ -131,7 +140,7 @@ static const char *plain_name(const char *name, struct rp_arena *arena)
     n = strlen(name);
     while (n > 1 && name[n - 1] == '_')
         n--;
-    return n < 200 ? rp_arena_copy(arena, name, n) : NULL;
+    return n < LONGEST_NAME ? rp_arena_copy(arena, name, n) : NULL;
 }
 
 static bool plain_call(const struct rp_inputs *in, const char *name, uint8_t category,

@@ -6,6 +6,7 @@
  */
 #include "cost/learn/learned.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 
@@ -13,9 +14,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ROWS     4
-#define LEAST_TREES    30   /* rows from which on trees are trained; fewer have curves */
-#define LEAST_RESIDUAL 0.02 /* the interval is at least this wide, as a part */
+#define LEAST_ROWS 4
+RP_DECISION(LEAST_ROWS, "rows", "a base has four terms: fewer rows do not determine it",
+            "cost/an_operator_needs_four_rows");
+#define LEAST_TREES 30
+RP_DECISION(
+    LEAST_TREES, "rows",
+    "fewer have curves: a leaf of a tree needs some (min_child_weight), and an operator several leaves",
+    "cost/an_operator_needs_thirty_rows_for_trees");
+#define LEAST_RESIDUAL 0.02
+RP_DECISION(LEAST_RESIDUAL, "of a logarithm",
+            "an interval is not narrower: times repeat within it (bench/measure_ops.py)",
+            "cost/intervals_have_a_least_width");
+#define UNTESTED 1.5
+RP_DECISION(
+    UNTESTED, "times",
+    "the interval of a fit of which nothing was left out; as wide as on other devices, whose errors are in docs/cli/model.md",
+    "cost/intervals_have_a_least_width");
+#define TAIL 0.1
+RP_DECISION(TAIL, "of the rows",
+            "below and above the interval, which holds in four of five cases (learned.h)",
+            "cost/intervals_are_wider_for_few_rows");
+#define WIDER_OF_FEW 3
+RP_DECISION(
+    WIDER_OF_FEW, "of n + 1 rows",
+    "how much wider the interval of n rows is: 'in interval' of docs/cli/model.md stays near 80 % with it",
+    "cost/intervals_are_wider_for_few_rows");
 
 const char *const rp_learn_method_names[RP_LEARN_METHODS] = {"builtin", "trees"};
 const char *const rp_provenance_names[3] = {"measured", "fitted", "assumed"};
@@ -176,8 +200,8 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, b
     struct rp_fit fit = {.op = sel->op,
                          .device = sel->device ? sel->device : "*",
                          .kind = sel->kind,
-                         .error_low = log(1 / 1.5),
-                         .error_high = log(1.5),
+                         .error_low = -log(UNTESTED),
+                         .error_high = log(UNTESTED),
                          .median = NAN,
                          .p90 = NAN};
     struct rp_fit_rows rows = {0};
@@ -276,21 +300,21 @@ double rp_quantile(const double *sorted, size_t n, double q)
 }
 
 /* Of few rows the quantiles are not known well: intervals get wider. */
-static void set_interval(struct rp_fit *fit, double *errors, size_t n)
+void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n)
 {
-    double wider = 1 + 3 / (double)(n + 1);
+    double wider = 1 + WIDER_OF_FEW / (double)(n + 1);
     size_t i;
 
     if (n < LEAST_ROWS)
         return;
     qsort(errors, n, sizeof *errors, compare_doubles);
-    fit->error_low = fmin(rp_quantile(errors, n, 0.1) * wider, -LEAST_RESIDUAL);
-    fit->error_high = fmax(rp_quantile(errors, n, 0.9) * wider, LEAST_RESIDUAL);
+    fit->error_low = fmin(rp_quantile(errors, n, TAIL) * wider, -LEAST_RESIDUAL);
+    fit->error_high = fmax(rp_quantile(errors, n, 1 - TAIL) * wider, LEAST_RESIDUAL);
     for (i = 0; i < n; i++)
         errors[i] = fabs(exp(-errors[i]) - 1);
     qsort(errors, n, sizeof *errors, compare_doubles);
     fit->median = rp_quantile(errors, n, 0.5);
-    fit->p90 = rp_quantile(errors, n, 0.9);
+    fit->p90 = rp_quantile(errors, n, 1 - TAIL);
 }
 
 /* By row: the logarithm of measured / predicted where its shape was left out. */
@@ -335,7 +359,7 @@ static enum rp_code calibrate(struct rp_learned *m, struct rp_err *err)
         for (i = fit->first, count = 0; i < fit->end; i++)
             if (!isnan(errors[i]) && m->samples.rows.at[i].kind == fit->kind)
                 own[count++] = errors[i];
-        set_interval(fit, own, count);
+        rp_fit_interval(fit, own, count);
     }
     free(errors);
     free(own);

@@ -166,5 +166,7 @@ enum rp_code rp_learned_prepare(struct rp_learned *model, struct rp_err *err);
 
 /* The value below which a part q of n sorted ones is, between two of them if need be; n > 0. */
 double rp_quantile(const double *sorted, size_t n, double q);
+/* Of the errors of n rows that were left out, which are overwritten. learn.c */
+void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n);
 
 #endif

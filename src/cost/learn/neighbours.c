@@ -3,12 +3,20 @@
  * Convolutions by the most similar ones that were measured. Which algorithm a library takes depends
  * on details of the shape that no smooth curve follows; shapes that are alike mostly get the same.
  */
+#include "base/decides.h"
 #include "cost/learn/learned.h"
 
 #include <math.h>
 
 #define NEIGHBOURS 4
-#define SAME       0.02 /* squares of distances below this hardly differ */
+RP_DECISION(
+    NEIGHBOURS, "convolutions",
+    "the most similar ones tell which algorithm is taken; errors in docs/cli/model.md, conv2d",
+    "cost/four_neighbours_count");
+#define SAME 0.02
+RP_DECISION(SAME, "of squared distances",
+            "added to each: below it neighbours hardly differ; errors in docs/cli/model.md, conv2d",
+            "cost/four_neighbours_count");
 
 struct neighbour {
     double distance; /* squared */

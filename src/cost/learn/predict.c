@@ -6,6 +6,7 @@
  */
 #include "cost/learn/learned.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 
 #include <math.h>
@@ -13,23 +14,60 @@
 #include <string.h>
 
 /* How far such predictions may be off, as factors: found by leaving formats, devices and operators
-   out (docs/cli/model.md). */
+   out (docs/cli/model.md, Errors). */
 #define DOUBT_MEASURED 1.03
-#define DOUBT_FORMAT   1.35 /* as wide as one that was measured */
-#define DOUBT_WIDTH    1.8  /* wider or narrower */
-#define DOUBT_DEVICE   1.5
-#define DOUBT_FAMILY   1.7
-#define DOUBT_PEAKS    3.0
+RP_DECISION(DOUBT_MEASURED, "times",
+            "a shape that was measured: times repeat within it (bench/measure_ops.py)",
+            "cost/doubts_are_as_wide_as_the_errors");
+#define DOUBT_FORMAT 1.35
+RP_DECISION(
+    DOUBT_FORMAT, "times",
+    "in another format that is as wide: errors of formats that were left out, docs/cli/model.md",
+    "cost/doubts_are_as_wide_as_the_errors");
+#define DOUBT_WIDTH 1.8
+RP_DECISION(
+    DOUBT_WIDTH, "times",
+    "in a wider or narrower format: errors of formats that were left out, docs/cli/model.md",
+    "cost/doubts_are_as_wide_as_the_errors");
+#define DOUBT_DEVICE 1.5
+RP_DECISION(
+    DOUBT_DEVICE, "times",
+    "on another device: errors of devices that were left out (model test of several devices)",
+    "cost/doubts_are_as_wide_as_the_errors");
+#define DOUBT_FAMILY 1.7
+RP_DECISION(DOUBT_FAMILY, "times",
+            "by the operators of a kind: errors of operators that were left out",
+            "cost/doubts_are_as_wide_as_the_errors");
+#define DOUBT_PEAKS 3.0
+RP_DECISION(
+    DOUBT_PEAKS, "times",
+    "by the peaks of the device alone: kernels of examples/ops reach a third of what is assumed, or all",
+    "cost/doubts_are_as_wide_as_the_errors");
 
 /* What libraries reach of the peaks, and what a kernel takes at least, where nothing was measured.
  */
 #define REACH_COMPUTE 0.6
-#define REACH_MEMORY  0.75
-#define OVERHEAD_S    2e-6
+RP_DECISION(REACH_COMPUTE, "of the peak",
+            "in examples/ops large products reach 0.66 to 0.76 in the median, attention 0.45",
+            "cost/peaks_are_not_reached");
+#define REACH_MEMORY 0.75
+RP_DECISION(REACH_MEMORY, "of the bandwidth",
+            "in examples/ops element-wise operators on 200 MB and more reach 0.56 to 0.91",
+            "cost/peaks_are_not_reached");
+#define OVERHEAD_S 2e-6
+RP_DECISION(OVERHEAD_S, "s",
+            "in examples/ops the shortest kernels take 1.5 µs, a twentieth less than 2.3",
+            "cost/peaks_are_not_reached");
 
 /* What products reach of the peak of vector units, and of matrix units. */
 #define REACH_SLOW 0.75
+RP_DECISION(REACH_SLOW, "of the peak",
+            "of vector units: errors of formats that were left out, docs/cli/model.md",
+            "cost/other_formats_reach_their_part_of_the_peak");
 #define REACH_FAST 0.6
+RP_DECISION(REACH_FAST, "of the peak",
+            "of matrix units: errors of formats that were left out, docs/cli/model.md",
+            "cost/other_formats_reach_their_part_of_the_peak");
 
 /* Above the range of its rows it grows as its base. */
 double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
@@ -167,7 +205,28 @@ static uint8_t family_of(uint8_t kind)
 
 /* Between the times of short and of long kernels: in proportion to the logarithm. */
 #define QUICK_S 5e-6
-#define SLOW_S  50e-6
+RP_DECISION(QUICK_S, "s",
+            "below it overhead is most of a kernel, and formats differ as short kernels do",
+            "cost/formats_differ_by_length");
+#define SLOW_S 50e-6
+RP_DECISION(SLOW_S, "s",
+            "above it overhead is a few percent, and formats differ as long kernels do",
+            "cost/formats_differ_by_length");
+#define ENOUGH_GAPS 8
+RP_DECISION(ENOUGH_GAPS, "rows",
+            "whose median says how two formats differ; of fewer only the peaks do",
+            "cost/formats_differ_by_eight_rows");
+/* Beyond the sizes that were measured the interval is wider: its logarithm by a fourth of that of
+ * how far. */
+#define WIDENS 4
+RP_DECISION(WIDENS, "th root",
+            "of how far: at 16 times the largest time an interval is twice as wide",
+            "cost/far_away_intervals_are_wider");
+#define FAR 4
+RP_DECISION(
+    FAR, "times",
+    "beyond the measured sizes a prediction is assumed; and as many times an interval gets wider at most",
+    "cost/far_away_intervals_are_wider");
 
 /* What a fit says about an operator in a format that it has rows of. */
 static double fit_in_format(const struct rp_learned *m, const struct rp_fit *fit,
@@ -260,7 +319,7 @@ static enum rp_code compare_formats(struct rp_learned *m, uint8_t kind, uint8_t 
     }
     quick = median_of(errors, nquick);
     slow = median_of(errors + n, nslow);
-    if (nquick + nslow < 8)
+    if (nquick + nslow < ENOUGH_GAPS)
         return RP_OK;
     return rp_vec_push(&m->transfers,
                        ((struct rp_format_gap){kind, from, to, isnan(quick) ? slow : quick,
@@ -305,14 +364,13 @@ static void set_time(struct rp_learned_time *out, const struct rp_features *x, d
     out->why = why;
 }
 
-/* Beyond the sizes that were measured the interval is wider, by the square root of how far. */
 static double outside(const struct rp_fit *fit, const struct rp_features *x, uint8_t type)
 {
     const struct rp_curve *curve = rp_fit_curve(fit, x, type);
     double base = rp_curve_base(curve, x);
 
-    return base > curve->high  ? fmin((base - curve->high) / 4, log(4))
-           : base < curve->low ? fmin((curve->low - base) / 4, log(4))
+    return base > curve->high  ? fmin((base - curve->high) / WIDENS, log(FAR))
+           : base < curve->low ? fmin((curve->low - base) / WIDENS, log(FAR))
                                : 0;
 }
 
@@ -336,9 +394,9 @@ static void predict_fitted(const struct rp_learned *m, const struct rp_fit *fit,
     y = fit_near_rows(m, fit, s, &x);
     wider = outside(fit, &x, s->type);
     set_time(out, &x, y, fit->error_low - wider, fit->error_high + wider,
-             wider > log(4) / 4 ? RP_ASSUMED : RP_FITTED,
-             wider > log(4) / 4 ? "far outside the sizes that were measured"
-                                : "fitted to other shapes of the operator");
+             wider > log(FAR) / WIDENS ? RP_ASSUMED : RP_FITTED,
+             wider > log(FAR) / WIDENS ? "far outside the sizes that were measured"
+                                       : "fitted to other shapes of the operator");
 }
 
 bool rp_learned_predict(const struct rp_learned *m, const struct rp_sample *s,

@@ -5,6 +5,7 @@
  */
 #include "cost/learn/samples.h"
 
+#include "base/decides.h"
 #include "io/lines.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@
 #define MOST_BYTES   ((size_t)256 << 20)
 #define MOST_ROWS    ((size_t)4000000)
 #define MOST_COLUMNS 64
+RP_LIMIT(MOST_COLUMNS, "columns", "a table with more is refused");
 
 enum csv_column {
     OP,

@@ -5,6 +5,7 @@
  * predictions do not need it. One thread and a fixed seed: the same rows give the same trees.
  */
 #include "abi/xgboost.h"
+#include "base/decides.h"
 #include "cost/learn/learned.h"
 
 #include <dlfcn.h>
@@ -14,9 +15,16 @@
 #include <string.h>
 
 #define TREES 120
+RP_DECISION(TREES, "trees",
+            "chosen with their parameters below by model test: errors in docs/cli/model.md",
+            "cost/trees_add_to_a_slope");
 /* Part of the base's slope that the trees start from: they can add to a slope, but not reduce it.
  */
 #define SLOPE 0.6
+RP_DECISION(SLOPE, "of the slope of the curves",
+            "chosen with the parameters of trees by model test", "cost/trees_add_to_a_slope");
+#define MOST_DEPTH 64
+RP_LIMIT(MOST_DEPTH, "levels", "a tree that is deeper is refused: max_depth asks for 5");
 
 static const char *const parameters[][2] = {{"objective", "reg:squarederror"},
                                             {"eta", "0.12"},
@@ -148,7 +156,7 @@ static enum rp_code add_node(struct rp_fit *fit, const struct dumped_node *nodes
     struct rp_learned_node node = {.feature = RP_FEATURES_MAX};
     size_t at = fit->nodes.n;
 
-    if (id < 0 || id >= cap || depth > 64 || nodes[id].yes == -2)
+    if (id < 0 || id >= cap || depth > MOST_DEPTH || nodes[id].yes == -2)
         return rp_err_set(err, RP_MISSING, "XGBoost wrote a tree that is not understood");
     node.at = nodes[id].at;
     RP_TRY(rp_vec_push(&fit->nodes, node, err));

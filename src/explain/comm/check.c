@@ -6,8 +6,10 @@
  */
 #include "explain/comm/check.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
+#include "base/text.h"
 #include "explain/idle/sampled.h"
 #include "facts/times/intervals.h"
 #include "result/print_units.h"
@@ -15,7 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NAMED 6 /* ranks in a sentence */
+#define NAMED 6
+RP_LIMIT(NAMED, "ranks in a sentence", "'…' stands for the others; the table has them all");
 
 #define CALL(member, type) RP_FIELD(struct rp_comm_call, member, type, NONE, NULL, "", 0)
 static const struct rp_field call_fields[] = {
@@ -85,8 +88,8 @@ static const char *line_of(const char *stack, struct rp_arena *arena)
         end = strchrnul(stack, ';');
         open = memchr(stack, '(', (size_t)(end - stack));
         close = open ? memchr(open, ')', (size_t)(end - open)) : NULL;
-        if (!close || close[1] != ':' || close + 2 >= end || open - stack < 3 ||
-            memcmp(open - 3, ".py", 3) != 0)
+        if (!close || close[1] != ':' || close + 2 >= end ||
+            !rp_text_ends_n(stack, (size_t)(open - stack), ".py"))
             continue;
         library = is_library(stack, open);
         if (found && library)
@@ -187,7 +190,10 @@ enum rp_code rp_comm_list_calls(const struct rp_collectives *list, struct rp_are
 
 /* ------------------------------------------------------------------ where a rank is */
 
-#define LONG_NS INT64_C(1000000000) /* so long in a collective: it may not end */
+#define LONG_NS 1000000000
+RP_DECISION(LONG_NS, "ns",
+            "a collective that ends takes milliseconds; a watchdog ends the program after minutes",
+            "explain/a_collective_that_may_not_end_has_an_edge");
 
 /* What the stack of a sample says. */
 struct place {

@@ -2,6 +2,8 @@
 /* A rendezvous becomes a row. */
 #include "explain/comm/comm.h"
 
+#include "facts/host/trace_host.h"
+
 #include "base/order.h"
 #include "dataset/question.h"
 #include "job/pipeline.h"
@@ -58,6 +60,8 @@ static const struct rp_field collective_fields[] = {
     COLL(place, STR, NONE, NULL, "node: all its ranks are in one; between: nodes; null: not known",
          0),
     COLL(rank_count, I64, COUNT, NULL, "ranks in it", 0),
+    RP_FIELD_LIST(struct rp_comm_collective, ranks, &rp_type_int, NULL,
+                  "the numbers of those that were given", 0),
     COLL(seen_count, I64, COUNT, NULL, "those of them that were given", 0),
     COLL(size_bytes, I64, BYTES, NULL, "size from which bandwidth is computed", RP_NULLABLE),
     COLL(dtype, STR, NONE, NULL, "type of the elements, or null", 0),
@@ -162,6 +166,12 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct rp_comm_root, ranks, &rank_type, NULL,
                   "one record per rank, or per device where it has several with collectives", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, alone_rows, &rank_type, "ranks", RANK_ROW, 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, host_rows, &rp_comm_host_type, "delays by host", NULL, 0),
+    RP_FIELD_LIST(struct rp_comm_root, hosts, &rp_comm_host_type, NULL,
+                  "by host, where all are known, the latest first", 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, link_rows, &rp_comm_link_type, "between hosts", NULL, 0),
+    RP_FIELD_LIST(struct rp_comm_root, links, &rp_comm_link_type, NULL,
+                  "by pair of hosts, the slowest first", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, stage_rows, &rp_comm_stage_type, "stages of the pipeline",
                    NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, stages, &rp_comm_stage_type, NULL,
@@ -342,9 +352,22 @@ static const struct rp_comm_arrival *list_arrivals(const struct comm_join *j,
     for (uint32_t i = 0; list && i < m->n; i++) {
         const struct rp_collective *c = collective_of(j, m, i);
 
-        list[i] = (struct rp_comm_arrival){j->rank_of[m->rank[i]], c->begin_ns, c->end_ns};
+        list[i] =
+            (struct rp_comm_arrival){j->rank_of[m->rank[i]], m->rank[i], c->begin_ns, c->end_ns};
     }
     return list;
+}
+
+/* Of devices of one rank, its number once. */
+static void list_ranks(struct comm_join *j, struct rp_comm_collective *row)
+{
+    row->ranks = RP_ARENA_NEW(j->arena, int64_t, (size_t)row->seen_count + 1);
+    for (int64_t i = 0; row->ranks && row->arrivals && i < row->seen_count; i++) {
+        int64_t number = j->ranks->parts[row->arrivals[i].rank].number;
+
+        if (!row->nranks || row->ranks[row->nranks - 1] != number)
+            row->ranks[row->nranks++] = number;
+    }
 }
 
 static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
@@ -360,6 +383,7 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     row->last_rank = number_of(j, m->rank[m->last]);
     row->last_device = lane_of(j, m->rank[m->last])->device;
     row->arrivals = list_arrivals(j, m);
+    list_ranks(j, row);
     row->last = m->last;
     row->at_place = rp_topology_place(&j->topology, m);
     row->place = rp_place_names[row->at_place];
@@ -408,6 +432,9 @@ static void add_alone(struct comm_join *j, size_t r, size_t i)
     row->seen_count = 1;
     row->at_place = RP_PLACE_UNKNOWN;
     row->last_device = RP_ABSENT_I64;
+    row->ranks = RP_ARENA_NEW(j->arena, int64_t, 1);
+    if (row->ranks)
+        row->ranks[row->nranks++] = number_of(j, r);
     row->begin_ns = rp_clock_time(&j->all.clocks[r], c->begin_ns);
     row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
     row->transfer_ns = row->end_spread_ns = row->cause_ns = RP_ABSENT_I64;
@@ -603,6 +630,9 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
         RP_TRY(sum_times(&j, err));
     for (r = 0; r < j.n && j.all.n; r++)
         add_cause(&j, &out->ranks[r]);
+    RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
+    if (j.all.n)
+        RP_TRY(rp_comm_add_hosts(out, limit, j.arena, err));
     RP_TRY(add_stages(&j, limit, err));
     RP_TRY(rp_comm_join_transfers(ranks, limit, j.arena, out, err));
     RP_TRY(compare_ranks(&j, rp_settings_flag(settings, "check"), limit, &result->answer, err));
@@ -626,6 +656,10 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
     RP_TRY(rp_comm_fill_part(t, scope, &part->arena, out, err));
     RP_TRY(rp_recorder_find(t, &out->recorder, err));
     out->timeline_ranks = rp_trace_pipeline_ranks(t);
+    for (size_t i = 0; i < out->nlanes; i++)
+        if (!out->lanes[i].comm.host)
+            RP_TRY(rp_trace_host(t, loaded->source->name, &part->arena, &out->lanes[i].comm.host,
+                                 err));
     list = &out->lanes[0].comm;
     for (size_t i = 0; i < list->list.n; i++)
         if (list->list.at[i].end_ns > since_ns)

@@ -233,8 +233,6 @@ static enum rp_code add_pipeline(struct stages *s, uint32_t first, struct rp_err
 
 /* ------------------------------------------------------------------ the sentence */
 
-#define SLOW_PART 0.1 /* above the median: the stages are not even */
-
 RP_ORDER(by_compute, struct rp_comm_stage, RP_UP(compute_ns), RP_UP(rank))
 
 /* "; stage 2 (rank 5) computes 40 % longer than the median stage", or "". */
@@ -246,7 +244,7 @@ static const char *slowest_text(const struct stages *s)
 
     qsort(rows, s->out->nstages, sizeof *rows, by_compute);
     median = rows[(s->out->nstages - 1) / 2].compute_ns;
-    if (median <= 0 || (double)last->compute_ns < (1 + SLOW_PART) * (double)median)
+    if (median <= 0 || (double)last->compute_ns < (1 + RP_COMM_UNEVEN) * (double)median)
         return "";
     return rp_arena_textf(s->arena,
                           "; stage %lld (rank %lld) computes %.0f %% longer than the median stage, "

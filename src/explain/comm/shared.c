@@ -8,8 +8,6 @@
 
 #include <string.h>
 
-#define SHARED_PART 0.8 /* of all delay, of ranks that have something in common */
-
 typedef bool shares_fn(const struct rp_late_rank *a, const struct rp_late_rank *b);
 
 static bool shares_host(const struct rp_late_rank *a, const struct rp_late_rank *b)
@@ -25,7 +23,7 @@ static bool shares_device(const struct rp_late_rank *a, const struct rp_late_ran
 }
 
 /* The part of all delay that ranks with the same as the latest one cause; 0: it is one rank alone,
-   or all ranks have it in common. *late: how many cause a tenth or more. */
+   or all ranks have it in common. *late: how many cause more than an even part. */
 static double shared_part(const struct rp_late_rank *ranks, size_t n,
                           const struct rp_late_rank *latest, shares_fn *shares, int64_t *late)
 {
@@ -41,7 +39,7 @@ static double shared_part(const struct rp_late_rank *ranks, size_t n,
             continue;
         }
         rp_ns_add(&sum, ranks[r].margin_ns);
-        *late += ranks[r].margin_ns >= all / 10;
+        *late += ranks[r].margin_ns > all / (int64_t)n;
     }
     return all > 0 && others && *late > 1 ? (double)sum / (double)all : 0;
 }
@@ -58,13 +56,13 @@ const char *rp_late_shared(const struct rp_late_rank *ranks, size_t n, struct rp
         if (ranks[r].margin_ns > latest->margin_ns)
             latest = &ranks[r];
     part = shared_part(ranks, n, latest, shares_host, &late);
-    if (part >= SHARED_PART)
+    if (part >= RP_COMM_MOST)
         return rp_arena_textf(arena,
                               "host %s: %lld of its ranks cause %.0f %% of all delay, so look for "
                               "what they share: its network, processors, power or storage",
                               latest->host, (long long)late, 100 * part);
     part = shared_part(ranks, n, latest, shares_device, &late);
-    if (part >= SHARED_PART)
+    if (part >= RP_COMM_MOST)
         return rp_arena_textf(arena,
                               "device %lld: the ranks on it in %lld hosts cause %.0f %% of all "
                               "delay, so look for what is the same there: its place in the host, "

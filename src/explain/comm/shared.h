@@ -4,9 +4,15 @@
 /* What late ranks have in common: where most of the delay comes from several ranks of one host, or
    from the same device of several hosts, what they share is at fault. */
 #include "base/arena.h"
+#include "base/decides.h"
 
 #include <stddef.h>
 #include <stdint.h>
+
+#define RP_COMM_MOST 0.8
+RP_DECISION(RP_COMM_MOST, "of all delay",
+            "few ranks, or one host, are named where repairing them leaves a fifth at most",
+            "explain/what_late_ranks_share_has_an_edge, explain/named_ranks_cause_most");
 
 struct rp_late_rank {
     const char *host; /* its name, or NULL */

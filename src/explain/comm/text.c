@@ -6,6 +6,7 @@
  */
 #include "explain/comm/comm.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/comm/shared.h"
 #include "explain/short_name.h"
@@ -15,7 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define APART_NS 100000 /* ends of collectives that differ by more are worth a word */
+#define END_SHARE 0.25
+RP_DECISION(END_SHARE, "of the transfer",
+            "ends that differ by less cost less than what ranks gain by leaving at different times",
+            "explain/ends_that_are_apart_have_an_edge");
+
+#define END_OFTEN 0.1
+RP_DECISION(END_OFTEN, "of the collectives", "fewer are accidents of a run, not its paths",
+            "explain/ends_that_are_apart_have_an_edge");
 
 static int by_size(const void *pa, const void *pb)
 {
@@ -212,6 +220,8 @@ static const char *rule_text(const char *rule)
 }
 
 #define MOST_NAMED 3
+RP_LIMIT(MOST_NAMED, "ranks in a sentence",
+         "it says what part of the delay these cause; the table has them all");
 
 /* "ranks 0, 6 arrived last in 60 of 84 collectives …": the fewest ranks that cause most of the
  * delay.
@@ -233,7 +243,7 @@ static const char *delay_text(struct comm_text *w)
     if (out->margin_ns <= 0)
         return "no rank: in every collective the last ranks arrived together";
     for (i = 0; i < out->nranks && i < MOST_NAMED; i++) {
-        if (i && margin >= out->margin_ns / 5 * 4)
+        if (i && (double)margin >= RP_COMM_MOST * (double)out->margin_ns)
             break;
         rp_ns_add(&margin, out->rank_rows[i].margin_ns);
         count += out->rank_rows[i].last_count;
@@ -307,7 +317,8 @@ static void note_imbalance(struct comm_text *w)
     for (size_t i = 0; i < w->out->nsizes; i++) {
         const struct rp_comm_size *s = &w->out->sizes[i];
 
-        if (s->imbalance_ratio >= 0.1 && (!worst || s->imbalance_ratio > worst->imbalance_ratio))
+        if (s->imbalance_ratio >= RP_COMM_UNEVEN &&
+            (!worst || s->imbalance_ratio > worst->imbalance_ratio))
             worst = s;
     }
     if (worst)
@@ -345,13 +356,13 @@ static void note_ends(struct comm_text *w)
         if (c->end_spread_ns == RP_ABSENT_I64 || !c->mutual || c->transfer_ns <= 0)
             continue;
         n++;
-        if (c->end_spread_ns < APART_NS + 2 * out->uncertainty_ns ||
-            c->end_spread_ns < c->transfer_ns / 4)
+        if ((double)c->end_spread_ns < RP_COMM_START_S * 1e9 + 2 * (double)out->uncertainty_ns ||
+            (double)c->end_spread_ns < END_SHARE * (double)c->transfer_ns)
             continue;
         apart++;
         worst = !worst || c->end_spread_ns > worst->end_spread_ns ? c : worst;
     }
-    if (!worst || 10 * apart < n)
+    if (!worst || (double)apart < END_OFTEN * (double)n)
         return;
     add_note(w,
              rp_arena_textf(w->arena,

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A collective is slow if its transfer takes several times what it needs to start and what its
- * bytes need on the busiest link. Small ones say nothing about a link, and neither do a few of
- * many.
+ * bytes need on the busiest link. Small ones, whose bytes need less than the start, say nothing
+ * about a link, and neither do a few of many.
  */
 #include "explain/comm/topology.h"
 
+#include "base/decides.h"
 #include "result/print_units.h"
 
 #include <string.h>
 
-#define LARGE_BYTES  (INT64_C(8) << 20)
-#define START_S      50e-6 /* what a collective takes beside its bytes, generously */
-#define SLOW_TIMES   4
-#define NODE_DEVICES 8 /* where hosts are not recorded, so many ranks are taken for one node */
+#define SLOW_TIMES 4
+RP_DECISION(SLOW_TIMES, "times what the link needs",
+            "beside compute a healthy link gives half; another path (sockets, host memory) a tenth",
+            "explain/a_slow_link_has_edges");
+#define NODE_DEVICES 8
+RP_FACT(NODE_DEVICES, "devices",
+        "servers with links between devices (DGX, HGX, MI300X) have 8 of them");
 
 const char *const rp_place_names[RP_PLACES + 1] = {"node", "between", NULL};
 
@@ -95,7 +99,7 @@ static double needs(const struct rp_topology *t, const struct rp_rendezvous *m, 
     double can = rp_topology_can(t, m);
 
     *bytes = can > 0 ? measure(t, m, ns, size) : 0;
-    return *bytes > 0 && *size >= LARGE_BYTES ? START_S + *bytes / can : 0;
+    return *bytes > 0 && *bytes / can >= RP_COMM_START_S ? RP_COMM_START_S + *bytes / can : 0;
 }
 
 int64_t rp_topology_excess(const struct rp_topology *t, const struct rp_rendezvous *m)

@@ -5,6 +5,7 @@
  * Where collectives run, within a node or between nodes, and whether they get what the links there
  * can carry (cost/links.h).
  */
+#include "base/decides.h"
 #include "cost/links.h"
 #include "facts/ranks/rendezvous.h"
 
@@ -12,6 +13,10 @@ enum rp_place { RP_PLACE_NODE, RP_PLACE_BETWEEN, RP_PLACES, RP_PLACE_UNKNOWN = R
 extern const char *const rp_place_names[RP_PLACES + 1]; /* "node", "between", NULL */
 
 /* The large collectives at a place. */
+#define RP_COMM_START_S 50e-6
+RP_DECISION(RP_COMM_START_S, "s", "what a collective takes beside its bytes, generously",
+            "explain/a_slow_link_has_edges, explain/ends_that_are_apart_have_an_edge");
+
 struct rp_place_use {
     const struct rp_link *link;        /* of one device; NULL: not known */
     size_t large, slow;                /* slow: they take several times what the link needs */

@@ -250,7 +250,7 @@ static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_
     const struct rp_segments *s = &judged.segments;
 
     RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
-    if (!s->n)
+    if (!s->n || !trace->nsteps) /* the path to the first work begins where it was launched */
         return RP_OK;
     memset(judged.outside.break_ns, 0, sizeof judged.outside.break_ns);
     out->outside = rp_judged_text(&judged, arena);

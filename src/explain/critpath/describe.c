@@ -5,6 +5,7 @@
  */
 #include "explain/critpath/critpath.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/short_name.h"
 
@@ -192,8 +193,9 @@ static void label_rows(struct path_rows *f)
         out->next[i].label = labels[out->nshown + i] ? labels[out->nshown + i] : out->next[i].name;
 }
 
-/* How many of the names without any part on the path are shown. */
 #define NEXT_SHOWN 5
+RP_LIMIT(NEXT_SHOWN, "rows on the screen",
+         "names without any part on the path; the data has them all");
 
 static void choose_shown(struct path_rows *f, size_t limit)
 {

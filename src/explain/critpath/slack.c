@@ -6,13 +6,14 @@
  */
 #include "explain/critpath/critpath.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Names whose gain is computed: each is a run over the whole graph. */
 #define GAINS 10
+RP_LIMIT(GAINS, "names", "each is a run over the whole graph; the gain of the others is null");
 
 struct slack_rows {
     const struct rp_critpath_view *view;

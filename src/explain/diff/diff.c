@@ -476,7 +476,8 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
     if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
         return HOLDS_NOTHING;
     if (rp_format_sniff(in, &format, NULL) == RP_OK)
-        holds = format->kind == RP_FORMAT_KIND_BUFFERS   ? HOLDS_NOTHING
+        holds = format->kind == RP_FORMAT_KIND_BUFFERS || format->kind == RP_FORMAT_KIND_COMPILES
+                    ? HOLDS_NOTHING
                 : format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM
                 : rp_format_identifies(in, format)       ? HOLDS_TRACE
                                                          : HOLDS_SOMETHING;

@@ -7,9 +7,11 @@
  * time into its parts, aligns the operators and says whether it is more than noise
  * (docs/definitions.md).
  */
+#include "base/decides.h"
 #include "explain/diff/align.h"
+#include "explain/diff/answer.h"
 #include "explain/diff/gates.h"
-#include "explain/report/report.h"
+#include "explain/report/part.h"
 
 enum rp_diff_time { /* the parts of a step: they add up to it */
                     RP_DIFF_COMPUTE,
@@ -25,6 +27,12 @@ struct rp_diff_phase {
 };
 
 /* One rank of a run. */
+#define RP_DIFF_MAINLY 0.25
+RP_DECISION(
+    RP_DIFF_MAINLY, "of the largest, or of the whole",
+    "what is four times smaller is not what somebody should look at first",
+    "explain/what_mainly_changed_has_an_edge, explain/what_the_host_mainly_ran_has_an_edge");
+
 struct rp_trace_diff_part {
     bool on_device, limited, has_steps;
     size_t nsteps;     /* 1 without steps: the span */
@@ -129,8 +137,6 @@ struct rp_trace_diff_root {
     const char *verdict_text, *mainly_text, *profiler_text, *aligned_text; /* text output only */
     struct rp_trace_diff_row host; /* whose calls on the host changed most; what is NULL: none */
 };
-
-extern const struct rp_type rp_trace_diff_type;
 
 /* The part of a rank, with a model of it if `simulate` and where rp_report_model makes one. Its
    vectors are the caller's, also after a failure (rp_part_adopt). */

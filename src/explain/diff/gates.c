@@ -5,6 +5,7 @@
  */
 #include "explain/diff/gates.h"
 
+#include "base/decides.h"
 #include "base/text.h"
 #include "io/lines.h"
 #include "result/print_units.h"
@@ -16,7 +17,9 @@
 #include <string.h>
 
 #define MOST_GATES 64
-#define MOST_FILE  (1 << 20)
+RP_LIMIT(MOST_GATES, "gates", "more are refused");
+#define MOST_FILE (1 << 20)
+RP_LIMIT(MOST_FILE, "bytes", "a larger file is refused");
 
 struct metric {
     const char *name;
@@ -50,8 +53,8 @@ static enum rp_code unknown_metric(const char *word, size_t n, const char *where
         strcat(names, i ? ", " : "");
         strcat(names, metrics[i].name);
     }
-    return rp_err_set(err, RP_USAGE, "%s: there is no metric '%.*s'; there are %s", where,
-                      n < 40 ? (int)n : 40, word, names);
+    return rp_err_set(err, RP_USAGE, "%s: there is no metric '%.*s'; there are %s", where, (int)n,
+                      word, names);
 }
 
 /* A plain number with one of our units: "2ms", "60GB", "12000". */

@@ -5,6 +5,7 @@
  */
 #include "explain/diff/diff.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/diff/noise.h"
 #include "facts/host/signs.h"
@@ -17,8 +18,21 @@
 #include <string.h>
 
 #define MOST_RANK_ROWS 16
-#define OTHER_MIX      0.1    /* of the steps: by how much the shares of a phase may differ */
-#define MEDIAN_FACTOR  1.2533 /* standard error of a median over that of a mean, normal values */
+RP_LIMIT(MOST_RANK_ROWS, "rows on the screen", "a note says how many ranks there are");
+#define OTHER_MIX 0.1
+RP_DECISION(
+    OTHER_MIX, "of the steps",
+    "prefill steps are several times as long: with a tenth more of them the mean step moves as well",
+    "explain/another_mix_of_phases_has_an_edge");
+#define COMPARABLE 0.5
+RP_DECISION(
+    COMPARABLE, "of the time of each run",
+    "programs of which less has a counterpart are different: no number of one is about the other",
+    "explain/comparable_runs_have_edges");
+#define ALONE_TOO 0.25
+RP_DECISION(ALONE_TOO, "of the time without a counterpart",
+            "one slow operator is a regression; beside so much that is new, it is other work",
+            "explain/comparable_runs_have_edges");
 
 struct diff_join {
     const struct rp_trace_diff_input *in[2];
@@ -346,6 +360,8 @@ static void fill_ranks(struct diff_join *j)
     qsort(out->ranks, out->nranks, sizeof *out->ranks, by_own_change);
     out->rank_rows = out->ranks;
     out->nrank_rows = out->nranks < MOST_RANK_ROWS ? out->nranks : MOST_RANK_ROWS;
+    if (out->nrank_rows < out->nranks)
+        add_note(j, rp_arena_textf(j->arena, "%zu of %zu ranks", out->nrank_rows, out->nranks));
     if (own_change(&out->ranks[0]))
         add_note(j, rp_arena_textf(
                         j->arena,
@@ -361,7 +377,7 @@ static void find_noise(struct diff_join *j)
 
     for (int s = 0; s < 2; s++)
         if (j->count[s] > 1)
-            j->count[s] /= MEDIAN_FACTOR * MEDIAN_FACTOR;
+            j->count[s] /= M_PI / 2; /* a median is as certain as a mean of fewer normal values */
     noise = rp_diff_noise(j->spread_ns, j->count);
     j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
@@ -386,10 +402,6 @@ static void decide(struct diff_join *j)
     out->failed =
         out->threshold_ns != RP_ABSENT_I64 && out->changed && out->delta_ns > out->threshold_ns;
 }
-
-#define COMPARABLE 0.5 /* of the time of each run: less has a counterpart in another program */
-#define ALONE_TOO \
-    0.25 /* of the time without a counterpart: operators that are unlike count as well */
 
 static bool has_gates(const struct diff_join *j)
 {
@@ -462,7 +474,7 @@ static const char *difference_text(const struct diff_join *j)
         "counterpart in the other",
         out->measure);
 
-    if (is_on_one_device(out) && (out->unlike_ns[0] || out->unlike_ns[1]))
+    if (is_on_one_device(out) && out->unlike_ns[0])
         text =
             rp_arena_textf(j->arena,
                            "%s (operators of the same name are no counterparts where a call takes "
@@ -563,7 +575,7 @@ static void write_mainly(struct diff_join *j)
     for (size_t i = 0; i < RP_DIFF_TIMES; i++) {
         int64_t ns = parts[i].delta_ns;
 
-        if (!ns || llabs(ns) < llabs(parts[0].delta_ns) / 4)
+        if (!ns || (double)llabs(ns) < RP_DIFF_MAINLY * (double)llabs(parts[0].delta_ns))
             break;
         text = rp_arena_textf(j->arena, "%s%s%s %s%s", text ? text : "", text ? ", " : "",
                               parts[i].word, ns > 0 ? "+" : "", rp_units_time(j->arena, ns));
@@ -598,7 +610,7 @@ static void note_host(struct diff_join *j)
         return;
     if (!out->base.host_ns && !out->new_run.host_ns)
         return; /* no operators were recorded */
-    if (row->what && llabs(row->host_delta_ns) >= llabs(idle) / 4)
+    if (row->what && (double)llabs(row->host_delta_ns) >= RP_DIFF_MAINLY * (double)llabs(idle))
         most = rp_arena_textf(j->arena, ", of it '%s' %s -> %s", row->label,
                               rp_units_time(j->arena, row->base_host_ns),
                               rp_units_time(j->arena, row->new_host_ns));
@@ -662,7 +674,7 @@ static void add_notes(struct diff_join *j)
     if (out->nlook && out->row_count > (int64_t)out->nrows)
         add_note(j, rp_arena_textf(j->arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
                                    rp_units_number(j->arena, out->row_count)));
-    if (out->aligned_share < 0.5)
+    if (out->aligned_share < COMPARABLE)
         add_note(j, "less than half of the time was aligned: the runs do different work");
 }
 

@@ -5,6 +5,7 @@
  */
 #include "explain/diff/noise.h"
 
+#include "base/decides.h"
 #include "facts/times/intervals.h"
 
 #include <math.h>
@@ -12,10 +13,19 @@
 #include <string.h>
 
 #define STANDARD_ERRORS 3.0
+RP_DECISION(STANDARD_ERRORS, "standard errors",
+            "equal runs of 6 steps differ by more in 1 % of all pairs (equal_runs_rarely_differ)",
+            "explain/the_middle_half_and_the_spread");
+#define OF_NORMAL 1.4826
+RP_FACT(OF_NORMAL, "standard deviations", "of normal values, in median absolute deviations");
+#define FEW_BIAS 0.8
+RP_FACT(FEW_BIAS, "values", "n / (n - 0.8) of 10 or more (Croux and Rousseeuw 1992)");
+#define MOST_NS 4e18
+RP_LIMIT(MOST_NS, "ns", "127 years: times of a damaged file stay in the range of their type");
 
 void rp_diff_middle_half(size_t n, size_t *from, size_t *taken)
 {
-    size_t cut = (n + 3) / 4;
+    size_t cut = ((n + 1) / 2 + 1) / 2;
 
     if (n && cut > (n - 1) / 2)
         cut = (n - 1) / 2;
@@ -42,13 +52,13 @@ static double standard_deviation(const int64_t *values, size_t n)
     return sqrt(sum / (double)(n - 1));
 }
 
-/* The median absolute deviation, as a standard deviation of normal values: 1.4826, and for few
+/* The median absolute deviation, as a standard deviation of normal values: that factor, and for few
    values the factors by which it is too small (Croux and Rousseeuw 1992). Where it is larger than
    the standard deviation itself, there is no outlier to leave out. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
 {
     static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};
-    double factor = n < 10 ? small[n] : (double)n / ((double)n - 0.8), middle;
+    double factor = n < 10 ? small[n] : (double)n / ((double)n - FEW_BIAS), middle;
 
     if (n < 2)
         return -1;
@@ -56,7 +66,7 @@ double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
     middle = rp_diff_median(scratch, n);
     for (size_t i = 0; i < n; i++)
         scratch[i] = rp_diff_whole_ns(2 * fabs((double)values[i] - middle));
-    return fmin(factor * 1.4826 * rp_diff_median(scratch, n) / 2, standard_deviation(values, n));
+    return fmin(factor * OF_NORMAL * rp_diff_median(scratch, n) / 2, standard_deviation(values, n));
 }
 
 double rp_diff_noise(const double spread_ns[2], const double count[2])
@@ -75,7 +85,5 @@ double rp_diff_noise(const double spread_ns[2], const double count[2])
 
 int64_t rp_diff_whole_ns(double ns)
 {
-    const double most = 4e18;
-
-    return (int64_t)ceil(ns > most ? most : ns < -most ? -most : ns);
+    return (int64_t)ceil(ns > MOST_NS ? MOST_NS : ns < -MOST_NS ? -MOST_NS : ns);
 }

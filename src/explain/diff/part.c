@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/diff/noise.h"
+#include "explain/findings/fragmentation.h"
 #include "result/part.h"
 
 #include <stdlib.h>
@@ -27,8 +28,6 @@ struct idle_host {
     int64_t ns;
 };
 
-#define HOST_SHARE 0.25 /* of a cause: less is not what the host mainly ran */
-
 struct part_ctx {
     const struct rp_trace *t;
     const struct rp_scope *scope;
@@ -38,6 +37,7 @@ struct part_ctx {
     struct rp_report_part report;
     bool simulate;
     struct rp_diff_window *windows;
+    size_t *judged; /* by window: its step; those without detail have none, unless all are */
     size_t nwindows;
     int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
     struct rp_map host_of;        /* cause and name of what the host ran -> hosts */
@@ -104,7 +104,7 @@ static void name_hosts(struct part_ctx *m)
         const struct idle_host *h = &m->hosts.at[i];
 
         if (h->ns <= most[h->cause] ||
-            (double)h->ns < HOST_SHARE * (double)m->sum_ns[RP_DIFF_IDLE + h->cause])
+            (double)h->ns < RP_DIFF_MAINLY * (double)m->sum_ns[RP_DIFF_IDLE + h->cause])
             continue;
         most[h->cause] = h->ns;
         m->out->cause_host[h->cause] = rp_arena_text(m->arena, rp_trace_str(m->t, h->name));
@@ -147,12 +147,12 @@ static enum rp_code choose_steps(struct part_ctx *m, struct rp_err *err)
 
     RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
     for (i = 0; i < n; i++) {
-        out->step_ns[i] = m->report.steps[i].b.window_ns;
+        out->step_ns[i] = m->report.steps[m->judged[i]].b.window_ns;
         lengths[i] = (struct length){out->step_ns[i], i};
     }
     qsort(lengths, n, sizeof *lengths, by_length);
     for (i = (n - 1) / 2; i <= n / 2; i++)
-        RP_TRY(add_step(m, &m->report.steps[lengths[i].step].b, err));
+        RP_TRY(add_step(m, &m->report.steps[m->judged[lengths[i].step]].b, err));
     rp_diff_middle_half(n, &from, &taken);
     for (i = from; i < from + taken; i++)
         m->windows[lengths[i].step].taken = true;
@@ -160,14 +160,14 @@ static enum rp_code choose_steps(struct part_ctx *m, struct rp_err *err)
     return RP_OK;
 }
 
-static void make_window(struct part_ctx *m, size_t i)
+static struct rp_diff_window window_of(const struct part_ctx *m, size_t i)
 {
     const struct rp_step *step = &m->t->steps[i];
     const struct rp_breakdown *b = &m->report.steps[i].b;
 
-    m->windows[i] = (struct rp_diff_window){step->begin_ns,
-                                            i + 1 < m->t->nsteps ? step[1].begin_ns : step->end_ns,
-                                            b->begin_ns, b->end_ns, false};
+    return (struct rp_diff_window){step->begin_ns,
+                                   i + 1 < m->t->nsteps ? step[1].begin_ns : step->end_ns,
+                                   b->begin_ns, b->end_ns, false};
 }
 
 /* The median step of each phase; `scratch` has room for all steps. */
@@ -178,8 +178,8 @@ static void measure_phases(struct part_ctx *m, int64_t *scratch)
         size_t i, n = 0;
 
         for (i = 0; i < m->nwindows; i++)
-            if (m->t->steps[i].phase == phase)
-                scratch[n++] = m->report.steps[i].b.window_ns;
+            if (m->t->steps[m->judged[i]].phase == phase)
+                scratch[n++] = m->report.steps[m->judged[i]].b.window_ns;
         rp_ns_sort(scratch, n);
         *out = (struct rp_diff_phase){(int64_t)n, n ? rp_ns_median(scratch, n) : 0};
     }
@@ -189,14 +189,21 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
     const struct rp_breakdown *whole;
-    size_t i, n = out->limited ? 0 : m->report.nsteps;
+    size_t i, all = out->limited ? 0 : m->report.nsteps, n = 0;
 
-    m->nwindows = n;
-    m->windows = RP_ARENA_NEW(m->arena, struct rp_diff_window, n + 1);
-    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, n + 1);
+    for (i = 0; i < all; i++)
+        n += !m->report.steps[i].no_detail;
+    m->windows = RP_ARENA_NEW(m->arena, struct rp_diff_window, all + 1);
+    m->judged = RP_ARENA_NEW(m->arena, size_t, all + 1);
+    out->step_ns = RP_ARENA_NEW(m->arena, int64_t, all + 1);
     RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
-    for (i = 0; i < n; i++)
-        make_window(m, i);
+    for (i = 0; i < all; i++) {
+        if (n && m->report.steps[i].no_detail)
+            continue;
+        m->judged[m->nwindows] = i;
+        m->windows[m->nwindows++] = window_of(m, i);
+    }
+    n = m->nwindows;
     measure_phases(m, out->step_ns);
     out->has_steps = n > 0;
     out->nsteps = n ? n : 1;
@@ -256,20 +263,20 @@ static enum rp_code measure_gates(struct part_ctx *m, struct rp_err *err)
 {
     const struct rp_report_part *report = &m->report;
     struct rp_trace_diff_part *out = m->out;
-    size_t i, n = out->limited ? 0 : report->nsteps;
+    size_t i, n = m->nwindows;
     int64_t *values = RP_ARENA_NEW(m->arena, int64_t, 2 * n + 2);
 
     RP_TRY(rp_arena_check(m->arena, "comparing steps", err));
     for (int t = 0; t < RP_DIFF_TIMES; t++) {
         for (i = 0; i < n; i++)
-            values[i] = time_of(&report->steps[i].b, t);
+            values[i] = time_of(&report->steps[m->judged[i]].b, t);
         out->spread_ns[t] = rp_diff_spread(values, n, values + n);
     }
     out->speed = report->speed;
     out->window_ns = report->whole.window_ns;
-    out->memory_bytes = report->wrong.allocated_bytes;
+    out->memory_bytes = rp_memory_peak_of(report) ? rp_memory_peak_of(report)->allocated_bytes : 0;
     for (i = 0; i < n; i++) {
-        const struct rp_report_step *s = &report->steps[i];
+        const struct rp_report_step *s = &report->steps[m->judged[i]];
 
         out->judged += !s->warm_up && !s->no_detail;
         if (s->tokens != RP_ABSENT_I64 && !s->warm_up)

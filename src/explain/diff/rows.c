@@ -6,23 +6,36 @@
  */
 #include "explain/diff/diff.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/diff/noise.h"
 #include "explain/short_name.h"
+#include "explain/torch_names.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_KERNELS 8    /* names kept of a row and side */
-#define MOST_LINES   8    /* lines about other kernels on the screen */
-#define NAME_BYTES   72   /* of a kernel there */
-#define SHAPE_BYTES  32   /* of a shape on the screen */
-#define PATH_NAMES   16   /* of a place, the innermost */
-#define UNLIKE       16.0 /* times as long; from bf16 to fp32 without matrix units it is 15 at most */
-#define MOST_CALLS   4096 /* of a side whose times are kept; of more, every second, fourth, … */
+#define MOST_KERNELS 8
+RP_LIMIT(MOST_KERNELS, "names of a row and side", "'…' stands for more");
+#define MOST_NAMED 3
+RP_LIMIT(MOST_NAMED, "names in a line", "of more, the first two and '…'");
+#define MOST_LINES 8
+RP_LIMIT(MOST_LINES, "lines about other kernels", "a last line says how many more there are");
+#define NAME_BYTES 72
+RP_LIMIT(NAME_BYTES, "bytes of a kernel's name on the screen", "'…' stands for its middle");
+#define SHAPE_BYTES 32
+RP_LIMIT(SHAPE_BYTES, "bytes of a shape on the screen", "of longer ones the first two tensors");
+#define PATH_NAMES 16
+RP_LIMIT(PATH_NAMES, "names of a place", "the innermost; '…' stands for those around them");
+#define UNLIKE 16.0
+RP_DECISION(UNLIKE, "times as long",
+            "from bf16 to fp32 without matrix units it is 15 at most (src/cost/devices.def)",
+            "explain/comparable_runs_have_edges");
+#define MOST_CALLS 4096
+RP_LIMIT(MOST_CALLS, "times of calls", "of more, every second, fourth, … stands for all");
 
 struct kernel_set {
     size_t n, more;
@@ -308,10 +321,9 @@ static const char *place_of(struct rows_ctx *r, const struct side *s)
     size_t n = 0;
 
     for (; at != RP_NONE && n < PATH_NAMES; at = tree->nodes.at[at].parent) {
-        const char *name = tree->strings.at[tree->nodes.at[at].name];
-
-        names[n++] = strncmp(name, "nn.Module: ", 11) ? name : name + 11;
+        names[n++] = rp_torch_module(tree->strings.at[tree->nodes.at[at].name]);
     }
+    text = at != RP_NONE && n == PATH_NAMES ? "…" : NULL;
     while (n-- > 0)
         text = rp_arena_textf(r->arena, "%s%s%s", text ? text : "", text ? " / " : "", names[n]);
     return text;
@@ -348,7 +360,7 @@ static const char *name_kernels(struct rows_ctx *r, const struct kernel_set *set
 {
     const char *text = "", **labels = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
     char name[256];
-    size_t i, shown = set->n < 3 ? set->n : 2;
+    size_t i, shown = set->n <= MOST_NAMED ? set->n : MOST_NAMED - 1;
     bool cut = set->more || set->n > shown;
 
     if (!labels)
@@ -634,12 +646,17 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
 
 static enum rp_code list_lines(struct rows_ctx *r, struct rp_err *err)
 {
+    size_t n = 0;
+
     r->out->kernels = RP_ARENA_NEW(r->arena, const char *, MOST_LINES + 1);
     RP_TRY(rp_err_need(r->out->kernels, err, "comparing kernels"));
-    for (size_t i = 0; i < r->out->nrows && r->out->nkernels < MOST_LINES; i++)
-        if (r->out->rows[i].kernels)
+    for (size_t i = 0; i < r->out->nrows; i++)
+        if (r->out->rows[i].kernels && n++ < MOST_LINES)
             r->out->kernels[r->out->nkernels++] = r->out->rows[i].kernels;
-    return RP_OK;
+    if (n > MOST_LINES)
+        r->out->kernels[r->out->nkernels++] =
+            rp_arena_textf(r->arena, "… and %zu more", n - MOST_LINES);
+    return rp_arena_check(r->arena, "comparing kernels", err);
 }
 
 static enum rp_code fill_coverage(struct rows_ctx *r, struct rp_err *err)

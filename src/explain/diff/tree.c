@@ -9,10 +9,12 @@
  */
 #include "explain/diff/tree.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
-#include "explain/report/report.h"
+#include "explain/report/part.h"
+#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
 #include "result/part.h"
 
@@ -21,8 +23,17 @@
 
 #define NO_STEP   UINT32_MAX
 #define MANY      (UINT32_MAX - 1) /* steps */
-#define MOST_DEEP 200              /* deeper spans belong to the node around them */
-#define MOST_NAME 4096             /* bytes of a name that are looked at */
+#define MOST_DEEP 200
+RP_LIMIT(MOST_DEEP, "spans in spans", "work of deeper ones belongs to the span around them");
+#define MOST_NAME 4096
+RP_LIMIT(MOST_NAME, "bytes of a name", "names that are the same so far are one");
+#define DIGEST_BYTES 16
+RP_DECISION(DIGEST_BYTES, "characters", "64 bits in hexadecimal; words of people are shorter",
+            "explain/digests_in_names_have_edges");
+#define DIGEST_DIGITS 4
+RP_DECISION(DIGEST_DIGITS, "digits",
+            "of 16 random hexadecimal characters fewer are digits in 1 of 2,000 words",
+            "explain/digests_in_names_have_edges");
 
 struct tree_builder {
     const struct rp_trace *t;
@@ -64,7 +75,7 @@ static size_t without_numbers(const char *name, size_t len, char *out)
 
         while (end < len && isalnum((unsigned char)name[end]))
             digits += isdigit((unsigned char)name[end++]) != 0;
-        if (end - i >= 16 && digits >= 4) {
+        if (end - i >= DIGEST_BYTES && digits >= DIGEST_DIGITS) {
             out[n++] = '#';
             i = end;
             continue;
@@ -120,7 +131,8 @@ static bool is_mark(const struct tree_builder *p, rp_event e)
 
     RP_LOWER_BOUND(i, p->marks.n, p->marks.at[i] < e);
     return (i < p->marks.n && p->marks.at[i] == e) ||
-           !strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12);
+           rp_torch_is(rp_trace_str(p->t, p->t->ev.name[e]),
+                       rp_trace_str_len(p->t, p->t->ev.name[e]), RP_TORCH_STEP);
 }
 
 static bool on_host(const struct tree_builder *p)
@@ -250,8 +262,8 @@ static bool is_user_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
-    return t->ev.kind[e] == RP_KIND_PYTHON && strncmp(name, "nn.Module: ", 11) != 0 &&
-           strncmp(name, "torch/", 6) != 0 && name[0] != '<';
+    return t->ev.kind[e] == RP_KIND_PYTHON &&
+           !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
 /* Length of a name without the ending that some ROCm tools leave at those of kernels. */

@@ -8,11 +8,13 @@
  * What a chain would take as one kernel follows from its longest operator and the bytes that
  * remain: between two operators a result is neither written nor read again.
  */
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
 #include "explain/fusions/fusions.h"
 #include "explain/top/spans.h"
+#include "explain/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <ctype.h>
@@ -20,9 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_ELEMENTS 2     /* what works on one number is not worth a word */
-#define MOST_LINKS     4096  /* of one chain */
-#define MOST_GROUPS    65536 /* different chains */
+#define MOST_LINKS 4096
+RP_LIMIT(MOST_LINKS, "links of a chain", "what follows is another chain");
+#define MOST_GROUPS 65536
+RP_LIMIT(MOST_GROUPS, "different chains", "a note says that there are more");
 
 const char *const rp_fusion_kind_names[RP_FUSION_KINDS] = {[RP_FUSION_CHAIN] = "chain",
                                                            [RP_FUSION_OPTIMIZER] = "optimizer",
@@ -46,7 +49,8 @@ struct place {
     int64_t votes;
 };
 
-#define MOST_NAMES 12 /* of an optimizer's operators */
+#define MOST_NAMES 12
+RP_LIMIT(MOST_NAMES, "operators of an optimizer", "the first ones name it");
 
 /* Everything that an optimizer launches. */
 struct updating {
@@ -92,25 +96,16 @@ static enum rp_code category_of(struct chaining *c, rp_str op, rp_str kernel, ui
     return RP_OK;
 }
 
-/* Made by a compiler that fuses: Inductor's kernels, and XLA's. */
-static bool is_generated(const char *kernel)
+static bool is_sign(const char *name, uint32_t sign)
 {
-    return !strncmp(kernel, "triton_poi_", 11) || !strncmp(kernel, "triton_red_", 11) ||
-           !strncmp(kernel, "triton_per_", 11) || !strncmp(kernel, "triton_for_", 11);
+    return rp_torch_is(name, strlen(name), sign);
 }
 
 /* Fills write what was known before, and begin nothing that could be joined with what they follow.
  */
 static bool is_fill(const char *op)
 {
-    return !strcmp(op, "aten::fill_") || !strcmp(op, "aten::zero_") || !strcmp(op, "aten::zeros") ||
-           strstr(op, "arange") != NULL;
-}
-
-/* Reductions with a result as large as their input. */
-static bool keeps_size(const char *op)
-{
-    return strstr(op, "softmax") || strstr(op, "cum");
+    return is_sign(op, RP_TORCH_FILLS);
 }
 
 /* The operator with recorded inputs that describes an item. */
@@ -131,7 +126,7 @@ static void size_link(const struct chaining *c, struct link *l)
     rp_str types = 0;
     struct rp_tensors t;
     const char *name = rp_trace_str(c->t, l->name);
-    bool shrinks = l->category == RP_CATEGORY_REDUCTION && !keeps_size(name);
+    bool shrinks = l->category == RP_CATEGORY_REDUCTION && !is_sign(name, RP_TORCH_KEEPS_SIZE);
 
     if (l->op == RP_NONE || !rp_arg_key_text(&c->dims, l->op, &l->dims) || !l->dims) {
         l->dims = 0;
@@ -181,7 +176,7 @@ static enum rp_code link_of(struct chaining *c, uint32_t item, struct link *l, b
                        .item = item,
                        .nitems = 1,
                        .phase = owner->phase,
-                       .compiled = is_generated(rp_trace_str(c->t, kernel)),
+                       .compiled = is_sign(rp_trace_str(c->t, kernel), RP_TORCH_GENERATED),
                        .ns = rp_ns_between(x->begin_ns, x->end_ns)};
     RP_TRY(category_of(c, op, kernel, &l->category, err));
     l->step = step_at(c->t, x->launch != RP_NONE ? c->t->ev.ts_ns[x->launch] : x->begin_ns);
@@ -200,7 +195,7 @@ static bool continues(const struct chaining *c, const struct link *l)
     if (!first || !c->chain.n || c->chain.n >= MOST_LINKS || l->step != first->step ||
         l->phase != first->phase)
         return false;
-    if (first->elements < LEAST_ELEMENTS || l->elements <= 0)
+    if (first->elements <= 1 || l->elements <= 0) /* work on one number is not worth a word */
         return false;
     for (size_t i = 0; i < c->chain.n; i++)
         reduced |= c->chain.at[i].category == RP_CATEGORY_REDUCTION ||
@@ -221,12 +216,8 @@ static enum rp_code put_text(struct chaining *c, const char *text, size_t len, s
     return RP_OK;
 }
 
-static const char *plain_op(const char *name)
-{
-    return strncmp(name, "aten::", 6) != 0 ? name : name + 6;
-}
-
-#define MOST_TEXT 200 /* of the operators of a chain */
+#define MOST_TEXT 200
+RP_LIMIT(MOST_TEXT, "bytes of the operators of a chain", "'…' stands for the others");
 
 /* "mul ×2, add, native_layer_norm" */
 static enum rp_code list_ops(struct chaining *c, struct rp_err *err)
@@ -236,7 +227,7 @@ static enum rp_code list_ops(struct chaining *c, struct rp_err *err)
 
     c->text.n = 0;
     for (i = 0; i < c->chain.n; i += n) {
-        const char *name = plain_op(rp_trace_str(c->t, c->chain.at[i].name));
+        const char *name = rp_torch_op(rp_trace_str(c->t, c->chain.at[i].name));
 
         for (n = 1; i + n < c->chain.n && c->chain.at[i + n].name == c->chain.at[i].name;)
             n++;
@@ -291,9 +282,8 @@ static bool is_own_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
-    return t->ev.kind[e] == RP_KIND_PYTHON && strncmp(name, "torch/", 6) != 0 && name[0] != '<' &&
-           strncmp(name, "nn.Module: ", 11) != 0 && !strstr(name, "site-packages/torch/") &&
-           strchr(name, '(');
+    return t->ev.kind[e] == RP_KIND_PYTHON && strchr(name, '(') &&
+           !is_sign(name, RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
 static rp_event own_frame(const struct rp_trace *t, rp_event e)
@@ -346,7 +336,7 @@ static void settle_places(struct chaining *c)
         if (p->line)
             f->line = rp_arena_text(c->arena, rp_trace_str(c->t, p->line));
         if (p->module) {
-            const char *name = rp_trace_str(c->t, p->module) + strlen("nn.Module: ");
+            const char *name = rp_torch_module(rp_trace_str(c->t, p->module));
             char *rolled = rp_arena_copy(c->arena, name, strlen(name));
 
             if (rolled)
@@ -433,6 +423,7 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
         RP_TRY(describe(c, &c->out->fusions.at[at], err));
     }
     if (at >= c->out->fusions.n) {
+        c->out->cut = true;
         c->chain.n = 0;
         return RP_OK;
     }
@@ -469,8 +460,8 @@ static void update(struct chaining *c, const struct link *l)
     rp_ns_add(&u->ns, l->ns);
     u->steps += u->step != l->step + 1;
     u->step = l->step + 1;
-    u->adam |= strstr(name, "addcdiv") != NULL;
-    u->fused |= strstr(name, "_fused_") != NULL;
+    u->adam |= is_sign(name, RP_TORCH_ADAM);
+    u->fused |= is_sign(name, RP_TORCH_FUSED);
     for (i = 0; i < u->nnames && u->names[i] != l->name;)
         i++;
     if (i == u->nnames && i < MOST_NAMES)
@@ -493,7 +484,7 @@ static enum rp_code end_update(struct chaining *c, struct rp_err *err)
     f.fused_ns = (int64_t)((double)u->ns * (u->adam ? ADAM_TRAFFIC : OTHER_TRAFFIC));
     c->text.n = 0;
     for (size_t i = 0; i < u->nnames; i++) {
-        const char *name = plain_op(rp_trace_str(c->t, u->names[i]));
+        const char *name = rp_torch_op(rp_trace_str(c->t, u->names[i]));
 
         if (i)
             RP_TRY(put_text(c, ", ", 2, err));

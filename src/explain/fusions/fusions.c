@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fusions of all ranks, ranked by what they would save, and the row of the question. */
 #include "explain/fusions/fusions.h"
+#include "base/decides.h"
 #include "explain/fusions/xla.h"
 
 #include "base/hash.h"
@@ -17,9 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_EVENTS 300000 /* of a rank that is simulated: beyond, it takes too long */
-#define LEAST_SAVED 0.05   /* of a chain: with less, it is no candidate */
-#define LEAST_PART  0.01   /* of the device time: compiled kernels that are worth a note */
+#define MOST_EVENTS 300000
+RP_LIMIT(MOST_EVENTS, "events of a rank", "more take too long to simulate: a note says so");
 
 /* ------------------------------------------------------------------ what is kept and shown */
 
@@ -46,6 +46,8 @@ static const struct rp_field part_fields[] = {
     PART(PLAIN, xla),
     PART(PLAIN, programs),
     PART(PLAIN, modelled),
+    PART(PLAIN, cut),
+    PART(PLAIN, large),
     RP_PART_RECORD(struct rp_fusions_part, sim, &rp_sim_part_type),
     RP_PART_END};
 #undef PART
@@ -137,8 +139,10 @@ static enum rp_code fusions_rank(const struct rp_loaded *loaded, const struct rp
     RP_TRY(rp_fusions_find(loaded->trace, &steps, rp_loaded_categories(loaded), &part->arena, out,
                            err));
     RP_TRY(rp_fusions_of_xla(loaded, &steps, &part->arena, out, err));
-    if (out->fusions.n && !out->xla && !scope->limited && loaded->trace->ev.n <= MOST_EVENTS &&
-        !rp_settings_flag(settings, "no-simulate"))
+    if (!out->fusions.n || out->xla || scope->limited || rp_settings_flag(settings, "no-simulate"))
+        return RP_OK;
+    out->large = loaded->trace->ev.n > MOST_EVENTS;
+    if (!out->large)
         RP_TRY(model_rank(loaded->trace, &part->arena, out, err));
     return RP_OK;
 }
@@ -218,7 +222,7 @@ static void make_rows(const fusion_vec *all, struct rp_arena *arena, struct rp_f
         const struct rp_fusion *f = &all->at[i];
         int64_t saved = rp_ns_between(f->fused_ns, f->device_ns);
 
-        if (saved <= 0 || (double)saved < LEAST_SAVED * (double)f->device_ns)
+        if (saved <= 0)
             continue;
         rp_ns_add(&out->chained_ns, f->device_ns);
         rp_ns_add(&out->fused_ns, f->fused_ns);
@@ -353,6 +357,10 @@ static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
                                rp_units_number(arena, out->row_count)));
+    if (first->cut)
+        RP_NOTE(out, arena, "there are more chains than were looked at");
+    if (first->large)
+        RP_NOTE(out, arena, "the recording is too large to simulate what fusing gains a step");
     if (first->xla && !first->programs)
         RP_NOTE(
             out, arena,
@@ -403,7 +411,7 @@ static enum rp_code fusions_join(const struct rp_ranks *ranks, const struct rp_s
         if (part->xla)
             out->compiler = "xla";
     }
-    if (!out->compiler && (double)generated >= LEAST_PART * (double)out->whole_ns && generated)
+    if (!out->compiler && generated)
         out->compiler = "inductor";
     out->rows = RP_ARENA_NEW(&result->arena, struct rp_fusion_row, all.n + 1);
     if (code == RP_OK && !out->rows)

@@ -69,6 +69,7 @@ struct rp_fusions_part {
     bool xla;
     int64_t programs; /* of XLA that were found beside the trace */
     bool modelled;    /* sim is filled */
+    bool cut, large;  /* more chains than were looked at; too many events for sim */
     struct rp_sim_part sim;
 };
 

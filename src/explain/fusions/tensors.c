@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sizes of recorded inputs, and what a fused chain takes. */
+#include "base/decides.h"
 #include "explain/fusions/fusions.h"
 #include "sim/model/fusing.h"
 
@@ -7,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_DEPTH 8 /* of lists in lists */
+#define MOST_DEPTH 8
+RP_LIMIT(MOST_DEPTH, "lists in lists", "what is deeper has no tensors");
 
 /* Bytes of an element, by PyTorch's names of types; 0: not a tensor. */
 static double width_of(const char *type, size_t len)

@@ -7,6 +7,7 @@
  * overlapping pairs the one that saves most is kept, so that the times of rows add up.
  */
 #include "explain/fusions/xla.h"
+#include "base/decides.h"
 #include "base/text.h"
 
 #include "base/hash.h"
@@ -19,8 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PAIRS  100000
-#define MOST_FOLLOW 64 /* bitcasts and tuples between two instructions */
+#define MOST_PAIRS 100000
+RP_LIMIT(MOST_PAIRS, "pairs", "a note says that there are more");
+#define MOST_FOLLOW 64
+RP_LIMIT(MOST_FOLLOW, "bitcasts and tuples",
+         "between two instructions; with more they are no pair");
+#define MOST_MODULES 256
+RP_LIMIT(MOST_MODULES, "modules", "instructions of more are not looked for");
 
 /* A kernel of the trace. */
 struct kernel {
@@ -66,7 +72,7 @@ static enum rp_code note_module(struct parting *x, rp_str module, struct rp_err 
     for (size_t i = 0; i < x->modules.n; i++)
         if (x->modules.at[i] == module)
             return RP_OK;
-    return x->modules.n < 256 ? rp_vec_push(&x->modules, module, err) : RP_OK;
+    return x->modules.n < MOST_MODULES ? rp_vec_push(&x->modules, module, err) : RP_OK;
 }
 
 static enum rp_code note_item(struct parting *x, const struct rp_work_item *item,
@@ -250,7 +256,10 @@ static enum rp_code add_pair(struct parting *x, uint32_t from, uint32_t to, stru
     int64_t each;
 
     if (x->kernel_of.at[from] == RP_MAP_NONE || x->kernel_of.at[to] == RP_MAP_NONE ||
-        !can_fuse(x, from) || !can_fuse(x, to) || x->pairs.n >= MOST_PAIRS)
+        !can_fuse(x, from) || !can_fuse(x, to))
+        return RP_OK;
+    x->out->cut = x->out->cut || x->pairs.n >= MOST_PAIRS;
+    if (x->out->cut)
         return RP_OK;
     e.a = &x->kernels.at[x->kernel_of.at[from]];
     e.b = &x->kernels.at[x->kernel_of.at[to]];

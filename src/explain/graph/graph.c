@@ -255,7 +255,7 @@ static enum rp_code graph_communication(const struct rp_program *p, struct rp_ar
     rp_xref_release(&xref);
     if (code != RP_OK || !comm.nops)
         return code;
-    out->sent_bytes = comm.wire_bytes >= 9e18 ? INT64_MAX : (int64_t)comm.wire_bytes;
+    out->sent_bytes = comm.wire_bytes >= (double)INT64_MAX ? INT64_MAX : (int64_t)comm.wire_bytes;
     out->communication = comm.collectives;
     out->ncommunication = comm.ncollectives;
     for (size_t i = 0; i < comm.nops && !out->ncommunication_lines; i++)

@@ -5,6 +5,7 @@
  */
 #include "explain/graph/graph.h"
 
+#include "base/decides.h"
 #include "base/text.h"
 #include "program/opcodes.h"
 #include "program/order.h"
@@ -15,6 +16,13 @@
 #include <string.h>
 
 #define MOST_LINES 10000
+RP_LIMIT(MOST_LINES, "lines", "a last one says how many are left out");
+#define MOST_OPERANDS 8
+RP_LIMIT(MOST_OPERANDS, "operands in a line", "it says how many more there are");
+#define MOST_NAMES 100000
+RP_LIMIT(MOST_NAMES, "names", "of more none is suggested for a wrong one");
+#define NEAR_NAME 4
+RP_LIMIT(NEAR_NAME, "letters", "names that differ by as many are not suggested");
 
 /* ---- lines ---- */
 
@@ -28,7 +36,7 @@ static const char *operand_text(const struct rp_program *p, uint32_t op, struct 
     for (uint32_t i = 0; i < operands.n; i++) {
         const char *name = rp_program_text(p, p->op_name.at[operands.at[i]]);
 
-        if (i == 8 && operands.n > 9)
+        if (i == MOST_OPERANDS && operands.n > MOST_OPERANDS + 1)
             return rp_arena_textf(arena, "%s, ... %u more", text, operands.n - i);
         if (p->flags.at[operands.at[i]] & RP_OPS_IMPLICIT &&
             p->code.at[operands.at[i]] != RP_OP_GET_TUPLE_ELEMENT) /* it has no name */
@@ -110,10 +118,10 @@ static enum rp_code add_op(struct rp_listing *out, const struct rp_program *p, u
 
 static const char *nearest_name(const struct rp_program *p, const char *name)
 {
-    unsigned best = 4, distance;
+    unsigned best = NEAR_NAME, distance;
     const char *found = NULL;
 
-    for (uint32_t op = 0; op < p->nops && op < 100000; op++) {
+    for (uint32_t op = 0; op < p->nops && op < MOST_NAMES; op++) {
         const char *other = rp_program_text(p, p->op_name.at[op]);
 
         distance = rp_text_distance(name, other);
@@ -230,22 +238,29 @@ enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
 
 /* ---- neighbours ---- */
 
-/* Marks the operations one step further: 0 is unmarked, k is k - 1 steps away. */
-static void mark_next(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
+/* Marks the operations one step further: 0 is unmarked, k is k - 1 steps away. False: none. */
+static bool mark_next(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
                       uint32_t step, bool up, bool down)
 {
+    bool marked = false;
+
     for (uint32_t op = c->first; op < c->first + c->n; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
 
         for (uint32_t i = 0; i < operands.n; i++) {
             uint32_t *reader = &mark[op - c->first], *read = &mark[operands.at[i] - c->first];
 
-            if (up && *reader == step && !*read)
-                *read = step + 1;
-            else if (down && *read == step && !*reader)
-                *reader = step + 1;
+            uint32_t *next = up && *reader == step && !*read     ? read
+                             : down && *read == step && !*reader ? reader
+                                                                 : NULL;
+
+            if (!next)
+                continue;
+            *next = step + 1;
+            marked = true;
         }
     }
+    return marked;
 }
 
 /* "OP", or "OP N" with the distance. */
@@ -277,8 +292,8 @@ enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned
     mark = RP_ARENA_NEW(arena, uint32_t, c->n);
     RP_TRY(rp_err_need(mark, err, "listing operations"));
     mark[op - c->first] = 1;
-    for (uint32_t step = 1; step <= hops && step < 64; step++)
-        mark_next(p, c, mark, step, true, true);
+    for (uint32_t step = 1; step <= hops && mark_next(p, c, mark, step, true, true);)
+        step++;
     for (uint32_t i = 0; i < c->n; i++)
         if (mark[i] && !(p->flags.at[c->first + i] & RP_OPS_IMPLICIT))
             RP_TRY(add_op(out, p, c->first + i, c->first + i == op ? "> " : "  ", arena, err));

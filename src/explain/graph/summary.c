@@ -3,6 +3,7 @@
  * Counts what a program consists of. Instructions are those written in the file: a tuple element
  * that is written as '%x#0' is not one.
  */
+#include "base/decides.h"
 #include "base/text.h"
 #include "explain/graph/graph.h"
 #include "program/opcodes.h"
@@ -13,10 +14,11 @@
 #include <string.h>
 
 #define LINES 10
+RP_LIMIT(LINES, "source lines", "those with most operations");
 
 static int64_t to_integer(double value)
 {
-    return value >= 9.2e18 ? INT64_MAX : (int64_t)value;
+    return value >= (double)INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
 RP_ORDER(by_count, struct rp_graph_opcode, RP_DOWN(count), strcmp(a->name, b->name))

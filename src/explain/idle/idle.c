@@ -662,6 +662,8 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
     if (code == RP_OK && !scope->limited)
         code = rp_trace_segments(loaded->trace, &part->arena, &span, err);
     out->outside = rp_judged_text(&judged, &part->arena);
+    if (!loaded->trace->nsteps) /* the window of each device is its own */
+        judged.segments.n = 0;
     if (code == RP_OK)
         code = rp_work_init(&work, loaded->trace, scope, err);
     if (code == RP_OK)
@@ -843,7 +845,7 @@ static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root
     RP_TRY(rp_idle_list_waits(waits, ranks->n, spans, arena, &list, err));
     out->waits = out->wait_rows = list.at;
     out->nwaits = list.n;
-    out->nwait_rows = list.nshown ? list.nshown : list.n > 3 ? 3 : list.n;
+    out->nwait_rows = list.nshown;
     out->summary =
         list.n && spans > 0
             ? rp_arena_textf(arena,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain/idle/sampled.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/short_name.h"
 #include "facts/times/intervals.h"
@@ -9,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR_NS INT64_C(10000000) /* samples of one tick are not taken at the same moment */
-#define MOST    64                /* holders of a wait that are looked at */
+#define MOST 64
+RP_LIMIT(MOST, "samples of a wait", "the first ones say who held the lock");
 
 enum rp_code rp_sampled_init(struct rp_sampled *s, const struct rp_trace *trace, struct rp_err *err)
 {
@@ -82,15 +83,22 @@ static enum rp_code list_holds(struct rp_sampled *s, struct rp_err *err)
     if (s->has_holds)
         return RP_OK;
     s->has_holds = true;
-    for (uint32_t i = 0; i < c->n; i++)
+    s->tick_ns = INT64_MAX;
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (c->weight[i] > 0 && c->weight[i] < s->tick_ns)
+            s->tick_ns = c->weight[i];
         if (c->flags[i] & RP_SAMPLE_HAD_GIL && c->ts_ns[i] != RP_NO_TS)
             RP_TRY(
                 rp_vec_push(&s->holds, ((struct rp_sampled_hold){c->ts_ns[i], c->track[i]}), err));
+    }
+    if (c->unit != RP_WEIGHT_NS || s->tick_ns == INT64_MAX)
+        s->tick_ns = 0;
     rp_sort(s->holds.at, s->holds.n, sizeof *s->holds.at, by_time);
     return RP_OK;
 }
 
-/* The thread that held the lock in most of the samples around a wait of another one; RP_NONE. */
+/* The thread that held the lock in most of the samples around a wait of another one; RP_NONE.
+   Samples of one tick are not taken at the same moment. */
 static rp_track holder_in(const struct rp_sampled *s, rp_track waits, int64_t begin_ns,
                           int64_t end_ns)
 {
@@ -98,9 +106,11 @@ static rp_track holder_in(const struct rp_sampled *s, rp_track waits, int64_t be
     rp_track best = RP_NONE;
     size_t first, end, most = 0;
 
-    RP_LOWER_BOUND(first, s->holds.n, s->holds.at[first].ts_ns < begin_ns - NEAR_NS);
+    begin_ns = rp_ns_between(s->tick_ns, begin_ns);
+    end_ns = rp_ns_sum(end_ns, s->tick_ns);
+    RP_LOWER_BOUND(first, s->holds.n, s->holds.at[first].ts_ns < begin_ns);
     for (end = first; end < s->holds.n && end < first + MOST; end++)
-        if (s->holds.at[end].ts_ns > end_ns + NEAR_NS)
+        if (s->holds.at[end].ts_ns > end_ns)
             break;
     at = s->holds.at + first;
     for (size_t i = 0; i < end - first; i++) {

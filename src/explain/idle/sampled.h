@@ -42,6 +42,7 @@ struct rp_sampled {
     RP_VEC(struct rp_sampled_holder) holders;
     RP_VEC(struct rp_sampled_hold) holds; /* samples that held the GIL, by time */
     bool has_holds;
+    int64_t tick_ns; /* the shortest weight of a sample; 0: weights are no times */
 };
 
 /* Release it also after a failure. */

@@ -2,10 +2,12 @@
 /* The table of where host threads wait. */
 #include "explain/idle/waits.h"
 
+#include "base/decides.h"
 #include "result/part.h"
 #include "result/print_units.h"
 
-#define MOST_ROWS 6 /* on the screen */
+#define MOST_ROWS 6
+RP_LIMIT(MOST_ROWS, "rows on the screen", "the longest; --json has them all");
 
 #define WAIT(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_wait, member, type, unit, title, doc, flags)
@@ -68,9 +70,11 @@ enum rp_code rp_idle_list_waits(const struct rp_host_waits *const *ranks, size_t
         threads = n ? (threads + (int64_t)n - 1) / (int64_t)n : threads;
         out->at[out->n++] = make_row(x, n, spans_ns * (threads > 1 ? threads : 1),
                                      threads_text(arena, threads, x->worker));
-        if (!x->worker && out->nshown < MOST_ROWS && x->total_ns >= spans_ns / 200)
+        if (!x->worker && out->nshown < MOST_ROWS)
             out->nshown++;
     }
+    if (!out->nshown) /* workers only */
+        out->nshown = out->n < MOST_ROWS ? out->n : MOST_ROWS;
     rp_host_waits_release(&all);
     RP_TRY(code);
     return rp_arena_check(arena, "listing waits", err);

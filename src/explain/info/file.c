@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "explain/info/info.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "dataset/captures.h"
 #include "dataset/trust.h"
@@ -22,8 +23,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUSIEST      8 /* tracks on the screen */
-#define MOST_NUMBERS 8 /* of ranks in a merged trace */
+#define BUSIEST 8
+RP_LIMIT(BUSIEST, "tracks on the screen", "those with most events; --json has them all");
+#define MOST_NUMBERS 8
+RP_LIMIT(MOST_NUMBERS, "numbers of ranks of a merged trace", "'…' stands for the others");
 
 struct file_ctx {
     const struct rp_trace *trace;
@@ -403,8 +406,7 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
 
     if (c->counter == OF(launches_without_gpu))
         count = ctx->captured < count ? count - ctx->captured : 0;
-    if (c->counter == OF(lost_events) && ctx->trace->nwarnings &&
-        !strcmp(rp_trace_str(ctx->trace, ctx->trace->framework), "reprise"))
+    if (c->counter == OF(lost_events) && ctx->trace->nwarnings && rp_trace_is_ours(ctx->trace))
         return 0; /* the reader of our recordings says why */
     if (c->counter == OF(ts_zero_gpu))
         return rp_zero_times_lost(ctx->trace);

@@ -5,6 +5,7 @@
  */
 #include "explain/launches/launches.h"
 
+#include "base/decides.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
@@ -223,9 +224,10 @@ static enum rp_code launches_rank(const struct rp_loaded *loaded, const struct r
 
 /* ------------------------------------------------------------------ all ranks */
 
-/* HTA's limits, so that the counts compare. */
 #define SLOW_CALL_NS 50000
-#define LATE_NS      100000
+RP_FACT(SLOW_CALL_NS, "ns", "Holistic Trace Analysis counts so (runtime_cutoff)");
+#define LATE_NS 100000
+RP_FACT(LATE_NS, "ns", "Holistic Trace Analysis counts so (launch_delay_cutoff)");
 
 struct launches_join {
     const struct rp_ranks *ranks;

@@ -6,6 +6,7 @@
  */
 #include "explain/launches/launches.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/work/launches.h"
@@ -15,7 +16,10 @@
 #include <stdlib.h>
 
 #define QUEUE_FULL 1024
-#define LEAST_NS   1000 /* a copy that takes no time counts as a microsecond */
+RP_FACT(QUEUE_FULL, "launches",
+        "a stream of CUDA takes so many before calls wait (docs/definitions.md)");
+#define LEAST_NS 1000
+RP_FACT(LEAST_NS, "ns", "older traces of PyTorch have whole microseconds: less is recorded as 0");
 
 RP_ORDER(by_double, double, RP_COMPARE(*a, *b))
 

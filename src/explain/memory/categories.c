@@ -15,6 +15,7 @@
  */
 #include "explain/memory/log.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -142,6 +143,9 @@ static enum rp_code count_gradients(const struct classifier *c, struct rp_map *o
     return RP_OK;
 }
 
+#define STATES 2
+RP_FACT(STATES, "buffers of the size of a parameter", "Adam keeps two moments of each");
+
 static enum rp_code match_older(const struct classifier *c, struct rp_map *of_size,
                                 struct rp_map *used, struct rp_err *err)
 {
@@ -152,7 +156,7 @@ static enum rp_code match_older(const struct classifier *c, struct rp_map *of_si
         if (!is_older(b) || wanted == RP_MAP_NONE)
             continue;
         RP_TRY(rp_map_intern(used, (uint64_t)b->requested, 0, &n, err));
-        if (n >= 3 * (uint64_t)wanted)
+        if (n >= (1 + STATES) * (uint64_t)wanted)
             continue;
         b->category = n < wanted ? RP_MEMORY_PARAMETERS : RP_MEMORY_OPTIMIZER;
         RP_TRY(rp_map_put(used, (uint64_t)b->requested, n + 1, err));

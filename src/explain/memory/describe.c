@@ -321,7 +321,7 @@ static void fill_growth(struct rp_memory_device *out)
     int64_t least = INT64_MAX;
 
     out->growth_bytes = RP_ABSENT_I64;
-    if (out->nsteps < 3)
+    if (out->nsteps <= 2) /* the first allocates what stays, and one other is no trend */
         return;
     for (size_t i = 1; i < out->nsteps; i++)
         least = out->steps[i].growth_bytes < least ? out->steps[i].growth_bytes : least;

@@ -2,14 +2,20 @@
 /* What an expert would say about the memory of a device, the most important first. */
 #include "explain/memory/memory.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
+#include "explain/torch_names.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FINDINGS 10
-#define MIB           (INT64_C(1) << 20)
+#define SEGMENT_BYTES 20971520
+RP_FACT(SEGMENT_BYTES, "bytes",
+        "PyTorch's allocator asks the driver for 20 MiB at a time (kLargeBuffer)");
+#define GROWTH 1e-4
+RP_DECISION(GROWTH, "of the peak in each step", "doubles it within 10,000 steps, a short training",
+            "explain/growth_has_an_edge");
 
 struct finder {
     const struct rp_memory_logs *logs;
@@ -31,8 +37,12 @@ static const char *share_text(const struct finder *f, int64_t part, int64_t whol
 
 static void add_finding(struct finder *f, const char *text)
 {
-    if (f->out->nfindings < MOST_FINDINGS)
-        f->out->findings[f->out->nfindings++] = text;
+    f->out->findings[f->out->nfindings++] = text;
+}
+
+static bool is_part(int64_t bytes, double share, int64_t whole)
+{
+    return (double)bytes >= share * (double)whole;
 }
 
 static int64_t category_bytes(const struct finder *f, enum rp_memory_category c)
@@ -82,10 +92,10 @@ static void find_peak(struct finder *f)
     if (first && first->bytes > 0)
         text = rp_arena_textf(f->arena, "%s: %s %s", text,
                               share_text(f, first->bytes, out->peak_bytes), first->category);
-    if (second && second->bytes * 20 > out->peak_bytes)
+    if (second && is_part(second->bytes, RP_MEMORY_NAMED, out->peak_bytes))
         text = rp_arena_textf(f->arena, "%s, %s %s", text,
                               share_text(f, second->bytes, out->peak_bytes), second->category);
-    if (h && h->where && h->op && h->bytes * 50 > out->peak_bytes)
+    if (h && h->where && h->op && is_part(h->bytes, RP_MEMORY_NAMED, out->peak_bytes))
         text = rp_arena_textf(f->arena, "%s; the largest %s come from %s (%s)", text,
                               first->category, place_of(f, h), bytes_text(f, h->bytes));
     add_finding(f, text);
@@ -97,7 +107,8 @@ static void find_capacity(struct finder *f)
     int64_t used =
         out->peak_reserved_bytes != RP_ABSENT_I64 ? out->peak_reserved_bytes : out->peak_bytes;
 
-    if (out->memory_bytes == RP_ABSENT_I64 || used * 10 < out->memory_bytes * 9)
+    if (out->memory_bytes == RP_ABSENT_I64 ||
+        is_part(out->memory_bytes - used, RP_MEMORY_SPARE, out->memory_bytes))
         return;
     add_finding(f, rp_arena_textf(f->arena, "%s of the device's %s are reserved: little is left",
                                   share_text(f, used, out->memory_bytes),
@@ -111,7 +122,8 @@ static void find_before(struct finder *f)
 {
     int64_t before = category_bytes(f, RP_MEMORY_BEFORE), most = 0, now = 0;
 
-    if (before * 20 < f->out->peak_bytes || category_bytes(f, RP_MEMORY_PARAMETERS))
+    if (!is_part(before, RP_MEMORY_NAMED, f->out->peak_bytes) ||
+        category_bytes(f, RP_MEMORY_PARAMETERS))
         return;
     for (size_t i = 0; i < f->log->entries.n; i++) {
         const struct rp_memory_entry *e = &f->log->entries.at[i];
@@ -160,14 +172,14 @@ static void find_kept(struct finder *f)
     for (size_t i = 0; i < f->logs->owners.n; i++) {
         const struct rp_memory_owner *o = &f->logs->owners.at[i];
 
-        if (o->blocks < 4 || count[i] < o->blocks)
+        if (o->blocks <= 2 || count[i] < o->blocks)
             continue;
         bytes += sum[i];
         buffers += count[i];
         largest = sum[i] > most ? o : largest;
         most = sum[i] > most ? sum[i] : most;
     }
-    if (largest && bytes * 20 > f->out->peak_bytes)
+    if (largest && is_part(bytes, RP_MEMORY_NAMED, f->out->peak_bytes))
         add_finding(f, rp_arena_textf(f->arena,
                                       "each of the %u modules %s keeps buffers that pile up to %s "
                                       "(%lld buffers), as a key-value cache does",
@@ -206,7 +218,7 @@ static void find_growth(struct finder *f)
     const char *text;
 
     if (out->growth_bytes == RP_ABSENT_I64 || out->growth_bytes <= 0 ||
-        out->growth_bytes * 10000 < out->peak_bytes)
+        !is_part(out->growth_bytes, GROWTH, out->peak_bytes))
         return;
     owner = grower(f);
     text = rp_arena_textf(f->arena,
@@ -229,13 +241,13 @@ static void find_slack(struct finder *f)
     const struct rp_memory_device *out = f->out;
     const char *text;
 
-    if (out->slack_bytes == RP_ABSENT_I64 || out->slack_bytes * 10 < out->reserved_bytes ||
-        out->slack_bytes < 64 * MIB)
+    if (out->slack_bytes == RP_ABSENT_I64 || out->slack_bytes < SEGMENT_BYTES ||
+        !is_part(out->slack_bytes, RP_MEMORY_SPARE, out->reserved_bytes))
         return;
     text = rp_arena_textf(
         f->arena, "at the peak %s are reserved and not allocated (%s of what is reserved)",
         bytes_text(f, out->slack_bytes), share_text(f, out->slack_bytes, out->reserved_bytes));
-    if (out->slack_bytes * 4 > out->reserved_bytes && f->log->device_type == 1)
+    if (f->log->device_type == 1)
         text = rp_arena_textf(f->arena,
                               "%s: the cache of another phase, or fragmentation; "
                               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True reduces the latter",
@@ -247,7 +259,7 @@ static void find_free(struct finder *f)
 {
     const struct rp_memory_device *out = f->out;
 
-    if (out->largest_free_bytes == RP_ABSENT_I64 || out->free_bytes < 64 * MIB)
+    if (out->largest_free_bytes == RP_ABSENT_I64 || out->free_bytes < SEGMENT_BYTES)
         return;
     add_finding(f, rp_arena_textf(f->arena,
                                   "at the end %s of %s are free; the largest free block "
@@ -269,8 +281,8 @@ static void find_calls(struct finder *f)
         count += c->count;
         waits += c->waits ? c->count : 0;
         waited += c->waits ? c->total_ns : 0;
-        frees = frees || !strcmp(c->name, "cudaFree") || !strcmp(c->name, "hipFree");
-        allocates = allocates || !strcmp(c->name, "cudaMalloc") || !strcmp(c->name, "hipMalloc");
+        frees = frees || rp_torch_is(c->name, strlen(c->name), RP_TORCH_FREES);
+        allocates = allocates || rp_torch_is(c->name, strlen(c->name), RP_TORCH_ALLOCATES);
     }
     if (!count)
         return;
@@ -307,7 +319,7 @@ static void find_churn(struct finder *f)
     const struct rp_memory_device *out = f->out;
     const struct rp_memory_churn *worst = out->nchurn ? &out->churn[0] : NULL;
 
-    if (!worst || !out->nsteps || out->allocations < 100)
+    if (!worst || !out->nsteps)
         return;
     add_finding(f, rp_arena_textf(
                        f->arena, "a step makes %s of %s in total; most of it%s%s%s%s (%s a step)",
@@ -322,7 +334,8 @@ static void find_checkpoint(struct finder *f)
 {
     const struct rp_memory_checkpoint *c = &f->out->checkpoint;
 
-    if (c->saved_bytes * 10 < f->out->peak_bytes || (c->module && c->modules < 3))
+    if (!is_part(c->saved_bytes, RP_MEMORY_SPARE, f->out->peak_bytes) ||
+        (c->module && c->modules <= 2))
         return;
     if (c->module)
         add_finding(f, rp_arena_textf(
@@ -343,20 +356,12 @@ static void find_checkpoint(struct finder *f)
 void rp_memory_find(const struct rp_memory_logs *logs, const struct rp_memory_log *log,
                     uint32_t peak, struct rp_arena *arena, struct rp_memory_device *out)
 {
+    static void (*const find[])(struct finder *) = {
+        find_oom,        find_peak,  find_growth, find_capacity, find_kept, find_before,
+        find_checkpoint, find_calls, find_slack,  find_free,     find_churn};
     struct finder f = {logs, log, peak, arena, out};
 
-    out->findings = RP_ARENA_NEW(arena, const char *, MOST_FINDINGS + 1);
-    if (!out->findings)
-        return;
-    find_oom(&f);
-    find_peak(&f);
-    find_growth(&f);
-    find_capacity(&f);
-    find_kept(&f);
-    find_before(&f);
-    find_checkpoint(&f);
-    find_calls(&f);
-    find_slack(&f);
-    find_free(&f);
-    find_churn(&f);
+    out->findings = RP_ARENA_NEW(arena, const char *, sizeof find / sizeof *find); /* one each */
+    for (size_t i = 0; out->findings && i < sizeof find / sizeof *find; i++)
+        find[i](&f);
 }

@@ -5,6 +5,7 @@
  */
 #include "explain/memory/log.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
@@ -60,6 +61,9 @@ struct log_reader {
 
 /* ------------------------------------------------------------------ devices */
 
+#define MOST_DEVICES 1024
+RP_LIMIT(MOST_DEVICES, "devices", "more in a file are refused");
+
 static enum rp_code find_device(struct log_reader *r, int64_t type, int64_t id,
                                 struct rp_memory_log **out)
 {
@@ -70,8 +74,8 @@ static enum rp_code find_device(struct log_reader *r, int64_t type, int64_t id,
         if ((*out)->device_type == type && (*out)->device_id == id)
             return RP_OK;
     }
-    if (r->out->devices.n >= 1024)
-        return rp_err_set(r->err, RP_LIMIT, "memory events of more than 1024 devices");
+    if (r->out->devices.n >= MOST_DEVICES)
+        return rp_err_set(r->err, RP_LIMIT, "memory events of more than %d devices", MOST_DEVICES);
     RP_TRY(rp_vec_push(&r->out->devices, fresh, r->err));
     *out = &r->out->devices.at[r->out->devices.n - 1];
     return RP_OK;

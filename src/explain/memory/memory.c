@@ -5,6 +5,7 @@
  */
 #include "explain/memory/memory.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "dataset/question.h"
 #include "draw/web.h"
@@ -353,6 +354,9 @@ static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
         RP_NOTE(root, arena, "only the host's memory was recorded");
 }
 
+#define CHURN_ROWS 5
+RP_LIMIT(CHURN_ROWS, "rows on the screen", "those with most bytes; --json has them all");
+
 /* The screen shows the details of one device. */
 static void show_device(struct rp_memory_root *root, const struct rp_memory_device *d,
                         struct rp_arena *arena)
@@ -366,7 +370,7 @@ static void show_device(struct rp_memory_root *root, const struct rp_memory_devi
     root->steps = d->steps;
     root->nsteps = d->nsteps;
     root->churn = d->churn;
-    root->nchurn = d->nchurn < 5 ? d->nchurn : 5;
+    root->nchurn = d->nchurn < CHURN_ROWS ? d->nchurn : CHURN_ROWS;
     root->calls = d->calls;
     root->ncalls = d->ncalls;
     root->plot = rp_memory_plot(d, arena, &root->nplot);

@@ -2,6 +2,7 @@
 #ifndef RP_EXPLAIN_MEMORY_MEMORY_H
 #define RP_EXPLAIN_MEMORY_MEMORY_H
 /* The answer of `memory`: one record per device of a rank, or per module of an XLA dump. */
+#include "base/decides.h"
 #include "explain/memory/log.h"
 #include "io/output.h"
 
@@ -47,6 +48,15 @@ struct rp_memory_checkpoint {
     int64_t modules;                                   /* how many */
     int64_t activation_bytes, saved_bytes, peak_bytes; /* at the peak; at most; then */
 };
+
+#define RP_MEMORY_NAMED 0.05
+RP_DECISION(RP_MEMORY_NAMED, "of the peak",
+            "what is smaller is in the table, and not in a sentence",
+            "explain/parts_of_the_peak_are_named");
+#define RP_MEMORY_SPARE 0.1
+RP_DECISION(RP_MEMORY_SPARE, "of the memory",
+            "less than this left is little; less than this gained is not worth a change",
+            "explain/little_memory_is_left");
 
 struct rp_memory_device {
     int64_t rank;

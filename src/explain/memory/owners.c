@@ -9,7 +9,9 @@
  */
 #include "explain/memory/log.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
+#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
 #include "trace/names.h"
 
@@ -18,8 +20,12 @@
 #include <string.h>
 
 #define MOST_MODULES 32
+RP_LIMIT(MOST_MODULES, "modules in modules", "the innermost are the path of a class");
 #define PATH_BYTES   512
-#define HINT_UNKNOWN 255
+#define HINT_UNKNOWN UINT8_MAX
+#define MOST_TEXT    150
+RP_LIMIT(MOST_TEXT, "bytes of the name of an operator or line",
+         "the rest of a longer one is not shown");
 
 struct owner_reader {
     struct rp_memory_logs *out;
@@ -65,13 +71,9 @@ static bool only_allocates(const char *op, size_t n)
 
 static bool op_only_allocates(const char *name)
 {
-    return !strncmp(name, "aten::", 6) && only_allocates(name + 6, strlen(name + 6));
-}
+    const char *op = rp_torch_op(name);
 
-static bool op_loads(const char *name)
-{
-    return !strcmp(name, "aten::to") || !strcmp(name, "aten::_to_copy") ||
-           !strcmp(name, "aten::pin_memory") || !strcmp(name, "aten::_pin_memory");
+    return op != name && only_allocates(op, strlen(op));
 }
 
 /* Frames of the user's own code, not of PyTorch's or of another library. */
@@ -80,8 +82,7 @@ static bool frame_is_users(const char *name, size_t n)
     static const char *const others[] = {"site-packages/", "dist-packages/", "lib/python",
                                          "/torch/",        "torch/nn",       "torch/optim"};
 
-    if (n < 5 || *name == '<' || !strncmp(name, "nn.Module: ", 11) || !strncmp(name, "torch/", 6) ||
-        !memmem(name, n, ".py(", 4))
+    if (rp_torch_is(name, n, RP_TORCH_LIBRARY | RP_TORCH_MODULE) || !memmem(name, n, ".py(", 4))
         return false;
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)
         if (memmem(name, n, others[i], strlen(others[i])))
@@ -233,13 +234,10 @@ static void look_at_frame(const char *frame, size_t n, struct stack_facts *f)
             f->line = frame;
             f->nline = n;
         }
-        f->optimizer = f->optimizer || memmem(frame, n, "torch/optim/", 12);
-        f->frees_gradients =
-            f->frees_gradients || (n > 9 && memmem(frame + n - 9, 9, "zero_grad", 9));
-        f->backward = f->backward || memmem(frame, n, "_engine_run_backward", 20);
-    } else {
-        f->backward = f->backward || memmem(frame, n, "torch::autograd::Engine::", 25);
+        f->optimizer = f->optimizer || rp_torch_is(frame, n, RP_TORCH_OPTIMIZER);
+        f->frees_gradients = f->frees_gradients || rp_torch_is(frame, n, RP_TORCH_ZEROES);
     }
+    f->backward = f->backward || rp_torch_is(frame, n, RP_TORCH_PASS_BACK);
 }
 
 static enum rp_code name_stack(struct owner_reader *r, const struct stack_facts *f,
@@ -250,11 +248,12 @@ static enum rp_code name_stack(struct owner_reader *r, const struct stack_facts 
     const char *line = f->line ? frame_name(f->line, &n) : NULL;
 
     if (f->op) {
-        int len = snprintf(op, sizeof op, "aten::%.*s", (int)(f->nop < 150 ? f->nop : 150), f->op);
+        int len = snprintf(op, sizeof op, "aten::%.*s",
+                           (int)(f->nop < MOST_TEXT ? f->nop : MOST_TEXT), f->op);
 
         RP_TRY(keep_text(r, op, (size_t)len, &owner->op));
     }
-    return line ? keep_text(r, line, n < 200 ? n : 200, &owner->line) : RP_OK;
+    return line ? keep_text(r, line, n < MOST_TEXT ? n : MOST_TEXT, &owner->line) : RP_OK;
 }
 
 static void look_at_stack(const struct owner_reader *r, rp_str stack, struct stack_facts *f)
@@ -293,8 +292,9 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
             f->first_op = f->op = e;
         else if (op_only_allocates(rp_trace_str(t, t->ev.name[f->op])))
             f->op = e;
-        f->loads = op_loads(name); /* the outermost decides: autocast copies inside others */
-        f->from_loader = f->from_loader || strstr(name, "DataLoader");
+        f->loads =
+            rp_torch_is(name, strlen(name),
+                        RP_TORCH_LOADS); /* the outermost decides: autocast copies inside others */
         if (f->stack == RP_NONE && !rp_arg_key_text(&r->stack, e, &f->stack))
             f->stack = RP_NONE;
         if (rp_arg_key_int(&r->forward_thread, e, &thread) && thread > 0)
@@ -307,10 +307,8 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
         } else if (f->line == RP_NONE && frame_is_users(name, strlen(name))) {
             f->line = e;
         }
-        f->from_loader = f->from_loader || strstr(name, "dataloader.py");
         break;
     case RP_KIND_ANNOTATION:
-        f->from_loader = f->from_loader || strstr(name, "DataLoader");
         break;
     default:
         return;
@@ -319,7 +317,8 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
         phase = hint_of(r, t->ev.name[e]);
     if (f->phase == RP_PHASE_OTHER)
         f->phase = phase;
-    f->frees_gradients = f->frees_gradients || strstr(name, "zero_grad");
+    f->from_loader = f->from_loader || rp_torch_is(name, strlen(name), RP_TORCH_LOADER);
+    f->frees_gradients = f->frees_gradients || rp_torch_is(name, strlen(name), RP_TORCH_ZEROES);
 }
 
 static void look_outwards(struct owner_reader *r, rp_event e, struct span_facts *f)

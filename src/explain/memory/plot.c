@@ -2,15 +2,19 @@
 /* The timeline of a device: columns of block characters for the screen, stacked areas as SVG. */
 #include "explain/memory/memory.h"
 
+#include "base/decides.h"
 #include "draw/plot.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define COLUMNS 46 /* with its scale it fits a screen of 60 */
-#define ROWS    8
+#define COLUMNS 46
+RP_LIMIT(COLUMNS, "columns", "with its scale it fits a screen of 60");
+#define ROWS 8
+RP_LIMIT(ROWS, "rows", "of the picture on the screen; --svg draws a larger one");
 #define EIGHTHS 8
+RP_FACT(EIGHTHS, "parts of a row", "Unicode has blocks of one to eight eighths");
 
 static const char *const blocks[EIGHTHS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 

@@ -80,10 +80,11 @@ static enum rp_code open_beside(struct module_reader *m, const char *end, struct
     char name[4096];
 
     *out = NULL;
-    if (!rp_text_ends(own->name, ASSIGNMENT) || stem > 4000)
+    if (!rp_text_ends(own->name, ASSIGNMENT))
         return RP_OK;
     stem -= strlen(ASSIGNMENT);
-    snprintf(name, sizeof name, "%.*s%s", (int)stem, own->name, end);
+    if ((size_t)snprintf(name, sizeof name, "%.*s%s", (int)stem, own->name, end) >= sizeof name)
+        return RP_OK;
     for (i = 0; i < n; i++)
         if (!strcmp(rp_sources_borrow(m->dataset->sources, i)->name, name))
             return rp_source_open(m->dataset->sources, i, out, m->err);
@@ -364,12 +365,13 @@ static void fill_findings(struct module_reader *m)
     if (out->ncategories > 1)
         text = rp_arena_textf(m->arena, "%s, %s %s", text,
                               rp_units_text(m->arena, c[1].share, RP_UNIT_RATIO), c[1].category);
-    if (out->nholders && h->share > 0.02)
+    if (out->nholders && h->share >= RP_MEMORY_NAMED)
         text = rp_arena_textf(m->arena, "%s; most of it %s%s%s (%s)", text, h->op ? h->op : "",
                               *h->where ? ", " : "", h->where,
                               rp_units_text(m->arena, (double)h->bytes, RP_UNIT_BYTES));
     out->findings[out->nfindings++] = text;
-    if (m->buffers.has_peak && out->slack_bytes * 10 > out->reserved_bytes)
+    if (m->buffers.has_peak && out->slack_bytes > 0 &&
+        (double)out->slack_bytes >= RP_MEMORY_SPARE * (double)out->reserved_bytes)
         out->findings[out->nfindings++] = rp_arena_textf(
             m->arena, "XLA reserves %s, of which %s are not live at the peak",
             rp_units_text(m->arena, (double)out->reserved_bytes, RP_UNIT_BYTES),

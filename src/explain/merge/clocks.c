@@ -3,6 +3,7 @@
  * From collectives and messages to clocks: collectives of the ranks are matched (rendezvous.h), the
  * clocks found (clocks.h) and described.
  */
+#include "base/decides.h"
 #include "explain/merge/merge.h"
 #include "result/print_units.h"
 
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define MOST_NOTES 12
+RP_LIMIT(MOST_NOTES, "notes", "a last one says how many more there are");
 
 struct merge_ctx {
     const struct rp_merge_input *in; /* NULL: of a job */
@@ -175,6 +177,7 @@ static void add_notes(struct merge_ctx *m, size_t unknown)
 static void note_steps(struct merge_ctx *m)
 {
     uint32_t next = 0;
+    size_t more = 0;
 
     for (size_t r = 0; r < m->n; r++) {
         const struct rp_clock *c = &m->clocks.at[r];
@@ -182,9 +185,13 @@ static void note_steps(struct merge_ctx *m)
         if (c->clock < next)
             continue;
         next = c->clock + 1;
-        for (size_t i = 0; i < c->nsteps && m->out->nnotes < MOST_NOTES; i++) {
+        for (size_t i = 0; i < c->nsteps; i++) {
             int64_t add = c->steps[i].add_ns;
 
+            if (m->out->nnotes >= MOST_NOTES) {
+                more++;
+                continue;
+            }
             add_note(m,
                      rp_arena_textf(
                          m->arena,
@@ -198,6 +205,8 @@ static void note_steps(struct merge_ctx *m)
                          rp_units_time(m->arena, add < 0 ? rp_ns_between(add, 0) : add)));
         }
     }
+    if (more)
+        add_note(m, rp_arena_textf(m->arena, "%zu more times a clock was set", more));
 }
 
 static enum rp_code describe_clocks(struct merge_ctx *m, struct rp_err *err)

@@ -8,6 +8,7 @@
 #include "explain/program_diff/program_diff.h"
 #include "program/opcodes.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/program_diff/match.h"
 #include "explain/program_diff/place.h"
@@ -207,12 +208,15 @@ static enum rp_code compare_pair(struct diff_ctx *d, uint32_t a, uint32_t b, boo
     return RP_OK;
 }
 
+#define MOST_SWAPS 16
+RP_LIMIT(MOST_SWAPS, "dimensions", "changes of shapes that follow from more are listed one by one");
+
 /* Changed dimensions of parameters, which explain many other shapes. */
 static enum rp_code find_resized_dims(struct diff_ctx *d)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
 
-    for (uint32_t a = 0; a < l->p->nops && d->swaps.n < 16; a++) {
+    for (uint32_t a = 0; a < l->p->nops && d->swaps.n < MOST_SWAPS; a++) {
         uint32_t b = l->match[a];
         const struct rp_op_shape *x, *y;
 

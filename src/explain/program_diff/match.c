@@ -8,6 +8,7 @@
  */
 #include "explain/program_diff/match.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 
 #include <stdlib.h>
@@ -124,13 +125,17 @@ static bool operands_agree(const struct match_ctx *t, uint32_t a, uint32_t b)
     return x.n == y.n;
 }
 
+#define MOST_USERS 64
+RP_LIMIT(MOST_USERS, "users",
+         "all pairs are compared; users of what has more are matched by other operands");
+
 /* Users with the same local hash, in order; constants have too many users to be a clue. */
 static enum rp_code follow_users(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
     uint32_t from = r->user_begin[b], to = r->user_begin[b + 1];
 
-    if (to - from > 64 || l->user_begin[a + 1] - l->user_begin[a] > 64)
+    if (to - from > MOST_USERS || l->user_begin[a + 1] - l->user_begin[a] > MOST_USERS)
         return RP_OK;
     for (uint32_t i = l->user_begin[a]; i < l->user_begin[a + 1]; i++)
         for (uint32_t k = from; k < to; k++)

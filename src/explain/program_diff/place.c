@@ -6,7 +6,9 @@
  */
 #include "explain/program_diff/place.h"
 
+#include "base/decides.h"
 #include "explain/program_diff/words.h"
+#include "program/opcodes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +103,9 @@ static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place
     return true;
 }
 
+#define MOST_READERS 4
+RP_LIMIT(MOST_READERS, "users", "of what has more, such as a constant, no user is near");
+
 /* Around an operation, nearest first: users, then operands; at most MOST_NEAR of them. */
 static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *out)
 {
@@ -108,12 +113,14 @@ static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *o
 
     out[0] = op;
     for (size_t i = 0; i < n && n < MOST_NEAR; i++) {
-        struct rp_ids operands = rp_op_operands(s->p, out[i]);
+        const struct rp_program *p = s->p;
+        struct rp_ids operands = rp_op_operands(p, out[i]);
         uint32_t from = s->user_begin[out[i]], to = s->user_begin[out[i] + 1];
 
-        for (uint32_t k = from; k < to && to - from <= 4 && n < MOST_NEAR; k++)
+        for (uint32_t k = from; k < to && to - from <= MOST_READERS && n < MOST_NEAR; k++)
             out[n++] = s->users[k];
-        for (uint32_t k = 0; k < operands.n && operands.n <= 8 && n < MOST_NEAR; k++)
+        for (uint32_t k = 0; k < operands.n && p->code.at[out[i]] != RP_OP_TUPLE && n < MOST_NEAR;
+             k++)
             out[n++] = operands.at[k]; /* the operands of a tuple are unrelated */
     }
     return n;

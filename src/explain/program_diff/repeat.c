@@ -158,12 +158,12 @@ static enum rp_code number_members(struct refinement *r, unsigned radius)
         uint32_t gap = r->level[i] - s->last;
 
         r->index[radius][i] = ++s->n;
-        if (s->n == 3)
-            s->gap = gap;
         if (s->n > 1 && gap == 0)
             s->uneven = true;
-        if (s->n > 3 && gap != s->gap && s->n < r->size[radius][class])
+        if (s->n > 2 && s->gap && gap != s->gap && s->n < r->size[radius][class])
             s->uneven = true;
+        if (s->n > 2 && !s->gap)
+            s->gap = gap;
         s->last = r->level[i];
     }
     for (uint32_t class = 0; class < r->c->n; class ++)

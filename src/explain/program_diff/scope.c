@@ -110,7 +110,7 @@ size_t rp_scope_words(const char *op_name, char *out, size_t cap)
         n += p.n;
         out[n] = '\0';
     }
-    if (backward && n && n + 12 < cap)
+    if (backward && n && n + sizeof " (backward)" <= cap)
         n += (size_t)snprintf(out + n, cap - n, " (backward)");
     return n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the device time of a run is for. */
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/report/report.h"
 #include "result/print_units.h"
@@ -7,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SHOWN  5    /* in the line on the screen */
-#define MOST_OTHER  0.5  /* of the device time: beyond, the line says nothing */
-#define LEAST_SHOWN 0.01 /* of the device time */
+#define MOST_SHOWN  5
+#define LEAST_SHOWN 0.01
+RP_LIMIT(MOST_SHOWN, "categories", "named in the line; JSON has all");
+RP_LIMIT(LEAST_SHOWN, "of the device time",
+         "a smaller category is not named in the line; JSON has all");
 
 static const struct rp_field category_fields[] = {
     RP_FIELD(struct rp_report_category, category, STR, NONE, NULL, "docs/definitions.md", 0),
@@ -43,7 +46,7 @@ static const char *category_line(const struct rp_report_root *out, struct rp_are
 
     for (size_t i = 0; i < out->ncategories; i++) /* nothing is known about most of it */
         if (!strcmp(out->categories[i].category, rp_category_names[RP_CATEGORY_OTHER]) &&
-            out->categories[i].share > MOST_OTHER)
+            out->categories[i].share > 1 - out->categories[i].share)
             return NULL;
     for (size_t i = 0; i < out->ncategories && i < MOST_SHOWN; i++) {
         const struct rp_report_category *c = &out->categories[i];

@@ -419,6 +419,27 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
+/* Which places are slow: of devices that the collectives synchronize. */
+static enum rp_code find_places(struct chain_ctx *ctx, struct rp_err *err)
+{
+    const struct rp_course **courses =
+        RP_ARENA_NEW(ctx->arena, const struct rp_course *, ctx->n + 1);
+    const char **hosts = RP_ARENA_NEW(ctx->arena, const char *, ctx->n + 1);
+    struct rp_places_input in = {.n = ctx->n,
+                                 .courses = courses,
+                                 .lists = ctx->lists,
+                                 .hosts = hosts,
+                                 .rendezvous = &ctx->m,
+                                 .world_size = ctx->ranks->world_size};
+
+    RP_TRY(rp_err_need(courses && hosts, err, "comparing ranks"));
+    for (size_t r = 0; r < ctx->n; r++) {
+        courses[r] = &part_of(ctx, r)->course;
+        hosts[r] = part_of(ctx, r)->host;
+    }
+    return rp_places_find(&in, ctx->arena, &ctx->out->places, err);
+}
+
 enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
                            struct rp_chain *out, struct rp_err *err)
 {
@@ -434,6 +455,7 @@ enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
         return RP_OK;
     }
     RP_TRY(count_all_rendezvous(&ctx, err));
+    RP_TRY(find_places(&ctx, err));
     RP_TRY(measure_bubbles(&ctx, err));
     RP_TRY(measure_places(&ctx, err));
     measure_span(&ctx);

@@ -82,6 +82,17 @@ static const struct rp_field share_fields[] = {
 static const struct rp_type share_type = {"part", sizeof(struct rp_report_share), share_fields,
                                           NULL};
 
+#define WHO(member, type, unit, doc, flags) \
+    RP_FIELD(struct rp_report_who, member, type, unit, NULL, doc, flags)
+
+static const struct rp_field who_fields[] = {
+    WHO(kind, STR, NONE, "rank, host, stage, link or nic", 0),
+    RP_FIELD_LIST(struct rp_report_who, ranks, &rp_type_int, NULL, "their numbers", 0),
+    RP_FIELD_LIST(struct rp_report_who, hosts, &rp_type_string, NULL,
+                  "their hosts, as far as known; of a link both", 0),
+    RP_FIELD_END};
+static const struct rp_type who_type = {"who", sizeof(struct rp_report_who), who_fields, NULL};
+
 #define FINDING(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_report_finding, member, type, unit, title, doc, flags)
 
@@ -92,6 +103,8 @@ static const struct rp_field finding_fields[] = {
     FINDING(share, F64, RATIO, NULL, "of the span", 0),
     FINDING(compute_ns, I64, NS, NULL, "of lost_ns, inside what counts as compute", 0),
     FINDING(at_most, BOOL, NONE, NULL, "it is a bound, or overlaps with other findings", 0),
+    RP_FIELD_RECORD(struct rp_report_finding, who, &who_type, NULL,
+                    "which of the ranks it is about; null: all, or it is not known", RP_NULLABLE),
     RP_FIELD_LIST(struct rp_report_finding, evidence, &rp_type_string, NULL, "evidence", 0),
     FINDING(hint, STR, NONE, NULL, "what to try", 0),
     RP_FIELD_LIST(struct rp_report_finding, tries, &rp_report_try_type, NULL,
@@ -127,8 +140,8 @@ static const struct rp_field latency_fields[] = {
     RP_FIELD(struct rp_report_latency, slowest, STR, NONE, NULL,
              "the one that waited longest, or null", 0),
     RP_FIELD_END};
-static const struct rp_type latency_type = {"latency", sizeof(struct rp_report_latency),
-                                            latency_fields, NULL};
+const struct rp_type rp_report_latency_type = {"latency", sizeof(struct rp_report_latency),
+                                               latency_fields, NULL};
 
 #define LOOK(member, title, doc) \
     RP_FIELD(struct rp_report_look, member, STR, NONE, title, doc, RP_SCREEN)
@@ -164,6 +177,7 @@ static const struct rp_field root_fields[] = {
     ROOT(help3_text, STR, NONE, "3rd change", "text output only", RP_SCREEN),
     ROOT(lost_text, STR, NONE, "time", "text output only", RP_SCREEN),
     ROOT(work_text, STR, NONE, "work", "text output only", RP_SCREEN),
+    ROOT(hot_text, STR, NONE, "hot", "text output only", RP_SCREEN),
     ROOT(sampled_text, STR, NONE, "threads", "text output only", RP_SCREEN),
     ROOT(speed_text, STR, NONE, "speed", "text output only", RP_SCREEN),
     ROOT(profiler_text, STR, NONE, "profiler", "text output only", RP_SCREEN),
@@ -199,6 +213,8 @@ static const struct rp_field root_fields[] = {
                   "parts of the span; they add up to it", 0),
     RP_FIELD_LIST(struct rp_report_root, categories, &rp_report_category_type, NULL,
                   "device time by category of work, the largest first", 0),
+    RP_FIELD_LIST(struct rp_report_root, hot, &rp_report_hot_row_type, NULL,
+                  "what takes most of the time that is judged, the largest first", 0),
     RP_FIELD_RECORD(struct rp_report_root, speed, &rp_report_speed_type, NULL,
                     "how much of the device a step uses; means over the ranks", 0),
     RP_FIELD_LIST(struct rp_report_root, ranks, &rank_type, NULL, "one record per rank", 0),
@@ -235,7 +251,7 @@ static const struct rp_field root_fields[] = {
           0),
     SHOWN(wait_rows, &rp_idle_wait_type, "where the threads wait", NULL, 0),
     SHOWN(device_rows, &rp_report_device_row_type, "devices", NULL, 0),
-    RP_FIELD_RECORD(struct rp_report_root, latency, &latency_type, NULL,
+    RP_FIELD_RECORD(struct rp_report_root, latency, &rp_report_latency_type, NULL,
                     "from the last input of an operator to its start", 0),
     RP_FIELD_LIST(struct rp_report_root, pitfalls, &rp_type_string,
                   "what the timeline does not show",
@@ -249,146 +265,9 @@ const struct rp_type rp_report_type = {"report", sizeof(struct rp_report_root), 
 
 /* ------------------------------------------------------------------ what is kept of a rank */
 
-#define SUM(kind, member) RP_PART_##kind(struct rp_report_sums, member)
-
-static const struct rp_field sum_fields[] = {RP_PART_PLAIN(struct rp_report_sums, previous_ns),
-                                             SUM(PLAIN, kernels),
-                                             SUM(PLAIN, tiny_kernels),
-                                             SUM(PLAIN, tiny_gap_ns),
-                                             SUM(PLAIN, overhead_ns),
-                                             SUM(PLAIN, open_collectives),
-                                             SUM(PLAIN, timeline_ranks),
-                                             SUM(PLAIN, first_wait_ns),
-                                             SUM(PLAIN, graph_wait_ns),
-                                             SUM(PLAIN, host_ops),
-                                             SUM(PLAIN, host_op_ns),
-                                             SUM(PLAIN, copies),
-                                             SUM(PLAIN, copy_name_ns),
-                                             SUM(TEXT, copy_name),
-                                             RP_PART_END};
-static const struct rp_type sums_type = {"sums", sizeof(struct rp_report_sums), sum_fields, NULL};
-
-#define DEVICE(kind, member) RP_PART_##kind(struct rp_report_device, member)
-
-static const struct rp_field device_fields[] = {DEVICE(PLAIN, thin_count),
-                                                DEVICE(PLAIN, thin_ns),
-                                                DEVICE(PLAIN, thin_lost_ns),
-                                                DEVICE(TEXT, thin_name),
-                                                DEVICE(PLAIN, thin_name_lost_ns),
-                                                DEVICE(PLAIN, slowed_ns),
-                                                DEVICE(PLAIN, slowed_ratio),
-                                                DEVICE(PLAIN, slowed_kinds),
-                                                DEVICE(PLAIN, kinds),
-                                                DEVICE(PLAIN, launched),
-                                                DEVICE(PLAIN, early_count),
-                                                DEVICE(PLAIN, early_most_ns),
-                                                DEVICE(PLAIN, reserved_bytes),
-                                                DEVICE(PLAIN, allocated_bytes),
-                                                DEVICE(PLAIN, device_bytes),
-                                                RP_PART_END};
-static const struct rp_type device_type = {"device", sizeof(struct rp_report_device), device_fields,
-                                           NULL};
-
-#define PAUSE_NAME(name, text, doc) RP_PART_TEXT(struct rp_report_pauses, mainly[RP_PAUSE_##name]),
-static const struct rp_field pause_fields[] = {
-    RP_PART_PLAIN(struct rp_report_pauses, ns), RP_PART_PLAIN(struct rp_report_pauses, count),
-    RP_PART_PLAIN(struct rp_report_pauses, longest_ns),
-    RP_PAUSE_MAP(PAUSE_NAME) RP_PART_PLAIN(struct rp_report_pauses, mainly_ns), RP_PART_END};
-#undef PAUSE_NAME
-static const struct rp_type pauses_type = {"pauses", sizeof(struct rp_report_pauses), pause_fields,
-                                           NULL};
-
-static const struct rp_field part_step_fields[] = {
-    RP_PART_PLAIN(struct rp_report_step, number),
-    RP_PART_TEXT(struct rp_report_step, name),
-    RP_PART_TEXT(struct rp_report_step, phase),
-    RP_PART_PLAIN(struct rp_report_step, requests),
-    RP_PART_PLAIN(struct rp_report_step, tokens),
-    RP_PART_PLAIN(struct rp_report_step, b),
-    RP_PART_PLAIN(struct rp_report_step, host_ns),
-    RP_PART_PLAIN(struct rp_report_step, late_ns),
-    RP_PART_PLAIN(struct rp_report_step, work_ns),
-    RP_PART_PLAIN(struct rp_report_step, drain_ns),
-    RP_PART_PLAIN(struct rp_report_step, earlier_ns),
-    RP_PART_PLAIN(struct rp_report_step, unrecorded_ns),
-    RP_PART_PLAIN(struct rp_report_step, warm_up),
-    RP_PART_PLAIN(struct rp_report_step, no_detail),
-    RP_PART_END};
-static const struct rp_type part_step_type = {"step", sizeof(struct rp_report_step),
-                                              part_step_fields, NULL};
-
-#define PLACED_AT(i)                                                 \
-    RP_PART_TEXT(struct rp_report_part, placed[i].op),               \
-        RP_PART_TEXT(struct rp_report_part, placed[i].kernel),       \
-        RP_PART_TEXT(struct rp_report_part, placed[i].why),          \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].kind),        \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].by_memory),   \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].calls),       \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].device_ns),   \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].lost_ns),     \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].rate),        \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].flops_per_s), \
-        RP_PART_PLAIN(struct rp_report_part, placed[i].peak)
-
-#define PART(kind, member)          RP_PART_##kind(struct rp_report_part, member)
-#define PART_OF(kind, member, item) RP_PART_##kind(struct rp_report_part, member, item)
-
-static const struct rp_field part_fields[] = {PART(PLAIN, on_device),
-                                              PART(PLAIN, limited),
-                                              PART(PLAIN, b),
-                                              PART(PLAIN, whole),
-                                              PART_OF(RECORD, outside, &rp_outside_type),
-                                              PART(PLAIN, life),
-                                              PART(PLAIN, start_ns),
-                                              PART(PLAIN, coverage),
-                                              PART(PLAIN, category_ns),
-                                              PART(PLAIN, nplaced),
-                                              PART(PLAIN, placed_lost_ns),
-                                              PART(PLAIN, speed),
-                                              PLACED_AT(0),
-                                              PLACED_AT(1),
-                                              PLACED_AT(2),
-                                              PART_OF(RECORD, sums, &sums_type),
-                                              PART_OF(RECORD, wrong, &device_type),
-                                              PART_OF(RECORD, pauses, &pauses_type),
-                                              PART(PLAIN, by_ranges),
-                                              PART(PLAIN, by_calls),
-                                              PART_OF(RECORD, stacks, &rp_stacks_part_type),
-                                              PART_OF(RECORD, waits, &rp_host_waits_type),
-                                              PART_OF(RECORD, calls, &rp_host_calls_type),
-                                              PART(PLAIN, late_ns),
-                                              PART_OF(RECORD, latency, &latency_type),
-                                              PART_OF(LIST, idle_causes, &rp_idle_cause_type),
-                                              PART_OF(PLAIN_VEC, gaps, struct rp_gap),
-                                              PART_OF(RECORD, collectives, &rp_collectives_type),
-                                              PART_OF(LIST, leads, &rp_comm_lead_type),
-                                              PART_OF(PLAIN_VEC, compute, struct rp_interval),
-                                              PART_OF(PLAIN_VEC, busy, struct rp_interval),
-                                              PART_OF(PLAIN_VEC, kernels, struct rp_interval),
-                                              PART_OF(PLAIN_VEC, judged, struct rp_interval),
-                                              PART(TEXT, unequal),
-                                              PART(TEXT, streams),
-                                              PART(TEXT, untypical),
-                                              PART_OF(LIST, kinds, &rp_report_kind_type),
-                                              PART_OF(LIST, requests, &rp_report_request_type),
-                                              PART(TEXT, request_text),
-                                              PART_OF(LIST, steps, &part_step_type),
-                                              PART(PLAIN, recorded_steps),
-                                              PART(PLAIN, step_ns),
-                                              PART(TEXT, device),
-                                              PART(TEXT, framework),
-                                              PART(TEXT, frameworks),
-                                              PART(TEXT, host),
-                                              PART_OF(LIST, devices, &rp_report_device_row_type),
-                                              PART(PLAIN, workload),
-                                              PART(PLAIN, modelled),
-                                              PART(PLAIN, too_large),
-                                              PART_OF(RECORD, sim, &rp_sim_part_type),
-                                              PART_OF(LIST, lanes, &rp_report_lane_type),
-                                              PART_OF(RECORD, tops[0], &rp_top_part_type),
-                                              PART_OF(RECORD, tops[1], &rp_top_part_type),
-                                              PART_OF(RECORD, tops[2], &rp_top_part_type),
-                                              PART_OF(RECORD, roof, &rp_roof_part_type),
-                                              RP_PART_END};
-const struct rp_type rp_report_part_type = {"report_part", sizeof(struct rp_report_part),
-                                            part_fields, NULL};
+/* A step of a part has another table than a step of the answer. */
+RP_PART_TYPE(rp_report_sums_type, struct rp_report_sums, RP_REPORT_SUMS);
+RP_PART_TYPE(rp_report_pauses_type, struct rp_report_pauses, RP_REPORT_PAUSES);
+RP_PART_TYPE(rp_report_hot_type, struct rp_report_hot, RP_REPORT_HOT);
+RP_PART_TYPE(rp_report_step_type, struct rp_report_step, RP_REPORT_STEP);
+RP_PART_TYPE(rp_report_part_type, struct rp_report_part, RP_REPORT_PART);

@@ -4,6 +4,7 @@
  * the first group with whose first rank its times agree. So a rank that differs from a thousand
  * others is a row of its own.
  */
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/report/report.h"
 
@@ -11,9 +12,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MANY_RANKS 16   /* up to so many are shown one by one */
-#define AGREE      0.05 /* of the window: times of ranks that behave alike differ by at most this */
-#define MOST_TEXT  24   /* of the list of a group's ranks, in bytes */
+#define FEW_GROUPS 4
+#define MANY_RANKS 16
+#define AGREE      0.05
+#define MOST_TEXT  24
+RP_DECISION(AGREE, "of the window",
+            "times of ranks that do the same work differ by less; more is another role",
+            "explain/ranks_that_behave_alike_have_an_edge");
+RP_LIMIT(FEW_GROUPS, "ranks a group", "with fewer, groups say nothing, and ranks are shown");
+RP_LIMIT(MANY_RANKS, "ranks", "up to so many are shown one by one; JSON has all");
+RP_LIMIT(MOST_TEXT, "bytes", "of the list of a group's ranks; beyond it is cut");
 
 #define GROUP(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_report_group, member, type, unit, title, doc, flags)
@@ -102,7 +110,7 @@ static bool group_by_behaviour(struct group_ctx *g)
         if (k == g->n)
             g->first[g->n++] = (uint32_t)i;
         g->group_of[i] = (uint32_t)k;
-        if (g->n > g->ranks->n / 4)
+        if (g->n > g->ranks->n / FEW_GROUPS)
             return false;
     }
     return true;

@@ -5,6 +5,7 @@
  * not the other's (docs/definitions.md, "Kinds of steps"). Linear in the device work times the
  * kinds.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include "base/order.h"
@@ -16,12 +17,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WORKS   8    /* kinds by their kernels; with more, steps have nothing in common */
-#define UNLIKE       0.05 /* of the kernels of a step */
-#define LEAST_USUAL  0.25 /* of the steps: those of the most frequent kind */
-#define LEAST_SHOWN  0.01 /* of the time: all kinds but that one */
-#define NAME_SHOWN   40   /* of a kernel */
+#define MOST_WORKS   8
+#define UNLIKE       0.05
+#define LEAST_USUAL  0.25
+#define LEAST_SHOWN  0.01
+#define NAME_SHOWN   40 /* of a kernel */
 #define NO_STEP_HERE UINT32_MAX
+RP_LIMIT(MOST_WORKS, "kinds by their kernels",
+         "with more, steps have nothing in common, and no kinds are listed");
+RP_DECISION(UNLIKE, "of the kernels of a step",
+            "a few kernels more (a log, a larger buffer) are the same work",
+            "explain/kinds_of_steps_have_edges");
+RP_DECISION(LEAST_USUAL, "of the steps",
+            "where the most frequent kind has fewer, no kind is the usual one",
+            "explain/kinds_of_steps_have_edges");
+RP_LIMIT(LEAST_SHOWN, "of the time", "with less outside of the usual kind, kinds are not listed");
 
 struct work_kind {
     uint32_t steps, kernels; /* of the first of them */

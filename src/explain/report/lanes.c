@@ -5,6 +5,7 @@
  * what it did in its pauses. All times are exact:
  * the states of a lane add up to the breakdown of the span.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 #include "explain/report/view.h"
 
@@ -14,20 +15,14 @@
 
 #include <string.h>
 
-#define MOST_PIECES 65536 /* of a lane, in a part */
-#define MOST_LANES  64    /* of a rank */
+#define MOST_PIECES 65536
+#define SPARE       4
+#define MOST_LANES  64
+RP_LIMIT(SPARE, "times as many pieces", "before neighbours are joined, which takes time");
+RP_LIMIT(MOST_PIECES, "pieces of a lane, in a part", "beyond, neighbours become one mixed piece");
+RP_LIMIT(MOST_LANES, "lanes of a rank", "further devices are not drawn");
 
-#define LANE(kind, member) RP_PART_##kind(struct rp_report_lane, member)
-
-static const struct rp_field lane_fields[] = {
-    LANE(PLAIN, device),
-    LANE(PLAIN, begin_ns),
-    LANE(PLAIN, is_main),
-    LANE(PLAIN, on_host),
-    RP_PART_PLAIN_LIST(struct rp_report_lane, pieces, struct rp_lane_piece),
-    RP_PART_END};
-const struct rp_type rp_report_lane_type = {"lane", sizeof(struct rp_report_lane), lane_fields,
-                                            NULL};
+RP_PART_TYPE(rp_report_lane_type, struct rp_report_lane, RP_REPORT_LANE);
 
 typedef RP_VEC(struct rp_lane_piece) piece_vec;
 
@@ -79,7 +74,7 @@ size_t rp_lane_coarsen(struct rp_lane_piece *pieces, size_t n, size_t most)
     for (size_t i = 0; i < n; i++)
         rp_ns_add(&total, piece_ns(&pieces[i]));
     most = most < 2 ? 2 : most;
-    for (least = total / (int64_t)most / 4 + 1; n > most && least > 0 && least <= total + 1;
+    for (least = total / (int64_t)most / SPARE + 1; n > most && least > 0 && least <= total + 1;
          least *= 2)
         n = join_short(pieces, n, least);
     while (n > most) { /* times that are not times */
@@ -102,7 +97,7 @@ static enum rp_code piece_add(piece_vec *to, uint8_t state, uint8_t cause, int64
         piece_join(last, &piece);
         return RP_OK;
     }
-    if (to->n >= 4 * (size_t)MOST_PIECES)
+    if (to->n >= SPARE * (size_t)MOST_PIECES)
         to->n = rp_lane_coarsen(to->at, to->n, MOST_PIECES);
     return rp_vec_push(to, piece, err);
 }

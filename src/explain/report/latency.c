@@ -5,6 +5,7 @@
  * occurrence counts. An operator that starts before its input ends has no latency. An input from
  * another device counts from the end of its sender, so that the transfer is part of the latency.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include "base/strtab.h"
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 
 #define MOST_INPUTS 64
+RP_LIMIT(MOST_INPUTS, "inputs of an operator", "later ones are not looked at");
 
 struct latency_ctx {
     const struct rp_trace *t;

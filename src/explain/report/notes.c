@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The notes of a report: what the numbers rest on, and what was missing or does not count. */
+#include "base/decides.h"
+#include "explain/findings/finding.h"
 #include "explain/report/join.h"
 
 #include <string.h>
+
+#define HALF_DIGIT   0.05
+#define GRAPHS_NOTED 20
+RP_FACT(HALF_DIGIT, "%", "percentages are printed with one digit behind the point");
+RP_LIMIT(GRAPHS_NOTED, "of the device time, one part in", "less without operators has no note");
 
 const char *rp_report_percent(struct rp_arena *arena, int64_t part_ns, int64_t whole_ns)
 {
     double share = 100.0 * (double)part_ns / (double)whole_ns;
 
-    if (part_ns > 0 && share < 0.05)
+    if (part_ns > 0 && share < HALF_DIGIT)
         return "< 0.1 %";
-    if (part_ns < whole_ns && share > 99.95)
+    if (part_ns < whole_ns && share > 100 - HALF_DIGIT)
         return "> 99.9 %";
     return rp_arena_textf(arena, "%.1f %%", share);
 }
@@ -26,7 +33,7 @@ static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
 {
     int64_t without = rp_ns_between(sum->graph_op_ns, sum->graph_ns);
 
-    if (!j->ranks->graphs && without > sum->device_ns / 20)
+    if (!j->ranks->graphs && without > sum->device_ns / GRAPHS_NOTED)
         rp_report_add_note(
             j, rp_arena_textf(j->arena,
                               "%.1f %% of the device time is kernels of graphs, which have no "
@@ -182,6 +189,17 @@ void rp_report_note_host(struct rp_report_ctx *j)
                   "them is not known; 'reprise idle' lists the calls"
                 : "no device work and no operators were recorded, so nothing is concluded: record "
                   "kernels, too; 'reprise top' lists what is there");
+    if (p->sums.lost_work)
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "device work was not recorded: %s %s, and nothing of what they "
+                              "started is there; the profiler was not permitted to record it%s, or "
+                              "another one did. What ran on the host is judged",
+                              rp_units_count(j->arena, p->sums.lost_work, "call"),
+                              p->sums.lost_work == 1 ? "launches or copies" : "launch or copy",
+                              p->workload.vendor == RP_VENDOR_NVIDIA
+                                  ? " (CUPTI: NVreg_RestrictProfilingToAdminUsers=0)"
+                                  : ""));
     if (p->on_device || !p->b.busy_ns)
         return;
     if (p->by_ranges) {
@@ -204,7 +222,7 @@ void rp_report_note_overlap(struct rp_report_ctx *j)
 
     for (size_t i = 0; i < out->nfindings; i++) {
         shares += out->findings[i].share;
-        overlap |= out->nfindings > 1 && !strcmp(out->findings[i].id, "straggler");
+        overlap |= out->nfindings > 1 && out->findings[i].row->overlaps;
     }
     if (overlap || shares > 1)
         rp_report_add_note(

@@ -3,6 +3,7 @@
  * The page of a report. Its numbers and sentences are those of the answer, written by the
  * descriptions of its fields; the script only lays them out. The page is written in one pass.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 #include "explain/report/view.h"
 
@@ -13,9 +14,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MOST_STEPS   2000  /* of the first rank, whole */
-#define MOST_MARKS   20000 /* of all ranks */
-#define MOST_REMARKS 100   /* a sentence each; the lines count all of them */
+#define MOST_STEPS   2000
+#define MOST_MARKS   20000
+#define MOST_REMARKS 100
+RP_LIMIT(MOST_STEPS, "steps, of the first rank", "the others are marks in their lanes");
+RP_LIMIT(MOST_MARKS, "marks, of all ranks", "later steps have none");
+RP_LIMIT(MOST_REMARKS, "sentences", "the lines count all of them");
 
 static const char *const state_names[RP_LANE_STATES] = {
 #define STATE_NAME(name, text, colour, doc) text,

@@ -3,6 +3,7 @@
  * One rank's part of the report: its breakdown, gaps, steps, communication kernels and a few sums.
  * Without device work the same is made of host operators: busy is the time in which one runs.
  */
+#include "explain/findings/finding.h"
 #include "explain/report/report.h"
 
 #include "base/order.h"
@@ -12,19 +13,15 @@
 #include "facts/times/step_times.h"
 #include "job/pipeline.h"
 #include "result/print_units.h"
+#include "trace/device_calls.h"
 #include "trace/names.h"
 #include "trace/words.h"
 
 #include <stdlib.h>
 
-#define TINY_NS          10000
-#define MOST_FIRST_WAITS 8 /* of steps: more streams that begin late are not told apart */
-#define MOST_COPY_NAMES  64
-
-struct copy_name {
-    rp_str name;
-    int64_t ns;
-};
+#define MOST_FIRST_WAITS 8
+RP_LIMIT(MOST_FIRST_WAITS, "streams",
+         "that begin late; of more, steps do not tell the waiting apart");
 
 struct part_ctx {
     const struct rp_report_hints *hints;
@@ -131,7 +128,7 @@ static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
     }
     for (i = 0; i < n; i++)
         make_step(ctx, i, times[i]);
-    if (n && !(ctx->t->steps[0].flags & RP_STEP_NOT_JUDGED))
+    if (n && rp_step_is_judged(ctx->t, 0, times[0]))
         out->sums.previous_ns =
             rp_work_breakdown_of(&ctx->u, ctx->segments.at[0].begin_ns, times[0].begin_ns)
                 .compute_ns;
@@ -206,67 +203,6 @@ static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
         code = rp_gaps_find_in(finder, &ctx->w, s->at[i].begin_ns, s->at[i].end_ns, &ctx->out->gaps,
                                err);
     rp_gap_finder_free(finder);
-    return code;
-}
-
-static void sum_kernels(struct part_ctx *ctx)
-{
-    struct rp_report_sums *sums = &ctx->out->sums;
-
-    for (size_t i = 0; i < ctx->w.items.n; i++) {
-        const struct rp_work_item *x = &ctx->w.items.at[i];
-        int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-
-        if (x->cls != RP_WORK_COMPUTE)
-            continue;
-        sums->kernels++;
-        sums->tiny_kernels += dur < TINY_NS;
-    }
-    for (size_t i = 0; i < ctx->out->gaps.n; i++) {
-        const struct rp_gap *gap = &ctx->out->gaps.at[i];
-        const struct rp_work_item *x;
-
-        if (gap->cause != RP_GAP_LAUNCH_LATENCY || gap->cls == RP_GAP_CLASS_NOT_LAUNCHED)
-            continue;
-        x = &ctx->w.items.at[gap->after];
-        if (x->cls == RP_WORK_COMPUTE && rp_ns_between(x->begin_ns, x->end_ns) < TINY_NS)
-            rp_ns_add(&sums->tiny_gap_ns, rp_ns_between(gap->begin_ns, gap->end_ns));
-    }
-    sums->overhead_ns = ctx->t->totals.dur_ns[RP_KIND_OVERHEAD];
-}
-
-/* The copies and memsets, and the name that takes most of their time: there are few names. */
-static enum rp_code sum_copies(struct part_ctx *ctx, struct rp_err *err)
-{
-    struct rp_report_sums *sums = &ctx->out->sums;
-    RP_VEC(struct copy_name) names = {0};
-    enum rp_code code = RP_OK;
-    rp_str best = 0;
-    size_t i, k;
-
-    for (i = 0; i < ctx->w.items.n && code == RP_OK; i++) {
-        const struct rp_work_item *x = &ctx->w.items.at[i];
-        struct copy_name fresh = {ctx->t->ev.name[x->event], 0};
-
-        if (x->cls != RP_WORK_MEMORY)
-            continue;
-        sums->copies++;
-        for (k = 0; k < names.n && names.at[k].name != fresh.name; k++)
-            ;
-        if (k == MOST_COPY_NAMES)
-            continue;
-        if (k == names.n)
-            code = rp_vec_push(&names, fresh, err);
-        if (code == RP_OK)
-            rp_ns_add(&names.at[k].ns, rp_ns_between(x->begin_ns, x->end_ns));
-    }
-    for (k = 0; k < names.n; k++)
-        if (names.at[k].ns > sums->copy_name_ns) {
-            sums->copy_name_ns = names.at[k].ns;
-            best = names.at[k].name;
-        }
-    sums->copy_name = trace_text(ctx, best);
-    rp_vec_release(&names);
     return code;
 }
 
@@ -370,22 +306,27 @@ static enum rp_code own_work_from(struct part_ctx *ctx, int64_t *out, struct rp_
     struct rp_interval *times;
 
     *out = INT64_MIN;
-    if (ctx->scope->limited || !ctx->t->nsteps || ctx->t->steps[0].flags & RP_STEP_NOT_JUDGED)
+    if (ctx->scope->limited || !ctx->t->nsteps)
         return RP_OK;
     RP_TRY(rp_step_times(ctx->t, ctx->arena, &times, err));
+    if (!rp_step_is_judged(ctx->t, 0, times[0]))
+        return RP_OK;
     *out = times[0].begin_ns;
     ctx->out->speed.earlier_ns =
         rp_ns_common(ctx->segments.at[0].begin_ns, ctx->segments.at[0].end_ns, INT64_MIN, *out);
     return RP_OK;
 }
 
-/* What the operators cost, beside what the device can do; nothing where its peaks are not known. */
-static enum rp_code judge_operators(struct part_ctx *ctx, struct rp_trace_categories *categories,
-                                    struct rp_err *err)
+/* What findings measure, and the speed: by what the operators cost, beside what the device can do,
+   where its peaks are known. */
+static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories *categories,
+                               struct rp_err *err)
 {
     const struct rp_device *d = ctx->t->ndevices ? &ctx->t->devices[0] : NULL;
     const struct rp_device_peaks *device =
         d ? rp_device_recognise(rp_trace_str(ctx->t, d->name), d->memory_bytes) : NULL;
+    struct rp_finding_rank rank = {
+        .trace = ctx->t, .work = &ctx->w, .gaps = &ctx->out->gaps, .arena = ctx->arena};
     struct rp_op_costs costs = {0};
     struct rp_cost_calls calls = {0};
     struct rp_cost_peaks peaks;
@@ -393,7 +334,7 @@ static enum rp_code judge_operators(struct part_ctx *ctx, struct rp_trace_catego
     int64_t from_ns;
 
     if (!device)
-        return RP_OK;
+        return rp_findings_measure(&rank, ctx->out, err);
     rp_cost_peaks_of_device(&peaks, device);
     RP_TRY(own_work_from(ctx, &from_ns, err));
     code = rp_op_costs_init(&costs, categories, err);
@@ -402,9 +343,11 @@ static enum rp_code judge_operators(struct part_ctx *ctx, struct rp_trace_catego
             rp_cost_calls_init(&calls, &costs, &ctx->w, ctx->hints->known, ctx->hints->user, err);
     if (code == RP_OK)
         code = rp_cost_calls_limit(&calls, &costs, &peaks, err);
+    rank.costs = &costs;
+    rank.calls = &calls;
+    rank.peaks = &peaks;
     if (code == RP_OK)
-        code =
-            rp_report_place_operators(&ctx->w, &costs, &calls, &peaks, ctx->arena, ctx->out, err);
+        code = rp_findings_measure(&rank, ctx->out, err);
     if (code == RP_OK)
         code = rp_speed_add_calls(&ctx->out->speed, &ctx->w, &costs, &calls, &peaks, from_ns, err);
     rp_cost_calls_release(&calls);
@@ -426,28 +369,28 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
     sum_late(ctx);
     RP_TRY(unite_kernels(ctx, err));
     RP_TRY(rp_collectives_init(&out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
+    if (!ctx->scope->limited)
+        RP_TRY(rp_course_make(&out->course, &ctx->w, &out->collectives, ctx->arena, err));
     rp_segments_keep_work(&ctx->segments, &ctx->w);
+    RP_TRY(find_gaps(ctx, err));
+    RP_TRY(rp_idle_add_up(&ctx->w, &out->gaps, ctx->arena, &out->idle_causes, &out->nidle_causes,
+                          err));
+    RP_TRY(sum_device_waits(ctx, first, err));
+    out->sums.overhead_ns = ctx->t->totals.dur_ns[RP_KIND_OVERHEAD];
     rp_trace_categories_init(&categories, ctx->t, ctx->hints->categories);
     code = rp_attribution_init(&a, &ctx->w, err);
     out->coverage = a.coverage;
     if (code == RP_OK)
         code = rp_report_sum_categories(&ctx->w, &a, &categories, out, err);
     if (code == RP_OK)
-        code = judge_operators(ctx, &categories, err);
+        code = judge_work(ctx, &categories, err);
     if (code == RP_OK)
         code = rp_pitfall_unequal(&ctx->w, &a, ctx->arena, &out->unequal, err);
     if (code == RP_OK)
         code = rp_pitfall_streams(&ctx->w, out->b.compute_ns, ctx->arena, &out->streams, err);
     rp_trace_categories_release(&categories);
     rp_attribution_release(&a);
-    RP_TRY(code);
-    RP_TRY(find_gaps(ctx, err));
-    RP_TRY(rp_idle_add_up(&ctx->w, &out->gaps, ctx->arena, &out->idle_causes, &out->nidle_causes,
-                          err));
-    RP_TRY(sum_device_waits(ctx, first, err));
-    sum_kernels(ctx);
-    RP_TRY(sum_copies(ctx, err));
-    return rp_report_check_device(&ctx->w, &out->gaps, ctx->arena, &out->wrong, err);
+    return code;
 }
 
 /* Whether an operator ran in another process than the loop: in a worker of its data loader, whose
@@ -551,6 +494,15 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, uint8_t 
     return RP_OK;
 }
 
+/* Calls that start device work, where none was recorded. */
+static void count_lost_work(struct part_ctx *ctx)
+{
+    for (rp_event e = 0; e < ctx->t->ev.n; e++)
+        ctx->out->sums.lost_work +=
+            ctx->t->ev.kind[e] == RP_KIND_RUNTIME &&
+            rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[e])) & RP_DOES_WORK;
+}
+
 /* Host operators instead of device work: the unions are filled from them. */
 static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
@@ -559,6 +511,8 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     uint8_t *inside; /* by event: what is around it; then by string: whether it loads input */
     enum rp_code code;
 
+    if (!ctx->scope->limited)
+        count_lost_work(ctx);
     ctx->out->by_calls = rp_trace_has_calls_only(ctx->t);
     ctx->out->sums.timeline_ranks = rp_trace_pipeline_ranks(ctx->t);
     if (by_ranges)
@@ -662,6 +616,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(tell_waits(ctx, err));
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
+    RP_TRY(rp_report_say_longer(ctx->t, out->steps, out->nsteps, ctx->arena, err));
     RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,
                               err));
@@ -679,6 +634,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
         RP_TRY(rp_report_find_requests(ctx->t, ctx->arena, out, err));
     if (!out->limited)
         RP_TRY(rp_outside_measure(ctx->t, ctx->arena, &out->outside, err));
+    out->cut_to_device = !out->limited && out->on_device && !ctx->t->nsteps &&
+                         rp_outside_text(&out->outside, out->whole.window_ns, ctx->arena);
     if (!out->limited)
         RP_TRY(rp_report_sort_steps(ctx->t, &ctx->w, ctx->arena, out, err));
     rp_trace_life_find(ctx->t, &out->life);
@@ -690,7 +647,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
         rp_device_half(out->device ? rp_device_recognise(out->device, 0) : NULL) == RP_NUMBER_FP16;
     out->workload.in_graphs = is_mostly_graphs(ctx);
     describe_collectives(&out->collectives, &out->workload);
-    return RP_OK;
+    return rp_report_find_hot(ctx->t, ctx->scope, &ctx->segments, ctx->arena, out, err);
 }
 
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,

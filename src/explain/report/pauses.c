@@ -16,6 +16,17 @@
 #include "facts/times/intervals.h"
 #include "facts/work/attribution.h"
 
+const char *const rp_pause_names[RP_PAUSES] = {
+#define PAUSE_NAME(name, text, doc) text,
+    RP_PAUSE_MAP(PAUSE_NAME)
+#undef PAUSE_NAME
+};
+const char *const rp_pause_docs[RP_PAUSES] = {
+#define PAUSE_DOC(name, text, doc) doc,
+    RP_PAUSE_MAP(PAUSE_DOC)
+#undef PAUSE_DOC
+};
+
 struct due {
     int64_t ns;
     rp_track track;
@@ -312,4 +323,21 @@ enum rp_code rp_report_find_pauses(const struct rp_trace *trace, const rp_interv
     release_threads(&w);
     rp_vec_release(&w.paused);
     return code == RP_OK ? rp_arena_check(arena, "explaining pauses", err) : code;
+}
+
+enum rp_code rp_report_list_pauses(const struct rp_trace *trace, struct rp_arena *arena,
+                                   rp_gap_vec *out, struct rp_err *err)
+{
+    struct rp_report_part part = {0};
+    struct rp_report_pauses sums;
+    enum rp_code code = rp_report_rank(trace, NULL, NULL, arena, &part, err);
+
+    if (code == RP_OK) {
+        struct rp_interval span = {part.whole.begin_ns, part.whole.end_ns};
+
+        code = rp_report_find_pauses(trace, &part.busy, &(struct rp_segments){1, &span}, arena,
+                                     &sums, out, err);
+    }
+    rp_report_part_release(&part);
+    return code;
 }

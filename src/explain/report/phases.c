@@ -5,11 +5,13 @@
  * Ranks work on the same steps, so counts and totals are means over the ranks, medians those of all
  * steps.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include <string.h>
 
-#define MOST_PHASES 4 /* prefill, decode, mixed, none */
+#define MOST_PHASES 4
+RP_LIMIT(MOST_PHASES, "phases", "there are prefill, decode, mixed and none");
 
 struct phase_sums {
     const char *phase; /* NULL: none */

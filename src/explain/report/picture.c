@@ -3,6 +3,7 @@
  * The timeline of all ranks as a picture: each lane is cut into slices of one pixel, and a slice
  * shows the exact share of its time that each state has, so that no short work is lost.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 #include "explain/report/view.h"
 
@@ -13,11 +14,17 @@
 
 #define WIDTH      1200.0
 #define LEFT       120.0
-#define SLICES     1060 /* a pixel each; fewer where there are many lanes */
+#define SLICES     1060
 #define MANY       64
 #define FEW_SLICES 265
-#define MOST_MARKS 100                  /* steps that are marked */
+#define MOST_MARKS 100
 #define SHOWN      (RP_LANE_STATES - 1) /* all states but idle */
+RP_LIMIT(WIDTH, "pixels", "of the picture");
+RP_LIMIT(LEFT, "pixels", "of the names of lanes");
+RP_LIMIT(SLICES, "slices of a lane", "a pixel each; shorter pieces are mixed");
+RP_LIMIT(MANY, "lanes", "beyond, each has fewer slices");
+RP_LIMIT(FEW_SLICES, "slices of a lane", "where there are many; shorter pieces are mixed");
+RP_LIMIT(MOST_MARKS, "steps", "that are marked; of more none is");
 
 static const unsigned colours[] = {
 #define STATE_COLOUR(name, text, colour, doc) colour,

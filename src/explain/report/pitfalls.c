@@ -14,12 +14,29 @@
 
 #include <string.h>
 
-#define UNEQUAL     8    /* a long call / the median */
-#define FEW_CALLS   10   /* one of so many is few; an operator with fewer is looked at as it is */
-#define LEAST_SHARE 0.1  /* of the device time: less does not mislead */
-#define ATYPICAL    1.2  /* times the median step */
-#define ODD_SHARE   0.01 /* of the steps: what they last longer, if they are named */
-#define APART_SHARE 0.1  /* of a stream's time beside others: less looks parallel and is not */
+#define UNEQUAL     8
+#define FEW_CALLS   10
+#define LEAST_SHARE 0.1
+#define ODD_SHARE   0.01
+#define APART_SHARE 0.1
+#define REASON_PART 20
+RP_DECISION(UNEQUAL, "times the median call",
+            "among calls that differ by less, the mean still says what a call takes",
+            "explain/unequal_work_has_edges");
+RP_DECISION(
+    FEW_CALLS, "calls, one of",
+    "few: as many as nobody finds by looking at some calls. An operator with fewer is looked "
+    "at as it is",
+    "explain/unequal_work_has_edges");
+RP_DECISION(LEAST_SHARE, "of the device time", "what takes less misleads nobody",
+            "explain/unequal_work_has_edges");
+RP_DECISION(ODD_SHARE, "of the steps", "what they last longer, if they are named: as of a finding",
+            "explain/untypical_steps_have_edges");
+RP_DECISION(APART_SHARE, "of a stream's time beside others",
+            "less is launching at the ends of kernels", "explain/streams_may_only_look_parallel");
+RP_DECISION(REASON_PART, "of a step, one part in",
+            "a shorter span does not make a step longer by a fifth or more",
+            "explain/untypical_steps_have_edges");
 
 struct op_call { /* of an operator */
     rp_event op;
@@ -215,7 +232,8 @@ static rp_event longest_named(const struct rp_trace *t, const struct rp_step *st
     rp_event e, best = RP_NONE;
 
     for (e = 0; e < t->ev.n; e++) {
-        int64_t dur = t->ev.dur_ns[e], least = rp_ns_between(step->begin_ns, step->end_ns) / 20;
+        int64_t dur = t->ev.dur_ns[e],
+                least = rp_ns_between(step->begin_ns, step->end_ns) / REASON_PART;
 
         if (dur > least && e != step->mark && !rp_kind_is_device_work(t->ev.kind[e]) &&
             t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
@@ -288,12 +306,6 @@ static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *a
     return count;
 }
 
-/* Without work that was launched before it. */
-static int64_t own_length(const struct rp_report_step *s)
-{
-    return rp_ns_between(s->earlier_ns, s->b.window_ns);
-}
-
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
                               size_t nsteps, struct rp_arena *arena, const char **out,
                               struct rp_err *err)
@@ -307,23 +319,23 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
     *out = NULL;
     RP_TRY(rp_arena_check(arena, "looking for pitfalls", err));
     n = list_alike(steps, nsteps, at);
-    if (n < 3 || nsteps != trace->nsteps)
+    if (n < RP_STEPS_COMPARED || nsteps != trace->nsteps)
         return RP_OK;
     for (i = 0; i < n; i++)
-        v[i] = own_length(&steps[at[i]]);
+        v[i] = rp_report_own_ns(&steps[at[i]]);
     rp_ns_sort(v, n);
     usual = rp_ns_median(v, n);
     worst = typical = at[0];
     for (i = 0; i < n; i++) {
-        int64_t ns = own_length(&steps[at[i]]);
+        int64_t ns = rp_report_own_ns(&steps[at[i]]);
 
         rp_ns_add(&all, ns);
-        if ((double)ns > ATYPICAL * (double)usual) {
+        if ((double)ns > RP_ATYPICAL * (double)usual) {
             odd++;
             rp_ns_add(&more, rp_ns_between(usual, ns));
         }
-        worst = ns > own_length(&steps[worst]) ? at[i] : worst;
-        if (rp_ns_apart(ns, usual) <= rp_ns_apart(own_length(&steps[typical]), usual))
+        worst = ns > rp_report_own_ns(&steps[worst]) ? at[i] : worst;
+        if (rp_ns_apart(ns, usual) <= rp_ns_apart(rp_report_own_ns(&steps[typical]), usual))
             typical = at[i];
     }
     if (!odd || (double)more < ODD_SHARE * (double)all)
@@ -333,7 +345,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         "%zu of %zu %s %s not typical: %.120s takes %s, the median %s %s (%s); look at "
         "'--step %lld' instead",
         odd, n, alike ? "steps" : "decode steps", odd == 1 ? "is" : "are", steps[worst].name,
-        rp_units_time(arena, own_length(&steps[worst])),
+        rp_units_time(arena, rp_report_own_ns(&steps[worst])),
         !alike       ? "decode step"
         : n < nsteps ? rp_arena_textf(arena, "of these %zu", n)
                      : "step",

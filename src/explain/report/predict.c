@@ -8,6 +8,7 @@
  *
  * Advice that brings nothing is left out, if there is other advice.
  */
+#include "explain/findings/finding.h"
 #include "explain/report/report.h"
 
 #include "dataset/bulk.h"
@@ -20,27 +21,43 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_EVENTS      300000  /* of a rank: beyond, it takes too long */
-#define MOST_ALL_EVENTS  2400000 /* of all ranks: beyond, some stand for the others */
-#define MOST_RANKS       16      /* ... so many */
-#define MOST_FINDINGS    4       /* on the screen */
-#define MOST_WHATIFS     12
-#define LEAST_LOST       0.02 /* of the window: with less and without steps no advice brings anything */
-#define LEAST_GAIN       0.005
-#define STRAGGLER        "straggler=median"
-#define MOST_UNEXPLAINED 2    /* times what the model says: a delay beyond is not explained by it */
-#define KNOWN_EXACTLY    0.97 /* of the gain: steps differ by more than a least gain above it */
-#define MOST_GAIN        3    /* times the share of the finding, and MORE_GAIN: beyond, no number */
-#define MORE_GAIN        0.05
+#define MOST_EVENTS     300000
+#define MOST_ALL_EVENTS 2400000
+#define MOST_RANKS      16
+#define NODE            8
+#define MOST_FINDINGS   4
+#define MOST_WHATIFS    12
+#define LEAST_LOST      0.02
+#define LEAST_GAIN      0.005
+#define STRAGGLER       "straggler=median"
+#define KNOWN_EXACTLY   0.97
+#define MOST_GAIN       3
+#define MORE_GAIN       0.05
+RP_LIMIT(MOST_EVENTS, "events of a rank",
+         "beyond, nothing is predicted here, and a note says so: it takes too long");
+RP_LIMIT(MOST_ALL_EVENTS, "events of all ranks", "beyond, some ranks stand for the others");
+RP_LIMIT(NODE, "ranks", "that may have as many events each; of more, together");
+RP_LIMIT(LEAST_LOST, "of the window",
+         "with less and without steps no advice brings anything, and no time is spent on a model");
+RP_LIMIT(LEAST_GAIN, "of the step", "advice that is predicted to bring less is not shown");
+RP_LIMIT(KNOWN_EXACTLY, "of the gain",
+         "steps differ by more than a least gain above it, which is not stated then");
+RP_LIMIT(MOST_GAIN, "times the share of the finding",
+         "and MORE_GAIN: a larger gain is not of this finding, and has no number at its advice");
+RP_LIMIT(MORE_GAIN, "of the step", "the same, for small findings");
+RP_LIMIT(MOST_RANKS, "ranks", "that stand for the others");
+RP_LIMIT(MOST_FINDINGS, "findings", "whose advice is predicted: those on the screen");
+RP_LIMIT(MOST_WHATIFS, "what-ifs",
+         "of advice that are tried; later ones are named without a number");
 
 /* ------------------------------------------------------------------ the model of a rank */
 
 /* Where changes are predicted, some ranks may stand for the others; else all models are held. */
 static bool is_too_large(const struct rp_trace *trace, bool changes)
 {
-    uint32_t ranks = trace->world_size > 8 && !changes ? (uint32_t)trace->world_size : 8;
+    uint32_t ranks = trace->world_size > NODE && !changes ? (uint32_t)trace->world_size : NODE;
 
-    return trace->ev.n > MOST_EVENTS / (ranks / 8);
+    return trace->ev.n > MOST_EVENTS / (ranks / NODE);
 }
 
 static bool is_worth_it(const struct rp_trace *trace, const struct rp_report_part *p, bool changes)
@@ -329,7 +346,7 @@ static void settle_straggler(struct rp_report_root *out, const struct numbers *w
     for (size_t i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
 
-        if (strcmp(f->id, "straggler") != 0 || MOST_UNEXPLAINED * gain < f->share)
+        if (f->settled || !f->row->replaced_by || 2 * gain < f->share)
             continue;
         f->lost_ns = llround(gain / f->share * (double)f->lost_ns);
         f->share = gain;
@@ -437,13 +454,10 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
 static const char *hidden_text(struct rp_arena *arena, const struct rp_report_root *out,
                                const struct rp_report_opportunity *o)
 {
-    static const char *const works[] = {"data-loader", "host-work", "host-unrecorded",
-                                        "host-stall"};
-
     for (size_t i = 0; o->beyond && i < out->nfindings; i++)
-        for (size_t k = 0; k < sizeof works / sizeof works[0]; k++)
-            if (!strcmp(out->findings[i].id, works[k]))
-                return rp_arena_textf(arena, ", and hides %s behind the device's work", works[k]);
+        if (out->findings[i].row->of_host)
+            return rp_arena_textf(arena, ", and hides %s behind the device's work",
+                                  out->findings[i].id);
     return o->beyond ? ", and hides other work of the host" : "";
 }
 
@@ -555,7 +569,7 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
     if (found) {
         say_distortion(ranks, arena, &w, out);
         settle_straggler(out, &w);
-        RP_TRY(rp_report_find_changes(ranks, chain, &w.list, arena, out, err));
+        RP_TRY(rp_findings_find_changes(ranks, chain, &w.list, arena, out, err));
     }
     for (size_t i = 0; i < out->nfindings; i++) {
         struct rp_report_finding *f = &out->findings[i];
@@ -564,7 +578,7 @@ enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_cha
             predict_finding(arena, out, i, &w);
         for (size_t k = 0; k < f->ntries; k++)
             settle_try(arena, &f->tries[k]);
-        rp_report_join_hint(arena, f);
+        rp_findings_join_hint(arena, f);
     }
     if (found) {
         list_opportunities(arena, &w, out);

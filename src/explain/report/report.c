@@ -6,27 +6,21 @@
 #include "explain/report/join.h"
 
 #include "dataset/question.h"
+#include "explain/findings/finding.h"
 #include "explain/roofline/xla.h"
 #include "facts/host/trace_host.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_PARTS (RP_GAP_CAUSES + RP_PAUSES + 6)
-#define MOST_SHOWN 4 /* findings on the screen */
+#define MOST_PARTS   (RP_GAP_CAUSES + RP_PAUSES + 6)
+#define SECOND_NAMED 4
+#define MOST_SHOWN   4
+RP_LIMIT(SECOND_NAMED, "of the first, one part in",
+         "a second rank that delays the others by less is not named in the line");
+RP_LIMIT(MOST_SHOWN, "findings", "on the screen; a note says how many there are, JSON has all");
 
 /* ------------------------------------------------------------------ all ranks */
-
-static const char *const pause_names[RP_PAUSES] = {
-#define PAUSE_NAME(name, text, doc) text,
-    RP_PAUSE_MAP(PAUSE_NAME)
-#undef PAUSE_NAME
-};
-static const char *const pause_docs[RP_PAUSES] = {
-#define PAUSE_DOC(name, text, doc) doc,
-    RP_PAUSE_MAP(PAUSE_DOC)
-#undef PAUSE_DOC
-};
 
 static void fill_rank(struct rp_report_ctx *j, size_t r)
 {
@@ -137,7 +131,7 @@ static void add_part(struct rp_report_ctx *j, const char *part, int64_t total_ns
 static const char *pause_name(struct rp_report_ctx *j, int cause)
 {
     static const char before[] = "no operator: ";
-    const char *name = pause_names[cause];
+    const char *name = rp_pause_names[cause];
 
     if (cause == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0)))
         return "sampled code";
@@ -160,10 +154,10 @@ static void add_pauses(struct rp_report_ctx *j)
         add_part(j, pause_name(j, c), pause[c],
                  c == RP_PAUSE_NOTHING && rp_report_is_sampled(rp_report_ctx_part(j, 0))
                      ? "no operator was recorded: see the lines below"
-                 : !rp_report_ctx_part(j, 0)->by_calls ? pause_docs[c]
+                 : !rp_report_ctx_part(j, 0)->by_calls ? rp_pause_docs[c]
                  : c == RP_PAUSE_SPAN    ? "MPI_Init, MPI_Finalize, and what returns at once"
                  : c == RP_PAUSE_NOTHING ? "before the first or after the last call"
-                                         : pause_docs[c]);
+                                         : rp_pause_docs[c]);
 }
 
 /* Idle time by cause, the largest first. */
@@ -262,9 +256,10 @@ static void fill_run_text(struct rp_report_ctx *j)
         steps = p->limited ? "a part of the recording" : "no steps found";
     j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks, steps,
                                       rp_report_program_name(j->arena, p),
-                                      !p->on_device ? "host only"
-                                      : p->device   ? p->device
-                                                    : "unnamed device");
+                                      p->sums.lost_work ? "device work was not recorded"
+                                      : !p->on_device   ? "host only"
+                                      : p->device       ? p->device
+                                                        : "unnamed device");
 }
 
 /* "18.5 ms, the median of 3 (18.0 ms to 21.6 ms)" for the steps of one rank. */
@@ -390,7 +385,10 @@ static void fill_lost(struct rp_report_ctx *j)
     whole = nsteps ? rp_arena_textf(j->arena, "%s in %s%s", rp_report_ctx_time(j, out->span_ns),
                                     rp_units_count(j->arena, (int64_t)nsteps, "step"),
                                     j->n > 1 ? " on average" : "")
-                   : rp_arena_textf(j->arena, "%s recorded%s", rp_report_ctx_time(j, out->span_ns),
+                   : rp_arena_textf(j->arena, "%s %s%s", rp_report_ctx_time(j, out->span_ns),
+                                    rp_report_ctx_part(j, 0)->cut_to_device
+                                        ? "from the first to the last device work"
+                                        : "recorded",
                                     j->n > 1 ? " on average" : "");
     if (rp_report_has_only_transfers(rp_report_ctx_part(j, 0))) {
         out->lost_text = rp_arena_textf(j->arena, "of %s, only transfers are known", whole);
@@ -461,7 +459,7 @@ static void fill_pace(struct rp_report_ctx *j)
     last = c->ranks[first].last_count;
     margin = c->ranks[first].margin_ns;
     who = rp_arena_textf(j->arena, "rank %d", rp_report_ctx_number(j, first));
-    if (c->ranks[second].margin_ns > margin / 4) {
+    if (c->ranks[second].margin_ns > margin / SECOND_NAMED) {
         low = first < second ? first : second;
         last += c->ranks[second].last_count;
         rp_ns_add(&margin, c->ranks[second].margin_ns);
@@ -652,7 +650,8 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
         fill_capture(&j);
     } else {
         rp_report_join_categories(ranks, j.arena, out);
-        RP_TRY(rp_report_find(ranks, &j.chain, j.arena, out, err));
+        RP_TRY(rp_report_join_hot(ranks, j.arena, out, err));
+        RP_TRY(rp_findings_find(ranks, &j.chain, j.arena, out, err));
         RP_TRY(rp_report_predict(ranks, &j.chain, j.arena, out, err));
         fill_look(&j);
         fill_pitfalls(&j);
@@ -709,6 +708,8 @@ static enum rp_code report_rank_with(const struct rp_loaded *loaded, const struc
 
     RP_TRY(rp_report_rank(loaded->trace, scope, hints, &part->arena, out, err));
     RP_TRY(rp_trace_host(loaded->trace, loaded->source->name, &part->arena, &out->host, err));
+    if (!out->collectives.host)
+        out->collectives.host = out->host;
     if (rp_settings_flag(settings, "start-up") && !scope->limited)
         RP_TRY(rp_report_measure_start(loaded->trace, out, err));
     if (wants_view(settings))

@@ -5,6 +5,7 @@
  * that begin inside one serve it; where they overlap, no mark says which step serves which
  * (docs/definitions.md, "Requests"). Linear in events; each name is looked at once.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include "base/order.h"
@@ -20,8 +21,10 @@
 
 enum { NAME_UNKNOWN, NAME_OTHER, NAME_REQUEST, NAME_QUEUE, NAME_PREFILL }; /* of a name */
 
-#define MOST_HOPS   256 /* spans around one that are looked at */
-#define LEAST_STEPS 2   /* of a request: the first token, and one after it */
+#define MOST_HOPS   256
+#define LEAST_STEPS 2
+RP_FACT(LEAST_STEPS, "steps", "of a request: the first token, and one after it");
+RP_LIMIT(MOST_HOPS, "spans around one", "outer ones are not looked at");
 
 struct request {
     int64_t begin_ns, end_ns;

@@ -3,11 +3,13 @@
  * Where the threads were, by samples of their stacks, where no device work was recorded: the lines
  * that take the processors, and how long threads ran and waited.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include "result/print_units.h"
 
 #define MOST_LINES 5
+RP_LIMIT(MOST_LINES, "lines", "that are shown; top --by line has all");
 
 static const struct rp_field sampled_fields[] = {
     RP_FIELD(struct rp_report_sampled, samples, I64, COUNT, NULL, "samples of threads that ran", 0),

@@ -8,20 +8,40 @@
  */
 #include "explain/report/speed.h"
 
+#include "base/decides.h"
 #include "cost/inputs.h"
 #include "result/print_units.h"
+#include "sim/predict.h"
 
 #include <math.h>
 #include <string.h>
 
-#define LIGHT_LEAST_NS 1000 /* work of less says nothing about a device */
-#define LEAST_KNOWN    0.5  /* of the time of products: with less nothing is said */
-#define ALL_KNOWN      0.95 /* with less it is a lower bound */
-#define LIGHT_KNOWN    0.8  /* of the device time: with less the speed of light is not said */
-#define MOST_CHANNELS  4    /* of images and latents */
-#define LARGE_TABLE    0.25 /* of the rows of the largest: positions have far fewer */
-#define SAME_STEP      0.1  /* of the step: a rate over all steps that differs by more says so */
+#define LIGHT_LEAST_NS 1000
+#define LEAST_KNOWN    0.5
+#define ALL_KNOWN      0.95
+#define LIGHT_KNOWN    0.8
+#define MOST_CHANNELS  4
+#define LARGE_TABLE    0.25
+#define SAME_STEP      0.1
 #define LEAST_SHOWN    0.0005
+RP_DECISION(LIGHT_LEAST_NS, "ns of a step", "work of less says nothing about a device",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_DECISION(LEAST_KNOWN, "of the time of products",
+            "with less, most of what the device computes is missing in its utilization",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_DECISION(ALL_KNOWN, "of the time of products", "with less it is said to be a lower bound",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_DECISION(LIGHT_KNOWN, "of the device time",
+            "with less, the speed of light would be that of another program",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_FACT(MOST_CHANNELS, "channels",
+        "of images (with transparency) and of latents that become images");
+RP_DECISION(LARGE_TABLE, "of the rows of the largest table",
+            "positions and types of tokens have far fewer rows than a vocabulary",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_DECISION(SAME_STEP, "of the step", "a rate over all steps that differs by more is not its rate",
+            "explain/what_is_said_of_the_speed_has_edges");
+RP_LIMIT(LEAST_SHOWN, "of the peak", "what would be printed as 0.0 % is said to be below 0.1 %");
 
 /* ------------------------------------------------------------------ a rank */
 
@@ -265,7 +285,8 @@ static const char *mfu_text(struct rp_arena *arena, const struct rp_report_speed
 
     if (s->mfu_share < LEAST_SHOWN)
         return "below 0.1 %";
-    if (unprofiled_ns > 0 && step_ns > 0 && unprofiled_ns < step_ns - step_ns / 33)
+    if (unprofiled_ns > 0 && step_ns > 0 &&
+        (double)unprofiled_ns <= (1 - RP_SIM_DISTORTED) * (double)step_ns)
         without = rp_arena_textf(arena, " (about %.1f %% without the profiler)",
                                  100 * s->mfu_share * (double)step_ns / (double)unprofiled_ns);
     return rp_arena_textf(arena, "%s%.1f %%%s", least, 100 * s->mfu_share, without);

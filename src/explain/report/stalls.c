@@ -3,13 +3,21 @@
  * Host stalls in the report: how many calls of each rank are far above the median of their name on
  * all ranks, how long they took, and around which durations they cluster. `stalls` has the details.
  */
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include "facts/work/call_work.h"
 #include "facts/work/modes.h"
 #include "result/print_units.h"
 
-#define LEAST_SHARE 0.01 /* of the span: less is not worth a line */
+#define LEAST_SHARE 0.01
+#define FEW_STALLS  8
+#define MODE_LEAST  3
+#define MODE_OF     10
+RP_LIMIT(LEAST_SHARE, "of the span", "less has no line on the screen; JSON has the count");
+RP_LIMIT(FEW_STALLS, "stalls", "of fewer no durations are named");
+RP_LIMIT(MODE_LEAST, "stalls of a duration", "fewer are not named");
+RP_LIMIT(MODE_OF, "of the stalls, one part in", "a duration with fewer is not named");
 
 enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_interval_vec *busy,
                                       struct rp_arena *arena, struct rp_host_calls *calls,
@@ -67,12 +75,12 @@ static enum rp_code fill_modes(struct rp_report_root *out, const int64_t *sorted
                                struct rp_arena *arena, struct rp_err *err)
 {
     struct rp_mode found[RP_MODES_MOST];
-    size_t i, nfound = n < 8 ? 0 : rp_modes_find(sorted, n, found);
+    size_t i, nfound = n < FEW_STALLS ? 0 : rp_modes_find(sorted, n, found);
 
     out->stall_modes = RP_ARENA_NEW(arena, struct rp_report_mode, nfound + 1);
     RP_TRY(rp_arena_check(arena, "counting stalls", err));
     for (i = 0; i < nfound; i++)
-        if (found[i].count >= 3 && found[i].count * 10 >= (int64_t)n)
+        if (found[i].count >= MODE_LEAST && found[i].count * MODE_OF >= (int64_t)n)
             out->stall_modes[out->nstall_modes++] =
                 (struct rp_report_mode){found[i].at_ns, found[i].count};
     return RP_OK;

@@ -40,12 +40,14 @@ static void hint_at_marks(struct rp_report_ctx *j)
 
     if (!line && !ours)
         return;
-    rp_report_add_note(
-        j, rp_arena_textf(j->arena,
-                          "no steps were found, so all that was recorded is judged: %s%s"
-                          "'--step-name TEXT'%s tells which ranges are steps",
-                          line ? line : "", line ? " around a step marks it; " : "",
-                          ours ? " (also of 'record')" : ""));
+    rp_report_add_note(j, rp_arena_textf(j->arena,
+                                         "no steps were found, so %s is judged: %s%s"
+                                         "'--step-name TEXT'%s tells which ranges are steps",
+                                         p->on_device
+                                             ? "the time from the first to the last device work"
+                                             : "all that was recorded",
+                                         line ? line : "", line ? " around a step marks it; " : "",
+                                         ours ? " (also of 'record')" : ""));
 }
 
 /* "without the recorder at most about 31.2 ms of 40.9 ms a step": steps without detail still have

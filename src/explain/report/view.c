@@ -5,15 +5,23 @@
  * up as that question does.
  */
 #include "explain/report/view.h"
+#include "base/decides.h"
 #include "explain/report/report.h"
 
 #include <string.h>
 
 #define MOST_LANES  512
-#define MOST_PIECES 120000 /* of all lanes */
-#define LEAST       512    /* pieces of each lane, whatever their number */
-#define MOST_ROWS   200    /* of a table */
-#define MOST_DOTS   400    /* operators with their shapes */
+#define MOST_PIECES 120000
+#define LEAST       512
+#define MOST_ROWS   200
+#define FAR_APART   4
+#define MOST_DOTS   400
+RP_LIMIT(FAR_APART, "spans of the longest rank", "lanes that are further apart each begin at 0");
+RP_LIMIT(MOST_LANES, "lanes", "of the page, which says how many are left out");
+RP_LIMIT(MOST_PIECES, "pieces of all lanes", "beyond, neighbours become one mixed piece");
+RP_LIMIT(LEAST, "pieces of each lane", "whatever their number");
+RP_LIMIT(MOST_ROWS, "rows of a table", "of the page; top has all");
+RP_LIMIT(MOST_DOTS, "operators", "of the plot of the page; roofline has all");
 
 const char *const rp_view_top_words[RP_VIEW_TOPS] = {"category", "kernel", "op"};
 static const char *const top_titles[RP_VIEW_TOPS] = {"Categories", "Kernels", "Operators"};
@@ -55,7 +63,7 @@ static void find_begin(struct view_ctx *ctx)
     }
     ctx->first_ns = first;
     ctx->out->aligned = !ctx->ranks->unrelated && last >= first &&
-                        rp_ns_between(first, last) / 4 <= ctx->longest_ns;
+                        rp_ns_between(first, last) / FAR_APART <= ctx->longest_ns;
     ctx->out->span_ns = ctx->out->aligned ? rp_ns_between(first, last) : ctx->longest_ns;
 }
 

@@ -11,14 +11,17 @@
  * that keeps the exact time of each state: no time is lost, only its order within the piece.
  */
 #include "base/vec.h"
-#include "explain/roofline/roofline.h"
-#include "explain/top/top.h"
 #include "facts/times/intervals.h"
+#include "result/part.h"
 #include "result/result.h"
 
 struct rp_chain;
 struct rp_ranks;
 struct rp_report_part;
+struct rp_roof_root;
+struct rp_scope;
+struct rp_top_root;
+struct rp_trace;
 
 /* What a device does at a time; idle comes first. X(NAME, "name", colour, doc) */
 #define RP_LANE_MAP(X)                                                                  \
@@ -47,13 +50,13 @@ struct rp_lane_piece {
 };
 #define RP_LANE_PAUSES (RP_GAP_CAUSES + 1)
 
-struct rp_report_lane {
-    int64_t device;        /* its number; RP_ABSENT_I64: not known */
-    int64_t begin_ns;      /* on the clock of the rank */
-    bool is_main, on_host; /* the numbers of the rank are those of this device; no device work */
-    size_t npieces;
-    struct rp_lane_piece *pieces;
-};
+#define RP_REPORT_LANE(M, s)                                                              \
+    M(s, PLAIN, int64_t, device)   /* its number; RP_ABSENT_I64: not known */             \
+    M(s, PLAIN, int64_t, begin_ns) /* on the clock of the rank */                         \
+    M(s, PLAIN, bool, is_main)     /* the numbers of the rank are those of this device */ \
+    M(s, PLAIN, bool, on_host)     /* no device work */                                   \
+    M(s, PLAIN_LIST, struct rp_lane_piece, pieces)
+RP_PART_STRUCT(rp_report_lane, RP_REPORT_LANE);
 extern const struct rp_type rp_report_lane_type; /* as an item of a part */
 
 /* Draws the lanes of a rank into its part, which is otherwise complete. */

@@ -130,6 +130,7 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
 {
     const char *at = rp_trace_str(g->t, dims);
     char *out = rp_arena_alloc(g->arena, rp_trace_str_len(g->t, dims) + 2, 1);
+    enum { TENSOR = 2, IN_LIST = 3 }; /* how deep their brackets are: inputs are a list, too */
     size_t n = 0, begin = 0, tensors = 0;
     int depth = 0;
     bool copies = false; /* inside a tensor that is shown */
@@ -141,8 +142,9 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
             const char *next = at + 1 + strspn(at + 1, " \n\t\r");
 
             depth++;
-            tensors += depth == 3;
-            if (depth > 3 || (depth == 3 && tensors > 1) || depth < 2 || *next == '[')
+            tensors += depth == IN_LIST;
+            if (depth > IN_LIST || (depth == IN_LIST && tensors > 1) || depth < TENSOR ||
+                *next == '[')
                 continue;
             copies = true;
             begin = n;
@@ -152,7 +154,8 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
         if (copies && !isspace((unsigned char)*at))
             out[n++] = *at;
         if (*at == ']') {
-            if (copies && n - begin <= 3 && out[n - 2] == '[') /* "[]": a number, or nothing */
+            if (copies && n - begin <= strlen(" []") &&
+                out[n - 2] == '[') /* "[]": a number, or nothing */
                 n = begin;
             copies = false;
             depth--;

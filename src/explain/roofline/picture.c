@@ -8,6 +8,7 @@
  */
 #include "explain/roofline/roofline.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "draw/plot.h"
 #include "result/print_units.h"
@@ -18,7 +19,9 @@
 #include <string.h>
 
 #define MOST_DOTS 400
-#define LABELLED  24
+RP_LIMIT(MOST_DOTS, "dots", "the longest; the table has them all");
+#define LABELLED 24
+RP_LIMIT(LABELLED, "dots with a name", "the others have it when pointed at");
 
 struct picture {
     const struct rp_roof_root *root;

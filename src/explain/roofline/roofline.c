@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The question `roofline`: its options, and the rows of all ranks added up and ranked. */
 #include "explain/roofline/roofline.h"
+#include "base/decides.h"
 #include "draw/web.h"
 
 #include "base/order.h"
@@ -9,6 +10,7 @@
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "explain/short_name.h"
+#include "explain/torch_names.h"
 #include "facts/host/outside.h"
 #include "result/part.h"
 #include "result/print_units.h"
@@ -131,7 +133,7 @@ static enum rp_code read_peak(const char *text, struct rp_roof_options *o, struc
         if (!to)
             return bad_peak(text, err);
         *to = strtod(at + 6, &end);
-        if (end == at + 6 || !(*to > 0 && *to < 1e24) || (*end && *end != ','))
+        if (end == at + 6 || !(*to > 0 && isfinite(*to)) || (*end && *end != ','))
             return bad_peak(text, err);
         at = *end ? end + 1 : end;
     }
@@ -207,7 +209,7 @@ static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g,
     size_t i, n;
 
     j->text.n = 0;
-    for (i = 0; i < 4; i++) {
+    for (i = 0; i < sizeof parts / sizeof *parts; i++) {
         n = parts[i] ? strlen(parts[i]) : 0;
         RP_TRY(rp_vec_reserve(&j->text, n + 1, err));
         if (n)
@@ -315,6 +317,7 @@ static enum rp_code make_rows(struct roof_join *j, struct rp_roof_root *out, str
 /* ------------------------------------------------------------------ texts */
 
 #define SHAPES_SHOWN 3
+RP_LIMIT(SHAPES_SHOWN, "shapes in a label", "'…' stands for the others");
 
 /* The first shapes of a list of them. */
 static const char *first_shapes(const char *shape, struct rp_arena *arena)
@@ -350,7 +353,7 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
         struct rp_roof_row *r = &rows[i];
         const char *name = labels[i];
 
-        name += !strncmp(name, "aten::", 6) ? 6 : !strncmp(name, "nn.Module: ", 11) ? 11 : 0;
+        name = rp_torch_module(rp_torch_op(name));
         r->label = r->shape ? rp_arena_textf(arena, "%s %s%s%s", name, r->type ? r->type : "",
                                              r->type ? " " : "", first_shapes(r->shape, arena))
                             : rp_arena_text(arena, name);
@@ -362,6 +365,7 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
 }
 
 #define UNMODELLED_SHOWN 8
+RP_LIMIT(UNMODELLED_SHOWN, "rows on the screen", "the longest; --json has them all");
 
 /* On the screen, what is not modelled is a table of its own, by time. */
 static void split_rows(struct roof_join *j, struct rp_roof_root *out)
@@ -393,7 +397,10 @@ static double ratio(int64_t part, int64_t whole)
     return whole > 0 ? (double)part / (double)whole : 0;
 }
 
-#define UNSHAPED_MUCH 0.1 /* of the device time: worth a note */
+#define UNSHAPED_MUCH 0.1
+RP_DECISION(UNSHAPED_MUCH, "of the device time",
+            "custom kernels without shapes are in every program; more is a recording without them",
+            "explain/shapes_that_are_missing_have_an_edge");
 
 static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *arena)
 {
@@ -464,7 +471,7 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,
                                rp_units_number(arena, out->row_count)));
     for (size_t i = 0; i < out->nrows; i++)
-        cached = cached || out->rows[i].bytes_per_s > out->memory_bytes_per_s * 1.001;
+        cached = cached || out->rows[i].bytes_per_s > out->memory_bytes_per_s;
     if (cached)
         RP_NOTE(
             out, arena,

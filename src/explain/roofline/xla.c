@@ -6,6 +6,7 @@
  */
 #include "explain/roofline/xla.h"
 
+#include "base/decides.h"
 #include "base/text.h"
 #include "cost/attention.h"
 #include "dataset/load_program.h"
@@ -16,13 +17,25 @@
 #include "program/window.h"
 
 #include <ctype.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_PROGRAMS 4096
-#define MOST_MODULES  256
+RP_LIMIT(MOST_PROGRAMS, "programs of a profile",
+         "instructions of more are not modelled, and the table says so");
+#define MOST_MODULES 256
+RP_LIMIT(MOST_MODULES, "modules of a dump",
+         "instructions of more are not modelled, and the table says so");
+#define MOST_DIGITS 18
+RP_FACT(MOST_DIGITS, "digits", "fit into 64 bits");
+#define FROM_LAST 4
+RP_FACT(FROM_LAST, "number of a mask",
+        "Transformer Engine: NVTE_CAUSAL_BOTTOM_RIGHT_MASK and its padded form");
+#define ATTENTION_INPUTS 3
+RP_FACT(ATTENTION_INPUTS, "operands", "queries, keys and values");
 
 /* ------------------------------------------------------------------ names */
 
@@ -145,12 +158,14 @@ static bool take_number(const char **at, const char *end, double *out)
     double value = 0;
     int n = 0;
 
-    for (; digits + n < end && n < 18 && isdigit((unsigned char)digits[n]); n++)
+    for (; digits + n < end && n < MOST_DIGITS && isdigit((unsigned char)digits[n]); n++)
         value = value * 10 + (digits[n] - '0');
     *out = digits > *at ? -value : value;
     *at = digits + n;
     return n > 0;
 }
+
+#define ASSIGNS " = "
 
 /* The number behind a key of a call's configuration, as in "attn_heads = 16 : i64". */
 static bool config_number(const struct rp_attr *config, const char *key, double *out)
@@ -163,9 +178,10 @@ static bool config_number(const struct rp_attr *config, const char *key, double 
         bool whole = at == begin || !(isalnum((unsigned char)at[-1]) || at[-1] == '_');
 
         at = value;
-        if (!whole || end - value < 4 || memcmp(value, " = ", 3) != 0)
+        if (!whole || (size_t)(end - value) <= strlen(ASSIGNS) ||
+            memcmp(value, ASSIGNS, strlen(ASSIGNS)) != 0)
             continue;
-        value += 3;
+        value += strlen(ASSIGNS);
         return take_number(&value, end, out);
     }
     return false;
@@ -194,8 +210,8 @@ static bool transformer_engine_shape(const struct rp_attr *config, struct rp_att
     config_number(config, "window_size_right", &right);
     if (mask >= 2)
         right = 0;
-    *pairs =
-        rp_attention_pairs(a->queries, a->keys, mask >= 4 ? a->keys - a->queries : 0, left, right);
+    *pairs = rp_attention_pairs(a->queries, a->keys, mask >= FROM_LAST ? a->keys - a->queries : 0,
+                                left, right);
     return true;
 }
 
@@ -211,13 +227,14 @@ static bool cudnn_shape(const struct rp_program *p, uint32_t op, const struct rp
     int i;
 
     at = at ? memmem(at, (size_t)(end - at), dims, sizeof dims - 1) : NULL;
-    for (i = 0, at = at ? at + sizeof dims - 1 : NULL; at && i < 4; i++) {
+    for (i = 0, at = at ? at + sizeof dims - 1 : NULL; at && i < (int)(sizeof of / sizeof *of);
+         i++) {
         while (at < end && !isdigit((unsigned char)*at) && *at != ']')
             at++;
         if (!take_number(&at, end, &of[i]) || of[i] <= 0)
             return false;
     }
-    if (!at || operands.n < 3)
+    if (!at || operands.n < ATTENTION_INPUTS)
         return false;
     size = of[0] * of[1] * of[2];
     *a = (struct rp_attention_shape){.sequences = of[0],
@@ -246,7 +263,7 @@ static bool attention_cost(const struct rp_program *p, uint32_t op, struct rp_op
               : target_has(p, op, "fmha") && cudnn_shape(p, op, config, &a, &pairs)))
         return false;
     rp_attention_cost(&a, pairs, target_has(p, op, "ackward"), number_of(elem),
-                      rp_elem_bits(elem) / 8., cost);
+                      (double)rp_elem_bits(elem) / CHAR_BIT, cost);
     return true;
 }
 
@@ -299,6 +316,7 @@ static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
 }
 
 #define OPERANDS_SHOWN 8
+RP_LIMIT(OPERANDS_SHOWN, "operands in a shape", "the first ones; rows are told apart by these");
 
 /* "[64,32] [32,16]", from "[64,32]". */
 static const char *join_dims(const struct rp_program *p, const struct rp_op_shape *s,

@@ -7,8 +7,9 @@
  */
 #include "explain/stalls/stalls.h"
 
+#include "base/decides.h"
+#include "explain/findings/finding.h"
 #include "explain/idle/sampled.h"
-#include "explain/report/advice.h"
 #include "facts/host/outside.h"
 #include "facts/host/signs.h"
 #include "facts/work/attribution.h"
@@ -17,7 +18,14 @@
 
 #include <stdlib.h>
 
-#define QUEUE_NEARLY_FULL 1000 /* of 1,024 launches: some in the queue were not recorded */
+#define QUEUE_NEARLY_FULL 1000
+RP_DECISION(QUEUE_NEARLY_FULL, "launches",
+            "of 1,024 that a stream takes: some in the queue are not recorded",
+            "explain/a_full_queue_holds_launches");
+#define AS_LONG 0.8
+RP_DECISION(AS_LONG, "of the call",
+            "a call of another thread that holds the lock lasts as long as the wait",
+            "explain/another_thread_may_hold_the_driver");
 
 const char *const rp_stall_cause_names[RP_STALL_CAUSES] = {
 #define CAUSE_NAME(name, text, doc, hint) text,
@@ -55,7 +63,7 @@ static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&ctx->item, ev->n + 1, err));
     for (size_t i = 0; i < ctx->t->str.n; i++)
         ctx->first_call.at[i] = ctx->first_kernel.at[i] = INT64_MAX;
-    memset(ctx->item.at, 0xff, (ev->n + 1) * sizeof *ctx->item.at);
+    memset(ctx->item.at, 0xff, ev->n * sizeof *ctx->item.at);
     for (rp_event e = 0; e < ev->n; e++) {
         struct rp_interval span = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
 
@@ -177,8 +185,8 @@ static rp_event lock_holder(const struct stall_ctx *ctx, rp_event call)
             continue;
         e = rp_event_at(ctx->t, track, rp_ns_sum(begin, rp_ns_between(begin, end) / 2));
         if (e != RP_NONE && ev->kind[e] == RP_KIND_RUNTIME &&
-            rp_ns_common(ev->ts_ns[e], rp_event_end_ns(ctx->t, e), begin, end) / 4 >
-                rp_ns_between(begin, end) / 5)
+            (double)rp_ns_common(ev->ts_ns[e], rp_event_end_ns(ctx->t, e), begin, end) >
+                AS_LONG * (double)rp_ns_between(begin, end))
             return e;
     }
     return RP_NONE;
@@ -312,7 +320,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
 /* What report advises where device memory is allocated and freed call by call. */
 static enum rp_code find_uncached(struct stall_ctx *ctx, struct rp_err *err)
 {
-    struct rp_advice advice[RP_ADVICE_MOST];
+    const struct rp_advice_row *advice[RP_ADVICE_MOST];
     struct rp_workload workload;
     size_t i;
 
@@ -321,8 +329,10 @@ static enum rp_code find_uncached(struct stall_ctx *ctx, struct rp_err *err)
     if (i == ctx->out->nlist)
         return RP_OK;
     RP_TRY(rp_workload_find(ctx->t, &workload, err));
-    if (workload.uncached && rp_advice_find(RP_FOUND_UNCACHED, &workload, advice))
-        ctx->out->uncached = advice[0].text;
+    if (workload.uncached &&
+        rp_advice_find(&rp_finding_fragmentation,
+                       rp_finding_kind(&rp_finding_fragmentation, "uncached"), &workload, advice))
+        ctx->out->uncached = advice[0]->text;
     return RP_OK;
 }
 

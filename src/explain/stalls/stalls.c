@@ -421,7 +421,7 @@ static void fill_modes(struct stall_sums *j)
     for (size_t i = 0; i < j->out->nmodes; i++) {
         const struct rp_stall_mode *m = &j->out->modes[i];
 
-        if (j->nstalls < 8 || m->count < 3 || m->count * 10 < (int64_t)j->nstalls)
+        if (m->count <= 2 || m->count * 10 < (int64_t)j->nstalls)
             continue;
         text = text ? rp_arena_textf(j->arena, "%s, %s (%lld)", text, duration(j, m->at_ns),
                                      (long long)m->count)

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_BEGIN, AT_MIDDLE, AT_END };
+enum { AT_BEGIN, AT_MIDDLE, AT_END, MOMENTS };
 
 struct moment {
     int64_t at_ns;
@@ -54,12 +54,14 @@ static void list_moments(struct sweep *s, size_t n, const int64_t *offset_ns)
         int64_t begin = rp_ns_sum(s->stalls[i].begin_ns, offset_ns[s->place[i]]);
         int64_t dur = s->stalls[i].dur_ns;
 
-        s->moments[3 * i] = (struct moment){begin, (uint32_t)i, AT_BEGIN};
-        s->moments[3 * i + 1] = (struct moment){rp_ns_sum(begin, dur / 2), (uint32_t)i, AT_MIDDLE};
-        s->moments[3 * i + 2] = (struct moment){rp_ns_sum(begin, dur), (uint32_t)i, AT_END};
+        struct moment *at = &s->moments[MOMENTS * i];
+
+        at[AT_BEGIN] = (struct moment){begin, (uint32_t)i, AT_BEGIN};
+        at[AT_MIDDLE] = (struct moment){rp_ns_sum(begin, dur / 2), (uint32_t)i, AT_MIDDLE};
+        at[AT_END] = (struct moment){rp_ns_sum(begin, dur), (uint32_t)i, AT_END};
     }
     if (n)
-        qsort(s->moments, 3 * n, sizeof *s->moments, by_time);
+        qsort(s->moments, MOMENTS * n, sizeof *s->moments, by_time);
 }
 
 static void check_middle(struct sweep *s, uint32_t i, size_t nranks)
@@ -79,14 +81,14 @@ enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *pl
 {
     struct sweep s = {.stalls = stalls, .place = place};
 
-    s.moments = RP_ARENA_NEW(arena, struct moment, 3 * n + 1);
+    s.moments = RP_ARENA_NEW(arena, struct moment, MOMENTS * n + 1);
     s.lane = RP_ARENA_NEW(arena, uint32_t, n + 1);
     s.on_rank = RP_ARENA_NEW(arena, uint32_t, nranks + 1);
     s.on_lane = RP_ARENA_NEW(arena, uint32_t, n + 1);
     RP_TRY(rp_arena_check(arena, "comparing stalls", err));
     RP_TRY(number_lanes(&s, n, err));
     list_moments(&s, n, offset_ns);
-    for (size_t i = 0; i < 3 * n; i++) {
+    for (size_t i = 0; i < MOMENTS * n; i++) {
         uint32_t stall = s.moments[i].stall, rank = place[stall], lane = s.lane[stall];
 
         if (s.moments[i].what == AT_MIDDLE) {

@@ -2,14 +2,17 @@
 /* Cells are separated by commas outside of braces ("{ 64 1 1 }") and quotes, with spaces around. */
 #include "explain/top/counter_table.h"
 
+#include "base/decides.h"
 #include "io/lines.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_MOST   (256u << 20)
+#define FILE_MOST (256u << 20)
+RP_LIMIT(FILE_MOST, "bytes", "a larger table is refused");
 #define COLUMNS_MAX 4096
+RP_LIMIT(COLUMNS_MAX, "columns", "a table with more is refused");
 
 struct reading {
     struct rp_counter_table *out;
@@ -90,7 +93,7 @@ static enum rp_code read_header(struct reading *r, const char *path, size_t numb
 /* "gemm__k1_Fiji1": what follows the name is the number of the kernel and the device. */
 static size_t name_length(const char *cell, size_t n)
 {
-    for (size_t i = n; i-- > 3;) {
+    for (size_t i = n; i-- >= sizeof "__k";) {
         if (!memcmp(cell + i - 3, "__k", 3) && cell[i] >= '0' && cell[i] <= '9')
             return i - 3;
     }

@@ -74,7 +74,7 @@ static enum rp_code table_add(struct counter_table *table, const struct rp_count
     char key[96];
     int n;
 
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         RP_TRY(rp_strtab_intern(&table->texts, texts[i], strlen(texts[i]), &ids[i], err));
     n = snprintf(key, sizeof key, "%lld %u %u %u", (long long)more->step, ids[0], ids[1], ids[2]);
     RP_TRY(rp_strtab_intern(&table->keys, key, (size_t)n, &id, err));

@@ -4,6 +4,7 @@
  * boxes of a tree: the least width that a box may have is doubled until the tree fits, and what is
  * narrower is one box of its parent, so that widths stay exact.
  */
+#include "base/decides.h"
 #include "draw/web.h"
 #include "explain/top/stacks_tree.h"
 #include "io/escaped.h"
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 
 #define BOXES 200000
+RP_LIMIT(BOXES, "boxes of a page", "what is narrower is added up, and the page says so");
 
 struct boxes {
     const struct rp_stacks_node *nodes;
@@ -59,7 +61,7 @@ static void choose_least(struct boxes *b)
         kept = 0;
         for (size_t i = 0; i < b->n; i++)
             kept += b->width[i] >= b->least;
-        if (kept <= BOXES || b->least > INT64_MAX / 4)
+        if (kept <= BOXES || b->least > INT64_MAX / 2)
             break;
     }
 }

@@ -15,6 +15,7 @@
 #include "base/strtab.h"
 #include "explain/short_name.h"
 #include "explain/top/spans.h"
+#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
 #include "facts/work/attribution.h"
 #include "result/part.h"
@@ -64,11 +65,6 @@ static bool can_match(enum rp_span_kind kind)
            kind == RP_SPAN_PYTHON;
 }
 
-static const char *plain_name(const char *name)
-{
-    return strncmp(name, "nn.Module: ", 11) != 0 ? name : name + 11;
-}
-
 /* Decides which names match: those that are equal, else those that contain the text. */
 static enum rp_code match_names(struct focusing *f, const char *wanted, struct rp_err *err)
 {
@@ -84,7 +80,7 @@ static enum rp_code match_names(struct focusing *f, const char *wanted, struct r
         if (matches[ev->name[e]] ||
             (!rp_kind_is_device_work(ev->kind[e]) && !can_match(rp_span_kind_of(f->t, e))))
             continue;
-        if (!strcmp(name, wanted) || !strcmp(plain_name(name), wanted)) {
+        if (!strcmp(name, wanted) || !strcmp(rp_torch_module(name), wanted)) {
             matches[ev->name[e]] = 2;
             f->out->exact = true;
         } else {
@@ -126,8 +122,8 @@ static bool is_own_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
-    return rp_span_kind_of(t, e) == RP_SPAN_PYTHON && strncmp(name, "torch/", 6) != 0 &&
-           !strstr(name, "site-packages/torch/") && name[0] != '<' && strchr(name, '(');
+    return rp_span_kind_of(t, e) == RP_SPAN_PYTHON && strchr(name, '(') &&
+           !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY);
 }
 
 /* The surroundings of an event, from the inside: the first operator, module, annotation, frame. */

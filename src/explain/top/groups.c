@@ -15,11 +15,13 @@
  */
 #include "explain/top/top.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
 #include "explain/top/categories.h"
 #include "explain/top/spans.h"
+#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
 #include "facts/host/waits.h"
 #include "facts/work/attribution.h"
@@ -37,7 +39,7 @@ struct grouping {
     const struct rp_trace *t;
     const struct rp_scope *scope;
     enum rp_top_by by;
-    bool flat;
+    bool flat, kernels, calls;
     const struct rp_category_table *categories;
     struct rp_arena *arena;
     struct rp_top_part *out;
@@ -221,6 +223,8 @@ static bool is_wanted(const struct grouping *g, rp_event e)
 {
     uint8_t kind = g->t->ev.kind[e];
 
+    if (g->calls)
+        return g->t->tracks[g->t->ev.track[e]].kind != RP_TRACK_STREAM;
     switch (g->by) {
     case RP_TOP_OP:
     case RP_TOP_SHAPE:
@@ -249,6 +253,18 @@ static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *n
     *none = false;
     RP_TRY(group_of(g, (uint64_t)name << 32, rp_trace_str(g->t, name), rp_trace_str_len(g->t, name),
                     span_kinds[g->by], &group, err));
+    return add_sample(g, group, dur, dur, err);
+}
+
+/* Work that nothing is known of but its name. */
+static enum rp_code add_by_name(struct grouping *g, const struct rp_work_item *x, int64_t dur,
+                                struct rp_err *err)
+{
+    rp_str name = g->t->ev.name[x->event];
+    uint32_t group;
+
+    RP_TRY(group_of(g, (uint64_t)1 << 62 | name, rp_trace_str(g->t, name),
+                    rp_trace_str_len(g->t, name), rp_work_class_names[x->cls], &group, err));
     return add_sample(g, group, dur, dur, err);
 }
 
@@ -283,7 +299,9 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
             rp_ns_add(&g->thread.at[g->t->ev.track[outer]], dur);
         if (inner)
             RP_TRY(add_own(g, x->event, dur, &inner, err));
-        if (inner && names_graphs(g) && rp_work_is_of_graph(w, x)) {
+        if (inner && g->kernels) {
+            RP_TRY(add_by_name(g, x, dur, err));
+        } else if (inner && names_graphs(g) && rp_work_is_of_graph(w, x)) {
             g->total.at[x->launch] = rp_ns_sum(g->total.at[x->launch], dur);
             g->self.at[x->launch] = rp_ns_sum(g->self.at[x->launch], dur);
         }
@@ -350,7 +368,7 @@ static rp_event graph_place(const struct grouping *g, rp_event launch)
         if (rp_event_is_module(g->t, e))
             return e;
         if (frame == RP_NONE && g->t->ev.kind[e] == RP_KIND_PYTHON &&
-            strncmp(name, "torch/", 6) != 0 && name[0] != '<')
+            !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY))
             frame = e;
     }
     return frame == RP_NONE ? launch : frame;
@@ -467,9 +485,14 @@ static enum rp_code inside_same_row(struct grouping *g, rp_event e, bool *inside
     return RP_OK;
 }
 
-#define MOST_OF_IT  0.99 /* a frame with this share of its thread's time is around everything */
-#define SELF_OF_IT  0.01 /* unless it launches more than this itself */
-#define MAIN_THREAD 0.1  /* of a thread with this share of all time */
+#define MOST_OF_IT 0.99
+RP_DECISION(MOST_OF_IT, "of the time of its thread",
+            "a frame with so much inside, and no more itself, says nothing: main, a training loop",
+            "explain/frames_around_everything_are_skipped");
+#define MAIN_THREAD 0.1
+RP_DECISION(MAIN_THREAD, "of all time",
+            "of a thread that does less, the outermost frame says which it is",
+            "explain/frames_around_everything_are_skipped");
 
 /* Whether a Python frame only contains what all of its thread's work is inside of. */
 static bool is_around_all(const struct grouping *g, rp_event e)
@@ -479,7 +502,7 @@ static bool is_around_all(const struct grouping *g, rp_event e)
     return g->by == RP_TOP_PYTHON && !g->flat &&
            thread >= MAIN_THREAD * (double)g->out->covered_ns &&
            (double)g->total.at[e] >= MOST_OF_IT * thread &&
-           (double)g->self.at[e] <= SELF_OF_IT * thread;
+           (double)g->self.at[e] <= (1 - MOST_OF_IT) * thread;
 }
 
 static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *err)
@@ -490,7 +513,11 @@ static enum rp_code note_skipped(struct grouping *g, rp_event e, struct rp_err *
     return rp_vec_push(&g->out->skipped, frame, err);
 }
 
-#define SAME_CALL 0.9 /* of the time of the span around it, which has the same name */
+#define SAME_CALL 0.9
+RP_DECISION(
+    SAME_CALL, "of the span around it",
+    "the two spans of a call of JAX differ by microseconds; a call inside of a call by more",
+    "explain/the_two_spans_of_a_call_are_one");
 
 /* JAX records a call of a compiled function as two spans, one directly inside the other and almost
    as long: the time is the outer one's, and the inner one is not counted. Operators of other
@@ -504,7 +531,8 @@ static void join_same_calls(struct grouping *g)
 
         if (p == RP_NONE || p >= e || g->t->ev.name[p] != g->t->ev.name[e] || !is_wanted(g, p) ||
             (double)dur[e] < SAME_CALL * (double)dur[p] ||
-            strncmp(rp_trace_str(g->t, g->t->ev.name[e]), "PjitFunction(", 13) != 0)
+            !rp_torch_is(rp_trace_str(g->t, g->t->ev.name[e]),
+                         rp_trace_str_len(g->t, g->t->ev.name[e]), RP_TORCH_SAME_CALL))
             continue;
         g->self.at[p] = rp_ns_sum(g->self.at[p], g->self.at[e]);
         g->self.at[e] = 0;
@@ -609,6 +637,8 @@ enum rp_code rp_top_group_work(const struct rp_trace *trace, const struct rp_sco
                          .scope = scope,
                          .by = want->by,
                          .flat = want->flat,
+                         .kernels = want->kernels,
+                         .calls = want->calls,
                          .categories = want->categories,
                          .arena = arena,
                          .out = out};

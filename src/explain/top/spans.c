@@ -2,7 +2,9 @@
 /* Names of spans and scopes, as the trees of `top` show and fold them. */
 #include "explain/top/spans.h"
 
+#include "base/decides.h"
 #include "base/order.h"
+#include "explain/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <ctype.h>
@@ -10,7 +12,8 @@
 
 #define MODULE     "nn.Module: "
 #define ENGINE     "autograd::engine::evaluate_function: "
-#define MOST_DIGIT 18 /* digits of a number that is read */
+#define MOST_DIGIT 18
+RP_FACT(MOST_DIGIT, "digits", "fit into 64 bits");
 
 const char *const rp_span_kind_names[RP_SPAN_KINDS] = {
     [RP_SPAN_ALL] = "all",       [RP_SPAN_MODULE] = "module", [RP_SPAN_ANNOTATION] = "annotation",
@@ -23,7 +26,8 @@ static bool marks_step(const struct rp_trace *t, rp_event e)
     int64_t begin = t->ev.ts_ns[e];
     size_t i;
 
-    if (!strncmp(rp_trace_str(t, t->ev.name[e]), "ProfilerStep", 12))
+    if (rp_torch_is(rp_trace_str(t, t->ev.name[e]), rp_trace_str_len(t, t->ev.name[e]),
+                    RP_TORCH_STEP))
         return true;
     RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns < begin);
     for (; i < t->nsteps && t->steps[i].begin_ns == begin; i++)

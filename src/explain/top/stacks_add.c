@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain/top/stacks_add.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "explain/idle/sampled.h"
 
 #define PIECES 8192.0
+RP_LIMIT(PIECES, "pieces of the time", "the order of what is shorter is not drawn");
 
 static bool has_threads(const struct rp_trace *t)
 {

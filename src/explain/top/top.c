@@ -6,9 +6,11 @@
  */
 #include "explain/top/top.h"
 
+#include "base/decides.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
+#include "explain/torch_names.h"
 #include "explain/xla_programs.h"
 #include "facts/host/outside.h"
 #include "result/part.h"
@@ -99,6 +101,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_RECORD(struct rp_top_part, focus, &rp_focus_part_type),
     RP_PART_RECORD(struct rp_top_part, counters, &rp_counters_part_type),
     RP_PART_RECORD(struct rp_top_part, stacks, &rp_stacks_part_type),
+    RP_PART_RECORD(struct rp_top_part, lines, &rp_lines_part_type),
     RP_PART_END};
 const struct rp_type rp_top_part_type = {"top_part", sizeof(struct rp_top_part), part_fields, NULL};
 
@@ -377,7 +380,7 @@ static void label_rows(struct rp_top_root *out, struct rp_arena *arena)
     if (!strcmp(out->by, "kernel"))
         rp_short_names(names, labels, out->nrows, arena);
     for (size_t i = 0; i < out->nrows && !strcmp(out->by, "module"); i++)
-        labels[i] += !strncmp(labels[i], "nn.Module: ", 11) ? 11 : 0;
+        labels[i] = rp_torch_module(labels[i]);
     for (size_t i = 0; i < out->nrows; i++)
         out->rows[i].label = labels[i];
 }
@@ -555,6 +558,7 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
 {
     struct rp_top_part *out = part->data;
     const char *focus = rp_settings_text(settings, "focus");
+    const char *dumps = rp_settings_text(settings, "dumps");
     struct rp_top_groups want = {.by = rows_of(loaded->trace, settings, out),
                                  .flat = rp_settings_flag(settings, "flat"),
                                  .categories = rp_loaded_categories(loaded)};
@@ -567,6 +571,8 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     if (wants_counters(settings))
         return counters_rank(loaded, scope, settings, part, err);
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
+    if (dumps)
+        return rp_lines_make(loaded->trace, &steps, dumps, &part->arena, &out->lines, err);
     if (want.by >= RP_TOP_STACK || want.by == RP_TOP_PYTHON)
         RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
     if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
@@ -618,7 +624,8 @@ static enum rp_code join_tree(const struct rp_top_part *const *tops, size_t n,
     return rp_arena_check(&result->arena, "making a tree", err);
 }
 
-#define FOCUS_ROWS 8 /* of each relation, unless so many were asked for */
+#define FOCUS_ROWS 8
+RP_LIMIT(FOCUS_ROWS, "rows of each relation", "unless '--limit' asks for more");
 
 static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t n,
                                   const struct rp_settings *settings, struct rp_result *result,
@@ -709,6 +716,41 @@ static enum rp_code join_focus(const struct rp_top_part *const *tops, size_t n,
     return RP_OK;
 }
 
+static enum rp_code join_lines(const struct rp_top_part *const *tops, size_t n,
+                               const struct rp_settings *settings, struct rp_result *result,
+                               struct rp_err *err)
+{
+    const struct rp_lines_part **parts =
+        RP_ARENA_NEW(&result->arena, const struct rp_lines_part *, n + 1);
+    struct rp_lines_root *root = RP_ARENA_NEW(&result->arena, struct rp_lines_root, 1);
+
+    RP_TRY(rp_err_need(parts && root, err, "adding up lines"));
+    for (size_t i = 0; i < n; i++)
+        parts[i] = &tops[i]->lines;
+    result->type = &rp_lines_type;
+    result->root = root;
+    RP_TRY(rp_lines_join(parts, n, rp_settings_int(settings, "limit"), &result->arena, root, err));
+    if (n)
+        RP_NOTE(root, &result->arena, tops[0]->not_counted);
+    return rp_arena_check(&result->arena, "adding up lines", err);
+}
+
+/* The logs of a compiler know lines, and nothing else. */
+static enum rp_code check_dumps(const struct rp_settings *settings, struct rp_err *err)
+{
+    static const char *const others[] = {"tree",  "focus", "counters", "counter-table",
+                                         "width", "split", "html",     "sort"};
+
+    if (!rp_settings_text(settings, "dumps"))
+        return RP_OK;
+    if (rp_top_by_of(rp_settings_text(settings, "by")) != RP_TOP_LINE)
+        return rp_err_set(err, RP_USAGE, "'--dumps' is about lines: add '--by line'");
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        if (rp_settings_has(settings, others[i]))
+            return rp_err_set(err, RP_USAGE, "'--dumps' and '--%s' cannot be combined", others[i]);
+    return RP_OK;
+}
+
 /* An option that would be ignored is an error. */
 static enum rp_code check_stack_options(const struct rp_settings *settings, struct rp_err *err)
 {
@@ -784,9 +826,12 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
         RP_ARENA_NEW(&result->arena, const struct rp_top_part *, ranks->n + 1);
 
     RP_TRY(rp_err_need(parts, err, "adding up ranks"));
+    RP_TRY(check_dumps(settings, err));
     RP_TRY(check_stack_options(settings, err));
     for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
+    if (rp_settings_text(settings, "dumps"))
+        return join_lines(parts, ranks->n, settings, result, err);
     if (rp_settings_text(settings, "focus"))
         return join_focus(parts, ranks->n, settings, result, err);
     if (wants_counters(settings))
@@ -821,6 +866,10 @@ static const struct rp_option top_options[] = {
      0},
     {"split", 0, RP_OPT_CHOICE, RP_STACKS_SPLITS, NULL,
      "of stacks: divide them by the thread, step or rank that they are of", 0},
+    {"dumps", 0, RP_OPT_PATH, "DIR", NULL,
+     "with '--by line': measured time by line of the program, from the logs of torch.compile "
+     "(TORCH_TRACE) in this folder or file",
+     0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "with '--by stack', 'function' or 'line': a page with a flame graph", 0},
     RP_RANK_OPTIONS,

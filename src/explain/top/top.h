@@ -7,8 +7,10 @@
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "explain/top/answer.h"
 #include "explain/top/counters.h"
 #include "explain/top/focus.h"
+#include "explain/top/lines.h"
 #include "explain/top/stacks.h"
 #include "explain/top/tree.h"
 #include "facts/times/time_lists.h"
@@ -60,24 +62,7 @@ struct rp_top_part {
     struct rp_focus_part focus;          /* with --focus; the same */
     struct rp_counters_part counters;    /* with --counters; the same */
     struct rp_stacks_part stacks;        /* by stack, function or line; the same */
-};
-
-struct rp_top_row {
-    const char *name, *label, *kind, *category;
-    int64_t modules; /* names that the row adds up; RP_ABSENT_I64: one */
-    int64_t count, total_ns, self_ns, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, std_ns;
-    double share;
-};
-
-struct rp_top_root {
-    const char *by, *measure;
-    int64_t ranks, whole_ns, covered_ns, row_count;
-    double covered_share;
-    const char *summary; /* text output only */
-    size_t nrows, nskipped, nflat, nnested, nshaped, nnotes;
-    struct rp_top_row *rows;
-    struct rp_top_row *flat, *nested, *shaped; /* the same on the screen: one of the three */
-    const char **skipped, **notes;
+    struct rp_lines_part lines;          /* by line, with --dumps; the same */
 };
 
 /* The word of an option to its value; the word was checked. */
@@ -86,6 +71,8 @@ enum rp_top_by rp_top_by_of(const char *word);
 struct rp_top_groups {
     enum rp_top_by by;
     bool flat; /* modules that differ in a number only are different; no Python frame is skipped */
+    bool kernels; /* work without an operator is grouped by its own name, not by its graph */
+    bool calls;   /* every span of the host counts, whatever its kind */
     const struct rp_category_table *categories; /* the user's, or NULL */
 };
 
@@ -102,10 +89,5 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
                          struct rp_top_root *out, struct rp_err *err);
 
 extern const struct rp_type rp_top_part_type, rp_top_type; /* of a part, and of the answer */
-
-/* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. As
-   without '--flat'. */
-enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
-                             struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err);
 
 #endif

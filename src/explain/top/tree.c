@@ -10,6 +10,7 @@
  */
 #include "explain/top/tree.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/strtab.h"
 #include "explain/xla_programs.h"
@@ -20,7 +21,9 @@
 #include <string.h>
 
 #define MOST_NODES (1u << 20)
+RP_LIMIT(MOST_NODES, "nodes", "a note says that the tree was cut");
 #define MOST_DEPTH 512
+RP_LIMIT(MOST_DEPTH, "spans in spans", "a note says that the tree was cut");
 
 static const struct rp_field node_fields[] = {RP_PART_PLAIN(struct rp_tree_node, parent),
                                               RP_PART_PLAIN(struct rp_tree_node, kind),

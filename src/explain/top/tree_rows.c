@@ -11,6 +11,7 @@
  *   - the rows with most time are kept; a child has no more than its parent, so that these are a
  *     tree again. What is left out below a node is a row of its own: the parts add up.
  */
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
@@ -22,10 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ALIKE      0.2   /* siblings are one within this part of the median */
-#define LEAST      0.005 /* of the whole: rows with less are left out, unless rows were asked for */
-#define SCREEN     30    /* rows, unless so many were asked for */
-#define MOST_NAMES 3     /* of a chain of wrappers, on the screen */
+#define ALIKE 0.2
+RP_DECISION(ALIKE, "of the median",
+            "layers of one kind differ by what they wait for; another kind by more than a fifth",
+            "explain/alike_siblings_have_an_edge");
+#define LEAST 0.005
+RP_LIMIT(LEAST, "of the whole",
+         "rows with less are in a row 'rest', unless '--limit' asks for them");
+#define SCREEN 30
+RP_LIMIT(SCREEN, "rows", "the others are in rows 'rest', unless '--limit' asks for more");
+#define MOST_NAMES 3
+RP_LIMIT(MOST_NAMES, "names of a chain of wrappers", "on the screen; '…' stands for those between");
 
 /* ------------------------------------------------------------------ the answer */
 
@@ -351,7 +359,9 @@ static enum rp_code fold_alike(struct felling *f, size_t from, size_t end, struc
     return RP_OK;
 }
 
-#define MOST_TRIES 64 /* siblings of one name that others are compared with */
+#define MOST_TRIES 64
+RP_LIMIT(MOST_TRIES, "siblings of one name",
+         "others are compared with them; what is like none is a row");
 
 static enum rp_code fold_children(struct felling *f, uint32_t at, struct rp_err *err)
 {

@@ -17,12 +17,17 @@
  */
 #include "facts/clocks/bounds.h"
 
+#include "base/decides.h"
 #include "facts/times/intervals.h"
 
 #include <string.h>
 
-#define CONFLICTS_MAX 16
 #define FAR           INT64_MAX /* no limit yet */
+#define CONFLICTS_MAX 16
+RP_LIMIT(
+    CONFLICTS_MAX, "constraints that are dropped",
+    "each costs all passes again; beyond it the clocks are reported as inconsistent, and have the "
+    "estimated offsets without bounds");
 
 struct cause {
     uint32_t from;           /* clock; RP_CLOCK_NONE: none */

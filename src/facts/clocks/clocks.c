@@ -14,20 +14,33 @@
  */
 #include "facts/clocks/clocks.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/clocks/bounds.h"
 #include "facts/clocks/steps.h"
+#include "facts/times/durations.h"
 #include "facts/times/intervals.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SWEEPS        4
-#define DRIFT_POINTS  9 /* three in each third */
-#define DRIFT_SIGMAS  4
-#define DRIFT_MAX_PPB 1e6 /* larger drifts are implausible */
-#define DOUBT_SIGMAS  2   /* of the slope, for its ± */
+#define SWEEPS 4
+RP_LIMIT(
+    SWEEPS, "passes",
+    "bounds time: by then offsets move by less than their uncertainty, which is measured after the "
+    "last one");
+#define LEAST 3
+RP_DECISION(
+    LEAST, "points",
+    "fewer have no median that one outlier leaves alone; a drift is a line through the medians of "
+    "the first and the last of so many parts, each of so many points",
+    "facts/a_drift_needs_nine_rendezvous");
+#define SIGMAS 2
+RP_DECISION(
+    SIGMAS, "standard errors",
+    "19 of 20 true drifts lie within them; a drift is one when also its doubt halved would hold 0",
+    "facts/a_drift_is_told_with_two_standard_errors");
 
 struct point {
     int64_t x_ns, y_ns;
@@ -253,8 +266,8 @@ static double spread_of(struct clock_ctx *f, const struct point *p, size_t n)
         f->values[i] = d < 0 ? rp_ns_between(d, 0) : d;
     }
     rp_ns_sort(f->values, n);
-    two_thirds = f->values[(n * 2 - 1) / 3];
-    nine_tenths = f->values[(n * 9 - 1) / 10];
+    two_thirds = f->values[n - 1 - n / LEAST];
+    nine_tenths = f->values[n - 1 - n / 10];
     return fmax((double)two_thirds, (double)nine_tenths / 2);
 }
 
@@ -274,24 +287,24 @@ static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
 static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t at_ns,
                          double *within)
 {
-    size_t third = n / 3;
+    size_t third = n / LEAST;
     double dx, dy, drift, doubt, spread;
 
     *within = -1;
-    if (n < DRIFT_POINTS)
+    if (third < LEAST)
         return 0;
     dx = (double)rp_ns_between(median_coordinate(f, p, third, true),
                                median_coordinate(f, p + (n - third), third, true));
     dy = (double)rp_ns_between(median_coordinate(f, p, third, false),
                                median_coordinate(f, p + (n - third), third, false));
-    if (dx <= 0 || fabs(dy) > dx * DRIFT_MAX_PPB / 1e9)
+    if (dx <= 0 || fabs(dy) > dx * 2 * RP_CLOCK_DRIFT_PPM / 1e6) /* both may drift */
         return 0;
     drift = dy / dx;
     take_slope(p, n, drift, at_ns);
     spread = spread_of(f, p, n);
-    doubt = (spread + 1) * 1.2533 * sqrt(2 / (double)third);
-    *within = (DOUBT_SIGMAS * doubt + spread) / dx;
-    if (fabs(dy) > DRIFT_SIGMAS * doubt)
+    doubt = (spread + 1) * sqrt(M_PI / (double)third); /* of the difference of two medians */
+    *within = (SIGMAS * doubt + spread) / dx;
+    if (fabs(dy) > 2 * SIGMAS * doubt)
         return drift;
     *within += fabs(drift);
     take_slope(p, n, -drift, at_ns);
@@ -558,7 +571,7 @@ static enum rp_code gather_constraints(struct clock_ctx *f, struct rp_clock_fact
 /* The scatter of the rendezvous or half a round trip, limited by the bounds. */
 static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns)
 {
-    int64_t spread = l->n >= 3 ? (int64_t)llround(l->spread_ns) : l->n ? -1 : l->half_trip_ns;
+    int64_t spread = l->n >= LEAST ? (int64_t)llround(l->spread_ns) : l->n ? -1 : l->half_trip_ns;
     int64_t above = rp_ns_between(l->offset_ns, high_ns);
     int64_t below = rp_ns_between(low_ns, l->offset_ns);
     int64_t limit = above > below ? above : below;
@@ -608,7 +621,7 @@ static enum rp_code put_clocks(const struct clock_ctx *f, const int64_t *low, co
         to->at_ns = rp_ns_between(f->in->start_ns ? f->in->start_ns[r] : 0, l->at_ns);
         to->drift_ppb = l->drift * 1e9;
         to->drift_doubt_ppb = !to->clock ? 0
-                              : l->known && l->n >= DRIFT_POINTS && l->drift_doubt >= 0
+                              : l->known && l->n >= LEAST * LEAST && l->drift_doubt >= 0
                                   ? l->drift_doubt * 1e9
                                   : -1;
         to->low_ns = low[to->clock] == INT64_MIN ? INT64_MIN : rp_ns_sum(low[to->clock], start);

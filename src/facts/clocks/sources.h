@@ -4,11 +4,8 @@
 /* What is known about clocks from traces: collectives, and messages between two traces. */
 #include "facts/clocks/clocks.h"
 #include "facts/ranks/rendezvous.h"
+#include "facts/times/durations.h"
 #include "trace/trace.h"
-
-/* Recorded times may contradict each other by this much: the conversion of device times to the
- * clock of the host is off by a few microseconds. */
-#define RP_CLOCK_TOLERANCE_NS 10000
 
 typedef RP_VEC(struct rp_clock_message) rp_clock_message_vec;
 

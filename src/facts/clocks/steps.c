@@ -12,21 +12,33 @@
  */
 #include "facts/clocks/steps.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "base/vec.h"
+#include "facts/times/durations.h"
 #include "facts/times/intervals.h"
 
 #include <string.h>
 
-#define LEAST_NS  20000 /* smaller steps are scatter */
-#define SCATTERS  4     /* times the largest distance of late: a step */
-#define FADE      0.97  /* by rendezvous: how fast large distances are forgotten */
-#define DRIFT_PPM 500   /* no clock drifts by more */
-#define FOLLOW    4     /* a distance moves the offset by 1 / FOLLOW of itself */
-#define WARM      4     /* rendezvous before a step can be seen */
-#define PERSISTS  4     /* that are as far away: a step; at the end of the recording 2 are enough */
-#define STEPS_MAX 64    /* of one clock */
-#define RHYTHM    8     /* times between ends whose median is usual */
+#define IN_A_ROW 4
+RP_DECISION(
+    IN_A_ROW, "rendezvous",
+    "a step needs as many that are as far away, and as many before it that are not: a delay "
+    "makes one or two end late; also what one distance may move the offset, and by how many "
+    "of the largest distances of late a step exceeds scatter",
+    "facts/a_step_takes_four_rendezvous");
+#define RHYTHM (2 * IN_A_ROW) /* times between ends whose median is usual */
+#define FADE   0.97
+RP_DECISION(
+    FADE, "by rendezvous",
+    "how fast large distances are forgotten: half of one in 23 rendezvous, more than a step "
+    "needs",
+    "facts/scatter_is_remembered");
+#define STEPS_MAX 64
+RP_LIMIT(STEPS_MAX, "steps of a clock",
+         "each time is compared with all of them; those beyond it stay in the times, which then "
+         "contradict each other and are reported");
+#define LEAST_NS (2 * RP_CLOCK_TOLERANCE_NS) /* of two ends; smaller steps are scatter */
 
 /* What is known of a clock while its rendezvous are walked through. */
 struct track {
@@ -61,10 +73,10 @@ struct step_ctx {
 static int64_t reach_ns(const struct track *t, const struct visit *v, double scatter_ns)
 {
     int64_t apart = rp_ns_between(t->last_end_ns, v->end_ns);
-    double drift = (double)(apart < 0 ? rp_ns_between(apart, 0) : apart) * DRIFT_PPM / 1e6;
-    double reach = drift > SCATTERS * scatter_ns ? drift : SCATTERS * scatter_ns;
+    double drift = (double)(apart < 0 ? rp_ns_between(apart, 0) : apart) * RP_CLOCK_DRIFT_PPM / 1e6;
+    double reach = drift > IN_A_ROW * scatter_ns ? drift : IN_A_ROW * scatter_ns;
 
-    if (reach >= 9e18)
+    if (reach >= (double)INT64_MAX)
         return INT64_MAX; /* absurd times of damaged files */
     return reach > LEAST_NS ? (int64_t)reach : LEAST_NS;
 }
@@ -179,17 +191,17 @@ static enum rp_code follow(struct track *t, const struct visit *v, int64_t at_ns
         t->offset_ns = rp_ns_sum(t->offset_ns, d);
         d = 0;
     }
-    if (t->n >= WARM && size_of(d) > reach_ns(t, v, scatter_ns)) {
-        if (!t->far || size_of(rp_ns_between(t->far_ns, d)) > size_of(t->far_ns) / 4) {
+    if (t->n >= IN_A_ROW && size_of(d) > reach_ns(t, v, scatter_ns)) {
+        if (!t->far || size_of(rp_ns_between(t->far_ns, d)) > size_of(t->far_ns) / IN_A_ROW) {
             t->far = 0;
             t->far_ns = d;
             t->far_begin_ns = v->begin_ns;
             t->far_after_ns = t->last_end_ns;
         }
-        return ++t->far == PERSISTS ? confirm_step(t, err) : RP_OK;
+        return ++t->far == IN_A_ROW ? confirm_step(t, err) : RP_OK;
     }
     t->far = 0;
-    t->offset_ns = rp_ns_sum(t->offset_ns, d / FOLLOW);
+    t->offset_ns = rp_ns_sum(t->offset_ns, d / IN_A_ROW);
     t->scatter_ns *= FADE;
     t->scatter_ns = (double)size_of(d) > t->scatter_ns ? (double)size_of(d) : t->scatter_ns;
     if (t->n)

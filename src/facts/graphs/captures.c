@@ -10,6 +10,7 @@
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/work/attribution.h"
+#include "trace/device_calls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,15 +45,15 @@ struct capture_ctx {
 
 static uint8_t what_is(const char *name)
 {
-    if (strstr(name, "StreamBeginCapture"))
-        return BEGINS;
-    if (strstr(name, "StreamEndCapture"))
-        return ENDS;
-    if (strstr(name, "GraphLaunch"))
-        return LAUNCHES_GRAPH;
-    if (strstr(name, "Launch"))
-        return LAUNCHES;
-    return strstr(name, "Memcpy") ? COPIES : strstr(name, "Memset") ? SETS : NEITHER;
+    uint16_t does = rp_device_call_does(name);
+
+    return does & RP_DOES_BEGIN_CAPTURE  ? BEGINS
+           : does & RP_DOES_END_CAPTURE  ? ENDS
+           : does & RP_DOES_LAUNCH_GRAPH ? LAUNCHES_GRAPH
+           : does & RP_DOES_LAUNCH       ? LAUNCHES
+           : does & RP_DOES_COPY         ? COPIES
+           : does & RP_DOES_SET          ? SETS
+                                         : NEITHER;
 }
 
 static uint8_t what_of(const struct capture_ctx *f, rp_event e)
@@ -62,10 +63,11 @@ static uint8_t what_of(const struct capture_ctx *f, rp_event e)
 
 static enum rp_code classify_names(struct capture_ctx *f, struct rp_err *err)
 {
+    static const char begins[] = "StreamBeginCapture";
     const struct rp_strings *str = &f->t->str;
 
     /* one search over all strings: a NUL ends each of them */
-    f->any = memmem(str->bytes, str->offset[str->n], "StreamBeginCapture", 18) != NULL;
+    f->any = memmem(str->bytes, str->offset[str->n], begins, sizeof begins - 1) != NULL;
     if (!f->any)
         return RP_OK;
     f->what = calloc((size_t)str->n + 1, 1);
@@ -211,13 +213,22 @@ static int64_t number_behind(const char *text, const char *word)
     return n < INT32_MAX ? n : -1;
 }
 
+/* Ranges around the launch or the capture of a graph; the first row with a number holds. */
+static const struct {
+    const char *begins, *before;              /* the number */
+} batch_ranges[] = {{"capture_", "capture_"}, /* vLLM */
+                    {"step[", "bs="},         /* SGLang */
+                    {"decode[", "bs="},
+                    {"execute_", "execute_"}};
+
 int64_t rp_batch_size_of_name(const char *name)
 {
-    int64_t n = !strncmp(name, "capture_", 8) ? number_behind(name, "capture_") : -1;
+    int64_t n = -1;
 
-    if (n < 0 && (!strncmp(name, "step[", 5) || !strncmp(name, "decode[", 7)))
-        n = number_behind(name, "bs=");
-    return n < 0 && !strncmp(name, "execute_", 8) ? number_behind(name, "execute_") : n;
+    for (size_t i = 0; n < 0 && i < sizeof batch_ranges / sizeof batch_ranges[0]; i++)
+        if (rp_is_named(name, RP_NAMED_BEGINS, batch_ranges[i].begins))
+            n = number_behind(name, batch_ranges[i].before);
+    return n;
 }
 
 int64_t rp_batch_size_around(const struct rp_trace *t, rp_event e)

@@ -12,20 +12,30 @@
  */
 #include "facts/graphs/join.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/graphs/match.h"
 #include "facts/work/attribution.h"
 #include "facts/work/work.h"
+#include "trace/device_calls.h"
 #include "trace/graft.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CHOICES_MAX 4096       /* captured graphs that fit a case equally */
-#define MAPS_MAX    (1u << 24) /* nodes in all maps */
 #define IDENTITY    UINT32_MAX
+#define CHOICES_MAX 4096
+RP_LIMIT(CHOICES_MAX, "captured graphs that fit equally",
+         "of more, the first are taken, and the launches are reported as ambiguous");
+#define MAPS_MAX (1u << 24)
+RP_LIMIT(MAPS_MAX, "nodes in all maps",
+         "further graphs stay without a match, which the coverage says");
+#define NODE_WORK 8
+RP_LIMIT(
+    NODE_WORK, "units of work",
+    "that a node of a graph costs when it is compared, besides its differences (RP_MATCH_WORK)");
 
 struct graph_item {
     int64_t launched_ns;
@@ -114,7 +124,7 @@ static bool is_graph_item(const struct join_ctx *j, const struct rp_work_item *x
     const struct rp_trace *t = j->t;
 
     return x->launch != RP_NONE && t->ev.kind[x->launch] == RP_KIND_RUNTIME &&
-           strstr(rp_trace_str(t, t->ev.name[x->launch]), "GraphLaunch");
+           (rp_device_call_does(rp_trace_str(t, t->ev.name[x->launch])) & RP_DOES_LAUNCH_GRAPH);
 }
 
 RP_ORDER(by_launch, struct graph_item, RP_UP(launched_ns), RP_UP(launch), RP_UP(order), RP_UP(item))
@@ -166,9 +176,14 @@ static enum rp_code add_choice(struct join_ctx *j, struct graph_case *to, struct
     if (to->n && j->choices.at[to->first].matched < choice.matched) { /* better than all so far */
         j->choices.n = to->first;
         to->n = 0;
+        to->ambiguous = false;
     }
-    if (to->n >= CHOICES_MAX || (to->n && j->choices.at[to->first].matched > choice.matched))
+    if (to->n && j->choices.at[to->first].matched > choice.matched)
         return RP_OK;
+    if (to->n >= CHOICES_MAX) {
+        to->ambiguous = true;
+        return RP_OK;
+    }
     to->n++;
     return rp_vec_push(&j->choices, choice, err);
 }
@@ -224,9 +239,9 @@ static enum rp_code find_similar(struct join_ctx *j, struct graph_case *to, stru
 
             if (!may_fit(graph->n, n) || (!j->ordered && !j->known[c].named.at[g]))
                 continue;
-            if (j->work_left < 8 * (uint64_t)n || j->maps.n + n > MAPS_MAX)
+            if (j->work_left < NODE_WORK * (uint64_t)n || j->maps.n + n > MAPS_MAX)
                 return RP_OK;
-            j->work_left -= 8 * (uint64_t)n;
+            j->work_left -= NODE_WORK * (uint64_t)n;
             RP_TRY(rp_graph_match(j->known[c].tokens.at + graph->first, graph->n, j->tokens.at, n,
                                   j->node_of.at, &matched, &j->work_left, err));
             choice.matched = matched;

@@ -6,14 +6,18 @@
  */
 #include "facts/graphs/match.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST 384 /* differences */
 #define NO   UINT32_MAX
+#define MOST 384
+RP_LIMIT(
+    MOST, "differences",
+    "of more, only the nodes of each name are matched in their order; the coverage says how many");
 
 static bool contains(const char *text, size_t len, const char *part)
 {

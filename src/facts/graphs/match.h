@@ -5,6 +5,7 @@
  * Which node of a captured graph an executed kernel is. Both are sequences of tokens, one a node:
  * the hash of the kernel's name, or what kind of node it is.
  */
+#include "base/decides.h"
 #include "base/err.h"
 
 #include <stddef.h>
@@ -22,6 +23,8 @@ uint64_t rp_graph_token(const char *kernel, size_t len);
 
 /* Work that matching may do: comparisons left. Hostile sequences stop it, real ones do not. */
 #define RP_MATCH_WORK (UINT64_C(1) << 28)
+RP_LIMIT(RP_MATCH_WORK, "comparisons of a trace",
+         "graphs that are left stay without a match, which the coverage says");
 
 /*
  * Fills node_of[e], by executed node, with the index of its captured node, or UINT32_MAX; *matched

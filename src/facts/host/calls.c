@@ -7,13 +7,25 @@
  */
 #include "facts/host/calls.h"
 
+#include "base/decides.h"
 #include "base/strtab.h"
 #include "facts/host/waits.h"
+#include "facts/times/durations.h"
 #include "facts/work/attribution.h"
 #include "facts/work/call_work.h"
 #include "result/part.h"
 
-const struct rp_stall_rule rp_stall_usual = {.floor_ns = 1000000, .ratio = 50, .calls = 16};
+#define STALL_RATIO 50
+RP_DECISION(
+    STALL_RATIO, "medians of its name",
+    "a call that takes so many times as long as usual did not do the same work; what has more to "
+    "do is told by its inputs",
+    "facts/a_stall_has_edges");
+#define STALL_CALLS 16
+RP_DECISION(STALL_CALLS, "calls", "a name with fewer has no usual duration",
+            "facts/a_stall_has_edges");
+const struct rp_stall_rule rp_stall_usual = {
+    .floor_ns = RP_LONG_NS, .ratio = STALL_RATIO, .calls = STALL_CALLS};
 
 static const struct rp_field host_calls_fields[] = {
     RP_PART_VEC(struct rp_host_calls, names, &rp_type_string),
@@ -325,7 +337,8 @@ enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t
 static bool is_far_above(const struct rp_call_name *name, int64_t self_ns,
                          const struct rp_stall_rule *rule)
 {
-    int64_t usual = name->median_ns > 1000 ? name->median_ns : 1000;
+    int64_t usual =
+        name->median_ns > RP_CLOCK_RESOLUTION_NS ? name->median_ns : RP_CLOCK_RESOLUTION_NS;
 
     return self_ns > rule->floor_ns && self_ns / rule->ratio >= usual &&
            (self_ns / rule->ratio > usual || self_ns % rule->ratio);

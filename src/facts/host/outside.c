@@ -9,6 +9,8 @@
  */
 #include "facts/host/outside.h"
 
+#include "base/decides.h"
+#include "base/named.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "result/part.h"
@@ -20,12 +22,23 @@
 #include <string.h>
 
 #define OUTSIDE(kind, member) RP_PART_##kind(struct rp_outside, member)
-static const struct rp_field outside_fields[] = {
-    OUTSIDE(PLAIN, nsteps),         OUTSIDE(PLAIN, before_ns),    OUTSIDE(PLAIN, unrecorded_ns),
-    OUTSIDE(PLAIN, after_ns),       OUTSIDE(PLAIN, warm_ups),     OUTSIDE(PLAIN, warm_up_ns),
-    OUTSIDE(PLAIN, without_detail), OUTSIDE(PLAIN, device_steps), OUTSIDE(PLAIN, device_ns),
-    OUTSIDE(PLAIN, breaks),         OUTSIDE(PLAIN, break_ns),     OUTSIDE(PLAIN, share),
-    OUTSIDE(PLAIN, source),         OUTSIDE(TEXT, mark),          RP_PART_END};
+static const struct rp_field outside_fields[] = {OUTSIDE(PLAIN, nsteps),
+                                                 OUTSIDE(PLAIN, before_ns),
+                                                 OUTSIDE(PLAIN, unrecorded_ns),
+                                                 OUTSIDE(PLAIN, after_ns),
+                                                 OUTSIDE(PLAIN, warm_ups),
+                                                 OUTSIDE(PLAIN, warm_up_ns),
+                                                 OUTSIDE(PLAIN, without_detail),
+                                                 OUTSIDE(PLAIN, device_steps),
+                                                 OUTSIDE(PLAIN, device_ns),
+                                                 OUTSIDE(PLAIN, breaks),
+                                                 OUTSIDE(PLAIN, break_ns),
+                                                 OUTSIDE(PLAIN, share),
+                                                 OUTSIDE(PLAIN, beside),
+                                                 OUTSIDE(PLAIN, beside_ns),
+                                                 OUTSIDE(PLAIN, source),
+                                                 OUTSIDE(TEXT, mark),
+                                                 RP_PART_END};
 const struct rp_type rp_outside_type = {"outside", sizeof(struct rp_outside), outside_fields, NULL};
 
 /* What ran in a break. */
@@ -64,10 +77,16 @@ static bool names_checkpoint(const char *name)
     return false;
 }
 
+static const char training[] = "backward"; /* in any case */
+
 static bool names_training(const char *name)
 {
-    return !strncmp(name, "autograd::engine", 16) || !strncmp(name, "Optimizer.step#", 15) ||
-           strcasestr(name, "backward");
+    static const char *const begins[] = {"autograd::engine", "Optimizer.step#"};
+
+    for (size_t i = 0; i < sizeof begins / sizeof begins[0]; i++)
+        if (rp_is_named(name, RP_NAMED_BEGINS, begins[i]))
+            return true;
+    return strcasestr(name, training);
 }
 
 /* What an event says about the break that it starts in. */
@@ -147,11 +166,26 @@ static void measure_steps(struct outside_ctx *c, struct rp_outside *out)
         if (t->steps[i].flags & RP_STEP_WARM_UP) {
             out->warm_ups++;
             rp_ns_add(&out->warm_up_ns, rp_ns_between(c->steps[i].begin_ns, c->steps[i].end_ns));
+        } else if (!(t->steps[i].flags & RP_STEP_NO_DETAIL) &&
+                   !rp_step_is_judged(t, i, c->steps[i])) {
+            out->beside++;
+            rp_ns_add(&out->beside_ns, rp_ns_between(c->steps[i].begin_ns, c->steps[i].end_ns));
         }
         if (i + 1 < t->nsteps && c->steps[i].end_ns < c->steps[i + 1].begin_ns)
             c->breaks[c->nbreaks++].time =
                 (struct rp_interval){c->steps[i].end_ns, c->steps[i + 1].begin_ns};
     }
+}
+
+/* Without steps: around the device work. */
+static void measure_around(const struct rp_trace *t, struct rp_outside *out)
+{
+    struct rp_interval judged = rp_trace_judged_span(t);
+
+    if (t->totals.work_begin_ns < judged.begin_ns)
+        out->before_ns = rp_ns_between(t->totals.work_begin_ns, judged.begin_ns);
+    if (judged.end_ns < t->totals.work_end_ns)
+        out->after_ns = rp_ns_between(judged.end_ns, t->totals.work_end_ns);
 }
 
 static void measure_edges(const struct outside_ctx *c, struct rp_outside *out)
@@ -205,6 +239,8 @@ enum rp_code rp_outside_measure(const struct rp_trace *trace, struct rp_arena *a
     struct outside_ctx c = {.t = trace};
 
     *out = (struct rp_outside){.nsteps = trace->nsteps};
+    if (!trace->nsteps && trace->totals.work_begin_ns < trace->totals.work_end_ns)
+        measure_around(trace, out);
     if (!trace->nsteps)
         return RP_OK;
     RP_TRY(rp_step_times(trace, arena, &c.steps, err));
@@ -242,16 +278,24 @@ bool rp_outside_is_large(const struct rp_outside *o, const struct rp_trace *trac
     int64_t sum =
         rp_ns_sum(rp_ns_sum(o->before_ns, o->after_ns), rp_ns_sum(o->warm_up_ns, o->unrecorded_ns));
 
+    rp_ns_add(&sum, o->beside_ns);
+
     for (int k = 0; k < RP_BREAKS; k++)
         rp_ns_add(&sum, o->break_ns[k]);
-    return o->nsteps &&
-           (o->without_detail || sum > rp_ns_between(t->work_begin_ns, t->work_end_ns) / 10);
+    return (o->without_detail || sum > rp_ns_between(t->work_begin_ns, t->work_end_ns) / 10);
 }
+
+#define SAID 50
+RP_DECISION(
+    SAID, "parts of what is judged",
+    "time outside of the steps of less than one of so many is not named: it would not change what "
+    "is said about the steps",
+    "facts/little_time_outside_is_not_named");
 
 static const char *and_outside(struct rp_arena *arena, const char *text, int64_t ns,
                                int64_t judged_ns, const char *what)
 {
-    if (ns <= judged_ns / 50)
+    if (ns <= judged_ns / SAID)
         return text;
     return rp_arena_textf(arena, "%s%s %s %s", text ? text : "not counted:", text ? "," : "",
                           rp_units_time(arena, ns), what);
@@ -264,8 +308,9 @@ const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struc
         RP_BREAK_MAP(BREAK_WORDS)
 #undef BREAK_WORDS
     };
-    const char *text =
-        and_outside(arena, NULL, o->before_ns, judged_ns, "before the first step (start-up)");
+    const char *text = and_outside(arena, NULL, o->before_ns, judged_ns,
+                                   o->nsteps ? "before the first step (start-up)"
+                                             : "before the first device work (start-up)");
 
     text = and_outside(arena, text, o->unrecorded_ns, judged_ns,
                        "in which the device still ran what was launched before the recording");
@@ -277,7 +322,12 @@ const char *rp_outside_text(const struct rp_outside *o, int64_t judged_ns, struc
         text = and_outside(arena, text, o->break_ns[k], judged_ns,
                            rp_arena_textf(arena, "in %lld %s between steps",
                                           (long long)o->breaks[k], words[k][o->breaks[k] != 1]));
-    return and_outside(arena, text, o->after_ns, judged_ns, "after the last step");
+    text = and_outside(arena, text, o->beside_ns, judged_ns,
+                       rp_arena_textf(arena, "in %s before or after all recorded device work",
+                                      rp_units_count(arena, o->beside, "step")));
+    return and_outside(arena, text, o->after_ns, judged_ns,
+                       o->nsteps ? "after the last step"
+                                 : "after the last device work (the end of the program)");
 }
 
 const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
@@ -300,22 +350,17 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 
 /* ------------------------------------------------------------------ what is judged */
 
-static bool is_ours(const struct rp_trace *t)
-{
-    return t->framework && !strcmp(rp_trace_str(t, t->framework), "reprise");
-}
-
 /* Whether whoever recorded it chose the steps: only they are there, and what belongs to them. */
 static bool is_chosen(const struct rp_trace *t, uint32_t source)
 {
-    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !is_ours(t);
+    return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !rp_trace_is_ours(t);
 }
 
 enum rp_code rp_judged_find(const struct rp_trace *trace, const struct rp_scope *scope,
                             struct rp_arena *arena, struct rp_judged *out, struct rp_err *err)
 {
     *out = (struct rp_judged){0};
-    if ((scope && scope->limited) || !trace->nsteps || is_chosen(trace, trace->steps[0].source))
+    if ((scope && scope->limited) || (trace->nsteps && is_chosen(trace, trace->steps[0].source)))
         return RP_OK;
     RP_TRY(rp_outside_measure(trace, arena, &out->outside, err));
     return rp_outside_is_large(&out->outside, trace)
@@ -329,7 +374,7 @@ enum rp_code rp_judged_scope(const struct rp_trace *trace, struct rp_scope *scop
     struct rp_judged judged;
 
     *not_counted = NULL;
-    if (!is_ours(trace))
+    if (!rp_trace_is_ours(trace))
         return RP_OK;
     RP_TRY(rp_judged_find(trace, scope, arena, &judged, err));
     *not_counted = rp_judged_text(&judged, arena);

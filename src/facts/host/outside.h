@@ -23,10 +23,12 @@ enum rp_break {
 
 struct rp_outside {
     int64_t nsteps;
-    int64_t before_ns, after_ns; /* recorded work before the first step and after the last */
+    int64_t before_ns, after_ns; /* recorded work before the first step and after the last; without
+                                    steps around the device work */
     int64_t unrecorded_ns; /* from its mark to the begin of the first step, which waited for work
                               that was not recorded */
     int64_t warm_ups, warm_up_ns, without_detail;
+    int64_t beside, beside_ns;       /* steps before the first device work or after the last */
     int64_t device_steps, device_ns; /* of those without detail: how many have a time on the device,
                                         and the median */
     int64_t breaks[RP_BREAKS], break_ns[RP_BREAKS];
@@ -57,8 +59,8 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 /*
  * What a question judges that is about all of a recording by its definition (idle, stalls,
  * critpath): the steps, where much lies outside of them and the recorder did not choose what to
- * record. A profiler's steps are chosen: there all is judged, and n is 0, as where there are no
- * steps, or a step or window is selected.
+ * record. A profiler's steps are chosen: there all is judged, and n is 0, as where a step or window
+ * is selected. Without steps it is the time of the device work.
  */
 struct rp_judged {
     struct rp_segments segments; /* in the arena */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A table of parts of names, compared without case; callers ask once a string. */
 #include "facts/host/signs.h"
+#include "trace/device_calls.h"
 
 #include <ctype.h>
 #include <stddef.h>
@@ -47,6 +48,15 @@ static const struct {
     {"method collect", RP_SIGN_GARBAGE},         /* <built-in method collect of module object> */
 };
 
+/* Of MPI, as it is spelled; the first row that fits holds. */
+static const struct {
+    enum rp_named how;
+    const char *text;
+    uint16_t sign;
+} ranks[] = {{RP_NAMED_IS, "MPI_Init", 0}, /* others are not there yet */
+             {RP_NAMED_IS, "MPI_Init_thread", 0},
+             {RP_NAMED_BEGINS, "MPI_", RP_SIGN_RANKS}};
+
 uint16_t rp_host_signs(const char *name)
 {
     uint16_t found = 0;
@@ -54,13 +64,11 @@ uint16_t rp_host_signs(const char *name)
     for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++)
         if (strcasestr(name, signs[i].part))
             found |= signs[i].sign;
-    if (!strcmp(name, "cudaMemcpy") || !strcmp(name, "hipMemcpy") ||
-        !strcmp(name, "hipMemcpyWithStream") || !strcmp(name, "clFinish") ||
-        !strcmp(name, "clWaitForEvents"))
+    if (rp_device_call_does(name) & RP_DOES_BLOCK)
         found |= RP_SIGN_BLOCKS;
-    if (!strncmp(name, "MPI_", 4) && strcmp(name, "MPI_Init") != 0 &&
-        strcmp(name, "MPI_Init_thread") != 0)
-        found |= RP_SIGN_RANKS;
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        if (rp_is_named(name, ranks[i].how, ranks[i].text))
+            return found | ranks[i].sign;
     return found;
 }
 

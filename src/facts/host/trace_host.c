@@ -19,8 +19,8 @@ static bool meta_text(const struct rp_trace *t, const char *const *keys, const c
             const char *value = rp_trace_str(t, t->meta[i].value);
             size_t n = rp_trace_str_len(t, t->meta[i].value);
 
-            if (strcmp(rp_trace_str(t, t->meta[i].key), keys[k]) != 0 || n < 3 || value[0] != '"' ||
-                value[n - 1] != '"')
+            if (strcmp(rp_trace_str(t, t->meta[i].key), keys[k]) != 0 || n <= 2 ||
+                value[0] != '"' || value[n - 1] != '"')
                 continue;
             *at = value + 1;
             *len = n - 2;

@@ -6,6 +6,7 @@
  */
 #include "facts/host/waits.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/ranks/collectives.h"
@@ -15,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_ROWS 256 /* of a rank: those with least time are only in the sums */
+#define MOST_ROWS 256
+RP_LIMIT(MOST_ROWS, "rows of a rank", "those with least time are only in the sums");
 
 const char *const rp_wait_kind_names[RP_WAIT_KINDS] = {
 #define WAIT_NAME(name, text) text,

@@ -14,19 +14,24 @@
  */
 #include "facts/idle/gaps.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/host/signs.h"
 #include "facts/idle/host_time.h"
+#include "facts/times/durations.h"
 #include "facts/times/step_times.h"
+#include "trace/device_calls.h"
 
 #include <stdlib.h>
 
-#define SHORT_NS        10000   /* boundary between the classes "short" and "dependency" */
-#define LATENCY_NS      20000   /* a launch may take that long to reach the device */
-#define LATENCY_MOST_NS 100000  /* the first of its kind even longer */
-#define EVENT_MOST_NS   1000000 /* all recorded work is done: no event or copy takes longer */
-#define SLACK_NS        5000    /* by how much the clocks of host and device may differ */
-#define QUEUE           1024    /* launches that fit into a stream's queue */
+#define QUEUE 1024
+RP_FACT(
+    QUEUE, "launches",
+    "so many fit into the queue of a stream of CUDA before a launch waits (cudaLaunchKernel blocks)");
+#define NEARBY 64
+RP_LIMIT(
+    NEARBY, "events of a thread",
+    "before a launch in which a wait for an event is looked for: its own, so that a gap costs no more");
 
 const char *const rp_gap_cause_names[RP_GAP_CAUSES] = {
 #define CAUSE_NAME(name, text, doc) text,
@@ -45,6 +50,7 @@ const char *const rp_gap_class_names[RP_GAP_CLASSES] = {"not_launched", "short",
 struct block {
     int64_t begin_ns, end_ns;
     rp_event event;
+    size_t last; /* of this one and those before it, the one that ends last */
 };
 
 /* The first item of a name. */
@@ -72,7 +78,7 @@ static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err 
     const struct rp_events *ev = &ctx->t->ev;
 
     for (rp_event e = 0; e < ev->n; e++) {
-        struct block b = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e), e};
+        struct block b = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e), e, 0};
         struct rp_interval i = {b.begin_ns, b.end_ns};
 
         if (ev->dur_ns[e] <= 0)
@@ -85,6 +91,10 @@ static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err 
     }
     ctx->overhead.n = rp_union_sort(ctx->overhead.at, ctx->overhead.n);
     rp_sort(ctx->blocks.at, ctx->blocks.n, sizeof *ctx->blocks.at, by_begin);
+    for (size_t i = 0, last = 0; i < ctx->blocks.n; i++) {
+        last = ctx->blocks.at[i].end_ns >= ctx->blocks.at[last].end_ns ? i : last;
+        ctx->blocks.at[i].last = last;
+    }
     return RP_OK;
 }
 
@@ -117,16 +127,18 @@ static bool is_overhead(const struct rp_gap_finder *ctx, const struct rp_gap *ga
     return busy > rp_ns_between(gap->begin_ns, gap->end_ns) / 2;
 }
 
-/* A blocking call that was waiting when the gap began, or RP_NONE. */
+/* Of the blocking calls that were waiting when the gap began, the one that ends last, or RP_NONE.
+ */
 static rp_event block_at(const struct rp_gap_finder *ctx, int64_t at_ns)
 {
-    size_t later, i;
+    const struct block *last;
+    size_t later;
 
     RP_LOWER_BOUND(later, ctx->blocks.n, ctx->blocks.at[later].begin_ns < at_ns);
-    for (i = later; i > 0 && i + 8 > later; i--) /* a few threads may wait at once */
-        if (ctx->blocks.at[i - 1].end_ns >= rp_ns_sum(at_ns, -SLACK_NS))
-            return ctx->blocks.at[i - 1].event;
-    return RP_NONE;
+    if (!later)
+        return RP_NONE;
+    last = &ctx->blocks.at[ctx->blocks.at[later - 1].last];
+    return last->end_ns >= rp_ns_sum(at_ns, -RP_CLOCK_TOLERANCE_NS) ? last->event : RP_NONE;
 }
 
 /* Adds what of a piece lies inside the time that was asked for. */
@@ -161,9 +173,8 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
     }
     RP_TRY(rp_host_time_divide(&ctx->host, track, late->begin_ns, late->end_ns, err));
     s = ctx->host.segments.at;
-    block = length < RP_HOST_LONG_NS && s[0].cause == RP_GAP_NOT_LAUNCHED
-                ? block_at(ctx, late->begin_ns)
-                : RP_NONE;
+    block = length < RP_LONG_NS && s[0].cause == RP_GAP_NOT_LAUNCHED ? block_at(ctx, late->begin_ns)
+                                                                     : RP_NONE;
     for (size_t i = 0; i < ctx->host.segments.n; i++) {
         piece.begin_ns = s[i].begin_ns;
         piece.end_ns = s[i].end_ns;
@@ -195,7 +206,8 @@ static bool was_queue_full(const struct rp_gap_finder *ctx, const struct rp_gap 
 
 static bool is_graph_launch(const struct rp_gap_finder *ctx, rp_event launch)
 {
-    return strstr(rp_trace_str(ctx->t, ctx->t->ev.name[launch]), "GraphLaunch") != NULL;
+    return rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[launch])) &
+           RP_DOES_LAUNCH_GRAPH;
 }
 
 /* Whether the thread made the stream wait for an event before this launch. */
@@ -203,17 +215,16 @@ static bool waits_for_event(const struct rp_gap_finder *ctx, rp_event launch)
 {
     const struct rp_trace *t = ctx->t;
     rp_event first = t->tracks[t->ev.track[launch]].first, e = launch;
-    int left = 64;
+    int left = NEARBY;
 
     for (; e > first && left > 0; e--, left--) {
-        const char *name = rp_trace_str(t, t->ev.name[e - 1]);
+        uint16_t does;
 
         if (t->ev.kind[e - 1] != RP_KIND_RUNTIME)
             continue;
-        if (strstr(name, "StreamWaitEvent"))
-            return true;
-        if (strstr(name, "Launch"))
-            return false;
+        does = rp_device_call_does(rp_trace_str(t, t->ev.name[e - 1]));
+        if (does & (RP_DOES_STREAM_WAIT | RP_DOES_LAUNCH))
+            return does & RP_DOES_STREAM_WAIT;
     }
     return false;
 }
@@ -250,14 +261,14 @@ static enum rp_code explain_device_wait(struct rp_gap_finder *ctx, struct rp_gap
     if (length <= 0)
         return RP_OK;
     piece->host = launch;
-    if (length < LATENCY_NS || (launched >= rp_ns_sum(piece->begin_ns, -LATENCY_NS) &&
-                                piece->end_ns <= rp_ns_sum(launched, LATENCY_MOST_NS)))
+    if (length < RP_LAUNCH_NS || (launched >= rp_ns_sum(piece->begin_ns, -RP_LAUNCH_NS) &&
+                                  piece->end_ns <= rp_ns_sum(launched, RP_WAKE_UP_NS)))
         piece->cause = RP_GAP_LAUNCH_LATENCY;
     else if (is_overhead(ctx, piece))
         piece->cause = RP_GAP_PROFILER;
-    else if (length <= EVENT_MOST_NS && (is_copy(ctx, piece->after) || is_copy(ctx, piece->before)))
+    else if (length <= RP_LONG_NS && (is_copy(ctx, piece->after) || is_copy(ctx, piece->before)))
         piece->cause = RP_GAP_COPY;
-    else if (length <= EVENT_MOST_NS && is_signalled(ctx, piece, launch))
+    else if (length <= RP_LONG_NS && is_signalled(ctx, piece, launch))
         piece->cause = RP_GAP_EVENT_WAIT;
     else if (launch != RP_NONE && was_queue_full(ctx, piece))
         piece->cause = RP_GAP_QUEUE_FULL;
@@ -304,8 +315,9 @@ static uint8_t gap_class(const struct rp_gap_finder *ctx, const struct rp_gap *g
         return RP_GAP_CLASS_UNLINKED;
     if (ctx->t->ev.ts_ns[after->launch] > gap->begin_ns)
         return RP_GAP_CLASS_NOT_LAUNCHED;
-    return rp_ns_between(gap->begin_ns, gap->end_ns) < SHORT_NS ? RP_GAP_CLASS_SHORT
-                                                                : RP_GAP_CLASS_DEPENDENCY;
+    return rp_ns_between(gap->begin_ns, gap->end_ns) < RP_CLOCK_TOLERANCE_NS
+               ? RP_GAP_CLASS_SHORT
+               : RP_GAP_CLASS_DEPENDENCY;
 }
 
 /* When the work that ends a gap had been launched, as a time in the gap. */
@@ -316,7 +328,7 @@ static int64_t launched_in(const struct rp_gap_finder *ctx, const struct rp_gap 
     int64_t at = submitted_ns(ctx, gap->after, launch);
 
     /* the call had begun before: its last microseconds are on the way to the device anyway */
-    if (begin <= gap->begin_ns && end < rp_ns_sum(gap->begin_ns, LATENCY_NS))
+    if (begin <= gap->begin_ns && end < rp_ns_sum(gap->begin_ns, RP_LAUNCH_NS))
         at = gap->begin_ns;
     if (at > gap->end_ns)
         at = gap->end_ns;
@@ -343,7 +355,7 @@ static bool is_first_launch(const struct rp_gap_finder *ctx, uint32_t item)
     const struct first_item *first = &ctx->first.at[ctx->t->ev.name[x->event]];
 
     return !(x->flags & RP_WORK_IN_GRAPH) && first->item == item &&
-           (!ctx->host.marked || (first->again_ns >= 0 && first->again_ns < RP_HOST_LONG_NS));
+           (!ctx->host.marked || (first->again_ns >= 0 && first->again_ns < RP_LONG_NS));
 }
 
 static enum rp_code explain_gap(struct rp_gap_finder *ctx, struct rp_gap *gap, struct rp_err *err)

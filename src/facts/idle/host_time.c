@@ -12,21 +12,35 @@
  */
 #include "facts/idle/host_time.h"
 
+#include "base/decides.h"
 #include "base/order.h"
+#include "facts/host/calls.h"
 #include "facts/host/signs.h"
 #include "facts/host/waits.h"
 #include "facts/work/attribution.h"
+#include "trace/device_calls.h"
 #include "trace/step_patterns.h"
 
 #include <string.h>
 
-#define STALL_RATIO  50     /* minimum ratio of a stall to the median of its name */
-#define STALL_CALLS  16     /* names with fewer calls have no usual duration */
-#define MINOR_PART   64     /* segments under 1/64 of the interval join their neighbour */
-#define WAKE_UP_NS   100000 /* from the end of what was waited for to that of the wait, at most */
-#define MOST_HOPS    2  /* from the thread that launches to the main one, to that it waits for */
-#define MOST_SPANS   64 /* of the name that stands for the host's work */
-#define SIGN_UNKNOWN 0xffff /* the name was not classified yet */
+#define SIGN_UNKNOWN UINT16_MAX /* the name was not classified yet */
+#define MINOR_PART   64
+RP_DECISION(
+    MINOR_PART, "parts",
+    "a segment that is less than one of so many parts of its interval joins its neighbour: what "
+    "takes under 2 % of a wait does not explain it",
+    "facts/a_small_segment_joins_its_neighbour");
+#define MOST_SPANS 64
+RP_DECISION(
+    MOST_SPANS, "spans",
+    "of the name that stands for the host's work in an interval: what is called more often is a "
+    "helper of what it looks for",
+    "facts/a_helper_does_not_name_the_work");
+#define MOST_HOPS 2
+RP_LIMIT(
+    MOST_HOPS, "threads",
+    "from the one that launches to the main one, to the one that this waits for; beyond it the last "
+    "one's own spans are named");
 
 uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 {
@@ -59,8 +73,10 @@ static enum rp_code median_of(struct rp_host_time *h, rp_str name, int64_t *out,
             if (h->t->ev.name[e] == name && h->t->ev.dur_ns[e] >= 0)
                 RP_TRY(rp_vec_push(&h->scratch, h->t->ev.dur_ns[e], err));
         rp_ns_sort(h->scratch.at, h->scratch.n);
-        RP_TRY(rp_vec_push(&h->median,
-                           h->scratch.n < STALL_CALLS ? -1 : h->scratch.at[h->scratch.n / 2], err));
+        RP_TRY(rp_vec_push(
+            &h->median,
+            (int64_t)h->scratch.n < rp_stall_usual.calls ? -1 : h->scratch.at[h->scratch.n / 2],
+            err));
     }
     *out = h->median.at[found];
     return RP_OK;
@@ -87,7 +103,7 @@ static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, stru
     uint32_t known;
 
     *out = false;
-    if (dur < RP_HOST_LONG_NS || h->calls.at[h->t->ev.name[e]] < STALL_CALLS ||
+    if (dur < RP_LONG_NS || h->calls.at[h->t->ev.name[e]] < rp_stall_usual.calls ||
         (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)) ||
         rp_call_time_varies(h->t->ev.kind[e], rp_trace_str(h->t, h->t->ev.name[e])))
         return RP_OK;
@@ -96,7 +112,9 @@ static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, stru
     if (known != RP_MAP_NONE)
         return RP_OK;
     RP_TRY(median_of(h, h->t->ev.name[e], &median, err));
-    *out = median >= 0 && dur / STALL_RATIO > (median > 1000 ? median : 1000) &&
+    *out = median >= 0 &&
+           dur / rp_stall_usual.ratio >
+               (median > RP_CLOCK_RESOLUTION_NS ? median : RP_CLOCK_RESOLUTION_NS) &&
            own_time(h->t, e) > dur / 2;
     if (*out)
         RP_TRY(rp_call_has_more_work(&h->sizes, e, &more, err));
@@ -127,12 +145,12 @@ static enum rp_code sets_up(struct rp_host_time *h, rp_event e, uint16_t sign, b
                             struct rp_err *err)
 {
     *out = false;
-    if (h->t->ev.dur_ns[e] < RP_HOST_LONG_NS)
+    if (h->t->ev.dur_ns[e] < RP_LONG_NS)
         return RP_OK;
     *out = (sign & RP_SIGN_STARTS_UP) || e == h->loads;
     if (*out || h->marked || h->t->ev.kind[e] != RP_KIND_RUNTIME || (sign & RP_SIGN_BLOCKS) ||
-        strstr(rp_trace_str(h->t, h->t->ev.name[e]), "Launch") ||
-        strstr(rp_trace_str(h->t, h->t->ev.name[e]), "Memcpy"))
+        (rp_device_call_does(rp_trace_str(h->t, h->t->ev.name[e])) &
+         (RP_DOES_LAUNCH | RP_DOES_COPY)))
         return RP_OK;
     return is_first(h, e, out, err);
 }
@@ -153,7 +171,7 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
     bool first;
 
     *out = RP_GAP_CAUSES;
-    if (!sign && h->t->ev.dur_ns[e] < RP_HOST_LONG_NS && h->t->ev.kind[e] != RP_KIND_OVERHEAD)
+    if (!sign && h->t->ev.dur_ns[e] < RP_LONG_NS && h->t->ev.kind[e] != RP_KIND_OVERHEAD)
         return RP_OK; /* as nearly all */
     RP_TRY(sets_up(h, e, sign, &first, err));
     if (h->t->ev.kind[e] == RP_KIND_WAIT) {
@@ -245,9 +263,9 @@ static enum rp_code add_time(struct rp_host_time *h, int64_t begin_ns, int64_t e
     if (top && top->warms_up)
         return add_segment(h, begin_ns, end_ns, RP_GAP_START_UP,
                            top->host == RP_NONE ? top->event : top->host, err);
-    if (!top && ns >= RP_HOST_LONG_NS)
+    if (!top && ns >= RP_LONG_NS)
         return add_segment(h, begin_ns, end_ns, RP_GAP_HOST_UNRECORDED, RP_NONE, err);
-    if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_HOST_LONG_NS &&
+    if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_LONG_NS &&
         h->t->ev.kind[top->host] == RP_KIND_RUNTIME)
         /* the device finished all that was recorded, and still the host waits for it */
         return add_segment(h, begin_ns, end_ns, RP_GAP_DEVICE_WAIT, top->host, err);
@@ -301,7 +319,7 @@ static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, in
 static rp_track thread_waited_for(struct rp_host_time *h, rp_track track, int64_t at_ns,
                                   int64_t end_ns)
 {
-    int64_t latest = at_ns, limit = rp_ns_sum(end_ns, WAKE_UP_NS);
+    int64_t latest = at_ns, limit = rp_ns_sum(end_ns, RP_WAKE_UP_NS);
     rp_track i, best = RP_NONE;
 
     for (i = 0; i < h->t->ntracks; i++) {
@@ -357,6 +375,17 @@ static enum rp_code pass_time(struct rp_host_time *h, rp_track track, int64_t be
     return RP_OK;
 }
 
+/* Closes what ends so soon after a span begins that the clock cannot tell: that one follows it, and
+   is not inside of it. */
+static void close_before(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns)
+{
+    int64_t until = rp_ns_sum(begin_ns, RP_CLOCK_RESOLUTION_NS);
+
+    while (h->open.n > h->base && h->open.at[h->open.n - 1].end_ns < until &&
+           h->open.at[h->open.n - 1].end_ns < end_ns)
+        h->open.n--;
+}
+
 /* `hops`: how many threads were asked before this one. */
 static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                 int64_t end_ns, unsigned hops, struct rp_err *err)
@@ -384,6 +413,7 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
             break;
         /* one that crosses the end of the span around it covers it until its own end */
         until = rp_event_end_ns(t, (rp_event)e);
+        close_before(h, at, until);
         if (until > at && h->open.n < 2 * (size_t)RP_ANCESTORS_MAX)
             RP_TRY(push_span(h, (rp_event)e, until, err));
     }
@@ -493,7 +523,7 @@ static void keep_main_cause(struct rp_host_time *h, int64_t begin_ns, int64_t en
 enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                  int64_t end_ns, struct rp_err *err)
 {
-    bool lasts = rp_ns_between(begin_ns, end_ns) >= RP_HOST_LONG_NS;
+    bool lasts = rp_ns_between(begin_ns, end_ns) >= RP_LONG_NS;
     rp_event host;
 
     h->segments.n = 0;

@@ -8,11 +8,8 @@
  */
 #include "base/hash.h"
 #include "facts/idle/gaps.h"
+#include "facts/times/durations.h"
 #include "facts/work/call_work.h"
-
-/* From here on an interval is divided among its causes, and the host did something else than
-   launch. */
-#define RP_HOST_LONG_NS 1000000
 
 struct rp_host_segment {
     int64_t begin_ns, end_ns;

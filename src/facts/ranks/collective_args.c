@@ -8,11 +8,10 @@
 #include "facts/ranks/collective_args.h"
 
 #include "base/hash.h"
+#include "trace/device_calls.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-
-#define BEHIND 16 /* events of the thread after a launch that are examined */
 
 const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
 #define KIND_TEXT(name, text, factor) text,
@@ -443,12 +442,13 @@ static rp_event collective_behind(const struct rp_trace *t, rp_event launch)
     int64_t end_ns = rp_event_end_ns(t, launch);
     rp_event last = t->tracks[t->ev.track[launch]].end, e;
 
-    for (e = launch + 1; e < last && e < launch + BEHIND; e++) {
+    for (e = launch + 1; e < last && e < launch + RP_NEARBY_EVENTS; e++) {
         if (t->ev.ts_ns[e] < end_ns)
             continue; /* inside the call */
         if (t->ev.kind[e] == RP_KIND_COMM_OP)
             return e;
-        if (t->ev.link[e] != RP_NONE && strstr(rp_trace_str(t, t->ev.name[e]), "Launch"))
+        if (t->ev.link[e] != RP_NONE &&
+            (rp_device_call_does(rp_trace_str(t, t->ev.name[e])) & RP_DOES_LAUNCH))
             return RP_NONE;
     }
     return RP_NONE;

@@ -6,7 +6,14 @@
  * PyTorch records them as arguments of the kernel, of `record_param_comms` and of the annotation
  * `nccl:…` around the launch; which ones depends on its version.
  */
+#include "base/decides.h"
 #include "facts/arg_keys.h"
+
+#define RP_NEARBY_EVENTS 4096
+RP_LIMIT(
+    RP_NEARBY_EVENTS, "events of a thread",
+    "on each side of a launch, up to the next one, in which its communication is looked for; beyond "
+    "it only the kernel's own name and arguments count");
 
 /* X(NAME, "name", bus factor as a function of n) */
 #define RP_COLL_MAP(X)                        \

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "facts/ranks/ddp_notes.h"
 
+#include "base/decides.h"
 #include "trace/meta.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MANY (INT64_C(1) << 40) /* bytes of a gradient that are believed */
+#define MANY (INT64_C(1) << 40)
+RP_LIMIT(MANY, "bytes of a gradient",
+         "of a list with more nothing is believed: the text is damaged");
 
 /* Those of one model: of several it is not known whose gradient it is. */
 enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *out,

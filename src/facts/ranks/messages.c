@@ -13,8 +13,6 @@
 
 #include <stdlib.h>
 
-#define BACK 4096 /* events of a thread that are examined on each side of a launch */
-
 enum rp_code rp_message_finder_init(struct rp_message_finder *f,
                                     const struct rp_coll_reader *reader, rp_message_vec *out,
                                     struct rp_err *err)
@@ -199,9 +197,9 @@ static enum rp_code add_group(struct rp_message_finder *f, rp_event launch, uint
     rp_event first = launch, end = launch + 1;
     bool any = false;
 
-    while (first > track->first && launch - first < BACK && !is_launch(f, first - 1))
+    while (first > track->first && launch - first < RP_NEARBY_EVENTS && !is_launch(f, first - 1))
         first--;
-    while (end < track->end && end - launch < BACK && !is_launch(f, end))
+    while (end < track->end && end - launch < RP_NEARBY_EVENTS && !is_launch(f, end))
         end++;
     RP_TRY(add_range(f, first, launch, RP_KIND_CPU_OP, at, facts, &any, err));
     if (!any)

@@ -19,6 +19,7 @@
  */
 #include "facts/ranks/rendezvous.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/clocks/sources.h"
 
@@ -30,8 +31,6 @@ const char *const rp_rendezvous_rule_names[] = {
     [RP_RENDEZVOUS_BY_GROUP] = "group", [RP_RENDEZVOUS_BY_ORDER] = "order",
     [RP_RENDEZVOUS_BY_NAME] = "name",   [RP_RENDEZVOUS_BY_TIME] = "time",
     [RP_RENDEZVOUS_BY_PEER] = "peer"};
-
-#define SAME_NS 1000 /* clocks that are closer are the same */
 
 struct ticket {
     uint64_t key[2];
@@ -154,8 +153,16 @@ static enum rp_code find_places(struct matcher *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ partners by time */
 
-#define TOGETHER_NS 50000 /* ends of a collective are that close, and 1 % of its duration */
-#define SPACING     8     /* and at most 1 / SPACING of the usual time between two of them */
+#define TOGETHER_NS 50000
+RP_DECISION(
+    TOGETHER_NS, "ns",
+    "ends of one collective on clocks that agree are so close, and one percent of its duration: "
+    "they differ by its last transfer and the conversion of device times",
+    "facts/ends_are_paired_within_a_reach");
+#define SPACING 8
+RP_DECISION(SPACING, "parts of the usual time between two collectives",
+            "an end that is farther away than one of them may be that of a neighbour",
+            "facts/ends_are_paired_within_a_reach");
 
 /* A collective of the rank that has most of them, on the clock of the first rank. */
 struct partner {
@@ -475,7 +482,7 @@ void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_
 {
     size_t n = rank->list.n;
     /* Of ranks that may be on one host: device times are converted to its clock so accurately. */
-    int64_t least = rank->host || rank->boot ? SAME_NS : RP_CLOCK_TOLERANCE_NS;
+    int64_t least = rank->host || rank->boot ? RP_CLOCK_RESOLUTION_NS : RP_CLOCK_TOLERANCE_NS;
     bool differs = n && rp_clock_differs(clock, base_ns, least, rank->list.at[0].begin_ns,
                                          rank->list.at[n - 1].end_ns);
 
@@ -523,15 +530,18 @@ static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err 
 }
 
 /* Whether times contradict the matches although clocks were moved: by more than a millisecond, and
-   more than clocks that drift by 200 ppm do in that time, in one of four. Sorted by last_ns. */
+   more than two clocks drift apart in that time, in one of ten. Sorted by last_ns. */
 static bool makes_no_sense(const struct rp_rendezvous_list *m)
 {
-    int64_t most = m->n ? rp_ns_between(m->at[0].last_ns, m->at[m->n - 1].last_ns) / 5000 : 0;
+    int64_t most = m->n ? rp_ns_between(m->at[0].last_ns, m->at[m->n - 1].last_ns) /
+                              (1000000 / RP_CLOCK_DRIFT_PPM)
+                        : 0;
     size_t i, wrong = 0;
 
     for (i = 0; i < m->n; i++)
-        wrong += rp_ns_between(m->at[i].first_end_ns, m->at[i].last_ns) > rp_ns_sum(1000000, most);
-    return wrong * 4 > m->n;
+        wrong +=
+            rp_ns_between(m->at[i].first_end_ns, m->at[i].last_ns) > rp_ns_sum(RP_LONG_NS, most);
+    return wrong * 10 > m->n;
 }
 
 static void use_recorded(struct rp_rendezvous_list *list, size_t n)
@@ -543,10 +553,18 @@ static void use_recorded(struct rp_rendezvous_list *list, size_t n)
     list->clocks_differ = false;
 }
 
-#define MOSTLY                                                                         \
-    0.6 /* of the collectives of each rank end together: the recorded clocks are right \
-         */
-#define AT_LEAST 0.2 /* where their order makes no sense */
+#define MOSTLY 0.6
+RP_DECISION(
+    MOSTLY, "of the collectives of each rank",
+    "end together: the recorded clocks are right, more so than not; the rest lies in steps that only "
+    "one of them recorded",
+    "facts/most_must_end_together");
+#define AT_LEAST 0.2
+RP_DECISION(
+    AT_LEAST, "of the collectives of each rank",
+    "end together where their order makes no sense: chance pairs less, as ends must be nearer "
+    "than an eighth of their distance",
+    "facts/some_must_end_together");
 
 /* The time in which all ranks recorded collectives, on the recorded clocks. */
 static struct rp_interval common_time(const struct matcher *m)

@@ -1,20 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tries every position for the first collective; from there each further one is matched with the
- * one whose end is nearest, by the current difference of the clocks, which follows drift. The
+ * one whose end is nearest, by the current difference of the clocks, which follows drift by half of
+ * each distance. The
  * position with the smallest sum of distances wins. Steps repeat, but not to the microsecond, so
  * only the right position has a small sum.
  */
 #include "facts/ranks/rendezvous.h"
 
+#include "base/decides.h"
+#include "facts/times/durations.h"
 #include "facts/times/intervals.h"
 
 #include <stdlib.h>
 
-#define FIRST_ONES 64       /* collectives that are compared for each position */
-#define FAR_NS     10000000 /* upper limit of a distance */
-#define TRIES      65536
-#define FOLLOW     8 /* a new distance moves the difference of the clocks by 1 / FOLLOW of itself */
+#define FAR_NS     (10 * RP_LONG_NS) /* a distance counts at most so much */
+#define FIRST_ONES 64
+RP_LIMIT(
+    FIRST_ONES, "collectives",
+    "are compared for each position: bounds time to positions times this; more would only repeat the "
+    "steps that these show");
+#define TRIES 65536
+RP_LIMIT(
+    TRIES, "positions",
+    "are tried for the first collective; who lacks more does not match in time, which is found "
+    "afterwards");
 
 static int64_t distance(int64_t a_ns, int64_t b_ns)
 {
@@ -46,7 +56,7 @@ static int64_t walk_from(const struct walk *w, size_t at, size_t n, uint32_t *pl
         d = w->all[at].name == w->some[i].name ? distance(w->all[at].end_ns, wanted) : FAR_NS;
         sum += d;
         if (d < FAR_NS)
-            clocks = rp_ns_sum(clocks, rp_ns_between(w->all[at].end_ns, wanted) / FOLLOW);
+            clocks = rp_ns_sum(clocks, rp_ns_between(w->all[at].end_ns, wanted) / 2);
         if (place)
             place[i] = (uint32_t)at;
         at++;

@@ -2,6 +2,7 @@
 /* Unions of intervals: two cursors over sorted lists, linear. */
 #include "facts/times/intervals.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "trace/finish/index_sort.h"
 
@@ -10,8 +11,8 @@
 
 /* ------------------------------------------------------------------ sorting times */
 
-/* Fewer times than this are compared; more are sorted by their digits. */
 #define FEW_TIMES 200
+RP_LIMIT(FEW_TIMES, "times", "fewer are compared, more are sorted by their digits: the same order");
 
 static int by_time(const void *pa, const void *pb)
 {

@@ -5,11 +5,16 @@
  */
 #include "facts/times/name_series.h"
 
+#include "base/decides.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST 3   /* names of a series */
-#define LONG  240 /* longer names do not count */
+#define LEAST 3
+RP_DECISION(LEAST, "names", "two that differ in a number may be two things",
+            "facts/annotations_that_count_are_a_series");
+#define LONG 240
+RP_LIMIT(LONG, "bytes", "longer names are listed one by one");
 
 struct candidate {
     uint32_t names;

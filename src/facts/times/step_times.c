@@ -2,7 +2,9 @@
 /* Linear in the number of steps; their device work was measured when the trace was finished. */
 #include "facts/times/step_times.h"
 
+#include "base/decides.h"
 #include "base/order.h"
+#include "facts/times/durations.h"
 #include "trace/copy.h"
 
 #include <reprise/result.h>
@@ -103,8 +105,12 @@ static int64_t previous_on(const struct rp_trace *t, const struct rp_track_info 
     return best;
 }
 
-#define UNRECORDED_NS    1000000 /* launched work that waits so long waits for other work */
-#define UNRECORDED_SHARE 0.01    /* of the wait: what else runs meanwhile */
+#define UNRECORDED_SHARE 0.01
+RP_DECISION(
+    UNRECORDED_SHARE, "of a wait",
+    "work of a stream that waited while less than this ran waited for what was not recorded: a "
+    "few small copies may have been",
+    "facts/little_may_run_during_a_wait");
 
 /* When the call that launched work returned; RP_NO_TS: it was not recorded. */
 static int64_t launched_ns(const struct rp_trace *t, rp_event e)
@@ -149,7 +155,7 @@ static rp_event waited_for_unrecorded(const struct rp_trace *t)
             (best != RP_NONE && t->ev.ts_ns[e] < t->ev.ts_ns[best]))
             continue;
         wait = rp_ns_between(launched_ns(t, e), t->ev.ts_ns[e]);
-        if (wait >= UNRECORDED_NS &&
+        if (wait >= RP_LONG_NS &&
             (double)work_before(t, t->ev.ts_ns[e]) <= UNRECORDED_SHARE * (double)wait)
             best = e;
     }
@@ -296,6 +302,36 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t pre
     return RP_OK;
 }
 
+/* When device work was recorded; empty: none was. */
+static struct rp_interval device_window(const struct rp_trace *trace)
+{
+    const struct rp_totals *t = &trace->totals;
+
+    if (!t->count[RP_KIND_KERNEL] && !t->count[RP_KIND_MEMCPY] && !t->count[RP_KIND_MEMSET])
+        return (struct rp_interval){0, 0};
+    return (struct rp_interval){t->gpu_begin_ns, t->gpu_end_ns};
+}
+
+/* Before its first work and after its last, a device was not recorded, or not used. */
+static bool is_beside(struct rp_interval step, struct rp_interval device)
+{
+    return device.begin_ns < device.end_ns &&
+           (step.end_ns <= device.begin_ns || step.begin_ns >= device.end_ns);
+}
+
+bool rp_step_is_judged(const struct rp_trace *trace, uint32_t step, struct rp_interval time)
+{
+    return !(trace->steps[step].flags & RP_STEP_NOT_JUDGED) &&
+           !is_beside(time, device_window(trace));
+}
+
+struct rp_interval rp_trace_judged_span(const struct rp_trace *trace)
+{
+    struct rp_interval device = device_window(trace);
+
+    return !trace->nsteps && device.begin_ns < device.end_ns ? device : rp_trace_span(trace);
+}
+
 enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *arena,
                                struct rp_segments *out, struct rp_err *err)
 {
@@ -308,7 +344,7 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
     for (uint32_t i = 0; i < trace->nsteps; i++) {
         struct rp_interval *last = out->n ? &out->at[out->n - 1] : NULL;
 
-        if (trace->steps[i].flags & RP_STEP_NOT_JUDGED)
+        if (!rp_step_is_judged(trace, i, times[i]))
             continue;
         /* what the device still did for the step before it is a part of the span, if recorded */
         if (!i && !unrecorded)
@@ -319,7 +355,7 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
             out->at[out->n++] = times[i];
     }
     if (!out->n)
-        out->at[out->n++] = rp_trace_span(trace);
+        out->at[out->n++] = rp_trace_judged_span(trace);
     return RP_OK;
 }
 

@@ -46,9 +46,18 @@ enum rp_code rp_step_median(const struct rp_interval *steps, size_t n, struct rp
    the last end of host and device work, or, without any, of everything that has a time. */
 struct rp_interval rp_trace_span(const struct rp_trace *trace);
 
-/* What of the span is judged: the steps without breaks between them, warm-up and those without
-   detail; those that follow each other as one; without steps the span. At least one, in time order,
-   in the arena. */
+/*
+ * What is judged (docs/definitions.md, "What is judged"): with steps those of them that are judged,
+ * without from the first to the last device work, and where there is none the span. What comes
+ * before is the start-up, what comes after is the end of the program.
+ */
+struct rp_interval rp_trace_judged_span(const struct rp_trace *trace); /* without steps */
+/* Not a warm-up, with detail, and not before all device work or after it; `time` is that of
+   rp_step_times. */
+bool rp_step_is_judged(const struct rp_trace *trace, uint32_t step, struct rp_interval time);
+
+/* The same as intervals: steps that follow each other are one, breaks between them are left out. At
+   least one, in time order, in the arena. */
 struct rp_segments {
     size_t n;
     struct rp_interval *at;

@@ -33,7 +33,7 @@ static const struct {
     {"torch/autograd/__init__.py", RP_PHASE_BACKWARD},
 };
 
-#define HINT_UNKNOWN 255
+#define HINT_UNKNOWN UINT8_MAX
 
 struct attribution_ctx {
     const struct rp_work *work;

@@ -2,12 +2,20 @@
 /* Medians by name are found on the first question about it. */
 #include "facts/work/call_work.h"
 
+#include "base/decides.h"
 #include "facts/host/signs.h"
 #include "facts/ranks/collective_args.h"
+#include "facts/times/durations.h"
 #include "facts/times/intervals.h"
 
-#define LARGER     8  /* times as many elements as the usual call */
-#define ELEMENT_NS 20 /* a core needs at most this for an element, also where it converts it */
+#define LARGER 8
+RP_DECISION(
+    LARGER, "times",
+    "as many elements as usual explain a longer call, if it is not that many times longer still",
+    "facts/more_elements_explain_a_longer_call");
+#define ELEMENT_NS 20
+RP_DECISION(ELEMENT_NS, "ns", "a core needs at most this for an element, also where it converts it",
+            "facts/more_elements_explain_a_longer_call");
 
 int64_t rp_dims_elements(const char *dims)
 {
@@ -113,8 +121,6 @@ void rp_call_work_release(struct rp_call_work *w)
     rp_vec_release(&w->scratch);
 }
 
-#define COPY_SLACK_NS 200000 /* a call that waits for its copy returns so soon after it */
-
 /* The copy with which a call returned, or RP_NONE. */
 static rp_event awaited_copy(const struct rp_trace *trace, rp_event call)
 {
@@ -128,7 +134,7 @@ static rp_event awaited_copy(const struct rp_trace *trace, rp_event call)
 
         if (trace->ev.kind[copy] == RP_KIND_MEMCPY &&
             trace->ev.ts_ns[copy] >= trace->ev.ts_ns[call] && copied <= end &&
-            rp_ns_between(copied, end) < COPY_SLACK_NS)
+            rp_ns_between(copied, end) <= RP_WAKE_UP_NS)
             return copy;
     }
     return RP_NONE;
@@ -148,5 +154,5 @@ bool rp_call_waits_for_result(const struct rp_trace *trace, rp_event call,
     if (copy == RP_NONE)
         return false;
     others = rp_union_covers(busy->at, busy->n, begin, trace->ev.ts_ns[copy]);
-    return others / 9 >= rp_ns_between(begin, end) / 10;
+    return rp_ns_between(others, rp_ns_between(begin, end)) <= rp_ns_between(begin, end) / 10;
 }

@@ -10,11 +10,23 @@
 #include <math.h>
 #include <string.h>
 
-#define KNEE_NS   16000.0
 #define AN_OCTAVE 16
-#define BINS      (64 * AN_OCTAVE)
-#define REACH     4   /* bins on each side that smoothing uses */
-#define DIP       0.8 /* a valley below this share of the lower peak separates two modes */
+RP_DECISION(
+    AN_OCTAVE, "bins",
+    "durations that differ by 4 % are in neighbouring bins, and as many microseconds are the "
+    "knee of the axis",
+    "facts/lengths_must_differ_by_more_than_smoothing");
+#define BINS    (64 * AN_OCTAVE)
+#define KNEE_NS (AN_OCTAVE * 1000.0)
+#define BLUR    1.2
+RP_DECISION(
+    BLUR, "bins",
+    "standard deviation of the bell with which bins are smoothed: calls of one kind differ by "
+    "several percent",
+    "facts/lengths_must_differ_by_more_than_smoothing");
+#define DIP 0.8
+RP_DECISION(DIP, "of the lower peak", "a valley that is lower separates two modes",
+            "facts/a_shallow_valley_separates_nothing");
 
 struct axis {
     double density[BINS];
@@ -29,8 +41,11 @@ static int bin_of(int64_t ns)
 
 static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
 {
-    static const double weight[REACH + 1] = {0.3324, 0.2349, 0.0829, 0.0146, 0.0013};
+    enum { REACH = 4 }; /* beyond it the bell is flat */
+    double weight[REACH + 1];
 
+    for (int k = 0; k <= REACH; k++)
+        weight[k] = exp(-(double)(k * k) / (2 * BLUR * BLUR));
     for (size_t i = 0; i < n; i++) {
         int bin = bin_of(sorted[i]);
 

@@ -9,12 +9,14 @@
  *           ####        .                   ###       two modes: 5 us and 8 ms
  *          3 us  10 us       100 us   1 ms   8 ms
  */
+#include "base/decides.h"
 #include "base/err.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define RP_MODES_MOST 12
+RP_LIMIT(RP_MODES_MOST, "modes", "beyond it the two that are nearest to each other are one");
 
 struct rp_mode {
     int64_t at_ns; /* where the calls are densest */

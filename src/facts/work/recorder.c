@@ -3,12 +3,12 @@
 #include "facts/work/recorder.h"
 
 #define FW(name)    (1u << RP_FRAMEWORK_##name)
-#define ANY         0u
 #define FROM_TORCH  (FW(PYTORCH) | FW(TENSORRT_LLM))
 #define BY_TORCH    " of PyTorch's profiler" /* where nothing tells the framework */
 #define XLA_PROGRAM "XLA_FLAGS=--xla_dump_to=DIR"
 
 enum who { PROFILER, OURS, SYSTEM };
+enum { ANY = 0 }; /* framework */
 
 static const struct {
     uint8_t what, who;

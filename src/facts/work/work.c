@@ -7,6 +7,7 @@
  */
 #include "facts/work/work.h"
 
+#include "base/decides.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
@@ -92,7 +93,8 @@ static rp_event launch_of(const struct work_ctx *c, rp_event e, uint8_t *flags)
     return best;
 }
 
-#define MOST_DEVICES 4096 /* further ones count as the last of them */
+#define MOST_DEVICES 4096
+RP_LIMIT(MOST_DEVICES, "devices", "further ones count as the last of them");
 
 /* The device of a process and number, made where it is not there. The first of a process may lack
    its number, and has that of the next item then. */

@@ -6,6 +6,7 @@
  */
 #include "facts/work/workload.h"
 
+#include "base/decides.h"
 #include "trace/meta.h"
 #include "trace/names.h"
 
@@ -310,7 +311,7 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
         return RP_FRAMEWORK_OPENCL;
     if (has(ctx, ON_DEVICE, SIGN_XLA) || has(ctx, ON_HOST, SIGN_XLA))
         return RP_FRAMEWORK_JAX;
-    return !strcmp(recorder, "reprise") ? RP_FRAMEWORK_NATIVE : RP_FRAMEWORK_UNKNOWN;
+    return rp_trace_is_ours(ctx->t) ? RP_FRAMEWORK_NATIVE : RP_FRAMEWORK_UNKNOWN;
 }
 
 /* By the name of a device. */
@@ -421,7 +422,10 @@ static uint8_t find_parallel(const struct workload_ctx *ctx)
                : RP_PARALLEL_NONE;
 }
 
-#define UNCACHED_LEAST 100 /* calls; fewer are a warm-up */
+#define UNCACHED_LEAST 100
+RP_DECISION(UNCACHED_LEAST, "calls that allocate",
+            "a caching allocator makes tens of them in its warm-up",
+            "facts/an_allocator_that_caches_nothing_is_seen");
 
 static bool is_compiled(const struct workload_ctx *ctx, uint8_t framework)
 {
@@ -470,7 +474,7 @@ enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *
                         ctx.frees >= ctx.allocs / 2;
         out->with_stack =
             trace->totals.count[RP_KIND_PYTHON] > 0 || meta_is_set(trace, "with_stack");
-        out->ours = trace->framework && !strcmp(rp_trace_str(trace, trace->framework), "reprise");
+        out->ours = rp_trace_is_ours(trace);
         out->system = find_system(trace);
         out->sampled = trace->samples.n && trace->samples.unit != RP_WEIGHT_BYTES;
         out->with_shapes = meta_is_set(trace, "record_shapes");

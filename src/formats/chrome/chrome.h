@@ -206,6 +206,10 @@ struct rp_chrome {
     struct rp_chrome_track tracks[RP_CHROME_TRACKS];
     RP_VEC(uint8_t) track_kind; /* by track: enum rp_kind of its events, or 0 */
     RP_VEC(uint8_t) is_device;  /* by process */
+    struct {                    /* of rocprof, version 1 (rocprof.c): its processes */
+        int64_t copies, device; /* numbers of the copies, and of the first device */
+        bool has_copies, has_device;
+    } rocprof;
 
     struct rp_chrome_memo names[RP_CHROME_NAMES];
     struct rp_chrome_memo raws[RP_CHROME_NAMES]; /* text that was parsed as JSON before */
@@ -331,6 +335,15 @@ void rp_chrome_note_key(struct rp_chrome *r, const struct rp_json_token *token, 
 enum rp_code rp_chrome_unfuse(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err);
 /* Adds the record of the ranks. */
 enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err);
+
+/* ---- rocprof.c ---- */
+
+/* A name of a process of rocprof's first version. */
+void rp_chrome_note_rocprof(struct rp_chrome *r, const struct rp_chrome_ident *pid,
+                            const char *name, size_t len);
+/* Gives an event the ids of its process and stream; *kind: what it is, or unchanged. */
+enum rp_code rp_chrome_place_rocprof(struct rp_chrome *r, struct rp_chrome_event *e, uint8_t *kind,
+                                     struct rp_err *err);
 
 /* ---- samples.c ---- */
 

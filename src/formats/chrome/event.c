@@ -424,6 +424,7 @@ static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_ev
             r->facts.signs |= RP_CHROME_XPROF;
         if (begins_with(s, len, "horovod"))
             r->facts.signs |= RP_CHROME_HOROVOD;
+        rp_chrome_note_rocprof(r, &e->pid, s, len);
         if (begins_with(s, len, "/device:GPU"))
             return SET_AT(&r->is_device, process, 1, err);
     } else if (len == 11 && memcmp(s, "thread_name", 11) == 0) {
@@ -566,9 +567,11 @@ static void count_times(struct rp_health *h, const struct rp_chrome_event *e)
 enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e, struct rp_err *err)
 {
     uint8_t kind = r->categories.at[e->category].kind;
-    struct rp_chrome_event scoped, unfused;
+    struct rp_chrome_event scoped, unfused, placed;
     uint16_t origin;
     rp_track track;
+    bool rocprof = !e->category && r->facts.signs & RP_CHROME_ROCPROF;
+    uint8_t known = RP_KIND_OTHER;
 
     if (!e->phase) {
         /* XProf ends the list with {} */
@@ -581,8 +584,15 @@ enum rp_code rp_chrome_add(struct rp_chrome *r, const struct rp_chrome_event *e,
         RP_TRY(rp_chrome_unfuse(r, &unfused, err));
         e = &unfused;
     }
+    if (rocprof) {
+        placed = *e;
+        RP_TRY(rp_chrome_place_rocprof(r, &placed, &known, err));
+        e = &placed;
+    }
     RP_TRY(rp_chrome_find_track(r, &e->pid, &e->tid, &track, err));
-    if (!e->category || (kind == RP_KIND_CPU_OP && r->facts.signs & RP_CHROME_TF_TIMELINE))
+    if (known != RP_KIND_OTHER)
+        kind = known;
+    else if (!e->category || (kind == RP_KIND_CPU_OP && r->facts.signs & RP_CHROME_TF_TIMELINE))
         kind = guess_kind(r, e, track);
     RP_TRY(find_origin(r, e, kind, &origin, err));
     r->nevents++;

@@ -177,6 +177,43 @@ static enum rp_code read_weights(struct rp_chrome_facts *f, struct rp_json *p, s
     return RP_OK;
 }
 
+/* "AMDInstinctMI210", as rocprof writes it, is the AMD Instinct MI210. */
+static enum rp_code add_agent(struct rp_chrome_facts *f, const struct rp_json_token *v,
+                              struct rp_err *err)
+{
+    static const char joined[] = "AMDInstinct", apart[] = "AMD Instinct ";
+    struct rp_device device = {0};
+    char name[64];
+
+    if (v->len <= sizeof joined - 1 || v->len + 2 >= sizeof name ||
+        memcmp(v->text, joined, sizeof joined - 1) != 0)
+        return RP_OK;
+    memcpy(name, apart, sizeof apart - 1);
+    memcpy(name + sizeof apart - 1, v->text + sizeof joined - 1, v->len - (sizeof joined - 1));
+    RP_TRY(rp_builder_intern(f->builder, name, v->len + 2, &device.name, err));
+    return rp_builder_add_device(f->builder, &device, err);
+}
+
+/* {"Agent3.MarketingName": "AMDInstinctMI210", ...} */
+static enum rp_code read_agents(struct rp_chrome_facts *f, struct rp_json *p, struct rp_err *err)
+{
+    static const char ending[] = ".MarketingName";
+    struct rp_json_token key, v;
+
+    if (rp_json_value(p, &v) != RP_JSON_OBJECT)
+        return RP_OK;
+    while (rp_json_field(p, &key)) {
+        bool agent = key.len > sizeof ending - 1 && !memcmp(key.text, "Agent", 5) &&
+                     !memcmp(key.text + key.len - (sizeof ending - 1), ending, sizeof ending - 1);
+
+        if (rp_chrome_at_container(p))
+            rp_json_skip(p);
+        else if (rp_json_value(p, &v) == RP_JSON_STRING && agent)
+            RP_TRY(add_agent(f, &v, err));
+    }
+    return RP_OK;
+}
+
 /* -------------------------------------------------------------------------- keys */
 
 typedef enum rp_code read_fn(struct rp_chrome_facts *f, struct rp_json *p, struct rp_err *err);
@@ -197,6 +234,7 @@ static const struct {
     {"tensorflow_version", read_version, RP_CHROME_TF_TIMELINE},
     {"horovod_version", read_version, RP_CHROME_HOROVOD},
     {"viztracer_metadata", NULL, RP_CHROME_VIZTRACER},
+    {"otherData", read_agents, 0},
     {"droppedEvents", read_lost, 0},
     {"dropped_events", read_lost, 0},
     {"lostEvents", read_lost, 0},
@@ -253,6 +291,8 @@ static const char *framework_of(unsigned signs)
         return "xprof";
     if (signs & RP_CHROME_VIZTRACER)
         return "viztracer";
+    if (signs & RP_CHROME_ROCPROF)
+        return "rocprof";
     return signs & RP_CHROME_RAY ? "ray" : NULL;
 }
 

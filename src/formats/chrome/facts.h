@@ -15,7 +15,8 @@ enum {
     RP_CHROME_TF_TIMELINE = 8,
     RP_CHROME_HOROVOD = 16,
     RP_CHROME_VIZTRACER = 32,
-    RP_CHROME_RAY = 64
+    RP_CHROME_RAY = 64,
+    RP_CHROME_ROCPROF = 128 /* version 1 */
 };
 
 struct rp_chrome_kind {

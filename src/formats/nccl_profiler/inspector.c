@@ -152,7 +152,7 @@ static enum rp_code keep_line(struct inspector *r, struct inspected *x)
     return rp_vec_push(&r->all, *x, r->err);
 }
 
-/* The error of the parser, which was given one byte more at the beginning. */
+/* The error of the parser, which was given one byte more at the beginning, and at the end. */
 static enum rp_code line_error(struct inspector *r)
 {
     uint64_t at = rp_json_offset(r->json), line = 1;
@@ -164,8 +164,8 @@ static enum rp_code line_error(struct inspector *r)
             *r->err = why;
         return code;
     }
-    at -= at > 0;
-    for (uint64_t i = 0; i < at && i < r->a->t.n; i++)
+    at = at > r->a->t.n ? r->a->t.n : at - (at > 0);
+    for (uint64_t i = 0; i < at; i++)
         line += r->a->t.bytes[i] == '\n';
     return rp_err_set_at(r->err, RP_FORMAT, at, "byte %llu: line %llu is not a JSON object",
                          (unsigned long long)at, (unsigned long long)line);

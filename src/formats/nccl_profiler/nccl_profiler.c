@@ -40,7 +40,8 @@ struct record { /* one line; texts point into nccl_reader.text */
 struct nccl_reader {
     struct rp_json *json;
     struct rp_builder *b;
-    const char *text;
+    const char *text; /* of the file, in brackets */
+    size_t n;         /* bytes of the file */
     struct rp_map rank_of_gpu, rank_of_link, nranks_of, named;
     struct rp_map state_of; /* address of an event -> into proxy_states */
     int64_t world_size;
@@ -435,7 +436,7 @@ static enum rp_code add_ranks(struct nccl_reader *r)
     return code;
 }
 
-/* The error of the parser, which was given one byte more at the beginning. */
+/* The error of the parser, which was given one byte more at the beginning, and at the end. */
 static enum rp_code line_error(struct nccl_reader *r)
 {
     uint64_t at = rp_json_offset(r->json), line = 1;
@@ -447,7 +448,7 @@ static enum rp_code line_error(struct nccl_reader *r)
             *r->err = why;
         return code;
     }
-    at -= at > 0;
+    at = at > r->n ? r->n : at - (at > 0);
     for (uint64_t i = 0; i < at; i++)
         line += r->text[i + 1] == '\n';
     return rp_err_set_at(r->err, RP_FORMAT, at, "byte %llu: line %llu is not a JSON object",
@@ -489,6 +490,7 @@ static enum rp_code open_lines(struct nccl_reader *r, const uint8_t *bytes, size
     text[n + 1] = ']';
     text[n + 2] = '\0';
     r->text = text;
+    r->n = n;
     RP_TRY(rp_input_open_memory("lines", text, n + 2, NULL, list, r->err));
     return rp_json_open(*list, &options, &r->json, r->err);
 }

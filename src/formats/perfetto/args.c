@@ -281,6 +281,7 @@ enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfett
     struct rp_arg arg = {.type = RP_ARG_I64};
     struct annotation a;
     rp_str arrow;
+    uint32_t at;
 
     RP_TRY(scan_annotation(r, packet, c, &a, err));
     RP_TRY(set_value(r, packet, &c, &a, &arg, err));
@@ -290,10 +291,12 @@ enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfett
         *category = arg.v.s;
         return RP_OK;
     }
-    for (size_t i = 0; i < r->args.n && i < 64; i++)
-        if (r->args.at[i].key == arg.key) { /* the last one counts, as in Chrome's format */
-            r->args.at[i] = arg;
-            return RP_OK;
-        }
+    at = rp_map_get(&r->arg_of, arg.key);
+    if (at < r->args.n && r->args.at[at].key == arg.key) {
+        r->args.at[at] = arg; /* the last one counts, as in Chrome's format */
+        return RP_OK;
+    }
+    if (at != r->args.n)
+        RP_TRY(rp_map_put(&r->arg_of, arg.key, (uint32_t)r->args.n, err));
     return rp_vec_push(&r->args, arg, err);
 }

@@ -660,6 +660,7 @@ static void release_reader(struct rp_perfetto *r)
     rp_vec_release(&r->clocks);
     rp_vec_release(&r->now);
     rp_vec_release(&r->args);
+    rp_map_release(&r->arg_of);
     rp_vec_release(&r->marks);
     rp_vec_release(&r->flows);
     rp_emit_abandon(&r->json);

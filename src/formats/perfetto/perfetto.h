@@ -126,7 +126,8 @@ struct rp_perfetto {
     RP_VEC(int64_t) now;
 
     RP_VEC(struct rp_arg) args;
-    struct rp_emit json; /* of nested annotations */
+    struct rp_map arg_of; /* key of an argument -> its index in args, of this event or another */
+    struct rp_emit json;  /* of nested annotations */
     RP_VEC(struct rp_perfetto_mark) marks;
     RP_VEC(struct rp_perfetto_flow) flows;
 

@@ -3,7 +3,10 @@
  * Horovod joins what is ready at the end of a cycle, up to a size. The cycle must be as long as the
  * gradients of a group take to become ready: the mean of the groups that have several.
  */
+#include "base/decides.h"
 #include "opt/export/exports.h"
+
+#include <math.h>
 
 static bool horovod_fits(const struct rp_opt_plan *plan)
 {
@@ -29,6 +32,9 @@ static double cycle_ms(const struct rp_opt_plan *plan)
     return n ? sum / (double)n : 0;
 }
 
+#define LEAST_CYCLE_MS 0.1
+RP_LIMIT(LEAST_CYCLE_MS, "ms", "of what is written: a shorter cycle only costs the host time");
+
 static void horovod_write(const struct rp_opt_plan *plan, struct rp_out *to)
 {
     double cycle = cycle_ms(plan);
@@ -40,7 +46,7 @@ static void horovod_write(const struct rp_opt_plan *plan, struct rp_out *to)
     rp_opt_write_times(plan, to, "# ");
     rp_out_printf(to, "export HOROVOD_FUSION_THRESHOLD=%lld\n", (long long)rp_opt_threshold(plan));
     if (cycle > 0)
-        rp_out_printf(to, "export HOROVOD_CYCLE_TIME=%.3g  # ms\n", cycle < 0.1 ? 0.1 : cycle);
+        rp_out_printf(to, "export HOROVOD_CYCLE_TIME=%.3g  # ms\n", fmax(cycle, LEAST_CYCLE_MS));
 }
 
 const struct rp_exporter rp_exporter_horovod = {

@@ -5,12 +5,15 @@
  * stays in the caches meanwhile. All passes are stable. A sort by comparison would take longer than
  * the simulation itself.
  */
+#include "base/decides.h"
 #include "sim/engine/overlay.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BITS   11
+#define BITS 11
+RP_LIMIT(BITS, "bits of a digit",
+         "a table of digits fits the cache; the order is the same with any");
 #define DIGITS (1u << BITS)
 
 struct timed {
@@ -47,7 +50,7 @@ static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *ou
         sorted &= a[i].at_ns >= last;
         last = a[i].at_ns > last ? a[i].at_ns : last;
     }
-    for (shift = 0; !sorted && shift < 63 && last >> shift; shift += BITS) {
+    for (shift = 0; !sorted && shift < 8 * (int)sizeof last - 1 && last >> shift; shift += BITS) {
         struct timed *other = b;
 
         sort_digit(a, b, n, shift);

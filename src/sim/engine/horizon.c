@@ -10,15 +10,24 @@
  */
 #include "sim/engine/horizon.h"
 
+#include "base/decides.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#define NONE  UINT32_MAX
-#define BLOCK 32 /* devices */
-#define SHIFT 24 /* a task that comes out of order goes back by at most this many places */
-#define ROOM  15 /* in a line, at first */
-#define TURNS 4  /* tasks that a device runs in a round */
-#define NEAR  32 /* mean durations after the horizon: what is ready later is not near */
+#define NONE UINT32_MAX
+/* What bounds the time of a round; the simulated times are the same with any of these. */
+#define BLOCK 32
+RP_LIMIT(BLOCK, "devices", "a round looks at blocks first; any gives the same times");
+#define SHIFT 24
+RP_LIMIT(SHIFT, "places",
+         "a task that goes back by more waits in a heap; any gives the same times");
+#define ROOM 15
+RP_LIMIT(ROOM, "tasks", "a line grows beyond it");
+#define TURNS 4
+RP_LIMIT(TURNS, "tasks of a device in a round", "the rest waits for the next; same times");
+#define NEAR 32
+RP_LIMIT(NEAR, "mean durations", "what is ready later waits in a heap; any gives the same times");
 
 #define INLINE  static inline __attribute__((always_inline))
 #define RARE(x) __builtin_expect(!!(x), 0)
@@ -101,7 +110,7 @@ static bool make_room(struct rp_horizon_device *d)
         memmove(at, at + d->head, (d->n - d->head) * sizeof *at);
         d->n -= d->head;
         d->head = 0;
-        if (d->n < d->cap - d->cap / 4)
+        if (d->n <= d->cap / 2)
             return true;
     }
     at = realloc(at, (2 * (size_t)d->cap + 1) * sizeof *at);

@@ -117,7 +117,7 @@ static uint8_t *put_number(uint8_t *to, uint64_t x)
 {
     unsigned shift = 0;
 
-    while (shift < 63 && x >> shift >= 128)
+    while (shift < 8 * sizeof x - 1 && x >> shift >= 0x80)
         shift += 7;
     *to++ = (uint8_t)(x >> shift);
     while (shift) {
@@ -136,7 +136,7 @@ static uint64_t number_before(const uint8_t *log, size_t *end)
         uint8_t byte = log[--*end];
 
         x |= (uint64_t)(byte & 127) << shift;
-        if (byte < 128)
+        if (byte < 0x80)
             return x;
     }
 }

@@ -5,12 +5,14 @@
  */
 #include "sim/engine/plain_graph.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define SAMPLE 16384
+RP_LIMIT(SAMPLE, "tasks", "tell which devices stand side by side; any gives the same times");
 
 struct plain_ctx {
     const struct rp_overlay *o;

@@ -8,6 +8,8 @@
  */
 #include "sim/engine/resim_sweep.h"
 
+#include "base/decides.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,9 +17,13 @@
 
 /* A look costs several times as much as a task of a replay: where more than a part of the tasks is
    reached, or many of them change places, other ways are quicker. */
-#define PART  64
+#define PART 64
+RP_LIMIT(PART, "tasks for each look", "beyond it the tail is replayed; any gives the same times");
 #define LOOKS 1024
-#define MOVES 64
+RP_LIMIT(LOOKS, "looks", "however few tasks there are; any gives the same times");
+#define MOVES 16
+RP_LIMIT(MOVES, "looks for each task that changes places, and tasks that always may",
+         "beyond it the tail is replayed; any gives the same times");
 
 /* ------------------------------------------------------------------ making */
 
@@ -225,7 +231,7 @@ enum rp_code rp_resim_sweep_run(struct rp_resim_sweep *s, bool *ok, struct rp_er
         place = 64 * word + (size_t)__builtin_ctzll(s->dirty.at[word]);
         s->dirty.at[word] &= s->dirty.at[word] - 1;
         RP_TRY(look_at(s, s->order[place], err));
-        *ok = s->visited <= most && s->moved.n <= MOVES + s->visited / 16;
+        *ok = s->visited <= most && s->moved.n <= MOVES + s->visited / MOVES;
     }
     return RP_OK;
 }

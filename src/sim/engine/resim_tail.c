@@ -6,13 +6,16 @@
  */
 #include "sim/engine/resim_tail.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define CUTS   16
-#define SAMPLE 4096 /* starts by which the cuts are placed */
+#define CUTS 16
+RP_LIMIT(CUTS, "states of a run that are kept", "where a replay begins; any gives the same times");
+#define SAMPLE 4096
+RP_LIMIT(SAMPLE, "starts by which the cuts are placed", "any gives the same times");
 
 /* ------------------------------------------------------------------ cuts */
 
@@ -259,7 +262,7 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
     /* A short tail is walked task by task, a long one along the columns. */
-    x->result.last_ns = x->g.n - turn < x->g.n / 8
+    x->result.last_ns = x->g.n - turn < x->g.n / CUTS
                             ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0)
                             : fill_ends(x);
     return RP_OK;

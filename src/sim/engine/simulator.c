@@ -18,6 +18,7 @@
  */
 #include "sim/engine/simulator.h"
 
+#include "base/decides.h"
 #include "sim/engine/event_heap.h"
 #include "sim/engine/horizon.h"
 
@@ -25,6 +26,7 @@
 #include <string.h>
 
 #define SHARE 1024
+RP_LIMIT(SHARE, "parts of a nanosecond", "the rounding of an end stays below one nanosecond");
 
 enum moment { END, READY };
 
@@ -426,7 +428,8 @@ static enum rp_code simulate_any(const struct rp_overlay *o, struct rp_sim_resul
 
 /* ------------------------------------------------------------------ plain graphs */
 
-#define LARGE_TASKS 1000000 /* columns of so many are not kept beside the plain graph */
+#define LARGE_TASKS 1000000
+RP_LIMIT(LARGE_TASKS, "tasks", "beyond it ends are filled from starts, to save memory; same times");
 
 static enum rp_code make_room(struct rp_sim_result *r, size_t n, struct rp_err *err)
 {

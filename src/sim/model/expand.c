@@ -20,6 +20,7 @@
 #include <stdlib.h>
 
 #define MOST_HOPS (1u << 24)
+RP_LIMIT(MOST_HOPS, "hops of collectives", "more are refused");
 
 struct participant {
     uint32_t rendezvous, rank, arrive, comm, edge; /* edge: from the rendezvous to the transfer */

@@ -9,9 +9,11 @@
  */
 #include "sim/model/gradients.h"
 
+#include "base/decides.h"
 #include "facts/ranks/collective_args.h"
 #include "facts/ranks/ddp_notes.h"
 #include "sim/engine/task_graph.h"
+#include "sim/model/names.h"
 
 #include <math.h>
 #include <string.h>
@@ -49,7 +51,7 @@ static enum rp_code find(struct rp_sim_part *p, const struct rp_coll_reader *arg
         if (node->kind == RP_SG_RUNTIME && launched_by(g, i) != RP_NONE)
             work = launched_by(g, i);
         if (!(p->notes.at[i].flags & RP_SIM_OPENS) ||
-            strcmp(g->names.at[node->name], "torch::autograd::AccumulateGrad") != 0)
+            !rp_sim_means(g->names.at[node->name], RP_SIM_GRADIENT_READY))
             continue;
         x.work = work;
         x.bytes = rp_coll_input_bytes(args, node->event);
@@ -57,6 +59,11 @@ static enum rp_code find(struct rp_sim_part *p, const struct rp_coll_reader *arg
     }
     return RP_OK;
 }
+
+#define OTHER_SENT 0.1
+RP_DECISION(OTHER_SENT, "of the bytes of all gradients",
+            "all-reduces send other things too, such as a loss; types differ by a factor of two",
+            "sim/gradients_are_sized_by_what_is_sent");
 
 static void size_by_shapes(struct rp_sim_part *p, const struct rp_coll_reader *args)
 {
@@ -74,8 +81,8 @@ static void size_by_shapes(struct rp_sim_part *p, const struct rp_coll_reader *a
         if (p->collectives.list.at[i].kind == RP_COLL_ALL_REDUCE &&
             p->collectives.list.at[i].in_bytes > 0)
             bytes += (double)p->collectives.list.at[i].in_bytes;
-    for (int item = 2; item <= 8; item *= 2)
-        if (elements > 0 && fabs(bytes / elements / item - 1) < 0.1)
+    for (int item = 2; item <= (int)sizeof(double); item *= 2)
+        if (elements > 0 && fabs(bytes / elements / item - 1) < OTHER_SENT)
             for (i = 0; i < p->gradients.n; i++)
                 p->gradients.at[i].bytes =
                     item *

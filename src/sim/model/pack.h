@@ -12,7 +12,8 @@
  */
 #include "sim/model/part.h"
 
-#define RP_SIM_MANY_RANKS 16 /* the parts of larger jobs are packed */
+#define RP_SIM_MANY_RANKS 16
+RP_LIMIT(RP_SIM_MANY_RANKS, "ranks", "the parts of larger jobs are packed; same times");
 
 /* Replaces graph.nodes, graph.edges and notes of a part, whose index is dropped; a part of several
    ranks stays as it is. */

@@ -10,6 +10,7 @@
  */
 #include "sim/model/packed_run.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "base/strtab.h"
 #include "sim/model/pack.h"
@@ -25,6 +26,8 @@ enum { LAG_KINDS = 3 };
    few do as well. */
 #define KEPT_BYTES   ((size_t)128 << 20)
 #define BLOCKS_LEAST 8
+RP_LIMIT(BLOCKS_LEAST, "ranks",
+         "whose nodes are kept unpacked; others are unpacked when asked for");
 
 /* A node of a rank that a rendezvous moved. */
 struct patch {

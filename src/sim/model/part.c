@@ -84,9 +84,7 @@ struct part_ctx {
 
 /* ------------------------------------------------------------------ signs */
 
-#define IN_LOADER    128
-#define PREPARES     64 /* input, by its name */
-#define SIGN_UNKNOWN 255
+enum { IN_LOADER = 0x80, PREPARES = 0x40 /* input, by its name */, SIGN_UNKNOWN = 0xff };
 
 static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name)
 {

@@ -11,43 +11,59 @@
  */
 #include "sim/model/profiler_cost.h"
 
+#include "base/decides.h"
 #include "facts/arg_keys.h"
 #include "sim/model/simulated_steps.h"
 
 #include <math.h>
 #include <string.h>
 
-/* In times of such an operator, from recordings whose unprofiled time is known
-   (docs/definitions.md). */
-#define SPAN_QUICKS  4.4
-#define CALL_QUICKS  2.8
+#define SPAN_QUICKS 4.4
+RP_DECISION(
+    SPAN_QUICKS, "times of a quick operator",
+    "fitted to 22 recordings whose unprofiled step is known (docs/definitions.md, Simulation)",
+    "sim/the_profilers_cost");
+#define CALL_QUICKS 2.8
+RP_DECISION(CALL_QUICKS, "times of a quick operator", "as SPAN_QUICKS", "sim/the_profilers_cost");
 #define FRAME_QUICKS 0.7
-
-/* Where such operators were not recorded, as in recordings of operators that launch: what a range
-   and a launch cost about. Only their ratio counts, since a measured step sets the factor. */
-#define UNKNOWN_SPAN_NS 1000
-#define UNKNOWN_CALL_NS 6500
-
-/* Shapes are written down with each operator: what they add to its cost. */
+RP_DECISION(FRAME_QUICKS, "times of a quick operator", "as SPAN_QUICKS", "sim/the_profilers_cost");
+#define UNKNOWN_CALL 6.5
+RP_DECISION(UNKNOWN_CALL, "times of a range",
+            "what a launch costs where no quick operator was recorded; a measured step sets the "
+            "factor of both",
+            "sim/the_profilers_cost");
 #define SHAPES_PART 0.25
-
+RP_DECISION(SHAPES_PART, "of the cost of an operator",
+            "shapes are written down with each; as SPAN_QUICKS", "sim/the_profilers_cost");
 /* A host that is slow while it records was slowed by recording more than in proportion: by the root
    of how much slower it is than the usual one, within limits. Where there is no device its quick
    operators are slow for another reason: the host computes, and leaves them cold caches. */
 #define USUAL_QUICK_NS 600.0
-#define MOST_QUICK_NS  5000 /* longer ones waited, or the recorder kept only long operators */
-#define LEAST_SLOWDOWN 0.75
-#define MOST_SLOWDOWN  1.25
-
-/* A step that is given may be shorter than the shortest that the model can reach, by this part. */
+RP_DECISION(USUAL_QUICK_NS, "ns", "of the hosts whose recordings SPAN_QUICKS was fitted to",
+            "sim/the_profilers_cost");
+#define SLOWER_BY_MOST 0.25
+RP_DECISION(SLOWER_BY_MOST, "of the cost", "as SPAN_QUICKS: by how much a host slows it down",
+            "sim/the_profilers_cost");
+#define MOST_QUICK_NS 5000
+RP_DECISION(MOST_QUICK_NS, "ns", "longer ones waited, or the recorder kept only long operators",
+            "sim/what_counts_as_a_quick_operator");
+#define FREQUENT 30
+RP_DECISION(FREQUENT, "calls", "the first calls are slow: the median of many is not of these",
+            "sim/what_counts_as_a_quick_operator");
 #define CLOSE_ENOUGH 0.05
-
-/* Where twice the estimated cost makes the step shorter by less than this part, the step says
-   nothing about it: runs differ by as much. */
-#define FLAT_PART 0.1
-
-/* Of what a node takes at least this part is its own. */
-#define OWN_PART 10
+RP_DECISION(
+    CLOSE_ENOUGH, "of the step",
+    "runs of a program differ by so much: a given step may be shorter than the model reaches, "
+    "and one that twice the cost changes by less than twice this says nothing",
+    "sim/a_measured_step_sets_the_cost");
+#define MOST_FACTOR 16
+RP_LIMIT(MOST_FACTOR, "times the usual cost", "a shorter step than with that is refused");
+#define HALVINGS 24
+RP_LIMIT(HALVINGS, "halvings of the factor", "to a millionth of the usual cost");
+#define OWN_PART 0.1
+RP_DECISION(OWN_PART, "of what a node takes",
+            "the rest may be the profiler's: no node takes nothing",
+            "sim/a_node_keeps_its_own_part");
 
 /* ------------------------------------------------------------------ what the trace says */
 
@@ -66,7 +82,6 @@ static bool is_view(const char *name)
 /* The median of the quickest of these operators that is frequent and has nothing inside it. */
 static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
-    enum { FREQUENT = 30 };
     RP_VEC(int64_t) dur = {0};
     enum rp_code code = RP_OK;
     rp_str s;
@@ -126,9 +141,10 @@ enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, s
     return find_quick(p, t, err);
 }
 
-/* All of it is at most so much of the recorded time: in every recording with a known unprofiled
-   step it was about that or less. */
 #define MOST_PART 0.5
+RP_DECISION(MOST_PART, "of the recorded time",
+            "in every recording with a known unprofiled step it was about that or less",
+            "sim/the_profilers_cost");
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
 {
@@ -136,12 +152,12 @@ struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p)
     double most = MOST_PART * (double)rp_ns_between(p->graph.begin_ns, p->graph.end_ns), all;
     struct rp_sim_cost cost;
 
-    slow = slow < LEAST_SLOWDOWN ? LEAST_SLOWDOWN : slow > MOST_SLOWDOWN ? MOST_SLOWDOWN : slow;
+    slow = fmin(fmax(slow, 1 - SLOWER_BY_MOST), 1 + SLOWER_BY_MOST);
     cost.span_ns = SPAN_QUICKS * quick * slow * (p->with_shapes ? 1 + SHAPES_PART : 1);
     cost.call_ns = CALL_QUICKS * quick * slow;
     cost.frame_ns = FRAME_QUICKS * quick * slow;
     if (!p->quick_ns)
-        cost = (struct rp_sim_cost){.span_ns = UNKNOWN_SPAN_NS, .call_ns = UNKNOWN_CALL_NS};
+        cost = (struct rp_sim_cost){.span_ns = 1000, .call_ns = 1000 * UNKNOWN_CALL};
     all = p->nspans * cost.span_ns + p->ncalls * cost.call_ns + p->nframes * cost.frame_ns;
     if (all > most) {
         cost.span_ns *= most / all;
@@ -163,7 +179,8 @@ struct debt {
 static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
 {
     int64_t dur = d->run->overlay.dur_ns.at[task];
-    int64_t most = dur - dur / OWN_PART, paid = d->owed_ns < most ? d->owed_ns : most;
+    int64_t most = dur - (int64_t)(OWN_PART * (double)dur);
+    int64_t paid = d->owed_ns < most ? d->owed_ns : most;
 
     if (paid <= 0)
         return RP_OK;
@@ -185,7 +202,7 @@ static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
         if (g->edges.at[i].to != task || RP_SIM_EDGE_KIND(g->edges.at[i].flags) != RP_SG_ORDER ||
             lag <= 0)
             continue;
-        paid = lag - lag / OWN_PART;
+        paid = lag - (int64_t)(OWN_PART * (double)lag);
         paid = d->owed_ns < paid ? d->owed_ns : paid;
         d->owed_ns -= paid;
         return rp_overlay_set_lag(&d->run->overlay, i, lag - paid, err);
@@ -283,8 +300,7 @@ enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *er
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err)
 {
-    enum { HALVINGS = 24, MOST = 16 };
-    double low = 0, high = MOST, target = (double)unprofiled_ns;
+    double low = 0, high = MOST_FACTOR, target = (double)unprofiled_ns;
     int64_t least, with;
     int i;
 
@@ -294,8 +310,8 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
             "the cost of recording cannot be estimated here, so it cannot be calibrated");
     RP_TRY(step_at(run, 0, &with, err));
     RP_TRY(step_at(run, 2, &least, err));
-    run->cost_flat = (double)(with - least) < FLAT_PART * target;
-    RP_TRY(step_at(run, MOST, &least, err));
+    run->cost_flat = (double)(with - least) < 2 * CLOSE_ENOUGH * target;
+    RP_TRY(step_at(run, MOST_FACTOR, &least, err));
     if ((double)least > target * (1 + CLOSE_ENOUGH))
         return rp_err_set(err, RP_USAGE,
                           "'--unprofiled-step' %.3f ms is too short: even without any cost of "
@@ -318,6 +334,6 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
         else
             high = middle;
     }
-    run->cost_factor = high < 1e-4 ? 0 : high;
+    run->cost_factor = low > 0 ? high : 0;
     return RP_OK;
 }

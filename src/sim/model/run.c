@@ -296,7 +296,9 @@ int64_t rp_sim_scaled(int64_t ns, double factor)
 {
     double x = (double)ns * factor;
 
-    return ns == RP_LAG_CUT ? ns : x > 4.6e18 ? INT64_MAX / 2 : (int64_t)llround(x);
+    return ns == RP_LAG_CUT              ? ns
+           : x > (double)(INT64_MAX / 2) ? INT64_MAX / 2
+                                         : (int64_t)llround(x);
 }
 
 bool rp_sim_starts_up(const struct rp_sim_run *run)

@@ -17,7 +17,8 @@
 enum rp_sim_lean {
     RP_LEAN_NONE,
     RP_LEAN_LESS_LATENCY,
-    RP_LEAN_MORE_LATENCY, /* and ranks that share the cores and links of a machine */
+    RP_LEAN_MORE_LATENCY, /* and ranks that share the cores and links of a machine; and what comes
+                             right after a collective needs it */
     RP_LEAN_SLOWER,
     RP_LEAN_FASTER,
     RP_LEANS

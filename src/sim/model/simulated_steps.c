@@ -9,6 +9,8 @@
 #include "sim/model/steps.h"
 
 #include <reprise/result.h>
+
+#include <math.h>
 #include <string.h>
 
 struct steps_pass {
@@ -187,7 +189,7 @@ static void measure_parallel(struct steps_pass *p)
     }
     for (i = 0; i < all->n; i++)
         sum += (double)all->times[i].end_ns;
-    p->out->step_ns = p->out->distance_ns = all->step_ns = (int64_t)(sum / (double)all->n + 0.5);
+    p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
 }
 
 /* As the recorded one is measured; a step whose work a what-if removed begins with its mark. */

@@ -11,6 +11,7 @@
  */
 #include "sim/model/steps.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "facts/times/step_times.h"
 #include "sim/engine/task_graph.h"
@@ -172,11 +173,14 @@ static double spread_of(const struct rp_interval *steps, size_t n, int64_t media
     return n > 1 && median_ns > 0 ? sum / (double)n / (double)median_ns : NAN;
 }
 
+#define ONE_STEP_SPREAD 0.03
+RP_DECISION(ONE_STEP_SPREAD, "of a step",
+            "the median of 46 recordings with several (docs/definitions.md, Interval)",
+            "sim/one_step_spreads_as_usual");
+
 double rp_sim_spread(const struct rp_sim_part *part)
 {
-    const double usual = 0.03;
-
-    return !isnan(part->spread_ratio) ? part->spread_ratio : part->has_steps ? usual : 0;
+    return !isnan(part->spread_ratio) ? part->spread_ratio : part->has_steps ? ONE_STEP_SPREAD : 0;
 }
 
 int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n)

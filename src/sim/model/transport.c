@@ -16,33 +16,46 @@
 #include <string.h>
 
 #define LATENCY_PART 0.01
-#define ENOUGH       4096 /* transfers: more say nothing new */
-
-/* What a round takes in addition to its bytes where more threads work than there are processors
-   (gloo, 4 ranks on 2 processors: 0.5 to 0.7 ms), and of a transfer at most. */
-#define CROWDED_ROUND_NS     500000.0
+RP_DECISION(LATENCY_PART, "of the mean transfer", "no collective is free, however few its bytes",
+            "sim/the_transport_of_equal_transfers");
+#define ENOUGH 4096
+RP_LIMIT(ENOUGH, "transfers", "the first so many are a sample of all");
+#define CROWDED_ROUND_NS 500000.0
+RP_DECISION(CROWDED_ROUND_NS, "ns of a round",
+            "where more threads work than there are processors: gloo, 4 ranks on 2, 0.5 to 0.7 ms",
+            "sim/the_latency_of_crowded_threads");
 #define CROWDED_LATENCY_PART 0.5
-
-/* How far an interval goes: of a transfer's time the part that may be latency where all sizes are
-   alike, else times the latency found; and by how much another run's rate differs at least. */
-#define MOST_LATENCY_PART  0.7
-#define LATENCY_UNKNOWN_BY 2
-#define LEAST_SPREAD       0.08
-
-/* The most that a round of messages takes in addition to its bytes: a thread that has to wait for a
-   core waits a slice of Linux's scheduler; a device waits for a network. */
-#define HOST_ROUND_NS   750000.0
+RP_DECISION(CROWDED_LATENCY_PART, "of a transfer",
+            "a guess: of a recorded transfer the rest at least is its bytes",
+            "sim/the_latency_of_crowded_threads");
+#define MOST_LATENCY_PART 0.7
+RP_DECISION(
+    MOST_LATENCY_PART, "of a transfer",
+    "the end of an interval: what one size alone cannot tell (docs/definitions.md, Interval)",
+    "sim/how_far_latency_is_unknown");
+/* The most that a round of messages takes in addition to its bytes. */
+#define HOST_ROUND_NS 750000.0
+RP_DECISION(HOST_ROUND_NS, "ns of a round",
+            "a thread that has to wait for a core waits a slice of Linux's scheduler",
+            "sim/how_far_latency_is_unknown");
 #define DEVICE_ROUND_NS 30000.0
-
-/*
- * An all-reduce of the host adds up buffers, and large ones do not fit into its caches: each time
- * the size doubles, a byte takes longer by this part (at most MOST_TWICE doublings above the
- * largest size that was recorded). Measured with gloo, 4 to 128 MB, on two machines: 0 to 20 % a
- * doubling.
- */
-#define HOST_SLOWER_BY_TWICE      0.08
+RP_DECISION(DEVICE_ROUND_NS, "ns of a round",
+            "a network between machines (docs/definitions.md, Interval)",
+            "sim/how_far_latency_is_unknown");
+/* An all-reduce of the host adds up buffers, and large ones do not fit into its caches: each time
+   the size doubles, a byte takes longer. */
+#define HOST_SLOWER_BY_TWICE 0.08
+RP_DECISION(HOST_SLOWER_BY_TWICE, "of a byte's time, a doubling",
+            "gloo, 4 to 128 MB on two machines: 0 to 0.2",
+            "sim/larger_transfers_of_the_host_are_slower");
 #define HOST_MOST_SLOWER_BY_TWICE 0.2
-#define MOST_TWICE                3
+RP_DECISION(HOST_MOST_SLOWER_BY_TWICE, "of a byte's time, a doubling", "as HOST_SLOWER_BY_TWICE",
+            "sim/larger_transfers_of_the_host_are_slower");
+#define MOST_TWICE 3
+RP_DECISION(
+    MOST_TWICE, "doublings of the largest recorded size",
+    "above, no byte is assumed to take longer still: as far as was measured, 4 to 128 MB is five",
+    "sim/larger_transfers_of_the_host_are_slower");
 
 struct transfers {
     RP_VEC(struct rp_transfer) list;
@@ -232,19 +245,19 @@ static void trade(struct rp_transport *t, double latency_ns)
 
 double rp_transport_doubt(const struct rp_transport *t)
 {
-    return t->spread_ratio > LEAST_SPREAD ? t->spread_ratio : LEAST_SPREAD;
+    return t->spread_ratio > RP_RUNS_DIFFER ? t->spread_ratio : RP_RUNS_DIFFER;
 }
 
 static void lean(struct rp_transport *t, enum rp_sim_lean to, double most_ns)
 {
     double spread = rp_transport_doubt(t);
     double by = to == RP_LEAN_SLOWER ? 1 + spread : to == RP_LEAN_FASTER ? 1 / (1 + spread) : 1;
-    double more = t->one_size ? most_ns : t->latency_ns * LATENCY_UNKNOWN_BY;
+    double more = t->one_size ? most_ns : 2 * t->latency_ns; /* found: up to twice, or half */
 
     if (more > MOST_LATENCY_PART * t->mean_ns)
         more = MOST_LATENCY_PART * t->mean_ns;
     if (to == RP_LEAN_LESS_LATENCY)
-        trade(t, t->one_size ? 0 : t->latency_ns / LATENCY_UNKNOWN_BY);
+        trade(t, t->one_size ? 0 : t->latency_ns / 2);
     else if (to == RP_LEAN_MORE_LATENCY && more > t->latency_ns)
         trade(t, more);
     t->latency_ns *= by;

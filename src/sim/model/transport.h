@@ -9,7 +9,15 @@
  *     a  [======|===]           a: 6 alone, 3 shared    -> 6 + 1.5
  *     b         [===|====]      b: 3 shared, 4 alone    -> 1.5 + 4
  */
+#include "base/decides.h"
 #include "sim/model/run.h"
+
+#define RP_RUNS_DIFFER 0.08
+RP_DECISION(
+    RP_RUNS_DIFFER, "of a step, or of a transfer",
+    "by which runs of a program differ at least where threads carry collectives: others take "
+    "their cores (docs/definitions.md, Interval)",
+    "sim/transfers_of_another_run_differ, sim/runs_of_the_host_differ");
 
 struct rp_transport {
     double bytes_per_ns;

@@ -8,15 +8,16 @@
 
 #include <math.h>
 
-/* What a kernel takes that does next to nothing on an H200. */
-#define EMPTY_KERNEL_NS 2000
-
 /* Work grows by the factor to a power between these: less than 1 where kernels did not fill the
    device before, or read parameters more than samples; more where caches no longer hold what they
    did. Of a GPT and a convolutional network on an H200, steps with 0.5, 1 and 2 times the samples
    lie on a straight line within 1 %: for these the power is 1. */
 #define LEAST_POWER 0.85
-#define MOST_POWER  1.05
+RP_DECISION(LEAST_POWER, "power", "a guess for what did not fill the device; measured ones had 1",
+            "sim/guesses_lean_to_both_sides");
+#define MOST_POWER 1.05
+RP_DECISION(MOST_POWER, "power", "a guess for what leaves the caches; measured ones had 1",
+            "sim/guesses_lean_to_both_sides");
 
 /* By what the work of kernels is multiplied. */
 static double work_factor(struct rp_sim_run *run, double factor)
@@ -31,7 +32,8 @@ static double work_factor(struct rp_sim_run *run, double factor)
 
 static int64_t with_batch(int64_t dur_ns, double factor, bool kernel)
 {
-    int64_t fixed = !kernel ? 0 : dur_ns < EMPTY_KERNEL_NS ? dur_ns : EMPTY_KERNEL_NS;
+    int64_t least = dur_ns < RP_SIM_EMPTY_KERNEL_NS ? dur_ns : RP_SIM_EMPTY_KERNEL_NS;
+    int64_t fixed = kernel ? least : 0;
 
     return rp_ns_sum(fixed, rp_sim_scaled(dur_ns - fixed, factor));
 }
@@ -43,7 +45,7 @@ static enum rp_code batch_apply(struct rp_sim_run *run, const struct rp_whatif_a
     uint32_t i;
 
     RP_TRY(rp_whatif_factor(args, &samples, err));
-    RP_TRY(rp_sim_need_kernels(run, "batch", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_batch, run, args, err));
     work = work_factor(run, samples);
     if (args->list->n == 1)
         run->way = samples < 1 ? RP_WAY_SHORTER : RP_WAY_LONGER;
@@ -70,4 +72,5 @@ const struct rp_whatif rp_whatif_batch = {
     .assumes = "it fits into memory, kernels filled the device before, and what ranks exchange "
                "are gradients, whose size does not change",
     .value = RP_WHATIF_WORD,
+    .applies = rp_sim_needs_kernels,
     .apply = batch_apply};

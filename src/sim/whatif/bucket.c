@@ -26,8 +26,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MIB 1048576.0
-
 /* Where what comes after the collectives of one step of one rank begins. */
 struct last_ends {
     int64_t host_end_ns, device_end_ns; /* last end of what is taken out */
@@ -127,12 +125,12 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ copies into gradients */
 
-#define COPY_BACK "torch.distributed.ddp.reducer::copy_bucket_to_grad"
-
-static bool is_copy_back(const struct rp_sim_run *run, uint32_t node)
+static bool is_copy_back(const struct rp_sim_run *run, uint32_t node, uint16_t step)
 {
-    return (rp_sim_note_of(run, node)->flags & RP_SIM_OPENS) && !on_device(run, node) &&
-           !strcmp(run->graph->names.at[rp_sim_node(run, node)->name], COPY_BACK);
+    const struct rp_sim_note *note = rp_sim_note_of(run, node);
+
+    return note->step == step && note->flags & RP_SIM_OPENS && !on_device(run, node) &&
+           rp_sim_means(rp_sim_node_name(run, node), RP_SIM_COPIES_BACK);
 }
 
 static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradient)
@@ -144,19 +142,17 @@ static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradien
    number of them, they are not used. */
 static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t high)
 {
-    struct rp_sim_run *run = m->run;
-    uint16_t step = run->parts[0]->gradients.at[low].step;
-    uint32_t v, end = rp_sim_end_node(run, rank);
-    size_t i = low;
+    uint16_t step = m->run->parts[0]->gradients.at[low].step;
+    uint32_t v, first = rp_sim_first_node(m->run, rank), end = rp_sim_end_node(m->run, rank);
+    size_t n = 0;
 
-    for (v = rp_sim_first_node(run, rank); v < end; v++)
-        if (rp_sim_note_of(run, v)->step == step && is_copy_back(run, v)) {
-            if (i < high)
-                *copy_of(m, rank, i) = v;
-            i++;
-        }
-    for (; i != high && low < high; low++)
-        *copy_of(m, rank, low) = RP_NONE;
+    for (v = first; v < end; v++)
+        n += is_copy_back(m->run, v, step);
+    if (n != high - low)
+        return;
+    for (v = first; v < end; v++)
+        if (is_copy_back(m->run, v, step))
+            *copy_of(m, rank, low++) = v;
 }
 
 /* Whether a node waits for a bucket only to copy it: each copy waits for its own. */
@@ -409,10 +405,11 @@ static bool is_list(const char *text)
 {
     if (!strchr(text, ','))
         return false;
-    for (; *text; text += strcspn(text, ","), text += *text == ',')
-        if (*text < '1' || *text > '9' || text[strspn(text, "0123456789")] == '.' ||
-            !strchr(",", text[strspn(text, "0123456789")]) || strspn(text, "0123456789") > 9)
+    for (size_t len; *text; text += len, text += *text == ',') {
+        len = strspn(text, "0123456789");
+        if (*text == '0' || !len || len > 9 || !strchr(",", text[len]))
             return false;
+    }
     return true;
 }
 
@@ -432,31 +429,31 @@ static enum rp_code read_cap(const struct rp_whatif_args *args, int64_t *out, st
             "'%s': a size such as bucket=25MB is expected, or numbers of gradients such "
             "as bucket=4,8,3",
             args->text);
-    *out = (int64_t)llround(mb * MIB);
+    *out = (int64_t)llround(mb * RP_SIM_MIB);
     return RP_OK;
 }
 
-static enum rp_code check_gradients(const struct rp_sim_run *run, struct rp_err *err)
+static enum rp_whatif_verdict bucket_applies(const struct rp_sim_run *run,
+                                             const struct rp_whatif_args *args, struct rp_err *why)
 {
     const struct rp_sim_part *first = run->parts[0];
     size_t rank, i;
 
     if (!first->gradients.n)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "bucket: the recording has no AccumulateGrad, so no backward pass of "
-                          "PyTorch");
-    RP_TRY(rp_sim_need_comm(run, "bucket", err));
+        return RP_WHATIF_SAY(why, CANNOT,
+                             "the recording has no AccumulateGrad, so no backward pass of PyTorch");
+    if (rp_sim_needs_comm(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
     for (i = 0; i < first->gradients.n; i++)
         if (first->gradients.at[i].bytes < 0)
-            return rp_err_set(err, RP_UNSUPPORTED,
-                              "bucket: sizes of gradients are not recorded: %s records them",
-                              rp_sim_shapes_option(first));
+            return RP_WHATIF_SAY(why, CANNOT,
+                                 "sizes of gradients are not recorded: %s records them",
+                                 rp_sim_shapes_option(first));
     for (rank = 1; rank < run->nranks; rank++)
         if (run->parts[rank]->gradients.n != first->gradients.n)
-            return rp_err_set(err, RP_UNSUPPORTED,
-                              "bucket: rank %zu has %zu gradients, the first rank %zu", rank,
-                              run->parts[rank]->gradients.n, first->gradients.n);
-    return RP_OK;
+            return RP_WHATIF_SAY(why, CANNOT, "rank %zu has %zu gradients, the first rank %zu",
+                                 rank, run->parts[rank]->gradients.n, first->gradients.n);
+    return RP_WHATIF_APPLIES;
 }
 
 /* What the model lacks is found with the transport as it was. */
@@ -475,7 +472,7 @@ static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out
 enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_bucket_costs *out,
                                  struct rp_err *err)
 {
-    RP_TRY(check_gradients(run, err));
+    RP_TRY(rp_whatif_check(&rp_whatif_bucket, run, NULL, err));
     RP_TRY(rp_transport_fit(run, &out->transport, err));
     if (!out->transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -495,7 +492,7 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     m.counts = m.cap_bytes ? NULL : args->value;
     if (run->overlay.tasks.n)
         return rp_err_set(err, RP_USAGE, "'%s': give 'bucket' only once", args->text);
-    RP_TRY(check_gradients(run, err));
+    RP_TRY(rp_whatif_check(&rp_whatif_bucket, run, args, err));
     RP_TRY(fit_plainly(run, &m.transport, err));
     if (!m.transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
@@ -537,4 +534,5 @@ const struct rp_whatif rp_whatif_bucket = {
         "gradients become ready as recorded, and the transport has the same rate and latency",
     .value = RP_WHATIF_WORD,
     .makes_tasks = true,
+    .applies = bucket_applies,
     .apply = bucket_apply};

@@ -4,6 +4,9 @@
 /* What the what-if `bucket` knows about the transport, for searches. */
 #include "sim/model/transport.h"
 
+#define RP_SIM_MIB (1 << 20)
+RP_FACT(RP_SIM_MIB, "bytes", "bucket_cap_mb of DistributedDataParallel counts so");
+
 struct rp_sim_bucket_costs {
     struct rp_transport transport;
     double to_ns_by_byte, back_ns_by_byte; /* copies from the device before a transfer, and back */

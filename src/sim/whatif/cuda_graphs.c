@@ -8,31 +8,31 @@
  * what launches. With a region only that part is a graph: a phase, or what operators or kernels of
  * a name do. Its host work goes but for one call, the longest of those that launched its work.
  */
-#include "facts/host/signs.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 
 #include <string.h>
 
-/* Between two kernels of a graph: (step - busy) / kernels of the captured steps of 19 networks on
-   an H200, 0.25 to 0.43 µs; on another H200 captured steps were up to 3 % shorter
-   (docs/definitions.md). */
 #define GRAPH_GAP_NS 300
-#define GAP_DOUBT    1.0 /* on another device it may be half as long, or twice */
+RP_DECISION(
+    GRAPH_GAP_NS, "ns between two kernels of a graph",
+    "(step - busy) / kernels of the captured steps of 19 networks on an H200: 250 to 430; on "
+    "another H200 captured steps were up to 3 % shorter (docs/definitions.md)",
+    "sim/a_captured_adam_becomes_capturable");
 
 /* A capturable Adam keeps its count of steps on the device. It divides the buffers of each
    parameter by numbers there, twice and one by one, where a foreach Adam divides all of them once:
    as much as four more passes over memory, and two kernels for each parameter; the numbers
    themselves take some tiny kernels. As a loop it has 14 small kernels more for each parameter.
    Counted and measured in captured steps of the same networks. */
-#define CAPTURABLE_PASSES     4
+#define CAPTURABLE_PASSES 4
+RP_FACT(CAPTURABLE_PASSES, "passes over memory", "torch.optim.Adam(foreach, capturable)");
 #define CAPTURABLE_FOREACH_NS (2 * (1300 + GRAPH_GAP_NS))
+RP_FACT(CAPTURABLE_FOREACH_NS, "ns of a parameter", "its two kernels; measured on an H200");
 #define CAPTURABLE_NUMBERS_NS 40000
-#define CAPTURABLE_LOOP_NS    (14 * (1500 + GRAPH_GAP_NS))
-
-/* No launch, and no hand-over between streams takes longer on the device: then it waited for
-   something that is not recorded, and a graph does not change that (docs/definitions.md). */
-#define UNEXPLAINED_NS 100000
+RP_FACT(CAPTURABLE_NUMBERS_NS, "ns of a step", "kernels on counts of steps; measured on an H200");
+#define CAPTURABLE_LOOP_NS (14 * (1500 + GRAPH_GAP_NS))
+RP_FACT(CAPTURABLE_LOOP_NS, "ns of a parameter", "its 14 kernels; measured on an H200");
 
 /* A kernel that began while the one before it still ran does so in a graph, too. */
 static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to_device)
@@ -40,7 +40,7 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to
     if (flags & RP_EDGE_FROM_START && RP_SIM_EDGE_KIND(flags) != RP_SG_LAUNCH &&
         RP_SIM_EDGE_KIND(flags) != RP_SG_ORDER)
         return lag_ns;
-    if (to_device && lag_ns > UNEXPLAINED_NS)
+    if (to_device && lag_ns > RP_SG_UNEXPLAINED_NS)
         return lag_ns;
     switch (RP_SIM_EDGE_KIND(flags)) {
     case RP_SG_STREAM:
@@ -54,11 +54,13 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to
     }
 }
 
-/* Between two launches the host takes microseconds. What takes longer is something else than
-   launching (docs/definitions.md, "Idle": host_work); but a backward pass and an optimizer only
-   walk over what a graph remembers. */
+/* A backward pass and an optimizer only walk over what a graph remembers, however long. */
 #define OTHER_WORK_NS 1000000
-#define LONG_CALL_NS  100000 /* of a call that takes memory: else a cache answered it */
+RP_DECISION(
+    OTHER_WORK_NS, "ns",
+    "between two launches the host takes microseconds: what takes as long is something else "
+    "than launching (docs/definitions.md, Idle, host_work)",
+    "sim/a_graph_keeps_what_the_host_does_for_long");
 
 /* When the host launches in a step, and when it first waited after that, as recorded. */
 struct launching {
@@ -140,9 +142,7 @@ static void mark_allocations(const struct rp_sim_run *run, struct region *r)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        r->other[i] = rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
-                      run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
-                      rp_host_signs(rp_sim_node_name(run, i)) & RP_SIGN_ALLOCATES;
+        r->other[i] = rp_sim_allocates(run, i);
 }
 
 /* Marks what the host does for long between two launches of a thread. */
@@ -251,7 +251,7 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
 {
     const struct rp_task_graph *g = &run->tasks;
     struct rp_overlay *o = &run->overlay;
-    int64_t gap = rp_sim_scaled(GRAPH_GAP_NS, rp_sim_lean_by(run, GAP_DOUBT));
+    int64_t gap = rp_sim_scaled(GRAPH_GAP_NS, rp_sim_lean_by(run, 1));
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
@@ -300,14 +300,14 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-static enum rp_code check_launches(const struct rp_sim_run *run, struct rp_err *err)
+static bool has_launches(const struct rp_sim_run *run)
 {
     uint32_t i;
 
     for (i = 0; i < run->tasks.edges.n; i++)
         if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH)
-            return RP_OK;
-    return rp_err_set(err, RP_UNSUPPORTED, "cuda-graphs: no launches of device work were recorded");
+            return true;
+    return false;
 }
 
 static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -332,6 +332,47 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     return shrink_lags(run, r, err);
 }
 
+/* Whether most kernels are launched by CUDA graphs already. */
+static bool is_graphed(const struct rp_sim_run *run)
+{
+    size_t graphs = 0, single = 0, kernels = 0; /* not every kernel of a graph shows its launch */
+    uint32_t v, i;
+
+    for (v = 0; v < rp_sim_nnodes(run); v++) {
+        bool graph = rp_sim_means(rp_sim_node_name(run, v), RP_SIM_LAUNCHES_GRAPH);
+
+        if (!rp_sim_in_steps(run, v))
+            continue;
+        kernels += rp_sim_is_kernel(run, v);
+        graphs += graph;
+        for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
+            single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
+    }
+    return graphs && 2 * single < kernels;
+}
+
+/* Collectives of threads. */
+static bool has_host_collectives(const struct rp_sim_run *run)
+{
+    return run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n;
+}
+
+static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
+                                                  const struct rp_whatif_args *args,
+                                                  struct rp_err *why)
+{
+    if (!has_launches(run))
+        return RP_WHATIF_SAY(why, CANNOT, "no launches of device work were recorded");
+    if (args && !args->value && has_host_collectives(run))
+        return RP_WHATIF_SAY(
+            why, CANNOT,
+            "the step has host collectives (gloo), which cannot be captured: give a "
+            "part of the step, as in cuda-graphs=forward");
+    return !args && is_graphed(run)
+               ? RP_WHATIF_SAY(why, UNSURE, "most kernels are launched by CUDA graphs already")
+               : RP_WHATIF_APPLIES;
+}
+
 static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                       struct rp_err *err)
 {
@@ -345,33 +386,10 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
             "'%s': expected cuda-graphs, or cuda-graphs=forward, backward, optimizer or "
             "a name",
             args->text);
-    RP_TRY(check_launches(run, err));
-    if (!r.pattern && run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "cuda-graphs: the step has host collectives (gloo), which cannot be "
-                          "captured: give a part of the step, as in cuda-graphs=forward");
+    RP_TRY(rp_whatif_check(&rp_whatif_cuda_graphs, run, args, err));
     code = capture(run, args, &r, &scratch, err);
     rp_arena_release(&scratch);
     return code;
-}
-
-/* Whether most kernels are launched by CUDA graphs already. */
-static bool is_graphed(const struct rp_sim_run *run)
-{
-    size_t graphs = 0, single = 0, kernels = 0; /* not every kernel of a graph shows its launch */
-    uint32_t v, i;
-
-    for (v = 0; v < rp_sim_nnodes(run); v++) {
-        bool graph = strstr(rp_sim_node_name(run, v), "GraphLaunch") != NULL;
-
-        if (!rp_sim_in_steps(run, v))
-            continue;
-        kernels += rp_sim_is_kernel(run, v);
-        graphs += graph;
-        for (i = run->tasks.first.at[v]; i < run->tasks.first.at[v + 1]; i++)
-            single += !graph && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_LAUNCH;
-    }
-    return graphs && 2 * single < kernels;
 }
 
 /* Backward passes with all-reduces on the host cannot be captured: DistributedDataParallel starts
@@ -382,14 +400,10 @@ static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_
     static const char *const texts[] = {"cuda-graphs", "cuda-graphs=forward",
                                         "cuda-graphs=optimizer",
                                         "cuda-graphs=forward+cuda-graphs=backward"};
-    bool on_host = run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n;
     size_t i, n = sizeof texts / sizeof texts[0];
 
     (void)arena;
-    if (is_graphed(run))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "cuda-graphs: most kernels are launched by CUDA graphs already");
-    for (i = 0; i < n - on_host; i++)
+    for (i = 0; i < n - has_host_collectives(run); i++)
         RP_TRY(rp_vec_push(out, texts[i], err));
     return RP_OK;
 }
@@ -414,4 +428,5 @@ const struct rp_whatif rp_whatif_cuda_graphs = {
                          "depends on a value that the host reads",
     .value = RP_WHATIF_NAME,
     .move = &cuda_graphs_move,
+    .applies = cuda_graphs_applies,
     .apply = cuda_graphs_apply};

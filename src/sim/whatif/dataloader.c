@@ -5,28 +5,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+static enum rp_whatif_verdict dataloader_applies(const struct rp_sim_run *run,
+                                                 const struct rp_whatif_args *args,
+                                                 struct rp_err *why)
+{
+    (void)args;
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
+            return RP_WHATIF_APPLIES;
+    return RP_WHATIF_SAY(why, CANNOT,
+                         "no span of a data loader, or that prepares input, was recorded");
+}
+
 /* The main thread inside the loader: "enumerate(DataLoader)#_MultiProcessingDataLoaderIter…". */
 static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                      struct rp_err *err)
 {
     char *end = NULL;
     double factor = args->value ? strtod(args->value, &end) : -1;
-    uint32_t i, n = 0;
+    uint32_t i;
 
     if (!end || end == args->value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) ||
         factor > 1e6)
         return rp_err_set(
             err, RP_USAGE,
             "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
+    RP_TRY(rp_whatif_check(&rp_whatif_dataloader, run, args, err));
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER) {
-            n++;
+        if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
             RP_TRY(rp_sim_scale_node(run, i, factor, err));
-        }
-    return n ? RP_OK
-             : rp_err_set(
-                   err, RP_UNSUPPORTED,
-                   "dataloader: no span of a data loader, or that prepares input, was recorded");
+    return RP_OK;
 }
 
 static enum rp_code dataloader_propose(const struct rp_sim_run *run, struct rp_arena *arena,
@@ -53,4 +61,5 @@ const struct rp_whatif rp_whatif_dataloader = {
     .assumes = "only the thread that requests a batch waits for it",
     .value = RP_WHATIF_WORD,
     .move = &dataloader_move,
+    .applies = dataloader_applies,
     .apply = dataloader_apply};

@@ -40,8 +40,15 @@ static const struct gain attention_gain[] = {{40000, 0.33}, {120000, 0.22}, {INT
 /* cuDNN's: half the bytes, after the overhead. PyTorch's own take as long as before. */
 static const struct gain depthwise_gain[] = {
     {6000, 0.9}, {12000, 0.75}, {25000, 0.65}, {50000, 0.57}, {INT64_MAX, 0.51}};
-#define DEPTHWISE_WEIGHT_GAIN 0.08 /* gradients of weights have a kernel for 16 bits only */
-#define VECTOR_GAIN           0.1  /* convolutions that run on vectors in fp32 */
+/* Kernels that gain otherwise, by their names. */
+static const struct {
+    unsigned kernel;
+    const char *name;
+    double factor;
+} kernel_gain[] = {
+    {RP_KERNEL_DEPTHWISE, "at::native", 1},
+    {RP_KERNEL_DEPTHWISE, "wgrad2d_grouped", 0.08}, /* its kernel is for 16 bits only */
+    {RP_KERNEL_CONVOLUTION, "f32f32_f32f32", 0.1}}; /* runs on vectors in fp32 */
 
 /* What the operators of PyTorch take in parts of their time in fp32, but for an overhead: medians
    of the steps of 16 networks. What is not in the table stays in fp32, or takes as long: losses,
@@ -68,22 +75,21 @@ static const struct {
                      {"mul", 0.85},
                      {"div", 0.8},
                      {"mean", 0.8}};
-#define OPERATOR_NS    2000 /* of a kernel that does next to nothing */
-#define DOUBT_OPERATOR 0.15
 
-/* Operands and results of products are converted, by kernels of their own. Without shapes: on one
-   GPT that took 4 us for a product of 116 us. */
-#define CONVERT_NS   1500
+/* Operands and results of products are converted, by kernels of their own. Without shapes: */
+#define CONVERT_NS 1500
+RP_DECISION(CONVERT_NS, "ns of a product", "on one GPT 4 us for a product of 116 us",
+            "sim/a_product_gains_by_its_time");
 #define CONVERT_PART 0.02
+RP_DECISION(CONVERT_PART, "of a product", "as CONVERT_NS", "sim/a_product_gains_by_its_time");
 
-/* A product in tf32 runs on the matrix units already, at half their rate. */
 #define TF32_GAIN 0.5
+RP_FACT(TF32_GAIN, "of the time in tf32", "matrix units of an H200, as published");
 
-/* The middle half of the pairs that the medians were taken of lies within this. */
-#define DOUBT_DTYPE 0.3
-
-/* Products in tf32 whose shapes were left out of the model lie within this. */
-#define DOUBT_TF32 0.2
+#define TF32_DOUBT 0.2
+RP_DECISION(TF32_DOUBT, "of the time",
+            "products in tf32 whose shapes were left out when the model was fitted lie within this",
+            "sim/the_model_says_what_tf32_gains");
 
 /* How much faster products are in 16 bits than in 32, as published. */
 static double half_rate(const struct rp_device_peaks *d)
@@ -153,12 +159,13 @@ static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32
 
     if (product && kernel & RP_KERNEL_TF32)
         return h->tf32;
-    if (kernel & RP_KERNEL_DEPTHWISE && strstr(name, "at::native"))
-        return 1;
-    if (kernel & RP_KERNEL_DEPTHWISE && strstr(name, "wgrad2d_grouped"))
-        return DEPTHWISE_WEIGHT_GAIN;
-    if (!product && kernel & RP_KERNEL_CONVOLUTION && strstr(name, "f32f32_f32f32"))
-        return VECTOR_GAIN * h->slower;
+    for (size_t i = 0; i < sizeof kernel_gain / sizeof *kernel_gain; i++) {
+        bool on_vectors = kernel_gain[i].kernel == RP_KERNEL_CONVOLUTION;
+
+        if (kernel & kernel_gain[i].kernel && strstr(name, kernel_gain[i].name) &&
+            !(on_vectors && product))
+            return kernel_gain[i].factor * (on_vectors ? h->slower : 1);
+    }
     if (product && is_attention(run, node))
         g = attention_gain;
     while (dur_ns > g->up_to_ns)
@@ -172,7 +179,7 @@ static double operator_factor(const struct rp_sim_run *run, uint32_t node)
 {
     const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
     double dur_ns = (double)run->overlay.dur_ns.at[node];
-    double fixed = dur_ns > OPERATOR_NS ? OPERATOR_NS / dur_ns : 1;
+    double fixed = dur_ns > RP_SIM_EMPTY_KERNEL_NS ? RP_SIM_EMPTY_KERNEL_NS / dur_ns : 1;
     size_t i;
 
     if (strncmp(op, "aten::", 6) != 0)
@@ -199,10 +206,10 @@ static bool is_converted(const struct rp_sim_run *run, uint32_t node)
     return rp_sim_kernel_traits(run, node) & RP_KERNEL_HALF || (ratio && ratio->ratio == 1);
 }
 
-/* From this part of the time of products in 16 bits on, what is not was left out on purpose. */
-#define MIXED_PART 0.5
-/* From this part on a run is in 16 bits: the rest are sums of partial products and the like. */
 #define HALF_PART 0.9
+RP_DECISION(HALF_PART, "of the time of products",
+            "from here on a run is in 16 bits: the rest are sums of partial products and the like",
+            "sim/a_run_in_16_bits_is_not_asked_again");
 
 /* Whether a node is a product of a step. */
 static bool is_product(const struct rp_sim_run *run, uint32_t node)
@@ -262,7 +269,7 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
     if (ratio)
         return leaning_ratio(run, ratio) + (double)ratio->casts_ns / dur_ns;
     if (kernel & RP_KERNEL_PRODUCT)
-        return gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE) +
+        return gain_of(h, run, node) * rp_sim_lean_by(run, RP_SIM_TABLE_DOUBT) +
                (kernel & RP_KERNEL_DEPTHWISE || is_recurrent(run, node)
                     ? 0
                     : CONVERT_NS / dur_ns + CONVERT_PART);
@@ -271,8 +278,8 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
     other = operator_factor(run, node);
     if (other == 1)
         return 1;
-    return other > 0 ? other * rp_sim_lean_by(run, DOUBT_OPERATOR)
-                     : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
+    return other > 0 ? other * rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT)
+                     : gain_of(h, run, node) * rp_sim_lean_by(run, RP_SIM_TABLE_DOUBT);
 }
 
 /* ------------------------------------------------------------------ the host */
@@ -317,7 +324,8 @@ static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *er
 
             if (l->kernels > 0)
                 RP_TRY(rp_sim_scale_model_code(
-                    run, i, 1 + l->casts / l->kernels * rp_sim_lean_by(run, DOUBT_DTYPE), err));
+                    run, i, 1 + l->casts / l->kernels * rp_sim_lean_by(run, RP_SIM_TABLE_DOUBT),
+                    err));
         }
     return RP_OK;
 }
@@ -327,22 +335,30 @@ static const char *name_of(const struct half *h)
     return h->device ? h->device->name : "this device";
 }
 
-/* Whether the text names a format of 16 bits that the device has. */
-static enum rp_code check_format(const struct half *h, const struct rp_whatif_args *args,
-                                 struct rp_err *err)
+static bool is_bf16(const struct rp_whatif_args *args)
 {
-    enum rp_number has = rp_device_half(h->device);
-    bool bf16 = args->value && !strcmp(args->value, "bf16");
+    return args->value && !strcmp(args->value, "bf16");
+}
 
-    if (!bf16 && (!args->value || strcmp(args->value, "fp16") != 0))
-        return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
+static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
+                                            const struct rp_whatif_args *args, struct rp_err *why)
+{
+    struct half h = half_of(run);
+    enum rp_number has = rp_device_half(h.device);
+
+    if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
     if (has == RP_NUMBER_NONE)
-        return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
-                          name_of(h));
-    if (bf16 && has != RP_NUMBER_BF16)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "dtype: %s has no matrix units for bf16: use dtype=fp16", name_of(h));
-    return RP_OK;
+        return RP_WHATIF_SAY(why, CANNOT, "%s has no matrix units for 16 bits", name_of(&h));
+    if (args && is_bf16(args) && has != RP_NUMBER_BF16)
+        return RP_WHATIF_SAY(why, CANNOT, "%s has no matrix units for bf16: use dtype=fp16",
+                             name_of(&h));
+    if (!args && half_part(run) > HALF_PART)
+        return RP_WHATIF_SAY(why, UNSURE, "the products run in 16 bits already");
+    if (!args && single_part(run) <= 0)
+        return RP_WHATIF_SAY(why, UNSURE, "no product is known to run in 32 bits (%s tells)",
+                             rp_sim_shapes_option(run->parts[0]));
+    return RP_WHATIF_APPLIES;
 }
 
 static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -352,9 +368,10 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     bool mixed;
     uint32_t i, n = 0;
 
-    RP_TRY(check_format(&h, args, err));
-    RP_TRY(rp_sim_need_kernels(run, "dtype", err));
-    mixed = half_part(run) > MIXED_PART;
+    if (!is_bf16(args) && (!args->value || strcmp(args->value, "fp16") != 0))
+        return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
+    RP_TRY(rp_whatif_check(&rp_whatif_dtype, run, args, err));
+    mixed = 2 * half_part(run) > 1; /* then what is not in 16 bits was left out on purpose */
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {
@@ -373,21 +390,10 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
 static enum rp_code dtype_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                   rp_whatif_texts *out, struct rp_err *err)
 {
-    struct half h = half_of(run);
-
     (void)arena;
-    RP_TRY(rp_sim_need_kernels(run, "dtype", err));
-    if (rp_device_half(h.device) == RP_NUMBER_NONE)
-        return rp_err_set(err, RP_UNSUPPORTED, "dtype: %s has no matrix units for 16 bits",
-                          name_of(&h));
-    if (half_part(run) > HALF_PART)
-        return rp_err_set(err, RP_UNSUPPORTED, "dtype: the products run in 16 bits already");
-    if (single_part(run) <= 0)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "dtype: no product is known to run in 32 bits (%s tells)",
-                          rp_sim_shapes_option(run->parts[0]));
     return rp_vec_push(
-        out, rp_device_half(h.device) == RP_NUMBER_BF16 ? "dtype=bf16" : "dtype=fp16", err);
+        out, rp_device_half(half_of(run).device) == RP_NUMBER_BF16 ? "dtype=bf16" : "dtype=fp16",
+        err);
 }
 
 static const char *dtype_how(const char *text)
@@ -417,6 +423,7 @@ const struct rp_whatif rp_whatif_dtype = {
         "in 16 networks there",
     .value = RP_WHATIF_WORD,
     .move = &dtype_move,
+    .applies = dtype_applies,
     .apply = dtype_apply};
 
 /* ------------------------------------------------------------------ tf32 */
@@ -439,11 +446,49 @@ static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t
     const struct rp_sim_ratio *found = ratio_of(run, node);
     const struct rp_sim_ratio *ratio = found && found->tf32 >= 0 ? found : NULL;
     double half = ratio ? leaning_ratio(run, ratio)
-                        : gain_of(h, run, node) * rp_sim_lean_by(run, DOUBT_DTYPE);
-    double factor = ratio && ratio->tf32 > 0 ? (double)ratio->tf32 * rp_sim_lean_by(run, DOUBT_TF32)
+                        : gain_of(h, run, node) * rp_sim_lean_by(run, RP_SIM_TABLE_DOUBT);
+    double factor = ratio && ratio->tf32 > 0 ? (double)ratio->tf32 * rp_sim_lean_by(run, TF32_DOUBT)
                                              : half / h->tf32;
 
     return factor < 1 ? factor : 1;
+}
+
+/* The names of some kernels do not tell whether they use tf32 already. It is proposed only where
+   kernels that certainly do not use it take more time than those. */
+static enum rp_whatif_verdict tf32_applies(const struct rp_sim_run *run,
+                                           const struct rp_whatif_args *args, struct rp_err *why)
+{
+    struct half h = half_of(run);
+    int64_t told_ns = 0, untold_ns = 0;
+    bool any = false;
+
+    if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)
+        return RP_WHATIF_SAY(why, CANNOT, "%s has no matrix units for it", name_of(&h));
+    if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    if (!args && (!h.device || !rp_sim_is_torch(run->parts[0])))
+        return RP_WHATIF_SAY(
+            why, UNSURE,
+            "no matrix units for it are known of the device, or the program is not "
+            "of PyTorch");
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (runs_in_fp32(run, i)) {
+            bool told = rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
+            int64_t *sum = told ? &told_ns : &untold_ns;
+
+            any = true;
+            if (rp_sim_in_steps(run, i))
+                *sum = rp_ns_sum(*sum, run->overlay.dur_ns.at[i]);
+        }
+    if (args && !any)
+        return RP_WHATIF_SAY(
+            why, CANNOT,
+            "no product of matrices is known to run in fp32 (%s tells); cuDNN uses "
+            "tf32 for convolutions already",
+            rp_sim_shapes_option(run->parts[0]));
+    return !args && told_ns <= untold_ns
+               ? RP_WHATIF_SAY(why, UNSURE, "no product of matrices is known to run in fp32")
+               : RP_WHATIF_APPLIES;
 }
 
 static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -454,60 +499,23 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
         rp_whatif_list_has(args->list, &rp_whatif_dtype); /* it converts the same products */
     bool captured = rp_whatif_list_has(args->list, &rp_whatif_cuda_graphs) ||
                     rp_whatif_list_has(args->list, &rp_whatif_compile);
-    uint32_t i, n = 0;
+    uint32_t i;
 
-    if (h.device && h.device->matrix[RP_NUMBER_TF32] <= 0)
-        return rp_err_set(err, RP_UNSUPPORTED, "tf32: %s has no matrix units for it", name_of(&h));
-    RP_TRY(rp_sim_need_kernels(run, "tf32", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_tf32, run, args, err));
     if (args->list->n == 1)
         run->way = RP_WAY_SHORTER;
     for (i = 0; i < rp_sim_nnodes(run); i++) {
         if (!runs_in_fp32(run, i))
             continue;
-        n++;
         /* attention that is passed a mask has no products of its own */
         if (!half && !(captured && ratio_of(run, i) && ratio_of(run, i)->masked > 0))
             RP_TRY(rp_sim_scale_node(run, i, tf32_factor(run, &h, i), err));
     }
-    return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
-                          "tf32: no product of matrices is known to run in fp32 "
-                          "(%s tells); cuDNN uses tf32 for convolutions already",
-                          rp_sim_shapes_option(run->parts[0]));
+    return RP_OK;
 }
 
-/* The names of some kernels do not tell whether they use tf32 already. tf32 is proposed only where
-   kernels that certainly do not use it take more time than those. */
-static enum rp_code tf32_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                 rp_whatif_texts *out, struct rp_err *err)
-{
-    struct half h = half_of(run);
-    int64_t told_ns = 0, untold_ns = 0;
-
-    (void)arena;
-    RP_TRY(rp_sim_need_kernels(run, "tf32", err));
-    if (!h.device || h.device->matrix[RP_NUMBER_TF32] <= 0 || !rp_sim_is_torch(run->parts[0]))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "tf32: no matrix units for it are known of the device, or the program is "
-                          "not of PyTorch");
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (runs_in_fp32(run, i) && rp_sim_in_steps(run, i)) {
-            bool told = rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
-            int64_t *sum = told ? &told_ns : &untold_ns;
-
-            *sum = rp_ns_sum(*sum, run->overlay.dur_ns.at[i]);
-        }
-    if (told_ns <= untold_ns)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "tf32: no product of matrices is known to run in fp32");
-    return rp_vec_push(out, "tf32", err);
-}
-
-static const struct rp_whatif_move tf32_move = {.family = "precision",
-                                                .effort = 1,
-                                                .apply =
-                                                    "torch.set_float32_matmul_precision(\"high\")",
-                                                .propose = tf32_propose};
+static const struct rp_whatif_move tf32_move = {
+    .family = "precision", .effort = 1, .apply = "torch.set_float32_matmul_precision(\"high\")"};
 
 const struct rp_whatif rp_whatif_tf32 = {
     .name = "tf32",
@@ -518,4 +526,5 @@ const struct rp_whatif rp_whatif_tf32 = {
                "the published rate of tf32; convolutions of cuDNN use it already, and attention "
                "stays as it is",
     .move = &tf32_move,
+    .applies = tf32_applies,
     .apply = tf32_apply};

@@ -13,19 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By which part a chain of other operators, on another device, may take more or less. */
-#define CHAIN_DOUBT 0.3
-
-/* The host's time for a kernel of generated code, in parts of that of an operator that launches
-   one, and what it takes to enter a pass: guards, arguments, saved tensors. Chosen for three
-   networks whose steps were measured on one H200: T5 47.9 -> 22.3 ms, a UNet 14.4 -> 12.8, a GPT in
-   bf16 12.2 -> 10.1, where the steps of one network differ by a third. */
-#define COMPILED_PART     0.55
-#define ENTER_FORWARD_NS  700000
+#define COMPILED_PART 0.55
+RP_DECISION(
+    COMPILED_PART, "of an operator that launches a kernel",
+    "the host's time for a kernel of generated code: chosen for three networks measured on an "
+    "H200, T5 47.9 -> 22.3 ms, a UNet 14.4 -> 12.8, a GPT in bf16 12.2 -> 10.1",
+    "sim/a_pass_is_fused_and_compiled_for_itself");
+#define ENTER_FORWARD_NS 700000
+RP_DECISION(ENTER_FORWARD_NS, "ns", "guards, arguments, saved tensors; chosen with COMPILED_PART",
+            "sim/a_compiled_pass_is_entered");
 #define ENTER_BACKWARD_NS 2300000
-#define COMPILED_DOUBT    0.6
-/* The device's work of compiled steps of 15 networks was shorter by up to this, and not longer. */
+RP_DECISION(ENTER_BACKWARD_NS, "ns", "chosen with COMPILED_PART",
+            "sim/a_pass_is_fused_and_compiled_for_itself");
+#define COMPILED_DOUBT 0.6
+RP_DECISION(COMPILED_DOUBT, "of the host's time",
+            "compiled steps of one of these networks differ by a third, up and down",
+            "sim/a_compiled_pass_is_entered");
 #define COMPILED_WORK_DOUBT 0.05
+RP_DECISION(COMPILED_WORK_DOUBT, "of the device's time",
+            "compiled steps of 15 networks were shorter by up to this, and not longer",
+            "sim/a_compiled_pass_is_entered");
 
 struct fuse_ctx {
     struct rp_sim_run *run;
@@ -110,8 +117,8 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
         longest = o->dur_ns.at[i] > longest ? o->dur_ns.at[i] : longest;
         sum = rp_ns_sum(sum, o->dur_ns.at[i]);
     }
-    fused =
-        rp_sim_scaled(longest, rp_sim_fused_factor(longest) * rp_sim_lean_by(f->run, CHAIN_DOUBT));
+    fused = rp_sim_scaled(longest, rp_sim_fused_factor(longest) *
+                                       rp_sim_lean_by(f->run, RP_SIM_TABLE_DOUBT));
     for (i = first; i + 1 < end; i++) {
         RP_TRY(rp_overlay_set_dur(o, i, 0, err));
         RP_TRY(close_gap(f, i, err));
@@ -178,7 +185,7 @@ static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_ar
                          .pattern = args->value ? args->value : ""};
     enum rp_code code;
 
-    RP_TRY(rp_sim_need_kernels(run, "fuse", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_fuse, run, args, err));
     code = fuse_all(&f, err);
     if (code == RP_OK && !f.chains && !f.no_model)
         code = rp_err_set(err, RP_UNSUPPORTED,
@@ -202,6 +209,7 @@ const struct rp_whatif rp_whatif_fuse = {
         "takes 1.04 to 1.36 times its longest kernel, as measured on one H200",
     .value = RP_WHATIF_NAME,
     .move = &fuse_move,
+    .applies = rp_sim_needs_kernels,
     .apply = fuse_apply};
 
 /* ------------------------------------------------------------------ compile */
@@ -211,7 +219,7 @@ static bool calls_library(const struct rp_sim_run *run, uint32_t i)
 {
     const char *op = rp_sim_part_of(run, i)->graph.names.at[rp_sim_note_of(run, i)->op];
 
-    return strstr(op, "conv") != NULL;
+    return rp_sim_means(op, RP_SIM_CONVOLVES);
 }
 
 /* What entering takes is put before the first operator of each pass of a step: `entered` has a flag
@@ -268,11 +276,9 @@ static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && is_compiled(run, i)) {
-            const char *name = rp_sim_node_name(run, i);
-
             n++;
             *generated |= !(rp_sim_kernel_traits(run, i) & RP_KERNEL_PRODUCT) &&
-                          (strstr(name, "_fused_") || strstr(name, "fusion"));
+                          rp_sim_means(rp_sim_node_name(run, i), RP_SIM_GENERATED);
         }
     return n;
 }
@@ -289,6 +295,24 @@ static bool graphs_launch_model(const struct rp_whatif_list *list)
     return false;
 }
 
+static enum rp_whatif_verdict compile_applies(const struct rp_sim_run *run,
+                                              const struct rp_whatif_args *args, struct rp_err *why)
+{
+    bool generated = false;
+    size_t n;
+
+    if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    n = count_kernels(run, &generated);
+    if (generated || !n)
+        return RP_WHATIF_SAY(why, CANNOT, "%s",
+                             generated ? "a compiler generated kernels of the step already"
+                                       : "no kernel of a step is outside the optimizer");
+    return args || (rp_sim_is_torch(run->parts[0]) && rp_sim_trains(run))
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, UNSURE, "it was measured for training steps of PyTorch only");
+}
+
 static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
@@ -297,12 +321,8 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     size_t before, passes = run->nranks * run->parts[0]->nranks * run->parts[0]->nsteps * 2;
     enum rp_code code;
 
-    RP_TRY(rp_sim_need_kernels(run, "compile", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_compile, run, args, err));
     before = count_kernels(run, &generated);
-    if (generated || !before)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          generated ? "compile: a compiler generated kernels of the step already"
-                                    : "compile: no kernel of a step is outside the optimizer");
     entered = calloc(passes + 1, sizeof *entered);
     if (!entered)
         return rp_err_nomem(err, "simulating");
@@ -318,21 +338,10 @@ static enum rp_code compile_apply(struct rp_sim_run *run, const struct rp_whatif
     return code;
 }
 
-static enum rp_code compile_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                    rp_whatif_texts *out, struct rp_err *err)
-{
-    (void)arena;
-    if (!rp_sim_is_torch(run->parts[0]) || !rp_sim_trains(run))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "compile: it was measured for training steps of PyTorch only");
-    return rp_vec_push(out, "compile", err);
-}
-
 static const struct rp_whatif_move compile_move = {
     .family = "fusion",
     .effort = 3,
-    .apply = "model.compile() before the first step, inside DistributedDataParallel",
-    .propose = compile_propose};
+    .apply = "model.compile() before the first step, inside DistributedDataParallel"};
 
 const struct rp_whatif rp_whatif_compile = {
     .name = "compile",
@@ -345,4 +354,5 @@ const struct rp_whatif rp_whatif_compile = {
         "fused chain takes 1.04 to 1.36 times its longest kernel",
     .makes_tasks = true,
     .move = &compile_move,
+    .applies = compile_applies,
     .apply = compile_apply};

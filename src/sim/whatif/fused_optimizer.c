@@ -9,18 +9,13 @@
 
 #include <stdlib.h>
 
-/* The host's work for each parameter, in times of the quickest recorded operator: the median over
-   six recordings of fused optimizers (docs/definitions.md). */
 #define HOST_QUICKS 20
+RP_DECISION(HOST_QUICKS, "times of the quickest operator, for each parameter",
+            "the median over six recordings of fused optimizers (docs/definitions.md)",
+            "sim/a_fused_optimizer_takes_the_host_less");
 
-/* By which part a fused update may take more or less: predictions were off by -15 to +9 %. */
-#define UPDATE_DOUBT 0.15
-
-/* What a kernel takes that does next to nothing, at most: the quickest of a rank may do more. */
-#define SMALL_KERNEL_NS 2500
-
-/* Without names of operators: what Adam gains. */
 #define TRAFFIC (7.0 / 20.0)
+RP_FACT(TRAFFIC, "of the passes over memory", "a fused Adam, where no operator has a name");
 
 struct region {
     int64_t host_ns, device_ns;
@@ -31,7 +26,7 @@ struct region {
 static void sum_update(const struct rp_sim_run *run, uint32_t rank, struct region *out)
 {
     const int64_t *dur = run->overlay.dur_ns.at;
-    int64_t least = SMALL_KERNEL_NS;
+    int64_t least = RP_SIM_EMPTY_KERNEL_NS; /* or the quickest of the rank */
     uint32_t i, first = rp_sim_first_node(run, rank), end = rp_sim_end_node(run, rank);
 
     *out = (struct region){0};
@@ -97,9 +92,9 @@ static enum rp_code fuse_update(struct rp_sim_run *run, uint32_t rank, struct rp
     rp_optimizer_kind(run, rank, &kind);
     if (!r.device_ns || kind.style == RP_OPTIMIZER_FUSED)
         return RP_OK;
-    host = host_factor(run, rank, &r) * rp_sim_lean_by(run, UPDATE_DOUBT);
+    host = host_factor(run, rank, &r) * rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
     device = kind.fused / kind.passes * (double)r.above_ns / (double)r.device_ns *
-             rp_sim_lean_by(run, UPDATE_DOUBT);
+             rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT);
     for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++)
         if (rp_sim_note_of(run, i)->phase == RP_PHASE_OPTIMIZER &&
             rp_sim_node(run, i)->rank == rank)
@@ -110,26 +105,33 @@ static enum rp_code fuse_update(struct rp_sim_run *run, uint32_t rank, struct rp
     return close_gaps(run, rank, host, err);
 }
 
-static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
-                                          struct rp_err *err)
+static enum rp_whatif_verdict fused_optimizer_applies(const struct rp_sim_run *run,
+                                                      const struct rp_whatif_args *args,
+                                                      struct rp_err *why)
 {
     struct rp_optimizer_kind kind;
-    uint32_t rank, i;
     bool any = false;
 
     (void)args;
-    for (i = 0; i < rp_sim_nnodes(run) && !any; i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run) && !any; i++)
         any = rp_sim_is_update(run, i);
     if (!any)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "fused-optimizer: no device work of an optimizer was found");
+        return RP_WHATIF_SAY(why, CANNOT, "no device work of an optimizer was found");
     rp_optimizer_kind(run, 0, &kind);
     if (kind.style == RP_OPTIMIZER_FUSED)
-        return rp_err_set(err, RP_UNSUPPORTED, "fused-optimizer: %s is fused already", kind.name);
-    if (!kind.fusible)
-        return rp_err_set(
-            err, RP_UNSUPPORTED,
-            "fused-optimizer: only PyTorch's Adam, AdamW, SGD and Adagrad take fused=True");
+        return RP_WHATIF_SAY(why, CANNOT, "%s is fused already", kind.name);
+    return kind.fusible
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, CANNOT,
+                               "only PyTorch's Adam, AdamW, SGD and Adagrad take fused=True");
+}
+
+static enum rp_code fused_optimizer_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
+                                          struct rp_err *err)
+{
+    uint32_t rank;
+
+    RP_TRY(rp_whatif_check(&rp_whatif_fused_optimizer, run, args, err));
     for (rank = 0; rank < run->nranks; rank++)
         RP_TRY(fuse_update(run, rank, err));
     return RP_OK;
@@ -146,4 +148,5 @@ const struct rp_whatif rp_whatif_fused_optimizer = {
         "the optimizer is limited by passes over memory: Adam 7 instead of 18 to 24, SGD with "
         "momentum 5 instead of 8",
     .move = &fused_optimizer_move,
+    .applies = fused_optimizer_applies,
     .apply = fused_optimizer_apply};

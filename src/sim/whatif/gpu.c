@@ -8,13 +8,12 @@
 
 #include <string.h>
 
-/* By how much kernels may take longer or shorter than peaks say, on a device of the same maker and
-   of another. */
-#define DOUBT_SAME  0.15
-#define DOUBT_OTHER 0.4
-
-/* A shorter kernel is bound by its launch, not by the peaks of the device. */
-#define SMALL_NS 3000
+#define OTHER_MAKER_DOUBT 0.4
+RP_DECISION(
+    OTHER_MAKER_DOUBT, "of the time",
+    "kernels of another maker's libraries reach other parts of the peaks (docs/definitions.md, "
+    "Interval)",
+    "sim/intervals_reach_as_far_as_the_doubt");
 
 static enum rp_code unknown_gpu(const char *text, struct rp_err *err)
 {
@@ -54,32 +53,47 @@ static double gpu_factor(unsigned kernel, const struct rp_device_peaks *from,
     return a > 0 && b > 0 ? from->reach / to->reach * a / b : from->memory / to->memory;
 }
 
+/* The device that is scaled from; NULL: not in the table. */
+static const struct rp_device_peaks *recorded_gpu(const struct rp_sim_run *run,
+                                                  const struct rp_whatif_args *args)
+{
+    return args->subject ? rp_device_by_name(args->subject)
+                         : rp_device_recognise(run->parts[0]->gpu, 0);
+}
+
+static enum rp_whatif_verdict gpu_applies(const struct rp_sim_run *run,
+                                          const struct rp_whatif_args *args, struct rp_err *why)
+{
+    const char *gpu = run->parts[0]->gpu;
+
+    if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    return !args || recorded_gpu(run, args)
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, CANNOT,
+                               "the recorded device %s%s%s is not in the table: name one that is "
+                               "equivalent, as in gpu:H100=%s",
+                               gpu ? "'" : "", gpu ? gpu : "", gpu ? "'" : "", args->value);
+}
+
 static enum rp_code gpu_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                               struct rp_err *err)
 {
     const struct rp_device_peaks *to = rp_device_by_name(args->value);
-    const struct rp_device_peaks *from = args->subject ? rp_device_by_name(args->subject)
-                                                       : rp_device_recognise(run->parts[0]->gpu, 0);
+    const struct rp_device_peaks *from = recorded_gpu(run, args);
     double doubt;
     uint32_t i;
 
     if (!to || (args->subject && !from))
         return unknown_gpu(args->text, err);
-    RP_TRY(rp_sim_need_kernels(run, "gpu", err));
-    if (!from)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "gpu: the recorded device %s%s%s is not in the table: name one that is "
-                          "equivalent, as in gpu:H100=%s",
-                          run->parts[0]->gpu ? "'" : "",
-                          run->parts[0]->gpu ? run->parts[0]->gpu : "",
-                          run->parts[0]->gpu ? "'" : "", args->value);
+    RP_TRY(rp_whatif_check(&rp_whatif_gpu, run, args, err));
     doubt = rp_sim_lean_by(run, from == to                 ? 0
-                                : from->reach == to->reach ? DOUBT_SAME
-                                                           : DOUBT_OTHER);
+                                : from->reach == to->reach ? RP_SIM_MEASURED_DOUBT
+                                                           : OTHER_MAKER_DOUBT);
     for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (rp_sim_is_kernel(run, i) && run->overlay.dur_ns.at[i] > SMALL_NS) {
+        if (rp_sim_is_kernel(run, i) && run->overlay.dur_ns.at[i] > RP_SIM_EMPTY_KERNEL_NS) {
             double factor = gpu_factor(rp_sim_kernel_traits(run, i), from, to) * doubt;
-            double least = (double)SMALL_NS / (double)run->overlay.dur_ns.at[i];
+            double least = (double)RP_SIM_EMPTY_KERNEL_NS / (double)run->overlay.dur_ns.at[i];
 
             RP_TRY(rp_sim_scale_node(run, i, factor > least ? factor : least, err));
         }
@@ -92,7 +106,8 @@ const struct rp_whatif rp_whatif_gpu = {
     .summary = "kernels run on another device (H100, A100, …): matrix kernels scale with its peak "
                "operation rate, others with its memory bandwidth",
     .assumes = "kernels reach the same fraction of the peaks (AMD's matrix kernels 0.55 of it), "
-               "kernels under 3 µs keep their time, and host and network are the same",
+               "kernels under 2 µs keep their time, and host and network are the same",
     .has_subject = true,
     .value = RP_WHATIF_WORD,
+    .applies = gpu_applies,
     .apply = gpu_apply};

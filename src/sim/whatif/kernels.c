@@ -106,9 +106,10 @@ bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t i)
     return rp_sim_node(run, i)->kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, i);
 }
 
-enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what, struct rp_err *err)
+enum rp_whatif_verdict rp_sim_needs_kernels(const struct rp_sim_run *run,
+                                            const struct rp_whatif_args *args, struct rp_err *why)
 {
-    return rp_sim_has_device(run)
-               ? RP_OK
-               : rp_err_set(err, RP_UNSUPPORTED, "%s: no kernels were recorded", what);
+    (void)args;
+    return rp_sim_has_device(run) ? RP_WHATIF_APPLIES
+                                  : RP_WHATIF_SAY(why, CANNOT, "no kernels were recorded");
 }

@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_RANKS 1048576.0
+#define MOST_RANKS (1 << 20)
+RP_LIMIT(MOST_RANKS, "ranks", "more are refused");
 
 struct shape {
     double rounds, bytes;
@@ -84,11 +85,10 @@ static int64_t world_of(const struct rp_sim_run *run)
     return world;
 }
 
-static enum rp_code network_init(const struct rp_sim_run *run, const char *what,
-                                 struct network *out, struct rp_err *err)
+static enum rp_code network_init(const struct rp_sim_run *run, struct network *out,
+                                 struct rp_err *err)
 {
     *out = (struct network){.world = world_of(run)};
-    RP_TRY(rp_sim_need_comm(run, what, err));
     return rp_transport_fit(run, &out->transport, err);
 }
 
@@ -151,7 +151,10 @@ static enum rp_code read_ranks(const struct rp_whatif_args *args, struct network
     return RP_OK;
 }
 
-#define NEAR_PIDS 256 /* processes of a machine that are started together are numbered so */
+#define NEAR_PIDS 256
+RP_DECISION(NEAR_PIDS, "numbers from process to process",
+            "a launcher starts the ranks of a machine one after the other, each with its helpers",
+            "sim/processes_of_one_machine_are_numbered_so");
 
 /* Whether the recorded ranks seem to share a machine: their processes were numbered one after the
    other, and their clocks agree. */
@@ -179,8 +182,9 @@ static enum rp_code share_host(const struct rp_sim_run *run, bool *out, struct r
  * goes from one to the other, the prediction is a geometric mean. Where the recorded ranks share a
  * machine, more of them probably will, and wait for its cores; memory is shared by half.
  */
-#define LIKELY_SHARED \
-    0.9 /* the weight of one machine then, for waiting; else both weigh the same */
+#define LIKELY_SHARED 0.9
+RP_DECISION(LIKELY_SHARED, "weight of one machine then, for waiting",
+            "a guess; else both weigh the same", "sim/threads_of_more_ranks_may_share_a_machine");
 
 static enum rp_code share_machine(const struct rp_sim_run *run, struct network *net, double n,
                                   double *factor, struct rp_err *err)
@@ -197,10 +201,23 @@ static enum rp_code share_machine(const struct rp_sim_run *run, struct network *
         return RP_OK;
     RP_TRY(share_host(run, &shared, err));
     if (run->lean != RP_LEAN_MORE_LATENCY)
-        weight = shared ? LIKELY_SHARED : 0.5;
+        weight = shared ? LIKELY_SHARED : 1.0 / 2;
     net->least_latency_ns = pow(apart_ns, 1 - weight) * pow(shared_ns, weight);
-    *factor = pow(n / (double)net->world, run->lean == RP_LEAN_MORE_LATENCY ? 1 : 0.5);
+    *factor = n / (double)net->world;
+    if (run->lean != RP_LEAN_MORE_LATENCY)
+        *factor = sqrt(*factor);
     return RP_OK;
+}
+
+static enum rp_whatif_verdict ranks_applies(const struct rp_sim_run *run,
+                                            const struct rp_whatif_args *args, struct rp_err *why)
+{
+    if (rp_sim_needs_comm(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    return world_of(run) > 1
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, CANNOT,
+                               "the number of ranks in the recorded collectives is not known");
 }
 
 static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -210,11 +227,9 @@ static enum rp_code ranks_apply(struct rp_sim_run *run, const struct rp_whatif_a
     double n, shared;
     uint32_t i;
 
-    RP_TRY(network_init(run, "ranks", &net, err));
+    RP_TRY(rp_whatif_check(&rp_whatif_ranks, run, args, err));
+    RP_TRY(network_init(run, &net, err));
     RP_TRY(read_ranks(args, &net, &n, err));
-    if (net.world < 2)
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "ranks: the number of ranks in the recorded collectives is not known");
     RP_TRY(rp_sim_expect_slowest(run, n, err));
     RP_TRY(share_machine(run, &net, n, &shared, err));
     run->leans = run->uses_transport = true;
@@ -243,6 +258,12 @@ struct unit {
     double value;
 };
 
+static const struct unit rates[] = {
+    {"x", 1},        {"%", 0.01},       {"GB/s", 1},         {"MB/s", 1e-3},
+    {"Gbps", 0.125}, {"Gbit/s", 0.125}, {"Mbit/s", 1.25e-4}, {NULL, 0}};
+static const struct unit times[] = {{"x", 1},    {"%", 0.01}, {"ns", 1},
+                                    {"us", 1e3}, {"ms", 1e6}, {NULL, 0}};
+
 /* "2x", "50%" or a number with a unit; *is_factor says which. */
 static enum rp_code read_value(const struct rp_whatif_args *args, const struct unit *units,
                                const char *expected, double *out, bool *is_factor,
@@ -253,7 +274,7 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
 
     *is_factor = true;
     *out = args->value ? strtod(args->value, &end) : 0;
-    if (end && end != args->value && isfinite(*out) && *out > 0 && *out < 1e12)
+    if (end && end != args->value && isfinite(*out) && *out > 0 && *out <= 1e9)
         for (i = 0; units[i].name; i++)
             if (!strcmp(end, units[i].name)) {
                 *out *= units[i].value;
@@ -267,16 +288,14 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
 static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
-    static const struct unit units[] = {
-        {"x", 1},        {"%", 0.01},       {"GB/s", 1},         {"MB/s", 1e-3},
-        {"Gbps", 0.125}, {"Gbit/s", 0.125}, {"Mbit/s", 1.25e-4}, {NULL, 0}};
     struct network net;
     double value, now;
     bool is_factor;
 
-    RP_TRY(read_value(args, units, "a factor (2x) or a rate (100Gbps, 12GB/s)", &value, &is_factor,
+    RP_TRY(read_value(args, rates, "a factor (2x) or a rate (100Gbps, 12GB/s)", &value, &is_factor,
                       err));
-    RP_TRY(network_init(run, "net.bandwidth", &net, err));
+    RP_TRY(rp_whatif_check(&rp_whatif_bandwidth, run, args, err));
+    RP_TRY(network_init(run, &net, err));
     if (!is_factor && (!net.transport.n || net.world < 2))
         return rp_err_set(err, RP_UNSUPPORTED,
                           "net.bandwidth: the recorded rate is not known (no all-reduce with its "
@@ -295,14 +314,13 @@ static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_what
 static enum rp_code latency_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
-    static const struct unit units[] = {{"x", 1},    {"%", 0.01}, {"ns", 1},
-                                        {"us", 1e3}, {"ms", 1e6}, {NULL, 0}};
     struct network net;
     double value, now;
     bool is_factor;
 
-    RP_TRY(read_value(args, units, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
-    RP_TRY(network_init(run, "net.latency", &net, err));
+    RP_TRY(read_value(args, times, "a factor (0.5x) or a time (10us)", &value, &is_factor, err));
+    RP_TRY(rp_whatif_check(&rp_whatif_latency, run, args, err));
+    RP_TRY(network_init(run, &net, err));
     if (!net.transport.n || net.transport.latency_ns <= 0 || net.world < 2)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "net.latency: the recorded latency is not known: it needs all-reduces "
@@ -320,7 +338,7 @@ static enum rp_code ranks_propose(const struct rp_sim_run *run, struct rp_arena 
     const struct rp_collectives *c = &run->parts[0]->collectives;
     int64_t world = world_of(run);
 
-    if (c->on_host || !c->list.n || world < 3)
+    if (c->on_host || !c->list.n || world <= 2) /* a ring of two is a tree */
         return RP_OK;
     return rp_vec_push(out, rp_arena_textf(arena, "ranks:tree=%lld", (long long)world), err);
 }
@@ -344,6 +362,7 @@ const struct rp_whatif rp_whatif_ranks = {
     .has_subject = true,
     .value = RP_WHATIF_WORD,
     .move = &ranks_move,
+    .applies = ranks_applies,
     .apply = ranks_apply};
 
 const struct rp_whatif rp_whatif_bandwidth = {
@@ -354,6 +373,7 @@ const struct rp_whatif rp_whatif_bandwidth = {
         "12GB/s on the busiest link)",
     .assumes = "transfers are limited by the network, except for their latency",
     .value = RP_WHATIF_WORD,
+    .applies = rp_sim_needs_comm,
     .apply = bandwidth_apply};
 
 const struct rp_whatif rp_whatif_latency = {
@@ -364,4 +384,5 @@ const struct rp_whatif rp_whatif_latency = {
     .assumes = "the latency is what small all-reduces took beyond the rate of large ones, divided "
                "among the rounds of a ring",
     .value = RP_WHATIF_WORD,
+    .applies = rp_sim_needs_comm,
     .apply = latency_apply};

@@ -2,21 +2,28 @@
 /* no-sync: the host never waits for the device. */
 #include "sim/whatif/nodes.h"
 
+static enum rp_whatif_verdict no_sync_applies(const struct rp_sim_run *run,
+                                              const struct rp_whatif_args *args, struct rp_err *why)
+{
+    (void)args;
+    for (size_t i = 0; i < run->tasks.edges.n; i++)
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC)
+            return RP_WHATIF_APPLIES;
+    return RP_WHATIF_SAY(why, CANNOT,
+                         "no call that waits for the device is in the model of a step");
+}
+
 /* Threads no longer wait for the device. */
 static enum rp_code no_sync_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
-    uint32_t i, n = 0;
+    uint32_t i;
 
-    (void)args;
+    RP_TRY(rp_whatif_check(&rp_whatif_no_sync, run, args, err));
     for (i = 0; i < run->tasks.edges.n; i++)
-        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC) {
-            n++;
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC)
             RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
-        }
-    return n ? RP_OK
-             : rp_err_set(err, RP_UNSUPPORTED,
-                          "no-sync: no call that waits for the device is in the model of a step");
+    return RP_OK;
 }
 
 static const struct rp_whatif_move no_sync_move = {
@@ -30,4 +37,5 @@ const struct rp_whatif rp_whatif_no_sync = {
     .summary = "the host never waits for the device",
     .assumes = "the host needs no result of the device: no value is read back",
     .move = &no_sync_move,
+    .applies = no_sync_applies,
     .apply = no_sync_apply};

@@ -72,9 +72,6 @@ bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled
     return ratio && ratio->masked > 0 && compiled != ratio->captured;
 }
 
-/* Masked attention of a shape that was not measured lies within this. */
-#define DOUBT_MASKED 0.15
-
 enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
                                    const struct rp_whatif_list *list, struct rp_err *err)
 {
@@ -86,7 +83,7 @@ enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
     half = half && ratio->ratio > 0 && ratio->ratio != 1;
     return rp_sim_scale_node(run, node,
                              (double)(half ? ratio->masked_half : ratio->masked) *
-                                 rp_sim_lean_by(run, DOUBT_MASKED),
+                                 rp_sim_lean_by(run, RP_SIM_MEASURED_DOUBT),
                              err);
 }
 
@@ -116,18 +113,20 @@ const char *rp_sim_memory_option(const struct rp_sim_part *part)
     return rp_recorder_option(&part->recorder, RP_RECORDS_MEMORY);
 }
 
-enum rp_code rp_sim_need_comm(const struct rp_sim_run *run, const char *what, struct rp_err *err)
+enum rp_whatif_verdict rp_sim_needs_comm(const struct rp_sim_run *run,
+                                         const struct rp_whatif_args *args, struct rp_err *why)
 {
+    (void)args;
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_node(run, i)->kind == RP_SG_COMM)
-            return RP_OK;
-    return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+            return RP_WHATIF_APPLIES;
+    return RP_WHATIF_SAY(why, CANNOT, "no communication was recorded");
 }
 
 bool rp_sim_is_torch(const struct rp_sim_part *part)
 {
     for (size_t i = 0; i < part->graph.names.n; i++)
-        if (!strncmp(part->graph.names.at[i], "aten::", 6))
+        if (rp_sim_means(part->graph.names.at[i], RP_SIM_TORCH_OP))
             return true;
     return part->update != NULL;
 }
@@ -142,10 +141,11 @@ bool rp_sim_trains(const struct rp_sim_run *run)
 
 /* ------------------------------------------------------------------ code of the model */
 
-#define LONG_CALL_NS 100000 /* of a call that takes memory: else a cache answered it */
+#define LONG_CALL_NS 100000
+RP_DECISION(LONG_CALL_NS, "ns", "a shorter call that takes memory was answered by a cache",
+            "sim/calls_that_take_memory_stay");
 
-/* Whether a call takes or frees device memory for long, whatever launches kernels. */
-static bool allocates(const struct rp_sim_run *run, uint32_t i)
+bool rp_sim_allocates(const struct rp_sim_run *run, uint32_t i)
 {
     return rp_sim_node(run, i)->kind == RP_SG_RUNTIME &&
            run->overlay.dur_ns.at[i] >= LONG_CALL_NS &&
@@ -159,7 +159,7 @@ bool rp_sim_runs_model(const struct rp_sim_run *run, uint32_t i)
     return rp_sim_is_host(run, i) && note->step != RP_NO_STEP &&
            note->phase != RP_PHASE_OPTIMIZER && !run->gone.at[i] &&
            !(note->flags & RP_SIM_LOADER) && (note->op || note->phase == RP_PHASE_BACKWARD) &&
-           !allocates(run, i);
+           !rp_sim_allocates(run, i);
 }
 
 enum rp_code rp_sim_scale_model_code(struct rp_sim_run *run, uint32_t v, double factor,

@@ -2,6 +2,8 @@
 #ifndef RP_SIM_WHATIF_NODES_H
 #define RP_SIM_WHATIF_NODES_H
 /* What what-ifs ask about the nodes of a run, and how they change them. */
+#include "base/decides.h"
+#include "sim/model/names.h"
 #include "sim/whatif/whatifs.h"
 
 /* Work of a thread, but not of one that only carries collectives. */
@@ -28,7 +30,11 @@ bool rp_sim_in_steps(const struct rp_sim_run *run, uint32_t node);
 const char *rp_sim_shapes_option(const struct rp_sim_part *part);
 const char *rp_sim_memory_option(const struct rp_sim_part *part);
 
-enum rp_code rp_sim_need_comm(const struct rp_sim_run *run, const char *what, struct rp_err *err);
+/* Conditions of rows (`applies`): kernels, or communication, were recorded. */
+enum rp_whatif_verdict rp_sim_needs_kernels(const struct rp_sim_run *run,
+                                            const struct rp_whatif_args *args, struct rp_err *why);
+enum rp_whatif_verdict rp_sim_needs_comm(const struct rp_sim_run *run,
+                                         const struct rp_whatif_args *args, struct rp_err *why);
 bool rp_sim_trains(const struct rp_sim_run *run);
 
 const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t node);
@@ -49,9 +55,24 @@ unsigned rp_kernel_traits(const char *name);
 /* Of the kernel that a node is; each name is looked at once. */
 unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node);
 bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
-/* RP_UNSUPPORTED where no kernels were recorded; `what` is the name of the what-if. */
-enum rp_code rp_sim_need_kernels(const struct rp_sim_run *run, const char *what,
-                                 struct rp_err *err);
+
+/* What a kernel takes that does next to nothing, whatever its data. */
+#define RP_SIM_EMPTY_KERNEL_NS 2000
+RP_DECISION(
+    RP_SIM_EMPTY_KERNEL_NS, "ns", "on an H200, with the gap before the next kernel",
+    "sim/an_operator_gains_what_autocast_makes_of_it, sim/more_samples_do_not_make_more_parameters");
+
+/* By which part a prediction may be off. Where it follows from kernels that were measured: */
+#define RP_SIM_MEASURED_DOUBT 0.15
+RP_DECISION(RP_SIM_MEASURED_DOUBT, "of the time",
+            "the middle half of what was measured lies within it: operators under autocast, masked "
+            "attention, fused updates (-15 to +9 %), devices of one maker (docs/definitions.md)",
+            "sim/intervals_reach_as_far_as_the_doubt");
+/* ... where it is the median of unlike kernels of such a length: */
+#define RP_SIM_TABLE_DOUBT 0.3
+RP_DECISION(RP_SIM_TABLE_DOUBT, "of the time",
+            "the middle half of the 1,920 operators, and of the 40 chains, that the medians are of",
+            "sim/medians_are_off_by_more");
 
 /* What a cost model says of a node; NULL: no model was asked. */
 const struct rp_sim_ratio *rp_sim_ratio_of(const struct rp_sim_run *run, uint32_t node);
@@ -64,6 +85,8 @@ enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,
 
 enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double factor,
                                struct rp_err *err);
+/* Whether a call takes or frees device memory for long, whatever launches kernels. */
+bool rp_sim_allocates(const struct rp_sim_run *run, uint32_t node);
 /* Whether the host runs operators of the model here: not of its optimizer, nor what prepares its
    input, waits, or takes memory for long. */
 bool rp_sim_runs_model(const struct rp_sim_run *run, uint32_t node);
@@ -88,6 +111,9 @@ enum rp_code rp_sim_match(const struct rp_sim_run *run, rp_sim_task_vec *list, u
 /* `what` stands before it, or is NULL. Releases the list. */
 enum rp_code rp_sim_say(struct rp_sim_run *run, const char *what, rp_sim_task_vec *list,
                         struct rp_err *err);
+
+/* straggler=median beside devices (repair.c). */
+enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err);
 
 /* straggler on the timeline of a pipeline (straggler_timeline.c). */
 enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,

@@ -12,11 +12,14 @@
 
 #include <stdlib.h>
 
-/* Bytes a second over PCIe 5 from and to pinned memory, and of an update that as many threads
-   compute as the memory of a server feeds: both are guesses, which may be half or twice as much. */
-#define LINK_RATE  50e9
-#define HOST_RATE  60e9
-#define RATE_DOUBT 1.0
+/* Both are guesses, which may be half or twice as much. */
+#define LINK_RATE 50e9
+RP_DECISION(LINK_RATE, "bytes a second", "PCIe 5 from and to pinned memory",
+            "sim/an_optimizer_on_the_host_copies_and_updates");
+#define HOST_RATE 60e9
+RP_DECISION(HOST_RATE, "bytes a second",
+            "an update by as many threads as the memory of a server feeds",
+            "sim/an_optimizer_on_the_host_copies_and_updates");
 
 /* Of one rank and step; nodes, or RP_NONE. */
 struct update {
@@ -144,7 +147,7 @@ static enum rp_code update_on_host(const struct updates *u, const struct update 
                                    struct rp_err *err)
 {
     struct rp_overlay *o = &u->run->overlay;
-    double lean = rp_sim_lean_by(u->run, RATE_DOUBT), bytes = (double)x->bytes;
+    double lean = rp_sim_lean_by(u->run, 1), bytes = (double)x->bytes;
     struct rp_optimizer_kind kind;
     double copy_ns = bytes / LINK_RATE * 1e9 * lean, update_ns;
 
@@ -157,6 +160,18 @@ static enum rp_code update_on_host(const struct updates *u, const struct update 
     return x->backward == RP_NONE ? RP_OK : rp_overlay_link(o, x->backward, x->host, 0, 0, err);
 }
 
+/* Of some recordings an update without a backward pass is found only while it is placed. */
+static enum rp_whatif_verdict offload_applies(const struct rp_sim_run *run,
+                                              const struct rp_whatif_args *args, struct rp_err *why)
+{
+    (void)args;
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_is_update(run, i))
+            return RP_WHATIF_APPLIES;
+    return RP_WHATIF_SAY(why, CANNOT,
+                         "no device work of an optimizer was found behind a backward pass");
+}
+
 static enum rp_code offload_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
@@ -164,7 +179,7 @@ static enum rp_code offload_apply(struct rp_sim_run *run, const struct rp_whatif
     size_t i, n = run->nranks * run->parts[0]->nranks * u.nsteps;
     enum rp_code code;
 
-    (void)args;
+    RP_TRY(rp_whatif_check(&rp_whatif_offload, run, args, err));
     u.at = calloc(n + 1, sizeof *u.at);
     if (!u.at)
         return rp_err_nomem(err, "simulating");
@@ -189,4 +204,5 @@ const struct rp_whatif rp_whatif_offload = {
     .assumes =
         "nothing overlaps, the link carries 50 GB/s and the host updates at 60 GB/s: guesses "
         "that may be half or twice as much",
+    .applies = offload_applies,
     .apply = offload_apply};

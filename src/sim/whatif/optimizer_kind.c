@@ -14,8 +14,7 @@
 #include "sim/whatif/optimizer_kind.h"
 
 #include "facts/work/workload.h"
-
-#include <string.h>
+#include "sim/model/names.h"
 
 bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
 {
@@ -36,15 +35,15 @@ static void look_at(struct seen *s, const char *name)
     s->fusible |= rp_update_of_mark(name) == RP_UPDATE_FUSIBLE;
     s->other |= rp_update_of_mark(name) == RP_UPDATE_OTHER;
     if (rp_update_of_mark(name) == RP_UPDATE_FUSIBLE) {
-        s->adamw |= strstr(name, "AdamW") != NULL;
-        s->adam |= strstr(name, "Adam") != NULL;
-        s->sgd |= strstr(name, "SGD") != NULL;
+        s->adamw |= rp_sim_means(name, RP_SIM_ADAMW);
+        s->adam |= rp_sim_means(name, RP_SIM_ADAM);
+        s->sgd |= rp_sim_means(name, RP_SIM_SGD);
     }
-    s->foreach |= strstr(name, "_foreach_") != NULL;
-    s->fused |= strstr(name, "aten::_fused_") != NULL;
-    s->item |= !strcmp(name, "aten::item") || !strcmp(name, "aten::_local_scalar_dense");
-    s->powers |= strstr(name, "pow") != NULL;
-    s->decays |= !strcmp(name, "aten::_foreach_mul_") || !strcmp(name, "aten::mul_");
+    s->foreach |= rp_sim_means(name, RP_SIM_FOREACH);
+    s->fused |= rp_sim_means(name, RP_SIM_FUSED);
+    s->item |= rp_sim_means(name, RP_SIM_READS);
+    s->powers |= rp_sim_means(name, RP_SIM_POWERS);
+    s->decays |= rp_sim_means(name, RP_SIM_DECAYS);
 }
 
 void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_optimizer_kind *out)

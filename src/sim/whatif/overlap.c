@@ -4,6 +4,7 @@
  * started earlier in the recording to what started later, as all edges of a step graph do, so they
  * close no cycle.
  */
+#include "base/hash.h"
 #include "base/order.h"
 #include "sim/whatif/nodes.h"
 
@@ -21,17 +22,13 @@ static bool is_transfer(const struct rp_sim_run *run, uint32_t i)
 }
 
 /* What has lanes has an order in time; the mean step of a job has none. */
-static enum rp_code need_transfers(const struct rp_sim_run *run, const char *what,
-                                   struct rp_err *err)
+static enum rp_whatif_verdict no_overlap_applies(const struct rp_sim_run *run,
+                                                 const struct rp_whatif_args *args,
+                                                 struct rp_err *why)
 {
-    uint32_t i;
-
-    if (!run->graph->lanes.n)
-        return rp_err_set(err, RP_UNSUPPORTED, "%s: the recording has no threads or streams", what);
-    for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (is_transfer(run, i))
-            return RP_OK;
-    return rp_err_set(err, RP_UNSUPPORTED, "%s: no communication was recorded", what);
+    return run->graph->lanes.n
+               ? rp_sim_needs_comm(run, args, why)
+               : RP_WHATIF_SAY(why, CANNOT, "the recording has no threads or streams");
 }
 
 /* ------------------------------------------------------------------ no-overlap */
@@ -118,7 +115,7 @@ static enum rp_code no_overlap_apply(struct rp_sim_run *run, const struct rp_wha
     uint32_t i;
 
     (void)args;
-    RP_TRY(need_transfers(run, "no-overlap", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_no_overlap, run, args, err));
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (is_transfer(run, i) && !run->gone.at[i])
             RP_TRY(stand_alone(run, i, on_host, err));
@@ -130,6 +127,7 @@ const struct rp_whatif rp_whatif_no_overlap = {
     .form = "no-overlap",
     .summary = "a rank computes nothing while it communicates",
     .assumes = "transfers and kernels take as long alone as they took concurrently",
+    .applies = no_overlap_applies,
     .apply = no_overlap_apply};
 
 /* ------------------------------------------------------------------ overlap */
@@ -185,6 +183,71 @@ static void find_ends(const struct rp_sim_run *run, const struct ends *e)
     }
 }
 
+/* ------------------------------------------------------------------ what may be needed */
+
+/* A kind of transfer by what the recording says of it: not by its group, which is another on each
+   rank. */
+static uint64_t transfer_kind(const struct rp_sim_run *run, uint32_t i)
+{
+    const struct rp_sg_node *x = node_at(run, i);
+    const struct rp_collectives *list = &rp_sim_part_of(run, i)->collectives;
+    const struct rp_collective *c;
+
+    if (x->collective >= list->list.n)
+        return 0;
+    c = &list->list.at[x->collective];
+    return rp_hash_join(rp_hash_join(c->kind, (uint64_t)c->in_bytes), (uint64_t)c->group_size) | 1;
+}
+
+/* Whether the device computes while the rank is in a transfer, waiting included. */
+static bool computes_beside(const struct rp_sim_run *run, uint32_t transfer)
+{
+    const struct rp_sg_node *x = node_at(run, transfer);
+    const struct rp_collectives *list = &rp_sim_part_of(run, transfer)->collectives;
+    int64_t end = rp_sg_end_ns(x), begin = x->start_ns;
+
+    if (x->collective < list->list.n)
+        begin = rp_ns_sum(end, -rp_ns_between(list->list.at[x->collective].begin_ns,
+                                              list->list.at[x->collective].end_ns));
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        uint32_t last;
+
+        if (lane->rank != x->rank || !lane->device || k == x->lane)
+            continue;
+        RP_LOWER_BOUND_FROM(last, lane->first, lane->end, node_at(run, last)->start_ns < end);
+        while (last > lane->first && !computes(run, last - 1, false))
+            last--;
+        if (last > lane->first && rp_sg_end_ns(node_at(run, last - 1)) > begin)
+            return true;
+    }
+    return false;
+}
+
+/* Kinds of transfers beside which no rank ever computes (value 1; others 0): nothing shows that
+   what comes next does not need them. */
+static enum rp_code find_needed(const struct rp_sim_run *run, struct rp_map *kinds, bool *any,
+                                struct rp_err *err)
+{
+    *any = false;
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
+        uint64_t kind = is_transfer(run, i) && !run->gone.at[i] ? transfer_kind(run, i) : 0;
+
+        if (kind && rp_map_get(kinds, kind) != 0)
+            RP_TRY(rp_map_put(kinds, kind, !computes_beside(run, i), err));
+    }
+    for (size_t i = 0; i < kinds->cap; i++)
+        *any |= kinds->value[i] == 1;
+    return RP_OK;
+}
+
+/* Whether a transfer stays where it is, where the run leans to that. */
+static bool stays(const struct rp_sim_run *run, const struct rp_map *kinds, uint32_t transfer)
+{
+    return run->lean == RP_LEAN_MORE_LATENCY &&
+           rp_map_get(kinds, transfer_kind(run, transfer)) == 1;
+}
+
 /* The last node before it on its lane that is no communication, or RP_NONE. */
 static uint32_t before_on_lane(const struct rp_sim_run *run, uint32_t i)
 {
@@ -222,52 +285,59 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
     return rp_overlay_link(&run->overlay, transfer, *end, 0, 0, err);
 }
 
+/* A user of DistributedDataParallel cannot do better: it starts all-reduces as gradients become
+   ready, and waits for them at the end of the backward pass. */
+static enum rp_whatif_verdict overlap_applies(const struct rp_sim_run *run,
+                                              const struct rp_whatif_args *args, struct rp_err *why)
+{
+    if (no_overlap_applies(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    for (size_t i = 0; !args && i < run->graph->names.n; i++)
+        if (rp_sim_means(run->graph->names.at[i], RP_SIM_REDUCER))
+            return RP_WHATIF_SAY(why, UNSURE,
+                                 "DistributedDataParallel overlaps its all-reduces with the "
+                                 "backward pass already");
+    return RP_WHATIF_APPLIES;
+}
+
 static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
     struct ends ends = {.nsteps = run->parts[0]->nsteps};
+    struct rp_map kinds;
     enum rp_code code = RP_OK;
+    bool needed = false;
     uint32_t i;
 
     (void)args;
-    RP_TRY(need_transfers(run, "overlap", err));
+    RP_TRY(rp_whatif_check(&rp_whatif_overlap, run, args, err));
     ends.node = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.node);
     ends.backward_ns = malloc((run->nranks * ends.nsteps + 1) * sizeof *ends.backward_ns);
     if (!ends.node || !ends.backward_ns)
         code = rp_err_nomem(err, "simulating");
     else
         find_ends(run, &ends);
+    rp_map_init(&kinds);
+    if (code == RP_OK && rp_sim_has_device(run))
+        code = find_needed(run, &kinds, &needed, err);
+    if (needed) {
+        run->leans = true;
+        run->latency_doubt = "what comes after a collective may need its result";
+    }
     for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
-        if (is_transfer(run, i) && !run->gone.at[i])
+        if (is_transfer(run, i) && !run->gone.at[i] && !stays(run, &kinds, i))
             code = let_go(run, i, &ends, err);
+    rp_map_release(&kinds);
     free(ends.node);
     free(ends.backward_ns);
     return code;
-}
-
-/* A user of DistributedDataParallel cannot do better: it starts all-reduces as gradients become
-   ready, and waits for them at the end of the backward pass. */
-static enum rp_code overlap_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                    rp_whatif_texts *out, struct rp_err *err)
-{
-    size_t i;
-
-    (void)arena;
-    for (i = 0; i < run->graph->names.n; i++)
-        if (strstr(run->graph->names.at[i], "distributed::reducer") ||
-            strstr(run->graph->names.at[i], "distributed.ddp.reducer"))
-            return rp_err_set(err, RP_UNSUPPORTED,
-                              "overlap: DistributedDataParallel overlaps its all-reduces with the "
-                              "backward pass already");
-    return rp_vec_push(out, "overlap", err);
 }
 
 static const struct rp_whatif_move overlap_move = {
     .family = "overlap",
     .effort = 6,
     .apply = "start collectives with async_op=True on a stream of their own, and wait for them "
-             "just before their results are used",
-    .propose = overlap_propose};
+             "just before their results are used"};
 
 const struct rp_whatif rp_whatif_overlap = {
     .name = "overlap",
@@ -278,4 +348,5 @@ const struct rp_whatif rp_whatif_overlap = {
         "nothing in the forward and backward pass needs its result (so this is a lower bound), "
         "and communication and work do not slow each other down",
     .move = &overlap_move,
+    .applies = overlap_applies,
     .apply = overlap_apply};

@@ -45,17 +45,25 @@ static bool knows_gradients(const struct rp_sim_run *run)
     return false;
 }
 
+static enum rp_whatif_verdict parallel_update_applies(const struct rp_sim_run *run,
+                                                      const struct rp_whatif_args *args,
+                                                      struct rp_err *why)
+{
+    (void)args;
+    return knows_gradients(run)
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, CANNOT,
+                               "the recording does not show which update needs which gradient (a "
+                               "dPRO directory does)");
+}
+
 static enum rp_code parallel_update_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err)
 {
     const struct rp_task_graph *g = &run->tasks;
     uint32_t i;
 
-    (void)args;
-    if (!knows_gradients(run))
-        return rp_err_set(err, RP_UNSUPPORTED,
-                          "parallel-update: the recording does not show which update needs which "
-                          "gradient (a dPRO directory does)");
+    RP_TRY(rp_whatif_check(&rp_whatif_parallel_update, run, args, err));
     for (i = 0; i < g->edges.n; i++)
         if (is_update(run, g->edges.at[i].to) &&
             RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_STREAM)
@@ -79,4 +87,5 @@ const struct rp_whatif rp_whatif_parallel_update = {
         "each parameter is updated as soon as its gradient is ready, concurrently with other work",
     .assumes = "updates do not slow down each other or the backward pass",
     .move = &parallel_update_move,
+    .applies = parallel_update_applies,
     .apply = parallel_update_apply};

@@ -13,11 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without a pattern: the part of the forward pass that runs again. What stands outside of the
-   blocks, as the embedding, the head and the loss, does not: a GPT and a convolutional network on
-   an H200 took 0.73 and 0.94 of a third of what their forward and backward passes take. */
-#define BLOCKS_PART  0.85
-#define BLOCKS_DOUBT 0.18
+#define BLOCKS_PART 0.85
+RP_DECISION(
+    BLOCKS_PART, "of the forward pass",
+    "runs again without a pattern; not the embedding, the head and the loss: a GPT and a "
+    "convolutional network on an H200 took 0.73 and 0.94 of a third of both passes. It is 1 at "
+    "most, and as much less at least",
+    "sim/what_runs_again_is_in_the_backward_pass");
 
 /* Of one rank and step, on the device and on the host. */
 struct place {
@@ -103,6 +105,16 @@ static enum rp_code extend_backward(const struct places *p, const struct place *
         rp_ns_sum(p->run->overlay.dur_ns.at[x->first], rp_sim_scaled(x->again_ns, part)), err);
 }
 
+static enum rp_whatif_verdict recompute_applies(const struct rp_sim_run *run,
+                                                const struct rp_whatif_args *args,
+                                                struct rp_err *why)
+{
+    return (args && args->value) || rp_sim_trains(run)
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, CANNOT,
+                               "no backward pass of a recorded forward pass was found");
+}
+
 static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
@@ -110,13 +122,14 @@ static enum rp_code recompute_apply(struct rp_sim_run *run, const struct rp_what
     rp_sim_task_vec matched = {0};
     enum rp_code code = RP_OK;
     size_t i, n = 0, placed = 0, all = run->nranks * run->parts[0]->nranks * p.nsteps * 2;
-    double part = args->value ? 1 : BLOCKS_PART * rp_sim_lean_by(run, BLOCKS_DOUBT);
+    double part = args->value ? 1 : BLOCKS_PART * rp_sim_lean_by(run, 1 / BLOCKS_PART - 1);
 
     if (args->value && !*args->value)
         return rp_err_set(err, RP_USAGE,
                           "'%s': expected recompute, or names of operators or kernels, as in "
                           "recompute=aten::gelu",
                           args->text);
+    RP_TRY(rp_whatif_check(&rp_whatif_recompute, run, args, err));
     p.at = calloc(all + 1, sizeof *p.at);
     if (!p.at)
         return rp_err_nomem(err, "simulating");
@@ -156,4 +169,5 @@ const struct rp_whatif rp_whatif_recompute = {
     .assumes = "they take the same time again, 0.72 to 1 of the forward pass where no pattern is "
                "given; freed memory is not used for larger batches",
     .value = RP_WHATIF_NAME,
+    .applies = recompute_applies,
     .apply = recompute_apply};

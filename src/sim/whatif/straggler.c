@@ -6,7 +6,8 @@
  * between their tasks, because a thread that sleeps or runs code that was not recorded is late,
  * too.
  *
- *     median        every rank takes the median; of two ranks, what the one takes that works less
+ *     median        every rank takes the median; of two ranks, what the one takes that works less.
+ *                   Beside devices only what is slower than the same work elsewhere (repair.c)
  *     remove:<N>    rank N takes the median of the others, if it took longer
  *
  * Work is compared between one collective and the next (stretches), so that what is taken away is
@@ -27,8 +28,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_STRETCHES 64        /* of a step; of more, neighbours are one */
-#define SAME_RANK      (2.0 / 3) /* of the steps in which one rank is the slowest: it is always late */
+#define MOST_STRETCHES 64
+RP_LIMIT(MOST_STRETCHES, "stretches of a step", "of more, neighbours are levelled as one");
+#define SAME_RANK 0.66
+RP_DECISION(SAME_RANK, "of the steps",
+            "in two of three one rank is the slowest: else it is ordinary variation",
+            "sim/the_same_rank_is_slow_in_two_of_three_steps");
 
 struct arrival { /* of a rank at a collective */
     uint32_t at; /* rank and step, as below */
@@ -349,10 +354,9 @@ static enum rp_code level_work(struct rp_sim_run *run, uint32_t only, bool on_ho
 /* The normal quantile, by bisection: it is needed only twice per prediction. */
 static double normal_quantile(double p)
 {
-    double low = -8, high = 8;
-    int i;
+    double low = -10, high = 10; /* so far out a double has no more */
 
-    for (i = 0; i < 60; i++) {
+    while (high - low > 1e-9) {
         double middle = (low + high) / 2;
 
         if (erfc(-middle / sqrt(2)) / 2 < p)
@@ -363,9 +367,12 @@ static double normal_quantile(double p)
     return (low + high) / 2;
 }
 
+#define BLOM 0.375
+RP_FACT(BLOM, "of a rank", "Blom's approximation of normal order statistics, 3/8");
+
 static double slowest_of(double n)
 {
-    return n > 1 ? normal_quantile((n - 0.375) / (n + 0.25)) : 0;
+    return n > 1 ? normal_quantile((n - BLOM) / (n + 1 - 2 * BLOM)) : 0;
 }
 
 /* The slowest work in a step, and what it is expected to be among n ranks. */
@@ -481,23 +488,36 @@ static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, doubl
     return code;
 }
 
-/* Worth trying where it is always the same rank: that another one is slowest in each step is
+/* Worth proposing where it is always the same rank: that another one is slowest in each step is
    ordinary variation, which nobody can mend. */
-static enum rp_code straggler_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                      rp_whatif_texts *out, struct rp_err *err)
+static enum rp_whatif_verdict straggler_applies(const struct rp_sim_run *run,
+                                                const struct rp_whatif_args *args,
+                                                struct rp_err *why)
 {
     double on_host = 0, on_device = 0;
 
-    (void)arena;
-    if (run->parts[0]->nranks > 1 || run->parts[0]->stages)
-        return rp_err_set(err, RP_UNSUPPORTED, "only ranks with traces of their own are compared");
+    if (run->parts[0]->stages || run->parts[0]->nranks > 1)
+        return args
+                   ? RP_WHATIF_APPLIES
+                   : RP_WHATIF_SAY(why, UNSURE, "only ranks with traces of their own are compared");
     if (run->nranks < 2)
-        return rp_err_set(err, RP_UNSUPPORTED, "only one rank was recorded");
-    if (rp_sim_has_device(run))
-        RP_TRY(find_share(run, false, &on_device, err));
-    RP_TRY(find_share(run, true, &on_host, err));
-    if (on_device < SAME_RANK && on_host < SAME_RANK)
-        return rp_err_set(err, RP_UNSUPPORTED, "no rank has the most work in most of the steps");
+        return args ? RP_WHATIF_SAY(why, CANNOT, "only one rank was recorded")
+                    : RP_WHATIF_SAY(why, UNSURE, "only one rank was recorded");
+    if (args)
+        return RP_WHATIF_APPLIES;
+    if ((rp_sim_has_device(run) && find_share(run, false, &on_device, why) != RP_OK) ||
+        find_share(run, true, &on_host, why) != RP_OK)
+        return RP_WHATIF_CANNOT;
+    return on_device >= SAME_RANK || on_host >= SAME_RANK
+               ? RP_WHATIF_APPLIES
+               : RP_WHATIF_SAY(why, UNSURE, "no rank has the most work in most of the steps");
+}
+
+static enum rp_code straggler_propose(const struct rp_sim_run *run, struct rp_arena *arena,
+                                      rp_whatif_texts *out, struct rp_err *err)
+{
+    (void)run;
+    (void)arena;
     return rp_vec_push(out, "straggler=median", err);
 }
 
@@ -515,11 +535,12 @@ static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_what
     bool device = rp_sim_has_device(run);
     uint32_t only;
 
+    RP_TRY(rp_whatif_check(&rp_whatif_straggler, run, args, err));
     if (run->parts[0]->stages)
         return rp_whatif_straggler_timeline(run, args, err);
-    if (nranks < 2)
-        return rp_err_set(err, RP_UNSUPPORTED, "straggler: the simulation has only one rank");
     RP_TRY(read_which(args, nranks, &only, err));
+    if (device && only == RP_NONE)
+        return rp_whatif_repair(run, err);
     if (device)
         RP_TRY(level_work(run, only, false, only != RP_NONE, err));
     return level_work(run, only, true, device || only != RP_NONE, err);
@@ -528,12 +549,15 @@ static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_what
 const struct rp_whatif rp_whatif_straggler = {
     .name = "straggler",
     .form = "straggler=median|remove:<rank>",
-    .summary = "every rank works in the median time of all (of two, in that of the faster), or one "
-               "slow rank in that of the others; for the timeline of a pipeline ideal: every "
-               "operation takes the usual time of its type, or all except those of "
-               "stage:<N>, dp:<N> or type:<name>",
+    .summary =
+        "work that is slower than the same work of other ranks takes their time (without a "
+        "device: every rank works in the median time of all, of two in that of the faster), "
+        "or one slow rank in that of the others; for the timeline of a pipeline ideal: every "
+        "operation takes the usual time of its type, or all except those of "
+        "stage:<N>, dp:<N> or type:<name>",
     .assumes = "a slow rank does the same as the others between collectives, and ranks wait for "
                "each other no longer than necessary",
     .value = RP_WHATIF_NAME,
     .move = &straggler_move,
+    .applies = straggler_applies,
     .apply = straggler_apply};

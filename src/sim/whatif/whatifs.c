@@ -12,6 +12,36 @@ const struct rp_whatif *const rp_whatifs[] = {
 #undef WHATIF_ADDRESS
         NULL};
 
+/* The reason begins with the name. */
+static enum rp_whatif_verdict verdict_of(const struct rp_whatif *row, const struct rp_sim_run *run,
+                                         const struct rp_whatif_args *args, struct rp_err *why)
+{
+    enum rp_whatif_verdict verdict =
+        row->applies ? row->applies(run, args, why) : RP_WHATIF_APPLIES;
+
+    if (verdict != RP_WHATIF_APPLIES && why->code == RP_UNSUPPORTED)
+        rp_err_prefix(why, RP_UNSUPPORTED, "%s", row->name);
+    return verdict;
+}
+
+enum rp_whatif_verdict rp_whatif_applies(const struct rp_whatif *row, const struct rp_sim_run *run,
+                                         struct rp_err *why)
+{
+    return verdict_of(row, run, NULL, why);
+}
+
+enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_run *run,
+                             const struct rp_whatif_args *args, struct rp_err *err)
+{
+    struct rp_err why = RP_ERR_INIT;
+
+    if (verdict_of(row, run, args, &why) != RP_WHATIF_CANNOT)
+        return RP_OK;
+    if (err)
+        *err = why;
+    return why.code;
+}
+
 static enum rp_code apply_calls(struct rp_sim_run *run, const struct rp_whatif_list *list,
                                 bool makes_tasks, struct rp_err *err)
 {

@@ -64,11 +64,21 @@ struct rp_whatif_move {
     unsigned effort;                      /* of two moves the one with less is made first */
     const char *apply;                    /* how, one line */
     const char *(*how)(const char *text); /* the same, where it depends on the text; or NULL */
-    /* Adds the texts that are worth trying; each is an alternative to the others. RP_UNSUPPORTED:
-       none is, for the reason in err. NULL: the name alone. */
+    /* Adds the texts that are worth trying, where it applies; each is an alternative to the others.
+       NULL: the name alone. */
     enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
                             rp_whatif_texts *out, struct rp_err *err);
 };
+
+/* Whether a what-if can be made in a run, by what was recorded. */
+enum rp_whatif_verdict {
+    RP_WHATIF_APPLIES,
+    RP_WHATIF_UNSURE, /* it can be asked, but whether a user gains is not known: not proposed */
+    RP_WHATIF_CANNOT
+};
+/* The verdict with its reason and what that rests on: return RP_WHATIF_SAY(why, CANNOT, "…"). */
+#define RP_WHATIF_SAY(why, verdict, ...) \
+    ((void)rp_err_set((why), RP_UNSUPPORTED, __VA_ARGS__), RP_WHATIF_##verdict)
 
 struct rp_whatif {
     const char *name;
@@ -81,11 +91,25 @@ struct rp_whatif {
     enum rp_whatif_value value;
     bool makes_tasks; /* it adds or joins tasks, which the others of the list then change */
     const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
+    /* Looks into the run and changes nothing. `args` is NULL where a proposal is thought of and
+       nobody has asked yet: only then RP_WHATIF_UNSURE is looked for. `why` has the reason without
+       the name; another code than RP_UNSUPPORTED there is a failure. NULL: it always applies. */
+    enum rp_whatif_verdict (*applies)(const struct rp_sim_run *run,
+                                      const struct rp_whatif_args *args, struct rp_err *why);
+    /* Once its text is well-formed it asks rp_whatif_check. RP_UNSUPPORTED: that, or what the text
+       names is not in the run. */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
 };
 
 extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
+
+/* Its verdict before anybody asks: RP_WHATIF_APPLIES, or the reason in `why`. */
+enum rp_whatif_verdict rp_whatif_applies(const struct rp_whatif *row, const struct rp_sim_run *run,
+                                         struct rp_err *why);
+/* For `apply`: RP_UNSUPPORTED with the reason where it cannot be. */
+enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_run *run,
+                             const struct rp_whatif_args *args, struct rp_err *err);
 
 /* Applies one what-if or several joined with '+': first those that make tasks, then the others from
    left to right. A malformed text is RP_USAGE and the message says what is expected. */

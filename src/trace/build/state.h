@@ -119,8 +119,10 @@ void rp_build_samples_release(struct rp_build_samples *samples);
 enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, struct rp_err *err);
 
 /* trace/finish/flows.c: whether an arrow goes from a host call to its device work. */
-void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4]);
-bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[4], uint32_t flow);
+enum { RP_LAUNCH_FLOWS = 4 };
+void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[RP_LAUNCH_FLOWS]);
+bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[RP_LAUNCH_FLOWS],
+                             uint32_t flow);
 
 /* The id of a text, or RP_NONE if the trace does not contain it. */
 static inline rp_str rp_build_find_str(const struct rp_builder *b, const char *text)

@@ -6,6 +6,7 @@
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
+#include "trace/device_calls.h"
 #include "trace/finish/finish.h"
 
 #define DAYS_NS(n) ((int64_t)(n)*86400 * 1000000000)
@@ -152,13 +153,7 @@ static bool names_launch(const struct rp_builder *b, struct launches *w, rp_str 
     uint8_t *known = &w->is_launch.at[name];
 
     if (*known == 0) {
-        const char *text = rp_strtab_borrow(&b->str, name);
-        size_t len = rp_strtab_len(&b->str, name);
-
-        *known = memmem(text, len, "Launch", 6) || memmem(text, len, "Memcpy", 6) ||
-                         memmem(text, len, "Memset", 6)
-                     ? 2
-                     : 1;
+        *known = rp_device_call_does(rp_strtab_borrow(&b->str, name)) & RP_DOES_WORK ? 2 : 1;
     }
     return *known == 2;
 }

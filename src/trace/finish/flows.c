@@ -17,26 +17,28 @@ struct flow_ctx {
     struct rp_sort_scratch scratch;
     int64_t ts_ns; /* of the last span entered, and the best of those that start there: */
     rp_event launch, op, any;
-    rp_str launch_name[4];
+    rp_str launch_name[RP_LAUNCH_FLOWS];
 };
 
-bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[4], uint32_t flow)
+bool rp_build_flow_is_launch(const struct rp_builder *b, const rp_str names[RP_LAUNCH_FLOWS],
+                             uint32_t flow)
 {
     rp_str name = b->flows.name.at[flow];
     rp_str category = b->origins.at[b->flows.origin.at[flow]].category;
 
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < RP_LAUNCH_FLOWS; i++)
         if (names[i] != RP_NONE && (name == names[i] || category == names[i]))
             return true;
     return false;
 }
 
-void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[4])
+void rp_build_launch_flow_names(const struct rp_builder *b, rp_str names[RP_LAUNCH_FLOWS])
 {
-    names[0] = rp_build_find_str(b, "ac2g");
-    names[1] = rp_build_find_str(b, "async_cpu_to_gpu");
-    names[2] = rp_build_find_str(b, "async");
-    names[3] = rp_build_find_str(b, "async_gpu");
+    static const char *const texts[RP_LAUNCH_FLOWS] = {"ac2g", "async_cpu_to_gpu", "async",
+                                                       "async_gpu"};
+
+    for (size_t i = 0; i < RP_LAUNCH_FLOWS; i++)
+        names[i] = rp_build_find_str(b, texts[i]);
 }
 
 /* Enters the span and notes it as a candidate for arrows at its start. */

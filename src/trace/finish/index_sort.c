@@ -7,11 +7,17 @@
  */
 #include "trace/finish/index_sort.h"
 
+#include "base/decides.h"
 #include "trace/trace.h"
 
 #include <string.h>
 
+enum { WORD_BITS = 64 };
 #define RUNS_MAX 16
+RP_LIMIT(RUNS_MAX, "runs or rows", "chooses how rows are sorted; their order is the same");
+#define MANY_ROWS 4096
+RP_LIMIT(MANY_ROWS, "rows",
+         "from here on digits have eleven bits, not eight; the order is the same");
 
 struct sorter {
     const struct rp_sort_keys *keys;
@@ -47,13 +53,13 @@ static int radix_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned sh
 
 uint64_t *rp_radix_sort(uint64_t *a, uint64_t *tmp, size_t n, unsigned low)
 {
-    unsigned bits = n < 4096 ? 8 : 11, shift;
+    unsigned bits = n < MANY_ROWS ? 8 : 11, shift;
     uint64_t all = 0;
 
     for (size_t i = 0; i < n; i++)
         all |= a[i];
-    for (shift = low; n && shift < 64 && all >> shift; shift += bits) {
-        if (radix_digit(a, tmp, n, shift, shift + bits > 64 ? 64 - shift : bits)) {
+    for (shift = low; n && shift < WORD_BITS && all >> shift; shift += bits) {
+        if (radix_digit(a, tmp, n, shift, shift + bits > WORD_BITS ? WORD_BITS - shift : bits)) {
             uint64_t *swap = a;
 
             a = tmp;
@@ -165,13 +171,13 @@ static enum rp_code merge_sort(struct sorter *s, uint32_t *rows, size_t n, struc
 {
     uint32_t *from = rows, *to, *swap;
 
-    for (size_t i = 0; i < n; i += 16)
-        insertion_sort(s->keys, rows + i, n - i < 16 ? n - i : 16);
-    if (n <= 16)
+    for (size_t i = 0; i < n; i += RUNS_MAX)
+        insertion_sort(s->keys, rows + i, n - i < RUNS_MAX ? n - i : RUNS_MAX);
+    if (n <= RUNS_MAX)
         return RP_OK;
     RP_TRY(rp_vec_reserve(&s->scratch->rows, n, err));
     to = s->scratch->rows.at;
-    for (size_t width = 16; width < n; width *= 2) {
+    for (size_t width = RUNS_MAX; width < n; width *= 2) {
         for (size_t i = 0; i < n; i += 2 * width) {
             size_t na = n - i < width ? n - i : width;
             size_t nb = n - i - na < width ? n - i - na : width;
@@ -240,8 +246,8 @@ static enum rp_code sort_track(struct sorter *s, uint32_t *rows, size_t n, struc
     }
     if (sorted)
         return RP_OK;
-    if (n <= 64 || low > high || (uint64_t)high - (uint64_t)low == UINT64_MAX ||
-        bits_for((uint64_t)high - (uint64_t)low + 1) + row_bits > 64)
+    if (n <= RUNS_MAX || low > high || (uint64_t)high - (uint64_t)low == UINT64_MAX ||
+        bits_for((uint64_t)high - (uint64_t)low + 1) + row_bits > WORD_BITS)
         return merge_sort(s, rows, n, err);
     return sort_as_words(s, rows, n, low, row_bits, err);
 }

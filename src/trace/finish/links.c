@@ -108,7 +108,7 @@ static enum rp_code number_ids(struct link_ctx *w, struct rp_err *err)
 static enum rp_code join_by_flows(struct link_ctx *w, struct rp_err *err)
 {
     struct rp_build_flows *flows = &w->b->flows;
-    rp_str names[4];
+    rp_str names[RP_LAUNCH_FLOWS];
 
     rp_build_launch_flow_names(w->b, names);
     w->id.n = 0;

@@ -133,7 +133,7 @@ bool rp_loop_work_adds(const struct rp_loop_work *work, const struct rp_builder 
         missing += work->count.at[work->items.at[i].name];
         work->count.at[work->items.at[i].name] = 0;
     }
-    return adds && missing <= (a_end - a) / 20;
+    return adds && (double)missing <= RP_SAME_WORK * (double)(a_end - a);
 }
 
 bool rp_loop_work_has(const struct rp_loop_work *work, const struct rp_builder *b, int64_t begin_ns,

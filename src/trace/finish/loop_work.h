@@ -6,7 +6,13 @@
  * where none are recorded, the work of its devices. Rounds of the loop are compared by it. Inside
  * src/trace only.
  */
+#include "base/decides.h"
 #include "trace/finish/steps.h"
+
+#define RP_SAME_WORK 0.02
+RP_DECISION(RP_SAME_WORK, "of the work",
+            "rounds that differ by less are the same: the few operators that come and go by chance",
+            "trace/rounds_are_the_same_up_to_two_percent");
 
 struct rp_loop_item {
     int64_t begin_ns, end_ns;

@@ -7,7 +7,7 @@
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
-#define NOT_YET 255
+#define NOT_YET UINT8_MAX
 
 enum rp_code rp_pass_names(struct rp_builder *b, struct rp_err *err)
 {

@@ -10,11 +10,17 @@
  * track becomes RP_NONE). The pair has the arguments of the begin, then those of the end with other
  * keys.
  */
+#include "base/decides.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 
-#define NAME_DEPTH    256
-#define KEYS_COMPARED 1024 /* keys of the begin that are compared if both have arguments */
+#define NAME_DEPTH 256
+RP_LIMIT(
+    NAME_DEPTH, "open begins",
+    "an end that names one farther down closes the last one: the pairs are reported as unclosed");
+#define KEYS_COMPARED 1024
+RP_LIMIT(KEYS_COMPARED, "arguments of a begin",
+         "of an end of more, an argument that both have is there twice");
 
 enum role { NEITHER, BEGIN, END };
 

@@ -6,6 +6,7 @@
  * and in parts of a step. docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"
+#include "base/decides.h"
 
 #include "base/order.h"
 
@@ -126,7 +127,9 @@ static bool is_recorded(const struct rp_builder *b, int64_t begin_ns, int64_t en
     return false;
 }
 
-#define WINDOWS_MOST 64 /* breaks that are looked at: each costs a look at all events */
+#define WINDOWS_MOST 64
+RP_LIMIT(WINDOWS_MOST, "breaks",
+         "each costs a look at all events; time between further steps belongs to the one before");
 
 /* Whether the profiler did not record the steps between these two, by its own count. */
 static bool skips_steps(const struct rp_step *a, const struct rp_step *b)
@@ -158,17 +161,13 @@ static void find_windows(struct rp_builder *b)
     }
 }
 
-#define CUT_OFF 2 /* times less work than the others: the last step is not a whole one */
-#define CUT_OFF_PAIR                                                            \
-    10 /* the same where there is only one other, which may have had more to do \
-        */
-
 /* The profiler begins a step whenever one ends, and so also when recording is about to end: what
-   is left then is no step, but what happened until the end. */
+   is left then is no step, but what happened until the end. It has less than half of the work of
+   each other one, or a tenth where there is only one, which may have had more to do. */
 static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_step *s = b->steps.at, *last = s + b->steps.n - 1;
-    size_t i, n = b->steps.n, least = SIZE_MAX, times = n > 2 ? CUT_OFF : CUT_OFF_PAIR;
+    size_t i, n = b->steps.n, least = SIZE_MAX, times = n > 2 ? 2 : 10;
     int64_t shortest = INT64_MAX;
     RP_VEC(size_t) calls = {0};
 
@@ -202,9 +201,10 @@ struct found {
     double share;
 };
 
-#define ENOUGH 0.5  /* of the work: weaker evidence is not looked for */
-#define WEAK   0.1  /* of the work: a sequence that repeats is looked for, too */
-#define LITTLE 0.25 /* of what others cover: they are steps, these are not */
+#define LITTLE 0.25
+RP_DECISION(LITTLE, "of the work that others cover",
+            "steps that cover less are those of a part of the program, or of its start-up",
+            "trace/steps_cover_a_quarter_of_what_others_do");
 
 static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct found *out,
                              struct rp_err *err)
@@ -233,8 +233,9 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
     return RP_OK;
 }
 
-/* The strongest evidence, but not steps in which far less happens than in others: the marks of a
-   part of a step, or of something in start-up. */
+/* The strongest evidence that covers most of the work, else all are tried; a sequence that repeats
+   only where they cover less than a tenth. But not steps in which far less happens than in others:
+   the marks of a part of a step, or of something in start-up. */
 static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 {
     static step_finder *const finders[] = {
@@ -247,7 +248,7 @@ static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
     double most = 0;
     size_t i, n;
 
-    for (n = 0; n < FINDERS && code == RP_OK && most < (n + 1 < FINDERS ? ENOUGH : WEAK); n++) {
+    for (n = 0; n < FINDERS && code == RP_OK && most * (n + 1 < FINDERS ? 2 : 10) < 1; n++) {
         code = look_for(b, finders[n], &found[n], err);
         most = found[n].share > most ? found[n].share : most;
     }
@@ -278,7 +279,12 @@ static enum rp_code find_steps(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-#define MISSING_ONE_IN 50 /* less of a step than this may be missing */
+#define MISSING_ONE_IN 50
+RP_DECISION(
+    MISSING_ONE_IN, "parts of a step",
+    "less than one of them may be recorded without detail: what is missing then is below what "
+    "steps differ by",
+    "trace/a_fiftieth_of_a_step_may_be_missing");
 
 /* Adds how much of each step lies in the span. */
 static void add_overlap(const struct rp_builder *b, rp_event span, int64_t *covered_ns)

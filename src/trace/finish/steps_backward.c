@@ -14,7 +14,7 @@
 
 #include "trace/finish/steps.h"
 
-#define NO_NUMBER INT64_C(-1)
+enum { NO_NUMBER = -1 };
 
 static bool is_backward(const struct rp_builder *b, const struct rp_loop_item *item)
 {

@@ -36,25 +36,34 @@
 #include "trace/finish/loop_work.h"
 #include "trace/finish/steps_backward.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "trace/build/dense_ids.h"
+#include "trace/device_calls.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LEAST_MARKS   3              /* fewer are no loop */
-#define LEAST_UNSURE  6              /* where nothing shows that parameters are updated */
-#define MOST_MARKS    16             /* of a round */
-#define MOST_OWNERS   ((size_t)4096) /* where they are told apart: one for each parameter */
-#define DEEPEST       32             /* spans around an optimizer that are looked at */
-#define SAMPLED_ROUND 64             /* rounds that are compared */
-#define SAME          0.05           /* rounds whose work differs by less are the same */
-#define LEAST_CHANGE  0.02           /* the same on average, from one mark to the next */
-#define WARM_UP_RATIO 2 /* a first step that takes longer than that many usual ones is warm-up */
-
-#define COMPILED_PREFIX "Torch-Compiled Region: "
+#define LEAST_MARKS 3
+RP_DECISION(LEAST_MARKS, "marks", "two are a coincidence: fewer are no loop",
+            "trace/three_rounds_are_a_loop");
+#define LEAST_UNSURE (2 * LEAST_MARKS) /* where nothing shows that parameters are updated */
+#define MORE         4
+RP_DECISION(MORE, "parts of a usual round",
+            "a round that has one more of them, in work and in time, has something else in it",
+            "trace/a_quarter_more_is_something_else");
+#define MOST_MARKS 16
+RP_LIMIT(MOST_MARKS, "marks of a round", "each number is tried; of more, each mark is a step");
+#define MOST_OWNERS ((size_t)4096)
+RP_LIMIT(MOST_OWNERS, "optimizers of a round",
+         "each number is tried; of more, the work between them is compared");
+#define DEEPEST 32
+RP_LIMIT(DEEPEST, "spans around an optimizer",
+         "a backward pass around more is not seen, and each of its optimizers a mark");
+#define SAMPLED_ROUND 64
+RP_LIMIT(SAMPLED_ROUND, "rounds", "in the middle are compared: more would say the same");
 
 enum loop_kind {
     LOOP_NONE,
@@ -88,30 +97,32 @@ struct loop {
 
 /* ------------------------------------------------------------------ marks */
 
-static bool begins_with(const char *text, const char *with)
-{
-    return !strncmp(text, with, strlen(with));
-}
+/* The first row that fits holds; launches of graphs are in trace/device_calls.c. */
+static const struct {
+    enum rp_named how;
+    const char *text;
+    enum loop_kind kind;
+} loop_names[] = {
+    {RP_NAMED_BEGINS, "Optimizer.step#", LOOP_OPTIMIZER},
+    {RP_NAMED_BEGINS, "enumerate(DataLoader)#", LOOP_LOADER},
+    {RP_NAMED_BEGINS, "jit_", LOOP_EXECUTABLE}, /* JAX, and the next four */
+    {RP_NAMED_BEGINS, "jit(", LOOP_EXECUTABLE},
+    {RP_NAMED_BEGINS, "pjit_", LOOP_EXECUTABLE},
+    {RP_NAMED_BEGINS, "pmap_", LOOP_EXECUTABLE},
+    {RP_NAMED_BEGINS, "PjitFunction(", LOOP_EXECUTABLE},
+    {RP_NAMED_BEGINS, "EagerLocalExecute: __inference_", LOOP_EXECUTABLE}, /* TensorFlow 2 */
+    {RP_NAMED_IS, "SessionRun", LOOP_EXECUTABLE},                          /* TensorFlow 1 */
+    {RP_NAMED_BEGINS, RP_BACKWARD_PREFIX, LOOP_BACKWARD},
+    {RP_NAMED_BEGINS, "Torch-Compiled Region: ", LOOP_COMPILED},
+    {RP_NAMED_IS, "aten::embedding", LOOP_FORWARD},
+};
 
 static enum loop_kind kind_of_name(const char *name)
 {
-    if (begins_with(name, "Optimizer.step#"))
-        return LOOP_OPTIMIZER;
-    if (begins_with(name, "enumerate(DataLoader)#"))
-        return LOOP_LOADER;
-    if (begins_with(name, "jit_") || begins_with(name, "jit(") || begins_with(name, "pjit_") ||
-        begins_with(name, "pmap_") || begins_with(name, "PjitFunction(") ||
-        begins_with(name, "EagerLocalExecute: __inference_") || !strcmp(name, "SessionRun"))
-        return LOOP_EXECUTABLE;
-    if (begins_with(name, RP_BACKWARD_PREFIX))
-        return LOOP_BACKWARD;
-    if (begins_with(name, COMPILED_PREFIX))
-        return LOOP_COMPILED;
-    if (!strcmp(name, "aten::embedding"))
-        return LOOP_FORWARD;
-    if (strstr(name, "GraphLaunch"))
-        return LOOP_REPLAY;
-    return LOOP_NONE;
+    for (size_t i = 0; i < sizeof loop_names / sizeof loop_names[0]; i++)
+        if (rp_is_named(name, loop_names[i].how, loop_names[i].text))
+            return loop_names[i].kind;
+    return rp_device_call_does(name) & RP_DOES_LAUNCH_GRAPH ? LOOP_REPLAY : LOOP_NONE;
 }
 
 static bool is_mark(struct loop *w, rp_event e)
@@ -152,7 +163,7 @@ static uint32_t busiest_track(struct loop *w)
 static bool is_owner(const struct rp_builder *b, rp_event e)
 {
     return b->ev.kind.at[e] == RP_KIND_INSTANT &&
-           begins_with(rp_strtab_borrow(&b->str, b->ev.name.at[e]), "optimizer ");
+           rp_is_named(rp_strtab_borrow(&b->str, b->ev.name.at[e]), RP_NAMED_BEGINS, "optimizer ");
 }
 
 /* The marks of a track, without those inside another. */
@@ -378,7 +389,7 @@ static bool is_now_and_then(const struct loop *w, size_t lag)
     for (i = from; i < from + lag; i++)
         if (i != most && i != other &&
             rp_loop_work_differs(&w->work, boundary(w, i), boundary(w, i + 1), boundary(w, other),
-                                 boundary(w, other + 1)) >= SAME)
+                                 boundary(w, other + 1)) >= RP_SAME_WORK)
             return false;
     return adds_evaluation(w, other, most);
 }
@@ -395,7 +406,7 @@ static size_t owners_of_round(const struct loop *w)
     if (i == w->marks.n)
         return 0;
     for (lag = 2; lag <= MOST_OWNERS && 2 * lag <= w->marks.n - from; lag++) {
-        size_t end = w->marks.n - from > 4 * MOST_OWNERS ? from + 4 * MOST_OWNERS : w->marks.n;
+        size_t end = w->marks.n - from > 2 * MOST_OWNERS ? from + 2 * MOST_OWNERS : w->marks.n;
 
         for (i = from; i + lag < end && m[i].owner == m[i + lag].owner; i++)
             ;
@@ -408,7 +419,8 @@ static size_t owners_of_round(const struct loop *w)
 static bool is_in_backward(const struct rp_builder *b, rp_event e)
 {
     for (int depth = 0; depth < DEEPEST && (e = b->ev.parent.at[e]) != RP_NONE; depth++)
-        if (begins_with(rp_strtab_borrow(&b->str, b->ev.name.at[e]), RP_BACKWARD_PREFIX))
+        if (rp_is_named(rp_strtab_borrow(&b->str, b->ev.name.at[e]), RP_NAMED_BEGINS,
+                        RP_BACKWARD_PREFIX))
             return true;
     return false;
 }
@@ -439,9 +451,9 @@ static size_t marks_of_round(const struct loop *w)
 
     if (lag)
         return lag;
-    if (one < LEAST_CHANGE)
+    if (one < RP_SAME_WORK)
         return 1;
-    for (lag = 2; lag <= MOST_MARKS && 3 * lag <= w->marks.n; lag++)
+    for (lag = 2; lag <= MOST_MARKS && LEAST_MARKS * lag <= w->marks.n; lag++)
         if (difference(w, lag) < one / 2)
             return w->kind != LOOP_LOADER && w->kind != LOOP_FORWARD && is_now_and_then(w, lag)
                        ? 1
@@ -508,8 +520,8 @@ static bool has_more(const struct loop *w, int64_t begin_ns, int64_t end_ns)
 {
     size_t n = rp_loop_work_count(&w->work, begin_ns, end_ns);
 
-    return n > w->usual + w->usual / 4 + (w->usual < 8 ? 0 : 3) &&
-           rp_step_between(begin_ns, end_ns) / 4 > w->usual_ns / 3;
+    return n > w->usual + w->usual / MORE &&
+           rp_step_between(begin_ns, end_ns) - w->usual_ns > w->usual_ns / MORE;
 }
 
 static struct rp_step step_of(const struct loop *w, size_t i)
@@ -553,13 +565,11 @@ static void place_after_mark(const struct loop *w, size_t i, struct rp_step *ste
     step->end_ns = end < next ? end : next;
 }
 
-/* First steps that take far longer than usual. At least half of the steps count. */
+/* First steps that take more than twice as long as usual. At least half of the steps count. */
 static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
 {
     for (size_t i = 0;
-         i < n / 2 &&
-         rp_step_between(steps[i].begin_ns, steps[i].end_ns) / WARM_UP_RATIO > w->usual_ns;
-         i++)
+         i < n / 2 && rp_step_between(steps[i].begin_ns, steps[i].end_ns) / 2 > w->usual_ns; i++)
         steps[i].flags |= RP_STEP_WARM_UP;
 }
 

@@ -19,19 +19,42 @@
  */
 #include "trace/build/dense_ids.h"
 
+#include "base/decides.h"
 #include "base/order.h"
 #include "trace/finish/steps.h"
 #include "trace/names.h"
 
 #include <stdlib.h>
 
-#define NAMES_MAX      ((size_t)1 << 18)
-#define RARE_NAMES     64
-#define LAGS           8
-#define OCCURRENCES    4096 /* occurrences of a name that are examined */
-#define CANDIDATES_MAX 64
-#define LEAST_PASSES   5    /* of a model that is known by its layers */
-#define LONGEST_PASS   8192 /* elements of one */
+#define THRICE 3
+RP_DECISION(THRICE, "times", "what occurs twice does not repeat", "trace/test_periods");
+#define NEARLY 5000
+RP_DECISION(
+    NEARLY, "of a million elements",
+    "that a shorter period may differ by more than twice the best: a few that come now and then",
+    "trace/a_short_period_may_differ_a_little");
+#define PARTS 4
+RP_DECISION(
+    PARTS, "parts",
+    "layers are in one of so many of a pass, a start is found half of one from where it is expected, "
+    "by so many elements, and models are made in one of the first of a recording",
+    "trace/layers_are_in_a_quarter_of_a_pass");
+#define LEAST_PASSES 5
+RP_DECISION(LEAST_PASSES, "passes",
+            "of a model that is known by its layers only: it may have as many blocks of layers",
+            "trace/five_passes_through_a_model");
+#define NAMES_MAX ((size_t)1 << 18)
+RP_LIMIT(NAMES_MAX, "names", "are searched for a period; more repeat it");
+#define RARE_NAMES 64
+RP_LIMIT(RARE_NAMES, "names", "of which the distances are candidates: each costs a look at all");
+#define LAGS 8
+RP_LIMIT(LAGS, "occurrences",
+         "to the one with which a distance is taken, and starts that are tried where steps go on");
+#define OCCURRENCES 4096
+RP_LIMIT(OCCURRENCES, "occurrences of a name", "show its distance; more would say the same");
+#define LONGEST_PASS 8192
+RP_LIMIT(LONGEST_PASS, "elements of a pass",
+         "longer ones are not searched for layers, and no steps");
 
 struct search {
     const rp_str *names;
@@ -40,7 +63,7 @@ struct search {
     uint32_t ndistinct;
     RP_VEC(uint32_t) offset, place; /* where each of them occurs */
     RP_VEC(uint64_t) rare;          /* count << 32 | name, for names that occur thrice or more */
-    size_t candidate[CANDIDATES_MAX];
+    size_t candidate[RARE_NAMES];
     size_t ncandidates;
 };
 
@@ -76,7 +99,7 @@ static enum rp_code find_rare(struct search *w, struct rp_err *err)
     for (uint32_t k = 0; k < w->ndistinct; k++) {
         uint64_t count = w->offset.at[k + 1] - w->offset.at[k];
 
-        if (count >= 3)
+        if (count >= THRICE)
             RP_TRY(rp_vec_push(&w->rare, count << 32 | k, err));
     }
     rp_sort(w->rare.at, w->rare.n, sizeof *w->rare.at, ascending);
@@ -97,17 +120,17 @@ static size_t common_distance(const uint32_t *place, size_t n, size_t lag)
     }
     for (i = 0; i + lag < n; i++)
         count += place[i + lag] - place[i] == best;
-    return n > lag && count * 10 >= (n - lag) * 6 ? best : 0;
+    return n > lag && count * 2 > n - lag ? best : 0;
 }
 
 static void add_candidate(struct search *w, size_t period)
 {
-    if (period < 2 || period > w->n / 3)
+    if (period < 2 || period > w->n / THRICE)
         return;
     for (size_t i = 0; i < w->ncandidates; i++)
         if (w->candidate[i] == period)
             return;
-    if (w->ncandidates < CANDIDATES_MAX)
+    if (w->ncandidates < RARE_NAMES)
         w->candidate[w->ncandidates++] = period;
 }
 
@@ -143,15 +166,15 @@ static bool has_two_names(const struct search *w, size_t period)
 
 static size_t choose_period(const struct search *w)
 {
-    size_t rate[CANDIDATES_MAX], best = SIZE_MAX, period = 0, i;
+    size_t rate[RARE_NAMES], best = SIZE_MAX, period = 0, i;
 
     for (i = 0; i < w->ncandidates; i++) {
         rate[i] = disagreement(w, w->candidate[i]);
         best = rate[i] < best ? rate[i] : best;
     }
     for (i = 0; i < w->ncandidates; i++)
-        if (rate[i] <= 100000 && rate[i] <= 2 * best + 5000 && has_two_names(w, w->candidate[i]) &&
-            (period == 0 || w->candidate[i] < period))
+        if (10 * rate[i] <= 1000000 && rate[i] <= 2 * best + NEARLY &&
+            has_two_names(w, w->candidate[i]) && (period == 0 || w->candidate[i] < period))
             period = w->candidate[i];
     return period;
 }
@@ -162,7 +185,7 @@ enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
     enum rp_code code;
 
     *period = 0;
-    if (n < 6)
+    if (n < 2 * THRICE)
         return RP_OK;
     code = list_places(&w, err);
     if (code == RP_OK)
@@ -299,7 +322,7 @@ static bool is_whole_step(const struct sequence *s, size_t from, size_t period)
    the period or less, where not all are equal. (A block of a ResNet has three convolutions.) */
 static bool has_layers(const rp_str *name, size_t period)
 {
-    for (size_t lag = 2; lag <= period / 4; lag++) {
+    for (size_t lag = 2; lag <= period / PARTS; lag++) {
         size_t equal = 0, others = 0;
 
         for (size_t i = 0; i + lag < period; i++)
@@ -318,7 +341,7 @@ static bool is_whole_model(const struct sequence *s, size_t from, size_t period)
 {
     const struct rp_builder *b = s->b;
 
-    if (strcmp(rp_strtab_borrow(&b->str, b->trace->framework), "reprise") != 0 ||
+    if (strcmp(rp_strtab_borrow(&b->str, b->trace->framework), RP_OUR_FRAMEWORK) != 0 ||
         period > LONGEST_PASS || (s->names.n - from) / period < LEAST_PASSES)
         return false;
     for (size_t i = 0; i < s->names.n; i++)
@@ -381,7 +404,7 @@ static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
 
 static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_t period)
 {
-    for (size_t k = 0; k < 4 && k < period && anchor + k < s->names.n; k++)
+    for (size_t k = 0; k < PARTS && k < period && anchor + k < s->names.n; k++)
         if (at + k >= s->names.n || s->names.at[at + k] != s->names.at[anchor + k])
             return false;
     return true;
@@ -391,7 +414,7 @@ static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_
  * recognised by names. */
 static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
 {
-    for (size_t k = 0; k <= period / 8; k++) {
+    for (size_t k = 0; k <= period / (2 * PARTS); k++) {
         if (looks_like(s, anchor, expected + k, period))
             return expected + k;
         if (k <= expected && looks_like(s, anchor, expected - k, period))
@@ -433,7 +456,7 @@ static size_t start_again(const struct sequence *s, size_t anchor, size_t at, si
 {
     size_t looks = 0;
 
-    for (size_t k = at + 1; k < at + 2 * period && k + period <= s->names.n && looks < 8; k++)
+    for (size_t k = at + 1; k < at + 2 * period && k + period <= s->names.n && looks < LAGS; k++)
         if (looks_like(s, anchor, k, period)) {
             looks++;
             if (is_alike(s, anchor, k, start_near(s, anchor, k + period, period), period))
@@ -477,8 +500,8 @@ static enum rp_code find_in(struct sequence *s, struct rp_err *err)
 {
     size_t longest = 0;
 
-    for (size_t quarter = s->on_device ? 0 : 1; quarter < (s->on_device ? 1 : 4); quarter++) {
-        size_t from = s->names.n / 4 * quarter, period = 0;
+    for (size_t quarter = s->on_device ? 0 : 1; quarter < (s->on_device ? 1 : PARTS); quarter++) {
+        size_t from = s->names.n / PARTS * quarter, period = 0;
 
         RP_TRY(rp_steps_find_period(s->names.at + from, s->names.n - from, &period, err));
         longest = period > longest ? period : longest;

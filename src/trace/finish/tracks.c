@@ -5,7 +5,9 @@
  * #..." of a device, whose events carry no category: its spans become kernels here, copies and
  * memsets by their names.
  */
+#include "base/decides.h"
 #include "trace/build/state.h"
+#include "trace/device_calls.h"
 #include "trace/finish/finish.h"
 
 #include <ctype.h>
@@ -53,7 +55,7 @@ static int32_t number_behind(const char *text, const char *prefix)
     if (strncmp(text, prefix, n) != 0 || !isdigit((unsigned char)text[n]))
         return -1;
     value = strtol(text + n, NULL, 10);
-    return value < 65536 ? (int32_t)value : -1;
+    return value <= UINT16_MAX ? (int32_t)value : -1;
 }
 
 static int32_t device_of_label(const char *text)
@@ -65,6 +67,11 @@ static int32_t device_of_label(const char *text)
         device = number_behind(text, prefixes[i]);
     return device;
 }
+
+#define DEVICES 64
+RP_DECISION(DEVICES, "devices of a host",
+            "a smaller pid of device work is the number of its device, as Kineto writes it",
+            "trace/a_small_process_number_is_that_of_a_device");
 
 /* By label or name; else by the argument "device" of its first kernel; else a small pid. */
 static void find_devices(struct rp_builder *b)
@@ -90,9 +97,9 @@ static void find_devices(struct rp_builder *b)
             ;
         if (e < t->end &&
             rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], key, &arg) &&
-            arg.type == RP_ARG_I64 && arg.v.i >= 0 && arg.v.i < 65536)
+            arg.type == RP_ARG_I64 && arg.v.i >= 0 && arg.v.i <= UINT16_MAX)
             p->device = (int32_t)arg.v.i;
-        else if (!p->text && p->native_id >= 0 && p->native_id < 64)
+        else if (!p->text && p->native_id >= 0 && p->native_id < DEVICES)
             p->device = (int32_t)p->native_id;
     }
 }
@@ -107,9 +114,11 @@ static bool is_xla_stream(const struct rp_builder *b, const struct rp_track_info
 
 static uint8_t device_kind_of(const char *name)
 {
-    if (strcasestr(name, "memcpy"))
-        return RP_KIND_MEMCPY;
-    return strcasestr(name, "memset") ? RP_KIND_MEMSET : RP_KIND_KERNEL;
+    uint16_t does = rp_device_call_does(name);
+
+    return does & RP_DOES_COPY  ? RP_KIND_MEMCPY
+           : does & RP_DOES_SET ? RP_KIND_MEMSET
+                                : RP_KIND_KERNEL;
 }
 
 static void make_xla_stream(struct rp_builder *b, struct rp_track_info *t)

@@ -6,6 +6,8 @@
  */
 #include "capture_fixture.h"
 
+#include "capture/core/state.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <sys/resource.h>
@@ -440,6 +442,25 @@ static void test_signals(void **state)
     recorded_end(&r);
 }
 
+/* -------------------------------------------------------------------------- reasons */
+
+/* What the user can mend is told apart: space, a limit of files, rights, descriptors, memory. */
+static void each_error_has_its_reason(void **state)
+{
+    static const struct {
+        int error;
+        enum rp_ctf_loss why;
+    } cases[] = {
+        {ENOSPC, RP_CTF_LOSS_DISK},   {EDQUOT, RP_CTF_LOSS_DISK},  {EFBIG, RP_CTF_LOSS_FILE_SIZE},
+        {EACCES, RP_CTF_LOSS_DENIED}, {EPERM, RP_CTF_LOSS_DENIED}, {EROFS, RP_CTF_LOSS_DENIED},
+        {EMFILE, RP_CTF_LOSS_FILES},  {ENFILE, RP_CTF_LOSS_FILES}, {ENOMEM, RP_CTF_LOSS_MEMORY},
+        {EIO, RP_CTF_LOSS_OTHER},     {0, RP_CTF_LOSS_OTHER}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(rp_core_loss(cases[i].error), cases[i].why);
+}
+
 int test_capture_harm(void)
 {
     const struct CMUnitTest tests[] = {
@@ -448,7 +469,7 @@ int test_capture_harm(void)
         cmocka_unit_test(test_no_folder),   cmocka_unit_test(test_no_descriptors),
         cmocka_unit_test(test_ring),        cmocka_unit_test(test_ring_of_threads),
         cmocka_unit_test(test_ring_of_two), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_signals),
+        cmocka_unit_test(test_signals),     cmocka_unit_test(each_error_has_its_reason),
     };
 
     return cmocka_run_group_tests_name("capture_harm", tests, NULL, NULL);

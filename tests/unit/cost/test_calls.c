@@ -135,9 +135,18 @@ static void a_kernel_without_launch_is_like_its_equals(void **state)
     release_calls(&c);
 }
 
-/* Each operator launches one kernel, a microsecond longer than the one before. */
+/* Attention with a mask has half of the pairs.
+   Each operator launches one kernel, a microsecond longer than the one before. */
 static void calls_become_rows_of_a_table(void **state)
 {
+#define QKV_OF(n) "[2, 8, " n ", 64]"
+#define CAUSAL_OF(n, flag, op, length)                                                 \
+    {                                                                                  \
+        "aten::_scaled_dot_product_flash_attention",                                   \
+            "[" QKV_OF(n) ", " QKV_OF(n) ", " QKV_OF(n) ", [], [], [], []]", NULL, op, \
+            {2, 8, length, 64}, "ampere_sgemm_32x32",                                  \
+            "[\"\", \"\", \"\", \"0.\", \"" flag "\", \"False\", \"\"]"                \
+    }
     static const struct {
         const char *op, *dims, *types, *name;
         double dim[7];
@@ -198,6 +207,10 @@ static void calls_become_rows_of_a_table(void **state)
          "[\"float\", \"float\", \"Scalar\", \"Scalar\"]",
          "softmax_backward",
          {4, 100}},
+        CAUSAL_OF("4", "True", "sdpa_causal", 4), /* ten pairs of sixteen */
+        CAUSAL_OF("2", "True", "sdpa", 2),        /* three of four are as good as all */
+        CAUSAL_OF("256", "True", "sdpa_causal", 256),
+        CAUSAL_OF("256", "False", "sdpa", 256),
         {"aten::mm", NULL, NULL, NULL, {0}}, /* nothing is known of this one */
     };
     enum { N = sizeof want / sizeof *want };
@@ -342,6 +355,28 @@ static void check_limit(double compute, double memory, const char *missing, doub
     release_calls(&c);
 }
 
+/* An operator that takes so many seconds, on a device with that bandwidth of memory (0: not known).
+ */
+static bool is_possible(double flops, double bytes, double seconds, double memory)
+{
+    const struct row rows[] = {MM(100, 50),
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 3},
+                               {'X', "kernel", "sgemm", 0, 7, 300, 40, 3, 7}};
+    struct called c = calls_of(rows, 3);
+    struct rp_cost_peaks peaks = {.memory = memory};
+    struct rp_err err = RP_ERR_INIT;
+    bool possible;
+
+    count_calls(&c);
+    c.calls.calls.at[0].device_ns = (int64_t)(seconds * 1e9);
+    c.costs.costs.at[c.calls.calls.at[0].cost].flops = flops;
+    c.costs.costs.at[c.calls.calls.at[0].cost].bytes = bytes;
+    assert_ok(rp_cost_calls_limit(&c.calls, &c.costs, &peaks, &err), &err);
+    possible = rp_cost_is_known(cost_of_call(&c, 0));
+    release_calls(&c);
+    return possible;
+}
+
 /* Arithmetic is never faster than its peak, memory only as far as caches go. */
 static void what_no_device_can_do_is_not_modelled(void **state)
 {
@@ -351,7 +386,71 @@ static void what_no_device_can_do_is_not_modelled(void **state)
     check_limit(1.04, 0.5, NULL, 1);
     check_limit(1.06, 0.5, RP_ABOVE_PEAK, 0);
     check_limit(0.5, 1.5, NULL, 1);
+    check_limit(0.5, 3.9, NULL, 1);
     check_limit(0.5, 4.1, RP_ABOVE_PEAK, 0);
+    assert_true(is_possible(0, 290e6, 1, 290e6 / 2)); /* twice as fast as memory: a cache */
+    assert_false(is_possible(0, 310e6, 1, 310e6 / 2));
+}
+
+/* Where the device is not known. */
+static void without_peaks_only_the_absurd_is_removed(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_possible(2.9e16, 1, 1, 0));
+    assert_false(is_possible(3.3e16, 1, 1, 0));
+    assert_true(is_possible(1, 0.95e14, 1, 0));
+    assert_false(is_possible(1, 1.05e14, 1, 0));
+}
+
+#define NEAR(name, ts, link)                      \
+    {                                             \
+        'X', "kernel", name, 0, 7, ts, 5, link, 7 \
+    }
+
+/* Two products launch the same kernel among others, of which the first and the last of three on
+   either side differ; a third launch was not recorded. */
+static void neighbours_tell_kernels_apart(void **state)
+{
+    const struct row rows[] = {
+        NEAR("a", 0, 91),
+        NEAR("q", 10, 92),
+        NEAR("r", 20, 93),
+        NEAR("x", 30, 94),
+        NEAR("r", 40, 95),
+        NEAR("q", 50, 96),
+        NEAR("z", 60, 97),
+
+        NEAR("a", 1000, 81),
+        NEAR("q", 1010, 82),
+        NEAR("r", 1020, 83),
+        NEAR("x", 1030, 1),
+        NEAR("r", 1040, 84),
+        NEAR("q", 1050, 85),
+        NEAR("z", 1060, 86),
+
+        NEAR("b", 2000, 71),
+        NEAR("q", 2010, 72),
+        NEAR("r", 2020, 73),
+        NEAR("x", 2030, 2),
+        NEAR("r", 2040, 74),
+        NEAR("q", 2050, 75),
+        NEAR("y", 2060, 76),
+        MM(900, 50),
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 910, 5, 1},
+        {'X', "cpu_op", "aten::mm", 1, 1, 1900, 50, .text_key = "Input Dims",
+         .text = "[[8, 8], [8, 8]]", .text_key2 = "Input type", .text2 = "[\"float\", \"float\"]"},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1910, 5, 2},
+    };
+    struct called c = calls_of(rows, sizeof rows / sizeof *rows);
+    const struct rp_cost_call *first;
+
+    UNUSED_STATE(state);
+    count_calls(&c);
+    first = &c.calls.calls.at[c.calls.of_item.at[3]];
+    assert_string_equal(name_of(c.t, c.work.items.at[3].event), "x");
+    assert_true(first->inferred);
+    assert_true(c.costs.costs.at[first->cost].flops == MM_FLOPS);
+    release_calls(&c);
 }
 
 int test_calls(void)
@@ -364,6 +463,8 @@ int test_calls(void)
         cmocka_unit_test(every_text_matters),
         cmocka_unit_test(others_know_what_has_no_model),
         cmocka_unit_test(what_no_device_can_do_is_not_modelled),
+        cmocka_unit_test(without_peaks_only_the_absurd_is_removed),
+        cmocka_unit_test(neighbours_tell_kernels_apart),
     };
 
     return cmocka_run_group_tests_name("calls", tests, NULL, NULL);

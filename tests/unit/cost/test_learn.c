@@ -572,6 +572,429 @@ static void operators_have_their_work(void **state)
     }
 }
 
+/* ------------------------------------------------------------------ numbers that decide */
+
+static double upper(const struct rp_learned *m, struct rp_sample s)
+{
+    struct rp_learned_time t;
+
+    assert_true(rp_learned_predict(m, &s, &t));
+    return t.high_ns / t.ns;
+}
+
+static struct rp_sample elements_of(const char *op, double n, uint8_t type, const char *device)
+{
+    struct rp_sample s = {.op = op, .device = device, .type = type, .ndims = 1, .dim = {n}};
+
+    s.flops = s.bytes = s.ns = NAN;
+    assert_int_equal(rp_sample_complete(&s, NULL), RP_OK);
+    return s;
+}
+
+/* As far as the errors of what was left out were measured to go (docs/cli/model.md). */
+static void doubts_are_as_wide_as_the_errors(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_BF16, "H200")), 1.03, 1e-6);
+    assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_FP16, "H200")), 1.35, 1e-6);
+    assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_FP64, "H200")), 1.8, 1e-6);
+    assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_BF16, "A100")), 1.5, 1e-6);
+    assert_float_equal(upper(&m, elements_of("gelu", 1e6, RP_NUMBER_BF16, "H200")), 3, 1e-6);
+    for (size_t i = 0; i < samples.rows.n; i++)
+        samples.rows.at[i].op = "linear";
+    rp_learned_release(&m);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_BF16, "H200")), 1.7, 1e-6);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+/* Where nothing was measured: 2 us, and 60 % of the arithmetic or 75 % of the bandwidth. */
+static void peaks_are_not_reached(void **state)
+{
+    struct rp_sample memory = elements_of("gelu", 1e8, RP_NUMBER_BF16, "H200"),
+                     compute = product_of(4096, 4096, 4096, RP_NUMBER_BF16, "H200"),
+                     little = elements_of("gelu", 10, RP_NUMBER_BF16, "H200");
+    struct rp_learned m = {0};
+    struct rp_learned_time t;
+    struct rp_features x;
+
+    UNUSED_STATE(state);
+    rp_features_of(&memory, RP_OP_ELEMENTS, &x);
+    assert_true(rp_learned_predict(&m, &memory, &t));
+    assert_float_equal(t.ns / (2e3 + x.memory_s / 0.75 * 1e9), 1, 1e-6);
+    rp_features_of(&compute, RP_OP_MATMUL, &x);
+    assert_true(rp_learned_predict(&m, &compute, &t));
+    assert_float_equal(t.ns / (2e3 + x.compute_s / 0.6 * 1e9), 1, 1e-6);
+    assert_true(rp_learned_predict(&m, &little, &t));
+    assert_float_equal(t.ns / 2e3, 1, 0.01);
+    rp_learned_release(&m);
+}
+
+/* A format with simpler units reaches 75 % of their peak, one with faster units 60 %. */
+static void other_formats_reach_their_part_of_the_peak(void **state)
+{
+    static const uint8_t types[] = {RP_NUMBER_FP32, RP_NUMBER_BF16};
+    static const double reach[] = {0.75, 0.6};
+
+    UNUSED_STATE(state);
+    for (int wanted = 0; wanted < 2; wanted++) {
+        struct rp_sample s = product_of(16384, 16384, 16384, types[wanted], "H200");
+        struct rp_samples samples = {0};
+        struct rp_learned m;
+        struct rp_learned_time t;
+        struct rp_features x;
+        size_t n = 0;
+
+        plant(&samples, "H200", 0);
+        for (size_t i = 0; i < samples.rows.n; i++)
+            if (samples.rows.at[i].type != types[wanted])
+                samples.rows.at[n++] = samples.rows.at[i];
+        samples.rows.n = n;
+        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        rp_features_of(&s, RP_OP_MATMUL, &x);
+        assert_true(rp_learned_predict(&m, &s, &t));
+        assert_float_equal(t.ns / 1e9 / (x.compute_s / reach[wanted]), 1, 0.04);
+        rp_learned_release(&m);
+        rp_samples_release(&samples);
+    }
+}
+
+/* Formats differ as short kernels do up to 5 us, as long ones do from 50 us on. */
+static void formats_differ_by_length(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_learned_time t, as;
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    for (size_t i = 0; i < samples.rows.n; i++)
+        if (samples.rows.at[i].type == RP_NUMBER_FP32)
+            samples.rows.at[n++] = samples.rows.at[i];
+    samples.rows.n = n;
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    for (double size = 64; size < 5000; size *= 1.5) {
+        struct rp_sample s = product_of(size, size, size, RP_NUMBER_FP64, "H200");
+        double part;
+
+        m.transfers.n = 0;
+        assert_true(rp_learned_predict(&m, &s, &t));
+        assert_int_equal(rp_vec_push(&m.transfers,
+                                     ((struct rp_format_gap){RP_OP_MATMUL, RP_NUMBER_FP32,
+                                                             RP_NUMBER_FP64, log(2), log(8)}),
+                                     NULL),
+                         RP_OK);
+        assert_true(rp_learned_predict(&m, &s, &as));
+        part = fmin(fmax(log(t.ns / 5e3) / log(10), 0), 1);
+        assert_float_equal(log(as.ns / t.ns), log(2) + part * log(4), 1e-6);
+    }
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+/* Eight rows in another format say how it differs; of seven only the peaks do. */
+static void formats_differ_by_eight_rows(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t rows = 7; rows <= 8; rows++) {
+        struct rp_samples samples = {0};
+        struct rp_learned m;
+        size_t n = 0, second = 0;
+
+        plant(&samples, "H200", 0);
+        for (size_t i = 0; i < samples.rows.n; i++)
+            if (samples.rows.at[i].type == RP_NUMBER_FP32 || second++ < rows)
+                samples.rows.at[n++] = samples.rows.at[i];
+        samples.rows.n = n;
+        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        n = 0;
+        for (size_t i = 0; i < m.transfers.n; i++)
+            n += m.transfers.at[i].to == RP_NUMBER_BF16;
+        assert_int_equal(n, rows == 8);
+        rp_learned_release(&m);
+        rp_samples_release(&samples);
+    }
+}
+
+/* Above the largest time by a factor: its fourth root wider, at most four times; assumed from four
+   times on. */
+static void far_away_intervals_are_wider(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    const struct rp_fit *fit;
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, true, RP_LEARN_BUILTIN);
+    fit = &m.fits.at[0];
+    for (double n = 4096; n < 6e7; n *= 1.02) {
+        struct rp_sample s = product_of(4096, 4096, floor(n), RP_NUMBER_BF16, "H200");
+        struct rp_learned_time t;
+        struct rp_features x;
+        double far;
+
+        rp_features_of(&s, RP_OP_MATMUL, &x);
+        assert_true(rp_learned_predict(&m, &s, &t));
+        if (t.provenance == RP_MEASURED)
+            continue;
+        far = exp(rp_curve_base(rp_fit_curve(fit, &x, s.type), &x) -
+                  rp_fit_curve(fit, &x, s.type)->high);
+        far = fmax(far, 1);
+        assert_int_equal(t.provenance, far > 4 ? RP_ASSUMED : RP_FITTED);
+        assert_float_equal(log(t.high_ns / t.ns) - fit->error_high, fmin(log(far) / 4, log(4)),
+                           1e-6);
+    }
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+}
+
+static size_t fits_of(size_t rows, enum rp_learn_method method, bool *trees)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    size_t n;
+
+    plant(&samples, "H200", 0);
+    samples.rows.n = rows;
+    learn(&m, &samples, false, method);
+    n = m.fits.n;
+    *trees = n && m.fits.at[0].method == RP_LEARN_TREES;
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+    return n;
+}
+
+static void an_operator_needs_four_rows(void **state)
+{
+    bool trees;
+
+    UNUSED_STATE(state);
+    assert_int_equal(fits_of(3, RP_LEARN_BUILTIN, &trees), 0);
+    assert_true(fits_of(4, RP_LEARN_BUILTIN, &trees) > 0);
+}
+
+static void an_operator_needs_thirty_rows_for_trees(void **state)
+{
+    bool trees;
+
+    UNUSED_STATE(state);
+    if (!with_trees())
+        skip();
+    fits_of(29, RP_LEARN_TREES, &trees);
+    assert_false(trees);
+    fits_of(30, RP_LEARN_TREES, &trees);
+    assert_true(trees);
+}
+
+static void trees_add_to_a_slope(void **state)
+{
+    struct rp_samples samples = {0};
+    struct rp_learned curves, trees;
+
+    UNUSED_STATE(state);
+    if (!with_trees())
+        skip();
+    plant(&samples, "H200", 0);
+    learn(&curves, &samples, false, RP_LEARN_BUILTIN);
+    learn(&trees, &samples, false, RP_LEARN_TREES);
+    assert_int_equal(trees.fits.at[0].trees.n, 120);
+    assert_float_equal(trees.fits.at[0].curves.at[0].slope,
+                       0.6 * curves.fits.at[0].curves.at[0].slope, 1e-6);
+    rp_learned_release(&trees);
+    rp_learned_release(&curves);
+    rp_samples_release(&samples);
+}
+
+/* Without noise nothing is off where shapes are left out; where none are, nothing is known. */
+static void intervals_have_a_least_width(void **state)
+{
+    double none[4] = {0, 0, 0, 0};
+    struct rp_samples samples = {0};
+    struct rp_learned m;
+    struct rp_fit fit = {0};
+
+    UNUSED_STATE(state);
+    plant(&samples, "H200", 0);
+    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    assert_float_equal(m.fits.at[0].error_high, log(1.5), 1e-9);
+    assert_float_equal(m.fits.at[0].error_low, -log(1.5), 1e-9);
+    rp_learned_release(&m);
+    rp_samples_release(&samples);
+    rp_fit_interval(&fit, none, 4);
+    assert_float_equal(fit.error_high, 0.02, 1e-9);
+    assert_float_equal(fit.error_low, -0.02, 1e-9);
+}
+
+/* A tenth of the errors is below and above; that of n rows is 1 + 3 / (n + 1) times as wide. */
+static void intervals_are_wider_for_few_rows(void **state)
+{
+    double errors[101];
+    struct rp_fit fit = {0};
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 101; i++)
+        errors[i] = (50 - i) * 0.01;
+    rp_fit_interval(&fit, errors, 101);
+    assert_float_equal(fit.error_low, -0.4 * (1 + 3. / 102), 1e-9);
+    assert_float_equal(fit.error_high, 0.4 * (1 + 3. / 102), 1e-9);
+    for (int i = 0; i < 11; i++)
+        errors[i] = (5 - i) * 0.1;
+    rp_fit_interval(&fit, errors, 11);
+    assert_float_equal(fit.error_low, -0.4 * (1 + 3. / 12), 1e-9);
+    assert_float_equal(fit.error_high, 0.4 * (1 + 3. / 12), 1e-9);
+}
+
+/* Fifteen rows of a format share a curve with others, sixteen have one. */
+static void formats_with_enough_rows_have_a_curve(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t rows = 15; rows <= 16; rows++) {
+        struct rp_samples samples = {0};
+        struct rp_learned m;
+
+        plant(&samples, "H200", 0);
+        samples.rows.n = rows;
+        for (size_t i = 0; i < rows; i++) { /* all of them aligned */
+            samples.rows.at[i] =
+                product_of(64. * (double)(i + 1), 512, 512, RP_NUMBER_FP32, "H200");
+            samples.rows.at[i].ns = planted_ns(&samples.rows.at[i]);
+        }
+        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        assert_int_equal(m.fits.at[0].curves.n, 1);
+        assert_int_equal(m.fits.at[0].curves.at[0].type,
+                         rows == 16 ? RP_NUMBER_FP32 : RP_NUMBER_NONE);
+        rp_learned_release(&m);
+        rp_samples_release(&samples);
+    }
+}
+
+/* Rows with one size and one trait, whose times are given. */
+struct made {
+    struct rp_features x[64];
+    const struct rp_features *at[64];
+    uint8_t type[64];
+    double y[64];
+    struct rp_fit fit;
+};
+
+static void make(struct made *m, size_t n, bool pieces)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    for (size_t i = 0; i < n; i++) {
+        m->at[i] = &m->x[i];
+        m->type[i] = RP_NUMBER_FP32;
+    }
+    assert_ok(
+        rp_fit_curves_to(&m->fit, &(struct rp_fit_rows){n, m->at, m->type, m->y}, pieces, &err),
+        &err);
+}
+
+static void made_release(struct made *m)
+{
+    for (size_t i = 0; i < m->fit.curves.n; i++)
+        rp_vec_release(&m->fit.curves.at[i].pieces);
+    rp_vec_release(&m->fit.curves);
+}
+
+/* A time that grows faster and faster bends in each of them. */
+static void a_size_has_seven_pieces(void **state)
+{
+    struct made m = {0};
+    size_t n = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 57; i++) {
+        m.x[i] = (struct rp_features){.n = 1, .nsizes = 1, .compute_s = 1e-6, .memory_s = 0};
+        m.x[i].x[0] = (float)i;
+        m.y[i] = log(1e-6) + 0.001 * i * i;
+    }
+    make(&m, 57, true);
+    for (size_t i = 0; i < m.fit.curves.at[0].pieces.n; i++)
+        n += m.fit.curves.at[0].pieces.at[i].feature == 0;
+    assert_int_equal(n, 7);
+    made_release(&m);
+}
+
+/* Two rows of forty have a trait, and take e times as long: about half of that is the trait's. */
+static void gains_of_few_rows_are_held_back(void **state)
+{
+    struct made m = {0};
+    double gain = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 40; i++) {
+        m.x[i] = (struct rp_features){.n = 1, .nsizes = 0, .compute_s = 1e-6};
+        m.x[i].x[0] = i < 38 ? 0 : 1;
+        m.y[i] = log(1e-6) + (i < 38 ? 0 : 1);
+    }
+    make(&m, 40, true);
+    for (size_t i = 0; i < m.fit.curves.at[0].pieces.n; i++)
+        gain += (double)m.fit.curves.at[0].pieces.at[i].gain;
+    assert_float_equal(gain, 0.546, 0.005);
+    made_release(&m);
+}
+
+/* One row in twenty takes three times as long, and the others take 4 % more or less than 2 us for
+ * each microsecond at the peak. */
+static void odd_rows_weigh_less(void **state)
+{
+    struct made m = {0};
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 40; i++) {
+        m.x[i] = (struct rp_features){.n = 1, .nsizes = 1, .compute_s = 1e-6 * (1 + i)};
+        m.x[i].x[0] = (float)log(1. + i);
+        m.y[i] = log(2e-6 * (1 + i)) + (i % 3 ? 0.04 : -0.04) + (i % 20 == 7 ? log(3) : 0);
+    }
+    make(&m, 40, false);
+    assert_float_equal(m.fit.curves.at[0].base[1], 2.0597, 0.0005);
+    made_release(&m);
+    m.fit = (struct rp_fit){0};
+    make(&m, 40, true);
+    assert_float_equal(m.fit.curves.at[0].bias + m.fit.curves.at[0].slope * log(1e-5), -11.5753,
+                       0.0005);
+    made_release(&m);
+}
+
+/* Four rows at distances 0, 1, 4 and 9 (squared), and a fifth that is further away: each counts by
+   1 / (distance + 0.02). */
+static void four_neighbours_count(void **state)
+{
+    static const double shift[] = {0.1, 0.2, 0.4, 0.8, 50};
+    struct rp_curve curve = {.base = {1e-6, 0, 0, 0}, .slope = 1, .high = 100, .low = -100};
+    struct rp_sample rows[5];
+    struct rp_features features[5] = {{0}}, x = {0};
+    struct rp_fit fit = {.first = 0, .end = 5, .kind = RP_OP_CONV};
+    struct rp_learned m = {0};
+    double sum = 0, weight = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 5; i++) {
+        rows[i] = (struct rp_sample){.op = "conv2d", .kind = RP_OP_CONV, .type = RP_NUMBER_FP32};
+        rows[i].ns = 1e3 * exp(shift[i]);
+        features[i].trait[0] = (float)i * 0.1F;
+        if (i < 4) {
+            sum += shift[i] / (0.01 * i * i + 0.02);
+            weight += 1 / (0.01 * i * i + 0.02);
+        }
+    }
+    fit.curves.at = &curve;
+    fit.curves.n = 1;
+    m.samples.rows.at = rows;
+    m.samples.rows.n = 5;
+    m.features.at = features;
+    assert_float_equal(rp_neighbours_shift(&m, &fit, &x), sum / weight, 1e-4);
+}
+
 int test_learn(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +1014,22 @@ int test_learn(void)
         cmocka_unit_test(columns_have_names),
         cmocka_unit_test(rows_of_a_table_are_merged),
         cmocka_unit_test(the_built_in_model_is_whole),
+        cmocka_unit_test(doubts_are_as_wide_as_the_errors),
+        cmocka_unit_test(peaks_are_not_reached),
+        cmocka_unit_test(other_formats_reach_their_part_of_the_peak),
+        cmocka_unit_test(formats_differ_by_length),
+        cmocka_unit_test(formats_differ_by_eight_rows),
+        cmocka_unit_test(far_away_intervals_are_wider),
+        cmocka_unit_test(an_operator_needs_four_rows),
+        cmocka_unit_test(an_operator_needs_thirty_rows_for_trees),
+        cmocka_unit_test(trees_add_to_a_slope),
+        cmocka_unit_test(intervals_have_a_least_width),
+        cmocka_unit_test(intervals_are_wider_for_few_rows),
+        cmocka_unit_test(formats_with_enough_rows_have_a_curve),
+        cmocka_unit_test(a_size_has_seven_pieces),
+        cmocka_unit_test(gains_of_few_rows_are_held_back),
+        cmocka_unit_test(odd_rows_weigh_less),
+        cmocka_unit_test(four_neighbours_count),
     };
 
     return cmocka_run_group_tests_name("learn", tests, NULL, NULL);

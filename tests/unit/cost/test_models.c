@@ -476,6 +476,11 @@ static void elements(void **state)
         /* numbers that are no sizes: what a kernel computes, it reads or writes */
         {"triton_poi_fused_add_4", "[[64], [64], [], [], []]", F "," F ",Scalar,Scalar,Scalar",
          ";;1048576;4096;64", 64, 4. * 2 * 64, "fp32", NULL, NULL},
+        /* a part of a split is rounded up, to twice its size at most */
+        {"triton_poi_fused_add_6", "[[64], [64], []]", F "," F ",Scalar", ";;128", 128, 4. * 2 * 64,
+         "fp32", NULL, NULL},
+        {"triton_poi_fused_add_7", "[[64], [64], []]", F "," F ",Scalar", ";;160", 64, 4. * 2 * 64,
+         "fp32", NULL, NULL},
         /* what it prepares the input of is no product */
         {"triton_poi_fused__scaled_mm__to_copy_mul_5", "[[64, 32], [64, 32], []]",
          F "," B ",Scalar", ";;2048", 2048, 6. * 2048, "fp32", NULL, NULL},

@@ -107,6 +107,8 @@ static void empty_and_cut_traces_are_set_aside(void **state)
         {"rank1.json", 1, DAY, 10, 90, 600, true, RP_VERDICT_CUT, 0},
         {"rank2.json", 2, DAY, 10, 90, 995, true, RP_VERDICT_RANK, 0}, /* its last bytes */
         {"rank3.json", 3, DAY, 10, 90, 1000, false, RP_VERDICT_RANK, 0},
+        {"rank4.json", 4, DAY, 10, 90, 980, true, RP_VERDICT_RANK, 0},
+        {"rank5.json", 5, DAY, 10, 90, 979, true, RP_VERDICT_CUT, 0},
     };
     static const struct given all_cut[] = {
         {"rank0.json", 0, DAY, 10, 90, 1000, true, RP_VERDICT_RANK, 0},
@@ -119,7 +121,7 @@ static void empty_and_cut_traces_are_set_aside(void **state)
 
     UNUSED_STATE(state);
     check_claims(empty, 3, false);
-    check_claims(cut, 4, false);
+    check_claims(cut, 6, false);
     check_claims(all_cut, 2, false);
     check_claims(kept, 2, true);
 }

@@ -8,6 +8,8 @@ struct file {
     int32_t rank, world;
     int64_t base_ns;  /* 0: not recorded */
     const char *boot; /* or NULL */
+    int64_t other_us; /* of the kernel `other`; 0: 100 */
+    int relus;        /* besides `op` and an addition */
 };
 
 #define DAY INT64_C(86400000000000)
@@ -18,9 +20,11 @@ static struct rp_trace *file_trace(const struct file *f)
         {'X', "cpu_op", f->op, 1, 1, 0, 50},
         {'X', "cpu_op", "aten::add", 1, 1, 60, 50},
         {'X', "kernel", f->kernel, 0, 7, 10, 900, 1, 7},
-        {'X', "kernel", f->other, 0, 7, 1000, 100, 2, 7},
+        {'X', "kernel", f->other, 0, 7, 1000, f->other_us ? f->other_us : 100, 2, 7},
+        {'X', "cpu_op", "aten::relu", 1, 1, 120, 10},
+        {'X', "cpu_op", "aten::relu", 1, 1, 140, 10},
     };
-    struct rp_builder *b = build_rows(rows, sizeof rows / sizeof rows[0]);
+    struct rp_builder *b = build_rows(rows, sizeof rows / sizeof rows[0] - 2 + (size_t)f->relus);
     struct rp_device device = {.name = str_of(b, f->device)};
     struct rp_trace *t = rp_builder_borrow_trace(b);
 
@@ -181,12 +185,61 @@ static void other_models_are_not_compared(void **state)
     rp_run_free(run);
 }
 
+static void recordings_that_are_a_second_apart_are_apart(void **state)
+{
+    struct rp_digest a = {.has_base = 1}, b = {.has_base = 1, .base_ns = DAY};
+
+    UNUSED_STATE(state);
+    a.totals.span_end_ns = DAY - 900000000;
+    assert_int_equal(rp_digests_apart(&a, &b), 0);
+    a.totals.span_end_ns = DAY - 1100000000;
+    assert_int_equal(rp_digests_apart(&a, &b), 1100000000);
+    assert_int_equal(rp_digests_apart(&b, &a), 1100000000);
+}
+
+static void ranks_share_a_tenth_of_their_kernels(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t us = 90; us <= 110; us += 20) { /* a little less, and more, than a tenth of it */
+        const struct file files[] = {
+            {"a", "k", "l", "aten::mm", "A100", 0, 2, 0, NULL, us, 0},
+            {"b", "x", "l", "aten::mm", "A100", 1, 2, 0, NULL, us, 0},
+        };
+        struct rp_relation relation;
+        struct rp_run *run = run_of(files, 2, &relation);
+
+        assert_int_equal(relation.unrelated, us < 100);
+        rp_run_free(run);
+    }
+}
+
+static void a_pair_has_most_operators_in_common(void **state)
+{
+    UNUSED_STATE(state);
+    for (int relus = 1; relus <= 2; relus++) { /* two of three, three of four */
+        const struct file files[] = {
+            {"a", "k", "l", "aten::mm", "A100", 0, 2, 0, NULL, 0, relus},
+            {"b", "x", "y", "aten::bmm", "A100", 1, 2, 0, NULL, 0, relus},
+        };
+        struct rp_relation relation;
+        struct rp_run *run = run_of(files, 2, &relation);
+
+        assert_contains(relation.why, relus == 2 ? "reprise diff a b" : "ask about each run alone");
+        rp_run_free(run);
+    }
+}
+
 int test_related(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranks_of_one_run_are_fine),     cmocka_unit_test(what_differs_is_said),
-        cmocka_unit_test(a_clock_may_be_wrong),          cmocka_unit_test(one_clock_is_not_wrong),
+        cmocka_unit_test(ranks_of_one_run_are_fine),
+        cmocka_unit_test(what_differs_is_said),
+        cmocka_unit_test(a_clock_may_be_wrong),
+        cmocka_unit_test(one_clock_is_not_wrong),
         cmocka_unit_test(other_models_are_not_compared),
+        cmocka_unit_test(recordings_that_are_a_second_apart_are_apart),
+        cmocka_unit_test(ranks_share_a_tenth_of_their_kernels),
+        cmocka_unit_test(a_pair_has_most_operators_in_common),
     };
 
     return cmocka_run_group_tests_name("related", tests, NULL, NULL);

@@ -155,6 +155,23 @@ static void kernels_of_inductor_are_not_listed(void **state)
 
 static void sizes_are_read(void **state)
 {
+    static const struct {
+        const char *type;
+        double bytes;
+    } widths[] = {{"float", 4},
+                  {"double", 8},
+                  {"c10::Half", 2},
+                  {"c10::BFloat16", 2},
+                  {"int", 4},
+                  {"long int", 8},
+                  {"long", 8},
+                  {"bool", 1},
+                  {"unsigned char", 1},
+                  {"signed char", 1},
+                  {"short", 2},
+                  {"c10::Float8_e4m3fn", 1},
+                  {"c10::Float8_e5m2", 1},
+                  {"c10::complex<float>", 8}};
     struct rp_tensors t =
         rp_tensors_read("[[16, 256], [256], [], [[2, 3],\n [4]]]",
                         "[\"c10::BFloat16\", \"float\", \"Scalar\", \"TensorList\"]");
@@ -162,6 +179,13 @@ static void sizes_are_read(void **state)
     UNUSED_STATE(state);
     assert_true(t.elements == 4096 && t.width == 2 && t.first == 8192);
     assert_true(t.bytes == 8192 + 1024 + 4 * (6 + 4));
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        char type[64];
+
+        snprintf(type, sizeof type, "[\"%s\"]", widths[i].type);
+        t = rp_tensors_read("[[10]]", type);
+        assert_true(t.width == widths[i].bytes && t.bytes == 10 * widths[i].bytes);
+    }
     t = rp_tensors_read("[[[[[[[[[[", NULL);
     assert_true(t.elements == 0);
     t = rp_tensors_read("]], 5,[-1, 1e300, 1e300]", NULL);

@@ -272,9 +272,9 @@ static void causes_add_up_to_idle(void **state)
     assert_int_equal(rank->ngaps, 2);
     assert_int_equal(rank->gaps[0].dur_ns, 210 * US);
     assert_int_equal(root->ngaps, 2);
-    assert_int_equal(rank->span_idle_ns, 225 * US); /* and 10 us before the first kernel */
-    assert_int_equal(rank->span_gap_count, 4);
-    assert_contains(root->summary, "in 4 gaps");
+    assert_int_equal(rank->span_idle_ns, 215 * US); /* not 10 us before the first kernel */
+    assert_int_equal(rank->span_gap_count, 3);
+    assert_contains(root->summary, "in 3 gaps");
     rp_result_free(result);
 }
 
@@ -301,7 +301,7 @@ static void ranks_are_added_up_by_cause(void **state)
     assert_int_equal(root->causes[0].total_ns, 258 * US);
     assert_int_equal(root->causes[0].count, 2);
     assert_int_equal(root->causes[0].longest_ns, 204 * US);
-    assert_int_equal(root->causes[1].total_ns, 32 * US); /* 10 us each before the first kernel */
+    assert_int_equal(root->causes[1].total_ns, 12 * US); /* not before the first kernel */
     assert_contains(root->causes[0].evidence, "aten::slow");
     assert_int_equal(root->ngaps, 1);
     assert_int_equal(root->gaps[0].rank, 1);
@@ -474,6 +474,36 @@ static void spans_that_cross_are_both_there(void **state)
     PIECES(rows, {RP_GAP_DATA_LOADER, 1 * MS, 20004 * US, "enumerate(DataLoader)#Iter.__next__"});
 }
 
+/* What begins less than a microsecond before a wait ends is not part of it; what begins 2 us before
+   it ends is. */
+static void a_clock_cannot_tell_a_microsecond(void **state)
+{
+#define WAIT_UNTIL(ns)                                                            \
+    {                                                                             \
+        'X', "cuda_runtime", "cudaDeviceSynchronize", 1, 1, 10 * US, (ns)-10 * US \
+    }
+#define SAVED_AT(ns)                                               \
+    {                                                              \
+        'X', "user_annotation", "save", 1, 1, (ns), 20 * MS - (ns) \
+    }
+    const struct row close[] = {LAUNCH(0, 1),
+                                LAUNCH(20 * MS, 2),
+                                KERNEL(10 * US, 990 * US, 1),
+                                KERNEL(20004 * US, 90 * US, 2),
+                                WAIT_UNTIL(1010 * US),
+                                SAVED_AT(1010 * US - 999)};
+    const struct row apart[] = {LAUNCH(0, 1),
+                                LAUNCH(20 * MS, 2),
+                                KERNEL(10 * US, 990 * US, 1),
+                                KERNEL(20004 * US, 90 * US, 2),
+                                WAIT_UNTIL(1010 * US),
+                                SAVED_AT(1008 * US)};
+
+    UNUSED_STATE(state);
+    PIECES(close, {RP_GAP_HOST_WORK, 1 * MS, 20004 * US, "save"});
+    PIECES(apart, {RP_GAP_DEVICE_WAIT, 1 * MS, 20004 * US, NULL});
+}
+
 /* No function has half of the time: the one around them is named. */
 static void host_work_is_named_by_what_has_half_of_it(void **state)
 {
@@ -640,7 +670,7 @@ static void a_split_gap_is_one_gap(void **state)
     assert_string_equal(rank->causes[0].cause, "device_wait");
     assert_string_equal(rank->causes[1].cause, "data_loader");
     assert_int_equal(rank->causes[1].total_ns, 10 * MS);
-    assert_int_equal(root->ngaps, 2); /* one before the first kernel */
+    assert_int_equal(root->ngaps, 1); /* not that before the first kernel */
     assert_int_equal(root->gaps[0].dur_ns, 49 * MS);
     assert_int_equal(root->gaps[0].cause_ns, rank->causes[0].total_ns);
     rp_result_free(result);
@@ -670,6 +700,7 @@ int test_gaps(void)
         cmocka_unit_test(an_event_arrives_within_a_millisecond),
         cmocka_unit_test(a_long_wait_is_divided_by_what_the_host_ran),
         cmocka_unit_test(spans_that_cross_are_both_there),
+        cmocka_unit_test(a_clock_cannot_tell_a_microsecond),
         cmocka_unit_test(host_work_is_named_by_what_has_half_of_it),
         cmocka_unit_test(work_after_a_wait_is_not_the_wait),
         cmocka_unit_test(a_long_wait_for_an_idle_device_is_the_device),

@@ -315,6 +315,130 @@ static void finds_what_layers_keep(void **state)
 }
 
 int test_memory(void);
+/* ------------------------------------------------------------------ edges */
+
+/* Whether one of the findings of the first device contains the text. */
+static bool is_found(const struct rp_result *result, const char *text)
+{
+    struct rp_rows rows;
+    const char *finding;
+
+    assert_true(rp_result_rows(result, "devices.0.findings", &rows));
+    while (rp_rows_next(&rows))
+        if (rp_row_text(&rows.row, "", &finding) && strstr(finding, text))
+            return true;
+    return false;
+}
+
+/* One step that copies an input, beside what is there before; what the device has, or 0. */
+static bool is_found_of(int64_t before, int64_t input, int64_t device, const char *text)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    bool found;
+
+    begin_profile(p, before);
+    if (device) {
+        p->n = 0;
+        add_text(p,
+                 "{\"schemaVersion\":1,\"profile_memory\":1,\"deviceProperties\":[{\"id\":0,"
+                 "\"name\":\"X\",\"totalGlobalMem\":%lld}],\"traceEvents\":[",
+                 (long long)device);
+    }
+    add_span(p, "user_annotation", "ProfilerStep#1", 0, 990, 1, "");
+    add_span(p, "cpu_op", "aten::to", 10, 10, 1, "");
+    add_memory(p, 15, 1, 16, input);
+    result = ask_profile(p, &import);
+    found = is_found(result, text);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+    return found;
+}
+
+static void parts_of_the_peak_are_named(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_found_of(9450, 550, 0, "5.5 % input"));
+    assert_false(is_found_of(9550, 450, 0, "input"));
+    assert_true(is_found_of(550, 9450, 0, "were allocated before the recording began"));
+    assert_false(is_found_of(450, 9550, 0, "were allocated before the recording began"));
+}
+
+static void little_memory_is_left(void **state)
+{
+    UNUSED_STATE(state);
+    /* 4,000 bytes are reserved */
+    assert_true(is_found_of(1000, 1000, 4396, "little is left"));  /* 91 % */
+    assert_false(is_found_of(1000, 1000, 4494, "little is left")); /* 89 % */
+}
+
+/* Three steps that each leave so many bytes, beside a million. */
+static bool grows(int64_t bytes)
+{
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    bool found;
+
+    begin_profile(p, 1000000);
+    for (int i = 0; i < 3; i++) {
+        char name[32];
+
+        snprintf(name, sizeof name, "ProfilerStep#%d", i + 1);
+        add_span(p, "user_annotation", name, i * 1000, 990, 1, "");
+        add_span(p, "cpu_op", "aten::mm", i * 1000 + 10, 100, 1, "");
+        add_memory(p, i * 1000 + 15, 1, 16 * (i + 1), bytes);
+    }
+    result = ask_profile(p, &import);
+    assert_int_equal(value_of(result, "devices.0.growth_bytes"), bytes);
+    found = is_found(result, "every step ends with at least");
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+    return found;
+}
+
+static void growth_has_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(grows(110));
+    assert_false(grows(90));
+}
+
+/* A path of classes is cut before the one that would make it longer than 511 bytes. */
+static void long_paths_of_modules_are_cut(void **state)
+{
+    static const int lengths[] = {200, 200, 110};
+    struct profile *p = malloc(sizeof *p);
+    struct rp_import import = RP_IMPORT_INIT;
+    struct rp_result *result;
+    char name[256], want[512];
+    const char *text;
+
+    UNUSED_STATE(state);
+    begin_profile(p, 0);
+    add_span(p, "user_annotation", "ProfilerStep#1", 0, 990, 1, "");
+    for (int i = 0; i < 3; i++) {
+        snprintf(name, sizeof name, "nn.Module: %0*d_0", lengths[i], 0);
+        memset(name + 11, 'A' + i, (size_t)lengths[i]);
+        add_span(p, "python_function", name, 10 + i, 900 - 2 * i, 1, "");
+    }
+    add_span(p, "cpu_op", "aten::mm", 100, 50, 1, "");
+    add_memory(p, 110, 1, 16, 1000);
+    result = ask_profile(p, &import);
+    memset(want, 'A', 200);
+    want[200] = '/';
+    memset(want + 201, 'B', 200);
+    want[401] = '\0';
+    assert_true(rp_result_text(result, "devices.0.holders.0.module", &text));
+    assert_string_equal(text, want);
+    rp_result_free(result);
+    rp_import_release(&import);
+    free(p);
+}
+
 int test_memory(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +448,10 @@ int test_memory(void)
         cmocka_unit_test(counts_calls_of_the_driver),
         cmocka_unit_test(pairs_by_size_without_addresses),
         cmocka_unit_test(finds_what_layers_keep),
+        cmocka_unit_test(parts_of_the_peak_are_named),
+        cmocka_unit_test(little_memory_is_left),
+        cmocka_unit_test(growth_has_an_edge),
+        cmocka_unit_test(long_paths_of_modules_are_cut),
     };
 
     return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

@@ -20,7 +20,7 @@ static struct rp_trace *rank_of(int64_t work)
         {'X', "kernel", "gemm", 0, 7, 10000, work * MS, 5, 7},
         {'X', "kernel", "ncclDevKernel_AllReduce", 0, 20, 15000 + work * MS, (40 - work) * MS, 6,
          20},
-        {'X', "kernel", "gemm", 0, 7, 15000 + 40 * MS, 20 * MS, 7, 7},
+        {'X', "kernel", "softmax", 0, 7, 15000 + 40 * MS, 20 * MS, 7, 7},
     };
 
     return TRACE_OF(rows);
@@ -104,8 +104,11 @@ static void findings_are_ranked_and_parts_add_up(void **state)
     assert_string_equal(root->findings[0].id, "straggler");
     assert_int_equal(root->findings[0].lost_ns, 18 * MS);
     assert_contains(root->findings[0].evidence[0],
-                    "rank 1 arrived last 1 of 1 times and delayed the others by 18.0 ms; before "
-                    "that it computed longer than the others (gemm)");
+                    "rank 1 took 3.0 times as long as its peers for the same work, mostly gemm");
+    assert_string_equal(root->findings[0].who.kind, "rank");
+    assert_int_equal(root->findings[0].who.nranks, 1);
+    assert_int_equal(root->findings[0].who.ranks[0], 1);
+    assert_null(root->findings[1].who.kind);
     assert_contains(root->findings[0].hint, "give the ranks equal work");
     assert_string_equal(root->findings[1].id, "exposed-comm");
     rp_result_free(result);
@@ -222,10 +225,10 @@ static void a_straggler_has_a_reason(void **state)
     struct rp_result *other = report_with_late_rank("write_checkpoint");
 
     UNUSED_STATE(state);
-    assert_contains(straggler_of(input)->evidence[0], "; before that it ran read_shard_from_nfs");
+    assert_contains(straggler_of(input)->evidence[0], "mostly read_shard_from_nfs");
     assert_contains(straggler_of(input)->hint, "prepare the next input");
     assert_null(strstr(straggler_of(input)->hint, "clocks and the power"));
-    assert_contains(straggler_of(other)->evidence[0], "; before that it ran write_checkpoint");
+    assert_contains(straggler_of(other)->evidence[0], "mostly write_checkpoint");
     assert_contains(straggler_of(other)->hint, "reprise idle --rank N");
     assert_null(strstr(straggler_of(other)->hint, "input"));
     rp_result_free(input);
@@ -588,7 +591,7 @@ static void needed_is_what_no_finding_calls_lost(void **state)
 
     UNUSED_STATE(state);
     assert_int_equal(root->needed_ns, 10 * MS - 4000);
-    assert_int_equal(root->lost_ns, 25 * MS + 4000);
+    assert_int_equal(root->lost_ns, 25 * MS);
     assert_int_equal(finding_of(root, "exposed-comm")->lost_ns, 20 * MS);
     assert_int_equal(finding_of(root, "exposed-comm")->compute_ns, 0);
     assert_int_equal(finding_of(root, "copies")->lost_ns, 5 * MS);
@@ -661,6 +664,95 @@ static void steps_without_a_phase_have_no_table(void **state)
     rp_trace_free(t);
 }
 
+/* Twenty ranks of which one computes for so long, the others 50 of 100 ms: how many groups there
+ * are. */
+static size_t groups_of(int64_t compute_ns)
+{
+    static struct rp_report_part part;
+    struct rp_report_rank rows[20];
+    struct rp_rank_part in[20];
+    struct rp_ranks ranks = {.n = 20, .world_size = 20, .parts = in};
+    struct rp_report_root root = {.ranks = rows, .nranks = 20};
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    for (int r = 0; r < 20; r++) {
+        in[r] = (struct rp_rank_part){.data = &part, .number = r};
+        rows[r] = (struct rp_report_rank){.rank = r,
+                                          .window_ns = 100 * MS,
+                                          .compute_ns = r == 7 ? compute_ns : 50 * MS,
+                                          .wait_ns = RP_ABSENT_I64,
+                                          .last_count = RP_ABSENT_I64,
+                                          .margin_ns = RP_ABSENT_I64};
+    }
+    rp_report_group_ranks(&ranks, &arena, &root);
+    rp_arena_release(&arena);
+    return root.ngroups;
+}
+
+static void ranks_that_behave_alike_have_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(groups_of(54900000), 1);
+    assert_int_equal(groups_of(55100000), 2);
+}
+
+/* Steps by the kernels that they launch: so many of each name. */
+struct step_work {
+    const char *kernel;
+    int count, more; /* more: of another name */
+};
+
+static size_t kinds_of(const struct step_work *work, int nsteps)
+{
+    struct row *rows = calloc(4000, sizeof *rows);
+    int64_t at = 0, corr = 0;
+    struct rp_report_part part;
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace *t;
+    size_t n = 0, kinds;
+    char names[16][32];
+
+    assert_non_null(rows);
+    for (int s = 0; s < nsteps; s++) {
+        size_t mark = n++;
+
+        snprintf(names[s], sizeof names[s], "ProfilerStep#%d", s);
+        rows[mark] = (struct row){'X', "user_annotation", names[s], 1, 1, at, 0};
+        for (int i = 0; i < work[s].count + work[s].more; i++, at += 10000) {
+            corr++;
+            rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at, 4000, corr};
+            rows[n++] = (struct row){'X',  "kernel", i < work[s].count ? work[s].kernel : "more",
+                                     0,    7,        at + 5000,
+                                     4000, corr,     7};
+        }
+        rows[mark].dur = at - rows[mark].ts;
+        at += 1000;
+    }
+    t = trace_of(rows, n);
+    assert_code(rp_report_rank(t, NULL, NULL, &arena, &part, NULL), RP_OK);
+    kinds = part.nkinds;
+    rp_report_part_release(&part);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+    free(rows);
+    return kinds;
+}
+
+static void kinds_of_steps_have_edges(void **state)
+{
+    static const struct step_work alike[] = {{"a", 107, 0}, {"a", 107, 5}, {"a", 107, 0}};
+    static const struct step_work unlike[] = {{"a", 107, 0}, {"a", 107, 6}, {"a", 107, 0}};
+    static const struct step_work usual[] = {
+        {"a", 9, 0}, {"a", 9, 0}, {"a", 9, 0}, {"b", 9, 0}, {"b", 9, 0}, {"c", 9, 0}, {"c", 9, 0},
+        {"d", 9, 0}, {"d", 9, 0}, {"e", 9, 0}, {"e", 9, 0}, {"f", 9, 0}, {"f", 9, 0}};
+
+    UNUSED_STATE(state);
+    assert_int_equal(kinds_of(alike, 3), 0);
+    assert_true(kinds_of(unlike, 3) >= 2);
+    assert_true(kinds_of(usual, 11) >= 5);
+    assert_int_equal(kinds_of(usual, 13), 0); /* 3 of 13 */
+}
+
 int test_report(void)
 {
     const struct CMUnitTest tests[] = {
@@ -683,6 +775,8 @@ int test_report(void)
         cmocka_unit_test(a_server_has_phases),
         cmocka_unit_test(unrecorded_work_is_not_time_per_token),
         cmocka_unit_test(steps_without_a_phase_have_no_table),
+        cmocka_unit_test(ranks_that_behave_alike_have_an_edge),
+        cmocka_unit_test(kinds_of_steps_have_edges),
         cmocka_unit_test(an_empty_trace_gets_a_report),
     };
 

@@ -219,12 +219,77 @@ static void operators_of_the_input_are_input_data(void **state)
     rp_trace_free(t);
 }
 
+/* Launches were recorded and their kernels were not. */
+static void lost_device_work_is_said(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "cpu_op", "aten::normal_", 1, 1, 0, 8000000},
+        {'X', "cpu_op", "aten::mm", 1, 1, 8000000, 30000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 8010000, 6000, 1},
+        {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, 8020000, 6000, 2},
+        {'X', "cuda_runtime", "cudaGetDevice", 1, 1, 8027000, 1000},
+    };
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+    bool said = false;
+
+    UNUSED_STATE(state);
+    assert_contains(root->run_text, "device work was not recorded");
+    for (size_t i = 0; i < root->nnotes; i++)
+        said |= strstr(root->notes[i], "not recorded: 2 calls launch or copy") != NULL;
+    assert_true(said);
+    assert_string_equal(root->hot[0].name, "aten::normal_");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
+/* A step that is far longer than the others says what its thread ran longer. */
+static void an_atypical_step_says_what_took_longer(void **state)
+{
+    enum { MS = 1000000 };
+    struct row rows[13];
+    struct rp_result *result;
+    const struct rp_report_root *root;
+    struct rp_trace *t;
+    int64_t at = 0;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 4; i++) {
+        static const char *const steps[] = {"ProfilerStep#1", "ProfilerStep#2", "ProfilerStep#3",
+                                            "ProfilerStep#4"};
+        int64_t dur = i == 2 ? 60 * MS : 10 * MS;
+
+        rows[3 * i] = (struct row){'X', "user_annotation", steps[i], 1, 1, at, dur};
+        rows[3 * i + 1] =
+            (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 1000, 5000, i + 1};
+        rows[3 * i + 2] = (struct row){'X', "kernel", "k", 0, 7, at + 10000, 9 * MS, i + 1, 7};
+        if (i == 2)
+            rows[12] =
+                (struct row){'X', "user_annotation", "save_state", 1, 1, at + 10 * MS, 49 * MS};
+        at += dur;
+    }
+    t = TRACE_OF(rows);
+    result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    root = result->root;
+    assert_string_equal(root->findings[0].id, "atypical-step");
+    assert_contains(
+        root->findings[0].evidence[0],
+        "ProfilerStep#3 took 60.0 ms, the median step 10.0 ms: 'save_state' ran 49.0 ms "
+        "longer");
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_report_host(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(pauses_have_causes), cmocka_unit_test(pauses_follow_all_threads),
-        cmocka_unit_test(ranges_do_not_run_while_they_wait), cmocka_unit_test(late_ranks_wait),
-        cmocka_unit_test(operators_of_the_input_are_input_data)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(pauses_have_causes),
+                                       cmocka_unit_test(pauses_follow_all_threads),
+                                       cmocka_unit_test(ranges_do_not_run_while_they_wait),
+                                       cmocka_unit_test(late_ranks_wait),
+                                       cmocka_unit_test(operators_of_the_input_are_input_data),
+                                       cmocka_unit_test(lost_device_work_is_said),
+                                       cmocka_unit_test(an_atypical_step_says_what_took_longer)};
 
     return cmocka_run_group_tests_name("report_host", tests, NULL, NULL);
 }

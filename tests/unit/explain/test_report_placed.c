@@ -2,6 +2,8 @@
 /* Operators far below what the device can do: the reason from shapes and kernels, what is lost, and
    that what is in its place is left alone; the split of device time by category; and how much of
    the device is used. */
+#include "explain/findings/finding.h"
+#include "explain/findings/slow_operator.h"
 #include "explain/report/report.h"
 #include "trace/trace_fixtures.h"
 
@@ -22,6 +24,8 @@
         'X', "kernel", kernel, 0, 7, 10000 * US + 2000 * US *(n), (us)*US, (n), 7         \
     }
 
+static struct rp_slow_operators slow; /* of the last trace */
+
 static void place(const struct row *rows, size_t n, struct rp_arena *arena,
                   struct rp_report_part *part)
 {
@@ -33,6 +37,8 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     struct rp_cost_calls calls = {0};
     struct rp_cost_peaks peaks;
     struct rp_work work;
+    struct rp_finding_rank rank = {
+        .work = &work, .costs = &costs, .calls = &calls, .peaks = &peaks, .arena = arena};
 
     rp_cost_peaks_of_device(&peaks, rp_device_by_name("H100"));
     for (device.name = 1; strcmp(rp_trace_str(t, device.name), H100) != 0;)
@@ -47,7 +53,9 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     assert_code(rp_op_costs_init(&costs, &known, NULL), RP_OK);
     assert_code(rp_cost_calls_init(&calls, &costs, &work, NULL, NULL, NULL), RP_OK);
     assert_code(rp_cost_calls_limit(&calls, &costs, &peaks, NULL), RP_OK);
-    assert_code(rp_report_place_operators(&work, &costs, &calls, &peaks, arena, part, NULL), RP_OK);
+    rank.trace = t;
+    slow = (struct rp_slow_operators){0};
+    assert_code(rp_finding_slow_operator.measure(&rank, &slow, NULL), RP_OK);
     assert_code(rp_speed_add_calls(&part->speed, &work, &costs, &calls, &peaks, EARLIER * US, NULL),
                 RP_OK);
     rp_cost_calls_release(&calls);
@@ -58,6 +66,11 @@ static void place(const struct row *rows, size_t n, struct rp_arena *arena,
     t->devices = before;
     t->ndevices = 0;
     rp_trace_free(t);
+}
+
+static const char *kind_of_first(void)
+{
+    return rp_finding_slow_operator.kinds[slow.at[0].kind].key;
 }
 
 #define PLACE(rows, arena, part) place((rows), sizeof(rows) / sizeof(rows)[0], (arena), (part))
@@ -81,15 +94,15 @@ static void an_odd_size_is_the_reason(void **state)
 
     UNUSED_STATE(state);
     PLACE(rows, &arena, &part);
-    assert_int_equal(part.nplaced, 1);
-    assert_int_equal(part.placed[0].kind, RP_PLACED_ALIGNMENT);
-    assert_string_equal(part.placed[0].op, "mm [[4096, 4095], [4095, 4096]]");
-    assert_string_equal(part.placed[0].why, "K = 4095 is odd, the kernel is align1");
-    assert_int_equal(part.placed[0].calls, 2);
-    assert_true(part.placed[0].rate > 66e12 && part.placed[0].rate < 68e12);
-    assert_true(part.placed[0].peak > 980e12 && part.placed[0].peak < 1000e12);
+    assert_int_equal(slow.n, 1);
+    assert_string_equal(kind_of_first(), "alignment");
+    assert_string_equal(slow.at[0].op, "mm [[4096, 4095], [4095, 4096]]");
+    assert_string_equal(slow.at[0].why, "K = 4095 is odd, the kernel is align1");
+    assert_int_equal(slow.at[0].calls, 2);
+    assert_true(slow.at[0].rate > 66e12 && slow.at[0].rate < 68e12);
+    assert_true(slow.at[0].peak > 980e12 && slow.at[0].peak < 1000e12);
     /* twice the quickest call, without what it would take at 0.8 of the peak: 174 us */
-    assert_true(part.placed_lost_ns > 3620 * US && part.placed_lost_ns < 3680 * US);
+    assert_true(slow.lost_ns > 3620 * US && slow.lost_ns < 3680 * US);
     assert_int_equal(part.category_ns[RP_CATEGORY_MATMUL], 4100 * US);
     rp_arena_release(&arena);
 }
@@ -107,9 +120,9 @@ static void full_precision_is_the_reason(void **state)
 
     UNUSED_STATE(state);
     PLACE(rows, &arena, &part);
-    assert_int_equal(part.nplaced, 1);
-    assert_int_equal(part.placed[0].kind, RP_PLACED_PRECISION);
-    assert_contains(part.placed[0].why, "TF32");
+    assert_int_equal(slow.n, 1);
+    assert_string_equal(kind_of_first(), "precision");
+    assert_contains(slow.at[0].why, "TF32");
     rp_arena_release(&arena);
 }
 
@@ -133,10 +146,10 @@ static void convolutions_are_told_apart(void **state)
 
     UNUSED_STATE(state);
     PLACE(rows, &arena, &part);
-    assert_int_equal(part.nplaced, 1);
-    assert_int_equal(part.placed[0].kind, RP_PLACED_CONVOLUTION);
-    assert_null(part.placed[0].why);
-    assert_contains(part.placed[0].op, "convolution_backward");
+    assert_int_equal(slow.n, 1);
+    assert_string_equal(kind_of_first(), "convolution");
+    assert_null(slow.at[0].why);
+    assert_contains(slow.at[0].op, "convolution_backward");
     rp_arena_release(&arena);
 }
 
@@ -161,14 +174,69 @@ static void a_smaller_product_shows_what_is_possible(void **state)
 
     UNUSED_STATE(state);
     PLACE(rows, &arena, &part);
-    assert_int_equal(part.nplaced, 1);
-    assert_int_equal(part.placed[0].kind, RP_PLACED_PRODUCT);
-    assert_string_equal(part.placed[0].op, "mm [[8192, 8192], [8192, 8192]]");
-    assert_string_equal(part.placed[0].why, "a smaller product reaches 549.8 TFLOP/s");
-    assert_in_range(part.placed_lost_ns, 1299 * US, 1301 * US); /* it would take 2,000 us */
+    assert_int_equal(slow.n, 1);
+    assert_string_equal(kind_of_first(), "product");
+    assert_string_equal(slow.at[0].op, "mm [[8192, 8192], [8192, 8192]]");
+    assert_string_equal(slow.at[0].why, "a smaller product reaches 549.8 TFLOP/s");
+    assert_in_range(slow.lost_ns, 1299 * US, 1301 * US); /* it would take 2,000 us */
     PLACE(larger, &arena, &part);
-    assert_int_equal(part.nplaced, 0);
+    assert_int_equal(slow.n, 0);
     rp_arena_release(&arena);
+}
+
+/* Of one call of so many nanoseconds: the key of its kind; "": it is in its place. */
+static const char *kind_at(const char *dims, const char *types, double ns)
+{
+    struct row rows[] = {DEVICE, CALL(1, "aten::mm", "", "", "gemm_tn", 1)};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+
+    rows[1].text = dims;
+    rows[1].text2 = types;
+    rows[3].dur = (int64_t)ns;
+    PLACE(rows, &arena, &part);
+    rp_arena_release(&arena);
+    return slow.n ? kind_of_first() : "";
+}
+
+/* Of two products of which the smaller runs at `faster` times the rate of the larger. */
+static size_t slow_beside(double faster)
+{
+    struct row rows[] = {DEVICE,
+                         CALL(1, "aten::mm", "[[8192, 8192], [8192, 8192]]", BF16, "gemm_tn", 3300),
+                         CALL(6, "aten::mm", "[[4096, 4096], [4096, 4096]]", BF16, "gemm_tn", 1)};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_part part;
+
+    rows[6].dur = (int64_t)(3300 * US / 8 / faster);
+    PLACE(rows, &arena, &part);
+    rp_arena_release(&arena);
+    return slow.n;
+}
+
+static void slow_operators_have_edges(void **state)
+{
+    static const char fp32[] = "[\"float\", \"float\"]";
+    static const char cube[] = "[[4096, 4096], [4096, 4096]]";   /* bf16: 138.9 us */
+    static const char odd[] = "[[4096, 4095], [4095, 4096]]";    /* 138.9 us */
+    static const char little[] = "[[1024, 1039], [1039, 1024]]"; /* 2.2 us */
+    static const char few[] = "[[8, 8192], [8192, 8192]]";       /* 40.1 us at 3.35 TB/s */
+
+    UNUSED_STATE(state);
+    assert_string_equal(kind_at(odd, BF16, 138.9e3 / 0.52), "");
+    assert_string_equal(kind_at(odd, BF16, 138.9e3 / 0.48), "alignment");
+    assert_string_equal(kind_at(little, BF16, 4900), "");
+    assert_string_equal(kind_at(little, BF16, 5100), "alignment");
+    assert_string_equal(kind_at(few, BF16, 40.1e3 / 0.68), "");
+    assert_string_equal(kind_at(few, BF16, 40.1e3 / 0.62), "small");
+    assert_string_equal(kind_at(cube, fp32, 2.05e6 / 0.32), "precision"); /* at 67 TFLOP/s */
+    assert_string_equal(kind_at(cube, fp32, 2.05e6 / 0.28), "");
+    assert_string_equal(kind_at(cube, BF16, 138.9e3 / 0.22), "");
+    assert_string_equal(kind_at(cube, BF16, 138.9e3 / 0.18), "other");
+    assert_string_equal(kind_at("[[60, 8192], [8192, 8192]]", BF16, 100e3), "small");
+    assert_string_equal(kind_at("[[72, 8192], [8192, 8192]]", BF16, 100e3), "");
+    assert_int_equal(slow_beside(1.2), 0);
+    assert_int_equal(slow_beside(1.3), 1);
 }
 
 static void what_is_in_its_place_is_left_alone(void **state)
@@ -190,7 +258,7 @@ static void what_is_in_its_place_is_left_alone(void **state)
 
     UNUSED_STATE(state);
     PLACE(rows, &arena, &part);
-    assert_int_equal(part.nplaced, 0);
+    assert_int_equal(slow.n, 0);
     assert_int_equal(part.category_ns[RP_CATEGORY_ELEMENTWISE], 18 * US);
     rp_arena_release(&arena);
 }
@@ -259,6 +327,60 @@ static void flops_are_compared_with_the_peaks(void **state)
     rp_arena_release(&arena);
 }
 
+/* Of a step of 1 ms with so much of its times known. */
+static struct rp_report_speed speed_of(struct rp_speed_sums *sums)
+{
+    struct rp_speed_rank rank = {.sums = sums, .window_ns = MS, .steps = 1};
+
+    return rp_report_speed_of(&rank, 1);
+}
+
+static void what_is_said_of_the_speed_has_edges(void **state)
+{
+    struct rp_speed_sums s = {.matrix_ns = 1000,
+                              .device_ns = 1000,
+                              .matrix_s = 1e-4,
+                              .least_s = 1e-4,
+                              .tokens = 5,
+                              .table_rows = 100};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_report_speed speed;
+
+    UNUSED_STATE(state);
+    s.flops_of[RP_NUMBER_BF16] = 1e9;
+    s.peak_of[RP_NUMBER_BF16] = 1e13;
+    s.known_matrix_ns = 490;
+    assert_true(isnan(speed_of(&s).mfu_share));
+    s.known_matrix_ns = 510;
+    assert_false(isnan(speed_of(&s).mfu_share));
+    s.known_matrix_ns = 940;
+    speed = speed_of(&s);
+    assert_contains(rp_report_speed_text(&speed, MS, RP_ABSENT_I64, false, &arena), "at least");
+    s.known_matrix_ns = 960;
+    speed = speed_of(&s);
+    assert_null(strstr(rp_report_speed_text(&speed, MS, RP_ABSENT_I64, false, &arena), "at least"));
+
+    s.known_ns = 790;
+    assert_int_equal(speed_of(&s).light_ns, RP_ABSENT_I64);
+    s.known_ns = 810;
+    assert_int_not_equal(speed_of(&s).light_ns, RP_ABSENT_I64);
+    s.least_s = 0.95e-6;
+    speed = speed_of(&s);
+    assert_null(strstr(rp_report_speed_text(&speed, MS, RP_ABSENT_I64, false, &arena), "peaks"));
+    s.least_s = 1.05e-6;
+    speed = speed_of(&s);
+    assert_contains(rp_report_speed_text(&speed, MS, RP_ABSENT_I64, false, &arena), "peaks");
+
+    s.other_rows = 24;
+    assert_true(speed_of(&s).tokens == 5);
+    speed = speed_of(&s);
+    assert_null(strstr(rp_report_speed_text(&speed, 915000, RP_ABSENT_I64, false, &arena), "over"));
+    assert_contains(rp_report_speed_text(&speed, 900000, RP_ABSENT_I64, false, &arena), "over all");
+    s.other_rows = 26;
+    assert_true(isnan(speed_of(&s).tokens));
+    rp_arena_release(&arena);
+}
+
 /* Text encoders of a picture have a table each: what they look up is not what is made. */
 static void several_large_tables_hold_no_tokens(void **state)
 {
@@ -314,8 +436,10 @@ int test_report_placed(void)
         cmocka_unit_test(full_precision_is_the_reason),
         cmocka_unit_test(convolutions_are_told_apart),
         cmocka_unit_test(a_smaller_product_shows_what_is_possible),
+        cmocka_unit_test(slow_operators_have_edges),
         cmocka_unit_test(what_is_in_its_place_is_left_alone),
         cmocka_unit_test(flops_are_compared_with_the_peaks),
+        cmocka_unit_test(what_is_said_of_the_speed_has_edges),
         cmocka_unit_test(several_large_tables_hold_no_tokens),
         cmocka_unit_test(small_shares_and_unlike_steps_are_said),
     };

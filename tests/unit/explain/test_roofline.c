@@ -189,6 +189,10 @@ static void notes_are_about_this_recording(void **state)
     assert_true(root->matrix_flops_per_s == 15.7e12);
     assert_contains(root->notes[0], "15.7 TFLOP/s for products in fp32");
     assert_contains(root->notes[1], "record_shapes=True");
+    assert_int_equal(root->nunmodelled, 1);
+    assert_string_equal(root->unmodelled[0].name, "aten::bmm");
+    assert_int_equal(root->unmodelled[0].device_ns, 1000);
+    assert_int_equal(root->nknown, 1);
     assert_string_equal(root->summary,
                         "unknown device, by shape; 80.0 % of the device time modelled");
     rp_result_free(result);
@@ -272,6 +276,36 @@ static void lengths_are_found_in_marks_around_a_step(void **state)
     rp_trace_free(t);
 }
 
+/* Of 10 µs of products, so much is of an operator without shapes: whether a note says so. */
+static bool shapes_are_missed(int64_t ns)
+{
+    const struct row mixed[] = {
+        {'X', "cpu_op", "aten::mm", 1, 1, 0, 50, DIMS("[[64, 128], [128, 256]]"), BF16},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 10, 5, 11},
+        {'X', "cpu_op", "aten::bmm", 1, 1, 100, 50},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 12},
+        {'X', "kernel", "gemm", 0, 7, 10000, 10000 - ns, 11, 7},
+        {'X', "kernel", "other_gemm", 0, 7, 25000, ns, 12, 7},
+    };
+    struct rp_trace *t = TRACE_OF(mixed);
+    struct rp_result *result = ASK_TRACES(roofline, &t, 1, {"device", "V100"});
+    const struct rp_roof_root *root = result->root;
+    bool missed = false;
+
+    for (size_t i = 0; i < root->nnotes; i++)
+        missed = missed || strstr(root->notes[i], "shapes were not recorded");
+    rp_result_free(result);
+    rp_trace_free(t);
+    return missed;
+}
+
+static void shapes_that_are_missing_have_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(shapes_are_missed(1100));
+    assert_false(shapes_are_missed(900));
+}
+
 int test_roofline(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +316,7 @@ int test_roofline(void)
         cmocka_unit_test(work_is_divided_among_kernels),
         cmocka_unit_test(marks_of_servers_tell_lengths),
         cmocka_unit_test(lengths_are_found_in_marks_around_a_step),
+        cmocka_unit_test(shapes_that_are_missing_have_an_edge),
     };
 
     return cmocka_run_group_tests_name("roofline", tests, NULL, NULL);

@@ -81,6 +81,7 @@ static void a_copy_may_hold_its_call(void **state)
     UNUSED_STATE(state);
     s.rows[CALLS].corr = 5;
     add(&s, (struct row){'X', "gpu_memcpy", "Memcpy DtoH", 0, 7, 37 * MS, 900 * US, 5, 7});
+    add(&s, (struct row){'X', "kernel", "other", 0, 8, 0, 37 * MS, 6, 8});
     check(&s, RP_STALL_COPY_WAIT, 0);
 }
 
@@ -137,6 +138,12 @@ static void another_thread_may_hold_the_driver(void **state)
     UNUSED_STATE(state);
     add(&s, (struct row){'X', "cuda_runtime", "cudaHostRegister", 1, 2, 29 * MS, 9 * MS, 77});
     check(&s, RP_STALL_LOCK, RP_ABSENT_I64);
+    s.rows[s.n - 1].dur = 1 * MS + 6800 * US; /* 85 % of the 8 ms */
+    check(&s, RP_STALL_LOCK, RP_ABSENT_I64);
+    s.rows[s.n - 1].dur = 1 * MS + 6400 * US; /* 80 % */
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
+    s.rows[s.n - 1].dur = 1 * MS + 6000 * US; /* 75 % */
+    check(&s, RP_STALL_UNKNOWN, RP_ABSENT_I64);
 }
 
 static void waits_are_no_stalls(void **state)
@@ -179,31 +186,58 @@ static void ranks_may_stall_together(void **state)
     check_together(90 * MS, RP_STALL_UNKNOWN);
 }
 
-static void a_full_queue_holds_launches(void **state)
+/* The last of n launches lasts 9 ms, while the device runs the first one. */
+static uint8_t cause_behind(int n)
 {
-    enum { N = 1100 };
-    struct row *rows = (struct row *)calloc(2 * N, sizeof *rows);
+    struct row *rows = (struct row *)calloc(2 * (size_t)n, sizeof *rows);
     struct rp_arena arena = RP_ARENA_INIT;
     struct rp_stalls_part part = {0};
     struct rp_trace *t;
-    int i;
+    uint8_t cause;
 
-    UNUSED_STATE(state);
     assert_non_null(rows);
-    for (i = 0; i < N; i++) { /* the device starts when all are launched */
+    for (int i = 0; i < n; i++) {
         rows[2 * i] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel",           1,
-                                   1,   i * 10 * US,    i == N - 1 ? 9 * MS : 4 * US, i + 1};
+                                   1,   i * 10 * US,    i == n - 1 ? 9 * MS : 4 * US, i + 1};
         rows[2 * i + 1] =
             (struct row){'X', "kernel", "k", 0, 7, 11 * MS + i * 10 * US, 9 * US, i + 1, 7};
     }
-    t = trace_of(rows, 2 * N);
+    rows[1].ts = 5 * US;
+    rows[1].dur = 11 * MS - 5 * US;
+    t = trace_of(rows, 2 * (size_t)n);
     assert_code(rp_stalls_list_calls(t, NULL, MS, &arena, &part, NULL), RP_OK);
     assert_int_equal(part.calls.slow.n, 1);
-    assert_int_equal(part.list[0].why, RP_STALL_QUEUE_FULL);
+    cause = part.list[0].why;
     rp_host_calls_release(&part.calls);
     rp_trace_free(t);
     rp_arena_release(&arena);
     free(rows);
+    return cause;
+}
+
+static void a_full_queue_holds_launches(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(cause_behind(1050), RP_STALL_QUEUE_FULL);
+    assert_int_not_equal(cause_behind(950), RP_STALL_QUEUE_FULL);
+}
+
+static void equal_stalls_are_in_the_order_of_time(void **state)
+{
+    struct scene s = stalled("cpu_op", "aten::mm", 30 * MS, 8 * MS);
+    struct rp_trace *t;
+    struct rp_result *result;
+    const struct rp_stalls_root *root;
+
+    UNUSED_STATE(state);
+    add(&s, (struct row){'X', "cpu_op", "aten::mm", 1, 1, 50 * MS, 8 * MS});
+    t = trace_of(s.rows, s.n);
+    result = ASK_TRACES(stalls, &t, 1, {"by", "name"});
+    root = result->root;
+    assert_int_equal(root->stall_count, 2);
+    assert_true(root->stalls[0].begin_ns < root->stalls[1].begin_ns);
+    rp_result_free(result);
+    rp_trace_free(t);
 }
 
 int test_stalls(void)
@@ -220,6 +254,7 @@ int test_stalls(void)
         cmocka_unit_test(waits_are_no_stalls),
         cmocka_unit_test(ranks_may_stall_together),
         cmocka_unit_test(a_full_queue_holds_launches),
+        cmocka_unit_test(equal_stalls_are_in_the_order_of_time),
     };
 
     return cmocka_run_group_tests_name("stalls", tests, NULL, NULL);

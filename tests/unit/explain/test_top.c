@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Groups and their statistics: exact sums, nearest-rank percentiles, self and inclusive time. */
 #include "explain/ask_fixture.h"
+#include "explain/report/answer.h"
 #include "explain/top/top.h"
 #include "trace/trace_fixtures.h"
 
-extern const struct rp_question_row rp_ask_top;
+extern const struct rp_question_row rp_ask_top, rp_ask_report;
 
 static struct rp_arena arena = RP_ARENA_INIT;
 
@@ -271,6 +272,127 @@ static void names_of_ranges_are_whole(void **state)
     rp_arena_release(&arena);
 }
 
+/* Of a thread's device time `inside` is launched in a frame "main" and `outside` beside it; another
+   thread launches `other` in its only frame, "work". Whether the frame is left out. */
+static bool is_skipped(const char *frame, int64_t inside, int64_t outside, int64_t other)
+{
+    const struct row python[] = {
+        {'X', "python_function", "run.py(1): main", 1, 1, 0, 1000},
+        {'X', "python_function", "run.py(9): step", 1, 1, 10, 500},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 20, 4, 1},
+        {'X', "python_function", "run.py(20): end", 1, 1, 1990, 100},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2000, 4, 2},
+        {'X', "python_function", "run.py(30): work", 1, 2, 0, 1000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 2, 20, 4, 3},
+        {'X', "python_function", "run.py(40): read", 1, 2, 15, 100},
+        {'X', "kernel", "a", 0, 7, 10000, inside, 1, 7},
+        {'X', "kernel", "b", 0, 7, 20000, outside, 2, 7},
+        {'X', "kernel", "c", 0, 8, 30000, other, 3, 8},
+    };
+    struct rp_top_root root;
+    bool found = false;
+
+    ask(python, sizeof python / sizeof *python, "python", &root);
+    for (size_t i = 0; i < root.nskipped; i++)
+        found = found || strstr(root.skipped[i], frame);
+    rp_arena_release(&arena);
+    return found;
+}
+
+static void frames_around_everything_are_skipped(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(is_skipped("main", 995, 5, 1000));
+    assert_false(is_skipped("main", 950, 50, 1000));
+    /* of a thread with 11 % of all time, and with 9 % */
+    assert_true(is_skipped("work", 800, 90, 110));
+    assert_false(is_skipped("work", 800, 110, 90));
+}
+
+/* A call inside of a call of the same name, of 100 µs: how many calls these are. */
+static int64_t calls_within(const char *name, int64_t inner)
+{
+    const struct row jax[] = {{'X', "cpu_op", name, 1, 1, 0, 100},
+                              {'X', "cpu_op", name, 1, 1, 1, inner}};
+    struct rp_top_root root;
+    int64_t count;
+
+    ask(jax, 2, "op", &root);
+    assert_int_equal(root.nrows, 1);
+    assert_int_equal(root.rows[0].total_ns, 100);
+    assert_int_equal(root.rows[0].self_ns, 100);
+    count = root.rows[0].count;
+    rp_arena_release(&arena);
+    return count;
+}
+
+static void the_two_spans_of_a_call_are_one(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(calls_within("PjitFunction(step)", 95), 1);
+    assert_int_equal(calls_within("PjitFunction(step)", 80), 2);
+    assert_int_equal(calls_within("aten::step", 95), 2);
+}
+
+/* What a report calls hot are the own times of operators; work without one goes by its name. */
+static void report_says_the_same(void **state)
+{
+    struct rp_trace *t = TRACE_OF(rows), *const both[] = {t, t};
+    struct rp_result *report = ask_traces(&rp_ask_report, both, 2, NULL, 0);
+    struct rp_result *top = ASK_TRACES(top, both, 2, {"by", "op"}, {"sort", "self"});
+    const struct rp_report_root *hot = report->root;
+    const struct rp_top_root *ops = top->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(hot->nhot, 3);
+    for (size_t i = 0, at = 0; i < ops->nrows; i++, at++) {
+        at += !strcmp(hot->hot[at].name, "add");
+        assert_string_equal(hot->hot[at].name, ops->rows[i].name);
+        assert_int_equal(hot->hot[at].ns, ops->rows[i].self_ns);
+    }
+    assert_string_equal(hot->hot[0].name, "aten::mm");
+    assert_true(hot->hot[0].share == 0.5 && hot->hot[0].modelled);
+    assert_string_equal(hot->hot[1].name, "add"); /* without a launch; 40 of 120 */
+    assert_int_equal(hot->hot[1].ns, 40);
+    assert_false(hot->hot[1].modelled);
+    assert_string_equal(hot->hot[2].name, "aten::linear");
+    assert_contains(hot->hot_text,
+                    "aten::mm 50.0 %, add 33.3 %, aten::linear 16.7 % of the device");
+    rp_result_free(report);
+    rp_result_free(top);
+    rp_trace_free(t);
+}
+
+static void own_time_on_the_host_is_hot(void **state)
+{
+    static const struct row ops[] = {
+        {'X', "cpu_op", "outer", 1, 1, 0, 100},
+        {'X', "cpu_op", "inner", 1, 1, 10, 70},
+    };
+    static const struct row calls[] = {
+        {'X', "cuda_runtime", "cuModuleLoad", 1, 1, 0, 30},
+        {'X', "cuda_runtime", "cuInit", 1, 1, 40, 10},
+    };
+    struct rp_trace *t = TRACE_OF(ops);
+    struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    const struct rp_report_root *root = result->root;
+
+    UNUSED_STATE(state);
+    assert_int_equal(root->nhot, 2);
+    assert_string_equal(root->hot[0].name, "inner");
+    assert_true(root->hot[0].share == 0.7);
+    assert_int_equal(root->hot[1].ns, 30);
+    rp_result_free(result);
+    rp_trace_free(t);
+    t = TRACE_OF(calls);
+    result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
+    root = result->root;
+    assert_string_equal(root->hot[0].name, "cuModuleLoad");
+    assert_true(root->hot[0].share == 0.75);
+    rp_result_free(result);
+    rp_trace_free(t);
+}
+
 int test_top(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +407,10 @@ int test_top(void)
         cmocka_unit_test(launchers_are_no_rows),
         cmocka_unit_test(modules_of_ranks_are_counted_once),
         cmocka_unit_test(names_of_ranges_are_whole),
+        cmocka_unit_test(frames_around_everything_are_skipped),
+        cmocka_unit_test(the_two_spans_of_a_call_are_one),
+        cmocka_unit_test(report_says_the_same),
+        cmocka_unit_test(own_time_on_the_host_is_hot),
     };
 
     return cmocka_run_group_tests_name("top", tests, NULL, NULL);

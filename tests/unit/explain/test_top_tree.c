@@ -300,6 +300,35 @@ static void categories_are_groups(void **state)
     rp_trace_free(t);
 }
 
+/* How many of three blocks are alike, of 100, 100 and 2 + 2 * dur ns. */
+static int64_t alike_blocks(int64_t dur)
+{
+    const struct row blocks[] = {
+        MODULE("Model_0", 1, 990),
+        BLOCK("Block_0", "Linear_0", "Linear_1", 100, 1, 49),
+        BLOCK("Block_1", "Linear_2", "Linear_3", 200, 11, 49),
+        BLOCK("Block_2", "Linear_4", "Linear_5", 300, 21, dur),
+    };
+    struct rp_trace *t = TRACE_OF(blocks), *const one[] = {t};
+    struct rp_result *result = ASK_TRACES(top, one, 1, {"tree", NULL}, {"limit", "0"});
+    const struct rp_tree_root *root = result->root;
+    int64_t members = 0;
+
+    for (size_t i = 0; i < root->nrows; i++)
+        if (strstr(root->rows[i].name, "Block_0"))
+            members = root->rows[i].members;
+    rp_result_free(result);
+    rp_trace_free(t);
+    return members;
+}
+
+static void alike_siblings_have_an_edge(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(alike_blocks(58), 3); /* 118 ns */
+    assert_int_equal(alike_blocks(60), 2); /* 122 ns */
+}
+
 int test_top_tree(void)
 {
     const struct CMUnitTest tests[] = {
@@ -311,6 +340,7 @@ int test_top_tree(void)
         cmocka_unit_test(components_of_scopes_lose_their_derivations),
         cmocka_unit_test(focus_has_callers_and_callees),
         cmocka_unit_test(categories_are_groups),
+        cmocka_unit_test(alike_siblings_have_an_edge),
     };
 
     return cmocka_run_group_tests_name("top_tree", tests, NULL, NULL);

@@ -36,6 +36,8 @@ static void more_elements_explain_a_longer_call(void **state)
         OP("sum", 23400, 100, "[[10]]"),
         {'X', "cpu_op", "sum", 1, 1, 24000, 9000}, /* nothing is known of its inputs */
         OP("sum", 34000, 9000, "[[]]"),
+        OP("core", 44000, 2000, "[[10, 10]]"), /* 20 for each element */
+        OP("more", 47000, 2020, "[[10, 10]]"),
     };
     struct rp_trace *t = TRACE_OF(rows);
     struct rp_call_work w;
@@ -51,6 +53,8 @@ static void more_elements_explain_a_longer_call(void **state)
     assert_false(has_more(&w, 6) && t->ev.dur_ns[event_n(t, 6)] > 200);
     assert_false(has_more(&w, 14));
     assert_false(has_more(&w, 15));
+    assert_true(has_more(&w, 16));
+    assert_false(has_more(&w, 17));
     rp_call_work_release(&w);
     rp_trace_free(t);
 }

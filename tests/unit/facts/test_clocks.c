@@ -330,12 +330,146 @@ static void extreme_times_end_without_overflow(void **state)
     rp_arena_release(&j.arena);
 }
 
+/* Eight points have no drift and no ± of it. */
+static void a_drift_needs_nine_rendezvous(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t n = 8; n <= 9; n++) {
+        struct job j;
+
+        make(&j, 2, n, 10);
+        set_clock(&j, 1, 0, 50000);
+        find(&j);
+        assert_int_equal(j.clocks.at[1].drift_doubt_ppb >= 0, n == 9);
+        assert_int_equal(j.clocks.at[1].drift_ppb != 0, n == 9);
+        rp_arena_release(&j.arena);
+    }
+    for (size_t n = 2; n <= 3; n++) { /* nor have two a scatter */
+        struct job j;
+
+        make(&j, 2, n, 4 * US);
+        j.in.participants = j.participants;
+        for (size_t i = 0; i < j.in.nparticipants; i++)
+            j.participants[i].binds = false;
+        find(&j);
+        assert_int_equal(j.clocks.at[1].uncertainty_ns >= 0, n == 3);
+        rp_arena_release(&j.arena);
+    }
+}
+
+/* Of two ranks the time of a rendezvous is halfway between their ends: the distances from it are
+   half of those from the other clock. */
+static void uncertainty_is_that_of_the_distance_between_clocks(void **state)
+{
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 2, 90, 1);
+    for (size_t i = 0; i < j.in.nparticipants; i++)
+        if (j.participants[i].rank == 1)
+            j.participants[i].end_ns += ((int64_t)(j.participants[i].rendezvous % 3) - 1) * 4 * US;
+    find(&j);
+    assert_in_range(j.clocks.at[1].uncertainty_ns, 3900, 4100);
+    rp_arena_release(&j.arena);
+}
+
+/* Found drift, in ns a second, of a planted one. */
+static double found_drift(int64_t ppb)
+{
+    struct job j;
+    double drift;
+
+    make(&j, 3, 100, 8 * US);
+    set_clock(&j, 1, 0, -ppb);
+    find(&j);
+    drift = j.clocks.at[1].drift_ppb;
+    rp_arena_release(&j.arena);
+    return drift;
+}
+
+/* In one second of scatter of 8 µs, twice what its ± may be. */
+static void a_drift_is_told_with_two_standard_errors(void **state)
+{
+    int64_t ppb = 0;
+
+    UNUSED_STATE(state);
+    while (found_drift(ppb) == 0 && ppb < 20000)
+        ppb += 100;
+    assert_in_range(ppb, 4500, 6500);
+}
+
+/* Rank 1 of three is `by_ns` ahead for k rendezvous. Returns how often its clock was set. */
+static size_t steps_after(size_t rendezvous, size_t from, size_t k, int64_t by_ns)
+{
+    struct job j;
+    size_t i, n;
+
+    make(&j, 3, rendezvous, 2 * US);
+    j.in.steps = true;
+    for (i = 0; i < j.in.nparticipants; i++)
+        if (j.participants[i].rank == 1 && j.participants[i].rendezvous >= from &&
+            j.participants[i].rendezvous < from + k) {
+            j.participants[i].begin_ns += by_ns;
+            j.participants[i].end_ns += by_ns;
+        }
+    find(&j);
+    n = j.clocks.at[1].nsteps;
+    rp_arena_release(&j.arena);
+    return n;
+}
+
+static void a_step_takes_four_rendezvous(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_after(60, 30, 3, 5 * MS), 0);
+    assert_int_equal(steps_after(60, 30, 4, 5 * MS), 2);
+    assert_int_equal(steps_after(60, 59, 1, 5 * MS), 0); /* at the end */
+    assert_int_equal(steps_after(60, 58, 2, 5 * MS), 1);
+    assert_int_equal(steps_after(60, 30, 30, 15 * US), 0); /* within the tolerance of two clocks */
+    assert_int_equal(steps_after(60, 30, 30, 25 * US), 1);
+}
+
+/* One end that was 18 µs late; rendezvous later the clock is set by 60 µs. */
+static size_t steps_after_scatter(size_t later)
+{
+    struct job j;
+    size_t i, n;
+
+    make(&j, 3, 200, 2 * US);
+    j.in.steps = true;
+    for (i = 0; i < j.in.nparticipants; i++)
+        if (j.participants[i].rank == 1) {
+            if (j.participants[i].rendezvous == 50)
+                j.participants[i].end_ns += 18 * US;
+            if (j.participants[i].rendezvous >= 50 + later) {
+                j.participants[i].begin_ns += 60 * US;
+                j.participants[i].end_ns += 60 * US;
+            }
+        }
+    find(&j);
+    n = j.clocks.at[1].nsteps;
+    rp_arena_release(&j.arena);
+    return n;
+}
+
+static void scatter_is_remembered(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_after_scatter(3), 0);
+    assert_int_equal(steps_after_scatter(40), 1);
+}
+
 int test_clocks(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planted_offsets_come_back),
         cmocka_unit_test(planted_drifts_come_back),
         cmocka_unit_test(drift_has_an_uncertainty),
+        cmocka_unit_test(a_drift_needs_nine_rendezvous),
+        cmocka_unit_test(uncertainty_is_that_of_the_distance_between_clocks),
+        cmocka_unit_test(a_drift_is_told_with_two_standard_errors),
+        cmocka_unit_test(a_step_takes_four_rendezvous),
+        cmocka_unit_test(scatter_is_remembered),
         cmocka_unit_test(the_first_rank_is_the_reference),
         cmocka_unit_test(a_clock_set_by_d_has_an_offset_smaller_by_d),
         cmocka_unit_test(ranks_of_a_host_share_a_clock),

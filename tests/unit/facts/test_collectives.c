@@ -473,6 +473,22 @@ static void early_ends_count_where_ranks_wait(void **state)
     }
 }
 
+/* A trace without a base counts from 0; its steps begin with the first mark. */
+static void a_rank_has_a_base_and_a_first_step(void **state)
+{
+    const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#1", 1, 1, 500, 400},
+                               {'X', "user_annotation", "ProfilerStep#2", 1, 1, 900, 400},
+                               {'X', "kernel", NAME, 0, 9, 1000, 20, 1, 9}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    assert_int_equal(c.base_ns, 0);
+    assert_int_equal(c.first_step_ns, 500);
+    rp_collectives_release(&c);
+    rp_arena_release(&arena);
+}
+
 /* Recordings of one boot have one clock, whatever the time of day was adjusted by in between. */
 static void bases_differ_between_boots_only(void **state)
 {
@@ -536,6 +552,120 @@ static void other_steps_are_matched_by_time(void **state)
     }
     for (int i = 0; i < 2; i++)
         rp_collectives_release(&ranks[i]);
+    rp_arena_release(&arena);
+}
+
+/* Two ranks that recorded other steps on one clock; the ends of a collective differ by `apart`.
+   Returns whether they were matched by time. */
+static bool match_by_time(int64_t unit, int64_t apart)
+{
+    struct row a[6], b[6];
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_rendezvous_list m;
+    struct rp_collectives ranks[2];
+    const struct rp_collectives *lists[] = {&ranks[0], &ranks[1]};
+
+    for (int i = 0; i < 6; i++) {
+        int64_t end = (10 + 7 * i + i * i % 3) * unit;
+        int64_t later = (10 + 7 * (i + 2) + (i + 2) * (i + 2) % 3) * unit;
+
+        a[i] = (struct row){'X', "kernel", NAME, 0, 20, end - 10000, 10000, i + 1, 20};
+        b[i] = (struct row){'X', "kernel", NAME, 0, 20, later - 10000, 10000 + apart, i + 1, 20};
+    }
+    ranks[0] = COLLECTIVES_OF(a, &arena);
+    ranks[1] = COLLECTIVES_OF(b, &arena);
+    assert_code(rp_rendezvous_find(lists, 2, &arena, &m, NULL), RP_OK);
+    for (int i = 0; i < 2; i++)
+        rp_collectives_release(&ranks[i]);
+    rp_arena_release(&arena);
+    return m.rule == RP_RENDEZVOUS_BY_TIME;
+}
+
+/* Within 50 µs and 1 % of their length, and an eighth of the usual time between two (7 units). */
+static void ends_are_paired_within_a_reach(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(match_by_time(1000000, 50600));
+    assert_false(match_by_time(1000000, 50610));
+    assert_true(match_by_time(20000, 17500));
+    assert_false(match_by_time(20000, 17501));
+}
+
+/* The rule by which two ranks with n collectives match; each has its own times. */
+static uint8_t rule_of(const int64_t *first, const int64_t *second, int n)
+{
+    struct row *a = calloc((size_t)n, sizeof *a), *b = calloc((size_t)n, sizeof *b);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_rendezvous_list m;
+    struct rp_collectives ranks[2];
+    const struct rp_collectives *lists[] = {&ranks[0], &ranks[1]};
+
+    for (int i = 0; i < n; i++) {
+        a[i] = (struct row){'X', "kernel", NAME, 0, 20, first[i], 1000, i + 1, 20};
+        b[i] = (struct row){'X', "kernel", NAME, 0, 20, second[i], 1000, i + 1, 20};
+    }
+    ranks[0] = collectives_of(a, (size_t)n, &arena);
+    ranks[1] = collectives_of(b, (size_t)n, &arena);
+    assert_code(rp_rendezvous_find(lists, 2, &arena, &m, NULL), RP_OK);
+    for (int i = 0; i < 2; i++)
+        rp_collectives_release(&ranks[i]);
+    rp_arena_release(&arena);
+    free(a);
+    free(b);
+    return m.rule;
+}
+
+/* A clock that is 10 ms ahead explains all; but six of ten collectives also end when the next one
+   does on the other rank. */
+static void most_must_end_together(void **state)
+{
+    UNUSED_STATE(state);
+    for (int together = 5; together <= 6; together++) {
+        int64_t at[11], ahead[11];
+
+        for (int i = 0; i < 11; i++) {
+            at[i] = i ? at[i - 1] + (i <= together ? 10000000 : 13000000 + 70000 * i) : 1000000;
+            ahead[i] = at[i] + 10000000;
+        }
+        assert_int_equal(rule_of(at, ahead, 11),
+                         together == 6 ? RP_RENDEZVOUS_BY_TIME : RP_RENDEZVOUS_BY_ORDER);
+    }
+}
+
+/* Their order makes no sense; of fifty collectives ten end together, or nine. */
+static void some_must_end_together(void **state)
+{
+    UNUSED_STATE(state);
+    for (int together = 9; together <= 10; together++) {
+        int64_t a[50], b[50];
+
+        for (int i = 0; i < 50; i++) {
+            a[i] = 10000000 * (int64_t)i + 100000 * (i * i % 37);
+            b[i] = i < 50 - together || i == 49 ? a[i] + 2000000 + 100000 * (i * 7 % 41) : a[i];
+        }
+        b[0] = a[0];
+        assert_int_equal(rule_of(a, b, 50),
+                         together == 10 ? RP_RENDEZVOUS_BY_TIME : RP_RENDEZVOUS_BY_NONE);
+    }
+}
+
+/* Of ranks that name their host a clock is the same within 1 µs, of others within 10 µs. */
+static void times_of_two_clocks_have_a_tolerance(void **state)
+{
+    const struct row rows[] = {{'X', "kernel", NAME, 0, 9, 10000, 2000, 1, 9}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    for (int host = 0; host < 2; host++)
+        for (int64_t more = 0; more < 2; more++) {
+            struct rp_clock clock = {.known = true, .offset_ns = (host ? 1000 : 10000) + more};
+
+            c.host = host ? "node" : NULL;
+            rp_rendezvous_settle_clock(&c, 0, true, &clock);
+            assert_int_equal(clock.used, more);
+        }
+    rp_collectives_release(&c);
     rp_arena_release(&arena);
 }
 
@@ -610,7 +740,12 @@ int test_collectives(void)
         cmocka_unit_test(one_in_ten_may_end_before_all_arrive),
         cmocka_unit_test(early_ends_count_where_ranks_wait),
         cmocka_unit_test(bases_differ_between_boots_only),
+        cmocka_unit_test(a_rank_has_a_base_and_a_first_step),
         cmocka_unit_test(other_steps_are_matched_by_time),
+        cmocka_unit_test(ends_are_paired_within_a_reach),
+        cmocka_unit_test(most_must_end_together),
+        cmocka_unit_test(some_must_end_together),
+        cmocka_unit_test(times_of_two_clocks_have_a_tolerance),
         cmocka_unit_test(what_does_not_belong_together_is_not_matched),
     };
 

@@ -174,6 +174,20 @@ static void a_stall_is_far_above_the_median_of_all_ranks(void **state)
     rp_arena_release(&arena);
 }
 
+/* Of 15 calls none is a stall, and of 16 only what takes more than 50 medians. */
+static void a_stall_has_edges(void **state)
+{
+    struct rp_call_name name = {.name = "f", .kind = RP_KIND_CPU_OP, .count = 16};
+
+    UNUSED_STATE(state);
+    name.median_ns = 100 * US;
+    assert_false(rp_is_stall(&name, 5 * MS, &rp_stall_usual));
+    assert_true(rp_is_stall(&name, 5 * MS + 1, &rp_stall_usual));
+    name.count = 15;
+    assert_false(rp_is_stall(&name, 5 * MS + 1, &rp_stall_usual));
+    assert_int_equal(rp_stall_usual.floor_ns, MS);
+}
+
 /* Waits of a thread with work are calls; those of workers, collectives and runtime calls are not.
  */
 static void waits_in_ranges_are_calls(void **state)
@@ -223,6 +237,7 @@ int test_host_calls(void)
         cmocka_unit_test(numbers_behind_a_hash_are_one_name),
         cmocka_unit_test(calls_that_are_often_long_are_no_stalls),
         cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
+        cmocka_unit_test(a_stall_has_edges),
         cmocka_unit_test(waits_in_ranges_are_calls),
         cmocka_unit_test(only_calls_in_the_scope_count),
     };

@@ -99,6 +99,35 @@ static void the_nearest_are_joined(void **state)
         assert_int_equal(modes[i].count, i + 1 < RP_MODES_MOST ? 3 : 6);
 }
 
+/* Modes of two lengths, of n and of m calls. */
+static size_t modes_of(int64_t a, size_t n, int64_t b, size_t m)
+{
+    struct rp_mode modes[RP_MODES_MOST];
+    int64_t v[64];
+    size_t i;
+
+    for (i = 0; i < n + m; i++)
+        v[i] = i < n ? a : b;
+    return rp_modes_find(v, n + m, modes);
+}
+
+static void lengths_must_differ_by_more_than_smoothing(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(modes_of(10 * MS, 10, 11800 * US, 10), 1);
+    assert_int_equal(modes_of(10 * MS, 10, 11900 * US, 10), 2);
+    assert_int_equal(modes_of(10 * MS, 10, 11900 * US, 20), 2);
+}
+
+static void a_shallow_valley_separates_nothing(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(modes_of(10 * MS, 10, 11800 * US, 10), 1);
+    assert_int_equal(modes_of(10 * MS, 10, 11900 * US, 20), 2);
+    assert_int_equal(modes_of(10 * MS, 10, 12300 * US, 30), 1);
+    assert_int_equal(modes_of(10 * MS, 10, 12400 * US, 30), 2);
+}
+
 int test_modes(void)
 {
     const struct CMUnitTest tests[] = {
@@ -106,6 +135,8 @@ int test_modes(void)
         cmocka_unit_test(steps_of_a_coarse_clock_are_no_modes),
         cmocka_unit_test(there_are_never_too_many),
         cmocka_unit_test(the_nearest_are_joined),
+        cmocka_unit_test(lengths_must_differ_by_more_than_smoothing),
+        cmocka_unit_test(a_shallow_valley_separates_nothing),
     };
 
     return cmocka_run_group_tests_name("modes", tests, NULL, NULL);

@@ -87,11 +87,22 @@ static void a_tenth_is_large(void **state)
     assert_false(rp_outside_is_large(&out, o.t));
     out.break_ns[RP_BREAK_PAUSE] = 20;
     assert_true(rp_outside_is_large(&out, o.t));
-    out.nsteps = 0;
-    assert_false(rp_outside_is_large(&out, o.t));
     out = (struct rp_outside){.nsteps = 1, .without_detail = 1};
     assert_true(rp_outside_is_large(&out, o.t));
     outside_close(&o);
+}
+
+/* A fiftieth of 1,000 is 20. */
+static void little_time_outside_is_not_named(void **state)
+{
+    struct rp_outside out = {.nsteps = 6, .before_ns = 20};
+    struct rp_arena arena = RP_ARENA_INIT;
+
+    UNUSED_STATE(state);
+    assert_null(rp_outside_text(&out, 1000, &arena));
+    out.before_ns = 21;
+    assert_contains(rp_outside_text(&out, 1000, &arena), "before the first step");
+    rp_arena_release(&arena);
 }
 
 static void what_is_judged(void **state)
@@ -131,7 +142,8 @@ static void what_is_judged(void **state)
 
 static void small_parts_are_not_mentioned(void **state)
 {
-    struct rp_outside out = {.warm_ups = 3, .warm_up_ns = 51, .unrecorded_ns = 50, .after_ns = 60};
+    struct rp_outside out = {
+        .nsteps = 6, .warm_ups = 3, .warm_up_ns = 51, .unrecorded_ns = 50, .after_ns = 60};
     struct rp_arena arena;
 
     UNUSED_STATE(state);
@@ -178,11 +190,76 @@ static void what_the_steps_were_found_by(void **state)
     rp_arena_release(&arena);
 }
 
+/* Without steps: what a device does between its first and its last work. */
+static void without_steps_device_work_is_judged(void **state)
+{
+    static const struct row end[] = {
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 100, 10, 1},
+        {'X', "kernel", "k", 0, 7, 200, 100, 1, 7},
+        {'X', "kernel", "k", 0, 7, 400, 100, 2, 7},
+        {'X', "cuda_runtime", "cuModuleUnload", 1, 1, 510, 390},
+    };
+    static const struct row host[] = {{'X', "cuda_runtime", "cuInit", 1, 1, 100, 800}};
+    struct rp_trace *t = TRACE_OF(end);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_judged judged;
+    struct rp_segments s;
+
+    UNUSED_STATE(state);
+    assert_code(rp_trace_segments(t, &arena, &s, NULL), RP_OK);
+    assert_int_equal(s.n, 1);
+    assert_true(s.at[0].begin_ns == 200 && s.at[0].end_ns == 500);
+    assert_code(rp_judged_find(t, NULL, &arena, &judged, NULL), RP_OK);
+    assert_false(rp_judged_has(&judged, 510));
+    assert_string_equal(rp_judged_text(&judged, &arena),
+                        "not counted: 100 ns before the first device work (start-up), 400 ns after "
+                        "the last device work (the end of the program)");
+    rp_trace_free(t);
+    t = TRACE_OF(host);
+    assert_code(rp_trace_segments(t, &arena, &s, NULL), RP_OK);
+    assert_true(s.at[0].begin_ns == 100 && s.at[0].end_ns == 900);
+    assert_code(rp_judged_find(t, NULL, &arena, &judged, NULL), RP_OK);
+    assert_null(rp_judged_text(&judged, &arena));
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
+/* The device was recorded between the second and the third mark only. */
+static void steps_beside_all_device_work_are_not_judged(void **state)
+{
+    static const struct row rows_of[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 100},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 110, 5, 1},
+        {'X', "kernel", "k", 0, 7, 120, 70, 1, 7},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 200, 100},
+    };
+    struct rp_trace *t = TRACE_OF(rows_of);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_outside out;
+    struct rp_segments s;
+
+    UNUSED_STATE(state);
+    assert_code(rp_trace_segments(t, &arena, &s, NULL), RP_OK);
+    assert_int_equal(s.n, 1);
+    assert_true(s.at[0].begin_ns == 100 && s.at[0].end_ns == 200);
+    assert_code(rp_outside_measure(t, &arena, &out, NULL), RP_OK);
+    assert_true(out.beside == 2 && out.beside_ns == 200);
+    assert_contains(rp_outside_text(&out, 100, &arena), "200 ns in 2 steps before or after all");
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
 int test_outside(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(breaks_are_named_by_what_ran), cmocka_unit_test(a_tenth_is_large),
-        cmocka_unit_test(what_is_judged), cmocka_unit_test(small_parts_are_not_mentioned),
+        cmocka_unit_test(without_steps_device_work_is_judged),
+        cmocka_unit_test(steps_beside_all_device_work_are_not_judged),
+        cmocka_unit_test(breaks_are_named_by_what_ran),
+        cmocka_unit_test(a_tenth_is_large),
+        cmocka_unit_test(little_time_outside_is_not_named),
+        cmocka_unit_test(what_is_judged),
+        cmocka_unit_test(small_parts_are_not_mentioned),
         cmocka_unit_test(what_the_steps_were_found_by)};
 
     return cmocka_run_group_tests_name("outside", tests, NULL, NULL);

@@ -174,6 +174,25 @@ static void names_that_both_recorded(void **state)
     rp_trace_free(c);
 }
 
+static void three_names_are_enough(void **state)
+{
+    static const struct row rows[] = {{'X', "cpu_op", "a", 1, 1, 10000, 5},
+                                      {'X', "cpu_op", "b", 1, 1, 20000, 5},
+                                      {'X', "cpu_op", "c", 1, 1, 30000, 5}};
+    struct rp_trace *all = TRACE_OF(rows), *two = trace_of(rows, 2);
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_recorders r;
+
+    UNUSED_STATE(state);
+    assert_ok(align(all, all, &r, &err), &err);
+    assert_int_equal(r.matched, 3);
+    rp_recorders_release(&r);
+    assert_code(align(all, two, &r, &err), RP_UNSUPPORTED);
+    rp_recorders_release(&r);
+    rp_trace_free(all);
+    rp_trace_free(two);
+}
+
 static void names_at_the_same_distance_are_not_exact(void **state)
 {
     static const struct row first[] = {
@@ -282,6 +301,7 @@ int test_recorders(void)
         cmocka_unit_test(bounds_that_contradict),
         cmocka_unit_test(ids_of_two_counters),
         cmocka_unit_test(names_that_both_recorded),
+        cmocka_unit_test(three_names_are_enough),
         cmocka_unit_test(names_at_the_same_distance_are_not_exact),
         cmocka_unit_test(calls_of_the_device_recorder_are_kept),
         cmocka_unit_test(the_time_of_day),

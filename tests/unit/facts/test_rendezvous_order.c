@@ -107,12 +107,31 @@ static void room_is_left_for_the_rest(void **state)
     assert_int_equal(place[2], 3);
 }
 
+/* Steps that are all alike but for one pause: it tells the position, if it is among the first 64.
+ */
+static void the_first_64_tell_the_position(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t pause = 63; pause <= 64; pause++) {
+        struct rp_rendezvous_item all[200], some[90];
+        uint32_t place[90];
+
+        for (size_t i = 0; i < 200; i++)
+            all[i] = (struct rp_rendezvous_item){
+                1000000 * (int64_t)i + (i >= 60 + pause ? 400000 : 0), 7};
+        for (size_t i = 0; i < 90; i++)
+            some[i] = all[60 + i];
+        rp_rendezvous_place(all, 200, some, 90, place);
+        assert_int_equal(place[0], pause == 63 ? 60 : 0);
+    }
+}
+
 int test_rendezvous_order(void);
 int test_rendezvous_order(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_right_places),
-                                       cmocka_unit_test(room_is_left_for_the_rest),
-                                       cmocka_unit_test(hostile_times)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_right_places), cmocka_unit_test(room_is_left_for_the_rest),
+        cmocka_unit_test(the_first_64_tell_the_position), cmocka_unit_test(hostile_times)};
 
     return cmocka_run_group_tests_name("rendezvous_order", tests, NULL, NULL);
 }

@@ -266,6 +266,27 @@ static void who_passes_on_waits_for_the_last(void **state)
     tear_down(&x);
 }
 
+/* The root may seem to leave last, by what two clocks may differ: it is compared with the one that
+   leaves before it, which is among the first here. */
+static void the_root_may_leave_last_within_the_tolerance(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t more = 10; more <= 11; more++) {
+        struct run x;
+
+        set_up(&x, true, 1);
+        for (int r = 0; r < RANKS; r++) {
+            x.ranks[r].host = "one";
+            add(&x, r, RP_COLL_BROADCAST, 0, r == LATE ? 50 * US : 10 * r,
+                r == LATE ? (200 + more) * US : (r ? 199 : 200) * US);
+        }
+        find(&x);
+        assert_int_equal(x.found.n, 1);
+        assert_int_equal(x.found.at[0].rank[x.found.at[0].source] == LATE, more == 10);
+        tear_down(&x);
+    }
+}
+
 /* Who comes after somebody has left with the data is not the root, also if another one left later
    still. */
 static void the_root_comes_before_anybody_leaves(void **state)
@@ -334,6 +355,7 @@ int test_rendezvous_waits(void)
         cmocka_unit_test(receivers_wait_for_the_root_only),
         cmocka_unit_test(who_passes_on_waits_for_the_last),
         cmocka_unit_test(the_root_comes_before_anybody_leaves),
+        cmocka_unit_test(the_root_may_leave_last_within_the_tolerance),
         cmocka_unit_test(senders_do_not_wait),
     };
 

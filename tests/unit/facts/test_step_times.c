@@ -169,6 +169,27 @@ static void work_that_waits_for_what_was_not_recorded(void **state)
     }
 }
 
+/* Meanwhile a copy ran: for one percent of the wait, then for a nanosecond more. */
+static void little_may_run_during_a_wait(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t ran = 20000; ran <= 20001; ran++) {
+        const struct row rows[] = {
+            {'X', "user_annotation", "ProfilerStep#1", 1, 1, 100, 90},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 150, 4, 5},
+            {'X', "gpu_memcpy", "Memcpy DtoH", 0, 8, 1000, ran, 6, 8},
+            {'X', "kernel", "a", 0, 9, 2000154, 60, 5, 9},
+        };
+        struct rp_trace *t = trace_of(rows, 4);
+        bool unrecorded;
+        rp_event last;
+
+        rp_previous_step_end(t, &last, &unrecorded);
+        assert_int_equal(unrecorded, ran == 20000);
+        rp_trace_free(t);
+    }
+}
+
 /* Most of the later work has no launch either: launches were not recorded, and what runs before the
    only one may be of this step. */
 static void launches_that_were_not_recorded(void **state)
@@ -330,6 +351,7 @@ int test_step_times(void)
         cmocka_unit_test(one_step),
         cmocka_unit_test(work_of_the_step_before),
         cmocka_unit_test(work_that_waits_for_what_was_not_recorded),
+        cmocka_unit_test(little_may_run_during_a_wait),
         cmocka_unit_test(launches_that_were_not_recorded),
         cmocka_unit_test(steps_without_device_work),
         cmocka_unit_test(work_without_a_launch),

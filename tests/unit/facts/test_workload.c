@@ -108,6 +108,8 @@ static void an_allocator_that_caches_nothing_is_seen(void **state)
             'X', "cuda_runtime", i % 2 ? "hipFree" : "hipMalloc", 1, 1, (int64_t)i * 10,
             4,   (int64_t)i};
     assert_true(workload_of(TRACE_OF(rows)).uncached);
+    assert_true(workload_of(trace_of(rows, 200)).uncached);
+    assert_false(workload_of(trace_of(rows, 198)).uncached); /* 99 of each */
     for (i = 0; i < 400; i++)
         rows[i].name = i % 4 ? "hipMalloc" : "hipFree"; /* it keeps two of three blocks */
     assert_false(workload_of(TRACE_OF(rows)).uncached);

@@ -476,24 +476,47 @@ static void test_local_ids(void **state)
     rp_import_release(&import);
 }
 
+/* rocprof's first version: processes say what events are, and their numbers are texts in events. */
+static void rocprof_of_version_1(void **state)
+{
+    struct rp_import in = load(
+        "{\"traceEvents\": [{},"
+        "{\"args\":{\"name\":\"CPU HIP API\"},\"ph\":\"M\",\"pid\":2,\"name\":\"process_name\"},"
+        "{\"args\":{\"name\":\"COPY\"},\"ph\":\"M\",\"pid\":1,\"name\":\"process_name\"},"
+        "{\"args\":{\"name\":\"GPU0\"},\"ph\":\"M\",\"pid\":6,\"name\":\"process_name\"},"
+        "{\"ph\":\"X\",\"name\":\"hipMemcpyAsync\",\"pid\":\"2\",\"tid\":\"5\",\"ts\":\"1\",\"dur\":\"9\"},"
+        "{\"ph\":\"X\",\"name\":\"CopyHostToDevice\",\"pid\":\"1\",\"tid\":\"1\",\"ts\":\"3\",\"dur\":\"20\"},"
+        "{\"ph\":\"X\",\"name\":\"step\",\"pid\":\"6\",\"tid\":\"1\",\"ts\":\"30\",\"dur\":\"100\"}],"
+        "\"otherData\":{\"Agent0.MarketingName\":\"AMDEPYC\",\"Agent3.MarketingName\":"
+        "\"AMDInstinctMI210\"}}");
+    const struct rp_trace *t = in.trace;
+    rp_event copy = find(t, "CopyHostToDevice"), kernel = find(t, "step");
+
+    UNUSED_STATE(state);
+    assert_int_equal(t->ev.kind[find(t, "hipMemcpyAsync")], RP_KIND_RUNTIME);
+    assert_int_equal(t->ev.kind[copy], RP_KIND_MEMCPY);
+    assert_int_equal(t->ev.kind[kernel], RP_KIND_KERNEL);
+    assert_int_equal(t->tracks[t->ev.track[copy]].process,
+                     t->tracks[t->ev.track[kernel]].process); /* of one device */
+    assert_int_not_equal(t->ev.track[copy], t->ev.track[kernel]);
+    assert_int_equal(t->totals.gpu_busy_ns, 120000);
+    assert_string_equal(rp_trace_str(t, t->framework), "rocprof");
+    assert_int_equal(t->ndevices, 1);
+    assert_string_equal(rp_trace_str(t, t->devices[0].name), "AMD Instinct MI210");
+    rp_import_release(&in);
+}
+
 int test_chrome(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_local_ids),
-        cmocka_unit_test(test_base_time),
-        cmocka_unit_test(test_kineto_header),
-        cmocka_unit_test(test_kineto_events),
-        cmocka_unit_test(test_kineto_identities),
-        cmocka_unit_test(test_kineto_2021),
-        cmocka_unit_test(test_xprof),
-        cmocka_unit_test(test_timeline),
-        cmocka_unit_test(test_horovod),
-        cmocka_unit_test(test_phases),
-        cmocka_unit_test(test_keys),
-        cmocka_unit_test(test_times),
-        cmocka_unit_test(test_ids),
-        cmocka_unit_test(test_header),
-        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(rocprof_of_version_1), cmocka_unit_test(test_local_ids),
+        cmocka_unit_test(test_base_time),       cmocka_unit_test(test_kineto_header),
+        cmocka_unit_test(test_kineto_events),   cmocka_unit_test(test_kineto_identities),
+        cmocka_unit_test(test_kineto_2021),     cmocka_unit_test(test_xprof),
+        cmocka_unit_test(test_timeline),        cmocka_unit_test(test_horovod),
+        cmocka_unit_test(test_phases),          cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_times),           cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_header),          cmocka_unit_test(test_bytes),
     };
 
     return cmocka_run_group_tests_name("chrome", tests, NULL, NULL);

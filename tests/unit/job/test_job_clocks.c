@@ -111,6 +111,37 @@ static void servers_bound_a_clock(void **state)
     assert_int_equal(c.high_ns, (1250 - 5200 + WITHIN) * US);
 }
 
+/* Messages that are kept of twelve, of which the upper seven take more_ns longer than the others,
+   and one takes early_ns less. */
+static int64_t kept_of(int64_t more_ns, int64_t early_ns)
+{
+    struct rp_job_half worker[PUSHES], server[PUSHES];
+    struct rp_job_rank ranks[2] = {{.host = "a"}, {.host = "b"}};
+    struct rp_job_node nodes[] = {{.id = 9}, {.id = 8}};
+    struct rp_job job = {
+        .nranks = 2, .ranks = ranks, .has_servers = true, .nnodes = 2, .nodes = nodes};
+
+    for (int i = 0; i < PUSHES; i++) {
+        worker[i] = (struct rp_job_half){(1000 + i * 10) * US, i, 9, 8, RP_JOB_PUSH, true};
+        server[i] = (struct rp_job_half){
+            (5100 + i * 10) * US + (i < 5 ? 0 : more_ns), i, 9, 8, RP_JOB_PUSH, false};
+    }
+    server[3].ns -= early_ns;
+    nodes[0].halves.at = worker;
+    nodes[1].halves.at = server;
+    nodes[0].halves.n = nodes[1].halves.n = PUSHES;
+    return clock_of(&job, true, 2).messages;
+}
+
+static void a_message_that_is_far_too_quick_is_dropped(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(kept_of(0, 100 * US), PUSHES); /* twice what clocks are off */
+    assert_int_equal(kept_of(0, 100 * US + 1), PUSHES - 1);
+    assert_int_equal(kept_of(100 * US, 400 * US), PUSHES); /* and three times 100 */
+    assert_int_equal(kept_of(100 * US, 400 * US + 1), PUSHES - 1);
+}
+
 static void numbers_of_ps_lite(void **state)
 {
     struct rp_job_rank ranks[3] = {{.host = "a"}, {.host = "a", .local = 1}, {.host = "b"}};
@@ -146,6 +177,7 @@ int test_job_clocks(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(rings_bound_a_clock),
                                        cmocka_unit_test(servers_bound_a_clock),
+                                       cmocka_unit_test(a_message_that_is_far_too_quick_is_dropped),
                                        cmocka_unit_test(numbers_of_ps_lite)};
 
     return cmocka_run_group_tests_name("job clocks", tests, NULL, NULL);

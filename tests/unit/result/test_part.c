@@ -10,40 +10,26 @@ struct gap {
     uint8_t cause;
 };
 
-struct named {
-    const char *name;
-    size_t nvalues;
-    int64_t *values;
-};
+#define NAMED(M, s)  \
+    M(s, TEXT, name) \
+    M(s, PLAIN_LIST, int64_t, values)
+RP_PART_STRUCT(named, NAMED);
+RP_PART_TYPE(named_type, struct named, NAMED);
 
-struct part {
-    const char *device, *none;
-    bool on_device;
-    int64_t sums[3];
-    struct gap longest;
-    struct named inner;
-    size_t nlist;
-    struct named *list;
-    RP_VEC(struct gap) gaps;
-    RP_VEC(const char *) words;
-};
+typedef RP_VEC(struct gap) gap_vec;
 
-static const struct rp_field named_fields[] = {RP_PART_TEXT(struct named, name),
-                                               RP_PART_PLAIN_LIST(struct named, values, int64_t),
-                                               RP_PART_END};
-static const struct rp_type named_type = {"named", sizeof(struct named), named_fields, NULL};
-
-static const struct rp_field part_fields[] = {RP_PART_TEXT(struct part, device),
-                                              RP_PART_TEXT(struct part, none),
-                                              RP_PART_PLAIN(struct part, on_device),
-                                              RP_PART_PLAIN(struct part, sums),
-                                              RP_PART_PLAIN(struct part, longest),
-                                              RP_PART_RECORD(struct part, inner, &named_type),
-                                              RP_PART_LIST(struct part, list, &named_type),
-                                              RP_PART_PLAIN_VEC(struct part, gaps, struct gap),
-                                              RP_PART_VEC(struct part, words, &rp_type_string),
-                                              RP_PART_END};
-static const struct rp_type part_type = {"part", sizeof(struct part), part_fields, NULL};
+#define PART(M, s)                   \
+    M(s, TEXT, device)               \
+    M(s, TEXTS, others, 3)           \
+    M(s, PLAIN, bool, on_device)     \
+    M(s, ARRAY, int64_t, sums, 3)    \
+    M(s, PLAIN, struct gap, longest) \
+    M(s, RECORD, named, inner)       \
+    M(s, RECORDS, named, pair, 2)    \
+    M(s, LIST, named, list)          \
+    M(s, PLAIN_VEC, gap_vec, gaps, struct gap)
+RP_PART_STRUCT(part, PART);
+RP_PART_TYPE(part_type, struct part, PART);
 
 static const struct rp_field other_fields[] = {RP_PART_TEXT(struct part, device), RP_PART_END};
 static const struct rp_type other_type = {"part", sizeof(struct part), other_fields, NULL};
@@ -58,7 +44,9 @@ static void fill(struct part *part)
                           .on_device = true,
                           .sums = {1, -2, INT64_MAX},
                           .longest = {7, 3},
+                          .others = {NULL, "H100", "A100"},
                           .inner = {"inner", 2, values},
+                          .pair = {{"one", 0, NULL}, {"two", 1, values}},
                           .nlist = 3,
                           .list = list};
     for (i = 0; i < 40000; i++) {
@@ -66,8 +54,6 @@ static void fill(struct part *part)
 
         assert_int_equal(rp_vec_push(&part->gaps, gap, NULL), RP_OK);
     }
-    assert_int_equal(rp_vec_push(&part->words, "first", NULL), RP_OK);
-    assert_int_equal(rp_vec_push(&part->words, NULL, NULL), RP_OK);
 }
 
 static struct rp_out *written(struct rp_arena *arena)
@@ -98,12 +84,15 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(rp_part_read(&part_type, bytes, n, &receiver, &part, NULL), RP_OK);
     rp_out_abandon(out);
     assert_string_equal(part.device, "H200");
-    assert_null(part.none);
+    assert_null(part.others[0]);
+    assert_string_equal(part.others[2], "A100");
     assert_true(part.on_device);
     assert_int_equal(part.sums[2], INT64_MAX);
     assert_int_equal(part.longest.begin_ns, 7);
     assert_string_equal(part.inner.name, "inner");
     assert_int_equal(part.inner.values[1], -5);
+    assert_string_equal(part.pair[0].name, "one");
+    assert_int_equal(part.pair[1].values[0], 4);
     assert_int_equal(part.nlist, 3);
     assert_string_equal(part.list[1].name, "");
     assert_null(part.list[2].name);
@@ -111,9 +100,6 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(part.gaps.n, 40000);
     for (i = 0; i < part.gaps.n; i++)
         assert_true(part.gaps.at[i].begin_ns == (int64_t)i && part.gaps.at[i].cause == (uint8_t)i);
-    assert_int_equal(part.words.n, 2);
-    assert_string_equal(part.words.at[0], "first");
-    assert_null(part.words.at[1]);
     rp_arena_release(&receiver);
 }
 

@@ -5,15 +5,13 @@
 #include "sim/predict.h"
 #include "sim/whatif/nodes.h"
 
-#define MANY 4 /* steps */
-
 /* In the steps with an 'x' the rank works longer, on the host and on the device. */
 static struct rp_trace *trace_with(const char *slow, const char *op)
 {
-    struct row rows[64];
+    struct row rows[96];
     size_t n = 0;
 
-    for (int i = 0; i < MANY; i++) {
+    for (int i = 0; slow[i]; i++) {
         struct step_shape s = {slow[i] == 'x' ? 44000 : 40000, false, false};
         size_t first = n;
 
@@ -48,11 +46,14 @@ static const char *proposal_of(const struct bench *b, const char *name, struct r
 
     for (size_t i = 0; rp_whatifs[i]; i++)
         if (!strcmp(rp_whatifs[i]->name, name)) {
-            if (rp_whatifs[i]->move->propose(&b->run, &arena, &texts, err) == RP_OK) {
+            if (rp_whatif_applies(rp_whatifs[i], &b->run, err) != RP_WHATIF_APPLIES) {
+                first = err->text;
+            } else if (!rp_whatifs[i]->move->propose) {
+                first = name;
+            } else {
+                assert_code(rp_whatifs[i]->move->propose(&b->run, &arena, &texts, err), RP_OK);
                 assert_int_equal(texts.n, 1);
                 first = texts.at[0];
-            } else {
-                first = err->text;
             }
         }
     rp_vec_release(&texts);
@@ -61,14 +62,16 @@ static const char *proposal_of(const struct bench *b, const char *name, struct r
     return first;
 }
 
-static void a_straggler_is_always_the_same_rank(void **state)
+static void the_same_rank_is_slow_in_two_of_three_steps(void **state)
 {
     static const struct {
         const char *slow[2], *want;
     } rows[] = {{{"....", "xxx."}, "straggler=median"},
                 {{"...x", "xxx."}, "straggler=median"},
-                {{"x.x.", ".x.x"}, "no rank has the most work in most of the steps"},
-                {{"xx..", "..xx"}, "no rank has the most work in most of the steps"}};
+                {{"xx.", "..x"}, "straggler=median"},
+                {{"xxx..", "...xx"}, "straggler: no rank has the most work in most of the steps"},
+                {{"x.x.", ".x.x"}, "straggler: no rank has the most work in most of the steps"},
+                {{"xx..", "..xx"}, "straggler: no rank has the most work in most of the steps"}};
     static const char *const alone[] = {"xxxx"};
     struct rp_err err = RP_ERR_INIT;
     struct bench b;
@@ -80,7 +83,8 @@ static void a_straggler_is_always_the_same_rank(void **state)
         bench_release(&b);
     }
     open_run(&b, 1, alone, "aten::add");
-    assert_string_equal(proposal_of(&b, "straggler", &err), "only one rank was recorded");
+    assert_string_equal(proposal_of(&b, "straggler", &err),
+                        "straggler: only one rank was recorded");
     bench_release(&b);
 }
 
@@ -154,6 +158,27 @@ static void changes_are_made_in_the_words_of_the_framework(void **state)
     rp_arena_release(&arena);
 }
 
+/* What cannot be is refused, what is not known to help is only not proposed. */
+static void a_condition_has_three_answers(void **state)
+{
+    static const char *const slow[] = {"....", "...."};
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_run(&b, 2, slow, "aten::add");
+    assert_int_equal(rp_whatif_applies(&rp_whatif_scale, &b.run, &err), RP_WHATIF_APPLIES);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_fuse, &b.run, &err), RP_WHATIF_APPLIES);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_compile, &b.run, &err), RP_WHATIF_UNSURE);
+    assert_string_equal(err.text, "compile: it was measured for training steps of PyTorch only");
+    assert_code(rp_whatif_apply(&b.run, "compile", &err), RP_OK);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_fused_optimizer, &b.run, &err), RP_WHATIF_CANNOT);
+    assert_string_equal(err.text, "fused-optimizer: no device work of an optimizer was found");
+    assert_code(rp_whatif_apply(&b.run, "fused-optimizer", &err), RP_UNSUPPORTED);
+    assert_string_equal(err.text, "fused-optimizer: no device work of an optimizer was found");
+    bench_release(&b);
+}
+
 static void what_overlaps_already(void **state)
 {
     static const char *const slow[] = {"....", "...."};
@@ -201,10 +226,11 @@ static void runs_that_are_trusted(void **state)
 int test_proposals(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_straggler_is_always_the_same_rank),
+        cmocka_unit_test(the_same_rank_is_slow_in_two_of_three_steps),
         cmocka_unit_test(what_is_not_proposed_is_no_opportunity),
         cmocka_unit_test(shapes_are_asked_of_the_recorder),
         cmocka_unit_test(changes_are_made_in_the_words_of_the_framework),
+        cmocka_unit_test(a_condition_has_three_answers),
         cmocka_unit_test(what_overlaps_already),
         cmocka_unit_test(runs_that_are_trusted)};
 

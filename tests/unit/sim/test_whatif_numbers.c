@@ -190,6 +190,197 @@ static void threads_of_more_ranks_may_share_a_machine(void **state)
     bench_release(&b);
 }
 
+/* A run of one rank, of rows of its own. */
+static void rows_init(struct bench *b, const struct row *rows, size_t n)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    memset(b, 0, sizeof *b);
+    b->n = 1;
+    b->traces[0] = trace_of(rows, n);
+    rp_arena_init(&b->arenas[0]);
+    assert_ok(rp_sim_part_init(&b->parts[0], b->traces[0], &b->arenas[0], &err), &err);
+    b->list[0] = &b->parts[0];
+    assert_ok(rp_sim_run_init(&b->run, b->list, 1, &err), &err);
+}
+#define ROWS_INIT(b, rows) rows_init((b), (rows), sizeof(rows) / sizeof(rows)[0])
+
+/* The same, where the run leans. */
+static int64_t time_leaning(struct bench *b, enum rp_sim_lean lean, const char *node,
+                            int64_t dur_ns, const char *text)
+{
+    int64_t ns;
+
+    b->run.lean = lean;
+    ns = time_after(b, node, dur_ns, text);
+    b->run.lean = RP_LEAN_NONE;
+    return ns;
+}
+
+/* 0.19 of a product of 40 us, 1,500 ns and 2 % of it for conversions; of two kernels of 10 us in a
+   row the last takes 1.04 times as long as the longer. */
+static void medians_are_off_by_more(void **state)
+{
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    assert_int_equal(time_leaning(&b, RP_LEAN_SLOWER, "sgemm", 40000, "dtype=bf16"), 9880 + 2300);
+    assert_int_equal(time_leaning(&b, RP_LEAN_SLOWER, "elementwise_add", 10000, "fuse"), 13520);
+    assert_int_equal(time_leaning(&b, RP_LEAN_FASTER, "elementwise_add", 10000, "fuse"), 8000);
+    bench_release(&b);
+}
+
+static void calls_that_take_memory_stay(void **state)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 500000},
+        {'X', "cpu_op", "aten::empty", 1, 1, 1000, 300000},
+        {'X', "cuda_runtime", "cudaMalloc", 1, 1, 2000, 100000},
+        {'X', "cuda_runtime", "cudaFuncGetAttributes", 1, 1, 150000, 100000}};
+    uint32_t call, other;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    ROWS_INIT(&b, rows);
+    call = node_called(&b, 0, "cudaMalloc", 0);
+    other = node_called(&b, 0, "cudaFuncGetAttributes", 0);
+    assert_true(rp_sim_allocates(&b.run, call));
+    assert_false(rp_sim_allocates(&b.run, other));
+    assert_false(rp_sim_runs_model(&b.run, call));
+    assert_true(rp_sim_runs_model(&b.run, other));
+    assert_code(rp_overlay_set_dur(&b.run.overlay, call, 99999, NULL), RP_OK);
+    assert_false(rp_sim_allocates(&b.run, call)); /* a cache answered it */
+    assert_true(rp_sim_runs_model(&b.run, call));
+    bench_release(&b);
+}
+
+/* An operator that fills the time between two launches, once all is one graph. */
+static int64_t time_in_graph(int64_t dur_ns)
+{
+    const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 3000000},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+        {'X', "cpu_op", "aten::nonzero", 1, 1, 3000, dur_ns},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 3000 + dur_ns, 2000, 2},
+        {'X', "kernel", "a", 0, 7, 10000, 5000, 1, 7},
+        {'X', "kernel", "b", 0, 7, 2000000, 5000, 2, 7}};
+    struct bench b;
+    int64_t ns;
+
+    ROWS_INIT(&b, rows);
+    apply(&b, "cuda-graphs");
+    ns = b.run.overlay.dur_ns.at[node_called(&b, 0, "aten::nonzero", 0)];
+    bench_release(&b);
+    return ns;
+}
+
+static void a_graph_keeps_what_the_host_does_for_long(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(time_in_graph(1000000), 1000000);
+    assert_int_equal(time_in_graph(999999), 0);
+}
+
+/* How long after its launch, the second one, a kernel of a graph begins. */
+static int64_t lag_in_graph(int64_t lag_ns)
+{
+    const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 500000},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 3000, 2000, 2},
+                               {'X', "kernel", "first", 0, 7, 10000, 5000, 1, 7},
+                               {'X', "kernel", "second", 0, 7, 15000 + lag_ns, 5000, 2, 7}};
+    struct rp_sim_result r = {0};
+    struct bench b;
+    int64_t ns;
+
+    ROWS_INIT(&b, rows);
+    apply(&b, "cuda-graphs");
+    assert_code(rp_simulate(&b.run.overlay, &r, NULL), RP_OK);
+    ns = r.start_ns.at[node_called(&b, 0, "second", 0)] -
+         r.end_ns.at[node_called(&b, 0, "first", 0)];
+    rp_sim_result_release(&r);
+    bench_release(&b);
+    return ns;
+}
+
+static void a_graph_keeps_waits_that_nothing_explains(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(lag_in_graph(100000), 300);
+    assert_int_equal(lag_in_graph(100001), 100001);
+}
+
+/* A product of which the model says that it takes 0.4 of its time in tf32. */
+static void the_model_says_what_tf32_gains(void **state)
+{
+    struct rp_sim_ratio ratios[64];
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 1, &usual);
+    for (size_t i = 0; i < 64; i++)
+        ratios[i] = (struct rp_sim_ratio){.ratio = 0.2f, .low = 0.1f, .high = 0.3f, .tf32 = 0.4f};
+    b.parts[0].ratios.at = ratios;
+    b.parts[0].ratios.n = 64;
+    assert_int_equal(time_after(&b, "sgemm", 40000, "tf32"), 16000);
+    assert_int_equal(time_leaning(&b, RP_LEAN_SLOWER, "sgemm", 40000, "tf32"), 19200);
+    memset(&b.parts[0].ratios, 0, sizeof b.parts[0].ratios);
+    bench_release(&b);
+}
+
+/* What dtype says where products take so long in 16 bits, and 1,000 ns in 32. */
+static enum rp_whatif_verdict verdict_of_dtype(int64_t half_ns, struct rp_err *err)
+{
+    const struct row rows[] = {{'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 500000},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 1000, 2000, 1},
+                               {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 3000, 2000, 2},
+                               {'X', "kernel", "ampere_bf16_s16816gemm_bf16_128x64_ldg8_f2f_tn", 0,
+                                7, 10000, half_ns, 1, 7},
+                               {'X', "kernel", "sgemm_128", 0, 7, 100000, 1000, 2, 7}};
+    enum rp_whatif_verdict verdict;
+    struct bench b;
+
+    ROWS_INIT(&b, rows);
+    b.parts[0].gpu = "NVIDIA H100 80GB HBM3";
+    verdict = rp_whatif_applies(&rp_whatif_dtype, &b.run, err);
+    bench_release(&b);
+    return verdict;
+}
+
+static void a_run_in_16_bits_is_not_asked_again(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_int_equal(verdict_of_dtype(9000, &err), RP_WHATIF_APPLIES);
+    assert_int_equal(verdict_of_dtype(9001, &err), RP_WHATIF_UNSURE);
+    assert_contains(err.text, "run in 16 bits already");
+}
+
+/* Of 20 us in a ring of 4, as ranks of one machine take it, and as unrelated ones do. */
+static void processes_of_one_machine_are_numbered_so(void **state)
+{
+    struct step_shape shapes[] = {usual, usual};
+    int64_t one_machine, unknown;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    bench_init(&b, 2, shapes);
+    b.parts[0].collectives.on_host = b.parts[1].collectives.on_host = true;
+    b.parts[0].pid = 100;
+    b.parts[1].pid = 101;
+    one_machine = time_after(&b, "AllReduce", 20000, "ranks=4");
+    b.parts[1].pid = 100;
+    unknown = time_after(&b, "AllReduce", 20000, "ranks=4");
+    assert_true(unknown < one_machine);
+    b.parts[1].pid = 100 + 256;
+    assert_int_equal(time_after(&b, "AllReduce", 20000, "ranks=4"), one_machine);
+    b.parts[1].pid = 100 + 257;
+    assert_int_equal(time_after(&b, "AllReduce", 20000, "ranks=4"), unknown);
+    bench_release(&b);
+}
+
 static void a_run_without_an_optimizer_cannot_fuse_it(void **state)
 {
     struct rp_err err = RP_ERR_INIT;
@@ -212,6 +403,13 @@ int test_whatif_numbers(void)
         cmocka_unit_test(a_short_transfer_is_all_latency),
         cmocka_unit_test(the_latency_is_not_known_well),
         cmocka_unit_test(threads_of_more_ranks_may_share_a_machine),
+        cmocka_unit_test(medians_are_off_by_more),
+        cmocka_unit_test(calls_that_take_memory_stay),
+        cmocka_unit_test(a_graph_keeps_what_the_host_does_for_long),
+        cmocka_unit_test(a_graph_keeps_waits_that_nothing_explains),
+        cmocka_unit_test(the_model_says_what_tf32_gains),
+        cmocka_unit_test(a_run_in_16_bits_is_not_asked_again),
+        cmocka_unit_test(processes_of_one_machine_are_numbered_so),
         cmocka_unit_test(a_run_without_an_optimizer_cannot_fuse_it),
     };
 

@@ -63,6 +63,19 @@ static void the_device_comes_last(void **state)
     CHECK_PATH(rows, "op launch ~launch_latency gemm");
 }
 
+/* Where a thread that works and one that only has a range open end together, it is that of work. */
+static void work_comes_last(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cpu_op", "op", 1, 1, 0, 70},
+        {'X', "cpu_op", "first", 1, 2, 0, 10},
+        {'X', "user_annotation", "range", 1, 2, 5, 65},
+    };
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "op");
+}
+
 static void a_busy_stream_holds_up_what_is_behind(void **state)
 {
     const struct row rows[] = {
@@ -128,6 +141,17 @@ static void unrecorded_time_is_a_wait(void **state)
     CHECK_PATH(rows, "one ~thread_gap two ~unrecorded lonely");
 }
 
+static void a_long_wait_on_the_device_is_unexplained(void **state)
+{
+    struct row rows[] = {{'X', "cuda_runtime", "launch", 1, 1, 0, 5, 5},
+                         {'X', "kernel", "gemm", 0, 7, 100005, 50, 5, 7}};
+
+    UNUSED_STATE(state);
+    CHECK_PATH(rows, "launch ~launch_latency gemm");
+    rows[1].ts++;
+    CHECK_PATH(rows, "launch ~unrecorded gemm");
+}
+
 static void a_call_of_no_length_may_end_the_window(void **state)
 {
     const struct row rows[] = {{'X', "cpu_op", "one", 1, 1, 0, 10},
@@ -177,11 +201,13 @@ int test_critical_path(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_launch_leads_to_its_kernel),
         cmocka_unit_test(the_device_comes_last),
+        cmocka_unit_test(work_comes_last),
         cmocka_unit_test(a_busy_stream_holds_up_what_is_behind),
         cmocka_unit_test(another_stream_may_hold_it_up),
         cmocka_unit_test(a_synchronisation_follows_the_device),
         cmocka_unit_test(a_waiting_thread_follows_the_one_at_work),
         cmocka_unit_test(unrecorded_time_is_a_wait),
+        cmocka_unit_test(a_long_wait_on_the_device_is_unexplained),
         cmocka_unit_test(a_call_of_no_length_may_end_the_window),
         cmocka_unit_test(nothing_has_no_path),
         cmocka_unit_test(any_trace_is_covered),

@@ -311,6 +311,73 @@ static void a_sleeping_thread_is_woken_by_a_busy_one(void **state)
     release_graph(&b);
 }
 
+/* The launch is over at 15, work of another stream at 4000. */
+static void a_free_stream_waited_for_another(void **state)
+{
+    struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 5},
+                         {'X', "cuda_runtime", "l2", 1, 1, 10, 5, 6},
+                         {'X', "kernel", "k1", 0, 7, 20, 3980, 5, 7},
+                         {'X', "kernel", "k2", 0, 9, 15 + 5000, 10, 6, 9}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_null(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT));
+    release_graph(&b);
+    rows[3].ts = 15 + 5001;
+    b = BUILD(rows);
+    assert_non_null(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT));
+    release_graph(&b);
+    rows[2].ts = 6;
+    rows[2].dur = 9; /* over when k2 was launched: that is no reason */
+    b = BUILD(rows);
+    assert_null(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT));
+    release_graph(&b);
+    rows[2].dur++;
+    b = BUILD(rows);
+    assert_non_null(edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_EVENT));
+    release_graph(&b);
+}
+
+static bool is_woken_after(int64_t gap_ns)
+{
+    const struct row rows[] = {{'X', "cpu_op", "load", 1, 2, 0, 1000},
+                               {'X', "cpu_op", "main", 1, 1, 0, 90000},
+                               {'X', "cpu_op", "worker", 1, 2, 1000 + gap_ns, 1000}};
+    struct built b = BUILD(rows);
+    bool woken = edge_between(&b.graph, NODE("main"), NODE("worker"), RP_SG_HAND_OFF);
+
+    release_graph(&b);
+    return woken;
+}
+
+static void a_short_gap_is_no_sleep(void **state)
+{
+    UNUSED_STATE(state);
+    assert_false(is_woken_after(19999));
+    assert_true(is_woken_after(20000));
+}
+
+/* One of another process that is busy just then, or stopped meanwhile. */
+static void another_process_may_wake_a_thread(void **state)
+{
+    struct row rows[] = {{'X', "cpu_op", "main", 1, 1, 0, 90000},
+                         {'X', "cpu_op", "load", 2, 2, 0, 1000},
+                         {'X', "cpu_op", "worker", 2, 2, 50000, 1000}};
+    struct built b = BUILD(rows);
+
+    UNUSED_STATE(state);
+    assert_non_null(edge_between(&b.graph, NODE("main"), NODE("worker"), RP_SG_HAND_OFF));
+    release_graph(&b);
+    rows[0].dur = 40000;
+    b = BUILD(rows);
+    assert_non_null(edge_between(&b.graph, NODE("main"), NODE("worker"), RP_SG_HAND_OFF));
+    release_graph(&b);
+    rows[0].dur = 900; /* before the thread fell asleep */
+    b = BUILD(rows);
+    assert_null(edge_between(&b.graph, NODE("main"), NODE("worker"), RP_SG_HAND_OFF));
+    release_graph(&b);
+}
+
 #define GLOO(tid, ts, dur)                                               \
     {                                                                    \
         'X', "user_annotation", "gloo:all_reduce", 1, (tid), (ts), (dur) \
@@ -395,6 +462,88 @@ static void an_operator_waits_for_a_collective(void **state)
     assert_non_null(
         edge_between(&b.graph, NODE("next"), node_named(&b.graph, "view", 1), RP_SG_HAND_OFF));
     release_graph(&b);
+}
+
+/* Whether what begins after_ns after the end of a collective is taken to have waited for something
+   else. */
+static bool is_loose_after(int64_t after_ns)
+{
+    const struct row rows[] = {{'X', "cpu_op", "issue", 1, 1, 0, 200000},
+                               GLOO(2, 150000, 350000),
+                               {'X', "cpu_op", "work", 1, 1, 500000 + after_ns, 30000000}};
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *e =
+        edge_between(&b.graph, NODE("gloo:all_reduce"), NODE("work"), RP_SG_HAND_OFF);
+    bool loose = e && e->flags & RP_SG_LOOSE;
+
+    assert_non_null(e);
+    release_graph(&b);
+    return loose;
+}
+
+static void only_a_long_sleep_is_for_something_else(void **state)
+{
+    UNUSED_STATE(state);
+    assert_false(is_loose_after(999999));
+    assert_true(is_loose_after(1000000));
+}
+
+/* Whether a thread that begins before_ns before the end of a collective was woken by its carrier.
+ */
+static bool wakes_before_its_end(int64_t before_ns)
+{
+    const struct row rows[] = {{'X', "cpu_op", "issue", 1, 1, 0, 200000},
+                               GLOO(2, 150000, 3000000),
+                               {'X', "cpu_op", "go", 1, 1, 3150000 - before_ns, 10000000}};
+    struct built b = BUILD(rows);
+    bool woken = edge_between(&b.graph, NODE("gloo:all_reduce"), NODE("go"), RP_SG_HAND_OFF);
+
+    release_graph(&b);
+    return woken;
+}
+
+/* Whether a recorded wait is for the collective that ends after_ns after it. */
+static bool is_waited_for(int64_t after_ns)
+{
+    const struct row rows[] = {{'X', "cpu_op", "backward", 1, 1, 0, 20000000},
+                               {'X', "blocking", "c10d::Work::wait", 1, 1, 1000000, 14000000},
+                               GLOO(2, 910000, 15000000 + after_ns - 910000)};
+    struct built b = BUILD(rows);
+    uint32_t go_on = rp_sg_node_from(&b.graph, 0, 1000001);
+    bool waited =
+        go_on != RP_NONE && edge_between(&b.graph, NODE("gloo:all_reduce"), go_on, RP_SG_HAND_OFF);
+
+    release_graph(&b);
+    return waited;
+}
+
+/* The collective of the third thread ends between two of the second. */
+static void a_wait_is_for_the_last_of_all_carriers(void **state)
+{
+    const struct row rows[] = {{'X', "cpu_op", "backward", 1, 1, 0, 40000000},
+                               {'X', "blocking", "c10d::Work::wait", 1, 1, 11000000, 9100000},
+                               GLOO(2, 1000000, 9000000),
+                               GLOO(2, 12000000, 18000000),
+                               GLOO(3, 5000000, 15000000)};
+    struct built b = BUILD(rows);
+    uint32_t go_on = rp_sg_node_from(&b.graph, 0, 11000001), lane = RP_NONE;
+
+    UNUSED_STATE(state);
+    assert_int_not_equal(go_on, RP_NONE);
+    for (uint32_t i = b.graph.in.at[go_on]; i < b.graph.in.at[go_on + 1]; i++)
+        if (b.graph.edges.at[i].kind == RP_SG_HAND_OFF)
+            lane = b.graph.nodes.at[b.graph.edges.at[i].from].lane;
+    assert_int_equal(lane, 2);
+    release_graph(&b);
+}
+
+static void a_carrier_that_leaves_wakes(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(wakes_before_its_end(199999));
+    assert_false(wakes_before_its_end(200000));
+    assert_true(is_waited_for(200000));
+    assert_false(is_waited_for(200001));
 }
 
 static void a_gradient_follows_its_operator(void **state)
@@ -562,6 +711,23 @@ static void edges_that_do_not_bind_have_the_usual_lag(void **state)
     release_graph(&b);
 }
 
+/* The launch of k2 returns when k1 ends: that it was launched is why it begins. */
+static void of_two_reasons_the_launch_binds(void **state)
+{
+    const struct row rows[] = {{'X', "cuda_runtime", "l1", 1, 1, 0, 5, 1},
+                               {'X', "cuda_runtime", "l2", 1, 1, 25, 5, 2},
+                               {'X', "kernel", "k1", 0, 7, 10, 20, 1, 7},
+                               {'X', "kernel", "k2", 0, 7, 35, 20, 2, 7}};
+    struct built b = BUILD(rows);
+    const struct rp_sg_edge *launch = edge_between(&b.graph, NODE("l2"), NODE("k2"), RP_SG_LAUNCH);
+    const struct rp_sg_edge *stream = edge_between(&b.graph, NODE("k1"), NODE("k2"), RP_SG_STREAM);
+
+    UNUSED_STATE(state);
+    assert_true(launch && launch->flags & RP_SG_BINDING);
+    assert_true(stream && !(stream->flags & RP_SG_BINDING));
+    release_graph(&b);
+}
+
 int test_step_edges(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +757,13 @@ int test_step_edges(void)
         cmocka_unit_test(work_of_a_graph_hangs_together),
         cmocka_unit_test(what_has_no_reason_follows_the_latest_end),
         cmocka_unit_test(impossible_edges_are_left_out),
+        cmocka_unit_test(of_two_reasons_the_launch_binds),
+        cmocka_unit_test(a_free_stream_waited_for_another),
+        cmocka_unit_test(a_short_gap_is_no_sleep),
+        cmocka_unit_test(another_process_may_wake_a_thread),
+        cmocka_unit_test(only_a_long_sleep_is_for_something_else),
+        cmocka_unit_test(a_carrier_that_leaves_wakes),
+        cmocka_unit_test(a_wait_is_for_the_last_of_all_carriers),
     };
 
     return cmocka_run_group_tests_name("step_edges", tests, NULL, NULL);

@@ -211,6 +211,18 @@ static void test_notes_are_kept_in_order(void **state)
     rp_trace_free(t);
 }
 
+static void a_small_process_number_is_that_of_a_device(void **state)
+{
+    static const struct row rows[] = {{'X', "kernel", "k", 63, 7, 0, 5, 1, 7},
+                                      {'X', "kernel", "k", 64, 7, 0, 5, 2, 7}};
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < t->nprocesses; i++)
+        assert_int_equal(t->processes[i].device, t->processes[i].native_id == 63 ? 63 : -1);
+    rp_trace_free(t);
+}
+
 /* A recorded name stays; a size that several devices have names none of them. */
 static void test_devices_without_a_name_are_known_by_their_size(void **state)
 {
@@ -381,6 +393,7 @@ int test_build(void)
         cmocka_unit_test(test_limit_names_the_window),
         cmocka_unit_test(test_notes_are_kept_in_order),
         cmocka_unit_test(test_devices_without_a_name_are_known_by_their_size),
+        cmocka_unit_test(a_small_process_number_is_that_of_a_device),
         cmocka_unit_test(test_metadata_names_processes_and_threads),
         cmocka_unit_test(test_xla_streams),
         cmocka_unit_test(test_totals),

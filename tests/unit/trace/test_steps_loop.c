@@ -145,6 +145,114 @@ static void test_evaluation(void **state)
     rp_trace_free(trace);
 }
 
+/* Ten steps of 22 operators and 220 ns; what runs between two of them is no part of a step if it is
+   more than a quarter, in operators and in time. */
+static bool is_something_else(size_t operators, int64_t ns)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    bool is;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < 10; i++) {
+        if (i == 5)
+            run_operators(&t, "aten::linear", operators, ns);
+        train(&t, "Optimizer.step#SGD.step", "aten::mm");
+    }
+    trace = OF(t);
+    assert_int_equal(trace->nsteps, 10);
+    is = trace->steps[4].flags & RP_STEP_BREAK_AFTER;
+    rp_trace_free(trace);
+    return is;
+}
+
+static void a_quarter_more_is_something_else(void **state)
+{
+    UNUSED_STATE(state);
+    assert_false(is_something_else(5, 20));
+    assert_true(is_something_else(6, 10));
+    assert_false(is_something_else(6, 9)); /* 54 ns; 55 would be a quarter */
+}
+
+static uint32_t steps_with(int rounds)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    uint32_t n;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < rounds; i++)
+        train(&t, "Optimizer.step#SGD.step", "aten::mm");
+    trace = OF(t);
+    n = trace->nsteps;
+    rp_trace_free(trace);
+    return n;
+}
+
+static void three_rounds_are_a_loop(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_with(2), 0);
+    assert_int_equal(steps_with(3), 3);
+}
+
+/* Every second update has one operator more, of n. */
+static uint32_t steps_of_pairs(size_t n)
+{
+    static struct loop_thread t;
+    struct rp_trace *trace;
+    uint32_t found;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < 24; i++) {
+        run_operators(&t, "AddmmBackward0", n, 10);
+        if (i % 2)
+            run(&t, "cpu_op", "MmBackward0", 10);
+        run(&t, "user_annotation", "Optimizer.step#SGD.step", 10);
+    }
+    trace = OF(t);
+    found = trace->nsteps;
+    rp_trace_free(trace);
+    return found;
+}
+
+static void rounds_are_the_same_up_to_two_percent(void **state)
+{
+    size_t n = 20;
+
+    UNUSED_STATE(state);
+    while (n < 140 && steps_of_pairs(n) == 12)
+        n++;
+    assert_int_equal(steps_of_pairs(n), 24);
+    assert_in_range(n, 46, 54);
+}
+
+/* The last 4 ns of a step of 220 ns may be missing. */
+static void a_fiftieth_of_a_step_may_be_missing(void **state)
+{
+    UNUSED_STATE(state);
+    for (int64_t missing = 4; missing <= 5; missing++) {
+        static struct loop_thread t;
+        struct rp_trace *trace;
+
+        t.n = 0;
+        t.now = 0;
+        for (int i = 0; i < 10; i++)
+            train(&t, "Optimizer.step#SGD.step", "aten::mm");
+        t.rows[t.n++] =
+            (struct row){'X', "reprise", "without detail", 1, 2, 4 * 220 - missing, 220 + missing};
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, 10);
+        assert_int_equal(trace->steps[3].flags & RP_STEP_NO_DETAIL,
+                         missing == 5 ? RP_STEP_NO_DETAIL : 0);
+        assert_int_equal(trace->steps[4].flags & RP_STEP_NO_DETAIL, RP_STEP_NO_DETAIL);
+        rp_trace_free(trace);
+    }
+}
+
 /* A pause without other work is part of the step: the loop waits for something. */
 static void test_pause_belongs_to_step(void **state)
 {
@@ -344,6 +452,31 @@ static void test_marks_in_start_up(void **state)
     assert_int_equal(trace->nsteps, 10);
     assert_int_equal(trace->steps[0].source, RP_STEP_OPTIMIZER);
     rp_trace_free(trace);
+}
+
+/* Of 40 rounds with an optimizer the first ones are also marked: 9 are a part of the program. */
+static void steps_cover_a_quarter_of_what_others_do(void **state)
+{
+    UNUSED_STATE(state);
+    for (int marked = 9; marked <= 11; marked += 2) {
+        static struct loop_thread t;
+        char name[40][24];
+        struct rp_trace *trace;
+
+        t.n = 0;
+        t.now = 0;
+        for (int i = 0; i < 40; i++) {
+            snprintf(name[i], sizeof name[i], "iteration %d", i);
+            if (i < marked)
+                t.rows[t.n++] = (struct row){'X', "user_annotation", name[i], 1, 1, t.now, 220};
+            train(&t, "Optimizer.step#Adam.step", "aten::mm");
+        }
+        trace = OF(t);
+        assert_int_equal(trace->nsteps, marked == 11 ? 11 : 40);
+        assert_int_equal(trace->steps[0].source,
+                         marked == 11 ? RP_STEP_ANNOTATION : RP_STEP_OPTIMIZER);
+        rp_trace_free(trace);
+    }
 }
 
 /* The profiler pauses between windows: what lies between is no part of a step. */
@@ -736,6 +869,11 @@ int test_steps_loop(void)
         cmocka_unit_test(test_functions_of_tensorflow),
         cmocka_unit_test(test_evaluation),
         cmocka_unit_test(test_pause_belongs_to_step),
+        cmocka_unit_test(a_quarter_more_is_something_else),
+        cmocka_unit_test(three_rounds_are_a_loop),
+        cmocka_unit_test(rounds_are_the_same_up_to_two_percent),
+        cmocka_unit_test(a_fiftieth_of_a_step_may_be_missing),
+        cmocka_unit_test(steps_cover_a_quarter_of_what_others_do),
         cmocka_unit_test(test_warm_up),
         cmocka_unit_test(test_steps_without_detail),
         cmocka_unit_test(test_detail_ends_in_a_step),

@@ -118,6 +118,32 @@ static void a_control_that_differs_hides_small_differences(void **state)
     assert_int_equal(rp_try_judge(&large, rp_try_floor(&wide), false), RP_TRY_FASTER);
 }
 
+/* The numbers that decide, from both sides; logarithms. */
+static void verdicts_have_edges(void **state)
+{
+    static const struct {
+        struct rp_try_interval interval;
+        double floor;
+        bool last;
+        enum rp_try_verdict verdict;
+    } cases[] = {{{0, -0.0095, 0.0095}, 0, false, RP_TRY_EQUAL},
+                 {{0, -0.0105, 0.0105}, 0, false, RP_TRY_UNDECIDED},
+                 {{0, -0.048, 0.048}, 0, true, RP_TRY_EQUAL},
+                 {{0, -0.052, 0.052}, 0, true, RP_TRY_NOISY}};
+    struct rp_try_interval near = {0, -0.029, 0.029}, far = {0, -0.031, 0.031},
+                           narrow = {0.5, 0.405, 0.595}, wide = {0.5, 0.395, 0.605};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(rp_try_judge(&cases[i].interval, cases[i].floor, cases[i].last),
+                         cases[i].verdict);
+    assert_true(rp_try_floor(&near) == 0 && rp_try_floor(&far) > 0);
+    assert_true(rp_try_enough(&narrow, RP_TRY_SLOWER));
+    assert_false(rp_try_enough(&wide, RP_TRY_SLOWER));
+    /* five percent, shared by four looks at each of eight variants */
+    assert_float_equal(rp_try_error(8), 0.05 / 4 / 8, 1e-9);
+}
+
 int test_stats(void)
 {
     const struct CMUnitTest tests[] = {
@@ -125,7 +151,8 @@ int test_stats(void)
         cmocka_unit_test(a_difference_is_found_within_its_interval),
         cmocka_unit_test(few_rounds_say_nothing),
         cmocka_unit_test(the_interval_is_that_of_the_sign_test),
-        cmocka_unit_test(a_control_that_differs_hides_small_differences)};
+        cmocka_unit_test(a_control_that_differs_hides_small_differences),
+        cmocka_unit_test(verdicts_have_edges)};
 
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);
 }

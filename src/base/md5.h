@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_MD5_H
+#define RP_BASE_MD5_H
+/* MD5 (RFC 1321), for checksums that others have written; not for anything that must be safe. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_md5 {
+    uint32_t h[4];
+    uint64_t bytes;
+    uint8_t block[64];
+};
+
+#define RP_MD5_TEXT 33 /* in hexadecimal, with the NUL */
+
+void rp_md5_begin(struct rp_md5 *s);
+void rp_md5_add(struct rp_md5 *s, const void *bytes, size_t n);
+void rp_md5_text(struct rp_md5 *s, char out[RP_MD5_TEXT]); /* ends it */
+
+#endif

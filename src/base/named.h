@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_NAMED_H
+#define RP_BASE_NAMED_H
+/* How tables of names of others (calls, kernels, operators) compare: a row has a text, and how. */
+#include <stdbool.h>
+#include <string.h>
+
+enum rp_named { RP_NAMED_IS, RP_NAMED_BEGINS, RP_NAMED_HAS };
+
+static inline bool rp_is_named(const char *name, enum rp_named how, const char *text)
+{
+    return how == RP_NAMED_IS       ? strcmp(name, text) == 0
+           : how == RP_NAMED_BEGINS ? strncmp(name, text, strlen(text)) == 0
+                                    : strstr(name, text) != NULL;
+}
+
+#endif

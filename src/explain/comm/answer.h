@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_COMM_ANSWER_H
+#define RP_EXPLAIN_COMM_ANSWER_H
+/* The answer of `comm`, for those who ask it. */
+#include "explain/comm/topology.h"
+
+struct rp_comm_check;
+struct rp_comm_transfer;
+
+/* A participant of a collective: its place among the ranks, and when it was inside, on its clock.
+ */
+struct rp_comm_arrival {
+    size_t rank, lane; /* lane: among the devices of all ranks */
+    int64_t begin_ns, end_ns;
+};
+
+struct rp_comm_collective {
+    const char *name, *kind, *group, *dtype, *algorithm;
+    int64_t seq, stream, index, rank_count, seen_count, last_device, begin_ns, skew_ns, last_rank,
+        margin_ns, transfer_ns;
+    int64_t min_dur_ns, max_dur_ns, end_spread_ns, size_bytes, overlap_ns;
+    double algorithm_bytes_per_s, bus_bytes_per_s, imbalance_ratio;
+    const char *cause, *evidence;
+    int64_t cause_ns;
+    int64_t wait_ns, dur_ns; /* added up over the ranks */
+    const char *place;       /* "node", "between" or NULL */
+    enum rp_place at_place;  /* not shown: the same */
+    double link_can;         /* not shown: what the busiest link can carry; 0: not known */
+    bool mutual;             /* not shown: no rank leaves before all have come */
+    int64_t delay_ns; /* not shown: what of the margin its last rank did not cost at that time
+                         already */
+    int64_t at_ns;    /* since the first collective, text output only */
+    size_t nranks;
+    int64_t *ranks;                         /* the numbers of those that were given */
+    const struct rp_comm_arrival *arrivals; /* not shown: seen_count of them; NULL: alone */
+    uint32_t last;                          /* of them */
+    const char *label, *cause_text;         /* text output only */
+};
+
+struct rp_comm_rank {        /* a device of a rank, where it has several with collectives */
+    const char *path, *host; /* host: its name, or NULL */
+    int64_t rank, device, collective_count, wait_ns, transfer_ns, last_count, margin_ns, comm_ns,
+        overlap_ns;
+    double overlap_share;
+    const char *cause, *evidence; /* of most of its margin */
+    int64_t cause_ns;
+    const char *cause_text; /* text output only */
+};
+
+/* The ranks of a host. */
+struct rp_comm_host {
+    const char *host;
+    size_t nranks;
+    int64_t *ranks;
+    int64_t rank_count, last_count, margin_ns, wait_ns, transfer_ns;
+};
+
+/* The collectives between two hosts. */
+struct rp_comm_host_link {
+    const char *between; /* text output only */
+    size_t nhosts;
+    const char **hosts;
+    int64_t count, size_bytes, wait_ns, transfer_ns;
+    int64_t compared_ns, expected_ns; /* not shown: of transfers that others can be compared with */
+    double bytes_per_s, slower_ratio;
+};
+
+/* A stage of a pipeline: what it waited for the stages before and after it. */
+struct rp_comm_stage {
+    int64_t pipeline, stage, rank, step_count, micro_batch_count, compute_ns, forward_wait_ns,
+        backward_wait_ns, first_wait_ns, span_ns;
+    double wait_share;
+};
+
+/* The waiting of a stage for the data of one micro-batch. */
+struct rp_comm_micro_batch {
+    int64_t pipeline, stage, rank, micro_batch, forward_wait_ns, backward_wait_ns;
+};
+
+/* All collectives of one kind, size and number of ranks. */
+struct rp_comm_size {
+    const char *kind, *algorithm;
+    int64_t size_bytes, rank_count, seen_count, count, wait_ns, transfer_ns;
+    const char *place;
+    double algorithm_bytes_per_s, bus_bytes_per_s, link_share, overlap_share, imbalance_ratio;
+};
+
+struct rp_comm_root {
+    const char *run_text, *delay_text; /* text output only */
+    const char *pipeline_text;         /* NULL: there is no pipeline */
+    const char *check_text;            /* NULL: not compared */
+    const char *matched_by;
+    const char *sizes_option; /* not shown: with it the recorder records sizes; NULL: none does */
+    const char *slow_link[RP_PLACES]; /* not shown: an alarm about a place, or NULL */
+    int64_t world_size, given_count;  /* ranks of the job, at least those given */
+    bool several, dropped;    /* ranks have several devices; matches by order made no sense */
+    int64_t incomplete_count; /* collectives whose members were not all given */
+    int64_t collective_count, matched_count, start_up_count, unmatched_count, margin_ns;
+    bool clocks_differ, contradict;
+    /* Of the clocks: by how much they were moved, to what; collectives whose last rank is not
+       certain because of it. */
+    int64_t apart_ns, uncertainty_ns, doubtful_count, set_count; /* set_count: ranks whose clock was
+    set */
+    int64_t timeline_ranks; /* of a timeline that counts as one rank, or 0 */
+    size_t nranks, nrank_rows, nalone_rows, nsizes, nsize_rows, ncollectives, nworst, nlongest;
+    size_t nstages, nstage_rows, nmicro_batches;
+    struct rp_comm_stage *stages, *stage_rows; /* stage_rows: those that are shown */
+    struct rp_comm_micro_batch *micro_batches;
+    size_t nnotes, ntransfers, nslowest, ndevice_rows, nworst_devices, nchecks, ncheck_rows;
+    struct rp_comm_check *checks, *check_rows;    /* what differs between ranks */
+    struct rp_comm_transfer *transfers, *slowest; /* by begin; text output only by length */
+    /* For the screen: the rank that delays the others most comes first; or ranks without a match.
+     */
+    struct rp_comm_rank *ranks, *rank_rows, *alone_rows, *device_rows;
+    struct rp_comm_size *sizes, *size_rows;
+    /* By time; text output only by margin, or by length where nothing was matched. */
+    struct rp_comm_collective *collectives, *worst, *longest, *worst_devices;
+    size_t nhosts, nlinks, nhost_rows, nlink_rows;
+    struct rp_comm_host *hosts, *host_rows;      /* none: some are not known; latest first */
+    struct rp_comm_host_link *links, *link_rows; /* slowest first */
+    const char **notes;
+};
+
+#endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * torch.compile compiles while steps are measured, or leaves a program in pieces. That something is
+ * compiled a recording shows itself; what, and why, is in the log of the compiler, where that lies
+ * beside the recording (TORCH_TRACE, `record --with +compile`).
+ */
+#include "base/text.h"
+#include "explain/findings/finding.h"
+
+#include "base/order.h"
+#include "facts/times/intervals.h"
+#include "formats/torch_trace/torch_trace.h"
+#include "xref/compiled.h"
+
+enum { IN_STEPS, BREAKS };
+
+#define SHOWN 3
+RP_LIMIT(SHOWN, "of each",
+         "further compiles and breaks are in 'dump recompiles' and 'dump breaks'");
+
+/* Compiles, the idle time of the device in them, and that between runs of graphs. */
+#define KEPT(M, s)                   \
+    M(s, PLAIN, int64_t, compiles)   \
+    M(s, PLAIN, int64_t, compile_ns) \
+    M(s, PLAIN, int64_t, idle_ns)    \
+    M(s, PLAIN, int64_t, runs)       \
+    M(s, PLAIN, int64_t, between_ns)
+RP_PART_STRUCT(kept, KEPT);
+RP_PART_TYPE(rp_kept_compile, struct kept, KEPT);
+
+struct compile_spans {
+    rp_interval_vec compiles, between;
+    uint8_t *is; /* by name: 1: a compile, 2: a run of a graph */
+};
+
+static bool is_compile(const char *name)
+{
+    static const char *const names[] = {"entire_frame_compile (dynamo_timed)",
+                                        "entire_backward_compile (dynamo_timed)"};
+
+    return !strcmp(name, names[0]) || !strcmp(name, names[1]);
+}
+
+/* Whether a step begins in a stretch of time: what lies in it is no pause of one step. */
+static bool crosses_step(const struct rp_trace *t, int64_t begin_ns, int64_t end_ns)
+{
+    size_t i;
+
+    RP_LOWER_BOUND(i, t->nsteps, t->steps[i].begin_ns < begin_ns);
+    return i < t->nsteps && t->steps[i].begin_ns < end_ns;
+}
+
+/* Events are by track and time, so that runs of one thread follow each other. */
+static enum rp_code find_spans(const struct rp_trace *t, struct compile_spans *spans,
+                               struct kept *out, struct rp_err *err)
+{
+    rp_event before = RP_NONE;
+
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        uint8_t is = spans->is[t->ev.name[e]];
+        int64_t begin = t->ev.ts_ns[e], end;
+
+        if (!is || t->ev.dur_ns[e] < 0 || t->ev.kind[e] == RP_KIND_GPU_ANNOTATION)
+            continue;
+        end = rp_event_end_ns(t, e);
+        if (is == 1) {
+            RP_TRY(rp_vec_push(&spans->compiles, ((struct rp_interval){begin, end}), err));
+            continue;
+        }
+        if (before != RP_NONE && t->ev.track[before] == t->ev.track[e] &&
+            rp_event_end_ns(t, before) < begin &&
+            !crosses_step(t, rp_event_end_ns(t, before), begin))
+            RP_TRY(rp_vec_push(&spans->between,
+                               ((struct rp_interval){rp_event_end_ns(t, before), begin}), err));
+        before = e;
+        out->runs++;
+    }
+    return RP_OK;
+}
+
+static void measure_idle(const struct rp_finding_rank *rank, struct compile_spans *spans,
+                         struct kept *out)
+{
+    out->compiles = (int64_t)spans->compiles.n;
+    spans->compiles.n = rp_union_sort(spans->compiles.at, spans->compiles.n);
+    spans->between.n = rp_union_sort(spans->between.at, spans->between.n);
+    out->compile_ns = rp_union_length(spans->compiles.at, spans->compiles.n);
+    for (size_t i = 0; i < rank->gaps->n; i++) {
+        const struct rp_gap *gap = &rank->gaps->at[i];
+
+        rp_ns_add(&out->idle_ns, rp_union_covers(spans->compiles.at, spans->compiles.n,
+                                                 gap->begin_ns, gap->end_ns));
+        rp_ns_add(&out->between_ns,
+                  rp_union_covers(spans->between.at, spans->between.n, gap->begin_ns, gap->end_ns));
+    }
+}
+
+static enum rp_code compile_measure(const struct rp_finding_rank *rank, void *kept,
+                                    struct rp_err *err)
+{
+    const struct rp_trace *t = rank->trace;
+    struct compile_spans spans = {.is = RP_ARENA_NEW(rank->arena, uint8_t, t->str.n + 1)};
+    enum rp_code code = rp_err_need(spans.is, err, "looking for compiles");
+
+    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
+        const char *name = rp_trace_str(t, s);
+
+        spans.is[s] = is_compile(name) ? 1 : rp_text_begins(name, RP_COMPILED_RUN) ? 2 : 0;
+    }
+    if (code == RP_OK)
+        code = find_spans(t, &spans, kept, err);
+    if (code == RP_OK)
+        measure_idle(rank, &spans, kept);
+    rp_vec_release(&spans.compiles);
+    rp_vec_release(&spans.between);
+    return code;
+}
+
+/* ------------------------------------------------------------------ the log */
+
+static const char *place_of(struct rp_findings *f, const char *path, int64_t line)
+{
+    return path ? rp_arena_textf(f->arena, "%s:%lld", rp_text_file(path), (long long)line) : "";
+}
+
+/* The first line is what the screen shows: "forward (program.py:7) was compiled again, 6.02 s: x:
+ * size[1] 128 -> 160; call …" */
+static void say_recompiles(struct rp_findings *f, struct rp_report_finding *finding,
+                           const struct rp_torch_trace *log)
+{
+    size_t said = 0;
+
+    for (size_t i = 0; i < log->compiles.n && said < SHOWN; i++) {
+        const struct rp_torch_compile *c = &log->compiles.at[i];
+        struct rp_torch_guard guard;
+        int64_t phases[RP_TORCH_PHASES], sum = 0;
+
+        if (!c->nreasons)
+            continue;
+        rp_torch_phases(c, phases);
+        for (size_t k = 0; k < RP_TORCH_PHASES; k++)
+            rp_ns_add(&sum, phases[k]);
+        rp_torch_guard_read(rp_arena_text(f->arena, c->reasons[0]), c->dynamic, f->arena, &guard);
+        RP_SAY(f, finding, "%s (%s) was compiled again in %s: %s; %s",
+               c->function ? rp_arena_text(f->arena, c->function) : c->id,
+               place_of(f, c->path, c->line), rp_findings_time(f, sum), guard.what, guard.avoid);
+        said++;
+    }
+}
+
+static void say_breaks(struct rp_findings *f, struct rp_report_finding *finding,
+                       const struct rp_torch_trace *log)
+{
+    for (size_t i = 0; i < log->breaks.n && i < SHOWN; i++) {
+        const struct rp_torch_break *b = &log->breaks.at[i];
+        const struct rp_torch_place *at = b->user.path ? &b->user : &b->at;
+
+        RP_SAY(f, finding, "%s: %s%s%s; %s", place_of(f, at->path, at->line),
+               rp_arena_text(f->arena, b->kind), b->gb ? ", " : "",
+               b->gb ? rp_arena_text(f->arena, b->gb) : "",
+               b->skips ? "the whole function runs eagerly" : "two graphs instead of one");
+    }
+    for (size_t i = 0; i < log->compiles.n; i++)
+        if (log->compiles.at[i].limited) {
+            RP_SAY(f, finding, "%s (%s) reached the limit of compiles and runs eagerly",
+                   log->compiles.at[i].function
+                       ? rp_arena_text(f->arena, log->compiles.at[i].function)
+                       : log->compiles.at[i].id,
+                   place_of(f, log->compiles.at[i].path, log->compiles.at[i].line));
+            return;
+        }
+}
+
+static void say_all(struct rp_findings *f, const struct kept *k, const struct rp_torch_trace *log)
+{
+    struct rp_report_finding *finding;
+    int rank = rp_findings_lead_number(f);
+
+    finding = k->compiles ? rp_findings_add(f, IN_STEPS, k->idle_ns) : NULL;
+    if (finding) {
+        say_recompiles(f, finding, log);
+        RP_SAY(f, finding, "rank %d: %s in %s; the device is idle for %s of it", rank,
+               rp_units_count(f->arena, k->compiles, "compile"), rp_findings_time(f, k->compile_ns),
+               rp_findings_time(f, k->idle_ns));
+    }
+    finding = log->breaks.n ? rp_findings_add(f, BREAKS, k->between_ns) : NULL;
+    if (finding) {
+        say_breaks(f, finding, log);
+        RP_SAY(f, finding, "rank %d: %s of compiled graphs; the device is idle for %s between them",
+               rank, rp_units_count(f->arena, k->runs, "run"), rp_findings_time(f, k->between_ns));
+    }
+}
+
+static void compile_find(struct rp_findings *f)
+{
+    const struct kept *k = rp_findings_kept(f, f->chain->lead);
+    struct rp_torch_trace log;
+
+    if (!k || (!k->compiles && !k->runs))
+        return;
+    rp_torch_trace_init(&log);
+    if (rp_torch_trace_beside(&log, f->ranks->parts[f->chain->lead].path, NULL, NULL) != RP_OK) {
+        rp_torch_trace_release(&log); /* what was found without it is still worth telling */
+        rp_torch_trace_init(&log);
+    }
+    say_all(f, k, &log);
+    rp_torch_trace_release(&log);
+}
+
+static const struct rp_advice_row advice[] = {
+    {RP_ADVISE_LOOK, OF(IN_STEPS),
+     .text = "'reprise dump recompiles' says what differed ('record --with +compile' takes the log "
+             "along); judge the steps after the last compile"},
+    {RP_ADVISE_CALL, OF(IN_STEPS), .frameworks = FW(PYTORCH),
+     .text = "torch._dynamo.mark_dynamic for sizes that change, or batches of one size"},
+    {RP_ADVISE_LOOK, OF(BREAKS), .text = "'reprise dump breaks' lists them with PyTorch's hints"},
+    {RP_ADVISE_LOOK, OF(BREAKS), .frameworks = FW(PYTORCH),
+     .text = "'reprise dump breaks' lists them with PyTorch's hints; torch.compile(fullgraph=True) "
+             "stops at the first"},
+};
+
+const struct rp_finding rp_finding_compile = {
+    .id = "compile",
+    .kinds = {{"in-steps", "torch.compile compiles inside of the steps"},
+              {"breaks", "graph breaks: the device waits between compiled graphs"}},
+    .condition = "compiles: spans of Dynamo are recorded; graph breaks: a log of torch.compile "
+                 "(`TORCH_TRACE`) lies beside the recording and has some",
+    .cost = "idle time of the device while a thread compiles; or between runs of compiled graphs "
+            "of one thread in one step",
+    RP_KEEPS(compile),
+    .measure = compile_measure,
+    .find = compile_find,
+    RP_ADVICE(advice),
+    .overlaps = true,
+};

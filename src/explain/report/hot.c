@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What takes most of the time that is judged, whatever its name: the groups of `top`, whose numbers
+ * these are. Device work belongs to the innermost operator that launched it; where there is none,
+ * to its own name. Without device work it is the own time of operators on the host, else of Python
+ * frames, samples by function, ranges, or of all that was recorded there.
+ */
+#include "explain/report/report.h"
+
+#include "base/hash.h"
+#include "base/order.h"
+#include "cost/category.h"
+#include "cost/models.h"
+#include "explain/short_name.h"
+#include "result/print_units.h"
+
+#include <string.h>
+
+#define MOST_KEPT 256
+RP_LIMIT(MOST_KEPT, "names of a rank", "the next one has less than 0.4 % of its time");
+#define MOST_ROWS 20
+RP_LIMIT(MOST_ROWS, "names of the answer", "'reprise top' lists all");
+#define MOST_SHOWN 4
+RP_LIMIT(MOST_SHOWN, "names in the line", "JSON has more of them");
+#define LEAST_SHOWN 0.05
+RP_LIMIT(LEAST_SHOWN, "of the time", "a name with less is in the line only if it is the first");
+#define NAME_SHOWN 48
+RP_LIMIT(NAME_SHOWN, "bytes of a name in the line", "longer ones are cut in their middle");
+
+static const struct rp_field hot_fields[] = {
+    RP_FIELD(struct rp_report_hot, name, STR, NONE, NULL,
+             "an operator; where there is none a kernel, function, range or call", 0),
+    RP_FIELD(struct rp_report_hot, ns, I64, NS, NULL, "its own time", 0),
+    RP_FIELD(struct rp_report_hot, share, F64, RATIO, NULL,
+             "of the device time; without device work of the own times of all", 0),
+    RP_FIELD(struct rp_report_hot, modelled, BOOL, NONE, NULL,
+             "whether a cost model knows its FLOPs and bytes, given its shapes", 0),
+    RP_FIELD_END};
+const struct rp_type rp_report_hot_row_type = {"hot", sizeof(struct rp_report_hot), hot_fields,
+                                               NULL};
+
+RP_ORDER(by_time, struct rp_report_hot, RP_DOWN(ns), strcmp(a->name, b->name))
+
+/* ------------------------------------------------------------------ a rank */
+
+static bool is_operator(const struct rp_report_hot *h)
+{
+    return h->kind && !strcmp(h->kind, "op");
+}
+
+/* Bytes of copies and collectives are recorded with them. */
+static bool is_modelled(const struct rp_report_hot *h)
+{
+    const struct rp_cost_model *model = rp_cost_model_of(h->name);
+    enum rp_category category =
+        rp_category_of(NULL, is_operator(h) ? h->name : NULL, is_operator(h) ? NULL : h->name);
+
+    return (model && model->fn != rp_model_none) || category == RP_CATEGORY_COMMUNICATION ||
+           category == RP_CATEGORY_COPY;
+}
+
+/* What stands for operators on the host. */
+static struct rp_top_groups groups_of_host(const struct rp_trace *t)
+{
+    const int64_t *count = t->totals.count;
+
+    if (count[RP_KIND_CPU_OP])
+        return (struct rp_top_groups){.by = RP_TOP_OP};
+    if (count[RP_KIND_PYTHON])
+        return (struct rp_top_groups){.by = RP_TOP_PYTHON, .flat = true};
+    if (count[RP_KIND_ANNOTATION])
+        return (struct rp_top_groups){.by = RP_TOP_ANNOTATION};
+    return (struct rp_top_groups){.by = RP_TOP_OP, .calls = true};
+}
+
+static enum rp_code keep_groups(const struct rp_top_part *top, struct rp_arena *arena,
+                                struct rp_report_part *out, struct rp_err *err)
+{
+    out->hot = RP_ARENA_NEW(arena, struct rp_report_hot, top->groups.n + 1);
+    RP_TRY(rp_err_need(out->hot, err, "grouping work"));
+    for (size_t i = 0; i < top->groups.n; i++) {
+        const struct rp_top_group *g = &top->groups.at[i];
+
+        if (g->self_ns > 0 && g->name)
+            out->hot[out->nhot++] = (struct rp_report_hot){
+                .name = g->row ? g->row : g->name, .kind = g->kind, .ns = g->self_ns};
+        out->hot_ns = rp_ns_sum(out->hot_ns, out->on_device ? 0 : g->self_ns);
+    }
+    if (out->on_device)
+        out->hot_ns = top->whole_ns;
+    rp_sort(out->hot, out->nhot, sizeof *out->hot, by_time);
+    out->nhot = out->nhot < MOST_KEPT ? out->nhot : MOST_KEPT;
+    for (size_t i = 0; i < out->nhot; i++)
+        out->hot[i].modelled = is_modelled(&out->hot[i]);
+    return RP_OK;
+}
+
+enum rp_code rp_report_find_hot(const struct rp_trace *trace, const struct rp_scope *scope,
+                                const struct rp_segments *segments, struct rp_arena *arena,
+                                struct rp_report_part *out, struct rp_err *err)
+{
+    struct rp_top_groups want = {.by = RP_TOP_OP, .kernels = true};
+    struct rp_scope judged = *scope;
+    struct rp_top_part top = {0};
+    enum rp_code code;
+
+    if (!scope->limited) {
+        judged.njudged = segments->n;
+        judged.judged = segments->at;
+    }
+    if (!out->on_device)
+        want = groups_of_host(trace);
+    code = rp_top_group_work(trace, &judged, &want, arena, &top, err);
+    if (code == RP_OK)
+        code = keep_groups(&top, arena, out, err);
+    rp_vec_release(&top.groups);
+    rp_time_lists_release(&top.times);
+    rp_vec_release(&top.skipped);
+    return code;
+}
+
+/* ------------------------------------------------------------------ all ranks */
+
+/* Adds up the same names; `rows` has room for all. */
+static enum rp_code add_rows(const struct rp_ranks *ranks, struct rp_report_root *out,
+                             struct rp_map *known, struct rp_err *err)
+{
+    for (size_t r = 0; r < ranks->n; r++)
+        for (size_t i = 0; i < rp_report_part_of(ranks, r)->nhot; i++) {
+            const struct rp_report_hot *h = &rp_report_part_of(ranks, r)->hot[i];
+            uint32_t at;
+
+            RP_TRY(rp_map_intern(known, rp_hash_bytes(h->name, strlen(h->name)),
+                                 (uint32_t)out->nhot, &at, err));
+            if (at == out->nhot)
+                out->hot[out->nhot++] = *h;
+            else
+                rp_ns_add(&out->hot[at].ns, h->ns);
+        }
+    return RP_OK;
+}
+
+/* "aten::mm 34.1 %, vllm::moe_forward 20.3 % (no cost model)" */
+static const char *hot_line(const struct rp_report_root *out, bool on_device,
+                            struct rp_arena *arena)
+{
+    const char *text = NULL;
+    char name[NAME_SHOWN + 1];
+
+    for (size_t i = 0; i < out->nhot && i < MOST_SHOWN; i++) {
+        const struct rp_report_hot *h = &out->hot[i];
+
+        if (i && h->share < LEAST_SHOWN)
+            break;
+        if (on_device && !is_operator(h))
+            rp_short_name(h->name, name, sizeof name);
+        else
+            rp_cut_name(h->name, name, sizeof name);
+        text =
+            rp_arena_textf(arena, "%s%s%s %s%s", text ? text : "", text ? ", " : "", name,
+                           rp_units_text(arena, h->share, RP_UNIT_RATIO),
+                           on_device && is_operator(h) && !h->modelled ? " (no cost model)" : "");
+    }
+    return text ? rp_arena_textf(arena, "%s of the %s", text,
+                                 on_device ? "device time" : "own time on the host")
+                : NULL;
+}
+
+enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *arena,
+                                struct rp_report_root *out, struct rp_err *err)
+{
+    struct rp_map known;
+    enum rp_code code;
+    int64_t whole = 0;
+    size_t n = 0;
+
+    for (size_t r = 0; r < ranks->n; r++) {
+        n += rp_report_part_of(ranks, r)->nhot;
+        rp_ns_add(&whole, rp_report_part_of(ranks, r)->hot_ns);
+    }
+    out->hot = RP_ARENA_NEW(arena, struct rp_report_hot, n + 1);
+    RP_TRY(rp_err_need(out->hot, err, "adding up ranks"));
+    rp_map_init(&known);
+    code = add_rows(ranks, out, &known, err);
+    rp_map_release(&known);
+    RP_TRY(code);
+    rp_sort(out->hot, out->nhot, sizeof *out->hot, by_time);
+    out->nhot = out->nhot < MOST_ROWS ? out->nhot : MOST_ROWS;
+    for (size_t i = 0; i < out->nhot; i++)
+        out->hot[i].share = whole > 0 ? (double)out->hot[i].ns / (double)whole : 0;
+    out->hot_text = hot_line(out, ranks->n && rp_report_part_of(ranks, 0)->on_device, arena);
+    return RP_OK;
+}

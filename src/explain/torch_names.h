@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_EXPLAIN_TORCH_NAMES_H
+#define RP_EXPLAIN_TORCH_NAMES_H
+/* What names of frameworks stand for, where only explanations ask: torch_names.c is the one place
+   to add a name. Causes of host time are in facts/host/signs.h. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rp_torch_sign {
+    RP_TORCH_LIBRARY = 1,       /* a frame that is not the user's own code */
+    RP_TORCH_MODULE = 2,        /* a frame that is a module */
+    RP_TORCH_LOADS = 4,         /* an operator that copies what was loaded */
+    RP_TORCH_LOADER = 8,        /* the loader of data */
+    RP_TORCH_ZEROES = 16,       /* frees gradients */
+    RP_TORCH_OPTIMIZER = 32,    /* a frame of an optimizer */
+    RP_TORCH_PASS_BACK = 64,    /* a frame of the backward pass */
+    RP_TORCH_GENERATED = 128,   /* a kernel of a compiler that fuses */
+    RP_TORCH_FILLS = 256,       /* an operator that writes what was known before */
+    RP_TORCH_KEEPS_SIZE = 512,  /* a reduction with a result as large as its input */
+    RP_TORCH_ADAM = 1024,       /* an operator that divides by a root */
+    RP_TORCH_FUSED = 2048,      /* an operator that is many in one kernel */
+    RP_TORCH_FREES = 4096,      /* a call that gives memory back to the driver */
+    RP_TORCH_ALLOCATES = 8192,  /* a call that takes memory from it */
+    RP_TORCH_SAME_CALL = 16384, /* a call that is recorded as two spans */
+    RP_TORCH_STEP = 32768       /* a mark of the profiler */
+};
+
+/* Whether a name of n bytes has one of the signs. */
+bool rp_torch_is(const char *name, size_t n, uint32_t signs);
+
+/* "Linear_0" of "nn.Module: Linear_0"; "mm" of "aten::mm". Others as they are. */
+const char *rp_torch_module(const char *name);
+const char *rp_torch_op(const char *name);
+
+#endif

@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code that Inductor has generated: kernels, and a function that calls them in order.
+ *
+ *     # AOT ID: ['0_forward']
+ *     # Topologically Sorted Source Nodes: [input_1, input_2], Original ATen: [aten.view,
+ * aten.gelu] # Graph fragment: #   %mul_4 : Tensor "f32[8, 128, 2048]…" =
+ * call_function[target=torch.ops.aten.mul.Tensor](…) triton_poi_fused_gelu_view_2 =
+ * async_compile.triton('triton_poi_fused_gelu_view_2', ''' …
+ *     ''', device_str='cuda')
+ *
+ *         # Topologically Sorted Source Nodes: [linear, …, input_1], Original ATen: […]
+ *         # [Provenance debug handles] extern_kernels.addmm:6
+ *         extern_kernels.addmm(primals_11, …, out=buf17)
+ *         triton_poi_fused_gelu_view_2.run(buf17, buf18, 2097152, stream=stream0)
+ *
+ * Inductor makes kernels with equal code once, with the comment of the first: where the comment of
+ * a call lists other nodes than that of its kernel, the call is of the last of its own nodes.
+ */
+#include "formats/torch_trace/read.h"
+
+#include "base/decides.h"
+#include "base/text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *const rp_torch_basis_names[] = {NULL, "handle", "fragment", "node", "graph", "caller"};
+
+struct code_kernel { /* beside the kernel of the same number */
+    uint64_t name;
+    struct rp_snip nodes; /* of the comment above it: "input_1, input_2" */
+    uint32_t first, n;    /* lines of its fragment, in the shares of the trace */
+};
+
+struct code_reader {
+    struct rp_torch_trace *trace;
+    const struct rp_torch_code *code;
+    struct rp_torch_graph *graph;
+    struct rp_err *err;
+    RP_VEC(struct code_kernel) kernels;
+    struct rp_map by_name;
+    /* comments since the last statement */
+    struct rp_snip nodes, handles;
+    RP_VEC(struct rp_torch_share) fragment;
+    bool in_fragment;
+};
+
+/* ------------------------------------------------------------------ lines */
+
+/* Adds a node of a line to a set, which is short: a kernel is of few lines. */
+#define MOST_LINES 64
+RP_LIMIT(MOST_LINES, "lines", "a kernel of more lines is given to the first of them");
+
+static enum rp_code add_line(struct code_reader *r, uint32_t place)
+{
+    for (size_t i = 0; i < r->fragment.n; i++)
+        if (r->fragment.at[i].place == place) {
+            r->fragment.at[i].nodes++;
+            return RP_OK;
+        }
+    if (place == RP_NONE || r->fragment.n >= MOST_LINES)
+        return RP_OK;
+    return rp_vec_push(&r->fragment, ((struct rp_torch_share){place, 1}), r->err);
+}
+
+static enum rp_code keep_lines(struct code_reader *r, uint32_t *first, uint32_t *n)
+{
+    *first = (uint32_t)r->trace->shares.n;
+    *n = (uint32_t)r->fragment.n;
+    for (size_t i = 0; i < r->fragment.n; i++)
+        RP_TRY(rp_vec_push(&r->trace->shares, r->fragment.at[i], r->err));
+    r->fragment.n = 0;
+    return RP_OK;
+}
+
+/* The line of a node. Backward passes are written in nodes of the graph after all passes, the
+   others in those of Dynamo's graph; names such as "add" and "view" exist in both. */
+static uint32_t place_of(const struct code_reader *r, struct rp_snip name, bool fragment)
+{
+    bool post_first = fragment || r->graph->direction == RP_TORCH_IS_BACKWARD;
+    const struct rp_torch_nodes *first = post_first ? r->code->post : r->code->source;
+    const struct rp_torch_nodes *second = post_first ? r->code->source : r->code->post;
+    uint32_t place = rp_torch_nodes_place(first, name);
+
+    return place != RP_NONE || fragment ? place : rp_torch_nodes_place(second, name);
+}
+
+/* The last name of "view_10, permute_7, mm_1" that has a line. */
+static uint32_t last_place(const struct code_reader *r, struct rp_snip names)
+{
+    uint32_t place = RP_NONE;
+
+    while (names.n && place == RP_NONE) {
+        const char *comma = memrchr(names.at, ',', names.n);
+        size_t from = comma ? (size_t)(comma + 1 - names.at) : 0;
+
+        place = place_of(r, rp_snip_trim((struct rp_snip){names.at + from, names.n - from}), false);
+        names.n = from ? from - 1 : 0;
+    }
+    return place;
+}
+
+/* ------------------------------------------------------------------ comments */
+
+/* What is between the first brackets after a word. */
+static struct rp_snip bracketed(struct rp_snip line, const char *word)
+{
+    const char *at = memmem(line.at, line.n, word, strlen(word));
+    const char *end = line.at + line.n, *close;
+
+    if (!at)
+        return (struct rp_snip){line.at, 0};
+    at += strlen(word);
+    close = memchr(at, ']', (size_t)(end - at));
+    return close ? (struct rp_snip){at, (size_t)(close - at)} : (struct rp_snip){line.at, 0};
+}
+
+/* '#   %mul_4 : Tensor "…" = call_function[…](…)': inputs are no nodes of the kernel. */
+static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
+{
+    const char *end = s.n ? memchr(s.at, ' ', s.n) : NULL;
+
+    if (!end || *s.at != '%' || !rp_snip_has(s, " = call_function["))
+        return RP_OK;
+    return add_line(r, place_of(r, (struct rp_snip){s.at + 1, (size_t)(end - s.at - 1)}, true));
+}
+
+static enum rp_code read_comment(struct code_reader *r, struct rp_snip s)
+{
+    static const char handles[] = "# [Provenance debug handles] ";
+
+    if (rp_snip_begins(s, "# AOT ID: ")) {
+        r->graph->direction = rp_snip_has(s, "_forward")     ? RP_TORCH_IS_FORWARD
+                              : rp_snip_has(s, "_backward")  ? RP_TORCH_IS_BACKWARD
+                              : rp_snip_has(s, "_inference") ? RP_TORCH_IS_INFERENCE
+                                                             : RP_TORCH_IS_UNKNOWN;
+    } else if (rp_snip_begins(s, "# Topologically Sorted Source Nodes: [") ||
+               rp_snip_begins(s, "# Source Nodes: [")) {
+        r->nodes = bracketed(s, "Nodes: [");
+        r->fragment.n = 0;
+        r->in_fragment = false;
+    } else if (rp_snip_begins(s, handles)) {
+        r->handles = (struct rp_snip){s.at + sizeof handles - 1, s.n - sizeof handles + 1};
+    } else if (rp_snip_begins(s, "# Graph fragment:")) {
+        r->fragment.n = 0;
+        r->in_fragment = true;
+    } else if (r->in_fragment && s.n > 1) {
+        return read_fragment(r, rp_snip_trim((struct rp_snip){s.at + 1, s.n - 1}));
+    }
+    return RP_OK;
+}
+
+static void forget_comments(struct code_reader *r)
+{
+    r->nodes.n = r->handles.n = 0;
+    r->fragment.n = 0;
+    r->in_fragment = false;
+}
+
+/* ------------------------------------------------------------------ kernels */
+
+static enum rp_code kernel_of(struct code_reader *r, struct rp_snip name, bool add, uint32_t *out)
+{
+    struct code_kernel kernel = {.name = rp_hash_bytes(name.at, name.n)};
+    struct rp_torch_kernel row = {NULL, NULL, 0};
+
+    *out = rp_map_get(&r->by_name, kernel.name);
+    if (*out != RP_MAP_NONE || !add)
+        return RP_OK;
+    *out = (uint32_t)r->kernels.n;
+    row.name = rp_snip_copy(name, &r->trace->arena);
+    RP_TRY(rp_map_put(&r->by_name, kernel.name, *out, r->err));
+    RP_TRY(rp_vec_push(&r->trace->kernels, row, r->err));
+    return rp_vec_push(&r->kernels, kernel, r->err);
+}
+
+/* "NAME = async_compile.triton('NAME', '''". *open: its text goes on. */
+static enum rp_code read_definition(struct code_reader *r, struct rp_snip line, size_t name_n)
+{
+    uint32_t kernel;
+
+    RP_TRY(kernel_of(r, (struct rp_snip){line.at, name_n}, true, &kernel));
+    r->kernels.at[kernel].nodes = r->nodes;
+    RP_TRY(keep_lines(r, &r->kernels.at[kernel].first, &r->kernels.at[kernel].n));
+    forget_comments(r);
+    return RP_OK;
+}
+
+/* "aten::addmm" of "extern_kernels.addmm", "own::bad" of "torch.ops.own.bad.default". */
+static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
+{
+    static const char extern_kernels[] = "extern_kernels.", ops[] = "torch.ops.", aten[] = "aten.";
+    const char *at, *space = "aten", *dot;
+    int space_n = 4;
+    size_t n;
+
+    if (rp_snip_begins(callee, extern_kernels)) {
+        at = callee.at + sizeof extern_kernels - 1;
+    } else if (rp_snip_begins(callee, aten)) {
+        at = callee.at + sizeof aten - 1;
+    } else {
+        space = callee.at + sizeof ops - 1;
+        dot = memchr(space, '.', (size_t)(callee.at + callee.n - space));
+        if (!dot)
+            return NULL;
+        space_n = (int)(dot - space);
+        at = dot + 1;
+    }
+    n = (size_t)(callee.at + callee.n - at);
+    dot = n ? memchr(at, '.', n) : NULL;
+    return rp_arena_textf(arena, "%.*s::%.*s", space_n, space, (int)(dot ? (size_t)(dot - at) : n),
+                          at);
+}
+
+/* ------------------------------------------------------------------ calls */
+
+static enum rp_code add_stack(struct code_reader *r, struct rp_snip stack, struct rp_arena *scratch)
+{
+    const char *text = rp_snip_text(stack, scratch);
+    struct rp_torch_frame frame;
+    uint32_t place;
+
+    if (!text || !rp_torch_user_frame((struct rp_snip){text, strlen(text)}, &frame))
+        return RP_OK;
+    RP_TRY(rp_torch_place(r->trace, frame.path, frame.line, frame.function, &place, r->err));
+    return add_line(r, place);
+}
+
+/* The lines of the stacks that were recorded for the handles of a call. Handles of another graph
+   may be in the list; only those that the code names count. */
+static enum rp_code lines_of_handles(struct code_reader *r)
+{
+    struct rp_snip rest = r->handles;
+
+    r->fragment.n = 0;
+    while (rest.n && r->code->stacks.n) {
+        const char *comma = memchr(rest.at, ',', rest.n);
+        size_t n = comma ? (size_t)(comma - rest.at) : rest.n;
+        struct rp_arena scratch = RP_ARENA_INIT;
+        struct rp_snip handle = rp_snip_trim((struct rp_snip){rest.at, n}), key, stack;
+        struct rp_snip_walk walk;
+        enum rp_code code = RP_OK;
+
+        if (rp_snip_array(rp_snip_member(r->code->stacks, rp_snip_copy(handle, &scratch)), &walk))
+            while (code == RP_OK && rp_snip_next(&walk, &key, &stack))
+                code = add_stack(r, stack, &scratch);
+        if (code == RP_OK)
+            code = rp_arena_check(&scratch, "reading provenance", r->err);
+        rp_arena_release(&scratch);
+        RP_TRY(code);
+        rest.at += n + (comma != NULL);
+        rest.n -= n + (comma != NULL);
+    }
+    return RP_OK;
+}
+
+static bool same_snip(struct rp_snip a, struct rp_snip b)
+{
+    return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
+}
+
+static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
+{
+    const struct code_kernel *kernel = &r->kernels.at[call->kernel];
+    uint32_t place;
+
+    RP_TRY(lines_of_handles(r));
+    if (r->fragment.n) {
+        call->basis = RP_TORCH_BY_HANDLE;
+        return keep_lines(r, &call->first, &call->n);
+    }
+    if (kernel->n && (!r->nodes.n || same_snip(kernel->nodes, r->nodes))) {
+        call->basis = RP_TORCH_BY_FRAGMENT;
+        call->first = kernel->first;
+        call->n = kernel->n;
+        return RP_OK;
+    }
+    place = last_place(r, r->nodes);
+    if (place == RP_NONE)
+        return RP_OK;
+    call->basis = RP_TORCH_BY_NODE;
+    RP_TRY(add_line(r, place));
+    return keep_lines(r, &call->first, &call->n);
+}
+
+static enum rp_code add_call(struct code_reader *r, uint32_t kernel)
+{
+    struct rp_torch_call call = {.kernel = kernel};
+
+    RP_TRY(set_lines(r, &call));
+    r->trace->kernels.at[r->graph->first_kernel + kernel].calls++;
+    forget_comments(r);
+    return rp_vec_push(&r->trace->calls, call, r->err);
+}
+
+/* "buf6 = torch.ops.aten.f.default(…)", "extern_kernels.mm(…)", "NAME.run(…)", "NAME(…)". */
+static enum rp_code read_statement(struct code_reader *r, struct rp_snip s)
+{
+    const char *open = memchr(s.at, '(', s.n), *equals;
+    struct rp_snip callee = {s.at, open ? (size_t)(open - s.at) : 0};
+    bool external;
+    uint32_t kernel;
+
+    equals = callee.n ? memmem(callee.at, callee.n, " = ", 3) : NULL;
+    if (equals)
+        callee = (struct rp_snip){equals + 3, (size_t)(open - equals - 3)};
+    if (!callee.n)
+        return RP_OK;
+    external = rp_snip_begins(callee, "extern_kernels.") || rp_snip_begins(callee, "torch.ops.") ||
+               rp_snip_begins(callee, "aten.");
+    if (!external && callee.n > 4 && !memcmp(callee.at + callee.n - 4, ".run", 4))
+        callee.n -= 4;
+    RP_TRY(kernel_of(r, callee, external, &kernel));
+    if (kernel == RP_MAP_NONE)
+        return RP_OK;
+    if (external && !r->trace->kernels.at[r->graph->first_kernel + kernel].op)
+        r->trace->kernels.at[r->graph->first_kernel + kernel].op =
+            operator_of(callee, &r->trace->arena);
+    return add_call(r, kernel);
+}
+
+/* ------------------------------------------------------------------ the text */
+
+/* Whether a string of three quotes begins in the line and does not end in it. */
+static bool opens_text(struct rp_snip line)
+{
+    const char *at = line.n ? memmem(line.at, line.n, "'''", 3) : NULL;
+
+    return at && !memmem(at + 3, (size_t)(line.at + line.n - at - 3), "'''", 3);
+}
+
+static enum rp_code read_code(struct code_reader *r)
+{
+    struct rp_snip rest = r->code->text, line;
+    bool in_text = false;
+
+    while (rp_snip_line(&rest, &line)) {
+        const char *made = line.n ? memmem(line.at, line.n, " = async_compile.", 17) : NULL;
+        struct rp_snip s = rp_snip_trim(line);
+
+        if (in_text) {
+            in_text = !rp_snip_has(line, "'''");
+            continue;
+        }
+        if (rp_snip_begins(line, "def get_args") || rp_snip_begins(line, "def benchmark_compiled"))
+            break; /* what follows runs the code alone */
+        in_text = opens_text(line);
+        if (!s.n)
+            continue;
+        if (*s.at == '#')
+            RP_TRY(read_comment(r, s));
+        else if (made)
+            RP_TRY(read_definition(r, line, (size_t)(made - line.at)));
+        else if (*line.at == ' ')
+            RP_TRY(read_statement(r, s));
+        else
+            forget_comments(r);
+    }
+    return RP_OK;
+}
+
+/* A graph with a single kernel and no other call: whatever it computes is computed there. */
+static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
+{
+    struct rp_torch_call *call;
+
+    if (r->trace->calls.n != first_call + 1 || r->trace->calls.at[first_call].basis)
+        return RP_OK;
+    r->fragment.n = 0;
+    for (size_t i = 0; i < r->code->post->at.n; i++)
+        RP_TRY(add_line(r, r->code->post->at.at[i].place));
+    if (!r->fragment.n)
+        return RP_OK;
+    call = &r->trace->calls.at[first_call];
+    call->basis = RP_TORCH_BY_GRAPH;
+    return keep_lines(r, &call->first, &call->n);
+}
+
+enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_torch_code *code,
+                                struct rp_torch_graph *graph, struct rp_err *err)
+{
+    struct code_reader r = {.trace = trace, .code = code, .graph = graph, .err = err};
+    enum rp_code status;
+
+    graph->first_kernel = (uint32_t)trace->kernels.n;
+    graph->first_call = (uint32_t)trace->calls.n;
+    status = read_code(&r);
+    if (status == RP_OK)
+        status = settle_single(&r, graph->first_call);
+    graph->nkernels = (uint32_t)trace->kernels.n - graph->first_kernel;
+    graph->ncalls = (uint32_t)trace->calls.n - graph->first_call;
+    rp_vec_release(&r.kernels);
+    rp_vec_release(&r.fragment);
+    rp_map_release(&r.by_name);
+    return status;
+}

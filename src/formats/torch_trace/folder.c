@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The logs of a run, a process each, among other files. */
+#include "formats/torch_trace/torch_trace.h"
+
+#include "base/decides.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define HEAD_BYTES 65536
+RP_LIMIT(HEAD_BYTES, "bytes", "a file without a record before is no log");
+
+/* Whether a source is a log, by its first bytes; what cannot be opened is not. */
+static bool is_log(struct rp_sources *sources, size_t i)
+{
+    struct rp_input *in;
+    const uint8_t *head;
+    bool is = false;
+    size_t n;
+
+    if (rp_source_open(sources, i, &in, NULL) != RP_OK)
+        return false;
+    if (rp_input_peek(in, HEAD_BYTES, &head, &n, NULL) == RP_OK)
+        is = rp_torch_begins((const char *)head, n);
+    rp_source_return(sources, i, in);
+    return is;
+}
+
+/* Damage ends a log: what comes before it was read. */
+static enum rp_code read_log(struct rp_torch_trace *trace, struct rp_sources *sources, size_t i,
+                             const struct rp_limits *limits, struct rp_err *err)
+{
+    struct rp_input *in;
+    struct rp_err local = {0};
+    enum rp_code code;
+
+    RP_TRY(rp_source_open(sources, i, &in, err));
+    code = rp_torch_trace_read(trace, in, limits, &local);
+    rp_input_close(in);
+    if (code == RP_FORMAT || code == RP_IO) {
+        trace->logs.at[trace->logs.n - 1].counts.cut = true;
+        return RP_OK;
+    }
+    if (code != RP_OK && err)
+        *err = local;
+    return code;
+}
+
+enum rp_code rp_torch_trace_find(struct rp_torch_trace *trace, struct rp_sources *sources,
+                                 const struct rp_limits *limits, bool *is, struct rp_err *err)
+{
+    size_t n = rp_sources_count(sources);
+
+    for (size_t i = 0; i < n; i++) {
+        bool log = is_log(sources, i);
+
+        if (is)
+            is[i] = log;
+        if (log)
+            RP_TRY(read_log(trace, sources, i, limits, err));
+    }
+    return RP_OK;
+}
+
+enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
+                                 const struct rp_limits *limits, struct rp_err *err)
+{
+    struct rp_sources *sources;
+    enum rp_code code;
+
+    RP_TRY(rp_sources_open(&path, 1, limits, &sources, err));
+    code = rp_torch_trace_find(trace, sources, limits, NULL, err);
+    rp_sources_close(sources);
+    return code;
+}
+
+enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path,
+                                   const struct rp_limits *limits, struct rp_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX], file[PATH_MAX];
+    struct stat is;
+    struct dirent *entry;
+    enum rp_code code = RP_OK;
+    DIR *dir;
+
+    if (!stat(path, &is) && S_ISDIR(is.st_mode))
+        snprintf(folder, sizeof folder, "%s", path);
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+                 slash ? path : ".");
+    dir = opendir(folder);
+    while (dir && code == RP_OK && (entry = readdir(dir)))
+        if ((!strcmp(entry->d_name, "torch_trace") ||
+             rp_text_begins(entry->d_name, "dedicated_log_torch_trace_")) &&
+            snprintf(file, sizeof file, "%s/%s", folder, entry->d_name) < (int)sizeof file)
+            code = rp_torch_trace_open(trace, file, limits, err);
+    if (dir)
+        closedir(dir);
+    return code;
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs as torch.fx prints them: a node a line, below a comment with the line of the program that
+ * it comes from, which holds until the next one.
+ *
+ *     # File: /home/user/model.py:11 in forward, code: return x + s.f(s.n2(x))
+ *     mul_4: "f32[8, 128, 2048][262144, 2048, 1]cuda:0" = torch.ops.aten.mul.Tensor(view_7, 0.5)
+ *     step_t += 1;  step_t_1: "f32[][]cuda:0" = step_t
+ */
+#include "formats/torch_trace/read.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static size_t name_length(struct rp_snip s)
+{
+    size_t n = 0;
+
+    while (n < s.n && is_name(s.at[n]))
+        n++;
+    return n;
+}
+
+/* "name = what" or 'name: "type" = what': false where it is something else, as "x[0] = 1". */
+static bool split_statement(struct rp_snip s, struct rp_snip *name, struct rp_snip *type,
+                            struct rp_snip *what)
+{
+    size_t n = name_length(s);
+    struct rp_snip rest = {s.at + n, s.n - n};
+    const char *quote;
+
+    *name = (struct rp_snip){s.at, n};
+    *type = (struct rp_snip){s.at, 0};
+    if (rp_snip_begins(rest, ": \"")) {
+        quote = memchr(rest.at + 3, '"', rest.n - 3);
+        if (!quote)
+            return false;
+        *type = (struct rp_snip){rest.at + 3, (size_t)(quote - rest.at - 3)};
+        rest.n -= (size_t)(quote + 1 - rest.at);
+        rest.at = quote + 1;
+    }
+    if (!n || !rp_snip_begins(rest, " = "))
+        return false;
+    *what = (struct rp_snip){rest.at + 3, rest.n - 3};
+    return true;
+}
+
+/* The part before ";  ", which is removed from the statement. */
+static struct rp_snip first_part(struct rp_snip *s)
+{
+    const char *end = memmem(s->at, s->n, ";  ", 3);
+    struct rp_snip part = {s->at, end ? (size_t)(end - s->at) : s->n};
+
+    s->n -= part.n + (end ? 3 : 0);
+    s->at += part.n + (end ? 3 : 0);
+    return part;
+}
+
+/* "s27" inside of brackets: a size that is not a constant. */
+static bool has_symbol(struct rp_snip type)
+{
+    for (size_t i = 1; i + 1 < type.n; i++)
+        if ((type.at[i] == 's' || type.at[i] == 'u') && !is_name(type.at[i - 1]) &&
+            type.at[i + 1] >= '0' && type.at[i + 1] <= '9')
+            return true;
+    return false;
+}
+
+static enum rp_code add_node(struct rp_torch_nodes *nodes, struct rp_snip name, uint32_t place,
+                             struct rp_err *err)
+{
+    struct rp_torch_node node = {rp_hash_bytes(name.at, name.n), place};
+    uint32_t is;
+
+    RP_TRY(rp_map_intern(&nodes->by_name, node.name, (uint32_t)nodes->at.n, &is, err));
+    return is == nodes->at.n ? rp_vec_push(&nodes->at, node, err) : RP_OK;
+}
+
+static enum rp_code read_statement(struct rp_torch_nodes *nodes, struct rp_snip line,
+                                   uint32_t place, struct rp_err *err)
+{
+    struct rp_snip rest = line, part = first_part(&rest), name, type, what;
+
+    if (rp_snip_begins(line, "return") || rp_snip_begins(line, "def ") ||
+        rp_snip_begins(line, "class "))
+        return RP_OK;
+    if (split_statement(part, &name, &type, &what)) {
+        /* an input or an attribute has another name, and is no call */
+        nodes->ops += name_length(what) != what.n && !rp_snip_begins(what, "self.");
+        nodes->dynamic = nodes->dynamic || has_symbol(type);
+        return add_node(nodes, name, place, err);
+    }
+    part = first_part(&rest); /* "x += 1;  x_1 = x" */
+    if (!split_statement(part, &name, &type, &what))
+        return RP_OK;
+    nodes->ops++;
+    return add_node(nodes, name, place, err);
+}
+
+/* "# File: PATH:LINE in FUNCTION, code: …" */
+static enum rp_code read_comment(struct rp_torch_trace *trace, struct rp_snip line, uint32_t *place,
+                                 struct rp_err *err)
+{
+    static const char begin[] = "# File: ";
+    struct rp_snip path, function = {line.at, 0};
+    const char *in, *colon, *code, *end = line.at + line.n;
+    int64_t number;
+
+    if (rp_snip_begins(line, "# No stacktrace"))
+        *place = RP_NONE;
+    if (!rp_snip_begins(line, begin))
+        return RP_OK;
+    path.at = line.at + sizeof begin - 1;
+    in = memmem(path.at, (size_t)(end - path.at), " in ", 4);
+    colon = in ? memrchr(path.at, ':', (size_t)(in - path.at)) : NULL;
+    if (!colon || !rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &number))
+        return RP_OK;
+    path.n = (size_t)(colon - path.at);
+    code = memmem(in, (size_t)(end - in), ", code: ", 8);
+    function = (struct rp_snip){in + 4, (size_t)((code ? code : end) - in - 4)};
+    return rp_torch_place(trace, path, number, function, place, err);
+}
+
+enum rp_code rp_torch_nodes_read(struct rp_torch_nodes *nodes, struct rp_snip text,
+                                 struct rp_torch_trace *trace, struct rp_err *err)
+{
+    struct rp_snip line;
+    uint32_t place = RP_NONE;
+
+    while (rp_snip_line(&text, &line)) {
+        line = rp_snip_trim(line);
+        if (line.n && *line.at == '#')
+            RP_TRY(read_comment(trace, line, &place, err));
+        else if (line.n)
+            RP_TRY(read_statement(nodes, line, place, err));
+    }
+    return RP_OK;
+}
+
+void rp_torch_nodes_release(struct rp_torch_nodes *nodes)
+{
+    rp_vec_release(&nodes->at);
+    rp_map_release(&nodes->by_name);
+    nodes->ops = 0;
+    nodes->dynamic = false;
+}
+
+uint32_t rp_torch_nodes_place(const struct rp_torch_nodes *nodes, struct rp_snip name)
+{
+    uint32_t i = rp_map_get(&nodes->by_name, rp_hash_bytes(name.at, name.n));
+
+    return i == RP_MAP_NONE ? RP_NONE : nodes->at.at[i].place;
+}

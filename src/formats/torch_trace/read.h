@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TORCH_TRACE_READ_H
+#define RP_FORMATS_TORCH_TRACE_READ_H
+/* Inside the reader: payloads that are texts of their own. */
+#include "base/hash.h"
+#include "formats/torch_trace/torch_trace.h"
+
+/* The number of a line, which is added where it is new. function may be empty. */
+enum rp_code rp_torch_place(struct rp_torch_trace *trace, struct rp_snip path, int64_t line,
+                            struct rp_snip function, uint32_t *out, struct rp_err *err);
+
+/* ---- stacks of Python ---- */
+
+struct rp_torch_frame {
+    struct rp_snip path, function;
+    int64_t line;
+};
+
+/* '  File "/home/a.py", line 12, in f': false where the line is something else. */
+bool rp_torch_frame_of(struct rp_snip line, struct rp_torch_frame *out);
+/* The last frame of a stack that is of the user's program, else the last; false: there is none. */
+bool rp_torch_user_frame(struct rp_snip stack, struct rp_torch_frame *out);
+
+/* ---- graphs that torch.fx has printed (fx.c) ---- */
+
+struct rp_torch_node {
+    uint64_t name; /* its hash */
+    uint32_t place;
+};
+
+struct rp_torch_nodes {
+    RP_VEC(struct rp_torch_node) at;
+    struct rp_map by_name; /* -> node */
+    int64_t ops;           /* calls: neither inputs nor attributes */
+    bool dynamic;          /* a size is a symbol */
+};
+
+enum rp_code rp_torch_nodes_read(struct rp_torch_nodes *nodes, struct rp_snip text,
+                                 struct rp_torch_trace *trace, struct rp_err *err);
+void rp_torch_nodes_release(struct rp_torch_nodes *nodes);
+/* The line of a node, or RP_NONE. */
+uint32_t rp_torch_nodes_place(const struct rp_torch_nodes *nodes, struct rp_snip name);
+
+/* ---- code that Inductor has generated (code.c) ---- */
+
+struct rp_torch_code {
+    struct rp_snip text, stacks;                /* stacks: by kernel and call, JSON; n 0: none */
+    const struct rp_torch_nodes *source, *post; /* Dynamo's graph, the graph after all passes */
+};
+
+/* Adds the graph with its kernels and calls. */
+enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_torch_code *code,
+                                struct rp_torch_graph *graph, struct rp_err *err);
+
+/* ---- why a graph ended (breaks.c) ---- */
+
+void rp_torch_break_read(struct rp_snip text, struct rp_arena *arena, struct rp_torch_break *out);
+
+/* ---- numbers of a compile (metrics.c) ---- */
+
+enum rp_torch_metrics { RP_TORCH_FORWARD_METRICS, RP_TORCH_BACKWARD_METRICS, RP_TORCH_RUN_METRICS };
+void rp_torch_metrics_read(struct rp_snip value, enum rp_torch_metrics kind, struct rp_arena *arena,
+                           struct rp_torch_compile *compile, const char **version);
+/* The line of a traceback that names the error, or NULL. */
+const char *rp_torch_error_line(struct rp_snip traceback, const char *type, struct rp_arena *arena);
+
+#endif

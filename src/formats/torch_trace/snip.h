@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_FORMATS_TORCH_TRACE_SNIP_H
+#define RP_FORMATS_TORCH_TRACE_SNIP_H
+/*
+ * Small JSON texts in memory, value by value, without allocating: a value is a snip of the text,
+ * and is looked into where somebody wants to know more. Brackets and strings are balanced; what is
+ * between them is not checked.
+ */
+#include "base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_snip {
+    const char *at;
+    size_t n;
+};
+
+struct rp_snip_walk { /* over the members of an object, or the elements of an array */
+    const char *at, *end;
+    bool object, failed;
+};
+
+/* False: not a container of that kind. */
+bool rp_snip_object(struct rp_snip value, struct rp_snip_walk *out);
+bool rp_snip_array(struct rp_snip value, struct rp_snip_walk *out);
+/* The next member; key is empty in an array. After the last, and where the text is wrong, false. */
+bool rp_snip_next(struct rp_snip_walk *walk, struct rp_snip *key, struct rp_snip *value);
+/* After the walk: whether it came to the closing bracket, and nothing but space follows. */
+bool rp_snip_whole(const struct rp_snip_walk *walk);
+
+/* A member of an object; n 0: none. */
+struct rp_snip rp_snip_member(struct rp_snip object, const char *key);
+
+bool rp_snip_is(struct rp_snip s, const char *text); /* the same bytes */
+bool rp_snip_begins(struct rp_snip s, const char *text);
+bool rp_snip_has(struct rp_snip s, const char *text); /* anywhere */
+bool rp_snip_true(struct rp_snip value);
+/* A number without a fraction; false: not one. */
+bool rp_snip_int(struct rp_snip value, int64_t *out);
+/* The decoded text of a string; NULL: not a string. In the arena; its failure sticks. */
+const char *rp_snip_text(struct rp_snip value, struct rp_arena *arena);
+
+/* The first line of a text, which it is removed from; false: there is none left. */
+bool rp_snip_line(struct rp_snip *rest, struct rp_snip *line);
+/* Without spaces and tabs around it. */
+struct rp_snip rp_snip_trim(struct rp_snip s);
+/* A copy with a NUL, in the arena; its failure sticks. */
+const char *rp_snip_copy(struct rp_snip s, struct rp_arena *arena);
+
+#endif

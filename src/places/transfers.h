@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_PLACES_TRANSFERS_H
+#define RP_PLACES_TRANSFERS_H
+/*
+ * Which transfers take longer than the same elsewhere: of the same kind and size, among as many
+ * ranks, within a host or between hosts. The group that is usually fastest shows what a path can
+ * do. Where there is only one group of a class, nothing can be compared.
+ */
+#include "places/rerun.h"
+
+struct rp_place_transfer { /* of a slot */
+    uint32_t nhosts;       /* of its members; 0: not known */
+    uint32_t *hosts;       /* ascending */
+    uint32_t step;         /* of its first member */
+};
+
+struct rp_place_pair {
+    uint32_t a, b; /* hosts, ascending */
+};
+
+struct rp_place_transfers {
+    struct rp_place_transfer *at; /* by slot of the rerun */
+    size_t npairs;
+    struct rp_place_pair *pairs; /* of hosts that transfers are between, two at a time */
+};
+
+/* A transfer among those of its class and group. */
+struct rp_place_sample {
+    uint64_t cls, group;
+    double dur_ns;
+    double cut_ns; /* filled: what of it is abnormal */
+    uint32_t at;   /* the caller's */
+};
+/* Sorts them. */
+enum rp_code rp_place_samples_judge(struct rp_place_sample *list, size_t n, struct rp_err *err);
+uint64_t rp_place_sample_class(const struct rp_collective *c, uint32_t members, bool between);
+
+/* Fills cut_ns of the slots. host_of: by rank, RP_NONE: not known. Allocates in the arena. */
+enum rp_code rp_place_transfers_judge(struct rp_place_transfers *out, struct rp_rerun *rerun,
+                                      const struct rp_rendezvous_list *rendezvous,
+                                      const uint32_t *host_of, struct rp_arena *arena,
+                                      struct rp_err *err);
+
+bool rp_place_transfer_touches(const struct rp_place_transfer *t, uint32_t host);
+
+#endif

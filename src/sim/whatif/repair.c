@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * straggler=median beside devices: work that is slower than that of its peers takes their time, and
+ * all other work is as recorded (docs/definitions.md, "Places"). Work is that of tasks, and what
+ * threads do between them, by what follows; transfers are compared by kind, size and place.
+ */
+#include "base/hash.h"
+#include "base/order.h"
+#include "places/peers.h"
+#include "places/transfers.h"
+#include "sim/model/simulated_steps.h"
+#include "sim/model/steps.h"
+#include "sim/whatif/nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KERNELS, CALLS, GAPS }; /* classes of work */
+
+struct repair_rank {
+    struct rp_map keys, cells;
+    RP_VEC(struct rp_peer_key) key_list;
+    RP_VEC(struct rp_peer_cell) cell_list;
+};
+
+struct repair {
+    struct rp_sim_run *run;
+    size_t nranks, nsteps;
+    struct repair_rank *ranks;
+    uint64_t *hashes; /* by name of the graph; 0: not yet */
+    struct rp_peer_rank *peers;
+    struct rp_arena arena;
+};
+
+static uint64_t name_hash(struct repair *r, uint32_t node)
+{
+    uint64_t *hash = &r->hashes[rp_sim_node(r->run, node)->name];
+
+    if (!*hash) {
+        const char *name = rp_sim_node_name(r->run, node);
+
+        *hash = rp_hash_bytes(name, strlen(name)) | 1;
+    }
+    return *hash;
+}
+
+static bool is_bare(const struct rp_sim_run *run, size_t step)
+{
+    for (size_t r = 0; r < run->nranks; r++)
+        if (rp_sim_step_is_bare(run->parts[r], step))
+            return true;
+    return false;
+}
+
+/* The class of a node's work, or -1: it is none that can be compared. */
+static int class_of(const struct repair *r, uint32_t node)
+{
+    uint16_t step = rp_sim_note_of(r->run, node)->step;
+
+    if (step >= r->nsteps || rp_sim_node(r->run, node)->rank >= r->nranks ||
+        rp_sim_is_comm(r->run, node) || is_bare(r->run, step))
+        return -1;
+    return rp_sim_is_device_work(r->run, node) ? KERNELS
+           : rp_sim_is_host(r->run, node)      ? CALLS
+                                               : -1;
+}
+
+/* Of the time of a thread between two of its tasks; -1 for other edges. */
+static int class_of_edge(const struct repair *r, uint32_t edge)
+{
+    const struct rp_task_link *link = &r->run->tasks.edges.at[edge];
+    unsigned kind = RP_SIM_EDGE_KIND(link->flags);
+
+    return (kind == RP_SG_ORDER || kind == RP_SG_HAND_OFF) && r->run->overlay.lag_ns.at[edge] > 0 &&
+                   class_of(r, link->to) == CALLS
+               ? GAPS
+               : -1;
+}
+
+static uint64_t cell_id(uint32_t key, uint32_t step)
+{
+    return (uint64_t)step << 32 | key;
+}
+
+/* The number of a cell in the list of its rank. */
+static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, bool add, uint32_t *out,
+                              struct rp_err *err)
+{
+    struct repair_rank *rank = &r->ranks[rp_sim_node(r->run, node)->rank];
+    uint64_t hash = rp_hash_join(name_hash(r, node), (uint64_t)cls + 1);
+    uint32_t step = rp_sim_note_of(r->run, node)->step, key = rp_map_get(&rank->keys, hash);
+
+    if (!add) {
+        *out = rp_map_get(&rank->cells, cell_id(key, step));
+        return RP_OK;
+    }
+    if (key == RP_MAP_NONE) {
+        key = (uint32_t)rank->key_list.n;
+        RP_TRY(rp_map_put(&rank->keys, hash, key, err));
+        RP_TRY(rp_vec_push(&rank->key_list,
+                           ((struct rp_peer_key){.hash = hash, .cls = (uint32_t)cls}), err));
+    }
+    RP_TRY(rp_map_intern(&rank->cells, cell_id(key, step), (uint32_t)rank->cell_list.n, out, err));
+    if (*out < rank->cell_list.n)
+        return RP_OK;
+    return rp_vec_push(&rank->cell_list, ((struct rp_peer_cell){.key = key, .step = step}), err);
+}
+
+static enum rp_code add_time(struct repair *r, uint32_t node, int cls, int64_t ns,
+                             struct rp_err *err)
+{
+    struct rp_peer_cell *cell;
+    uint32_t at;
+
+    if (cls < 0)
+        return RP_OK;
+    RP_TRY(find_cell(r, node, cls, true, &at, err));
+    cell = &r->ranks[rp_sim_node(r->run, node)->rank].cell_list.at[at];
+    cell->n++;
+    cell->dur_ns += (double)ns;
+    cell->squares += (double)ns * (double)ns;
+    return RP_OK;
+}
+
+static enum rp_code list_times(struct repair *r, struct rp_err *err)
+{
+    const struct rp_overlay *o = &r->run->overlay;
+
+    for (uint32_t i = 0; i < rp_sim_nnodes(r->run); i++)
+        RP_TRY(add_time(r, i, class_of(r, i), o->dur_ns.at[i], err));
+    for (uint32_t i = 0; i < r->run->tasks.edges.n; i++)
+        RP_TRY(
+            add_time(r, r->run->tasks.edges.at[i].to, class_of_edge(r, i), o->lag_ns.at[i], err));
+    return RP_OK;
+}
+
+RP_ORDER(by_step, struct rp_peer_cell, RP_UP(step), RP_UP(key))
+
+/* Sorts the cells of the ranks, and keeps where each went. */
+static enum rp_code judge_times(struct repair *r, struct rp_err *err)
+{
+    r->peers = RP_ARENA_NEW(&r->arena, struct rp_peer_rank, r->nranks + 1);
+    RP_TRY(rp_err_need(r->peers, err, "simulating"));
+    for (size_t k = 0; k < r->nranks; k++) {
+        struct repair_rank *rank = &r->ranks[k];
+        struct rp_peer_cell *cells = rank->cell_list.at;
+
+        rp_sort(cells, rank->cell_list.n, sizeof *cells, by_step);
+        for (uint32_t i = 0; i < rank->cell_list.n; i++)
+            RP_TRY(rp_map_put(&rank->cells, cell_id(cells[i].key, cells[i].step), i, err));
+        RP_TRY(rp_peers_usual(cells, rank->cell_list.n, rank->key_list.at, rank->key_list.n, err));
+        r->peers[k] = (struct rp_peer_rank){.keys = rank->key_list.at,
+                                            .nkeys = rank->key_list.n,
+                                            .cells = cells,
+                                            .ncells = rank->cell_list.n};
+    }
+    return rp_peers_judge(r->peers, r->nranks, (double)rp_sim_measured_ns(r->run), &r->arena, err);
+}
+
+/* Weighs each time that is compared, of a task or of the edge before one, or cuts it. */
+static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
+{
+    struct rp_overlay *o = &r->run->overlay;
+    uint32_t i, at, n = (uint32_t)rp_sim_nnodes(r->run);
+
+    for (i = 0; i < n + r->run->tasks.edges.n; i++) {
+        bool edge = i >= n;
+        uint32_t node = edge ? r->run->tasks.edges.at[i - n].to : i;
+        int cls = edge ? class_of_edge(r, i - n) : class_of(r, i);
+        int64_t ns = edge ? o->lag_ns.at[i - n] : o->dur_ns.at[i];
+        struct rp_peer_rank *rank;
+        double cut;
+
+        if (cls < 0)
+            continue;
+        rank = &r->peers[rp_sim_node(r->run, node)->rank];
+        RP_TRY(find_cell(r, node, cls, false, &at, err));
+        if (weigh) {
+            rp_peers_weigh(rank, at, (double)ns, 1);
+            continue;
+        }
+        cut = rp_peers_cut(rank, at, (double)ns, 1);
+        if (cut > 0 && edge)
+            RP_TRY(rp_overlay_set_lag(o, i - n, ns - (int64_t)cut, err));
+        else if (cut > 0)
+            RP_TRY(rp_sim_scale_node(r->run, i, 1 - cut / (double)ns, err));
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ transfers */
+
+static const struct rp_collective *member_of(const struct rp_sim_run *run,
+                                             const struct rp_rendezvous *m, uint32_t i)
+{
+    return &run->parts[m->rank[i]]->collectives.list.at[m->at[i]];
+}
+
+/* How many hosts: 1, 2 (or more), or 0: not known. */
+static unsigned hosts_of(const struct rp_sim_run *run, const struct rp_rendezvous *m)
+{
+    const char *first = run->parts[m->rank[0]]->collectives.host;
+    bool between = false;
+
+    for (uint32_t i = 0; i < m->n; i++) {
+        const char *host = run->parts[m->rank[i]]->collectives.host;
+
+        if (!host || !first)
+            return 0;
+        between |= strcmp(host, first) != 0;
+    }
+    return 1 + between;
+}
+
+/* factor: by rank and collective. */
+static enum rp_code judge_transfers(struct repair *r, double **factor, struct rp_err *err)
+{
+    const struct rp_rendezvous_list *list = &r->run->join.rendezvous;
+    struct rp_place_sample *s = RP_ARENA_NEW(&r->arena, struct rp_place_sample, list->n + 1);
+    size_t n = 0;
+
+    RP_TRY(rp_err_need(s, err, "simulating"));
+    for (uint32_t i = 0; i < list->n; i++) {
+        const struct rp_rendezvous *m = &list->at[i];
+        int64_t least = INT64_MAX;
+        uint64_t group = 0;
+
+        if (!hosts_of(r->run, m) || m->members > (int64_t)m->n || m->n < 2)
+            continue;
+        for (uint32_t k = 0; k < m->n; k++) {
+            const struct rp_collective *c = member_of(r->run, m, k);
+            int64_t dur = rp_ns_between(c->begin_ns, c->end_ns);
+
+            least = dur < least ? dur : least;
+            group = rp_hash_join(group, m->rank[k]);
+        }
+        s[n++] = (struct rp_place_sample){
+            .cls = rp_place_sample_class(member_of(r->run, m, 0), m->n, hosts_of(r->run, m) > 1),
+            .group = group,
+            .dur_ns = (double)(least > 0 ? least : 0),
+            .at = i};
+    }
+    RP_TRY(rp_place_samples_judge(s, n, err));
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < list->at[s[i].at].n && s[i].cut_ns > 0; k++)
+            factor[list->at[s[i].at].rank[k]][list->at[s[i].at].at[k]] =
+                1 - s[i].cut_ns / s[i].dur_ns;
+    return RP_OK;
+}
+
+static enum rp_code scale_transfers(struct repair *r, struct rp_err *err)
+{
+    double **factor = RP_ARENA_NEW(&r->arena, double *, r->nranks + 1);
+
+    if (r->run->nranks < 2)
+        return RP_OK; /* a job, whose ranks are one part */
+    RP_TRY(rp_err_need(factor, err, "simulating"));
+    for (size_t k = 0; k < r->nranks; k++) {
+        size_t n = r->run->parts[k]->collectives.list.n;
+
+        factor[k] = RP_ARENA_NEW(&r->arena, double, n + 1);
+        RP_TRY(rp_err_need(factor[k], err, "simulating"));
+        for (size_t i = 0; i < n; i++)
+            factor[k][i] = 1;
+    }
+    RP_TRY(judge_transfers(r, factor, err));
+    for (uint32_t i = 0; i < rp_sim_nnodes(r->run); i++) {
+        const struct rp_sg_node *node = rp_sim_node(r->run, i);
+
+        if (node->kind == RP_SG_COMM && node->collective != RP_NONE &&
+            factor[node->rank][node->collective] < 1)
+            RP_TRY(rp_sim_scale_node(r->run, i, factor[node->rank][node->collective], err));
+    }
+    return RP_OK;
+}
+
+static enum rp_code repair_all(struct repair *r, struct rp_err *err)
+{
+    RP_TRY(list_times(r, err));
+    RP_TRY(judge_times(r, err));
+    RP_TRY(each_time(r, true, err));
+    RP_TRY(each_time(r, false, err));
+    return scale_transfers(r, err);
+}
+
+enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
+{
+    struct repair r = {
+        .run = run, .nranks = run->nranks * run->parts[0]->nranks, .nsteps = run->parts[0]->nsteps};
+    enum rp_code code;
+
+    rp_arena_init(&r.arena);
+    r.ranks = calloc(r.nranks + 1, sizeof *r.ranks);
+    r.hashes = calloc(run->graph->names.n + 1, sizeof *r.hashes);
+    for (size_t k = 0; r.ranks && k < r.nranks; k++) {
+        rp_map_init(&r.ranks[k].keys);
+        rp_map_init(&r.ranks[k].cells);
+    }
+    code = r.ranks && r.hashes ? repair_all(&r, err) : rp_err_nomem(err, "simulating");
+    for (size_t k = 0; r.ranks && k < r.nranks; k++) {
+        rp_map_release(&r.ranks[k].keys);
+        rp_map_release(&r.ranks[k].cells);
+        rp_vec_release(&r.ranks[k].key_list);
+        rp_vec_release(&r.ranks[k].cell_list);
+    }
+    free(r.ranks);
+    free(r.hashes);
+    rp_arena_release(&r.arena);
+    return code;
+}

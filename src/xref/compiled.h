@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_XREF_COMPILED_H
+#define RP_XREF_COMPILED_H
+/*
+ * From measured time to lines of the program that torch.compile compiled. A profile names the key
+ * of a graph around each of its runs; the log of the compiler has the same key, with the calls of
+ * the graph and their lines:
+ *
+ *     ## Call CompiledFxGraph f4fw5x… ##         graph 1/1 forward
+ *       aten::addmm                              1st call of aten::addmm     program.py:8
+ *       triton_per_fused_native_layer_norm_0     1st call of it              program.py:8
+ *       aten::addmm                              2nd call of aten::addmm     program.py:10
+ *         kernel, 21 us                  ----------------------------------------^
+ */
+#include "base/hash.h"
+#include "facts/work/work.h"
+#include "formats/torch_trace/torch_trace.h"
+#include "trace/trace.h"
+
+#define RP_COMPILED_RUN "## Call CompiledFxGraph " /* the name of a run begins so */
+
+/* What a span of the host is in terms of the log. */
+struct rp_compiled_span {
+    uint32_t graph; /* of the log; RP_NONE: it is not in a run of a known graph */
+    uint32_t call;  /* of the log; RP_NONE: not a call of the graph, or not known which */
+    bool in_graph;  /* in a run of some graph */
+};
+
+struct rp_compiled {
+    const struct rp_trace *trace;
+    const struct rp_torch_trace *log;
+    struct rp_map
+        run_of; /* event of a run -> graph + 1; 0: of a graph that the log does not have */
+    struct rp_map call_of; /* event of an operator -> call */
+    struct rp_map by_name; /* hash of a generated kernel's name -> graph, or MANY */
+    RP_VEC(uint32_t) runs; /* by graph of the log */
+    uint64_t unknown_runs; /* of graphs that the log does not have */
+};
+
+/* Finds the runs and calls of a trace. Both must outlive `out`; release it also after a failure.
+   Linear in the events. */
+enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *trace,
+                              const struct rp_torch_trace *log, struct rp_err *err);
+void rp_compiled_release(struct rp_compiled *c);
+
+/* What a span of the host is, by itself or through a span around it. */
+struct rp_compiled_span rp_compiled_of_span(const struct rp_compiled *c, rp_event e);
+/* The same of an item of work: by its launch, else by the name of its kernel where that is of one
+   graph only (kernels of replayed CUDA graphs). */
+struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const struct rp_work *work,
+                                            const struct rp_work_item *item);
+
+/* Whether an event is a run of a compiled graph. */
+bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Findings: what each of their kinds is told by, and on both sides of the numbers that they decide
+ * by. */
+#include "explain/findings/fragmentation.h"
+#include "explain/findings/slow_operator.h"
+#include "explain/findings/tiny_kernels.h"
+#include "explain/findings_fixture.h"
+
+#define US 1000
+#define MS 1000000
+
+/* ------------------------------------------------------------------ parts and chains by hand */
+
+/* A rank whose span is 100 ms, and a chain through it. */
+struct bench {
+    struct rp_arena arena;
+    struct rp_report_part part;
+    struct rp_rank_part in;
+    struct rp_ranks ranks;
+    struct rp_chain_rank chain_rank;
+    struct rp_chain chain;
+    struct rp_report_root root;
+};
+
+static void set_up(struct bench *b)
+{
+    *b = (struct bench){.part = {.whole = {.window_ns = 100 * MS}, .on_device = true},
+                        .ranks = {.n = 1, .world_size = 1}};
+    b->part.sums.host_op_ns = 1;
+    b->in.data = &b->part;
+    b->ranks.parts = &b->in;
+    b->chain.ranks = &b->chain_rank;
+}
+
+/* Asks one finding, anew. */
+static const struct rp_report_finding *ask(struct bench *b, const struct rp_finding *row)
+{
+    struct rp_findings f = {.ranks = &b->ranks,
+                            .chain = &b->chain,
+                            .arena = &b->arena,
+                            .out = &b->root,
+                            .row = row,
+                            .span_ns = b->part.whole.window_ns};
+
+    b->root.nfindings = 0;
+    row->find(&f);
+    return b->root.nfindings ? &b->root.findings[0] : NULL;
+}
+
+static void check_kind(struct bench *b, const struct rp_finding *row, const char *key)
+{
+    const struct rp_report_finding *found = ask(b, row);
+
+    assert_non_null(found);
+    assert_string_equal(found->title, row->kinds[rp_finding_kind(row, key)].title);
+}
+
+static void a_finding_costs_a_hundredth_of_the_span(void **state)
+{
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.chain.cause_ns[RP_GAP_NOT_LAUNCHED] = 999 * US;
+    assert_null(ask(&b, &rp_finding_launch_bound));
+    b.chain.cause_ns[RP_GAP_NOT_LAUNCHED] = 1001 * US;
+    assert_int_equal(ask(&b, &rp_finding_launch_bound)->lost_ns, 1001 * US);
+    rp_arena_release(&b.arena);
+}
+
+static void host_work_is_told_apart(void **state)
+{
+    static const char *const rows[][2] = {
+        {"preprocess (40 % of it)", "input"},
+        {"/tmp/torchinductor_root/ov/cov4.py(2533): call", "compiled"},
+        {"aten::arange", "operator"},
+        {"ExecutorState::Process", "executor"},
+        {"PjRtStreamExecutorLoadedExecutable::Execute", "executor"},
+        {"write_checkpoint", "other"},
+        {NULL, "other"}};
+    struct rp_idle_cause cause = {.cause = rp_gap_cause_names[RP_GAP_HOST_WORK],
+                                  .total_ns = 5 * MS};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.chain.cause_ns[RP_GAP_HOST_WORK] = 5 * MS;
+    b.part.idle_causes = &cause;
+    b.part.nidle_causes = 1;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cause.evidence = rows[i][0];
+        check_kind(&b, &rp_finding_host_work, rows[i][1]);
+    }
+    rp_arena_release(&b.arena);
+}
+
+static void late_ranks_are_told_apart(void **state)
+{
+    static const char *const rows[][4] = {
+        {"compute", "gemm", "compute", "it computed longer than the others (gemm)"},
+        {"host_work", "read_shard", "input", "it ran read_shard"},
+        {"data_loader", NULL, "input", "it waited for input data"},
+        {"host_work", "save", "host", "it ran save"},
+        {"host_work", NULL, "host", "its host ran something else"},
+        {"other_rank", NULL, "other", "its host waited for other ranks"},
+        {"previous", "all_reduce", "other", "delayed the others by 5.00 ms"}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        set_up(&b);
+        b.chain.ncollectives = 1;
+        b.chain.margin_ns = b.chain_rank.margin_ns = 5 * MS;
+        rp_late_add(&b.chain_rank.lates, rows[i][0], rows[i][1], 5 * MS);
+        check_kind(&b, &rp_finding_straggler, rows[i][2]);
+        assert_contains(b.root.findings[0].evidence[0], rows[i][3]);
+        rp_arena_release(&b.arena);
+    }
+}
+
+/* ------------------------------------------------------------------ traces */
+
+static void copies_are_told_apart(void **state)
+{
+    static const char *const rows[][2] = {{"Memcpy HtoD (Pageable -> Device)", "pageable"},
+                                          {"Memcpy HtoD (Pinned -> Device)", "pinned"},
+                                          {"Memcpy DtoH (Device -> Pageable)", "back"},
+                                          {"Memcpy DtoD (Device -> Device)", "inside"},
+                                          {"Memset (Device)", "fill"},
+                                          {"Memcpy HtoD (Host -> Device)", "other"}};
+    const struct rp_finding *copies = &rp_finding_copies;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct row trace[] = {
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 4 * US, 1},
+            {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, 5 * US, 4 * US, 2},
+            {'X', "kernel", "gemm", 0, 7, 10 * US, 100 * US, 1, 7},
+            {'X', "gpu_memcpy", rows[i][0], 0, 7, 110 * US, 50 * US, 2, 7}};
+        const struct rp_report_finding *found;
+        struct found f;
+
+        find_in(&f, trace, 4);
+        found = finding_of(&f, "copies");
+        assert_non_null(found);
+        assert_int_equal(found->lost_ns, 50 * US);
+        assert_string_equal(found->title, copies->kinds[rp_finding_kind(copies, rows[i][1])].title);
+        assert_contains(found->evidence[0], rows[i][0]);
+        found_end(&f);
+    }
+}
+
+/* n kernels on one stream, each `ns` long and `gap` after the one before, all launched long before;
+   one of a millisecond comes first. */
+static size_t stream_of(struct row *rows, int n, int64_t ns, int64_t gap)
+{
+    int64_t at = 10 * US;
+
+    rows[0] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 0, 2, 1};
+    rows[1] = (struct row){'X', "kernel", "long", 0, 7, at, 1000 * US, 1, 7};
+    at += 1000 * US;
+    for (int i = 1; i <= n; i++) {
+        rows[2 * i] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i * 10, 2, i + 1};
+        rows[2 * i + 1] = (struct row){'X', "kernel", "k", 0, 7, at + gap, ns, i + 1, 7};
+        at += gap + ns;
+    }
+    return 2 * (size_t)n + 2;
+}
+
+static int64_t lost_in_stream(const char *id, int n, int64_t ns, int64_t gap)
+{
+    struct row rows[202];
+    struct found f;
+    int64_t lost;
+
+    find_in(&f, rows, stream_of(rows, n, ns, gap));
+    lost = lost_to(&f, id);
+    found_end(&f);
+    return lost;
+}
+
+static void gaps_are_of_tiny_kernels_or_of_launches(void **state)
+{
+    struct rp_tiny_kernels k = {.kernels = 10, .tiny = 5};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    /* 40 gaps of 1 us beside a millisecond */
+    assert_int_equal(lost_in_stream("tiny-kernels", 40, 9 * US, US), 40 * US);
+    assert_int_equal(lost_in_stream("tiny-kernels", 40, 11 * US, US), 0);
+    assert_int_equal(lost_in_stream("launch-latency", 40, 11 * US, US), 0); /* 3 % of the span */
+
+    set_up(&b);
+    b.part.kept[RP_KEPT_tiny_kernels] = (struct rp_kept){1, &k};
+    k.gap_ns = 2 * MS; /* of 9.5 ms: the way of launches is as long as it may be */
+    b.chain.cause_ns[RP_GAP_LAUNCH_LATENCY] = 9500 * US;
+    assert_int_equal(ask(&b, &rp_finding_tiny_kernels)->lost_ns, 2 * MS);
+    assert_null(ask(&b, &rp_finding_launch_latency));
+    b.chain.cause_ns[RP_GAP_LAUNCH_LATENCY] = 10500 * US;
+    assert_null(ask(&b, &rp_finding_tiny_kernels));
+    assert_int_equal(ask(&b, &rp_finding_launch_latency)->lost_ns, 10500 * US);
+    b.chain.cause_ns[RP_GAP_LAUNCH_LATENCY] = 20 * MS; /* most of it is before tiny kernels */
+    k.gap_ns = 15500 * US;
+    assert_null(ask(&b, &rp_finding_tiny_kernels));
+    k.gap_ns = 16500 * US;
+    assert_non_null(ask(&b, &rp_finding_tiny_kernels));
+    rp_arena_release(&b.arena);
+}
+
+/* A kernel of `ns` with so much of the device, after one of 980 us with all of it: what is lost of
+   a millisecond, in all. */
+static int64_t lost_to_thin(int count, int64_t ns, const char *key, int64_t value)
+{
+    struct row rows[202];
+    size_t n = stream_of(rows, count, ns, 0);
+    struct found f;
+    int64_t lost;
+
+    for (size_t i = 3; i < n; i += 2) {
+        rows[i].key = key;
+        rows[i].value = value;
+    }
+    find_in(&f, rows, n);
+    lost = lost_to(&f, "low-occupancy");
+    found_end(&f);
+    return lost;
+}
+
+static void thin_kernels_have_edges(void **state)
+{
+    static const char key[] = "est. achieved occupancy %";
+
+    UNUSED_STATE(state);
+    assert_int_equal(lost_to_thin(11, 100 * US, key, 23), 0); /* 88 of 2,110 us */
+    assert_int_equal(lost_to_thin(10, 100 * US, key, 22), 120 * US);
+    assert_int_equal(lost_to_thin(10, 100 * US, key, 24), 0);
+    assert_in_range(lost_to_thin(1, 1000 * US, key, 20), 200 * US - 9, 200 * US);
+    assert_int_equal(lost_to_thin(100, 9 * US, key, 5), 0); /* tiny */
+    assert_int_equal(lost_to_thin(100, 11 * US, key, 5), 880 * US);
+    assert_int_equal(lost_to_thin(2, 1000 * US, "blocks per SM", 1), 0);
+}
+
+static void memory_is_full_and_not_used(void **state)
+{
+    static const struct {
+        int64_t reserved, allocated;
+        bool found;
+    } cases[] = {{790, 500, false}, {810, 500, true}, {900, 710, true}, {900, 730, false}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rp_memory_peak peak = {cases[i].reserved, cases[i].allocated, 1000};
+
+        b.part.kept[RP_KEPT_fragmentation] = (struct rp_kept){1, &peak};
+        assert_int_equal(ask(&b, &rp_finding_fragmentation) != NULL, cases[i].found);
+        assert_true(!cases[i].found || !b.root.findings[0].lost_ns);
+    }
+    rp_arena_release(&b.arena);
+}
+
+static void slow_operators_cost_a_share(void **state)
+{
+    struct rp_slow_operators slow = {.n = 1, .at = {{.op = "mm", .kernel = "gemm"}}};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.part.kept[RP_KEPT_slow_operator] = (struct rp_kept){1, &slow};
+    slow.lost_ns = 2900 * US;
+    assert_null(ask(&b, &rp_finding_slow_operator));
+    slow.lost_ns = 3100 * US;
+    assert_int_equal(ask(&b, &rp_finding_slow_operator)->compute_ns, 3100 * US);
+    assert_true(b.root.findings[0].at_most);
+    rp_arena_release(&b.arena);
+}
+
+/* ------------------------------------------------------------------ clocks */
+
+/* 39 kernels of three names, `ns` long, of which the last `late` of each name take `more` %. */
+static int64_t lost_to_clock(int count, int64_t ns, int late, int more)
+{
+    static const char *const names[] = {"a", "b", "c", "d"};
+    struct row rows[202];
+    int64_t at = 1000 * US, lost;
+    struct found f;
+    int n = 0;
+
+    for (int i = 0; i < 3 * count; i++) {
+        int64_t dur = i / 3 >= count - late ? ns + ns * more / 100 : ns;
+
+        rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i * 10, 2, i + 1};
+        rows[n++] = (struct row){'X', "kernel", names[i % 3], 0, 7, at, dur, i + 1, 7};
+        at += dur;
+    }
+    find_in(&f, rows, (size_t)n);
+    lost = lost_to(&f, "clock-trouble");
+    found_end(&f);
+    return lost;
+}
+
+/* Kernels of so many names, 12 of each, of which the first `slow` names become slower by half; and
+   one kernel of another name. */
+static int64_t lost_by_names(int names, int slow, int64_t other_ns)
+{
+    static const char *const name[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    struct row rows[202];
+    int64_t at = 1000 * US, lost;
+    struct found f;
+    int n = 0;
+
+    for (int i = 0; i < 12 * names; i++) {
+        int64_t dur = i / names >= 8 && i % names < slow ? 150 * US : 100 * US;
+
+        rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i * 10, 2, i + 1};
+        rows[n++] = (struct row){'X', "kernel", name[i % names], 0, 7, at, dur, i + 1, 7};
+        at += dur;
+    }
+    rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 9000, 2, 900};
+    rows[n++] = (struct row){'X', "kernel", "other", 0, 7, at, other_ns, 900, 7};
+    find_in(&f, rows, (size_t)n);
+    lost = lost_to(&f, "clock-trouble");
+    found_end(&f);
+    return lost;
+}
+
+/* Of n kernels the first `early` begin before their launches. */
+static bool is_doubted(int n, int early)
+{
+    struct row *rows = calloc(2 * (size_t)n, sizeof *rows);
+    struct found f;
+    bool doubted;
+
+    assert_non_null(rows);
+    for (int i = 0; i < n; i++) {
+        int64_t at = (i + 1) * 100 * US;
+
+        rows[2 * i] = (struct row){
+            'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, i < early ? at + US : at - US, 2, i + 1};
+        rows[2 * i + 1] = (struct row){'X', "kernel", "k", 0, 7, at, 99 * US, i + 1, 7};
+    }
+    find_in(&f, rows, 2 * (size_t)n);
+    doubted = finding_of(&f, "clock-trouble") != NULL;
+    found_end(&f);
+    free(rows);
+    return doubted;
+}
+
+static void clocks_have_edges(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(lost_to_clock(13, 100 * US, 5, 20), 3 * 5 * 20 * US);
+    assert_int_equal(lost_to_clock(12, 100 * US, 5, 20), 3 * 5 * 20 * US);
+    assert_int_equal(lost_to_clock(11, 100 * US, 5, 20), 0); /* too few calls */
+    assert_int_equal(lost_to_clock(12, 4900, 5, 20), 0);     /* too short */
+    assert_true(lost_to_clock(12, 5100, 5, 20) > 0);
+    assert_int_equal(lost_to_clock(24, 100 * US, 12, 4), 0); /* steps of the clock */
+    assert_true(lost_to_clock(24, 100 * US, 12, 6) > 0);
+    assert_int_equal(lost_by_names(2, 2, 0), 0); /* their own matter */
+    assert_true(lost_by_names(3, 3, 0) > 0);
+    assert_true(lost_by_names(8, 7, 0) > 0); /* 0.89 of the time */
+    assert_int_equal(lost_by_names(8, 6, 0), 0);
+    assert_true(lost_by_names(3, 3, 9000 * US) > 0); /* 4.2 of 13.2 ms */
+    assert_int_equal(lost_by_names(3, 3, 10500 * US), 0);
+
+    assert_false(is_doubted(100, 2));
+    assert_true(is_doubted(100, 3));
+    assert_true(is_doubted(390, 4));
+    assert_false(is_doubted(410, 4));
+}
+
+static void few_warps_of_products_and_before_waits_are_no_fault(void **state)
+{
+    struct row rows[42];
+    struct found f;
+    size_t n = stream_of(rows, 20, 100 * US, 0);
+
+    UNUSED_STATE(state);
+    for (size_t i = 3; i < n; i += 2) {
+        rows[i].key = "est. achieved occupancy %";
+        rows[i].value = 5;
+        rows[i].name = "sm90_xmma_gemm_f32";
+    }
+    find_in(&f, rows, n);
+    assert_null(finding_of(&f, "low-occupancy"));
+    found_end(&f);
+    for (size_t i = 2; i < n; i += 2) { /* each launched when the one before has ended */
+        rows[i].ts = (int64_t)i * 1000 * US;
+        rows[i + 1].ts = rows[i].ts + 10 * US;
+        rows[i + 1].name = "a";
+    }
+    find_in(&f, rows, n);
+    assert_null(finding_of(&f, "low-occupancy"));
+    found_end(&f);
+}
+
+/* ------------------------------------------------------------------ pauses and steps */
+
+static void pauses_have_an_edge(void **state)
+{
+    static const struct {
+        const struct rp_finding *row;
+        enum rp_pause pause;
+    } rows[] = {{&rp_finding_python, RP_PAUSE_PYTHON},
+                {&rp_finding_host_code, RP_PAUSE_SPAN},
+                {&rp_finding_no_operator, RP_PAUSE_NOTHING},
+                {&rp_finding_host_wait, RP_PAUSE_WAIT}};
+    struct rp_host_wait wait = {.call = "read"};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.part.on_device = false;
+    b.part.waits.rows.at = &wait;
+    b.part.waits.rows.n = 1;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        b.part.pauses.ns[rows[i].pause] = 4900 * US;
+        assert_null(ask(&b, rows[i].row));
+        b.part.pauses.ns[rows[i].pause] = 5100 * US;
+        assert_int_equal(ask(&b, rows[i].row)->lost_ns, 5100 * US);
+    }
+    check_kind(&b, &rp_finding_host_wait, "input");
+    b.part.pauses.ns[RP_PAUSE_DATA] = 1100 * US; /* as any finding */
+    check_kind(&b, &rp_finding_data_loader, "host");
+    rp_arena_release(&b.arena);
+}
+
+static void steps_are_atypical_from_an_edge_on(void **state)
+{
+    struct rp_report_step steps[5];
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.part.steps = steps;
+    b.part.nsteps = 5;
+    for (int i = 0; i < 5; i++)
+        steps[i] = (struct rp_report_step){.number = i,
+                                           .name = "step",
+                                           .requests = RP_ABSENT_I64,
+                                           .tokens = RP_ABSENT_I64,
+                                           .b = {.window_ns = 20 * MS}};
+    steps[3].b.window_ns = 23900 * US;
+    assert_null(ask(&b, &rp_finding_atypical_step));
+    steps[3].b.window_ns = 24100 * US;
+    assert_int_equal(ask(&b, &rp_finding_atypical_step)->lost_ns, 4100 * US);
+    assert_int_equal(b.root.findings[0].where.step, 3);
+    rp_arena_release(&b.arena);
+}
+
+int test_findings(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_finding_costs_a_hundredth_of_the_span),
+        cmocka_unit_test(host_work_is_told_apart),
+        cmocka_unit_test(late_ranks_are_told_apart),
+        cmocka_unit_test(copies_are_told_apart),
+        cmocka_unit_test(gaps_are_of_tiny_kernels_or_of_launches),
+        cmocka_unit_test(thin_kernels_have_edges),
+        cmocka_unit_test(memory_is_full_and_not_used),
+        cmocka_unit_test(slow_operators_cost_a_share),
+        cmocka_unit_test(clocks_have_edges),
+        cmocka_unit_test(few_warps_of_products_and_before_waits_are_no_fault),
+        cmocka_unit_test(pauses_have_an_edge),
+        cmocka_unit_test(steps_are_atypical_from_an_edge_on),
+    };
+
+    return cmocka_run_group_tests_name("findings", tests, NULL, NULL);
+}
