@@ -259,7 +259,9 @@ enum rp_code rp_torch_records(struct rp_input *in, const struct rp_limits *limit
     enum rp_code code;
 
     *counts = (struct rp_torch_counts){0};
-    code = read_log(&r);
+    code = rp_vec_reserve(&r.buffer, BLOCK_BYTES, err);
+    if (code == RP_OK)
+        code = read_log(&r);
     counts->cut = counts->cut || rp_input_truncated(in);
     rp_vec_release(&r.buffer);
     rp_vec_release(&r.payload);
