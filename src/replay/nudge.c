@@ -16,29 +16,42 @@
 
 #define MOST_ELEMENTS 1024 /* of a constant */
 
-/* Every element of a float array, up or down. */
+/* Every number of a float or complex array, up or down. */
 static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp_tensor **out,
                            struct rp_err *err)
 {
-    double step = ldexp(1, -rp_elem_mantissa(t->elem) - 1);
+    unsigned real = t->elem == RP_ELEM_C64    ? RP_ELEM_F32
+                    : t->elem == RP_ELEM_C128 ? RP_ELEM_F64
+                                              : t->elem;
+    size_t parts = real == t->elem ? 1 : 2, unit = t->unit / parts;
+    double step = ldexp(1, -rp_elem_mantissa(real) - 1);
 
     RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
-    for (size_t i = 0; i < t->n; i++) {
-        double x = rp_tensor_number(t, i);
+    for (size_t i = 0; i < t->n * parts; i++) {
+        uint64_t bits = 0, changed;
+        double x;
 
+        memcpy(&bits, t->data + i * unit, unit);
+        x = rp_float_decode(real, bits);
         *state = *state * 6364136223846793005u + 1442695040888963407u;
-        rp_tensor_set(*out, i, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
-        if (!isfinite(rp_tensor_number(*out, i)))
-            rp_tensor_set(*out, i, x);
+        changed = rp_float_encode(real, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
+        if (!isfinite(rp_float_decode(real, changed)))
+            changed = bits;
+        memcpy((*out)->data + i * unit, &changed, unit);
     }
     return RP_OK;
+}
+
+static bool is_nudged(unsigned elem)
+{
+    return rp_elem_is_float(elem) || rp_elem_is_complex(elem);
 }
 
 static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, uint64_t *state,
                               struct rp_tensor **out, struct rp_err *err)
 {
     for (size_t i = 0; i < n; i++) {
-        if (rp_elem_is_float(arguments[i]->elem))
+        if (is_nudged(arguments[i]->elem))
             RP_TRY(nudged(arguments[i], state, &out[i], err));
         else
             out[i] = rp_tensor_keep(arguments[i]);
@@ -84,7 +97,7 @@ static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal 
     struct rp_tensor *values = NULL, *changed = NULL;
     enum rp_code code;
 
-    if (n < 1 || n > MOST_ELEMENTS || !rp_elem_is_float(s->elem) || !rp_literal_unit(s->elem) ||
+    if (n < 1 || n > MOST_ELEMENTS || !is_nudged(s->elem) || !rp_literal_unit(s->elem) ||
         !(s->flags & RP_SHAPE_DEFAULT_LAYOUT) || !rp_literal_known(p, literal))
         return RP_OK;
     code = rp_tensor_new(s->elem, &n, 1, &values, err);

@@ -797,7 +797,7 @@ static const struct rp_option options[] = {
      "compile with the options of a compile_options.pb, without its flags", 0},
     {"keep-flags", 0, RP_OPT_FLAG, NULL, NULL, "with --compile-options: keep its flags", 0},
     {"timeout", 0, RP_OPT_DURATION, "T", "0s",
-     "give up when a child process does not answer for so long; 0: never", 0},
+     "give up on a run that takes longer, or a child process that does not answer; 0: never", 0},
     {"in-process", 0, RP_OPT_FLAG, NULL, NULL,
      "load an engine's library into this process, not into a child", 0},
     {"install", 0, RP_OPT_FLAG, NULL, NULL,

@@ -116,6 +116,7 @@ struct rp_session {
     struct rp_arrays inputs, expected;
     struct rp_tensor **arguments; /* partitions * nin */
     size_t partitions;
+    int64_t platform;           /* platform.c: the index that was chosen; -1: none */
     struct rp_program *refined; /* for inputs of these shapes (shapes.c), or NULL */
     struct rp_recorded recorded;
     struct rp_proto_writer module; /* what runs, where it is not the program of the file */
@@ -163,6 +164,11 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
 
 /* The array for an input, which may be named in several ways, or NULL. */
 struct rp_tensor *rp_session_input(const struct rp_session *s, size_t i);
+/* Of a program for several platforms, the index of this one among the inputs, unless it is there.
+ */
+enum rp_code rp_session_platform(struct rp_session *s, struct rp_err *err);
+/* The same where inputs are synthetic. */
+enum rp_code rp_session_set_platform(struct rp_session *s, struct rp_err *err);
 /* Where shapes are not known, the program for inputs of the shapes that are. */
 enum rp_code rp_session_refine(struct rp_session *s, const struct rp_session_options *options,
                                struct rp_err *err);

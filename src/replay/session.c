@@ -131,7 +131,7 @@ static enum rp_code from_nothing(struct rp_session *s, uint64_t seed, struct rp_
     return RP_OK;
 }
 
-static const char *describe_inputs(struct rp_session *s, const struct rp_session_options *o)
+static const char *inputs_from(struct rp_session *s, const struct rp_session_options *o)
 {
     if (o->inputs)
         return rp_arena_strdup(s->arena, o->inputs);
@@ -142,6 +142,15 @@ static const char *describe_inputs(struct rp_session *s, const struct rp_session
     if (!s->signature.nin)
         return "none";
     return rp_arena_printf(s->arena, "synthetic, seed %llu", (unsigned long long)o->seed);
+}
+
+static const char *describe_inputs(struct rp_session *s, const struct rp_session_options *o)
+{
+    const char *from = inputs_from(s, o);
+
+    return s->platform < 0 ? from
+                           : rp_arena_printf(s->arena, "%s; _platform_index %lld", from,
+                                             (long long)s->platform);
 }
 
 enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_options *o,
@@ -161,6 +170,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     }
     if (o->inputs)
         RP_TRY(rp_arrays_read(o->inputs, NULL, &s->inputs, err));
+    RP_TRY(rp_session_platform(s, err));
     RP_TRY(rp_session_refine(s, o, err));
     RP_TRY(rp_session_callbacks(s, err));
     code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
@@ -177,7 +187,10 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     root->partitions = (int64_t)s->partitions;
     if (o->inputs || s->inputs.list.n)
         return from_arrays(s, o->inputs ? o->inputs : s->file, err);
-    return s->snapshot.arguments.n ? from_snapshot(s, err) : from_nothing(s, o->seed, err);
+    if (s->snapshot.arguments.n)
+        return from_snapshot(s, err);
+    RP_TRY(from_nothing(s, o->seed, err));
+    return s->platform < 0 ? RP_OK : rp_session_set_platform(s, err);
 }
 
 void rp_session_release(struct rp_session *s)

@@ -204,11 +204,15 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         t.relative = 0;
     }
     for (size_t i = 0; i < got->n; i++) {
+        size_t wrong = c->wrong, far = c->far;
+
         compare_one(c, &t, got->elem, i, rp_tensor_number(got, i), rp_tensor_number(want, i),
                     floor);
         if (rp_elem_is_complex(got->elem))
             compare_one(c, &t, got->elem, i, rp_tensor_imaginary(got, i),
                         rp_tensor_imaginary(want, i), floor);
+        c->wrong = c->wrong > wrong ? wrong + 1 : wrong; /* both parts are one element */
+        c->far = c->far > far ? far + 1 : far;
     }
     if (given && given->rounding > 0)
         c->far = 0;

@@ -33,7 +33,8 @@ struct rp_engine_options {
     bool profile;                      /* record times of instructions */
     bool tf32;                         /* ref and fast: round operands of f32 products to TF32 */
     bool in_process;                   /* load third-party libraries here, not in a child process */
-    int64_t timeout_ns;                /* give up when a child process does not answer; 0: never */
+    int64_t timeout_ns;                /* give up on a run, or a child process that does not answer,
+                                          after so long; 0: never */
     const char *const *plugin_options; /* "name=value", for a plugin's client */
     size_t nplugin_options;
     const char *const *xla_flags; /* "name=value", for XLA's compilation */

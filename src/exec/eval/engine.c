@@ -29,6 +29,7 @@ struct executable {
     struct rp_tensor **results;   /* of the last run, one a partition */
     size_t nparams;
     int64_t *times;
+    int64_t timeout_ns; /* of a run; 0: none */
     uint64_t *calls;
     struct rp_op_spans *spans; /* one a partition while they are wanted, or NULL */
     RP_VEC(struct rp_op_time) rows;
@@ -66,6 +67,7 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
     x->base.noutputs = x->signature.nout;
     x->base.partitions = options->partitions ? options->partitions : x->signature.partitions;
     x->nparams = x->plan->entry->nparams;
+    x->timeout_ns = options->timeout_ns;
     x->arguments = calloc(x->base.partitions * x->nparams + 1, sizeof(struct rp_tensor *));
     x->results = calloc(x->base.partitions, sizeof(struct rp_tensor *));
     if (options->profile) {
@@ -273,6 +275,10 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     uint64_t mode = rp_subnormals_flush();
     enum rp_code code;
 
+    if (x->timeout_ns > 0) {
+        e.timeout_ns = x->timeout_ns;
+        e.deadline_ns = rp_clock_ns() + x->timeout_ns;
+    }
     if (x->spans)
         e.spans = &x->spans[p];
     else if (p == 0) {

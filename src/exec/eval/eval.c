@@ -229,6 +229,14 @@ static bool reuse_invariant(const struct rp_node *node, uint32_t i, struct eval_
     return true;
 }
 
+enum rp_code rp_eval_on_time(const struct rp_eval *e, struct rp_err *err)
+{
+    if (!e->deadline_ns || rp_clock_ns() < e->deadline_ns)
+        return RP_OK;
+    return rp_err_set(err, RP_IO, "a run took longer than %.3g s and was ended",
+                      (double)e->timeout_ns / 1e9);
+}
+
 /* again: kept has the invariant values of an earlier iteration. */
 static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
                                struct eval_state *s, bool again, struct rp_tensor **out,
@@ -249,7 +257,7 @@ static enum rp_code eval_nodes(struct rp_eval *e, const struct rp_graph *graph,
 
         if (node->skip)
             continue;
-        if (!reuse_invariant(node, i, s, again)) {
+        if (!reuse_invariant(node, i, s, again) && (code = rp_eval_on_time(e, err)) == RP_OK) {
             e->memo = s->kept && node->same_second ? &s->kept[i] : NULL;
             code = run_node(e, node, s, &s->values[i], err);
             if (code == RP_OK && s->kept && node->invariant == RP_INVARIANT_KEPT)
@@ -469,6 +477,7 @@ static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node
         RP_TRY(run_condition(e, node, more, *state, &on, err));
         if (!on)
             return RP_OK;
+        RP_TRY(rp_eval_on_time(e, err));
         code = eval_nodes(e, node->called[0], &s, again, &next, err);
         rp_tensor_drop(*state);
         *state = code == RP_OK ? next : NULL;

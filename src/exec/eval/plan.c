@@ -2,8 +2,9 @@
 /*
  * Making a plan: every computation becomes a graph in the order of evaluation; every node is
  * prepared by its kernel, which reads the attributes once and refuses what it cannot run, so that
- * an unknown operation is named before anything is executed. Only computations that the entry
- * reaches are prepared. Cost: a few passes over the operations.
+ * an unknown operation is named before anything is executed. In a branch or a loop it may never
+ * run (checks that call back into Python are in one): there it is refused when it is reached. Only
+ * computations that the entry reaches are prepared. Cost: a few passes over the operations.
  */
 #include "exec/eval/plan.h"
 
@@ -404,7 +405,38 @@ static void note_refused(const struct rp_plan *plan, const struct rp_node *node,
     rp_err_clear(err);
 }
 
-static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+static enum rp_code run_refused(struct rp_eval *e, const struct rp_node *node,
+                                struct rp_tensor *const *in, struct rp_tensor **out,
+                                struct rp_err *err)
+{
+    (void)e;
+    (void)in;
+    *out = NULL;
+    return rp_err_set(err, RP_UNSUPPORTED, "%s", (const char *)node->attrs);
+}
+
+/* An operation that may never run, in a branch or a loop: it is refused when it is reached. */
+static enum rp_code refuse_later(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+{
+    static const struct rp_kernel refused = {RP_OP_FOREIGN, NULL, run_refused};
+    struct rp_err why = RP_ERR_INIT;
+
+    if (err)
+        why = *err;
+    refuse_node(plan, node, &why);
+    node->attrs = rp_arena_strdup(&plan->arena, why.text);
+    node->code = RP_OP_FOREIGN; /* to all that looks for patterns */
+    node->kernel = &refused;
+    node->run = run_refused;
+    node->ncalled = 0;
+    node->takes_unaligned = true;
+    rp_err_clear(err);
+    return rp_err_need(node->attrs, err, "planning");
+}
+
+/* certain: whatever runs the program runs the graph. */
+static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool certain,
+                                  struct rp_err *err)
 {
     for (uint32_t i = 0; i < g->n; i++) {
         struct rp_node *node = &g->nodes[i];
@@ -418,23 +450,33 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, stru
         }
         g->refused |= below;
         if (code == RP_UNSUPPORTED)
-            return refuse_node(plan, node, err);
+            code = certain ? refuse_node(plan, node, err) : refuse_later(plan, node, err);
         RP_TRY(code);
     }
     return RP_OK;
 }
 
+enum reach { NEVER, MAYBE, CERTAINLY }; /* in a branch or the body of a loop: maybe */
+
 /* Which computations the entry reaches. order: callees before their callers, so that from its end
    every computation comes after all that call it. */
-static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size_t n, bool *reached)
+static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size_t n,
+                         uint8_t *reached)
 {
-    reached[plan->entry - plan->graphs] = true;
+    reached[plan->entry - plan->graphs] = CERTAINLY;
     for (size_t i = n; i-- > 0;) {
         const struct rp_graph *g = &plan->graphs[order[i]];
 
-        for (uint32_t k = 0; reached[order[i]] && k < g->n; k++)
-            for (uint32_t c = 0; c < g->nodes[k].ncalled; c++)
-                reached[g->nodes[k].called[c] - plan->graphs] = true;
+        for (uint32_t k = 0; reached[order[i]] && k < g->n; k++) {
+            bool may = g->nodes[k].code == RP_OP_WHILE || g->nodes[k].code == RP_OP_CONDITIONAL;
+            uint8_t how = may ? MAYBE : reached[order[i]];
+
+            for (uint32_t c = 0; c < g->nodes[k].ncalled; c++) {
+                uint8_t *to = &reached[g->nodes[k].called[c] - plan->graphs];
+
+                *to = how > *to ? how : *to;
+            }
+        }
     }
 }
 
@@ -452,13 +494,13 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
     const struct rp_program *p = plan->program;
     size_t n = p->computations.n;
     uint32_t *order;
-    bool *reached;
+    uint8_t *reached; /* enum reach */
 
     if (p->entry == RP_NONE || p->entry >= n)
         return rp_err_set(err, RP_FORMAT, "the program has no entry computation");
     RP_TRY(open_shapes(plan, err));
     plan->graphs = RP_ARENA_NEW(&plan->arena, struct rp_graph, n);
-    reached = RP_ARENA_NEW(&plan->arena, bool, n);
+    reached = RP_ARENA_NEW(&plan->arena, uint8_t, n);
     RP_TRY(rp_err_need(plan->graphs && reached, err, "planning"));
     plan->partitions = (unsigned)rp_program_int(p, RP_ATTR_NUM_PARTITIONS, 1);
     plan->replicas = (unsigned)rp_program_int(p, RP_ATTR_REPLICA_COUNT, 1);
@@ -472,7 +514,8 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
     mark_reached(plan, order, n, reached);
     for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
         if (reached[order[i]])
-            RP_TRY(prepare_graph(plan, &plan->graphs[order[i]], err));
+            RP_TRY(
+                prepare_graph(plan, &plan->graphs[order[i]], reached[order[i]] == CERTAINLY, err));
     return RP_OK;
 }
 

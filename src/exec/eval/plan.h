@@ -164,6 +164,8 @@ struct rp_eval {
     struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
     uint64_t random;           /* state of `rng` */
     unsigned depth;
+    int64_t deadline_ns; /* of the run, by rp_clock_ns; 0: none */
+    int64_t timeout_ns;
     /* Of the node that runs, in a loop: a value that it finds again in the next iteration (a packed
        operand); NULL: not in a loop, or nothing to keep. */
     struct rp_tensor **memo;
@@ -174,6 +176,9 @@ struct rp_eval {
 enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
                            struct rp_tensor *const *args, struct rp_tensor **out,
                            struct rp_err *err);
+
+/* RP_IO once the run has taken longer than it may; asked between operations and iterations. */
+enum rp_code rp_eval_on_time(const struct rp_eval *e, struct rp_err *err);
 
 /* Whether the value of this node, an operand of `node`, is not needed after it. */
 bool rp_node_ends(const struct rp_node *node, uint32_t value);

@@ -9,7 +9,8 @@
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
 
-#define MOST 64 /* numbers in the state */
+#define MOST 64   /* numbers in the state */
+#define LOOK 1024 /* iterations between two looks at the clock */
 
 struct scalar_loop {
     struct rp_tape *body, *more;
@@ -57,15 +58,18 @@ enum rp_code rp_fast_while_prepare(struct rp_plan *plan, struct rp_node *node, s
     return RP_OK;
 }
 
-static void iterate(const struct rp_tape_frame *body, const struct rp_tape_frame *more, char *state)
+static enum rp_code iterate(const struct rp_eval *e, const struct rp_tape_frame *body,
+                            const struct rp_tape_frame *more, char *state, struct rp_err *err)
 {
     const struct rp_tape *t = body->tape;
     char next[MOST][16];
 
-    for (;;) {
+    for (size_t turn = 1;; turn++) {
         rp_tape_run(more, 1);
         if (!*(const uint8_t *)rp_tape_result(more, 0))
-            return;
+            return RP_OK;
+        if (turn % LOOK == 0)
+            RP_TRY(rp_eval_on_time(e, err));
         rp_tape_run(body, 1);
         for (size_t i = 0; i < t->nparams; i++) /* a result may be another parameter */
             memcpy(next[i], rp_tape_result(body, i), 16);
@@ -74,7 +78,8 @@ static void iterate(const struct rp_tape_frame *body, const struct rp_tape_frame
 }
 
 /* Registers have room for RP_TAPE_LANES elements, the state for 16 bytes each. */
-static enum rp_code run_tapes(const struct scalar_loop *l, char *state, struct rp_err *err)
+static enum rp_code run_tapes(const struct rp_eval *e, const struct scalar_loop *l, char *state,
+                              struct rp_err *err)
 {
     struct rp_tape_frame body, more;
     enum rp_code code;
@@ -84,7 +89,7 @@ static enum rp_code run_tapes(const struct scalar_loop *l, char *state, struct r
     if (code == RP_OK) {
         for (size_t i = 0; i < l->body->nparams; i++)
             body.reg[i] = more.reg[i] = state + i * 16;
-        iterate(&body, &more, state);
+        code = iterate(e, &body, &more, state, err);
         rp_tape_end(&more);
     }
     rp_tape_end(&body);
@@ -104,7 +109,7 @@ enum rp_code rp_fast_while(struct rp_eval *e, const struct rp_node *node,
         return e->plan->reference[RP_OP_WHILE]->run(e, node, in, out, err);
     for (size_t i = 0; i < in[0]->nparts; i++)
         memcpy(state + i * 16, in[0]->parts[i]->data, in[0]->parts[i]->unit);
-    code = run_tapes(l, state, err);
+    code = run_tapes(e, l, state, err);
     for (; code == RP_OK && n < in[0]->nparts; n++) {
         code = rp_tensor_new(in[0]->parts[n]->elem, NULL, 0, &parts[n], err);
         if (code != RP_OK)

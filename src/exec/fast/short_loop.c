@@ -582,6 +582,7 @@ static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *mor
         rp_tape_run(more, 1);
         if (!*(const uint8_t *)rp_tape_result(more, 0))
             return RP_OK;
+        RP_TRY(rp_eval_on_time(r->e, err));
         for (size_t i = 0; i < r->l->nsteps; i++)
             if (!again || !r->l->steps[i].once)
                 RP_TRY(run_step(r, &r->l->steps[i], i, err));

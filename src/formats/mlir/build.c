@@ -266,6 +266,73 @@ static enum rp_code add_carries(struct rp_mlir *r, const struct rp_mlir_statemen
     return rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_NUM_CARRIES, carries), r->err);
 }
 
+/* ---- squares ---- */
+
+/*
+ * The square of a real number is a product. Of a complex one the real part is (a - b) (a + b),
+ * which does not overflow where a² and b² do, and zero where |a| = |b| is finite; as JAX has it.
+ * Steps name their operands by their own places, and the operand of the square as step 0.
+ */
+enum { SQUARE_REAL, SQUARE_PRED }; /* types of steps */
+static const struct square_step {
+    uint16_t code;
+    uint8_t type, nin, in[3];
+} square_steps[] = {
+    [1] = {RP_OP_REAL, SQUARE_REAL, 1, {0}},
+    [2] = {RP_OP_IMAG, SQUARE_REAL, 1, {0}},
+    [3] = {RP_OP_ABS, SQUARE_REAL, 1, {1}},
+    [4] = {RP_OP_ABS, SQUARE_REAL, 1, {2}},
+    [5] = {RP_OP_COMPARE, SQUARE_PRED, 2, {3, 4}},
+    [6] = {RP_OP_IS_FINITE, SQUARE_PRED, 1, {1}},
+    [7] = {RP_OP_AND, SQUARE_PRED, 2, {5, 6}},
+    [8] = {RP_OP_SUBTRACT, SQUARE_REAL, 2, {1, 2}},
+    [9] = {RP_OP_ADD, SQUARE_REAL, 2, {1, 2}},
+    [10] = {RP_OP_MULTIPLY, SQUARE_REAL, 2, {8, 9}},
+    [11] = {RP_OP_SUBTRACT, SQUARE_REAL, 2, {1, 1}}, /* zero, or not chosen */
+    [12] = {RP_OP_SELECT, SQUARE_REAL, 3, {7, 11, 10}},
+    [13] = {RP_OP_MULTIPLY, SQUARE_REAL, 2, {1, 2}},
+    [14] = {RP_OP_ADD, SQUARE_REAL, 2, {13, 13}},
+};
+#define SQUARE_STEPS (sizeof square_steps / sizeof *square_steps)
+
+static enum rp_code shape_like(struct rp_mlir *r, uint32_t like, unsigned elem, uint32_t *out)
+{
+    const struct rp_op_shape *s = &r->p->shapes.at[like];
+    int64_t *dims = RP_ARENA_NEW(&r->p->arena, int64_t, s->n + 1);
+
+    RP_TRY(rp_err_need(dims, r->err, "reading a square"));
+    if (s->n)
+        memcpy(dims, r->p->dims.at + s->first, s->n * sizeof *dims);
+    return rp_program_array(r->p, elem, dims, NULL, s->n, 0, out, r->err);
+}
+
+static enum rp_code add_square(struct rp_mlir *r, struct rp_mlir_statement *s)
+{
+    uint32_t *operand = &r->operands.at[s->operand], ids[SQUARE_STEPS] = {*operand};
+    uint32_t like = r->p->shape.at[*operand], types[2];
+    unsigned elem = r->p->shapes.at[like].elem;
+
+    if (elem != RP_ELEM_C64 && elem != RP_ELEM_C128)
+        return rp_mlir_push_operand(r, *operand);
+    RP_TRY(
+        shape_like(r, like, elem == RP_ELEM_C128 ? RP_ELEM_F64 : RP_ELEM_F32, &types[SQUARE_REAL]));
+    RP_TRY(shape_like(r, like, RP_ELEM_PRED, &types[SQUARE_PRED]));
+    for (size_t i = 1; i < SQUARE_STEPS; i++) {
+        const struct square_step *step = &square_steps[i];
+        struct rp_new_op op = {.code = step->code, .shape = types[step->type]};
+        uint32_t in[3];
+
+        for (size_t k = 0; k < step->nin; k++)
+            in[k] = ids[step->in[k]];
+        RP_TRY(rp_mlir_add_implicit(r, &op, in, step->nin, &ids[i]));
+        if (step->code == RP_OP_COMPARE)
+            RP_TRY(rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_DIRECTION, "EQ"), r->err));
+    }
+    s->op.code = RP_OP_COMPLEX;
+    r->operands.at[s->operand] = ids[12];
+    return rp_mlir_push_operand(r, ids[14]);
+}
+
 /* What its operation is made of in HLO, before it is added itself. */
 struct making {
     struct rp_mlir_ints rest; /* dimensions of the last step of a broadcast */
@@ -293,7 +360,7 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
         RP_TRY(rp_program_tuple(r->p, NULL, 0, &s->op.shape, r->err)); /* of nothing */
     RP_TRY(control_operands(r, s));
     if (s->op.code == RP_OP_MULTIPLY && one)
-        RP_TRY(rp_mlir_push_operand(r, r->operands.at[s->operand])); /* a square */
+        RP_TRY(add_square(r, s));
     RP_TRY(add_broadcast(r, s, &m->rest, &m->split));
     if (s->op.code == RP_OP_CONSTANT) {
         RP_TRY(rp_mlir_constant(r, &s->attrs, &s->op, &m->scalar));
