@@ -94,7 +94,7 @@ void rp_md5_text(struct rp_md5 *s, char out[RP_MD5_TEXT])
         length[i] = (uint8_t)(bits >> 8 * i);
     rp_md5_add(s, end, 1 + (119 - s->bytes % 64) % 64);
     rp_md5_add(s, length, 8);
-    for (unsigned i = 0; i < 16; i++) {
+    for (size_t i = 0; i < 16; i++) {
         uint8_t byte = (uint8_t)(s->h[i / 4] >> 8 * (i % 4));
 
         out[2 * i] = digits[byte >> 4];

@@ -288,7 +288,8 @@ static enum rp_code drop_mismatched(rp_clock_message_vec *v, size_t nclocks, str
             rp_ns_sort(took, n);
             low = took[n / 10];
             middle = took[n / 2];
-            low = rp_ns_between(rp_ns_sum(FAR * rp_ns_between(low, middle), 2 * RP_EARLY_NS), low);
+            low = rp_ns_between(
+                rp_ns_sum(FAR * rp_ns_between(low, middle), INT64_C(2) * RP_EARLY_NS), low);
             for (i = kept = 0; i < v->n; i++)
                 if (v->at[i].from != a || v->at[i].to != b ||
                     rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns) >= low)
@@ -320,7 +321,7 @@ static void find_directions(const rp_clock_message_vec *v, size_t nclocks,
 
         x->support +=
             rp_ns_between(x->least_ns, rp_ns_between(v->at[i].sent_ns, v->at[i].received_ns)) <=
-            2 * RP_JOB_ROUNDING_NS;
+            INT64_C(2) * RP_JOB_ROUNDING_NS;
     }
 }
 

@@ -284,9 +284,9 @@ static double concentration_of_all(const struct rp_job_costs *c, const time_vec 
 /* The longest cycle on which the votes of every rank lie. */
 static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
 {
-    double cycle, best = 0, width = CYCLE_STEP - 1;
+    double cycle = CYCLE_MOST_NS, best = 0, width = CYCLE_STEP - 1;
 
-    for (cycle = CYCLE_MOST_NS; cycle > CYCLE_MOST_NS / 1000; cycle /= CYCLE_STEP) {
+    while (cycle > CYCLE_MOST_NS / 1000) {
         double x = concentration_of_all(c, votes, cycle, CONCENTRATED);
 
         if (best > 0 && x <= 0)
@@ -295,6 +295,7 @@ static void find_cycle(struct rp_job_costs *c, const time_vec *votes)
             best = x;
             c->cycle_ns = cycle;
         }
+        cycle /= CYCLE_STEP;
     }
     for (; best > 0 && width > 1e-9; width /= 2)
         for (size_t r = 0; r < 2; r++) {

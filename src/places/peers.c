@@ -260,7 +260,7 @@ static enum rp_code add_judged(struct judging *j, struct rp_map *sums, struct ju
     uint32_t at, fresh = (uint32_t)j->list.n;
 
     RP_TRY(rp_map_intern(sums, id, fresh, &at, err));
-    if (at == fresh)
+    if (at >= fresh)
         return rp_vec_push(&j->list, one, err);
     j->list.at[at].dur_ns += one.dur_ns;
     j->list.at[at].ref_ns += one.ref_ns;

@@ -240,6 +240,7 @@ static double latest(double a, double b)
 static enum rp_code find_rests(struct rp_rerun *x, struct rp_rerun_rank *rank, struct rp_err *err)
 {
     const struct rp_course *c = rank->course;
+    const struct rp_collective *all = rank->list->list.at;
     double host = 0, device = NEVER, gap = (double)c->gap_ns, latency = (double)c->latency_ns;
     double *stream = RP_ARENA_NEW(&x->arena, double, rank->list->nstreams + 1);
     size_t w = 0;
@@ -250,13 +251,10 @@ static enum rp_code find_rests(struct rp_rerun *x, struct rp_rerun_rank *rank, s
     for (uint32_t i = 0; i < c->nops; i++) {
         const struct rp_course_op *op = &c->ops[i];
         double begin = (double)rp_ns_between(c->begin_ns, op->begin_ns), after;
-        const struct rp_collective *k =
-            op->ref == RP_NONE || op->kind == RP_COURSE_HOST ? NULL : &rank->list->list.at[op->ref];
 
         for (; w < rank->nwaits && rank->waits[w].op <= i; w++)
             device = latest(
-                device, (double)rp_ns_between(
-                            c->begin_ns, rank->list->list.at[rank->waits[w].collective].end_ns));
+                device, (double)rp_ns_between(c->begin_ns, all[rank->waits[w].collective].end_ns));
         switch (op->kind) {
         case RP_COURSE_HOST:
             host += (double)op->dur_ns;
@@ -268,15 +266,15 @@ static enum rp_code find_rests(struct rp_rerun *x, struct rp_rerun_rank *rank, s
             break;
         case RP_COURSE_COLLECTIVE:
             after = latest(host + latency, device + gap);
-            if (stream[k->stream] + gap <= begin)
-                after = latest(after, stream[k->stream] + gap);
+            if (stream[all[op->ref].stream] + gap <= begin)
+                after = latest(after, stream[all[op->ref].stream] + gap);
             rank->rest[i] = (float)(begin - after);
-            stream[k->stream] = begin + (double)dur_of(k);
+            stream[all[op->ref].stream] = begin + (double)dur_of(&all[op->ref]);
             break;
         default:
             after = device;
-            if (k)
-                after = latest(after, (double)rp_ns_between(c->begin_ns, k->end_ns));
+            if (op->ref != RP_NONE)
+                after = latest(after, (double)rp_ns_between(c->begin_ns, all[op->ref].end_ns));
             rank->rest[i] = (float)(begin - after);
             host = begin;
         }

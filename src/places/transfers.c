@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <string.h>
-
 #define GROUP_SIGMA 4.0
 RP_DECISION(GROUP_SIGMA, "deviations",
             "medians of some transfers; of normal scatter one in thirty thousand is beyond",

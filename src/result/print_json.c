@@ -146,13 +146,12 @@ static void compact_field(struct json *j, const struct rp_field *field, const vo
 {
     if (rp_field_scalar(field))
         json_scalar(j, field, record);
-    else if (rp_field_no_record(field, record))
+    else if (rp_field_no_record(field, record) ||
+             (field->type == RP_T_MAP && field->flags & RP_NULLABLE &&
+              !rp_field_count(field, record)))
         json_text(j, "null");
     else if (field->type == RP_T_RECORD)
         compact_record(j, field->item->fields, rp_field_at(field, record));
-    else if (field->type == RP_T_MAP && field->flags & RP_NULLABLE &&
-             !rp_field_count(field, record))
-        json_text(j, "null");
     else
         compact_items(j, field, record);
 }

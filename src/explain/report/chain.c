@@ -124,8 +124,9 @@ static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
             code = rp_vec_push(&waits[rank], wait, err);
     }
     for (size_t r = 0; r < ctx->n; r++) {
-        waits[r].n = rp_union_sort(waits[r].at, waits[r].n);
-        for (size_t i = 0; i < waits[r].n; i++)
+        size_t n = waits[r].at ? rp_union_sort(waits[r].at, waits[r].n) : 0;
+
+        for (size_t i = 0; i < n; i++)
             rp_ns_add(&ctx->out->ranks[r].stage_wait_ns,
                       uncovered(part_of(ctx, r), waits[r].at[i].begin_ns, waits[r].at[i].end_ns));
         nstages += ctx->m.stages[r].stage != RP_NONE;

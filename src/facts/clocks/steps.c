@@ -38,7 +38,7 @@ RP_DECISION(
 RP_LIMIT(STEPS_MAX, "steps of a clock",
          "each time is compared with all of them; those beyond it stay in the times, which then "
          "contradict each other and are reported");
-#define LEAST_NS (2 * RP_CLOCK_TOLERANCE_NS) /* of two ends; smaller steps are scatter */
+#define LEAST_NS (INT64_C(2) * RP_CLOCK_TOLERANCE_NS) /* of two ends; smaller steps are scatter */
 
 /* What is known of a clock while its rendezvous are walked through. */
 struct track {

@@ -14,7 +14,7 @@
 
 #include <stdlib.h>
 
-#define FAR_NS     (10 * RP_LONG_NS) /* a distance counts at most so much */
+#define FAR_NS     (INT64_C(10) * RP_LONG_NS) /* a distance counts at most so much */
 #define FIRST_ONES 64
 RP_LIMIT(
     FIRST_ONES, "collectives",

@@ -108,7 +108,7 @@ static enum rp_code read_comment(struct rp_torch_trace *trace, struct rp_snip li
                                  struct rp_err *err)
 {
     static const char begin[] = "# File: ";
-    struct rp_snip path, function = {line.at, 0};
+    struct rp_snip path, function;
     const char *in, *colon, *code, *end = line.at + line.n;
     int64_t number;
 

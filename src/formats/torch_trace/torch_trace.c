@@ -620,15 +620,16 @@ static enum rp_code read_kind(struct trace_reader *r, const struct rp_torch_reco
                               const char *artifact)
 {
     struct rp_snip kind = record->kind;
-    bool about = r->compile != RP_NONE;
 
-    if (artifact)
+    if (artifact) {
         r->wanted = want_artifact(r, artifact);
-    else if (rp_snip_is(kind, "str"))
+        return RP_OK;
+    }
+    if (rp_snip_is(kind, "str"))
         return read_string(r, record->value);
-    else if (!about)
+    if (r->compile == RP_NONE)
         return count_unknown(r, kind);
-    else if (rp_snip_is(kind, "dynamo_start"))
+    if (rp_snip_is(kind, "dynamo_start"))
         read_start(r, record->value);
     else if (rp_snip_is(kind, "dynamo_output_graph"))
         r->wanted = WANT_SOURCE_GRAPH;

@@ -58,7 +58,7 @@ static bool read_number(struct rp_step *step, const struct rp_json_token *key, i
         step->source = (uint32_t)n;
     else if (rp_json_key_is(key, "phase") && n >= 0 && n < RP_STEP_PHASES)
         step->phase = (uint8_t)n;
-    else if (rp_json_key_is(key, "flags") && n >= 0 && n < 2 * RP_STEP_CUT_OFF)
+    else if (rp_json_key_is(key, "flags") && n >= 0 && n < 2 * (int64_t)RP_STEP_CUT_OFF)
         step->flags = (uint8_t)n;
     else
         return false;

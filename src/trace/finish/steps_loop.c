@@ -49,7 +49,7 @@
 #define LEAST_MARKS 3
 RP_DECISION(LEAST_MARKS, "marks", "two are a coincidence: fewer are no loop",
             "trace/three_rounds_are_a_loop");
-#define LEAST_UNSURE (2 * LEAST_MARKS) /* where nothing shows that parameters are updated */
+#define LEAST_UNSURE ((size_t)2 * LEAST_MARKS) /* nothing shows that parameters are updated */
 #define MORE         4
 RP_DECISION(MORE, "parts of a usual round",
             "a round that has one more of them, in work and in time, has something else in it",

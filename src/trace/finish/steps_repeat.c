@@ -185,7 +185,7 @@ enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
     enum rp_code code;
 
     *period = 0;
-    if (n < 2 * THRICE)
+    if (n < (size_t)2 * THRICE)
         return RP_OK;
     code = list_places(&w, err);
     if (code == RP_OK)
@@ -414,7 +414,7 @@ static bool looks_like(const struct sequence *s, size_t anchor, size_t at, size_
  * recognised by names. */
 static size_t start_near(const struct sequence *s, size_t anchor, size_t expected, size_t period)
 {
-    for (size_t k = 0; k <= period / (2 * PARTS); k++) {
+    for (size_t k = 0; k <= period / ((size_t)2 * PARTS); k++) {
         if (looks_like(s, anchor, expected + k, period))
             return expected + k;
         if (k <= expected && looks_like(s, anchor, expected - k, period))
