@@ -48,9 +48,9 @@ static enum rp_code measure(const char *plugin, bool in_process, size_t n, struc
     RP_TRY(rp_engine_pjrt.compile(plugin, &program, &options, &exe, err));
     RP_TRY(rp_engine_pjrt.upload(exe, arguments, err));
     RP_TRY(rp_engine_pjrt.run_timed(exe, n / 10 + 1, ns, err));
-    begin = rp_exec_now();
+    begin = rp_clock_ns();
     RP_TRY(rp_engine_pjrt.run_timed(exe, n, ns, err));
-    wall = rp_exec_now() - begin;
+    wall = rp_clock_ns() - begin;
     for (size_t i = 0; i < n; i++)
         sum += ns[i];
     qsort(ns, n, sizeof *ns, by_value);
