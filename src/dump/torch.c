@@ -225,18 +225,19 @@ static const char *place_text(const char *path, int64_t line, struct rp_arena *a
     return path ? rp_arena_textf(arena, "%s:%lld", rp_text_file(path), (long long)line) : NULL;
 }
 
+/* Each line once in a kernel. */
 static void add_lines(const struct rp_torch_trace *t, const struct rp_torch_call *call,
-                      struct rp_arena *arena, struct rp_compile_kernel *row)
+                      struct rp_names *seen, struct rp_arena *arena, struct rp_compile_kernel *row)
 {
     for (uint32_t i = 0; i < call->n; i++) {
         const struct rp_torch_place *place = &t->places.at[t->shares.at[call->first + i].place];
         const char *text = place_text(place->path, place->line, arena);
-        bool there = false;
+        const char *key = rp_arena_textf(arena, "%u %s", call->kernel, text ? text : "");
 
-        for (size_t k = 0; k < row->nlines; k++)
-            there = there || !strcmp(row->lines[k], text);
-        if (!there)
-            rp_arena_append(arena, &row->lines, &row->nlines, text);
+        if (!key || rp_names_find(seen, key) != RP_NONE)
+            continue;
+        arena->failed |= rp_names_add(seen, key, 0, NULL) != RP_OK;
+        rp_arena_append(arena, &row->lines, &row->nlines, text);
     }
     if (call->n)
         row->from = rp_torch_basis_names[call->basis];
@@ -245,6 +246,8 @@ static void add_lines(const struct rp_torch_trace *t, const struct rp_torch_call
 static void fill_graph(const struct rp_torch_trace *t, const struct rp_torch_graph *graph,
                        struct rp_arena *arena, struct rp_compile_graph *row)
 {
+    struct rp_names seen = {0};
+
     *row = (struct rp_compile_graph){
         .direction = rp_torch_direction_names[graph->direction],
         .key = rp_arena_text(arena, graph->key),
@@ -260,8 +263,9 @@ static void fill_graph(const struct rp_torch_trace *t, const struct rp_torch_gra
                                                      .calls = kernel->calls};
     }
     for (uint32_t c = 0; c < graph->ncalls; c++)
-        add_lines(t, &t->calls.at[graph->first_call + c], arena,
+        add_lines(t, &t->calls.at[graph->first_call + c], &seen, arena,
                   &row->kernels[t->calls.at[graph->first_call + c].kernel]);
+    rp_names_release(&seen);
 }
 
 static void fill_cause(const struct rp_torch_compile *compile, struct rp_arena *arena,

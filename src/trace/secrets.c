@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One look at each character: forms begin where a word begins. Each form is a function that returns
- * how much of the text it is, and what of it stays before and after what is replaced.
+ * One look at each character: forms begin where a word begins, and what follows the word tells
+ * which may. Each form is a function that returns how much of the text it is, and what of it stays
+ * before and after what is replaced.
  */
 #include "trace/secrets.h"
 
@@ -146,7 +147,7 @@ static bool starts(const struct scan *s, size_t i, const char *prefix)
 static bool find_service_token(const struct scan *s, size_t i, struct finding *f)
 {
     static const struct {
-        const char *prefix;
+        char prefix[16];
         size_t least; /* characters that follow */
     } tokens[] = {{"AKIA", 12},      {"ASIA", 12},
                   {"ghp_", 16},      {"gho_", 16},
@@ -167,10 +168,11 @@ static bool find_service_token(const struct scan *s, size_t i, struct finding *f
                   {"wandb_v1_", 16}, {"AGE-SECRET-KEY-", 16}};
 
     for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++) {
-        size_t len = strlen(tokens[k].prefix), more;
+        size_t len, more;
 
         if (s->text[i] != tokens[k].prefix[0] || !starts(s, i, tokens[k].prefix))
             continue;
+        len = strlen(tokens[k].prefix);
         more = span_of(s, i + len, "_-.");
         if (more < tokens[k].least)
             continue;
@@ -479,17 +481,95 @@ static bool find_domain(const struct scan *s, size_t i, struct finding *f)
     return is_one_of(end, ends);
 }
 
-static bool find_at(const struct scan *s, size_t i, struct finding *f)
-{
-    static bool (*const forms[])(const struct scan *, size_t, struct finding *) = {
-        find_key_block,  find_service_token, find_authorization, find_url,  find_mail,
-        find_assignment, find_uuid,          find_colon_groups,  find_ipv4, find_long_hex,
-        find_path,       find_known,         find_domain};
+/* The forms, in the order in which they are looked for. */
+#define FORMS(X)     \
+    X(key_block)     \
+    X(service_token) \
+    X(authorization) \
+    X(url)           \
+    X(mail)          \
+    X(assignment)    \
+    X(uuid)          \
+    X(colon_groups)  \
+    X(ipv4)          \
+    X(long_hex)      \
+    X(path)          \
+    X(known)         \
+    X(domain)
+enum form {
+#define FORM_NUMBER(name) FORM_##name,
+    FORMS(FORM_NUMBER)
+#undef FORM_NUMBER
+};
+#define FORM(name) (1u << FORM_##name)
 
-    if (i && is_word(s->text[i - 1]) && is_word(s->text[i]))
+/* Those that may begin with a character that belongs to no word. */
+static unsigned forms_with_sign(char c)
+{
+    switch (c) {
+    case '-':
+        return FORM(key_block) | FORM(mail) | FORM(assignment) | FORM(domain);
+    case '.':
+        return FORM(mail) | FORM(domain);
+    case '%':
+    case '+':
+        return FORM(mail);
+    case ':':
+        return FORM(colon_groups);
+    case '/':
+    case '\\':
+    case '~':
+        return FORM(path);
+    default:
+        return 0;
+    }
+}
+
+/* Those that may begin with a word, by what follows the word. */
+static unsigned forms_before(char next)
+{
+    switch (next) {
+    case '-':
+        return FORM(url) | FORM(mail) | FORM(assignment) | FORM(uuid) | FORM(domain);
+    case '.':
+        return FORM(url) | FORM(mail) | FORM(ipv4) | FORM(domain);
+    case '+':
+        return FORM(url) | FORM(mail);
+    case '%':
+    case '@':
+        return FORM(mail);
+    case ':':
+        return FORM(url) | FORM(assignment) | FORM(colon_groups) | FORM(path);
+    case ' ':
+        return FORM(assignment) | FORM(authorization);
+    case '=':
+    case '"':
+    case '\'':
+        return FORM(assignment);
+    default:
+        return 0;
+    }
+}
+
+/* *end: of the word, inside of which nothing begins. */
+static bool find_at(const struct scan *s, size_t i, struct finding *f, size_t *end)
+{
+#define FORM_FUNCTION(name) find_##name,
+    static bool (*const forms[])(const struct scan *, size_t,
+                                 struct finding *) = {FORMS(FORM_FUNCTION)};
+#undef FORM_FUNCTION
+    unsigned left;
+
+    for (*end = i; *end < s->n && is_word(s->text[*end]); (*end)++)
+        ;
+    left = *end == i ? forms_with_sign(s->text[i])
+                     : forms_before(at_of(s, *end)) | FORM(service_token) | FORM(long_hex);
+    if (*end > i && i && is_word(s->text[i - 1]))
         return false;
-    for (size_t k = 0; k < sizeof forms / sizeof *forms; k++)
-        if (forms[k](s, i, f) && f->from >= i && f->end > f->from && f->end <= s->n)
+    *end += *end == i;
+    for (left |= FORM(known); left; left &= left - 1)
+        if (forms[__builtin_ctz(left)](s, i, f) && f->from >= i && f->end > f->from &&
+            f->end <= s->n)
             return true;
     return false;
 }
@@ -517,7 +597,7 @@ static void clean_plain(const struct rp_secret_words *words, enum rp_secret_plac
     struct scan s = {words, place, is_version_key(key), text, n};
     enum rp_secret whole = kind_of_key(key, strlen(key));
     struct finding f;
-    size_t i, done = 0;
+    size_t i, end, done = 0;
 
     if (whole != RP_SECRETS) {
         if (is_clean(text, n, whole))
@@ -526,13 +606,12 @@ static void clean_plain(const struct rp_secret_words *words, enum rp_secret_plac
             put_instead(to, whole, counts);
         return;
     }
-    for (i = 0; i < n; i++) {
-        if (!find_at(&s, i, &f))
+    for (i = 0; i < n; i = end) {
+        if (!find_at(&s, i, &f, &end))
             continue;
         rp_emit_bytes(to, text + done, f.from - done);
         put_instead(to, f.kind, counts);
-        done = f.end;
-        i = f.end - 1;
+        done = end = f.end;
     }
     rp_emit_bytes(to, text + done, n - done);
 }
