@@ -17,7 +17,7 @@ configure = cmake --preset $(1) -B "$$BUILD$(2)" $(CMAKE_FLAGS) $(if $(V),,--log
 build = @$(call configure,$(1),$(2)) && cmake --build "$$BUILD$(2)" -j $(JOBS) --target $(or $(3),all)
 ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 1800 -j $$(($(JOBS) + 1)) $(CTEST_FLAGS)
 
-.PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install uninstall \
+.PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install install-debug uninstall \
         test-live clean help
 all:       ## the program, build/reprise, and the libraries
 	$(call build,release)
@@ -56,8 +56,13 @@ aarch64: aarch64-build ## and run the unit tests and corpora under qemu
 	$(call ctest,-aarch64) -R '^(unit|corpus)_'
 fmt:       ## format the C sources
 	clang-format -i $(FILES)
-install: all ## into PREFIX (/usr/local), below DESTDIR if that is set
-	@cmake --install "$$BUILD" --prefix "$$(realpath -m "$$PREFIX")"
+install: all ## into PREFIX (/usr/local), below DESTDIR if that is set, without debug symbols
+	@cmake --install "$$BUILD" --strip --prefix "$$(realpath -m "$$PREFIX")"
+install-debug: all ## their debug symbols, into PREFIX/lib/debug, where gdb looks if PREFIX is /usr
+	@set -e; for file in reprise libreprise.so.0; do \
+	    id=$$(readelf -n "$$BUILD/$$file" | sed -n 's/.*Build ID: //p'); \
+	    to="$$DESTDIR$$(realpath -m "$$PREFIX")/lib/debug/.build-id/$${id%$${id#??}}"; mkdir -p "$$to"; \
+	    objcopy --only-keep-debug "$$BUILD/$$file" "$$to/$${id#??}.debug"; done
 uninstall: ## remove what `make install` with the same PREFIX and DESTDIR has written
 	@cmake -DROOT="$$DESTDIR$$(realpath -m "$$PREFIX")" -P cmake/uninstall.cmake
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips

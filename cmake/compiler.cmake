@@ -26,3 +26,17 @@ endif()
 if(RP_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
+
+# The tables of the program are full of addresses: packed, their relocations take a hundredth of the room. Where what
+# links and the C library that loads both know how.
+include(CheckCSourceRuns)
+set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
+set(CMAKE_REQUIRED_QUIET ON)
+if(NOT CMAKE_CROSSCOMPILING)
+  check_c_source_runs("static int a; int *const at[] = {&a}; int main(void) { return *at[0]; }" RP_PACKS_RELOCATIONS)
+endif()
+unset(CMAKE_REQUIRED_LINK_OPTIONS)
+unset(CMAKE_REQUIRED_QUIET)
+if(RP_PACKS_RELOCATIONS AND NOT DEFINED SKBUILD) # a wheel is for other machines, too
+  set(RP_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
+endif()

@@ -48,7 +48,7 @@ function(rp_archive exports)
   add_custom_command(
     OUTPUT ${archive} BYPRODUCTS ${object}
     COMMAND ${CMAKE_LINKER} -r --whole-archive $<TARGET_FILE:reprise_static> -o ${object}
-    COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${CMAKE_BINARY_DIR}/gen/exports.txt ${object}
+    COMMAND ${CMAKE_OBJCOPY} --strip-debug --discard-all --keep-global-symbols=${CMAKE_BINARY_DIR}/gen/exports.txt ${object}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} rcs ${archive} ${object}
     DEPENDS reprise_static ${CMAKE_BINARY_DIR}/gen/exports.txt VERBATIM)
@@ -71,7 +71,7 @@ function(rp_library)
   endforeach()
   set(exports ${CMAKE_SOURCE_DIR}/cmake/exports.map)
   set_target_properties(reprise_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION 0 LINK_DEPENDS ${exports})
-  target_link_options(reprise_shared PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined)
+  target_link_options(reprise_shared PRIVATE -Wl,--version-script=${exports} -Wl,--no-undefined ${RP_LINK_OPTIONS})
   if(RP_SANITIZE OR RP_FUZZ) # the sanitizers' symbols come from the program
     set_target_properties(reprise_shared PROPERTIES EXCLUDE_FROM_ALL TRUE)
   endif()
@@ -114,6 +114,7 @@ function(rp_program)
   target_include_directories(reprise PRIVATE ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
   target_compile_definitions(reprise PRIVATE RP_LIBDIR="${CMAKE_INSTALL_LIBDIR}")
   target_link_libraries(reprise PRIVATE reprise_static)
+  target_link_options(reprise PRIVATE ${RP_LINK_OPTIONS})
   install(TARGETS reprise RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
