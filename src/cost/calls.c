@@ -10,6 +10,7 @@
 #include "cost/models.h"
 #include "facts/ranks/collective_args.h"
 #include "facts/work/attribution.h"
+#include "facts/xla_names.h"
 
 #include <math.h>
 #include <string.h>
@@ -119,8 +120,7 @@ static uint32_t continued_call(struct call_maker *m, const struct rp_work_item *
     struct xla_run *run = &m->runs.at[x->stream];
     rp_str name = m->t->ev.name[x->event], op;
 
-    if (!rp_arg_key_text(&m->hlo_op, x->event, &op) ||
-        !strncmp(rp_trace_str(m->t, op), "command_buffer", 14)) {
+    if (!rp_arg_key_text(&m->hlo_op, x->event, &op) || rp_xla_is_graph(rp_trace_str(m->t, op))) {
         run->call = RP_NONE;
         return RP_NONE;
     }

@@ -10,6 +10,7 @@
 #include "base/text.h"
 
 #include "explain/demangle.h"
+#include "facts/xla_names.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -372,9 +373,7 @@ size_t rp_short_name(const char *name, char *out, size_t cap)
         strncmp(name, "Memcpy", 6) != 0 && strncmp(name, "Memset", 6) != 0) {
         write_declaration(&w, name, begin, end);
     } else {
-        len = library_name_len(name);
-        if (rp_text_ends(name, ".kd"))
-            len -= 3;
+        len = rp_kernel_name_len(name, library_name_len(name));
         append_cut(&w, name, len);
     }
     out[w.at] = '\0';

@@ -7,6 +7,7 @@
 
 #include "dataset/load_program.h"
 #include "facts/arg_keys.h"
+#include "facts/xla_names.h"
 #include "formats/programs.h"
 #include "formats/xprof/programs.h"
 #include "io/sources.h"
@@ -125,16 +126,19 @@ enum rp_code rp_xla_each_program(const struct rp_loaded *loaded, rp_xla_program_
 
 /* ------------------------------------------------------------------ names */
 
+uint64_t rp_xla_name_hash_after(uint64_t module, const char *name)
+{
+    size_t len = rp_kernel_name_len(name, strlen(name));
+
+    for (size_t i = 0; i < len; i++)
+        module =
+            rp_hash_join(module, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');
+    return module;
+}
+
 uint64_t rp_xla_name_hash(const char *module, const char *name)
 {
-    uint64_t hash = rp_hash_bytes(module, strlen(module));
-    size_t i, len = strlen(name);
-
-    if (rp_text_ends(name, ".kd")) /* AMD's kernel descriptors */
-        len -= 3;
-    for (i = 0; i < len; i++)
-        hash = rp_hash_join(hash, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');
-    return hash;
+    return rp_xla_name_hash_after(rp_hash_bytes(module, strlen(module)), name);
 }
 
 static enum rp_code add_name(struct rp_xla_names *n, const char *module, const char *name,

@@ -21,8 +21,10 @@ enum rp_code rp_xla_each_program(const struct rp_loaded *loaded, rp_xla_program_
                                  struct rp_err *err);
 
 /* Equal for the name of an instruction and that of its kernel: "loop_add_fusion.2" and
-   "loop_add_fusion_2". */
+   "loop_add_fusion_2", with AMD "loop_add_fusion_2.kd". */
 uint64_t rp_xla_name_hash(const char *module, const char *name);
+/* The same after the hash of a module. */
+uint64_t rp_xla_name_hash_after(uint64_t module, const char *name);
 
 /* The framework's names of instructions ("jit(step)/jvp(GPT)/dot_general"). */
 struct rp_xla_names {

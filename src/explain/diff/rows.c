@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "explain/diff/noise.h"
 #include "explain/short_name.h"
-#include "explain/torch_names.h"
+#include "facts/torch_names.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -14,8 +14,9 @@
 #include "base/order.h"
 #include "base/strtab.h"
 #include "explain/report/part.h"
-#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
+#include "facts/torch_names.h"
+#include "facts/xla_names.h"
 #include "result/part.h"
 
 #include <ctype.h>
@@ -266,21 +267,13 @@ static bool is_user_frame(const struct rp_trace *t, rp_event e)
            !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
-/* Length of a name without the ending that some ROCm tools leave at those of kernels. */
-static size_t name_length(const struct rp_trace *t, rp_str name)
-{
-    size_t len = rp_trace_str_len(t, name);
-
-    return len > 3 && !memcmp(rp_trace_str(t, name) + len - 3, ".kd", 3) ? len - 3 : len;
-}
-
 /* Names, shape and hashes of the node that an event would be. */
 static enum rp_code describe(struct tree_builder *p, rp_event e, int kind,
                              struct rp_diff_node *node, struct rp_err *err)
 {
     rp_str name = p->t->ev.name[e], dims;
     const char *text = rp_trace_str(p->t, name);
-    size_t len = name_length(p->t, name);
+    size_t len = rp_kernel_name_len(rp_trace_str(p->t, name), rp_trace_str_len(p->t, name));
 
     *node = (struct rp_diff_node){.parent = RP_NONE, .child = RP_NONE, .next = RP_NONE};
     node->kind = (uint8_t)kind;
@@ -412,7 +405,9 @@ static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name
     if (at == p->out->pieces.n) {
         if (name)
             RP_TRY(label(p, name, &piece.name, err));
-        piece.hash = rp_hash_bytes(rp_trace_str(p->t, name), name_length(p->t, name));
+        piece.hash = rp_hash_bytes(
+            rp_trace_str(p->t, name),
+            rp_kernel_name_len(rp_trace_str(p->t, name), rp_trace_str_len(p->t, name)));
         RP_TRY(rp_vec_push(&p->out->pieces, piece, err));
         for (slot = 0; slot < p->out->nslots; slot++)
             RP_TRY(rp_vec_push(&p->out->slot_ns, 0, err));

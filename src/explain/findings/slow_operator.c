@@ -13,6 +13,7 @@
 #include "explain/findings/finding.h"
 #include "explain/roofline/roofline.h"
 #include "explain/short_name.h"
+#include "facts/torch_names.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -369,7 +370,7 @@ static void describe(struct placing *p, const struct group *g, struct rp_slow_op
     const char *name = rp_trace_str(p->t, p->t->ev.name[g->op]);
     char kernel[96];
 
-    name = strncmp(name, "aten::", 6) != 0 ? name : name + 6;
+    name = rp_torch_op(name);
     rp_short_name(rp_trace_str(p->t, g->kernel), kernel, sizeof kernel);
     out->op = rp_arena_textf(p->arena, "%s %s", name, plain_dims(p->arena, dims_of(p, g->op)));
     out->kernel = rp_arena_text(p->arena, kernel);

@@ -14,7 +14,7 @@
 #include "base/strtab.h"
 #include "explain/fusions/fusions.h"
 #include "explain/top/spans.h"
-#include "explain/torch_names.h"
+#include "facts/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <ctype.h>

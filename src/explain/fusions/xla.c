@@ -14,6 +14,7 @@
 #include "base/order.h"
 #include "explain/xla_programs.h"
 #include "facts/work/attribution.h"
+#include "facts/xla_names.h"
 #include "program/opcodes.h"
 #include "program/program.h"
 
@@ -80,16 +81,13 @@ static enum rp_code note_item(struct parting *x, const struct rp_work_item *item
 {
     struct kernel fresh = {0};
     const char *name;
-    rp_str module, op;
+    rp_str module;
     uint32_t at;
 
     if (!rp_arg_key_text(&x->hlo_module, item->event, &module) || !module)
         return RP_OK;
     RP_TRY(note_module(x, module, err));
-    name = rp_trace_str(x->t, x->t->ev.name[item->event]);
-    if (rp_arg_key_text(&x->hlo_op, item->event, &op) && op &&
-        strncmp(rp_trace_str(x->t, op), "command_buffer", 14) != 0)
-        name = rp_trace_str(x->t, op);
+    name = rp_trace_str(x->t, rp_xla_instruction(&x->hlo_op, item->event));
     RP_TRY(rp_map_intern(&x->known, rp_xla_name_hash(rp_trace_str(x->t, module), name),
                          (uint32_t)x->kernels.n, &at, err));
     if (at == x->kernels.n)
@@ -300,9 +298,9 @@ static enum rp_code add_group(struct parting *x, const struct pair *e, struct rp
     f.reason = e->reason;
     f.shape = rp_arena_text(x->arena, shape);
     f.elements = (double)rp_shape_elements(x->p, x->p->shape.at[e->from]);
-    f.phase = strstr(path, "transpose(") ? RP_PHASE_BACKWARD
-              : strchr(path, '/')        ? RP_PHASE_FORWARD
-                                         : RP_PHASE_OTHER;
+    f.phase = rp_xla_is_backward(path) ? RP_PHASE_BACKWARD
+              : strchr(path, '/')      ? RP_PHASE_FORWARD
+                                       : RP_PHASE_OTHER;
     if (rp_op_source(x->p, e->to, &at) && at.file && *at.file)
         f.line = rp_arena_textf(x->arena, "%s(%d): %s", at.file, at.line, at.function);
     key = rp_hash_join(text_hash(f.ops), text_hash(f.reason));

@@ -12,6 +12,7 @@
 #include "facts/arg_keys.h"
 #include "facts/times/intervals.h"
 #include "facts/work/work.h"
+#include "facts/xla_names.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,8 +59,7 @@ static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
                               const struct rp_arg_key *hlo_op, const struct rp_arg_key *hlo_module,
                               const struct rp_work_item *item, struct rp_err *err)
 {
-    const char *name = rp_trace_str(t, t->ev.name[item->event]);
-    rp_str module, op;
+    rp_str module;
 
     if (!rp_arg_key_text(hlo_module, item->event, &module) || !module)
         return RP_OK;
@@ -68,10 +68,8 @@ static enum rp_code note_item(struct heating *h, const struct rp_trace *t,
         snprintf(h->other, sizeof h->other, "%s", rp_trace_str(t, module));
         return RP_OK;
     }
-    if (rp_arg_key_text(hlo_op, item->event, &op) && op &&
-        strncmp(rp_trace_str(t, op), "command_buffer", 14) != 0)
-        name = rp_trace_str(t, op);
-    return note_kernel(h, name, rp_ns_between(item->begin_ns, item->end_ns), err);
+    return note_kernel(h, rp_trace_str(t, rp_xla_instruction(hlo_op, item->event)),
+                       rp_ns_between(item->begin_ns, item->end_ns), err);
 }
 
 static enum rp_code heat_trace(struct heating *h, const struct rp_trace *trace, struct rp_err *err)

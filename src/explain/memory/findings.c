@@ -4,7 +4,7 @@
 
 #include "base/decides.h"
 #include "base/hash.h"
-#include "explain/torch_names.h"
+#include "facts/torch_names.h"
 #include "result/print_units.h"
 
 #include <stdlib.h>

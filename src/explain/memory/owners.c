@@ -11,8 +11,8 @@
 
 #include "base/decides.h"
 #include "base/hash.h"
-#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
+#include "facts/torch_names.h"
 #include "trace/names.h"
 
 #include <stdio.h>

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "dataset/load_program.h"
+#include "facts/xla_names.h"
 #include "formats/buffers/buffers.h"
 #include "result/print_units.h"
 #include "xref/xref.h"
@@ -180,9 +181,9 @@ static enum rp_code index_names(struct module_reader *m)
 
 static enum rp_phase phase_of(const char *op_name)
 {
-    if (strstr(op_name, "transpose("))
-        return RP_PHASE_BACKWARD;
-    return strstr(op_name, "jvp(") ? RP_PHASE_FORWARD : RP_PHASE_OTHER;
+    return rp_xla_is_backward(op_name)  ? RP_PHASE_BACKWARD
+           : rp_xla_is_forward(op_name) ? RP_PHASE_FORWARD
+                                        : RP_PHASE_OTHER;
 }
 
 /* ------------------------------------------------------------------ who holds it */

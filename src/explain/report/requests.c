@@ -49,14 +49,20 @@ static bool begins_with(const char *name, const char *word)
     return !strncasecmp(name, word, n) && !isalpha((unsigned char)name[n]);
 }
 
+/* What their ranges begin with; llm_request is what vLLM sends to OpenTelemetry. */
+static const struct {
+    const char *begin;
+    uint8_t word;
+} words[] = {{"request", NAME_REQUEST}, {"llm_request", NAME_REQUEST}, {"generate", NAME_REQUEST},
+             {"queue", NAME_QUEUE},     {"waiting", NAME_QUEUE},       {"prefill", NAME_PREFILL}};
+#define PYTHON_GENERATE "): generate" /* the end of a frame: transformers */
+
 static uint8_t word_of(const char *name)
 {
-    return rp_text_ends(name, "): generate") || begins_with(name, "request") ||
-                   begins_with(name, "llm_request") || begins_with(name, "generate")
-               ? NAME_REQUEST
-           : begins_with(name, "queue") || begins_with(name, "waiting") ? NAME_QUEUE
-           : begins_with(name, "prefill")                               ? NAME_PREFILL
-                                                                        : NAME_OTHER;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (begins_with(name, words[i].begin))
+            return words[i].word;
+    return rp_text_ends(name, PYTHON_GENERATE) ? NAME_REQUEST : NAME_OTHER;
 }
 
 /* What a span of the host is by its name. */

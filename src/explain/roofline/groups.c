@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "cost/models.h"
 #include "facts/work/attribution.h"
+#include "facts/xla_names.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -190,14 +191,10 @@ static rp_str owner_name(const struct roof_grouping *g, uint32_t item)
 static rp_str call_name(const struct roof_grouping *g, const struct rp_cost_call *call)
 {
     rp_event kernel = g->work->items.at[call->item].event;
-    rp_str name;
 
     if (call->op != RP_NONE)
         return g->t->ev.name[call->op];
-    if (rp_arg_key_text(&g->hlo_op, kernel, &name) && name &&
-        strncmp(rp_trace_str(g->t, name), "command_buffer", 14) != 0)
-        return name;
-    return g->t->ev.name[kernel];
+    return rp_xla_instruction(&g->hlo_op, kernel);
 }
 
 static rp_str module_of(const struct roof_grouping *g, rp_event kernel)

@@ -10,8 +10,8 @@
 #include "dataset/question.h"
 #include "explain/roofline/xla.h"
 #include "explain/short_name.h"
-#include "explain/torch_names.h"
 #include "facts/host/outside.h"
+#include "facts/torch_names.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

@@ -10,6 +10,8 @@
 #include "base/text.h"
 #include "cost/attention.h"
 #include "dataset/load_program.h"
+#include "explain/xla_programs.h"
+#include "facts/xla_names.h"
 #include "formats/programs.h"
 #include "formats/xprof/programs.h"
 #include "program/opcodes.h"
@@ -42,19 +44,6 @@ RP_FACT(ATTENTION_INPUTS, "operands", "queries, keys and values");
 static uint64_t text_hash(const char *text, size_t n)
 {
     return rp_hash_bytes(text, n);
-}
-
-/* "loop_add_fusion.2" is "loop_add_fusion_2", and with AMD "loop_add_fusion_2.kd". */
-static uint64_t instruction_hash(uint64_t program, const char *name)
-{
-    size_t i, len = strlen(name);
-
-    if (rp_text_ends(name, ".kd"))
-        len -= 3;
-    for (i = 0; i < len; i++)
-        program =
-            rp_hash_join(program, isalnum((unsigned char)name[i]) ? (unsigned char)name[i] : '_');
-    return program;
 }
 
 /* ------------------------------------------------------------------ costs of instructions */
@@ -352,7 +341,7 @@ static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_prog
     uint32_t at;
 
     RP_TRY(rp_map_intern(&x->known,
-                         instruction_hash(program, rp_program_text(p, p->op_name.at[op])),
+                         rp_xla_name_hash_after(program, rp_program_text(p, p->op_name.at[op])),
                          (uint32_t)x->costs.n, &at, err));
     if (at < x->costs.n)
         return RP_OK;
@@ -478,10 +467,11 @@ static uint32_t find_cost(const struct rp_xla_costs *x, const char *module, int6
     uint32_t found = RP_MAP_NONE;
 
     if (n > 0 && (size_t)n < sizeof program && id >= 0)
-        found = rp_map_get(&x->known, instruction_hash(text_hash(program, (size_t)n), name));
+        found = rp_map_get(&x->known, rp_xla_name_hash_after(text_hash(program, (size_t)n), name));
     return found != RP_MAP_NONE
                ? found
-               : rp_map_get(&x->known, instruction_hash(text_hash(module, strlen(module)), name));
+               : rp_map_get(&x->known,
+                            rp_xla_name_hash_after(text_hash(module, strlen(module)), name));
 }
 
 bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item, struct rp_op_cost *out)
@@ -500,8 +490,7 @@ bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item, str
         id = -1;
     if (rp_arg_key_text(&x->hlo_op, item, &op) && op)
         found = find_cost(x, module_name, id, rp_trace_str(trace, op));
-    if (found == RP_MAP_NONE || !op ||
-        !strncmp(rp_trace_str(trace, op), "command_buffer", 14)) /* a graph: its kernel says more */
+    if (found == RP_MAP_NONE || !op || rp_xla_is_graph(rp_trace_str(trace, op)))
         found = find_cost(x, module_name, id, rp_trace_str(trace, trace->ev.name[item]));
     if (found == RP_MAP_NONE)
         return false;

@@ -21,9 +21,9 @@
 #include "base/strtab.h"
 #include "explain/top/categories.h"
 #include "explain/top/spans.h"
-#include "explain/torch_names.h"
 #include "facts/arg_keys.h"
 #include "facts/host/waits.h"
+#include "facts/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <ctype.h>

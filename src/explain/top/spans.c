@@ -4,7 +4,7 @@
 
 #include "base/decides.h"
 #include "base/order.h"
-#include "explain/torch_names.h"
+#include "facts/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <ctype.h>

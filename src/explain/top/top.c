@@ -10,9 +10,9 @@
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
-#include "explain/torch_names.h"
 #include "explain/xla_programs.h"
 #include "facts/host/outside.h"
+#include "facts/torch_names.h"
 #include "result/part.h"
 #include "result/print_units.h"
 

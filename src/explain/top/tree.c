@@ -16,6 +16,7 @@
 #include "explain/xla_programs.h"
 #include "facts/arg_keys.h"
 #include "facts/work/attribution.h"
+#include "facts/xla_names.h"
 #include "result/part.h"
 
 #include <string.h>
@@ -192,9 +193,7 @@ static enum rp_code place_xla(struct planting *p, rp_event e, uint32_t *node, bo
     if (!rp_arg_key_text(&p->hlo_module, e, &module) || !module || p->of == RP_TREE_PYTHON ||
         p->of == RP_TREE_MODULE)
         return RP_OK;
-    if (!rp_arg_key_text(&p->hlo_op, e, &op) ||
-        !strncmp(rp_trace_str(p->t, op), "command_buffer", 14))
-        op = p->t->ev.name[e];
+    op = rp_xla_instruction(&p->hlo_op, e);
     if (p->of != RP_TREE_OP && has_scope(p, e, module, op, &path)) {
         while (rp_scope_next(&path, &begin, &len, backward))
             RP_TRY(node_below(p, *node, RP_SPAN_SCOPE, begin, len, node, err));

@@ -8,6 +8,7 @@
 
 #include "base/decides.h"
 #include "base/hash.h"
+#include "facts/xla_names.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -28,8 +29,7 @@ uint64_t rp_graph_token(const char *kernel, size_t len)
 {
     uint64_t token;
 
-    if (len > 3 && !memcmp(kernel + len - 3, ".kd", 3)) /* some ROCm tools leave it */
-        len -= 3;
+    len = rp_kernel_name_len(kernel, len);
     if (contains(kernel, len, "fillBuffer"))
         return RP_TOKEN_SET;
     if (contains(kernel, len, "copyBuffer"))

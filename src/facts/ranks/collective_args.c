@@ -8,6 +8,7 @@
 #include "facts/ranks/collective_args.h"
 
 #include "base/hash.h"
+#include "facts/torch_names.h"
 #include "trace/device_calls.h"
 
 #include <stdio.h>
@@ -375,7 +376,7 @@ static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_
     rp_str dims, types;
 
     if (t->ev.kind[e] != RP_KIND_CPU_OP || f->in_elements >= 0 || f->out_elements >= 0 ||
-        !strncmp(name, "aten::", 6) || !strcmp(name, "record_param_comms"))
+        rp_torch_op(name) != name || !strcmp(name, "record_param_comms"))
         return;
     kind = rp_coll_kind_of(name);
     if (kind == RP_COLL_OTHER || !rp_arg_key_text(&r->dims, e, &dims) ||

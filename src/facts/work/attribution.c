@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
+#include "facts/torch_names.h"
 #include "trace/names.h"
 
 #include <stdlib.h>
@@ -65,8 +66,9 @@ static uint8_t hint_of(struct attribution_ctx *p, rp_str name)
 
 bool rp_event_is_module(const struct rp_trace *t, rp_event e)
 {
-    return t->ev.kind[e] == RP_KIND_PYTHON &&
-           !strncmp(rp_trace_str(t, t->ev.name[e]), "nn.Module: ", 11);
+    const char *name = rp_trace_str(t, t->ev.name[e]);
+
+    return t->ev.kind[e] == RP_KIND_PYTHON && rp_torch_module(name) != name;
 }
 
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind)
@@ -110,7 +112,8 @@ static void apply_ancestor(struct attribution_ctx *p, rp_event e, struct rp_work
             owner->module = e;
         break;
     case RP_KIND_ANNOTATION:
-        if (strncmp(rp_trace_str(p->t, p->t->ev.name[e]), "ProfilerStep", 12) != 0)
+        if (!rp_torch_is(rp_trace_str(p->t, p->t->ev.name[e]),
+                         rp_trace_str_len(p->t, p->t->ev.name[e]), RP_TORCH_STEP))
             set_once(&owner->annotation, e);
         break;
     default:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "explain/torch_names.h"
+#include "facts/torch_names.h"
 
 #include "base/text.h"
 

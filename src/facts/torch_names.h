@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TORCH_NAMES_H
-#define RP_EXPLAIN_TORCH_NAMES_H
+#ifndef RP_FACTS_TORCH_NAMES_H
+#define RP_FACTS_TORCH_NAMES_H
 /* What names of frameworks stand for, where only explanations ask: torch_names.c is the one place
    to add a name. Causes of host time are in facts/host/signs.h. */
 #include <stdbool.h>
