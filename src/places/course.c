@@ -30,6 +30,10 @@ RP_DECISION(
     "a host that polls goes on within the length of a poll; what begins later after the last work "
     "began for another reason",
     "places/a_host_that_polls_waits");
+#define HOST_EARLY_NS 10000
+RP_DECISION(HOST_EARLY_NS, "ns",
+            "clocks of device and host are converted into each other with an error of up to 10 us",
+            "places/a_host_that_polls_may_seem_early");
 #define LOOK_AHEAD 4096
 RP_LIMIT(LOOK_AHEAD, "kernels",
          "what waits for a collective is searched so far; beyond, the end of the step does");
@@ -177,7 +181,11 @@ static enum rp_code find_usual(struct maker *m, struct rp_err *err)
     if (code == RP_OK)
         code = rp_peers_usual(m->cell_list.at, m->cell_list.n, keys, m->key_list.n, err);
     for (size_t i = 0; code == RP_OK && i < m->key_list.n; i++) {
-        m->key_list.at[i].usual_ns = keys[i].usual_ns;
+        const struct rp_course_key *key = &m->key_list.at[i];
+        bool waits = key->cls == RP_COURSE_CALL &&
+                     rp_host_signs(key->name) & (RP_SIGN_BLOCKS | RP_SIGN_RANKS);
+
+        m->key_list.at[i].usual_ns = waits ? NAN : keys[i].usual_ns;
         m->key_list.at[i].spread = keys[i].spread;
         m->key_list.at[i].n = keys[i].n;
     }
@@ -316,37 +324,82 @@ static bool is_quiet(const struct rp_trace *t, rp_track track, int64_t from_ns, 
     return e == end || t->ev.ts_ns[e] >= to_ns;
 }
 
-/* A host that polls calls nothing: it goes on as soon as all is done that it has issued. */
+/* Where a host goes on that called nothing since it had issued work, in all steps. */
+struct pause {
+    uint64_t site;
+    uint32_t next, last; /* what it issues then, and what ended last before */
+    int64_t issued_ns, end_ns;
+    int64_t late_ns; /* how much later than that end it goes on */
+};
+
+RP_ORDER(by_site, struct pause, RP_UP(site), RP_UP(next))
+
+/* The k-th launch of a step, of one kind of work. */
+static uint64_t site_of_launch(const struct maker *m, const struct issued *x, uint32_t nth)
+{
+    uint64_t what =
+        x->kind == KERNEL ? m->key_list.at[x->key].hash : m->collectives->list.at[x->ref].name_hash;
+
+    return rp_hash_join(what, nth);
+}
+
+static size_t list_pauses(const struct maker *m, struct pause *out)
+{
+    int64_t issued = INT64_MIN, end = INT64_MIN;
+    uint32_t last = RP_NONE, nth = 0;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < m->list.n; i++) {
+        const struct issued *x = &m->list.at[i];
+
+        nth = i && x->step == m->list.at[i - 1].step ? nth + 1 : 0;
+        if (x->call != RP_NONE && last != RP_NONE && end > issued &&
+            rp_ns_between(issued, x->at_ns) > SOON_NS &&
+            is_quiet(m->t, m->t->ev.track[x->call], issued,
+                     end < x->at_ns ? end : rp_ns_sum(x->at_ns, -HOST_EARLY_NS)))
+            out[n++] = (struct pause){site_of_launch(m, x, nth),   i, last, issued, end,
+                                      rp_ns_between(end, x->at_ns)};
+        if (x->call != RP_NONE && x->point_ns > issued)
+            issued = x->point_ns;
+        if (x->end_ns > end) {
+            end = x->end_ns;
+            last = i;
+        }
+    }
+    return n;
+}
+
+/* A host that polls calls nothing: it never goes on before all is done that it has issued, and soon
+   after that at least once. */
 static enum rp_code add_silent(struct maker *m, struct rp_err *err)
 {
-    size_t nwork = m->list.n;
-    int64_t issued = INT64_MIN, end = INT64_MIN;
-    uint32_t last = RP_NONE;
+    struct pause *p = RP_ARENA_NEW(m->arena, struct pause, m->list.n + 1);
+    size_t n, end;
 
-    for (uint32_t i = 0; i < nwork; i++) {
-        const struct issued x = m->list.at[i];
+    RP_TRY(rp_err_need(p, err, "comparing work"));
+    n = list_pauses(m, p);
+    rp_sort(p, n, sizeof *p, by_site);
+    for (size_t i = 0; i < n; i = end) {
+        bool early = false, soon = false;
 
-        if (x.call != RP_NONE && last != RP_NONE && end > issued && end <= x.at_ns &&
-            rp_ns_between(end, x.at_ns) <= SOON_NS && rp_ns_between(issued, x.at_ns) > SOON_NS &&
-            is_quiet(m->t, m->t->ev.track[x.call], issued, end)) {
-            struct issued one = {.at_ns = issued,
-                                 .point_ns = end,
-                                 .begin_ns = end,
-                                 .end_ns = end,
-                                 .call = x.call,
+        for (end = i; end < n && p[end].site == p[i].site; end++) {
+            early |= p[end].late_ns < -HOST_EARLY_NS;
+            soon |= p[end].late_ns <= SOON_NS;
+        }
+        for (size_t k = i; k < end && soon && !early; k++) {
+            const struct issued last = m->list.at[p[k].last];
+            int64_t on = p[k].late_ns < 0 ? rp_ns_sum(p[k].end_ns, p[k].late_ns) : p[k].end_ns;
+            struct issued one = {.at_ns = p[k].issued_ns,
+                                 .point_ns = on,
+                                 .begin_ns = on,
+                                 .end_ns = on,
+                                 .call = m->list.at[p[k].next].call,
                                  .order = (uint32_t)m->list.n,
-                                 .ref = m->list.at[last].kind == COLLECTIVE ? m->list.at[last].ref
-                                                                            : RP_NONE,
-                                 .step = m->list.at[last].step,
+                                 .ref = last.kind == COLLECTIVE ? last.ref : RP_NONE,
+                                 .step = last.step,
                                  .kind = SYNC};
 
             RP_TRY(rp_vec_push(&m->list, one, err));
-        }
-        if (x.call != RP_NONE && x.point_ns > issued)
-            issued = x.point_ns;
-        if (x.end_ns > end) {
-            end = x.end_ns;
-            last = i;
         }
     }
     return RP_OK;
@@ -448,7 +501,7 @@ static void find_wait(struct maker *m, struct issued *c)
     for (uint32_t n = 0; i < end && n < LOOK_AHEAD; i++, n++) {
         const struct issued *x = &m->list.at[m->nth.at[i]];
 
-        if (x->begin_ns < c->end_ns) {
+        if (rp_ns_between(x->begin_ns, c->end_ns) > RP_COURSE_EARLY_NS) {
             at = RP_NONE;
             continue;
         }

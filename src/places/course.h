@@ -21,8 +21,16 @@
  * is joined; of what is joined, the launch that came nearest to being late begins an operation of
  * its own.
  */
+#include "base/decides.h"
 #include "facts/ranks/collectives.h"
 #include "result/part.h"
+
+/* What waits for a collective may begin so much before its recorded end. */
+#define RP_COURSE_EARLY_NS 3000
+RP_DECISION(RP_COURSE_EARLY_NS, "ns",
+            "begins and ends of kernels in whole microseconds are each up to 1 us wrong, and a "
+            "collective ends up to 1 us apart on its blocks",
+            "places/what_begins_a_little_before_the_end_may_have_waited");
 
 enum rp_course_kind {
     RP_COURSE_HOST,       /* the host works for dur_ns */

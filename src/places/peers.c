@@ -66,10 +66,18 @@ static int by_value(const void *a, const void *b)
     return RP_COMPARE(x, y);
 }
 
+enum { QUARTER = 4 };
+
+/* Where the lower quartile of n values lies. */
+static size_t low_at(size_t n)
+{
+    return (n - 1) / QUARTER;
+}
+
 double rp_peers_low(double *values, size_t n)
 {
     rp_sort(values, n, sizeof *values, by_value);
-    return n ? values[(n - 1) / 4] : NAN;
+    return n ? values[low_at(n)] : NAN;
 }
 
 static double middle_of(double *values, size_t n)
@@ -146,20 +154,40 @@ struct vote { /* of a rank for a key */
     double usual_ns, spread;
 };
 
+struct beside { /* a cell beside the reference of its key */
+    uint32_t peers, step, rank, cell;
+    double ratio;
+};
+
+/* What references are made from. */
+struct references {
+    struct rp_peer_rank *ranks;
+    size_t n, nvotes, ncells;
+    struct vote *votes;
+    size_t *first;   /* by rank: of what is by rank and key */
+    double *ref_ns;  /* by rank and key */
+    uint32_t *peers; /* by rank and key: the same number where they have one reference */
+    struct beside *besides;
+    double *scratch, *common;
+};
+
 RP_ORDER(by_vote, struct vote, RP_UP(key), RP_UP(n), RP_UP(usual_ns), RP_UP(rank))
 
 /* Gives votes[first, end) of one key one reference. Of a single rank it is what is usual of it. */
-static void set_reference(struct rp_peer_rank *ranks, struct vote *votes, size_t first, size_t end,
-                          double *scratch)
+static void set_reference(struct references *x, size_t first, size_t end)
 {
     double ref;
     size_t i;
 
     for (i = first; i < end; i++)
-        scratch[i - first] = votes[i].usual_ns;
-    ref = rp_peers_low(scratch, end - first);
-    for (i = first; i < end; i++)
-        ranks[votes[i].rank].ref_ns[votes[i].at] = ref;
+        x->scratch[i - first] = x->votes[i].usual_ns;
+    ref = rp_peers_low(x->scratch, end - first);
+    for (i = first; i < end; i++) {
+        size_t at = x->first[x->votes[i].rank] + x->votes[i].at;
+
+        x->ref_ns[at] = ref;
+        x->peers[at] = (uint32_t)first;
+    }
 }
 
 /* Whether the times of a key differ within the ranks. */
@@ -173,54 +201,145 @@ static bool is_mixed(const struct vote *votes, size_t first, size_t end, double 
     return scratch[(end - first) / 2] > MIXED_SPREAD;
 }
 
-static void find_references(struct rp_peer_rank *ranks, struct vote *votes, size_t n,
-                            double *scratch)
+static void find_references(struct references *x)
 {
+    struct vote *votes = x->votes;
     size_t i = 0, first, end;
 
-    rp_sort(votes, n, sizeof *votes, by_vote);
-    while (i < n) {
-        for (end = i; end < n && votes[end].key == votes[i].key; end++)
+    rp_sort(votes, x->nvotes, sizeof *votes, by_vote);
+    while (i < x->nvotes) {
+        for (end = i; end < x->nvotes && votes[end].key == votes[i].key; end++)
             ;
-        if (!is_mixed(votes, i, end, scratch)) {
-            set_reference(ranks, votes, i, end, scratch);
+        if (!is_mixed(votes, i, end, x->scratch)) {
+            set_reference(x, i, end);
             i = end;
         }
         for (first = i; first < end; first++)
-            ranks[votes[first].rank].mixed[votes[first].at] = true;
+            x->ranks[votes[first].rank].mixed[votes[first].at] = true;
         for (; i < end; i = first) {
             for (first = i; first < end && votes[first].n == votes[i].n; first++)
                 ;
-            set_reference(ranks, votes, i, first, scratch);
+            set_reference(x, i, first);
         }
     }
 }
 
-static enum rp_code vote_all(struct rp_peer_rank *ranks, size_t n, struct rp_err *err)
+RP_ORDER(by_peers, struct beside, RP_UP(peers), RP_UP(step), RP_UP(ratio), RP_UP(rank))
+
+/* What cells of one step have in common. Of few, the fastest would be its own reference. */
+static double common_of(const struct beside *c, size_t n)
 {
-    size_t sum = 0, at = 0;
-    struct vote *votes;
-    double *scratch;
+    double sum = 0;
 
-    for (size_t r = 0; r < n; r++)
-        sum += ranks[r].nkeys;
-    votes = malloc((sum + 1) * sizeof *votes);
-    scratch = malloc((sum + 1) * sizeof *scratch);
-    for (size_t r = 0; votes && scratch && r < n; r++)
-        for (size_t k = 0; k < ranks[r].nkeys; k++) {
-            const struct rp_peer_key *key = &ranks[r].keys[k];
+    for (size_t i = 0; i < n; i++)
+        sum += c[i].ratio;
+    return n < FEW ? sum / (double)n : c[low_at(n)].ratio;
+}
 
-            ranks[r].ref_ns[k] = NAN;
-            if (key->usual_ns > 0)
-                votes[at++] = (struct vote){key->hash, (uint32_t)r,   (uint32_t)k,
-                                            key->n,    key->usual_ns, key->spread};
+/* By cell, what the cells [first, end) of one reference have in common in its step, around 1.
+   False: some step has one rank only, or there is one step. */
+static bool find_common(struct references *x, size_t first, size_t end)
+{
+    const struct beside *c = x->besides;
+    size_t i, next, nsteps = 0;
+    double middle;
+
+    for (i = first; i < end; i = next, nsteps++) {
+        for (next = i; next < end && c[next].step == c[i].step; next++)
+            ;
+        if (next - i < 2)
+            return false;
+        x->scratch[nsteps] = common_of(&c[i], next - i);
+        for (size_t k = i; k < next; k++)
+            x->common[k] = x->scratch[nsteps];
+    }
+    middle = middle_of(x->scratch, nsteps);
+    for (i = first; i < end; i++)
+        x->common[i] /= middle;
+    return nsteps > 1 && middle > 0;
+}
+
+/* A step is longer for all where the cells scatter less without what they have in common. */
+static void follow_steps(struct references *x)
+{
+    struct beside *c = x->besides;
+    size_t i, end;
+
+    rp_sort(c, x->ncells, sizeof *c, by_peers);
+    for (i = 0; i < x->ncells; i = end) {
+        double alone;
+
+        for (end = i; end < x->ncells && c[end].peers == c[i].peers; end++)
+            x->scratch[end - i] = c[end].ratio;
+        alone = rp_peers_sigma(x->scratch, end - i);
+        if (!find_common(x, i, end))
+            continue;
+        for (size_t k = i; k < end; k++)
+            x->scratch[k - i] = c[k].ratio / x->common[k];
+        if (rp_peers_sigma(x->scratch, end - i) >= alone)
+            continue;
+        for (size_t k = i; k < end; k++)
+            x->ranks[c[k].rank].ref_ns[c[k].cell] *= x->common[k];
+    }
+}
+
+static void refer_cells(struct references *x)
+{
+    x->ncells = 0;
+    for (size_t r = 0; r < x->n; r++)
+        for (size_t i = 0; i < x->ranks[r].ncells; i++) {
+            const struct rp_peer_cell *c = &x->ranks[r].cells[i];
+            size_t at = x->first[r] + c->key;
+
+            x->ranks[r].ref_ns[i] = x->ref_ns[at];
+            if (x->ref_ns[at] > 0)
+                x->besides[x->ncells++] =
+                    (struct beside){x->peers[at], c->step, (uint32_t)r, (uint32_t)i,
+                                    c->dur_ns / c->n / x->ref_ns[at]};
         }
-    if (votes && scratch)
-        find_references(ranks, votes, at, scratch);
-    sum = votes && scratch;
-    free(votes);
-    free(scratch);
-    return rp_err_need(sum, err, "comparing work");
+    follow_steps(x);
+}
+
+static void vote(struct references *x)
+{
+    for (size_t r = 0; r < x->n; r++)
+        for (size_t k = 0; k < x->ranks[r].nkeys; k++) {
+            const struct rp_peer_key *key = &x->ranks[r].keys[k];
+
+            x->ref_ns[x->first[r] + k] = NAN;
+            if (key->usual_ns > 0)
+                x->votes[x->nvotes++] = (struct vote){key->hash, (uint32_t)r,   (uint32_t)k,
+                                                      key->n,    key->usual_ns, key->spread};
+        }
+}
+
+static enum rp_code set_references(struct rp_peer_rank *ranks, size_t n, struct rp_err *err)
+{
+    struct references x = {.ranks = ranks, .n = n, .first = malloc((n + 1) * sizeof *x.first)};
+    size_t nkeys = 0, most;
+    bool made;
+
+    for (size_t r = 0; x.first && r < n; r++) {
+        x.first[r] = nkeys;
+        nkeys += ranks[r].nkeys;
+        x.ncells += ranks[r].ncells;
+    }
+    most = (nkeys > x.ncells ? nkeys : x.ncells) + 1;
+    x.votes = malloc((nkeys + 1) * sizeof *x.votes);
+    x.ref_ns = malloc((nkeys + 1) * sizeof *x.ref_ns);
+    x.peers = malloc((nkeys + 1) * sizeof *x.peers);
+    x.besides = malloc(most * sizeof *x.besides);
+    x.scratch = malloc(most * sizeof *x.scratch);
+    x.common = malloc(most * sizeof *x.common);
+    made = x.first && x.votes && x.ref_ns && x.peers && x.besides && x.scratch && x.common;
+    if (made) {
+        vote(&x);
+        find_references(&x);
+        refer_cells(&x);
+    }
+    free(x.first), free(x.votes), free(x.ref_ns), free(x.peers);
+    free(x.besides), free(x.scratch), free(x.common);
+    return rp_err_need(made, err, "comparing work");
 }
 
 /* ------------------------------------------------------------------ cells */
@@ -275,7 +394,7 @@ static enum rp_code add_rank(struct judging *j, uint32_t r, struct rp_map *sums,
     for (size_t i = 0; i < rank->ncells; i++) {
         const struct rp_peer_cell *c = &rank->cells[i];
         const struct rp_peer_key *key = &rank->keys[c->key];
-        double ref = rank->ref_ns[c->key] * c->n;
+        double ref = rank->ref_ns[i] * c->n;
 
         if (!(ref > 0))
             continue;
@@ -363,7 +482,7 @@ RP_ORDER(by_turn, struct judged, RP_COMPARE(turn_of(a), turn_of(b)), RP_UP(rank)
 static void mark_cell(struct rp_peer_rank *rank, struct judged *c, size_t i)
 {
     const struct rp_peer_cell *cell = &rank->cells[i];
-    double ref = rank->ref_ns[cell->key] * cell->n, own = c->ref_ns / c->dur_ns;
+    double ref = rank->ref_ns[i] * cell->n, own = c->ref_ns / c->dur_ns;
 
     if (rank->factor[i] < 1 || !(ref > 0) || rank->keys[cell->key].cls != c->cls)
         return;
@@ -409,7 +528,7 @@ static void take_out(struct rp_peer_rank *rank, struct judged *c, size_t i)
 
     if (rank->factor[i] < 1 && rank->keys[cell->key].cls == c->cls) {
         c->dur_ns -= cell->dur_ns;
-        c->ref_ns -= rank->ref_ns[cell->key] * cell->n;
+        c->ref_ns -= rank->ref_ns[i] * cell->n;
     }
 }
 
@@ -445,6 +564,191 @@ static enum rp_code judge_all(struct judging *j, struct rp_err *err)
     return RP_OK;
 }
 
+/* ------------------------------------------------------------------ more work than others */
+
+struct total { /* of a class of a rank in a step, without what is abnormal */
+    uint64_t role;
+    uint32_t cls, step, rank;
+    double ns, ref_ns; /* ref: of its role in that step */
+};
+
+struct share { /* of a key in that */
+    uint64_t role, hash;
+    uint32_t step, rank, cell, n, usual; /* usual: as often as in its role */
+};
+
+RP_ORDER(by_role, struct total, RP_UP(role), RP_UP(cls), RP_UP(step), RP_UP(ns), RP_UP(rank))
+RP_ORDER(by_rank, struct total, RP_UP(rank), RP_UP(step), RP_UP(cls))
+RP_ORDER(by_work, struct share, RP_UP(role), RP_UP(hash), RP_UP(step), RP_UP(n), RP_UP(rank))
+RP_ORDER(by_cell, struct share, RP_UP(rank), RP_UP(cell))
+
+struct extras {
+    struct judging *j;
+    RP_VEC(struct total) totals;
+    RP_VEC(struct share) shares;
+    struct rp_map members; /* of a role in a step: how many ranks have it */
+};
+
+static enum rp_code add_totals(struct extras *x, uint32_t r, struct rp_err *err)
+{
+    const struct rp_peer_rank *rank = &x->j->ranks[r];
+    size_t i = 0;
+
+    while (i < rank->ncells) {
+        uint32_t step = rank->cells[i].step;
+        double ns[RP_PEERS_CLASSES] = {0};
+
+        for (; i < rank->ncells && rank->cells[i].step == step; i++)
+            ns[rank->keys[rank->cells[i].key].cls] += rank->cells[i].dur_ns * rank->factor[i];
+        for (uint32_t c = 0; c < RP_PEERS_CLASSES; c++)
+            RP_TRY(
+                rp_vec_push(&x->totals, ((struct total){rank->role, c, step, r, ns[c], 0}), err));
+    }
+    return RP_OK;
+}
+
+/* Leaves the totals that are beyond what those of a role scatter by from each other in a step. */
+static void keep_larger(struct extras *x)
+{
+    struct total *t = x->totals.at;
+    size_t i = 0, n = x->totals.n, kept = 0;
+
+    rp_sort(t, n, sizeof *t, by_role);
+    while (i < n) {
+        size_t first = i, next, count = 0;
+        double low, sigma, beyond;
+
+        for (; i < n && t[i].role == t[first].role && t[i].cls == t[first].cls; i = next) {
+            for (next = i; next < n && t[next].role == t[i].role && t[next].cls == t[i].cls &&
+                           t[next].step == t[i].step;
+                 next++)
+                ;
+            for (size_t k = i; k < next; k++) {
+                t[k].ref_ns = t[i + low_at(next - i)].ns;
+                if (t[k].ref_ns > 0)
+                    x->j->scratch[count++] = t[k].ns / t[k].ref_ns - 1;
+            }
+        }
+        low = rp_peers_low(x->j->scratch, count);
+        sigma = count ? scatter(x->j->scratch, count) : 0;
+        beyond = ABNORMAL_SIGMA * sigma > ABNORMAL_SHARE ? ABNORMAL_SIGMA * sigma : ABNORMAL_SHARE;
+        beyond += count ? low : 0;
+        for (size_t k = first; k < i; k++)
+            if (t[k].ns - t[k].ref_ns > beyond * t[k].ref_ns &&
+                t[k].ns - t[k].ref_ns > ABNORMAL_STEP * x->j->step_ns)
+                t[kept++] = t[k];
+    }
+    x->totals.n = kept;
+}
+
+static enum rp_code list_shares(struct extras *x, struct rp_err *err)
+{
+    for (uint32_t r = 0; r < x->j->n; r++) {
+        const struct rp_peer_rank *rank = &x->j->ranks[r];
+        uint32_t step = RP_PEERS_STAR, at;
+
+        for (uint32_t i = 0; i < rank->ncells && rank->role; i++) {
+            const struct rp_peer_cell *c = &rank->cells[i];
+
+            if (c->step != step) {
+                uint64_t id = rp_hash_join(rank->role, c->step);
+
+                at = rp_map_get(&x->members, id);
+                RP_TRY(rp_map_put(&x->members, id, at == RP_MAP_NONE ? 1 : at + 1, err));
+            }
+            step = c->step;
+            RP_TRY(rp_vec_push(
+                &x->shares,
+                ((struct share){rank->role, rank->keys[c->key].hash, step, r, i, c->n, 0}), err));
+        }
+    }
+    return RP_OK;
+}
+
+/* How often ranks of a role do something in a step: the lower quartile, with those that never do.
+ */
+static void find_often(struct extras *x)
+{
+    struct share *s = x->shares.at;
+    size_t i, next;
+
+    rp_sort(s, x->shares.n, sizeof *s, by_work);
+    for (i = 0; i < x->shares.n; i = next) {
+        size_t members = rp_map_get(&x->members, rp_hash_join(s[i].role, s[i].step)), at, never;
+
+        for (next = i; next < x->shares.n && s[next].role == s[i].role &&
+                       s[next].hash == s[i].hash && s[next].step == s[i].step;
+             next++)
+            ;
+        never = members - (next - i);
+        at = low_at(members);
+        for (size_t k = i; k < next; k++)
+            s[k].usual = at < never ? 0 : s[i + at - never].n;
+    }
+    rp_sort(s, x->shares.n, sizeof *s, by_cell);
+}
+
+/* The time of what a cell has more than is usual. */
+static double extra_of(const struct rp_peer_rank *rank, const struct share *s)
+{
+    return s->n > s->usual ? rank->cells[s->cell].dur_ns * rank->factor[s->cell] *
+                                 (double)(s->n - s->usual) / s->n
+                           : 0;
+}
+
+/* Divides what a total is too long by between what there is more of in it. */
+static void mark_extra(struct extras *x, const struct total *t)
+{
+    struct rp_peer_rank *rank = &x->j->ranks[t->rank];
+    const struct share *s = x->shares.at;
+    size_t first, end, cell = first_cell(rank, t->step, 0);
+    double sum = 0, over = t->ns - t->ref_ns;
+
+    RP_LOWER_BOUND(first, x->shares.n,
+                   s[first].rank < t->rank || (s[first].rank == t->rank && s[first].cell < cell));
+    for (end = first;
+         end < x->shares.n && s[end].rank == t->rank && rank->cells[s[end].cell].step == t->step;
+         end++)
+        if (rank->keys[rank->cells[s[end].cell].key].cls == t->cls)
+            sum += extra_of(rank, &s[end]);
+    for (size_t i = first; i < end && sum > 0; i++)
+        if (rank->keys[rank->cells[s[i].cell].key].cls == t->cls)
+            rank->factor[s[i].cell] -= extra_of(rank, &s[i]) * (over < sum ? over / sum : 1) /
+                                       rank->cells[s[i].cell].dur_ns;
+}
+
+static enum rp_code judge_roles(struct extras *x, struct rp_err *err)
+{
+    for (uint32_t r = 0; r < x->j->n; r++)
+        if (x->j->ranks[r].role)
+            RP_TRY(add_totals(x, r, err));
+    free(x->j->scratch);
+    x->j->scratch = malloc((x->totals.n + 1) * sizeof *x->j->scratch);
+    RP_TRY(rp_err_need(x->j->scratch, err, "comparing work"));
+    keep_larger(x);
+    if (!x->totals.n)
+        return RP_OK;
+    RP_TRY(list_shares(x, err));
+    find_often(x);
+    rp_sort(x->totals.at, x->totals.n, sizeof *x->totals.at, by_rank);
+    for (size_t i = 0; i < x->totals.n; i++)
+        mark_extra(x, &x->totals.at[i]);
+    return RP_OK;
+}
+
+static enum rp_code judge_extras(struct judging *j, struct rp_err *err)
+{
+    struct extras x = {.j = j};
+    enum rp_code code;
+
+    rp_map_init(&x.members);
+    code = judge_roles(&x, err);
+    rp_map_release(&x.members);
+    rp_vec_release(&x.totals);
+    rp_vec_release(&x.shares);
+    return code;
+}
+
 enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns,
                             struct rp_arena *arena, struct rp_err *err)
 {
@@ -452,7 +756,7 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
     enum rp_code code;
 
     for (size_t r = 0; r < n; r++) {
-        ranks[r].ref_ns = RP_ARENA_NEW(arena, double, ranks[r].nkeys + 1);
+        ranks[r].ref_ns = RP_ARENA_NEW(arena, double, ranks[r].ncells + 1);
         ranks[r].factor = RP_ARENA_NEW(arena, double, ranks[r].ncells + 1);
         ranks[r].mixed = RP_ARENA_NEW(arena, bool, ranks[r].nkeys + 1);
         ranks[r].over_ns = RP_ARENA_NEW(arena, double, ranks[r].ncells + 1);
@@ -460,8 +764,10 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
         for (size_t i = 0; i < ranks[r].ncells; i++)
             ranks[r].factor[i] = 1;
     }
-    RP_TRY(vote_all(ranks, n, err));
+    RP_TRY(set_references(ranks, n, err));
     code = judge_all(&j, err);
+    if (code == RP_OK)
+        code = judge_extras(&j, err);
     free(j.scratch);
     rp_vec_release(&j.list);
     return code;
@@ -471,7 +777,7 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
 
 static double over_of(const struct rp_peer_rank *rank, size_t cell, double dur_ns, uint32_t n)
 {
-    double over = dur_ns - rank->ref_ns[rank->cells[cell].key] * n;
+    double over = dur_ns - rank->ref_ns[cell] * n;
 
     return over > 0 ? over : 0;
 }

@@ -7,10 +7,13 @@
  * Peers are all ranks that do the same work, wherever they are in the job. Where the times of a key
  * differ within a rank (what it stands for was not recorded in detail), only ranks that do it as
  * often are. Each rank has a vote, what is usual of it; the lower quartile of the votes is the
- * reference, so that up to three quarters of the ranks may be slow.
+ * reference, so that up to three quarters of the ranks may be slow. Where a step is longer on all
+ * ranks (its batch is), so is the reference in it.
  *
  * Work is judged in cells: of a rank in a step all of a class, then each key, then both over all
  * steps. How far cells of a kind scatter among ranks and steps is the measure of what is abnormal.
+ * Then ranks of one role are compared: what one of them does more of in a step than most is
+ * abnormal too, as far as it makes the step longer.
  */
 #include "base/arena.h"
 
@@ -18,11 +21,12 @@
 #include <stdint.h>
 
 #define RP_PEERS_STAR UINT32_MAX /* all keys, or all steps */
+enum { RP_PEERS_CLASSES = 4 };
 
 struct rp_peer_key { /* of a rank */
     uint64_t hash;   /* the same on all ranks that do the same work */
     double usual_ns, spread;
-    uint32_t n, cls;
+    uint32_t n, cls; /* cls: below RP_PEERS_CLASSES */
 };
 
 /* What a rank did of a key in a step. */
@@ -37,8 +41,9 @@ struct rp_peer_rank {
     size_t nkeys;
     const struct rp_peer_cell *cells; /* by step and key, each once */
     size_t ncells;
+    uint64_t role; /* the same on ranks that should do as much; 0: nobody knows */
     /* Filled: */
-    double *ref_ns;  /* by key: of one; NAN: nothing to compare with */
+    double *ref_ns;  /* by cell: of one; NAN: nothing to compare with */
     double *factor;  /* by cell: what its time is to be multiplied with; below 1: it is abnormal */
     bool *mixed;     /* by key: its times differ within the ranks */
     double *over_ns; /* by cell: see rp_peers_weigh */

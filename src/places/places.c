@@ -115,7 +115,12 @@ static enum rp_code list_cells(struct finder *f, size_t r, struct rp_err *err)
         } else {
             cells[kept++] = cells[i];
         }
-    *to = (struct rp_peer_rank){.keys = keys, .nkeys = c->nkeys, .cells = cells, .ncells = kept};
+    *to =
+        (struct rp_peer_rank){.keys = keys,
+                              .nkeys = c->nkeys,
+                              .cells = cells,
+                              .ncells = kept,
+                              .role = rp_place_role(f->in->lists[r], f->in->rendezvous->stages, r)};
     return RP_OK;
 }
 
@@ -465,13 +470,14 @@ static struct set *smallest(struct finder *f, double top)
 static enum rp_code describe(struct finder *f, struct set *const *sets, size_t n,
                              struct rp_place_found *to, struct rp_err *err)
 {
-    double most = 0, sum = 0, whole = 0;
+    double most = 0, often = 0, sum = 0, whole = 0;
     uint8_t *in_step = RP_ARENA_NEW(f->arena, uint8_t, f->rerun.nsteps + 1);
 
     RP_TRY(rp_err_need(in_step, err, "comparing ranks"));
     for (uint32_t r = 0; r < f->in->n; r++) {
         const struct rp_peer_rank *rank = &f->ranks[r];
-        double *by_key = calloc(rank->nkeys + 1, sizeof *by_key);
+        double *by_key = calloc(2 * (rank->nkeys + 1), sizeof *by_key);
+        double *extra = by_key ? by_key + rank->nkeys : NULL; /* what more of it takes */
 
         RP_TRY(rp_err_need(by_key, err, "comparing ranks"));
         for (size_t i = 0; i < rank->ncells; i++) {
@@ -482,7 +488,8 @@ static enum rp_code describe(struct finder *f, struct set *const *sets, size_t n
                 in = has_work(f, sets[k], r, c->step);
             if (!in)
                 continue;
-            by_key[c->key] += c->dur_ns - rank->ref_ns[c->key] * c->n;
+            by_key[c->key] += c->dur_ns * (1 - rank->factor[i]);
+            extra[c->key] += rank->ref_ns[i] * c->n - c->dur_ns * rank->factor[i];
             sum += c->dur_ns * (1 - rank->factor[i]);
             whole += c->dur_ns;
             in_step[c->step] = 1;
@@ -490,6 +497,7 @@ static enum rp_code describe(struct finder *f, struct set *const *sets, size_t n
         for (size_t k = 0; k < rank->nkeys; k++)
             if (by_key[k] > most) {
                 most = by_key[k];
+                often = extra[k];
                 to->rank = r;
                 to->what = f->in->courses[r]->keys[k].name;
                 to->what_class = (enum rp_course_class)f->in->courses[r]->keys[k].cls;
@@ -503,7 +511,7 @@ static enum rp_code describe(struct finder *f, struct set *const *sets, size_t n
                 whole += (double)f->rerun.slots[i].dur_ns;
                 in_step[f->transfers.at[i].step] = 1;
             }
-    to->what_share = sum > 0 ? most / sum : 0;
+    to->more = often > most / 2;
     to->slower = whole > sum ? whole / (whole - sum) - 1 : 0;
     to->first_step = INT64_MAX;
     for (size_t s = 0; s < f->rerun.nsteps; s++)
@@ -599,6 +607,21 @@ static enum rp_code choose_together(struct finder *f, const double *added, doubl
     return RP_OK;
 }
 
+/* What no place explains: most of what is abnormal anywhere. */
+static enum rp_code call_uneven(struct finder *f, double loss, struct rp_err *err)
+{
+    struct set **all = RP_ARENA_NEW(f->arena, struct set *, f->sets.n + 1);
+    size_t n = 0;
+
+    RP_TRY(rp_err_need(all, err, "comparing ranks"));
+    for (size_t i = 0; i < f->sets.n; i++)
+        if (f->sets.at[i].kind == RP_PLACE_RANK && !f->sets.at[i].taken)
+            all[n++] = &f->sets.at[i];
+    f->out->uneven_ns = loss;
+    f->out->uneven.rank = RP_NONE;
+    return describe(f, all, n, &f->out->uneven, err);
+}
+
 /* One place, or none. now: with what was found repaired. */
 static enum rp_code choose_next(struct finder *f, double now, bool *more, struct rp_err *err)
 {
@@ -610,6 +633,7 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
 
     *more = false;
     RP_TRY(rp_err_need(end && added, err, "comparing ranks"));
+    f->out->unsure |= loss >= least && loss < wrong;
     if (loss < least || loss < wrong)
         return RP_OK;
     RP_TRY(run_sets(f, false, end, err));
@@ -623,10 +647,9 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
         added[i] -= f->out->repaired_ns;
     if (top < ALONE * loss) {
         RP_TRY(choose_together(f, added, now, loss, more, err));
-        if (!*more)
-            f->out->uneven_ns = loss;
-        return RP_OK;
+        return *more ? RP_OK : call_uneven(f, loss, err);
     }
+    f->out->unsure |= top >= least && top < wrong;
     if (top < least || top < wrong)
         return RP_OK;
     best = smallest(f, top);

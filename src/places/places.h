@@ -38,8 +38,7 @@ struct rp_place_found {
     uint32_t rank;    /* the work that is most of it: whose ... */
     const char *what; /* ... and which; NULL: transfers, or several kinds alike */
     enum rp_course_class what_class;
-    double what_share;             /* of its abnormal work */
-    bool everything;               /* the device is slow in whatever it does */
+    bool more;                     /* it is done more often, and not longer each time */
     double slower;                 /* how much longer the abnormal work takes, x - 1 */
     int64_t first_step, last_step; /* numbers of those with abnormal work */
     size_t nsteps;                 /* how many these are, of all_steps */
@@ -48,12 +47,14 @@ struct rp_place_found {
 struct rp_places {
     bool known;         /* costs are: courses could be run again */
     const char *why;    /* else, a static text; NULL: there is nothing to compare */
+    bool unsure;        /* something is lost, but less than the runs can tell: n is 0 */
     bool partial;       /* ranks were not given: costs are lower bounds, links unknown */
     double recorded_ns; /* from the first begin to the last end, as recorded ... */
     double run_ns;      /* ... and as the courses run again without changes */
     double error;       /* relative difference of the two */
     double repaired_ns; /* with all abnormal work repaired */
     double uneven_ns;   /* of the loss, what no place explains: another rank each time; or 0 */
+    struct rp_place_found uneven; /* which work that mostly is */
     size_t all_steps;
     size_t n;
     struct rp_place_found *at;

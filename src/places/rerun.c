@@ -198,7 +198,8 @@ static uint32_t waiter_of(const struct rp_course *c, uint32_t op, uint32_t next,
 /* Whether what was recorded allows the wait. */
 static bool allows(const struct rp_rerun_rank *r, uint32_t op, uint32_t collective)
 {
-    return r->course->ops[op].begin_ns >= r->list->list.at[collective].end_ns;
+    return rp_ns_between(r->course->ops[op].begin_ns, r->list->list.at[collective].end_ns) <=
+           RP_COURSE_EARLY_NS;
 }
 
 static enum rp_code find_waits(struct rp_rerun *x, const struct sites *s, struct rp_err *err)

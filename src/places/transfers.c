@@ -170,6 +170,32 @@ uint64_t rp_place_sample_class(const struct rp_collective *c, uint32_t members, 
         (uint64_t)members << 1 | between);
 }
 
+static int by_hash(const void *a, const void *b)
+{
+    return RP_COMPARE(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+uint64_t rp_place_role(const struct rp_collectives *list, const struct rp_pipe_stage *stages,
+                       size_t rank)
+{
+    uint64_t *kinds = malloc((list->list.n + 1) * sizeof *kinds),
+             out = stages ? stages[rank].stage + UINT64_C(2) : 1;
+
+    for (size_t i = 0; kinds && i < list->list.n; i++) {
+        const struct rp_collective *c = &list->list.at[i];
+        bool uneven = c->kind == RP_COLL_ALL_TO_ALL;
+
+        kinds[i] = rp_hash_join(rp_hash_join(c->kind, (uint64_t)c->group_size),
+                                uneven ? 0 : (uint64_t)c->in_bytes);
+    }
+    rp_sort(kinds, kinds ? list->list.n : 0, sizeof *kinds, by_hash);
+    for (size_t i = 0; kinds && i < list->list.n; i++)
+        if (!i || kinds[i] != kinds[i - 1])
+            out = rp_hash_join(out, kinds[i]);
+    free(kinds);
+    return out;
+}
+
 RP_ORDER(by_pair, struct rp_place_pair, RP_UP(a), RP_UP(b))
 
 static enum rp_code list_pairs(struct judge *j, struct rp_err *err)

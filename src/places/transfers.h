@@ -41,6 +41,11 @@ enum rp_code rp_place_transfers_judge(struct rp_place_transfers *out, struct rp_
                                       const uint32_t *host_of, struct rp_arena *arena,
                                       struct rp_err *err);
 
+/* The same for ranks that should do as much: they are at the same stage of their pipelines, and
+   take part in collectives of the same kinds, sizes and numbers of ranks. */
+uint64_t rp_place_role(const struct rp_collectives *list, const struct rp_pipe_stage *stages,
+                       size_t rank);
+
 bool rp_place_transfer_touches(const struct rp_place_transfer *t, uint32_t host);
 
 #endif

@@ -111,6 +111,24 @@ static void say_shared_fault(struct rp_findings *f, struct rp_report_finding *fi
         rp_findings_say(finding, text);
 }
 
+/* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
+static void say_latest(struct rp_findings *f, struct rp_report_finding *finding, bool why)
+{
+    size_t r = latest_of(f, INT64_MAX);
+
+    for (int round = 0; round < RANKS_SAID && r != SIZE_MAX; round++) {
+        const struct rp_chain_rank *c = &f->chain->ranks[r];
+        struct rp_late late = rp_late_main(&c->lates);
+
+        if (c->margin_ns < f->chain->margin_ns / SAID_SHARE)
+            return;
+        RP_SAY(f, finding, "rank %d arrived last %lld of %zu times and delayed the others by %s%s",
+               rp_findings_number(f, r), (long long)c->last_count, f->chain->ncollectives,
+               rp_findings_time(f, c->margin_ns), why ? late_text(f, &late) : "");
+        r = latest_of(f, c->margin_ns - 1);
+    }
+}
+
 /* ------------------------------------------------------------------ places */
 
 static unsigned kind_of_place(const struct rp_place_found *p)
@@ -149,9 +167,13 @@ static void say_place(struct rp_findings *f, struct rp_report_finding *finding,
 {
     const struct rp_places *places = &f->chain->places;
 
-    RP_SAY(f, finding, "%s took %s its peers for the same work%s",
-           rp_findings_who_text(f, &finding->who), rp_findings_times_text(f, 1 + p->slower),
-           what_text(f, p));
+    if (p->more)
+        RP_SAY(f, finding, "%s did more than its peers%s", rp_findings_who_text(f, &finding->who),
+               what_text(f, p));
+    else
+        RP_SAY(f, finding, "%s took %s its peers for the same work%s",
+               rp_findings_who_text(f, &finding->who), rp_findings_times_text(f, 1 + p->slower),
+               what_text(f, p));
     if (p->nsteps < places->all_steps)
         RP_SAY(f, finding, "in %zu of %zu steps, from step %lld to step %lld", p->nsteps,
                places->all_steps, (long long)p->first_step, (long long)p->last_step);
@@ -185,45 +207,39 @@ static void find_places(struct rp_findings *f)
            "no rank, host or stage alone makes up for much of that",
            rp_findings_time(f, (int64_t)places->repaired_ns),
            rp_findings_time(f, (int64_t)places->run_ns));
+    if (places->uneven.what && *places->uneven.what)
+        RP_SAY(f, finding, "most on rank %d%s", rp_findings_number(f, places->uneven.rank),
+               what_text(f, &places->uneven));
+    say_latest(f, finding, false);
 }
 
 /* ------------------------------------------------------------------ margins */
 
-/* "rank 0 arrived last 32 of 84 times and delayed the others by 167.4 ms; before that it …" */
+/* What the margins are, and why. */
 static void find_margins(struct rp_findings *f)
 {
     struct rp_late late = rp_late_main(&f->chain->ranks[latest_of(f, INT64_MAX)].lates);
     struct rp_report_finding *finding =
         rp_findings_add(f, kind_of(&late), f->chain->ncollectives ? f->chain->margin_ns : 0);
-    size_t r = latest_of(f, INT64_MAX);
 
     if (!finding)
         return;
     finding->at_most = finding->where.late = true;
     finding->settled = f->chain->places.known;
     say_shared_fault(f, finding);
-    for (int round = 0; round < RANKS_SAID && r != SIZE_MAX; round++) {
-        const struct rp_chain_rank *c = &f->chain->ranks[r];
-
-        if (c->margin_ns < f->chain->margin_ns / SAID_SHARE)
-            return;
-        late = rp_late_main(&c->lates);
-        RP_SAY(f, finding, "rank %d arrived last %lld of %zu times and delayed the others by %s%s",
-               rp_findings_number(f, r), (long long)c->last_count, f->chain->ncollectives,
-               rp_findings_time(f, c->margin_ns), late_text(f, &late));
-        r = latest_of(f, c->margin_ns - 1);
-    }
+    say_latest(f, finding, true);
 }
 
 /* A clock that was set makes what a rank recorded around that moment longer or shorter than it was:
-   then, and where no place is slow, the order of the arrivals says what can be said. */
+   then, and where the courses cannot tell, the order of the arrivals says what can be said. Where
+   they can, and no place is slow, the ranks arrive as their work differs by chance. */
 static void straggler_find(struct rp_findings *f)
 {
-    size_t before = f->out->nfindings;
+    const struct rp_places *places = &f->chain->places;
 
-    if (f->chain->places.known && f->chain->places.n && !f->chain->nset)
+    if (places->known && !places->unsure && !f->chain->nset)
         find_places(f);
-    if (f->out->nfindings == before)
+    else
         find_margins(f);
 }
 
@@ -289,7 +305,7 @@ const struct rp_finding rp_finding_straggler = {
          {"of a host", "the ranks of a host are slower than the others, which wait for them"},
          {"of a stage",
           "a stage of the pipeline takes longer for the same work, and the others wait for it"},
-         {"uneven", "work is uneven: another rank is late each time, and the others wait for it"}},
+         {"uneven", "work is uneven: ranks are late in turn, and the others wait for them"}},
     .condition =
         "collectives were matched; the kind is what the rank that delays the others most did "
         "longer before ([Communication](definitions.md#communication))",

@@ -149,10 +149,14 @@ static enum rp_code judge_times(struct repair *r, struct rp_err *err)
         for (uint32_t i = 0; i < rank->cell_list.n; i++)
             RP_TRY(rp_map_put(&rank->cells, cell_id(cells[i].key, cells[i].step), i, err));
         RP_TRY(rp_peers_usual(cells, rank->cell_list.n, rank->key_list.at, rank->key_list.n, err));
-        r->peers[k] = (struct rp_peer_rank){.keys = rank->key_list.at,
-                                            .nkeys = rank->key_list.n,
-                                            .cells = cells,
-                                            .ncells = rank->cell_list.n};
+        r->peers[k] = (struct rp_peer_rank){
+            .keys = rank->key_list.at,
+            .nkeys = rank->key_list.n,
+            .cells = cells,
+            .ncells = rank->cell_list.n,
+            .role = r->run->nranks < 2 ? 0
+                                       : rp_place_role(&r->run->parts[k]->collectives,
+                                                       r->run->join.rendezvous.stages, k)};
     }
     return rp_peers_judge(r->peers, r->nranks, (double)rp_sim_measured_ns(r->run), &r->arena, err);
 }

@@ -96,6 +96,19 @@ static void what_begins_soon_after_a_collective_waited_for_it(void **state)
     }
 }
 
+static void what_begins_a_little_before_the_end_may_have_waited(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        struct made m = waiting(k ? -2500 : -3500);
+        const struct rp_course_op *c = op_of(&m, RP_COURSE_COLLECTIVE, 0);
+
+        assert_non_null(c);
+        assert_int_equal(c->tight, k);
+        release(&m);
+    }
+}
+
 /* Both kernels before the all-reduce are one operation, but for the launch of the second; the one
    that may wait begins another. */
 static void work_is_joined_up_to_what_may_wait(void **state)
@@ -178,6 +191,22 @@ static void a_host_that_polls_waits(void **state)
     }
 }
 
+/* The host goes on before the recorded end of what it waits for. */
+static void a_host_that_polls_may_seem_early(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 2; k++) {
+        int64_t early = k ? 9000 : 11000;
+        const struct row rows[] = {LAUNCH(1000, 1000, 1), KERNEL("a", 7, 10000, 90000, 1),
+                                   LAUNCH(100000 - early, 1000, 2),
+                                   KERNEL(NCCL, 9, 130000, 99000, 2)};
+        struct made m = made_of(rows, sizeof rows / sizeof rows[0]);
+
+        assert_int_equal(op_of(&m, RP_COURSE_SYNC, 0) != NULL, k);
+        release(&m);
+    }
+}
+
 /* Whatever the times are. */
 static void hostile_times(void **state)
 {
@@ -208,10 +237,12 @@ int test_course(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_begins_soon_after_a_collective_waited_for_it),
+        cmocka_unit_test(what_begins_a_little_before_the_end_may_have_waited),
         cmocka_unit_test(work_is_joined_up_to_what_may_wait),
         cmocka_unit_test(a_rest_of_the_device_is_work),
         cmocka_unit_test(time_of_the_host_is_divided),
         cmocka_unit_test(a_host_that_polls_waits),
+        cmocka_unit_test(a_host_that_polls_may_seem_early),
         cmocka_unit_test(hostile_times),
     };
 

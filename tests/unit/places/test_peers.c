@@ -154,6 +154,60 @@ static void a_pause_is_of_its_step(void **state)
     rp_arena_release(&arena);
 }
 
+/* Steps are 1, 2 and 4 times as long on all ranks; the last is a tenth slower in all of them. */
+static void steps_may_be_longer_for_all(void **state)
+{
+    struct rp_peer_key keys[8];
+    struct rp_peer_cell cells[8][3];
+    struct rp_peer_rank ranks[8];
+    struct rp_arena arena;
+
+    UNUSED_STATE(state);
+    for (size_t n = 2; n <= 8; n++) {
+        rp_arena_init(&arena);
+        for (size_t r = 0; r < n; r++) {
+            double slow = r == n - 1 ? 1.1 : 1;
+
+            keys[r] = (struct rp_peer_key){7, 2000 * slow, 0, 1, 0};
+            for (uint32_t s = 0; s < 3; s++)
+                cells[r][s] = (struct rp_peer_cell){0, s, 1, (1000 << s) * slow, 0};
+            ranks[r] =
+                (struct rp_peer_rank){.keys = &keys[r], .nkeys = 1, .cells = cells[r], .ncells = 3};
+        }
+        assert_code(rp_peers_judge(ranks, n, NO_STEP, &arena, NULL), RP_OK);
+        for (size_t r = 0; r < n; r++)
+            for (size_t s = 0; s < 3; s++)
+                assert_true(fabs(ranks[r].factor[s] - (r == n - 1 ? 1 / 1.1 : 1)) < 1e-9);
+        rp_arena_release(&arena);
+    }
+}
+
+/* Ranks of one role that call a key twice instead of once. */
+static void more_work_of_a_role_is_abnormal(void **state)
+{
+    UNUSED_STATE(state);
+    for (uint64_t role = 0; role < 2; role++) {
+        struct rp_peer_key keys[4];
+        struct rp_peer_cell cells[4];
+        struct rp_peer_rank ranks[4];
+        struct rp_arena arena;
+
+        rp_arena_init(&arena);
+        for (size_t r = 0; r < 4; r++) {
+            uint32_t n = r == 1 ? 2 : 1;
+
+            keys[r] = (struct rp_peer_key){7, 1000, 0, n, 0};
+            cells[r] = (struct rp_peer_cell){0, 0, n, 1000 * n, 0};
+            ranks[r] = (struct rp_peer_rank){
+                .keys = &keys[r], .nkeys = 1, .cells = &cells[r], .ncells = 1, .role = role};
+        }
+        assert_code(rp_peers_judge(ranks, 4, NO_STEP, &arena, NULL), RP_OK);
+        for (size_t r = 0; r < 4; r++)
+            assert_true(ranks[r].factor[0] == (role && r == 1 ? 0.5 : 1));
+        rp_arena_release(&arena);
+    }
+}
+
 /* What only one rank does is compared with what is usual of it. */
 static void nothing_is_compared_with_nothing(void **state)
 {
@@ -176,6 +230,8 @@ int test_peers(void)
         cmocka_unit_test(few_cells_need_more),
         cmocka_unit_test(most_may_be_slow),
         cmocka_unit_test(a_pause_is_of_its_step),
+        cmocka_unit_test(steps_may_be_longer_for_all),
+        cmocka_unit_test(more_work_of_a_role_is_abnormal),
         cmocka_unit_test(nothing_is_compared_with_nothing),
     };
 

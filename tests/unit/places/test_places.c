@@ -253,27 +253,59 @@ static void the_smallest_place_is_named(void **state)
     }
 }
 
-/* Work of rank 0 that is slow while a longer work of rank 1 runs beside it. */
+/* Rank 0 is slow in one work, and faster in another: nobody waits for it. */
 static void what_hides_costs_nothing(void **state)
 {
-    struct job j = job_of(4);
+    static const size_t ranks[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    struct job j = job_of(8);
     struct rp_places p;
 
     UNUSED_STATE(state);
     for (size_t s = 0; s < 5; s++) {
         job_step(&j, s);
-        for (size_t r = 0; r < 4; r++)
-            job_work(&j, r, r == 1 ? "long" : "mm",
-                     (r == 1   ? 2000
-                      : r == 0 ? 1500
-                               : 1000) *
-                         JOB_US);
-        job_meet(&j, all, 4, 100 * JOB_US);
+        for (size_t r = 0; r < 8; r++) {
+            job_work(&j, r, "mm", (r == 0 ? 1500 : 1000) * JOB_US);
+            job_work(&j, r, "add", (r == 0 ? 500 : 1000) * JOB_US);
+        }
+        job_meet(&j, ranks, 8, 100 * JOB_US);
     }
     p = job_places(&j);
     assert_int_equal(p.n, 0);
     assert_true(p.repaired_ns == p.run_ns);
     job_release(&j);
+}
+
+/* Rank 2 saves a checkpoint in two of eight steps, which the others do not; where they
+   meet without it nobody knows whether it should. */
+static void what_only_one_rank_does_is_abnormal(void **state)
+{
+    static const size_t others[] = {0, 1, 3};
+
+    UNUSED_STATE(state);
+    for (int stages = 0; stages < 2; stages++) {
+        struct job j = job_of(4);
+        struct rp_places p;
+
+        for (size_t s = 0; s < 8; s++) {
+            job_step(&j, s);
+            for (size_t r = 0; r < 4; r++)
+                job_work(&j, r, "mm", 1000 * JOB_US);
+            if (s % 4 == 3)
+                job_work(&j, 2, "save", 3000 * JOB_US);
+            if (stages)
+                job_meet(&j, others, 3, 100 * JOB_US);
+            job_meet(&j, all, 4, 100 * JOB_US);
+        }
+        p = job_places(&j);
+        assert_int_equal(p.n, !stages);
+        if (!stages) {
+            assert_int_equal(p.at[0].ranks[0], 2);
+            assert_true(fabs(p.at[0].cost_ns - 6000 * JOB_US) < 10 * JOB_US);
+            assert_string_equal(p.at[0].what, "save");
+            assert_true(p.at[0].more);
+        }
+        job_release(&j);
+    }
 }
 
 /* A delay passes through two groups, and counts once. */
@@ -376,6 +408,7 @@ int test_places(void)
         cmocka_unit_test(a_host_is_slow_where_most_of_its_ranks_are),
         cmocka_unit_test(the_smallest_place_is_named),
         cmocka_unit_test(what_hides_costs_nothing),
+        cmocka_unit_test(what_only_one_rank_does_is_abnormal),
         cmocka_unit_test(a_delay_counts_once),
         cmocka_unit_test(a_slow_group_is_beyond_the_scatter_of_the_best),
         cmocka_unit_test(one_slow_transfer_is_far_from_the_others),
