@@ -30,11 +30,16 @@ struct rp_recording {
     /* time of a step with and without recording, summed over the processes that measured both */
     int64_t recorded_step_ns, unrecorded_step_ns;
     uint64_t loaded; /* processes that loaded the recorder, whether or not they recorded anything */
+    int64_t unrecorded_least_ns, unrecorded_most_ns; /* the interval of unrecorded_step_ns, 95 % */
 };
 
 /* The folder given to `record -o`. RP_IO where it cannot be read. */
 RP_API enum rp_code rp_recording_scan(const char *folder, struct rp_recording *out,
                                       struct rp_err *err);
+
+/* Makes the folder its owner's alone (0700), or also that of a group (its name or number; NULL:
+   none). RP_IO where it belongs to another user and is not open to a group of this process. */
+RP_API enum rp_code rp_recording_own(const char *folder, const char *group, struct rp_err *err);
 
 /* Prepares the folder for processes of this host: allocates the file in which they count events
    that they cannot record. */

@@ -180,9 +180,12 @@ enum rp_ctf_loss {
     RP_CTF_LOSS_COUNT
 };
 
-#define RP_CTF_LEDGER_NAME  ".ledger_" /* then the host, as in the name of a rank's folder */
-#define RP_CTF_LEDGER_MAGIC UINT32_C(0x31474452)
-#define RP_CTF_LEDGER_ROWS  1016
+#define RP_CTF_CONTROL_NAME ".control" /* commands of `record start|stop|mark` */
+/* Of the files in a folder with this mode: the owner's, and the group's where the folder is. */
+#define RP_CTF_FILE_MODE(folder_mode) (0600 | ((folder_mode)&0060))
+#define RP_CTF_LEDGER_NAME            ".ledger_" /* then the host, as in the name of a rank's folder */
+#define RP_CTF_LEDGER_MAGIC           UINT32_C(0x31474452)
+#define RP_CTF_LEDGER_ROWS            1016
 
 struct rp_ctf_ledger_row {
     uint64_t who; /* rp_ctf_ledger_who; 0: the row is unused */
@@ -198,7 +201,8 @@ struct rp_ctf_ledger {
     uint64_t cpu_ns;   /* CPU time of the programs, from each `record` when its program has ended */
     uint64_t recorded_ns, unrecorded_ns; /* of a step, with detail and without; of all processes */
     uint64_t loaded;                     /* processes that loaded the recorder */
-    uint64_t more[8];
+    uint64_t unrecorded_least_ns, unrecorded_most_ns; /* of its interval of 95 % */
+    uint64_t more[6];
     struct rp_ctf_ledger_row rows[RP_CTF_LEDGER_ROWS];
 };
 

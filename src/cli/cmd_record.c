@@ -30,6 +30,9 @@ const struct rp_option record_options[] = {
     {"light", 0, RP_OPT_FLAG, NULL, NULL, "steps, kernels and collectives only: no operators", 0},
     {"detail", 0, RP_OPT_TEXT, "N:M", NULL,
      "operators, calls and device work in N of M steps only; in the others the steps: 2:200", 0},
+    {"group", 0, RP_OPT_TEXT, "NAME", NULL,
+     "let the users of this group read and continue the recording; without it, it is its owner's",
+     0},
     {"every-step", 0, RP_OPT_FLAG, NULL, NULL,
      "record all steps in detail: leave out none to see how much longer recording makes them", 0},
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
@@ -270,11 +273,8 @@ static void remove_control_files(const struct record *r)
 }
 
 /* Creates the folder with its control file. If that fails the program runs unrecorded. */
-static bool make_folder(struct record *r, const char *name, struct rp_err *err)
+static bool make_folder(struct record *r, const char *name, const char *group, struct rp_err *err)
 {
-    char path[PATH_MAX + 16];
-    int fd;
-
     if (!cli_make_path(name)) {
         snprintf(err->text, sizeof err->text, "cannot create folder '%.500s': %s", name,
                  strerror(errno));
@@ -286,10 +286,8 @@ static bool make_folder(struct record *r, const char *name, struct rp_err *err)
         return false;
     }
     remove_control_files(r);
-    snprintf(path, sizeof path, "%s/.control", r->folder);
-    fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    if (fd >= 0)
-        close(fd);
+    if (rp_recording_own(r->folder, group, err) != RP_OK)
+        return false;
     record_note(r, ".begun");
     record_sources_folder(r);
     rp_recording_prepare(r->folder, NULL); /* if it fails, processes try it themselves */
@@ -353,7 +351,7 @@ static int record_program(const struct cli_call *call)
         return usage ? cli_usage("record", &err) : cli_fail(RP_UNSUPPORTED, &err);
     if (!keys_are_used(&r, call, &err))
         return cli_usage("record", &err);
-    if (!make_folder(&r, r.name, &err)) {
+    if (!make_folder(&r, r.name, setting(call, "group"), &err)) {
         cli_fail(RP_IO, &err);
         fputs("reprise: continuing without a recording\n", stderr);
         r.folder[0] = '\0';
@@ -428,6 +426,9 @@ static const struct rp_option sample_options[] = {
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
+    {"group", 0, RP_OPT_TEXT, "NAME", NULL,
+     "let the users of this group read and continue the recording; without it, it is its owner's",
+     0},
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
 

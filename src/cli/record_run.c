@@ -186,12 +186,15 @@ long record_note(const struct record *r, const char *list)
 {
     char path[PATH_MAX + 16];
     off_t place = 0;
+    struct stat st;
     int fd;
 
     snprintf(path, sizeof path, "%s/%s", r->folder, list);
-    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return 0;
+    if (!stat(r->folder, &st)) /* for ranks of other users */
+        (void)!fchmod(fd, S_IRUSR | S_IWUSR | (st.st_mode & (S_IRGRP | S_IWGRP)));
     if (write(fd, "+", 1) == 1)
         place = lseek(fd, 0, SEEK_CUR);
     close(fd);
@@ -238,18 +241,25 @@ void record_spent(const struct record *r)
         rp_recording_spent(r->folder, time_ns(&used.ru_utime) + time_ns(&used.ru_stime));
 }
 
+/* By how many percent recorded steps are longer than this. */
+static double longer_than(const struct rp_recording *rec, int64_t ns)
+{
+    return ns > 0 ? 100.0 * ((double)rec->recorded_step_ns / (double)ns - 1) : 0;
+}
+
 /* The first thing to know of a recording is what it did to the program: measured in steps, where
    the recorder saw them, else the CPU time of its own code. */
 static void print_cost(const struct rp_recording *rec)
 {
     if (rec->unrecorded_step_ns > 0) {
-        double longer =
-            100.0 * ((double)rec->recorded_step_ns / (double)rec->unrecorded_step_ns - 1);
+        double longer = longer_than(rec, rec->unrecorded_step_ns);
 
         if (longer < 1)
             fputs("; steps are less than 1 % longer while recording\n", stderr);
         else
-            fprintf(stderr, "; steps are at least %.0f %% longer while recording\n", longer);
+            fprintf(stderr, "; steps are about %.0f %% (%.0f to %.0f) longer while recording\n",
+                    longer, longer_than(rec, rec->unrecorded_most_ns),
+                    longer_than(rec, rec->unrecorded_least_ns));
         return;
     }
     if (rec->cost_ns > 0)

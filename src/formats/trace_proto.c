@@ -199,9 +199,9 @@ enum rp_code rp_proto_trace_progress(struct rp_proto_trace *t, const uint8_t *at
 
 int64_t rp_proto_trace_clamp(struct rp_proto_trace *t, rp_wide_ns ns)
 {
-    if (ns > RP_PROTO_TIME_MAX_NS || ns < -RP_PROTO_TIME_MAX_NS) {
+    if (ns > RP_TIME_MAX_NS || ns < -RP_TIME_MAX_NS) {
         t->health->huge_time++;
-        return ns < 0 ? -RP_PROTO_TIME_MAX_NS : RP_PROTO_TIME_MAX_NS;
+        return ns < 0 ? -RP_TIME_MAX_NS : RP_TIME_MAX_NS;
     }
     return (int64_t)ns;
 }

@@ -12,8 +12,6 @@
 
 __extension__ typedef __int128 rp_wide_ns;
 
-#define RP_PROTO_TIME_MAX_NS (INT64_C(1) << 62) /* so that no sum of two times leaves 64 bits */
-
 struct rp_proto_trace {
     struct rp_input *in;
     const struct rp_read_options *options;

@@ -155,10 +155,27 @@ static enum rp_code check_origin_ids(const struct rp_trace *t, struct rp_err *er
     return RP_OK;
 }
 
+/* Whether a time, which may be unknown, and the end that follows from it are in the range. */
+static bool is_in_range(int64_t ts, int64_t dur)
+{
+    int64_t begin = ts == RP_NO_TS ? 0 : ts;
+
+    return (begin >= -RP_TIME_MAX_NS) & (begin <= RP_TIME_MAX_NS) && dur <= RP_TIME_MAX_NS - begin;
+}
+
+static enum rp_code check_times(const struct rp_trace *t, struct rp_err *err)
+{
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (!is_in_range(t->ev.ts_ns[e], t->ev.dur_ns[e]))
+            return rp_trace_bad(t, err, "the time of event %u is out of range", e);
+    return RP_OK;
+}
+
 enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, e;
 
+    RP_TRY(check_times(t, err));
     RP_TRY(check_ids(t, t->ev.name, t->ev.n, t->str.n, false, "name", err));
     RP_TRY(check_ids(t, t->ev.link, t->ev.n, t->links.n, true, "link", err));
     RP_TRY(check_bytes(t, t->ev.kind, t->ev.n, RP_KIND_COUNT, "kind", err));

@@ -29,8 +29,11 @@
 typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 
 /* dur_ns of a span without an end, or of an event without a duration. */
-#define RP_OPEN_NS       INT64_C(-1)
-#define RP_NO_TS         INT64_MIN /* ts_ns of an event without a time (metadata) */
+#define RP_OPEN_NS INT64_C(-1)
+#define RP_NO_TS   INT64_MIN /* ts_ns of an event without a time (metadata) */
+/* Times and ends of events are at most this far from 0, so that the difference of two fits; the
+   passes of finish see to it (finish/counts.c), and native files are checked. */
+#define RP_TIME_MAX_NS   ((INT64_C(1) << 62) - 1)
 #define RP_OUR_FRAMEWORK "reprise" /* of a trace that `reprise record` wrote */
 #define RP_NO_RANK       (-1)
 /* Instants of recordings that were paused. */

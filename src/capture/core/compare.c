@@ -36,7 +36,7 @@ static size_t half_width(size_t n, size_t m)
     return root;
 }
 
-static uint64_t median_of(const struct rp_core_times *t)
+uint64_t rp_core_times_median(const struct rp_core_times *t)
 {
     struct rp_core_times sorted = *t;
 
@@ -44,21 +44,30 @@ static uint64_t median_of(const struct rp_core_times *t)
     return sorted.at[kept(t) / 2];
 }
 
+/* The time without what it is longer by, which is never all of it. */
+static uint64_t without(uint64_t time, int64_t longer)
+{
+    return longer > 0 && (uint64_t)longer < time ? time - (uint64_t)longer : time;
+}
+
 bool rp_core_compare(const struct rp_core_times *first, const struct rp_core_times *second,
-                     uint64_t *longer, uint64_t *usual)
+                     struct rp_core_compared *out)
 {
     static int64_t pairs[RP_CORE_COMPARED * RP_CORE_COMPARED];
     size_t n = kept(first), m = kept(second), half = half_width(n, m), middle = n * m / 2;
+    uint64_t usual;
 
     if (half >= middle) /* too few */
         return false;
     for (size_t i = 0; i < n * m; i++)
         pairs[i] = (int64_t)(first->at[i / m] - second->at[i % m]);
     qsort(pairs, n * m, sizeof pairs[0], by_value);
-    *longer = *usual = median_of(first);
+    usual = rp_core_times_median(first);
+    *out = (struct rp_core_compared){usual, usual, without(usual, pairs[middle + half]), usual};
     if (pairs[middle - half] > 0) {
-        *usual -= (uint64_t)pairs[middle] < *usual ? (uint64_t)pairs[middle] : 0;
+        out->usual = without(usual, pairs[middle]);
+        out->usual_most = without(usual, pairs[middle - half]);
         return true;
     }
-    return pairs[middle + half] * 100 < (int64_t)*longer;
+    return pairs[middle + half] * 100 < (int64_t)usual;
 }

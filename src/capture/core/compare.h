@@ -15,10 +15,16 @@ struct rp_core_times {
 
 void rp_core_times_add(struct rp_core_times *t, uint64_t time);
 
-/* Sets `longer` to a usual time of the first kind, and `usual` to what it would be in the other.
-   False where the times differ among themselves by more than between the kinds, and by more than
+uint64_t rp_core_times_median(const struct rp_core_times *t); /* of at least one */
+
+/* A usual time of the first kind, and what it would be in the other: with an interval of 95 %. */
+struct rp_core_compared {
+    uint64_t longer, usual, usual_least, usual_most;
+};
+
+/* False where the times differ among themselves by more than between the kinds, and by more than
    1 %. */
 bool rp_core_compare(const struct rp_core_times *first, const struct rp_core_times *second,
-                     uint64_t *longer, uint64_t *usual);
+                     struct rp_core_compared *out);
 
 #endif

@@ -71,24 +71,27 @@ static void control_answer(uint64_t *count)
 
 static void control_mark(const char *name)
 {
+    struct rp_ctf_ledger *ledger;
+
     if (!atomic_load(&rp_core.page->on))
         return;
     rp_core_table.mark(name);
-    if (rp_core.ledger && rp_core_self && rp_core_self->head)
-        control_answer(&rp_core.ledger->marks);
+    if (rp_core_self && rp_core_self->head && (ledger = rp_core_ledger()))
+        control_answer(&ledger->marks);
 }
 
 static void control_apply(const char *line, bool first)
 {
     bool stop = !strcmp(line, "stop");
+    struct rp_ctf_ledger *ledger;
 
     if (stop || !strcmp(line, "start")) {
         if (stop)
             rp_core_table.fact("record.window", "stopped"); /* its end may not be seen */
         atomic_store(&rp_core.stopped, stop);
         rp_core_update(); /* the next line may be a mark */
-        if (!first && rp_core.ledger)
-            control_answer(&rp_core.ledger->commands);
+        if (!first && (ledger = rp_core_ledger()))
+            control_answer(&ledger->commands);
     } else if (!strncmp(line, "mark ", 5) && !first) {
         control_mark(line + 5);
     }
@@ -115,7 +118,7 @@ void rp_core_control_read(bool first)
 
     if (first)
         rp_core.control_at = 0;
-    snprintf(path, sizeof path, "%s/.control", rp_core.root);
+    snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;

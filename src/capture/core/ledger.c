@@ -16,12 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#define LEDGER_PATH (sizeof rp_core.root + 160)
+
+static void ledger_path(char path[LEDGER_PATH])
+{
+    snprintf(path, LEDGER_PATH, "%s/" RP_CTF_LEDGER_NAME "%s", rp_core.root, rp_core.host);
+}
+
 static void ledger_map(int fd)
 {
     struct rp_ctf_ledger *ledger;
     struct stat st;
 
-    if (fstat(fd, &st) || st.st_size < (off_t)sizeof *ledger)
+    if (fstat(fd, &st) || st.st_size < (off_t)sizeof *ledger || !S_ISREG(st.st_mode) ||
+        (st.st_uid != rp_core.owner && !(rp_core.file_mode & S_IWGRP)))
         return;
     ledger = mmap(NULL, sizeof *ledger, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (ledger == MAP_FAILED)
@@ -37,17 +45,16 @@ static void ledger_map(int fd)
 static bool ledger_create(const char *path)
 {
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
-    char hidden[sizeof rp_core.root + 160], name[64];
+    char hidden[LEDGER_PATH], name[64];
     bool made;
     int fd;
 
     rp_core_hidden_name(name, sizeof name, "ledger");
     snprintf(hidden, sizeof hidden, "%s/%s", rp_core.root, name);
-    fd =
-        rp_core_fits(sizeof empty) ? open(hidden, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+    fd = rp_core_fits(sizeof empty) ? rp_core_create(hidden, O_RDWR) : -1;
     if (fd < 0)
         return false;
-    made = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666) &&
+    made = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
            (!link(hidden, path) || errno == EEXIST);
     close(fd);
     unlink(hidden);
@@ -56,15 +63,15 @@ static bool ledger_create(const char *path)
 
 void rp_core_ledger_open(bool create)
 {
-    char path[sizeof rp_core.root + 160];
+    char path[LEDGER_PATH];
     int fd, saved = errno;
 
     if (rp_core.ledger)
         return;
-    snprintf(path, sizeof path, "%s/" RP_CTF_LEDGER_NAME "%s", rp_core.root, rp_core.host);
-    fd = open(path, O_RDWR | O_CLOEXEC);
+    ledger_path(path);
+    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && create && ledger_create(path))
-        fd = open(path, O_RDWR | O_CLOEXEC);
+        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {
         ledger_map(fd);
         close(fd);
@@ -72,26 +79,45 @@ void rp_core_ledger_open(bool create)
     errno = saved;
 }
 
+/* Somebody may have cut the file: what a mapping holds beyond its end cannot be touched. In a
+   sandbox no system call can tell. */
+struct rp_ctf_ledger *rp_core_ledger(void)
+{
+    char path[LEDGER_PATH];
+    struct stat st;
+    int saved = errno;
+
+    if (rp_core.ledger && !atomic_load(&rp_core.sealed)) {
+        ledger_path(path);
+        if (!stat(path, &st) && st.st_size < (off_t)sizeof *rp_core.ledger)
+            rp_core.ledger = NULL; /* stays mapped: other threads may be about to use it */
+        errno = saved;
+    }
+    return rp_core.ledger;
+}
+
 /* A row belongs to the first process that stores its key; the last row takes what finds none. */
-static _Atomic uint64_t *ledger_events(uint64_t who)
+static _Atomic uint64_t *ledger_events(struct rp_ctf_ledger *ledger, uint64_t who)
 {
     uint32_t at = (uint32_t)(who * 2654435761u) % RP_CTF_LEDGER_ROWS;
 
     for (uint32_t i = 0; i < RP_CTF_LEDGER_ROWS; i++, at = (at + 1) % RP_CTF_LEDGER_ROWS) {
-        struct rp_ctf_ledger_row *row = &rp_core.ledger->rows[at];
+        struct rp_ctf_ledger_row *row = &ledger->rows[at];
         uint64_t owner = 0;
 
         if (atomic_compare_exchange_strong((_Atomic uint64_t *)&row->who, &owner, who) ||
             owner == who)
             return (_Atomic uint64_t *)&row->events;
     }
-    return (_Atomic uint64_t *)&rp_core.ledger->rows[RP_CTF_LEDGER_ROWS - 1].events;
+    return (_Atomic uint64_t *)&ledger->rows[RP_CTF_LEDGER_ROWS - 1].events;
 }
 
 void rp_core_lose(enum rp_ctf_loss why, uint64_t events)
 {
-    if (rp_core.ledger)
-        atomic_fetch_add(ledger_events(rp_ctf_ledger_who(rp_core.rank, why)), events);
+    struct rp_ctf_ledger *ledger = rp_core_ledger();
+
+    if (ledger)
+        atomic_fetch_add(ledger_events(ledger, rp_ctf_ledger_who(rp_core.rank, why)), events);
     else if (why != RP_CTF_LOSS_OVERWRITTEN)
         atomic_fetch_add(&rp_core.lost, events);
 }
@@ -139,8 +165,10 @@ int64_t rp_core_thread_ns(void)
 
 void rp_core_spend(uint64_t ns)
 {
-    if (rp_core.ledger)
-        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->setup_ns, ns);
+    struct rp_ctf_ledger *ledger = rp_core_ledger();
+
+    if (ledger)
+        atomic_fetch_add((_Atomic uint64_t *)&ledger->setup_ns, ns);
 }
 
 int64_t rp_core_spent(int64_t since_ns)

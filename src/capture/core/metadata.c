@@ -121,6 +121,25 @@ size_t rp_core_metadata(char *to, size_t size)
     return t.n;
 }
 
+void rp_core_access_init(void)
+{
+    struct stat st;
+    bool known = !stat(rp_core.root, &st);
+
+    rp_core.owner = known ? st.st_uid : geteuid();
+    rp_core.folder_mode = S_IRWXU | (known ? st.st_mode & (S_IRWXG | S_ISGID) : 0);
+    rp_core.file_mode = RP_CTF_FILE_MODE(rp_core.folder_mode);
+}
+
+int rp_core_create(const char *path, int flags)
+{
+    int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, rp_core.file_mode);
+
+    if (fd >= 0)
+        (void)!fchmod(fd, rp_core.file_mode); /* whatever the program's umask is */
+    return fd;
+}
+
 static bool write_all(const char *path, const char *bytes, size_t n)
 {
     ssize_t written;
@@ -130,7 +149,7 @@ static bool write_all(const char *path, const char *bytes, size_t n)
         errno = EFBIG;
         return false;
     }
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    fd = rp_core_create(path, O_WRONLY);
     if (fd < 0)
         return false;
     written = write(fd, bytes, n);
@@ -166,8 +185,12 @@ static int folder_try(const char *folder)
     snprintf(path, sizeof path, "%s/metadata", folder);
     if (!access(path, F_OK))
         return metadata_is_ours(path);
-    if (mkdir(folder, 0755) && errno != EEXIST)
+    if (mkdir(folder, rp_core.folder_mode)) {
+        if (errno != EEXIST)
+            return -1;
+    } else if (chmod(folder, rp_core.folder_mode)) { /* whatever the program's umask is */
         return -1;
+    }
     rp_core_hidden_name(name, sizeof name, "metadata");
     snprintf(hidden, sizeof hidden, "%s/%s", folder, name);
     n = rp_core_metadata(text, sizeof text);

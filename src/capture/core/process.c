@@ -710,6 +710,7 @@ static void core_init(void)
     read_rank();
     read_machine();
     rp_core_steps_init();
+    rp_core_access_init();
     rp_core_ledger_open(false);
     if (rp_core.ledger)
         atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->loaded, 1);

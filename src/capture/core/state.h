@@ -132,6 +132,8 @@ struct rp_core {
     uint64_t frequency;        /* ticks a second */
     struct rp_core_options options;
     char root[PATH_MAX / 2];         /* of the recording */
+    uid_t owner;                     /* of the root */
+    mode_t folder_mode, file_mode;   /* what others may read and write (rp_core_create) */
     char folder[PATH_MAX / 2 + 160]; /* of this rank */
     char host[80], boot[40];
     char program[256]; /* the last bytes of its path */
@@ -151,7 +153,7 @@ struct rp_core {
     _Atomic uint64_t unused;               /* list of those whose thread has ended; tagged */
     _Atomic(struct rp_core_stream *) wanting; /* list of those that need the helper */
     _Atomic uint32_t nended;                  /* number of those that the helper may close */
-    struct rp_ctf_ledger *ledger;             /* NULL: there is none */
+    struct rp_ctf_ledger *_Atomic ledger;     /* NULL: there is none; see rp_core_ledger */
     enum rp_ctf_loss why;                     /* the folder cannot be created */
     _Atomic uint64_t bytes, lost, names; /* bytes on disk; lost without a ledger; files so far */
     _Atomic uint32_t ended, stopped, warned; /* warned: one bit for each reason */
@@ -248,6 +250,7 @@ void rp_core_on_boundary(void (*call)(bool without));
 
 /* ---- ledger ---- */
 void rp_core_ledger_open(bool create);                    /* unless it is open */
+struct rp_ctf_ledger *rp_core_ledger(void);               /* NULL: there is none, or it was cut */
 void rp_core_lose(enum rp_ctf_loss why, uint64_t events); /* counts events that are missing */
 void rp_core_stream_lose(struct rp_core_stream *s, enum rp_ctf_loss why, uint64_t events);
 enum rp_ctf_loss rp_core_loss(int error); /* the reason for an errno */
@@ -258,6 +261,11 @@ int64_t rp_core_spent(int64_t since_ns);
 
 /* ---- folder ---- */
 bool rp_core_fits(size_t size); /* within RLIMIT_FSIZE? exceeding it would raise a signal */
+/* Who may use the files of the recording follows from its folder: its owner, or its group too
+   (`record
+   --group`). rp_core_create opens a new file, with the flags O_RDWR or O_WRONLY. */
+void rp_core_access_init(void);
+int rp_core_create(const char *path, int flags);
 bool rp_core_folder_open(void); /* creates the folder and its metadata if needed */
 size_t rp_core_metadata(char *to, size_t size);
 

@@ -23,6 +23,8 @@
 #include "capture/core/state.h"
 
 #include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #define NAMES 32
 #define LEADS 8 /* ends of another name without the one that leads: it leads now */
@@ -50,9 +52,13 @@ static struct {
     uint32_t since;    /* steps since the last switch */
     uint32_t with, of; /* --detail N:M; of 0: not given */
     bool measures;
-    bool fixed;                   /* a source cannot be switched: there is nothing to compare */
-    struct rp_core_times on, off; /* ticks */
-    _Atomic uint32_t without;     /* detail is off */
+    bool fixed; /* a source cannot be switched: there is nothing to compare */
+    struct kind {
+        struct rp_core_times ticks, cpu_ns;
+    } on, off;
+    uint64_t cpu_ns, switches;      /* of the process, when the step began */
+    uint32_t compared, interrupted; /* steps, and those in which another program ran instead */
+    _Atomic uint32_t without;       /* detail is off */
     uint64_t gaps;
 } steps;
 
@@ -159,7 +165,8 @@ static void set_leader(uint64_t hash)
     steps.leader = hash;
     steps.at = 0;
     steps.began = 0; /* what has ended is not known */
-    steps.on.n = steps.off.n = 0;
+    steps.on.ticks.n = steps.off.ticks.n = steps.on.cpu_ns.n = steps.off.cpu_ns.n = 0;
+    steps.compared = steps.interrupted = 0;
 }
 
 /* Whether a step has ended. */
@@ -201,13 +208,33 @@ static bool is_compared(uint64_t step)
     return step >= LEFT_OUT_FIRST / 2 && step < LEFT_OUT_END;
 }
 
+/* Processor time and involuntary switches of the process so far. */
+static void read_usage(uint64_t *cpu_ns, uint64_t *switches)
+{
+    struct timespec t = {0};
+    struct rusage used = {0};
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    getrusage(RUSAGE_SELF, &used);
+    *cpu_ns = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+    *switches = (uint64_t)used.ru_nivcsw;
+}
+
 /* The step that has ended, if it was recorded in one way from its begin to its end. */
 static void measure(uint64_t now, bool detail)
 {
+    struct kind *kind = detail ? &steps.on : &steps.off;
+    uint64_t cpu_ns, switches;
+
     if (steps.began && steps.since) {
         steps.detailed += detail && steps.seen;
-        if (is_compared(steps.at))
-            rp_core_times_add(detail ? &steps.on : &steps.off, now - steps.began);
+        if (is_compared(steps.at)) {
+            read_usage(&cpu_ns, &switches);
+            rp_core_times_add(&kind->ticks, now - steps.began);
+            rp_core_times_add(&kind->cpu_ns, cpu_ns - steps.cpu_ns);
+            steps.compared++;
+            steps.interrupted += switches > steps.switches;
+        }
     }
     steps.since++;
 }
@@ -245,6 +272,8 @@ static void next_step(uint64_t now)
         tell_boundary(!on);
     if (!on && next)
         switch_detail(true);
+    if (is_compared(steps.at))
+        read_usage(&steps.cpu_ns, &steps.switches);
     steps.began = rp_core_now();
 }
 
@@ -286,9 +315,40 @@ static void put_number(const char *key, uint64_t number)
     rp_core_table.fact(key, text);
 }
 
+/* The same share of another time. */
+static uint64_t share_of(uint64_t time, uint64_t part, uint64_t whole)
+{
+    return whole ? (uint64_t)((__uint128_t)time * part / whole) : time;
+}
+
+/* A step with detail and without, in nanoseconds. Where other programs took the processors in a
+   usual step, what recording adds takes longer by the clock than it would alone: then the
+   processor time of the process is a second witness, and the smaller difference counts. */
+static bool compare(struct rp_core_compared *out)
+{
+    struct rp_core_compared clock = {0}, cpu = {0};
+    bool by_clock = rp_core_compare(&steps.on.ticks, &steps.off.ticks, &clock);
+    bool by_cpu = 2 * steps.interrupted > steps.compared &&
+                  rp_core_compare(&steps.on.cpu_ns, &steps.off.cpu_ns, &cpu);
+
+    if (by_cpu && (!by_clock || (double)cpu.usual * (double)clock.longer >
+                                    (double)clock.usual * (double)cpu.longer)) {
+        uint64_t ns = ns_of(rp_core_times_median(&steps.on.ticks));
+
+        *out = (struct rp_core_compared){ns, share_of(ns, cpu.usual, cpu.longer),
+                                         share_of(ns, cpu.usual_least, cpu.longer),
+                                         share_of(ns, cpu.usual_most, cpu.longer)};
+        return true;
+    }
+    *out = (struct rp_core_compared){ns_of(clock.longer), ns_of(clock.usual),
+                                     ns_of(clock.usual_least), ns_of(clock.usual_most)};
+    return by_clock;
+}
+
 void rp_core_steps_end(void)
 {
-    uint64_t on_ns, off_ns;
+    struct rp_ctf_ledger *ledger;
+    struct rp_core_compared times;
 
     if (!steps.seen || (!steps.of && !steps.measures) || !atomic_load(&rp_core.page->on))
         return;
@@ -298,14 +358,15 @@ void rp_core_steps_end(void)
         put_number("steps.seen", steps.seen);
         put_number("steps.detailed", steps.detailed);
     }
-    if (steps.fixed || !rp_core_compare(&steps.on, &steps.off, &on_ns, &off_ns))
+    if (steps.fixed || !compare(&times))
         return;
-    on_ns = ns_of(on_ns);
-    off_ns = ns_of(off_ns);
-    put_number("steps.recorded_ns", on_ns);
-    put_number("steps.unrecorded_ns", off_ns);
-    if (rp_core.ledger) {
-        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->recorded_ns, on_ns);
-        atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->unrecorded_ns, off_ns);
+    put_number("steps.recorded_ns", times.longer);
+    put_number("steps.unrecorded_ns", times.usual);
+    ledger = rp_core_ledger();
+    if (ledger) {
+        atomic_fetch_add((_Atomic uint64_t *)&ledger->recorded_ns, times.longer);
+        atomic_fetch_add((_Atomic uint64_t *)&ledger->unrecorded_ns, times.usual);
+        atomic_fetch_add((_Atomic uint64_t *)&ledger->unrecorded_least_ns, times.usual_least);
+        atomic_fetch_add((_Atomic uint64_t *)&ledger->unrecorded_most_ns, times.usual_most);
     }
 }

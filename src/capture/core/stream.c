@@ -104,7 +104,7 @@ static int file_allocate(int fd, size_t size)
 
 static int chunk_map(struct rp_core_chunk *c, const char *path, size_t size)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644), why;
+    int fd = rp_core_create(path, O_RDWR), why;
 
     if (fd < 0)
         return errno;
@@ -185,7 +185,7 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
     for (int i = 0; i < 3 && why == EBADF; i++) {
         ssize_t n;
 
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        fd = rp_core_create(path, O_RDWR);
         if (fd < 0)
             return errno;
         n = pwrite(fd, page, sizeof page, 0);
@@ -553,7 +553,7 @@ static bool chunk_trim(struct rp_core_stream *s, size_t size)
     rp_core_hidden_name(hidden, sizeof hidden, "trim");
     full_path(from, sizeof from, hidden);
     full_path(to, sizeof to, s->chunk.path);
-    fd = open(from, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    fd = rp_core_create(from, O_WRONLY);
     if (fd < 0)
         return false;
     /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */

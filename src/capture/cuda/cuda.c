@@ -194,7 +194,8 @@ static void put_counts(void)
    handlers. Must not call CUPTI in the child of a fork. */
 static void cuda_end(void)
 {
-    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process)
+    if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process ||
+        rp_cuda.cap->sealed()) /* CUPTI would make system calls */
         return;
     if (rp_cuda_counters_wanted())
         rp_cuda_counters_end();
@@ -266,17 +267,16 @@ static void warn_if_replaced(void)
 {
     const char *path = getenv("CUDA_INJECTION64_PATH"), *slash = path ? strrchr(path, '/') : NULL;
     const char *owner = slash ? slash + 1 : path;
-    const struct rp_capture *cap;
+    const struct rp_capture *cap = atomic_load(&begun) ? NULL : rp_capture_get();
     char text[400];
 
-    if (atomic_load(&begun) || getpid() != preloaded_in ||
+    if (!cap || cap->sealed() || getpid() != preloaded_in ||
         (owner && !strcmp(owner, "reprise-cuda.so")) ||
         !dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD))
         return;
     if (getenv("NSYS_PROFILING_SESSION_ID"))
         owner = "Nsight Systems";
-    cap = owner ? rp_capture_get() : NULL;
-    if (!cap)
+    if (!owner)
         return;
     snprintf(text, sizeof text,
              "%.200s uses CUPTI: this recording has no kernels, copies and CUDA calls (run one "

@@ -18,16 +18,22 @@ struct rp_interval {
 
 typedef RP_VEC(struct rp_interval) rp_interval_vec;
 
-/* end - begin; wraps instead of overflowing where a damaged file has absurd times. */
+/* end - begin; the largest or least number where a damaged file has absurd times. */
 static inline int64_t rp_ns_between(int64_t begin_ns, int64_t end_ns)
 {
-    return (int64_t)((uint64_t)end_ns - (uint64_t)begin_ns);
+    int64_t ns;
+
+    return !__builtin_sub_overflow(end_ns, begin_ns, &ns) ? ns
+           : begin_ns < 0                                 ? INT64_MAX
+                                                          : INT64_MIN;
 }
 
 /* a + b, in the same way. */
 static inline int64_t rp_ns_sum(int64_t a_ns, int64_t b_ns)
 {
-    return (int64_t)((uint64_t)a_ns + (uint64_t)b_ns);
+    int64_t ns;
+
+    return !__builtin_add_overflow(a_ns, b_ns, &ns) ? ns : b_ns > 0 ? INT64_MAX : INT64_MIN;
 }
 
 static inline void rp_ns_add(int64_t *sum_ns, int64_t ns)

@@ -12,8 +12,7 @@
 #include "base/decimal.h"
 #include "formats/chrome/chrome.h"
 
-#define WEEK_NS     INT64_C(604800000000000)
-#define TIME_MAX_NS (INT64_C(1) << 62) /* so that no sum of two times leaves 64 bits */
+#define WEEK_NS INT64_C(604800000000000)
 
 #define WORD2(a, b)       ((uint32_t)(a) | (uint32_t)(b) << 8)
 #define WORD3(a, b, c)    (WORD2(a, b) | (uint32_t)(c) << 16)
@@ -79,9 +78,9 @@ static unsigned read_time(struct rp_chrome_event *e, const struct rp_json_token 
 
     if (v->kind == RP_JSON_NUMBER || v->kind == RP_JSON_STRING)
         flags = rp_decimal_parse(v->text, v->len, 3, &ns);
-    if (ns > TIME_MAX_NS || ns < -TIME_MAX_NS) {
+    if (ns > RP_TIME_MAX_NS || ns < -RP_TIME_MAX_NS) {
         flags |= RP_DECIMAL_RANGE;
-        ns = ns < 0 ? -TIME_MAX_NS : TIME_MAX_NS;
+        ns = ns < 0 ? -RP_TIME_MAX_NS : RP_TIME_MAX_NS;
     }
     e->bad_times += (flags & RP_DECIMAL_INVALID) && v->kind != RP_JSON_NULL;
     e->huge_times += (flags & RP_DECIMAL_RANGE) != 0;

@@ -183,8 +183,7 @@ enum rp_code rp_ctf_describe(struct rp_ctf_reader *r, struct rp_err *err)
         return rp_err_set_at(err, RP_FORMAT, 0, "has an invalid clock frequency");
     number_of(text, n, "offset_s", &offset_s);
     number_of(text, n, "offset", &offset);
-    if (offset_s < 0 || offset_s > RP_PROTO_TIME_MAX_NS / 1000000000 || offset < 0 ||
-        offset > frequency)
+    if (offset_s < 0 || offset_s > RP_TIME_MAX_NS / 1000000000 || offset < 0 || offset > frequency)
         return rp_err_set_at(err, RP_FORMAT, 0, "has an invalid clock offset");
     if (number_of(text, n, "rank", &rank) && rank >= 0 && rank < INT32_MAX)
         r->t.trace->rank = (int32_t)rank;

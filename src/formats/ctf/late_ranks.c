@@ -12,6 +12,7 @@
  */
 #include <reprise/recording.h>
 
+#include "abi/ctf_wire.h"
 #include "base/err.h"
 #include "base/order.h"
 #include "base/vec.h"
@@ -134,6 +135,7 @@ static bool write_description(const char *folder, const char *text, const struct
     char path[PATH_MAX], hidden[PATH_MAX];
     const char *at = strstr(text, " rank = ");
     const char *rest = strchr(strchr(at, ';') + 1, ';');
+    struct stat st;
     FILE *f = NULL;
     bool good;
 
@@ -143,12 +145,25 @@ static bool write_description(const char *folder, const char *text, const struct
         f = fopen(hidden, "we");
     if (!f)
         return false;
+    if (!stat(folder, &st))
+        (void)!fchmod(fileno(f), RP_CTF_FILE_MODE(st.st_mode));
     good = fprintf(f, "%.*s rank = %d; world_size = %d%s", (int)(at - text), text, late->rank,
                    late->size, rest) > 0;
     good = !fclose(f) && good && !rename(hidden, path);
     if (!good)
         unlink(hidden);
     return good;
+}
+
+/* For those who may use the folder of the recording. */
+static bool make_rank_folder(const char *root, const char *to)
+{
+    struct stat st;
+
+    if (stat(root, &st))
+        return false;
+    return mkdir(to, 0700) ? errno == EEXIST
+                           : !chmod(to, S_IRWXU | (st.st_mode & (S_IRWXG | S_ISGID)));
 }
 
 /* The folder of a rank beside that of its host: "node7" and "rank0.node7" become "rank1.node7". */
@@ -161,7 +176,7 @@ static bool open_rank(const struct divide *d, const char *name, const char *text
     if (sscanf(name, "rank%d.%n", &rank, &n) != 1)
         n = 0;
     if (snprintf(to, PATH_MAX, "%s/rank%d.%s", d->root, late->rank, name + n) >= PATH_MAX ||
-        (mkdir(to, 0755) && errno != EEXIST))
+        !make_rank_folder(d->root, to))
         return false;
     snprintf(path, sizeof path, "%s/metadata", to);
     return (access(path, F_OK) == 0 && strcmp(to + strlen(d->root) + 1, name) != 0) ||

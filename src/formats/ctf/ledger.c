@@ -59,6 +59,8 @@ bool rp_ctf_ledger_add(const char *path, const int32_t *rank, struct rp_ctf_acco
         add_up(&to->cpu_ns, ledger->cpu_ns);
         add_up(&to->recorded_ns, ledger->recorded_ns);
         add_up(&to->unrecorded_ns, ledger->unrecorded_ns);
+        add_up(&to->unrecorded_least_ns, ledger->unrecorded_least_ns);
+        add_up(&to->unrecorded_most_ns, ledger->unrecorded_most_ns);
         add_up(&to->loaded, ledger->loaded);
     }
     free(ledger);

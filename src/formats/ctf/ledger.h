@@ -9,7 +9,8 @@
 
 struct rp_ctf_account {
     uint64_t events[RP_CTF_LOSS_COUNT]; /* by reason */
-    uint64_t commands, marks, setup_ns, cpu_ns, recorded_ns, unrecorded_ns, loaded;
+    uint64_t commands, marks, setup_ns, cpu_ns, recorded_ns, unrecorded_ns, unrecorded_least_ns,
+        unrecorded_most_ns, loaded;
 };
 
 /* Adds the file to the sums; `rank`: only this rank's losses, NULL: all. False: it is no ledger. */

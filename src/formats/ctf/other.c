@@ -272,7 +272,7 @@ static enum rp_code put_single(struct rp_ctf_other *o, const struct rp_ctf_other
     struct rp_arg args[RP_CTF_FIELDS_MAX];
     struct rp_raw raw = {.ts_ns = e->ns, .dur_ns = RP_OPEN_NS, .args = args, .nargs = e->nfields};
     bool span = begin && end && begin->type == RP_ARG_I64 && end->type == RP_ARG_I64 &&
-                end->i >= begin->i && begin->i >= 0 && end->i < RP_PROTO_TIME_MAX_NS;
+                end->i >= begin->i && begin->i >= 0 && end->i < RP_TIME_MAX_NS;
     bool on_device = span && stream && stream->type == RP_ARG_I64;
 
     RP_TRY(thread_track(o, e, &raw.track, err));

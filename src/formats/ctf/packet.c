@@ -385,9 +385,9 @@ static int64_t span_time(struct cursor *c, uint8_t timebase, uint64_t time)
 
     if (timebase == RP_CTF_TIME_TICKS)
         return rp_ctf_times_ns(t, time);
-    if (time > (uint64_t)RP_PROTO_TIME_MAX_NS) {
+    if (time > (uint64_t)RP_TIME_MAX_NS) {
         c->r->t.health->huge_time++;
-        return RP_PROTO_TIME_MAX_NS;
+        return RP_TIME_MAX_NS;
     }
     return timebase == RP_CTF_TIME_REALTIME ? (int64_t)time - t->base_ns : (int64_t)time;
 }

@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -166,6 +167,8 @@ static void report_account(const struct rp_ctf_account *account, struct rp_recor
     out->cpu_ns = (int64_t)account->cpu_ns;
     out->recorded_step_ns = (int64_t)account->recorded_ns;
     out->unrecorded_step_ns = (int64_t)account->unrecorded_ns;
+    out->unrecorded_least_ns = (int64_t)account->unrecorded_least_ns;
+    out->unrecorded_most_ns = (int64_t)account->unrecorded_most_ns;
     out->loaded = account->loaded;
     out->commands = account->commands;
     out->marks = account->marks;
@@ -225,22 +228,104 @@ static void ledger_path(const char *folder, char *to, size_t size)
     snprintf(to, size, "%s/" RP_CTF_LEDGER_NAME "%s", folder, n ? plain : "host");
 }
 
+/* The group that is to have the folder too. */
+static enum rp_code find_group(const char *name, gid_t *out, struct rp_err *err)
+{
+    const struct group *found = getgrnam(name); /* `record` has one thread yet */
+    char *end;
+    long number = strtol(name, &end, 10);
+
+    if (!found && (*end || end == name || number < 0))
+        return rp_err_set(err, RP_USAGE, "there is no group '%s'", name);
+    *out = found ? found->gr_gid : (gid_t)number;
+    return RP_OK;
+}
+
+/* A folder of somebody else is used only if it was made for a group that this process is in: his
+   links would lead our files elsewhere. Whose files we make is seen from one, since servers of
+   network file systems may map users. */
+static enum rp_code check_owner(const char *folder, int dir, int file, const struct stat *is,
+                                struct rp_err *err)
+{
+    struct stat made;
+
+    if (fstat(file, &made))
+        return rp_err_set_os(err, errno, "cannot use folder '%s'", folder);
+    if (made.st_uid == is->st_uid ||
+        ((is->st_mode & S_ISGID) && (is->st_mode & S_IWGRP) && !(is->st_mode & S_IWOTH) &&
+         made.st_gid == is->st_gid && !faccessat(dir, ".", W_OK, AT_EACCESS)))
+        return RP_OK;
+    return rp_err_set(err, RP_IO,
+                      "folder '%s' belongs to another user (%u): choose another folder with '-o'",
+                      folder, (unsigned)is->st_uid);
+}
+
+/* Makes the folder the owner's, or its group's too, and leaves one empty file in it. */
+static enum rp_code own(const char *folder, int dir, const char *group, struct rp_err *err)
+{
+    struct stat is;
+    enum rp_code code;
+    gid_t gid = (gid_t)-1;
+    int file;
+
+    if (group)
+        RP_TRY(find_group(group, &gid, err));
+    file = openat(dir, RP_CTF_CONTROL_NAME, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (file < 0 || fstat(dir, &is)) {
+        int why = errno;
+
+        if (file >= 0)
+            close(file);
+        return rp_err_set_os(err, why, "cannot use folder '%s'", folder);
+    }
+    code = check_owner(folder, dir, file, &is, err);
+    if (code == RP_OK && is.st_uid == geteuid()) {
+        mode_t wanted = group ? 02770 : 0700;
+
+        if ((group && fchown(dir, (uid_t)-1, gid)) || (fchmod(dir, wanted) && group))
+            code =
+                rp_err_set_os(err, errno, "cannot give folder '%s' to group '%s'", folder, group);
+        else if (group && fchown(file, (uid_t)-1, gid))
+            code = rp_err_set_os(err, errno, "cannot give '%s' to group '%s'", RP_CTF_CONTROL_NAME,
+                                 group);
+        is.st_mode = wanted;
+    }
+    (void)!fchmod(file, RP_CTF_FILE_MODE(is.st_mode));
+    close(file);
+    return code;
+}
+
+enum rp_code rp_recording_own(const char *folder, const char *group, struct rp_err *err)
+{
+    int dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    enum rp_code code;
+
+    if (dir < 0)
+        return rp_err_set_os(err, errno, "cannot use folder '%s'", folder);
+    code = own(folder, dir, group, err);
+    close(dir);
+    return code;
+}
+
 enum rp_code rp_recording_prepare(const char *folder, struct rp_err *err)
 {
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
     char path[4096], fresh[4096 + 32];
+    struct stat is;
     bool written;
     int fd;
 
+    if (stat(folder, &is))
+        return rp_err_set_os(err, errno, "cannot use folder '%s'", folder);
     ledger_path(folder, path, sizeof path);
     if (!access(path, F_OK))
         return RP_OK; /* of another `record` of the same run */
     snprintf(fresh, sizeof fresh, "%s.%ld", path, (long)getpid());
-    fd = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd = open(fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return rp_err_set_os(err, errno, "cannot create '%s'", fresh);
-    /* a program that changes its user still counts what it cannot record */
-    written = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty && !fchmod(fd, 0666);
+    written = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
+              !fchmod(fd, RP_CTF_FILE_MODE(is.st_mode));
     written = !close(fd) && written;
     if (written && link(fresh, path) && errno != EEXIST)
         written = !rename(fresh, path); /* a file system without hard links */

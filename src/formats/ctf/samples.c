@@ -73,7 +73,7 @@ enum rp_code rp_ctf_sample_add(struct rp_ctf_reader *r, const struct rp_ctf_samp
     r->sample.stack = RP_NONE;
     r->sample.lock_at = 0;
     raw.ts_ns = rp_ctf_times_ns(&r->times, e->ticks);
-    raw.weight = e->weight_ns <= (uint64_t)RP_PROTO_TIME_MAX_NS ? (int64_t)e->weight_ns : 0;
+    raw.weight = e->weight_ns <= (uint64_t)RP_TIME_MAX_NS ? (int64_t)e->weight_ns : 0;
     raw.flags = e->state == RP_CTF_SAMPLE_WAITED ? RP_SAMPLE_WAITED : RP_SAMPLE_RAN;
     if (e->gil_tid && e->gil_tid == e->tid)
         raw.flags |= RP_SAMPLE_HAD_GIL;

@@ -45,8 +45,8 @@ static void thin_segments(struct rp_ctf_times *t)
         const struct rp_ctf_clock *c = &t->read.at[i];
         const struct rp_ctf_clock *before = kept ? &t->read.at[kept - 1] : NULL;
 
-        if (c->width > limit || c->monotonic_ns < 0 || c->monotonic_ns > RP_PROTO_TIME_MAX_NS ||
-            c->realtime_ns < 0 || c->realtime_ns > RP_PROTO_TIME_MAX_NS)
+        if (c->width > limit || c->monotonic_ns < 0 || c->monotonic_ns > RP_TIME_MAX_NS ||
+            c->realtime_ns < 0 || c->realtime_ns > RP_TIME_MAX_NS)
             continue;
         if (!before ||
             (c->ticks > before->ticks && c->monotonic_ns - before->monotonic_ns >= SHORTEST_NS))
@@ -82,7 +82,7 @@ enum rp_code rp_ctf_times_settle(struct rp_ctf_times *t, struct rp_err *err)
 
 static int64_t clamp(int64_t from, wide delta, bool back)
 {
-    int64_t room = back ? RP_PROTO_TIME_MAX_NS + from : RP_PROTO_TIME_MAX_NS - from;
+    int64_t room = back ? RP_TIME_MAX_NS + from : RP_TIME_MAX_NS - from;
 
     if (delta > (wide)(room > 0 ? room : 0))
         delta = (wide)(room > 0 ? room : 0);

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #define STACK_BYTES 8192
-#define TIME_MAX_NS (INT64_C(1) << 62)
 
 enum {
     KEY_NAME,
@@ -80,7 +79,7 @@ static int64_t get_ns(const struct dump_reader *r, rp_pickle_id entry, const cha
 {
     int64_t ns = rp_pickle_get_int(&r->values, entry, key, 0);
 
-    return ns > 0 && ns < TIME_MAX_NS ? ns : 0;
+    return ns > 0 && ns < RP_TIME_MAX_NS ? ns : 0;
 }
 
 /* ------------------------------------------------------------------ texts */

@@ -56,7 +56,7 @@ static int64_t number(const struct rp_json_token *v, unsigned scale)
 
     if (v->kind != RP_JSON_NUMBER ||
         rp_decimal_parse(v->text, v->len, scale, &n) & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE) ||
-        n < 0 || n > RP_PROTO_TIME_MAX_NS)
+        n < 0 || n > RP_TIME_MAX_NS)
         return -1;
     return n;
 }

@@ -88,7 +88,7 @@ static void read_moment(struct nccl_reader *r, struct record *to, bool begin)
             return;
         if (rp_json_key_is(&key, "ts") && v.kind == RP_JSON_NUMBER &&
             !(rp_decimal_parse(v.text, v.len, 3, &ns) & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) &&
-            ns > -(INT64_C(1) << 62) && ns < INT64_C(1) << 62) {
+            ns >= -RP_TIME_MAX_NS && ns <= RP_TIME_MAX_NS) {
             *(begin ? &to->begin_ns : &to->end_ns) = ns;
             *(begin ? &to->has_begin : &to->has_end) = true;
         } else if (rp_json_key_is(&key, "tid") && begin) {

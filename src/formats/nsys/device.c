@@ -324,9 +324,8 @@ static enum rp_code read_graph(void *user, const struct rp_rows *rows, struct rp
     RP_TRY(rp_activity_int(r->a, &e, "graph id", rp_cell_int(rows, OWN, 0), err));
     RP_TRY(rp_activity_int(r->a, &e, "graph exec id", rp_cell_int(rows, OWN + 1, 0), err));
     r->graphs++;
-    if (e.end_ns > e.begin_ns && r->graphs_ns < RP_PROTO_TIME_MAX_NS)
-        r->graphs_ns +=
-            e.end_ns - e.begin_ns < RP_PROTO_TIME_MAX_NS / 2 ? e.end_ns - e.begin_ns : 0;
+    if (e.end_ns > e.begin_ns && r->graphs_ns < RP_TIME_MAX_NS)
+        r->graphs_ns += e.end_ns - e.begin_ns < RP_TIME_MAX_NS / 2 ? e.end_ns - e.begin_ns : 0;
     return rp_activity_add(r->a, &e, err);
 }
 

@@ -126,7 +126,7 @@ static enum rp_code set_clock(struct rp_nsys *r, struct rp_err *err)
 
     RP_TRY(rp_rows_each(r->db, "TARGET_INFO_SESSION_START_TIME", start, read_start, &s, err));
     RP_TRY(rp_rows_each(r->db, "ANALYSIS_DETAILS", length, read_length, &s, err));
-    if (!s.has_utc || s.utc_ns < 0 || s.utc_ns > RP_PROTO_TIME_MAX_NS)
+    if (!s.has_utc || s.utc_ns < 0 || s.utc_ns > RP_TIME_MAX_NS)
         return RP_OK;
     t->has_base = 1;
     t->base_ns = s.utc_ns;

@@ -315,8 +315,7 @@ static enum rp_code add_thread(struct firefox *f)
         if (stack != NOTHING && (stack < 0 || (uint64_t)stack >= f->stacks.n))
             return bad_json(f, "a stack that the file does not have");
         f->p.stack = stack == NOTHING ? RP_NONE : f->stacks.at[stack];
-        at = at == NOTHING || at > RP_PROTO_TIME_MAX_NS || at < -RP_PROTO_TIME_MAX_NS ? RP_NO_TS
-                                                                                      : at;
+        at = at == NOTHING || at > RP_TIME_MAX_NS || at < -RP_TIME_MAX_NS ? RP_NO_TS : at;
         RP_TRY(rp_profile_sample(&f->p, track, at, weight_of(f, i),
                                  cpu == NOTHING ? 0
                                  : cpu > 0      ? RP_SAMPLE_RAN

@@ -494,8 +494,8 @@ static enum rp_code add_sample(struct perf_data *r, uint32_t pid, uint32_t tid, 
     RP_TRY(rp_profile_thread(&r->p, (int32_t)pid, (int32_t)tid, name, &track));
     RP_TRY(rp_profile_push_kept(&r->p));
     return rp_profile_sample(&r->p, track,
-                             time < (uint64_t)RP_PROTO_TIME_MAX_NS ? (int64_t)time : RP_NO_TS,
-                             weight, counts_while_running(r) ? RP_SAMPLE_RAN : 0);
+                             time < (uint64_t)RP_TIME_MAX_NS ? (int64_t)time : RP_NO_TS, weight,
+                             counts_while_running(r) ? RP_SAMPLE_RAN : 0);
 }
 
 static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc)

@@ -89,7 +89,7 @@ static enum rp_code set_metric(struct proton *r, struct proton_node *node,
     for (unsigned i = 0; i < METRICS && v->kind == RP_JSON_NUMBER; i++)
         if (rp_json_key_is(key, metrics[i].key) &&
             !(rp_decimal_parse(v->text, v->len, 0, &n) & (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) &&
-            n > 0 && n < RP_PROTO_TIME_MAX_NS) {
+            n > 0 && n < RP_TIME_MAX_NS) {
             node->value[i] = n;
             node->has |= (uint8_t)(1u << i);
         }

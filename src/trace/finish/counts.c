@@ -48,7 +48,29 @@ struct tally {
     RP_VEC(uint32_t) origin, track; /* events of each */
 };
 
-/* One pass for everything that is counted event by event. */
+/* Moves a time into the range of the model; true: that was needed. */
+static bool clamp_time(int64_t *ts)
+{
+    if (*ts == RP_NO_TS || (*ts >= -RP_TIME_MAX_NS && *ts <= RP_TIME_MAX_NS))
+        return false;
+    *ts = *ts < 0 ? -RP_TIME_MAX_NS : RP_TIME_MAX_NS;
+    return true;
+}
+
+/* The same for an event and its end. A reader may have moved the time to the end of the range, and
+   counted that. */
+static bool clamp_event(int64_t *ts, int64_t *dur)
+{
+    bool moved = clamp_time(ts);
+    int64_t room = RP_TIME_MAX_NS - (*ts == RP_NO_TS ? 0 : *ts);
+
+    if (*dur <= room)
+        return moved;
+    *dur = room;
+    return moved || room;
+}
+
+/* One pass for everything that is counted event by event, and for times outside of the range. */
 static void count_events(struct rp_builder *b, struct tally *w)
 {
     struct rp_health *h = &b->trace->health;
@@ -57,17 +79,21 @@ static void count_events(struct rp_builder *b, struct tally *w)
     for (uint32_t i = 0; i < b->ev.n; i++) {
         int64_t dur = b->ev.dur_ns.at[i];
 
+        absurd += dur > DAYS_NS(7);
+        h->huge_time += clamp_event(&b->ev.ts_ns.at[i], &b->ev.dur_ns.at[i]);
         w->origin.at[b->ev.origin.at[i]]++;
         w->track.at[b->ev.track.at[i]]++;
         no_ts += b->ev.ts_ns.at[i] == RP_NO_TS && rp_build_origin_of(b, i)->phase != 'M';
         no_dur += (b->ev.flags.at[i] & RP_EVENT_NO_DUR) != 0;
         negative += dur < RP_OPEN_NS;
-        absurd += dur > DAYS_NS(7);
     }
     for (uint32_t i = 0; i < b->flows.n; i++) {
+        h->huge_time += clamp_time(&b->flows.ts_ns.at[i]);
         w->origin.at[b->flows.origin.at[i]]++;
         w->track.at[b->flows.track.at[i]]++;
     }
+    for (size_t i = 0; i < b->samples.ts_ns.n; i++)
+        h->huge_time += clamp_time(&b->samples.ts_ns.at[i]);
     at_least(&h->missing_ts, no_ts);
     at_least(&h->missing_dur, no_dur);
     at_least(&h->negative_dur, negative);

@@ -4,7 +4,7 @@
 
 #include "capture/core/compare.h"
 
-static struct rp_core_times times(uint64_t first, uint64_t step, size_t n)
+static struct rp_core_times times_of(uint64_t first, uint64_t step, size_t n)
 {
     struct rp_core_times t = {{0}, 0};
 
@@ -15,56 +15,57 @@ static struct rp_core_times times(uint64_t first, uint64_t step, size_t n)
 
 static void a_clear_difference_is_told(void **state)
 {
-    struct rp_core_times on = times(1300, 1, 9), off = times(1000, 1, 5);
-    uint64_t longer, usual;
+    struct rp_core_times on = times_of(1300, 1, 9), off = times_of(1000, 1, 5);
+    struct rp_core_compared times;
 
     (void)state;
     rp_core_times_add(&off, 90000); /* another program ran */
-    assert_true(rp_core_compare(&on, &off, &longer, &usual));
-    assert_int_equal(longer, 1304);
-    assert_in_range(usual, 1000, 1010); /* 1304 less about 301 */
+    assert_true(rp_core_compare(&on, &off, &times));
+    assert_int_equal(times.longer, 1304);
+    assert_in_range(times.usual, 1000, 1010); /* 1304 less about 301 */
 }
 
 static void steps_that_differ_more_among_themselves_tell_nothing(void **state)
 {
-    struct rp_core_times on = times(1000, 100, 12), off = times(900, 200, 6);
-    uint64_t longer, usual;
+    struct rp_core_times on = times_of(1000, 100, 12), off = times_of(900, 200, 6);
+    struct rp_core_compared times;
 
     (void)state;
-    assert_false(rp_core_compare(&on, &off, &longer, &usual));
+    assert_false(rp_core_compare(&on, &off, &times));
 }
 
 static void equal_steps_are_less_than_one_percent_longer(void **state)
 {
-    struct rp_core_times on = times(10000, 1, 12), off = times(10000, 2, 6);
-    uint64_t longer, usual;
+    struct rp_core_times on = times_of(10000, 1, 12), off = times_of(10000, 2, 6);
+    struct rp_core_compared times;
 
     (void)state;
-    assert_true(rp_core_compare(&on, &off, &longer, &usual));
-    assert_int_equal(longer, usual);
+    assert_true(rp_core_compare(&on, &off, &times));
+    assert_int_equal(times.longer, times.usual);
 }
 
 static void few_steps_tell_nothing(void **state)
 {
-    struct rp_core_times on = times(2000, 1, 2), off = times(1000, 1, 2), none = times(0, 0, 0);
-    uint64_t longer, usual;
+    struct rp_core_times on = times_of(2000, 1, 2), off = times_of(1000, 1, 2),
+                         none = times_of(0, 0, 0);
+    struct rp_core_compared times;
 
     (void)state;
-    assert_false(rp_core_compare(&on, &off, &longer, &usual));
-    assert_false(rp_core_compare(&on, &none, &longer, &usual));
+    assert_false(rp_core_compare(&on, &off, &times));
+    assert_false(rp_core_compare(&on, &none, &times));
 }
 
 static void the_last_steps_are_kept(void **state)
 {
-    struct rp_core_times on = times(9000, 0, 64), off = times(1000, 1, 6);
-    uint64_t longer, usual;
+    struct rp_core_times on = times_of(9000, 0, 64), off = times_of(1000, 1, 6);
+    struct rp_core_compared times;
 
     (void)state;
     for (int i = 0; i < 64; i++)
         rp_core_times_add(&on, 1500);
-    assert_true(rp_core_compare(&on, &off, &longer, &usual));
-    assert_int_equal(longer, 1500);
-    assert_in_range(usual, 1000, 1005);
+    assert_true(rp_core_compare(&on, &off, &times));
+    assert_int_equal(times.longer, 1500);
+    assert_in_range(times.usual, 1000, 1005);
 }
 
 int test_compare(void)

@@ -102,6 +102,11 @@ static void absurd_times_do_not_overflow(void **state)
 
     UNUSED_STATE(state);
     assert_int_equal(rp_union_common(a, 1, a, 1), rp_union_length(a, 1));
+    assert_true(rp_ns_between(INT64_MIN, INT64_MAX) == INT64_MAX);
+    assert_true(rp_ns_between(INT64_MAX, INT64_MIN) == INT64_MIN);
+    assert_true(rp_ns_sum(INT64_MAX, 1) == INT64_MAX && rp_ns_sum(INT64_MIN, -1) == INT64_MIN);
+    assert_true(rp_ns_sum(INT64_MAX - 1, 1) == INT64_MAX &&
+                rp_ns_between(-1, INT64_MAX - 1) == INT64_MAX);
 }
 
 int test_intervals(void)

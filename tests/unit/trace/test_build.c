@@ -325,6 +325,32 @@ static void test_totals(void **state)
     rp_trace_free(t);
 }
 
+static void times_are_moved_into_the_range(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "kernel", "least", 0, 7, -RP_TIME_MAX_NS, 0},
+        {'X', "kernel", "below", 0, 8, INT64_MIN + 1, 5},
+        {'X', "kernel", "above", 0, 9, RP_TIME_MAX_NS + 1, 5},
+        {'X', "kernel", "most", 0, 10, RP_TIME_MAX_NS - 3, 3},
+        {'X', "kernel", "longer", 0, 11, RP_TIME_MAX_NS - 3, 4},
+        {'X', "kernel", "all", 0, 12, -RP_TIME_MAX_NS, INT64_MAX - 1},
+    };
+    static const int64_t durs[] = {0, 5, 0, 3, 3, INT64_MAX - 1};
+    struct rp_trace *t = TRACE_OF(rows);
+
+    UNUSED_STATE(state);
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        bool low = e == 0 || e == 1 || e == 5;
+
+        assert_true(t->ev.ts_ns[e] == (low      ? -RP_TIME_MAX_NS
+                                       : e == 2 ? RP_TIME_MAX_NS
+                                                : RP_TIME_MAX_NS - 3));
+        assert_true(t->ev.dur_ns[e] == durs[e]);
+    }
+    assert_int_equal(t->health.huge_time, 3); /* below, above, longer */
+    rp_trace_free(t);
+}
+
 static void test_dump_names_the_pass(void **state)
 {
     static const struct row rows[] = {{'X', "cpu_op", "an op", 1, 2, 10, 5}};
@@ -397,6 +423,7 @@ int test_build(void)
         cmocka_unit_test(test_metadata_names_processes_and_threads),
         cmocka_unit_test(test_xla_streams),
         cmocka_unit_test(test_totals),
+        cmocka_unit_test(times_are_moved_into_the_range),
         cmocka_unit_test(test_dump_names_the_pass),
     };
 

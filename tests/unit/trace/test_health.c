@@ -308,8 +308,8 @@ static void test_bad_times(void **state)
         {'X', "cpu_op", "b", 1, 1, 0, INT64_C(8) * 86400 * 1000000000},
         {'X', "cpu_op", "c", 1, 1, RP_NO_TS, 5},
         {'M', NULL, "m", 1, 1, RP_NO_TS, 0},
-        {'X', "kernel", "k", 0, 7, INT64_MAX - 1, INT64_MAX},
-        {'X', "kernel", "k", 0, 7, INT64_MAX - 1, INT64_MAX},
+        {'X', "kernel", "k", 0, 7, RP_TIME_MAX_NS - 1, INT64_MAX},
+        {'X', "kernel", "k", 0, 7, RP_TIME_MAX_NS - 1, INT64_MAX},
     };
     struct rp_trace *t = TRACE_OF(rows);
 

@@ -268,6 +268,9 @@ static void test_liars(void **state)
         if (code == RP_OK) {
             code = rp_trace_require(u, RP_NEED_ALL, &err);
             for (e = 0; code == RP_OK && e < u->ev.n; e++)
+                assert_true(rp_event_end_ns(u, e) <= RP_TIME_MAX_NS &&
+                            (u->ev.ts_ns[e] >= -RP_TIME_MAX_NS || u->ev.ts_ns[e] == RP_NO_TS));
+            for (e = 0; code == RP_OK && e < u->ev.n; e++)
                 assert_args(u, u->ev.shape[e], u->ev.arg_row[e]);
             for (e = 0; code == RP_OK && e < u->flows.n; e++)
                 assert_args(u, u->flows.shape[e], u->flows.arg_row[e]);
