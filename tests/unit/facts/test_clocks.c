@@ -459,6 +459,31 @@ static void scatter_is_remembered(void **state)
     assert_int_equal(steps_after_scatter(40), 1);
 }
 
+/* Rank 1's clock is set by 5 ms in the middle: messages before and after it agree with it. */
+static void messages_follow_a_clock_that_was_set(void **state)
+{
+    struct rp_clock_message messages[] = {{0, 1, 100 * MS, 100 * MS + 50 * US},
+                                          {1, 0, 110 * MS, 110 * MS + 50 * US},
+                                          {0, 1, 500 * MS, 505 * MS + 50 * US},
+                                          {1, 0, 515 * MS, 510 * MS + 50 * US}};
+    struct job j;
+
+    UNUSED_STATE(state);
+    make(&j, 3, 60, 2 * US);
+    j.in.steps = true;
+    j.in.messages = messages;
+    j.in.nmessages = 4;
+    for (size_t i = 0; i < j.in.nparticipants; i++)
+        if (j.participants[i].rank == 1 && j.participants[i].rendezvous >= 30) {
+            j.participants[i].begin_ns += 5 * MS;
+            j.participants[i].end_ns += 5 * MS;
+        }
+    find(&j);
+    assert_int_equal(j.clocks.at[1].nsteps, 1);
+    assert_int_equal(j.clocks.nconflicts, 0);
+    rp_arena_release(&j.arena);
+}
+
 int test_clocks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -479,6 +504,7 @@ int test_clocks(void)
         cmocka_unit_test(messages_place_what_never_meets),
         cmocka_unit_test(a_message_before_its_time_is_named),
         cmocka_unit_test(extreme_times_end_without_overflow),
+        cmocka_unit_test(messages_follow_a_clock_that_was_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

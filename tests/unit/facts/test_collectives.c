@@ -40,6 +40,8 @@ static void sizes_come_from_shapes(void **state)
     UNUSED_STATE(state);
     assert_int_equal(rp_coll_elements("[[4, 2048, 4096]]"), 4LL * 2048 * 4096);
     assert_int_equal(rp_coll_elements("[[3],[2,2],[]]"), 7);
+    assert_int_equal(rp_coll_elements("[[0,9],[9]]"), 9);
+    assert_int_equal(rp_coll_elements("[[2/3:2]]"), 12); /* whatever is between numbers */
     assert_int_equal(rp_coll_elements("[]"), -1);
     assert_int_equal(rp_coll_elements("[[9000000000,9000000000]]"), -1);
     assert_string_equal(rp_coll_dtype("c10::BFloat16", 13, &bytes), "bf16");

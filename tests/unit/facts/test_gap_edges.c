@@ -239,6 +239,25 @@ static void a_wait_for_an_event_is_of_the_next_launch(void **state)
     }
 }
 
+/* What the host ran in a gap is cut into pieces without holes: 100 µs of it loads data. */
+static void pieces_fill_a_gap(void **state)
+{
+    const struct row ran[] = {
+        {'X', "cpu_op", "prepare", 1, 1, 100 * US, 6400 * US},
+        {'X', "cpu_op", "DataLoader.next", 1, 1, 3000 * US, 100 * US},
+    };
+    struct piece p[8];
+    int64_t loads = 0, all = 0;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0, n = late_gap(6400 * US, ran, 2, p, 8); i < n; i++) {
+        loads += p[i].cause == RP_GAP_DATA_LOADER ? p[i].ns : 0;
+        all += p[i].ns;
+    }
+    assert_int_equal(loads, 100 * US);
+    assert_int_equal(all, 6405 * US);
+}
+
 int test_gap_edges(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +270,7 @@ int test_gap_edges(void)
         cmocka_unit_test(a_wait_that_ended_before_a_gap_drained_the_device),
         cmocka_unit_test(a_queue_of_a_stream_holds_1024_launches),
         cmocka_unit_test(a_wait_for_an_event_is_of_the_next_launch),
+        cmocka_unit_test(pieces_fill_a_gap),
     };
 
     return cmocka_run_group_tests_name("gap_edges", tests, NULL, NULL);

@@ -241,6 +241,7 @@ static void the_batch_size_decides(void **state)
     join_traces(&j, &run, captures, 2);
     assert_string_equal(ops_of(&j), "large_a large_b small_a small_b large_a large_b");
     assert_int_equal(j.join.ambiguous, 0);
+    assert_int_equal(j.join.used.n, 2);
     assert_int_equal(j.join.used.at[0], 1);
     assert_int_equal(j.join.used.at[1], 1);
     release_joined(&j);

@@ -114,6 +114,25 @@ static void numbers_behind_a_hash_are_one_name(void **state)
     rp_trace_free(t);
 }
 
+/* Ranges that differ in a number at the end, each used once. */
+static void names_that_count_are_one_name(void **state)
+{
+    static const struct row rows[] = {{'X', "user_annotation", "batch 0", 1, 1, 0, 2 * MS},
+                                      {'X', "user_annotation", "batch 1", 1, 1, 3 * MS, 2 * MS},
+                                      {'X', "user_annotation", "batch 2", 1, 1, 6 * MS, 2 * MS},
+                                      {'X', "user_annotation", "batch 3", 1, 1, 9 * MS, 2 * MS}};
+    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_host_calls c;
+
+    UNUSED_STATE(state);
+    assert_code(rp_host_calls_init(&c, t, NULL, MS, &arena, NULL), RP_OK);
+    assert_int_equal(c.self.count.at[name_in(&c, "batch *")], 4);
+    rp_host_calls_release(&c);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+}
+
 /* A range of which every fifth call is long is around two kinds of work. */
 static void calls_that_are_often_long_are_no_stalls(void **state)
 {
@@ -235,6 +254,7 @@ int test_host_calls(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(own_time_leaves_out_what_is_inside),
         cmocka_unit_test(numbers_behind_a_hash_are_one_name),
+        cmocka_unit_test(names_that_count_are_one_name),
         cmocka_unit_test(calls_that_are_often_long_are_no_stalls),
         cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
         cmocka_unit_test(a_stall_has_edges),

@@ -218,13 +218,41 @@ static void operations_with_several_messages(void **state)
     assert_pairs(s, 3, none, want, 3, 5);
 }
 
+/* What a group sends is the sum of its operations, where they are of one type. */
+static void sizes_of_a_group_are_added(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        int64_t sum;
+    } rows[] = {{"Float", "Float", 1200}, {"Float", "Half", -1}, {"Half", "BFloat16", 600}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const struct row group[] = {
+            {'X', "cpu_op", "ncclSend", 1, 1, 10, 5, .key = "Dst Rank", .value = 1,
+             .key2 = "In msg nelems", .value2 = 100, .text_key = "dtype", .text = rows[i].first},
+            {'X', "cpu_op", "ncclSend", 1, 1, 20, 5, .key = "Dst Rank", .value = 2,
+             .key2 = "In msg nelems", .value2 = 200, .text_key = "dtype", .text = rows[i].second},
+            {'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 40, 5, 1},
+            {'X', "kernel", "ncclDevKernel_SendRecv", 0, 7, 60, 5, 1, 7},
+        };
+        struct rank r;
+
+        rank_open_rows(&r, group, sizeof group / sizeof *group, 0, 4);
+        assert_int_equal(r.c.messages.n, 2);
+        assert_int_equal(r.c.list.at[0].in_bytes, rows[i].sum);
+        rank_close(&r);
+    }
+}
+
 int test_messages(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_two_sides_of_a_message),
                                        cmocka_unit_test(one_call_may_do_both),
                                        cmocka_unit_test(a_kernel_stands_for_a_group),
                                        cmocka_unit_test(messages_are_paired_in_their_order),
-                                       cmocka_unit_test(operations_with_several_messages)};
+                                       cmocka_unit_test(operations_with_several_messages),
+                                       cmocka_unit_test(sizes_of_a_group_are_added)};
 
     return cmocka_run_group_tests_name("messages", tests, NULL, NULL);
 }

@@ -151,11 +151,28 @@ static void no_pipelines(void **state)
     rp_arena_release(&m.arena);
 }
 
+/* Who sends first to whom is a matter of time, not of the order in the list. */
+static void messages_come_in_any_order(void **state)
+{
+    struct messages m;
+
+    UNUSED_STATE(state);
+    messages_init(&m);
+    sends(&m, 0, 1, 1150, 1200);
+    sends(&m, 1, 0, 400, 500);
+    sends(&m, 0, 1, 150, 200);
+    find(&m);
+    assert_stage(&m, 0, 0, 0, RP_NONE, 1);
+    assert_stage(&m, 1, 0, 1, 0, RP_NONE);
+    rp_arena_release(&m.arena);
+}
+
 int test_pipelines(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_go_forward), cmocka_unit_test(two_pipelines),
-        cmocka_unit_test(a_ring_begins_at_the_first_sender), cmocka_unit_test(no_pipelines)};
+        cmocka_unit_test(a_ring_begins_at_the_first_sender), cmocka_unit_test(no_pipelines),
+        cmocka_unit_test(messages_come_in_any_order)};
 
     return cmocka_run_group_tests_name("pipelines", tests, NULL, NULL);
 }

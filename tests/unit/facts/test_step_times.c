@@ -343,6 +343,36 @@ static void traces_without_steps(void **state)
     measured_release(&m);
 }
 
+/* The device copied in the first two of three steps and ran no kernel: the third is beside its
+ * work. */
+static void copies_are_device_work(void **state)
+{
+    static const struct row rows[] = {
+        {'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100},
+        {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 100},
+        {'X', "user_annotation", "ProfilerStep#3", 1, 1, 200, 100},
+        {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, 10, 4, 5},
+        {'X', "cuda_runtime", "cudaMemcpyAsync", 1, 1, 110, 4, 6},
+        {'X', "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 7, 20, 50, 5, 7},
+        {'X', "gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 0, 7, 120, 50, 6, 7},
+    };
+    struct measured m = MEASURE(rows);
+
+    UNUSED_STATE(state);
+    assert_int_equal(m.t->nsteps, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(rp_step_is_judged(m.t, i, m.at[i]), i < 2);
+    assert_false(
+        rp_step_is_judged(m.t, 1, (struct rp_interval){170, 200})); /* the work ends at 170 */
+    assert_true(rp_step_is_judged(m.t, 1, (struct rp_interval){169, 200}));
+    assert_false(rp_step_is_judged(m.t, 1, (struct rp_interval){0, 20})); /* and begins at 20 */
+    assert_true(rp_step_is_judged(m.t, 1, (struct rp_interval){0, 21}));
+    assert_int_equal(rp_whole_steps(m.t), 3);
+    m.t->steps[2].flags |= RP_STEP_CUT_OFF;
+    assert_int_equal(rp_whole_steps(m.t), 2);
+    measured_release(&m);
+}
+
 int test_step_times(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +389,7 @@ int test_step_times(void)
         cmocka_unit_test(times_at_the_limits),
         cmocka_unit_test(steps_of_the_device),
         cmocka_unit_test(traces_without_steps),
+        cmocka_unit_test(copies_are_device_work),
     };
 
     return cmocka_run_group_tests_name("step times", tests, NULL, NULL);

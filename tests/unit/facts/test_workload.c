@@ -114,6 +114,11 @@ static void an_allocator_that_caches_nothing_is_seen(void **state)
         rows[i].name = i % 4 ? "hipMalloc" : "hipFree"; /* it keeps two of three blocks */
     assert_false(workload_of(TRACE_OF(rows)).uncached);
     for (i = 0; i < 400; i++)
+        rows[i].name = i % 3 ? "hipMalloc" : "hipFree"; /* half of them */
+    assert_true(workload_of(trace_of(rows, 399)).uncached);
+    rows[0].name = "hipMalloc"; /* 132 of 267 */
+    assert_false(workload_of(trace_of(rows, 399)).uncached);
+    for (i = 0; i < 400; i++)
         rows[i].name = i % 2 ? "hipHostFree" : "hipHostMalloc";
     assert_false(workload_of(TRACE_OF(rows)).uncached);
 }
