@@ -36,7 +36,10 @@ struct rp_option {
     unsigned flags;
 };
 
-enum { RP_OPT_REPEAT = 1 /* may be given several times */ };
+enum {
+    RP_OPT_REPEAT = 1, /* may be given several times */
+    RP_OPT_GUARD = 2   /* a limit that protects the machine: clients of a server cannot lift it */
+};
 
 #define RP_OPTION_END                             \
     {                                             \

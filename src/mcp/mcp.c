@@ -2,12 +2,14 @@
 /*
  * The Model Context Protocol over two descriptors: a line of JSON-RPC 2.0 is a message. A message
  * is first taken apart (id, method, text of the parameters), so that whatever is wrong with its
- * parameters is answered with its id. Messages are answered in their order, one at a time: the same
- * dialogue always gives the same bytes.
+ * parameters is answered with its id. What takes work (calls of tools, pages) is answered in its
+ * order by one thread; the thread that reads answers everything else meanwhile, and ends a call
+ * that the client cancels.
  */
 #include "mcp/mcp.h"
 
 #include "base/arena.h"
+#include "base/threads.h"
 #include "io/escaped.h"
 #include "io/json_strict.h"
 
@@ -18,6 +20,7 @@
 #include <unistd.h>
 
 #define MESSAGE_MAX (4 << 20)
+#define WAITING_MAX 64 /* calls; then nothing is read until one is answered */
 #define SKILL_URI   "reprise://skill"
 
 extern const char rp_mcp_skill_text[]; /* docs/agents.md */
@@ -124,8 +127,9 @@ static void respond_error(struct rp_out *to, const char *id, int number, const c
     rp_out_text(to, "}}\n");
 }
 
-/* The text of one string of the parameters, in the arena, or NULL. */
-static const char *parameter(struct message *m, const char *name)
+/* One of the parameters, in the arena, or NULL: the text of a string, or any value as it is
+   written. */
+static const char *parameter(struct message *m, const char *name, bool written)
 {
     struct rp_mcp_text source;
     struct rp_json_token key, v = {0};
@@ -137,7 +141,7 @@ static const char *parameter(struct message *m, const char *name)
         rp_json_value(source.json, &v) == RP_JSON_OBJECT) {
         while (!found && rp_json_field(source.json, &key))
             if (key.len == strlen(name) && !memcmp(key.text, name, key.len))
-                found = rp_mcp_string(&m->arena, source.json);
+                found = written ? keep_raw(m, source.json) : rp_mcp_string(&m->arena, source.json);
             else
                 rp_json_skip(source.json);
     }
@@ -147,7 +151,7 @@ static const char *parameter(struct message *m, const char *name)
 
 static void answer_initialize(struct message *m, struct rp_out *to)
 {
-    const char *wanted = parameter(m, "protocolVersion");
+    const char *wanted = parameter(m, "protocolVersion", false);
     const char *known[] = {"2025-06-18", "2025-03-26", "2024-11-05"};
     size_t i = 0;
 
@@ -168,7 +172,8 @@ static void answer_initialize(struct message *m, struct rp_out *to)
 
 static void answer_resource(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
 {
-    const char *uri = parameter(m, "uri"), *type = "text/markdown", *text = rp_mcp_skill_text;
+    const char *uri = parameter(m, "uri", false), *type = "text/markdown",
+               *text = rp_mcp_skill_text;
     struct rp_err err = RP_ERR_INIT;
     enum rp_code code = RP_OK;
 
@@ -242,25 +247,35 @@ static void answer(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
     }
 }
 
-void rp_mcp_message(struct rp_mcp *mcp, const char *text, size_t n, struct rp_out *to)
+/* Whether there is a message to answer, or to follow; writes what is wrong with it. */
+static bool message_open(struct message *m, const char *text, size_t n, struct rp_out *to)
 {
-    struct message m = {.id = NULL};
     struct rp_err err = RP_ERR_INIT;
     bool has_id;
     enum rp_code code;
 
-    rp_arena_init(&m.arena);
-    code = message_read(&m, text, n, &has_id, &err);
-    if (has_id && !id_is_sound(m.id))
-        m.id = NULL;
+    *m = (struct message){.id = NULL};
+    rp_arena_init(&m->arena);
+    code = message_read(m, text, n, &has_id, &err);
+    if (has_id && !id_is_sound(m->id))
+        m->id = NULL;
     if (code != RP_OK)
         respond_error(to, NULL, code == RP_NOMEM ? -32603 : -32700, err.text);
-    else if (!m.method || *m.method != '"' || !m.version || strcmp(m.version, "\"2.0\"") != 0)
-        respond_error(to, m.id, -32600,
+    else if (!m->method || *m->method != '"' || !m->version || strcmp(m->version, "\"2.0\"") != 0)
+        respond_error(to, m->id, -32600,
                       "a message is an object with 'jsonrpc': '2.0' and a 'method'");
-    else if (has_id && !m.id)
+    else if (has_id && !m->id)
         respond_error(to, NULL, -32600, "an id is a text or a number");
-    else if (has_id)
+    else
+        return true;
+    return false;
+}
+
+void rp_mcp_message(struct rp_mcp *mcp, const char *text, size_t n, struct rp_out *to)
+{
+    struct message m;
+
+    if (message_open(&m, text, n, to) && m.id)
         answer(mcp, &m, to);
     rp_arena_release(&m.arena);
 }
@@ -268,9 +283,12 @@ void rp_mcp_message(struct rp_mcp *mcp, const char *text, size_t n, struct rp_ou
 /* ------------------------------------------------------------------ the server */
 
 enum rp_code rp_mcp_init(struct rp_mcp *mcp, const struct rp_mcp_options *options,
-                         struct rp_err *err)
+                         rp_progress_fn *progress, void *user, struct rp_err *err)
 {
-    const struct rp_ctx_options how = {.struct_size = sizeof how, .threads = options->threads};
+    const struct rp_ctx_options how = {.struct_size = sizeof how,
+                                       .threads = options->threads,
+                                       .progress = progress,
+                                       .progress_user = user};
 
     *mcp = (struct rp_mcp){.words = options->words ? options->words : 1000};
     mcp->roots = calloc(options->nroots + 1, sizeof *mcp->roots);
@@ -293,9 +311,130 @@ void rp_mcp_release(struct rp_mcp *mcp)
     rp_ctx_free(mcp->ctx);
 }
 
-/* Answers what is read from `from` line by line; of a line that is too long nothing is kept. */
-static enum rp_code serve_lines(struct rp_mcp *mcp, FILE *from, struct rp_out *to, char *line,
-                                struct rp_err *err)
+/* A call that waits for its turn, or runs. */
+struct call {
+    struct message m;
+    bool cancelled;
+    struct call *next;
+};
+
+struct server {
+    struct rp_mcp mcp;
+    struct rp_out *to; /* changed under the lock, like the list */
+    pthread_mutex_t lock;
+    struct rp_channel waiting;
+    struct call *calls; /* all that have no answer yet */
+    struct call *running;
+    pthread_t worker;
+};
+
+static int server_progress(void *user, const char *what, uint64_t done, uint64_t total)
+{
+    struct server *s = user;
+    bool cancelled;
+
+    (void)what, (void)done, (void)total;
+    pthread_mutex_lock(&s->lock);
+    cancelled = s->running && s->running->cancelled;
+    pthread_mutex_unlock(&s->lock);
+    return cancelled;
+}
+
+/* Answers a message as a whole; nothing where it was cancelled meanwhile. */
+static enum rp_code server_answer(struct server *s, struct message *m, const bool *cancelled,
+                                  struct rp_err *err)
+{
+    struct rp_out *answered = NULL;
+    enum rp_code code = rp_out_open_memory(&answered, err);
+
+    if (code == RP_OK)
+        answer(&s->mcp, m, answered);
+    pthread_mutex_lock(&s->lock);
+    if (code == RP_OK && !(cancelled && *cancelled)) {
+        rp_out_text(s->to, rp_out_borrow_memory(answered, NULL));
+        code = rp_out_flush(s->to, err);
+    }
+    pthread_mutex_unlock(&s->lock);
+    rp_out_abandon(answered);
+    return code;
+}
+
+static void call_free(struct call *c)
+{
+    rp_arena_release(&c->m.arena);
+    free(c);
+}
+
+/* Answers the calls in their order. A client that reads no more is noticed by the other thread. */
+static void *server_work(void *user)
+{
+    struct server *s = user;
+    void *next;
+
+    while (rp_channel_take(&s->waiting, &next)) {
+        struct call *c = next, **at = &s->calls;
+        bool dropped;
+
+        pthread_mutex_lock(&s->lock);
+        s->running = c;
+        dropped = c->cancelled;
+        pthread_mutex_unlock(&s->lock);
+        if (!dropped)
+            server_answer(s, &c->m, &c->cancelled, NULL);
+        pthread_mutex_lock(&s->lock);
+        s->running = NULL;
+        while (*at != c)
+            at = &(*at)->next;
+        *at = c->next;
+        pthread_mutex_unlock(&s->lock);
+        call_free(c);
+    }
+    return NULL;
+}
+
+static void server_cancel(struct server *s, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    for (struct call *c = s->calls; id && c; c = c->next)
+        if (!strcmp(c->m.id, id))
+            c->cancelled = true;
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool takes_work(const struct message *m)
+{
+    return m->id &&
+           (!strcmp(m->method, "\"tools/call\"") || !strcmp(m->method, "\"resources/read\""));
+}
+
+static enum rp_code server_message(struct server *s, const char *text, size_t n, struct rp_err *err)
+{
+    struct call *c = calloc(1, sizeof *c);
+    enum rp_code code = RP_OK;
+    bool sound;
+
+    RP_TRY(rp_err_need(c, err, "reading a message"));
+    pthread_mutex_lock(&s->lock);
+    sound = message_open(&c->m, text, n, s->to);
+    code = sound ? RP_OK : rp_out_flush(s->to, err);
+    if (sound && takes_work(&c->m)) {
+        c->next = s->calls;
+        s->calls = c;
+        pthread_mutex_unlock(&s->lock);
+        rp_channel_put(&s->waiting, c);
+        return RP_OK;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (sound && c->m.id)
+        code = server_answer(s, &c->m, NULL, err);
+    else if (sound && !strcmp(c->m.method, "\"notifications/cancelled\""))
+        server_cancel(s, parameter(&c->m, "requestId", true));
+    call_free(c);
+    return code;
+}
+
+/* Reads line by line; of a line that is too long nothing is kept. */
+static enum rp_code serve_lines(struct server *s, FILE *from, char *line, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
     size_t n = 0;
@@ -309,38 +448,59 @@ static enum rp_code serve_lines(struct rp_mcp *mcp, FILE *from, struct rp_out *t
             n += n <= MESSAGE_MAX;
             continue;
         }
-        if (n > MESSAGE_MAX)
-            respond_error(to, NULL, -32600, "the message is longer than 4 MiB");
-        else if (n && strspn(line, " \t\r") < n)
-            rp_mcp_message(mcp, line, n, to);
+        if (n > MESSAGE_MAX) {
+            pthread_mutex_lock(&s->lock);
+            respond_error(s->to, NULL, -32600, "the message is longer than 4 MiB");
+            code = rp_out_flush(s->to, err);
+            pthread_mutex_unlock(&s->lock);
+        } else if (n && strspn(line, " \t\r") < n) {
+            code = server_message(s, line, n, err);
+        }
         memset(line, 0, n < MESSAGE_MAX ? n : MESSAGE_MAX);
         n = 0;
-        code = rp_out_flush(to, err);
     } while (c != EOF && code == RP_OK);
+    return code;
+}
+
+static enum rp_code serve(struct server *s, FILE *from, char *line, struct rp_err *err)
+{
+    enum rp_code code;
+
+    RP_TRY(rp_channel_init(&s->waiting, WAITING_MAX, err));
+    pthread_mutex_init(&s->lock, NULL);
+    code = pthread_create(&s->worker, NULL, server_work, s)
+               ? rp_err_set(err, RP_IO, "cannot start a thread")
+               : RP_OK;
+    if (code == RP_OK) {
+        code = serve_lines(s, from, line, err);
+        rp_channel_close(&s->waiting); /* what waits is answered */
+        pthread_join(s->worker, NULL);
+    }
+    pthread_mutex_destroy(&s->lock);
+    rp_channel_release(&s->waiting);
     return code;
 }
 
 enum rp_code rp_mcp_serve(const struct rp_mcp_options *options, int in, int out, struct rp_err *err)
 {
-    struct rp_mcp mcp;
-    struct rp_out *to = NULL;
+    struct server s = {.to = NULL};
     char *line = calloc(MESSAGE_MAX + 1, 1);
     int copy = dup(in);
     FILE *from = copy >= 0 ? fdopen(copy, "r") : NULL;
-    enum rp_code code = rp_mcp_init(&mcp, options, err);
+    enum rp_code code = rp_mcp_init(&s.mcp, options, server_progress, &s, err);
 
     if (code == RP_OK && (!line || !from))
         code = rp_err_set(err, RP_IO, "cannot read messages");
     if (code == RP_OK)
-        code = rp_out_open_fd(out, "the client", &to, err);
+        code = rp_out_open_fd(out, "the client", &s.to, err);
     if (code == RP_OK)
-        code = serve_lines(&mcp, from, to, line, err);
-    code = rp_out_end(to, code, err);
+        code = serve(&s, from, line, err);
+    code = rp_out_end(s.to, code, err);
     if (from)
         fclose(from);
     else if (copy >= 0)
         close(copy);
     free(line);
-    rp_mcp_release(&mcp);
+    rp_mcp_release(&s.mcp);
     return code;
 }

@@ -15,8 +15,9 @@ struct rp_mcp {
     size_t nroots, words;
 };
 
+/* progress: as that of a context, called in the thread that asks; or NULL. */
 enum rp_code rp_mcp_init(struct rp_mcp *mcp, const struct rp_mcp_options *options,
-                         struct rp_err *err);
+                         rp_progress_fn *progress, void *user, struct rp_err *err);
 void rp_mcp_release(struct rp_mcp *mcp);
 
 /* Writes the response to a message as one line; nothing where the message is a notification. */

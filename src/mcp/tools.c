@@ -39,11 +39,11 @@ const struct rp_question *rp_mcp_tool_find(const char *name)
 }
 
 /* Whether a client may set an option: none that names a file or folder to read or write, or
-   something in such a file. */
+   something in such a file, and no limit that protects this machine. */
 static bool is_offered(const struct rp_option *option)
 {
-    return option->type != RP_OPT_PATH && strcmp(option->name, "baseline") != 0 &&
-           strcmp(option->name, "name") != 0 &&
+    return option->type != RP_OPT_PATH && !(option->flags & RP_OPT_GUARD) &&
+           strcmp(option->name, "baseline") != 0 && strcmp(option->name, "name") != 0 &&
            (!option->value || (!strstr(option->value, "FILE") && !strstr(option->value, "DIR")));
 }
 

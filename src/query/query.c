@@ -326,8 +326,8 @@ static const struct rp_option query_options[] = {
      "write the rows to an Arrow IPC file, as '-o FILE.arrow' does; all, if no '--limit' is given",
      0},
     {"limit", 'n', RP_OPT_COUNT, "N", "10k", "rows at most; 0: all", 0},
-    {"timeout", 0, RP_OPT_DURATION, "TIME", "60s", "time at most; 0: no limit", 0},
-    {"memory", 0, RP_OPT_BYTES, "SIZE", "1GiB", "memory at most; 0: no limit", 0},
+    {"timeout", 0, RP_OPT_DURATION, "TIME", "60s", "time at most; 0: no limit", RP_OPT_GUARD},
+    {"memory", 0, RP_OPT_BYTES, "SIZE", "1GiB", "memory at most; 0: no limit", RP_OPT_GUARD},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_query = {

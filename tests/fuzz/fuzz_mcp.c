@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rp_mcp mcp;
     struct rp_out *to = NULL;
 
-    if (rp_mcp_init(&mcp, &options, NULL) == RP_OK && rp_out_open_memory(&to, NULL) == RP_OK)
+    if (rp_mcp_init(&mcp, &options, NULL, NULL, NULL) == RP_OK &&
+        rp_out_open_memory(&to, NULL) == RP_OK)
         rp_mcp_message(&mcp, (const char *)data, size, to);
     rp_out_abandon(to);
     rp_mcp_release(&mcp);
