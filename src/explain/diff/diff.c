@@ -7,6 +7,7 @@
 
 #include "dataset/question.h"
 #include "draw/web.h"
+#include "explain/memory/compare.h"
 #include "explain/program_diff/program_diff.h"
 #include "explain/roofline/xla.h"
 
@@ -463,7 +464,7 @@ static enum rp_code split_inputs(const struct rp_dataset *dataset, uint8_t *run_
 
 /* Of several the largest counts: a trace, because dumps lie beside traces; but not what could be
    any text. */
-enum holds { HOLDS_NOTHING, HOLDS_SOMETHING, HOLDS_PROGRAM, HOLDS_TRACE };
+enum holds { HOLDS_NOTHING, HOLDS_SOMETHING, HOLDS_PROGRAM, HOLDS_MEMORY, HOLDS_TRACE };
 
 /* What a source is by its first bytes. What cannot be opened or is unknown tells nothing here: the
    loader says why. */
@@ -479,6 +480,7 @@ static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
         holds = format->kind == RP_FORMAT_KIND_BUFFERS || format->kind == RP_FORMAT_KIND_COMPILES
                     ? HOLDS_NOTHING
                 : format->kind == RP_FORMAT_KIND_PROGRAM ? HOLDS_PROGRAM
+                : format->memory_only                    ? HOLDS_MEMORY
                 : rp_format_identifies(in, format)       ? HOLDS_TRACE
                                                          : HOLDS_SOMETHING;
     rp_source_return(dataset->sources, i, in);
@@ -502,20 +504,25 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 
 /* ------------------------------------------------------------------ the question */
 
+/* What messages call it. */
+static const char *const holds_names[] = {"file", "file", "program", "memory snapshot", "trace"};
+
 /* Options that do not apply to the inputs are errors. */
-static enum rp_code check_settings(const struct rp_settings *settings, bool traces,
+static enum rp_code check_settings(const struct rp_settings *settings, enum holds holds,
                                    struct rp_err *err)
 {
     static const char *const of_traces[] = {"fail-over", "gate",  "baseline",  "baselines",
                                             "rank",      "step",  "step-name", "window",
                                             "by",        "width", NULL};
     static const char *const of_programs[] = {"module", "stage", NULL};
-    const char *const *name = traces ? of_programs : of_traces;
+    static const char *const *const of[] = {of_programs, of_traces};
 
-    for (; *name; name++)
-        if (rp_settings_has(settings, *name))
-            return rp_err_set(err, RP_USAGE, "option '--%s' is about %s, and these are %s", *name,
-                              traces ? "programs" : "traces", traces ? "traces" : "programs");
+    for (size_t i = 0; i < 2; i++)
+        for (const char *const *name = of[i]; *name; name++)
+            if (holds != (i ? HOLDS_TRACE : HOLDS_PROGRAM) && rp_settings_has(settings, *name))
+                return rp_err_set(err, RP_USAGE, "option '--%s' is about %ss, and these are %ss",
+                                  *name, holds_names[i ? HOLDS_TRACE : HOLDS_PROGRAM],
+                                  holds_names[holds]);
     return RP_OK;
 }
 
@@ -526,7 +533,7 @@ static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *d
     struct rp_program_diff *root = result->root;
     int64_t limit = rp_settings_int(settings, "limit");
 
-    RP_TRY(check_settings(settings, false, err));
+    RP_TRY(check_settings(settings, HOLDS_PROGRAM, err));
     RP_TRY(rp_program_diff_run(ctx, dataset, settings, result, err));
     root->inputs = "programs";
     if (rp_settings_has(settings, "limit") && limit > 0) {
@@ -544,12 +551,23 @@ static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dat
 {
     struct rp_trace_diff_options options;
 
-    RP_TRY(check_settings(settings, true, err));
+    RP_TRY(check_settings(settings, HOLDS_TRACE, err));
     RP_TRY(read_limit(rp_settings_text(settings, "fail-over"), &options, err));
     result->root = RP_ARENA_NEW(&result->arena, struct rp_trace_diff_root, 1);
     RP_TRY(rp_err_need(result->root, err, "comparing runs"));
     result->type = &rp_trace_diff_type;
     return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_ask_diff.ranks, result, err);
+}
+
+static enum rp_code diff_memory(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const uint8_t *run_of, const struct rp_settings *settings,
+                                struct rp_result *result, struct rp_err *err)
+{
+    RP_TRY(check_settings(settings, HOLDS_MEMORY, err));
+    result->root = RP_ARENA_NEW(&result->arena, struct rp_memory_diff, 1);
+    RP_TRY(rp_err_need(result->root, err, "comparing memory"));
+    result->type = &rp_memory_diff_type;
+    return rp_ask_two_runs(ctx, dataset, run_of, settings, &rp_memory_diff_ranks, result, err);
 }
 
 static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -565,17 +583,18 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
     if (code != RP_OK) /* one program file may be enough: a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));
     look_inside(dataset, run_of, holds);
-    if (code != RP_OK && holds[0] == HOLDS_TRACE)
+    if (code != RP_OK && holds[0] >= HOLDS_MEMORY)
         return code;
     rp_err_clear(err);
     if (holds[0] != holds[1] && holds[0] && holds[1])
         return rp_err_set(err, RP_USAGE,
                           "the first input is a %s and the second a %s: 'diff' compares two "
-                          "traces or two programs",
-                          holds[0] == HOLDS_TRACE ? "trace" : "program",
-                          holds[1] == HOLDS_TRACE ? "trace" : "program");
+                          "traces, two programs or two memory snapshots",
+                          holds_names[holds[0]], holds_names[holds[1]]);
     if (holds[0] == HOLDS_TRACE || holds[1] == HOLDS_TRACE)
         return diff_traces(ctx, dataset, run_of, settings, result, err);
+    if (holds[0] == HOLDS_MEMORY || holds[1] == HOLDS_MEMORY)
+        return diff_memory(ctx, dataset, run_of, settings, result, err);
     return diff_programs(ctx, dataset, settings, result, err);
 }
 
@@ -624,9 +643,9 @@ static enum rp_code diff_write(const struct rp_settings *settings, struct rp_res
 {
     const char *html = rp_settings_text(settings, "html");
     struct rp_web_answer page = {.result = result, .name = "diff"};
+    bool tables = result->type == &rp_trace_diff_type || result->type == &rp_memory_diff_type;
 
-    return html && result->type == &rp_trace_diff_type ? rp_web_write_answer(&page, html, err)
-                                                       : RP_OK;
+    return html && tables ? rp_web_write_answer(&page, html, err) : RP_OK;
 }
 
 static const struct rp_option diff_options[] = {
@@ -670,6 +689,8 @@ const struct rp_question_row rp_ask_diff = {
                     "where a gate ('--gate', '--fail-over') is not passed, or "
                     "where less than half of the time of either run has a counterpart in the "
                     "other: they are not comparable.\n\n"
+                    "Of two memory snapshots, or folders of them: how the peaks differ, and which "
+                    "lines, operators and categories hold the difference.\n\n"
                     "Of two programs operations are matched by what they compute: names, ids, the "
                     "order of computations and of parameters do not count. The same change in "
                     "many places is one row. The exit status is 0 where both are the same "
@@ -684,6 +705,7 @@ const struct rp_question_row rp_ask_diff = {
              "reprise diff --baseline nightly new/\twith a named baseline and its gates\n"
              "reprise diff old/*.gz new/*.gz\tthe files of two folders\n"
              "reprise diff --by function base/ new/\tof sampled call stacks\n"
+             "reprise diff before.pickle after.pickle\tpeaks of memory\n"
              "reprise diff before.txt after.txt\ttwo programs\n"
              "reprise diff before.txt after.txt --html page.html\t... side by side\n"
              "reprise diff lazy.txt\twhy each graph was compiled again\n"

@@ -216,8 +216,16 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct memory_part, lacks_addresses),
     RP_PART_PLAIN(struct memory_part, lacks_totals),
     RP_PART_END};
-static const struct rp_type part_type = {"memory_part", sizeof(struct memory_part), part_fields,
-                                         NULL};
+const struct rp_type rp_memory_part_type = {"memory_part", sizeof(struct memory_part), part_fields,
+                                            NULL};
+
+const struct rp_memory_device *rp_memory_devices(const struct rp_rank_part *part, size_t *n)
+{
+    const struct memory_part *p = part->data;
+
+    *n = p->ndevices;
+    return p->devices;
+}
 
 static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct rp_scope *scope,
                                  size_t limit, struct rp_rank_part *part, struct rp_err *err)
@@ -239,9 +247,8 @@ static enum rp_code describe_all(const struct rp_memory_logs *logs, const struct
     return rp_recorder_find(logs->trace, &out->recorder, err);
 }
 
-static enum rp_code memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
-                                const struct rp_settings *settings, struct rp_rank_part *part,
-                                struct rp_err *err)
+enum rp_code rp_memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                            size_t limit, struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_memory_logs logs;
     enum rp_code code = rp_memory_logs_init(&logs, loaded->trace, err);
@@ -251,9 +258,16 @@ static enum rp_code memory_rank(const struct rp_loaded *loaded, const struct rp_
     if (code == RP_OK)
         code = rp_memory_classify(&logs, err);
     if (code == RP_OK)
-        code = describe_all(&logs, scope, rp_settings_limit(settings, "limit"), part, err);
+        code = describe_all(&logs, scope, limit, part, err);
     rp_memory_logs_release(&logs);
     return code;
+}
+
+static enum rp_code memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                const struct rp_settings *settings, struct rp_rank_part *part,
+                                struct rp_err *err)
+{
+    return rp_memory_rank(loaded, scope, rp_settings_limit(settings, "limit"), part, err);
 }
 
 /* ------------------------------------------------------------------ all ranks */
@@ -505,6 +519,9 @@ const struct rp_question_row rp_ask_memory = {
                  .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
                  .options = memory_options,
                  .type = &memory_type},
-    .ranks = {.part = &part_type, .memory = true, .rank = memory_rank, .join = memory_join},
+    .ranks = {.part = &rp_memory_part_type,
+              .memory = true,
+              .rank = memory_rank,
+              .join = memory_join},
     .run = memory_run,
     .write = memory_write};

@@ -3,6 +3,7 @@
 #define RP_EXPLAIN_MEMORY_MEMORY_H
 /* The answer of `memory`: one record per device of a rank, or per module of an XLA dump. */
 #include "base/decides.h"
+#include "dataset/ranks.h"
 #include "explain/memory/log.h"
 #include "io/output.h"
 
@@ -97,6 +98,12 @@ struct rp_memory_root {
 };
 
 extern const struct rp_type rp_memory_device_type;
+
+/* What a rank holds: its part of the answer, and the devices in it (limit: 0: all holders). */
+extern const struct rp_type rp_memory_part_type;
+enum rp_code rp_memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                            size_t limit, struct rp_rank_part *part, struct rp_err *err);
+const struct rp_memory_device *rp_memory_devices(const struct rp_rank_part *part, size_t *n);
 
 /* The record of one device, with at most `limit` holders and lines (0: all). Texts are in the
    arena. */
