@@ -77,8 +77,8 @@ static const struct rp_field root_fields[] = {
     ROOT_LIST(operators, &change_type, "operators", "text output only", RP_SCREEN),
     ROOT_LIST(notes, &rp_type_string, "notes", "about the recordings", 0),
     RP_FIELD_END};
-const struct rp_type rp_memory_diff_type = {"memory_diff", sizeof(struct rp_memory_diff),
-                                            root_fields, NULL};
+const struct rp_type rp_memory_diff_type = {"diff", sizeof(struct rp_memory_diff), root_fields,
+                                            NULL};
 
 /* ------------------------------------------------------------------ changes by name */
 
