@@ -311,9 +311,11 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                              "were not given",
                              rp_units_time(arena, now->unprofiled_ns),
                              rp_units_time(arena, now->step_ns), unit)
-            : rp_arena_textf(arena, "without the profiler about %s of %s%s: %s is partly its cost",
+            : rp_arena_textf(arena,
+                             "costs about %s%s: without it about %s, from which changes are "
+                             "predicted; %s is partly its cost",
+                             rp_units_time(arena, now->step_ns - now->unprofiled_ns), unit,
                              rp_units_time(arena, now->unprofiled_ns),
-                             rp_units_time(arena, now->step_ns), unit,
                              part->on_device ? "idle time before launches"
                                              : "time in and between operators");
 }
