@@ -22,6 +22,17 @@ struct parted_attention {
     int64_t back_ns;       /* of all kernels of the backward pass */
 };
 
+/* What the model said of a sample in another format. */
+struct known_ratio {
+    struct rp_sample from;
+    enum rp_number to;
+    bool known;
+    struct rp_learned_ratio ratio;
+};
+
+#define REMEMBERED 256
+RP_LIMIT(REMEMBERED, "samples", "a step repeats few; of more the model is asked again");
+
 struct ratio_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *trace;
@@ -40,6 +51,7 @@ struct ratio_ctx {
     bool asks;       /* it branches by a value of the device */
     bool encodes;    /* it has attention of a text encoder of transformers */
     struct rp_arena arena;
+    RP_VEC(struct known_ratio) answers;
     RP_VEC(struct rp_sim_ratio) of_call; /* ratio 0: not known */
     struct rp_map parted;                /* event of attention in parts -> its index */
     RP_VEC(struct parted_attention) attention;
@@ -161,8 +173,8 @@ static bool has_backward(const struct rp_sim_part *part)
 /* ------------------------------------------------------------------ ratios */
 
 /* From fp32 to another format; false: that was not measured. */
-static bool ratio_to(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
-                     struct rp_learned_ratio *out)
+static bool ask_ratio(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
+                      struct rp_learned_ratio *out)
 {
     struct rp_learned_time now;
     struct rp_sample to = *from;
@@ -171,6 +183,31 @@ static bool ratio_to(const struct ratio_ctx *c, const struct rp_sample *from, en
     to.bytes = from->bytes * rp_number_bytes(type) / rp_number_bytes((enum rp_number)from->type);
     return rp_learned_predict(c->model, from, &now) && now.provenance != RP_ASSUMED &&
            rp_learned_ratio_of(c->model, from, &to, out) && out->provenance != RP_ASSUMED;
+}
+
+static bool is_same_sample(const struct rp_sample *a, const struct rp_sample *b)
+{
+    return a->type == b->type && a->kind == b->kind && rp_sample_same_shape(a, b) &&
+           a->flops == b->flops && a->bytes == b->bytes && !strcmp(a->op, b->op);
+}
+
+/* Most calls of a step have the shapes of another: each is asked about once. */
+static bool ratio_to(struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
+                     struct rp_learned_ratio *out)
+{
+    struct known_ratio fresh = {.from = *from, .to = type};
+
+    for (size_t i = 0; i < c->answers.n; i++)
+        if (c->answers.at[i].to == type && is_same_sample(&c->answers.at[i].from, from)) {
+            *out = c->answers.at[i].ratio;
+            return c->answers.at[i].known;
+        }
+    fresh.known = ask_ratio(c, from, type, out);
+    if (fresh.known)
+        fresh.ratio = *out;
+    if (c->answers.n < REMEMBERED)
+        (void)rp_vec_push(&c->answers, fresh, NULL); /* without it the model is asked again */
+    return fresh.known;
 }
 
 /* ------------------------------------------------------------------ attention in parts */
@@ -472,6 +509,7 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
         code = rp_cost_calls_init(&c.calls, &c.costs, &c.work, NULL, NULL, err);
     if (code == RP_OK)
         code = find_ratios(&c, err);
+    rp_vec_release(&c.answers);
     rp_vec_release(&c.of_call);
     rp_vec_release(&c.item_of);
     rp_map_release(&c.parted);

@@ -116,6 +116,8 @@ void rp_worlds_release(struct rp_worlds *x)
 {
     if (x->based)
         rp_resim_release(&x->base);
+    for (size_t i = 0; i < 2; i++)
+        rp_overlay_release(&x->at_cost[i]);
     rp_sim_run_release(&x->run);
     rp_outcomes_release(&x->outcomes);
 }
@@ -149,22 +151,47 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
     return code;
 }
 
-/* With another cost of the profiler. */
-static enum rp_code step_at_cost(struct rp_worlds *x, double factor, const char *text,
-                                 int64_t *step_ns, struct rp_err *err)
+/* The overlay that has another cost of the profiler: it is kept, since every change is tried on it.
+ */
+static enum rp_code make_at_cost(struct rp_worlds *x, bool more, struct rp_err *err)
 {
     enum rp_code code;
 
     rp_overlay_undo(&x->run.overlay, 0);
+    code = rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
+    x->costed[more] = true; /* released also where it is not complete */
+    if (code == RP_OK)
+        code = rp_overlay_copy(&x->at_cost[more], &x->run.overlay, err);
+    rp_overlay_undo(&x->run.overlay, 0);
+    return code == RP_OK ? rp_sim_cost_drop(&x->run, 1, err) : code;
+}
+
+static void swap_overlays(struct rp_overlay *a, struct rp_overlay *b)
+{
+    struct rp_overlay was = *a;
+
+    *a = *b;
+    *b = was;
+}
+
+static enum rp_code step_at_cost(struct rp_worlds *x, bool more, const char *text, int64_t *step_ns,
+                                 struct rp_err *err)
+{
+    struct rp_overlay *at_cost = &x->at_cost[more];
+    enum rp_code code = RP_OK;
+    size_t mark;
+
+    if (!x->costed[more])
+        RP_TRY(make_at_cost(x, more, err));
+    swap_overlays(&x->run.overlay, at_cost);
+    mark = rp_overlay_mark(&x->run.overlay);
     reset_run(x);
-    code = rp_sim_cost_drop(&x->run, factor, err);
-    if (code == RP_OK && *text)
+    if (*text)
         code = rp_whatif_apply(&x->run, text, err);
     if (code == RP_OK)
         code = run_all(x, step_ns, err);
-    rp_overlay_undo(&x->run.overlay, 0);
-    if (code == RP_OK)
-        code = rp_sim_cost_drop(&x->run, 1, err);
+    rp_overlay_undo(&x->run.overlay, mark);
+    swap_overlays(&x->run.overlay, at_cost);
     return code;
 }
 
@@ -189,9 +216,7 @@ static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bo
     enum rp_code code = RP_OK;
 
     if (world >= RP_LEANS)
-        return x->costs ? step_at_cost(x, 1 + RP_SIM_COST_DOUBT * (world == RP_LEANS ? -1 : 1),
-                                       text, step_ns, err)
-                        : RP_OK;
+        return x->costs ? step_at_cost(x, world > RP_LEANS, text, step_ns, err) : RP_OK;
     if (by_rate && !transport && x->transport_doubt > 0)
         return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
     if (leans && (by_rate || latency)) { /* only what communicates has a latency to lean to */

@@ -25,6 +25,8 @@ struct rp_worlds {
     struct rp_sim_run run;
     struct rp_resim base;
     bool based;
+    struct rp_overlay at_cost[2]; /* where the profiler cost less, and more; made when needed */
+    bool costed[2];
     bool whole; /* every change runs all of it: to measure what that costs */
     int64_t recorded_ns, simulated_ns;
     int64_t step_ns;        /* without a change */

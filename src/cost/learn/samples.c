@@ -276,7 +276,9 @@ enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err)
     size_t i, end, n = 0;
 
     (void)err;
-    if (samples->rows.n)
+    for (i = 1; i < samples->rows.n && compare_samples(&rows[i - 1], &rows[i]) <= 0; i++)
+        ;
+    if (i < samples->rows.n) /* those of a model that was written are in order */
         qsort(rows, samples->rows.n, sizeof *rows, compare_samples);
     for (i = 0; i < samples->rows.n; i = end) {
         struct rp_sample one;

@@ -14,6 +14,7 @@
 #include "dataset/bulk.h"
 #include "result/print_units.h"
 #include "sim/kernel_ratios.h"
+#include "sim/model/chains.h"
 #include "sim/opportunities.h"
 #include "sim/predict.h"
 #include "sim/simulate.h"
@@ -84,6 +85,8 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     if (part->too_large)
         return RP_OK;
     code = rp_sim_part_init(&part->sim, trace, arena, &why);
+    if (code == RP_OK)
+        code = rp_sim_chains_join(&part->sim, &why);
     rp_arena_adopt(arena, &part->sim.graph.arena);
     part->modelled = code == RP_OK;
     if (code == RP_OK)

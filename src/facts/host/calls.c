@@ -9,6 +9,7 @@
 
 #include "base/decides.h"
 #include "base/strtab.h"
+#include "facts/host/signs.h"
 #include "facts/host/waits.h"
 #include "facts/times/durations.h"
 #include "facts/work/attribution.h"
@@ -125,7 +126,7 @@ static uint8_t flags_of(const char *name, uint8_t kind)
 {
     return (uint8_t)((strcasestr(name, "synchronize") ? RP_CALL_WAITS : 0) |
                      (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0) |
-                     (rp_call_time_varies(kind, name) ? RP_CALL_VARIES : 0));
+                     (rp_call_time_varies(kind, rp_host_signs(name)) ? RP_CALL_VARIES : 0));
 }
 
 static enum rp_code add_name(struct call_ctx *c, const char *name, uint8_t kind, struct rp_err *err)

@@ -99,13 +99,13 @@ static int64_t own_time(const struct rp_trace *t, rp_event e)
 static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, struct rp_err *err)
 {
     int64_t dur = h->t->ev.dur_ns[e], median;
+    uint16_t sign = rp_host_time_sign(h, e);
     bool more = false;
     uint32_t known;
 
     *out = false;
     if (dur < RP_LONG_NS || h->calls.at[h->t->ev.name[e]] < rp_stall_usual.calls ||
-        (rp_host_time_sign(h, e) & (RP_SIGN_BLOCKS | RP_SIGN_STEP)) ||
-        rp_call_time_varies(h->t->ev.kind[e], rp_trace_str(h->t, h->t->ev.name[e])))
+        (sign & (RP_SIGN_BLOCKS | RP_SIGN_STEP)) || rp_call_time_varies(h->t->ev.kind[e], sign))
         return RP_OK;
     known = rp_map_get(&h->stalls, e);
     *out = known == 1;

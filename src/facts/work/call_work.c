@@ -100,9 +100,9 @@ enum rp_code rp_call_has_more_work(struct rp_call_work *w, rp_event call, bool *
     return RP_OK;
 }
 
-bool rp_call_time_varies(uint8_t kind, const char *name)
+bool rp_call_time_varies(uint8_t kind, unsigned signs)
 {
-    return kind == RP_KIND_PYTHON && !(rp_host_signs(name) & RP_SIGN_GARBAGE);
+    return kind == RP_KIND_PYTHON && !(signs & RP_SIGN_GARBAGE);
 }
 
 enum rp_code rp_call_work_init(struct rp_call_work *w, const struct rp_trace *trace,

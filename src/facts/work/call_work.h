@@ -39,8 +39,8 @@ bool rp_call_waits_for_result(const struct rp_trace *trace, rp_event call,
                               const rp_interval_vec *busy);
 
 /* The time of such a call depends on arguments that nobody recorded: a function of Python, but for
-   its garbage collection. */
-bool rp_call_time_varies(uint8_t kind, const char *name);
+   its garbage collection. signs: rp_host_signs of its name. */
+bool rp_call_time_varies(uint8_t kind, unsigned signs);
 
 /* Elements of all tensors in a text like "[[2, 3], [], [8]]"; INT64_MAX: more than that. */
 int64_t rp_dims_elements(const char *dims);

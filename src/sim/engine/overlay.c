@@ -12,6 +12,7 @@
  */
 #include "sim/engine/overlay.h"
 
+#include "base/hash.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -82,6 +83,7 @@ enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
 {
     memset(out, 0, sizeof *out);
     out->graph = o->graph;
+    out->stamp = o->stamp;
     out->starts_matter = o->starts_matter;
     out->device_starts_matter = o->device_starts_matter;
     out->prioritised = o->prioritised;
@@ -141,13 +143,20 @@ static uint64_t number_before(const uint8_t *log, size_t *end)
     }
 }
 
+/* Of a change that begins at a place of the log: adding and removing it are the same. */
+static uint64_t stamp_of(size_t place, uint8_t what, uint32_t at, int64_t fresh)
+{
+    return rp_hash_join((uint64_t)fresh, (uint64_t)at << 2 | what) * (2 * place + 1);
+}
+
 static enum rp_code log_change(struct rp_overlay *o, uint8_t what, uint32_t at, int64_t old,
-                               struct rp_err *err)
+                               int64_t fresh, struct rp_err *err)
 {
     int64_t far = (int64_t)at - o->log_at[what];
     uint8_t *to;
 
     RP_TRY(rp_vec_reserve(&o->log, CHANGE_MOST, err));
+    o->stamp ^= stamp_of(o->log.n, what, at, fresh);
     to = put_number(o->log.at + o->log.n, folded(old));
     to = put_number(to, folded(far) << 2 | what);
     o->log.n = (size_t)(to - o->log.at);
@@ -182,7 +191,7 @@ enum rp_code rp_overlay_set_dur(struct rp_overlay *o, uint32_t task, int64_t dur
 {
     if (o->dur_ns.at[task] == dur_ns)
         return RP_OK;
-    RP_TRY(log_change(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], err));
+    RP_TRY(log_change(o, RP_OVERLAY_SET_DUR, task, o->dur_ns.at[task], dur_ns, err));
     o->dur_ns.at[task] = dur_ns;
     return RP_OK;
 }
@@ -202,7 +211,7 @@ enum rp_code rp_overlay_set_lag(struct rp_overlay *o, uint32_t edge, int64_t lag
 {
     if (o->lag_ns.at[edge] == lag_ns)
         return RP_OK;
-    RP_TRY(log_change(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], err));
+    RP_TRY(log_change(o, RP_OVERLAY_SET_LAG, edge, o->lag_ns.at[edge], lag_ns, err));
     put_lag(o, edge, lag_ns);
     return RP_OK;
 }
@@ -218,7 +227,7 @@ enum rp_code rp_overlay_add(struct rp_overlay *o, struct rp_task task, uint32_t 
     RP_TRY(rp_vec_reserve(&o->source, 1, err));
     *id = (uint32_t)rp_overlay_ntasks(o);
     o->prioritised |= task.priority != 0 && task.device != RP_NO_DEVICE;
-    RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, err));
+    RP_TRY(log_change(o, RP_OVERLAY_ADD_TASK, *id, 0, task.dur_ns, err));
     o->dur_ns.at[o->dur_ns.n++] = task.dur_ns;
     o->degree.at[o->degree.n++] = 0;
     o->tasks.at[o->tasks.n++] = rp_task_row_of(&task);
@@ -242,7 +251,7 @@ enum rp_code rp_overlay_link(struct rp_overlay *o, uint32_t from, uint32_t to, i
         memset(o->newest.at + o->newest.n, 0xff, more * sizeof *o->newest.at);
         o->newest.n += more;
     }
-    RP_TRY(log_change(o, RP_OVERLAY_ADD_EDGE, from, 0, err));
+    RP_TRY(log_change(o, RP_OVERLAY_ADD_EDGE, from, 0, to ^ lag_ns, err));
     o->newest.at[from] = (uint32_t)o->edges.n;
     o->edges.at[o->edges.n++] = e;
     o->degree.at[to]++;
@@ -255,24 +264,31 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
 
     while (place.end > mark) {
         struct rp_overlay_change c = rp_overlay_before(o, &place);
+        const struct rp_task_edge *edge;
+        int64_t fresh;
 
         switch (c.what) {
         case RP_OVERLAY_SET_DUR:
+            fresh = o->dur_ns.at[c.at];
             o->dur_ns.at[c.at] = c.old;
             break;
         case RP_OVERLAY_SET_LAG:
+            fresh = o->lag_ns.at[c.at];
             put_lag(o, c.at, c.old);
             break;
         case RP_OVERLAY_ADD_TASK:
-            o->dur_ns.n--;
+            fresh = o->dur_ns.at[--o->dur_ns.n];
             o->degree.n--;
             o->tasks.n--;
             o->source.n--;
             break;
         default:
             o->newest.at[c.at] = o->edges.at[--o->edges.n].next;
-            o->degree.at[o->edges.at[o->edges.n].edge.to]--;
+            edge = &o->edges.at[o->edges.n].edge;
+            fresh = edge->to ^ edge->lag_ns;
+            o->degree.at[edge->to]--;
         }
+        o->stamp ^= stamp_of(place.end, c.what, c.at, fresh);
     }
     o->log.n = place.end;
     memcpy(o->log_at, place.at, sizeof o->log_at);

@@ -34,12 +34,13 @@ struct rp_overlay {
     RP_VEC(uint32_t) source;            /* of new tasks: the builder's own numbers */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t)
-    newest;                    /* by task: its newest new edge, or UINT32_MAX; empty
-                                  before the first (rp_overlay_newest) */
-    RP_VEC(uint32_t) degree;   /* by task: edges into it that are not cut */
-    RP_VEC(uint8_t) log;       /* changes as bytes, read from the end (rp_overlay_before) */
-    uint32_t log_at[4];        /* by kind of change: where the latest was */
-    bool starts_matter;        /* a new edge led, or leads, from the start of a task */
+    newest;                  /* by task: its newest new edge, or UINT32_MAX; empty
+                                before the first (rp_overlay_newest) */
+    RP_VEC(uint32_t) degree; /* by task: edges into it that are not cut */
+    RP_VEC(uint8_t) log;     /* changes as bytes, read from the end (rp_overlay_before) */
+    uint32_t log_at[4];      /* by kind of change: where the latest was */
+    uint64_t stamp;     /* of what was changed: equal changes in the same order have the same */
+    bool starts_matter; /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
     bool prioritised;          /* a new task had, or has, a priority */
 };

@@ -117,11 +117,10 @@ static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cu
 static size_t first_turn(const struct rp_resim *x, bool *back)
 {
     const struct rp_overlay *o = x->o;
-    struct rp_overlay_place place = rp_overlay_last(o);
-    size_t first = x->tail.g.n;
+    size_t i, first = x->tail.g.n;
 
-    while (place.end > x->mark) {
-        struct rp_overlay_change c = rp_overlay_before(o, &place);
+    for (i = 0; i < x->patched.n; i++) {
+        struct rp_overlay_change c = x->patched.at[i];
         bool is_lag = c.what == RP_OVERLAY_SET_LAG;
         size_t turn = x->tail.turn.at[is_lag ? from_of(x, c.at) : c.at];
 
@@ -160,13 +159,11 @@ static void put_apart(struct rp_resim *x, struct rp_sim_result *other)
 
 static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
-    struct rp_overlay_place place = rp_overlay_last(x->o);
+    for (size_t i = 0; i < x->patched.n; i++) {
+        const struct rp_overlay_change *c = &x->patched.at[i];
 
-    while (place.end > x->mark) {
-        struct rp_overlay_change c = rp_overlay_before(x->o, &place);
-
-        rp_resim_sweep_touch(&x->sweep,
-                             c.what == RP_OVERLAY_SET_LAG ? x->o->graph->edges.at[c.at].to : c.at);
+        rp_resim_sweep_touch(
+            &x->sweep, c->what == RP_OVERLAY_SET_LAG ? x->o->graph->edges.at[c->at].to : c->at);
     }
     RP_TRY(rp_resim_sweep_run(&x->sweep, ok, err));
     if (*ok)

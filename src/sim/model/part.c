@@ -27,6 +27,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, packed_edges, uint8_t),
                                               PART(PLAIN, npacked_nodes),
                                               PART(PLAIN, npacked_edges),
+                                              PART(PLAIN_VEC, links, struct rp_sim_link),
                                               PART(PLAIN_VEC, gradients, struct rp_sim_gradient),
                                               PART(PLAIN_VEC, step_begin_ns, int64_t),
                                               PART(PLAIN_VEC, step_end_ns, int64_t),
@@ -347,6 +348,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->notes);
     rp_vec_release(&part->packed_nodes);
     rp_vec_release(&part->packed_edges);
+    rp_vec_release(&part->links);
     rp_vec_release(&part->gradients);
     rp_vec_release(&part->devices);
     rp_vec_release(&part->priorities);

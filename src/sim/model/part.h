@@ -56,12 +56,20 @@ struct rp_sim_ratio {
     bool captured;             /* only while it is captured */
 };
 
+/* One of the Python frames that are one node (chains.h), in order. */
+struct rp_sim_link {
+    uint32_t node;           /* which it is a part of */
+    uint32_t lag_ns, dur_ns; /* after the one before it in the node; as recorded */
+    uint32_t opens;          /* it is the first part of its span */
+};
+
 struct rp_sim_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
     RP_VEC(struct rp_sim_note) notes;           /* by node */
     RP_VEC(uint8_t) packed_nodes, packed_edges; /* instead of graph.nodes, notes; graph.edges */
     uint32_t npacked_nodes, npacked_edges;      /* (pack.h); 0: they are not packed */
+    RP_VEC(struct rp_sim_link) links;           /* by node; or empty: nodes are as recorded */
     RP_VEC(struct rp_sim_gradient) gradients;
     RP_VEC(int64_t)
     step_begin_ns, step_end_ns; /* of the marks, as recorded; end: where the next

@@ -13,6 +13,7 @@
 
 #include "base/decides.h"
 #include "facts/arg_keys.h"
+#include "sim/model/chains.h"
 #include "sim/model/simulated_steps.h"
 
 #include <math.h>
@@ -176,16 +177,23 @@ struct debt {
     int64_t owed_ns;
 };
 
-static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
+/* What a time pays of the debt. */
+static int64_t pay_of(struct debt *d, int64_t ns)
 {
-    int64_t dur = d->run->overlay.dur_ns.at[task];
-    int64_t most = dur - (int64_t)(OWN_PART * (double)dur);
+    int64_t most = ns - (int64_t)(OWN_PART * (double)ns);
     int64_t paid = d->owed_ns < most ? d->owed_ns : most;
 
     if (paid <= 0)
-        return RP_OK;
+        return 0;
     d->owed_ns -= paid;
-    return rp_overlay_set_dur(&d->run->overlay, task, dur - paid, err);
+    return paid;
+}
+
+static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
+{
+    int64_t dur = d->run->overlay.dur_ns.at[task];
+
+    return rp_overlay_set_dur(&d->run->overlay, task, dur - pay_of(d, dur), err);
 }
 
 /* The lag from the node before it on the thread, where that is what it waited for. */
@@ -197,15 +205,11 @@ static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
     if (!task || d->owed_ns <= 0)
         return RP_OK;
     for (i = g->first.at[task - 1]; i < g->first.at[task]; i++) {
-        int64_t lag = d->run->overlay.lag_ns.at[i], paid;
+        int64_t lag = d->run->overlay.lag_ns.at[i];
 
-        if (g->edges.at[i].to != task || RP_SIM_EDGE_KIND(g->edges.at[i].flags) != RP_SG_ORDER ||
-            lag <= 0)
-            continue;
-        paid = lag - (int64_t)(OWN_PART * (double)lag);
-        paid = d->owed_ns < paid ? d->owed_ns : paid;
-        d->owed_ns -= paid;
-        return rp_overlay_set_lag(&d->run->overlay, i, lag - paid, err);
+        if (g->edges.at[i].to == task && RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_ORDER &&
+            lag > 0)
+            return rp_overlay_set_lag(&d->run->overlay, i, lag - pay_of(d, lag), err);
     }
     return RP_OK;
 }
@@ -219,13 +223,42 @@ static double cost_of_node(const struct debt *d, uint8_t flags)
     return flags & RP_SIM_CALL ? d->cost.call_ns : d->cost.span_ns;
 }
 
-static enum rp_code drop_on_lane(struct debt *d, uint32_t first, uint32_t end, struct rp_err *err)
+/* Of frames that are one node each pays for itself. */
+static enum rp_code drop_chain(struct debt *d, const struct rp_sim_link *frames, size_t n,
+                               uint32_t task, struct rp_err *err)
 {
+    int64_t dur = d->run->overlay.dur_ns.at[task], paid = 0;
+    int64_t most = dur - (int64_t)(OWN_PART * (double)dur);
+
+    for (size_t i = 0; i < n; i++) {
+        paid += pay_of(d, frames[i].lag_ns);
+        if (frames[i].opens)
+            d->owed_ns += (int64_t)(d->factor * d->cost.frame_ns);
+        paid += pay_of(d, frames[i].dur_ns);
+    }
+    return rp_overlay_set_dur(&d->run->overlay, task, dur - (paid < most ? paid : most), err);
+}
+
+/* begin: the first task of the rank. */
+static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part, uint32_t begin,
+                                 const struct rp_sg_lane *lane, struct rp_err *err)
+{
+    const struct rp_sim_link *frames = rp_sim_chain_from(part, lane->first - begin);
+    const struct rp_sim_link *end = part->links.at + part->links.n;
     uint32_t i;
 
     d->owed_ns = 0;
-    for (i = first; i < end; i++) {
+    for (i = lane->first; i < lane->end; i++) {
+        size_t n = 0;
+
         RP_TRY(pay_lag(d, i, err));
+        while (frames + n < end && frames[n].node == i - begin)
+            n++;
+        if (n) {
+            RP_TRY(drop_chain(d, frames, n, i, err));
+            frames += n;
+            continue;
+        }
         d->owed_ns += (int64_t)(d->factor * cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
         RP_TRY(pay(d, i, err));
     }
@@ -245,7 +278,8 @@ enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_e
                          .factor = factor * run->cost_factor};
 
         if (!lane->device)
-            RP_TRY(drop_on_lane(&d, lane->first, lane->end, err));
+            RP_TRY(drop_on_lane(&d, run->parts[lane->rank], rp_sim_first_node(run, lane->rank),
+                                lane, err));
     }
     return RP_OK;
 }

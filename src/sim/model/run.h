@@ -37,6 +37,15 @@ struct rp_sim_block {
    longer, though the few steps of a recording may be measured so. */
 enum rp_sim_way { RP_WAY_ANY, RP_WAY_LONGER, RP_WAY_SHORTER };
 
+/* What the model of buckets lacks, with the changes of a stamp of the overlay. */
+struct rp_sim_lack {
+    uint64_t stamp;
+    int64_t ns;
+    bool known;
+};
+
+enum { RP_SIM_LACKS = 8 };
+
 struct rp_sim_run {
     struct rp_arena arena;
     size_t nranks;
@@ -71,6 +80,7 @@ struct rp_sim_run {
     const char *latency_doubt, *rate_doubt; /* then: what its leans are about; static texts */
     struct rp_arena *says;                  /* NULL, or where what-ifs say what they changed: */
     const char *said;                       /* "; " between them; NULL: nothing */
+    struct rp_sim_lack lacks[RP_SIM_LACKS]; /* the newest of their stamps */
     RP_VEC(uint8_t) gone;                   /* by task: a what-if removed it, it times no steps */
     uint8_t *kernel_traits; /* by name: what it tells of a kernel, as what-ifs ask; 0: not yet */
 };

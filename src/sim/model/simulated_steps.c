@@ -61,15 +61,21 @@ static struct rp_digest_step *step_of(const struct steps_pass *p, uint32_t rank,
 static void include_node(const struct steps_pass *p, size_t i)
 {
     const struct rp_sim_note *note = rp_sim_note_of(p->run, i);
-    uint32_t rank = rp_sim_node(p->run, i)->rank;
+    bool on_device = rp_sim_on_device(p->run, i);
     int64_t start = p->r->start_ns.at[i], end = p->r->end_ns.at[i];
-    struct rp_digest_step *step = step_of(p, rank, note->step);
+    struct rp_digest_step *step;
+    uint32_t rank;
 
-    if (!step || p->run->gone.at[i])
+    if ((!on_device && !(note->flags & (RP_SIM_TIMES | RP_SIM_BEGINS | RP_SIM_ENDS))) ||
+        p->run->gone.at[i])
+        return;
+    rank = rp_sim_node(p->run, i)->rank;
+    step = step_of(p, rank, note->step);
+    if (!step)
         return;
     if (note->flags & RP_SIM_TIMES && start < step->begin_ns)
         step->begin_ns = start;
-    if (rp_sim_on_device(p->run, i) && end > step->work_end_ns)
+    if (on_device && end > step->work_end_ns)
         step->work_end_ns = end;
     rank = p->out->nranks > 1 ? rank : 0;
     if (note->flags & RP_SIM_BEGINS && rank == 0 && start < p->first_ns[note->step])

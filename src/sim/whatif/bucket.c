@@ -34,6 +34,7 @@ struct last_ends {
 /* An edge from the collectives of a step to what came after the last of them. */
 struct way_on {
     uint32_t from, to;
+    int64_t lag_ns;
 };
 
 struct bucket_ctx {
@@ -52,11 +53,14 @@ struct bucket_ctx {
     RP_VEC(uint32_t)
     transfer; /* new transfers of the step at hand: one per rank, bucket by bucket */
     RP_VEC(struct way_on) ways_on; /* of the step at hand */
-    RP_VEC(uint32_t) way_edges;    /* their numbers */
-    RP_VEC(int64_t) way_lags;      /* as recorded */
+    RP_VEC(uint32_t) out_edges;    /* out of what is taken out */
+    RP_VEC(int64_t) out_lags;      /* as recorded */
+    uint8_t *kind;                 /* by node: REMOVED, COPY */
 };
 
-static bool is_removed(const struct rp_sim_run *run, uint32_t task)
+enum { REMOVED = 1, COPY = 2 /* of a bucket into its gradients */ };
+
+static bool is_replaced(const struct rp_sim_run *run, uint32_t task)
 {
     const struct rp_sg_node *node = rp_sim_node(run, task);
     const struct rp_collectives *c = &rp_sim_part_of(run, task)->collectives;
@@ -75,6 +79,32 @@ static bool on_device(const struct rp_sim_run *run, uint32_t task)
     return lane != RP_NONE && run->graph->lanes.at[lane].device;
 }
 
+/* Every node is looked at once. */
+static enum rp_code find_kinds(struct bucket_ctx *m, struct rp_err *err)
+{
+    const struct rp_sim_run *run = m->run;
+    size_t nnames = run->graph->names.n;
+    uint8_t *copies = calloc(nnames + 1, 1);
+    uint32_t i;
+
+    m->kind = calloc(rp_sim_nnodes(run) + 1, 1);
+    for (i = 0; copies && i < nnames; i++)
+        copies[i] = rp_sim_means(run->graph->names.at[i], RP_SIM_COPIES_BACK);
+    for (i = 0; copies && m->kind && i < rp_sim_nnodes(run); i++)
+        m->kind[i] = (is_replaced(run, i) ? REMOVED : 0) |
+                     (copies[rp_sim_node(run, i)->name] &&
+                              rp_sim_note_of(run, i)->flags & RP_SIM_OPENS && !on_device(run, i)
+                          ? COPY
+                          : 0);
+    free(copies);
+    return rp_err_need(copies && m->kind, err, "simulating");
+}
+
+static bool is_removed(const struct bucket_ctx *m, uint32_t task)
+{
+    return m->kind[task] & REMOVED;
+}
+
 static struct last_ends *after_of(const struct bucket_ctx *m, uint32_t task)
 {
     uint16_t step = rp_sim_note_of(m->run, task)->step;
@@ -91,7 +121,7 @@ static void find_ends(struct bucket_ctx *m)
     uint32_t i;
 
     for (i = 0; i < rp_sim_nnodes(m->run); i++) {
-        struct last_ends *a = is_removed(m->run, i) ? after_of(m, i) : NULL;
+        struct last_ends *a = is_removed(m, i) ? after_of(m, i) : NULL;
         int64_t *end;
 
         if (!a)
@@ -110,14 +140,14 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
-        bool out = is_removed(run, v);
+        bool out = is_removed(m, v);
 
         if (out) {
             run->gone.at[v] = 1;
             RP_TRY(rp_overlay_set_dur(&run->overlay, v, 0, err));
         }
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
-            if (out != is_removed(run, g->edges.at[i].to))
+            if (out != is_removed(m, g->edges.at[i].to))
                 RP_TRY(rp_overlay_set_lag(&run->overlay, i, RP_LAG_CUT, err));
     }
     return RP_OK;
@@ -125,12 +155,9 @@ static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ copies into gradients */
 
-static bool is_copy_back(const struct rp_sim_run *run, uint32_t node, uint16_t step)
+static bool is_copy_of(const struct bucket_ctx *m, uint32_t node, uint16_t step)
 {
-    const struct rp_sim_note *note = rp_sim_note_of(run, node);
-
-    return note->step == step && note->flags & RP_SIM_OPENS && !on_device(run, node) &&
-           rp_sim_means(rp_sim_node_name(run, node), RP_SIM_COPIES_BACK);
+    return m->kind[node] & COPY && rp_sim_note_of(m->run, node)->step == step;
 }
 
 static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradient)
@@ -147,11 +174,11 @@ static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t hi
     size_t n = 0;
 
     for (v = first; v < end; v++)
-        n += is_copy_back(m->run, v, step);
+        n += is_copy_of(m, v, step);
     if (n != high - low)
         return;
     for (v = first; v < end; v++)
-        if (is_copy_back(m->run, v, step))
+        if (is_copy_of(m, v, step))
             *copy_of(m, rank, low++) = v;
 }
 
@@ -265,30 +292,43 @@ static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, 
     const struct last_ends *a;
     int64_t start = rp_sim_node(m->run, to)->start_ns;
 
-    if (!is_removed(m->run, from) || is_removed(m->run, to) ||
-        rp_sim_note_of(m->run, from)->step != step)
+    if (rp_sim_note_of(m->run, from)->step != step)
         return false;
     a = after_of(m, from);
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
-static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
+/* The lags that edges out of what is taken out were recorded with: the same for every step. */
+static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
 {
-    struct rp_sim_run *run = m->run;
-    const struct rp_task_graph *g = &run->tasks;
+    const struct rp_task_graph *g = &m->run->tasks;
     uint32_t v, i;
 
-    m->ways_on.n = m->way_edges.n = 0;
     for (v = 0; v < g->tasks.n; v++)
-        for (i = g->first.at[v]; rp_sim_note_of(run, v)->step == step && i < g->first.at[v + 1];
-             i++) {
-            struct way_on way = {v, g->edges.at[i].to};
+        for (i = g->first.at[v]; is_removed(m, v) && i < g->first.at[v + 1]; i++)
+            if (!is_removed(m, g->edges.at[i].to))
+                RP_TRY(rp_vec_push(&m->out_edges, i, err));
+    RP_TRY(rp_vec_reserve(&m->out_lags, m->out_edges.n + 1, err));
+    rp_overlay_base_lags(&m->run->overlay, m->out_edges.at, m->out_edges.n, m->out_lags.at);
+    return RP_OK;
+}
 
-            if (!leads_after(m, v, way.to, step) || precedes_copies(m, way.to, m->high - 1))
-                continue;
+static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &m->run->tasks;
+    uint32_t from = 0;
+
+    m->ways_on.n = 0;
+    for (size_t i = 0; i < m->out_edges.n; i++) {
+        uint32_t edge = m->out_edges.at[i];
+        struct way_on way = {0, g->edges.at[edge].to, m->out_lags.at[i]};
+
+        while (g->first.at[from + 1] <= edge)
+            from++;
+        way.from = from;
+        if (leads_after(m, from, way.to, step) && !precedes_copies(m, way.to, m->high - 1))
             RP_TRY(rp_vec_push(&m->ways_on, way, err));
-            RP_TRY(rp_vec_push(&m->way_edges, i, err));
-        }
+    }
     return RP_OK;
 }
 
@@ -299,13 +339,10 @@ static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct 
     size_t i, k;
 
     RP_TRY(find_ways_on(m, step, err));
-    m->way_lags.n = 0;
-    RP_TRY(rp_vec_reserve(&m->way_lags, m->ways_on.n + 1, err));
-    rp_overlay_base_lags(&run->overlay, m->way_edges.at, m->way_edges.n, m->way_lags.at);
     for (i = 0; i < m->ways_on.n; i++)
         for (k = rp_sim_node(run, m->ways_on.at[i].from)->rank; k < m->transfer.n; k += run->nranks)
             RP_TRY(rp_overlay_link(&run->overlay, m->transfer.at[k], m->ways_on.at[i].to,
-                                   m->way_lags.at[i] + m->rest_ns, 0, err));
+                                   m->ways_on.at[i].lag_ns + m->rest_ns, 0, err));
     return RP_OK;
 }
 
@@ -378,24 +415,34 @@ static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *
     return code;
 }
 
-/* Models the recorded buckets, compares, and takes them back. */
+/* Models the recorded buckets, compares, and takes them back. It does not depend on the new ones:
+   what is tried on the same run is told what was found before. */
 static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 {
-    size_t mark = rp_overlay_mark(&m->run->overlay);
+    struct rp_sim_run *run = m->run;
+    struct rp_sim_lack *known = &run->lacks[run->overlay.stamp % RP_SIM_LACKS];
+    size_t mark = rp_overlay_mark(&run->overlay);
     int64_t before, modelled;
     enum rp_code code;
 
+    if (known->known && known->stamp == run->overlay.stamp) {
+        m->rest_ns = known->ns;
+        memset(run->gone.at, 0, run->gone.n); /* as below */
+        return RP_OK;
+    }
     RP_TRY(step_now(m, &before, err));
     m->as_recorded = true;
     code = make_buckets(m, err);
     if (code == RP_OK)
         code = step_now(m, &modelled, err);
-    rp_overlay_undo(&m->run->overlay, mark);
-    memset(m->run->gone.at, 0, m->run->gone.n);
+    rp_overlay_undo(&run->overlay, mark);
+    memset(run->gone.at, 0, run->gone.n);
     m->as_recorded = false;
-    if (code == RP_OK && before > modelled)
-        m->rest_ns = before - modelled;
-    return code;
+    if (code != RP_OK)
+        return code;
+    m->rest_ns = before > modelled ? before - modelled : 0;
+    *known = (struct rp_sim_lack){run->overlay.stamp, m->rest_ns, true};
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ asking */
@@ -503,7 +550,11 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     m.copies = malloc(run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
     if (m.copies)
         memset(m.copies, 0xff, run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
-    code = m.after && m.copies ? find_unexplained(&m, err) : rp_err_nomem(err, "simulating");
+    code = m.after && m.copies ? find_kinds(&m, err) : rp_err_nomem(err, "simulating");
+    if (code == RP_OK)
+        code = find_edges_out(&m, err);
+    if (code == RP_OK)
+        code = find_unexplained(&m, err);
     run->leans = run->uses_transport = true;
     run->latency_doubt = m.transport.one_size
                              ? "all recorded all-reduces have about the same size, so latency and "
@@ -518,8 +569,9 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
         code = make_buckets(&m, err);
     rp_vec_release(&m.transfer);
     rp_vec_release(&m.ways_on);
-    rp_vec_release(&m.way_edges);
-    rp_vec_release(&m.way_lags);
+    rp_vec_release(&m.out_edges);
+    rp_vec_release(&m.out_lags);
+    free(m.kind);
     free(m.after);
     free(m.copies);
     return code;

@@ -74,7 +74,10 @@ struct region {
     size_t nsteps;            /* the most that a rank has */
     struct launching *window; /* by rank and step */
     uint8_t *other;           /* by node: of the host, and does something else than launch */
+    uint8_t *place;           /* by node: IN_REGION, STAYS */
 };
+
+enum { IN_REGION = 1, STAYS = 2 };
 
 static struct region region_of(const char *value)
 {
@@ -87,8 +90,13 @@ static struct region region_of(const char *value)
     return r;
 }
 
+static bool in_region(const struct region *r, uint32_t i)
+{
+    return r->place[i] & IN_REGION;
+}
+
 /* PyTorch marks no forward pass: it is what is neither backward nor optimizer. */
-static bool in_region(const struct rp_sim_run *run, const struct region *r, uint32_t i)
+static bool is_of_region(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     uint8_t phase = rp_sim_note_of(run, i)->phase;
 
@@ -176,6 +184,18 @@ static enum rp_code find_other_work(const struct rp_sim_run *run, struct region 
     return RP_OK;
 }
 
+static enum rp_code place_nodes(const struct rp_sim_run *run, struct region *r,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    uint32_t i, n = (uint32_t)rp_sim_nnodes(run);
+
+    r->place = RP_ARENA_NEW(arena, uint8_t, n + 1);
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    for (i = 0; i < n; i++)
+        r->place[i] = is_of_region(run, r, i) ? IN_REGION : 0;
+    return RP_OK;
+}
+
 /* When each step of each rank launches device work of the region. */
 static enum rp_code find_launching(const struct rp_sim_run *run, struct region *r,
                                    struct rp_arena *arena, struct rp_err *err)
@@ -194,7 +214,7 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
     for (v = 0; v < g->tasks.n; v++)
         for (k = g->first.at[v]; k < g->first.at[v + 1]; k++)
             if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH &&
-                in_region(run, r, g->edges.at[k].to))
+                in_region(r, g->edges.at[k].to))
                 note_launch(window_of(run, r, v), rp_sim_node(run, v)->start_ns);
     for (k = 0; k < g->edges.n; k++)
         if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_SYNC)
@@ -237,11 +257,12 @@ static enum rp_code empty_host(struct rp_sim_run *run, const struct region *r, s
     uint32_t i, last = UINT32_MAX;
 
     for (i = 0; i < run->tasks.tasks.n; i++) {
-        if (!in_region(run, r, i))
+        if (stays_on_host(run, r, i))
+            r->place[i] |= STAYS;
+        if (!in_region(r, i))
             continue;
         *n += rp_sim_is_device_work(run, i);
-        if (rp_sim_is_host(run, i) && !stays_on_host(run, r, i) &&
-            !launches_graph(run, r, i, &last))
+        if (rp_sim_is_host(run, i) && !(r->place[i] & STAYS) && !launches_graph(run, r, i, &last))
             RP_TRY(rp_overlay_set_dur(&run->overlay, i, 0, err));
     }
     return RP_OK;
@@ -255,13 +276,12 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
     uint32_t v, i;
 
     for (v = 0; v < g->tasks.n; v++) {
-        if (!in_region(run, r, v))
+        if (!in_region(r, v))
             continue;
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
             uint32_t to = g->edges.at[i].to;
 
-            if (o->lag_ns.at[i] == RP_LAG_CUT || !in_region(run, r, to) ||
-                stays_on_host(run, r, to))
+            if (o->lag_ns.at[i] == RP_LAG_CUT || r->place[to] != IN_REGION)
                 continue;
             RP_TRY(rp_overlay_set_lag(
                 o, i,
@@ -289,7 +309,7 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
                : kind.parameters * CAPTURABLE_FOREACH_NS + CAPTURABLE_NUMBERS_NS;
     factor = (kind.passes + CAPTURABLE_PASSES) / kind.passes;
     for (i = rp_sim_first_node(run, rank); i < rp_sim_end_node(run, rank); i++) {
-        if (rp_sim_node(run, i)->rank != rank || !rp_sim_is_update(run, i) || !in_region(run, r, i))
+        if (rp_sim_node(run, i)->rank != rank || !rp_sim_is_update(run, i) || !in_region(r, i))
             continue;
         if (last == RP_NONE || rp_sim_note_of(run, last)->step != rp_sim_note_of(run, i)->step)
             RP_TRY(rp_overlay_set_dur(&run->overlay, i,
@@ -297,6 +317,23 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
         RP_TRY(rp_sim_scale_node(run, i, factor, err));
         last = i;
     }
+    return RP_OK;
+}
+
+/* Attention in the region that is passed a mask. Of most recordings none is. */
+static enum rp_code mask_attention(struct rp_sim_run *run, const struct region *r,
+                                   const struct rp_whatif_list *list, struct rp_err *err)
+{
+    bool compiled = rp_whatif_list_has(list, &rp_whatif_compile);
+
+    for (size_t rank = 0; rank < run->nranks; rank++)
+        for (size_t k = 0; k < run->parts[rank]->ratios.n; k++) {
+            uint32_t i = rp_sim_first_node(run, rank) + (uint32_t)k;
+
+            if (run->parts[rank]->ratios.at[k].masked > 0 && i < rp_sim_end_node(run, rank) &&
+                in_region(r, i) && (!compiled || rp_sim_is_masked(run, i, false)))
+                RP_TRY(rp_sim_mask_attention(run, i, list, err));
+        }
     return RP_OK;
 }
 
@@ -316,6 +353,7 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     size_t n = 0;
     uint32_t rank;
 
+    RP_TRY(place_nodes(run, r, scratch, err));
     RP_TRY(find_launching(run, r, scratch, err));
     RP_TRY(find_other_work(run, r, scratch, err));
     RP_TRY(empty_host(run, r, &n, err));
@@ -325,10 +363,7 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
     for (rank = 0; rank < run->nranks; rank++)
         RP_TRY(make_capturable(run, r, rank,
                                rp_whatif_list_has(args->list, &rp_whatif_fused_optimizer), err));
-    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
-        if (in_region(run, r, i) && (!rp_whatif_list_has(args->list, &rp_whatif_compile) ||
-                                     rp_sim_is_masked(run, i, false)))
-            RP_TRY(rp_sim_mask_attention(run, i, args->list, err));
+    RP_TRY(mask_attention(run, r, args->list, err));
     return shrink_lags(run, r, err);
 }
 

@@ -66,10 +66,9 @@ enum rp_code rp_sim_scale_node(struct rp_sim_run *run, uint32_t node, double fac
 
 bool rp_sim_is_masked(const struct rp_sim_run *run, uint32_t node, bool compiled)
 {
-    const struct rp_sim_ratio *ratio =
-        rp_sim_is_kernel(run, node) ? rp_sim_ratio_of(run, node) : NULL;
+    const struct rp_sim_ratio *ratio = rp_sim_ratio_of(run, node);
 
-    return ratio && ratio->masked > 0 && compiled != ratio->captured;
+    return ratio && ratio->masked > 0 && compiled != ratio->captured && rp_sim_is_kernel(run, node);
 }
 
 enum rp_code rp_sim_mask_attention(struct rp_sim_run *run, uint32_t node,

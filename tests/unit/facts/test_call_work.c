@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the inputs of a call explain how long it took. */
+#include "facts/host/signs.h"
 #include "facts/work/call_work.h"
 #include "trace/trace_fixtures.h"
 
@@ -89,9 +90,10 @@ static void texts_of_sizes(void **state)
     assert_int_equal(rp_dims_elements("[[2, 3], [], [8]]"), 2 * 3 + 8 + (rp_dims_elements("[[]]")));
     assert_int_equal(rp_dims_elements("[[4, 5]]"), 20);
     assert_int_equal(rp_dims_elements("[[4000000000, 4000000000, 4000000000]]"), INT64_MAX);
-    assert_true(rp_call_time_varies(RP_KIND_PYTHON, "train.py(3): step"));
-    assert_false(rp_call_time_varies(RP_KIND_CPU_OP, "train.py(3): step"));
-    assert_false(rp_call_time_varies(RP_KIND_PYTHON, "<built-in function collect> gc.collect"));
+    assert_true(rp_call_time_varies(RP_KIND_PYTHON, rp_host_signs("train.py(3): step")));
+    assert_false(rp_call_time_varies(RP_KIND_CPU_OP, 0));
+    assert_false(rp_call_time_varies(RP_KIND_PYTHON,
+                                     rp_host_signs("<built-in function collect> gc.collect")));
 }
 
 /* A copy that waits for kernels, one that takes the time itself, one that ended long before the

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of the model of a run: on both sides of each edge, and what follows from each factor. */
 #include "run_fixtures.h"
+#include "sim/model/chains.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 #include "sim/model/transport.h"
+#include "sim/predict.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -326,6 +328,60 @@ static void threads_that_carry_collectives_are_remote(void **state)
     rp_trace_free(t);
 }
 
+/* A step of a function that calls others, then launches; n calls. What it takes without the
+   profiler, and with a graph; *nodes: of its part. */
+static void predict_frames(bool join, size_t calls, struct rp_sim_now *now,
+                           struct rp_sim_gain *gain, size_t *nodes)
+{
+    static const char *const graphs[] = {"cuda-graphs"};
+    struct row *rows = calloc(calls + 40, sizeof *rows);
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_sim_part part;
+    const struct rp_sim_part *parts = &part;
+    struct rp_trace *t;
+    size_t i, n = 0;
+
+    assert_non_null(rows);
+    rows[n++] = (struct row){'X', "user_annotation", "ProfilerStep#0", 1, 1, 0, 4000000};
+    for (i = 0; i < 30; i++)
+        rows[n++] = (struct row){'X', "cpu_op", "aten::view", 1, 1, 1000 + 2000 * (int64_t)i, 600};
+    rows[n++] = (struct row){'X', "python_function", "train.py(1): step", 1, 1, 100000, 3000000};
+    for (i = 0; i < calls; i++)
+        rows[n++] = (struct row){'X', "python_function",          "model.py(7): helper",      1,
+                                 1,   200000 + 1000 * (int64_t)i, 100 + 7 * (int64_t)(i % 90)};
+    rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, 2900000, 4000, 1};
+    rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, 2910000, 500000, 1, 7};
+    t = trace_of(rows, n);
+    assert_code(rp_sim_part_init(&part, t, &arena, NULL), RP_OK);
+    if (join)
+        assert_code(rp_sim_chains_join(&part, NULL), RP_OK);
+    *nodes = part.graph.nodes.n;
+    assert_code(rp_sim_predict(&parts, 1, graphs, 1, now, gain, NULL), RP_OK);
+    rp_sim_part_release(&part);
+    rp_arena_release(&arena);
+    rp_trace_free(t);
+    free(rows);
+}
+
+/* Frames between two operators are one node, which pays for the recording of each of them. */
+static void joined_frames_take_as_long(void **state)
+{
+    struct rp_sim_now apart, joined;
+    struct rp_sim_gain gain_apart, gain_joined;
+    size_t many, few;
+
+    UNUSED_STATE(state);
+    predict_frames(false, 500, &apart, &gain_apart, &many);
+    predict_frames(true, 500, &joined, &gain_joined, &few);
+    assert_true(many > 1000);
+    assert_true(few < many - 990);
+    assert_int_equal(joined.step_ns, apart.step_ns);
+    assert_int_equal(joined.simulated_ns, apart.simulated_ns);
+    assert_true(apart.unprofiled_ns < apart.step_ns);
+    assert_int_equal(joined.unprofiled_ns, apart.unprofiled_ns);
+    assert_int_equal(gain_joined.step_ns, gain_apart.step_ns);
+}
+
 int test_model_numbers(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +396,7 @@ int test_model_numbers(void)
         cmocka_unit_test(one_step_spreads_as_usual),
         cmocka_unit_test(gradients_are_sized_by_what_is_sent),
         cmocka_unit_test(threads_that_carry_collectives_are_remote),
+        cmocka_unit_test(joined_frames_take_as_long),
     };
 
     return cmocka_run_group_tests_name("model_numbers", tests, NULL, NULL);
