@@ -42,7 +42,7 @@ enum rp_code rp_replay_describe(struct rp_arena *arena, const struct rp_tensor *
     row->dtype = rp_elem_name(t->elem);
     row->nshape = t->rank;
     row->shape = RP_ARENA_NEW(arena, int64_t, t->rank + 1);
-    row->max_abs = row->max_rel = (double)NAN;
+    row->max_abs = row->max_rel = row->moved = (double)NAN;
     row->wrong = RP_ABSENT_I64;
     row->ok = true;
     rp_tensor_shape_text(t, text, sizeof text);
@@ -136,13 +136,15 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     const struct rp_signature *sig = &s->signature;
     struct rp_tolerance tolerance = {.tf32 = false};
     const uint8_t *through = NULL;
-    bool is_own; /* no bound is the user's */
+    bool is_own;   /* no bound is the user's */
+    bool any_tf32; /* one side may have multiplied so */
 
     RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
     is_own = tolerance.absolute < 0 && tolerance.relative < 0 && tolerance.ulp < 0;
     if (s->program.program && !s->graph)
         RP_TRY(rp_precision_find(s->program.program, sig, &result->arena, &through, err));
     tolerance.tf32 = on_gpu(run->exe) || on_gpu(other);
+    any_tf32 = tolerance.tf32 || (!other && !is_f32(settings));
     if (tolerance.tf32)
         root->checked = rp_arena_printf(
             &result->arena, "%s, f32 as TF32 (GPU products use ten bits of the mantissa)",
@@ -151,12 +153,15 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
         tolerance.through = through && sig->nout ? through[i % sig->nout] : RP_ELEM_INVALID;
         rp_replay_judge(&result->arena, run->outputs[i], want[i], &tolerance, &root->outputs[i]);
     }
-    if (is_own && s->program.program && !s->graph && sig->nout && s->arguments && !tolerance.tf32)
-        RP_TRY(rp_replay_tighten(s, run, want, through, !other && !is_f32(settings), result, err));
+    if (is_own && s->program.program && !s->graph && sig->nout && s->arguments) {
+        if (!tolerance.tf32)
+            RP_TRY(rp_replay_tighten(s, run, want, through, any_tf32, result, err));
+        RP_TRY(rp_replay_tighten_narrow(s, run, want, through, any_tf32, result, err));
+    }
     for (size_t i = 0; i < run->noutputs; i++)
         root->ok &= root->outputs[i].ok;
     if (is_own)
-        RP_TRY(rp_replay_excuse(s, run, result, err));
+        RP_TRY(rp_replay_excuse(s, run, any_tf32, result, err));
     result->answer = root->ok ? 0 : RP_ANSWER_NO;
     return RP_OK;
 }

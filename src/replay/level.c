@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values of two programs, compared. Bounds are those of checks: what the rounding of the left
- * program explains, which is measured, and for narrow types the bounds of the type. Values are
+ * program explains, which is measured. Values are
  * computed for groups of operations, each with a run of what leads to them, so that they need not
  * all be in memory.
  */
@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "program/opcodes.h"
 #include "program/order.h"
+#include "replay/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -47,6 +48,39 @@ static void judge_one(const struct rp_pair_search *s, const struct compared *c, 
                  moved * 4 >= v->is.max_abs;
 }
 
+/* Of narrow types: whatever the bounds of the type say, by runs that round otherwise. */
+static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct compared *c,
+                                 const uint8_t *through, struct rp_arena *arena,
+                                 struct rp_level_verdict *v, struct rp_err *err)
+{
+    struct rp_variants_of of = {s->on,         c->program,    c->arguments,
+                                c->narguments, s->partitions, false};
+    struct rp_variants_verdict *is = RP_ARENA_NEW(arena, struct rp_variants_verdict, c->n + 1);
+    double *least = RP_ARENA_NEW(arena, double, c->n + 1);
+    enum rp_code code = RP_OK;
+    bool open = false;
+
+    RP_TRY(rp_err_need(is && least, err, "comparing values"));
+    for (size_t i = 0; i < c->n; i++) {
+        least[i] = rp_variants_least(c->want[i], through[i % (c->n / s->partitions)]);
+        if (v[i].is.reason || v[i].is.max_abs <= least[i])
+            least[i] = 0;
+        open |= least[i] > 0;
+    }
+    if (open)
+        code = rp_variants_decide(&of, c->got, c->want, least, c->n, is, err);
+    if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
+        return code;
+    for (size_t i = 0; i < c->n; i++) /* nothing is known where our engine cannot run it */
+        if (is[i].known) {
+            v[i].rounded = !is[i].why && !v[i].is.ok;
+            v[i].is.ok = v[i].is.ok && !is[i].why;
+            if (is[i].why)
+                v[i].is.wrong = is[i].wrong ? is[i].wrong : v[i].is.n;
+        }
+    return RP_OK;
+}
+
 /* Whether arrays agree. How far rounding moves them is measured where that decides. */
 static enum rp_code judge(const struct rp_pair_search *s, const struct compared *c,
                           struct rp_level_verdict *v, struct rp_err *err)
@@ -75,6 +109,8 @@ static enum rp_code judge(const struct rp_pair_search *s, const struct compared 
             if (!v[i].is.ok)
                 judge_one(s, c, i, through[i % each], &rounding, moved[i], &v[i]);
     }
+    if (code == RP_OK && !is_given(&s->tolerance))
+        code = judge_narrow(s, c, through, &arena, v, err);
     rp_arena_release(&arena);
     return code;
 }

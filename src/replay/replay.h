@@ -40,6 +40,7 @@ struct rp_replay_output {
     size_t nshape, nworst;
     int64_t *shape;
     double max_abs, max_rel;
+    double moved; /* what rounding explains, measured by variants; not a number: it was not */
     bool ok;
     bool decided; /* wrong where rounding does little: no amplified rounding excuses it */
     struct rp_replay_worst *worst;
@@ -273,12 +274,20 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
                                struct rp_tensor *const *want, const uint8_t *through, bool any_tf32,
                                struct rp_result *result, struct rp_err *err);
 
+/* ---- narrow.c ---- */
+
+/* The same for outputs of types narrower than f32, or through one; also of those that are wrong by
+   their type. */
+enum rp_code rp_replay_tighten_narrow(const struct rp_session *s, const struct rp_session_run *run,
+                                      struct rp_tensor *const *want, const uint8_t *through,
+                                      bool any_tf32, struct rp_result *result, struct rp_err *err);
+
 /* ---- undecided.c ---- */
 
 /* Verdicts of outputs that were compared; those that are off without being wrong do not count in
-   root->ok. */
+   root->ok. any_tf32: what is expected may have been computed with products in TF32. */
 enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_session_run *run,
-                              struct rp_result *result, struct rp_err *err);
+                              bool any_tf32, struct rp_result *result, struct rp_err *err);
 
 /* ---- compare.c: against the JSON of an earlier replay ---- */
 

@@ -108,6 +108,7 @@ static enum rp_code measure(const struct rp_session *s, const struct rp_session_
     if (!tf32)
         return RP_OK;
     on.options.tf32 = !on.options.tf32;
+    on.options.tf32_convolutions = true;
     return rp_trial_once(&on, p, s->arguments, s->signature.nin, s->partitions, &m->cut, &m->ncut,
                          err);
 }

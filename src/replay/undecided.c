@@ -8,7 +8,7 @@
  * or more, the difference says nothing about the engine.
  */
 #include "program/opcodes.h"
-#include "replay/trial.h"
+#include "replay/variants.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -143,6 +143,13 @@ static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay 
 
 /* ---- rounding ---- */
 
+/* Off, and nothing says why. */
+static bool is_open(const struct rp_replay_output *o)
+{
+    return !o->ok && !o->reason && !o->decided && isfinite(o->max_abs) &&
+           !strcmp(o->verdict, "wrong");
+}
+
 static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay *root,
                                     const struct rp_session_run *run, struct rp_arena *arena,
                                     struct rp_err *err)
@@ -158,8 +165,15 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
     for (size_t i = 0; code == RP_OK && i < root->noutputs; i++) {
         struct rp_replay_output *o = &root->outputs[i];
 
-        if (!o->ok && !o->reason && !o->decided && isfinite(o->max_abs) &&
-            moved[i] * 4 >= o->max_abs)
+        if (!is_open(o))
+            continue;
+        if (!isnan(o->moved) && o->moved >= o->max_abs)
+            o->verdict = rp_arena_textf(
+                arena,
+                "undecided: the program amplifies rounding (it moves by %.3g if its results round "
+                "otherwise)",
+                o->moved);
+        else if (isnan(o->moved) && moved[i] * 4 >= o->max_abs)
             o->verdict = rp_arena_textf(
                 arena,
                 "undecided: the program amplifies rounding (it moves by %.3g if its inputs change by "
@@ -168,6 +182,43 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
     }
     free(moved);
     /* an engine of ours that does not know the program cannot tell */
+    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
+               ? code
+               : rp_arena_check(arena, "judging outputs", err);
+}
+
+/* The device that computed what is expected may multiply f32 in TF32 by default, which no file
+   says. */
+static enum rp_code excuse_tf32(const struct rp_session *s, struct rp_replay *root,
+                                const struct rp_session_run *run, struct rp_arena *arena,
+                                struct rp_err *err)
+{
+    struct rp_trial_engine on = {.options = run->options};
+    struct rp_variants_of of = {.on = &on,
+                                .program = s->program.program,
+                                .arguments = s->arguments,
+                                .narguments = s->signature.nin,
+                                .partitions = s->partitions};
+    struct rp_variants v = {0};
+    enum rp_code code = RP_OK;
+    bool open = false;
+
+    for (size_t i = 0; i < root->noutputs; i++)
+        open |= is_open(&root->outputs[i]);
+    if (open)
+        code = rp_variants_cut(&v, &of, err);
+    for (size_t i = 0; open && code == RP_OK && i < root->noutputs && i < v.n && i < v.ncut; i++) {
+        struct rp_comparison c;
+
+        rp_compare(v.cut[i], v.plain[i], NULL, &c);
+        if (is_open(&root->outputs[i]) && 4 * c.max_abs >= root->outputs[i].max_abs)
+            root->outputs[i].verdict = rp_arena_textf(
+                arena,
+                "undecided: it was perhaps computed with products in TF32, as NVIDIA's GPUs do by "
+                "default (it moves by %.3g by them; --products f32 says that it was not)",
+                c.max_abs);
+    }
+    rp_variants_release(&v);
     return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
                ? code
                : rp_arena_check(arena, "judging outputs", err);
@@ -198,7 +249,7 @@ static enum rp_code warn_excused(struct rp_replay *root, struct rp_arena *arena,
 }
 
 enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_session_run *run,
-                              struct rp_result *result, struct rp_err *err)
+                              bool any_tf32, struct rp_result *result, struct rp_err *err)
 {
     struct rp_replay *root = result->root;
     size_t wrong = 0;
@@ -211,6 +262,8 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
         return RP_OK;
     RP_TRY(excuse_sources(s, root, &result->arena, err));
     RP_TRY(excuse_rounding(s, root, run, &result->arena, err));
+    if (any_tf32 && rp_rounding_of(s->program.program).products)
+        RP_TRY(excuse_tf32(s, root, run, &result->arena, err));
     root->ok = true;
     for (size_t i = 0; i < root->noutputs; i++)
         root->ok &= strcmp(root->outputs[i].verdict, "wrong") != 0;

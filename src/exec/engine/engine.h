@@ -32,6 +32,9 @@ struct rp_engine_options {
     unsigned partitions;               /* 0: as the program says */
     bool profile;                      /* record times of instructions */
     bool tf32;                         /* ref and fast: round operands of f32 products to TF32 */
+    bool tf32_convolutions;            /* those of convolutions too */
+    uint64_t vary;                     /* of fast: results of types narrower than f32 move to a
+                                          neighbour here and there, by this seed; 0: they do not */
     bool in_process;                   /* load third-party libraries here, not in a child process */
     int64_t timeout_ns;                /* give up on a run, or a child process that does not answer,
                                           after so long; 0: never */

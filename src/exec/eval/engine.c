@@ -30,6 +30,7 @@ struct executable {
     size_t nparams;
     int64_t *times;
     int64_t timeout_ns; /* of a run; 0: none */
+    uint64_t vary;
     uint64_t *calls;
     struct rp_op_spans *spans; /* one a partition while they are wanted, or NULL */
     RP_VEC(struct rp_op_time) rows;
@@ -59,7 +60,7 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
 {
     size_t nops = program->program->nops;
 
-    RP_TRY(rp_plan_new(program->program, x->kernels, options->tf32, &x->plan, err));
+    RP_TRY(rp_plan_new(program->program, x->kernels, options, &x->plan, err));
     if (improve)
         RP_TRY(improve(x->plan, err));
     RP_TRY(rp_signature_find(program->program, &x->plan->arena, &x->signature, err));
@@ -68,6 +69,7 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
     x->base.partitions = options->partitions ? options->partitions : x->signature.partitions;
     x->nparams = x->plan->entry->nparams;
     x->timeout_ns = options->timeout_ns;
+    x->vary = options->vary;
     x->arguments = calloc(x->base.partitions * x->nparams + 1, sizeof(struct rp_tensor *));
     x->results = calloc(x->base.partitions, sizeof(struct rp_tensor *));
     if (options->profile) {
@@ -275,6 +277,7 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     uint64_t mode = rp_subnormals_flush();
     enum rp_code code;
 
+    e.vary = x->vary ? x->vary + ((uint64_t)p << 32) : 0;
     if (x->timeout_ns > 0) {
         e.timeout_ns = x->timeout_ns;
         e.deadline_ns = rp_clock_ns() + x->timeout_ns;

@@ -8,6 +8,7 @@
 #include "exec/engine/timing.h"
 #include "exec/eval/plan.h"
 #include "exec/eval/tape.h"
+#include "exec/eval/vary.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
 
@@ -101,15 +102,17 @@ static bool any_unaligned(const struct rp_node *node, struct rp_tensor *const *i
     return false;
 }
 
-static enum rp_code run_aligned(struct rp_eval *e, const struct rp_node *node,
-                                struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
+/* Operands as the kernel takes them: aligned, or rounded as a GPU would. */
+static enum rp_code run_prepared(struct rp_eval *e, const struct rp_node *node,
+                                 struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
 {
+    bool rounds = rp_vary_takes_tf32(e, node);
     uint32_t n = 0;
     enum rp_code code;
 
-    if (!any_unaligned(node, in))
+    if (!rounds && !any_unaligned(node, in))
         return node->run(e, node, in, out, err);
-    code = align_operands(node, in, &n, err);
+    code = rounds ? rp_vary_operands(node, in, &n, err) : align_operands(node, in, &n, err);
     if (code == RP_OK)
         code = node->run(e, node, in, out, err);
     while (n-- > 0)
@@ -207,7 +210,9 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
         in[k] = values[node->in[k]];
     if (timed)
         begin = rp_clock_ns();
-    code = run_aligned(e, node, in, out, err);
+    code = run_prepared(e, node, in, out, err);
+    if (code == RP_OK && e->vary)
+        code = rp_vary_result(e, node, out, err);
     if (timed && e->times)
         note_time(e, node, rp_clock_ns() - begin);
     if (timed && e->spans)

@@ -7,6 +7,7 @@
  * computations that the entry reaches are prepared. Cost: a few passes over the operations.
  */
 #include "exec/eval/plan.h"
+#include "exec/engine/engine.h"
 
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -520,7 +521,8 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
 }
 
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
-                         bool tf32, struct rp_plan **out, struct rp_err *err)
+                         const struct rp_engine_options *options, struct rp_plan **out,
+                         struct rp_err *err)
 {
     struct rp_plan *plan = calloc(1, sizeof *plan);
     enum rp_code code;
@@ -529,7 +531,9 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     RP_TRY(rp_err_need(plan, err, "planning"));
     plan->program = program;
     plan->kernels = kernels;
-    plan->tf32 = tf32;
+    plan->tf32 = options->tf32;
+    plan->tf32_convolutions = options->tf32_convolutions;
+    plan->varies = options->vary != 0;
     code = plan_build(plan, err);
     if (code != RP_OK) {
         rp_plan_free(plan);

@@ -14,6 +14,7 @@ struct rp_eval;
 struct rp_plan;
 struct rp_node;
 struct rp_op_spans;
+struct rp_engine_options;
 
 struct rp_value_shape {
     uint8_t elem;
@@ -99,13 +100,16 @@ struct rp_plan {
     const struct rp_blas *blas;               /* of `fast`: a matrix library, or NULL */
     unsigned partitions, replicas;
     bool tf32;              /* products of f32 as GPUs do them */
+    bool tf32_convolutions; /* and convolutions (vary.h) */
+    bool varies;            /* narrow results are moved: every rounding is there to be moved */
     rp_refused_fn *refused; /* rp_plan_check; else NULL */
     void *refused_user;
 };
 
 /* kernels: RP_OP_COUNT entries. */
 enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kernel *const *kernels,
-                         bool tf32, struct rp_plan **out, struct rp_err *err);
+                         const struct rp_engine_options *options, struct rp_plan **out,
+                         struct rp_err *err);
 void rp_plan_free(struct rp_plan *plan); /* NULL is fine */
 
 /* Tells of every operation that the entry reaches and that cannot be run, where rp_plan_new stops
@@ -163,6 +167,7 @@ struct rp_eval {
     uint64_t *calls;
     struct rp_op_spans *spans; /* (engines.h) what ran when, or NULL */
     uint64_t random;           /* state of `rng` */
+    uint64_t vary;             /* state of what moves narrow results (vary.h); 0: none */
     unsigned depth;
     int64_t deadline_ns; /* of the run, by rp_clock_ns; 0: none */
     int64_t timeout_ns;

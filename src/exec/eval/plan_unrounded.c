@@ -104,7 +104,7 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
 
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err)
 {
-    if (has_fusions(plan->program))
+    if (has_fusions(plan->program) || plan->varies)
         return RP_OK;
     for (size_t i = 0; i < plan->program->computations.n; i++)
         RP_TRY(unround_graph(plan, &plan->graphs[i], err));

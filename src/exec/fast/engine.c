@@ -35,6 +35,16 @@ void rp_kernels_fast(const struct rp_kernel **by_code)
         by_code[own[i].code] = &own[i];
 }
 
+/* One operation after the other, so that each result can be moved (exec/eval/vary.h). */
+static void kernels_varied(const struct rp_kernel **by_code)
+{
+    const struct rp_kernel *reference[RP_OP_COUNT] = {0};
+
+    rp_kernels_reference(reference);
+    rp_kernels_fast(by_code);
+    by_code[RP_OP_WHILE] = reference[RP_OP_WHILE];
+}
+
 static void mark_unaligned(struct rp_plan *plan)
 {
     for (size_t i = 0; i < plan->program->computations.n; i++) {
@@ -58,6 +68,8 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
+    if (plan->varies)
+        return RP_OK;
     RP_TRY(rp_calls_inline(plan, err));
     RP_TRY(rp_equals_merge(plan, err));
     RP_TRY(rp_turned_fold(plan, err));
@@ -100,7 +112,8 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
 {
     (void)where;
     keep_memory();
-    return rp_eval_compile(&rp_engine_fast, program, options, rp_kernels_fast, fast_improve, true,
+    return rp_eval_compile(&rp_engine_fast, program, options,
+                           options->vary ? kernels_varied : rp_kernels_fast, fast_improve, true,
                            out, err);
 }
 

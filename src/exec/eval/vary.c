@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rounding errors at random. A result that is rounded to the nearest is off by a third of a unit in
+ * the last place on average; moving one in four by a whole unit is off by half of one, a little
+ * more than any way to round. A sum that is accumulated in its own narrow type has an error of each
+ * addition, which walk at random. Zeros and small whole numbers stay: they are exact in practice
+ * (masks, counts, what was cut off), and what is decided by them does not depend on rounding.
+ */
+#include "exec/eval/vary.h"
+#include "exec/data/compare.h"
+#include "exec/eval/lanes.h"
+#include "program/floats.h"
+#include "program/opcodes.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOVED_ONE_IN 4
+#define PER_ROOT     0.25 /* units for each root of the terms of a sum: half of one in four */
+#define MOST_UNITS   64
+
+static bool is_exact(unsigned code)
+{
+    switch (code) {
+    case RP_OP_ABS:
+    case RP_OP_NEGATE:
+    case RP_OP_SIGN:
+    case RP_OP_FLOOR:
+    case RP_OP_CEIL:
+    case RP_OP_ROUND_NEAREST_AFZ:
+    case RP_OP_ROUND_NEAREST_EVEN:
+    case RP_OP_MAXIMUM:
+    case RP_OP_MINIMUM:
+    case RP_OP_CLAMP:
+    case RP_OP_SELECT:
+    case RP_OP_COPY:
+    case RP_OP_BITCAST_CONVERT:
+    case RP_OP_REAL:
+    case RP_OP_IMAG:
+    case RP_OP_CALL:
+    case RP_OP_FUSION:
+    case RP_OP_WHILE:
+    case RP_OP_CONDITIONAL:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool has_add(const struct rp_node *node)
+{
+    for (uint32_t i = 0; node->ncalled && i < node->called[0]->n; i++)
+        if (node->called[0]->nodes[i].code == RP_OP_ADD ||
+            node->called[0]->nodes[i].code == RP_OP_MULTIPLY)
+            return true;
+    return false;
+}
+
+/* The units that a result may move by; 0: it is exact. terms: of the sum, about. */
+static unsigned units_of(const struct rp_plan *plan, const struct rp_node *node, double *terms)
+{
+    const struct rp_value_shape *from = node->nin ? rp_node_operand(plan, node, 0) : NULL;
+
+    *terms = 1;
+    if (is_exact(node->code) || !from)
+        return 0;
+    switch (rp_op_info[node->code].class_) {
+    case RP_CLASS_ELEMENT:
+    case RP_CLASS_DOT:
+    case RP_CLASS_CONV:
+    case RP_CLASS_LINALG:
+    case RP_CLASS_FOREIGN:
+        return node->code != RP_OP_CONVERT || from->elem == RP_ELEM_F32 ||
+               from->elem == RP_ELEM_F64;
+    default:
+        break;
+    }
+    if (rp_op_info[node->code].class_ != RP_CLASS_REDUCE && node->code != RP_OP_SCATTER)
+        return node->code == RP_OP_ALL_REDUCE;
+    if (!has_add(node))
+        return 0;
+    if (node->code == RP_OP_SCATTER && node->nin > 2)
+        from = rp_node_operand(plan, node, node->nin - 1);
+    if (node->shape->n)
+        *terms = fmax(1, (double)from->n / (double)node->shape->n);
+    return (unsigned)fmin(fmax(1, lround(PER_ROOT * sqrt(*terms))), MOST_UNITS);
+}
+
+/* Small whole numbers, where a type has room for quarters of them. */
+static bool is_counted(double x, int mantissa)
+{
+    return x == nearbyint(x) && fabs(x) <= ldexp(1, mantissa > 2 ? mantissa - 2 : 0);
+}
+
+static void move_elements(uint64_t *state, unsigned units, struct rp_tensor *t)
+{
+    uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
+    int mantissa = rp_elem_mantissa(t->elem);
+
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t bits = 0, moved, by;
+
+        *state = *state * 6364136223846793005u + 1442695040888963407u;
+        if (*state >> 32 & (MOVED_ONE_IN - 1) && units == 1)
+            continue;
+        by = 1 + (*state >> 40) % units;
+        memcpy(&bits, t->data + i * t->unit, t->unit);
+        if (is_counted(rp_float_decode(t->elem, bits), mantissa))
+            continue;
+        moved = *state >> 63 ? bits + by : bits - by;
+        if (!((moved ^ bits) & top) && isfinite(rp_float_decode(t->elem, bits)) &&
+            isfinite(rp_float_decode(t->elem, moved & (2 * top - 1))))
+            memcpy(t->data + i * t->unit, &moved, t->unit);
+    }
+}
+
+enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struct rp_tensor **out,
+                            struct rp_err *err)
+{
+    struct rp_tensor *t = *out, *own;
+    double terms;
+    unsigned units;
+
+    if (!rp_elem_is_small_float(t->elem) || t->unit > 2 ||
+        !(units = units_of(e->plan, node, &terms)))
+        return RP_OK;
+    if (t->borrowed || atomic_load_explicit(&t->users, memory_order_acquire) != 1) {
+        RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, &own, err));
+        memcpy(own->data, t->data, rp_tensor_bytes(t));
+        rp_tensor_drop(t);
+        *out = t = own;
+    }
+    move_elements(&e->vary, units, t);
+    return RP_OK;
+}
+
+/* ---- TF32 ---- */
+
+bool rp_vary_takes_tf32(const struct rp_eval *e, const struct rp_node *node)
+{
+    const struct rp_attr *target;
+
+    if (!e->plan->tf32_convolutions)
+        return false;
+    target = node->code == RP_OP_CUSTOM_CALL
+                 ? rp_node_attr(e->plan, node, RP_ATTR_CUSTOM_CALL_TARGET)
+                 : NULL;
+    return node->code == RP_OP_CONVOLUTION ||
+           (target && rp_attr_is_bytes(target) && memmem(target->at, target->n, "$conv", 5));
+}
+
+enum rp_code rp_vary_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
+                              struct rp_err *err)
+{
+    for (*n = 0; *n < node->nin; ++*n) {
+        struct rp_tensor *from = in[*n], *to;
+
+        if (from->elem != RP_ELEM_F32) {
+            RP_TRY(rp_tensor_align(from, &in[*n], err));
+            continue;
+        }
+        RP_TRY(rp_tensor_new(from->elem, from->dims, from->rank, &to, err));
+        for (size_t i = 0; i < from->n; i++) {
+            uint32_t bits;
+
+            memcpy(&bits, from->data + 4 * i, 4);
+            bits = (bits & 0x7f800000) == 0x7f800000 ? bits : (bits + 0x1000) & 0xffffe000;
+            memcpy(to->data + 4 * i, &bits, 4);
+        }
+        in[*n] = to;
+    }
+    return RP_OK;
+}
