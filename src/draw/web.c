@@ -5,12 +5,14 @@
  */
 #include "draw/web.h"
 
+#include "base/decides.h"
 #include "io/escaped.h"
 #include "result/print_units.h"
 #include "result/walk.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <zlib.h>
 
 extern const char rp_web_common_js[], rp_web_tables_js[], rp_web_layers_js[];
 
@@ -190,9 +192,54 @@ void rp_web_bytes_number(struct rp_web_bytes *bytes, uint64_t number)
     put_byte(bytes, (unsigned)number);
 }
 
+static void end_bytes(struct rp_web_bytes *b)
+{
+    if (b->bits)
+        put_six(b, b->held << (6 - b->bits));
+    rp_out_text(b->to, b->bits == 2 ? "==" : b->bits == 4 ? "=" : "");
+}
+
 void rp_web_bytes_end(struct rp_web_bytes *bytes)
 {
-    if (bytes->bits)
-        put_six(bytes, bytes->held << (6 - bytes->bits));
-    rp_out_text(bytes->to, bytes->bits == 2 ? "==\"" : bytes->bits == 4 ? "=\"" : "\"");
+    end_bytes(bytes);
+    rp_out_char(bytes->to, '"');
+}
+
+/* ------------------------------------------------------------------ packed data */
+
+#define PLAIN_BYTES 65536
+RP_LIMIT(PLAIN_BYTES, "bytes", "of data that is left readable: packing it would save little");
+
+enum { PACKED_BUFFER = 65536, WITH_GZIP = 16 /* zlib: added to the bits of the window */ };
+
+static void pack(z_stream *z, struct rp_out *to)
+{
+    struct rp_web_bytes bytes = {.to = to};
+    uint8_t packed[PACKED_BUFFER];
+    int code;
+
+    do {
+        z->next_out = packed;
+        z->avail_out = sizeof packed;
+        code = deflate(z, Z_FINISH);
+        for (const uint8_t *at = packed; at < z->next_out; at++)
+            put_byte(&bytes, *at);
+    } while (code == Z_OK);
+    end_bytes(&bytes);
+}
+
+enum rp_code rp_web_put_packed(struct rp_out *to, const char *json, size_t n, struct rp_err *err)
+{
+    z_stream z = {.next_in = (Bytef *)(uintptr_t)json, .avail_in = (uInt)n};
+
+    if (n < PLAIN_BYTES || n > UINT32_MAX) {
+        rp_out_write(to, json, n);
+        return RP_OK;
+    }
+    if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + WITH_GZIP, MAX_MEM_LEVEL,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+        return rp_err_nomem(err, "packing a page");
+    pack(&z, to);
+    deflateEnd(&z);
+    return RP_OK;
 }

@@ -55,6 +55,10 @@ struct rp_web_answer {
 enum rp_code rp_web_write_answer(const struct rp_web_answer *answer, const char *path,
                                  struct rp_err *err);
 
+/* The data of a page as base64 of gzip, which its script unpacks (common.unpacked); little data as
+   it is. */
+enum rp_code rp_web_put_packed(struct rp_out *to, const char *json, size_t n, struct rp_err *err);
+
 /* Bytes as base64, within quotes: numbers of 7 bits a byte, lowest first, are appended one by one.
  */
 struct rp_web_bytes {

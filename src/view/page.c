@@ -129,12 +129,31 @@ static enum rp_code put_data(const struct rp_view *view, const struct rp_view_pa
     return put_explained(view, part, to, err);
 }
 
+static enum rp_code put_packed(const struct page *page, struct rp_out *to)
+{
+    struct rp_out *data;
+    const char *json;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_out_open_memory(&data, page->err));
+    code = put_data(page->view, page->part, data, page->err);
+    if (code == RP_OK)
+        code = rp_out_flush(data, page->err);
+    if (code == RP_OK) {
+        json = rp_out_borrow_memory(data, &n);
+        code = rp_web_put_packed(to, json, n, page->err);
+    }
+    rp_out_abandon(data);
+    return code;
+}
+
 static void fill_data(struct rp_out *to, void *user)
 {
     struct page *page = user;
 
     if (page->part)
-        page->code = put_data(page->view, page->part, to, page->err);
+        page->code = put_packed(page, to);
     else
         rp_out_text(to, "null");
 }

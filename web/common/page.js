@@ -50,5 +50,14 @@ const common = (() => {
     e.append(...children.filter(c => c !== null && c !== undefined));
     return e;
   }
-  return { SCALES, fixed, show, make };
+  // ---------------------------------------------------------------- data of the page
+
+  // As src/draw/web.c packs it: JSON, or base64 of gzip.
+  async function unpacked(text) {
+    if (/^\s*[{[n]/.test(text)) return JSON.parse(text);
+    const bytes = Uint8Array.from(atob(text), c => c.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
+  }
+
+  return { SCALES, fixed, show, make, unpacked };
 })();

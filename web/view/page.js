@@ -2,10 +2,10 @@
 // The timeline. What is in sight is asked for in tiles (src/view/tiles.c), or is in the page. Names of the recording are only ever
 // drawn, or put into text nodes.
 "use strict";
-(() => {
+(async () => {
   const { show, make } = common;
   const $ = id => document.getElementById(id);
-  const saved = JSON.parse($("data").textContent);
+  const saved = await common.unpacked($("data").textContent);
   const PIECES = 512, TILES_KEPT = 6000, ASKED_MOST = 6, ASKED_A_FRAME = 2, LANES_ASKED = 16, TILES_MS = 2, RULER = 40, ROW = 16, HEAD = 20;
   const canvas = $("canvas"), paint = canvas.getContext("2d", { alpha: false });
 
@@ -989,4 +989,4 @@
   }
   window.reprise = { state, tiles, x, cost, look, select, selectRange, search, lanes: () => lanes, meta: () => meta, idle: () => !asked && !wanted.size && !waiting, told };
   begin().catch(error => { $("notes").hidden = false; $("notes").textContent = error.message; });
-})();
+})().catch(error => { const notes = document.getElementById("notes"); notes.hidden = false; notes.textContent = `the data of this page cannot be read: ${error.message}`; });
