@@ -58,6 +58,8 @@ void cli_help_overview(FILE *to);
 void cli_help_command(const struct cli_command *command, FILE *to);
 void cli_help_markdown(const struct cli_command *command, FILE *to);
 void cli_help_formats(bool markdown, FILE *to);
+/* Whether any help text contains all the words (help_search.c). */
+bool cli_help_search(const char *words, FILE *to);
 
 /* man.c: manual pages for man(1); return the exit status. page is the Markdown file whose text is
    the description; NULL (not for the library): what the table of commands says. */

@@ -29,8 +29,15 @@ static int help_run(const struct cli_call *call)
 {
     const char *topic = call->nwords ? call->words[0] : NULL, *page = help_setting(call, "page");
     bool markdown = cli_flag(call->settings, call->nsettings, "markdown");
+    const char *search = help_setting(call, "search");
     struct cli_command command;
 
+    if (search) {
+        if (cli_help_search(search, stdout))
+            return 0;
+        fprintf(stderr, "reprise: no help text contains '%s'\n", search);
+        return 1;
+    }
     if (cli_flag(call->settings, call->nsettings, "man"))
         return help_man(topic, page);
     if (!topic)
@@ -50,6 +57,8 @@ static int help_run(const struct cli_call *call)
 }
 
 static const struct rp_option help_options[] = {
+    {"search", 0, RP_OPT_TEXT, "WORDS", NULL,
+     "print what the help of all commands and findings says with all of these words", 0},
     {"markdown", 0, RP_OPT_FLAG, NULL, NULL,
      "print the option list, the formats, or findings (what 'report' finds), as Markdown", 0},
     {"man", 0, RP_OPT_FLAG, NULL, NULL, "print a manual page for man(1)", 0},
@@ -64,6 +73,7 @@ const struct cli_command cli_cmd_help = {
     .words = "[COMMAND|formats|findings]",
     .examples = "reprise help\tall commands\n"
                 "reprise help version\tone command\n"
+                "reprise help --search 'straggler'\twhere a word occurs\n"
                 "reprise help formats\tthe formats that can be read\n"
                 "reprise help --man info | man -l -\ta manual page\n",
     .options = help_options,
