@@ -628,11 +628,24 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
                              : ""));
 }
 
+/* Before all else: it does not apply, or to a part. */
+static void note_standing(struct answer_ctx *a, const struct rp_sim_prediction *p)
+{
+    if (p->impossible || !p->because || !p->applies || !strcmp(p->applies, "yes"))
+        return;
+    add_note(a, rp_arena_textf(a->arena, "%s %s: %s", p->what_if,
+                               strcmp(p->applies, "no") ? "applies to a part of a step"
+                                                        : "does not apply",
+                               p->because));
+}
+
 static enum rp_code add_notes(struct answer_ctx *a, size_t given, struct rp_err *err)
 {
     const struct rp_sim_part *first = a->run.parts[0];
     size_t i;
 
+    for (i = 0; i < a->out->npredictions; i++)
+        note_standing(a, &a->out->predictions[i]);
     for (i = 0; i < first->remarks.n; i++)
         add_note(a, rp_arena_text(a->arena, first->remarks.at[i]));
     note_ranks(a, given);
@@ -652,6 +665,16 @@ RP_DECISION(KNOWN_COST_DOUBT, "of the profiler's cost",
             "where a step without it was measured: as far as its kinds of spans were fitted",
             "sim/a_known_cost_is_doubted_less");
 
+static enum rp_code fill_standing(struct answer_ctx *a, const char *text,
+                                  struct rp_sim_prediction *p, struct rp_err *err)
+{
+    enum rp_whatif_verdict verdict;
+
+    RP_TRY(rp_whatif_stands(&a->run, text, a->arena, &verdict, &p->because, err));
+    p->applies = rp_whatif_verdict_name(verdict);
+    return RP_OK;
+}
+
 /* It is an error where none can be answered: the reason of the first. */
 static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
                                      struct rp_err *err)
@@ -670,6 +693,7 @@ static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_a
         } else if (code != RP_OK)
             rp_err_set(err, code, "%s", why.text);
         RP_TRY(code);
+        RP_TRY(fill_standing(a, asked->whatifs[i], p, err));
     }
     a->out->npredictions = asked->nwhatifs;
     if (!impossible || impossible < asked->nwhatifs)

@@ -64,6 +64,11 @@ static const struct rp_field pred_fields[] = {
          "lower end of the change: what is not known is assumed with and without it", 0),
     PRED(change_high_ratio, F64, RATIO, NULL, "upper end of the change", 0),
     PRED(uncertain, STR, NONE, NULL, "what the interval of the step is mostly due to", RP_NULLABLE),
+    PRED(applies, STR, NONE, NULL,
+         "whether it can be made, by the recording: yes, part (of a step: only that is predicted) "
+         "or no: then the assumptions do not hold; null: not known",
+         RP_NULLABLE),
+    PRED(because, STR, NONE, NULL, "what that follows from; null: it always applies", RP_NULLABLE),
     PRED(assumes, STR, NONE, NULL, "assumptions of the prediction", 0),
     PRED(changed, STR, NONE, NULL, "what it changed, where it selects by name", RP_NULLABLE),
     PRED(impossible, STR, NONE, NULL, "why there is no prediction", RP_NULLABLE),

@@ -24,13 +24,16 @@ struct trying {
 /* ------------------------------------------------------------------ what is tried */
 
 static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, const char *text,
-                                const char *why_not)
+                                enum rp_whatif_verdict verdict, const char *because)
 {
+    bool refused = verdict >= RP_WHATIF_UNSURE;
     struct rp_change c = {.row = row,
                           .text = text,
                           .alone_ns = RP_ABSENT_I64,
-                          .impossible = why_not,
-                          .refused = why_not != NULL};
+                          .impossible = refused ? because : NULL,
+                          .refused = refused,
+                          .verdict = verdict,
+                          .because = because};
     size_t i;
 
     for (i = t->list.n; i > 0 && t->list.at[i - 1].row == row; i--)
@@ -45,17 +48,17 @@ static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
     rp_whatif_texts texts = {0};
     struct rp_err why = RP_ERR_INIT;
     enum rp_whatif_verdict verdict = rp_whatif_applies(row, &t->x->run, &why);
-    const char *reason = verdict ? rp_arena_text(t->arena, why.text) : NULL;
+    const char *because = *why.text ? rp_arena_text(t->arena, why.text) : NULL;
     enum rp_code code;
 
-    if (verdict != RP_WHATIF_APPLIES && why.code != RP_UNSUPPORTED)
+    if (why.code != RP_OK && why.code != RP_UNSUPPORTED)
         return rp_err_set(t->err, why.code, "%s", why.text);
-    if (verdict == RP_WHATIF_UNSURE)
-        return push_change(t, row, row->name, reason);
+    if (verdict == RP_WHATIF_UNSURE || verdict == RP_WHATIF_NOT)
+        return push_change(t, row, row->name, verdict, because);
     code = row->move->propose ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
                               : rp_vec_push(&texts, row->name, t->err);
     for (size_t i = 0; code == RP_OK && i < texts.n; i++)
-        code = push_change(t, row, texts.at[i], reason);
+        code = push_change(t, row, texts.at[i], verdict, because);
     rp_vec_release(&texts);
     return code;
 }
@@ -76,7 +79,7 @@ static enum rp_code push_more(struct trying *t, const struct rp_whatif *row)
 
     for (i = 0; i < t->asked->nmore; i++)
         if (row_of(t, t->asked->more[i]) == row)
-            RP_TRY(push_change(t, row, t->asked->more[i], NULL));
+            RP_TRY(push_change(t, row, t->asked->more[i], RP_WHATIF_APPLIES, NULL));
     return RP_OK;
 }
 
@@ -205,6 +208,8 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
             .row = c->row,
             .what_if = c->text,
             .apply = rp_whatif_apply_in(framework, c->row->name, rp_whatif_how(c->row, c->text)),
+            .applies = rp_whatif_verdict_name(c->verdict),
+            .because = c->because,
             .effort = c->row->move ? c->row->move->effort : 0,
             .step_ns = c->alone_ns};
         struct rp_gain gain;
@@ -224,6 +229,26 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
     return RP_OK;
 }
 
+/* What does not apply, though there is something that it could change, once each what-if, after
+   what does. */
+static void add_refused(const struct rp_changes *changes, struct rp_opportunities *out)
+{
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct rp_change *c = &changes->at[i];
+
+        if (c->verdict == RP_WHATIF_NOT)
+            out->at[out->n + out->nrefused++] =
+                (struct rp_opportunity){.row = c->row,
+                                        .what_if = c->text,
+                                        .applies = rp_whatif_verdict_name(c->verdict),
+                                        .because = c->because,
+                                        .gain_ns = RP_ABSENT_I64,
+                                        .gain_low_ns = RP_ABSENT_I64,
+                                        .gain_high_ns = RP_ABSENT_I64,
+                                        .step_ns = RP_ABSENT_I64};
+    }
+}
+
 enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
                                    struct rp_arena *arena, struct rp_opportunities *out,
                                    struct rp_err *err)
@@ -231,10 +256,15 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
     int64_t before[RP_WORLDS];
     size_t i, end;
 
-    *out = (struct rp_opportunities){0, RP_ARENA_NEW(arena, struct rp_opportunity, changes->n + 1)};
+    *out = (struct rp_opportunities){
+        .at = RP_ARENA_NEW(arena, struct rp_opportunity, 2 * changes->n + 1)};
     RP_TRY(rp_arena_check(arena, "simulating", err));
-    if (!changes->n || rp_worlds_distrust(x))
+    if (!changes->n)
         return RP_OK;
+    if (rp_worlds_distrust(x)) {
+        add_refused(changes, out);
+        return RP_OK;
+    }
     RP_TRY(rp_worlds_steps(x, "", NULL, before, err));
     for (i = 0; i < changes->n; i = end) {
         for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
@@ -244,5 +274,6 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
     }
     if (out->n)
         qsort(out->at, out->n, sizeof *out->at, by_gain);
+    add_refused(changes, out);
     return rp_arena_check(arena, "simulating", err);
 }

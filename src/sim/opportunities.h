@@ -24,9 +24,11 @@ struct rp_change {
     int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
     const char *impossible; /* then the reason; else NULL */
     bool refused;           /* ... and the what-if has nothing to propose for this recording */
-    bool chosen;            /* by a search */
-    bool clashes;           /* it does not go together with the plan */
-    const char *doubt;      /* why its gain in the plan is not sure; NULL: it is */
+    enum rp_whatif_verdict verdict; /* of the what-if, before it was tried */
+    const char *because;            /* its reason; NULL: it always applies */
+    bool chosen;                    /* by a search */
+    bool clashes;                   /* it does not go together with the plan */
+    const char *doubt;              /* why its gain in the plan is not sure; NULL: it is */
 };
 
 struct rp_changes { /* those of a what-if stand together */
@@ -53,6 +55,7 @@ struct rp_opportunity {
     const char *what_if;
     const char *apply;                                 /* how, for PyTorch; NULL: advice says */
     const char *assumes;                               /* what must hold */
+    const char *applies, *because;                     /* "yes", "part" or "no"; or NULL */
     unsigned effort;                                   /* rows of the what-if say; 0: not known */
     int64_t gain_ns, gain_low_ns, gain_high_ns, tries; /* struct rp_gain */
     int64_t step_ns;                                   /* without the profiler, with the change */
@@ -61,6 +64,7 @@ struct rp_opportunity {
 struct rp_opportunities {
     size_t n;
     struct rp_opportunity *at; /* the largest gain first; one of each what-if */
+    size_t nrefused;           /* after them, those that do not apply: they have no numbers */
 };
 
 /* None where no gain is sure (rp_worlds_distrust). */

@@ -69,6 +69,7 @@ struct rp_sim_prediction {
     const char *assumes;
     const char *changed;    /* what it changed, where it selects by name; or NULL */
     const char *impossible; /* why it cannot be answered; then the numbers are absent; or NULL */
+    const char *applies, *because; /* rp_whatif_stands */
 };
 
 /* A part of the critical path, a step. */

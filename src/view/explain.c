@@ -707,7 +707,7 @@ static enum rp_code put_findings(struct explain *x, struct rp_err *err)
     rp_out_text(x->to, "],");
     rp_out_printf(x->to, "\"predicted\":%s,", predicts(x) ? "true" : "false");
     put_list(x, "opportunities");
-    for (size_t i = 0; i < root->nopportunities; i++)
+    for (size_t i = 0; i < root->napplying; i++)
         put_opportunity(x, &root->opportunities[i]);
     rp_out_text(x->to, "],");
     put_phases(x, root);

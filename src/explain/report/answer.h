@@ -163,6 +163,7 @@ struct rp_report_try {
     int64_t step_ns, predicted_ns; /* a step without the profiler, and with the change; absent */
     double change_ratio;           /* NaN: not predicted */
     bool look;                     /* it says where to see more */
+    bool refused;                  /* its what-if does not apply */
     const char *topic;             /* the what-if of its row, or NULL: the same advice elsewhere */
     const char *beyond; /* a what-if that gains far more than the finding costs, so that it has no
                            number here; or NULL */
@@ -205,9 +206,11 @@ struct rp_report_finding {
 struct rp_report_opportunity {
     const char *what_if, *finding; /* finding: its id, or NULL */
     int64_t gain_ns, gain_low_ns, gain_high_ns, step_ns;
-    int64_t effort, tries;       /* tries: struct rp_gain */
-    const char *apply, *assumes; /* apply: or NULL */
-    bool beyond;                 /* it gains more than the finding costs */
+    int64_t effort, tries;         /* tries: struct rp_gain */
+    const char *apply, *assumes;   /* apply: or NULL */
+    const char *applies, *because; /* "yes", "part" of the step, or "no", then without numbers; or
+                                      NULL: it always applies */
+    bool beyond;                   /* it gains more than the finding costs */
 };
 
 /* What kind of program was recorded: texts of struct rp_workload. */
@@ -272,7 +275,7 @@ struct rp_report_root {
     size_t nhot;
     struct rp_report_hot *hot;
     struct rp_report_finding *findings;
-    size_t nopportunities;
+    size_t nopportunities, napplying; /* napplying: not shown */
     struct rp_report_opportunity *opportunities;
     struct rp_report_look *look;
     struct rp_report_sampled sampled; /* of the host, without device work */

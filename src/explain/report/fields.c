@@ -118,14 +118,23 @@ static const struct rp_type finding_type = {"finding", sizeof(struct rp_report_f
 
 static const struct rp_field opportunity_fields[] = {
     CHANGE(what_if, STR, NONE, "the change, as 'simulate --what-if' takes it", 0),
-    CHANGE(gain_ns, I64, NS, "a step without the profiler becomes shorter by", 0),
-    CHANGE(gain_low_ns, I64, NS, "lower end of its interval, above 0", 0),
-    CHANGE(gain_high_ns, I64, NS, "upper end of its interval", 0),
-    CHANGE(step_ns, I64, NS, "a step without the profiler, with the change", 0),
+    CHANGE(
+        applies, STR, NONE,
+        "whether it can be made, by the recording: yes, part (of a step: only that is predicted) "
+        "or no",
+        0),
+    CHANGE(because, STR, NONE, "what that follows from; null: it always applies", RP_NULLABLE),
+    CHANGE(gain_ns, I64, NS,
+           "a step without the profiler becomes shorter by; as the next three null where it does "
+           "not apply",
+           RP_NULLABLE),
+    CHANGE(gain_low_ns, I64, NS, "lower end of its interval, above 0", RP_NULLABLE),
+    CHANGE(gain_high_ns, I64, NS, "upper end of its interval", RP_NULLABLE),
+    CHANGE(step_ns, I64, NS, "a step without the profiler, with the change", RP_NULLABLE),
     CHANGE(finding, STR, NONE, "the finding that it answers, or null", 0),
     CHANGE(effort, I64, COUNT, "how much work it is, from 1 (an option) to 6; 0: not known", 0),
     CHANGE(apply, STR, NONE, "how to make it, or null", 0),
-    CHANGE(assumes, STR, NONE, "what must hold", 0),
+    CHANGE(assumes, STR, NONE, "what must hold, or null", RP_NULLABLE),
     CHANGE(tries, I64, COUNT,
            "measured tries of it on this machine that the interval is from; 0: none", 0),
     RP_FIELD_END};

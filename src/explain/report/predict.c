@@ -205,6 +205,14 @@ static void settle_try(struct rp_arena *arena, struct rp_report_try *t)
         t->what_if = nth_what_if(arena, t->what_if, 2);
 }
 
+/* Whether the what-if of a text does not apply to this recording. */
+static bool is_refused(const struct numbers *w, const char *text)
+{
+    const struct rp_change *c = text ? rp_changes_find(&w->changes, text) : NULL;
+
+    return c && c->verdict == RP_WHATIF_NOT;
+}
+
 /* Of several what-ifs the one that brings most. A gain far above what the finding costs is not of
    this finding: the what-if removes other host work, too. One that may be nothing has no number. */
 static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double share,
@@ -214,6 +222,7 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
     const char *all = t->what_if, *text;
     double change;
 
+    t->refused = is_refused(w, all);
     t->what_if = NULL; /* where the recording does not allow it */
     for (size_t nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++) {
         c = rp_changes_find(&w->changes, text);
@@ -279,13 +288,14 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
 
     for (i = 0; i < f->ntries; i++)
         predict_try(arena, &f->tries[i], f->share, w);
-    while (first + 1 < f->ntries && was_given(out, at, f->tries[first].topic))
+    while (first + 1 < f->ntries &&
+           (f->tries[first].refused || was_given(out, at, f->tries[first].topic)))
         first++;
     for (i = 0; i < f->ntries; i++) {
         bool useless = f->tries[i].change_ratio > -LEAST_GAIN;
 
         if ((i == first && !(useless && brings_something(f))) ||
-            (!useless && !was_given(out, at, f->tries[i].topic)))
+            (!useless && !f->tries[i].refused && !was_given(out, at, f->tries[i].topic)))
             f->tries[kept++] = f->tries[i];
     }
     if (!kept && f->ntries)
@@ -433,12 +443,15 @@ static const char *finding_of(const struct rp_report_root *out, const struct rp_
 static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                struct rp_report_root *out)
 {
-    out->opportunities = RP_ARENA_NEW(arena, struct rp_report_opportunity, w->list.n + 1);
-    for (size_t i = 0; i < w->list.n && out->opportunities; i++) {
+    size_t n = w->list.n + w->list.nrefused;
+
+    out->opportunities = RP_ARENA_NEW(arena, struct rp_report_opportunity, n + 1);
+    for (size_t i = 0; i < n && out->opportunities; i++) {
         const struct rp_opportunity *o = &w->list.at[i];
         bool beyond = false;
-        const char *finding = finding_of(out, o->row, &beyond);
+        const char *finding = i < w->list.n ? finding_of(out, o->row, &beyond) : NULL;
 
+        out->napplying += i < w->list.n;
         out->opportunities[out->nopportunities++] =
             (struct rp_report_opportunity){.what_if = o->what_if,
                                            .gain_ns = o->gain_ns,
@@ -449,6 +462,8 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                            .beyond = beyond,
                                            .effort = o->effort,
                                            .tries = o->tries,
+                                           .applies = o->applies,
+                                           .because = o->because,
                                            .apply = o->apply,
                                            .assumes = o->assumes};
     }
@@ -480,10 +495,12 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_root
                                                   (long long)o->tries)
                                  : "";
 
-    return rp_arena_textf(
-        arena, "%s: %s → %s a step (-%.1f %%%s%s)%s%s%s", o->what_if, rp_units_time(arena, step_ns),
-        rp_units_time(arena, o->step_ns), 100 * (double)o->gain_ns / (double)step_ns, least, tries,
-        o->finding ? "; answers " : "", o->finding ? o->finding : "", hidden_text(arena, out, o));
+    return rp_arena_textf(arena, "%s%s: %s → %s a step (-%.1f %%%s%s)%s%s%s", o->what_if,
+                          o->applies && !strcmp(o->applies, "part") ? ", of pieces of a step" : "",
+                          rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
+                          100 * (double)o->gain_ns / (double)step_ns, least, tries,
+                          o->finding ? "; answers " : "", o->finding ? o->finding : "",
+                          hidden_text(arena, out, o));
 }
 
 /* What a change would bring to the finding that costs most, if only its gain were sure. */
@@ -523,10 +540,10 @@ static const char *but_text(struct rp_arena *arena, const struct rp_report_root 
 {
     const struct rp_report_finding *f = out->findings;
 
-    if (!out->nfindings || !out->nopportunities || f->at_most || f->lost_ns <= 0 ||
+    if (!out->nfindings || !out->napplying || f->at_most || f->lost_ns <= 0 ||
         f->share <= (double)out->opportunities[0].gain_ns / (double)step_ns)
         return "";
-    for (size_t i = 0; i < out->nopportunities; i++)
+    for (size_t i = 0; i < out->napplying; i++)
         if (out->opportunities[i].finding && !strcmp(out->opportunities[i].finding, f->id))
             return "";
     return rp_arena_textf(arena, "; %s below costs more, %.1f %%", f->id, 100 * f->share);
@@ -545,12 +562,12 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
 {
     const char **const lines[] = {&out->help_text, &out->help2_text, &out->help3_text};
 
-    for (size_t i = 0; i < out->nopportunities && i < sizeof lines / sizeof lines[0]; i++)
+    for (size_t i = 0; i < out->napplying && i < sizeof lines / sizeof lines[0]; i++)
         *lines[i] = help_text(arena, out, &out->opportunities[i], w->now.unprofiled_ns);
-    if (out->nopportunities)
+    if (out->napplying)
         out->help_text = rp_arena_textf(arena, "%s%s", out->help_text,
                                         but_text(arena, out, w->now.unprofiled_ns));
-    if (out->nopportunities || !is_any_possible(&w->changes))
+    if (out->napplying || !is_any_possible(&w->changes))
         return;
     out->help_text =
         w->absent < RP_SIM_DISTORTED

@@ -135,6 +135,10 @@ static void rename_nodes(const struct joining *j)
         j->p->gradients.at[i].node = renamed(j, j->p->gradients.at[i].node);
         j->p->gradients.at[i].work = renamed(j, j->p->gradients.at[i].work);
     }
+    for (i = 0; i < j->p->pieces.n; i++) {
+        j->p->pieces.at[i].first = renamed(j, j->p->pieces.at[i].first);
+        j->p->pieces.at[i].last = renamed(j, j->p->pieces.at[i].last);
+    }
     if (j->p->previous)
         j->p->previous = j->number[j->p->previous - 1] + 1;
 }

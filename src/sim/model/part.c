@@ -12,6 +12,7 @@
 #include "result/part.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/gradients.h"
+#include "sim/model/pieces.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/steps.h"
 
@@ -52,6 +53,7 @@ static const struct rp_field part_fields[] = {PART(RECORD, graph, &rp_stepgraph_
                                               PART(PLAIN_VEC, devices, uint32_t),
                                               PART(PLAIN_VEC, priorities, uint8_t),
                                               PART(PLAIN_VEC, device_rules, uint8_t),
+                                              PART(PLAIN_VEC, pieces, struct rp_sim_piece),
                                               PART(PLAIN_VEC, ratios, struct rp_sim_ratio),
                                               PART(TEXT, update),
                                               PART(TEXT, gpu),
@@ -244,6 +246,7 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     RP_TRY(note_nodes(n, err));
     RP_TRY(rp_sim_steps_measure(n->part, n->t, err));
     RP_TRY(rp_sim_gradients_find(n->part, n->t, err));
+    RP_TRY(rp_sim_pieces_find(n->part, n->t, n->work, &n->places, err));
     rp_sg_drop_index(&n->part->graph);
     return rp_sim_cost_look(n->part, n->t, err);
 }
@@ -352,6 +355,7 @@ void rp_sim_part_release(struct rp_sim_part *part)
     rp_vec_release(&part->gradients);
     rp_vec_release(&part->devices);
     rp_vec_release(&part->priorities);
+    rp_vec_release(&part->pieces);
     rp_vec_release(&part->ratios);
     rp_vec_release(&part->device_rules);
     rp_vec_release(&part->step_begin_ns);

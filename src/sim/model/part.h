@@ -63,6 +63,17 @@ struct rp_sim_link {
     uint32_t opens;          /* it is the first part of its span */
 };
 
+/* Launches of a judged step between two waits of the host (pieces.h). */
+struct rp_sim_piece {
+    uint32_t first, last; /* nodes of the host: its first and its last launch */
+    uint32_t launches;    /* of compute */
+    uint32_t kind;        /* the same for what is launched again */
+    uint32_t uses;        /* how often that is in the judged steps */
+    uint16_t step;
+    uint8_t open;     /* the host does not wait before the next one, which is of the next step */
+    uint8_t reserved; /* 0: digests store pieces as bytes */
+};
+
 struct rp_sim_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
@@ -98,6 +109,7 @@ struct rp_sim_part {
     RP_VEC(uint32_t) devices;           /* by node, or empty: none has one */
     RP_VEC(uint8_t) priorities;         /* by node, or empty: none has one */
     RP_VEC(uint8_t) device_rules;       /* enum rp_sim_device_rule */
+    RP_VEC(struct rp_sim_piece) pieces; /* in time order; none where no steps are marked */
     RP_VEC(struct rp_sim_ratio) ratios; /* by node, or empty: of another number format */
     const char *update; /* the mark of its optimizer, "Optimizer.step#AdamW.step", in the arena; or
                            NULL */

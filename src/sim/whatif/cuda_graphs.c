@@ -10,6 +10,7 @@
  */
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
+#include "sim/whatif/repeats.h"
 
 #include <string.h>
 
@@ -75,6 +76,7 @@ struct region {
     struct launching *window; /* by rank and step */
     uint8_t *other;           /* by node: of the host, and does something else than launch */
     uint8_t *place;           /* by node: IN_REGION, STAYS */
+    const uint32_t *piece; /* by node: 0: in no piece that is captured (repeats.h); NULL: all is */
 };
 
 enum { IN_REGION = 1, STAYS = 2 };
@@ -100,6 +102,8 @@ static bool is_of_region(const struct rp_sim_run *run, const struct region *r, u
 {
     uint8_t phase = rp_sim_note_of(run, i)->phase;
 
+    if (r->piece && !r->piece[i])
+        return false;
     if (!r->pattern)
         return true;
     if (rp_sim_note_of(run, i)->step == RP_NO_STEP)
@@ -233,19 +237,21 @@ static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, 
         return false;
     if (r->other[i] || rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
         return true;
-    if (r->phase == RP_PHASES && r->pattern)
+    if (r->piece || (r->phase == RP_PHASES && r->pattern))
         return false;
     w = window_of(run, r, i);
     return !w || start < w->first_ns || start >= w->waited_ns;
 }
 
-/* The launch of a graph stands for those of its kernels: in each step and rank one call stays. */
+/* The launch of a graph stands for those of its kernels: in each step and rank, or in each piece,
+   one call stays. */
 static bool launches_graph(const struct rp_sim_run *run, const struct region *r, uint32_t i,
                            uint32_t *last)
 {
-    uint32_t key = rp_sim_node(run, i)->rank << 16 | rp_sim_note_of(run, i)->step;
+    uint32_t key =
+        r->piece ? r->piece[i] : rp_sim_node(run, i)->rank << 16 | rp_sim_note_of(run, i)->step;
 
-    if (!r->pattern || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || key == *last)
+    if ((!r->pattern && !r->piece) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME || key == *last)
         return false;
     *last = key;
     return true;
@@ -281,7 +287,8 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++) {
             uint32_t to = g->edges.at[i].to;
 
-            if (o->lag_ns.at[i] == RP_LAG_CUT || r->place[to] != IN_REGION)
+            if (o->lag_ns.at[i] == RP_LAG_CUT || r->place[to] != IN_REGION ||
+                (r->piece && r->piece[v] != r->piece[to]))
                 continue;
             RP_TRY(rp_overlay_set_lag(
                 o, i,
@@ -392,10 +399,22 @@ static bool has_host_collectives(const struct rp_sim_run *run)
     return run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n;
 }
 
+static enum rp_whatif_verdict verdict_of(const struct rp_sim_repeats *r)
+{
+    return r->how == RP_REPEATS_SELDOM   ? RP_WHATIF_NOT
+           : r->how == RP_REPEATS_PIECES ? RP_WHATIF_PART
+                                         : RP_WHATIF_APPLIES;
+}
+
 static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
                                                   const struct rp_whatif_args *args,
                                                   struct rp_err *why)
 {
+    struct rp_arena scratch = RP_ARENA_INIT;
+    enum rp_whatif_verdict verdict = RP_WHATIF_APPLIES;
+    struct rp_sim_repeats r;
+    const char *text;
+
     if (!has_launches(run))
         return RP_WHATIF_SAY(why, CANNOT, "no launches of device work were recorded");
     if (args && !args->value && has_host_collectives(run))
@@ -403,9 +422,33 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
             why, CANNOT,
             "the step has host collectives (gloo), which cannot be captured: give a "
             "part of the step, as in cuda-graphs=forward");
-    return !args && is_graphed(run)
-               ? RP_WHATIF_SAY(why, UNSURE, "most kernels are launched by CUDA graphs already")
-               : RP_WHATIF_APPLIES;
+    if (args)
+        return RP_WHATIF_APPLIES;
+    if (is_graphed(run))
+        return RP_WHATIF_SAY(why, NOT, "most kernels are launched by CUDA graphs already");
+    if (rp_sim_repeats_find(run, &scratch, &r, why) == RP_OK) {
+        verdict = verdict_of(&r);
+        text = rp_sim_repeats_text(&r, &scratch);
+        if (text)
+            rp_err_set(why, RP_UNSUPPORTED, "%s", text);
+    }
+    rp_arena_release(&scratch);
+    return verdict;
+}
+
+/* Only pieces are captured where they are all that can be. */
+static enum rp_code find_pieces(const struct rp_sim_run *run, struct region *r,
+                                struct rp_arena *arena, struct rp_err *err)
+{
+    struct rp_sim_repeats found;
+    uint32_t *piece;
+
+    RP_TRY(rp_sim_repeats_find(run, arena, &found, err));
+    if (found.how != RP_REPEATS_PIECES)
+        return RP_OK;
+    RP_TRY(rp_sim_list_pieces(run, true, arena, &piece, err));
+    r->piece = piece;
+    return RP_OK;
 }
 
 static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -422,7 +465,9 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
             "a name",
             args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_cuda_graphs, run, args, err));
-    code = capture(run, args, &r, &scratch, err);
+    code = find_pieces(run, &r, &scratch, err);
+    if (code == RP_OK)
+        code = capture(run, args, &r, &scratch, err);
     rp_arena_release(&scratch);
     return code;
 }

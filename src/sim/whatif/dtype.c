@@ -354,7 +354,7 @@ static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
         return RP_WHATIF_SAY(why, CANNOT, "%s has no matrix units for bf16: use dtype=fp16",
                              name_of(&h));
     if (!args && half_part(run) > HALF_PART)
-        return RP_WHATIF_SAY(why, UNSURE, "the products run in 16 bits already");
+        return RP_WHATIF_SAY(why, NOT, "the products run in 16 bits already");
     if (!args && single_part(run) <= 0)
         return RP_WHATIF_SAY(why, UNSURE, "no product is known to run in 32 bits (%s tells)",
                              rp_sim_shapes_option(run->parts[0]));

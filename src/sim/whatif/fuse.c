@@ -5,9 +5,13 @@
  * compile: torch.compile of the model. Between products of matrices its kernels are fused as far as
  * the next reduction, whose kernel ends a chain, and the host runs generated code, which takes a
  * part of the time for each kernel that is left, and some time to enter a pass at all.
+ *
+ * A chain does not pass a wait of the host for the device: what is launched next may depend on what
+ * was read.
  */
 #include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
+#include "sim/whatif/repeats.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +46,8 @@ struct fuse_ctx {
     size_t chains, fused; /* fused: kernels that are in them */
     rp_sim_task_vec matched;
     RP_VEC(uint32_t) launch_of; /* by task: the call that launched it, or RP_NONE */
+    struct rp_arena scratch;
+    uint32_t *piece; /* by task (repeats.h) */
 };
 
 /* Of the model: not of its optimizer, which is not compiled. */
@@ -146,7 +152,7 @@ static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane,
     while (i < lane->end) {
         for (end = i; end < lane->end && is_link(f, end) &&
                       same_pass(rp_sim_note_of(f->run, end), rp_sim_note_of(f->run, i)) &&
-                      (end == i || !ends_chain(f, end - 1));)
+                      f->piece[end] == f->piece[i] && (end == i || !ends_chain(f, end - 1));)
             end++;
         if (end > i + 1)
             RP_TRY(fuse_chain(f, i, end, err));
@@ -163,6 +169,7 @@ static enum rp_code fuse_all(struct fuse_ctx *f, struct rp_err *err)
     size_t k;
 
     RP_TRY(find_launches(f, err));
+    RP_TRY(rp_sim_list_pieces(f->run, false, &f->scratch, &f->piece, err));
     for (k = 0; k < g->lanes.n; k++)
         if (g->lanes.at[k].device)
             RP_TRY(fuse_lane(f, &g->lanes.at[k], err));
@@ -174,6 +181,15 @@ static void fuse_release(struct fuse_ctx *f)
 {
     rp_vec_release(&f->matched);
     rp_vec_release(&f->launch_of);
+    rp_arena_release(&f->scratch);
+}
+
+static enum rp_whatif_verdict fuse_applies(const struct rp_sim_run *run,
+                                           const struct rp_whatif_args *args, struct rp_err *why)
+{
+    if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
+        return RP_WHATIF_CANNOT;
+    return args ? RP_WHATIF_APPLIES : rp_sim_compiles(run, true, why);
 }
 
 static enum rp_code fuse_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -209,7 +225,7 @@ const struct rp_whatif rp_whatif_fuse = {
         "takes 1.04 to 1.36 times its longest kernel, as measured on one H200",
     .value = RP_WHATIF_NAME,
     .move = &fuse_move,
-    .applies = rp_sim_needs_kernels,
+    .applies = fuse_applies,
     .apply = fuse_apply};
 
 /* ------------------------------------------------------------------ compile */
@@ -308,8 +324,10 @@ static enum rp_whatif_verdict compile_applies(const struct rp_sim_run *run,
         return RP_WHATIF_SAY(why, CANNOT, "%s",
                              generated ? "a compiler generated kernels of the step already"
                                        : "no kernel of a step is outside the optimizer");
-    return args || (rp_sim_is_torch(run->parts[0]) && rp_sim_trains(run))
-               ? RP_WHATIF_APPLIES
+    if (args)
+        return RP_WHATIF_APPLIES;
+    return rp_sim_is_torch(run->parts[0]) && rp_sim_trains(run)
+               ? rp_sim_compiles(run, false, why)
                : RP_WHATIF_SAY(why, UNSURE, "it was measured for training steps of PyTorch only");
 }
 

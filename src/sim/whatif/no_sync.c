@@ -1,16 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* no-sync: the host never waits for the device. */
 #include "sim/whatif/nodes.h"
+#include "sim/whatif/repeats.h"
+
+/* What is launched after a wait may depend on what was read: where steps launch one of several
+   sequences, it does. */
+static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_arena *scratch,
+                                    struct rp_err *why)
+{
+    struct rp_sim_repeats r;
+
+    if (rp_sim_repeats_find(run, scratch, &r, why) != RP_OK || !r.waits)
+        return RP_WHATIF_APPLIES;
+    if (r.how == RP_REPEATS_SELDOM)
+        return RP_WHATIF_SAY(why, NOT, "what the host reads may decide what it launches: %s",
+                             rp_sim_repeats_text(&r, scratch));
+    return RP_WHATIF_SAY(why, APPLIES, "%s", rp_sim_waits_text(&r, scratch));
+}
 
 static enum rp_whatif_verdict no_sync_applies(const struct rp_sim_run *run,
                                               const struct rp_whatif_args *args, struct rp_err *why)
 {
-    (void)args;
-    for (size_t i = 0; i < run->tasks.edges.n; i++)
-        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) == RP_SG_SYNC)
-            return RP_WHATIF_APPLIES;
-    return RP_WHATIF_SAY(why, CANNOT,
-                         "no call that waits for the device is in the model of a step");
+    struct rp_arena scratch = RP_ARENA_INIT;
+    enum rp_whatif_verdict verdict = RP_WHATIF_APPLIES;
+    size_t i = 0;
+
+    while (i < run->tasks.edges.n && RP_SIM_EDGE_KIND(run->tasks.edges.at[i].flags) != RP_SG_SYNC)
+        i++;
+    if (i == run->tasks.edges.n)
+        return RP_WHATIF_SAY(why, CANNOT,
+                             "no call that waits for the device is in the model of a step");
+    if (!args)
+        verdict = judge(run, &scratch, why);
+    rp_arena_release(&scratch);
+    return verdict;
 }
 
 /* Threads no longer wait for the device. */

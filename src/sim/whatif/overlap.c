@@ -294,7 +294,7 @@ static enum rp_whatif_verdict overlap_applies(const struct rp_sim_run *run,
         return RP_WHATIF_CANNOT;
     for (size_t i = 0; !args && i < run->graph->names.n; i++)
         if (rp_sim_means(run->graph->names.at[i], RP_SIM_REDUCER))
-            return RP_WHATIF_SAY(why, UNSURE,
+            return RP_WHATIF_SAY(why, NOT,
                                  "DistributedDataParallel overlaps its all-reduces with the "
                                  "backward pass already");
     return RP_WHATIF_APPLIES;

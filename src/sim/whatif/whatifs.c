@@ -19,15 +19,50 @@ static enum rp_whatif_verdict verdict_of(const struct rp_whatif *row, const stru
     enum rp_whatif_verdict verdict =
         row->applies ? row->applies(run, args, why) : RP_WHATIF_APPLIES;
 
-    if (verdict != RP_WHATIF_APPLIES && why->code == RP_UNSUPPORTED)
+    if ((verdict == RP_WHATIF_CANNOT || verdict == RP_WHATIF_UNSURE) && why->code == RP_UNSUPPORTED)
         rp_err_prefix(why, RP_UNSUPPORTED, "%s", row->name);
     return verdict;
+}
+
+const char *rp_whatif_verdict_name(enum rp_whatif_verdict verdict)
+{
+    static const char *const names[] = {[RP_WHATIF_APPLIES] = "yes",
+                                        [RP_WHATIF_PART] = "part",
+                                        [RP_WHATIF_NOT] = "no",
+                                        [RP_WHATIF_CANNOT] = "no"};
+
+    return names[verdict];
 }
 
 enum rp_whatif_verdict rp_whatif_applies(const struct rp_whatif *row, const struct rp_sim_run *run,
                                          struct rp_err *why)
 {
     return verdict_of(row, run, NULL, why);
+}
+
+enum rp_code rp_whatif_stands(const struct rp_sim_run *run, const char *text,
+                              struct rp_arena *arena, enum rp_whatif_verdict *verdict,
+                              const char **because, struct rp_err *err)
+{
+    struct rp_whatif_list list;
+
+    *verdict = RP_WHATIF_APPLIES;
+    *because = NULL;
+    RP_TRY(rp_whatif_parse(text, arena, &list, err));
+    for (size_t i = 0; i < list.n; i++) {
+        struct rp_err why = RP_ERR_INIT;
+        enum rp_whatif_verdict one = verdict_of(list.calls[i].row, run, NULL, &why);
+
+        if (why.code != RP_OK && why.code != RP_UNSUPPORTED)
+            return rp_err_set(err, why.code, "%s", why.text);
+        if (one < *verdict || (one == *verdict && *because))
+            continue;
+        *verdict = one;
+        *because = *why.text && one != RP_WHATIF_UNSURE && one != RP_WHATIF_CANNOT
+                       ? rp_arena_text(arena, why.text)
+                       : NULL;
+    }
+    return rp_arena_check(arena, "simulating", err);
 }
 
 enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_run *run,

@@ -73,9 +73,13 @@ struct rp_whatif_move {
 /* Whether a what-if can be made in a run, by what was recorded. */
 enum rp_whatif_verdict {
     RP_WHATIF_APPLIES,
+    RP_WHATIF_PART,   /* to a part of a step, which the reason names: only that is predicted */
     RP_WHATIF_UNSURE, /* it can be asked, but whether a user gains is not known: not proposed */
+    RP_WHATIF_NOT,    /* it can be asked, but does not apply to what was recorded: not proposed */
     RP_WHATIF_CANNOT
 };
+/* "yes", "part" or "no"; NULL: RP_WHATIF_UNSURE. */
+const char *rp_whatif_verdict_name(enum rp_whatif_verdict verdict);
 /* The verdict with its reason and what that rests on: return RP_WHATIF_SAY(why, CANNOT, "…"). */
 #define RP_WHATIF_SAY(why, verdict, ...) \
     ((void)rp_err_set((why), RP_UNSUPPORTED, __VA_ARGS__), RP_WHATIF_##verdict)
@@ -92,8 +96,10 @@ struct rp_whatif {
     bool makes_tasks; /* it adds or joins tasks, which the others of the list then change */
     const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
     /* Looks into the run and changes nothing. `args` is NULL where a proposal is thought of and
-       nobody has asked yet: only then RP_WHATIF_UNSURE is looked for. `why` has the reason without
-       the name; another code than RP_UNSUPPORTED there is a failure. NULL: it always applies. */
+       nobody has asked yet: only then the verdicts between
+       RP_WHATIF_APPLIES and RP_WHATIF_CANNOT are looked for. `why` has
+       the reason without the name, and may have one where it applies; another code than
+       RP_UNSUPPORTED there is a failure. NULL: it always applies. */
     enum rp_whatif_verdict (*applies)(const struct rp_sim_run *run,
                                       const struct rp_whatif_args *args, struct rp_err *why);
     /* Once its text is well-formed it asks rp_whatif_check. RP_UNSUPPORTED: that, or what the text
@@ -104,12 +110,18 @@ struct rp_whatif {
 
 extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
 
-/* Its verdict before anybody asks: RP_WHATIF_APPLIES, or the reason in `why`. */
+/* Its verdict before anybody asks, with the reason in `why`. */
 enum rp_whatif_verdict rp_whatif_applies(const struct rp_whatif *row, const struct rp_sim_run *run,
                                          struct rp_err *why);
 /* For `apply`: RP_UNSUPPORTED with the reason where it cannot be. */
 enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_run *run,
                              const struct rp_whatif_args *args, struct rp_err *err);
+
+/* The verdict of one or several joined with '+', that of the one which applies least, and its
+   reason without a name in the arena; NULL: there is none. */
+enum rp_code rp_whatif_stands(const struct rp_sim_run *run, const char *text,
+                              struct rp_arena *arena, enum rp_whatif_verdict *verdict,
+                              const char **because, struct rp_err *err);
 
 /* Applies one what-if or several joined with '+': first those that make tasks, then the others from
    left to right. A malformed text is RP_USAGE and the message says what is expected. */

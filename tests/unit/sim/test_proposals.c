@@ -179,6 +179,88 @@ static void a_condition_has_three_answers(void **state)
     bench_release(&b);
 }
 
+/* One step for each letter, with a product of that name; capitals wait for it before they go on. */
+static void open_steps(struct bench *b, const char *kernels)
+{
+    static char names[26][16];
+    struct rp_err err = RP_ERR_INIT;
+    struct row rows[256];
+    size_t n = 0;
+
+    memset(b, 0, sizeof *b);
+    b->n = 1;
+    for (int i = 0; kernels[i]; i++) {
+        size_t first = n;
+        char *name = names[(kernels[i] | 32) - 'a'];
+
+        n += step_rows(rows + n, 100000 * i, 10 * i + 1, (struct step_shape){40000, true, false});
+        snprintf(name, sizeof names[0], "sgemm_%c", kernels[i] | 32);
+        rows[first + 4].name = name;
+        if (kernels[i] < 'a')
+            rows[n++] = (struct row){
+                'X', "cuda_runtime", "cudaStreamSynchronize", 1, 1, 100000 * i + 6500, 3000};
+    }
+    b->traces[0] = trace_of(rows, n);
+    rp_arena_init(&b->arenas[0]);
+    assert_ok(rp_sim_part_init(&b->parts[0], b->traces[0], &b->arenas[0], &err), &err);
+    b->list[0] = &b->parts[0];
+    assert_ok(rp_sim_run_init(&b->run, b->list, 1, &err), &err);
+}
+
+static void most_launches_come_again(void **state)
+{
+    static const struct {
+        const char *kernels;
+        enum rp_whatif_verdict graphs, fuse;
+        const char *because;
+    } rows[] = {
+        {"aaaa", RP_WHATIF_APPLIES, RP_WHATIF_APPLIES,
+         "the 4 judged steps launch the same 3 kernels in the same order, and the host waits for "
+         "the device once in a step"},
+        {"aaaz", RP_WHATIF_APPLIES, RP_WHATIF_APPLIES, "launch one of 2 sequences"},
+        {"abab", RP_WHATIF_APPLIES, RP_WHATIF_APPLIES, "launch one of 2 sequences"},
+        {"aaaaaauvwx", RP_WHATIF_PART, RP_WHATIF_APPLIES,
+         "60 % of the launches come again in another step"},
+        {"aaaaauvwxy", RP_WHATIF_NOT, RP_WHATIF_NOT,
+         "differ from step to step: 6 different sequences in 10 judged steps"},
+        {"AAAA", RP_WHATIF_PART, RP_WHATIF_PART, "waits for the device 2 times in a step"},
+        {"ABCD", RP_WHATIF_PART, RP_WHATIF_PART, "cuts it into 2 pieces"},
+        {"a", RP_WHATIF_APPLIES, RP_WHATIF_APPLIES, "one step of 3 kernels is judged"}};
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        open_steps(&b, rows[i].kernels);
+        assert_int_equal(rp_whatif_applies(&rp_whatif_fuse, &b.run, &err), rows[i].fuse);
+        assert_int_equal(rp_whatif_applies(&rp_whatif_cuda_graphs, &b.run, &err), rows[i].graphs);
+        assert_contains(err.text, rows[i].because);
+        assert_code(rp_whatif_apply(&b.run, "cuda-graphs", &err), RP_OK);
+        bench_release(&b);
+    }
+}
+
+/* Only what is between two waits is launched at once: the waits and the host's work around them
+   stay. */
+static void a_graph_ends_where_the_host_waits(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    uint32_t kept = 0;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_steps(&b, "AAA");
+    assert_code(rp_whatif_apply(&b.run, "cuda-graphs", &err), RP_OK);
+    for (int nth = 0; nth < 3; nth++) {
+        kept += b.run.overlay.dur_ns.at[node_called(&b, 0, "cudaLaunchKernel", 3 * nth)] > 0;
+        kept += b.run.overlay.dur_ns.at[node_called(&b, 0, "cudaLaunchKernel", 3 * nth + 1)] > 0;
+        assert_int_equal(
+            b.run.overlay.dur_ns.at[node_called(&b, 0, "cudaLaunchKernel", 3 * nth + 2)], 0);
+    }
+    assert_int_equal(kept, 6);
+    bench_release(&b);
+}
+
 static void what_overlaps_already(void **state)
 {
     static const char *const slow[] = {"....", "...."};
@@ -231,6 +313,8 @@ int test_proposals(void)
         cmocka_unit_test(shapes_are_asked_of_the_recorder),
         cmocka_unit_test(changes_are_made_in_the_words_of_the_framework),
         cmocka_unit_test(a_condition_has_three_answers),
+        cmocka_unit_test(most_launches_come_again),
+        cmocka_unit_test(a_graph_ends_where_the_host_waits),
         cmocka_unit_test(what_overlaps_already),
         cmocka_unit_test(runs_that_are_trusted)};
 

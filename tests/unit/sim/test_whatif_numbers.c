@@ -354,7 +354,7 @@ static void a_run_in_16_bits_is_not_asked_again(void **state)
 
     UNUSED_STATE(state);
     assert_int_equal(verdict_of_dtype(9000, &err), RP_WHATIF_APPLIES);
-    assert_int_equal(verdict_of_dtype(9001, &err), RP_WHATIF_UNSURE);
+    assert_int_equal(verdict_of_dtype(9001, &err), RP_WHATIF_NOT);
     assert_contains(err.text, "run in 16 bits already");
 }
 

@@ -98,12 +98,12 @@ p = subprocess.run([program, "simulate", path, "-w", "dtype=bf16"], stdout=subpr
 print("V100: simulate:", p.stderr.strip().splitlines()[0])
 
 r = Run(); products(r, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "c10::BFloat16"); path = r.save("half.json")
-print("16 bits already:", [o["what_if"] for o in ask("report", path)["opportunities"]])
+print("16 bits already:", [o["what_if"] for o in ask("report", path)["opportunities"] if o["applies"] != "no"])
 
 r = Run()
 for n in range(3):
     r.step(n + 1, lambda: [r.kernel("gemm_kernel", 4000.0) for _ in range(20)])
-print("products of an unknown format:", [o["what_if"] for o in ask("report", r.save("unknown.json"))["opportunities"]])
+print("products of an unknown format:", [o["what_if"] for o in ask("report", r.save("unknown.json"))["opportunities"] if o["applies"] != "no"])
 
 for optimizer in ("NorMuon", "AdamW8bit", "AdamW", "SGD"):
     r = Run(); products(r, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64", "c10::BFloat16", optimizer)

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sim/whatif/repeats.h"
+
+#include "base/decides.h"
+#include "base/hash.h"
+#include "base/order.h"
+#include "sim/whatif/nodes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SELDOM_SHARE 0.5
+RP_DECISION(SELDOM_SHARE, "of the launches",
+            "where fewer come again, the next step is more likely a new one than one that was "
+            "captured",
+            "sim/most_launches_come_again");
+
+/* The sums of a rank. */
+struct tally {
+    uint32_t steps, variants, pieces, joined, launches, again;
+};
+
+static bool comes_again(const struct rp_sim_piece *p, const struct tally *t)
+{
+    return p->uses > 1 || t->steps == 1;
+}
+
+/* Different steps; one that differs may be the last batch, or a validation. */
+static enum rp_code count_variants(const struct rp_sim_part *part, struct tally *t,
+                                   struct rp_err *err)
+{
+    struct rp_map known;
+    enum rp_code code = RP_OK;
+
+    rp_map_init(&known);
+    for (size_t i = 0, end; i < part->pieces.n && code == RP_OK; i = end) {
+        uint64_t token = 1;
+        uint32_t number = 0;
+
+        for (end = i; end < part->pieces.n && part->pieces.at[end].step == part->pieces.at[i].step;
+             end++)
+            token = rp_hash_join(token, part->pieces.at[end].kind);
+        t->steps++;
+        code = rp_map_intern(&known, token, t->variants, &number, err);
+        t->variants += number == t->variants;
+    }
+    rp_map_release(&known);
+    return code;
+}
+
+static enum rp_code tally_rank(const struct rp_sim_part *part, struct tally *t, struct rp_err *err)
+{
+    *t = (struct tally){0};
+    RP_TRY(count_variants(part, t, err));
+    for (size_t i = 0; i < part->pieces.n; i++) {
+        const struct rp_sim_piece *p = &part->pieces.at[i];
+
+        t->pieces++;
+        t->joined += p->open;
+        t->launches += p->launches;
+        t->again += comes_again(p, t) ? p->launches : 0;
+    }
+    return RP_OK;
+}
+
+static uint32_t in_a_step(uint32_t n, const struct tally *t)
+{
+    return (uint32_t)lround((double)n / t->steps);
+}
+
+/* What comes again where all but one step do is the whole step. */
+static enum rp_sim_repeating judge(const struct tally *t, const struct rp_sim_repeats *r)
+{
+    if (r->share <= SELDOM_SHARE)
+        return RP_REPEATS_SELDOM;
+    if (r->waits > 1 || r->share * t->steps < t->steps - 1)
+        return RP_REPEATS_PIECES;
+    return t->steps == 1 ? RP_REPEATS_ONCE : RP_REPEATS_WHOLE;
+}
+
+/* ------------------------------------------------------------------ what waits */
+
+/* The operator around the wait, or the call. */
+static const char *waiter(const struct rp_sim_run *run, uint32_t i)
+{
+    uint32_t op = rp_sim_note_of(run, i)->op;
+
+    return op ? run->graph->names.at[op] : rp_sim_node_name(run, i);
+}
+
+static enum rp_code find_waiting(const struct rp_sim_run *run, struct rp_arena *arena,
+                                 struct rp_sim_repeats *r, struct rp_err *err)
+{
+    uint32_t *count = RP_ARENA_NEW(arena, uint32_t, run->graph->names.n + 1), most = 0;
+
+    RP_TRY(rp_err_need(count, err, "simulating"));
+    for (size_t k = 0; k < run->tasks.edges.n; k++) {
+        uint32_t i = run->tasks.edges.at[k].to;
+        uint32_t name;
+
+        if (RP_SIM_EDGE_KIND(run->tasks.edges.at[k].flags) != RP_SG_SYNC || i >= run->nnodes ||
+            !rp_sim_in_steps(run, i) || rp_sim_node(run, i)->kind != RP_SG_RUNTIME)
+            continue;
+        name = rp_sim_note_of(run, i)->op ? rp_sim_note_of(run, i)->op : rp_sim_node(run, i)->name;
+        if (++count[name] > most) {
+            most = count[name];
+            r->waiting = waiter(run, i);
+        }
+    }
+    return RP_OK;
+}
+
+/* ------------------------------------------------------------------ the whole */
+
+enum rp_code rp_sim_repeats_find(const struct rp_sim_run *run, struct rp_arena *arena,
+                                 struct rp_sim_repeats *out, struct rp_err *err)
+{
+    *out = (struct rp_sim_repeats){0};
+    for (size_t rank = 0; rank < run->nranks; rank++) {
+        struct rp_sim_repeats r = {0};
+        struct tally t;
+
+        RP_TRY(tally_rank(run->parts[rank], &t, err));
+        if (!t.launches)
+            continue;
+        r = (struct rp_sim_repeats){.steps = t.steps,
+                                    .variants = t.variants,
+                                    .launches = in_a_step(t.launches, &t),
+                                    .pieces = in_a_step(t.pieces, &t),
+                                    .waits = in_a_step(t.pieces - t.joined, &t),
+                                    .share = (double)t.again / t.launches};
+        r.how = judge(&t, &r);
+        if (r.how > out->how || (r.how == out->how && r.share < out->share))
+            *out = r;
+    }
+    return out->waits ? find_waiting(run, arena, out, err) : RP_OK;
+}
+
+const char *rp_sim_waits_text(const struct rp_sim_repeats *r, struct rp_arena *arena)
+{
+    const char *often = r->waits == 1 ? "once" : rp_arena_textf(arena, "%u times", r->waits);
+
+    return rp_arena_textf(arena, "the host waits for the device %s in a step%s%s%s", often,
+                          r->waiting ? " (" : "", r->waiting ? r->waiting : "",
+                          r->waiting ? ")" : "");
+}
+
+const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena *arena)
+{
+    const char *again;
+
+    switch (r->how) {
+    case RP_REPEATS_UNKNOWN:
+        return NULL;
+    case RP_REPEATS_ONCE:
+        return rp_arena_textf(
+            arena, "one step of %u kernels is judged: that others launch the same is assumed",
+            r->launches);
+    case RP_REPEATS_SELDOM:
+        return rp_arena_textf(arena,
+                              "the kernels differ from step to step: %u different sequences in %u "
+                              "judged steps",
+                              r->variants, r->steps);
+    default:
+        break;
+    }
+    again = r->variants == 1
+                ? rp_arena_textf(arena,
+                                 "the %u judged steps launch the same %u kernels in the same order",
+                                 r->steps, r->launches)
+                : rp_arena_textf(arena, "the %u judged steps launch one of %u sequences of kernels",
+                                 r->steps, r->variants);
+    if (r->how == RP_REPEATS_WHOLE)
+        return rp_arena_textf(arena, "%s, and the host waits for the device %s", again,
+                              r->waits ? "once in a step" : "in none of them");
+    if (r->waits <= 1)
+        return rp_arena_textf(arena, "%.0f %% of the launches come again in another step",
+                              100 * r->share);
+    return rp_arena_textf(arena,
+                          "%s, which cuts it into %u pieces; those that come again have "
+                          "%.0f %% of the launches",
+                          rp_sim_waits_text(r, arena), r->pieces, 100 * r->share);
+}
+
+/* ------------------------------------------------------------------ by node */
+
+/* Marks the host's nodes of a rank; its pieces are in time order. */
+static void mark_host(const struct rp_sim_run *run, size_t rank, uint32_t number, uint32_t *of,
+                      const struct tally *only)
+{
+    const struct rp_sim_part *part = run->parts[rank];
+    uint32_t base = rp_sim_first_node(run, rank);
+
+    for (uint32_t i = base; i < rp_sim_end_node(run, rank); i++) {
+        int64_t ns = rp_sim_node(run, i)->start_ns;
+        size_t at;
+
+        if (!rp_sim_is_host(run, i))
+            continue;
+        RP_LOWER_BOUND(at, part->pieces.n,
+                       rp_sim_node(run, base + part->pieces.at[at].first)->start_ns <= ns);
+        if (at && (!only || comes_again(&part->pieces.at[at - 1], only)) &&
+            ns < rp_sg_end_ns(rp_sim_node(run, base + part->pieces.at[at - 1].last)))
+            of[i] = number + (uint32_t)at;
+    }
+}
+
+enum rp_code rp_sim_list_pieces(const struct rp_sim_run *run, bool again, struct rp_arena *arena,
+                                uint32_t **out, struct rp_err *err)
+{
+    const struct rp_task_graph *g = &run->tasks;
+    uint32_t number = 0;
+
+    *out = RP_ARENA_NEW(arena, uint32_t, g->tasks.n + 1);
+    RP_TRY(rp_err_need(*out, err, "simulating"));
+    for (size_t rank = 0; rank < run->nranks; rank++) {
+        struct tally t;
+
+        RP_TRY(tally_rank(run->parts[rank], &t, err));
+        mark_host(run, rank, number, *out, again ? &t : NULL);
+        number += (uint32_t)run->parts[rank]->pieces.n;
+    }
+    for (uint32_t v = 0; v < g->tasks.n; v++)
+        for (uint32_t k = g->first.at[v]; (*out)[v] && k < g->first.at[v + 1]; k++)
+            if (RP_SIM_EDGE_KIND(g->edges.at[k].flags) == RP_SG_LAUNCH)
+                (*out)[g->edges.at[k].to] = (*out)[v];
+    return RP_OK;
+}
+
+enum rp_whatif_verdict rp_sim_compiles(const struct rp_sim_run *run, bool in_pieces,
+                                       struct rp_err *why)
+{
+    struct rp_arena scratch = RP_ARENA_INIT;
+    struct rp_sim_repeats r;
+    enum rp_code code = rp_sim_repeats_find(run, &scratch, &r, why);
+    const char *text = code == RP_OK ? rp_sim_repeats_text(&r, &scratch) : NULL;
+    bool seldom = r.how == RP_REPEATS_SELDOM, breaks = r.waits > 1;
+
+    if (text)
+        rp_err_set(why, RP_UNSUPPORTED, "%s%s",
+                   breaks && !seldom ? rp_sim_waits_text(&r, &scratch) : text,
+                   seldom   ? ", and each new shape is compiled anew"
+                   : breaks ? ", and compiled code ends there"
+                            : "");
+    rp_arena_release(&scratch);
+    if (seldom || (breaks && !in_pieces))
+        return RP_WHATIF_NOT;
+    return breaks ? RP_WHATIF_PART : RP_WHATIF_APPLIES;
+}
