@@ -4,12 +4,18 @@
  * the one that made it, so measuring small programs needs a small parent.
  *
  *     bench_spawn COMMAND [ARGUMENT...]  ->  stderr: spawned SECONDS PEAK_KIB STATUS
+ * PROCESSOR_SECONDS
  */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+static double seconds(struct timeval t)
+{
+    return (double)t.tv_sec + (double)t.tv_usec * 1e-6;
+}
 
 static double now(void)
 {
@@ -41,6 +47,7 @@ int main(int argc, char **argv)
         return 4;
     }
     status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    fprintf(stderr, "\nspawned %.6f %ld %d\n", now() - begin, usage.ru_maxrss, status);
+    fprintf(stderr, "\nspawned %.6f %ld %d %.6f\n", now() - begin, usage.ru_maxrss, status,
+            seconds(usage.ru_utime) + seconds(usage.ru_stime));
     return status;
 }
