@@ -11,6 +11,7 @@
 #include "dump/folder.h"
 #include "explain/program_diff/program_diff.h"
 #include "facts/times/intervals.h"
+#include "formats/torch_trace/torch_trace.h"
 #include "result/print_units.h"
 
 #include <stdio.h>
@@ -654,6 +655,7 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
         .call = call, .arena = &result->arena, .root = result->root, .err = err};
     enum rp_code code;
 
+    RP_TRY(rp_torch_graphs_list(call->dataset->sources, &call->dataset->limits, err));
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
     ctx.module = main_module(&ctx.folder);
     if (!ctx.module || (!rp_dump_stage_at(ctx.module, RP_DUMP_AT_PASS) &&

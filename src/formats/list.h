@@ -39,6 +39,7 @@
     X(torch_memory)       \
     X(xla_buffers)        \
     X(torch_trace)        \
+    X(fx)                 \
     X(byteps)             \
     X(nsys)               \
     X(rocpd)              \

@@ -308,6 +308,50 @@ static enum rp_code add_tar(struct rp_sources *s, const struct rp_source *like, 
     return code == RP_OK ? RP_OK : add_failure(s, like, &failure, err);
 }
 
+/* ---- parts that somebody else found ---- */
+
+enum rp_code rp_sources_add_part(struct rp_sources *sources, size_t i, const char *member,
+                                 uint8_t *bytes, size_t n, struct rp_err *err)
+{
+    struct rp_source like = sources->list.at[i].source;
+    struct entry *e;
+    enum rp_code code;
+
+    like.found = true;
+    if (like.member) /* of a tar */
+        member = rp_arena_printf(&sources->arena, "%s!%s", like.member, member);
+    code = member ? add_source(sources, &like, member, &e, err) : sources_nomem(err);
+    if (code != RP_OK) {
+        free(bytes);
+        return code;
+    }
+    e->bytes = e->held = bytes;
+    e->n = n;
+    return RP_OK;
+}
+
+RP_ORDER(by_given, struct entry, RP_UP(source.given), RP_UP(place))
+
+void rp_sources_settle(struct rp_sources *sources, const bool *remove, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < sources->list.n; i++) {
+        struct entry *e = &sources->list.at[i];
+
+        if (i >= n || !remove[i]) {
+            e->place = kept;
+            sources->list.at[kept++] = *e;
+            continue;
+        }
+        free(e->held);
+        if (e->once)
+            rp_input_close(atomic_load(e->once));
+    }
+    sources->list.n = kept;
+    rp_sort(sources->list.at, kept, sizeof *sources->list.at, by_given);
+}
+
 /* ---- one file ---- */
 
 /* An input that can be read once waits in its entry until somebody opens it. */

@@ -72,6 +72,14 @@ enum rp_code rp_source_open(struct rp_sources *sources, size_t i, struct rp_inpu
    the source can be opened again, also where it can be read only once. */
 void rp_source_return(struct rp_sources *sources, size_t i, struct rp_input *in);
 
+/* Adds a part of source i as a source of its own, as a member of a tar. Takes the bytes, of malloc,
+   also on failure. */
+enum rp_code rp_sources_add_part(struct rp_sources *sources, size_t i, const char *member,
+                                 uint8_t *bytes, size_t n, struct rp_err *err);
+/* Removes the marked of the first n sources, and puts parts where their paths were given. No input
+   may be open. */
+void rp_sources_settle(struct rp_sources *sources, const bool *remove, size_t n);
+
 /* Order of names as people count: runs of digits by their value. 0 only for equal names. */
 int rp_natural_compare(const char *a, const char *b);
 

@@ -7,6 +7,7 @@
 
 #include "dataset/question.h"
 #include "formats/lazy/alias_dump.h"
+#include "formats/torch_trace/torch_trace.h"
 
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const struct rp_field line_fields[] = {
              RP_SHORTEN),
     RP_FIELD(struct rp_graph_line, instructions, I64, COUNT, "instructions",
              "instructions that come from this line", 0),
-    RP_FIELD(struct rp_graph_line, flops, I64, FLOP, "flops", "of these instructions", 0),
+    RP_FIELD(struct rp_graph_line, flops, I64, FLOP, "flops", "of these instructions", RP_NULLABLE),
     RP_FIELD_END};
 static const struct rp_type line_type = {"line", sizeof(struct rp_graph_line), line_fields, NULL};
 
@@ -304,6 +305,7 @@ static enum rp_code graph_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     bool history;
 
     ((struct rp_graph_answer *)result->root)->sent_bytes = RP_ABSENT_I64;
+    RP_TRY(rp_torch_graphs_list(dataset->sources, &dataset->limits, err));
     if (rp_dataset_count(dataset) == 1 && !module && !stage)
         return rp_each_program(ctx, dataset, graph_program, &graph, err);
     RP_TRY(rp_graph_folder_open(dataset, module, stage, &result->arena, &folder, err));

@@ -124,11 +124,12 @@ static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
     }
 }
 
-/* Nodes of execution traces have no parameters and constants, and work only where the file has the
-   shapes of their tensors. */
-static void leave_out_unknown(const struct rp_program *p, struct rp_graph_answer *out)
+/* Nodes of execution traces have no parameters and constants; and they and graphs of torch.fx have
+   work only where the file has the shapes of their tensors. */
+static void leave_out_unknown(const struct rp_program *p, bool trace, struct rp_graph_answer *out)
 {
-    out->parameters = out->parameter_bytes = out->constant_bytes = RP_ABSENT_I64;
+    if (trace)
+        out->parameters = out->parameter_bytes = out->constant_bytes = RP_ABSENT_I64;
     if (!p->given.n)
         out->flops = out->transcendentals = out->bytes = RP_ABSENT_I64;
 }
@@ -197,7 +198,7 @@ static enum rp_code list_lines(const struct rp_program *p, const struct rp_costs
         row->place = rp_arena_textf(arena, "%s:%d%s%s", rp_text_file(at->file), at->line,
                                     *at->function ? " in " : "", at->function);
         row->instructions = lines[i].instructions;
-        row->flops = to_integer(lines[i].flops);
+        row->flops = out->flops == RP_ABSENT_I64 ? out->flops : to_integer(lines[i].flops);
     }
     return RP_OK;
 }
@@ -208,6 +209,7 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
 {
     struct rp_hashes hashes;
     struct rp_costs costs;
+    bool trace;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_program_hash(p, arena, &hashes, err));
@@ -220,8 +222,9 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
     out->transcendentals = to_integer(costs.program.transcendentals);
     out->bytes = to_integer(costs.program.bytes);
     count_data(p, out);
-    if (!strcmp(p->language, "execution-trace"))
-        leave_out_unknown(p, out);
+    trace = !strcmp(p->language, "execution-trace");
+    if (trace || !strcmp(p->language, "fx"))
+        leave_out_unknown(p, trace, out);
     RP_TRY(count_opcodes(p, arena, out, err));
     RP_TRY(count_clusters(p, arena, out, err));
     RP_TRY(list_lines(p, &costs, arena, out, err));

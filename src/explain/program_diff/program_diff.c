@@ -9,7 +9,9 @@
 #include "explain/program_diff/program_diff.h"
 
 #include "explain/graph/graph.h"
+#include "formats/torch_trace/torch_trace.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the records ---- */
@@ -634,13 +636,32 @@ static void keep_earliest(struct items *items)
     size_t n = 0;
 
     for (size_t i = 0; i < items->n; i++) {
-        bool before = items->stage[i] && items->stage[i]->point == RP_DUMP_AT_BEFORE;
+        const struct rp_dump_stage *stage = items->stage[i];
 
-        if (items->stage[i] && !before)
+        if (stage && stage->point != RP_DUMP_AT_BEFORE &&
+            strcmp(stage->name, "dynamo_output_graph") != 0)
             continue;
         move_item(items, i, n++);
     }
     items->n = n;
+}
+
+/* Compilations of one frame of torch.compile, "1/0:forward" and "1/1:forward", are of one function.
+ */
+static enum rp_code name_frames(struct diff_ctx *run, struct items *items)
+{
+    for (size_t i = 0; i < items->n; i++) {
+        const char *name = items->keys[i].name, *slash = strchr(name, '/'), *colon;
+        int frame, compile;
+
+        if (!slash || !(colon = strchr(slash, ':')) || !strstr(items->file[i], RP_DUMP_FX) ||
+            sscanf(name, "%d/%d", &frame, &compile) != 2)
+            continue;
+        items->number[i] = compile;
+        items->keys[i].name = rp_arena_textf(run->arena, "of frame %d, %s", frame,
+                                             rp_arena_text(run->arena, colon + 1));
+    }
+    return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
 static enum rp_code diff_folders(struct diff_ctx *run, const struct rp_settings *settings,
@@ -658,6 +679,7 @@ static enum rp_code diff_folders(struct diff_ctx *run, const struct rp_settings 
     if (given == 1) {
         if (!stage)
             keep_earliest(&left);
+        RP_TRY(name_frames(run, &left));
         return steps_of_folder(run, &left);
     }
     if (left.n == 1 && right.n == 1)
@@ -676,9 +698,11 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
                            .arena = &result->arena,
                            .html = rp_settings_text(settings, "html"),
                            .err = err};
-    size_t n = rp_sources_count(dataset->sources), given = 0;
+    size_t n, given = 0;
     bool found = false;
 
+    RP_TRY(rp_torch_graphs_list(dataset->sources, &dataset->limits, err));
+    n = rp_sources_count(dataset->sources);
     for (size_t i = 0; i < n; i++) {
         given = source_at(&run, i)->given >= given ? source_at(&run, i)->given + 1 : given;
         found |= source_at(&run, i)->found;

@@ -10,19 +10,21 @@
 #include <string.h>
 
 enum rule {
-    RULE_NONE,       /* moves data, computes nothing that is counted */
-    RULE_VIEW,       /* moves nothing */
-    RULE_GATHER,     /* reads as much of argument 0 as it writes */
-    RULE_EACH,       /* an operation per element of the result */
-    RULE_TRANS,      /* a function per element of the result */
-    RULE_REDUCE,     /* an operation per element of the input */
-    RULE_MM,         /* argument 0 x argument 1 */
-    RULE_ADDMM,      /* argument 1 x argument 2 */
-    RULE_LINEAR,     /* argument 0 x transposed argument 1 */
-    RULE_CONV,       /* input, weight */
-    RULE_CONV_BACK,  /* gradient, input, weight */
-    RULE_ATTEND,     /* query, key, value: [batch, sequence, heads, size] */
-    RULE_ATTEND_BACK /* gradient, query, key, value */
+    RULE_NONE,        /* moves data, computes nothing that is counted */
+    RULE_VIEW,        /* moves nothing */
+    RULE_GATHER,      /* reads as much of argument 0 as it writes */
+    RULE_EACH,        /* an operation per element of the result */
+    RULE_TRANS,       /* a function per element of the result */
+    RULE_REDUCE,      /* an operation per element of the input */
+    RULE_MM,          /* argument 0 x argument 1 */
+    RULE_ADDMM,       /* argument 1 x argument 2 */
+    RULE_LINEAR,      /* argument 0 x transposed argument 1 */
+    RULE_CONV,        /* input, weight */
+    RULE_CONV_BACK,   /* gradient, input, weight */
+    RULE_ATTEND,      /* query, key, value: [batch, sequence, heads, size] */
+    RULE_ATTEND_BACK, /* gradient, query, key, value */
+    RULE_HEADS,       /* query, key, value: [batch, heads, sequence, size] */
+    RULE_HEADS_BACK
 };
 
 static const struct {
@@ -51,6 +53,15 @@ static const struct {
     {"_efficient_attention_forward", RULE_ATTEND},
     {"_flash_attention_backward", RULE_ATTEND_BACK},
     {"_efficient_attention_backward", RULE_ATTEND_BACK},
+    {"scaled_dot_product_attention", RULE_HEADS},
+    {"_scaled_dot_product_flash_attention", RULE_HEADS},
+    {"_scaled_dot_product_flash_attention_for_cpu", RULE_HEADS},
+    {"_scaled_dot_product_efficient_attention", RULE_HEADS},
+    {"_scaled_dot_product_cudnn_attention", RULE_HEADS},
+    {"_scaled_dot_product_flash_attention_backward", RULE_HEADS_BACK},
+    {"_scaled_dot_product_flash_attention_for_cpu_backward", RULE_HEADS_BACK},
+    {"_scaled_dot_product_efficient_attention_backward", RULE_HEADS_BACK},
+    {"_scaled_dot_product_cudnn_attention_backward", RULE_HEADS_BACK},
     {"add", RULE_EACH},
     {"sub", RULE_EACH},
     {"rsub", RULE_EACH},
@@ -195,9 +206,10 @@ static double conv_back_flops(const struct rp_exec_node *node)
 }
 
 /* Two products of queries and keys. */
-static double attention_flops(const struct rp_exec_dims *query, const struct rp_exec_dims *key)
+static double attention_flops(const struct rp_exec_dims *query, const struct rp_exec_dims *key,
+                              int sequence)
 {
-    return query->n == 4 && key->n == 4 ? 4 * elements(query) * (double)key->d[1] : 0;
+    return query->n == 4 && key->n == 4 ? 4 * elements(query) * (double)key->d[sequence] : 0;
 }
 
 struct rp_cost rp_exec_cost(const struct rp_exec_node *node)
@@ -238,10 +250,14 @@ struct rp_cost rp_exec_cost(const struct rp_exec_node *node)
         cost.flops = conv_back_flops(node);
         break;
     case RULE_ATTEND:
-        cost.flops = attention_flops(argument(node, 0), argument(node, 1));
+    case RULE_HEADS:
+        cost.flops =
+            attention_flops(argument(node, 0), argument(node, 1), rule == RULE_ATTEND ? 1 : 2);
         break;
-    case RULE_ATTEND_BACK: /* five products where the forward pass has two */
-        cost.flops = 2.5 * attention_flops(argument(node, 1), argument(node, 2));
+    case RULE_ATTEND_BACK:
+    case RULE_HEADS_BACK: /* five products where the forward pass has two */
+        cost.flops = 2.5 * attention_flops(argument(node, 1), argument(node, 2),
+                                           rule == RULE_ATTEND_BACK ? 1 : 2);
         break;
     default:
         break;

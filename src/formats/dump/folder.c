@@ -46,14 +46,17 @@ RP_ORDER(by_place, struct entry, by_module(a, b), by_stage(&a->name, &b->name), 
 /* The folder of a path; of "module_7.f/module.mlir" the one above. */
 static void set_root(struct entry *entry, const char *path)
 {
-    const char *file = path, *folder = path;
+    const char *file = path, *folder = path, *fx = strstr(path, RP_DUMP_FX);
 
+    entry->root = path;
+    entry->root_n = fx ? (size_t)(fx - path) : 0;
+    if (fx)
+        return;
     for (const char *s = path; *s; s++)
         if (*s == '/' || *s == '!') {
             folder = file;
             file = s + 1;
         }
-    entry->root = path;
     if (entry->name.module >= folder && entry->name.module < file)
         file = folder;
     entry->root_n = file > path ? (size_t)(file - path - 1) : 0;
@@ -274,9 +277,14 @@ static enum rp_code bad_module(const struct rp_dump *dump, const char *text, str
     char list[320] = "";
     size_t n = 0;
 
-    for (size_t i = 0; i < dump->nmodules && i < 6 && n < sizeof list; i++)
-        n += (size_t)snprintf(list + n, sizeof list - n, "%s%lld %s", i ? ", " : "",
-                              (long long)dump->modules[i].id, dump->modules[i].name);
+    for (size_t i = 0; i < dump->nmodules && i < 6 && n < sizeof list; i++) {
+        char id[24] = "";
+
+        if (dump->modules[i].id >= 0)
+            snprintf(id, sizeof id, "%lld ", (long long)dump->modules[i].id);
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s%s", i ? ", " : "", id,
+                              dump->modules[i].name);
+    }
     return rp_err_set(err, RP_USAGE, "no module matches '%s'; available: %s", text, list);
 }
 

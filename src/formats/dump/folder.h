@@ -2,8 +2,9 @@
 #ifndef RP_FORMATS_DUMP_FOLDER_H
 #define RP_FORMATS_DUMP_FOLDER_H
 /*
- * Folders of compiler dumps: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX)
- * and JAX (JAX_DUMP_IR_TO). Hundreds of files form a few modules, each dumped at several stages:
+ * Folders of compiler dumps: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX), JAX
+ * (JAX_DUMP_IR_TO), and graphs of torch.compile ("LOG!fx:1/1:forward.03.aot_joint_graph"). Hundreds
+ * of files form a few modules, each dumped at several stages:
  *
  *     module_3976.jit_step.before_optimizations.txt                  \
  *     module_3976.jit_step.0021.fusion.after_cse.before_dce.txt       |  module 3976 jit_step,
@@ -56,6 +57,9 @@ enum rp_dump_point {
     RP_DUMP_AT_RUN,    /* number: which execution */
     RP_DUMP_AT_NONE    /* no program */
 };
+
+/* Begins the name of a graph in a log of torch.compile, whose module has slashes. */
+#define RP_DUMP_FX "!fx:"
 
 /* A parsed file name; texts are slices of it. */
 struct rp_dump_name {

@@ -50,19 +50,21 @@ static enum rp_code read_log(struct rp_torch_trace *trace, struct rp_sources *so
     return code;
 }
 
+enum rp_code rp_torch_trace_add(struct rp_torch_trace *trace, struct rp_sources *sources, size_t i,
+                                const struct rp_limits *limits, bool *is, struct rp_err *err)
+{
+    *is = is_log(sources, i);
+    return *is ? read_log(trace, sources, i, limits, err) : RP_OK;
+}
+
 enum rp_code rp_torch_trace_find(struct rp_torch_trace *trace, struct rp_sources *sources,
                                  const struct rp_limits *limits, bool *is, struct rp_err *err)
 {
     size_t n = rp_sources_count(sources);
+    bool log;
 
-    for (size_t i = 0; i < n; i++) {
-        bool log = is_log(sources, i);
-
-        if (is)
-            is[i] = log;
-        if (log)
-            RP_TRY(read_log(trace, sources, i, limits, err));
-    }
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(rp_torch_trace_add(trace, sources, i, limits, is ? &is[i] : &log, err));
     return RP_OK;
 }
 

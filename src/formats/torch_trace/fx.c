@@ -18,7 +18,7 @@ static bool is_name(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static size_t name_length(struct rp_snip s)
+size_t rp_torch_name_length(struct rp_snip s)
 {
     size_t n = 0;
 
@@ -27,27 +27,28 @@ static size_t name_length(struct rp_snip s)
     return n;
 }
 
-/* "name = what" or 'name: "type" = what': false where it is something else, as "x[0] = 1". */
-static bool split_statement(struct rp_snip s, struct rp_snip *name, struct rp_snip *type,
-                            struct rp_snip *what)
+struct rp_snip rp_torch_typed_name(struct rp_snip s, struct rp_snip *name, struct rp_snip *type)
 {
-    size_t n = name_length(s);
+    size_t n = rp_torch_name_length(s);
     struct rp_snip rest = {s.at + n, s.n - n};
     const char *quote;
 
     *name = (struct rp_snip){s.at, n};
     *type = (struct rp_snip){s.at, 0};
-    if (rp_snip_begins(rest, ": \"")) {
-        quote = memchr(rest.at + 3, '"', rest.n - 3);
-        if (!quote)
-            return false;
-        *type = (struct rp_snip){rest.at + 3, (size_t)(quote - rest.at - 3)};
-        rest.n -= (size_t)(quote + 1 - rest.at);
-        rest.at = quote + 1;
-    }
-    if (!n || !rp_snip_begins(rest, " = "))
+    if (!rp_snip_begins(rest, ": \"") || !(quote = memchr(rest.at + 3, '"', rest.n - 3)))
+        return rest;
+    *type = (struct rp_snip){rest.at + 3, (size_t)(quote - rest.at - 3)};
+    return (struct rp_snip){quote + 1, rest.n - (size_t)(quote + 1 - rest.at)};
+}
+
+/* "name = what" or 'name: "type" = what': false where it is something else, as "x[0] = 1". */
+static bool split_statement(struct rp_snip s, struct rp_torch_statement *out)
+{
+    struct rp_snip rest = rp_torch_typed_name(s, &out->name, &out->type);
+
+    if (!out->name.n || !rp_snip_begins(rest, " = "))
         return false;
-    *what = (struct rp_snip){rest.at + 3, rest.n - 3};
+    out->what = (struct rp_snip){rest.at + 3, rest.n - 3};
     return true;
 }
 
@@ -82,49 +83,63 @@ static enum rp_code add_node(struct rp_torch_nodes *nodes, struct rp_snip name, 
     return is == nodes->at.n ? rp_vec_push(&nodes->at, node, err) : RP_OK;
 }
 
-static enum rp_code read_statement(struct rp_torch_nodes *nodes, struct rp_snip line,
-                                   uint32_t place, struct rp_err *err)
+bool rp_torch_statement_of(struct rp_snip line, struct rp_torch_statement *out)
 {
-    struct rp_snip rest = line, part = first_part(&rest), name, type, what;
+    struct rp_snip rest = line, part = first_part(&rest), what = part;
 
     if (rp_snip_begins(line, "return") || rp_snip_begins(line, "def ") ||
         rp_snip_begins(line, "class "))
-        return RP_OK;
-    if (split_statement(part, &name, &type, &what)) {
-        /* an input or an attribute has another name, and is no call */
-        nodes->ops += name_length(what) != what.n && !rp_snip_begins(what, "self.");
-        nodes->dynamic = nodes->dynamic || has_symbol(type);
-        return add_node(nodes, name, place, err);
-    }
+        return false;
+    if (split_statement(part, out))
+        return true;
     part = first_part(&rest); /* "x += 1;  x_1 = x" */
-    if (!split_statement(part, &name, &type, &what))
-        return RP_OK;
-    nodes->ops++;
-    return add_node(nodes, name, place, err);
+    if (!split_statement(part, out))
+        return false;
+    out->what = what;
+    return true;
 }
 
-/* "# File: PATH:LINE in FUNCTION, code: …" */
+static enum rp_code read_statement(struct rp_torch_nodes *nodes, struct rp_snip line,
+                                   uint32_t place, struct rp_err *err)
+{
+    struct rp_torch_statement s;
+
+    if (!rp_torch_statement_of(line, &s))
+        return RP_OK;
+    /* an input or an attribute has another name, and is no call */
+    nodes->ops += rp_torch_name_length(s.what) != s.what.n && !rp_snip_begins(s.what, "self.");
+    nodes->dynamic = nodes->dynamic || has_symbol(s.type);
+    return add_node(nodes, s.name, place, err);
+}
+
+bool rp_torch_comment_of(struct rp_snip line, struct rp_torch_frame *out)
+{
+    static const char begin[] = "# File: ";
+    const char *in, *colon, *code, *end = line.at + line.n;
+
+    if (!rp_snip_begins(line, begin))
+        return false;
+    out->path.at = line.at + sizeof begin - 1;
+    in = memmem(out->path.at, (size_t)(end - out->path.at), " in ", 4);
+    colon = in ? memrchr(out->path.at, ':', (size_t)(in - out->path.at)) : NULL;
+    if (!colon || !rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &out->line))
+        return false;
+    out->path.n = (size_t)(colon - out->path.at);
+    code = memmem(in, (size_t)(end - in), ", code: ", 8);
+    out->function = (struct rp_snip){in + 4, (size_t)((code ? code : end) - in - 4)};
+    return true;
+}
+
 static enum rp_code read_comment(struct rp_torch_trace *trace, struct rp_snip line, uint32_t *place,
                                  struct rp_err *err)
 {
-    static const char begin[] = "# File: ";
-    struct rp_snip path, function;
-    const char *in, *colon, *code, *end = line.at + line.n;
-    int64_t number;
+    struct rp_torch_frame at;
 
-    if (rp_snip_begins(line, "# No stacktrace"))
+    if (rp_snip_begins(line, RP_TORCH_NO_STACK))
         *place = RP_NONE;
-    if (!rp_snip_begins(line, begin))
+    if (!rp_torch_comment_of(line, &at))
         return RP_OK;
-    path.at = line.at + sizeof begin - 1;
-    in = memmem(path.at, (size_t)(end - path.at), " in ", 4);
-    colon = in ? memrchr(path.at, ':', (size_t)(in - path.at)) : NULL;
-    if (!colon || !rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &number))
-        return RP_OK;
-    path.n = (size_t)(colon - path.at);
-    code = memmem(in, (size_t)(end - in), ", code: ", 8);
-    function = (struct rp_snip){in + 4, (size_t)((code ? code : end) - in - 4)};
-    return rp_torch_place(trace, path, number, function, place, err);
+    return rp_torch_place(trace, at.path, at.line, at.function, place, err);
 }
 
 enum rp_code rp_torch_nodes_read(struct rp_torch_nodes *nodes, struct rp_snip text,

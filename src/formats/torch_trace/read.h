@@ -23,6 +23,21 @@ bool rp_torch_user_frame(struct rp_snip stack, struct rp_torch_frame *out);
 
 /* ---- graphs that torch.fx has printed (fx.c) ---- */
 
+#define RP_TORCH_NO_STACK "# No stacktrace" /* a comment: the line of what follows is not known */
+
+/* 'name: "type" = what'; of "x += 1;  x_1 = x" the name is x_1, and "x += 1" what it is. */
+struct rp_torch_statement {
+    struct rp_snip name, type, what; /* type n 0: not stated */
+};
+/* False where the line is something else. */
+bool rp_torch_statement_of(struct rp_snip line, struct rp_torch_statement *out);
+/* "# File: PATH:LINE in FUNCTION, code: …": false where the line is something else. */
+bool rp_torch_comment_of(struct rp_snip line, struct rp_torch_frame *out);
+/* The length of the name that a text begins with. */
+size_t rp_torch_name_length(struct rp_snip s);
+/* 'name: "type"': what follows it. */
+struct rp_snip rp_torch_typed_name(struct rp_snip s, struct rp_snip *name, struct rp_snip *type);
+
 struct rp_torch_node {
     uint64_t name; /* its hash */
     uint32_t place;

@@ -108,6 +108,7 @@ struct trace_reader {
     struct rp_map strings; /* interned in the log -> its text, in names */
     RP_VEC(const char *) names;
     struct rp_map unknown;
+    char text[64];      /* the name of the graph that the payload is; "": it is none */
     enum wanted wanted; /* of the payload that comes */
     uint32_t compile;   /* that it is of; RP_NONE */
     uint8_t cache;
@@ -426,6 +427,8 @@ static enum rp_code trace_payload(void *user, struct rp_snip text, struct rp_err
     struct rp_torch_log *log = &r->trace->logs.at[r->log];
     struct open_compile *open = r->compile == RP_NONE ? NULL : open_of(r, r->compile);
 
+    if (*r->text)
+        RP_TRY(r->trace->texts->text(r->trace->texts->user, r->compile, r->text, text, err));
     if (r->wanted == WANT_VERSION) {
         const char *version =
             rp_snip_text(rp_snip_member(text, "pytorch_version"), &r->trace->arena);
@@ -653,6 +656,13 @@ static enum rp_code read_kind(struct trace_reader *r, const struct rp_torch_reco
     return RP_OK;
 }
 
+/* Whether a payload is a graph that torch.fx printed, or the code made of it. */
+static bool is_graph(const char *name)
+{
+    return rp_text_ends(name, "_graph") || rp_text_ends(name, "_grad") ||
+           !strcmp(name, "inductor_output_code") || !strcmp(name, "optimize_ddp_split_child");
+}
+
 static enum rp_code trace_record(void *user, const struct rp_torch_record *record, bool *keep,
                                  struct rp_err *err)
 {
@@ -676,7 +686,12 @@ static enum rp_code trace_record(void *user, const struct rp_torch_record *recor
         record->attempt < INT32_MAX)
         r->trace->compiles.at[r->compile].attempts = record->attempt + 1;
     RP_TRY(read_kind(r, record, artifact));
-    *keep = r->wanted != WANT_NOTHING;
+    snprintf(r->text, sizeof r->text, "%.*s",
+             artifact ? 60 : (int)(record->kind.n < 60 ? record->kind.n : 60),
+             artifact ? artifact : record->kind.at);
+    if (!r->trace->texts || r->compile == RP_NONE || !is_graph(r->text))
+        *r->text = '\0';
+    *keep = r->wanted != WANT_NOTHING || *r->text;
     return rp_arena_check(&r->trace->arena, "reading a compile log", err);
 }
 

@@ -144,7 +144,16 @@ struct rp_torch_unknown {
     int64_t records;
 };
 
+/* Is given the texts of graphs as they come. name: "aot_joint_graph", or of an artifact its name;
+   "inductor_output_code" is the code that was made of the graph before. */
+struct rp_torch_texts {
+    void *user;
+    enum rp_code (*text)(void *user, uint32_t compile, const char *name, struct rp_snip text,
+                         struct rp_err *err);
+};
+
 struct rp_torch_trace {
+    const struct rp_torch_texts *texts; /* NULL: nobody wants them */
     struct rp_arena arena;
     RP_VEC(struct rp_torch_log) logs;
     RP_VEC(struct rp_torch_compile) compiles; /* by log, in the order of their first record */
@@ -165,6 +174,9 @@ void rp_torch_trace_release(struct rp_torch_trace *trace);
 enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *in,
                                  const struct rp_limits *limits, struct rp_err *err);
 
+/* Adds a source where it is a log. */
+enum rp_code rp_torch_trace_add(struct rp_torch_trace *trace, struct rp_sources *sources, size_t i,
+                                const struct rp_limits *limits, bool *is, struct rp_err *err);
 /* Adds those of the sources that are logs, in their order; is: marks them, or NULL. A log that is
    damaged ends there. */
 enum rp_code rp_torch_trace_find(struct rp_torch_trace *trace, struct rp_sources *sources,
@@ -177,6 +189,11 @@ enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
    a folder those inside. There may be none. */
 enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path,
                                    const struct rp_limits *limits, struct rp_err *err);
+
+/* Replaces the logs among the sources by their graphs, as torch.fx prints them: a source for each
+   stage of a compilation, "LOG!fx:1/1:forward.03.aot_joint_graph". A log without graphs stays. */
+enum rp_code rp_torch_graphs_list(struct rp_sources *sources, const struct rp_limits *limits,
+                                  struct rp_err *err);
 
 /* ---- guards ---- */
 

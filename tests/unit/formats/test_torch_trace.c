@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Structured logs of torch.compile: records, compiles, graphs with their lines, breaks, guards. */
 #include "base/md5.h"
+#include "formats/formats.h"
 #include "formats/torch_trace/torch_trace.h"
+#include "program/structure.h"
 #include "unit.h"
 
 #include <stdarg.h>
@@ -436,6 +438,109 @@ static void most_guards_decide(void **state)
     assert_int_equal(rp_torch_guard_main(guards, 2), 0);
 }
 
+/* ------------------------------------------------------------------ graphs as programs */
+
+static const char graph_text[] =
+    "class GraphModule(torch.nn.Module):\n"
+    "    def forward(\n"
+    "        self,\n"
+    "        s27: \"Sym(s27)\",  # PlainAOTInput(idx=0)\n"
+    "        x: \"f32[8, s27][s27, 1]cuda:0\",  # PlainAOTInput(idx=1)\n"
+    "        w: \"f32[4, 16][16, 1]cuda:0\",  # PlainAOTInput(idx=2)\n"
+    "    ):\n"
+    "        # File: /home/a/model.py:8 in forward, code: return (x @ w.t())\n"
+    "        l_x_ = x\n"
+    "        permute: \"f32[16, 4][1, 16]cuda:0\" = torch.ops.aten.permute.default(w, [1, 0]);  w = None\n"
+    "        mm: \"f32[8, 4][4, 1]cuda:0\" = torch.ops.aten.mm.default(l_x_, permute);  l_x_ = None\n"
+    "        # No stacktrace found for following nodes\n"
+    "        split = mm.split(\"mm, x\")\n"
+    "        first: \"b8[8][1]cuda:0\" = split[0];  split = None\n"
+    "        mm += x;  mm_1: \"i64[8][1]cuda:0\" = mm\n"
+    "        return (first, mm_1)\n"
+    "    class body_0(torch.nn.Module):\n"
+    "        def forward(self, arg0, arg1: \"bf16[2]\"):\n"
+    "            return arg1\n";
+
+static struct rp_program *read_program(const char *text, struct rp_import *to)
+{
+    const struct rp_read_options options = {0};
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_input *in;
+
+    *to = (struct rp_import)RP_IMPORT_INIT;
+    assert_ok(
+        rp_input_open_memory("a.log!fx:1/0:forward.03.x", text, strlen(text), NULL, &in, &err),
+        &err);
+    assert_ok(rp_format_read(in, &options, to, &err), &err);
+    assert_string_equal(to->format->name, "fx");
+    assert_ok(rp_program_validate(to->program, &err), &err);
+    return to->program;
+}
+
+static void assert_op(const struct rp_program *p, uint32_t op, const char *want)
+{
+    struct rp_ids operands = rp_op_operands(p, op);
+    char shape[64], text[256];
+    size_t n;
+
+    rp_shape_text(p, p->shape.at[op], false, shape, sizeof shape);
+    n = (size_t)snprintf(text, sizeof text, "%s %s", rp_op_opcode_name(p, op), shape);
+    for (uint32_t i = 0; i < operands.n; i++)
+        n += (size_t)snprintf(text + n, sizeof text - n, " %u", operands.at[i]);
+    assert_string_equal(text, want);
+}
+
+static void graphs_are_programs(void **state)
+{
+    struct rp_source_line at;
+    struct rp_import import;
+    struct rp_program *p = read_program(graph_text, &import);
+    uint32_t n;
+
+    (void)state;
+    assert_string_equal(rp_program_text(p, p->name), "1/0:forward.03.x");
+    assert_int_equal(p->computations.n, 2);
+    assert_int_equal(p->entry, 0);
+    assert_int_equal(p->computations.at[0].nparams, 3);
+    assert_op(p, 1, "parameter f32[8,?]");
+    assert_op(p, 3, "aten.permute.default f32[16,4] 2");
+    assert_op(p, 4, "aten.mm.default f32[8,4] 1 3");
+    assert_op(p, 5, "split ? 4"); /* names in a string are no operands */
+    assert_op(p, 6, "getitem pred[8] 5");
+    assert_op(p, 7, "+= s64[8] 4 1");
+    assert_op(p, 8, "tuple ? 6 7");
+    assert_op(p, 10, "parameter bf16[2]");
+    assert_op(p, 11, "tuple ? 10");
+    assert_true(rp_op_source(p, 4, &at) && at.line == 8 && !strcmp(at.function, "forward"));
+    assert_false(rp_op_source(p, 5, &at));
+    assert_int_equal(p->given.n, 0); /* s27 is not known */
+    (void)rp_op_attrs(p, 3, &n);     /* (%, [1, 0]); of mm there is nothing but nodes */
+    assert_int_equal(n, 1);
+    (void)rp_op_attrs(p, 4, &n);
+    assert_int_equal(n, 0);
+    rp_import_release(&import);
+}
+
+static void products_have_work(void **state)
+{
+    struct rp_import import;
+    struct rp_program *p = read_program(
+        "class <lambda>(torch.nn.Module):\n"
+        "    def forward(self, a: \"f32[8, 16]\", b: \"f32[16, 4]\", c: \"f32[2, 8, 64, 16]\"):\n"
+        "        mm: \"f32[8, 4]\" = torch.ops.aten.mm.default(a, b)\n"
+        "        view: \"f32[4, 8]\" = mm.view(4, 8)\n"
+        "        s = torch.ops.aten._scaled_dot_product_flash_attention.default(c, c, c)\n"
+        "        return (view, s)\n",
+        &import);
+
+    (void)state;
+    assert_true(p->given.at[3].flops == 2 * 8 * 16 * 4);
+    assert_true(p->given.at[3].bytes == 4 * (8 * 16 + 16 * 4 + 8 * 4));
+    assert_true(p->given.at[4].bytes == 0);
+    assert_true(p->given.at[5].flops == 4.0 * 2 * 8 * 64 * 64 * 16); /* heads before the sequence */
+    rp_import_release(&import);
+}
+
 int test_torch_trace(void)
 {
     const struct CMUnitTest tests[] = {
@@ -449,6 +554,8 @@ int test_torch_trace(void)
         cmocka_unit_test(breaks_in_all_words),
         cmocka_unit_test(guards_say_what_differed),
         cmocka_unit_test(most_guards_decide),
+        cmocka_unit_test(graphs_are_programs),
+        cmocka_unit_test(products_have_work),
     };
 
     return cmocka_run_group_tests_name("torch_trace", tests, NULL, NULL);
