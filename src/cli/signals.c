@@ -77,9 +77,17 @@ static void end_on_lost_file(int number, siginfo_t *info, void *context)
     _exit(BAD_INPUT);
 }
 
+/* A file that may not become larger is an error of a write, which removes what was begun. A handler
+   does not outlive an exec, as being ignored would. */
+static void go_on(int number)
+{
+    (void)number;
+}
+
 void cli_catch_lost_files(void)
 {
     const struct sigaction action = {.sa_sigaction = end_on_lost_file, .sa_flags = SA_SIGINFO};
 
     sigaction(SIGBUS, &action, NULL);
+    signal(SIGXFSZ, go_on);
 }

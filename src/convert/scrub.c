@@ -5,6 +5,7 @@
  * become hashes, which are the same in all files; names that everybody knows (calls of runtimes,
  * kernels of collectives, copies) stay, because what an event is follows from them.
  */
+#include "base/decides.h"
 #include "base/hash.h"
 #include "convert/convert.h"
 #include "trace/copy.h"
@@ -18,6 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_LEFT 1000
+RP_LIMIT(MOST_LEFT, "places of a trace", "--check lists no more of them; all are counted");
+
 /* ------------------------------------------------------------------ the result */
 
 struct removed_row {
@@ -25,10 +29,17 @@ struct removed_row {
     int64_t count;
 };
 
+/* What --check found. */
+struct left_row {
+    const char *file, *kind, *where, *text;
+    int64_t event, byte;
+};
+
 struct scrub_root {
-    size_t nwritten, nremoved;
+    size_t nwritten, nremoved, nleft;
     struct rp_written *written;
     struct removed_row *removed;
+    struct left_row *left;
     const char *summary;
 };
 
@@ -39,9 +50,22 @@ static const struct rp_field removed_fields[] = {
 static const struct rp_type removed_type = {"removed", sizeof(struct removed_row), removed_fields,
                                             NULL};
 
+static const struct rp_field left_fields[] = {
+    RP_FIELD(struct left_row, file, STR, NONE, "file", "the file", RP_SHORTEN),
+    RP_FIELD(struct left_row, kind, STR, NONE, "kind", "kind of what is left", 0),
+    RP_FIELD(struct left_row, where, STR, NONE, "where", "which text holds it", RP_SHORTEN),
+    RP_FIELD(struct left_row, event, I64, COUNT, "event",
+             "the first event with this text, by its number in the order of times", RP_NULLABLE),
+    RP_FIELD(struct left_row, byte, I64, COUNT, "byte", "of the text, from 0", RP_NULLABLE),
+    RP_FIELD(struct left_row, text, STR, NONE, "text", "the text without it", RP_SHORTEN),
+    RP_FIELD_END};
+static const struct rp_type left_type = {"left", sizeof(struct left_row), left_fields, NULL};
+
 static const struct rp_field scrub_fields[] = {
     RP_FIELD(struct scrub_root, summary, STR, NONE, NULL, "text output only", RP_SCREEN),
     RP_FIELD_LIST(struct scrub_root, removed, &removed_type, "removed", "one row per kind", 0),
+    RP_FIELD_LIST(struct scrub_root, left, &left_type, "left",
+                  "with --check: one row per place, in different texts", 0),
     RP_FIELD_LIST(struct scrub_root, written, &rp_written_type, "written", "one row per file", 0),
     RP_FIELD_END};
 static const struct rp_type scrub_type = {"scrub", sizeof(struct scrub_root), scrub_fields,
@@ -50,9 +74,19 @@ static const struct rp_type scrub_type = {"scrub", sizeof(struct scrub_root), sc
 /* ------------------------------------------------------------------ texts */
 
 struct rp_scrub {
-    bool names;
-    pthread_mutex_t lock;
+    bool names, check;
+    struct rp_arena *arena; /* of the result: with --check */
+    pthread_mutex_t lock;   /* for the next two, and the arena */
     int64_t counts[RP_SECRETS];
+    RP_VEC(struct left_row) left;
+};
+
+/* A text that holds something; with --check. */
+struct left_text {
+    enum rp_text_use use;
+    enum rp_secret kind;
+    rp_str key, s;
+    size_t byte;
 };
 
 /* The texts of one trace. */
@@ -66,6 +100,7 @@ struct cleaning {
     struct rp_map ids;  /* ids of processes and threads without their secrets -> how many */
     struct rp_emit clean;
     int64_t counts[RP_SECRETS];
+    RP_VEC(struct left_text) left;
 };
 
 /* Values from which the kind of a thread, a device or a collective follows. */
@@ -144,16 +179,38 @@ static uint64_t place_of(uint64_t use, rp_str key, rp_str s)
     return rp_hash_bytes(words, sizeof words);
 }
 
+/* Notes what was found in the text that is now in c->clean, one of each kind. */
+static enum rp_code note_left(struct cleaning *c, enum rp_text_use use, rp_str key, rp_str s,
+                              const int64_t before[RP_SECRETS], struct rp_err *err)
+{
+    struct left_text left = {.use = use, .key = key, .s = s};
+    const char *text = rp_trace_str(c->t, s);
+    size_t n = rp_trace_str_len(c->t, s), now = rp_emit_length(&c->clean);
+
+    while (left.byte < n && left.byte < now && text[left.byte] == c->clean.buffer[left.byte])
+        left.byte++;
+    for (int k = 0; k < RP_SECRETS; k++) {
+        left.kind = (enum rp_secret)k;
+        if (c->counts[k] > before[k] && c->left.n < MOST_LEFT)
+            RP_TRY(rp_vec_push(&c->left, left, err));
+    }
+    return RP_OK;
+}
+
 static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_use use, rp_str key,
                                rp_str s, rp_str *out, struct rp_err *err)
 {
     struct cleaning *c = user;
     uint64_t place = place_of(use, key, s);
+    int64_t before[RP_SECRETS];
 
     *out = rp_map_get(&c->done, place);
     if (*out != RP_MAP_NONE)
         return RP_OK;
+    memcpy(before, c->counts, sizeof before);
     clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
+    if (c->scrub->check)
+        RP_TRY(note_left(c, use, key, s, before, err));
     if (use == RP_TEXT_ID)
         RP_TRY(keep_apart(c, s, err));
     RP_TRY(rp_builder_intern(b, c->clean.buffer, rp_emit_length(&c->clean), out, err));
@@ -235,6 +292,87 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
     return code;
 }
 
+/* ------------------------------------------------------------------ what is left */
+
+/* The first event with the text; RP_NONE: it is elsewhere. */
+static rp_event event_of(const struct rp_trace *t, const struct left_text *left)
+{
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        uint32_t n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
+
+        if (left->use == RP_TEXT_NAME && t->ev.name[e] == left->s)
+            return e;
+        for (uint32_t i = 0; i < n && left->use != RP_TEXT_NAME; i++) {
+            struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
+
+            if (left->use == RP_TEXT_KEY
+                    ? arg.key == left->s
+                    : arg.key == left->key && (arg.type == RP_ARG_STR || arg.type == RP_ARG_RAW) &&
+                          arg.v.s == left->s)
+                return e;
+        }
+    }
+    return RP_NONE;
+}
+
+static const char *where_is(struct rp_arena *arena, const struct rp_trace *t,
+                            const struct left_text *left, bool event)
+{
+    const char *key = left->key == RP_NONE ? "" : rp_trace_str(t, left->key);
+
+    switch (left->use) {
+    case RP_TEXT_NAME:
+        return event ? "name of the event" : "name of an arrow or a frame";
+    case RP_TEXT_CATEGORY:
+        return "category, device or format";
+    case RP_TEXT_KEY:
+        return event ? "key of an argument" : "key of metadata";
+    case RP_TEXT_ID:
+        return "id of a process or thread";
+    case RP_TEXT_VALUE:
+    case RP_TEXT_JSON:
+        break;
+    }
+    return *key ? rp_arena_printf(arena, "%s '%s'", event ? "argument" : "metadata", key)
+                : "value of a frame or a warning";
+}
+
+static enum rp_code add_left(struct cleaning *c, struct rp_scrub *scrub, const char *file,
+                             uint32_t unread, struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+
+    for (size_t i = 0; i < c->left.n && code == RP_OK; i++) {
+        const struct left_text *left = &c->left.at[i];
+        const char *name = rp_secret_rows[left->kind].name;
+        rp_event e = event_of(c->t, left);
+
+        rp_emit_reset(&c->clean);
+        clean_text(c, left->use, left->key == RP_NONE ? "" : rp_trace_str(c->t, left->key),
+                   left->s);
+        code = rp_vec_push(
+            &scrub->left,
+            ((struct left_row){
+                .file = file,
+                .kind = name,
+                .where = where_is(scrub->arena, c->t, left, e != RP_NONE),
+                .text = rp_arena_copy(scrub->arena, c->clean.buffer, rp_emit_length(&c->clean)),
+                .event = e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
+                .byte = (int64_t)left->byte}),
+            err);
+    }
+    for (int k = 0; k < RP_SECRETS && code == RP_OK; k++)
+        if (unread >> k & 1)
+            code = rp_vec_push(&scrub->left,
+                               ((struct left_row){.file = file,
+                                                  .kind = rp_secret_rows[k].name,
+                                                  .where = "the file, beside the trace",
+                                                  .event = RP_ABSENT_I64,
+                                                  .byte = RP_ABSENT_I64}),
+                               err);
+    return code;
+}
+
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
                            const struct rp_trace *t, struct rp_trace **out, struct rp_err *err)
 {
@@ -254,7 +392,11 @@ enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loade
     pthread_mutex_lock(&scrub->lock);
     for (int k = 0; k < RP_SECRETS; k++)
         scrub->counts[k] += c.counts[k] + (unread >> k & 1);
+    if (code == RP_OK && scrub->check)
+        code =
+            add_left(&c, scrub, rp_arena_strdup(scrub->arena, loaded->source->name), unread, err);
     pthread_mutex_unlock(&scrub->lock);
+    rp_vec_release(&c.left);
     rp_emit_abandon(&c.clean);
     rp_map_release(&c.done);
     rp_map_release(&c.ids);
@@ -280,6 +422,40 @@ static enum rp_code list_removed(const struct rp_scrub *scrub, struct rp_result 
     return rp_arena_check(&result->arena, "listing what was removed", err);
 }
 
+/* ------------------------------------------------------------------ --check */
+
+static enum rp_code check_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
+{
+    struct rp_trace *clean = NULL;
+
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    RP_TRY(rp_scrub_make(user, loaded, loaded->trace, &clean, err));
+    rp_trace_free(clean);
+    return RP_OK;
+}
+
+static enum rp_code scrub_check(struct rp_ctx *ctx, const struct rp_dataset *dataset,
+                                const struct rp_settings *settings, struct rp_scrub *scrub,
+                                struct rp_result *result, struct rp_err *err)
+{
+    struct scrub_root *root = result->root;
+
+    if (scrub->names || rp_settings_has(settings, "output"))
+        return rp_err_set(err, RP_USAGE, "--check writes nothing: it takes no --output or --names");
+    scrub->check = true;
+    scrub->arena = &result->arena;
+    RP_TRY(rp_each_trace(ctx, dataset, check_trace, scrub, err));
+    root->left = RP_ARENA_NEW(&result->arena, struct left_row, scrub->left.n + 1);
+    RP_TRY(rp_err_need(root->left, err, "listing what is left"));
+    if (scrub->left.n)
+        memcpy(root->left, scrub->left.at, scrub->left.n * sizeof *root->left);
+    root->nleft = scrub->left.n;
+    if (!root->nleft)
+        root->summary = "nothing was found that has to be removed";
+    result->answer = root->nleft ? RP_ANSWER_NO : 0;
+    return rp_arena_check(&result->arena, "listing what is left", err);
+}
+
 static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
@@ -290,9 +466,14 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     enum rp_code code;
 
     pthread_mutex_init(&scrub.lock, NULL);
-    code = rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
+    code = rp_settings_flag(settings, "check")
+               ? scrub_check(ctx, dataset, settings, &scrub, result, err)
+               : rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
     pthread_mutex_destroy(&scrub.lock);
+    rp_vec_release(&scrub.left);
     RP_TRY(code);
+    if (scrub.check)
+        return RP_OK;
     root->written = list.written;
     root->nwritten = list.nwritten;
     return list_removed(&scrub, result, err);
@@ -305,6 +486,8 @@ static const struct rp_option scrub_options[] = {
     RP_ARROW_OPTION,
     {"names", 0, RP_OPT_FLAG, NULL, NULL,
      "names of events, threads and arguments become hashes, too", 0},
+    {"check", 0, RP_OPT_FLAG, NULL, NULL,
+     "write nothing: list what would be removed, with its place; exit with 1 if anything would", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_scrub = {
@@ -317,6 +500,7 @@ const struct rp_question_row rp_ask_scrub = {
                      "of each. Times, numbers, and names of kernels and operators stay, so every "
                      "answer about times stays the same.",
                  .examples = "reprise scrub run/ --to json -o shared/	every rank of a run\n"
+                             "reprise scrub --check shared.json.gz	what is left in it\n"
                              "reprise scrub trace.json.gz --names -o trace.rpt	names, too\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = scrub_options,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs: a 64 KiB buffer in front of a descriptor, or memory that grows. A file is written under
- * a temporary name in the same folder (so that the rename cannot cross file systems) with the mode
- * that a new file would have, or that of the file it replaces. Where the folder takes no new file,
- * and for links, devices and pipes, the target itself is opened.
+ * Outputs: a 64 KiB buffer in front of a descriptor, or memory that grows. A file is written in the
+ * same folder (so that the rename cannot cross file systems) without a name, so that nothing is
+ * left however the program ends, or where the file system has no such files under a temporary name,
+ * with the mode that a new file would have, or that of the file it replaces. Where the folder takes
+ * no new file, and for links, devices and pipes, the target itself is opened.
  */
 #include "io/output.h"
 #include "base/vec.h"
@@ -25,8 +26,9 @@
 
 struct rp_out {
     char *name;
-    char *temp; /* NULL: written in place */
-    int fd;     /* -1: memory */
+    char *temp; /* NULL: written in place, or nameless */
+    bool nameless;
+    int fd; /* -1: memory */
     bool own_fd;
     uint64_t position;
     struct rp_err failure;
@@ -94,9 +96,46 @@ static char *temp_name(const char *path, int try_number)
     return name;
 }
 
+/* A file in the folder of the output that nobody else sees. It gets a name by its descriptor. */
+static bool open_nameless(struct rp_out *o)
+{
+    const char *slash = strrchr(o->name, '/');
+    char *folder = slash ? strndup(o->name, (size_t)(slash - o->name) + 1) : strdup(".");
+
+    if (folder && access("/proc/self/fd", X_OK) == 0)
+        o->fd = open(folder, O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    free(folder);
+    o->nameless = o->fd >= 0;
+    return o->nameless;
+}
+
+/* Gives a nameless file its temporary name. */
+static bool name_file(struct rp_out *o)
+{
+    char link[64];
+
+    snprintf(link, sizeof link, "/proc/self/fd/%d", o->fd);
+    for (int i = 0; i < TEMP_TRIES; i++) {
+        o->temp = temp_name(o->name, i);
+        if (!o->temp) {
+            errno = ENOMEM;
+            return false;
+        }
+        if (linkat(AT_FDCWD, link, AT_FDCWD, o->temp, AT_SYMLINK_FOLLOW) == 0)
+            return true;
+        free(o->temp);
+        o->temp = NULL;
+        if (errno != EEXIST)
+            return false;
+    }
+    return false;
+}
+
 /* Opens a temporary file; errno tells why not. */
 static bool open_temp(struct rp_out *o)
 {
+    if (open_nameless(o))
+        return true;
     for (int i = 0; i < TEMP_TRIES; i++) {
         char *name = temp_name(o->name, i);
 
@@ -126,7 +165,7 @@ static enum rp_code open_path(struct rp_out *o, struct rp_err *err)
     if ((!exists || S_ISREG(st.st_mode)) && open_temp(o)) {
         o->own_fd = true;
         if (exists && fchmod(o->fd, st.st_mode & 0777) != 0)
-            return rp_err_set_os(err, errno, "cannot set the mode of '%s'", o->temp);
+            return rp_err_set_os(err, errno, "cannot set the mode of '%s'", o->name);
         return RP_OK;
     }
     if (!exists)
@@ -274,6 +313,10 @@ static void finish_file(struct rp_out *o)
 {
     /* a pipe or a device cannot be synced, and need not */
     if (fsync(o->fd) != 0 && errno != EINVAL && errno != EROFS && errno != ENOTSUP) {
+        rp_err_set_os(&o->failure, errno, "cannot write '%s'", o->name);
+        return;
+    }
+    if (o->nameless && !name_file(o)) {
         rp_err_set_os(&o->failure, errno, "cannot write '%s'", o->name);
         return;
     }

@@ -6,6 +6,7 @@
  */
 #include "trace/secrets.h"
 
+#include "base/decides.h"
 #include "base/decimal.h"
 #include "base/text.h"
 #include "io/escaped.h"
@@ -17,6 +18,15 @@
 #include <strings.h>
 
 #define SHORTEST 3 /* word that is looked for in other texts */
+
+#define LONG_HEX 32
+RP_FACT(LONG_HEX, "digits", "an MD5 sum, the shortest key or checksum in use: 128 bits");
+#define WORD_FROM 6
+RP_FACT(WORD_FROM, "small letters in a row",
+        "more are a word: one in 16 keys of 40 random characters has them");
+#define LONG_BASE64 40
+RP_FACT(LONG_BASE64, "characters",
+        "the secret keys of AWS, the shortest that have no sign of their own");
 
 const struct rp_secret_row rp_secret_rows[RP_SECRETS] = {
 #define SECRET_ROW(name, one, instead, doc) {one, instead, doc},
@@ -61,14 +71,71 @@ static bool is_one_of(const char *word, const char *const *list)
 /* Whether a key names something secret; word: normalized. */
 static bool is_secret_key(const char *word)
 {
-    static const char *const endings[] = {"password", "passwd",      "passphrase", "secret",
-                                          "token",    "apikey",      "secretkey",  "privatekey",
-                                          "cookie",   "credentials", "credential", "authorization"};
+    static const struct {
+        char text[20];
+        uint8_t n;
+    } endings[] = {
+#define ENDING(word) {word, sizeof word - 1}
+        ENDING("password"),
+        ENDING("passwd"),
+        ENDING("passphrase"),
+        ENDING("secret"),
+        ENDING("token"),
+        ENDING("apikey"),
+        ENDING("secretkey"),
+        ENDING("privatekey"),
+        ENDING("cookie"),
+        ENDING("credentials"),
+        ENDING("credential"),
+        ENDING("authorization"),
+        ENDING("pwd"),
+        ENDING("passcode"),
+        ENDING("sessionid"),
+        ENDING("sessid"),
+        ENDING("accountkey"),
+        ENDING("sharedkey"),
+        ENDING("authkey"),
+        ENDING("masterkey"),
+        ENDING("signingkey"),
+        ENDING("encryptionkey"),
+        ENDING("sshkey"),
+        ENDING("wandbkey"),
+        ENDING("licensekey"),
+        ENDING("databaseurl"),
+        ENDING("databaseuri"),
+        ENDING("connectionstring"),
+        ENDING("redisurl"),
+        ENDING("mongouri"),
+        ENDING("mongodburi"),
+        ENDING("sentrydsn"),
+        ENDING("webhookurl"),
+        ENDING("servicekey"),
+        ENDING("adminkey"),
+        ENDING("storagekey"),
+        ENDING("accesskeyid"),
+        ENDING("auth")
+#undef ENDING
+    };
+    size_t n = strlen(word);
 
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (rp_text_ends(word, endings[i]))
+        if (n >= endings[i].n && word[n - 1] == endings[i].text[endings[i].n - 1] &&
+            !memcmp(word + n - endings[i].n, endings[i].text, endings[i].n))
             return true;
     return strstr(word, "accesskey") || strstr(word, "apikey") || strstr(word, "secretkey");
+}
+
+/* "--wandb-key", "SOME_KEY": a key that opens something, where "key" alone is a word. */
+static bool is_named_key(const struct scan *s, size_t i, size_t n, bool option)
+{
+    size_t upper = 0;
+
+    if (n < 5 || strncasecmp(s->text + i + n - 3, "key", 3) != 0 ||
+        !strchr("-_", s->text[i + n - 4]))
+        return false;
+    for (size_t k = 0; k < n; k++)
+        upper += !islower((unsigned char)s->text[i + k]);
+    return option || upper == n;
 }
 
 /* What the whole value of a key is; RP_SECRETS: it depends on the value. */
@@ -143,34 +210,159 @@ static bool starts(const struct scan *s, size_t i, const char *prefix)
     return i <= s->n && s->n - i >= n && !memcmp(s->text + i, prefix, n);
 }
 
-/* Tokens of services, which begin with their own letters. */
+/* Tokens of services, which begin with their own letters: as their documents and the public rules
+   of gitleaks and trufflehog say. In the order of their bytes. */
+static const struct {
+    char prefix[16];
+    uint8_t least; /* characters that follow */
+} tokens[] = {{"A3T", 16},
+              {"ABIA", 16},
+              {"ABSK", 40},
+              {"ACCA", 16},
+              {"AGE-SECRET-KEY-", 16},
+              {"AIza", 24},
+              {"AKIA", 12},
+              {"AQVN", 30},
+              {"ASIA", 12},
+              {"ATATT3", 24},
+              {"ATCTT3", 24},
+              {"CLOJARS_", 40},
+              {"EAAA", 40},
+              {"EAAC", 40},
+              {"FLWSECK", 12},
+              {"GOCSPX-", 16},
+              {"GR1348941", 16},
+              {"HRKU-", 20},
+              {"NRAK-", 20},
+              {"NRII-", 20},
+              {"NRJS-", 16},
+              {"PMAK-", 20},
+              {"SG.", 20},
+              {"api_org_", 16},
+              {"atlasv1.", 30},
+              {"cio-", 24},
+              {"co_api_", 16},
+              {"dapi", 30},
+              {"dckr_oat_", 16},
+              {"dckr_pat_", 16},
+              {"doo_v1_", 24},
+              {"dop_v1_", 24},
+              {"dor_v1_", 24},
+              {"dp.pt.", 24},
+              {"dp.st.", 24},
+              {"dt0c01.", 24},
+              {"duffel_live_", 24},
+              {"duffel_test_", 24},
+              {"eyJ", 24},
+              {"figd_", 24},
+              {"fio-u-", 24},
+              {"fw_", 20},
+              {"gho_", 16},
+              {"ghp_", 16},
+              {"ghr_", 16},
+              {"ghs_", 16},
+              {"ghu_", 16},
+              {"github_pat_", 16},
+              {"glagent-", 16},
+              {"glc_", 24},
+              {"glcbt-", 16},
+              {"gldt-", 12},
+              {"glft-", 16},
+              {"glimt-", 16},
+              {"gloas-", 16},
+              {"glpat-", 12},
+              {"glptt-", 16},
+              {"glrt-", 12},
+              {"glsa_", 24},
+              {"glsoat-", 16},
+              {"gsk_", 20},
+              {"hf_", 16},
+              {"hvb.", 24},
+              {"hvr.", 24},
+              {"hvs.", 20},
+              {"ico-", 32},
+              {"lin_api_", 20},
+              {"lsv2_pt_", 20},
+              {"lsv2_sk_", 20},
+              {"nfp_", 24},
+              {"npm_", 24},
+              {"ntn_", 24},
+              {"nvapi-", 16},
+              {"ops_eyJ", 30},
+              {"oy2", 40},
+              {"p8e-", 24},
+              {"patkey-", 16},
+              {"phc_", 30},
+              {"phx_", 30},
+              {"pk_live_", 12},
+              {"pk_test_", 16},
+              {"pplx-", 24},
+              {"prefect_", 24},
+              {"pscale_oauth_", 24},
+              {"pscale_pw_", 24},
+              {"pscale_tkn_", 24},
+              {"pul-", 32},
+              {"pypi-", 16},
+              {"r8_", 24},
+              {"rdme_", 32},
+              {"rk_live_", 12},
+              {"rk_test_", 16},
+              {"rubygems_", 24},
+              {"sbp_", 24},
+              {"secret_", 32},
+              {"sgp_", 24},
+              {"shippo_live_", 24},
+              {"shippo_test_", 24},
+              {"shpat_", 20},
+              {"shpca_", 20},
+              {"shppa_", 20},
+              {"shpss_", 20},
+              {"sk-", 16},
+              {"sk_live_", 12},
+              {"sk_test_", 16},
+              {"sntrys_", 24},
+              {"sntryu_", 24},
+              {"sq0atp-", 16},
+              {"sq0csp-", 24},
+              {"sqa_", 24},
+              {"sqp_", 24},
+              {"squ_", 24},
+              {"tfp_", 24},
+              {"tk-us-", 24},
+              {"tskey-", 16},
+              {"vercel_", 20},
+              {"waka_", 24},
+              {"wandb_v1_", 16},
+              {"whsec_", 24},
+              {"xai-", 24},
+              {"xapp-", 12},
+              {"xkeysib-", 24},
+              {"xoxa-", 8},
+              {"xoxb-", 8},
+              {"xoxe-", 12},
+              {"xoxe.", 12},
+              {"xoxp-", 8},
+              {"xoxr-", 8},
+              {"xoxs-", 8},
+              {"ya29.", 16}};
+
 static bool find_service_token(const struct scan *s, size_t i, struct finding *f)
 {
-    static const struct {
-        char prefix[16];
-        size_t least; /* characters that follow */
-    } tokens[] = {{"AKIA", 12},      {"ASIA", 12},
-                  {"ghp_", 16},      {"gho_", 16},
-                  {"ghu_", 16},      {"ghs_", 16},
-                  {"ghr_", 16},      {"github_pat_", 16},
-                  {"glpat-", 12},    {"sk-", 16},
-                  {"sk_live_", 12},  {"rk_live_", 12},
-                  {"pk_live_", 12},  {"xoxb-", 8},
-                  {"xoxp-", 8},      {"xoxa-", 8},
-                  {"xoxr-", 8},      {"xoxs-", 8},
-                  {"hf_", 16},       {"AIza", 24},
-                  {"ya29.", 16},     {"npm_", 24},
-                  {"pypi-", 16},     {"dop_v1_", 24},
-                  {"eyJ", 24},       {"SG.", 20},
-                  {"dckr_pat_", 16}, {"nvapi-", 16},
-                  {"gsk_", 20},      {"r8_", 24},
-                  {"shpat_", 20},    {"lin_api_", 20},
-                  {"wandb_v1_", 16}, {"AGE-SECRET-KEY-", 16}};
+    size_t low = 0, high = sizeof tokens / sizeof *tokens;
 
-    for (size_t k = 0; k < sizeof tokens / sizeof *tokens; k++) {
+    while (low < high) { /* the first that begins so */
+        size_t mid = (low + high) / 2;
+
+        if ((unsigned char)tokens[mid].prefix[0] < (unsigned char)s->text[i])
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (size_t k = low; k < sizeof tokens / sizeof *tokens && tokens[k].prefix[0] == s->text[i];
+         k++) {
         size_t len, more;
 
-        if (s->text[i] != tokens[k].prefix[0] || !starts(s, i, tokens[k].prefix))
+        if (!starts(s, i, tokens[k].prefix))
             continue;
         len = strlen(tokens[k].prefix);
         more = span_of(s, i + len, "_-.");
@@ -255,35 +447,97 @@ static size_t json_end(const char *json, size_t n, size_t i)
     return n;
 }
 
-/* "password=x", "token: 'x'", "\"apiKey\": \"x\"", "--secret x", "HOSTNAME=x". */
+/* The end of a secret that begins at i: a comma is a part of it where no other key follows. */
+static size_t secret_end(const struct scan *s, size_t i, char quote)
+{
+    size_t end = value_end(s, i, quote);
+
+    while (!quote && at_of(s, end) == ',' && end + 1 < s->n &&
+           !isspace((unsigned char)s->text[end + 1])) {
+        size_t next = value_end(s, end + 1, 0);
+
+        if (next == end + 1 || memchr(s->text + end, '=', next - end) ||
+            memchr(s->text + end, ':', next - end))
+            break;
+        end = next;
+    }
+    return end;
+}
+
+/* What an option of one letter takes: "-p PASSWORD" of clients of databases and registries, and
+   "-u USER:PASSWORD" of curl. Numbers are ports, paths are folders. */
+static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t at = i + 1, digits;
+    char quote = 0;
+
+    if (s->place != RP_SECRET_IN_VALUE || i < 2 || s->text[i - 1] != '-' ||
+        !isspace((unsigned char)s->text[i - 2]) || !strchr("pu", s->text[i]) || at_of(s, at) != ' ')
+        return false;
+    while (at_of(s, at) == ' ')
+        at++;
+    if (at_of(s, at) == '"' || at_of(s, at) == '\'')
+        quote = s->text[at++];
+    *f = (struct finding){RP_SECRET_TOKEN, at, value_end(s, at, quote)};
+    for (digits = f->from;
+         digits < f->end && (isdigit((unsigned char)s->text[digits]) || s->text[digits] == ':');
+         digits++)
+        ;
+    if (f->from >= f->end || digits == f->end || strchr("-<", s->text[f->from]) ||
+        memchr(s->text + f->from, '/', f->end - f->from) ||
+        (i >= 7 && !memcmp(s->text + i - 7, "mkdir -", 7)))
+        return false;
+    return s->text[i] == 'p' || memchr(s->text + f->from, ':', f->end - f->from) != NULL;
+}
+
+/* Where the value of a key that ends at `at` begins, behind one '=' or ':'; 0: there is none. */
+static size_t value_of(const struct scan *s, size_t at, bool option, bool *spaced)
+{
+    size_t from = at;
+
+    while (at_of(s, at) == ' ' && at - from < 4)
+        at++;
+    *spaced = option && at > from && at_of(s, at) != '=';
+    if (*spaced)
+        return at;
+    return at_of(s, at) == '=' || (at_of(s, at) == ':' && at - from < 2) ? at + 1 : 0;
+}
+
+/* "password=x", "token = 'x y'", "\"apiKey\": \"x\"", "--secret x", "HOSTNAME=x". */
 static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
 {
-    size_t n = span_of(s, i, "_-"), at = i + n;
+    size_t n = span_of(s, i, "_-"), at = i + n, value;
     bool option = i > 0 && s->text[i - 1] == '-', spaced = false, quoted = false;
     enum rp_secret kind;
     char quote = 0;
 
     if (!n || n > 60 || isdigit((unsigned char)s->text[i]))
         return false;
+    if (n == 1)
+        return find_short_option(s, i, f);
     quoted = at_of(s, at) == '"' || at_of(s, at) == '\'';
     at += quoted;
-    if (at_of(s, at) == ' ' && option)
-        spaced = true;
-    else if (at_of(s, at) != '=' && at_of(s, at) != ':')
+    value = value_of(s, at, option, &spaced);
+    if (!value)
         return false;
     kind = kind_of_key(s->text + i, n);
+    if (kind == RP_SECRETS && is_named_key(s, i, n, option))
+        kind = RP_SECRET_TOKEN;
     if (kind != RP_SECRET_TOKEN && kind != RP_SECRET_HOST && kind != RP_SECRET_USER &&
         (kind == RP_SECRETS || !quoted))
+        return false;
+    if (kind != RP_SECRET_TOKEN && !spaced && at_of(s, at) == ' ')
         return false;
     /* "/host:CPU" is a device, "user: defined" in a name is none */
     if (kind != RP_SECRET_TOKEN && !spaced && at_of(s, at) == ':' &&
         (s->place == RP_SECRET_IN_NAME || !strchr(" \"'", at_of(s, at + 1))))
         return false;
-    for (at++; at_of(s, at) == ' ' || at_of(s, at) == '='; at++)
+    for (at = value; at_of(s, at) == ' ' || at_of(s, at) == '='; at++)
         ;
     if (at_of(s, at) == '"' || at_of(s, at) == '\'')
         quote = s->text[at++];
-    *f = (struct finding){kind, at, value_end(s, at, quote)};
+    *f = (struct finding){
+        kind, at, kind == RP_SECRET_TOKEN ? secret_end(s, at, quote) : value_end(s, at, quote)};
     if (!quote && (at_of(s, at) == '{' || at_of(s, at) == '['))
         f->end = json_end(s->text, s->n, at);
     else if (!quote && at < s->n && (starts(s, at, "Bearer ") || starts(s, at, "Basic ")))
@@ -296,6 +550,20 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
     return n < f->end || (kind == RP_SECRET_TOKEN && s->place == RP_SECRET_IN_VALUE);
 }
 
+/* The end of an address, with its query: "https://host/x?a=1&sig=…;b,c". */
+static size_t url_end(const struct scan *s, size_t i)
+{
+    bool query = false;
+
+    for (; i < s->n && !isspace((unsigned char)s->text[i]) && !strchr("\"'|)]}<>", s->text[i]);
+         i++) {
+        query |= s->text[i] == '?';
+        if (!query && strchr(",;&", s->text[i]))
+            break;
+    }
+    return i;
+}
+
 /* "tcp://10.0.0.7:29500", "https://ann:pw@host/x", "s3://bucket/key". */
 static bool find_url(const struct scan *s, size_t i, struct finding *f)
 {
@@ -304,7 +572,7 @@ static bool find_url(const struct scan *s, size_t i, struct finding *f)
     if (!n || n > 20 || !isalpha((unsigned char)s->text[i]) || !starts(s, i + n, "://") ||
         i + n + 3 >= s->n || s->text[i + n + 3] == ' ')
         return false;
-    *f = (struct finding){RP_SECRET_ADDRESS, i, value_end(s, i, 0)};
+    *f = (struct finding){RP_SECRET_ADDRESS, i, url_end(s, i)};
     return true;
 }
 
@@ -379,7 +647,43 @@ static bool find_uuid(const struct scan *s, size_t i, struct finding *f)
     return !is_word(at_of(s, at));
 }
 
-/* Keys and checksums: long, with digits and letters. Names of kernels may contain them. */
+static bool is_base64(char c)
+{
+    return isalnum((unsigned char)c) || c == '+' || c == '/';
+}
+
+/* Keys and checksums in base64: long, and letters of both cases and digits take turns, as they do
+   in no word. */
+static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
+{
+    size_t n, digits = 0, turns = 0, upper = 0, slashes = 0, run = 0, longest = 0;
+    int before = 0;
+
+    if (s->n - i < LONG_BASE64)
+        return false;
+    for (n = LONG_BASE64; n >= 8; n -= 8) /* most texts have a space or a colon soon */
+        if (!is_base64(s->text[i + n - 1]))
+            return false;
+    for (n = 0; is_base64(at_of(s, i + n)); n++) {
+        unsigned char c = (unsigned char)s->text[i + n];
+        int now = isdigit(c) ? 1 : islower(c) ? 2 : isupper(c) ? 3 : 4;
+
+        digits += now == 1;
+        upper += now == 3;
+        slashes += c == '/';
+        turns += now != before;
+        run = now != 2 ? 0 : run + 1;
+        longest = run > longest ? run : longest;
+        before = now;
+    }
+    *f = (struct finding){RP_SECRET_IDENTIFIER, i, i + n};
+    while (f->end < s->n && s->text[f->end] == '=' && f->end < i + n + 2)
+        f->end++;
+    return n >= LONG_BASE64 && digits && upper && longest && longest <= WORD_FROM &&
+           slashes * 16 <= n && turns * 5 >= n * 2 && !is_word(at_of(s, f->end));
+}
+
+/* Keys and checksums: long, with digits and letters. */
 static bool find_long_hex(const struct scan *s, size_t i, struct finding *f)
 {
     size_t n, digits = 0;
@@ -387,8 +691,9 @@ static bool find_long_hex(const struct scan *s, size_t i, struct finding *f)
     for (n = 0; isxdigit((unsigned char)at_of(s, i + n)); n++)
         digits += isdigit((unsigned char)s->text[i + n]) != 0;
     *f = (struct finding){RP_SECRET_IDENTIFIER, i, i + n};
-    return s->place == RP_SECRET_IN_VALUE && n >= 32 && digits && digits < n &&
-           !is_word(at_of(s, i + n));
+    if (n >= LONG_HEX && digits && digits < n && !is_word(at_of(s, i + n)))
+        return true;
+    return find_long_base64(s, i, f);
 }
 
 static bool find_mail(const struct scan *s, size_t i, struct finding *f)

@@ -168,6 +168,10 @@ static enum rp_code read_tables(struct rp_nsys *r, struct rp_err *err)
 
     RP_TRY(rp_rows_each(r->db, "META_DATA_EXPORT", pair, read_export, r, err));
     RP_TRY(rp_texts_load(&r->texts, r->db, "StringIds", "id", "value", err));
+    if (!r->texts.list.n)
+        RP_TRY(rp_builder_warn(r->a->t.builder, err,
+                               "the table StringIds is missing or empty: kernels, calls and ranges "
+                               "have no names (export the report again)"));
     RP_TRY(rp_nsys_find_ranks(r, err));
     RP_TRY(rp_rows_each(r->db, "TARGET_INFO_GPU", gpu, read_gpu, r, err));
     RP_TRY(rp_nsys_read_device(r, err));

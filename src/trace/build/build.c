@@ -100,10 +100,35 @@ void rp_builder_free(struct rp_builder *b)
     free(b);
 }
 
+/* With a sign for each zero byte: names that differ behind one stay apart wherever a name is a C
+   string. */
+static enum rp_code intern_zeros(struct rp_builder *b, const char *s, size_t len, rp_str *out,
+                                 struct rp_err *err)
+{
+    static const char sign[] = "\xe2\x90\x80"; /* U+2400, symbol for null */
+    RP_VEC(char) text = {0};
+    enum rp_code code = rp_vec_reserve(&text, 3 * len, err);
+
+    for (size_t i = 0; i < len && code == RP_OK; i++) {
+        size_t n = s[i] ? 1 : 3;
+
+        memcpy(text.at + text.n, s[i] ? s + i : sign, n);
+        text.n += n;
+    }
+    if (code == RP_OK)
+        code = rp_strtab_intern(&b->str, text.at, text.n, out, err);
+    rp_vec_release(&text);
+    return code;
+}
+
 enum rp_code rp_builder_intern(struct rp_builder *b, const char *s, size_t len, rp_str *out,
                                struct rp_err *err)
 {
-    return rp_strtab_intern(&b->str, s, len, out, err);
+    *out = rp_strtab_find(&b->str, s, len);
+    if (*out != UINT32_MAX)
+        return RP_OK;
+    return len && memchr(s, 0, len) ? intern_zeros(b, s, len, out, err)
+                                    : rp_strtab_intern(&b->str, s, len, out, err);
 }
 
 const char *rp_builder_borrow_str(const struct rp_builder *b, rp_str s, size_t *len)

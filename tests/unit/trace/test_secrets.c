@@ -62,12 +62,59 @@ static void test_like_json(void **state)
     assert_clean("line", "{\"a\": \"cut in its mid", "{\"a\": \"cut in its mid", false);
 }
 
+/* One text of each kind, as logs, command lines and configurations have them. */
+static void test_kinds(void **state)
+{
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"password = x1", "password = <token>"},
+        {"token = 'a b'", "token = '<token>'"},
+        {"password=a,b, n=3", "password=<token>, n=3"},
+        {"password=a,n=3", "password=<token>,n=3"},
+        {"see https://h.example.com/x?a=1&sig=q,w;e now", "see <address> now"},
+        {"AccountName=n;AccountKey=Zm9v==;Suffix=x", "AccountName=n;AccountKey=<token>;Suffix=x"},
+        {"MYSQL_PWD=x1", "MYSQL_PWD=<token>"},
+        {"pwd=x1 auth=y2 session_id=z3", "pwd=<token> auth=<token> session_id=<token>"},
+        {"DATABASE_URL=x1", "DATABASE_URL=<token>"},
+        {"train --wandb-key x1 --n 3", "train --wandb-key <token> --n 3"},
+        {"export SIGNING_KEY=x1", "export SIGNING_KEY=<token>"},
+        {"mysql -p x1 db", "mysql -p <token> db"},
+        {"curl -u a:b h", "curl -u <token> h"},
+        {"access-key=x1", "access-key=<token>"},
+        {"credentials: x1", "credentials: <token>"},
+        {"glsa_0123456789abcdefABCDEF0123456789", "<token>"},
+        {"xai-0123456789abcdefABCDEF0123456789", "<token>"},
+        {"A3TX0123456789ABCDEF", "<token>"},
+        {"key 0123456789abcdef0123456789abcdef", "key <identifier>"},
+        {"key wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEK1", "key <identifier>"},
+        /* what is none */
+        {"ssh -p 2222 host", "ssh -p 2222 host"},
+        {"mkdir -p out", "mkdir -p out"},
+        {"docker run -p 80:80 x", "docker run -p 80:80 x"},
+        {"python -u train.py", "python -u train.py"},
+        {"key=3 monkey=x1", "key=3 monkey=x1"},
+        {"0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcde"},
+        {"TransformerLM/Block0/MultiHeadAttention3/Dense1",
+         "TransformerLM/Block0/MultiHeadAttention3/Dense1"},
+        {"Layer0/Attn1/Norm2/Layer3/Attn4/Norm5/Mlp6",
+         "Layer0/Attn1/Norm2/Layer3/Attn4/Norm5/Mlp6"},
+        {"Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN_1LDSB0",
+         "Cijk_Ailk_Bljk_HHS_BH_MT128x128x32_MI32x32x8x1_SN_1LDSB0"},
+    };
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_clean("note", cases[i].text, cases[i].want, false);
+}
+
 int test_secrets(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_no_json),
         cmocka_unit_test(test_like_json),
+        cmocka_unit_test(test_kinds),
     };
 
     return cmocka_run_group_tests_name("secrets", tests, NULL, NULL);
