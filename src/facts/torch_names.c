@@ -40,6 +40,10 @@ static const struct {
     {"cum", RP_TORCH_KEEPS_SIZE, HAS},
     {"addcdiv", RP_TORCH_ADAM, HAS},
     {"_fused_", RP_TORCH_FUSED, HAS},
+    {"cudnn", RP_TORCH_PLANS, HAS},
+    {"miopen", RP_TORCH_PLANS, HAS},
+    {"convolution", RP_TORCH_PLANS | RP_TORCH_CONVOLVES, HAS},
+    {"attention", RP_TORCH_ATTENDS, HAS},
     /* Inductor's kernels, since PyTorch 2.0 */
     {"triton_poi_", RP_TORCH_GENERATED, BEGINS},
     {"triton_red_", RP_TORCH_GENERATED, BEGINS},

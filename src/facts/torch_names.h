@@ -23,7 +23,10 @@ enum rp_torch_sign {
     RP_TORCH_FREES = 4096,      /* a call that gives memory back to the driver */
     RP_TORCH_ALLOCATES = 8192,  /* a call that takes memory from it */
     RP_TORCH_SAME_CALL = 16384, /* a call that is recorded as two spans */
-    RP_TORCH_STEP = 32768       /* a mark of the profiler */
+    RP_TORCH_STEP = 32768,      /* a mark of the profiler */
+    RP_TORCH_PLANS = 65536,    /* an operator whose library plans or tries kernels for each shape */
+    RP_TORCH_ATTENDS = 131072, /* attention */
+    RP_TORCH_CONVOLVES = 262144
 };
 
 /* Whether a name of n bytes has one of the signs. */

@@ -9,6 +9,7 @@
  */
 #define RP_FINDING_ROWS(X, K)                                          \
     X(atypical_step) /* first: its idle time is not that of a cause */ \
+    K(new_shapes)    /* the same */                                    \
     X(launch_bound)                                                    \
     X(host_work)                                                       \
     X(start_up)                                                        \

@@ -3,9 +3,9 @@
 
 #include "base/hash.h"
 #include "base/order.h"
-#include "facts/arg_keys.h"
 #include "facts/host/signs.h"
 #include "facts/times/step_times.h"
+#include "facts/work/tokens.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/steps.h"
 
@@ -20,12 +20,10 @@ struct launched {
     bool computes;
 };
 
-enum { GRID, BLOCK, BYTES, KEYS };
-
 struct pieces_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *t;
-    struct rp_arg_key keys[KEYS], dims;
+    struct rp_work_tokens tokens;
     struct rp_map kinds;   /* token of a piece -> its kind */
     RP_VEC(uint32_t) uses; /* by kind */
     RP_VEC(struct launched) list;
@@ -40,25 +38,6 @@ RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
 /* ------------------------------------------------------------------ launches */
 
-static uint64_t join_arg(const struct rp_arg_key *key, rp_event e, uint64_t hash)
-{
-    int64_t number;
-    rp_str text;
-
-    if (rp_arg_key_text(key, e, &text))
-        return rp_hash_join(hash, text);
-    return rp_arg_key_int(key, e, &number) ? rp_hash_join(hash, (uint64_t)number) : hash;
-}
-
-static uint64_t token_of(const struct pieces_ctx *c, const struct rp_work_item *x, rp_event op)
-{
-    uint64_t hash = rp_hash_u64(c->t->ev.name[x->event]);
-
-    for (size_t i = 0; i < KEYS; i++)
-        hash = join_arg(&c->keys[i], x->event, hash);
-    return op == RP_NONE ? hash : join_arg(&c->dims, op, hash);
-}
-
 static enum rp_code list_launches(struct pieces_ctx *c, const struct rp_work *work,
                                   const struct rp_attribution *places, struct rp_err *err)
 {
@@ -71,7 +50,7 @@ static enum rp_code list_launches(struct pieces_ctx *c, const struct rp_work *wo
         if (step == RP_NO_STEP || !c->judged.at[step] || c->node_of.at[x->launch] == RP_NONE)
             continue;
         c->list.at[c->list.n++] =
-            (struct launched){ns,        token_of(c, x, places->owners.at[i].op),
+            (struct launched){ns,        rp_work_token(&c->tokens, x, places->owners.at[i].op),
                               x->launch, i,
                               step,      x->cls == RP_WORK_COMPUTE};
         c->launches.at[c->t->ev.track[x->launch]] |= x->cls == RP_WORK_COMPUTE;
@@ -158,12 +137,9 @@ static enum rp_code cut_pieces(struct pieces_ctx *c, struct rp_err *err)
 
 static enum rp_code prepare(struct pieces_ctx *c, struct rp_err *err)
 {
-    static const char *const names[KEYS] = {"grid", "block", "bytes"};
     const struct rp_stepgraph *g = &c->part->graph;
 
-    for (size_t i = 0; i < KEYS; i++)
-        RP_TRY(rp_arg_key_init(&c->keys[i], c->t, names[i], err));
-    RP_TRY(rp_arg_key_init_dims(&c->dims, c->t, err));
+    RP_TRY(rp_work_tokens_init(&c->tokens, c->t, err));
     RP_TRY(rp_vec_reserve(&c->node_of, (size_t)c->t->ev.n + 1, err));
     RP_TRY(rp_vec_reserve(&c->launches, (size_t)c->t->ntracks + 1, err));
     RP_TRY(rp_vec_reserve(&c->judged, (size_t)c->part->nsteps + 1, err));
@@ -196,9 +172,7 @@ enum rp_code rp_sim_pieces_find(struct rp_sim_part *part, const struct rp_trace 
         code = list_waits(&c, err);
     if (code == RP_OK)
         code = cut_pieces(&c, err);
-    for (size_t i = 0; i < KEYS; i++)
-        rp_arg_key_release(&c.keys[i]);
-    rp_arg_key_release(&c.dims);
+    rp_work_tokens_release(&c.tokens);
     rp_map_release(&c.kinds);
     rp_vec_release(&c.uses);
     rp_vec_release(&c.list);

@@ -449,6 +449,68 @@ static void steps_are_atypical_from_an_edge_on(void **state)
     rp_arena_release(&b.arena);
 }
 
+/* A step for each letter, whose shape it is: an operator runs twice in it, and for a capital the
+   first time takes 20 ms. */
+static const struct rp_report_finding *find_shapes(struct found *f, const char *steps)
+{
+    static char marks[16][24];
+    struct row rows[160];
+    int64_t at = 0;
+    size_t n = 0;
+
+    for (int i = 0; steps[i]; i++) {
+        size_t mark = n++;
+
+        snprintf(marks[i], sizeof marks[i], "ProfilerStep#%d", i);
+        rows[mark] = (struct row){'X', "user_annotation", marks[i], 1, 1, at, 0};
+        for (int k = 0; k < 2; k++) {
+            int64_t corr = 2 * i + k + 1, ns = !k && steps[i] < 'a' ? 20 * MS : 20 * US;
+
+            rows[n++] = (struct row){'X', "cpu_op", "vendor::plan", 1, 1, at + 5 * US, ns};
+            rows[n++] =
+                (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + ns, 4 * US, corr};
+            rows[n++] = (struct row){.phase = 'X',
+                                     .category = "kernel",
+                                     .name = "kernel",
+                                     .tid = 7,
+                                     .stream = 7,
+                                     .ts = at + ns + 6 * US,
+                                     .dur = 30 * US,
+                                     .corr = corr,
+                                     .key = "grid",
+                                     .value = steps[i] | 32};
+            at += ns + 50 * US;
+        }
+        rows[mark].dur = at - rows[mark].ts - 1 * US;
+    }
+    find_in(f, rows, n);
+    return finding_of(f, "new-shapes");
+}
+
+static void new_shapes_come_again(void **state)
+{
+    static const struct {
+        const char *steps;
+        int64_t first_uses; /* 0: it is not found */
+    } rows[] = {{"ABCDEF", 6}, {"AbCdEf", 3}, {"AbCdEfGhi", 0}, {"ABCdddddd", 0},
+                {"aaaaaa", 0}, {"AaAaAa", 0}, {"ABCbaDcE", 5}};
+    struct found f;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct rp_report_finding *found = find_shapes(&f, rows[i].steps);
+
+        assert_int_equal(found != NULL, rows[i].first_uses > 0);
+        if (found) {
+            assert_in_range(found->lost_ns, rows[i].first_uses * 19900 * US,
+                            rows[i].first_uses * 20100 * US);
+            assert_contains(found->evidence[0], "later ones 20.0");
+            assert_contains(found->tries[0].text, "bucket");
+        }
+        found_end(&f);
+    }
+}
+
 int test_findings(void)
 {
     const struct CMUnitTest tests[] = {
@@ -464,6 +526,7 @@ int test_findings(void)
         cmocka_unit_test(few_warps_of_products_and_before_waits_are_no_fault),
         cmocka_unit_test(pauses_have_an_edge),
         cmocka_unit_test(steps_are_atypical_from_an_edge_on),
+        cmocka_unit_test(new_shapes_come_again),
     };
 
     return cmocka_run_group_tests_name("findings", tests, NULL, NULL);
