@@ -95,6 +95,30 @@ double rp_peers_sigma(double *values, size_t n)
     return MAD_SIGMA * middle_of(values, n);
 }
 
+void rp_peers_count(struct rp_peer_sum *to, double ns)
+{
+    to->n++;
+    to->sum += ns;
+    to->squares += ns * ns;
+}
+
+void rp_peers_add(struct rp_peer_sum *to, const struct rp_peer_sum *from)
+{
+    to->n += from->n;
+    to->sum += from->sum;
+    to->squares += from->squares;
+}
+
+double rp_peers_beyond(const struct rp_peer_sum *own, const struct rp_peer_sum *others)
+{
+    double mean = others->n > 0 ? others->sum / others->n : 0, var;
+
+    if (!(mean > 0))
+        return INFINITY;
+    var = others->squares / others->n - mean * mean;
+    return (own->sum - own->n * mean) / sqrt(own->n * (var > 0 ? var : 0));
+}
+
 /* ------------------------------------------------------------------ what is usual */
 
 struct of_step { /* a key in a step */

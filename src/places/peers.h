@@ -16,9 +16,17 @@
  * abnormal too, as far as it makes the step longer.
  */
 #include "base/arena.h"
+#include "base/decides.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define RP_PEERS_CHANCE 7.0
+RP_DECISION(RP_PEERS_CHANCE, "deviations",
+            "of 40 healthy jobs in which 2 to 10 % of the kernels take longer by chance the rank "
+            "that is most late is up to 6.7 beyond the others, and one that is 20 % slower 7.7 or "
+            "more: sums of a few rare delays have long tails",
+            "places/what_chance_deals_out_is_nobodys");
 
 #define RP_PEERS_STAR UINT32_MAX /* all keys, or all steps */
 enum { RP_PEERS_CLASSES = 4 };
@@ -61,6 +69,15 @@ enum rp_code rp_peers_judge(struct rp_peer_rank *ranks, size_t n, double step_ns
    alike, to what each is above the reference. First all of them are told, then asked for. */
 void rp_peers_weigh(struct rp_peer_rank *rank, size_t cell, double dur_ns, uint32_t n);
 double rp_peers_cut(const struct rp_peer_rank *rank, size_t cell, double dur_ns, uint32_t n);
+
+struct rp_peer_sum { /* of abnormal work, by rank and step */
+    double n, sum, squares;
+};
+void rp_peers_count(struct rp_peer_sum *to, double ns);
+void rp_peers_add(struct rp_peer_sum *to, const struct rp_peer_sum *from);
+/* By how many deviations the abnormal work of a place is beyond what it would have if chance had
+   dealt out that of others to it, step by step. INFINITY: others have none. */
+double rp_peers_beyond(const struct rp_peer_sum *own, const struct rp_peer_sum *others);
 
 /* The lower quartile, after sorting. NAN of none. */
 double rp_peers_low(double *values, size_t n);

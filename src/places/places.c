@@ -61,7 +61,8 @@ struct set {
     const uint32_t *ranks;
     double amount_ns; /* of abnormal work */
     double cost_ns;
-    bool taken; /* it is repaired */
+    bool taken;     /* it is repaired */
+    bool by_chance; /* or nobody's */
 };
 
 struct finder {
@@ -71,7 +72,8 @@ struct finder {
     struct rp_rerun rerun;
     struct rp_peer_rank *ranks;
     struct rp_place_transfers transfers;
-    double **late; /* by rank and step: of abnormal work, ns */
+    double **late;                 /* by rank and step: of abnormal work, ns */
+    struct rp_peer_sum *sums, all; /* of what is not repaired: by rank, and of all */
     RP_VEC(struct set) sets;
     uint8_t *work_done, *slot_done; /* by rank and step, by slot: 1: repaired already */
     struct rp_rerun_cuts cuts;      /* of the columns that run next */
@@ -312,26 +314,28 @@ static enum rp_code list_sets(struct finder *f, struct rp_err *err)
     RP_TRY(rp_err_need(own, err, "comparing ranks"));
     for (uint32_t r = 0; r < f->in->n; r++) {
         own[r] = r;
-        RP_TRY(add_set(f, (struct set){RP_PLACE_RANK, r, 0, 1, &own[r], 0, 0, false}, err));
+        RP_TRY(add_set(f, (struct set){RP_PLACE_RANK, r, 0, 1, &own[r], 0, 0, false, false}, err));
     }
     rp_sort(f->sets.at, f->sets.n, sizeof *f->sets.at, by_amount);
     f->sets.n = f->sets.n < MOST_SETS ? f->sets.n : MOST_SETS;
     for (uint32_t s = 0; s < f->nstages; s++)
         if (f->nof_stage[s] > 1)
-            RP_TRY(add_set(
-                f, (struct set){RP_PLACE_STAGE, s, 0, f->nof_stage[s], f->of_stage[s], 0, 0, false},
-                err));
+            RP_TRY(add_set(f,
+                           (struct set){RP_PLACE_STAGE, s, 0, f->nof_stage[s], f->of_stage[s], 0, 0,
+                                        false, false},
+                           err));
     for (uint32_t h = 0; h < nhosts && nhosts > 1; h++) {
-        RP_TRY(add_set(f, (struct set){RP_PLACE_NIC, h, 0, 0, NULL, 0, 0, false}, err));
+        RP_TRY(add_set(f, (struct set){RP_PLACE_NIC, h, 0, 0, NULL, 0, 0, false, false}, err));
         if (f->non_host[h] > 1)
-            RP_TRY(add_set(
-                f, (struct set){RP_PLACE_HOST, h, 0, f->non_host[h], f->on_host[h], 0, 0, false},
-                err));
+            RP_TRY(add_set(f,
+                           (struct set){RP_PLACE_HOST, h, 0, f->non_host[h], f->on_host[h], 0, 0,
+                                        false, false},
+                           err));
     }
     for (size_t i = 0; i < f->transfers.npairs; i++)
         RP_TRY(add_set(f,
                        (struct set){RP_PLACE_LINK, f->transfers.pairs[i].a, f->transfers.pairs[i].b,
-                                    0, NULL, 0, 0, false},
+                                    0, NULL, 0, 0, false, false},
                        err));
     return RP_OK;
 }
@@ -451,6 +455,99 @@ static bool is_better(const struct set *a, const struct set *b)
     return a->kind != b->kind ? a->kind < b->kind : a->cost_ns > b->cost_ns;
 }
 
+/* What is not repaired yet, by rank. */
+static void sum_late(struct finder *f)
+{
+    f->all = (struct rp_peer_sum){0};
+    for (size_t r = 0; r < f->in->n; r++) {
+        f->sums[r] = (struct rp_peer_sum){0};
+        for (size_t s = 0; s < f->rerun.nsteps; s++)
+            if (!f->work_done[r * f->rerun.nsteps + s])
+                rp_peers_count(&f->sums[r], f->late[r][s]);
+        rp_peers_add(&f->all, &f->sums[r]);
+    }
+}
+
+static struct rp_peer_sum sum_of(const struct finder *f, const struct set *s)
+{
+    struct rp_peer_sum own = {0};
+
+    for (size_t i = 0; i < s->nranks; i++)
+        rp_peers_add(&own, &f->sums[s->ranks[i]]);
+    return own;
+}
+
+/* Whether each of these places has more abnormal work than chance would deal out, judged by the
+   ranks that are in none of them. Several were chosen among many: each of them has to show more.
+   Transfers are judged by their groups. */
+static bool are_beyond_chance(const struct finder *f, struct set *const *sets, size_t n)
+{
+    struct rp_peer_sum others = f->all;
+    bool beyond = true;
+
+    for (size_t k = 0; k < n; k++) {
+        struct rp_peer_sum own = sum_of(f, sets[k]);
+
+        others.n -= own.n, others.sum -= own.sum, others.squares -= own.squares;
+    }
+    for (size_t k = 0; k < n && beyond; k++) {
+        struct rp_peer_sum own = sum_of(f, sets[k]);
+
+        beyond = !sets[k]->nranks || rp_peers_beyond(&own, &others) > RP_PEERS_CHANCE * (double)n;
+    }
+    return beyond;
+}
+
+/* Whether transfers with each of at least two other hosts are slow by a comparable part: then its
+   network card is, and not each of the links. */
+static enum rp_code find_slow_card(struct finder *f, uint32_t host, bool *out, struct rp_err *err)
+{
+    double *dur = calloc(2 * (f->out->nhosts + 1), sizeof *dur), most = 0;
+    double *cut = dur ? dur + f->out->nhosts : NULL;
+    size_t npaths = 0, nslow = 0;
+
+    RP_TRY(rp_err_need(dur, err, "comparing ranks"));
+    for (size_t i = 0; i < f->rerun.nslots; i++) {
+        const struct rp_place_transfer *t = &f->transfers.at[i];
+        uint32_t other;
+
+        if (t->nhosts != 2 || !rp_place_transfer_touches(t, host))
+            continue;
+        other = t->hosts[t->hosts[0] == host];
+        dur[other] += (double)f->rerun.slots[i].dur_ns;
+        cut[other] += (double)f->rerun.slots[i].cut_ns;
+    }
+    for (size_t h = 0; h < f->out->nhosts; h++) {
+        npaths += dur[h] > 0;
+        cut[h] /= dur[h] > 0 ? dur[h] : 1;
+        most = cut[h] > most ? cut[h] : most;
+    }
+    for (size_t h = 0; h < f->out->nhosts; h++)
+        nslow += cut[h] > COMPARABLE * most;
+    *out = nslow > 1 && nslow == npaths;
+    free(dur);
+    return RP_OK;
+}
+
+/* Instead of a link, the card of one of its hosts where that is slow. */
+static enum rp_code prefer_card(struct finder *f, struct set **best, struct rp_err *err)
+{
+    const struct set link = **best;
+
+    for (size_t i = 0; i < f->sets.n && link.kind == RP_PLACE_LINK; i++) {
+        struct set *s = &f->sets.at[i];
+        bool slow;
+
+        if (s->kind != RP_PLACE_NIC || s->by_chance || s->cost_ns < link.cost_ns ||
+            (s->a != link.a && s->a != link.b))
+            continue;
+        RP_TRY(find_slow_card(f, s->a, &slow, err));
+        if (slow)
+            *best = s;
+    }
+    return RP_OK;
+}
+
 /* Of the places that cost nearly as much as the one that costs most, the smallest. */
 static struct set *smallest(struct finder *f, double top)
 {
@@ -459,7 +556,7 @@ static struct set *smallest(struct finder *f, double top)
     for (size_t i = 0; i < f->sets.n; i++) {
         struct set *s = &f->sets.at[i];
 
-        if (!s->taken && s->cost_ns >= NEAR_BEST * top && (!best || is_better(s, best)))
+        if (!s->by_chance && s->cost_ns >= NEAR_BEST * top && (!best || is_better(s, best)))
             best = s;
     }
     return best;
@@ -595,7 +692,7 @@ static enum rp_code choose_together(struct finder *f, const double *added, doubl
         best_added = n ? best_added : added[list[0] - f->sets.at];
         RP_TRY(run_one(f, (struct column_of){(const struct set *const *)list, n + 1, false, false},
                        &end, err));
-        if (now - end < TOGETHER * loss || !n)
+        if (now - end < TOGETHER * loss || !n || !are_beyond_chance(f, list, n + 1))
             continue;
         *found = true;
         RP_TRY(add_found(f, list, n + 1, now - end, now - end, err));
@@ -637,22 +734,29 @@ static enum rp_code choose_next(struct finder *f, double now, bool *more, struct
     if (loss < least || loss < wrong)
         return RP_OK;
     RP_TRY(run_sets(f, false, end, err));
+    sum_late(f);
     for (size_t i = 0; i < f->sets.n; i++) {
-        f->sets.at[i].cost_ns = now - end[i];
-        if (!f->sets.at[i].taken && now - end[i] > top)
-            top = now - end[i];
+        struct set *s = &f->sets.at[i];
+
+        s->cost_ns = now - end[i];
+        s->by_chance = s->taken || !are_beyond_chance(f, &s, 1);
+        if (!s->by_chance && s->cost_ns > top)
+            top = s->cost_ns;
     }
     RP_TRY(run_sets(f, true, added, err));
     for (size_t i = 0; i < f->sets.n; i++)
         added[i] -= f->out->repaired_ns;
-    if (top < ALONE * loss) {
+    if (top < ALONE * loss)
         RP_TRY(choose_together(f, added, now, loss, more, err));
-        return *more ? RP_OK : call_uneven(f, loss, err);
-    }
+    if (*more)
+        return RP_OK;
     f->out->unsure |= top >= least && top < wrong;
-    if (top < least || top < wrong)
+    if (top < least)
+        return call_uneven(f, loss, err);
+    if (top < wrong)
         return RP_OK;
     best = smallest(f, top);
+    RP_TRY(prefer_card(f, &best, err));
     RP_TRY(add_found(f, &best, 1, best->cost_ns, added[best - f->sets.at], err));
     best->taken = true;
     repair(f, best);
@@ -671,6 +775,7 @@ static enum rp_code choose(struct finder *f, struct rp_err *err)
     f->cuts.slot = RP_ARENA_NEW(f->arena, uint8_t, f->rerun.nslots + 1);
     f->work_done = RP_ARENA_NEW(f->arena, uint8_t, f->in->n * f->rerun.nsteps + 1);
     f->slot_done = RP_ARENA_NEW(f->arena, uint8_t, f->rerun.nslots + 1);
+    f->sums = RP_ARENA_NEW(f->arena, struct rp_peer_sum, f->in->n + 1);
     out->at = RP_ARENA_NEW(f->arena, struct rp_place_found, MOST_PLACES + 1);
     RP_TRY(rp_arena_check(f->arena, "comparing ranks", err));
     RP_TRY(run_columns(f, first, 2, ends, err));

@@ -3,6 +3,7 @@
  * straggler=median beside devices: work that is slower than that of its peers takes their time, and
  * all other work is as recorded (docs/definitions.md, "Places"). Work is that of tasks, and what
  * threads do between them, by what follows; transfers are compared by kind, size and place.
+ * What is late by chance, now on one rank and then on another, may stay so: the interval has both.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -29,6 +30,7 @@ struct repair {
     struct repair_rank *ranks;
     uint64_t *hashes; /* by name of the graph; 0: not yet */
     struct rp_peer_rank *peers;
+    bool *by_chance; /* by rank: its abnormal work is no more than chance deals out */
     struct rp_arena arena;
 };
 
@@ -161,6 +163,52 @@ static enum rp_code judge_times(struct repair *r, struct rp_err *err)
     return rp_peers_judge(r->peers, r->nranks, (double)rp_sim_measured_ns(r->run), &r->arena, err);
 }
 
+struct lateness {
+    uint32_t rank;
+    struct rp_peer_sum sum;
+};
+
+RP_ORDER(by_lateness, struct lateness, RP_UP(sum.sum), RP_UP(rank))
+
+static struct rp_peer_sum lateness_of(const struct repair *r, size_t k)
+{
+    const struct rp_peer_rank *rank = &r->peers[k];
+    struct rp_peer_sum out = {0};
+
+    for (size_t i = 0, step = 0; step < r->nsteps; step++) {
+        double late = 0;
+
+        for (; i < rank->ncells && rank->cells[i].step == step; i++)
+            late += rank->cells[i].dur_ns * (1 - rank->factor[i]);
+        rp_peers_count(&out, late);
+    }
+    return out;
+}
+
+/* The ranks that are least late show what chance deals out: from them on, as long as a rank is not
+   beyond what the ones before it are. */
+static enum rp_code find_chance(struct repair *r, struct rp_err *err)
+{
+    struct lateness *l = RP_ARENA_NEW(&r->arena, struct lateness, r->nranks + 1);
+    struct rp_peer_sum others = {0};
+
+    r->by_chance = RP_ARENA_NEW(&r->arena, bool, r->nranks + 1);
+    RP_TRY(rp_err_need(l && r->by_chance, err, "simulating"));
+    for (size_t k = 0; k < r->nranks; k++)
+        l[k] = (struct lateness){(uint32_t)k, lateness_of(r, k)};
+    rp_sort(l, r->nranks, sizeof *l, by_lateness);
+    for (size_t k = 0; k < r->nranks; k++) {
+        if (k >= (r->nranks + 1) / 2 && rp_peers_beyond(&l[k].sum, &others) > RP_PEERS_CHANCE)
+            break;
+        rp_peers_add(&others, &l[k].sum);
+        r->by_chance[l[k].rank] = true;
+        r->run->leans |= l[k].sum.sum > 0;
+    }
+    if (r->run->leans)
+        r->run->latency_doubt = "work that is late by chance may stay so";
+    return RP_OK;
+}
+
 /* Weighs each time that is compared, of a task or of the edge before one, or cuts it. */
 static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
 {
@@ -176,6 +224,8 @@ static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
         double cut;
 
         if (cls < 0)
+            continue;
+        if (r->run->lean == RP_LEAN_MORE_LATENCY && r->by_chance[rp_sim_node(r->run, node)->rank])
             continue;
         rank = &r->peers[rp_sim_node(r->run, node)->rank];
         RP_TRY(find_cell(r, node, cls, false, &at, err));
@@ -282,6 +332,7 @@ static enum rp_code repair_all(struct repair *r, struct rp_err *err)
 {
     RP_TRY(list_times(r, err));
     RP_TRY(judge_times(r, err));
+    RP_TRY(find_chance(r, err));
     RP_TRY(each_time(r, true, err));
     RP_TRY(each_time(r, false, err));
     return scale_transfers(r, err);

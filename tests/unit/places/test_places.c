@@ -122,40 +122,37 @@ static void a_model_that_is_off_blames_nobody(void **state)
     }
 }
 
-static int64_t first_of_all;
+static int64_t the_second;
 
-/* Three ranks, another one each step. */
-static int64_t another_each_step(size_t step, size_t rank)
+static int64_t two_are_slow(size_t step, size_t rank)
 {
-    const int64_t late[] = {first_of_all, (100 - first_of_all) / 2,
-                            100 - first_of_all - (100 - first_of_all) / 2};
-
-    return step < 3 && rank == step ? late[step] * 10 * JOB_US : 0;
+    (void)step;
+    return rank == 0 ? 100 * JOB_US : rank == 2 ? the_second * JOB_US : 0;
 }
 
-/* Rank 0 explains 36 or 34 of 100: then ranks are repaired together. */
+/* Rank 0 explains 36 or 34 of 100 alone: then both are repaired together. */
 static void two_slow_ranks_hide_each_other(void **state)
 {
     UNUSED_STATE(state);
     for (int k = 0; k < 2; k++) {
-        struct job j = job_of(5);
+        struct job j = job_of(8);
         struct rp_places p;
 
-        first_of_all = k ? 36 : 34;
-        p = run_of(&j, 6, 100 * JOB_US, another_each_step);
+        the_second = k ? 64 : 66;
+        p = run_of(&j, 32, 100 * JOB_US, two_are_slow);
         assert_true(p.n > 0);
-        assert_ranks(&p, 0, k ? 1 : 3, 0, k ? 0 : 2);
+        assert_ranks(&p, 0, k ? 1 : 2, 0, k ? 0 : 2);
         job_release(&j);
     }
 }
 
-static int64_t both_late;
+static size_t steps_of_two;
 
 static int64_t two_at_once(size_t step, size_t rank)
 {
-    if (step == 0)
-        return rank == 0 || rank == 4 ? both_late * 10 * JOB_US : 0;
-    return step == 1 && rank == 2 ? (100 - both_late) * 10 * JOB_US : 0;
+    return rank == (step < steps_of_two ? 0 : 2) || (rank == 4 && step < steps_of_two)
+               ? 100 * JOB_US
+               : 0;
 }
 
 /* Two ranks that are late together explain 72 or 68 of 100, and neither does alone. */
@@ -163,13 +160,39 @@ static void work_that_wanders_is_nobodys(void **state)
 {
     UNUSED_STATE(state);
     for (int k = 0; k < 2; k++) {
-        struct job j = job_of(6);
+        struct job j = job_of(8);
         struct rp_places p;
 
-        both_late = k ? 72 : 68;
-        p = run_of(&j, 6, 100 * JOB_US, two_at_once);
+        steps_of_two = k ? 36 : 34;
+        p = run_of(&j, 50, 100 * JOB_US, two_at_once);
         assert_true(p.n > 0);
         assert_ranks(&p, 0, k ? 2 : 3, 0, 4);
+        job_release(&j);
+    }
+}
+
+static size_t steps_of_first;
+
+/* Each rank but the first is late in two steps. */
+static int64_t in_turn(size_t step, size_t rank)
+{
+    size_t late = step < steps_of_first ? 0 : 1 + (step - steps_of_first) / 2;
+
+    return rank == late ? 100 * JOB_US : 0;
+}
+
+/* Chance deals out 2 of 32 steps, and up to 9.6 beyond that with seven deviations. */
+static void what_chance_deals_out_is_nobodys(void **state)
+{
+    UNUSED_STATE(state);
+    for (size_t k = 0; k < 2; k++) {
+        struct job j = job_of(8);
+        struct rp_places p;
+
+        steps_of_first = 11 + k;
+        p = run_of(&j, 32, 100 * JOB_US, in_turn);
+        assert_int_equal(p.n, k);
+        assert_true(p.uneven_ns > 0);
         job_release(&j);
     }
 }
@@ -218,10 +241,10 @@ static void a_host_is_slow_where_most_of_its_ranks_are(void **state)
     }
 }
 
-/* A transfer from host b to c takes `one` longer, from a to b `two`, one after the other. */
-static struct rp_places link_of(struct job *j, int64_t one, int64_t two)
+/* Transfers from host b to c take `one` longer, from a to b `two`, one after the other. */
+static struct rp_places link_of(struct job *j, size_t times, int64_t one, int64_t two, bool third)
 {
-    static const size_t ab[] = {1, 2}, bc[] = {2, 4}, cd[] = {5, 6}, da[] = {0, 7};
+    static const size_t ab[] = {1, 2}, bc[] = {2, 4}, cd[] = {5, 6}, da[] = {0, 7}, bd[] = {3, 6};
 
     for (size_t s = 0; s < 6; s++) {
         job_step(j, s);
@@ -230,7 +253,10 @@ static struct rp_places link_of(struct job *j, int64_t one, int64_t two)
         job_meet(j, cd, 2, 1000 * JOB_US);
         job_meet(j, da, 2, 1000 * JOB_US);
         job_meet(j, ab, 2, (1000 + two) * JOB_US);
-        job_meet(j, bc, 2, (1000 + one) * JOB_US);
+        for (size_t i = 0; i < times; i++)
+            job_meet(j, bc, 2, (1000 + one) * JOB_US);
+        if (third)
+            job_meet(j, bd, 2, 1000 * JOB_US);
         job_meet(j, all, 8, 100 * JOB_US);
     }
     return job_places(j);
@@ -242,13 +268,28 @@ static void the_smallest_place_is_named(void **state)
     UNUSED_STATE(state);
     for (int k = 0; k < 2; k++) {
         struct job j = job_of(8);
-        struct rp_places p = link_of(&j, k ? 870 : 830, k ? 130 : 170);
+        struct rp_places p = link_of(&j, 1, k ? 870 : 830, k ? 130 : 170, true);
 
         assert_true(p.n > 0);
         assert_int_equal(p.at[0].kind, k ? RP_PLACE_LINK : RP_PLACE_NIC);
         assert_int_equal(p.at[0].nhosts, k ? 2 : 1);
         assert_string_equal(p.hosts[p.at[0].hosts[0]], "b");
         assert_cost(&p, 0, 6.0 * (k ? 870 : 1000) * JOB_US);
+        job_release(&j);
+    }
+}
+
+/* One link is most of it, but all others of its host are slow, too: by 0.6 or 0.2 as much. */
+static void a_card_is_slow_where_its_paths_are(void **state)
+{
+    UNUSED_STATE(state);
+    for (int k = 0; k < 3; k++) {
+        struct job j = job_of(8);
+        struct rp_places p = link_of(&j, 4, 870, k == 1 ? 100 : 400, k == 2);
+
+        assert_true(p.n > 0);
+        assert_int_equal(p.at[0].kind, k ? RP_PLACE_LINK : RP_PLACE_NIC);
+        assert_string_equal(p.hosts[p.at[0].hosts[0]], "b");
         job_release(&j);
     }
 }
@@ -404,9 +445,11 @@ int test_places(void)
         cmocka_unit_test(a_model_that_is_off_blames_nobody),
         cmocka_unit_test(two_slow_ranks_hide_each_other),
         cmocka_unit_test(work_that_wanders_is_nobodys),
+        cmocka_unit_test(what_chance_deals_out_is_nobodys),
         cmocka_unit_test(uneven_work_has_no_place),
         cmocka_unit_test(a_host_is_slow_where_most_of_its_ranks_are),
         cmocka_unit_test(the_smallest_place_is_named),
+        cmocka_unit_test(a_card_is_slow_where_its_paths_are),
         cmocka_unit_test(what_hides_costs_nothing),
         cmocka_unit_test(what_only_one_rank_does_is_abnormal),
         cmocka_unit_test(a_delay_counts_once),
