@@ -113,6 +113,19 @@ static bool last_is_sql(const struct cli_call *call)
            !cli_setting(call->settings, call->nsettings, "file");
 }
 
+/* A query that is written before the files, the first of which is then no file, goes behind them.
+ */
+static void put_sql_last(const struct cli_call *call)
+{
+    const char *first = call->nwords ? call->words[0] : "";
+
+    if (!last_is_sql(call) || call->nwords < 2 || !access(first, F_OK) || !strpbrk(first, " .") ||
+        access(call->words[call->nwords - 1], F_OK))
+        return;
+    memmove(call->words, call->words + 1, (call->nwords - 1) * sizeof *call->words);
+    call->words[call->nwords - 1] = first;
+}
+
 static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx,
                                  struct rp_result **result, struct rp_err *err)
 {
@@ -127,6 +140,7 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
 
     if (question->accepts & RP_ACCEPTS_SOURCES)
         return ask_sources(call, ctx, result, err);
+    put_sql_last(call);
     settings = with_words(call, "sql", nwords, err);
     if (!settings)
         return RP_NOMEM;

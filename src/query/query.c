@@ -54,19 +54,67 @@ static const struct rp_field query_fields[] = {
     RP_FIELD_END};
 static const struct rp_type query_type = {"query", sizeof(struct query_root), query_fields, "rows"};
 
-/* ------------------------------------------------------------------ .schema */
+/* A table, for ".tables". */
+struct table_row {
+    const char *table, *doc;
+    int64_t columns;
+};
 
-static enum rp_code show_schema(struct rp_result *result, struct rp_err *err)
+static const struct rp_field table_fields[] = {
+    RP_FIELD(struct table_row, table, STR, NONE, "table", "name of the table", 0),
+    RP_FIELD(struct table_row, columns, I64, COUNT, "columns", "how many", 0),
+    RP_FIELD(struct table_row, doc, STR, NONE, "a row is", "what a row is", 0), RP_FIELD_END};
+static const struct rp_type table_type = {"table", sizeof(struct table_row), table_fields, NULL};
+
+/* ------------------------------------------------------------------ .tables and .schema */
+
+/* Makes the rows, which have a type of their own, those of the result. */
+static enum rp_code set_rows(struct rp_result *result, const struct rp_type *row, void *rows,
+                             size_t n, struct rp_err *err)
+{
+    struct query_root *root = result->root;
+    struct rp_type *type = RP_ARENA_NEW(&result->arena, struct rp_type, 1);
+    struct rp_field *fields = RP_ARENA_NEW(&result->arena, struct rp_field, 3);
+
+    RP_TRY(rp_arena_check(&result->arena, "showing rows", err));
+    memcpy(fields, query_fields, sizeof query_fields);
+    fields[1].item = row;
+    *type = query_type;
+    type->fields = fields;
+    root->rows = rows;
+    root->nrows = n;
+    result->type = type;
+    return RP_OK;
+}
+
+static enum rp_code show_tables(struct rp_result *result, struct rp_err *err)
+{
+    struct table_row *rows = RP_ARENA_NEW(&result->arena, struct table_row, RP_TABLE_COUNT);
+
+    RP_TRY(rp_err_need(rows, err, "describing the tables"));
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        rows[i] = (struct table_row){rp_tables_all[i].name, rp_tables_all[i].doc,
+                                     (int64_t)rp_tables_all[i].ncolumns};
+    return set_rows(result, &table_type, rows, RP_TABLE_COUNT, err);
+}
+
+/* Of one table, or of all (NULL). */
+static enum rp_code show_schema(const char *table, struct rp_result *result, struct rp_err *err)
 {
     struct query_root *root = result->root;
     struct schema_row *rows;
 
+    if (table && !rp_table_find(table))
+        return rp_err_set(err, RP_USAGE, "there is no table '%s': '.tables' lists them", table);
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
-        root->nrows += rp_tables_all[i].ncolumns;
+        if (!table || rp_table_find(table) == &rp_tables_all[i])
+            root->nrows += rp_tables_all[i].ncolumns;
     root->rows = rows = RP_ARENA_NEW(&result->arena, struct schema_row, root->nrows + 1);
     RP_TRY(rp_err_need(rows, err, "describing the tables"));
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)
         for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++) {
+            if (table && rp_table_find(table) != &rp_tables_all[i])
+                break;
             const struct rp_table_column *c = &rp_tables_all[i].columns[k];
 
             *rows++ = (struct schema_row){rp_tables_all[i].name, c->name, rp_table_type_name(c),
@@ -117,25 +165,6 @@ static void put_cell(const struct rp_sql_cell *cell, uint8_t type, char *to, str
         text = rp_sql_text(cell, arena);
         memcpy(to, &text, sizeof text);
     }
-}
-
-/* Makes the rows, which have a type of their own, those of the result. */
-static enum rp_code set_rows(struct rp_result *result, const struct rp_type *row, void *rows,
-                             size_t n, struct rp_err *err)
-{
-    struct query_root *root = result->root;
-    struct rp_type *type = RP_ARENA_NEW(&result->arena, struct rp_type, 1);
-    struct rp_field *fields = RP_ARENA_NEW(&result->arena, struct rp_field, 3);
-
-    RP_TRY(rp_arena_check(&result->arena, "showing rows", err));
-    memcpy(fields, query_fields, sizeof query_fields);
-    fields[1].item = row;
-    *type = query_type;
-    type->fields = fields;
-    root->rows = rows;
-    root->nrows = n;
-    result->type = type;
-    return RP_OK;
 }
 
 static void note_more(const struct rp_sql_answer *a, size_t limit, struct rp_result *result)
@@ -219,16 +248,18 @@ static enum rp_code read_named(const char *path, const char *name, struct rp_are
                                const char **out, struct rp_err *err)
 {
     char *text = rp_arena_calloc(arena, FILE_BYTES + 1, 1, 1), names[400] = "";
-    FILE *file = text ? fopen(path, "re") : NULL;
+    FILE *file = !text ? NULL : !strcmp(path, "-") ? stdin : fopen(path, "re");
     size_t n = file ? fread(text, 1, FILE_BYTES, file) : 0;
     bool whole = file && !ferror(file) && n < FILE_BYTES;
 
-    if (file)
+    if (file && file != stdin)
         fclose(file);
     RP_TRY(rp_err_need(text, err, "reading queries"));
     if (!whole)
         return rp_err_set(err, RP_IO, "cannot read '%s', or it has more than 1 MiB", path);
     *out = find_named(text, name ? name : "", names, sizeof names);
+    if (!*names && !name && text[strspn(text, " \t\r\n")]) /* a file that is one query */
+        *out = text;
     if (*out)
         return RP_OK;
     if (!*names)
@@ -255,8 +286,8 @@ static enum rp_code choose_sql(const struct rp_settings *settings, struct rp_are
         return read_named(file, rp_settings_text(settings, "name"), arena, sql, err);
     if (!*sql)
         return rp_err_set(err, RP_USAGE,
-                          "'query' needs a query: reprise query RUN \"select …\"; '.schema' in its "
-                          "place shows the tables");
+                          "'query' needs a query: reprise query RUN \"select …\"; '.tables' and "
+                          "'.schema' in its place show the tables");
     return RP_OK;
 }
 
@@ -304,8 +335,10 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 
     (void)ctx;
     RP_TRY(choose_sql(settings, &result->arena, &sql, err));
-    if (!strcmp(sql, ".schema"))
-        return show_schema(result, err);
+    if (!strcmp(sql, ".tables"))
+        return show_tables(result, err);
+    if (!strncmp(sql, ".schema", 7) && strchr(" ", sql[7]))
+        return show_schema(sql[7] ? sql + 8 : NULL, result, err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'query' needs a file or folder before the query");
     if (output)
@@ -318,10 +351,11 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
 
 static const struct rp_option query_options[] = {
     {"sql", 0, RP_OPT_TEXT, "SQL", NULL,
-     "the query, or the name of a table, or '.schema' (default: the last word)", 0},
-    {"file", 0, RP_OPT_PATH, "FILE", NULL, "take the query from a file of named queries", 0},
-    {"name", 0, RP_OPT_TEXT, "NAME", NULL, "which of them: that behind the line '-- name: NAME'",
+     "the query, or the name of a table, '.tables' or '.schema [TABLE]' (default: the last word)",
      0},
+    {"file", 0, RP_OPT_PATH, "FILE", NULL, "take the query from a file; '-': standard input", 0},
+    {"name", 0, RP_OPT_TEXT, "NAME", NULL,
+     "of several queries that behind the line '-- name: NAME'", 0},
     {"arrow", 0, RP_OPT_PATH, "FILE", NULL,
      "write the rows to an Arrow IPC file, as '-o FILE.arrow' does; all, if no '--limit' is given",
      0},
@@ -335,12 +369,14 @@ const struct rp_question_row rp_ask_query = {
         {.name = "query",
          .group = "traces",
          .summary = "ask in SQL: ranks, events, kernels, steps, … as tables",
-         .details = "The tables are ranks, events, kernels, launches, operators, steps, "
-                    "collectives and findings; '.schema' lists their columns. The SQL is that of "
-                    "SQLite, one SELECT, with window functions and 'with'. arg(rank, event, "
-                    "'key') is an argument of an event. Times are integer nanoseconds; a column "
-                    "whose name ends in _ns, _bytes or _share is shown with its unit. Nothing can "
-                    "be changed, and no file can be opened.",
+         .details =
+             "The tables are ranks, events, kernels, launches, operators, steps, "
+             "collectives and findings; '.tables' and '.schema' list them and their columns. The SQL is that of "
+             "SQLite, one SELECT, with window functions and 'with'. arg(rank, event, "
+             "'key') is an argument of an event; median(x), quantile(x, p), stddev(x) and "
+             "histogram(x [, classes]) add to SQLite's aggregates. Times are integer nanoseconds; a column "
+             "whose name ends in _ns, _bytes or _share is shown with its unit. Nothing can "
+             "be changed, and no file can be opened.",
          .examples =
              "reprise query run/ .schema	the tables and their columns\n"
              "reprise query run/ \"select name, sum(dur_ns) from kernels group by "

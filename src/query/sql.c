@@ -10,6 +10,7 @@
 #include "query/aggregates.h"
 
 #if RP_HAVE_SQLITE
+#include <reprise/question.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,8 +100,33 @@ static void restrict_connection(struct connection *c)
     sqlite3_progress_handler(c->sql, STEPS, look_at_clock, c);
 }
 
+/* The table or column that is most like the name that SQLite does not know; NULL: none. */
+static const char *nearest_name(const char *message, struct rp_arena *arena)
+{
+    bool column = !strncmp(message, "no such column: ", 16);
+    const char *name = strrchr(message, ' '), *names[RP_TABLE_COUNT * RP_TABLE_COLUMNS_MAX + 1];
+    size_t n = 0;
+
+    if (!column && strncmp(message, "no such table: ", 15) != 0)
+        return NULL;
+    for (size_t i = 0; i < RP_TABLE_COUNT; i++)
+        if (!column)
+            names[n++] = rp_tables_all[i].name;
+        else
+            for (size_t k = 0; k < rp_tables_all[i].ncolumns; k++)
+                names[n++] = rp_tables_all[i].columns[k].name;
+    names[n] = NULL;
+    if (strrchr(name, '.')) /* k.nmae */
+        name = strrchr(name, '.');
+    return rp_closest_word(rp_arena_text(arena, name + 1), names);
+}
+
 static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *err)
 {
+    const char *message, *near;
+    struct rp_arena arena = RP_ARENA_INIT;
+    enum rp_code code;
+
     if (c->cancelled)
         return rp_err_set(err, RP_CANCELLED, "the query was cancelled");
     if (status == SQLITE_INTERRUPT)
@@ -117,8 +143,12 @@ static enum rp_code sql_failed(struct connection *c, int status, struct rp_err *
         }
     if (status == SQLITE_AUTH)
         return rp_err_set(err, RP_USAGE, "a query can only read: %s", sqlite3_errmsg(c->sql));
-    return rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s",
-                      sqlite3_errmsg(c->sql));
+    message = sqlite3_errmsg(c->sql);
+    near = nearest_name(message, &arena);
+    code = rp_err_set(err, status == SQLITE_TOOBIG ? RP_LIMIT : RP_USAGE, "%s%s%s%s", message,
+                      near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    rp_arena_release(&arena);
+    return code;
 }
 
 /* SQLite's limit is that of the process: queries with one take turns, so that each has its own, and

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/vtab.h"
 
+#include "query/functions.h"
+
 #if RP_HAVE_SQLITE
 #include <stdlib.h>
 
@@ -329,7 +331,7 @@ int rp_vtab_register(sqlite3 *db, struct rp_tables *tables, int64_t deadline_ns,
     if (status == SQLITE_OK)
         status = sqlite3_create_function_v2(db, "arg", 3, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                             tables, sql_arg, NULL, NULL, NULL);
-    return status;
+    return status == SQLITE_OK ? rp_query_functions(db) : status;
 }
 
 void rp_vtab_release(struct rp_vtab_table *t)

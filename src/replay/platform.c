@@ -45,7 +45,7 @@ static int64_t find_platform(const uint8_t *bytes, size_t n)
 
         if (count < 2 || count > MOST_PLATFORMS)
             continue;
-        for (const char *name; i < count && (name = name_at(bytes, n, at + 4 + 4 * i)); i++)
+        for (const char *name; i < count && (name = name_at(bytes, n, at + 4 + (size_t)4 * i)); i++)
             if (!strcmp(name, "cpu"))
                 cpu = i;
         if (i == count && cpu >= 0)

@@ -27,9 +27,9 @@ static bool is_dictionary(const struct rp_table_column *c)
 static struct rp_arrow_field arrow_field_of(const struct rp_table_column *c)
 {
     static const char *const formats[] = {
-        [RP_CELL_I64] = "l",  [RP_CELL_U32] = "I",  [RP_CELL_I32] = "i",
-        [RP_CELL_F64] = "g",  [RP_CELL_BOOL] = "b", [RP_CELL_NAME] = "i",
-        [RP_CELL_WORD] = "c", [RP_CELL_TEXT] = "U", [RP_CELL_END] = "l"};
+        [RP_CELL_I64] = "l",  [RP_CELL_U32] = "I",  [RP_CELL_I32] = "i",  [RP_CELL_F64] = "g",
+        [RP_CELL_BOOL] = "b", [RP_CELL_NAME] = "i", [RP_CELL_WORD] = "c", [RP_CELL_TEXT] = "U",
+        [RP_CELL_END] = "l",  [RP_CELL_SINCE] = "l"};
 
     return (struct rp_arrow_field){.name = c->name,
                                    .format =

@@ -14,6 +14,8 @@
 #define NULLS(value_)    .nullable = true, .null = (value_)
 #define WORDS(word_, n_) .word = (word_), .nwords = (n_)
 
+#define SINCE "its start, counted from the first event of its rank"
+
 #define RANK_COLUMN                                                                         \
     {                                                                                       \
         "rank", "number of the rank", RP_CELL_I64, AT(RANK, struct rp_table_rank_row, rank) \
@@ -84,44 +86,69 @@ static const struct rp_table_column event_columns[] = {
      .array = RP_ARRAY_PARENT, NULLS(RP_NONE), .indexed = true},
     {"link", "the same number for a launch and the work that it started", RP_CELL_U32,
      .array = RP_ARRAY_LINK, NULLS(RP_NONE), .indexed = true},
+    {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, .array = RP_ARRAY_TS, NULLS(RP_NO_TS)},
 };
 
-#define ITEM(member, array) VIA(ITEM, struct rp_work_item, member, array)
-#define MORE(member)        AT(ITEM_MORE, struct rp_item_more, member)
+/* Of all device work, or of the kernels among it: the arrays that hold a row. */
+#define WORK_COLUMNS(items_, owners_, more_)                                                     \
+    RANK_COLUMN,                                                                                 \
+        {"event", "its id in events", RP_CELL_U32, AT(items_, struct rp_work_item, event),       \
+         .indexed = true},                                                                       \
+        {"ts_ns", "its start, as recorded", RP_CELL_I64, .unit = RP_UNIT_NS,                     \
+         AT(items_, struct rp_work_item, begin_ns)},                                             \
+        {"dur_ns",                                                                               \
+         "its duration",                                                                         \
+         RP_CELL_I64,                                                                            \
+         .unit = RP_UNIT_NS,                                                                     \
+         VIA(items_, struct rp_work_item, event, DUR),                                           \
+         NULLS(RP_OPEN_NS)},                                                                     \
+        {"end_ns", "its end", RP_CELL_I64, .unit = RP_UNIT_NS,                                   \
+         AT(items_, struct rp_work_item, end_ns)},                                               \
+        {"name", "its name", RP_CELL_NAME, VIA(items_, struct rp_work_item, event, NAME)},       \
+        {"kind", "kernel, memcpy or memset", RP_CELL_WORD,                                       \
+         VIA(items_, struct rp_work_item, event, KIND), WORDS(rp_word_kind, RP_KIND_COUNT)},     \
+        {"class", "compute, comm or memory", RP_CELL_WORD, AT(items_, struct rp_work_item, cls), \
+         WORDS(word_class, RP_WORK_CLASSES)},                                                    \
+        {"device", "number of its device", RP_CELL_I64, AT(more_, struct rp_item_more, device),  \
+         NULLS(-1)},                                                                             \
+        {"stream",                                                                               \
+         "its stream",                                                                           \
+         RP_CELL_TEXT,                                                                           \
+         .via = RP_ARRAY_##items_,                                                               \
+         .via_offset = offsetof(struct rp_work_item, stream),                                    \
+         AT(STREAM, struct rp_stream_row, label)},                                               \
+        {"gap_ns",                                                                               \
+         "from the end of the work before it on its stream to its start",                        \
+         RP_CELL_I64,                                                                            \
+         .unit = RP_UNIT_NS,                                                                     \
+         AT(more_, struct rp_item_more, gap_ns),                                                 \
+         NULLS(RP_ABSENT_I64)},                                                                  \
+        {"step", "number of the step in which it was launched", RP_CELL_I64,                     \
+         AT(more_, struct rp_item_more, step), NULLS(RP_ABSENT_I64)},                            \
+        {"launch",       "id of the host call that started it",                                  \
+         RP_CELL_U32,    AT(items_, struct rp_work_item, launch),                                \
+         NULLS(RP_NONE), .indexed = true},                                                       \
+        {"operator", "name of the operator around its launch", RP_CELL_NAME,                     \
+         AT(more_, struct rp_item_more, op), NULLS(0)},                                          \
+        {"operator_event", "id of that operator",                                                \
+         RP_CELL_U32,      AT(owners_, struct rp_work_owner, op),                                \
+         NULLS(RP_NONE),   .indexed = true},                                                     \
+        {"module", "name of the module around its launch", RP_CELL_NAME,                         \
+         AT(more_, struct rp_item_more, module), NULLS(0)},                                      \
+        {"annotation",     "name of the innermost annotation around its launch",                 \
+         RP_CELL_NAME,     VIA(owners_, struct rp_work_owner, annotation, NAME),                 \
+         .nullable = true, .null = -1},                                                          \
+        {"phase", "forward, backward, optimizer or other", RP_CELL_WORD,                         \
+         AT(owners_, struct rp_work_owner, phase), WORDS(word_phase, RP_PHASES)},                \
+        {"in_graph", "its launch started other work too, as that of a graph does", RP_CELL_BOOL, \
+         AT(more_, struct rp_item_more, in_graph)},                                              \
+    {                                                                                            \
+        "at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS,                                       \
+                                       AT(items_, struct rp_work_item, begin_ns)                 \
+    }
+static const struct rp_table_column device_work_columns[] = {WORK_COLUMNS(ITEM, OWNER, ITEM_MORE)};
 static const struct rp_table_column kernel_columns[] = {
-    RANK_COLUMN,
-    {"event", "its id in events", RP_CELL_U32, AT(ITEM, struct rp_work_item, event),
-     .indexed = true},
-    {"ts_ns", "its start, as recorded", RP_CELL_I64, .unit = RP_UNIT_NS,
-     AT(ITEM, struct rp_work_item, begin_ns)},
-    {"dur_ns", "its duration", RP_CELL_I64, .unit = RP_UNIT_NS, ITEM(event, DUR),
-     NULLS(RP_OPEN_NS)},
-    {"end_ns", "its end", RP_CELL_I64, .unit = RP_UNIT_NS, AT(ITEM, struct rp_work_item, end_ns)},
-    {"name", "its name", RP_CELL_NAME, ITEM(event, NAME)},
-    {"kind", "kernel, memcpy or memset", RP_CELL_WORD, ITEM(event, KIND),
-     WORDS(rp_word_kind, RP_KIND_COUNT)},
-    {"class", "compute, comm or memory", RP_CELL_WORD, AT(ITEM, struct rp_work_item, cls),
-     WORDS(word_class, RP_WORK_CLASSES)},
-    {"device", "number of its device", RP_CELL_I64, MORE(device), NULLS(-1)},
-    {"stream", "its stream", RP_CELL_TEXT, .via = RP_ARRAY_ITEM,
-     .via_offset = offsetof(struct rp_work_item, stream), AT(STREAM, struct rp_stream_row, label)},
-    {"gap_ns", "from the end of the work before it on its stream to its start", RP_CELL_I64,
-     .unit = RP_UNIT_NS, MORE(gap_ns), NULLS(RP_ABSENT_I64)},
-    {"step", "number of the step in which it was launched", RP_CELL_I64, MORE(step),
-     NULLS(RP_ABSENT_I64)},
-    {"launch", "id of the host call that started it", RP_CELL_U32,
-     AT(ITEM, struct rp_work_item, launch), NULLS(RP_NONE), .indexed = true},
-    {"operator", "name of the operator around its launch", RP_CELL_NAME, MORE(op), NULLS(0)},
-    {"operator_event", "id of that operator", RP_CELL_U32, AT(OWNER, struct rp_work_owner, op),
-     NULLS(RP_NONE), .indexed = true},
-    {"module", "name of the module around its launch", RP_CELL_NAME, MORE(module), NULLS(0)},
-    {"annotation", "name of the innermost annotation around its launch", RP_CELL_NAME,
-     VIA(OWNER, struct rp_work_owner, annotation, NAME), .nullable = true, .null = -1},
-    {"phase", "forward, backward, optimizer or other", RP_CELL_WORD,
-     AT(OWNER, struct rp_work_owner, phase), WORDS(word_phase, RP_PHASES)},
-    {"in_graph", "its launch started other work too, as that of a graph does", RP_CELL_BOOL,
-     MORE(in_graph)},
-};
+    WORK_COLUMNS(KERNEL, KERNEL_OWNER, KERNEL_MORE)};
 
 #define LAUNCH(member) AT(LAUNCH, struct rp_launch, member)
 #define CALL(array)    VIA(LAUNCH, struct rp_launch, call, array)
@@ -148,6 +175,7 @@ static const struct rp_table_column launch_columns[] = {
      AT(LAUNCH_MORE, struct rp_launch_more, step), NULLS(RP_ABSENT_I64)},
     {"operator", "name of the operator around the call", RP_CELL_NAME,
      AT(LAUNCH_MORE, struct rp_launch_more, op), NULLS(0)},
+    {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, CALL(TS)},
 };
 
 #define OP(member)  AT(OPERATOR, struct rp_operator_row, member)
@@ -173,6 +201,7 @@ static const struct rp_table_column operator_columns[] = {
      .indexed = true},
     {"track", "number of its thread", RP_CELL_U32, SPAN(TRACK_OF)},
     {"step", "number of the step in which it starts", RP_CELL_I64, OP(step), NULLS(RP_ABSENT_I64)},
+    {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, SPAN(TS)},
 };
 
 #define S(member, cell, doc, ...) \
@@ -199,6 +228,7 @@ static const struct rp_table_column step_columns[] = {
     S_NS(idle_ns, "nothing runs"),
     S(warm_up, BOOL, "one of the first, far longer than the others: is not judged",
       .nullable = false),
+    {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, AT(STEP, struct rp_step_row, begin_ns)},
 };
 
 #define C(member)      AT(COLLECTIVE, struct rp_collective, member)
@@ -232,6 +262,7 @@ static const struct rp_table_column collective_columns[] = {
     {"launch", "id of the host call that started it", RP_CELL_U32, C(launch), NULLS(RP_NONE)},
     {"step", "number of the step in which it was launched", RP_CELL_I64, C_MORE(step),
      NULLS(RP_ABSENT_I64)},
+    {"at_ns", SINCE, RP_CELL_SINCE, .unit = RP_UNIT_NS, C(begin_ns)},
 };
 
 #define F(member, cell, doc, ...) \
@@ -251,7 +282,8 @@ static const struct rp_table_column finding_columns[] = {
 const struct rp_table rp_tables_all[RP_TABLE_COUNT] = {
     {"ranks", "a rank of the run: one trace", TABLE(rank_columns, RP_TABLE_UNORDERED)},
     {"events", "a recorded event, of any kind", TABLE(event_columns, 2)},
-    {"kernels", "device work: a kernel, copy or memset", TABLE(kernel_columns, 2)},
+    {"device_work", "a kernel, copy or memset", TABLE(device_work_columns, 2)},
+    {"kernels", "device work that is a kernel", TABLE(kernel_columns, 2)},
     {"launches", "a host call that started device work", TABLE(launch_columns, RP_TABLE_UNORDERED)},
     {"operators", "a call of an operator of the framework, on the host",
      TABLE(operator_columns, RP_TABLE_UNORDERED)},

@@ -220,7 +220,7 @@ static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more
 }
 
 /* The work, what it is attributed to, and its steps. */
-static enum rp_code fill_kernels(struct rp_table_rank *r, struct rp_err *err)
+static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err)
 {
     const struct rp_trace *t = r->trace;
     struct rp_item_more *more;
@@ -244,8 +244,31 @@ static enum rp_code fill_kernels(struct rp_table_rank *r, struct rp_err *err)
     set_array(r, RP_ARRAY_ITEM, r->work.items.at, sizeof *r->work.items.at);
     set_array(r, RP_ARRAY_OWNER, r->owners.owners.at, sizeof *r->owners.owners.at);
     set_array(r, RP_ARRAY_ITEM_MORE, more, sizeof *more);
-    r->nrows[RP_TABLE_KERNELS] = r->work.items.n;
+    r->nrows[RP_TABLE_DEVICE_WORK] = r->work.items.n;
     return fill_streams(r, err);
+}
+
+/* Copies of the rows of device work that are kernels. */
+static enum rp_code fill_kernels(struct rp_table_rank *r, struct rp_err *err)
+{
+    const struct rp_item_more *all_more = r->arrays[RP_ARRAY_ITEM_MORE].at;
+    size_t n = 0, most = r->work.items.n + 1;
+    struct rp_work_item *items = RP_ARENA_NEW(&r->arena, struct rp_work_item, most);
+    struct rp_work_owner *owners = RP_ARENA_NEW(&r->arena, struct rp_work_owner, most);
+    struct rp_item_more *more = RP_ARENA_NEW(&r->arena, struct rp_item_more, most);
+
+    RP_TRY(rp_arena_check(&r->arena, "making a table of kernels", err));
+    for (size_t i = 0; i < r->work.items.n; i++)
+        if (r->trace->ev.kind[r->work.items.at[i].event] == RP_KIND_KERNEL) {
+            items[n] = r->work.items.at[i];
+            owners[n] = r->owners.owners.at[i];
+            more[n++] = all_more[i];
+        }
+    set_array(r, RP_ARRAY_KERNEL, items, sizeof *items);
+    set_array(r, RP_ARRAY_KERNEL_OWNER, owners, sizeof *owners);
+    set_array(r, RP_ARRAY_KERNEL_MORE, more, sizeof *more);
+    r->nrows[RP_TABLE_KERNELS] = n;
+    return RP_OK;
 }
 
 static enum rp_code fill_launches(struct rp_table_rank *r, struct rp_err *err)
@@ -464,6 +487,7 @@ enum rp_code rp_table_prepare(struct rp_table_set *set, const struct rp_table *t
 {
     static fill_fn *const fill[RP_TABLE_COUNT] = {[RP_TABLE_RANKS] = fill_rank,
                                                   [RP_TABLE_EVENTS] = fill_events,
+                                                  [RP_TABLE_DEVICE_WORK] = fill_device_work,
                                                   [RP_TABLE_KERNELS] = fill_kernels,
                                                   [RP_TABLE_LAUNCHES] = fill_launches,
                                                   [RP_TABLE_OPERATORS] = fill_operators,
@@ -477,7 +501,7 @@ enum rp_code rp_table_prepare(struct rp_table_set *set, const struct rp_table *t
     for (size_t i = 0; id > RP_TABLE_EVENTS && i < set->n; i++)
         RP_TRY(rp_trace_require(set->ranks[i].trace, RP_NEED_ARGS | RP_NEED_LINKS, err));
     if (id > RP_TABLE_EVENTS)
-        RP_TRY(fill_all(set, RP_TABLE_KERNELS, fill_kernels, err));
+        RP_TRY(fill_all(set, RP_TABLE_DEVICE_WORK, fill_device_work, err));
     return fill_all(set, id, fill[id], err);
 }
 

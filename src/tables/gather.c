@@ -21,7 +21,8 @@ size_t rp_gather_size(const struct rp_table_column *c)
 
 bool rp_gather_in_place(const struct rp_table_rank *r, const struct rp_table_column *c)
 {
-    return !c->via && c->cell != RP_CELL_END && r->arrays[c->array].stride == rp_gather_size(c);
+    return !c->via && c->cell != RP_CELL_END && c->cell != RP_CELL_SINCE &&
+           r->arrays[c->array].stride == rp_gather_size(c);
 }
 
 struct source {
@@ -98,6 +99,13 @@ static void gather_ends_via(const struct rp_trace *t, struct source numbers, siz
     }
 }
 
+static void count_from(int64_t begin, const struct rp_table_column *c, size_t n, int64_t *to)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!c->nullable || to[i] != c->null)
+            to[i] -= begin;
+}
+
 void rp_gather(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n, void *to)
 {
     struct source from = values_of(r, c), numbers = numbers_of(r, c);
@@ -111,6 +119,8 @@ void rp_gather(const struct rp_table_rank *r, const struct rp_table_column *c, s
         c->via ? gather_via_32(from, numbers, n, (uint32_t)none, to) : gather_32(from, n, to);
     else
         c->via ? gather_via_64(from, numbers, n, (uint64_t)none, to) : gather_64(from, n, to);
+    if (c->cell == RP_CELL_SINCE)
+        count_from(r->row.begin_ns, c, n, to);
 }
 
 /* ------------------------------------------------------------------ what is missing */

@@ -24,6 +24,7 @@
 enum rp_table_id {
     RP_TABLE_RANKS,
     RP_TABLE_EVENTS,
+    RP_TABLE_DEVICE_WORK,
     RP_TABLE_KERNELS,
     RP_TABLE_LAUNCHES,
     RP_TABLE_OPERATORS,
@@ -43,7 +44,8 @@ enum rp_cell {
     RP_CELL_NAME, /* rp_str of the trace */
     RP_CELL_WORD, /* uint8_t: the number of a word */
     RP_CELL_TEXT, /* const char *; NULL is NULL */
-    RP_CELL_END   /* of an event: its start and duration added */
+    RP_CELL_END,  /* of an event: its start and duration added */
+    RP_CELL_SINCE /* a time, counted from the first event of its rank */
 };
 
 /* The arrays of a rank. */
@@ -63,6 +65,9 @@ enum rp_table_array {
     RP_ARRAY_ITEM,     /* struct rp_work_item */
     RP_ARRAY_OWNER,    /* struct rp_work_owner, by item */
     RP_ARRAY_ITEM_MORE,
+    RP_ARRAY_KERNEL, /* the same of the kernels alone */
+    RP_ARRAY_KERNEL_OWNER,
+    RP_ARRAY_KERNEL_MORE,
     RP_ARRAY_STREAM, /* struct rp_stream_row, by stream of the work */
     RP_ARRAY_LAUNCH, /* struct rp_launch */
     RP_ARRAY_LAUNCH_MORE,
@@ -245,7 +250,11 @@ static inline bool rp_table_int(const struct rp_table_rank *r, const struct rp_t
     default:
         *out = *(const int64_t *)at;
     }
-    return !c->nullable || *out != c->null;
+    if (c->nullable && *out == c->null)
+        return false;
+    if (c->cell == RP_CELL_SINCE)
+        *out -= r->row.begin_ns;
+    return true;
 }
 /* The value of a text column; NULL: NULL. n: its length. */
 const char *rp_table_text(const struct rp_table_rank *r, const struct rp_table_column *c,

@@ -313,7 +313,7 @@ static enum rp_code fill_two(const struct device_pair *pair, struct rp_memory_tw
 static const struct rp_memory_change *first_named(const struct rp_memory_two *two)
 {
     for (size_t i = 0; i < two->nlines; i++)
-        if (strcmp(two->lines[i].name, "other") && two->lines[i].change_bytes)
+        if (strcmp(two->lines[i].name, "other") != 0 && two->lines[i].change_bytes)
             return &two->lines[i];
     return NULL;
 }

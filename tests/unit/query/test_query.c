@@ -113,22 +113,23 @@ static void conditions_that_are_pushed_down_change_no_answer(void **state)
 
 static void a_row_is_found_by_its_id(void **state)
 {
-    assert_int_equal(number(*state, "select count(*) from kernels"),
-                     number(*state, "select count(*) from kernels k join events e on e.rank = "
+    assert_int_equal(number(*state, "select count(*) from device_work"),
+                     number(*state, "select count(*) from device_work k join events e on e.rank = "
                                     "k.rank and e.id = k.event and e.ts_ns = k.ts_ns and e.dur_ns "
                                     "= k.dur_ns and e.name = k.name and e.end_ns = k.end_ns"));
     assert_int_equal(number(*state, "select count(*) from launches"),
-                     number(*state, "select count(*) from launches l join kernels k on k.rank = "
-                                    "l.rank and k.event = l.kernel_event and k.launch = l.event"));
+                     number(*state,
+                            "select count(*) from launches l join device_work k on k.rank = "
+                            "l.rank and k.event = l.kernel_event and k.launch = l.event"));
 }
 
 static void gaps_are_those_of_a_window(void **state)
 {
-    assert_true(number(*state, "select count(*) from kernels where gap_ns > 0") > 100);
+    assert_true(number(*state, "select count(*) from device_work where gap_ns > 0") > 100);
     assert_int_equal(
         number(*state,
                "select count(*) from (select gap_ns, ts_ns - lag(end_ns) over (partition by "
-               "rank, stream order by ts_ns, event) by_window from kernels) where gap_ns is "
+               "rank, stream order by ts_ns, event) by_window from device_work) where gap_ns is "
                "not by_window"),
         0);
 }
