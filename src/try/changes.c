@@ -370,7 +370,7 @@ const struct rp_try_change rp_try_changes[] = {
      "model.to(memory_format=torch.channels_last)", unfit_channels},
     {"cudnn-benchmark", "", NULL, RP_TRY_SAME_KERNELS, NULL, NULL,
      "torch.backends.cudnn.benchmark = True", unfit_benchmark},
-    {"workers", "", "dataloader=0", RP_TRY_SAME_ROUNDING, NULL, NULL,
+    {"workers", "", "dataloader=free", RP_TRY_SAME_ROUNDING, NULL, NULL,
      "DataLoader(..., num_workers=%s, persistent_workers=True, pin_memory=True on CUDA)", unfit_workers},
     {"ddp-views", "", NULL, RP_TRY_SAME_ROUNDING, NULL, NULL,
      "DistributedDataParallel(..., gradient_as_bucket_view=True)", unfit_ddp},

@@ -274,7 +274,7 @@ const layers = view => {
     view.look(begin - room, begin + it.dur + room);
     view.scrollToRank(it.rank);
   }
-  const gain = o => `${o.what_if}: ${show(o.step_ns, "ns")} → ${show(o.step_ns - o.gain_ns, "ns")} a step${o.apply ? `; ${o.apply}` : ""}`;
+  const gain = o => `${o.what_if}: ${show(o.step_ns + o.gain_ns, "ns")} → ${show(o.step_ns, "ns")} a step${o.apply ? `; ${o.apply}` : ""}`;
   function openFinding(f, place = -1) {
     const changes = f.changes, n = f.places.length;
     const step = by => { const next = (place + by + n) % n; go(f.places[next]); openFinding(f, next); };

@@ -12,16 +12,16 @@ static void data_loader_find(struct rp_findings *f)
 
 static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, .text = "read and prepare the next batch on another thread",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, OF(DEVICE), .frameworks = FW(PYTORCH),
      .text = "DataLoader(num_workers=N, pin_memory=True, prefetch_factor=4, "
              "persistent_workers=True)",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, OF(HOST), .frameworks = FW(PYTORCH),
      .text = "DataLoader(num_workers=N, prefetch_factor=4, persistent_workers=True)",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, .frameworks = FW(PYTORCH), .parallels = PAR(MEGATRON),
-     .text = "--num-workers N, and data on local storage", .what_if = "dataloader=0"},
+     .text = "--num-workers N, and data on local storage", .what_if = "dataloader=free"},
     {RP_ADVISE_MORE, .frameworks = FW(PYTORCH), .parallels = PAR(MEGATRON) | PAR(DEEPSPEED),
      .text = ""},
     {RP_ADVISE_MORE, OF(DEVICE), .frameworks = FW(PYTORCH),
@@ -32,16 +32,16 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, .frameworks = FW(JAX),
      .text = "grain.DataLoader(worker_count=N), and jax.device_put of the next batch while the "
              "device works",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, .frameworks = FW(TENSORFLOW),
      .text = "dataset.map(..., "
              "num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE); .cache() where "
              "it fits",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, .frameworks = FW(MINDSPORE),
      .text = "dataset.map(..., num_parallel_workers=N), "
              "mindspore.dataset.config.set_prefetch_size(N)",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, .frameworks = FW(VLLM),
      .text = "vllm serve --api-server-count N: more processes read and tokenize requests"},
     {RP_ADVISE_CALL, .frameworks = FW(SGLANG),

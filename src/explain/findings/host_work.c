@@ -79,21 +79,21 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_CALL, OF(INPUT),
      .text = "prepare the next input in another thread or process while the device works, or "
              "on the device",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, OF(INPUT), .frameworks = FW(PYTORCH),
      .text = "DataLoader(dataset, num_workers=N, prefetch_factor=4), which prepares inputs in "
              "other processes while the device works",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_MORE, OF(INPUT), .frameworks = FW(PYTORCH),
      .text = "torchvision.transforms.v2 on tensors of the device (for Hugging Face: a fast "
              "image processor, use_fast=True)"},
     {RP_ADVISE_CALL, OF(INPUT), .frameworks = FW(JAX),
      .text = "grain.DataLoader(worker_count=N), and jax.device_put of the next input while the "
              "device works",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, OF(INPUT), .frameworks = FW(TENSORFLOW),
      .text = "dataset.map(..., num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)",
-     .what_if = "dataloader=0"},
+     .what_if = "dataloader=free"},
     {RP_ADVISE_CALL, OF(INPUT), .frameworks = FW(VLLM),
      .text = "vllm serve --api-server-count N: more processes read and prepare requests"},
     {RP_ADVISE_CALL, OF(INPUT), .frameworks = FW(SGLANG),

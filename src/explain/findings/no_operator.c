@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* No operator runs, and nothing else was recorded. */
+/* No operator runs, and nothing was recorded on its thread meanwhile. */
 #include "explain/findings/finding.h"
 
 /* Of calls alone it is the start and the end of the program; of samples the lines are shown. */
@@ -38,7 +38,7 @@ static const struct rp_advice_row advice[] = {
 
 const struct rp_finding rp_finding_no_operator = {
     .id = "no-operator",
-    .kinds = {{"", "no operator runs, and nothing else was recorded",
+    .kinds = {{"", "no operator runs, and nothing was recorded on its thread meanwhile",
                .least_share = RP_PAUSE_SHARE}},
     .condition = "not where only calls were recorded, or samples",
     .cost = "pauses in which nothing was recorded ([Pauses](definitions.md#findings)); without a "

@@ -21,15 +21,15 @@ static enum rp_whatif_verdict dataloader_applies(const struct rp_sim_run *run,
 static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                      struct rp_err *err)
 {
+    const char *value = args->value && !strcmp(args->value, "free") ? "0" : args->value;
     char *end = NULL;
-    double factor = args->value ? strtod(args->value, &end) : -1;
+    double factor = value ? strtod(value, &end) : -1;
     uint32_t i;
 
-    if (!end || end == args->value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) ||
-        factor > 1e6)
-        return rp_err_set(
-            err, RP_USAGE,
-            "'%s': dataloader=0 (free) or a factor such as dataloader=0.5 is expected", args->text);
+    if (!end || end == value || (*end && strcmp(end, "x") != 0) || !(factor >= 0) || factor > 1e6)
+        return rp_err_set(err, RP_USAGE,
+                          "'%s': dataloader=free or a factor such as dataloader=0.5 is expected",
+                          args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dataloader, run, args, err));
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_note_of(run, i)->flags & RP_SIM_LOADER)
@@ -42,7 +42,7 @@ static enum rp_code dataloader_propose(const struct rp_sim_run *run, struct rp_a
 {
     (void)run;
     (void)arena;
-    return rp_vec_push(out, "dataloader=0", err);
+    return rp_vec_push(out, "dataloader=free", err);
 }
 
 static const struct rp_whatif_move dataloader_move = {
@@ -54,9 +54,9 @@ static const struct rp_whatif_move dataloader_move = {
 
 const struct rp_whatif rp_whatif_dataloader = {
     .name = "dataloader",
-    .form = "dataloader=0|<factor>",
+    .form = "dataloader=free|<factor>",
     .summary =
-        "time in the data loader, and in spans that prepare input, becomes 0, or is multiplied by the "
+        "time in the data loader, and in spans that prepare input, becomes 0 (free), or is multiplied by the "
         "factor",
     .assumes = "only the thread that requests a batch waits for it",
     .value = RP_WHATIF_WORD,

@@ -286,7 +286,7 @@ static void the_host_waits_less(void **state)
     UNUSED_STATE(state);
     bench_init(&b, 1, &usual);
     mark = rp_overlay_mark(&b.run.overlay);
-    apply(&b, "dataloader=0");
+    apply(&b, "dataloader=free");
     assert_int_equal(dur_of(&b, 0, "DataLoader"), 0);
     assert_int_equal(step_now(&b), 99000);
     rp_overlay_undo(&b.run.overlay, mark);
@@ -361,7 +361,7 @@ static void what_cannot_be_asked_is_said(void **state)
         {"straggler=remove:-1", RP_USAGE, "remove:<rank>"},
         {"straggler=remove:7", RP_UNSUPPORTED, "ranks 0 to 1"},
         {"no-sync=1", RP_USAGE, "no value"},
-        {"dataloader=-1", RP_USAGE, "dataloader=0"},
+        {"dataloader=-1", RP_USAGE, "dataloader=free"},
         {"gpu=Voodoo", RP_USAGE, "known devices: GB200, B200"},
         {"gpu=H100", RP_UNSUPPORTED, "gpu:H100=H100"},
         {"dtype=fp4", RP_USAGE, "bf16"},
@@ -453,7 +453,7 @@ static void every_what_if_can_be_taken_back(void **state)
                                         "ranks=16",         "net.bandwidth=3x",
                                         "net.latency=10us", "no-sync",
                                         "straggler=median", "no-profiler",
-                                        "dataloader=0",     "overlap",
+                                        "dataloader=free",  "overlap",
                                         "no-overlap",       "swap=sgemm,elementwise",
                                         "dtype=bf16",       "fuse",
                                         "scale:sgemm=2",    "cuda-graphs=forward+fuse",
