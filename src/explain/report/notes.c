@@ -4,6 +4,7 @@
 #include "explain/findings/finding.h"
 #include "explain/report/join.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define HALF_DIGIT   0.05
@@ -47,6 +48,18 @@ void rp_report_note_model(struct rp_report_ctx *j)
 {
     size_t r;
 
+    for (r = 0; r < j->n && !rp_report_ctx_part(j, r)->model_steps; r++)
+        ;
+    if (r < j->n && rp_report_ctx_part(j, r)->modelled) {
+        const struct rp_report_part *p = rp_report_ctx_part(j, r);
+
+        rp_report_add_note(
+            j, rp_arena_textf(j->arena,
+                              "changes are predicted from %" PRId64 " step%s, from step %" PRId64
+                              " on: the recording is large; 'reprise optimize' takes all steps",
+                              p->model_steps, p->model_steps == 1 ? "" : "s", p->model_first));
+        return;
+    }
     for (r = 0; r < j->n && !rp_report_ctx_part(j, r)->too_large; r++)
         ;
     if (r < j->n)

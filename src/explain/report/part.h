@@ -126,8 +126,10 @@ struct rp_kept {
     M(s, TEXT, host)       /* facts/host/trace_host.h, or NULL */                                \
     M(s, LIST, rp_report_device_row, devices) /* by number */                                    \
     M(s, PLAIN, struct rp_workload, workload)                                                    \
-    M(s, PLAIN, bool, modelled)  /* sim is filled */                                             \
-    M(s, PLAIN, bool, too_large) /* for a model of it */                                         \
+    M(s, PLAIN, bool, modelled)       /* sim is filled */                                        \
+    M(s, PLAIN, bool, too_large)      /* for a model of it */                                    \
+    M(s, PLAIN, int64_t, model_first) /* the model is of steps from that number on ... */        \
+    M(s, PLAIN, int64_t, model_steps) /* ... so many; 0: of all */                               \
     M(s, RECORD, rp_sim_part, sim)                                                               \
     /* for pages and pictures (view.h): empty unless they are asked for */                       \
     M(s, LIST, rp_report_lane, lanes)                                                            \

@@ -12,6 +12,7 @@
 #include "explain/report/report.h"
 
 #include "dataset/bulk.h"
+#include "dataset/cut.h"
 #include "result/print_units.h"
 #include "sim/kernel_ratios.h"
 #include "sim/model/chains.h"
@@ -35,7 +36,13 @@
 #define MOST_GAIN       3
 #define MORE_GAIN       0.05
 RP_LIMIT(MOST_EVENTS, "events of a rank",
-         "beyond, nothing is predicted here, and a note says so: it takes too long");
+         "beyond, changes are predicted from some of the steps, however few, as a note says");
+#define SOME_EVENTS 100000
+RP_LIMIT(SOME_EVENTS, "events of a rank",
+         "beyond, of as many steps as have so many, if they are enough: a note says of which");
+#define ENOUGH_STEPS 4
+RP_LIMIT(ENOUGH_STEPS, "steps",
+         "that tell how far steps differ; of fewer all are taken, if possible");
 RP_LIMIT(MOST_ALL_EVENTS, "events of all ranks", "beyond, some ranks stand for the others");
 RP_LIMIT(NODE, "ranks", "that may have as many events each; of more, together");
 RP_LIMIT(LEAST_LOST, "of the window",
@@ -96,13 +103,53 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     return code == RP_NOMEM ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
+/* Steps from the middle on: the first ones warm up. Their number is a power of two, so that ranks
+   with about as many events take the same. 0: all. */
+static uint32_t some_steps(const struct rp_trace *t, uint32_t *first)
+{
+    uint32_t n = 1;
+
+    *first = t->nsteps / 2;
+    if (!t->nsteps || t->ev.n <= SOME_EVENTS || t->ev.n / t->nsteps > MOST_EVENTS)
+        return 0;
+    while (2 * n <= t->nsteps - *first && (uint64_t)t->ev.n * 2 * n / t->nsteps <= SOME_EVENTS)
+        n *= 2;
+    return n < ENOUGH_STEPS && !is_too_large(t, true) ? 0 : n;
+}
+
+/* The model of a large recording is one of some of its steps. */
+static enum rp_code model_steps(const struct rp_loaded *loaded, uint32_t first, uint32_t n,
+                                struct rp_rank_part *part, struct rp_err *err)
+{
+    struct rp_report_part *out = part->data;
+    struct rp_trace_cut cut = {.asked = true, .has_steps = true};
+    struct rp_loaded steps = *loaded;
+    struct rp_trace *trace = NULL;
+    enum rp_code code;
+
+    out->model_first = cut.first_step = loaded->trace->steps[first].number;
+    out->model_steps = cut.nsteps = n;
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    RP_TRY(rp_trace_cut_make(&cut, loaded->trace, loaded->source->name, NULL, &trace, err));
+    steps.trace = trace;
+    code = rp_report_model(trace, true, &part->arena, out, err);
+    if (code == RP_OK && out->modelled)
+        code = rp_sim_part_ask_model(&out->sim, &steps, NULL, err);
+    rp_trace_free(trace);
+    return code;
+}
+
 static enum rp_code make_model(const struct rp_loaded *loaded, const struct rp_settings *settings,
                                struct rp_rank_part *part, struct rp_err *err)
 {
     struct rp_report_part *out = part->data;
+    uint32_t first, n;
 
     if (rp_settings_flag(settings, "no-simulate"))
         return RP_OK;
+    n = some_steps(loaded->trace, &first);
+    if (n && is_worth_it(loaded->trace, out, true))
+        return model_steps(loaded, first, n, part, err);
     RP_TRY(rp_report_model(loaded->trace, true, &part->arena, out, err));
     return out->modelled ? rp_sim_part_ask_model(&out->sim, loaded, NULL, err) : RP_OK;
 }

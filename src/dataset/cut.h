@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CONVERT_CUT_H
-#define RP_CONVERT_CUT_H
+#ifndef RP_DATASET_CUT_H
+#define RP_DATASET_CUT_H
 /*
- * The part of a trace that is written: some of its steps or a window, and some kinds of events.
- * Inside src/convert only.
+ * A part of a trace: some of its steps or a window, and some kinds of events.
  */
 #include "base/limits.h"
 #include "result/settings.h"

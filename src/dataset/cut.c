@@ -9,8 +9,9 @@
  *     device     [work of 2 ][work of 3 ][work of 4 ][work of 5 ]
  *                            ^^^^^^^^^^^^^^^^^^^^^^             kept: launched in them
  */
-#include "convert/cut.h"
+#include "dataset/cut.h"
 
+#include "base/decides.h"
 #include "dataset/selection.h"
 #include "facts/times/step_times.h"
 #include "trace/copy.h"
@@ -19,6 +20,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define KIND_SHOWN 80
+RP_LIMIT(KIND_SHOWN, "bytes", "of an unknown kind that a message shows");
 
 /* ------------------------------------------------------------------ options */
 
@@ -65,7 +69,7 @@ static enum rp_code parse_kinds(struct rp_trace_cut *cut, const char *text, stru
         if (k == RP_KIND_COUNT) {
             list_kinds(known, sizeof known);
             return rp_err_set(err, RP_USAGE, "there is no kind of events '%.*s'; the kinds are %s",
-                              (int)(n < 80 ? n : 80), text, known);
+                              (int)(n < KIND_SHOWN ? n : KIND_SHOWN), text, known);
         }
         cut->kinds |= UINT32_C(1) << k;
     }
