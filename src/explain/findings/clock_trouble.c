@@ -282,8 +282,7 @@ const struct rp_finding rp_finding_clock_trouble = {
         RP_FINDING_NUMBER(MOST_SHARE) RP_FINDING_NUMBER(KNOWN_SHARE) RP_FINDING_NUMBER(LEAST_KINDS)
             RP_FINDING_NUMBER(EARLY_SHARE) RP_FINDING_NUMBER(LEAST_EARLY),
     .test = "explain/clocks_have_edges",
-    RP_KEEPS(clock_trouble),
-    .measure = clock_trouble_measure,
+    RP_KEEPS(clock_trouble, clock_trouble_measure),
     .find = clock_trouble_find,
     RP_ADVICE(advice),
 };

@@ -227,8 +227,7 @@ const struct rp_finding rp_finding_compile = {
                  "(`TORCH_TRACE`) lies beside the recording and has some",
     .cost = "idle time of the device while a thread compiles; or between runs of compiled graphs "
             "of one thread in one step",
-    RP_KEEPS(compile),
-    .measure = compile_measure,
+    RP_KEEPS(compile, compile_measure),
     .find = compile_find,
     RP_ADVICE(advice),
     .overlaps = true,

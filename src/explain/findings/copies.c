@@ -216,8 +216,7 @@ const struct rp_finding rp_finding_copies = {
     .cost = "idle time on the chain whose cause is `copy`, and the copies and memsets on it, "
             "outside of its collectives, while no kernel runs",
     .idle = 1u << RP_GAP_COPY,
-    RP_KEEPS(copies),
-    .measure = copies_measure,
+    RP_KEEPS(copies, copies_measure),
     .find = copies_find,
     RP_ADVICE(advice),
 };

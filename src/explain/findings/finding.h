@@ -66,18 +66,19 @@ struct rp_finding {
     enum rp_code (*measure)(const struct rp_finding_rank *rank, void *kept, struct rp_err *err);
     uint8_t place; /* of what it keeps */
     void (*find)(struct rp_findings *f);
-    /* What-ifs whose gain, where nothing answers it yet, is this finding: time of compute. */
+    /* What-ifs that become this finding where no other finding proposes them: their gain, which is
+       compute time, is its cost. */
     struct {
         const char *what_if;
         uint8_t kind;
     } changes[3];
     const char *replaced_by; /* a what-if whose gain is the cost, where it can be predicted */
-    bool overlaps;           /* its cost is also that of others */
+    bool overlaps;           /* its time is part of another finding's time: costs do not add up */
     bool of_host;            /* work of the host that could run beside that of the device */
 };
 
 #define RP_ADVICE(rows)                 .nadvice = sizeof(rows) / sizeof(rows)[0], .advice = (rows)
-#define RP_KEEPS(name)                  .place = RP_KEPT_##name
+#define RP_KEEPS(name, fn)              .place = RP_KEPT_##name, .measure = (fn) /* both or none */
 #define RP_TEXT_OF_(x)                  #x
 #define RP_FINDING_NUMBER(name)         RP_FINDING_NUMBER_(#name, name)
 #define RP_FINDING_NUMBER_(text, value) "`" text "` = " RP_TEXT_OF_(value) ". "

@@ -158,8 +158,7 @@ const struct rp_finding rp_finding_fragmentation = {
     .idle = 1u << RP_GAP_ALLOCATION,
     .numbers = RP_FINDING_NUMBER(FULL_SHARE),
     .test = "explain/memory_is_full_and_not_used",
-    RP_KEEPS(fragmentation),
-    .measure = fragmentation_measure,
+    RP_KEEPS(fragmentation, fragmentation_measure),
     .find = fragmentation_find,
     RP_ADVICE(advice),
 };

@@ -199,8 +199,7 @@ const struct rp_finding rp_finding_low_occupancy = {
     .numbers =
         RP_FINDING_NUMBER(THIN_SHARE) RP_FINDING_NUMBER(LOW_PERCENT) RP_FINDING_NUMBER(RP_TINY_NS),
     .test = "explain/thin_kernels_have_edges",
-    RP_KEEPS(low_occupancy),
-    .measure = low_occupancy_measure,
+    RP_KEEPS(low_occupancy, low_occupancy_measure),
     .find = low_occupancy_find,
     RP_ADVICE(advice),
 };

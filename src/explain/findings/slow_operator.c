@@ -600,8 +600,7 @@ const struct rp_finding rp_finding_slow_operator = {
         RP_FINDING_NUMBER(FAR_BELOW) RP_FINDING_NUMBER(READ_BELOW) RP_FINDING_NUMBER(FULL_SPEED)
             RP_FINDING_NUMBER(WITHOUT_REASON) RP_FINDING_NUMBER(TILE) RP_FINDING_NUMBER(FASTER),
     .test = "explain/slow_operators_cost_a_share",
-    RP_KEEPS(slow_operator),
-    .measure = slow_operator_measure,
+    RP_KEEPS(slow_operator, slow_operator_measure),
     .changes = {{"dtype", PRECISION}, {"tf32", PRECISION}},
     .find = slow_operator_find,
     RP_ADVICE(advice),

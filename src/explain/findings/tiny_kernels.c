@@ -129,8 +129,7 @@ const struct rp_finding rp_finding_tiny_kernels = {
     .numbers = RP_FINDING_NUMBER(RP_TINY_NS) RP_FINDING_NUMBER(LATENCY_SHARE)
         RP_FINDING_NUMBER(TINY_SHARE),
     .test = "explain/gaps_are_of_tiny_kernels_or_of_launches",
-    RP_KEEPS(tiny_kernels),
-    .measure = tiny_kernels_measure,
+    RP_KEEPS(tiny_kernels, tiny_kernels_measure),
     .find = tiny_kernels_find,
     RP_ADVICE(advice),
 };
