@@ -492,6 +492,24 @@ static void choose_changes(struct rp_try_session *s, const char *only, struct rp
     }
 }
 
+/* Leaves out what does not apply to what was recorded; what was asked for is tried. */
+static void leave_out(struct rp_try_session *s, struct rp_arena *arena, struct try_root *root)
+{
+    size_t kept = 2;
+
+    rp_try_look(s);
+    for (size_t i = 2; i < s->nvariants; i++) {
+        const struct rp_try_variant *v = &s->variants[i];
+
+        if (*v->unfit && !v->nrounds && root->not_tried)
+            root->not_tried[root->nnot_tried++] =
+                (struct try_fact){v->parts[0]->name, rp_arena_text(arena, v->unfit)};
+        else if (kept++ != i)
+            s->variants[kept - 1] = *v;
+    }
+    s->nvariants = kept;
+}
+
 /* ------------------------------------------------------------------ outcomes */
 
 static void list_outcomes(struct rp_arena *arena, struct try_root *root,
@@ -599,6 +617,13 @@ static enum rp_code session_run(struct rp_try_session *s, const struct rp_settin
         rp_try_store_read(s);
     if (!rp_settings_flag(settings, "no-predict") && may_record(s))
         rp_try_record(s);
+    if (!rp_settings_text(settings, "only"))
+        leave_out(s, arena, root);
+    if (s->nvariants == 2)
+        return rp_err_set(
+            err, RP_UNSUPPORTED,
+            "there is nothing to try here: by the recording no change applies ('--only "
+            "NAME' tries one)");
     rp_try_measure(s);
     for (size_t i = 0; i < 2; i++)
         if (s->variants[i].state == RP_TRY_FAILED && !s->cancelled)

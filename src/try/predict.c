@@ -71,18 +71,20 @@ static bool run_simulate(const char *self, const char *folder, const char *what_
 
         dup2(out, STDOUT_FILENO);
         dup2(nothing, STDERR_FILENO);
-        execl(self, self, "simulate", folder, "--what-if", what_if, "--unprofiled-step", step,
-              "--json", (char *)NULL);
+        execl(self, self, "simulate", folder, "--what-if", what_if, "--json",
+              step_ns > 0 ? "--unprofiled-step" : (char *)NULL, step, (char *)NULL);
         _exit(127);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* One of "predictions"; a change that is impossible has none. */
+/* One of "predictions"; a change that is impossible has none. `why` is set where it does not apply.
+ */
 static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
 {
     struct rp_json_token key, value;
     unsigned found = 0;
+    bool no = false;
 
     if (rp_json_value(p, &value) != RP_JSON_OBJECT)
         return;
@@ -92,7 +94,12 @@ static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
                      : rp_json_key_is(&key, "change_high_ratio") ? &v->change_high
                                                                  : NULL;
 
-        if (!to) {
+        if (rp_json_key_is(&key, "applies")) {
+            no = rp_json_value(p, &value) == RP_JSON_STRING && rp_json_key_is(&value, "no");
+        } else if (rp_json_key_is(&key, "because")) {
+            if (rp_json_value(p, &value) == RP_JSON_STRING && no)
+                snprintf(v->unfit, sizeof v->unfit, "%.*s", (int)value.len, value.text);
+        } else if (!to) {
             rp_json_skip(p);
         } else if (rp_json_value(p, &value) == RP_JSON_NUMBER) {
             *to = strtod(value.text, NULL);
@@ -102,7 +109,7 @@ static void read_prediction(struct rp_json *p, struct rp_try_variant *v)
     v->predicted = found == 3;
 }
 
-static void read_answer(const char *path, struct rp_try_variant *v)
+void rp_try_read_answer(const char *path, struct rp_try_variant *v)
 {
     struct rp_input *in = NULL;
     struct rp_json *p = NULL;
@@ -164,6 +171,23 @@ void rp_try_predict(struct rp_try_session *s)
         rp_try_what_if(v, what_if, sizeof what_if);
         if (*what_if && !v->predicted &&
             run_simulate(self, s->recording, what_if, (int64_t)s->variants[0].usual_ns, answer))
-            read_answer(answer, v);
+            rp_try_read_answer(answer, v);
+    }
+}
+
+void rp_try_look(struct rp_try_session *s)
+{
+    char self[PATH_MAX], answer[RP_TRY_PATH + 32], what_if[RP_TRY_WHAT_IF];
+
+    snprintf(answer, sizeof answer, "%s/answer", s->scratch);
+    if (!s->recording[0] || !find_self(self, sizeof self))
+        return;
+    for (size_t i = 2; i < s->nvariants && rp_try_session_goes_on(s, "predicting"); i++) {
+        struct rp_try_variant *v = &s->variants[i];
+
+        rp_try_what_if(v, what_if, sizeof what_if);
+        if (*what_if && run_simulate(self, s->recording, what_if, 0, answer))
+            rp_try_read_answer(answer, v);
+        v->predicted = false; /* its step without the recorder is not known yet */
     }
 }

@@ -57,6 +57,7 @@ struct rp_try_variant {
     int64_t startup_ns;            /* what its first steps took longer than those of unchanged */
     struct rp_try_interval interval;
     enum rp_try_verdict verdict;
+    char unfit[RP_TRY_WHY]; /* why the change does not apply, by the recording; or "" */
     bool predicted;
     double change, change_low, change_high; /* of `simulate` */
 };
@@ -150,6 +151,10 @@ bool rp_try_record(struct rp_try_session *s);
 /* The what-ifs of all changes of a variant, "fused-optimizer+dtype=bf16"; "" if one has none. */
 #define RP_TRY_WHAT_IF 512
 void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap);
+/* Asks `simulate` which changes do not apply to the recording. */
+void rp_try_look(struct rp_try_session *s);
+/* An answer of `simulate` in JSON, about the changes of a variant. */
+void rp_try_read_answer(const char *path, struct rp_try_variant *v);
 /* Asks `simulate` about the changes of the variants, once the unchanged program is measured. Those
    that it cannot answer stay without a prediction. */
 void rp_try_predict(struct rp_try_session *s);

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which changes fit a program, by what the probe told about it. */
 #include "try/changes.h"
+#include "try/session.h"
 #include "unit.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Why a change is not tried, or NULL; its value goes to `value`. */
 static const char *unfit(const struct rp_try_facts *f, const char *name, char *value)
@@ -107,11 +111,44 @@ static void lines_fit_the_framework(void **state)
     assert_true(rp_try_change_count() <= RP_TRY_CHANGES_MOST);
 }
 
+static void what_does_not_apply_is_left_out(void **state)
+{
+    static const struct {
+        const char *answer, *unfit;
+    } rows[] = {{"\"applies\": \"no\", \"because\": \"kernels differ\"", "kernels differ"},
+                {"\"applies\": \"part\", \"because\": \"two pieces\"", ""},
+                {"\"applies\": null, \"because\": null", ""}};
+    char path[] = "/tmp/reprise-answer-XXXXXX";
+    int fd = mkstemp(path);
+
+    UNUSED_STATE(state);
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct rp_try_variant *v = calloc(1, sizeof *v);
+        FILE *f = fopen(path, "w");
+
+        assert_non_null(v);
+        assert_non_null(f);
+        fprintf(f,
+                "{\"known\": [], \"predictions\": [{\"what_if\": \"x\", \"change_ratio\": -0.5, "
+                "\"change_low_ratio\": -0.6, \"change_high_ratio\": -0.4, %s, \"tries\": 0}]}",
+                rows[i].answer);
+        fclose(f);
+        rp_try_read_answer(path, v);
+        assert_true(v->predicted);
+        assert_string_equal(v->unfit, rows[i].unfit);
+        free(v);
+    }
+    close(fd);
+    unlink(path);
+}
+
 int test_changes(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(changes_of_amd), cmocka_unit_test(changes_of_tensorflow),
-        cmocka_unit_test(changes_of_others), cmocka_unit_test(lines_fit_the_framework)};
+        cmocka_unit_test(what_does_not_apply_is_left_out), cmocka_unit_test(changes_of_amd),
+        cmocka_unit_test(changes_of_tensorflow), cmocka_unit_test(changes_of_others),
+        cmocka_unit_test(lines_fit_the_framework)};
 
     return cmocka_run_group_tests_name("changes", tests, NULL, NULL);
 }
