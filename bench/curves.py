@@ -42,6 +42,7 @@ CASES = {
     "many_flows": (300, TRACE),
     "one_flow": (600, FEW),
     "one_correlation": (400, TRACE),
+    "equal_correlations": (400, TRACE),
     "many_graphs": (100, TRACE),
     "many_counters": (300, TRACE),
     "many_arguments": (800, FEW + ("convert {in} -o {out}.json",)),

@@ -166,6 +166,13 @@ def one_correlation(n):
 
 
 @file(".json")
+def equal_correlations(n):
+    "launches and kernels that all have the same correlation"
+    return trace([step(0, 0, 20 * n)] +
+                 [e for i in range(n) for e in (span("cudaLaunchKernel", 10 + 10 * i, 5, cat="cuda_runtime", correlation=1), kernel("k%d" % (i % 30), 20 + 10 * i, 8, 1))])
+
+
+@file(".json")
 def many_graphs(n):
     "launches of graphs of four kernels, each of another graph"
     return trace([step(0, 0, 60 * n)] + [e for g in range(n) for e in

@@ -19,8 +19,16 @@
 const char *const rp_work_class_names[RP_WORK_CLASSES] = {
     [RP_WORK_COMPUTE] = "compute", [RP_WORK_COMM] = "comm", [RP_WORK_MEMORY] = "memory"};
 
+/* What launched the device work of a link: the last runtime call, else the first host call. */
+struct link_calls {
+    rp_link link;
+    rp_event best, any;
+    uint32_t work; /* the member that is the first device work, or the end */
+};
+
 struct work_ctx {
     const struct rp_trace *t;
+    struct link_calls calls; /* of the link that was looked at last */
     struct rp_work *out;
     struct rp_arg_key stream, correlation, device;
     struct rp_map streams;   /* hash of a stream -> its number */
@@ -58,31 +66,44 @@ static bool same_correlation(const struct work_ctx *c, rp_event a, rp_event b)
     return x.type == RP_ARG_I64 ? (double)x.v.i == y.v.f : x.v.f == (double)y.v.i;
 }
 
+/* The calls of a link, and its first device work. */
+static struct link_calls look_at_link(const struct rp_trace *t, rp_link link)
+{
+    struct link_calls x = {link, RP_NONE, RP_NONE, t->links.offset[link]};
+
+    for (; x.work < t->links.offset[link + 1]; x.work++) {
+        rp_event host = t->links.member[x.work];
+
+        if (rp_kind_is_device_work(t->ev.kind[host]))
+            break; /* host calls come first */
+        if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
+            continue; /* annotations and waits that are recorded on a stream */
+        x.any = x.any == RP_NONE ? host : x.any;
+        if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
+            (x.best == RP_NONE || file_order(t, host) > file_order(t, x.best)))
+            x.best = host;
+    }
+    return x;
+}
+
 /* The call that launched e; sets the item's flags. */
-static rp_event launch_of(const struct work_ctx *c, rp_event e, uint8_t *flags)
+static rp_event launch_of(struct work_ctx *c, rp_event e, uint8_t *flags)
 {
     const struct rp_trace *t = c->t;
     rp_link link = t->ev.link[e];
-    rp_event best = RP_NONE, any = RP_NONE;
+    rp_event best, any;
     uint32_t i;
 
     *flags = 0;
     if (link == RP_NONE)
         return RP_NONE;
-    for (i = t->links.offset[link]; i < t->links.offset[link + 1]; i++) {
-        rp_event host = t->links.member[i];
-
-        if (rp_kind_is_device_work(t->ev.kind[host])) {
-            *flags |= host != e ? RP_WORK_IN_GRAPH : 0;
-            break; /* host calls come first */
-        }
-        if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
-            continue; /* annotations and waits that are recorded on a stream */
-        any = any == RP_NONE ? host : any;
-        if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
-            (best == RP_NONE || file_order(t, host) > file_order(t, best)))
-            best = host;
-    }
+    if (link != c->calls.link)
+        c->calls = look_at_link(t, link); /* work of one graph stands together */
+    best = c->calls.best;
+    any = c->calls.any;
+    i = c->calls.work;
+    if (i < t->links.offset[link + 1] && t->links.member[i] != e)
+        *flags |= RP_WORK_IN_GRAPH;
     if (i + 1 < t->links.offset[link + 1] &&
         rp_kind_is_device_work(t->ev.kind[t->links.member[i + 1]]))
         *flags |= RP_WORK_IN_GRAPH;
@@ -350,7 +371,7 @@ static enum rp_code collect_all(struct work_ctx *c, struct rp_err *err)
 enum rp_code rp_work_init(struct rp_work *out, const struct rp_trace *trace,
                           const struct rp_scope *scope, struct rp_err *err)
 {
-    struct work_ctx c = {.t = trace, .out = out};
+    struct work_ctx c = {.t = trace, .out = out, .calls = {.link = RP_NONE}};
     enum rp_code code;
 
     *out = (struct rp_work){.trace = trace};

@@ -43,6 +43,14 @@ typedef RP_VEC(struct rp_step) rp_step_vec;
 
 /* The start of the host call of a link; RP_NO_TS: none is recorded. */
 int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link);
+/* The same for one device work after the other: what was launched together is looked for once.
+   `known` begins with the link RP_NONE. */
+struct rp_launch_known {
+    uint32_t link;
+    int64_t at_ns;
+};
+int64_t rp_steps_launched_next(const struct rp_mark_view *v, uint32_t link,
+                               struct rp_launch_known *known);
 
 /* The steps that a server marks, by the table (or NULL) and the built-in patterns; in time order.
  */

@@ -191,6 +191,7 @@ static enum rp_code list_marks(struct loop *w, uint32_t track, struct rp_err *er
 static void add_device_work(struct loop *w)
 {
     struct rp_mark_view v = rp_mark_view_of_builder(w->b);
+    struct rp_launch_known known = {.link = RP_NONE};
     size_t i;
 
     for (rp_event e = 0; e < v.nevents; e++) {
@@ -199,7 +200,7 @@ static void add_device_work(struct loop *w)
         if (!rp_kind_is_device_work(v.kind[e]) || !rp_mark_view_is_span(&v, e) ||
             v.link[e] == RP_NONE)
             continue;
-        at = rp_steps_launched_at(&v, v.link[e]);
+        at = rp_steps_launched_next(&v, v.link[e], &known);
         RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
         if (i && at < w->marks.at[i - 1].end_ns &&
             __builtin_add_overflow(w->marks.at[i - 1].work_ns, v.dur_ns[e],
@@ -606,6 +607,7 @@ static enum rp_code name_graphs(struct loop *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
     struct rp_mark_view v = rp_mark_view_of_builder(b);
+    struct rp_launch_known known = {.link = RP_NONE};
     rp_str key = rp_build_find_str(b, "graph id");
     size_t i;
 
@@ -619,7 +621,7 @@ static enum rp_code name_graphs(struct loop *w, struct rp_err *err)
             !rp_args_find(&b->trace->args, b->ev.shape.at[e], b->ev.arg_row.at[e], key, &arg) ||
             arg.type != RP_ARG_I64)
             continue;
-        at = rp_steps_launched_at(&v, v.link[e]);
+        at = rp_steps_launched_next(&v, v.link[e], &known);
         RP_LOWER_BOUND(i, w->marks.n, w->marks.at[i].begin_ns <= at);
         if (!i || at >= w->marks.at[i - 1].end_ns ||
             w->marks.at[i - 1].name != b->ev.name.at[w->marks.at[i - 1].event])

@@ -34,12 +34,19 @@ int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link)
     return best == RP_NONE ? RP_NO_TS : v->ts_ns[best];
 }
 
+int64_t rp_steps_launched_next(const struct rp_mark_view *v, uint32_t link,
+                               struct rp_launch_known *known)
+{
+    if (link != known->link)
+        *known = (struct rp_launch_known){link, rp_steps_launched_at(v, link)};
+    return known->at_ns;
+}
+
 static void end_work_of_track(const struct rp_mark_view *v, const struct rp_track_info *track,
                               struct rp_step *steps, size_t n)
 {
     bool by_launch = !(steps[0].flags & RP_STEP_ON_DEVICE);
-    uint32_t known = RP_NONE;
-    int64_t launch = RP_NO_TS;
+    struct rp_launch_known known = {.link = RP_NONE};
 
     for (rp_event e = track->first; e < track->end; e++) {
         uint32_t link = v->link[e];
@@ -50,8 +57,8 @@ static void end_work_of_track(const struct rp_mark_view *v, const struct rp_trac
             continue;
         end = rp_mark_view_end_ns(v, e);
         if (by_launch && link != RP_NONE) {
-            launch = link == known ? launch : rp_steps_launched_at(v, link);
-            known = link;
+            int64_t launch = rp_steps_launched_next(v, link, &known);
+
             at = launch == RP_NO_TS ? at : launch;
         }
         RP_LOWER_BOUND(after, n, steps[after].begin_ns <= at);
