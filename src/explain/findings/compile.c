@@ -199,7 +199,8 @@ static void compile_find(struct rp_findings *f)
     if (!k || (!k->compiles && !k->runs))
         return;
     rp_torch_trace_init(&log);
-    if (rp_torch_trace_beside(&log, f->ranks->parts[f->chain->lead].path, NULL, NULL) != RP_OK) {
+    if (rp_torch_trace_beside(&log, f->ranks->parts[f->chain->lead].path, RP_TORCH_NO_ID, NULL,
+                              NULL) != RP_OK) {
         rp_torch_trace_release(&log); /* what was found without it is still worth telling */
         rp_torch_trace_init(&log);
     }

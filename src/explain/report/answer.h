@@ -4,6 +4,7 @@
 /* The answer of `report`, for those who ask it (src/view, src/query), and what of a rank's part is
    shown as it is. */
 #include "explain/report/speed.h"
+#include "explain/top/lines.h"
 #include "facts/idle/gaps.h"
 #include "facts/work/work.h"
 #include "result/part.h"
@@ -243,7 +244,7 @@ struct rp_report_root {
     const char *steps_text, *step_source, *step_mark;
     double step_share; /* of the device time: in steps */
     const char *run_text, *step_text, *lost_text, *pace_text, *stall_text; /* text output only */
-    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text;
+    const char *profiler_text, *work_text, *speed_text, *sampled_text, *hot_text, *lines_text;
     struct rp_report_speed speed;
     const char *help_text, *help2_text, *help3_text;
     bool predictable;                            /* by simulate: not shown */
@@ -274,6 +275,9 @@ struct rp_report_root {
     struct rp_report_category *categories;
     size_t nhot;
     struct rp_report_hot *hot;
+    size_t nlines;
+    struct rp_source_line_row *lines; /* of compiled programs, the largest first */
+    double lines_share;               /* of the device time: has a line; NAN: not known */
     struct rp_report_finding *findings;
     size_t nopportunities, napplying; /* napplying: not shown */
     struct rp_report_opportunity *opportunities;

@@ -119,6 +119,19 @@ enum rp_code rp_report_find_hot(const struct rp_trace *trace, const struct rp_sc
     return code;
 }
 
+enum rp_code rp_report_find_lines(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  struct rp_arena *arena, struct rp_report_part *out,
+                                  struct rp_err *err)
+{
+    struct rp_scope judged = *scope;
+
+    if (!scope->limited) {
+        judged.njudged = out->judged.n;
+        judged.judged = out->judged.at;
+    }
+    return rp_lines_make(loaded, &judged, NULL, arena, &out->lines, err);
+}
+
 /* ------------------------------------------------------------------ all ranks */
 
 /* Adds up the same names; `rows` has room for all. */
@@ -166,6 +179,49 @@ static const char *hot_line(const struct rp_report_root *out, bool on_device,
                 : NULL;
 }
 
+/* "program.py:11 49.4 %, program.py:8 21.3 % of the device time; 9.9 % has no line" */
+static const char *lines_line(const struct rp_report_root *out, struct rp_arena *arena)
+{
+    const char *text = NULL;
+
+    for (size_t i = 0; i < out->nlines && i < MOST_SHOWN; i++) {
+        if (i && out->lines[i].share < LEAST_SHOWN)
+            break;
+        text = rp_arena_textf(arena, "%s%s%s %s", text ? text : "", text ? ", " : "",
+                              out->lines[i].name,
+                              rp_units_text(arena, out->lines[i].share, RP_UNIT_RATIO));
+    }
+    if (!text || out->lines_share >= 1)
+        return text ? rp_arena_textf(arena, "%s of the device time", text) : NULL;
+    return rp_arena_textf(arena, "%s of the device time; %s has no line", text,
+                          rp_units_text(arena, 1 - out->lines_share, RP_UNIT_RATIO));
+}
+
+static enum rp_code join_lines(const struct rp_ranks *ranks, struct rp_arena *arena,
+                               struct rp_report_root *out, struct rp_err *err)
+{
+    const struct rp_lines_part **parts =
+        RP_ARENA_NEW(arena, const struct rp_lines_part *, ranks->n + 1);
+    struct rp_lines_root lines;
+    size_t n = 0;
+
+    RP_TRY(rp_err_need(parts, err, "adding up ranks"));
+    out->lines_share = __builtin_nan("");
+    for (size_t r = 0; r < ranks->n; r++)
+        if (rp_report_part_of(ranks, r)->lines.known)
+            parts[n++] = &rp_report_part_of(ranks, r)->lines;
+    if (!n)
+        return RP_OK;
+    RP_TRY(rp_lines_join(parts, n, MOST_ROWS, arena, &lines, err));
+    if (!lines.nrows)
+        return RP_OK;
+    out->lines = lines.rows;
+    out->nlines = lines.nrows;
+    out->lines_share = lines.coverage;
+    out->lines_text = lines_line(out, arena);
+    return RP_OK;
+}
+
 enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *arena,
                                 struct rp_report_root *out, struct rp_err *err)
 {
@@ -189,5 +245,5 @@ enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *a
     for (size_t i = 0; i < out->nhot; i++)
         out->hot[i].share = whole > 0 ? (double)out->hot[i].ns / (double)whole : 0;
     out->hot_text = hot_line(out, ranks->n && rp_report_part_of(ranks, 0)->on_device, arena);
-    return RP_OK;
+    return join_lines(ranks, arena, out, err);
 }

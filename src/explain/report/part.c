@@ -673,6 +673,7 @@ enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope 
 void rp_report_part_release(struct rp_report_part *part)
 {
     rp_vec_release(&part->gaps);
+    rp_lines_release(&part->lines);
     rp_collectives_release(&part->collectives);
     rp_host_calls_release(&part->calls);
     rp_host_waits_release(&part->waits);

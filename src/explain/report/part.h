@@ -88,7 +88,8 @@ struct rp_kept {
     M(s, PLAIN, struct rp_coverage, coverage)                                                    \
     M(s, ARRAY, int64_t, category_ns, RP_CATEGORIES) /* device time, of the main device */       \
     M(s, LIST, rp_report_hot, hot)                   /* the largest first */                     \
-    M(s, PLAIN, int64_t, hot_ns) /* of which they are: device time, or that of the host */       \
+    M(s, PLAIN, int64_t, hot_ns)       /* of which they are: device time, or that of the host */ \
+    M(s, RECORD, rp_lines_part, lines) /* of compiled programs */                                \
     M(s, PLAIN, struct rp_speed_sums, speed)                                                     \
     M(s, RECORD, rp_report_sums, sums)                                                           \
     M(s, FINDINGS, kept)                   /* what findings keep, with device work */            \

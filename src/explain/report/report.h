@@ -38,6 +38,10 @@ enum rp_code rp_report_sum_categories(const struct rp_work *work,
 enum rp_code rp_report_find_hot(const struct rp_trace *trace, const struct rp_scope *scope,
                                 const struct rp_segments *segments, struct rp_arena *arena,
                                 struct rp_report_part *out, struct rp_err *err);
+/* The lines of compiled programs, from what lies beside the trace. */
+enum rp_code rp_report_find_lines(const struct rp_loaded *loaded, const struct rp_scope *scope,
+                                  struct rp_arena *arena, struct rp_report_part *out,
+                                  struct rp_err *err);
 enum rp_code rp_report_join_hot(const struct rp_ranks *ranks, struct rp_arena *arena,
                                 struct rp_report_root *out, struct rp_err *err);
 extern const struct rp_type rp_report_hot_row_type;

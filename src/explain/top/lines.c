@@ -5,6 +5,7 @@
  * in the runs of graphs are counted, on the host.
  */
 #include "explain/top/lines.h"
+#include "explain/top/lines_xla.h"
 
 #include "base/names.h"
 #include "base/order.h"
@@ -48,6 +49,8 @@ static const struct rp_field part_fields[] = {
     RP_PART_PLAIN(struct rp_lines_part, unlined_ns),
     RP_PART_PLAIN(struct rp_lines_part, compiles),
     RP_PART_PLAIN(struct rp_lines_part, on_host),
+    RP_PART_PLAIN(struct rp_lines_part, known),
+    RP_PART_PLAIN(struct rp_lines_part, of_xla),
     RP_PART_END};
 const struct rp_type rp_lines_part_type = {"lines_part", sizeof(struct rp_lines_part), part_fields,
                                            NULL};
@@ -67,7 +70,8 @@ static const struct rp_field row_fields[] = {
     ROW(backward_ns, I64, NS, "backward", "in backward graphs", RP_WIDE),
     ROW(calls, I64, COUNT, "count", "kernels, copies; without a device, operators", 0),
     RP_FIELD_END};
-static const struct rp_type row_type = {"row", sizeof(struct rp_source_line_row), row_fields, NULL};
+const struct rp_type rp_source_line_type = {"row", sizeof(struct rp_source_line_row), row_fields,
+                                            NULL};
 
 static const struct rp_field rest_fields[] = {
     RP_FIELD(struct rp_lines_rest, what, STR, NONE, "work", "why it has no line", 0),
@@ -79,11 +83,11 @@ static const struct rp_type rest_type = {"rest", sizeof(struct rp_lines_rest), r
 #define GRAPH(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_line_graph_row, member, type, unit, title, doc, flags)
 static const struct rp_field graph_fields[] = {
-    GRAPH(id, STR, NONE, "compile", "of the log", 0),
-    GRAPH(direction, STR, NONE, "graph", "forward, backward or inference", 0),
+    GRAPH(id, STR, NONE, "compile", "of the log; of XLA the module", 0),
+    GRAPH(direction, STR, NONE, "graph", "forward, backward or inference; 'module': of XLA", 0),
     GRAPH(function, STR, NONE, "function", "that was compiled", RP_SHORTEN),
     GRAPH(key, STR, NONE, NULL, "of the FX graph cache", 0),
-    GRAPH(runs, I64, COUNT, "runs", "in the recording", 0),
+    GRAPH(runs, I64, COUNT, "runs", "in the recording; null: not known", RP_NULLABLE),
     GRAPH(total_ns, I64, NS, "total", "of the work in them", 0),
     GRAPH(share, F64, RATIO, "share", "of all work", RP_BAR),
     GRAPH(coverage, F64, RATIO, "with a line", "of the work in them", RP_WIDE),
@@ -106,8 +110,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_AS("coverage", struct rp_lines_root, coverage, F64, RATIO, NULL,
                 "covered_ns / whole_ns", 0),
     ROOT(row_count, I64, COUNT, NULL, "lines before the limit", 0),
-    RP_FIELD_LIST(struct rp_lines_root, rows, &row_type, "lines of the program", "most time first",
-                  0),
+    RP_FIELD_LIST(struct rp_lines_root, rows, &rp_source_line_type, "lines of the program",
+                  "most time first", 0),
     RP_FIELD_LIST(struct rp_lines_root, rest, &rest_type, "the rest",
                   "what has no line; with the rows it is all of the time", 0),
     RP_FIELD_LIST(struct rp_lines_root, graphs, &graph_type, "compiled graphs", "most time first",
@@ -121,7 +125,8 @@ const struct rp_type rp_lines_type = {"top", sizeof(struct rp_lines_root), root_
 
 struct line_maker {
     const struct rp_torch_trace *log;
-    struct rp_compiled compiled;
+    struct rp_compiled compiled; /* of torch.compile */
+    struct rp_lines_xla xla;
     struct rp_lines_part *out;
     struct rp_arena *arena;
     struct rp_map line_of;  /* place of the log -> line of the part */
@@ -154,11 +159,12 @@ static enum rp_code graph_at(struct line_maker *m, uint32_t graph, struct rp_lin
 
     RP_TRY(rp_map_intern(&m->graph_of, graph, (uint32_t)m->out->graphs.n, &i, m->err));
     if (i == m->out->graphs.n) {
-        struct rp_line_graph row = {.id = rp_arena_text(m->arena, compile->id),
-                                    .direction = rp_torch_direction_names[is->direction],
-                                    .function = rp_arena_text(m->arena, compile->function),
-                                    .key = rp_arena_text(m->arena, is->key),
-                                    .runs = m->compiled.runs.at[graph]};
+        struct rp_line_graph row = {
+            .id = rp_arena_text(m->arena, compile->id),
+            .direction = m->out->of_xla ? "module" : rp_torch_direction_names[is->direction],
+            .function = rp_arena_text(m->arena, compile->function),
+            .key = rp_arena_text(m->arena, is->key),
+            .runs = m->out->of_xla ? RP_ABSENT_I64 : m->compiled.runs.at[graph]};
 
         RP_TRY(rp_vec_push(&m->out->graphs, row, m->err));
     }
@@ -214,6 +220,10 @@ static enum rp_code add_work(struct line_maker *m, const struct rp_compiled_span
     }
     rp_ns_add(&m->out->covered_ns, ns);
     rp_ns_add(&graph->lines_ns, ns);
+    if (m->out->of_xla)
+        return add_call(m, span->call,
+                        m->xla.backward.at[span->call] ? RP_TORCH_IS_BACKWARD : RP_TORCH_IS_FORWARD,
+                        ns);
     return add_call(m, span->call, m->log->graphs.at[span->graph].direction, ns);
 }
 
@@ -221,7 +231,9 @@ static enum rp_code add_device(struct line_maker *m, const struct rp_work *work)
 {
     for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *item = &work->items.at[i];
-        struct rp_compiled_span span = rp_compiled_of_work(&m->compiled, work, item);
+        struct rp_compiled_span span = m->out->of_xla
+                                           ? rp_lines_xla_of(&m->xla, work->trace, item->event)
+                                           : rp_compiled_of_work(&m->compiled, work, item);
 
         RP_TRY(add_work(m, &span, rp_ns_between(item->begin_ns, item->end_ns)));
     }
@@ -229,20 +241,28 @@ static enum rp_code add_device(struct line_maker *m, const struct rp_work *work)
 }
 
 /* The operators that the code of graphs calls, without those inside them. */
-static enum rp_code add_host(struct line_maker *m, const struct rp_scope *scope)
+static enum rp_code add_host(struct line_maker *m, const struct rp_trace *t,
+                             const struct rp_scope *scope)
 {
-    const struct rp_trace *t = m->compiled.trace;
 
     m->out->on_host = true;
     for (rp_event e = 0; e < t->ev.n; e++) {
         rp_event parent = t->ev.parent[e];
         struct rp_compiled_span span;
 
-        if (t->ev.kind[e] != RP_KIND_CPU_OP || t->ev.dur_ns[e] < 0 || parent == RP_NONE ||
-            rp_map_get(&m->compiled.run_of, parent) == RP_MAP_NONE ||
-            !rp_scope_has(scope, t->ev.ts_ns[e]))
+        if (t->ev.dur_ns[e] < 0 || !rp_scope_has(scope, t->ev.ts_ns[e]))
             continue;
-        span = rp_compiled_of_span(&m->compiled, e);
+        if (m->out->of_xla) {
+            span = rp_lines_xla_of(&m->xla, t, e);
+            if (!span.in_graph ||
+                (parent != RP_NONE && rp_lines_xla_of(&m->xla, t, parent).in_graph))
+                continue;
+        } else {
+            if (t->ev.kind[e] != RP_KIND_CPU_OP || parent == RP_NONE ||
+                rp_map_get(&m->compiled.run_of, parent) == RP_MAP_NONE)
+                continue;
+            span = rp_compiled_of_span(&m->compiled, e);
+        }
         RP_TRY(add_work(m, &span, t->ev.dur_ns[e]));
     }
     return RP_OK;
@@ -252,34 +272,57 @@ static enum rp_code make_lines(struct line_maker *m, const struct rp_trace *trac
                                const struct rp_scope *scope)
 {
     struct rp_work work;
-    enum rp_code code;
+    enum rp_code code = rp_work_init(&work, trace, scope, m->err);
 
-    RP_TRY(rp_compiled_init(&m->compiled, trace, m->log, m->err));
-    code = rp_work_init(&work, trace, scope, m->err);
-    if (code == RP_OK)
-        code = work.items.n ? add_device(m, &work) : add_host(m, scope);
+    m->out->known = true;
+    m->out->compiles = (int64_t)m->log->compiles.n;
+    if (code == RP_OK && !m->out->of_xla)
+        code = rp_compiled_init(&m->compiled, trace, m->log, m->err);
+    if (code == RP_OK && work.items.n)
+        code = add_device(m, &work);
+    else if (code == RP_OK)
+        code = add_host(m, trace, scope);
     rp_work_release(&work);
     return code;
 }
 
-enum rp_code rp_lines_make(const struct rp_trace *trace, const struct rp_scope *scope,
+/* Whether runs of graphs of torch.compile were recorded. */
+static bool has_runs(const struct rp_trace *trace)
+{
+    for (rp_str s = 0; s < trace->str.n; s++)
+        if (rp_text_begins(rp_trace_str(trace, s), RP_COMPILED_RUN))
+            return true;
+    return false;
+}
+
+enum rp_code rp_lines_make(const struct rp_loaded *loaded, const struct rp_scope *scope,
                            const char *dumps, struct rp_arena *arena, struct rp_lines_part *out,
                            struct rp_err *err)
 {
     struct rp_torch_trace log;
     struct line_maker m = {.log = &log, .out = out, .arena = arena, .err = err};
-    enum rp_code code;
+    enum rp_code code = RP_OK;
 
     rp_torch_trace_init(&log);
-    code = rp_torch_trace_open(&log, dumps, NULL, err);
-    if (code == RP_OK && !log.logs.n)
+    if (dumps)
+        code = rp_torch_trace_open(&log, dumps, NULL, err);
+    else if (has_runs(loaded->trace) && loaded->source)
+        code = rp_torch_trace_beside(
+            &log, loaded->source->path,
+            loaded->trace->rank == RP_NO_RANK ? RP_TORCH_NO_ID : loaded->trace->rank, NULL, err);
+    out->of_xla = !log.logs.n;
+    if (code == RP_OK && out->of_xla)
+        code = rp_lines_xla_init(&m.xla, loaded, dumps, &log, err);
+    if (code == RP_OK && (log.logs.n || log.compiles.n))
+        code = make_lines(&m, loaded->trace, scope);
+    else if (code == RP_OK && dumps && out->of_xla)
         code = rp_err_set(err, RP_FORMAT,
-                          "'%s': no log of torch.compile; TORCH_TRACE=DIR or 'reprise dump run' "
-                          "makes PyTorch write one",
+                          "'%s': no log of torch.compile, and no program of XLA that the trace "
+                          "runs; 'reprise dump run' makes PyTorch and JAX write them",
                           dumps);
-    out->compiles = (int64_t)log.compiles.n;
-    if (code == RP_OK)
-        code = make_lines(&m, trace, scope);
+    if (!dumps && code != RP_NOMEM) /* nobody asked for what could not be read */
+        code = RP_OK;
+    rp_lines_xla_release(&m.xla);
     rp_compiled_release(&m.compiled);
     rp_map_release(&m.line_of);
     rp_map_release(&m.graph_of);
@@ -370,7 +413,8 @@ static enum rp_code join_graphs(const struct rp_lines_part *const *parts, size_t
                                                               .key = graph->key};
                 code = rp_names_add(&names, key, row, err);
             }
-            out->graphs[row].runs += graph->runs;
+            out->graphs[row].runs =
+                graph->runs == RP_ABSENT_I64 ? graph->runs : out->graphs[row].runs + graph->runs;
             rp_ns_add(&out->graphs[row].total_ns, graph->total_ns);
             out->graphs[row].coverage += (double)graph->lines_ns;
         }
@@ -391,6 +435,8 @@ static void fill_notes(struct rp_lines_root *out, const struct rp_lines_part *su
         RP_NOTE(out, arena,
                 "no run of a compiled graph was recorded ('## Call CompiledFxGraph …'): the "
                 "profiler must record annotations of the host");
+    else if (sum->unknown_ns && sum->of_xla)
+        RP_NOTE(out, arena, "some modules are neither in the profile nor in the dumps");
     else if (sum->unknown_ns)
         RP_NOTE(out, arena,
                 "some graphs are not in these logs: they are of another run, or of another setting "
@@ -414,6 +460,7 @@ enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, i
         rp_ns_add(&sum.unknown_ns, parts[p]->unknown_ns);
         rp_ns_add(&sum.unmatched_ns, parts[p]->unmatched_ns);
         rp_ns_add(&sum.unlined_ns, parts[p]->unlined_ns);
+        sum.of_xla = sum.of_xla || parts[p]->of_xla;
         if (parts[p]->on_host)
             out->measure = "host time in compiled graphs";
     }
@@ -446,4 +493,10 @@ enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, i
     out->summary = rp_arena_textf(arena, "%s by line of the program; %s has one", out->measure,
                                   rp_units_text(arena, out->coverage, RP_UNIT_RATIO));
     return rp_arena_check(arena, "adding up ranks", err);
+}
+
+void rp_lines_release(struct rp_lines_part *part)
+{
+    rp_vec_release(&part->lines);
+    rp_vec_release(&part->graphs);
 }

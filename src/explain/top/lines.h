@@ -2,11 +2,12 @@
 #ifndef RP_EXPLAIN_TOP_LINES_H
 #define RP_EXPLAIN_TOP_LINES_H
 /*
- * `top --by line --dumps DIR`: measured time by line of the program, from the logs of its compiler.
+ * `top --by line` of compiled programs: measured time by line, from what their compilers wrote.
  * A kernel of several lines is divided among them by the nodes of each, so that lines add up.
  */
 #include "base/arena.h"
 #include "base/vec.h"
+#include "dataset/load.h"
 #include "facts/work/work.h"
 #include "result/part.h"
 
@@ -32,21 +33,28 @@ struct rp_lines_part {
     int64_t unlined_ns;   /* of calls without a line */
     int64_t compiles;     /* in the logs */
     bool on_host;
+    bool known;  /* programs or logs were found */
+    bool of_xla; /* graphs are modules of XLA */
 };
 
 extern const struct rp_type rp_lines_part_type, rp_lines_type;
 
-/* One trace; dumps: a file or folder. Texts are in the arena, the vectors are the caller's, also
-   after a failure. */
-enum rp_code rp_lines_make(const struct rp_trace *trace, const struct rp_scope *scope,
+/* One trace. dumps: logs of torch.compile or dumps of XLA, a file or folder, without which is an
+   error; NULL: what lies beside the trace or is in it, if anything. Texts are in the arena, the
+   vectors are the caller's, also after a failure. */
+enum rp_code rp_lines_make(const struct rp_loaded *loaded, const struct rp_scope *scope,
                            const char *dumps, struct rp_arena *arena, struct rp_lines_part *out,
                            struct rp_err *err);
+
+void rp_lines_release(struct rp_lines_part *part);
 
 struct rp_source_line_row {
     const char *name, *label, *path, *function;
     int64_t line, total_ns, alone_ns, shared_ns, forward_ns, backward_ns, calls;
     double share;
 };
+
+extern const struct rp_type rp_source_line_type;
 
 struct rp_lines_rest {
     const char *what;

@@ -552,6 +552,20 @@ static enum rp_top_by rows_of(const struct rp_trace *trace, const struct rp_sett
     return (enum rp_top_by)out->instead;
 }
 
+/* What the logs of a compiler know nothing of. */
+static const char *const not_of_logs[] = {"tree",  "focus", "counters", "counter-table",
+                                          "width", "split", "html",     "sort"};
+
+/* Whether lines may be those of compiled programs without a word about it: there are no samples,
+   whose lines these would be. */
+static bool wants_lines(const struct rp_trace *trace, const struct rp_settings *settings)
+{
+    for (size_t i = 0; i < sizeof not_of_logs / sizeof not_of_logs[0]; i++)
+        if (rp_settings_has(settings, not_of_logs[i]))
+            return false;
+    return !trace->samples.n;
+}
+
 static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                              const struct rp_settings *settings, struct rp_rank_part *part,
                              struct rp_err *err)
@@ -571,8 +585,10 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     if (wants_counters(settings))
         return counters_rank(loaded, scope, settings, part, err);
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
-    if (dumps)
-        return rp_lines_make(loaded->trace, &steps, dumps, &part->arena, &out->lines, err);
+    if (dumps || (want.by == RP_TOP_LINE && wants_lines(loaded->trace, settings)))
+        RP_TRY(rp_lines_make(loaded, &steps, dumps, &part->arena, &out->lines, err));
+    if (dumps || out->lines.known)
+        return RP_OK;
     if (want.by >= RP_TOP_STACK || want.by == RP_TOP_PYTHON)
         RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
     if (want.by >= RP_TOP_STACK && !focus && !rp_settings_flag(settings, "tree"))
@@ -738,16 +754,14 @@ static enum rp_code join_lines(const struct rp_top_part *const *tops, size_t n,
 /* The logs of a compiler know lines, and nothing else. */
 static enum rp_code check_dumps(const struct rp_settings *settings, struct rp_err *err)
 {
-    static const char *const others[] = {"tree",  "focus", "counters", "counter-table",
-                                         "width", "split", "html",     "sort"};
-
     if (!rp_settings_text(settings, "dumps"))
         return RP_OK;
     if (rp_top_by_of(rp_settings_text(settings, "by")) != RP_TOP_LINE)
         return rp_err_set(err, RP_USAGE, "'--dumps' is about lines: add '--by line'");
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        if (rp_settings_has(settings, others[i]))
-            return rp_err_set(err, RP_USAGE, "'--dumps' and '--%s' cannot be combined", others[i]);
+    for (size_t i = 0; i < sizeof not_of_logs / sizeof not_of_logs[0]; i++)
+        if (rp_settings_has(settings, not_of_logs[i]))
+            return rp_err_set(err, RP_USAGE, "'--dumps' and '--%s' cannot be combined",
+                              not_of_logs[i]);
     return RP_OK;
 }
 
@@ -830,7 +844,7 @@ static enum rp_code top_join(const struct rp_ranks *ranks, const struct rp_setti
     RP_TRY(check_stack_options(settings, err));
     for (size_t i = 0; i < ranks->n; i++)
         parts[i] = ranks->parts[i].data;
-    if (rp_settings_text(settings, "dumps"))
+    if (rp_settings_text(settings, "dumps") || (ranks->n && parts[0]->lines.known))
         return join_lines(parts, ranks->n, settings, result, err);
     if (rp_settings_text(settings, "focus"))
         return join_focus(parts, ranks->n, settings, result, err);
@@ -868,7 +882,7 @@ static const struct rp_option top_options[] = {
      "of stacks: divide them by the thread, step or rank that they are of", 0},
     {"dumps", 0, RP_OPT_PATH, "DIR", NULL,
      "with '--by line': measured time by line of the program, from the logs of torch.compile "
-     "(TORCH_TRACE) in this folder or file",
+     "(TORCH_TRACE) or the dumps of XLA in this folder or file",
      0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "with '--by stack', 'function' or 'line': a page with a flame graph", 0},

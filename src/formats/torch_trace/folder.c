@@ -68,19 +68,33 @@ enum rp_code rp_torch_trace_find(struct rp_torch_trace *trace, struct rp_sources
     return RP_OK;
 }
 
-enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
-                                 const struct rp_limits *limits, struct rp_err *err)
+/* Adds the logs of one file or folder that are not of another rank. */
+static enum rp_code add_of_rank(struct rp_torch_trace *trace, const char *path, int64_t rank,
+                                const struct rp_limits *limits, struct rp_err *err)
 {
     struct rp_sources *sources;
     enum rp_code code;
+    bool is;
 
     RP_TRY(rp_sources_open(&path, 1, limits, &sources, err));
-    code = rp_torch_trace_find(trace, sources, limits, NULL, err);
+    code = RP_OK;
+    for (size_t i = 0; i < rp_sources_count(sources) && code == RP_OK; i++) {
+        int64_t of = rp_torch_rank_of_name(rp_sources_borrow(sources, i)->name);
+
+        if (of == RP_TORCH_NO_ID || rank == RP_TORCH_NO_ID || of == rank)
+            code = rp_torch_trace_add(trace, sources, i, limits, &is, err);
+    }
     rp_sources_close(sources);
     return code;
 }
 
-enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path,
+enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
+                                 const struct rp_limits *limits, struct rp_err *err)
+{
+    return add_of_rank(trace, path, RP_TORCH_NO_ID, limits, err);
+}
+
+enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path, int64_t rank,
                                    const struct rp_limits *limits, struct rp_err *err)
 {
     const char *slash = strrchr(path, '/');
@@ -100,7 +114,7 @@ enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *pat
         if ((!strcmp(entry->d_name, "torch_trace") ||
              rp_text_begins(entry->d_name, "dedicated_log_torch_trace_")) &&
             snprintf(file, sizeof file, "%s/%s", folder, entry->d_name) < (int)sizeof file)
-            code = rp_torch_trace_open(trace, file, limits, err);
+            code = add_of_rank(trace, file, rank, limits, err);
     if (dir)
         closedir(dir);
     return code;

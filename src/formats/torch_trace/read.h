@@ -5,10 +5,6 @@
 #include "base/hash.h"
 #include "formats/torch_trace/torch_trace.h"
 
-/* The number of a line, which is added where it is new. function may be empty. */
-enum rp_code rp_torch_place(struct rp_torch_trace *trace, struct rp_snip path, int64_t line,
-                            struct rp_snip function, uint32_t *out, struct rp_err *err);
-
 /* ---- stacks of Python ---- */
 
 struct rp_torch_frame {

@@ -697,8 +697,7 @@ static enum rp_code trace_record(void *user, const struct rp_torch_record *recor
 
 /* ------------------------------------------------------------------ a log */
 
-/* "dedicated_log_torch_trace_rank_3_ab_cdefg.log" */
-static int64_t rank_of_name(const char *name)
+int64_t rp_torch_rank_of_name(const char *name)
 {
     const char *at = strstr(rp_text_file(name), "rank_");
     int64_t rank = 0;
@@ -741,7 +740,7 @@ enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *
     for (uint32_t i = r.first; i < trace->compiles.n && code == RP_OK; i++)
         code = finish_graph(&r, i);
     if (trace->logs.at[r.log].rank == RP_TORCH_NO_ID)
-        trace->logs.at[r.log].rank = rank_of_name(log.name);
+        trace->logs.at[r.log].rank = rp_torch_rank_of_name(log.name);
     close_reader(&r);
     return code == RP_OK ? rp_arena_check(&trace->arena, "reading a compile log", err) : code;
 }

@@ -170,6 +170,10 @@ struct rp_torch_trace {
 void rp_torch_trace_init(struct rp_torch_trace *trace);
 void rp_torch_trace_release(struct rp_torch_trace *trace);
 
+/* The number of a line, which is added where it is new. function may be empty. */
+enum rp_code rp_torch_place(struct rp_torch_trace *trace, struct rp_snip path, int64_t line,
+                            struct rp_snip function, uint32_t *out, struct rp_err *err);
+
 /* Adds the log of one process, whose name may say its rank. limits: NULL for the defaults. */
 enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *in,
                                  const struct rp_limits *limits, struct rp_err *err);
@@ -186,9 +190,14 @@ enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
                                  const struct rp_limits *limits, struct rp_err *err);
 
 /* Those that lie beside a file: logs in its folder by their names, and its folder "torch_trace"; of
-   a folder those inside. There may be none. */
-enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path,
+   a folder those inside. There may be none. rank: logs whose names are of another rank are left
+   out; RP_TORCH_NO_ID: none is. */
+enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path, int64_t rank,
                                    const struct rp_limits *limits, struct rp_err *err);
+
+/* The rank in the name of a log, "dedicated_log_torch_trace_rank_3_ab_cdefg.log", or
+   RP_TORCH_NO_ID. */
+int64_t rp_torch_rank_of_name(const char *name);
 
 /* Replaces the logs among the sources by their graphs, as torch.fx prints them: a source for each
    stage of a compilation, "LOG!fx:1/1:forward.03.aot_joint_graph". A log without graphs stays. */
