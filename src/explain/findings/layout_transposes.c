@@ -6,7 +6,9 @@ static void layout_transposes_find(struct rp_findings *f)
 {
     const int64_t *category_ns = rp_findings_lead(f)->category_ns;
     int64_t ns = category_ns[RP_CATEGORY_LAYOUT];
-    struct rp_report_finding *finding = rp_findings_add_compute(f, 0, ns);
+    bool convolves =
+        category_ns[RP_CATEGORY_CONVOLUTION] > 0; /* else the name means another layout */
+    struct rp_report_finding *finding = convolves ? rp_findings_add_compute(f, 0, ns) : NULL;
 
     if (finding)
         RP_SAY(f, finding, "rank %d: %s of the %s that convolutions take, transposes included",
@@ -32,6 +34,7 @@ static const struct rp_advice_row advice[] = {
 const struct rp_finding rp_finding_layout_transposes = {
     .id = "layout-transposes",
     .kinds = {{"", "kernels change the layout of tensors before and after convolutions"}},
+    .condition = "device work of convolutions was recorded",
     .cost = "device time of the category `layout`; an upper bound: a first change of the input "
             "remains",
     .find = layout_transposes_find,

@@ -412,7 +412,9 @@ static void fill_lost(struct rp_report_ctx *j)
     comm = and_lost(j, "", "exposed communication", "");
     out->lost_text =
         rp_arena_textf(j->arena, "of %s, %s during %s (%s)%s%s%s%s", whole,
-                       rp_report_ctx_part(j, 0)->by_ranges ? "user code runs" : "operators run",
+                       rp_report_ctx_part(j, 0)->by_ranges  ? "user code runs"
+                       : rp_report_ctx_part(j, 0)->by_calls ? "what lies between calls runs"
+                                                            : "operators run",
                        rp_report_ctx_time(j, out->needed_ns),
                        rp_report_percent(j->arena, out->needed_ns, out->span_ns),
                        *comm ? ", communication alone during" : "", *comm ? comm + 1 : "",

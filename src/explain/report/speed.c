@@ -307,7 +307,7 @@ const char *rp_report_speed_text(const struct rp_report_speed *s, int64_t step_n
                               *text ? "; " : "", rp_units_time(arena, s->light_ns),
                               100 * s->light_share);
     text = rate_text(arena, text, s->tokens, s->tokens_per_s, step_ns, "token");
-    text = rate_text(arena, text, s->samples, s->samples_per_s, step_ns, "sample");
+    text = rate_text(arena, text, s->samples, s->samples_per_s, step_ns, "image");
     if (several_ranks && *text)
         text = rp_arena_textf(arena, "%s; of a rank, on average", text);
     return *text ? text : NULL;

@@ -124,9 +124,11 @@ static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
 
 static uint8_t flags_of(const char *name, uint8_t kind)
 {
-    return (uint8_t)((strcasestr(name, "synchronize") ? RP_CALL_WAITS : 0) |
+    uint16_t signs = rp_host_signs(name);
+
+    return (uint8_t)((signs & RP_SIGN_BLOCKS ? RP_CALL_WAITS : 0) |
                      (!strncmp(name, "Profiler", 8) ? RP_CALL_STEP : 0) |
-                     (rp_call_time_varies(kind, rp_host_signs(name)) ? RP_CALL_VARIES : 0));
+                     (rp_call_time_varies(kind, signs) ? RP_CALL_VARIES : 0));
 }
 
 static enum rp_code add_name(struct call_ctx *c, const char *name, uint8_t kind, struct rp_err *err)

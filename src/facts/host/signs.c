@@ -26,6 +26,7 @@ static const struct {
     {"pytorch profiler", RP_SIGN_STEP}, /* a span around the whole recording */
     {"block_until_ready", RP_SIGN_BLOCKS},
     {"try_to_block", RP_SIGN_BLOCKS},
+    {"buffersequencingevent", RP_SIGN_BLOCKS}, /* JAX waits for the device in it */
     {"block_until_ready", RP_SIGN_HANDS_OVER}, /* JAX launches in threads of its own */
     {"try_to_block", RP_SIGN_HANDS_OVER},
     {"gc.collect", RP_SIGN_GARBAGE},

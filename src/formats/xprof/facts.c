@@ -118,7 +118,7 @@ static enum rp_code add_device(struct rp_xplane *r, struct device *d, struct rp_
     if (strspn(number, "0123456789") != n) /* "/device:TPU:0 SparseCore 0": a part of one */
         return RP_OK;
     d->is.id = strtoll(number, NULL, 10);
-    if (!d->is.name) {
+    if (!d->is.name && !rp_device_name_by_size(&d->is)) {
         snprintf(name, sizeof name, "%.80s%s%s", vendor, *vendor ? " " : "", kind);
         RP_TRY(rp_proto_trace_text(&r->t, name, &d->is.name, err));
     }

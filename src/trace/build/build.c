@@ -347,9 +347,7 @@ enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value,
     return rp_vec_push(&b->meta, meta, err);
 }
 
-/* ROCm leaves the names of some devices empty. What they are follows from their size, where no
-   other device has it; the name says that it was not recorded. NULL: not known. */
-static const char *name_by_size(const struct rp_device *device)
+const char *rp_device_name_by_size(const struct rp_device *device)
 {
     static const struct {
         int64_t units, low_gib, high_gib;
@@ -374,7 +372,7 @@ enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device 
                              .memory_bytes = device->memory_bytes,
                              .multiprocessors = device->multiprocessors,
                              .name = device->name};
-    const char *name = rp_strtab_len(&b->str, device->name) ? NULL : name_by_size(device);
+    const char *name = rp_strtab_len(&b->str, device->name) ? NULL : rp_device_name_by_size(device);
 
     if (name)
         RP_TRY(rp_strtab_intern(&b->str, name, strlen(name), &copy.name, err));

@@ -110,6 +110,10 @@ enum rp_code rp_builder_add_sample(struct rp_builder *b, const struct rp_raw_sam
 /* Metadata of the file; keys and values are kept in order, for an exact round trip. */
 enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value, bool after_events,
                                  struct rp_err *err);
+/* ROCm leaves the names of some devices empty. What they are follows from their size, where no
+   other device has it; the name says that it was not recorded. NULL: not known. A device without a
+   name is added with that one. */
+const char *rp_device_name_by_size(const struct rp_device *device);
 enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device *device,
                                    struct rp_err *err);
 enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const char *fmt, ...)

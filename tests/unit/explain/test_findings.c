@@ -449,6 +449,19 @@ static void steps_are_atypical_from_an_edge_on(void **state)
     rp_arena_release(&b.arena);
 }
 
+static void layouts_are_those_of_convolutions(void **state)
+{
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.part.category_ns[RP_CATEGORY_LAYOUT] = 5 * MS;
+    assert_null(ask(&b, &rp_finding_layout_transposes));
+    b.part.category_ns[RP_CATEGORY_CONVOLUTION] = 1;
+    assert_int_equal(ask(&b, &rp_finding_layout_transposes)->lost_ns, 5 * MS);
+    rp_arena_release(&b.arena);
+}
+
 /* A step for each letter, whose shape it is: an operator runs twice in it, and for a capital the
    first time takes 20 ms. */
 static const struct rp_report_finding *find_shapes(struct found *f, const char *steps)
@@ -526,6 +539,7 @@ int test_findings(void)
         cmocka_unit_test(few_warps_of_products_and_before_waits_are_no_fault),
         cmocka_unit_test(pauses_have_an_edge),
         cmocka_unit_test(steps_are_atypical_from_an_edge_on),
+        cmocka_unit_test(layouts_are_those_of_convolutions),
         cmocka_unit_test(new_shapes_come_again),
     };
 

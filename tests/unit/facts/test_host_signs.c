@@ -9,6 +9,8 @@ static void names_tell_what_a_call_does(void **state)
         const char *name;
         unsigned signs;
     } rows[] = {
+        {"BufferSequencingEvent::WaitForEventOnExternalStream", RP_SIGN_BLOCKS},
+
         {"aten::mm", 0},
         {"enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", RP_SIGN_DATA},
         {"IteratorGetNext", RP_SIGN_DATA},
