@@ -420,7 +420,7 @@ static void small_shares_and_unlike_steps_are_said(void **state)
 
     UNUSED_STATE(state);
     assert_string_equal(rp_report_speed_text(&speed, 1015 * MS, 500 * MS, false, &arena),
-                        "MFU below 0.1 %: 60.0 MFLOP a step, fp32 15.7 TFLOP/s; 512 samples a "
+                        "MFU below 0.1 %: 60.0 MFLOP a step, fp32 15.7 TFLOP/s; 512 images a "
                         "step, 755 a second over all steps");
     assert_contains(rp_report_speed_text(&speed, 678 * MS, RP_ABSENT_I64, false, &arena),
                     "755 a second");
