@@ -536,26 +536,26 @@ static void check_lapack(struct rp_arena *arena, struct rp_doctor_row *row)
     free(path);
 }
 
-static void check_xgboost(struct rp_arena *arena, struct rp_doctor_row *row)
-{
-    static const char *const names[] = {"libxgboost.so.0", "libxgboost.so", NULL};
-
-    library_row(arena, row, names, "'model train --method trees': install libxgboost0");
-}
-
 static const struct {
     const char *name;
     check_fn *run;
     const char *purpose;
 } checks[] = {
-    {"processor", check_processor, "speed"},   {"memory", check_memory, "big traces"},
-    {"open files", check_files, "many ranks"}, {"scratch space", check_scratch, "output"},
-    {"libraries", check_libraries, "inputs"},  {"perf events", check_perf, "sample, perf"},
-    {"eBPF", check_bpf, "bpftrace"},           {"NVIDIA driver", check_nvidia, "CUDA"},
-    {"AMD driver", check_amd, "HIP"},          {"CUPTI", check_cupti, "CUDA capture"},
-    {"NCCL", check_nccl, "NCCL capture"},      {"OpenCL", check_opencl, "OpenCL capture"},
-    {"OpenBLAS", check_blas, "fast replay"},   {"LAPACK", check_lapack, "replay"},
-    {"XGBoost", check_xgboost, "cost models"}, {"sample --pid", check_sample_pid, "record"},
+    {"processor", check_processor, "speed"},
+    {"memory", check_memory, "big traces"},
+    {"open files", check_files, "many ranks"},
+    {"scratch space", check_scratch, "output"},
+    {"libraries", check_libraries, "inputs"},
+    {"perf events", check_perf, "sample, perf"},
+    {"eBPF", check_bpf, "bpftrace"},
+    {"NVIDIA driver", check_nvidia, "CUDA"},
+    {"AMD driver", check_amd, "HIP"},
+    {"CUPTI", check_cupti, "CUDA capture"},
+    {"NCCL", check_nccl, "NCCL capture"},
+    {"OpenCL", check_opencl, "OpenCL capture"},
+    {"OpenBLAS", check_blas, "fast replay"},
+    {"LAPACK", check_lapack, "replay"},
+    {"sample --pid", check_sample_pid, "record"},
 };
 
 #define NCHECKS (sizeof checks / sizeof checks[0])

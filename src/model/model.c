@@ -15,7 +15,7 @@
 #include <string.h>
 
 struct fit_row {
-    const char *op, *device, *formats, *method;
+    const char *op, *device, *formats;
     int64_t rows;
     double median_ratio, p90_ratio;
 };
@@ -33,7 +33,7 @@ struct time_row {
 };
 
 struct model_root {
-    const char *action, *method, *model;
+    const char *action, *model;
     int64_t rows;
     size_t nfits, nerrors, npredictions, nsources, nnotes;
     struct fit_row *fits;
@@ -49,7 +49,6 @@ static const struct rp_field fit_fields[] = {
     FIT(device, STR, NONE, "device", "'*': over several devices", 0),
     FIT(rows, I64, COUNT, "rows", "different shapes and formats that it was fitted to", 0),
     FIT(formats, STR, NONE, "formats", "number formats among them", 0),
-    FIT(method, STR, NONE, "method", "builtin or trees; of few rows always builtin", 0),
     FIT(median_ratio, F64, RATIO, "median error", "for shapes left out; null: not known", 0),
     FIT(p90_ratio, F64, RATIO, "p90", "nine of ten are closer", 0),
     RP_FIELD_END};
@@ -94,7 +93,6 @@ static const struct rp_type time_type = {"prediction", sizeof(struct time_row), 
 static const struct rp_field root_fields[] = {
     RP_FIELD(struct model_root, action, STR, NONE, NULL, "train, test or predict", 0),
     RP_FIELD(struct model_root, model, STR, NONE, "model", "file, or 'built-in'", 0),
-    RP_FIELD(struct model_root, method, STR, NONE, "method", "builtin or trees", 0),
     RP_FIELD(struct model_root, rows, I64, COUNT, "rows", "measured shapes that it knows", 0),
     RP_FIELD_LIST(struct model_root, sources, &rp_type_string, "trained on", "as given", 0),
     RP_FIELD_LIST(struct model_root, fits, &fit_type, "fits", "what was learned", 0),
@@ -119,21 +117,6 @@ struct model_ctx {
 };
 
 /* ------------------------------------------------------------------ options and inputs */
-
-/* The method that is asked for; by default trees where XGBoost is installed. */
-static enum rp_code find_method(struct model_ctx *c, enum rp_learn_method *out, struct rp_err *err)
-{
-    const char *text = rp_settings_text(c->settings, "method");
-
-    if (text && !strcmp(text, "trees")) {
-        *out = RP_LEARN_TREES;
-        return rp_trees_available(err);
-    }
-    *out = text || rp_trees_available(NULL) != RP_OK ? RP_LEARN_BUILTIN : RP_LEARN_TREES;
-    if (!text && *out == RP_LEARN_BUILTIN)
-        RP_NOTE(c->root, c->arena, "XGBoost was not found: the built-in method is used");
-    return RP_OK;
-}
 
 static const char *device_list(struct rp_arena *arena)
 {
@@ -201,7 +184,6 @@ static void fill_model(struct model_ctx *c)
     const struct rp_learned *m = &c->model;
     struct model_root *root = c->root;
 
-    root->method = rp_learn_method_names[m->method];
     root->rows = (int64_t)m->samples.rows.n;
     root->sources = RP_ARENA_NEW(c->arena, const char *, m->samples.sources.n + 1);
     for (size_t i = 0; root->sources && i < m->samples.sources.n; i++)
@@ -217,7 +199,6 @@ static void fill_fits(struct model_ctx *c)
         rows[i] = (struct fit_row){.op = rp_arena_text(c->arena, m->fits.at[i].op),
                                    .device = rp_arena_text(c->arena, m->fits.at[i].device),
                                    .formats = format_list(c->arena, m->fits.at[i].types),
-                                   .method = rp_learn_method_names[m->fits.at[i].method],
                                    .rows = m->fits.at[i].count,
                                    .median_ratio = m->fits.at[i].median,
                                    .p90_ratio = m->fits.at[i].p90};
@@ -228,14 +209,12 @@ static void fill_fits(struct model_ctx *c)
 static enum rp_code run_train(struct model_ctx *c, struct rp_err *err)
 {
     const char *path = rp_settings_text(c->settings, "output");
-    struct rp_learn_options options = {.calibrate = true};
     struct rp_out *out;
 
     if (!path)
         return rp_err_set(err, RP_USAGE, "'model train' needs '--output FILE' for the model");
     RP_TRY(read_sources(c, err));
-    RP_TRY(find_method(c, &options.method, err));
-    RP_TRY(rp_learn(&c->model, &c->samples, NULL, &options, err));
+    RP_TRY(rp_learn(&c->model, &c->samples, NULL, true, err));
     if (!c->model.fits.n)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "too few rows: an operator needs at least 4 shapes on a device");
@@ -321,12 +300,12 @@ static enum rp_code add_errors(struct model_ctx *c, const struct outcomes *o, co
 }
 
 /* Learns without the rows left out, and predicts them. */
-static enum rp_code leave_out(struct model_ctx *c, const struct rp_learn_options *options,
-                              const uint8_t *left_out, struct outcomes *o, struct rp_err *err)
+static enum rp_code leave_out(struct model_ctx *c, bool calibrated, const uint8_t *left_out,
+                              struct outcomes *o, struct rp_err *err)
 {
     struct rp_learned model;
     struct rp_learned_time t;
-    enum rp_code code = rp_learn(&model, &c->samples, left_out, options, err);
+    enum rp_code code = rp_learn(&model, &c->samples, left_out, calibrated, err);
 
     for (size_t i = 0; code == RP_OK && i < c->samples.rows.n; i++) {
         const struct rp_sample *s = &c->samples.rows.at[i];
@@ -341,18 +320,15 @@ static enum rp_code leave_out(struct model_ctx *c, const struct rp_learn_options
     return code;
 }
 
-static enum rp_code test_shapes(struct model_ctx *c, const struct rp_learn_options *options,
-                                uint8_t *left_out, struct rp_err *err)
+static enum rp_code test_shapes(struct model_ctx *c, uint8_t *left_out, struct rp_err *err)
 {
     struct outcomes o = {0};
-    struct rp_learn_options inner = *options;
     enum rp_code code = RP_OK;
 
-    inner.calibrate = true;
     for (uint32_t fold = 0; code == RP_OK && fold < RP_LEARN_FOLDS; fold++) {
         for (size_t i = 0; i < c->samples.rows.n; i++)
             left_out[i] = rp_learn_fold(&c->samples.rows.at[i]) == fold;
-        code = leave_out(c, &inner, left_out, &o, err);
+        code = leave_out(c, true, left_out, &o, err);
     }
     if (code == RP_OK)
         code = add_errors(c, &o, "shapes", err);
@@ -361,9 +337,8 @@ static enum rp_code test_shapes(struct model_ctx *c, const struct rp_learn_optio
 }
 
 /* An operator without one of its formats, at a time; what has only one cannot be tested so. */
-static enum rp_code test_format(struct model_ctx *c, const struct rp_learn_options *options,
-                                uint8_t type, uint8_t *left_out, struct outcomes *all,
-                                struct rp_err *err)
+static enum rp_code test_format(struct model_ctx *c, uint8_t type, uint8_t *left_out,
+                                struct outcomes *all, struct rp_err *err)
 {
     const struct rp_sample *rows = c->samples.rows.at;
     struct outcomes o = {0};
@@ -382,7 +357,7 @@ static enum rp_code test_format(struct model_ctx *c, const struct rp_learn_optio
         for (k = 0; k < n; k++)
             left_out[k] = k >= i && k < end && rows[k].type == type;
         if (has && others)
-            code = leave_out(c, options, left_out, &o, err);
+            code = leave_out(c, false, left_out, &o, err);
     }
     if (code == RP_OK && o.list.n)
         code = add_errors(c, &o, rp_number_names[type], err);
@@ -392,8 +367,7 @@ static enum rp_code test_format(struct model_ctx *c, const struct rp_learn_optio
     return code;
 }
 
-static enum rp_code test_devices(struct model_ctx *c, const struct rp_learn_options *options,
-                                 uint8_t *left_out, struct rp_err *err)
+static enum rp_code test_devices(struct model_ctx *c, uint8_t *left_out, struct rp_err *err)
 {
     const struct rp_sample *rows = c->samples.rows.at;
     size_t i, k, n = c->samples.rows.n;
@@ -410,7 +384,7 @@ static enum rp_code test_devices(struct model_ctx *c, const struct rp_learn_opti
             continue;
         for (k = 0; k < n; k++)
             left_out[k] = !strcmp(rows[k].device, rows[i].device);
-        code = leave_out(c, options, left_out, &o, err);
+        code = leave_out(c, false, left_out, &o, err);
         if (code == RP_OK)
             code = add_errors(c, &o, rp_arena_text(c->arena, rows[i].device), err);
         rp_vec_release(&o.list);
@@ -454,7 +428,6 @@ static enum rp_code test_model(struct model_ctx *c, struct rp_err *err)
 
 static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
 {
-    struct rp_learn_options options = {0};
     struct outcomes formats = {0};
     uint8_t *left_out;
     enum rp_code code;
@@ -462,19 +435,17 @@ static enum rp_code run_test(struct model_ctx *c, struct rp_err *err)
     RP_TRY(read_sources(c, err));
     if (rp_settings_text(c->settings, "model"))
         return test_model(c, err);
-    RP_TRY(find_method(c, &options.method, err));
-    c->root->method = rp_learn_method_names[options.method];
     c->root->rows = (int64_t)c->samples.rows.n;
     left_out = calloc(c->samples.rows.n + 1, 1);
     RP_TRY(rp_err_need(left_out, err, "testing a cost model"));
-    code = test_shapes(c, &options, left_out, err);
+    code = test_shapes(c, left_out, err);
     for (uint8_t type = 1; code == RP_OK && type < RP_NUMBERS; type++)
-        code = test_format(c, &options, type, left_out, &formats, err);
+        code = test_format(c, type, left_out, &formats, err);
     if (code == RP_OK)
         code = add_error(c, &formats, "a format", NULL, err);
     rp_vec_release(&formats.list);
     if (code == RP_OK)
-        code = test_devices(c, &options, left_out, err);
+        code = test_devices(c, left_out, err);
     free(left_out);
     RP_TRY(code);
     RP_NOTE(c->root, c->arena,
@@ -681,8 +652,6 @@ static const struct rp_option options[] = {
     {"output", 'o', RP_OPT_PATH, "FILE", NULL, "train: where the model is written", 0},
     {"model", 'm', RP_OPT_PATH, "FILE", NULL,
      "predict, test: the model to use instead of the built-in one or of one made for the test", 0},
-    {"method", 0, RP_OPT_CHOICE, "trees|builtin", NULL,
-     "trees by XGBoost (the default where it is installed) or log-linear curves", 0},
     {"device", 'd', RP_OPT_TEXT, "NAME", NULL,
      "what rows that do not name their device were measured on; what to predict for", 0},
     {"dtype", 0, RP_OPT_TEXT, "FORMAT", "f32", "predict: number format, as bf16", 0},

@@ -246,7 +246,7 @@ static bool is_in_curve(const struct rp_curve *curve, const struct rp_fit_rows *
 }
 
 static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows, uint8_t type,
-                              uint8_t aligned, bool pieces, struct rp_err *err)
+                              uint8_t aligned, struct rp_err *err)
 {
     struct rp_curve curve = {.type = type, .aligned = aligned, .slope = 1};
     struct curve_fit c = {.curve = &curve};
@@ -273,8 +273,7 @@ static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows
             c.ones[i] = 1;
             c.base[i] = rp_curve_base(&curve, c.x[i]);
         }
-        if (pieces)
-            code = fit_curve(&c, err);
+        code = fit_curve(&c, err);
     }
     free(memory);
     free((void *)c.x);
@@ -285,7 +284,7 @@ static enum rp_code add_curve(struct rp_fit *fit, const struct rp_fit_rows *rows
     return code;
 }
 
-enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows, bool pieces,
+enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows,
                               struct rp_err *err)
 {
     size_t count[RP_NUMBERS][2] = {{0}}, i;
@@ -295,12 +294,12 @@ enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows
         count[rows->type[i]][alignment_of(rows->x[i]) == 2]++;
     for (i = 0; i < RP_NUMBERS; i++)
         if (count[i][0] >= ENOUGH_ROWS && count[i][1] >= ENOUGH_ROWS) {
-            RP_TRY(add_curve(fit, rows, (uint8_t)i, 1, pieces, err));
-            RP_TRY(add_curve(fit, rows, (uint8_t)i, 2, pieces, err));
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 1, err));
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 2, err));
         } else if (count[i][0] + count[i][1] >= ENOUGH_ROWS) {
-            RP_TRY(add_curve(fit, rows, (uint8_t)i, 0, pieces, err));
+            RP_TRY(add_curve(fit, rows, (uint8_t)i, 0, err));
         } else {
             all = all && !count[i][0] && !count[i][1];
         }
-    return all ? RP_OK : add_curve(fit, rows, RP_NUMBER_NONE, 0, pieces, err);
+    return all ? RP_OK : add_curve(fit, rows, RP_NUMBER_NONE, 0, err);
 }

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define MAGIC   "reprise-model"
+#define METHOD  "builtin" /* of all fits: earlier versions could train trees, too */
 #define VERSION 1
 RP_FACT(VERSION, "version", "of the file (docs/formats/model.md)");
 #define MOST_BYTES ((size_t)64 << 20)
@@ -24,8 +25,6 @@ RP_FACT(VERSION, "version", "of the file (docs/formats/model.md)");
 RP_LIMIT(MOST_ROWS, "rows", "a model with more is refused");
 #define MOST_FITS 20000
 RP_LIMIT(MOST_FITS, "fits", "a model with more is refused");
-#define MOST_NODES 4000000
-RP_LIMIT(MOST_NODES, "nodes of trees", "a model with more is refused");
 #define MOST_PIECES 4096
 RP_LIMIT(MOST_PIECES, "pieces of a curve", "a model with more is refused");
 #define MOST_SHOWN 20
@@ -82,23 +81,6 @@ static void write_rows(const struct rp_learned *m, struct rp_out *out)
     }
 }
 
-static void write_tree(const struct rp_fit *fit, size_t tree, struct rp_out *out)
-{
-    size_t i = fit->trees.at[tree];
-    size_t end = tree + 1 < fit->trees.n ? fit->trees.at[tree + 1] : fit->nodes.n;
-
-    rp_out_text(out, "tree\t");
-    for (; i < end; i++) {
-        const struct rp_learned_node *n = &fit->nodes.at[i];
-
-        if (n->feature < RP_FEATURES_MAX)
-            rp_out_printf(out, "%d<%.9g ", n->feature, (double)n->at);
-        else
-            rp_out_printf(out, "%.6g%s", (double)n->at, i + 1 < end ? " " : "");
-    }
-    rp_out_char(out, '\n');
-}
-
 static void write_fit(const struct rp_fit *fit, struct rp_out *out)
 {
     size_t i, k;
@@ -107,8 +89,8 @@ static void write_fit(const struct rp_fit *fit, struct rp_out *out)
     rp_out_escaped(out, RP_IN_LINE, fit->device);
     rp_out_char(out, '\t');
     rp_out_escaped(out, RP_IN_LINE, fit->op);
-    rp_out_printf(out, "\t%s\t%s\t%u\t%u\n", rp_op_kind_names[fit->kind],
-                  rp_learn_method_names[fit->method], fit->count, fit->types);
+    rp_out_printf(out, "\t%s\t" METHOD "\t%u\t%u\n", rp_op_kind_names[fit->kind], fit->count,
+                  fit->types);
     rp_out_printf(out, "error\t%.6g\t%.6g", fit->error_low, fit->error_high);
     if (!isnan(fit->median))
         rp_out_printf(out, "\t%.4g\t%.4g", fit->median, fit->p90);
@@ -124,8 +106,6 @@ static void write_fit(const struct rp_fit *fit, struct rp_out *out)
                           (double)c->pieces.at[k].low, (double)c->pieces.at[k].high,
                           (double)c->pieces.at[k].gain);
     }
-    for (i = 0; i < fit->trees.n; i++)
-        write_tree(fit, i, out);
 }
 
 void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
@@ -133,7 +113,7 @@ void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
     size_t i;
 
     rp_out_printf(out, MAGIC "\t%d\n", VERSION);
-    rp_out_printf(out, "method\t%s\n", rp_learn_method_names[m->method]);
+    rp_out_text(out, "method\t" METHOD "\n");
     for (i = 0; i < m->samples.sources.n; i++) {
         rp_out_text(out, "source\t");
         rp_out_escaped(out, RP_IN_LINE, m->samples.sources.at[i]);
@@ -221,23 +201,31 @@ static enum rp_code read_row(struct model_reader *r, const struct field *f, size
     return rp_vec_push(&r->out->samples.rows, s, err);
 }
 
+static enum rp_code check_method(const struct field *method, struct rp_err *err)
+{
+    if (field_is(method, "trees"))
+        return rp_err_set(err, RP_UNSUPPORTED,
+                          "a cost model with trees, of an earlier version: train it again with "
+                          "'reprise model train'");
+    return field_is(method, METHOD) ? RP_OK : malformed("method", err);
+}
+
 static enum rp_code read_fit(struct model_reader *r, const struct field *f, size_t n,
                              struct rp_err *err)
 {
     struct rp_arena *arena = &r->out->arena;
     struct rp_fit fit = {0};
     int kind = n == 7 ? field_word(&f[3], rp_op_kind_names, RP_OP_KINDS) : -1;
-    int method = n == 7 ? field_word(&f[4], rp_learn_method_names, RP_LEARN_METHODS) : -1;
     double count, types;
 
-    if (kind < 0 || method < 0 || !f[1].n || !f[2].n || !field_number(&f[5], 0, 1e9, &count) ||
+    if (kind < 0 || !f[1].n || !f[2].n || !field_number(&f[5], 0, 1e9, &count) ||
         !field_number(&f[6], 0, (1u << RP_NUMBERS) - 1, &types) || r->out->fits.n >= MOST_FITS)
         return malformed("fit", err);
+    RP_TRY(check_method(&f[4], err));
     fit.device = rp_arena_copy(arena, f[1].text, f[1].n);
     fit.op = rp_arena_copy(arena, f[2].text, f[2].n);
     RP_TRY(rp_arena_check(arena, "reading a cost model", err));
     fit.kind = (uint8_t)kind;
-    fit.method = (uint8_t)method;
     fit.count = (uint32_t)count;
     fit.types = (uint32_t)types;
     fit.median = fit.p90 = NAN;
@@ -319,68 +307,9 @@ static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t
         ((struct rp_curve_piece){(uint8_t)feature, (float)low, (float)high, (float)gain}), err);
 }
 
-/* The next word of a tree: a leaf, or "feature<value". */
-static bool next_node(const char **at, const char *end, size_t nfeatures,
-                      struct rp_learned_node *out)
-{
-    const char *word, *less;
-    struct field f;
-    double feature, value;
-
-    while (*at < end && **at == ' ')
-        (*at)++;
-    for (word = *at; *at < end && **at != ' ';)
-        (*at)++;
-    less = memchr(word, '<', (size_t)(*at - word));
-    *out = (struct rp_learned_node){.feature = RP_FEATURES_MAX};
-    if (less) {
-        f = (struct field){word, (size_t)(less - word)};
-        if (!field_number(&f, 0, (double)nfeatures - 1, &feature) || feature != floor(feature))
-            return false;
-        out->feature = (uint8_t)feature;
-        word = less + 1;
-    }
-    f = (struct field){word, (size_t)(*at - word)};
-    if (!field_number(&f, less ? -1e9 : -1e3, less ? 1e9 : 1e3, &value))
-        return false;
-    out->at = (float)value;
-    return true;
-}
-
-/* Nodes in the order of a walk that takes the left side first. Those whose right side is missing
-   wait on a stack. */
-static enum rp_code read_tree(struct rp_fit *fit, const struct field *f, size_t n,
-                              struct rp_err *err)
-{
-    enum { DEPTH = 64 };
-    uint32_t waiting[DEPTH];
-    size_t depth = 0, count, nsizes;
-    const char *at = n == 2 ? f[1].text : NULL, *end = at ? at + f[1].n : NULL;
-    struct rp_learned_node node;
-
-    count_features(fit->kind, &count, &nsizes);
-    if (!at || fit->nodes.n > MOST_NODES)
-        return malformed("tree", err);
-    RP_TRY(rp_vec_push(&fit->trees, (uint32_t)fit->nodes.n, err));
-    for (;;) {
-        if (!next_node(&at, end, count, &node) || depth == DEPTH)
-            return malformed("tree", err);
-        if (node.feature < RP_FEATURES_MAX)
-            waiting[depth++] = (uint32_t)fit->nodes.n;
-        RP_TRY(rp_vec_push(&fit->nodes, node, err));
-        if (node.feature < RP_FEATURES_MAX)
-            continue;
-        if (!depth)
-            return at == end ? RP_OK : malformed("tree", err);
-        fit->nodes.at[waiting[--depth]].right = (uint32_t)fit->nodes.n;
-    }
-}
-
 static enum rp_code read_item(struct model_reader *r, const struct field *f, size_t n,
                               struct rp_err *err)
 {
-    int method;
-
     if (field_is(f, "row"))
         return read_row(r, f, n, err);
     if (field_is(f, "fit"))
@@ -388,11 +317,8 @@ static enum rp_code read_item(struct model_reader *r, const struct field *f, siz
     if (field_is(f, "source") && n == 2)
         return rp_vec_push(&r->out->samples.sources,
                            rp_arena_copy(&r->out->arena, f[1].text, f[1].n), err);
-    if (field_is(f, "method") && n == 2) {
-        method = field_word(&f[1], rp_learn_method_names, RP_LEARN_METHODS);
-        r->out->method = (uint8_t)(method < 0 ? 0 : method);
-        return method < 0 ? malformed("method", err) : RP_OK;
-    }
+    if (field_is(f, "method") && n == 2)
+        return check_method(&f[1], err);
     if (field_is(f, "end")) {
         r->ended = true;
         return RP_OK;
@@ -405,7 +331,7 @@ static enum rp_code read_item(struct model_reader *r, const struct field *f, siz
         return read_curve(r->fit, f, n, err);
     if (field_is(f, "piece"))
         return read_piece(r->fit, f, n, err);
-    return field_is(f, "tree") ? read_tree(r->fit, f, n, err) : malformed("line", err);
+    return malformed("line", err);
 }
 
 static enum rp_code read_line(void *user, const char *path, size_t number, const char *line,
@@ -478,7 +404,7 @@ static enum rp_code check_fits(struct rp_learned *m, const char *path, struct rp
         struct rp_fit *fit = &m->fits.at[i];
 
         find_rows(m, fit);
-        if (!fit->curves.n || (fit->method == RP_LEARN_TREES && !fit->trees.n))
+        if (!fit->curves.n)
             code = rp_err_set(err, RP_FORMAT, "'%s': the fit of '%s' is incomplete", path, fit->op);
         else if (fit->end && fit->kind != RP_OP_FUSED && taken[fit->first])
             code = rp_err_set(err, RP_FORMAT, "'%s': two fits of '%s' for device '%s'", path,

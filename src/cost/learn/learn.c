@@ -17,11 +17,6 @@
 #define LEAST_ROWS 4
 RP_DECISION(LEAST_ROWS, "rows", "a base has four terms: fewer rows do not determine it",
             "cost/an_operator_needs_four_rows");
-#define LEAST_TREES 30
-RP_DECISION(
-    LEAST_TREES, "rows",
-    "fewer have curves: a leaf of a tree needs some (min_child_weight), and an operator several leaves",
-    "cost/an_operator_needs_thirty_rows_for_trees");
 #define LEAST_RESIDUAL 0.02
 RP_DECISION(LEAST_RESIDUAL, "of a logarithm",
             "an interval is not narrower: times repeat within it (bench/measure_ops.py)",
@@ -41,7 +36,6 @@ RP_DECISION(
     "how much wider the interval of n rows is: 'in interval' of docs/cli/model.md stays near 80 % with it",
     "cost/intervals_are_wider_for_few_rows");
 
-const char *const rp_learn_method_names[RP_LEARN_METHODS] = {"builtin", "trees"};
 const char *const rp_provenance_names[3] = {"measured", "fitted", "assumed"};
 
 uint32_t rp_learn_fold(const struct rp_sample *s)
@@ -61,8 +55,6 @@ static void fit_release(struct rp_fit *fit)
     for (i = 0; i < fit->curves.n; i++)
         rp_vec_release(&fit->curves.at[i].pieces);
     rp_vec_release(&fit->curves);
-    rp_vec_release(&fit->nodes);
-    rp_vec_release(&fit->trees);
 }
 
 void rp_learned_release(struct rp_learned *model)
@@ -182,20 +174,8 @@ static void fit_memory_release(struct fit_memory *f)
     free(f->own);
 }
 
-static enum rp_code fit_rows_to(struct rp_fit *fit, const struct rp_fit_rows *rows, bool trees,
-                                struct rp_err *err)
-{
-    size_t i;
-
-    for (i = 0; i < rows->n; i++)
-        fit->types |= 1u << rows->type[i];
-    fit->method = trees ? RP_LEARN_TREES : RP_LEARN_BUILTIN;
-    return trees ? rp_fit_trees_to(fit, rows, err) : rp_fit_curves_to(fit, rows, true, err);
-}
-
 /* Fits the selected rows; nothing where there are too few. */
-static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, bool trees,
-                            struct rp_err *err)
+static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, struct rp_err *err)
 {
     struct rp_fit fit = {.op = sel->op,
                          .device = sel->device ? sel->device : "*",
@@ -228,7 +208,9 @@ static enum rp_code add_fit(struct rp_learned *m, const struct selection *sel, b
     rows.y = f.y;
     fit.count = (uint32_t)rows.n;
     if (code == RP_OK && rows.n >= LEAST_ROWS) {
-        code = fit_rows_to(&fit, &rows, trees && rows.n >= LEAST_TREES, err);
+        for (i = 0; i < rows.n; i++)
+            fit.types |= 1u << rows.type[i];
+        code = rp_fit_curves_to(&fit, &rows, err);
         if (code == RP_OK)
             code = rp_vec_push(&m->fits, fit, err);
         if (code != RP_OK)
@@ -258,7 +240,7 @@ static const char *fit_name(const struct rp_sample *s)
     return s->kind == RP_OP_FUSED ? "fused" : s->op;
 }
 
-static enum rp_code add_fits(struct rp_learned *m, bool trees, struct rp_err *err)
+static enum rp_code add_fits(struct rp_learned *m, struct rp_err *err)
 {
     static const struct {
         uint8_t kind;
@@ -273,17 +255,16 @@ static enum rp_code add_fits(struct rp_learned *m, bool trees, struct rp_err *er
         several = several || strcmp(rows[0].device, rows[i].device) != 0;
         if ((i && is_kin(&rows[i - 1], &rows[i])) || seen_before(m, i, true))
             continue;
-        RP_TRY(add_fit(m,
-                       &(struct selection){fit_name(&rows[i]), rows[i].device, rows[i].kind, false},
-                       trees, err));
+        RP_TRY(add_fit(
+            m, &(struct selection){fit_name(&rows[i]), rows[i].device, rows[i].kind, false}, err));
     }
     for (i = 0; several && i < n; i++)
         if (!(i && is_kin(&rows[i - 1], &rows[i])) && !seen_before(m, i, false))
             RP_TRY(add_fit(m, &(struct selection){fit_name(&rows[i]), NULL, rows[i].kind, false},
-                           trees, err));
+                           err));
     for (i = 0; i < sizeof families / sizeof families[0]; i++)
-        RP_TRY(add_fit(m, &(struct selection){families[i].name, NULL, families[i].kind, true},
-                       false, err));
+        RP_TRY(
+            add_fit(m, &(struct selection){families[i].name, NULL, families[i].kind, true}, err));
     return RP_OK;
 }
 
@@ -320,7 +301,6 @@ void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n)
 /* By row: the logarithm of measured / predicted where its shape was left out. */
 static enum rp_code find_errors(const struct rp_learned *m, double *errors, struct rp_err *err)
 {
-    struct rp_learn_options options = {.method = m->method};
     size_t n = m->samples.rows.n, i;
     uint8_t *left_out = calloc(n + 1, 1);
     uint32_t fold;
@@ -331,7 +311,7 @@ static enum rp_code find_errors(const struct rp_learned *m, double *errors, stru
 
         for (i = 0; i < n; i++)
             left_out[i] = rp_learn_fold(&m->samples.rows.at[i]) == fold;
-        code = rp_learn(&other, &m->samples, left_out, &options, err);
+        code = rp_learn(&other, &m->samples, left_out, false, err);
         for (i = 0; code == RP_OK && i < n; i++)
             if (left_out[i]) {
                 struct rp_learned_time t;
@@ -367,14 +347,11 @@ static enum rp_code calibrate(struct rp_learned *m, struct rp_err *err)
 }
 
 enum rp_code rp_learn(struct rp_learned *out, const struct rp_samples *samples,
-                      const uint8_t *left_out, const struct rp_learn_options *options,
-                      struct rp_err *err)
+                      const uint8_t *left_out, bool calibrated, struct rp_err *err)
 {
     size_t i;
 
-    *out = (struct rp_learned){.method = (uint8_t)options->method};
-    if (options->method == RP_LEARN_TREES)
-        RP_TRY(rp_trees_available(err));
+    *out = (struct rp_learned){.fits.n = 0};
     for (i = 0; i < samples->rows.n; i++)
         if (!left_out || !left_out[i])
             RP_TRY(rp_vec_push(&out->samples.rows, samples->rows.at[i], err));
@@ -382,7 +359,7 @@ enum rp_code rp_learn(struct rp_learned *out, const struct rp_samples *samples,
         RP_TRY(rp_vec_push(&out->samples.sources, samples->sources.at[i], err));
     RP_TRY(rp_samples_merge(&out->samples, err));
     RP_TRY(rp_learned_prepare(out, err));
-    RP_TRY(add_fits(out, options->method == RP_LEARN_TREES, err));
+    RP_TRY(add_fits(out, err));
     RP_TRY(rp_learned_compare_formats(out, err));
-    return options->calibrate ? calibrate(out, err) : RP_OK;
+    return calibrated ? calibrate(out, err) : RP_OK;
 }

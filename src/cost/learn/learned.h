@@ -18,9 +18,6 @@
 #include "cost/learn/features.h"
 #include "io/output.h"
 
-enum rp_learn_method { RP_LEARN_BUILTIN, RP_LEARN_TREES, RP_LEARN_METHODS };
-extern const char *const rp_learn_method_names[RP_LEARN_METHODS];
-
 /* A piece of a curve: `gain` times how far feature x is between low and high, 0 to 1. A step where
    they are equal. */
 struct rp_curve_piece {
@@ -40,27 +37,17 @@ struct rp_curve {
     RP_VEC(struct rp_curve_piece) pieces;
 };
 
-/* A node of a tree; of a leaf feature is RP_FEATURES_MAX and at its value. */
-struct rp_learned_node {
-    uint8_t feature;
-    uint32_t right; /* where x >= at; the left one follows its parent */
-    float at;
-};
-
 struct rp_fit {
     const char *op;               /* or a family: "~products", "~rows", "~elements" */
     const char *device;           /* "*": of several devices */
     uint8_t kind;                 /* enum rp_op_kind */
-    uint8_t method;               /* enum rp_learn_method */
     uint32_t types;               /* bits of enum rp_number: what was measured */
     uint32_t count;               /* rows that it was fitted to */
     uint32_t first, end;          /* its rows, of an operator on one device; else empty */
     double error_low, error_high; /* of log(measured / predicted) for shapes left out: a tenth is
                                      below, a tenth above */
     double median, p90; /* of |predicted / measured - 1| for shapes left out; NAN: not known */
-    RP_VEC(struct rp_curve) curves; /* of trees: only their bases and slopes */
-    RP_VEC(struct rp_learned_node) nodes;
-    RP_VEC(uint32_t) trees; /* first nodes */
+    RP_VEC(struct rp_curve) curves;
 };
 
 /* How operators of a kind that were measured in two formats take longer in the second than their
@@ -72,7 +59,6 @@ struct rp_format_gap {
 
 struct rp_learned {
     struct rp_arena arena;
-    uint8_t method;
     struct rp_samples samples; /* sorted: device, operator, format, shape */
     RP_VEC(double) smooth;     /* by sample: log of seconds, made monotone where operators are */
     RP_VEC(struct rp_features) features; /* by sample */
@@ -89,16 +75,11 @@ struct rp_learned_time {
     const char *why;    /* what it rests on: "measured", "fitted to conv2d", …; static */
 };
 
-struct rp_learn_options {
-    enum rp_learn_method method;
-    bool calibrate; /* find the intervals by leaving shapes out */
-};
-
-/* Learns from all samples but those left out (NULL: none). Texts stay in the samples, which must
-   outlive the model. Release it also after a failure. RP_MISSING: trees need XGBoost. */
+/* Learns from all samples but those left out (NULL: none). `calibrate`: finds the intervals by
+   leaving shapes out. Texts stay in the samples, which must outlive the model. Release it also
+   after a failure. */
 enum rp_code rp_learn(struct rp_learned *out, const struct rp_samples *samples,
-                      const uint8_t *left_out, const struct rp_learn_options *options,
-                      struct rp_err *err);
+                      const uint8_t *left_out, bool calibrate, struct rp_err *err);
 void rp_learned_release(struct rp_learned *model);
 
 /* The time of an operator whose flops and bytes are known. False: nothing is known about it. */
@@ -144,21 +125,15 @@ double rp_curve_base(const struct rp_curve *curve, const struct rp_features *x);
 double rp_curve_at(const struct rp_curve *curve, const struct rp_features *x, double log_base);
 /* weight: as many as rows, scratch. base.c */
 void rp_curve_fit_base(struct rp_curve *curve, const struct rp_fit_rows *rows, double *weight);
-/* Groups rows by format and alignment; `pieces`: with pieces, else only bases. curves.c */
-enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows, bool pieces,
+/* Groups rows by format and alignment. curves.c */
+enum rp_code rp_fit_curves_to(struct rp_fit *fit, const struct rp_fit_rows *rows,
                               struct rp_err *err);
-/* trees.c */
-enum rp_code rp_fit_trees_to(struct rp_fit *fit, const struct rp_fit_rows *rows,
-                             struct rp_err *err);
-double rp_fit_trees_at(const struct rp_fit *fit, const struct rp_features *x);
 /* A fit's value, as the logarithm of seconds. */
 double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t type);
 /* How much longer than their fit the most similar convolutions that were measured take: a
    logarithm. neighbours.c */
 double rp_neighbours_shift(const struct rp_learned *model, const struct rp_fit *fit,
                            const struct rp_features *x);
-/* RP_MISSING where XGBoost is not found. */
-enum rp_code rp_trees_available(struct rp_err *err);
 /* After the fits are there: transfers. predict.c */
 enum rp_code rp_learned_compare_formats(struct rp_learned *model, struct rp_err *err);
 /* After the rows of a model are there: features, order, smooth times. */

@@ -75,8 +75,7 @@ double rp_fit_at(const struct rp_fit *fit, const struct rp_features *x, uint8_t 
     const struct rp_curve *curve = rp_fit_curve(fit, x, type);
     double base = rp_curve_base(curve, x), beyond = base > curve->high ? base - curve->high : 0;
 
-    return rp_curve_at(curve, x, base) + fmax(1 - curve->slope, 0) * beyond +
-           (fit->method == RP_LEARN_TREES ? rp_fit_trees_at(fit, x) : 0);
+    return rp_curve_at(curve, x, base) + fmax(1 - curve->slope, 0) * beyond;
 }
 
 /* A fit's value corrected by what was measured: between the shapes that are smaller and those that

@@ -48,12 +48,9 @@ static void plant(struct rp_samples *out, const char *device, double noise)
                 }
 }
 
-static void learn(struct rp_learned *m, const struct rp_samples *samples, bool calibrate,
-                  enum rp_learn_method method)
+static void learn(struct rp_learned *m, const struct rp_samples *samples, bool calibrate)
 {
-    struct rp_learn_options options = {.method = method, .calibrate = calibrate};
-
-    assert_int_equal(rp_learn(m, samples, NULL, &options, NULL), RP_OK);
+    assert_int_equal(rp_learn(m, samples, NULL, calibrate, NULL), RP_OK);
 }
 
 static void planted_times_are_found_again(void **state)
@@ -66,7 +63,7 @@ static void planted_times_are_found_again(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     for (i = 0; i < 5; i++)
         for (k = 0; k < 2; k++) {
             struct rp_sample s = product_of(sizes[i], sizes[4 - i], 640,
@@ -92,7 +89,7 @@ static void what_peaks_do_not_explain_is_learned(void **state)
     plant(&samples, "H200", 0);
     for (size_t i = 0; i < samples.rows.n; i++)
         samples.rows.at[i].ns *= samples.rows.at[i].dim[0] >= 1024 ? 3 : 1;
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     for (int i = 0; i < 4; i++) {
         struct rp_sample s = product_of(rows[i], 900, 1500, RP_NUMBER_BF16, "H200");
 
@@ -148,7 +145,7 @@ static void convolutions_follow_their_neighbours(void **state)
 
     UNUSED_STATE(state);
     plant_convs(&samples, "conv2d", true);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     for (int i = 0; i < 4; i++) {
         struct rp_sample s = conv_of("conv2d", 80, 112, kernels[i], RP_NUMBER_FP32);
 
@@ -170,7 +167,7 @@ static void formats_differ_as_those_of_the_other_direction(void **state)
     UNUSED_STATE(state);
     plant_convs(&samples, "conv2d", true);
     plant_convs(&samples, "conv2d_backward", false);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     assert_true(rp_learned_predict(&m, &s, &t));
     assert_int_equal(t.provenance, RP_ASSUMED);
     assert_true(fabs(t.ns / (planted_ns(&s) * 3) - 1) < 0.12);
@@ -178,7 +175,7 @@ static void formats_differ_as_those_of_the_other_direction(void **state)
     rp_samples_release(&samples);
 }
 
-static void check_monotone(enum rp_learn_method method)
+static void larger_is_never_faster(void **state)
 {
     struct rp_samples samples = {0};
     struct rp_learned m;
@@ -186,8 +183,9 @@ static void check_monotone(enum rp_learn_method method)
     double at;
     int d;
 
+    UNUSED_STATE(state);
     plant(&samples, "H200", 0.4);
-    learn(&m, &samples, false, method);
+    learn(&m, &samples, false);
     for (d = 0; d < 3; d++) {
         struct rp_sample s = product_of(96, 96, 96, RP_NUMBER_BF16, "H200");
 
@@ -207,24 +205,6 @@ static void check_monotone(enum rp_learn_method method)
     rp_samples_release(&samples);
 }
 
-/* XGBoost and its threads are not instrumented: sanitizers would report them. */
-static bool with_trees(void)
-{
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    return false;
-#else
-    return rp_trees_available(NULL) == RP_OK;
-#endif
-}
-
-static void larger_is_never_faster(void **state)
-{
-    UNUSED_STATE(state);
-    check_monotone(RP_LEARN_BUILTIN);
-    if (with_trees())
-        check_monotone(RP_LEARN_TREES);
-}
-
 static void intervals_cover_and_peaks_are_the_floor(void **state)
 {
     struct rp_samples samples = {0};
@@ -235,7 +215,7 @@ static void intervals_cover_and_peaks_are_the_floor(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0.2);
-    learn(&m, &samples, true, RP_LEARN_BUILTIN);
+    learn(&m, &samples, true);
     for (size = 72; size < 4000; size += 136) {
         struct rp_sample s = product_of(size, 800, 1200, RP_NUMBER_BF16, "H200");
         struct rp_features x;
@@ -262,7 +242,7 @@ static void provenance_says_what_it_rests_on(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     assert_true(rp_learned_predict(&m, &s, &t));
     assert_int_equal(t.provenance, RP_MEASURED);
     assert_true(fabs(t.ns / planted_ns(&s) - 1) < 0.01);
@@ -296,7 +276,7 @@ static void far_away_is_said(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     for (double n = 4000; n < 300000; n *= 1.09) {
         struct rp_sample s = product_of(1000, 1000, floor(n), RP_NUMBER_BF16, "H200");
         struct rp_learned_time t;
@@ -325,7 +305,7 @@ static char *written(const struct rp_learned *m)
     return text;
 }
 
-static void check_file(enum rp_learn_method method)
+static void a_model_is_read_back_as_written(void **state)
 {
     struct rp_samples samples = {0};
     struct rp_learned m, back;
@@ -333,10 +313,11 @@ static void check_file(enum rp_learn_method method)
     struct rp_learned_time a, b;
     char *text, *again;
 
+    UNUSED_STATE(state);
     plant(&samples, "H200", 0.1);
     assert_int_equal(rp_vec_push(&samples.sources, "a.csv", NULL), RP_OK);
     assert_int_equal(rp_vec_push(&samples.sources, "my runs/b.csv", NULL), RP_OK);
-    learn(&m, &samples, true, method);
+    learn(&m, &samples, true);
     text = written(&m);
     assert_int_equal(rp_learned_parse(&back, "text", text, NULL), RP_OK);
     assert_int_equal(back.samples.sources.n, 2);
@@ -353,46 +334,33 @@ static void check_file(enum rp_learn_method method)
     rp_samples_release(&samples);
 }
 
-static void a_model_is_read_back_as_written(void **state)
-{
-    UNUSED_STATE(state);
-    check_file(RP_LEARN_BUILTIN);
-    if (with_trees())
-        check_file(RP_LEARN_TREES);
-}
-
 #define HEAD  "reprise-model\t1\n"
 #define FIT   HEAD "fit\tH200\tmatmul\tmatmul\tbuiltin\t4\t4\n"
 #define CURVE "curve\tfp32\t0\t1e-6\t1\t1\t0\t-9\t-8\t0\t1\n"
-#define TREES HEAD "fit\tH200\tmatmul\tmatmul\ttrees\t4\t4\n" CURVE
 
 static void hostile_models_are_refused(void **state)
 {
-    static const char *const texts[] = {"",
-                                        "not a model\n",
-                                        "reprise-model\t2\nend\n",
-                                        HEAD,
-                                        HEAD "end\nrow\n",
-                                        HEAD "what\nend\n",
-                                        HEAD "row\tH200\tmatmul\tfp32\t1x2\t1\t1\t1\t1\nend\n",
-                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t"
-                                             "0000000000000000000000000000000000000000"
-                                             "0000000000000000000000000000000000000001\t1\nend\n",
-                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t-1\t1\nend\n",
-                                        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\tnan\t1\t1\nend\n",
-                                        HEAD CURVE "end\n",
-                                        FIT "end\n",
-                                        FIT CURVE "piece\t99\t0\t1\t1\nend\n",
-                                        FIT CURVE
-                                        "piece\t0\t0\t1\t-1\nend\n", /* it would not be monotone */
-                                        FIT CURVE "piece\t0\t1\t0\t1\nend\n",
-                                        FIT "curve\tfp32\t0\t0\t0\t0\t0\t-9\t-8\t0\t1\nend\n",
-                                        TREES "end\n",
-                                        TREES "tree\t0<1 2\nend\n",
-                                        TREES "tree\t0<1 2 3 4\nend\n",
-                                        TREES "tree\t99<1 2 3\nend\n",
-                                        TREES "tree\t0<nan 2 3\nend\n",
-                                        TREES "tree\t\nend\n"};
+    static const char *const texts[] = {
+        "",
+        "not a model\n",
+        "reprise-model\t2\nend\n",
+        HEAD,
+        HEAD "end\nrow\n",
+        HEAD "what\nend\n",
+        HEAD "row\tH200\tmatmul\tfp32\t1x2\t1\t1\t1\t1\nend\n",
+        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t"
+             "0000000000000000000000000000000000000000"
+             "0000000000000000000000000000000000000001\t1\nend\n",
+        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\t1\t-1\t1\nend\n",
+        HEAD "row\tH200\tmatmul\tfp32\t1x2x3\t1\tnan\t1\t1\nend\n",
+        HEAD CURVE "end\n",
+        FIT "end\n",
+        FIT CURVE "piece\t99\t0\t1\t1\nend\n",
+        FIT CURVE "piece\t0\t0\t1\t-1\nend\n", /* it would not be monotone */
+        FIT CURVE "piece\t0\t1\t0\t1\nend\n",
+        FIT "curve\tfp32\t0\t0\t0\t0\t0\t-9\t-8\t0\t1\nend\n",
+        HEAD "method\ttrees\nend\n",
+        HEAD "fit\tH200\tmatmul\tmatmul\ttrees\t4\t4\n" CURVE "end\n"};
     struct rp_learned m;
     struct rp_err err = RP_ERR_INIT;
     size_t i;
@@ -404,8 +372,6 @@ static void hostile_models_are_refused(void **state)
         assert_true(err.len > 0);
         rp_learned_release(&m);
     }
-    assert_int_equal(rp_learned_parse(&m, "text", TREES "tree\t0<1 2 3\nend\n", NULL), RP_OK);
-    rp_learned_release(&m);
     assert_int_equal(rp_learned_parse(&m, "text", FIT CURVE "end\n", NULL), RP_OK);
     rp_learned_release(&m);
 }
@@ -599,7 +565,7 @@ static void doubts_are_as_wide_as_the_errors(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_BF16, "H200")), 1.03, 1e-6);
     assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_FP16, "H200")), 1.35, 1e-6);
     assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_FP64, "H200")), 1.8, 1e-6);
@@ -608,7 +574,7 @@ static void doubts_are_as_wide_as_the_errors(void **state)
     for (size_t i = 0; i < samples.rows.n; i++)
         samples.rows.at[i].op = "linear";
     rp_learned_release(&m);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     assert_float_equal(upper(&m, product_of(512, 512, 1024, RP_NUMBER_BF16, "H200")), 1.7, 1e-6);
     rp_learned_release(&m);
     rp_samples_release(&samples);
@@ -656,7 +622,7 @@ static void other_formats_reach_their_part_of_the_peak(void **state)
             if (samples.rows.at[i].type != types[wanted])
                 samples.rows.at[n++] = samples.rows.at[i];
         samples.rows.n = n;
-        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        learn(&m, &samples, false);
         rp_features_of(&s, RP_OP_MATMUL, &x);
         assert_true(rp_learned_predict(&m, &s, &t));
         assert_float_equal(t.ns / 1e9 / (x.compute_s / reach[wanted]), 1, 0.04);
@@ -679,7 +645,7 @@ static void formats_differ_by_length(void **state)
         if (samples.rows.at[i].type == RP_NUMBER_FP32)
             samples.rows.at[n++] = samples.rows.at[i];
     samples.rows.n = n;
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     for (double size = 64; size < 5000; size *= 1.5) {
         struct rp_sample s = product_of(size, size, size, RP_NUMBER_FP64, "H200");
         double part;
@@ -713,7 +679,7 @@ static void formats_differ_by_eight_rows(void **state)
             if (samples.rows.at[i].type == RP_NUMBER_FP32 || second++ < rows)
                 samples.rows.at[n++] = samples.rows.at[i];
         samples.rows.n = n;
-        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        learn(&m, &samples, false);
         n = 0;
         for (size_t i = 0; i < m.transfers.n; i++)
             n += m.transfers.at[i].to == RP_NUMBER_BF16;
@@ -733,7 +699,7 @@ static void far_away_intervals_are_wider(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, true, RP_LEARN_BUILTIN);
+    learn(&m, &samples, true);
     fit = &m.fits.at[0];
     for (double n = 4096; n < 6e7; n *= 1.02) {
         struct rp_sample s = product_of(4096, 4096, floor(n), RP_NUMBER_BF16, "H200");
@@ -756,7 +722,7 @@ static void far_away_intervals_are_wider(void **state)
     rp_samples_release(&samples);
 }
 
-static size_t fits_of(size_t rows, enum rp_learn_method method, bool *trees)
+static size_t fits_of(size_t rows)
 {
     struct rp_samples samples = {0};
     struct rp_learned m;
@@ -764,9 +730,8 @@ static size_t fits_of(size_t rows, enum rp_learn_method method, bool *trees)
 
     plant(&samples, "H200", 0);
     samples.rows.n = rows;
-    learn(&m, &samples, false, method);
+    learn(&m, &samples, false);
     n = m.fits.n;
-    *trees = n && m.fits.at[0].method == RP_LEARN_TREES;
     rp_learned_release(&m);
     rp_samples_release(&samples);
     return n;
@@ -774,46 +739,11 @@ static size_t fits_of(size_t rows, enum rp_learn_method method, bool *trees)
 
 static void an_operator_needs_four_rows(void **state)
 {
-    bool trees;
-
     UNUSED_STATE(state);
-    assert_int_equal(fits_of(3, RP_LEARN_BUILTIN, &trees), 0);
-    assert_true(fits_of(4, RP_LEARN_BUILTIN, &trees) > 0);
+    assert_int_equal(fits_of(3), 0);
+    assert_true(fits_of(4) > 0);
 }
 
-static void an_operator_needs_thirty_rows_for_trees(void **state)
-{
-    bool trees;
-
-    UNUSED_STATE(state);
-    if (!with_trees())
-        skip();
-    fits_of(29, RP_LEARN_TREES, &trees);
-    assert_false(trees);
-    fits_of(30, RP_LEARN_TREES, &trees);
-    assert_true(trees);
-}
-
-static void trees_add_to_a_slope(void **state)
-{
-    struct rp_samples samples = {0};
-    struct rp_learned curves, trees;
-
-    UNUSED_STATE(state);
-    if (!with_trees())
-        skip();
-    plant(&samples, "H200", 0);
-    learn(&curves, &samples, false, RP_LEARN_BUILTIN);
-    learn(&trees, &samples, false, RP_LEARN_TREES);
-    assert_int_equal(trees.fits.at[0].trees.n, 120);
-    assert_float_equal(trees.fits.at[0].curves.at[0].slope,
-                       0.6 * curves.fits.at[0].curves.at[0].slope, 1e-6);
-    rp_learned_release(&trees);
-    rp_learned_release(&curves);
-    rp_samples_release(&samples);
-}
-
-/* Without noise nothing is off where shapes are left out; where none are, nothing is known. */
 static void intervals_have_a_least_width(void **state)
 {
     double none[4] = {0, 0, 0, 0};
@@ -823,7 +753,7 @@ static void intervals_have_a_least_width(void **state)
 
     UNUSED_STATE(state);
     plant(&samples, "H200", 0);
-    learn(&m, &samples, false, RP_LEARN_BUILTIN);
+    learn(&m, &samples, false);
     assert_float_equal(m.fits.at[0].error_high, log(1.5), 1e-9);
     assert_float_equal(m.fits.at[0].error_low, -log(1.5), 1e-9);
     rp_learned_release(&m);
@@ -867,7 +797,7 @@ static void formats_with_enough_rows_have_a_curve(void **state)
                 product_of(64. * (double)(i + 1), 512, 512, RP_NUMBER_FP32, "H200");
             samples.rows.at[i].ns = planted_ns(&samples.rows.at[i]);
         }
-        learn(&m, &samples, false, RP_LEARN_BUILTIN);
+        learn(&m, &samples, false);
         assert_int_equal(m.fits.at[0].curves.n, 1);
         assert_int_equal(m.fits.at[0].curves.at[0].type,
                          rows == 16 ? RP_NUMBER_FP32 : RP_NUMBER_NONE);
@@ -885,7 +815,7 @@ struct made {
     struct rp_fit fit;
 };
 
-static void make(struct made *m, size_t n, bool pieces)
+static void make(struct made *m, size_t n)
 {
     struct rp_err err = RP_ERR_INIT;
 
@@ -893,9 +823,8 @@ static void make(struct made *m, size_t n, bool pieces)
         m->at[i] = &m->x[i];
         m->type[i] = RP_NUMBER_FP32;
     }
-    assert_ok(
-        rp_fit_curves_to(&m->fit, &(struct rp_fit_rows){n, m->at, m->type, m->y}, pieces, &err),
-        &err);
+    assert_ok(rp_fit_curves_to(&m->fit, &(struct rp_fit_rows){n, m->at, m->type, m->y}, &err),
+              &err);
 }
 
 static void made_release(struct made *m)
@@ -917,7 +846,7 @@ static void a_size_has_seven_pieces(void **state)
         m.x[i].x[0] = (float)i;
         m.y[i] = log(1e-6) + 0.001 * i * i;
     }
-    make(&m, 57, true);
+    make(&m, 57);
     for (size_t i = 0; i < m.fit.curves.at[0].pieces.n; i++)
         n += m.fit.curves.at[0].pieces.at[i].feature == 0;
     assert_int_equal(n, 7);
@@ -936,7 +865,7 @@ static void gains_of_few_rows_are_held_back(void **state)
         m.x[i].x[0] = i < 38 ? 0 : 1;
         m.y[i] = log(1e-6) + (i < 38 ? 0 : 1);
     }
-    make(&m, 40, true);
+    make(&m, 40);
     for (size_t i = 0; i < m.fit.curves.at[0].pieces.n; i++)
         gain += (double)m.fit.curves.at[0].pieces.at[i].gain;
     assert_float_equal(gain, 0.546, 0.005);
@@ -955,11 +884,11 @@ static void odd_rows_weigh_less(void **state)
         m.x[i].x[0] = (float)log(1. + i);
         m.y[i] = log(2e-6 * (1 + i)) + (i % 3 ? 0.04 : -0.04) + (i % 20 == 7 ? log(3) : 0);
     }
-    make(&m, 40, false);
+    make(&m, 40);
     assert_float_equal(m.fit.curves.at[0].base[1], 2.0597, 0.0005);
     made_release(&m);
     m.fit = (struct rp_fit){0};
-    make(&m, 40, true);
+    make(&m, 40);
     assert_float_equal(m.fit.curves.at[0].bias + m.fit.curves.at[0].slope * log(1e-5), -11.5753,
                        0.0005);
     made_release(&m);
@@ -1021,8 +950,6 @@ int test_learn(void)
         cmocka_unit_test(formats_differ_by_eight_rows),
         cmocka_unit_test(far_away_intervals_are_wider),
         cmocka_unit_test(an_operator_needs_four_rows),
-        cmocka_unit_test(an_operator_needs_thirty_rows_for_trees),
-        cmocka_unit_test(trees_add_to_a_slope),
         cmocka_unit_test(intervals_have_a_least_width),
         cmocka_unit_test(intervals_are_wider_for_few_rows),
         cmocka_unit_test(formats_with_enough_rows_have_a_curve),
