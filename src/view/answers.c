@@ -320,8 +320,25 @@ static void put_value(struct rp_out *to, const struct rp_trace *t, const struct 
     }
 }
 
-static void put_args(struct rp_out *to, const struct rp_trace *t, rp_event e)
+/* The lines of a compiled program, as an argument more. */
+static void put_lines(struct rp_out *to, const struct rp_view_rank *rank, rp_event e, bool first)
 {
+    struct rp_arena scratch = RP_ARENA_INIT;
+    const char *text = rank->lines && rank->lines->known
+                           ? rp_line_source_text(rank->lines, rank->trace, e, &scratch)
+                           : NULL;
+
+    if (text) {
+        rp_out_text(to, first ? "[\"source lines\"," : ",[\"source lines\",");
+        rp_out_escaped(to, RP_IN_SCRIPT, text);
+        rp_out_char(to, ']');
+    }
+    rp_arena_release(&scratch);
+}
+
+static void put_args(struct rp_out *to, const struct rp_view_rank *rank, rp_event e)
+{
+    const struct rp_trace *t = rank->trace;
     uint32_t n = rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]);
 
     rp_out_text(to, ",\"args\":[");
@@ -334,6 +351,7 @@ static void put_args(struct rp_out *to, const struct rp_trace *t, rp_event e)
         put_value(to, t, &arg);
         rp_out_char(to, ']');
     }
+    put_lines(to, rank, e, !n);
     rp_out_char(to, ']');
 }
 
@@ -419,7 +437,7 @@ enum rp_code rp_view_put_event(const struct rp_view *view, size_t r, rp_event e,
     rp_out_char(to, ',');
     rp_view_put_text(to, "category",
                      origin->has_category ? rp_trace_str(t, origin->category) : NULL);
-    put_args(to, t, e);
+    put_args(to, rank, e);
     put_places(to, rank, "parents", found, find_parents(t, e, found), brief);
     n = link == RP_NONE ? 0 : t->links.offset[link + 1] - t->links.offset[link];
     put_places(to, rank, "linked", n ? t->links.member + t->links.offset[link] : NULL,

@@ -332,6 +332,9 @@ static enum rp_code index_one(void *user, size_t i, struct rp_err *err)
 {
     struct rp_view_rank *rank = &((struct rp_view *)user)->ranks.at[i];
 
+    rank->lines = malloc(sizeof *rank->lines);
+    RP_TRY(rp_err_need(rank->lines, err, "opening a trace"));
+    RP_TRY(rp_line_source_init(rank->lines, &rank->loaded, NULL, err));
     return rp_view_index_init(&rank->index, rank->trace, err);
 }
 
@@ -409,6 +412,9 @@ void rp_view_free(struct rp_view *view)
         return;
     for (size_t i = 0; i < view->ranks.n; i++) {
         rp_view_index_release(&view->ranks.at[i].index);
+        if (view->ranks.at[i].lines)
+            rp_line_source_release(view->ranks.at[i].lines);
+        free(view->ranks.at[i].lines);
         rp_trace_free(view->ranks.at[i].own);
     }
     rp_vec_release(&view->ranks);

@@ -21,6 +21,7 @@
  */
 #include "base/vec.h"
 #include "dataset/load.h"
+#include "explain/top/line_source.h"
 #include "facts/clocks/clocks.h"
 #include "facts/times/intervals.h"
 #include "formats/formats.h"
@@ -115,7 +116,8 @@ struct rp_view_rank {
     struct rp_clock clock; /* its steps belong to the run's alignment */
     int64_t origin_ns;     /* time 0 of the view, on the common clock */
     struct rp_view_index index;
-    struct rp_interval *steps; /* rp_step_times; in the arena of the view */
+    struct rp_interval *steps;    /* rp_step_times; in the arena of the view */
+    struct rp_line_source *lines; /* of a compiled program; NULL: none */
 };
 
 #define RP_VIEW_EXPLAINED 5 /* questions whose answers are placed on the timeline */

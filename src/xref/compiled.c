@@ -213,20 +213,38 @@ static uint32_t single_call(const struct rp_compiled *c, uint32_t graph, const c
     return found;
 }
 
-struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const struct rp_work *work,
-                                            const struct rp_work_item *item)
+/* What the name of a kernel adds to what its launch says. */
+static struct rp_compiled_span by_name(const struct rp_compiled *c, struct rp_compiled_span out,
+                                       rp_event e)
 {
-    rp_event launch = rp_work_described_by(work, item);
-    struct rp_compiled_span out = {RP_NONE, RP_NONE, false};
-    const char *name = rp_trace_str(c->trace, c->trace->ev.name[item->event]);
+    const char *name = rp_trace_str(c->trace, c->trace->ev.name[e]);
     uint32_t graph;
 
-    if (launch != RP_NONE)
-        out = rp_compiled_of_span(c, launch);
     if (out.in_graph && out.call != RP_NONE)
         return out;
     graph = rp_map_get(&c->by_name, text_hash(name));
     if (graph == RP_MAP_NONE || graph == MANY || (out.graph != RP_NONE && out.graph != graph))
         return out;
     return (struct rp_compiled_span){graph, single_call(c, graph, name), true};
+}
+
+struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const struct rp_work *work,
+                                            const struct rp_work_item *item)
+{
+    rp_event launch = rp_work_described_by(work, item);
+    struct rp_compiled_span out = {RP_NONE, RP_NONE, false};
+
+    return by_name(c, launch != RP_NONE ? rp_compiled_of_span(c, launch) : out, item->event);
+}
+
+struct rp_compiled_span rp_compiled_of_event(const struct rp_compiled *c, rp_event e)
+{
+    const struct rp_trace *t = c->trace;
+    rp_link link = t->ev.link[e];
+    struct rp_compiled_span out = rp_compiled_of_span(c, e);
+
+    for (uint32_t i = link == RP_NONE ? 0 : t->links.offset[link];
+         link != RP_NONE && i < t->links.offset[link + 1] && out.call == RP_NONE; i++)
+        out = rp_compiled_of_span(c, t->links.member[i]);
+    return by_name(c, out, e);
 }

@@ -50,6 +50,9 @@ struct rp_compiled_span rp_compiled_of_span(const struct rp_compiled *c, rp_even
 struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const struct rp_work *work,
                                             const struct rp_work_item *item);
 
+/* The same of any event: by itself, else by what it is linked with, else by its name. */
+struct rp_compiled_span rp_compiled_of_event(const struct rp_compiled *c, rp_event e);
+
 /* Whether an event is a run of a compiled graph. */
 bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e);
 

@@ -5,7 +5,7 @@
  * in the runs of graphs are counted, on the host.
  */
 #include "explain/top/lines.h"
-#include "explain/top/lines_xla.h"
+#include "explain/top/line_source.h"
 
 #include "base/names.h"
 #include "base/order.h"
@@ -124,9 +124,8 @@ const struct rp_type rp_lines_type = {"top", sizeof(struct rp_lines_root), root_
 /* ------------------------------------------------------------------ one trace */
 
 struct line_maker {
-    const struct rp_torch_trace *log;
-    struct rp_compiled compiled; /* of torch.compile */
-    struct rp_lines_xla xla;
+    const struct rp_line_source *from;
+    const struct rp_torch_trace *log; /* of it */
     struct rp_lines_part *out;
     struct rp_arena *arena;
     struct rp_map line_of;  /* place of the log -> line of the part */
@@ -164,7 +163,7 @@ static enum rp_code graph_at(struct line_maker *m, uint32_t graph, struct rp_lin
             .direction = m->out->of_xla ? "module" : rp_torch_direction_names[is->direction],
             .function = rp_arena_text(m->arena, compile->function),
             .key = rp_arena_text(m->arena, is->key),
-            .runs = m->out->of_xla ? RP_ABSENT_I64 : m->compiled.runs.at[graph]};
+            .runs = m->out->of_xla ? RP_ABSENT_I64 : m->from->compiled.runs.at[graph]};
 
         RP_TRY(rp_vec_push(&m->out->graphs, row, m->err));
     }
@@ -221,9 +220,9 @@ static enum rp_code add_work(struct line_maker *m, const struct rp_compiled_span
     rp_ns_add(&m->out->covered_ns, ns);
     rp_ns_add(&graph->lines_ns, ns);
     if (m->out->of_xla)
-        return add_call(m, span->call,
-                        m->xla.backward.at[span->call] ? RP_TORCH_IS_BACKWARD : RP_TORCH_IS_FORWARD,
-                        ns);
+        return add_call(
+            m, span->call,
+            m->from->xla.backward.at[span->call] ? RP_TORCH_IS_BACKWARD : RP_TORCH_IS_FORWARD, ns);
     return add_call(m, span->call, m->log->graphs.at[span->graph].direction, ns);
 }
 
@@ -231,9 +230,9 @@ static enum rp_code add_device(struct line_maker *m, const struct rp_work *work)
 {
     for (size_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *item = &work->items.at[i];
-        struct rp_compiled_span span = m->out->of_xla
-                                           ? rp_lines_xla_of(&m->xla, work->trace, item->event)
-                                           : rp_compiled_of_work(&m->compiled, work, item);
+        struct rp_compiled_span span =
+            m->out->of_xla ? rp_lines_xla_of(&m->from->xla, work->trace, item->event)
+                           : rp_compiled_of_work(&m->from->compiled, work, item);
 
         RP_TRY(add_work(m, &span, rp_ns_between(item->begin_ns, item->end_ns)));
     }
@@ -253,15 +252,15 @@ static enum rp_code add_host(struct line_maker *m, const struct rp_trace *t,
         if (t->ev.dur_ns[e] < 0 || !rp_scope_has(scope, t->ev.ts_ns[e]))
             continue;
         if (m->out->of_xla) {
-            span = rp_lines_xla_of(&m->xla, t, e);
+            span = rp_lines_xla_of(&m->from->xla, t, e);
             if (!span.in_graph ||
-                (parent != RP_NONE && rp_lines_xla_of(&m->xla, t, parent).in_graph))
+                (parent != RP_NONE && rp_lines_xla_of(&m->from->xla, t, parent).in_graph))
                 continue;
         } else {
             if (t->ev.kind[e] != RP_KIND_CPU_OP || parent == RP_NONE ||
-                rp_map_get(&m->compiled.run_of, parent) == RP_MAP_NONE)
+                rp_map_get(&m->from->compiled.run_of, parent) == RP_MAP_NONE)
                 continue;
-            span = rp_compiled_of_span(&m->compiled, e);
+            span = rp_compiled_of_span(&m->from->compiled, e);
         }
         RP_TRY(add_work(m, &span, t->ev.dur_ns[e]));
     }
@@ -274,10 +273,7 @@ static enum rp_code make_lines(struct line_maker *m, const struct rp_trace *trac
     struct rp_work work;
     enum rp_code code = rp_work_init(&work, trace, scope, m->err);
 
-    m->out->known = true;
     m->out->compiles = (int64_t)m->log->compiles.n;
-    if (code == RP_OK && !m->out->of_xla)
-        code = rp_compiled_init(&m->compiled, trace, m->log, m->err);
     if (code == RP_OK && work.items.n)
         code = add_device(m, &work);
     else if (code == RP_OK)
@@ -286,47 +282,22 @@ static enum rp_code make_lines(struct line_maker *m, const struct rp_trace *trac
     return code;
 }
 
-/* Whether runs of graphs of torch.compile were recorded. */
-static bool has_runs(const struct rp_trace *trace)
-{
-    for (rp_str s = 0; s < trace->str.n; s++)
-        if (rp_text_begins(rp_trace_str(trace, s), RP_COMPILED_RUN))
-            return true;
-    return false;
-}
-
 enum rp_code rp_lines_make(const struct rp_loaded *loaded, const struct rp_scope *scope,
                            const char *dumps, struct rp_arena *arena, struct rp_lines_part *out,
                            struct rp_err *err)
 {
-    struct rp_torch_trace log;
-    struct line_maker m = {.log = &log, .out = out, .arena = arena, .err = err};
-    enum rp_code code = RP_OK;
+    struct rp_line_source source;
+    struct line_maker m = {
+        .from = &source, .log = &source.log, .out = out, .arena = arena, .err = err};
+    enum rp_code code = rp_line_source_init(&source, loaded, dumps, err);
 
-    rp_torch_trace_init(&log);
-    if (dumps)
-        code = rp_torch_trace_open(&log, dumps, NULL, err);
-    else if (has_runs(loaded->trace) && loaded->source)
-        code = rp_torch_trace_beside(
-            &log, loaded->source->path,
-            loaded->trace->rank == RP_NO_RANK ? RP_TORCH_NO_ID : loaded->trace->rank, NULL, err);
-    out->of_xla = !log.logs.n;
-    if (code == RP_OK && out->of_xla)
-        code = rp_lines_xla_init(&m.xla, loaded, dumps, &log, err);
-    if (code == RP_OK && (log.logs.n || log.compiles.n))
+    out->known = source.known;
+    out->of_xla = source.of_xla;
+    if (code == RP_OK && source.known)
         code = make_lines(&m, loaded->trace, scope);
-    else if (code == RP_OK && dumps && out->of_xla)
-        code = rp_err_set(err, RP_FORMAT,
-                          "'%s': no log of torch.compile, and no program of XLA that the trace "
-                          "runs; 'reprise dump run' makes PyTorch and JAX write them",
-                          dumps);
-    if (!dumps && code != RP_NOMEM) /* nobody asked for what could not be read */
-        code = RP_OK;
-    rp_lines_xla_release(&m.xla);
-    rp_compiled_release(&m.compiled);
     rp_map_release(&m.line_of);
     rp_map_release(&m.graph_of);
-    rp_torch_trace_release(&log);
+    rp_line_source_release(&source);
     return code == RP_OK ? rp_arena_check(arena, "joining the compile log", err) : code;
 }
 

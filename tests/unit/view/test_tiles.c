@@ -15,11 +15,19 @@ struct opened {
     struct rp_view *view;
 };
 
-static void open_text(struct opened *o, const char *text)
+static void open_path(struct opened *o, const char *path)
 {
     struct rp_err err = RP_ERR_INIT;
-    const char *path = o->path;
     const struct rp_dataset *runs[1];
+
+    assert_ok(rp_ctx_new(NULL, &o->ctx, &err), &err);
+    assert_ok(rp_open(o->ctx, &path, 1, NULL, &o->dataset, &err), &err);
+    runs[0] = o->dataset;
+    assert_ok(rp_view_open(runs, 1, NULL, &o->view, &err), &err);
+}
+
+static void open_text(struct opened *o, const char *text)
+{
     FILE *file;
     int fd;
 
@@ -29,10 +37,7 @@ static void open_text(struct opened *o, const char *text)
     file = fdopen(fd, "w");
     fputs(text, file);
     fclose(file);
-    assert_ok(rp_ctx_new(NULL, &o->ctx, &err), &err);
-    assert_ok(rp_open(o->ctx, &path, 1, NULL, &o->dataset, &err), &err);
-    runs[0] = o->dataset;
-    assert_ok(rp_view_open(runs, 1, NULL, &o->view, &err), &err);
+    open_path(o, o->path);
 }
 
 static void close_text(struct opened *o)
@@ -386,6 +391,30 @@ static void the_server_ends_when_it_is_told(void **state)
     close_text(&o);
 }
 
+/* By the log beside the profile: of a generated kernel, which has two lines, and of its launch. */
+static void compiled_work_has_lines(void **state)
+{
+    struct opened o = {.path = ""};
+    const struct rp_trace *t;
+    size_t kernels = 0;
+
+    (void)state;
+    open_path(&o, RP_SOURCE_DIR "/examples/torch_compile/profile.json.gz");
+    t = o.view->ranks.at[0].trace;
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        char query[40];
+
+        if (strcmp(rp_trace_str(t, t->ev.name[e]),
+                   "triton_per_fused_add_native_layer_norm_view_1") != 0)
+            continue;
+        snprintf(query, sizeof query, "rank=0&event=%u", e);
+        expect(&o, "event", query, "[\"source lines\",\"program.py:11, program.py:10\"]");
+        kernels += t->ev.kind[e] == RP_KIND_KERNEL;
+    }
+    assert_true(kernels > 0);
+    close_text(&o);
+}
+
 int test_tiles(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(events_are_listed_where_they_are_few),
@@ -398,6 +427,7 @@ int test_tiles(void)
                                        cmocka_unit_test(what_overlaps_has_rows_of_its_own),
                                        cmocka_unit_test(questions_are_asked_beside_tiles),
                                        cmocka_unit_test(pauses_of_a_host_have_causes),
+                                       cmocka_unit_test(compiled_work_has_lines),
                                        cmocka_unit_test(the_server_ends_when_it_is_told)};
 
     return cmocka_run_group_tests_name("tiles", tests, NULL, NULL);
