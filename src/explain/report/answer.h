@@ -282,9 +282,9 @@ struct rp_report_root {
     size_t nopportunities, napplying; /* napplying: not shown */
     struct rp_report_opportunity *opportunities;
     struct rp_report_look *look;
-    struct rp_report_sampled sampled; /* of the host, without device work */
-    size_t nsampled_rows, nsampled_counts;
-    struct rp_stacks_row *sampled_rows, *sampled_counts; /* on the screen: one of the two */
+    struct rp_report_sampled sampled;                      /* of the host, without device work */
+    size_t nsampled_rows, nsampled_counts, nsampled_works; /* on the screen: one of the three */
+    struct rp_stacks_row *sampled_rows, *sampled_counts, *sampled_works;
     size_t nwaits, nwait_rows, nhost_rank_rows;
     struct rp_idle_wait *waits, *wait_rows; /* rows: on the screen */
     struct rp_report_rank *host_rank_rows;  /* on the screen, without a device */

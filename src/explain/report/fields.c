@@ -261,6 +261,7 @@ static const struct rp_field root_fields[] = {
           "like_rank, " RP_REPORT_GROUP_COLUMNS, 0),
     SHOWN(rank_rows, &rank_type, "which ranks delay the others", NULL, 0),
     SHOWN(host_rank_rows, &rank_type, "which ranks delay the others", HOST_RANK, 0),
+    SHOWN(sampled_works, &rp_stacks_row_type, "what takes the device's time", SAMPLED("ns"), 0),
     SHOWN(sampled_rows, &rp_stacks_row_type, "lines that take the processors", SAMPLED("ns"), 0),
     SHOWN(sampled_counts, &rp_stacks_row_type, "lines that take the processors", SAMPLED("count"),
           0),

@@ -174,6 +174,7 @@ static inline const struct rp_report_part *rp_report_part_of(const struct rp_ran
 bool rp_report_knows_no_work(const struct rp_report_part *part);
 /* Whether all that is known of a rank's code is what was sampled. */
 bool rp_report_is_sampled(const struct rp_report_part *part);
+bool rp_report_samples_device(const struct rp_report_part *part);
 
 /* Whether `record` wrote it: advice names its options then. */
 static inline bool rp_report_is_ours(const struct rp_report_part *part)

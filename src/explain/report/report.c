@@ -256,10 +256,11 @@ static void fill_run_text(struct rp_report_ctx *j)
         steps = p->limited ? "a part of the recording" : "no steps found";
     j->out->run_text = rp_arena_textf(j->arena, "%s, %s, %s, %s", ranks, steps,
                                       rp_report_program_name(j->arena, p),
-                                      p->sums.lost_work ? "device work was not recorded"
-                                      : !p->on_device   ? "host only"
-                                      : p->device       ? p->device
-                                                        : "unnamed device");
+                                      p->sums.lost_work             ? "device work was not recorded"
+                                      : rp_report_samples_device(p) ? "samples of a device"
+                                      : !p->on_device               ? "host only"
+                                      : p->device                   ? p->device
+                                                                    : "unnamed device");
 }
 
 /* "18.5 ms, the median of 3 (18.0 ms to 21.6 ms)" for the steps of one rank. */

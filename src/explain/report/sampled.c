@@ -6,6 +6,7 @@
 #include "base/decides.h"
 #include "explain/report/report.h"
 
+#include "base/text.h"
 #include "result/print_units.h"
 
 #define MOST_LINES 5
@@ -34,6 +35,15 @@ bool rp_report_knows_no_work(const struct rp_report_part *part)
 bool rp_report_is_sampled(const struct rp_report_part *part)
 {
     return rp_report_knows_no_work(part) && (part->stacks.count || part->stacks.waited);
+}
+
+/* Samples of a device say nothing about threads (Proton). */
+bool rp_report_samples_device(const struct rp_report_part *part)
+{
+    const struct rp_stacks_part *s = &part->stacks;
+
+    return rp_report_is_sampled(part) &&
+           (s->of_device || (s->unit_name && rp_text_begins(s->unit_name, "device ")));
 }
 
 /* "ran 2.31 s and waited 4.12 s, 1.02 s of it for the GIL (summed over threads)" */
@@ -89,6 +99,12 @@ enum rp_code rp_report_join_samples(const struct rp_ranks *ranks, struct rp_aren
         to->wants_gil_ns = 0;
     for (r = 0; r < n && to->wants_gil_ns != RP_ABSENT_I64; r++)
         rp_ns_add(&to->wants_gil_ns, parts[r]->wants_gil);
-    out->sampled_text = threads_text(to, arena);
+    if (rp_report_samples_device(rp_report_part_of(ranks, 0))) {
+        out->sampled_works = root.rows;
+        out->nsampled_works = out->nsampled_rows;
+        out->nsampled_rows = 0;
+    } else {
+        out->sampled_text = threads_text(to, arena);
+    }
     return RP_OK;
 }
