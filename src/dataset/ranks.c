@@ -411,7 +411,7 @@ static enum rp_code number_ranks(struct rp_rank_query *a, uint8_t which, struct 
     for (i = 0; i < c.n; i++)
         captured += a->slots.at[c.slot[i]]->part.graphs.captured > 0;
     if (captured < c.n) {
-        RP_TRY(rp_claims_settle(c.claims, c.n, a->row->keeps_cut, err));
+        RP_TRY(rp_claims_settle(c.claims, c.n, a->row->keeps_cut || a->dataset->salvage, err));
         if (a->dataset->trust)
             rp_trust_judge(a->dataset->trust, c.claims, c.source, c.part, c.n);
     }

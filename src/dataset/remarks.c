@@ -304,12 +304,13 @@ static enum rp_code remark_cut(struct rp_trust_log *log, const struct rp_trust_t
     const char *why = t->cut           ? t->cut
                       : t->cut_archive ? "the archive is truncated"
                                        : "bytes were skipped to find the next event";
-    const char *text =
-        rp_arena_textf(&log->arena, "'%s': %s; %s %s read%s", t->path, why, events,
-                       t->nevents == 1 ? "was" : "were",
-                       t->verdict == RP_VERDICT_CUT
-                           ? "; it is left out of the answer, because other ranks are whole"
-                           : "");
+    const char *text = rp_arena_textf(
+        &log->arena, "'%s': %s; %s %s read%s", t->path, why, events,
+        t->nevents == 1 ? "was" : "were",
+        t->verdict == RP_VERDICT_CUT
+            ? "; it is left out of the answer, because other ranks are whole (--salvage "
+              "keeps it)"
+            : "");
     bool damaged = t->health.salvaged || t->health.skipped_bytes;
 
     RP_TRY(add_note(log, t, damaged ? "damaged" : "truncated", true, brief, t->nevents, text, err));

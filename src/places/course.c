@@ -737,6 +737,7 @@ struct emitter {
     int64_t worked_ns; /* since its last operation */
     uint32_t op;       /* the operation of the device that is being made, or RP_NONE */
     int64_t busy_ns;   /* until when the device works */
+    int64_t met_ns;    /* the last end of a collective */
 };
 
 static enum rp_code end_device(struct maker *m, struct emitter *x, struct rp_err *err)
@@ -781,6 +782,25 @@ static enum rp_code emit_kernel(struct maker *m, struct emitter *x, const struct
     return RP_OK;
 }
 
+/* Of a collective without a recorded call nothing tells what its device rested for. */
+static enum rp_code add_rest(struct maker *m, const struct emitter *x, const struct issued *i,
+                             struct rp_course_op *op, struct rp_err *err)
+{
+    int64_t from = x->met_ns <= i->begin_ns && x->met_ns > x->busy_ns ? x->met_ns : x->busy_ns;
+    const struct rp_collective *c = &m->collectives->list.at[i->ref];
+    int64_t rest = from == INT64_MIN ? 0 : rp_ns_between(from, i->begin_ns);
+    uint32_t key;
+
+    if (i->call != RP_NONE || rest <= GAP_NS)
+        return RP_OK;
+    RP_TRY(intern_key(m, c->name_hash, RP_COURSE_REST, rp_trace_str(m->t, m->t->ev.name[c->event]),
+                      &key, err));
+    RP_TRY(count_cell(m, key, i->step, rest, err));
+    op->first = (uint32_t)m->items.n;
+    op->n = 1;
+    return rp_vec_push(&m->items, ((struct rp_course_item){rest, key, 1}), err);
+}
+
 static enum rp_code emit_other(struct maker *m, struct emitter *x, const struct issued *i,
                                struct rp_err *err)
 {
@@ -796,6 +816,10 @@ static enum rp_code emit_other(struct maker *m, struct emitter *x, const struct 
 
     RP_TRY(end_device(m, x, err));
     RP_TRY(flush_host(m, i->step, &x->worked_ns, err));
+    if (i->kind == COLLECTIVE) {
+        RP_TRY(add_rest(m, x, i, &op, err));
+        x->met_ns = i->end_ns > x->met_ns ? i->end_ns : x->met_ns;
+    }
     if (i->kind == SYNC && i->end_ns > x->host_ns)
         x->host_ns = i->end_ns;
     return i->kind == LAST ? RP_OK : rp_vec_push(&m->ops, op, err);
@@ -803,7 +827,8 @@ static enum rp_code emit_other(struct maker *m, struct emitter *x, const struct 
 
 static enum rp_code emit_all(struct maker *m, struct rp_err *err)
 {
-    struct emitter x = {.host_ns = m->begin_ns, .op = RP_NONE, .busy_ns = INT64_MIN};
+    struct emitter x = {
+        .host_ns = m->begin_ns, .op = RP_NONE, .busy_ns = INT64_MIN, .met_ns = INT64_MIN};
     uint16_t step = 0;
 
     m->out->begin_ns = m->begin_ns;

@@ -553,7 +553,7 @@ static bool run_op(struct run *run, uint32_t r, const struct rp_course_op *op, s
         rank->list->list.at[s->last[stream]].end_ns + rank->course->gap_ns <= op->begin_ns &&
         !take_end(run, r, s->last[stream], &at, gap))
         return false;
-    add_dur(&at, (double)rank->rest[i], 0, 0);
+    add_dur(&at, (double)rank->rest[i], (double)rank->cut[i], mask);
     s->last[stream] = op->ref;
     arrive(run, r, op->ref, &at);
     return true;

@@ -378,6 +378,13 @@ static bool is_cut_enough(const struct rp_settings *s, const struct rp_setting_r
     return there == 0 || (here > 0 && here <= there);
 }
 
+static bool has_less(const struct rp_settings *s, const struct rp_setting_read *read)
+{
+    const struct rp_option *option = find_option(s->options, read->name);
+
+    return option && option->flags & RP_OPT_LESS && !read->nvalues;
+}
+
 static bool agrees(const struct rp_settings *s, const struct rp_setting_read *read)
 {
     struct rp_settings none = {.options = s->options};
@@ -386,6 +393,8 @@ static bool agrees(const struct rp_settings *s, const struct rp_setting_read *re
 
     if (!read->name)
         return false;
+    if (has_less(s, read))
+        return true;
     if (read->presence && (find_given(s, read->name) != NULL) != (read->nvalues > 0))
         return false;
     if (!read->value || (!strcmp(read->name, "limit") && is_cut_enough(s, read)))

@@ -57,8 +57,7 @@ static enum rp_code unknown_metric(const char *word, size_t n, const char *where
                       word, names);
 }
 
-/* A plain number with one of our units: "2ms", "60GB", "12000". */
-static bool read_amount(const char *text, enum rp_unit unit, double *out)
+bool rp_gates_amount(const char *text, enum rp_unit unit, double *out)
 {
     static const struct rp_option forms[] = {
         {"time", 0, RP_OPT_DURATION, "T", NULL, "a time", 0},
@@ -102,7 +101,7 @@ static bool read_value(const char *text, const struct metric *m, struct rp_gate 
         gate->limit /= 100;
         return !strcmp(end, "pt") && gate->form != RP_GATE_TARGET;
     }
-    return read_amount(text, m->unit, &gate->limit);
+    return rp_gates_amount(text, m->unit, &gate->limit);
 }
 
 /* "step=2%", "mfu>=40%" */

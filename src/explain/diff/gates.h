@@ -63,6 +63,8 @@ enum rp_code rp_gates_parse(struct rp_gates *gates, const char *text, const char
    in it is RP_USAGE. */
 enum rp_code rp_gates_read(struct rp_gates *gates, const char *path, const char *name,
                            struct rp_arena *arena, struct rp_err *err);
+/* A plain number with one of our units: "2ms", "60GB", "12000". */
+bool rp_gates_amount(const char *text, enum rp_unit unit, double *out);
 void rp_gates_release(struct rp_gates *gates);
 
 /* What is known of a metric in the two runs. */

@@ -4,6 +4,9 @@
 #include "explain/findings/finding.h"
 #include "explain/short_name.h"
 #include "facts/host/signs.h"
+#include "places/peers.h"
+
+#include <math.h>
 
 enum { OTHER, COMPUTE, HOST, INPUT, OF_HOST, OF_STAGE, UNEVEN };
 
@@ -230,6 +233,17 @@ static void find_margins(struct rp_findings *f)
     say_latest(f, finding, true);
 }
 
+/* Whether one rank arrives last far more often than in turn, where all ranks do the same: then it
+   is late, though no work of it is beyond what such work scatters by. */
+static bool is_always_last(const struct rp_findings *f)
+{
+    double n = (double)f->chain->ncollectives, part = 1 / (double)f->ranks->n;
+    size_t r = latest_of(f, INT64_MAX);
+    double last = r == SIZE_MAX ? 0 : (double)f->chain->ranks[r].last_count;
+
+    return !f->chain->stages && last - n * part > RP_PEERS_CHANCE * sqrt(n * part * (1 - part));
+}
+
 /* A clock that was set makes what a rank recorded around that moment longer or shorter than it was:
    then, and where the courses cannot tell, the order of the arrivals says what can be said. Where
    they can, and no place is slow, the ranks arrive as their work differs by chance. */
@@ -237,7 +251,7 @@ static void straggler_find(struct rp_findings *f)
 {
     const struct rp_places *places = &f->chain->places;
 
-    if (places->known && !places->unsure && !f->chain->nset)
+    if (places->known && !places->unsure && !f->chain->nset && (places->n || !is_always_last(f)))
         find_places(f);
     else
         find_margins(f);

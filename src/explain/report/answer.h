@@ -11,6 +11,7 @@
 
 struct rp_arena;
 struct rp_finding;
+struct rp_gate_row;
 struct rp_idle_wait;
 struct rp_report_view;
 struct rp_stacks_row;
@@ -279,6 +280,8 @@ struct rp_report_root {
     struct rp_source_line_row *lines; /* of compiled programs, the largest first */
     double lines_share;               /* of the device time: has a line; NAN: not known */
     struct rp_report_finding *findings;
+    size_t ngates;
+    struct rp_gate_row *gates;        /* of '--gate' */
     size_t nopportunities, napplying; /* napplying: not shown */
     struct rp_report_opportunity *opportunities;
     struct rp_report_look *look;

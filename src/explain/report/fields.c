@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The fields of the answer of `report`, and those of a rank's part. */
+#include "explain/diff/gates.h"
 #include "explain/report/report.h"
 #include "result/part.h"
 
@@ -255,6 +256,8 @@ static const struct rp_field root_fields[] = {
                   "changes that would make a step at least 1 % shorter for sure, each alone; the "
                   "largest gain first",
                   0),
+    RP_FIELD_LIST(struct rp_report_root, gates, &rp_gate_row_type, "gates",
+                  "the limits of '--gate', as in 'diff'", 0),
     SHOWN(look, &look_type, "what to look at", NULL, RP_BLOCKS),
     SHOWN(host_rows, &rp_report_host_type, "ranks by host", "host, " RP_REPORT_GROUP_COLUMNS, 0),
     SHOWN(alike_rows, &rp_report_group_type, "ranks that behave alike",

@@ -47,4 +47,9 @@ void rp_report_note_steps(struct rp_report_ctx *j);
 /* And the latencies that one of them is about. */
 void rp_report_fill_latency(struct rp_report_ctx *j);
 
+/* Decides the gates of a text (gates.c). What is wrong in it is RP_USAGE; what cannot be decided,
+   RP_FORMAT. */
+enum rp_code rp_report_decide_gates(const struct rp_report_ctx *j, const char *text, bool *failed,
+                                    struct rp_err *err);
+
 #endif

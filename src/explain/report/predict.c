@@ -626,15 +626,16 @@ static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp
 }
 
 enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
-                               struct rp_arena *arena, struct rp_report_root *out,
+                               bool simulate, struct rp_arena *arena, struct rp_report_root *out,
                                struct rp_err *err)
 {
     struct numbers w = {0};
-    bool found;
+    bool found = false;
 
     out->unprofiled_ns = RP_ABSENT_I64;
     list_what_ifs(arena, out, &w);
-    RP_TRY(find_numbers(ranks, arena, out, &w, &found, err));
+    if (simulate)
+        RP_TRY(find_numbers(ranks, arena, out, &w, &found, err));
     if (found) {
         say_distortion(ranks, arena, &w, out);
         settle_straggler(out, &w);

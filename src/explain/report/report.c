@@ -631,6 +631,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
 {
     struct rp_report_root *out = result->root;
     struct rp_report_ctx j = {.ranks = ranks, .n = ranks->n, .arena = &result->arena, .out = out};
+    bool failed = false;
 
     RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
     fill_ranks(&j);
@@ -655,11 +656,15 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
         rp_report_join_categories(ranks, j.arena, out);
         RP_TRY(rp_report_join_hot(ranks, j.arena, out, err));
         RP_TRY(rp_findings_find(ranks, &j.chain, j.arena, out, err));
-        RP_TRY(rp_report_predict(ranks, &j.chain, j.arena, out, err));
+        RP_TRY(rp_report_predict(ranks, &j.chain, !rp_settings_flag(settings, "no-simulate"),
+                                 j.arena, out, err));
         fill_look(&j);
         fill_pitfalls(&j);
         rp_report_add_note(&j, ranks->graphs);
     }
+    if (rp_settings_has(settings, "gate"))
+        RP_TRY(rp_report_decide_gates(&j, rp_settings_text(settings, "gate"), &failed, err));
+    result->answer = failed ? RP_ANSWER_NO : 0;
     rp_report_add_note(&j, rp_report_join_devices(ranks, j.arena, out));
     if (!rp_ranks_are_captures(ranks))
         rp_report_note_coverage(&j);
@@ -752,7 +757,12 @@ static const struct rp_option options[] = {
     {"start-up", 0, RP_OPT_FLAG, NULL, NULL,
      "also show where the time before the first step goes: imports, initialisation, compilation",
      0},
-    {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring", 0},
+    {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL, "do not predict what the advice would bring",
+     RP_OPT_LESS},
+    {"gate", 0, RP_OPT_TEXT, "FINDING<=LIMIT,…", NULL,
+     "exit with 1 if a finding, or what is lost to a place, costs more: straggler<=2%, any<=10%, "
+     "host<=5ms, host:node003<=1%, rank:7<=1%",
+     0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "also write a page for a browser: findings, timeline of all ranks, a step with its kernels, tables",
      0},
@@ -770,6 +780,8 @@ const struct rp_question_row rp_ask_report = {
                  .examples = "reprise report run/\tall ranks of a run\n"
                              "reprise report --step 12 run/\tone step of it\n"
                              "reprise report --html report.html run/\tto look at in a browser\n"
+                             "reprise report --gate 'straggler<=2%' run/\ta check: exit 1 where a "
+                             "slow rank costs more\n"
                              "reprise report --json trace.json.gz\tfor a script\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = options,

@@ -104,7 +104,7 @@ void rp_report_look_tries(struct rp_arena *arena, const struct rp_report_finding
 extern const struct rp_type rp_report_try_type;
 extern const struct rp_rank_bulk rp_report_bulk; /* the models (dataset/bulk.h) */
 enum rp_code rp_report_predict(const struct rp_ranks *ranks, const struct rp_chain *chain,
-                               struct rp_arena *arena, struct rp_report_root *out,
+                               bool simulate, struct rp_arena *arena, struct rp_report_root *out,
                                struct rp_err *err);
 
 /* Fills the texts of a rank's workload, and describes them (advice.c). */
