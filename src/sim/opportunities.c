@@ -120,7 +120,8 @@ static enum rp_code try_change(struct trying *t, struct rp_change *c)
         c->impossible = "the search ended before it was tried";
         return RP_OK;
     }
-    code = rp_worlds_step(t->x, c->text, &c->alone_ns, &why);
+    code = rp_worlds_first(t->x, c->text, &c->first, &why);
+    c->alone_ns = c->first.step_ns;
     if (code == RP_OK)
         return RP_OK;
     if (code != RP_UNSUPPORTED)
@@ -214,7 +215,8 @@ static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, 
             .step_ns = c->alone_ns};
         struct rp_gain gain;
 
-        RP_TRY(rp_worlds_steps(x, c->text, x->outcomes.list.n ? NULL : before, then, err));
+        RP_TRY(
+            rp_worlds_others(x, c->text, &c->first, x->outcomes.list.n ? NULL : before, then, err));
         gain = rp_worlds_gain(x, before, then, c->text);
         if (gain.low_ns <= 0)
             continue;
@@ -265,7 +267,8 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
         add_refused(changes, out);
         return RP_OK;
     }
-    RP_TRY(rp_worlds_steps(x, "", NULL, before, err));
+    RP_TRY(rp_worlds_others(x, "", &(struct rp_worlds_first){.step_ns = x->step_ns}, NULL, before,
+                            err));
     for (i = 0; i < changes->n; i = end) {
         for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
             end++;

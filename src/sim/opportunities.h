@@ -20,10 +20,11 @@ RP_DECISION(RP_OPPORTUNITY_LEAST, "of a step", "less is not worth a change of th
 /* A change that was tried. */
 struct rp_change {
     const struct rp_whatif *row;
-    const char *text;       /* as 'simulate' takes it */
-    int64_t alone_ns;       /* a step with it alone; RP_ABSENT_I64: it cannot be */
-    const char *impossible; /* then the reason; else NULL */
-    bool refused;           /* ... and the what-if has nothing to propose for this recording */
+    const char *text;             /* as 'simulate' takes it */
+    int64_t alone_ns;             /* a step with it alone; RP_ABSENT_I64: it cannot be */
+    struct rp_worlds_first first; /* the same, unless it cannot be */
+    const char *impossible;       /* then the reason; else NULL */
+    bool refused; /* ... and the what-if has nothing to propose for this recording */
     enum rp_whatif_verdict verdict; /* of the what-if, before it was tried */
     const char *because;            /* its reason; NULL: it always applies */
     bool chosen;                    /* by a search */

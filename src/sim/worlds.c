@@ -227,19 +227,39 @@ static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bo
     return code;
 }
 
+enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
+                             struct rp_err *err)
+{
+    enum rp_code code = rp_worlds_step(x, text, &out->step_ns, err);
+
+    out->leans = x->run.leans;
+    out->transport = x->run.uses_transport;
+    out->latency = out->transport || x->run.latency_doubt;
+    return code;
+}
+
+enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
+                              const struct rp_worlds_first *first, const int64_t *before,
+                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
+{
+    enum rp_code code = RP_OK;
+    int i;
+
+    for (i = 0; i < RP_WORLDS; i++)
+        step_ns[i] = first->step_ns;
+    for (i = 1; code == RP_OK && i < RP_WORLDS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
+        code =
+            step_in(x, i, text, first->leans, first->transport, first->latency, &step_ns[i], err);
+    return code;
+}
+
 enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
-    enum rp_code code = rp_worlds_step(x, text, &step_ns[0], err);
-    bool leans = x->run.leans, transport = x->run.uses_transport;
-    bool latency = transport || x->run.latency_doubt;
-    int i;
+    struct rp_worlds_first first = {0};
 
-    for (i = 1; i < RP_WORLDS; i++)
-        step_ns[i] = step_ns[0];
-    for (i = 1; code == RP_OK && i < RP_WORLDS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
-        code = step_in(x, i, text, leans, transport, latency, &step_ns[i], err);
-    return code;
+    RP_TRY(rp_worlds_first(x, text, &first, err));
+    return rp_worlds_others(x, text, &first, before, step_ns, err);
 }
 
 double rp_worlds_absent(const struct rp_worlds *x)

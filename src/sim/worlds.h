@@ -63,6 +63,18 @@ enum { RP_WORLDS = RP_LEANS + 2 };
 enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
                              int64_t step_ns[RP_WORLDS], struct rp_err *err);
 
+/* The first of them, and what it told of the others: of a change that was tried already it is not
+   run again. */
+struct rp_worlds_first {
+    int64_t step_ns;
+    bool leans, transport, latency;
+};
+enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
+                             struct rp_err *err);
+enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
+                              const struct rp_worlds_first *first, const int64_t *before,
+                              int64_t step_ns[RP_WORLDS], struct rp_err *err);
+
 /* What a change brings, and its interval over the worlds. */
 struct rp_gain {
     int64_t ns, low_ns, high_ns;

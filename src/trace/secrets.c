@@ -63,7 +63,7 @@ static void normalize(const char *key, size_t n, char out[64])
 static bool is_one_of(const char *word, const char *const *list)
 {
     for (; *list; list++)
-        if (!strcmp(word, *list))
+        if (*word == **list && !strcmp(word, *list))
             return true;
     return false;
 }
