@@ -61,10 +61,16 @@ static void copies_are_no_ranks(void **state)
         {"a.json", -1, 0, 10, 90, 100, false, RP_VERDICT_RANK, 0},
         {"ab.json", -1, 0, 10, 90, 100, false, RP_VERDICT_COPY, 2},
     };
+    /* sums of a profiler that keeps no times */
+    static const struct given sums[] = {
+        {"cuda.json", -1, 0, 0, 0, 0, false, RP_VERDICT_RANK, 0},
+        {"triton.json", -1, 0, 0, 0, 0, false, RP_VERDICT_RANK, 0},
+    };
 
     UNUSED_STATE(state);
     check_claims(files, 4, false);
     check_claims(alike, 4, false);
+    check_claims(sums, 2, false);
 }
 
 /* Of two files with one number the one that was recorded with the others is the rank. */
