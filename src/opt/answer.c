@@ -455,12 +455,13 @@ enum rp_code rp_opt_list_tried(const struct rp_changes *tries, int64_t step_ns, 
 
     out->tried = RP_ARENA_NEW(arena, struct rp_opt_tried_row, tries->n + 4);
     RP_TRY(rp_arena_check(arena, "searching", err));
-    for (i = 0; i < tries->n; i = end) {
-        for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
-            end++;
-        if (!is_chosen(tries, tries->at[i].row))
-            add_tried_whatif(tries, i, end, step_ns, has_plan, out);
-    }
+    for (int last = 0; last < 2; last++) /* what does not apply comes last */
+        for (i = 0; i < tries->n; i = end) {
+            for (end = i; end < tries->n && tries->at[end].row == tries->at[i].row;)
+                end++;
+            if (!is_chosen(tries, tries->at[i].row) && tries->at[i].refused == last)
+                add_tried_whatif(tries, i, end, step_ns, has_plan, out);
+        }
     return RP_OK;
 }
 
