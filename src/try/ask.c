@@ -19,7 +19,7 @@
 /* ------------------------------------------------------------------ the answer */
 
 struct try_row {
-    const char *change, *verdict, *same, *reason, *effect, *lines;
+    const char *change, *verdict, *same, *reason, *effect, *lines, *compiled;
     double predicted_ratio, predicted_low_ratio, predicted_high_ratio;
     double measured_ratio, measured_low_ratio, measured_high_ratio, update_ratio;
     int64_t update_steps, step_ns, startup_ns, break_even_steps, rounds;
@@ -41,9 +41,9 @@ struct try_root {
     const char *program, *unit, *summary, *legend, *skipped, *warning, *learned;
     int64_t step_ns, steps, elapsed_ns;
     double speedup_ratio;
-    size_t nchanges, nlines, nfacts, nnot_tried, noutcomes;
+    size_t nchanges, nlines, nfacts, nnot_tried, noutcomes, ncompiled;
     struct try_row *changes;
-    const char **lines;
+    const char **lines, **compiled;
     struct try_fact *facts, *not_tried;
     struct try_outcome *outcomes;
     const char *outcomes_file;
@@ -62,6 +62,9 @@ static const struct rp_field row_fields[] = {
     ROW(verdict, STR, NONE, NULL,
         "faster, slower, equal, noisy, refused (the update differs), failed; unchanged", 0),
     ROW(reason, STR, NONE, NULL, "why it failed or was refused, or null", 0),
+    ROW(compiled, STR, NONE, NULL,
+        "what torch.compile says of it, where it is not faster: graph breaks, recompiles, failures",
+        0),
     ROW(effect, STR, NONE, NULL, "what shows that the change took effect, or null", 0),
     ROW(predicted_ratio, F64, RATIO, NULL, "change of the step time that 'simulate' expects", 0),
     ROW(predicted_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
@@ -113,6 +116,8 @@ static const struct rp_field root_fields[] = {
     ROOT(unit, STR, NONE, "a step is", "what counts as a step", 0),
     ROOT(step_ns, I64, NS, "unchanged", "median step of the unchanged program", RP_NULLABLE),
     RP_FIELD_LIST(struct try_root, changes, &row_type, "changes", "one of each variant", 0),
+    RP_FIELD_LIST(struct try_root, compiled, &rp_type_string, "what torch.compile says",
+                  "text output only", RP_SCREEN),
     ROOT(warning, STR, NONE, "note", "what to know about the measurement, or null", RP_WARN),
     ROOT(summary, STR, NONE, "result", "the best that was measured", 0),
     RP_FIELD_LIST(struct try_root, lines, &rp_type_string, "to put into the script",
@@ -290,6 +295,8 @@ static void fill_row(struct rp_arena *arena, struct try_row *row, const struct r
     row->verdict = verdict_text(s, v);
     row->same = same_text(arena, s, v);
     row->reason = *v->why ? rp_arena_text(arena, v->why) : NULL;
+    if (*v->log && v->verdict != RP_TRY_FASTER)
+        row->compiled = rp_try_compiled_text(v->log, arena);
     row->effect = *v->how ? rp_arena_text(arena, v->how) : NULL;
     row->lines = lines_of(arena, s, v);
     row->predicted = v->predicted ? percent_text(arena, v->change, v->change_low, v->change_high)
@@ -402,6 +409,16 @@ static void fill_program(struct rp_arena *arena, struct try_root *root,
                                                         rp_arena_text(arena, f->at[i].value)};
 }
 
+/* "compile: 2 graph breaks, …", one line of each change. */
+static void fill_compiled(struct rp_arena *arena, struct try_root *root)
+{
+    root->compiled = RP_ARENA_NEW(arena, const char *, root->nchanges + 1);
+    for (size_t i = 0; root->compiled && i < root->nchanges; i++)
+        if (root->changes[i].compiled)
+            root->compiled[root->ncompiled++] =
+                rp_arena_textf(arena, "%s: %s", root->changes[i].change, root->changes[i].compiled);
+}
+
 static void fill_answer(struct rp_arena *arena, struct try_root *root,
                         const struct rp_try_session *s)
 {
@@ -412,6 +429,7 @@ static void fill_answer(struct rp_arena *arena, struct try_root *root,
     root->changes = RP_ARENA_NEW(arena, struct try_row, s->nvariants);
     for (size_t i = 1; root->changes && i < s->nvariants; i++)
         fill_row(arena, &root->changes[root->nchanges++], s, &s->variants[i]);
+    fill_compiled(arena, root);
     fill_best(arena, root, s);
     fill_notes(arena, root, s);
 }

@@ -226,6 +226,21 @@ static void list_compared(size_t steps, char *out, size_t cap)
     snprintf(out + n, cap - n, "%zu", steps);
 }
 
+/* Where torch.compile is among the changes, it writes a log, unless the user has it written. */
+static void env_log(struct environment *e, struct rp_try_variant *v, const char *folder)
+{
+    bool compiles = false;
+
+    for (size_t i = 0; i < v->nparts; i++)
+        compiles = compiles || !strcmp(v->parts[i]->name, "compile") ||
+                   !strcmp(v->parts[i]->name, "reduce-overhead");
+    v->log[0] = '\0';
+    if (!compiles || getenv("TORCH_TRACE"))
+        return;
+    snprintf(v->log, sizeof v->log, "%s/torch_trace", folder);
+    env_set(e, "TORCH_TRACE", v->log);
+}
+
 /* Loggers stay on this machine, and caches of compilers are new, so that compiling is measured. */
 static void env_fill(struct environment *e, const struct rp_try_session *s,
                      const struct rp_try_variant *v, const struct rp_try_mode *mode,
@@ -293,6 +308,7 @@ void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
         rp_try_fail(v, "it cannot be started: %s", strerror(errno));
     } else {
         env_fill(&env, s, v, mode, folder);
+        env_log(&env, v, folder);
         start.argv = argv;
         start.envp = env.at;
         if (rp_try_child_start(&start, &v->child, &err) == RP_OK)

@@ -7,6 +7,7 @@
  *
  *     session_open ── probe ── variants ── rounds (waves of them) ── the winners together
  */
+#include "base/arena.h"
 #include "try/changes.h"
 #include "try/child.h"
 #include "try/stats.h"
@@ -57,7 +58,8 @@ struct rp_try_variant {
     int64_t startup_ns;            /* what its first steps took longer than those of unchanged */
     struct rp_try_interval interval;
     enum rp_try_verdict verdict;
-    char unfit[RP_TRY_WHY]; /* why the change does not apply, by the recording; or "" */
+    char log[RP_TRY_PATH + 48]; /* folder of the log of torch.compile, where it compiles; or "" */
+    char unfit[RP_TRY_WHY];     /* why the change does not apply, by the recording; or "" */
     bool predicted;
     double change, change_low, change_high; /* of `simulate` */
 };
@@ -116,6 +118,12 @@ bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n);
 void rp_try_stop(struct rp_try_variant *v); /* ends its processes, if there are any */
 void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...) RP_PRINTF(2, 3);
+
+/* ---- compiled.c ---- */
+
+/* "2 graph breaks, the first at train.py:18 (…); compiled again 3 times, …"; NULL: the log says
+   nothing of the kind. In the arena. */
+const char *rp_try_compiled_text(const char *folder, struct rp_arena *arena);
 
 /* ---- rounds.c ---- */
 
