@@ -4,8 +4,10 @@
  * them into a file, which every one of these questions takes in place of the traces.
  */
 
+#include "base/text.h"
 #include "dataset/query.h"
 #include "dataset/question.h"
+#include "io/emit.h"
 #include "result/result.h"
 
 #include <errno.h>
@@ -146,10 +148,37 @@ static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct
 
 /* ------------------------------------------------------------------ the question */
 
+/* Kept in memory first: its size is that of the parts that were made for it. */
+static enum rp_code write_packed(struct rp_digesting *d, const char *output, struct rp_err *err)
+{
+    struct rp_out *plain = NULL;
+    struct rp_emit packed = {0};
+    const char *bytes;
+    size_t n;
+    enum rp_code code;
+
+    RP_TRY(rp_emit_open(&packed, output, 0, err));
+    code = rp_out_open_memory(&plain, err);
+    if (code == RP_OK)
+        code = rp_digest_make(d, plain, err);
+    if (code == RP_OK)
+        code = rp_out_flush(plain, err);
+    if (code == RP_OK) {
+        bytes = rp_out_borrow_memory(plain, &n);
+        rp_emit_bytes(&packed, bytes, n);
+        code = rp_emit_close(&packed, err);
+    }
+    rp_emit_abandon(&packed);
+    rp_out_abandon(plain);
+    return code;
+}
+
 static enum rp_code write_digest(struct rp_digesting *d, const char *output, struct rp_err *err)
 {
     struct rp_out *out = NULL;
 
+    if (rp_text_ends(output, ".gz"))
+        return write_packed(d, output, err);
     RP_TRY(rp_out_open(output, &out, err));
     return rp_out_end(out, rp_digest_make(d, out, err), err);
 }
@@ -184,7 +213,8 @@ static enum rp_code digest_run(struct rp_ctx *ctx, const struct rp_dataset *data
 }
 
 static const struct rp_option digest_options[] = {
-    {"output", 'o', RP_OPT_PATH, "FILE", NULL, "file to write, usually *.rpd", 0},
+    {"output", 'o', RP_OPT_PATH, "FILE", NULL,
+     "file to write, usually *.rpd; compressed if its name ends in .gz", 0},
     {"shard", 0, RP_OPT_TEXT, "I/N", NULL,
      "read only part I, from 0, of N equal parts of the inputs, in the order of their names", 0},
     {"for", 0, RP_OPT_TEXT, "QUESTION", NULL,
