@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* no-sync: the host never waits for the device. */
+#include "facts/torch_names.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/repeats.h"
+
+#include <string.h>
 
 /* What is launched after a wait may depend on what was read: where steps launch one of several
    sequences, it does. */
@@ -12,6 +15,10 @@ static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_aren
 
     if (rp_sim_repeats_find(run, scratch, &r, why) != RP_OK || !r.waits)
         return RP_WHATIF_APPLIES;
+    if (r.waiting && rp_torch_is(r.waiting, strlen(r.waiting), RP_TORCH_PLANS))
+        return RP_WHATIF_SAY(why, NOT,
+                             "%s, whose library measures kernels: the program reads nothing",
+                             rp_sim_waits_text(&r, scratch));
     if (r.how == RP_REPEATS_SELDOM)
         return RP_WHATIF_SAY(why, NOT, "what the host reads may decide what it launches: %s",
                              rp_sim_repeats_text(&r, scratch));

@@ -179,8 +179,9 @@ static void a_condition_has_three_answers(void **state)
     bench_release(&b);
 }
 
-/* One step for each letter, with a product of that name; capitals wait for it before they go on. */
-static void open_steps(struct bench *b, const char *kernels)
+/* One step for each letter, with a product of that name; capitals wait before they go on. The wait
+   at the end of a step is in `op`, if it is not NULL. */
+static void open_steps(struct bench *b, const char *kernels, const char *op)
 {
     static char names[26][16];
     struct rp_err err = RP_ERR_INIT;
@@ -196,6 +197,8 @@ static void open_steps(struct bench *b, const char *kernels)
         n += step_rows(rows + n, 100000 * i, 10 * i + 1, (struct step_shape){40000, true, false});
         snprintf(name, sizeof names[0], "sgemm_%c", kernels[i] | 32);
         rows[first + 4].name = name;
+        if (op)
+            rows[n++] = (struct row){'X', "cpu_op", op, 1, 1, 100000 * i + 39000, 56000};
         if (kernels[i] < 'a')
             rows[n++] = (struct row){
                 'X', "cuda_runtime", "cudaStreamSynchronize", 1, 1, 100000 * i + 6500, 3000};
@@ -231,7 +234,7 @@ static void most_launches_come_again(void **state)
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        open_steps(&b, rows[i].kernels);
+        open_steps(&b, rows[i].kernels, NULL);
         assert_int_equal(rp_whatif_applies(&rp_whatif_fuse, &b.run, &err), rows[i].fuse);
         assert_int_equal(rp_whatif_applies(&rp_whatif_cuda_graphs, &b.run, &err), rows[i].graphs);
         assert_contains(err.text, rows[i].because);
@@ -249,7 +252,7 @@ static void a_graph_ends_where_the_host_waits(void **state)
     struct bench b;
 
     UNUSED_STATE(state);
-    open_steps(&b, "AAA");
+    open_steps(&b, "AAA", NULL);
     assert_code(rp_whatif_apply(&b.run, "cuda-graphs", &err), RP_OK);
     for (int nth = 0; nth < 3; nth++) {
         kept += b.run.overlay.dur_ns.at[node_called(&b, 0, "cudaLaunchKernel", 3 * nth)] > 0;
@@ -258,6 +261,21 @@ static void a_graph_ends_where_the_host_waits(void **state)
             b.run.overlay.dur_ns.at[node_called(&b, 0, "cudaLaunchKernel", 3 * nth + 2)], 0);
     }
     assert_int_equal(kept, 6);
+    bench_release(&b);
+}
+
+static void waits_of_a_library_stay(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_steps(&b, "AAA", NULL);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_no_sync, &b.run, &err), RP_WHATIF_APPLIES);
+    bench_release(&b);
+    open_steps(&b, "AAA", "aten::cudnn_convolution");
+    assert_int_equal(rp_whatif_applies(&rp_whatif_no_sync, &b.run, &err), RP_WHATIF_NOT);
+    assert_contains(err.text, "aten::cudnn_convolution");
     bench_release(&b);
 }
 
@@ -315,6 +333,7 @@ int test_proposals(void)
         cmocka_unit_test(a_condition_has_three_answers),
         cmocka_unit_test(most_launches_come_again),
         cmocka_unit_test(a_graph_ends_where_the_host_waits),
+        cmocka_unit_test(waits_of_a_library_stay),
         cmocka_unit_test(what_overlaps_already),
         cmocka_unit_test(runs_that_are_trusted)};
 
