@@ -101,11 +101,6 @@ const char *rp_sim_node_name(const struct rp_sim_run *run, uint32_t i)
     return run->graph->names.at[rp_sim_node(run, i)->name];
 }
 
-bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t i)
-{
-    return rp_sim_node(run, i)->kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, i);
-}
-
 enum rp_whatif_verdict rp_sim_needs_kernels(const struct rp_sim_run *run,
                                             const struct rp_whatif_args *args, struct rp_err *why)
 {

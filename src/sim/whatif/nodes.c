@@ -7,26 +7,10 @@
 #include <fnmatch.h>
 #include <string.h>
 
-bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node)
-{
-    uint8_t kind = rp_sim_node(run, node)->kind;
-
-    return (kind == RP_SG_HOST || kind == RP_SG_RUNTIME) &&
-           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
-}
-
 bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node)
 {
     return rp_sim_node(run, node)->kind == RP_SG_COMM ||
            rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE;
-}
-
-bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node)
-{
-    uint8_t kind = rp_sim_node(run, node)->kind;
-
-    return (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY) &&
-           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
 }
 
 bool rp_sim_has_device(const struct rp_sim_run *run)

@@ -7,10 +7,22 @@
 #include "sim/whatif/whatifs.h"
 
 /* Work of a thread, but not of one that only carries collectives. */
-bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node);
+static inline bool rp_sim_is_host(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t kind = rp_sim_node(run, node)->kind;
+
+    return (kind == RP_SG_HOST || kind == RP_SG_RUNTIME) &&
+           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
+}
 /* A kernel, copy or memset of a device that is no collective; not rp_sim_is_kernel: a copy or
    memset. */
-bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node);
+static inline bool rp_sim_is_device_work(const struct rp_sim_run *run, uint32_t node)
+{
+    uint8_t kind = rp_sim_node(run, node)->kind;
+
+    return (kind == RP_SG_COMPUTE || kind == RP_SG_MEMORY) &&
+           !(rp_sim_note_of(run, node)->flags & RP_SIM_REMOTE);
+}
 /* A collective, a send, a receive, or what a thread does for one. */
 bool rp_sim_is_comm(const struct rp_sim_run *run, uint32_t node);
 /* Whether any device ran kernels; without one the operators of the host are the compute. */
@@ -54,7 +66,10 @@ enum {
 unsigned rp_kernel_traits(const char *name);
 /* Of the kernel that a node is; each name is looked at once. */
 unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node);
-bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node);
+static inline bool rp_sim_is_kernel(const struct rp_sim_run *run, uint32_t node)
+{
+    return rp_sim_node(run, node)->kind == RP_SG_COMPUTE && rp_sim_is_device_work(run, node);
+}
 
 /* What a kernel takes that does next to nothing, whatever its data. */
 #define RP_SIM_EMPTY_KERNEL_NS 2000
