@@ -3,6 +3,8 @@
 #define RP_CONVERT_CONVERT_H
 /* Writing traces, for the questions of this room. */
 #include "dataset/question.h"
+#include "io/output.h"
+#include "trace/secrets.h"
 #include "trace/trace.h"
 
 /* The formats of traces, for option tables. */
@@ -25,6 +27,10 @@ struct rp_written_list {
 };
 
 struct rp_scrub;
+
+/* Writes a log of torch.compile without secrets, and counts them; to NULL: only counts. */
+enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
+                          struct rp_err *err);
 
 /* Writes all inputs as the settings `output` and `to` say; the list is in the arena of the result.
    scrub: removes secrets before, or NULL. */

@@ -8,6 +8,8 @@
 #include "base/decides.h"
 #include "base/hash.h"
 #include "convert/convert.h"
+#include "formats/formats.h"
+#include "formats/torch_trace/records.h"
 #include "trace/copy.h"
 #include "trace/merged.h"
 #include "trace/meta.h"
@@ -456,6 +458,54 @@ static enum rp_code scrub_check(struct rp_ctx *ctx, const struct rp_dataset *dat
     return rp_arena_check(&result->arena, "listing what is left", err);
 }
 
+/* ------------------------------------------------------------------ logs of torch.compile */
+
+static bool is_log(const struct rp_dataset *dataset, size_t i)
+{
+    struct rp_input *in;
+    const uint8_t *head;
+    bool is = false;
+    size_t n;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) != RP_OK)
+        return false;
+    if (rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, NULL) == RP_OK)
+        is = rp_torch_begins((const char *)head, n);
+    rp_source_return(dataset->sources, i, in);
+    return is;
+}
+
+/* A log becomes a file. A name that says the rank is kept by `-o`, which a folder of logs needs one
+   after the other. */
+static enum rp_code scrub_log(const struct rp_dataset *dataset, const struct rp_settings *settings,
+                              struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
+{
+    const char *output = rp_settings_text(settings, "output");
+    bool check = rp_settings_flag(settings, "check");
+    struct scrub_root *root = result->root;
+    struct rp_input *in;
+    struct rp_out *to = NULL;
+    enum rp_code code;
+
+    if (!output == !check || scrub->names || rp_settings_has(settings, "to"))
+        return rp_err_set(err, RP_USAGE,
+                          "a log of torch.compile is written with '--output FILE', or checked with "
+                          "'--check'");
+    RP_TRY(rp_source_open(dataset->sources, 0, &in, err));
+    code = check ? RP_OK : rp_out_open(output, &to, err);
+    if (code == RP_OK)
+        code = rp_scrub_log(in, to, scrub->counts, err);
+    rp_input_close(in);
+    if (code == RP_OK && to)
+        code = rp_out_close(to, err);
+    else
+        rp_out_abandon(to);
+    RP_TRY(code);
+    RP_TRY(list_removed(scrub, result, err));
+    result->answer = check && root->nremoved ? RP_ANSWER_NO : 0;
+    return RP_OK;
+}
+
 static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                               const struct rp_settings *settings, struct rp_result *result,
                               struct rp_err *err)
@@ -465,6 +515,8 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     struct rp_written_list list = {0};
     enum rp_code code;
 
+    if (rp_dataset_count(dataset) == 1 && is_log(dataset, 0))
+        return scrub_log(dataset, settings, &scrub, result, err);
     pthread_mutex_init(&scrub.lock, NULL);
     code = rp_settings_flag(settings, "check")
                ? scrub_check(ctx, dataset, settings, &scrub, result, err)

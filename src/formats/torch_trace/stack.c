@@ -15,7 +15,7 @@ bool rp_torch_is_library(const char *path)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strstr(path, parts[i]))
             return true;
-    return *path == '<';
+    return *path == '<' && strncmp(path, "<path>/", 7) != 0; /* that is what 'scrub' writes */
 }
 
 static bool is_library(struct rp_snip path)

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `scrub` of logs of torch.compile: each record and each payload is cleaned as a text of a trace
+ * is, lines of the program that they quote are removed, and checksums are those of what is left, so
+ * that the log is read as before. What the compiler made of the program stays: graphs, kernels,
+ * guards.
+ */
+#include "base/md5.h"
+#include "convert/convert.h"
+#include "formats/torch_trace/records.h"
+#include "io/output.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct log_scrub {
+    struct rp_secret_words words;
+    struct rp_emit text, out; /* cleaned; text: of the payload */
+    struct rp_out *to;        /* NULL: only count */
+    int64_t *counts;
+    struct rp_snip record; /* whose payload is collected; n 0: none */
+    char *payload;         /* with room for the whole log */
+    size_t payload_n;
+};
+
+/* The next folder that says that a file is of a library; n 0: none. */
+static struct rp_snip find_library(struct rp_snip s)
+{
+    static const char folder[] = "-packages/"; /* of site and dist */
+    const char *at = s.n ? memmem(s.at, s.n, folder, sizeof folder - 1) : NULL;
+
+    if (!at)
+        return (struct rp_snip){s.at + s.n, 0};
+    return (struct rp_snip){at - (at - s.at > 5 ? 5 : 0),
+                            sizeof folder - 1 + (at - s.at > 5 ? 5 : 0)};
+}
+
+/* An escaped quote or end of line, of JSON in JSON, before `end`; n 0: none. */
+static struct rp_snip find_escape(const char *from, const char *end)
+{
+    for (const char *at = from, *next; (at = memchr(at, '\\', (size_t)(end - at))); at = next) {
+        for (next = at; next < end && *next == '\\';)
+            next++;
+        if (next < end && (*next == 'n' || *next == '"'))
+            return (struct rp_snip){at, (size_t)(next + 1 - at)};
+    }
+    return (struct rp_snip){end, 0};
+}
+
+/* Whether a text has a path of Windows, "C:\\\\Users": a letter alone before the colon. */
+static bool has_drive(struct rp_snip s)
+{
+    const char *end = s.at + s.n;
+
+    for (const char *at = s.at; s.n && (at = memmem(at, (size_t)(end - at), ":\\", 2)); at++)
+        if (at - s.at > 1 && isalpha((unsigned char)at[-1]) && strchr("\"' (=", at[-2]))
+            return true;
+    return false;
+}
+
+/* Escapes would be paths of Windows, and are kept, unless there are such. */
+static void clean_part(struct log_scrub *l, struct rp_snip s, struct rp_emit *to)
+{
+    bool windows = has_drive(s);
+    struct rp_snip library = find_library(s);
+
+    while (s.n) {
+        struct rp_snip kept = windows ? library : find_escape(s.at, library.at);
+
+        kept = kept.n ? kept : library;
+        rp_secrets_clean(&l->words, RP_SECRET_IN_VALUE, "", s.at, (size_t)(kept.at - s.at), to,
+                         l->counts);
+        rp_emit_bytes(to, kept.at, kept.n);
+        s.n -= (size_t)(kept.at + kept.n - s.at);
+        s.at = kept.at + kept.n;
+        if (kept.at == library.at)
+            library = find_library(s);
+    }
+}
+
+/* Cleans a text, and what it quotes of the program between `begin` and the byte `end`. */
+static void clean(struct log_scrub *l, struct rp_snip s, const char *begin, char end,
+                  struct rp_emit *to)
+{
+    const char *instead = rp_secret_rows[RP_SECRET_SOURCE].instead;
+    size_t n = strlen(begin);
+
+    while (s.n) {
+        const char *quoted = memmem(s.at, s.n, begin, n);
+        struct rp_snip part = {s.at, quoted ? (size_t)(quoted + n - s.at) : s.n};
+
+        clean_part(l, part, to);
+        s.at += part.n;
+        s.n -= part.n;
+        if (!quoted)
+            return;
+        rp_emit_text(to, instead);
+        l->counts[RP_SECRET_SOURCE] +=
+            s.n < strlen(instead) || memcmp(s.at, instead, strlen(instead)) != 0;
+        for (bool escaped = false; s.n && (escaped || *s.at != end); s.at++, s.n--)
+            escaped = !escaped && *s.at == '\\' && end == '"';
+    }
+}
+
+static void put_lines(struct log_scrub *l)
+{
+    const char *at = l->text.buffer, *end = at + rp_emit_length(&l->text);
+
+    for (const char *line; at <= end; at = line + 1) {
+        line = memchr(at, '\n', (size_t)(end - at));
+        line = line ? line : end;
+        rp_out_write(l->to, "\t", 1);
+        rp_out_write(l->to, at, (size_t)(line - at));
+        rp_out_write(l->to, "\n", 1);
+    }
+}
+
+/* Cleans a record, with the checksum of what is left of its payload; md5 NULL: it has none. */
+static void clean_record(struct log_scrub *l, const char *md5)
+{
+    static const char key[] = "\"has_payload\": \"", loc[] = "\"loc\": \"";
+    struct rp_snip s = l->record, head = s;
+    const char *sum = md5 ? memmem(s.at, s.n, key, sizeof key - 1) : NULL, *after;
+
+    if (sum) {
+        head.n = (size_t)(sum + sizeof key - 1 - s.at);
+        after = memchr(s.at + head.n, '"', s.n - head.n);
+        s.n -= after ? (size_t)(after - s.at) : s.n;
+        s.at = after;
+    }
+    clean(l, head, loc, '"', &l->out);
+    if (!sum)
+        return;
+    rp_emit_text(&l->out, md5);
+    if (s.n)
+        clean(l, s, loc, '"', &l->out);
+}
+
+static void finish_record(struct log_scrub *l, bool has_payload)
+{
+    char md5[RP_MD5_TEXT];
+    struct rp_md5 sum;
+
+    if (!l->record.n)
+        return;
+    rp_emit_reset(&l->text);
+    rp_emit_reset(&l->out);
+    if (has_payload)
+        clean(l, (struct rp_snip){l->payload, l->payload_n}, ", code: ", '\n', &l->text);
+    rp_md5_begin(&sum);
+    rp_md5_add(&sum, l->text.buffer, rp_emit_length(&l->text));
+    rp_md5_text(&sum, md5);
+    clean_record(l, has_payload ? md5 : NULL);
+    if (l->to) {
+        rp_out_write(l->to, l->out.buffer, rp_emit_length(&l->out));
+        rp_out_write(l->to, "\n", 1);
+        if (has_payload)
+            put_lines(l);
+    }
+    l->record.n = l->payload_n = 0;
+}
+
+static enum rp_code clean_lines(struct log_scrub *l, struct rp_snip rest, struct rp_err *err)
+{
+    struct rp_snip line, all = rest;
+    bool has_payload = false;
+
+    while (rp_snip_line(&all, &line))
+        RP_TRY(rp_secrets_learn(&l->words, "", line.at, line.n, false, err));
+    while (rp_snip_line(&rest, &line)) {
+        if (line.n && *line.at == '\t' && l->record.n) {
+            if (has_payload)
+                l->payload[l->payload_n++] = '\n';
+            memcpy(l->payload + l->payload_n, line.at + 1, line.n - 1);
+            l->payload_n += line.n - 1;
+            has_payload = true;
+            continue;
+        }
+        finish_record(l, has_payload);
+        l->record = line;
+        has_payload = false;
+    }
+    finish_record(l, has_payload);
+    return RP_OK;
+}
+
+enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
+                          struct rp_err *err)
+{
+    struct log_scrub l = {.words = {.arena = RP_ARENA_INIT}, .to = to, .counts = counts};
+    const uint8_t *bytes;
+    enum rp_code code;
+    size_t n;
+
+    RP_TRY(rp_input_slurp(in, &bytes, &n, err));
+    l.payload = malloc(n + 1);
+    code = rp_err_need(l.payload, err, "removing secrets");
+    if (code == RP_OK)
+        code = rp_emit_open_memory(&l.text, err);
+    if (code == RP_OK)
+        code = rp_emit_open_memory(&l.out, err);
+    if (code == RP_OK)
+        code = clean_lines(&l, (struct rp_snip){(const char *)bytes, n}, err);
+    if (code == RP_OK && (l.text.failure.code != RP_OK || l.out.failure.code != RP_OK))
+        code = rp_err_nomem(err, "removing secrets");
+    rp_emit_abandon(&l.text);
+    rp_emit_abandon(&l.out);
+    rp_secret_words_release(&l.words);
+    free(l.payload);
+    return code;
+}
