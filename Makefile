@@ -6,11 +6,12 @@ BUILD ?= build
 JOBS  ?= $(shell nproc)
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 600
+SOAK_SECONDS ?= 3600
 FILES ?= $(shell find src include tests bench examples tools -name '*.[ch]')
 ifneq ($(shell command -v ninja),)
 export CMAKE_GENERATOR ?= Ninja
 endif
-export BUILD DESTDIR JOBS PREFIX FUZZ_SECONDS
+export BUILD DESTDIR JOBS PREFIX FUZZ_SECONDS SOAK_SECONDS
 
 # $(call build,PRESET,ENDING of the folder,TARGETS) and $(call ctest,ENDING) (one test more than jobs, since many wait)
 configure = cmake --preset $(1) -B "$$BUILD$(2)" $(CMAKE_FLAGS) $(if $(V),,--log-level=WARNING >/dev/null)
@@ -18,7 +19,7 @@ build = @$(call configure,$(1),$(2)) && cmake --build "$$BUILD$(2)" -j $(JOBS) -
 ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 1800 -j $$(($(JOBS) + 1)) $(CTEST_FLAGS)
 
 .PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install install-debug uninstall \
-        test-live clean help
+        test-live soak clean help
 all:       ## the program, build/reprise, and the libraries
 	$(call build,release)
 demo:      ## install dependencies, build, and show what it does
@@ -67,6 +68,8 @@ uninstall: ## remove what `make install` with the same PREFIX and DESTDIR has wr
 	@cmake -DROOT="$$DESTDIR$$(realpath -m "$$PREFIX")" -P cmake/uninstall.cmake
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
+soak: all  ## view, mcp and metrics under load for SOAK_SECONDS each, recordings that are killed 50 times
+	tests/live/soak "$$SOAK_SECONDS"
 clean:     ## remove the build folders
 	rm -rf "$$BUILD"
 	for kind in asan tsan clang fuzz minimal aarch64 dev mutate; do rm -rf "$$BUILD-$$kind"; done

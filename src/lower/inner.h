@@ -97,6 +97,7 @@ extern const struct rp_lower_row rp_lower_products[];
 extern const struct rp_lower_row rp_lower_tables[];
 extern const struct rp_lower_row rp_lower_images[];
 extern const struct rp_lower_row rp_lower_slices[];
+extern const struct rp_lower_row rp_lower_spectral[];
 extern const struct rp_lower_row rp_lower_special[];
 extern const struct rp_lower_row rp_lower_fused[];
 extern const struct rp_lower_row rp_lower_control[];

@@ -257,17 +257,10 @@ static struct rp_bytes plain_op_name(struct rp_bytes op)
     return op;
 }
 
-const struct rp_lower_row *const rp_lower_rows[] = {rp_lower_elementwise,
-                                                    rp_lower_special,
-                                                    rp_lower_arrays,
-                                                    rp_lower_slices,
-                                                    rp_lower_math,
-                                                    rp_lower_products,
-                                                    rp_lower_tables,
-                                                    rp_lower_images,
-                                                    rp_lower_fused,
-                                                    rp_lower_control,
-                                                    NULL};
+const struct rp_lower_row *const rp_lower_rows[] = {
+    rp_lower_elementwise, rp_lower_special,  rp_lower_arrays,  rp_lower_slices,
+    rp_lower_math,        rp_lower_products, rp_lower_tables,  rp_lower_images,
+    rp_lower_spectral,    rp_lower_fused,    rp_lower_control, NULL};
 
 static const struct rp_lower_row *find_row(struct rp_bytes op)
 {

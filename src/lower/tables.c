@@ -6,6 +6,8 @@
 #include "lower/inner.h"
 #include "program/opcodes.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- reading ---- */
@@ -214,28 +216,58 @@ RP_LOWER(scatter_nd)
     return RP_OK;
 }
 
-/* The sum of the rows of each segment. */
-RP_LOWER(segment_sum)
+/* What the result of no rows is, by TensorFlow. */
+static bool neutral_of(enum rp_opcode opcode, unsigned elem, double *out)
+{
+    double top = elem == RP_ELEM_F32   ? FLT_MAX
+                 : elem == RP_ELEM_F64 ? DBL_MAX
+                 : elem == RP_ELEM_S32 ? (double)INT32_MAX /* NAN is a float */
+                                       : NAN;
+
+    *out = opcode == RP_OP_ADD        ? 0
+           : opcode == RP_OP_MULTIPLY ? 1
+           : opcode == RP_OP_MINIMUM  ? top
+           : elem == RP_ELEM_S32      ? INT32_MIN
+                                      : -top;
+    return !isnan(*out);
+}
+
+/* The number of segments: given, or one more than the last of sorted ones. */
+static enum rp_code segments_of(struct rp_lower *l, const struct rp_lower_node *node,
+                                const struct rp_lower_value *in, int64_t *out)
+{
+    bool sorted = node->op.at[0] == 'S';
+    const struct rp_lower_value *of = &in[sorted ? 1 : 2];
+
+    RP_TRY(rp_lower_need_ints(l, node, of, sorted ? "segments" : "number of segments"));
+    *out = !of->nints ? sorted ? 0 : -1 : of->ints[of->nints - 1] + sorted;
+    return *out < 0 ? rp_lower_misfit(l, node, "the segments do not match the input") : RP_OK;
+}
+
+/* The sum, product, maximum or minimum of the rows of each segment. */
+RP_LOWER(segment)
 {
     int64_t dims[RP_TF_RANK], with_one[RP_TF_RANK];
     struct rp_lower_value table, indices;
     size_t n = in[1].rank, rank = 1;
     struct vectors v;
+    double neutral;
 
-    RP_TRY(rp_lower_need_ints(l, node, &in[2], "number of segments"));
-    if (!in[2].nints || in[2].ints[0] < 0 || n > in->rank || n == RP_TF_RANK)
+    RP_TRY(segments_of(l, node, in, &dims[0]));
+    if (n > in->rank || n == RP_TF_RANK)
         return rp_lower_misfit(l, node, "the segments do not match the input");
-    dims[0] = in[2].ints[0];
+    if (!neutral_of(rp_lower_opcode(node), in->elem, &neutral))
+        return rp_lower_refuse(l, node, "this type is not supported");
     for (size_t i = n; i < in->rank; i++)
         dims[rank++] = in->dims[i];
     memcpy(with_one, in[1].dims, n * sizeof *with_one);
     with_one[n] = 1;
     indices = rp_lower_reshape(l, &in[1], with_one, n + 1);
     table = rp_lower_like(l, in->elem, dims, rank);
-    table = rp_lower_fill(l, 0, &table);
+    table = rp_lower_fill(l, neutral, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
         return rp_lower_misfit(l, node, "the segments do not match the input");
-    add_scatter(l, RP_OP_ADD, &table, &indices, in, &v, out);
+    add_scatter(l, rp_lower_opcode(node), &table, &indices, in, &v, out);
     return RP_OK;
 }
 
@@ -251,5 +283,10 @@ const struct rp_lower_row rp_lower_tables[] = {
     {"TensorScatterUpdate", lower_scatter_nd, RP_LOWER_NO_OPCODE, 3},
     {"TensorScatterMax", lower_scatter_nd, RP_OP_MAXIMUM, 3},
     {"TensorScatterMin", lower_scatter_nd, RP_OP_MINIMUM, 3},
-    {"UnsortedSegmentSum", lower_segment_sum, RP_LOWER_NO_OPCODE, 3},
+    {"SegmentSum", lower_segment, RP_OP_ADD, 2},
+    {"SegmentProd", lower_segment, RP_OP_MULTIPLY, 2},
+    {"UnsortedSegmentSum", lower_segment, RP_OP_ADD, 3},
+    {"UnsortedSegmentProd", lower_segment, RP_OP_MULTIPLY, 3},
+    {"UnsortedSegmentMax", lower_segment, RP_OP_MAXIMUM, 3},
+    {"UnsortedSegmentMin", lower_segment, RP_OP_MINIMUM, 3},
     {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};

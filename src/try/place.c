@@ -154,7 +154,8 @@ static void remove_below(int folder, unsigned depth)
         if (!strcmp(name, ".") || !strcmp(name, ".."))
             continue;
         if (unlinkat(dirfd(dir), name, 0) && depth) {
-            fchmodat(dirfd(dir), name, 0700, 0); /* overlays leave folders that nobody may enter */
+            /* overlays leave folders that nobody may enter */
+            (void)!fchmodat(dirfd(dir), name, 0700, 0);
             remove_below(openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
                          depth - 1);
             unlinkat(dirfd(dir), name, AT_REMOVEDIR);

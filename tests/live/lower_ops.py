@@ -782,6 +782,48 @@ def folded():
     graph("Fill", lambda: tf.raw_ops.Fill(dims=tf.raw_ops.ExpandDims(input=tf.raw_ops.Prod(input=[2, 3], axis=[0]), axis=0), value=2.5, name="y"))
 
 
+def spectral():
+    """Blocks, sizes of images, matrices, frequencies, quantized values, segments."""
+    for layout, shape in (("NHWC", (2, 4, 6, 3)),):
+        one("SpaceToDepth", input=f(*shape), block_size=2, data_format=layout)
+        one("DepthToSpace", input=f(2, 2, 3, 8), block_size=2, data_format=layout)
+    one("SpaceToDepth", input=f(1, 3, 6, 2), block_size=3)
+    one("SpaceToDepth", input=f(1, 2, 2, 1), block_size=2)
+    for op in ("ResizeBilinear", "ResizeNearestNeighbor"):
+        for size in ((7, 5), (2, 3), (3, 4), (1, 1), (8, 12)):
+            for corners, half in ((False, False), (True, False), (False, True)):
+                one(op, images=f(2, 3, 4, 2), size=K(size), align_corners=corners, half_pixel_centers=half)
+    one("ResizeNearestNeighbor", images=i(0, 99, 1, 3, 2, 1, dtype=u8), size=K((6, 4)))
+    for n, dtype in ((1, f32), (4, f32), (3, f64)):
+        a = f(2, n, n, dtype=dtype)
+        one("Cholesky", input=a @ a.transpose(0, 2, 1) + 3 * np.eye(n, dtype=dtype))
+    one("MatrixDiag", diagonal=f(2, 3))
+    one("MatrixDiagV3", diagonal=f(2, 3), k=K(0), num_rows=K(-1), num_cols=K(-1), padding_value=np.asarray(7, f32), align="RIGHT_LEFT")
+    for n in (8, 6, 5):
+        one("FFT", input=c(2, n))
+        one("IFFT", input=c(n))
+        one("RFFT", input=f(2, n), fft_length=K([n]), Tcomplex=c64)
+        one("IRFFT", input=c(n // 2 + 1), fft_length=K([n]), Treal=f32)
+    one("FFT2D", input=c(3, 4))
+    one("IFFT2D", input=c(2, 3, 4, dtype=c128))
+    one("FFT3D", input=c(2, 3, 4))
+    one("IFFT3D", input=c(2, 2, 3))
+    one("IRFFT2D", input=c(4, 4), fft_length=K([4, 6]), Treal=f32)
+    one("RFFT2D", input=f(4, 6), fft_length=K([4, 6]), Tcomplex=c64)
+    for a, to in ((f(3), s32), (i(0, 99, 4), f32), (f(2), u8), (i(0, 99, 3, 4, dtype=u8), f32), (f(2, dtype=f64), s32), (f(3, dtype=bf16), u16)):
+        one("Bitcast", input=a, type=to)
+    one("Erfinv", x=np.array([-0.99999, -0.9, -0.5, -0.01, 0, 0.3, 0.75, 0.999, 1, -1], f32))
+    for bits, narrow in ((8, False), (8, True), (4, False)):
+        one("FakeQuantWithMinMaxArgs", inputs=f(3, 4, low=-3, high=3), min=-1.1, max=2.3, num_bits=bits, narrow_range=narrow)
+        one("FakeQuantWithMinMaxVars", inputs=f(3, 4, low=-3, high=3), min=np.asarray(-1.5, f32), max=np.asarray(2, f32), num_bits=bits, narrow_range=narrow)
+        one("FakeQuantWithMinMaxVarsPerChannel", inputs=f(3, 2, low=-3, high=3), min=np.array([-1.5, 0], f32), max=np.array([2, 3.3], f32), num_bits=bits, narrow_range=narrow)
+    for op in ("SegmentSum", "SegmentProd"):
+        one(op, data=f(4, 2), segment_ids=K([0, 0, 2, 3]))
+    for op in ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"):
+        for dtype in (f32, f64, s32):
+            one(op, data=f(4, 2, low=-9, high=9).astype(dtype), segment_ids=np.array([2, 0, 2, -1], s32), num_segments=K(4))
+
+
 def least_inputs(op):
     """How many inputs it must have: of a list the smallest length, but one where it may be longer."""
     definition = op_def_registry.get(op)
@@ -789,7 +831,7 @@ def least_inputs(op):
     return sum(least.get(a.number_attr or a.type_list_attr, 1) for a in definition.input_arg)
 
 
-for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded):
+for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded, spectral):
     rng = np.random.default_rng(27)
     part()
 known = sorted(op for op in counts if op_def_registry.get(op))

@@ -33,6 +33,30 @@ EXPORT void reprise_record_range_end(void);
 EXPORT void reprise_record_mark(const char *name);
 EXPORT void reprise_record_counter(const char *name, double value);
 
+/*
+ * The thread sanitizer of a recorded program does not see how our libraries lock (they are built
+ * without it), so it would report them and end the program with its own status. This is what it
+ * asks a program for.
+ */
+EXPORT const char *__tsan_default_suppressions(void); /* NOLINT: its name */
+const char *__tsan_default_suppressions(void)         /* NOLINT */
+{
+    return "thread:rp_core_helper_start\n"
+           "called_from_lib:reprise-host.so\n"
+           "called_from_lib:reprise-sample.so\n"
+           "called_from_lib:reprise-cuda.so\n"
+           "called_from_lib:reprise-nvtx.so\n"
+           "called_from_lib:reprise-nccl.so\n"
+           "called_from_lib:reprise-opencl.so\n"
+           "called_from_lib:reprise-mpi.so\n"
+           "called_from_lib:reprise-gloo.so\n"
+           "called_from_lib:reprise-frameworks.so\n"
+           "called_from_lib:reprise-sycl.so\n"
+           "called_from_lib:reprise-hip.so\n"
+           "called_from_lib:reprise-blocking.so\n"
+           "called_from_lib:reprise-malloc.so\n";
+}
+
 /* Another library may be initialised before this one. */
 const struct rp_capture *reprise_capture_v1(void)
 {

@@ -708,6 +708,73 @@ static void *loaded_destroy(uint64_t *args)
     return function(RP_PJRT_LOADED_DESTROY)(args);
 }
 
+/* ---- devices ---- */
+
+/* As many devices of a CPU as JAX has without us: what the user asks for, or one. */
+static int64_t cpu_devices(void)
+{
+    const char *asked = getenv("JAX_NUM_CPU_DEVICES"), *flags = getenv("XLA_FLAGS");
+    static const char flag[] = "--xla_force_host_platform_device_count=";
+    int64_t n = asked ? strtoll(asked, NULL, 10) : 0;
+
+    for (; n < 1 && flags && (flags = strstr(flags, flag)) != NULL; flags += sizeof flag - 1)
+        n = strtoll(flags + sizeof flag - 1, NULL, 10);
+    return n < 1 ? 1 : n;
+}
+
+static bool is_cpu(uint64_t client)
+{
+    uint64_t args[RP_PJRT_WORDS] = {(RP_PJRT_RESULT_SIZE + 1) * sizeof(uint64_t)};
+
+    args[RP_PJRT_ARG] = client;
+    return !function(RP_PJRT_CLIENT_PLATFORM_NAME)(args) && args[RP_PJRT_RESULT_SIZE] == 3 &&
+           !memcmp(pointer_of(args[RP_PJRT_RESULT]), "cpu", 3);
+}
+
+static bool names_devices(const uint64_t *args, const char *name)
+{
+    const uint64_t *option = pointer_of(args[RP_PJRT_CREATE_OPTIONS]);
+
+    for (uint64_t i = 0; i < args[RP_PJRT_CREATE_NOPTIONS]; i++, option += RP_PJRT_OPTION_WORDS)
+        if (option[RP_PJRT_OPTION_NAME_SIZE] == strlen(name) &&
+            !memcmp(pointer_of(option[RP_PJRT_OPTION_NAME]), name, strlen(name)))
+            return true;
+    return false;
+}
+
+/* XLA's plugin for CPUs has four devices unless it is told, where JAX's own client has one. */
+static void *client_create(uint64_t *args)
+{
+    static const char name[] = "cpu_device_count";
+    uint64_t n = args[RP_PJRT_CREATE_NOPTIONS], given = args[RP_PJRT_CREATE_OPTIONS], *options,
+             *last, gone[RP_PJRT_WORDS] = {(RP_PJRT_ARG + 1) * sizeof(uint64_t)};
+    void *error = function(RP_PJRT_CLIENT_CREATE)(args);
+
+    if (error || n > 1000 || names_devices(args, name) || !is_cpu(args[RP_PJRT_CREATE_CLIENT]))
+        return error;
+    options = calloc(n + 1, RP_PJRT_OPTION_WORDS * sizeof *options);
+    if (!options)
+        return NULL;
+    if (n)
+        memcpy(options, pointer_of(given), n * RP_PJRT_OPTION_WORDS * sizeof *options);
+    last = options + n * RP_PJRT_OPTION_WORDS;
+    last[0] = RP_PJRT_OPTION_WORDS * sizeof *options;
+    last[RP_PJRT_OPTION_NAME] = (uint64_t)(uintptr_t)name;
+    last[RP_PJRT_OPTION_NAME_SIZE] = sizeof name - 1;
+    last[RP_PJRT_OPTION_TYPE] = RP_PJRT_OPTION_INT;
+    last[RP_PJRT_OPTION_VALUE] = (uint64_t)cpu_devices();
+    last[RP_PJRT_OPTION_VALUE_SIZE] = 1;
+    gone[RP_PJRT_ARG] = args[RP_PJRT_CREATE_CLIENT];
+    function(RP_PJRT_CLIENT_DESTROY)(gone);
+    args[RP_PJRT_CREATE_OPTIONS] = (uint64_t)(uintptr_t)options;
+    args[RP_PJRT_CREATE_NOPTIONS] = n + 1;
+    error = function(RP_PJRT_CLIENT_CREATE)(args);
+    args[RP_PJRT_CREATE_OPTIONS] = given;
+    args[RP_PJRT_CREATE_NOPTIONS] = n;
+    free(options);
+    return error;
+}
+
 /* ---- beginning ---- */
 
 static void read_settings(void)
@@ -775,6 +842,7 @@ static void begin(void)
         return;
     memcpy(state.table, state.real, size);
     read_settings();
+    replace(RP_PJRT_CLIENT_CREATE, client_create);
     replace(RP_PJRT_CLIENT_COMPILE, compile);
     replace(RP_PJRT_EXECUTE, execute);
     replace(RP_PJRT_LOADED_DESTROY, loaded_destroy);

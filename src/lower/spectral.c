@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators of TensorFlow that rearrange blocks of images, resize them, decompose matrices,
+ * transform to frequencies and quantize, as HLO.
+ */
+#include "lower/inner.h"
+#include "program/opcodes.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+/* ---- blocks ---- */
+
+/* SpaceToDepth and DepthToSpace: a block of height and width is a part of the channels. */
+RP_LOWER(blocks)
+{
+    static const int64_t perms[2][2][6] = {{{0, 1, 3, 2, 4, 5}, {0, 3, 5, 1, 2, 4}},
+                                           {{0, 1, 3, 2, 4, 5}, {0, 3, 4, 1, 5, 2}}};
+    bool back = node->op.at[0] == 'D', channels = rp_lower_attr_is(node, "data_format", "NCHW");
+    int64_t s = rp_lower_attr_int(node, "block_size", 0), dims[6];
+    size_t y = channels ? 2 : 1, c = channels ? 1 : 3;
+    const int64_t *d = in->dims;
+    struct rp_lower_value t;
+
+    if (in->rank != 4 || s < 1 || s > INT16_MAX ||
+        (back ? d[c] % (s * s) : d[y] % s || d[y + 1] % s) ||
+        rp_lower_attr_is(node, "data_format", "NCHW_VECT_C"))
+        return rp_lower_refuse(l, node, "the sizes are no multiples of the block");
+    if (back && channels)
+        memcpy(dims, (int64_t[]){d[0], s, s, d[1] / (s * s), d[2], d[3]}, sizeof dims);
+    else if (back)
+        memcpy(dims, (int64_t[]){d[0], d[1], d[2], s, s, d[3] / (s * s)}, sizeof dims);
+    else if (channels)
+        memcpy(dims, (int64_t[]){d[0], d[1], d[2] / s, s, d[3] / s, s}, sizeof dims);
+    else
+        memcpy(dims, (int64_t[]){d[0], d[1] / s, s, d[2] / s, s, d[3]}, sizeof dims);
+    t = rp_lower_reshape(l, in, dims, 6);
+    t = rp_lower_permute(l, &t, perms[back][channels]);
+    memcpy(dims, d, 4 * sizeof *dims);
+    dims[c] = back ? d[c] / (s * s) : d[c] * s * s;
+    dims[y] = back ? d[y] * s : d[y] / s;
+    dims[y + 1] = back ? d[y + 1] * s : d[y + 1] / s;
+    *out = rp_lower_reshape(l, &t, dims, 4);
+    return RP_OK;
+}
+
+/* ---- resizing ---- */
+
+/* Where a place of the result lies in the input. */
+static double source_of(const struct rp_lower_node *node, int64_t at, int64_t from, int64_t to)
+{
+    bool corners = rp_lower_attr_bool(node, "align_corners") && to > 1;
+    double scale = corners ? (double)(from - 1) / (double)(to - 1) : (double)from / (double)to;
+
+    return rp_lower_attr_bool(node, "half_pixel_centers") ? ((double)at + 0.5) * scale - 0.5
+                                                          : (double)at * (double)(float)scale;
+}
+
+/* The weights with which a line of the result takes lines of the input. */
+static void line_weights(const struct rp_lower_node *node, bool nearest, int64_t at, int64_t from,
+                         int64_t to, float *weights)
+{
+    double x = source_of(node, at, from, to), low;
+    int64_t first, second;
+
+    if (nearest) {
+        if (rp_lower_attr_bool(node, "half_pixel_centers"))
+            x = floor(((double)at + 0.5) * (double)((float)from / (float)to));
+        else
+            x = rp_lower_attr_bool(node, "align_corners") ? round(x) : floor(x);
+        first = (int64_t)fmin(fmax(x, 0), (double)(from - 1));
+        weights[first] = 1;
+        return;
+    }
+    low = floor(x);
+    first = (int64_t)fmin(fmax(low, 0), (double)(from - 1));
+    second = (int64_t)fmin(fmax(low + 1, 0), (double)(from - 1));
+    weights[first] += (float)(1 - (x - low));
+    weights[second] += (float)(x - low);
+}
+
+/* The lines of dimension `axis` mixed by a matrix of `to` rows. */
+static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *node, bool nearest,
+                              const struct rp_lower_value *in, int64_t axis, int64_t to,
+                              struct rp_lower_value *out)
+{
+    static const int64_t perms[2][4] = {{1, 0, 2, 3}, {1, 2, 0, 3}};
+    int64_t from = in->dims[axis], dims[4];
+    float *weights = RP_ARENA_NEW(&l->builder.program->arena, float, (size_t)(from * to) + 1);
+    struct rp_lower_value matrix, mixed;
+
+    RP_TRY(rp_err_need(weights, l->err, "lowering a graph"));
+    for (int64_t i = 0; i < to; i++)
+        line_weights(node, nearest, i, from, to, weights + i * from);
+    matrix = rp_lower_like(l, RP_ELEM_F32, (int64_t[]){to, from}, 2);
+    rp_lower_literal(l, &matrix, weights, (size_t)(from * to) * sizeof *weights);
+    dims[0] = to;
+    for (int64_t k = 0, n = 1; k < 4; k++)
+        if (k != axis)
+            dims[n++] = in->dims[k];
+    mixed = rp_lower_like(l, RP_ELEM_F32, dims, 4);
+    rp_lower_begin(l, &mixed, RP_OP_DOT);
+    rp_lower_operand(l, &matrix);
+    rp_lower_operand(l, in);
+    rp_lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){1}, 1);
+    rp_lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, &axis, 1);
+    *out = rp_lower_permute(l, &mixed, perms[axis - 1]);
+    return RP_OK;
+}
+
+#define MOST_WEIGHTS (INT64_C(1) << 24)
+
+RP_LOWER(resize)
+{
+    bool nearest = node->op.n == 21; /* ResizeNearestNeighbor */
+    struct rp_lower_value t;
+
+    RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
+    if (in->rank != 4 || in[1].nints != 2)
+        return rp_lower_misfit(l, node, "the input is no batch of images");
+    for (int k = 0; k < 2; k++)
+        if (in[1].ints[k] < 1 || in->dims[1 + k] < 1 || in[1].ints[k] > MOST_WEIGHTS ||
+            in[1].ints[k] * in->dims[1 + k] > MOST_WEIGHTS)
+            return rp_lower_refuse(l, node, "the size is too small or too large");
+    if (rp_elem_bits(in->elem) > 16 && in->elem != RP_ELEM_F32) /* exact in f32 */
+        return rp_lower_refuse(l, node, "images of this type are not supported");
+    t = rp_lower_convert(l, in, RP_ELEM_F32);
+    RP_TRY(mix_lines(l, node, nearest, &t, 1, in[1].ints[0], &t));
+    RP_TRY(mix_lines(l, node, nearest, &t, 2, in[1].ints[1], out));
+    if (nearest)
+        *out = rp_lower_convert(l, out, in->elem);
+    return RP_OK;
+}
+
+/* ---- matrices ---- */
+
+/* The positions along one of the last two dimensions. */
+static struct rp_lower_value places_along(struct rp_lower *l, const struct rp_lower_value *like,
+                                          size_t from_end)
+{
+    struct rp_lower_value v = rp_lower_like(l, RP_ELEM_S32, like->dims, like->rank);
+
+    rp_lower_begin(l, &v, RP_OP_IOTA);
+    rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, like->rank - from_end);
+    return v;
+}
+
+/* The lower triangle; zeros above it. */
+RP_LOWER(cholesky)
+{
+    struct rp_lower_value whole, row, column, below, zero;
+
+    if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2])
+        return rp_lower_misfit(l, node, "the input is no square matrix");
+    whole = rp_lower_like(l, in->elem, in->dims, in->rank);
+    rp_lower_begin(l, &whole, RP_OP_CHOLESKY);
+    rp_lower_operand(l, in);
+    rp_lower_set(l, rp_attr_flag(RP_ATTR_LOWER, true));
+    row = places_along(l, in, 2);
+    column = places_along(l, in, 1);
+    below = rp_lower_compare(l, "GE", &row, &column);
+    zero = rp_lower_fill(l, 0, in);
+    *out = rp_lower_select(l, &below, &whole, &zero);
+    return RP_OK;
+}
+
+/* The main diagonal of new matrices; others are refused. */
+RP_LOWER(matrix_diag)
+{
+    int64_t dims[RP_TF_RANK], map[RP_TF_RANK];
+    struct rp_lower_value row, column, on, wide, rest;
+    size_t n = in->rank;
+
+    for (size_t i = 1; i < 4 && i < nin; i++) {
+        RP_TRY(rp_lower_need_ints(l, node, &in[i], i == 1 ? "diagonal" : "size"));
+        if (in[i].nints != 1 || in[i].ints[0] != (i == 1 ? 0 : in[i].ints[0]) ||
+            (i > 1 && in[i].ints[0] >= 0 && in[i].ints[0] != in->dims[n ? n - 1 : 0]))
+            return rp_lower_refuse(l, node, "only the main diagonal of a square is supported");
+    }
+    if (!n || n == RP_TF_RANK)
+        return rp_lower_misfit(l, node, "the input has too few or too many dimensions");
+    memcpy(dims, in->dims, n * sizeof *dims);
+    dims[n] = dims[n - 1];
+    for (size_t i = 0; i < n; i++)
+        map[i] = (int64_t)i;
+    wide = rp_lower_spread(l, in, map, dims, n + 1);
+    row = places_along(l, &wide, 2);
+    column = places_along(l, &wide, 1);
+    on = rp_lower_compare(l, "EQ", &row, &column);
+    rest = nin > 4 ? rp_lower_broadcast(l, &in[4], dims, n + 1) : rp_lower_fill(l, 0, &wide);
+    *out = rp_lower_select(l, &on, &wide, &rest);
+    return RP_OK;
+}
+
+/* ---- frequencies ---- */
+
+/* FFT to IFFT3D over the last dimensions, RFFT of a length that the input has. */
+RP_LOWER(fft)
+{
+    bool real = memmem(node->op.at, node->op.n, "RFFT", 4) != NULL, back = node->op.at[0] == 'I';
+    size_t n = node->op.at[node->op.n - 1] == 'D' ? (size_t)(node->op.at[node->op.n - 2] - '0') : 1;
+    int64_t length[3], dims[RP_TF_RANK];
+    unsigned elem = in->elem;
+
+    if (n > 3 || in->rank < n)
+        return rp_lower_misfit(l, node, "the input has too few dimensions");
+    memcpy(dims, in->dims, sizeof dims);
+    memcpy(length, in->dims + in->rank - n, n * sizeof *length);
+    if (real) {
+        RP_TRY(rp_lower_need_ints(l, node, &in[1], "length"));
+        if (in[1].nints != n)
+            return rp_lower_misfit(l, node, "the lengths do not match the input");
+        for (size_t i = 0; i < n; i++)
+            if (in[1].ints[i] < 1 ||
+                length[i] != (back && i + 1 == n ? in[1].ints[i] / 2 + 1 : in[1].ints[i]))
+                return rp_lower_refuse(l, node, "a length that the input has not");
+        memcpy(length, in[1].ints, n * sizeof *length);
+        dims[in->rank - 1] = back ? length[n - 1] : length[n - 1] / 2 + 1;
+        elem = back                  ? elem == RP_ELEM_C128 ? RP_ELEM_F64 : RP_ELEM_F32
+               : elem == RP_ELEM_F64 ? RP_ELEM_C128
+                                     : RP_ELEM_C64;
+    }
+    *out = rp_lower_like(l, elem, dims, in->rank);
+    rp_lower_begin(l, out, RP_OP_FFT);
+    rp_lower_operand(l, in);
+    rp_lower_set(l, rp_attr_word(RP_ATTR_FFT_TYPE, real   ? back ? "IRFFT" : "RFFT"
+                                                   : back ? "IFFT"
+                                                          : "FFT"));
+    rp_lower_set_ints(l, RP_ATTR_FFT_LENGTH, length, n);
+    return RP_OK;
+}
+
+/* ---- elements ---- */
+
+/* The same bits as another type; several small ones are one more dimension. */
+RP_LOWER(bitcast)
+{
+    unsigned to = rp_lower_attr_elem(node, "type");
+    int64_t dims[RP_TF_RANK], from_bits = rp_elem_bits(in->elem), to_bits = rp_elem_bits(to);
+    size_t rank = in->rank;
+
+    if (!from_bits || !to_bits || rank == RP_TF_RANK)
+        return rp_lower_refuse(l, node, "unsupported types");
+    memcpy(dims, in->dims, sizeof dims);
+    if (from_bits > to_bits)
+        dims[rank++] = from_bits / to_bits;
+    else if (from_bits < to_bits && (!rank || dims[--rank] != to_bits / from_bits))
+        return rp_lower_misfit(l, node, "the last dimension is no element of the new type");
+    *out = rp_lower_like(l, to, dims, rank);
+    rp_lower_begin(l, out, RP_OP_BITCAST_CONVERT);
+    rp_lower_operand(l, in);
+    return RP_OK;
+}
+
+/* A polynomial of a value, by Horner's rule. */
+static struct rp_lower_value polynomial(struct rp_lower *l, const struct rp_lower_value *x,
+                                        const double *c, size_t n)
+{
+    struct rp_lower_value p = rp_lower_fill(l, c[0], x), next;
+
+    for (size_t i = 1; i < n; i++) {
+        next = rp_lower_fill(l, c[i], x);
+        p = rp_lower_binary(l, RP_OP_MULTIPLY, &p, x);
+        p = rp_lower_binary(l, RP_OP_ADD, &p, &next);
+    }
+    return p;
+}
+
+/* Giles' approximation of the inverse error function in f32, as XLA has it. */
+RP_LOWER(erfinv)
+{
+    static const double near[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                  -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                  -0.00417768164,  0.246640727,    1.50140941},
+                        far[] = {-0.000200214257, 0.000100950558, 0.00134934322,
+                                 -0.00367342844,  0.00573950773,  -0.0076224613,
+                                 0.00943887047,   1.00167406,     2.83297682};
+    struct rp_lower_value x, w, t, small, low, high, one, end, hit, all;
+
+    if (in->elem == RP_ELEM_F64)
+        return rp_lower_refuse(l, node, "f64 is not supported");
+    x = rp_lower_convert(l, in, RP_ELEM_F32);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &x, &x);
+    t = rp_lower_unary(l, RP_OP_NEGATE, &t);
+    w = rp_lower_unary(l, RP_OP_LOG1P, &t);
+    w = rp_lower_unary(l, RP_OP_NEGATE, &w);
+    t = rp_lower_fill(l, 5, &w);
+    small = rp_lower_compare(l, "LT", &w, &t);
+    t = rp_lower_fill(l, 2.5, &w);
+    t = rp_lower_binary(l, RP_OP_SUBTRACT, &w, &t);
+    low = polynomial(l, &t, near, sizeof near / sizeof *near);
+    t = rp_lower_fill(l, 3, &w);
+    w = rp_lower_unary(l, RP_OP_SQRT, &w);
+    t = rp_lower_binary(l, RP_OP_SUBTRACT, &w, &t);
+    high = polynomial(l, &t, far, sizeof far / sizeof *far);
+    t = rp_lower_select(l, &small, &low, &high);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &x);
+    one = rp_lower_fill(l, 1, &x);
+    end = rp_lower_unary(l, RP_OP_ABS, &x);
+    hit = rp_lower_compare(l, "EQ", &end, &one);
+    all = rp_lower_fill(l, INFINITY, &x);
+    all = rp_lower_binary(l, RP_OP_MULTIPLY, &x, &all);
+    t = rp_lower_select(l, &hit, &all, &t);
+    *out = rp_lower_convert(l, &t, in->elem);
+    return RP_OK;
+}
+
+/* Quantized and back: bounds are moved so that zero is one of the steps. */
+RP_LOWER(fake_quant)
+{
+    double most = ldexp(1, (int)rp_lower_attr_int(node, "num_bits", 8)) - 1,
+           least = rp_lower_attr_bool(node, "narrow_range");
+    struct rp_lower_value low, high, scale, zero, t, bottom, top, half;
+
+    if (in->elem != RP_ELEM_F32 || most < 3 || most > 65535 ||
+        (nin > 2 && (in[1].rank > 1 || in[1].rank != in[2].rank ||
+                     (in[1].rank && (!in->rank || in[1].dims[0] != in->dims[in->rank - 1])))))
+        return rp_lower_misfit(l, node, "the range does not match the input");
+    low = nin > 2 ? in[1] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "min", -6));
+    high = nin > 2 ? in[2] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "max", 6));
+    bottom = rp_lower_fill(l, least, &low);
+    top = rp_lower_fill(l, most, &low);
+    scale = rp_lower_binary(l, RP_OP_SUBTRACT, &high, &low);
+    t = rp_lower_fill(l, most - least, &low);
+    scale = rp_lower_binary(l, RP_OP_DIVIDE, &scale, &t);
+    zero = rp_lower_binary(l, RP_OP_DIVIDE, &low, &scale);
+    zero = rp_lower_binary(l, RP_OP_SUBTRACT, &bottom, &zero);
+    zero = rp_lower_unary(l, RP_OP_ROUND_NEAREST_AFZ, &zero);
+    zero = rp_lower_binary(l, RP_OP_MAXIMUM, &zero, &bottom);
+    zero = rp_lower_binary(l, RP_OP_MINIMUM, &zero, &top);
+    low = rp_lower_binary(l, RP_OP_SUBTRACT, &bottom, &zero);
+    low = rp_lower_binary(l, RP_OP_MULTIPLY, &low, &scale);
+    high = rp_lower_binary(l, RP_OP_SUBTRACT, &top, &zero);
+    high = rp_lower_binary(l, RP_OP_MULTIPLY, &high, &scale);
+    low = rp_lower_broadcast(l, &low, in->dims, in->rank);
+    high = rp_lower_broadcast(l, &high, in->dims, in->rank);
+    scale = rp_lower_broadcast(l, &scale, in->dims, in->rank);
+    t = rp_lower_binary(l, RP_OP_MAXIMUM, in, &low);
+    t = rp_lower_binary(l, RP_OP_MINIMUM, &t, &high);
+    t = rp_lower_binary(l, RP_OP_SUBTRACT, &t, &low);
+    half = rp_lower_fill(l, 1, &t);
+    half = rp_lower_binary(l, RP_OP_DIVIDE, &half, &scale);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &half);
+    half = rp_lower_fill(l, 0.5, &t);
+    t = rp_lower_binary(l, RP_OP_ADD, &t, &half);
+    t = rp_lower_unary(l, RP_OP_FLOOR, &t);
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &scale);
+    *out = rp_lower_binary(l, RP_OP_ADD, &t, &low);
+    return RP_OK;
+}
+
+const struct rp_lower_row rp_lower_spectral[] = {
+    {"SpaceToDepth", lower_blocks, RP_LOWER_NO_OPCODE, 1},
+    {"DepthToSpace", lower_blocks, RP_LOWER_NO_OPCODE, 1},
+    {"ResizeNearestNeighbor", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeBilinear", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"Cholesky", lower_cholesky, RP_LOWER_NO_OPCODE, 1},
+    {"MatrixDiag", lower_matrix_diag, RP_LOWER_NO_OPCODE, 1},
+    {"MatrixDiagV3", lower_matrix_diag, RP_LOWER_NO_OPCODE, 5},
+    {"FFT", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"FFT2D", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"FFT3D", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"IFFT", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"IFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"IFFT3D", lower_fft, RP_LOWER_NO_OPCODE, 1},
+    {"RFFT", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"RFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"IRFFT", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"IRFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"Bitcast", lower_bitcast, RP_LOWER_NO_OPCODE, 1},
+    {"Erfinv", lower_erfinv, RP_LOWER_NO_OPCODE, 1},
+    {"FakeQuantWithMinMaxArgs", lower_fake_quant, RP_LOWER_NO_OPCODE, 1},
+    {"FakeQuantWithMinMaxVars", lower_fake_quant, RP_LOWER_NO_OPCODE, 3},
+    {"FakeQuantWithMinMaxVarsPerChannel", lower_fake_quant, RP_LOWER_NO_OPCODE, 3},
+    {NULL, NULL, RP_LOWER_NO_OPCODE, 0}};
