@@ -5,8 +5,9 @@
 #include "sim/predict.h"
 #include "sim/whatif/nodes.h"
 
-/* In the steps with an 'x' the rank works longer, on the host and on the device. */
-static struct rp_trace *trace_with(const char *slow, const char *op)
+/* In the steps with an 'x' the rank works longer, on the host and on the device; where only the
+   other rank has one, its collective waits as long. */
+static struct rp_trace *trace_with(const char *slow, const char *other, const char *op)
 {
     struct row rows[96];
     size_t n = 0;
@@ -18,18 +19,23 @@ static struct rp_trace *trace_with(const char *slow, const char *op)
         n += step_rows(rows + n, 100000 * i, 10 * i + 1, s);
         rows[first + 2].dur += slow[i] == 'x' ? 1000 : 0; /* aten::mm */
         rows[first + 8].name = op;                        /* aten::add */
+        if (other && other[i] == 'x' && slow[i] != 'x') {
+            rows[first + 12].dur += 4000; /* all-reduce */
+            rows[first + 13].dur += 4000; /* cudaDeviceSynchronize */
+        }
     }
     return trace_of(rows, n);
 }
 
-static void open_run(struct bench *b, size_t n, const char *const *slow, const char *op)
+/* waits: collectives of the other rank last until the slower one is there. */
+static void open_run(struct bench *b, size_t n, const char *const *slow, const char *op, bool waits)
 {
     struct rp_err err = RP_ERR_INIT;
 
     memset(b, 0, sizeof *b);
     b->n = n;
     for (size_t i = 0; i < n; i++) {
-        b->traces[i] = trace_with(slow[i], op);
+        b->traces[i] = trace_with(slow[i], waits ? slow[1 - i] : NULL, op);
         rp_arena_init(&b->arenas[i]);
         assert_ok(rp_sim_part_init(&b->parts[i], b->traces[i], &b->arenas[i], &err), &err);
         b->list[i] = &b->parts[i];
@@ -78,11 +84,11 @@ static void the_same_rank_is_slow_in_two_of_three_steps(void **state)
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        open_run(&b, 2, rows[i].slow, "aten::add");
+        open_run(&b, 2, rows[i].slow, "aten::add", false);
         assert_string_equal(proposal_of(&b, "straggler", &err), rows[i].want);
         bench_release(&b);
     }
-    open_run(&b, 1, alone, "aten::add");
+    open_run(&b, 1, alone, "aten::add", false);
     assert_string_equal(proposal_of(&b, "straggler", &err),
                         "straggler: only one rank was recorded");
     bench_release(&b);
@@ -106,7 +112,7 @@ static void what_is_not_proposed_is_no_opportunity(void **state)
     for (int proposed = 0; proposed < 2; proposed++) {
         size_t found = 0;
 
-        open_run(&b, 2, proposed ? same : other, "aten::add");
+        open_run(&b, 2, proposed ? same : other, "aten::add", true);
         assert_ok(rp_worlds_init(&x, b.list, 2, NULL, &err), &err);
         assert_ok(rp_changes_try(&x, &asked, &arena, &changes, &err), &err);
         assert_true(rp_changes_find(&changes, more[0])->alone_ns < x.step_ns);
@@ -127,7 +133,7 @@ static void shapes_are_asked_of_the_recorder(void **state)
     struct bench b;
 
     UNUSED_STATE(state);
-    open_run(&b, 2, slow, "aten::add");
+    open_run(&b, 2, slow, "aten::add", false);
     assert_contains(rp_sim_shapes_option(&b.parts[0]), "record_shapes=True");
     b.parts[0].recorder.ours = true;
     assert_contains(rp_sim_shapes_option(&b.parts[0]), "reprise record --set frameworks.shapes=on");
@@ -166,7 +172,7 @@ static void a_condition_has_three_answers(void **state)
     struct bench b;
 
     UNUSED_STATE(state);
-    open_run(&b, 2, slow, "aten::add");
+    open_run(&b, 2, slow, "aten::add", false);
     assert_int_equal(rp_whatif_applies(&rp_whatif_scale, &b.run, &err), RP_WHATIF_APPLIES);
     assert_int_equal(rp_whatif_applies(&rp_whatif_fuse, &b.run, &err), RP_WHATIF_APPLIES);
     assert_int_equal(rp_whatif_applies(&rp_whatif_compile, &b.run, &err), RP_WHATIF_UNSURE);
@@ -286,13 +292,13 @@ static void what_overlaps_already(void **state)
     struct bench b;
 
     UNUSED_STATE(state);
-    open_run(&b, 2, slow, "aten::add");
+    open_run(&b, 2, slow, "aten::add", false);
     assert_string_equal(proposal_of(&b, "overlap", &err), "overlap");
     bench_release(&b);
-    open_run(&b, 2, slow, "torch::distributed::reducer::mul_out");
+    open_run(&b, 2, slow, "torch::distributed::reducer::mul_out", false);
     assert_contains(proposal_of(&b, "overlap", &err), "overlaps its all-reduces");
     bench_release(&b);
-    open_run(&b, 2, slow, "torch.distributed.ddp.reducer::copy_bucket_to_grad");
+    open_run(&b, 2, slow, "torch.distributed.ddp.reducer::copy_bucket_to_grad", false);
     assert_contains(proposal_of(&b, "overlap", &err), "overlaps its all-reduces");
     bench_release(&b);
 }
