@@ -127,7 +127,7 @@ static void end_stddev(sqlite3_context *context)
 static void put_histogram(sqlite3_context *context, const struct values *v, size_t nbars)
 {
     double least = v->at[0], width = (v->at[v->n - 1] - least) / (double)nbars;
-    sqlite3_uint64 counts[MOST_BARS] = {0}, most = 0;
+    sqlite3_uint64 counts[MOST_BARS] = {0}, most = 1;
     static const char levels[] = "\u2007▁▂▃▄▅▆▇█"; /* 3 bytes each */
     char bars[MOST_BARS * BAR_BYTES];
     char *text;
@@ -139,7 +139,7 @@ static void put_histogram(sqlite3_context *context, const struct values *v, size
         most = ++counts[bar] > most ? counts[bar] : most;
     }
     for (size_t i = 0; i < nbars; i++) {
-        size_t height = counts[i] ? (size_t)((counts[i] * 8 + most - 1) / most) : 0;
+        size_t height = (size_t)((counts[i] * 8 + most - 1) / most);
 
         memcpy(bars + i * BAR_BYTES, levels + height * BAR_BYTES, BAR_BYTES);
     }

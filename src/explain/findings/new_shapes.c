@@ -36,6 +36,7 @@ RP_LIMIT(SHOWN, "operators", "the others are in the cost; 'reprise stalls' lists
     M(s, ARRAY, int64_t, first_ns, SHOWN)                             \
     M(s, ARRAY, int64_t, later_ns, SHOWN)
 RP_PART_STRUCT(kept, KEPT);
+_Static_assert(SHOWN <= RP_WHERE_NAMES, "all that are shown are in `where`");
 RP_PART_TYPE(rp_kept_new_shapes, struct kept, KEPT);
 
 /* An operator that launches, in a judged step. */
@@ -314,15 +315,14 @@ static void new_shapes_find(struct rp_findings *f)
 
     for (size_t i = 0; k && i < RP_GAP_CAUSES; i++)
         rp_ns_add(&lost, rp_ns_between(f->atypical_ns[i], k->cause_ns[i]));
-    finding = k && k->nnames ? rp_findings_add(f, kind_of(k), lost) : NULL;
+    finding = k && k->names[0] ? rp_findings_add(f, kind_of(k), lost) : NULL;
     if (!finding)
         return;
     for (size_t i = 0; i < RP_GAP_CAUSES; i++)
         if (k->cause_ns[i] > f->atypical_ns[i])
             f->atypical_ns[i] = k->cause_ns[i];
-    for (int64_t i = 0; i < k->nnames; i++) {
-        if (i < RP_WHERE_NAMES)
-            finding->where.names[i] = k->names[i];
+    for (size_t i = 0; i < SHOWN && k->names[i]; i++) {
+        finding->where.names[i] = k->names[i];
         RP_SAY(f, finding, "rank %d: %s: %s of new shapes took %s each%s%s",
                rp_findings_lead_number(f), k->names[i],
                rp_units_count(f->arena, k->shapes[i], "first use"),
