@@ -22,7 +22,7 @@ static const char trace[] =
 
 static const char samples[] = "main;step;gemm 30\nmain;step;load 10\n";
 
-static const char queries[] = "-- name: total\nselect sum(dur_ns) total_ns from kernels\n";
+static const char queries[] = "-- name: total\nselect sum(dur_ns) total_ns from device_work\n";
 
 static const char program[] =
     "HloModule doctor\n\n"

@@ -9,8 +9,6 @@ UNITS = {"s": 1e9, "ms": 1e6, "µs": 1e3, "ns": 1}
 TIME = r"([\d.]+) (s|ms|µs|ns)"
 IDLE = re.compile(rf"rank (\d+): {TIME} idle in (\d+) gaps?, the longest {TIME}(?:; mainly (.+) \((\d+) % of it\))?$")
 LATE = re.compile(rf"rank (\d+) arrived last (\d+) of (\d+) times and delayed the others by {TIME}(?:; before that a host call took far longer than usual \((.+)\))?$")
-EVEN = re.compile(rf"with all of them as fast as their peers the recording would take {TIME} instead of {TIME}, and no rank, host or stage alone makes up for much of that$")
-MOST = re.compile(r"most on rank (\d+), mostly (.+)$")
 ALL = re.compile(r"(\d+) collectives of (\d+) ranks, transfer only: waiting for late ranks is not included$")
 wrong = checked = 0
 
@@ -83,16 +81,6 @@ for finding in report["findings"]:
             if found[6]:
                 long = sorted(b - a for a, b, name in ranks[r].host if name == found[6])
                 that(len(long) > 0 and long[-1] > 10 * long[len(long) // 2] or len(long) == 1, "that call is as long as usual:", text)
-        elif found := EVEN.match(text):
-            comm = max(e for r in ranks for _, e in r.comm) - min(b for r in ranks for b, _ in r.comm)
-            host = max(e for r in ranks for _, e, _ in r.host) - min(b for r in ranks for b, _, _ in r.host)
-            that(comm <= float(found[3]) * UNITS[found[4]] <= host, "between the collectives,", comm, "and all,", host, text)
-            saved = float(found[3]) * UNITS[found[4]] - float(found[1]) * UNITS[found[2]]
-            that(abs(saved - finding["lost_ns"]) <= 1e5, "the cost is", finding["lost_ns"], text)
-            that(saved <= sum(delay), "the delays are", sum(delay), text)
-        elif found := MOST.match(text):
-            that(delay[int(found[1])] == max(delay), "delays", delay, text)
-            that(any(name == found[2] for *_, name in ranks[int(found[1])].host), "it does not run there:", text)
         elif found := ALL.match(text):
             that((int(found[1]), int(found[2])) == (len(meetings), 8), len(meetings), text)
         else:
