@@ -74,9 +74,11 @@ size_t rp_lane_coarsen(struct rp_lane_piece *pieces, size_t n, size_t most)
     for (size_t i = 0; i < n; i++)
         rp_ns_add(&total, piece_ns(&pieces[i]));
     most = most < 2 ? 2 : most;
-    for (least = total / (int64_t)most / SPARE + 1; n > most && least > 0 && least <= total + 1;
-         least *= 2)
+    for (least = total / (int64_t)most / SPARE + 1; n > most; least *= 2) {
         n = join_short(pieces, n, least);
+        if (least > total - least)
+            break;
+    }
     while (n > most) { /* times that are not times */
         piece_join(&pieces[n - 2], &pieces[n - 1]);
         n--;
