@@ -49,7 +49,7 @@ CASES = {
     "wide_event": (800, FEW + ("convert {in} -o {out}.json",)),
     "overlapping_kernels": (300, TRACE),
     "synchronisations": (100, TRACE),
-    "python_stacks": (500, TRACE),
+    "python_stacks": (1000, TRACE), # from there on changes of a step are tried
     "memory_events": (400, TRACE),
     "backward_order": (300, FEW),
     "long_text": (10, FEW),

@@ -45,10 +45,17 @@ function(rp_archive exports)
   file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/gen/exports.txt CONTENT "${names}\n" @ONLY)
   set(object ${CMAKE_BINARY_DIR}/gen/libreprise.o)
   set(archive ${CMAKE_BINARY_DIR}/libreprise.a)
+  set(objcopy ${CMAKE_OBJCOPY})
+  if(objcopy MATCHES llvm) # which CMake takes beside clang: it cannot make symbols local that are referred to
+    find_program(RP_GNU_OBJCOPY objcopy)
+    if(RP_GNU_OBJCOPY)
+      set(objcopy ${RP_GNU_OBJCOPY})
+    endif()
+  endif()
   add_custom_command(
     OUTPUT ${archive} BYPRODUCTS ${object}
     COMMAND ${CMAKE_LINKER} -r --whole-archive $<TARGET_FILE:reprise_static> -o ${object}
-    COMMAND ${CMAKE_OBJCOPY} --strip-debug --discard-all --keep-global-symbols=${CMAKE_BINARY_DIR}/gen/exports.txt ${object}
+    COMMAND ${objcopy} --strip-debug --discard-all --keep-global-symbols=${CMAKE_BINARY_DIR}/gen/exports.txt ${object}
     COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
     COMMAND ${CMAKE_AR} rcs ${archive} ${object}
     DEPENDS reprise_static ${CMAKE_BINARY_DIR}/gen/exports.txt VERBATIM)

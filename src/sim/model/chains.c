@@ -166,6 +166,8 @@ const struct rp_sim_link *rp_sim_chain_from(const struct rp_sim_part *part, uint
 {
     size_t first = 0;
 
+    if (!part->links.n)
+        return NULL;
     RP_LOWER_BOUND(first, part->links.n, part->links.at[first].node < node);
     return part->links.at + first;
 }

@@ -244,7 +244,7 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
                                  const struct rp_sg_lane *lane, struct rp_err *err)
 {
     const struct rp_sim_link *frames = rp_sim_chain_from(part, lane->first - begin);
-    const struct rp_sim_link *end = part->links.at + part->links.n;
+    size_t left = frames ? part->links.n - (size_t)(frames - part->links.at) : 0;
     uint32_t i;
 
     d->owed_ns = 0;
@@ -252,11 +252,12 @@ static enum rp_code drop_on_lane(struct debt *d, const struct rp_sim_part *part,
         size_t n = 0;
 
         RP_TRY(pay_lag(d, i, err));
-        while (frames + n < end && frames[n].node == i - begin)
+        while (n < left && frames[n].node == i - begin)
             n++;
         if (n) {
             RP_TRY(drop_chain(d, frames, n, i, err));
             frames += n;
+            left -= n;
             continue;
         }
         d->owed_ns += (int64_t)(d->factor * cost_of_node(d, rp_sim_note_of(d->run, i)->flags));
