@@ -57,8 +57,8 @@ static bool clamp_time(int64_t *ts)
     return true;
 }
 
-/* The same for an event and its end. A reader may have moved the time to the end of the range, and
-   counted that. */
+/* The same for an event and its end: one with a duration keeps some of it. A reader may have moved
+   the time to the end of the range, and counted that. */
 static bool clamp_event(int64_t *ts, int64_t *dur)
 {
     bool moved = clamp_time(ts);
@@ -66,7 +66,8 @@ static bool clamp_event(int64_t *ts, int64_t *dur)
 
     if (*dur <= room)
         return moved;
-    *dur = room;
+    *dur = room ? room : 1;
+    *ts -= !room;
     return moved || room;
 }
 

@@ -335,7 +335,7 @@ static void times_are_moved_into_the_range(void **state)
         {'X', "kernel", "longer", 0, 11, RP_TIME_MAX_NS - 3, 4},
         {'X', "kernel", "all", 0, 12, -RP_TIME_MAX_NS, INT64_MAX - 1},
     };
-    static const int64_t durs[] = {0, 5, 0, 3, 3, INT64_MAX - 1};
+    static const int64_t durs[] = {0, 5, 1, 3, 3, INT64_MAX - 1};
     struct rp_trace *t = TRACE_OF(rows);
 
     UNUSED_STATE(state);
@@ -343,7 +343,7 @@ static void times_are_moved_into_the_range(void **state)
         bool low = e == 0 || e == 1 || e == 5;
 
         assert_true(t->ev.ts_ns[e] == (low      ? -RP_TIME_MAX_NS
-                                       : e == 2 ? RP_TIME_MAX_NS
+                                       : e == 2 ? RP_TIME_MAX_NS - 1
                                                 : RP_TIME_MAX_NS - 3));
         assert_true(t->ev.dur_ns[e] == durs[e]);
     }
