@@ -32,6 +32,11 @@ static int help_run(const struct cli_call *call)
     const char *search = help_setting(call, "search");
     struct cli_command command;
 
+    if (search && !search[strspn(search, " ")]) {
+        struct rp_err err = {.text = "'--search' needs a word to look for"};
+
+        return cli_usage("help", &err);
+    }
     if (search) {
         if (cli_help_search(search, stdout))
             return 0;

@@ -133,9 +133,10 @@ static void put_histogram(sqlite3_context *context, const struct values *v, size
     char *text;
 
     for (sqlite3_uint64 i = 0; i < v->n; i++) {
-        size_t bar = width > 0 ? (size_t)((v->at[i] - least) / width) : 0;
+        double at = width > 0 ? (v->at[i] - least) / width : 0;
+        /* the largest value, and what is no number where values are infinite, are in the last */
+        size_t bar = at >= 0 && at < (double)nbars ? (size_t)at : nbars - 1;
 
-        bar = bar < nbars ? bar : nbars - 1;
         most = ++counts[bar] > most ? counts[bar] : most;
     }
     for (size_t i = 0; i < nbars; i++) {

@@ -7,6 +7,7 @@
 #include "query/sql.h"
 #include "tables/ipc.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -250,15 +251,19 @@ static enum rp_code read_named(const char *path, const char *name, struct rp_are
     char *text = rp_arena_calloc(arena, FILE_BYTES + 1, 1, 1), names[400] = "";
     FILE *file = !text ? NULL : !strcmp(path, "-") ? stdin : fopen(path, "re");
     size_t n = file ? fread(text, 1, FILE_BYTES, file) : 0;
-    bool whole = file && !ferror(file) && n < FILE_BYTES;
+    int failure = !file || ferror(file) ? errno : 0;
 
     if (file && file != stdin)
         fclose(file);
     RP_TRY(rp_err_need(text, err, "reading queries"));
-    if (!whole)
-        return rp_err_set(err, RP_IO, "cannot read '%s', or it has more than 1 MiB", path);
+    if (failure)
+        return rp_err_set_os(err, failure, "cannot read '%s'", path);
+    if (n == FILE_BYTES)
+        return rp_err_set(err, RP_LIMIT, "'%s' has more than 1 MiB of queries", path);
+    if (!text[strspn(text, " \t\r\n")])
+        return rp_err_set(err, RP_FORMAT, "'%s' is empty: there is no query in it", path);
     *out = find_named(text, name ? name : "", names, sizeof names);
-    if (!*names && !name && text[strspn(text, " \t\r\n")]) /* a file that is one query */
+    if (!*names && !name) /* a file that is one query */
         *out = text;
     if (*out)
         return RP_OK;
