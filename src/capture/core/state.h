@@ -21,6 +21,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/types.h>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
