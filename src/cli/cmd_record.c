@@ -320,6 +320,11 @@ static void keep_metrics(const char *folder)
         setenv("REPRISE_METRICS_DIR", path, 0);
 }
 
+static void record_tick(void *user)
+{
+    record_sources_bound(user, false);
+}
+
 static int record_program(const struct cli_call *call)
 {
     const char *folder = setting(call, "output"), *pid = setting(call, "pid");
@@ -364,8 +369,11 @@ static int record_program(const struct cli_call *call)
     r.program = pid ? NULL : call->words[0];
     r.words = call->words;
     r.nwords = call->nwords;
-    status = pid ? record_attach(&r, &attach) : record_run(call->words, call->nwords);
+    status =
+        pid ? record_attach(&r, &attach)
+            : record_run_watched(call->words, call->nwords, r.log_limit ? record_tick : NULL, &r);
     r.status = status;
+    record_sources_bound(&r, true);
     if (r.folder[0] && !pid)
         record_spent(&r);
     if (r.folder[0] && status != 126 && status != 127)

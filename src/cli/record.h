@@ -17,6 +17,7 @@ struct record {
     char libraries[PATH_MAX]; /* folder of the injected libraries */
     char options[2048];       /* REPRISE_RECORD_OPTIONS */
     char used[512];           /* names of the sources in use, for the summary */
+    int64_t log_limit;        /* bytes of a log of torch.compile; 0: none is written */
     bool quiet;
     int status;             /* of the program, when it has ended */
     int32_t rank, restarts; /* as set by the launcher that started this `record`, or -1 */
@@ -36,7 +37,10 @@ bool record_find_libraries(struct record *r);
 bool record_sources(struct record *r, const char *with, bool *usage, struct rp_err *err);
 
 /* Names the folder of the recording to frameworks that write into it themselves. */
-void record_sources_folder(const struct record *r);
+void record_sources_folder(struct record *r);
+
+/* Bounds what they have written there so far; ended: they write no more. */
+void record_sources_bound(const struct record *r, bool ended);
 
 /* Runs the program. Returns its exit status, 128 + n after signal n, 126 or 127 if it cannot be
  * run.

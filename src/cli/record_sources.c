@@ -6,8 +6,11 @@
  */
 #include "cli/record.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef RP_LIBDIR
@@ -49,6 +52,7 @@ static const struct source {
    (`option` of capture/core/core.h). */
 static const struct rp_option keys[] = {
     {"set blocking.min_ns", 0, RP_OPT_INT, "N", "1000", NULL, 0},
+    {"set compile.limit", 0, RP_OPT_BYTES, "SIZE", "256MiB", NULL, 0},
     {"set cuda.calls", 0, RP_OPT_CHOICE, "usual|launches|records|all|none", "usual", NULL, 0},
     {"set cuda.detach", 0, RP_OPT_CHOICE, "on|off", "on", NULL, 0},
     {"set cuda.graph", 0, RP_OPT_CHOICE, "node|graph", "node", NULL, 0},
@@ -301,7 +305,59 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
     return true;
 }
 
-void record_sources_folder(const struct record *r)
+/* -------------------------------------------------------------------------- size */
+
+/* PyTorch writes its log without a limit, at an offset of its own. What is beyond the limit is
+   given back to the file system while it writes, and the file is cut when it has ended: a reader
+   loses the record in which it is cut. */
+static void bound_file(int fd, off_t limit, bool ended)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) || st.st_size <= limit)
+        return;
+    if (ended)
+        (void)!ftruncate(fd, limit);
+    else
+        (void)!fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, limit, st.st_size - limit);
+}
+
+void record_sources_bound(const struct record *r, bool ended)
+{
+    char path[PATH_MAX + 64];
+    DIR *dir;
+
+    snprintf(path, sizeof path, "%s/torch_trace", r->folder);
+    dir = r->log_limit ? opendir(path) : NULL;
+    for (const struct dirent *entry; dir && (entry = readdir(dir));) {
+        int fd = openat(dirfd(dir), entry->d_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (fd >= 0)
+            bound_file(fd, (off_t)r->log_limit, ended);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* Of the log of torch.compile; 0: there is none in the recording. */
+static int64_t log_limit(const struct record *r)
+{
+    static const char name[] = "set compile.limit";
+    const char *given = strstr(r->options, name + 4);
+    const struct rp_option *key = keys;
+    char text[32];
+
+    while (strcmp(key->name, name) != 0)
+        key++;
+    given += given ? sizeof name - 4 : 0; /* behind '=' */
+    snprintf(text, sizeof text, "%.*s", given ? (int)strcspn(given, ";") : 31,
+             given ? given : key->fallback);
+    return rp_option_number(key, text);
+}
+
+void record_sources_folder(struct record *r)
 {
     char path[PATH_MAX + 64];
 
@@ -309,5 +365,6 @@ void record_sources_folder(const struct record *r)
         if (sources[i].way == BY_FOLDER && record_key_has_source(r, sources[i].name)) {
             snprintf(path, sizeof path, "%s/torch_trace", r->folder);
             setenv(sources[i].variable, path, 1);
+            r->log_limit = log_limit(r);
         }
 }

@@ -127,10 +127,10 @@ static bool has_ending(const struct rp_writer *writer, const char *path)
     return false;
 }
 
-static enum rp_code make_folder(const char *path, size_t n, struct rp_err *err)
+enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err)
 {
     return mkdir(path, 0777) && (errno != EEXIST || !is_folder(path))
-               ? rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu traces", path, n)
+               ? rp_err_set_os(err, errno, "cannot make the folder '%s' for %zu files", path, n)
                : RP_OK;
 }
 
@@ -150,7 +150,7 @@ static enum rp_code convert_plan(struct convert *convert, const struct rp_datase
                           " without ending, and '--to %s'",
                           output, n, convert->writer->name);
     if (folder)
-        RP_TRY(make_folder(output, n, err));
+        RP_TRY(rp_convert_folder(output, n, err));
     for (i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
@@ -249,7 +249,7 @@ static enum rp_code plan_ranks(struct convert *convert, const struct rp_loaded *
             "'%s' holds several ranks, each of which needs a file: give a folder, a name "
             "without ending, and '--to %s', or choose one with '--ranks'",
             loaded->source->name, convert->writer->name);
-    RP_TRY(make_folder(output, n, err));
+    RP_TRY(rp_convert_folder(output, n, err));
     convert->folder = true;
     row->output =
         name_in_folder(convert, output, loaded->index, loaded->source->name, convert->arena);

@@ -32,6 +32,9 @@ struct rp_scrub;
 enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
                           struct rp_err *err);
 
+/* Makes the folder for the outputs of n inputs, unless it is there. */
+enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err);
+
 /* Writes all inputs as the settings `output` and `to` say; the list is in the arena of the result.
    scrub: removes secrets before, or NULL. */
 enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,

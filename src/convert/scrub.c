@@ -7,6 +7,7 @@
  */
 #include "base/decides.h"
 #include "base/hash.h"
+#include "base/text.h"
 #include "convert/convert.h"
 #include "formats/formats.h"
 #include "formats/torch_trace/records.h"
@@ -475,35 +476,96 @@ static bool is_log(const struct rp_dataset *dataset, size_t i)
     return is;
 }
 
-/* A log becomes a file. A name that says the rank is kept by `-o`, which a folder of logs needs one
-   after the other. */
-static enum rp_code scrub_log(const struct rp_dataset *dataset, const struct rp_settings *settings,
-                              struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
+/* The name of the log in the folder, uncompressed: it says the rank. In several folders there may
+   be one of the same name. */
+static const char *log_in_folder(const struct rp_dataset *dataset, size_t i, const char *folder,
+                                 struct rp_arena *arena)
 {
-    const char *output = rp_settings_text(settings, "output");
-    bool check = rp_settings_flag(settings, "check");
-    struct scrub_root *root = result->root;
+    const char *name = rp_text_file(rp_sources_borrow(dataset->sources, i)->name);
+    const char *log = strstr(name, ".log");
+    int n = log ? (int)(log - name) : (int)strcspn(name, ".");
+    bool taken = false;
+
+    for (size_t k = 0; k < i && !taken; k++)
+        taken = !strncmp(rp_text_file(rp_sources_borrow(dataset->sources, k)->name), name,
+                         (size_t)n + 1);
+    return taken ? rp_arena_textf(arena, "%s/%.*s.%zu.log", folder, n, name, i)
+                 : rp_arena_textf(arena, "%s/%.*s.log", folder, n, name);
+}
+
+/* to NULL: it is only checked. */
+static enum rp_code scrub_log(const struct rp_dataset *dataset, size_t i, const char *output,
+                              struct rp_scrub *scrub, struct rp_err *err)
+{
     struct rp_input *in;
     struct rp_out *to = NULL;
     enum rp_code code;
 
-    if (!output == !check || scrub->names || rp_settings_has(settings, "to"))
-        return rp_err_set(err, RP_USAGE,
-                          "a log of torch.compile is written with '--output FILE', or checked with "
-                          "'--check'");
-    RP_TRY(rp_source_open(dataset->sources, 0, &in, err));
-    code = check ? RP_OK : rp_out_open(output, &to, err);
+    if (output && rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
+        return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
+    RP_TRY(rp_source_open(dataset->sources, i, &in, err));
+    code = output ? rp_out_open(output, &to, err) : RP_OK;
     if (code == RP_OK)
         code = rp_scrub_log(in, to, scrub->counts, err);
     rp_input_close(in);
     if (code == RP_OK && to)
-        code = rp_out_close(to, err);
-    else
-        rp_out_abandon(to);
-    RP_TRY(code);
+        return rp_out_close(to, err);
+    rp_out_abandon(to);
+    return code;
+}
+
+/* A log becomes a file, a folder of them a folder. */
+static enum rp_code scrub_logs(const struct rp_dataset *dataset, const struct rp_settings *settings,
+                               struct rp_scrub *scrub, struct rp_result *result, struct rp_err *err)
+{
+    const char *output = rp_settings_text(settings, "output");
+    bool check = rp_settings_flag(settings, "check");
+    struct scrub_root *root = result->root;
+    size_t n = rp_dataset_count(dataset);
+
+    if (!output == !check || scrub->names || rp_settings_has(settings, "to"))
+        return rp_err_set(err, RP_USAGE,
+                          "logs of torch.compile are written with '--output', or checked with "
+                          "'--check'");
+    if (n > 1 && output)
+        RP_TRY(rp_convert_folder(output, n, err));
+    for (size_t i = 0; i < n; i++)
+        if (is_log(dataset, i))
+            RP_TRY(scrub_log(dataset, i,
+                             n > 1 && output ? log_in_folder(dataset, i, output, &result->arena)
+                                             : output,
+                             scrub, err));
     RP_TRY(list_removed(scrub, result, err));
     result->answer = check && root->nremoved ? RP_ANSWER_NO : 0;
     return RP_OK;
+}
+
+static bool is_known(const struct rp_dataset *dataset, size_t i)
+{
+    const struct rp_format *format;
+    struct rp_input *in;
+    bool is = false;
+
+    if (rp_source_open(dataset->sources, i, &in, NULL) == RP_OK) {
+        is = rp_format_sniff(in, &format, NULL) == RP_OK;
+        rp_source_return(dataset->sources, i, in);
+    }
+    return is;
+}
+
+/* Whether there are logs and nothing else that can be read: beside traces they are left out. */
+static bool are_logs(const struct rp_dataset *dataset)
+{
+    size_t n = rp_dataset_count(dataset), logs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bool is = is_log(dataset, i);
+
+        if (!is && (!rp_sources_borrow(dataset->sources, i)->found || is_known(dataset, i)))
+            return false;
+        logs += is;
+    }
+    return logs > 0;
 }
 
 static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -515,8 +577,8 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     struct rp_written_list list = {0};
     enum rp_code code;
 
-    if (rp_dataset_count(dataset) == 1 && is_log(dataset, 0))
-        return scrub_log(dataset, settings, &scrub, result, err);
+    if (are_logs(dataset))
+        return scrub_logs(dataset, settings, &scrub, result, err);
     pthread_mutex_init(&scrub.lock, NULL);
     code = rp_settings_flag(settings, "check")
                ? scrub_check(ctx, dataset, settings, &scrub, result, err)

@@ -12,24 +12,25 @@
 #include "formats/torch_trace/torch_trace.h"
 #include "xref/compiled.h"
 
-enum { IN_STEPS, BREAKS };
+enum { IN_STEPS, BREAKS, LIMIT, NO_GRAPHS };
 
 #define SHOWN 3
 RP_LIMIT(SHOWN, "of each",
          "further compiles and breaks are in 'dump recompiles' and 'dump breaks'");
 
-/* Compiles, the idle time of the device in them, and that between runs of graphs. */
+/* Compiles, the idle time of the device in them, in runs of graphs and between these. */
 #define KEPT(M, s)                   \
     M(s, PLAIN, int64_t, compiles)   \
     M(s, PLAIN, int64_t, compile_ns) \
     M(s, PLAIN, int64_t, idle_ns)    \
     M(s, PLAIN, int64_t, runs)       \
+    M(s, PLAIN, int64_t, inside_ns)  \
     M(s, PLAIN, int64_t, between_ns)
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_compile, struct kept, KEPT);
 
 struct compile_spans {
-    rp_interval_vec compiles, between;
+    rp_interval_vec compiles, between, runs;
     uint8_t *is; /* by name: 1: a compile, 2: a run of a graph */
 };
 
@@ -52,7 +53,7 @@ static bool crosses_step(const struct rp_trace *t, int64_t begin_ns, int64_t end
 
 /* Events are by track and time, so that runs of one thread follow each other. */
 static enum rp_code find_spans(const struct rp_trace *t, struct compile_spans *spans,
-                               struct kept *out, struct rp_err *err)
+                               struct rp_err *err)
 {
     rp_event before = RP_NONE;
 
@@ -73,26 +74,32 @@ static enum rp_code find_spans(const struct rp_trace *t, struct compile_spans *s
             RP_TRY(rp_vec_push(&spans->between,
                                ((struct rp_interval){rp_event_end_ns(t, before), begin}), err));
         before = e;
-        out->runs++;
+        RP_TRY(rp_vec_push(&spans->runs, ((struct rp_interval){begin, end}), err));
     }
     return RP_OK;
+}
+
+/* The idle time of the device in spans of the host, which may lie in one another. */
+static int64_t idle_in(const struct rp_finding_rank *rank, rp_interval_vec *spans)
+{
+    int64_t sum = 0;
+
+    spans->n = rp_union_sort(spans->at, spans->n);
+    for (size_t i = 0; i < rank->gaps->n; i++)
+        rp_ns_add(&sum, rp_union_covers(spans->at, spans->n, rank->gaps->at[i].begin_ns,
+                                        rank->gaps->at[i].end_ns));
+    return sum;
 }
 
 static void measure_idle(const struct rp_finding_rank *rank, struct compile_spans *spans,
                          struct kept *out)
 {
     out->compiles = (int64_t)spans->compiles.n;
-    spans->compiles.n = rp_union_sort(spans->compiles.at, spans->compiles.n);
-    spans->between.n = rp_union_sort(spans->between.at, spans->between.n);
+    out->runs = (int64_t)spans->runs.n;
+    out->idle_ns = idle_in(rank, &spans->compiles);
+    out->inside_ns = idle_in(rank, &spans->runs);
+    out->between_ns = idle_in(rank, &spans->between);
     out->compile_ns = rp_union_length(spans->compiles.at, spans->compiles.n);
-    for (size_t i = 0; i < rank->gaps->n; i++) {
-        const struct rp_gap *gap = &rank->gaps->at[i];
-
-        rp_ns_add(&out->idle_ns, rp_union_covers(spans->compiles.at, spans->compiles.n,
-                                                 gap->begin_ns, gap->end_ns));
-        rp_ns_add(&out->between_ns,
-                  rp_union_covers(spans->between.at, spans->between.n, gap->begin_ns, gap->end_ns));
-    }
 }
 
 static enum rp_code compile_measure(const struct rp_finding_rank *rank, void *kept,
@@ -108,11 +115,12 @@ static enum rp_code compile_measure(const struct rp_finding_rank *rank, void *ke
         spans.is[s] = is_compile(name) ? 1 : rp_text_begins(name, RP_COMPILED_RUN) ? 2 : 0;
     }
     if (code == RP_OK)
-        code = find_spans(t, &spans, kept, err);
+        code = find_spans(t, &spans, err);
     if (code == RP_OK)
         measure_idle(rank, &spans, kept);
     rp_vec_release(&spans.compiles);
     rp_vec_release(&spans.between);
+    rp_vec_release(&spans.runs);
     return code;
 }
 
@@ -160,15 +168,40 @@ static void say_breaks(struct rp_findings *f, struct rp_report_finding *finding,
                b->gb ? rp_arena_text(f->arena, b->gb) : "",
                b->skips ? "the whole function runs eagerly" : "two graphs instead of one");
     }
-    for (size_t i = 0; i < log->compiles.n; i++)
-        if (log->compiles.at[i].limited) {
-            RP_SAY(f, finding, "%s (%s) reached the limit of compiles and runs eagerly",
-                   log->compiles.at[i].function
-                       ? rp_arena_text(f->arena, log->compiles.at[i].function)
-                       : log->compiles.at[i].id,
-                   place_of(f, log->compiles.at[i].path, log->compiles.at[i].line));
+}
+
+/* What is said of compiles: `of` tells which, and why; NULL: not of this one. Equal reasons are
+   said once. */
+static void say_compiles(struct rp_findings *f, unsigned kind, int64_t cost_ns,
+                         const struct rp_torch_trace *log,
+                         const char *(*of)(const struct rp_torch_compile *))
+{
+    struct rp_report_finding *finding = NULL;
+    const char *before = NULL;
+
+    for (size_t i = 0; i < log->compiles.n && (!finding || finding->nevidence < SHOWN); i++) {
+        const struct rp_torch_compile *c = &log->compiles.at[i];
+        const char *why = of(c);
+
+        if (!why || (before && !strcmp(why, before)))
+            continue;
+        before = why;
+        finding = finding ? finding : rp_findings_add(f, kind, cost_ns);
+        if (!finding)
             return;
-        }
+        RP_SAY(f, finding, "%s (%s) %s", rp_arena_text(f->arena, c->function ? c->function : c->id),
+               place_of(f, c->path, c->line), rp_arena_text(f->arena, why));
+    }
+}
+
+static const char *limit_of(const struct rp_torch_compile *c)
+{
+    return c->limited ? "reached the limit of compiles and runs eagerly" : NULL;
+}
+
+static const char *graphs_of(const struct rp_torch_compile *c)
+{
+    return c->cudagraphs;
 }
 
 static void say_all(struct rp_findings *f, const struct kept *k, const struct rp_torch_trace *log)
@@ -189,6 +222,8 @@ static void say_all(struct rp_findings *f, const struct kept *k, const struct rp
         RP_SAY(f, finding, "rank %d: %s of compiled graphs; the device is idle for %s between them",
                rank, rp_units_count(f->arena, k->runs, "run"), rp_findings_time(f, k->between_ns));
     }
+    say_compiles(f, LIMIT, k->between_ns, log, limit_of);
+    say_compiles(f, NO_GRAPHS, rp_ns_sum(k->inside_ns, k->between_ns), log, graphs_of);
 }
 
 static void compile_find(struct rp_findings *f)
@@ -218,16 +253,29 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_LOOK, OF(BREAKS), .frameworks = FW(PYTORCH),
      .text = "'reprise dump breaks' lists them with PyTorch's hints; torch.compile(fullgraph=True) "
              "stops at the first"},
+    {RP_ADVISE_CALL, OF(BREAKS), .frameworks = FW(PYTORCH),
+     .text = "without the breaks a part of the step becomes one graph, which "
+             "torch.compile(mode=\"reduce-overhead\") replays",
+     .what_if = "no-sync+cuda-graphs"},
+    {RP_ADVISE_CALL, OF(LIMIT), .frameworks = FW(PYTORCH),
+     .text = "torch._dynamo.mark_dynamic for what differs ('reprise dump recompiles'), or a higher "
+             "torch._dynamo.config.recompile_limit"},
+    {RP_ADVISE_CALL, OF(NO_GRAPHS), .frameworks = FW(PYTORCH),
+     .text =
+         "remove what the reason names from the compiled function: its graphs are then replayed",
+     .what_if = "cuda-graphs"},
 };
 
 const struct rp_finding rp_finding_compile = {
     .id = "compile",
     .kinds = {{"in-steps", "torch.compile compiles inside of the steps"},
-              {"breaks", "graph breaks: the device waits between compiled graphs"}},
-    .condition = "compiles: spans of Dynamo are recorded; graph breaks: a log of torch.compile "
-                 "(`TORCH_TRACE`) lies beside the recording and has some",
+              {"breaks", "graph breaks: the device waits between compiled graphs"},
+              {"limit", "the limit of compiles was reached: a function runs eagerly"},
+              {"no-graphs", "torch.compile skipped CUDA graphs, and says why"}},
+    .condition = "compiles: spans of Dynamo are recorded; the others: a log of torch.compile "
+                 "(`TORCH_TRACE`) lies beside the recording and has them",
     .cost = "idle time of the device while a thread compiles; or between runs of compiled graphs "
-            "of one thread in one step",
+            "of one thread in one step; of skipped CUDA graphs also inside of these runs",
     RP_KEEPS(compile, compile_measure),
     .find = compile_find,
     RP_ADVICE(advice),
