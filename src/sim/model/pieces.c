@@ -45,7 +45,8 @@ static enum rp_code list_launches(struct pieces_ctx *c, const struct rp_work *wo
     for (uint32_t i = 0; i < work->items.n; i++) {
         const struct rp_work_item *x = &work->items.at[i];
         int64_t ns = x->launch == RP_NONE ? 0 : c->t->ev.ts_ns[x->launch];
-        uint16_t step = x->launch == RP_NONE ? RP_NO_STEP : rp_sim_step_at(c->part, ns);
+        int64_t at_ns = c->part->marks_on_device ? x->begin_ns : ns;
+        uint16_t step = x->launch == RP_NONE ? RP_NO_STEP : rp_sim_step_at(c->part, at_ns);
 
         if (step == RP_NO_STEP || !c->judged.at[step] || c->node_of.at[x->launch] == RP_NONE)
             continue;

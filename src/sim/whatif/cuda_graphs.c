@@ -401,7 +401,7 @@ static bool has_host_collectives(const struct rp_sim_run *run)
 
 static enum rp_whatif_verdict verdict_of(const struct rp_sim_repeats *r)
 {
-    return r->how == RP_REPEATS_SELDOM   ? RP_WHATIF_NOT
+    return r->how >= RP_REPEATS_MANY     ? RP_WHATIF_NOT
            : r->how == RP_REPEATS_PIECES ? RP_WHATIF_PART
                                          : RP_WHATIF_APPLIES;
 }
@@ -444,7 +444,7 @@ static enum rp_code find_pieces(const struct rp_sim_run *run, struct region *r,
     uint32_t *piece;
 
     RP_TRY(rp_sim_repeats_find(run, arena, &found, err));
-    if (found.how != RP_REPEATS_PIECES)
+    if (found.how != RP_REPEATS_PIECES && found.how != RP_REPEATS_MANY)
         return RP_OK;
     RP_TRY(rp_sim_list_pieces(run, true, arena, &piece, err));
     r->piece = piece;

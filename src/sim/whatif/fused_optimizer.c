@@ -110,18 +110,21 @@ static enum rp_whatif_verdict fused_optimizer_applies(const struct rp_sim_run *r
                                                       struct rp_err *why)
 {
     struct rp_optimizer_kind kind;
-    bool any = false;
+    size_t n = 0;
 
     (void)args;
-    for (uint32_t i = 0; i < rp_sim_nnodes(run) && !any; i++)
-        any = rp_sim_is_update(run, i);
-    if (!any)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        n += rp_sim_is_update(run, i) && rp_sim_in_steps(run, i);
+    if (!n)
         return RP_WHATIF_SAY(why, CANNOT, "no device work of an optimizer was found");
     rp_optimizer_kind(run, 0, &kind);
     if (kind.style == RP_OPTIMIZER_FUSED)
         return RP_WHATIF_SAY(why, CANNOT, "%s is fused already", kind.name);
     return kind.fusible
-               ? RP_WHATIF_APPLIES
+               ? RP_WHATIF_SAY(why, APPLIES,
+                               "the update of %s is not fused: %.0f kernels and copies in a step",
+                               kind.name,
+                               (double)n / (double)run->parts[0]->nsteps / (double)run->nranks)
                : RP_WHATIF_SAY(why, CANNOT,
                                "only PyTorch's Adam, AdamW, SGD and Adagrad take fused=True");
 }

@@ -19,9 +19,11 @@ static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_aren
         return RP_WHATIF_SAY(why, NOT,
                              "%s, whose library measures kernels: the program reads nothing",
                              rp_sim_waits_text(&r, scratch));
-    if (r.how == RP_REPEATS_SELDOM)
-        return RP_WHATIF_SAY(why, NOT, "what the host reads may decide what it launches: %s",
-                             rp_sim_repeats_text(&r, scratch));
+    if (rp_sim_reads_decide(&r))
+        return RP_WHATIF_SAY(why, NOT,
+                             "%s, and what it reads may decide what it launches: %u different "
+                             "sequences of kernels in %u judged steps",
+                             rp_sim_waits_text(&r, scratch), r.variants, r.steps);
     return RP_WHATIF_SAY(why, APPLIES, "%s", rp_sim_waits_text(&r, scratch));
 }
 

@@ -224,28 +224,90 @@ static bool computes_beside(const struct rp_sim_run *run, uint32_t transfer)
     return false;
 }
 
-/* Kinds of transfers beside which no rank ever computes (value 1; others 0): nothing shows that
-   what comes next does not need them. */
-static enum rp_code find_needed(const struct rp_sim_run *run, struct rp_map *kinds, bool *any,
-                                struct rp_err *err)
+/* The first kernel of the rank after a transfer, or RP_NONE. */
+static uint32_t kernel_after(const struct rp_sim_run *run, uint32_t transfer)
 {
-    *any = false;
+    uint32_t next = RP_NONE;
+
+    for (size_t k = 0; k < run->graph->lanes.n; k++) {
+        const struct rp_sg_lane *lane = &run->graph->lanes.at[k];
+        uint32_t i = lane->end;
+
+        if (lane->rank == node_at(run, transfer)->rank && lane->device)
+            i = first_after(run, lane, rp_sg_end_ns(node_at(run, transfer)) - 1);
+        while (i < lane->end && !rp_sim_is_kernel(run, i))
+            i++;
+        if (i < lane->end &&
+            (next == RP_NONE || node_at(run, i)->start_ns < node_at(run, next)->start_ns))
+            next = i;
+    }
+    return next;
+}
+
+/* Whether what comes next needs the result: who receives waits for data, and outside of the
+   backward pass a step goes on with it. What is behind the last kernel, or before the optimizer,
+   are gradients. */
+static bool is_input(const struct rp_sim_run *run, uint32_t transfer)
+{
+    const struct rp_collective *c =
+        &rp_sim_part_of(run, transfer)->collectives.list.at[node_at(run, transfer)->collective];
+    const struct rp_sim_note *note = rp_sim_note_of(run, transfer);
+    uint32_t next;
+
+    if (c->kind == RP_COLL_SEND_RECV)
+        return true;
+    if ((c->kind != RP_COLL_ALL_REDUCE && c->kind != RP_COLL_ALL_TO_ALL) ||
+        note->phase == RP_PHASE_BACKWARD || note->phase == RP_PHASE_OPTIMIZER)
+        return false;
+    next = kernel_after(run, transfer);
+    return next != RP_NONE && rp_sim_note_of(run, next)->step == note->step &&
+           rp_sim_note_of(run, next)->phase != RP_PHASE_OPTIMIZER;
+}
+
+/* Of a kind of transfer. */
+enum { BESIDE_WORK, ALONE, INPUT };
+
+/* Kinds of transfers: no rank ever computes beside some, so that nothing shows that what comes next
+   does not need them; of some of these it does. */
+static enum rp_code find_kinds(const struct rp_sim_run *run, struct rp_map *kinds,
+                               struct rp_err *err)
+{
     for (uint32_t i = 0; i < rp_sim_nnodes(run); i++) {
         uint64_t kind = is_transfer(run, i) && !run->gone.at[i] ? transfer_kind(run, i) : 0;
+        uint32_t is = kind ? rp_map_get(kinds, kind) : BESIDE_WORK;
 
-        if (kind && rp_map_get(kinds, kind) != 0)
-            RP_TRY(rp_map_put(kinds, kind, !computes_beside(run, i), err));
+        if (kind && is != BESIDE_WORK)
+            RP_TRY(rp_map_put(kinds, kind,
+                              computes_beside(run, i)           ? BESIDE_WORK
+                              : is == INPUT || is_input(run, i) ? INPUT
+                                                                : ALONE,
+                              err));
     }
-    for (size_t i = 0; i < kinds->cap; i++)
-        *any |= kinds->value[i] == 1;
     return RP_OK;
 }
 
-/* Whether a transfer stays where it is, where the run leans to that. */
-static bool stays(const struct rp_sim_run *run, const struct rp_map *kinds, uint32_t transfer)
+/* How long transfers take, and those whose result is the next kernel's input. */
+static void sum_transfers(const struct rp_sim_run *run, const struct rp_map *kinds, int64_t *all_ns,
+                          int64_t *input_ns)
 {
-    return run->lean == RP_LEAN_MORE_LATENCY &&
-           rp_map_get(kinds, transfer_kind(run, transfer)) == 1;
+    *all_ns = *input_ns = 0;
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (is_transfer(run, i) && !run->gone.at[i]) {
+            rp_ns_add(all_ns, run->overlay.dur_ns.at[i]);
+            if (rp_map_get(kinds, transfer_kind(run, i)) == INPUT)
+                rp_ns_add(input_ns, run->overlay.dur_ns.at[i]);
+        }
+}
+
+/* Whether a transfer stays where it is: an input where others move, and what may be one where the
+   run leans to that. */
+static bool stays(const struct rp_sim_run *run, const struct rp_map *kinds, bool inputs,
+                  uint32_t transfer)
+{
+    uint32_t kind = rp_map_get(kinds, transfer_kind(run, transfer));
+
+    return (kind == INPUT && inputs) ||
+           ((kind == INPUT || kind == ALONE) && run->lean == RP_LEAN_MORE_LATENCY);
 }
 
 /* The last node before it on its lane that is no communication, or RP_NONE. */
@@ -285,6 +347,29 @@ static enum rp_code let_go(struct rp_sim_run *run, uint32_t transfer, const stru
     return rp_overlay_link(&run->overlay, transfer, *end, 0, 0, err);
 }
 
+/* Inputs of the next kernel cannot overlap with it: tensor-parallel all-reduces, receives. */
+static enum rp_whatif_verdict judge_inputs(const struct rp_sim_run *run, struct rp_err *why)
+{
+    int64_t all_ns, input_ns;
+    struct rp_map kinds;
+    enum rp_code code;
+
+    rp_map_init(&kinds);
+    code = find_kinds(run, &kinds, why);
+    sum_transfers(run, &kinds, &all_ns, &input_ns);
+    rp_map_release(&kinds);
+    if (code != RP_OK || !input_ns)
+        return RP_WHATIF_APPLIES;
+    if (input_ns == all_ns)
+        return RP_WHATIF_SAY(why, NOT,
+                             "nothing ever runs beside it, and the kernels that follow in the "
+                             "forward pass need its result");
+    return RP_WHATIF_SAY(why, PART,
+                         "%.0f %% of the time of communication is for inputs of the next kernel, "
+                         "beside which nothing ever runs",
+                         100 * (double)input_ns / (double)all_ns);
+}
+
 /* A user of DistributedDataParallel cannot do better: it starts all-reduces as gradients become
    ready, and waits for them at the end of the backward pass. */
 static enum rp_whatif_verdict overlap_applies(const struct rp_sim_run *run,
@@ -297,16 +382,16 @@ static enum rp_whatif_verdict overlap_applies(const struct rp_sim_run *run,
             return RP_WHATIF_SAY(why, NOT,
                                  "DistributedDataParallel overlaps its all-reduces with the "
                                  "backward pass already");
-    return RP_WHATIF_APPLIES;
+    return args || !rp_sim_has_device(run) ? RP_WHATIF_APPLIES : judge_inputs(run, why);
 }
 
 static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
     struct ends ends = {.nsteps = run->parts[0]->nsteps};
+    int64_t all_ns = 0, input_ns = 0;
     struct rp_map kinds;
     enum rp_code code = RP_OK;
-    bool needed = false;
     uint32_t i;
 
     (void)args;
@@ -319,13 +404,15 @@ static enum rp_code overlap_apply(struct rp_sim_run *run, const struct rp_whatif
         find_ends(run, &ends);
     rp_map_init(&kinds);
     if (code == RP_OK && rp_sim_has_device(run))
-        code = find_needed(run, &kinds, &needed, err);
-    if (needed) {
-        run->leans = true;
-        run->latency_doubt = "what comes after a collective may need its result";
-    }
+        code = find_kinds(run, &kinds, err);
+    for (size_t k = 0; k < kinds.cap; k++)
+        if (kinds.value[k] == ALONE || kinds.value[k] == INPUT) {
+            run->leans = true;
+            run->latency_doubt = "what comes after a collective may need its result";
+        }
+    sum_transfers(run, &kinds, &all_ns, &input_ns);
     for (i = 0; i < rp_sim_nnodes(run) && code == RP_OK; i++)
-        if (is_transfer(run, i) && !run->gone.at[i] && !stays(run, &kinds, i))
+        if (is_transfer(run, i) && !run->gone.at[i] && !stays(run, &kinds, input_ns < all_ns, i))
             code = let_go(run, i, &ends, err);
     rp_map_release(&kinds);
     free(ends.node);

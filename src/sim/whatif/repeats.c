@@ -16,9 +16,17 @@ RP_DECISION(SELDOM_SHARE, "of the launches",
             "captured",
             "sim/most_launches_come_again");
 
+#define KINDS_MOST 16
+RP_DECISION(
+    KINDS_MOST, "different pieces of a step",
+    "each is a graph of its own, with inputs of its own: recordings of steps that were "
+    "captured have 1 to 4, a Gaussian process 15, an adaptive solver, which nobody captures, 35",
+    "sim/few_graphs_can_be_captured");
+
 /* The sums of a rank. */
 struct tally {
     uint32_t steps, variants, pieces, joined, launches, again;
+    uint32_t seen, kinds, longest; /* kinds are numbered in the order of their first pieces */
 };
 
 static bool comes_again(const struct rp_sim_piece *p, const struct tally *t)
@@ -60,6 +68,9 @@ static enum rp_code tally_rank(const struct rp_sim_part *part, struct tally *t, 
         t->joined += p->open;
         t->launches += p->launches;
         t->again += comes_again(p, t) ? p->launches : 0;
+        t->kinds += comes_again(p, t) && p->kind == t->seen;
+        t->longest = comes_again(p, t) && p->launches > t->longest ? p->launches : t->longest;
+        t->seen += p->kind == t->seen;
     }
     return RP_OK;
 }
@@ -75,7 +86,7 @@ static enum rp_sim_repeating judge(const struct tally *t, const struct rp_sim_re
     if (r->share <= SELDOM_SHARE)
         return RP_REPEATS_SELDOM;
     if (r->waits > 1 || r->share * t->steps < t->steps - 1)
-        return RP_REPEATS_PIECES;
+        return r->waits > 1 && t->kinds > KINDS_MOST ? RP_REPEATS_MANY : RP_REPEATS_PIECES;
     return t->steps == 1 ? RP_REPEATS_ONCE : RP_REPEATS_WHOLE;
 }
 
@@ -129,6 +140,8 @@ enum rp_code rp_sim_repeats_find(const struct rp_sim_run *run, struct rp_arena *
                                     .launches = in_a_step(t.launches, &t),
                                     .pieces = in_a_step(t.pieces, &t),
                                     .waits = in_a_step(t.pieces - t.joined, &t),
+                                    .kinds = t.kinds,
+                                    .longest = t.longest,
                                     .share = (double)t.again / t.launches};
         r.how = judge(&t, &r);
         if (r.how > out->how || (r.how == out->how && r.share < out->share))
@@ -177,10 +190,21 @@ const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena 
     if (r->waits <= 1)
         return rp_arena_textf(arena, "%.0f %% of the launches come again in another step",
                               100 * r->share);
-    return rp_arena_textf(arena,
-                          "%s, which cuts it into %u pieces; those that come again have "
-                          "%.0f %% of the launches",
-                          rp_sim_waits_text(r, arena), r->pieces, 100 * r->share);
+    if (r->how == RP_REPEATS_MANY)
+        return rp_arena_textf(
+            arena, "%s, which cuts it into %u pieces: %u different graphs would be needed",
+            rp_sim_waits_text(r, arena), r->pieces, r->kinds);
+    return rp_arena_textf(
+        arena,
+        "%s, which cuts it into %u pieces: %u different graph%s, the longest of %u "
+        "kernels, would hold %.0f %% of the launches%s",
+        rp_sim_waits_text(r, arena), r->pieces, r->kinds, r->kinds == 1 ? "" : "s", r->longest,
+        100 * r->share, r->steps == 1 ? ", if other steps launch the same: one is judged" : "");
+}
+
+bool rp_sim_reads_decide(const struct rp_sim_repeats *r)
+{
+    return r->how == RP_REPEATS_SELDOM || (r->waits > 1 && r->steps > 1 && r->variants == r->steps);
 }
 
 /* ------------------------------------------------------------------ by node */

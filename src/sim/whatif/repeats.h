@@ -12,6 +12,7 @@ enum rp_sim_repeating {
     RP_REPEATS_ONCE,    /* one step is judged: nothing shows that the next one is the same */
     RP_REPEATS_WHOLE,   /* the host waits for the device once in a step or less */
     RP_REPEATS_PIECES,  /* it waits more often, or some pieces do not come again */
+    RP_REPEATS_MANY,    /* ... and so many pieces differ that nobody captures each */
     RP_REPEATS_SELDOM   /* most launches do not come again */
 };
 
@@ -22,6 +23,7 @@ struct rp_sim_repeats {
     uint32_t launches;        /* of compute in a step, on average */
     uint32_t pieces;          /* in a step, on average, as the next two */
     uint32_t waits;           /* of the host, between launches */
+    uint32_t kinds, longest;  /* different pieces that come again, and launches of the longest */
     double share;             /* of the launches: come again */
     const char *waiting;      /* the operator or call that waits most often; NULL: none does */
 };
@@ -35,6 +37,9 @@ const char *rp_sim_repeats_text(const struct rp_sim_repeats *r, struct rp_arena 
 
 /* "the host waits for the device 3 times in a step (aten::item)". */
 const char *rp_sim_waits_text(const struct rp_sim_repeats *r, struct rp_arena *arena);
+
+/* Whether what the host reads decides what it launches, as far as the steps show. */
+bool rp_sim_reads_decide(const struct rp_sim_repeats *r);
 
 /* By node: 0, or a number of the piece to which it belongs: work of the host between its first and
    its last launch, and what these launch. `again`: only of those that come again. In the arena. */

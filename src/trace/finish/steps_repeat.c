@@ -335,19 +335,21 @@ static bool has_layers(const rp_str *name, size_t period)
     return false;
 }
 
-/* Whether a period is a pass through a whole model, by its layers. Where a model looks its inputs
-   up, each pass would: periods without that are its layers. */
-static bool is_whole_model(const struct sequence *s, size_t from, size_t period)
+/* Whether a period of names [from, end) is a pass through a whole model, by its layers. Where a
+   model looks its inputs up, each pass would: periods without that are its layers. */
+static bool is_whole_model(const struct sequence *s, size_t from, size_t end, size_t period)
 {
-    const struct rp_builder *b = s->b;
-
-    if (strcmp(rp_strtab_borrow(&b->str, b->trace->framework), RP_OUR_FRAMEWORK) != 0 ||
-        period > LONGEST_PASS || (s->names.n - from) / period < LEAST_PASSES)
+    if (period > LONGEST_PASS || (end - from) / period < LEAST_PASSES)
         return false;
     for (size_t i = 0; i < s->names.n; i++)
-        if (b->name_class.at[s->names.at[i]] == RP_NAME_EMBEDDING)
+        if (s->b->name_class.at[s->names.at[i]] == RP_NAME_EMBEDDING)
             return false;
-    return has_layers(s->names.at + from + (s->names.n - from) / 2 / period * period, period);
+    return has_layers(s->names.at + from + (end - from) / 2 / period * period, period);
+}
+
+static bool is_ours(const struct rp_builder *b)
+{
+    return !strcmp(rp_strtab_borrow(&b->str, b->trace->framework), RP_OUR_FRAMEWORK);
 }
 
 static int64_t pause_before(const struct sequence *s, size_t i)
@@ -374,9 +376,9 @@ static size_t first_period(const struct sequence *s, size_t from, size_t period)
 }
 
 /* Where a step begins: the position in the period with the longest pauses before it, summed over
- * all periods from `from` on, and of its occurrences the one with the longest pause. On the host no
+ * all periods in [from, end), and of its occurrences the one with the longest pause. On the host no
  * position may stand out: steps begin with the repetition then. */
-static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
+static size_t find_anchor(const struct sequence *s, size_t from, size_t end, size_t period)
 {
     int64_t longest = -1, second = 0;
     size_t best = from, start, i;
@@ -385,7 +387,7 @@ static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
     for (start = from; start < from + period; start++) {
         int64_t sum = 0;
 
-        for (i = start; i < s->event.n; i += period)
+        for (i = start; i < end; i += period)
             if (__builtin_add_overflow(sum, pause_before(s, i), &sum))
                 sum = INT64_MAX;
         second = sum > longest ? longest : sum > second ? sum : second;
@@ -396,7 +398,7 @@ static size_t find_anchor(const struct sequence *s, size_t from, size_t period)
     }
     if (!s->on_device && (longest <= 0 || longest / 2 < second))
         return first_period(s, from, period);
-    for (i = best; i + period <= s->event.n; i += period)
+    for (i = best; i + period <= end; i += period)
         if (pause_before(s, i) > pause_before(s, best))
             best = i;
     return best;
@@ -465,9 +467,10 @@ static size_t start_again(const struct sequence *s, size_t anchor, size_t at, si
     return at + period;
 }
 
-static enum rp_code cut_steps(struct sequence *s, size_t from, size_t period, struct rp_err *err)
+static enum rp_code cut_steps(struct sequence *s, size_t from, size_t end, size_t period,
+                              struct rp_err *err)
 {
-    size_t anchor = find_anchor(s, from, period), at = anchor, next;
+    size_t anchor = find_anchor(s, from, end, period), at = anchor, next;
     struct rp_step step = rp_step_from(RP_STEP_REPETITION);
 
     RP_TRY(rp_strtab_intern(&s->b->str, "repetition", 10, &step.name, err));
@@ -494,6 +497,19 @@ static enum rp_code cut_steps(struct sequence *s, size_t from, size_t period, st
     return RP_OK;
 }
 
+/* A picture that is copied to the host after 25 passes through a model repeats as the passes do:
+   the steps are these. */
+static enum rp_code cut_passes(struct sequence *s, size_t from, size_t period, struct rp_err *err)
+{
+    size_t begin = from + (s->names.n - from) / 2 / period * period, pass = 0, end = s->names.n;
+
+    if (begin + period <= end)
+        RP_TRY(rp_steps_find_period(s->names.at + begin, period, &pass, err));
+    if (!pass || !is_whole_model(s, begin, begin + period, pass))
+        return cut_steps(s, from, end, period, err);
+    return cut_steps(s, begin, begin + period, pass, err);
+}
+
 /* On the host, models are made first: the first quarter is skipped, or half, or three quarters.
    What repeats inside of a longer period that was found before is a part of it. */
 static enum rp_code find_in(struct sequence *s, struct rp_err *err)
@@ -505,9 +521,12 @@ static enum rp_code find_in(struct sequence *s, struct rp_err *err)
 
         RP_TRY(rp_steps_find_period(s->names.at + from, s->names.n - from, &period, err));
         longest = period > longest ? period : longest;
-        if (period && period == longest &&
-            (is_whole_step(s, from, period) || is_whole_model(s, from, period)))
-            return cut_steps(s, from, period, err);
+        if (!period || period != longest)
+            continue;
+        if (is_whole_step(s, from, period))
+            return cut_passes(s, from, period, err);
+        if (is_ours(s->b) && is_whole_model(s, from, s->names.n, period))
+            return cut_steps(s, from, s->names.n, period, err);
     }
     return RP_OK;
 }

@@ -191,7 +191,7 @@ static void open_steps(struct bench *b, const char *kernels, const char *op)
 {
     static char names[26][16];
     struct rp_err err = RP_ERR_INIT;
-    struct row rows[256];
+    struct row rows[600];
     size_t n = 0;
 
     memset(b, 0, sizeof *b);
@@ -249,6 +249,40 @@ static void most_launches_come_again(void **state)
     }
 }
 
+/* Each step has a piece of its own and one that all have: 16 different ones, and 17. */
+static void few_graphs_can_be_captured(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_steps(&b, "ABCDEFGHIJKLMNOABCDEFGHIJKLMNO", NULL);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_cuda_graphs, &b.run, &err), RP_WHATIF_PART);
+    assert_contains(err.text, "16 different graphs, the longest of 2 kernels, would hold 100 %");
+    bench_release(&b);
+    open_steps(&b, "ABCDEFGHIJKLMNOPABCDEFGHIJKLMNOP", NULL);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_cuda_graphs, &b.run, &err), RP_WHATIF_NOT);
+    assert_contains(err.text, "17 different graphs would be needed");
+    bench_release(&b);
+}
+
+/* Where each step goes on otherwise, what it read may be why. */
+static void reads_may_decide(void **state)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct bench b;
+
+    UNUSED_STATE(state);
+    open_steps(&b, "ABCA", NULL);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_no_sync, &b.run, &err), RP_WHATIF_APPLIES);
+    assert_contains(err.text, "waits for the device 2 times in a step");
+    bench_release(&b);
+    open_steps(&b, "ABCD", NULL);
+    assert_int_equal(rp_whatif_applies(&rp_whatif_no_sync, &b.run, &err), RP_WHATIF_NOT);
+    assert_contains(err.text, "may decide what it launches: 4 different sequences");
+    bench_release(&b);
+}
+
 /* Only what is between two waits is launched at once: the waits and the host's work around them
    stay. */
 static void a_graph_ends_where_the_host_waits(void **state)
@@ -303,6 +337,50 @@ static void what_overlaps_already(void **state)
     bench_release(&b);
 }
 
+/* An all-reduce behind the last kernel of a step may overlap, one between its kernels is the input
+   of the next, unless some kernel runs beside it. */
+static void inputs_of_kernels_do_not_overlap(void **state)
+{
+    static const struct {
+        int64_t after_ns; /* where a kernel starts; 0: there is none */
+        int steps;        /* that have it: all-reduces of the others have another size */
+        enum rp_whatif_verdict verdict;
+    } rows[] = {{0, 0, RP_WHATIF_APPLIES},
+                {71000, 3, RP_WHATIF_NOT},
+                {71000, 1, RP_WHATIF_PART},
+                {65000, 3, RP_WHATIF_APPLIES}};
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct row list[80];
+        struct bench b = {.n = 1};
+        size_t n = 0;
+
+        for (int step = 0; step < 3; step++) {
+            int64_t at = 100000 * step, corr = 10 * step + 1;
+            size_t first = n;
+
+            n += step_rows(list + n, at, corr, (struct step_shape){.gemm_ns = 20000});
+            list[first + 12].value = step < rows[i].steps ? 1000 : 2000;
+            if (step >= rows[i].steps)
+                continue;
+            list[n++] = (struct row){'X',  "cuda_runtime", "cudaLaunchKernel", 1, 1, at + 32000,
+                                     3000, corr + 7};
+            list[n++] = (struct row){
+                'X', "kernel", "elementwise", 0, 7, at + rows[i].after_ns, 10000, corr + 7, 7};
+        }
+        b.traces[0] = trace_of(list, n);
+        rp_arena_init(&b.arenas[0]);
+        assert_ok(rp_sim_part_init(&b.parts[0], b.traces[0], &b.arenas[0], &err), &err);
+        b.list[0] = &b.parts[0];
+        assert_ok(rp_sim_run_init(&b.run, b.list, 1, &err), &err);
+        assert_int_equal(rp_whatif_applies(&rp_whatif_overlap, &b.run, &err), rows[i].verdict);
+        assert_code(rp_whatif_apply(&b.run, "overlap", &err), RP_OK);
+        bench_release(&b);
+    }
+}
+
 /* Up to a tenth off is reproduced; three hundredths are another step. */
 static void runs_that_are_trusted(void **state)
 {
@@ -338,6 +416,9 @@ int test_proposals(void)
         cmocka_unit_test(changes_are_made_in_the_words_of_the_framework),
         cmocka_unit_test(a_condition_has_three_answers),
         cmocka_unit_test(most_launches_come_again),
+        cmocka_unit_test(few_graphs_can_be_captured),
+        cmocka_unit_test(reads_may_decide),
+        cmocka_unit_test(inputs_of_kernels_do_not_overlap),
         cmocka_unit_test(a_graph_ends_where_the_host_waits),
         cmocka_unit_test(waits_of_a_library_stay),
         cmocka_unit_test(what_overlaps_already),

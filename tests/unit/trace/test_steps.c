@@ -370,6 +370,41 @@ static void test_passes_through_a_model(void **state)
     assert_int_equal(steps_of_passes(1, "aten::embedding", true), 0);
 }
 
+/* Four pictures of some passes through a model of eight layers: steps are the passes, of which a
+   picture has five or more, else the pictures. */
+static uint32_t steps_of_pictures(int passes)
+{
+    struct rp_builder *b = build_rows(NULL, 0);
+    struct rp_trace *t;
+    int64_t at = 0;
+    uint32_t n;
+
+    for (int picture = 0; picture < 4; picture++) {
+        add_row(b, &(struct row){'X', "kernel", "random", 0, 7, at += 50, 8});
+        for (int k = 0; k < passes * 41; k++) {
+            char name[16];
+
+            snprintf(name, sizeof name, "k%d", k % 41 ? k % 41 % 5 : 9);
+            at += k % 41 ? 10 : 15;
+            add_row(b, &(struct row){'X', "kernel", name, 0, 7, at, 8});
+        }
+        add_row(b, &(struct row){'X', "gpu_memcpy", "Memcpy DtoH (Device -> Pageable)", 0, 7,
+                                 at += 10, 8});
+    }
+    t = finish_valid(b);
+    n = t->nsteps;
+    rp_trace_free(t);
+    return n;
+}
+
+static void steps_are_passes_of_a_picture(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(steps_of_pictures(20), 80);
+    assert_int_equal(steps_of_pictures(5), 20);
+    assert_int_equal(steps_of_pictures(4), 4);
+}
+
 /* Layers of 7 operators are found in passes of 30, which have four of them, but not in 23. */
 static void layers_are_in_a_quarter_of_a_pass(void **state)
 {
@@ -403,6 +438,7 @@ int test_steps(void)
         cmocka_unit_test(test_repetition_of_operators),
         cmocka_unit_test(test_repetition_goes_on),
         cmocka_unit_test(test_passes_through_a_model),
+        cmocka_unit_test(steps_are_passes_of_a_picture),
         cmocka_unit_test(a_short_period_may_differ_a_little),
         cmocka_unit_test(layers_are_in_a_quarter_of_a_pass),
         cmocka_unit_test(five_passes_through_a_model),
