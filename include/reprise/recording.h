@@ -60,6 +60,10 @@ RP_API enum rp_code rp_recording_divide(const char *folder, struct rp_err *err);
    be NULL): how often the launcher has restarted the job. */
 RP_API int32_t rp_recording_rank(int32_t *restarts);
 
+/* Prints the number of this process, and returns when a debugger or a profiler traces it, when
+   Enter is pressed at a terminal, or at SIGUSR1, for profilers that attach unseen. */
+RP_API enum rp_code rp_wait_attach(struct rp_err *err);
+
 #ifdef __cplusplus
 }
 #endif

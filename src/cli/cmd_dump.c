@@ -289,7 +289,7 @@ static int run_planned(const struct cli_call *call, const struct rp_result *plan
     set_variables(plan, d.quiet);
     preload(&d);
     rp_dump_store_new(d.record.folder, max_bytes(call), &d.store, NULL);
-    status = record_run_watched(call->words, call->nwords, dump_tick, &d);
+    status = record_run_watched(call->words, call->nwords, false, dump_tick, &d);
     last = is_last(&d);
     if (d.store && last) {
         rp_dump_store_look(d.store, NULL);

@@ -41,6 +41,8 @@ const struct rp_option record_options[] = {
     {"counters", 0, RP_OPT_TEXT, "LIST", NULL,
      "comma-separated hardware counters to measure for each CUDA kernel: dram__bytes.sum", 0},
     {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "set an option of a source", RP_OPT_REPEAT},
+    {"wait-attach", 0, RP_OPT_FLAG, NULL, NULL,
+     "print the process id and wait for a debugger or profiler before the program begins", 0},
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
 
@@ -369,9 +371,10 @@ static int record_program(const struct cli_call *call)
     r.program = pid ? NULL : call->words[0];
     r.words = call->words;
     r.nwords = call->nwords;
-    status =
-        pid ? record_attach(&r, &attach)
-            : record_run_watched(call->words, call->nwords, r.log_limit ? record_tick : NULL, &r);
+    status = pid ? record_attach(&r, &attach)
+                 : record_run_watched(call->words, call->nwords,
+                                      cli_flag(call->settings, call->nsettings, "wait-attach"),
+                                      r.log_limit ? record_tick : NULL, &r);
     r.status = status;
     record_sources_bound(&r, true);
     if (r.folder[0] && !pid)

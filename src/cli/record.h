@@ -46,8 +46,10 @@ void record_sources_bound(const struct record *r, bool ended);
  * run.
  */
 int record_run(const char *const *words, size_t n);
-/* The same; calls `tick` about five times a second while the program runs. */
-int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user);
+/* The same; calls `tick` (NULL: nothing) about five times a second while the program runs.
+   wait_attach: the program begins when a debugger or a profiler has come. */
+int record_run_watched(const char *const *words, size_t n, bool wait_attach,
+                       void (*tick)(void *user), void *user);
 
 /* Blocks the signals that are for a child, and SIGCHLD, until it is waited for. */
 void record_block_signals(sigset_t *waited, sigset_t *old);

@@ -60,12 +60,15 @@ void record_block_signals(sigset_t *waited, sigset_t *old)
     sigprocmask(SIG_BLOCK, waited, old);
 }
 
-static void child_exec(char **argv, const sigset_t *old, int to_parent)
+static void child_exec(char **argv, const sigset_t *old, bool wait_attach, int to_parent)
 {
+    struct rp_err err = RP_ERR_INIT;
     int why;
 
     sigprocmask(SIG_SETMASK, old, NULL);
-    if (argv[0])
+    if (wait_attach && rp_wait_attach(&err) != RP_OK)
+        cli_fail(RP_IO, &err);
+    else if (argv[0])
         execvp(argv[0], argv);
     why = errno;
     if (write(to_parent, &why, sizeof why) < 0)
@@ -90,12 +93,8 @@ static int cannot_run(const char *program, int why)
     return why == ENOENT ? 127 : 126;
 }
 
-int record_run(const char *const *words, size_t n)
-{
-    return record_run_watched(words, n, NULL, NULL);
-}
-
-int record_run_watched(const char *const *words, size_t n, void (*tick)(void *user), void *user)
+int record_run_watched(const char *const *words, size_t n, bool wait_attach,
+                       void (*tick)(void *user), void *user)
 {
     char **argv = calloc(n + 1, sizeof *argv);
     int fds[2] = {-1, -1}, why = 0, status;
@@ -112,7 +111,7 @@ int record_run_watched(const char *const *words, size_t n, void (*tick)(void *us
     record_block_signals(&waited, &old);
     child = fork();
     if (child == 0)
-        child_exec(argv, &old, fds[1]);
+        child_exec(argv, &old, wait_attach, fds[1]);
     why = child < 0 ? errno : 0;
     close(fds[1]);
     if (child > 0 && read(fds[0], &why, sizeof why) != (ssize_t)sizeof why)
@@ -122,6 +121,11 @@ int record_run_watched(const char *const *words, size_t n, void (*tick)(void *us
     sigprocmask(SIG_SETMASK, &old, NULL);
     free(argv);
     return why ? cannot_run(words[0], why) : status;
+}
+
+int record_run(const char *const *words, size_t n)
+{
+    return record_run_watched(words, n, false, NULL, NULL);
 }
 
 /* -------------------------------------------------------------------------- the summary */

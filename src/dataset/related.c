@@ -257,13 +257,9 @@ static const char *what_differs(struct checking *c, const struct differences *d,
     return *text ? text + 2 : text;
 }
 
-/* Whether the files are those that dPRO's recorder writes for each rank. */
-static bool is_trial(const struct rp_run *run)
+bool rp_digest_of_trial(const struct rp_digest *digest)
 {
-    for (size_t i = 0; i < run->ranks.n; i++)
-        if (!strcmp(rp_text_file(run->ranks.at[i].digest->name), "comm_detail.json"))
-            return true;
-    return false;
+    return !strcmp(rp_text_file(digest->name), "comm_detail.json");
 }
 
 /* Two traces of the same model are a pair to compare. */
@@ -271,8 +267,9 @@ static const char *advice(struct checking *c, const struct rp_rank *a, const str
 {
     const struct rp_sketch *x = sketch_of(c, a), *y = sketch_of(c, b);
 
-    if (is_trial(c->run))
-        return "a trial of dPRO is one job for 'reprise simulate' and 'reprise optimize'";
+    for (size_t i = 0; i < c->run->ranks.n; i++)
+        if (rp_digest_of_trial(c->run->ranks.at[i].digest))
+            return "a trial of dPRO is one job for 'reprise simulate' and 'reprise optimize'";
     if (c->run->ranks.n != 2 || !x || !y || same_ops(x, y) < SAME_MODEL)
         return "ask about each run alone";
     return rp_arena_textf(&c->run->arena, "to compare them: reprise diff %s %s",

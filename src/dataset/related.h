@@ -35,6 +35,10 @@ struct rp_relation {
     const char *numbers; /* files that did not say their number */
 };
 
+/* Whether the file is one of those that dPRO's recorder writes for each rank: together they are one
+   job, none of them is a rank. */
+bool rp_digest_of_trial(const struct rp_digest *digest);
+
 /* Of a run whose ranks are settled. `sketches` is by the `file` of a rank; NULL: not known. */
 enum rp_code rp_run_check(struct rp_run *run, const struct rp_sketch *const *sketches,
                           struct rp_relation *out, struct rp_err *err);

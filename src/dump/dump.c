@@ -109,7 +109,7 @@ static enum rp_code divide_sources(const struct rp_dump_word *word, struct rp_du
                               word->subject ? "one " : "no file",
                               word->subject ? word->subject : "", source);
     }
-    if (word->files && !*npaths)
+    if (word->files && !*npaths && !(word->alone && rp_settings_has(call->settings, word->alone)))
         return rp_err_set(err, RP_USAGE, "'dump %s' needs a folder of dumps or a file", word->name);
     return RP_OK;
 }

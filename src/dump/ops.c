@@ -4,7 +4,8 @@
  * engines' own tables answer: kernels and what they refuse when a plan is made (ref, fast), their
  * lanes for the types of element-wise operations, the table of lowered operators (tf2xla), and, for
  * custom calls, the names in the plugin's library (pjrt). One program a module is read: the one
- * before optimization, which is what a replay begins with.
+ * before optimization, which is what a replay begins with. Without a program the target's whole
+ * table is the answer.
  */
 #include "base/order.h"
 #include "dump/folder.h"
@@ -46,7 +47,8 @@ static const struct rp_field row_fields[] = {
     RP_FIELD(struct ops_row, op, STR, NONE, "operation",
              "opcode, operator of TensorFlow, or target of a custom call", RP_SHORTEN),
     RP_FIELD(struct ops_row, supported, STR, NONE, "runs", "yes, no or unknown", 0),
-    RP_FIELD(struct ops_row, count, I64, COUNT, "count", "in all programs", 0),
+    RP_FIELD(struct ops_row, count, I64, COUNT, "count", "in all programs; null without one",
+             RP_NULLABLE),
     RP_FIELD(struct ops_row, types, STR, NONE, "types", "of operands and results there",
              RP_SHORTEN),
     RP_FIELD(struct ops_row, accepts, STR, NONE, "accepts",
@@ -63,8 +65,9 @@ static const struct rp_field root_fields[] = {
     RP_FIELD(struct ops_root, target, STR, NONE, "target", "what was asked", 0),
     RP_FIELD(struct ops_root, plugin, STR, NONE, "plugin", "whose library was searched; or null",
              RP_SHORTEN),
-    RP_FIELD(struct ops_root, programs, I64, COUNT, NULL, "that were read", 0),
-    RP_FIELD(struct ops_root, operations, I64, COUNT, NULL, "in them", 0),
+    RP_FIELD(struct ops_root, programs, I64, COUNT, NULL, "that were read; null: none was given",
+             RP_NULLABLE),
+    RP_FIELD(struct ops_root, operations, I64, COUNT, NULL, "in them, or in the target's table", 0),
     RP_FIELD(struct ops_root, unsupported, I64, COUNT, NULL, "that the target does not run", 0),
     RP_FIELD(struct ops_root, summary, STR, NONE, "answer", "one line", 0),
     RP_FIELD_LIST(struct ops_root, ops, &row_type, "operations",
@@ -462,6 +465,43 @@ static enum rp_code judge_modules(struct ops_ctx *x, const struct rp_dump_folder
     return RP_OK;
 }
 
+/* ---- without a program ---- */
+
+static enum rp_code list_one(struct ops_ctx *x, const char *op, bool runs, unsigned opcode)
+{
+    struct ops_row row = {.op = op,
+                          .supported = runs ? "yes" : "no",
+                          .why = runs ? NULL : "unsupported operation",
+                          .count = RP_ABSENT_I64,
+                          .opcode = opcode};
+
+    if (opcode == RP_OP_CUSTOM_CALL) {
+        row.supported = "unknown";
+        row.why = "depends on its target: ask with a program";
+    }
+    x->root->operations++;
+    x->root->unsupported += !strcmp(row.supported, "no");
+    return rp_vec_push(&x->rows, row, x->err);
+}
+
+/* All that a target is asked about: the operators that are converted, or the opcodes of HLO. */
+static enum rp_code list_operations(struct ops_ctx *x)
+{
+    const char *op;
+
+    x->root->programs = RP_ABSENT_I64;
+    for (size_t i = 0; x->target == TF2XLA && (op = rp_tf_lower_at(i)); i++) {
+        unsigned opcode;
+
+        rp_tf_lower_knows(op, strlen(op), &opcode);
+        RP_TRY(list_one(x, op, true, opcode));
+    }
+    for (unsigned code = 0; x->target != TF2XLA && code < RP_OP_COUNT; code++)
+        if (code != RP_OP_FOREIGN && rp_op_info[code].name)
+            RP_TRY(list_one(x, rp_op_info[code].name, x->target == PJRT || x->kernels[code], code));
+    return RP_OK;
+}
+
 /* ---- the word ---- */
 
 static int verdict_rank(const char *supported)
@@ -490,7 +530,7 @@ static void finish_rows(struct ops_ctx *x)
         if (x->target != PJRT)
             row->accepts = accepted_types(x->arena, row->opcode);
         kinds += !strcmp(row->supported, "no");
-        unknown += !strcmp(row->supported, "unknown") ? row->count : 0;
+        unknown += strcmp(row->supported, "unknown") != 0 ? 0 : row->count < 0 ? 1 : row->count;
         root->ops[root->nops++] = *row;
     }
     if (root->unsupported)
@@ -530,14 +570,14 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     if (x.target == PJRT && rp_plugin_resolve(RP_PLUGIN_PJRT, NULL, &x.plugin, err) != RP_OK)
         rp_err_clear(err);
     root->plugin = rp_arena_text(&result->arena, x.plugin);
-    code = rp_dump_folder_open(call, &result->arena, &folder, err);
+    code = call->dataset ? rp_dump_folder_open(call, &result->arena, &folder, err) : RP_OK;
     if (code == RP_OK)
-        code = judge_modules(&x, &folder);
+        code = call->dataset ? judge_modules(&x, &folder) : list_operations(&x);
     if (code == RP_OK && !root->operations && root->nnotes)
         code = rp_err_set(err, RP_UNSUPPORTED, "%s", root->notes[0]);
     if (code == RP_OK)
         finish_rows(&x);
-    result->answer = root->unsupported ? RP_ANSWER_NO : 0;
+    result->answer = call->dataset && root->unsupported ? RP_ANSWER_NO : 0;
     free(x.plugin);
     rp_vec_release(&x.rows);
     return code == RP_OK ? rp_arena_check(&result->arena, "judging operations", err) : code;
@@ -548,5 +588,6 @@ const struct rp_dump_word rp_dump_ops = {
     .summary = "which operations an engine runs, on which types, and why not",
     .options = "target module",
     .files = true,
+    .alone = "target",
     .type = &ops_type,
     .run = ops_run};

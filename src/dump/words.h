@@ -41,6 +41,7 @@ struct rp_dump_word {
     const char *subject; /* what a word that is not a file means, for messages; NULL: not taken */
     const char *options; /* names of the options it takes, with blanks between; NULL: none */
     bool files;          /* takes files and folders, and needs one */
+    const char *alone;   /* the option with which it answers without a file; NULL: none */
     bool any;            /* takes any words, which are the settings "source" */
     /* The answer; its name is "dump_<word>", which makes the schema "reprise.dump_<word>/1". */
     const struct rp_type *type;

@@ -272,14 +272,29 @@ static const struct rp_lower_row *find_row(struct rp_bytes op)
 }
 
 /* What lower_operator and lower_one do without a row. */
+static const char *const others[] = {"Const", "PartitionedCall", "StatefulPartitionedCall"};
+
+#define NOTHERS (sizeof others / sizeof *others)
+
+const char *rp_tf_lower_at(size_t i)
+{
+    if (i < NOTHERS)
+        return others[i];
+    i -= NOTHERS;
+    for (size_t t = 0; rp_lower_rows[t]; t++)
+        for (const struct rp_lower_row *row = rp_lower_rows[t]; row->op; row++)
+            if (!i--)
+                return row->op;
+    return NULL;
+}
+
 bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode)
 {
-    static const char *const others[] = {"Const", "PartitionedCall", "StatefulPartitionedCall"};
     struct rp_bytes name = plain_op_name((struct rp_bytes){(const uint8_t *)op, n});
     const struct rp_lower_row *row = find_row(name);
     bool known = row != NULL;
 
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    for (size_t i = 0; i < NOTHERS; i++)
         known |= bytes_equal(name, text_bytes(others[i]));
     if (opcode)
         *opcode = row ? row->opcode : RP_LOWER_NO_OPCODE;

@@ -5,14 +5,17 @@
  * libraries are loaded to see whether they can be. With `--test` the rows are tests (selftest.c).
  */
 #include "machine/doctor.h"
+#include "abi/elf_symbols.h"
 #include "base/threads.h"
 #include "dataset/question.h"
 #include "exec/plugin/plugin.h"
+#include "io/mapped.h"
 #include "machine/features.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <glob.h>
+#include <link.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -536,6 +539,74 @@ static void check_lapack(struct rp_arena *arena, struct rp_doctor_row *row)
     free(path);
 }
 
+/* A library of this process, as the loader names it. */
+struct library {
+    const char *name;
+    char path[512];
+    char id[2 * 32 + 2]; /* "ab/cdef…", of its build; "" where it has none */
+};
+
+static int find_loaded(struct dl_phdr_info *info, size_t size, void *user)
+{
+    struct library *found = user;
+
+    (void)size;
+    if (!strstr(info->dlpi_name, found->name))
+        return 0;
+    snprintf(found->path, sizeof found->path, "%s", info->dlpi_name);
+    for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        const ElfW(Nhdr) *note = (const void *)(info->dlpi_addr + p->p_vaddr);
+        const uint8_t *id = (const uint8_t *)(note + 1) + 4; /* behind "GNU" */
+
+        if (p->p_type != PT_NOTE || p->p_filesz < sizeof *note + 4 || note->n_namesz != 4 ||
+            note->n_type != NT_GNU_BUILD_ID || note->n_descsz > 32)
+            continue;
+        for (unsigned k = 0, n = 0; k < note->n_descsz; k++)
+            n += (unsigned)snprintf(found->id + n, sizeof found->id - n, "%02x%s", id[k],
+                                    k ? "" : "/");
+    }
+    return 1;
+}
+
+static bool has_symbols(const char *path)
+{
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_elf_table table;
+    struct rp_mapped file;
+    bool has;
+
+    if (rp_mapped_open(path, UINT64_MAX, &file, NULL, &err) != RP_OK)
+        return false;
+    has = rp_elf_table_find((struct rp_elf_file){file.at, file.n}, SHT_SYMTAB, &table);
+    rp_mapped_close(&file);
+    return has;
+}
+
+/* Functions that a library does not export have names in its symbol table only, which packages take
+   out: perf and debuggers then look for it by the build id. */
+static void check_symbols(struct rp_arena *arena, struct rp_doctor_row *row)
+{
+    struct library libraries[] = {
+        {.name = "/libc.so"}, {.name = "/libm.so"}, {.name = "/ld-linux"}};
+    const char *without = "";
+
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        struct library *it = &libraries[i];
+
+        if (dl_iterate_phdr(find_loaded, it) &&
+            !has_symbols(rp_arena_textf(arena, "/usr/lib/debug/.build-id/%s.debug", it->id)) &&
+            !has_symbols(it->path))
+            without = rp_arena_textf(arena, "%s%s%s", without, *without ? ", " : "", it->path);
+    }
+    row->state = *without ? limited : ready;
+    row->finding = *without ? rp_arena_textf(arena, "none of %s", without)
+                            : "of the C library, its loader and libm";
+    if (*without)
+        row->advice = "stacks name only the functions that a library exports: install its debug "
+                      "symbols (libc6-dbg for the C library)";
+}
+
 static const struct {
     const char *name;
     check_fn *run;
@@ -548,6 +619,7 @@ static const struct {
     {"libraries", check_libraries, "inputs"},
     {"perf events", check_perf, "sample, perf"},
     {"eBPF", check_bpf, "bpftrace"},
+    {"debug symbols", check_symbols, "sample, perf"},
     {"NVIDIA driver", check_nvidia, "CUDA"},
     {"AMD driver", check_amd, "HIP"},
     {"CUPTI", check_cupti, "CUDA capture"},

@@ -11,6 +11,8 @@
 #include "replay/import.h"
 #include "replay/surgery.h"
 
+#include <reprise/recording.h>
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -226,7 +228,7 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     RP_TRY(rp_replay_check_plugin_options(settings, run.engine, err));
     rp_replay_choose_products(s, settings, &run, root);
     if (rp_settings_flag(settings, "wait-attach"))
-        RP_TRY(rp_replay_wait_attach(err));
+        RP_TRY(rp_wait_attach(err));
     code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK && rp_replay_is_surgery(rp_settings_text(settings, "action")))
         code = rp_replay_surgery(s, settings, &run, result, err);

@@ -215,14 +215,6 @@ enum rp_code rp_replay_plugin_options(struct rp_arena *arena, const struct rp_se
 enum rp_code rp_replay_check_plugin_options(const struct rp_settings *settings,
                                             const struct rp_engine *engine, struct rp_err *err);
 
-/* ---- attach.c ---- */
-
-/*
- * Prints the process's number on standard error and waits: until a debugger is attached (Linux says
- * so), a line comes on standard input, or the signal SIGUSR1, for profilers that attach unseen.
- */
-enum rp_code rp_replay_wait_attach(struct rp_err *err);
-
 /* ---- check.c: outputs in the answer, and whether they are right ---- */
 
 /* The options --check, --atol, --rtol and --ulp: RP_USAGE where one is wrong, before anything runs.

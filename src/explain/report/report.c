@@ -6,6 +6,7 @@
 #include "explain/report/join.h"
 
 #include "dataset/question.h"
+#include "dataset/related.h"
 #include "explain/findings/finding.h"
 #include "explain/roofline/xla.h"
 #include "facts/host/trace_host.h"
@@ -633,6 +634,12 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     struct rp_report_ctx j = {.ranks = ranks, .n = ranks->n, .arena = &result->arena, .out = out};
     bool failed = false;
 
+    for (size_t i = 0; i < ranks->n; i++)
+        if (rp_digest_of_trial(ranks->parts[i].digest))
+            return rp_err_set(err, RP_UNSUPPORTED,
+                              "these files are a trial of dPRO, which is one job: 'reprise "
+                              "simulate' says what its step is limited by, 'reprise optimize' "
+                              "searches for what makes it faster");
     RP_TRY(rp_chain_make(ranks, j.arena, &j.chain, err));
     fill_ranks(&j);
     fill_parts(&j);

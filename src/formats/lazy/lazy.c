@@ -7,7 +7,8 @@
  *   %20 = tuple[] ratex::relay_expr(%19.1, %8), num_outputs=9, ROOT=21,   fn (/path/sgd.py:241)
  *
  * The graphs may also be in the dot language (dot.c) or HLO, of which the newest is read. A process
- * that died leaves its last graph unterminated, which is accepted.
+ * that died leaves its last graph unterminated, which is accepted, and so are graphs of documents
+ * and reports, whose middle is the line "...".
  */
 #include "formats/lazy/lazy.h"
 #include "formats/formats.h"
@@ -126,6 +127,33 @@ static const char *shape_end(const char *s, const char *end)
 
 /* ---- lines ---- */
 
+/* The operation with a number of the graph. */
+static enum rp_code lazy_add(struct rp_lazy *r, const char *where, uint32_t id,
+                             const struct rp_new_op *op)
+{
+    uint32_t made;
+
+    if (r->p->nops >= r->limits.events || id > (uint64_t)(r->end - r->begin))
+        return RP_LAZY_FAIL(r, where, "too many operations");
+    RP_TRY(rp_program_add_op(r->p, op, &made, r->err));
+    while (r->op_of.n <= id)
+        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
+    r->op_of.at[id] = made + 1;
+    return RP_OK;
+}
+
+/* Somebody replaced nodes of the graph by "...": one of them is known by the nodes that use it. */
+static enum rp_code lazy_omitted(struct rp_lazy *r, const char *where, uint32_t id)
+{
+    struct rp_new_op op = {.code = RP_OP_FOREIGN};
+    char number[16];
+    int n = snprintf(number, sizeof number, "%u", id);
+
+    RP_TRY(rp_program_string(r->p, number, (size_t)n, &op.name, r->err));
+    RP_TRY(rp_program_string(r->p, "omitted", 7, &op.foreign, r->err));
+    return lazy_add(r, where, id, &op);
+}
+
 /* "%19.1, %8)": moves past the bracket. */
 static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char *end)
 {
@@ -143,8 +171,10 @@ static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char 
         at = rp_lazy_number(at + 1, end, &id);
         if (at < end && *at == '.')
             at = rp_lazy_number(at + 1, end, &index);
-        if (id >= r->op_of.n || !r->op_of.at[id])
+        if ((id >= r->op_of.n || !r->op_of.at[id]) && !r->abridged)
             return RP_LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
+        if (id >= r->op_of.n || !r->op_of.at[id])
+            RP_TRY(lazy_omitted(r, where, id));
         RP_TRY(rp_vec_push(&r->operands, r->op_of.at[id] - 1, r->err));
         RP_TRY(rp_vec_push(&r->operands, index, r->err));
     }
@@ -236,7 +266,7 @@ static enum rp_code lazy_node(struct rp_lazy *r, const char *s, const char *end)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
     const char *name = s + 1, *open, *to;
-    uint32_t id, made;
+    uint32_t id;
 
     s = rp_lazy_number(name, end, &id);
     RP_TRY(rp_program_string(r->p, name, (size_t)(s - name), &op.name, r->err));
@@ -251,14 +281,9 @@ static enum rp_code lazy_node(struct rp_lazy *r, const char *s, const char *end)
     RP_TRY(rp_program_string(r->p, s, (size_t)(open - s), &op.foreign, r->err));
     s = open + 1;
     RP_TRY(lazy_operands(r, &s, end));
-    if (r->p->nops >= r->limits.events || id > (uint64_t)(r->end - r->begin))
-        return rp_err_set(r->err, RP_LIMIT, "too many operations");
-    RP_TRY(rp_program_add_op(r->p, &op, &made, r->err));
+    RP_TRY(lazy_add(r, name, id, &op));
     for (size_t i = 0; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
-    while (r->op_of.n <= id)
-        RP_TRY(rp_vec_push(&r->op_of, 0, r->err));
-    r->op_of.at[id] = made + 1;
     return rp_lazy_attributes(r, s, end);
 }
 
@@ -269,6 +294,7 @@ enum rp_code rp_lazy_begin_graph(struct rp_lazy *r)
     int n = snprintf(text, sizeof text, "graph_%zu", r->p->computations.n);
 
     r->op_of.n = 0;
+    r->abridged = false;
     RP_TRY(rp_program_string(r->p, text, (size_t)n, &name, r->err));
     return rp_program_begin(r->p, name, &id, r->err);
 }
@@ -292,6 +318,8 @@ static enum rp_code lazy_lines(struct rp_lazy *r)
             inside = false;
         } else if (inside && end - at > 1 && *at == '%' && lazy_digit(at[1])) {
             RP_TRY(lazy_node(r, at, end));
+        } else if (inside && end - at >= 3 && memcmp(at, "...", 3) == 0) {
+            r->abridged = true;
         }
         s = end + (end < r->end);
         if (end == r->end)

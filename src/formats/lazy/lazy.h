@@ -5,6 +5,8 @@
 #include "base/text.h"
 #include "program/program.h"
 
+#include <stdbool.h>
+
 struct rp_lazy_edge {
     uint32_t from, to, operand, output; /* nodes by their numbers in the graph */
 };
@@ -17,6 +19,7 @@ struct rp_lazy {
     RP_VEC(uint32_t) op_of;            /* number in the graph to operation + 1 */
     RP_VEC(uint32_t) operands;         /* of the line being read: operation, output */
     RP_VEC(struct rp_lazy_edge) edges; /* of the dot graph being read */
+    bool abridged;                     /* a line of the graph is "...": nodes were left out */
 };
 
 #define RP_LAZY_FAIL(r, where, ...)                                                 \

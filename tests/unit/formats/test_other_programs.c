@@ -58,6 +58,27 @@ static void reads_lazy_dumps(void **state)
     refuse("## BEGIN_GRAPH\nIR {\n  %1 = f32[] a::b(%0)\n}\n", "operand '%0' is not defined");
 }
 
+/* A graph of a document: what is left out is known by its users; without "..." it is an error. */
+static void reads_abridged_lazy_dumps(void **state)
+{
+    char text[] = "## BEGIN_GRAPH\nIR {\n  %0 = f32[] lazy_tensors::device_data(), device=CPU:0\n"
+                  "  ...\n  %17 = tuple[] ratex::relay_expr(%16, %15), num_outputs=9\n"
+                  "  %18 = f32[6,1,5,5] aten::mul(%17.1, %0)\n  ...\n}\n## END_GRAPH\n";
+    struct rp_import import;
+    struct rp_program *p;
+
+    UNUSED_STATE(state);
+    open_text(text, "lazy-ir", &import);
+    p = import.program;
+    assert_int_equal(p->nops, 5);
+    assert_string_equal(rp_op_opcode_name(p, 1), "omitted");
+    assert_string_equal(rp_program_text(p, p->op_name.at[1]), "16");
+    assert_string_equal(rp_op_opcode_name(p, 3), "ratex::relay_expr");
+    rp_import_release(&import);
+    memcpy(strstr(text, "..."), "   ", 3);
+    refuse(text, "operand '%16' is not defined at line 5, column 35");
+}
+
 /* torch_xla: a name, root hashes, a hash behind the graph that may be missing, and HLO. */
 static void reads_dumps_of_torch_xla(void **state)
 {
@@ -206,6 +227,7 @@ int test_other_programs(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_lazy_dumps),
         cmocka_unit_test(reads_dumps_of_torch_xla),
+        cmocka_unit_test(reads_abridged_lazy_dumps),
         cmocka_unit_test(reads_lazy_drawings),
         cmocka_unit_test(reads_execution_traces),
         cmocka_unit_test(counts_work_of_execution_traces),

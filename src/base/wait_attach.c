@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Waits for a debugger or a profiler: looks for one ten times a second, which costs nothing. */
-#include "replay/replay.h"
+#include "base/err.h"
+
+#include <reprise/recording.h>
 
 #include <poll.h>
 #include <pthread.h>
@@ -27,24 +29,18 @@ static bool is_traced(void)
     return tracer != 0;
 }
 
-/* A line on standard input; its end only means that nothing will come. */
-static bool line_came(bool *open)
+/* A line of the terminal: other input is for the program that waits. */
+static bool line_came(void)
 {
     struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
     char text[256];
-    ssize_t n;
 
-    if (!*open || poll(&in, 1, 0) <= 0)
-        return false;
-    n = read(STDIN_FILENO, text, sizeof text);
-    *open = n > 0;
-    return n > 0;
+    return isatty(STDIN_FILENO) && poll(&in, 1, 0) > 0 && read(STDIN_FILENO, text, sizeof text) > 0;
 }
 
-enum rp_code rp_replay_wait_attach(struct rp_err *err)
+enum rp_code rp_wait_attach(struct rp_err *err)
 {
     const struct timespec tenth = {0, 100000000};
-    bool open = true;
     sigset_t usr1, before;
 
     sigemptyset(&usr1);
@@ -54,7 +50,7 @@ enum rp_code rp_replay_wait_attach(struct rp_err *err)
     fprintf(stderr,
             "reprise: process %ld waits: attach a debugger, or press Enter, or 'kill -USR1 %ld'\n",
             (long)getpid(), (long)getpid());
-    while (!is_traced() && !line_came(&open) && sigtimedwait(&usr1, NULL, &tenth) != SIGUSR1)
+    while (!is_traced() && !line_came() && sigtimedwait(&usr1, NULL, &tenth) != SIGUSR1)
         continue;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return RP_OK;
