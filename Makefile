@@ -68,7 +68,7 @@ uninstall: ## remove what `make install` with the same PREFIX and DESTDIR has wr
 	@cmake -DROOT="$$DESTDIR$$(realpath -m "$$PREFIX")" -P cmake/uninstall.cmake
 test-live: all ## tests against the real frameworks, from PyPI, in build/; lists what it skips
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
-soak: all  ## view, mcp and metrics under load for SOAK_SECONDS each, recordings that are killed 50 times
+soak: all  ## view, mcp and metrics under load for SOAK_SECONDS, recordings that are killed 50 times meanwhile
 	tests/live/soak "$$SOAK_SECONDS"
 clean:     ## remove the build folders
 	rm -rf "$$BUILD"

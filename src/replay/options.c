@@ -141,11 +141,15 @@ void rp_replay_choose_products(const struct rp_session *s, const struct rp_setti
 {
     const char *how = rp_settings_text(settings, "products"), *gpu = NULL;
 
+    run->options.like_xla = !strcmp(rp_settings_text(settings, "like"), "xla");
     if (run->engine != &rp_engine_ref && run->engine != &rp_engine_fast)
         return;
     if (!strcmp(how, "auto"))
         gpu = gpu_of(s->arena, s->program.program, s->file);
     run->options.tf32 = gpu || !strcmp(how, "tf32");
+    if (run->options.like_xla)
+        root->choice = rp_arena_printf(s->arena, "%s; like XLA (--like)",
+                                       root->choice ? root->choice : "asked for");
     if (gpu)
         root->choice = rp_arena_printf(s->arena,
                                        "%s; f32 is multiplied as TF32, as on %s, for "

@@ -808,6 +808,8 @@ static const struct rp_option options[] = {
      "precision of f32 products in ref and fast; auto: tf32 if compiled for a GPU; f32: also "
      "those of --expect",
      0},
+    {"like", 0, RP_OPT_CHOICE, "specification|xla", "specification",
+     "ref and fast compute like XLA's CPU compiler also where that leaves the specification", 0},
     {"package", 0, RP_OPT_CHOICE, "xla-cpu-pjrt|tensorflow-cpu", "xla-cpu-pjrt",
      "the package to --install", 0},
     RP_OPTION_END};

@@ -417,18 +417,24 @@ static bool open_folder(void)
     return false;
 }
 
+/* Several threads may do this: none has to wait. */
+static void begin_process(void *unused)
+{
+    (void)unused;
+    rp_core_ledger_open(true);
+    rp_core_control_read(true);
+    rp_core_update();
+    atomic_store(&rp_core.page->begun, 1);
+}
+
 static bool open_process(void)
 {
     struct rp_core_page *page = rp_core.page;
     int saved = errno;
 
     rp_core_image();
-    if (!atomic_load(&page->begun)) { /* several threads may do this: none has to wait */
-        rp_core_ledger_open(true);
-        rp_core_control_read(true);
-        rp_core_update();
-        atomic_store(&page->begun, 1);
-    }
+    if (!atomic_load(&page->begun))
+        rp_core_aside(begin_process, NULL);
     if (atomic_load(&page->broken) || atomic_load(&rp_core.ended))
         return false;
     rp_core_helper_start();
@@ -448,18 +454,11 @@ bool rp_core_begin(void)
            atomic_load(&rp_core.page->on);
 }
 
-/* Opens a stream for this thread. Blocks signals meanwhile and preserves errno. */
-static struct rp_core_stream *open_stream(void)
+static void make_stream(void *to)
 {
     struct rp_core_stream *s = NULL;
     uint32_t none = 0;
-    sigset_t all, old;
-    int saved = errno;
-    int64_t began_ns = rp_core_thread_ns();
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rp_core_self = NULL;
     if (open_folder()) {
         s = rp_core_stream_new();
         if (!s && !rp_core_own)
@@ -475,11 +474,33 @@ static struct rp_core_stream *open_stream(void)
             put_process();
         put_thread_name();
     }
+    *(struct rp_core_stream **)to = s;
+}
+
+/* Opens a stream for this thread. Blocks signals meanwhile and preserves errno. */
+static struct rp_core_stream *open_stream(void)
+{
+    struct rp_core_stream *s;
+    sigset_t all, old;
+    int saved = errno;
+    int64_t began_ns = rp_core_thread_ns();
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rp_core_self = NULL;
+    rp_core_aside(make_stream, &s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (!rp_core_in_helper) /* which counts all of its time */
         rp_core_spent(began_ns);
     errno = saved;
     return s;
+}
+
+static void make_inner(void *of)
+{
+    struct rp_core_stream *s = of;
+
+    s->inner = rp_core_stream_new();
 }
 
 /* Blocks signals: another handler either waits, or has already opened the stream. */
@@ -493,7 +514,7 @@ struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     if (!s->inner)
-        s->inner = rp_core_stream_new();
+        rp_core_aside(make_inner, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     errno = saved;
     return s->inner;
@@ -589,7 +610,9 @@ void rp_core_child(void)
     if (!rp_core.page)
         return;
     memset((void *)rp_core.page, 0,
-           sizeof *rp_core.page); /* as MADV_WIPEONFORK did, if supported */
+           sizeof *rp_core.page);     /* as MADV_WIPEONFORK did, if supported */
+    if (atomic_load(&rp_core.sealed)) /* the child is in the sandbox, too */
+        return;
     forget_parent();
     rp_core.forked_pid = (uint32_t)getpid();
     rp_core.bare_clone = false;

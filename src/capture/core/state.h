@@ -234,7 +234,8 @@ bool rp_core_is_step(const char *name);
 const char *rp_core_option(const char *key);
 enum { RP_CORE_WARN_FOLDER = 1, RP_CORE_WARN_CHUNK = 2, RP_CORE_WARN_FULL = 4 };
 void rp_core_warn(unsigned once, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void rp_core_child(void); /* after a fork */
+void rp_core_child(void);                            /* after a fork */
+void rp_core_aside(void (*run)(void *of), void *of); /* on a stack of its own */
 
 /* ---- steps ---- */
 void rp_core_steps_init(void);

@@ -575,13 +575,22 @@ static void slot_file(struct rp_core_stream *s)
         atomic_store_explicit((_Atomic uint32_t *)(void *)s->chunk.base, 0, memory_order_release);
 }
 
-static bool packet_next(struct rp_core_stream *s, size_t need)
+struct next_packet {
+    struct rp_core_stream *s;
+    size_t need;
+    bool done;
+};
+
+static void packet_next(void *of)
 {
+    struct next_packet *next = of;
+    struct rp_core_stream *s = next->s;
     struct rp_core_chunk c, old = s->chunk;
     bool names = rp_core.options.full == RP_CORE_RING && s->packet;
 
-    if (!chunk_get(s, need + (names ? RP_CORE_NAMES : 0), &c))
-        return false;
+    next->done = chunk_get(s, next->need + (names ? RP_CORE_NAMES : 0), &c);
+    if (!next->done)
+        return;
     if (old.base && old.in_slot) {
         slot_file(s);
         old.base = NULL;
@@ -593,7 +602,6 @@ static bool packet_next(struct rp_core_stream *s, size_t need)
     if (names)
         rp_core_put_names(s);
     chunk_retire(s, &old);
-    return true;
 }
 
 /* A busy stream gets a spare chunk; the helper also unmaps the full one. */
@@ -618,11 +626,11 @@ static void spare_want(struct rp_core_stream *s)
 /* Blocks signals, which would interrupt the system calls, and preserves errno. */
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
 {
+    struct next_packet next = {s, need, false};
     uint64_t now;
     int saved = errno;
     sigset_t all, old;
     int64_t began_ns;
-    bool done;
 
     if (atomic_load(&rp_core.sealed)) {
         s->why = RP_CTF_LOSS_SANDBOX;
@@ -634,17 +642,17 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
     began_ns = rp_core_thread_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    done = packet_next(s, need);
+    rp_core_aside(packet_next, &next);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    s->retry_at = done ? 0 : now + RETRY_TICKS(rp_core.frequency);
-    if (done && s->next_size < RP_CTF_CHUNK_MAX)
+    s->retry_at = next.done ? 0 : now + RETRY_TICKS(rp_core.frequency);
+    if (next.done && s->next_size < RP_CTF_CHUNK_MAX)
         s->next_size *= 4;
-    if (done && s->packet > 1)
+    if (next.done && s->packet > 1)
         spare_want(s);
     if (!rp_core_own && !rp_core_in_helper) /* else a part of something that is counted */
         rp_core_spent(began_ns);
     errno = saved;
-    return done;
+    return next.done;
 }
 
 /* -------------------------------------------------------------------------- for the helper */

@@ -1019,6 +1019,8 @@ static bool can_read_memory(void)
 
 static void sample_open(void)
 {
+    if (cap->sealed()) /* a child in a sandbox */
+        return;
     if (!rp_sample_attached)
         rp_sample_pid = getpid();
     nthreads = nkept = 0; /* a child has another thread, which has none of the files */

@@ -33,6 +33,7 @@ struct rp_engine_options {
     bool profile;                      /* record times of instructions */
     bool tf32;                         /* ref and fast: round operands of f32 products to TF32 */
     bool tf32_convolutions;            /* those of convolutions too */
+    bool like_xla;                     /* ref and fast: also where XLA leaves the specification */
     uint64_t vary;                     /* of fast: results of types narrower than f32 move to a
                                           neighbour here and there, by this seed; 0: they do not */
     bool in_process;                   /* load third-party libraries here, not in a child process */

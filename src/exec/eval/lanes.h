@@ -21,7 +21,7 @@ struct rp_lane {
     rp_lane_fn *fn;
     rp_lane_fn *inner; /* what fn wraps, on wider elements */
     uint8_t from, to;  /* element types of the first operand (select: the second) and result */
-    uint8_t direction; /* of compare, enum rp_direction */
+    uint8_t direction; /* of compare, enum rp_direction; of products, 1: rounded once (complex) */
     uint8_t exponent, mantissa; /* of reduce-precision */
     uint8_t unit;               /* of select */
 };
@@ -58,6 +58,8 @@ bool rp_elem_is_small_float(unsigned elem); /* f16, bf16, f8, f6, f4 */
 rp_lane_fn *rp_lane_float(unsigned opcode, bool wide, unsigned direction, bool total_order);
 rp_lane_fn *rp_lane_integer(unsigned opcode, unsigned elem, unsigned direction);
 rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction);
+/* Whether floats are equal or not, subnormal numbers for what they are. */
+rp_lane_fn *rp_lane_by_bits(bool wide);
 rp_lane_fn *rp_lane_convert(unsigned from, unsigned to);
 
 float rp_f16_to_f32(uint16_t bits);

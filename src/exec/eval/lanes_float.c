@@ -92,6 +92,28 @@
 #define UBITS   uint64_t
 #include "exec/eval/lanes_float.inc"
 
+#define BY_BITS(bits, name, infinite)                                                \
+    static void name(const struct rp_lane *lane, size_t n, void *out, const void *a, \
+                     const void *b, const void *c)                                   \
+    {                                                                                \
+        const bits *x = a, *y = b, rest = (bits)-1 >> 1;                             \
+                                                                                     \
+        (void)c;                                                                     \
+        for (size_t i = 0; i < n; i++) {                                             \
+            bool same = x[i] == y[i] && (x[i] & rest) <= (infinite);                 \
+                                                                                     \
+            same |= !((x[i] | y[i]) & rest); /* zeros */                             \
+            ((uint8_t *)out)[i] = same == (lane->direction == RP_CMP_EQ);            \
+        }                                                                            \
+    }
+BY_BITS(uint32_t, by_bits_f32, UINT32_C(0x7f800000))
+BY_BITS(uint64_t, by_bits_f64, UINT64_C(0x7ff) << 52)
+
+rp_lane_fn *rp_lane_by_bits(bool wide)
+{
+    return wide ? by_bits_f64 : by_bits_f32;
+}
+
 rp_lane_fn *rp_lane_float(unsigned opcode, bool wide, unsigned direction, bool total_order)
 {
     if (wide)

@@ -64,6 +64,12 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
         lane->to = (uint8_t)to;
         return true;
     }
+    if (code == RP_OP_MULTIPLY)
+        lane->direction = plan->like_xla;
+    if (node->by_bits && (from == RP_ELEM_F32 || from == RP_ELEM_F64)) {
+        lane->fn = rp_lane_by_bits(from == RP_ELEM_F64);
+        return true;
+    }
     lane->exponent = (uint8_t)rp_node_int(plan, node, RP_ATTR_EXPONENT_BITS, 8);
     lane->mantissa = (uint8_t)rp_node_int(plan, node, RP_ATTR_MANTISSA_BITS, 23);
     if (rp_node_operand(plan, node, 0)->elem == RP_ELEM_F16 && lane->exponent >= 5)

@@ -533,6 +533,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     plan->kernels = kernels;
     plan->tf32 = options->tf32;
     plan->tf32_convolutions = options->tf32_convolutions;
+    plan->like_xla = options->like_xla;
     plan->varies = options->vary != 0;
     code = plan_build(plan, err);
     if (code != RP_OK) {

@@ -56,6 +56,7 @@ struct rp_node {
     bool takes_part;          /* get-tuple-element: nobody reads this part of the tuple after it */
     uint8_t invariant;        /* enum rp_invariant: of the body of a loop */
     bool same_second;         /* in a loop: it varies, but not its second operand */
+    bool by_bits;             /* like XLA: a comparison that sees subnormal numbers */
     bool untimed;             /* put in by an engine: its time is that of the nodes inside */
     uint8_t into;             /* in a block of rows: the output, from 1, that it is; 0: none */
     struct rp_caller *caller; /* of a node put in place of a call; or NULL */
@@ -101,6 +102,7 @@ struct rp_plan {
     unsigned partitions, replicas;
     bool tf32;              /* products of f32 as GPUs do them */
     bool tf32_convolutions; /* and convolutions (vary.h) */
+    bool like_xla;          /* plan_unrounded.c */
     bool varies;            /* narrow results are moved: every rounding is there to be moved */
     rp_refused_fn *refused; /* rp_plan_check; else NULL */
     void *refused_user;
@@ -120,8 +122,11 @@ enum rp_code rp_plan_check(const struct rp_program *program, const struct rp_ker
 /* Which values end where, anew, after operands were changed. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err);
 
-/* bf16 results that are wanted in f32 only are made so (plan_unrounded.c); before preparing. */
+/* bf16 results that are wanted in f32 only are made so, and what else XLA changes where a plan is
+   like XLA (plan_unrounded.c); before preparing. */
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err);
+/* Whether integers of four bits are computed in eight because that is what they are wanted in. */
+bool rp_plan_widens(const struct rp_plan *plan, unsigned from, unsigned to);
 
 /* That the declared shapes of operands and result fit each other (plan_shapes.c): RP_FORMAT where
    not. Before preparing; kernels rely on it. */

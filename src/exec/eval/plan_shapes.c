@@ -322,8 +322,9 @@ static enum rp_code element_types(const struct look *l)
             return real_of(from) == to ? RP_OK
                                        : types_differ(l, "the result", to, "operand 0", from);
         return same_type(l);
-    default: /* a result of f32 from narrower floats: not rounded (plan_unrounded.c) */
-        if (to == RP_ELEM_F32 && rp_elem_is_small_float(from))
+    default: /* from narrower types: not rounded, or not cut (plan_unrounded.c) */
+        if ((to == RP_ELEM_F32 && rp_elem_is_small_float(from)) ||
+            rp_plan_widens(l->plan, from, to))
             return operands_have(l, 1, l->node->nin, from, "operand 0");
         return same_type(l);
     }

@@ -7,6 +7,7 @@
  * rounding explicitly and are not changed.
  */
 #include "exec/eval/plan.h"
+#include "exec/eval/tape.h"
 #include "program/opcodes.h"
 
 static bool has_fusions(const struct rp_program *p)
@@ -43,12 +44,29 @@ static bool result_is_rounded(unsigned code)
     }
 }
 
-static bool all_bf16(const struct rp_graph *g, const struct rp_node *node)
+static bool all_of(const struct rp_graph *g, const struct rp_node *node, unsigned elem)
 {
     for (uint32_t i = 0; i < node->nin; i++)
-        if (g->nodes[node->in[i]].shape->elem != RP_ELEM_BF16)
+        if (g->nodes[node->in[i]].shape->elem != elem)
             return false;
-    return node->nin > 0 && node->shape->elem == RP_ELEM_BF16;
+    return node->nin > 0 && node->shape->elem == elem;
+}
+
+bool rp_plan_widens(const struct rp_plan *plan, unsigned from, unsigned to)
+{
+    return plan->like_xla &&
+           ((from == RP_ELEM_S4 && to == RP_ELEM_S8) || (from == RP_ELEM_U4 && to == RP_ELEM_U8));
+}
+
+/* Whether a conversion to `to` takes the result of this node before it is rounded or cut. */
+static bool is_taken_whole(const struct rp_plan *plan, const struct rp_graph *g,
+                           const struct rp_node *from, unsigned to)
+{
+    if (to == RP_ELEM_F32)
+        return result_is_rounded(from->code) && all_of(g, from, RP_ELEM_BF16);
+    return rp_plan_widens(plan, from->shape->elem, to) && from->code != RP_OP_CONVERT &&
+           from->code != RP_OP_BITCAST_CONVERT && rp_opcode_is_elementwise(from->code) &&
+           all_of(g, from, from->shape->elem);
 }
 
 /* The conversion takes over what its operand does; its own shape and name stay. */
@@ -87,10 +105,10 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
         struct rp_node *node = &g->nodes[i];
         uint32_t from;
 
-        if (node->code != RP_OP_CONVERT || node->nin != 1 || node->shape->elem != RP_ELEM_F32)
+        if (node->code != RP_OP_CONVERT || node->nin != 1)
             continue;
         from = node->in[0];
-        if (!result_is_rounded(g->nodes[from].code) || !all_bf16(g, &g->nodes[from]))
+        if (!is_taken_whole(plan, g, &g->nodes[from], node->shape->elem))
             continue;
         take_over(node, &g->nodes[from]);
         for (uint32_t k = 0; k < node->nin; k++)
@@ -102,8 +120,78 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
     return changed ? rp_plan_lifetimes(plan, g, err) : RP_OK;
 }
 
+/* ---- subnormal numbers ---- */
+
+/* The machine takes subnormal numbers for zeros, but not where LLVM has made one test of bits of
+   several comparisons: of a number with zero, and of its size with infinity. */
+
+enum { TESTS_MAX = 8 };
+
+struct tests {
+    uint32_t at[TESTS_MAX];
+    size_t n;
+};
+
+static void collect_tests(const struct rp_graph *g, uint32_t i, uint32_t code, struct tests *tests)
+{
+    const struct rp_node *node = &g->nodes[i];
+
+    if (node->code == code && node->nin == 2 && tests->n < TESTS_MAX / 2) {
+        collect_tests(g, node->in[0], code, tests);
+        collect_tests(g, node->in[1], code, tests);
+    } else if (tests->n < TESTS_MAX) {
+        tests->at[tests->n++] = i;
+    }
+}
+
+static bool is_comparison(const struct rp_plan *plan, const struct rp_node *node, const char *how)
+{
+    return node->code == RP_OP_COMPARE && node->nin == 2 &&
+           rp_node_word(plan, node, RP_ATTR_DIRECTION, how);
+}
+
+/* Whether it tests the size of node x: |x| compared, is-finite, or a call of a function of x that
+   does so. */
+static bool tests_size(const struct rp_plan *plan, const struct rp_graph *g,
+                       const struct rp_node *node, uint32_t x, const char *how)
+{
+    bool calls = node->code == RP_OP_CALL && node->nin == 1 && node->ncalled == 1;
+    const struct rp_graph *in = calls ? node->called[0] : g;
+
+    if (calls && (node->in[0] != x || !in->n))
+        return false;
+    if (calls)
+        node = &in->nodes[in->root];
+    if (is_comparison(plan, node, how))
+        node = &in->nodes[node->in[0]];
+    else if (node->code != RP_OP_IS_FINITE)
+        return false;
+    return (node->code == RP_OP_ABS || node->code == RP_OP_IS_FINITE) && node->nin == 1 &&
+           (calls ? in->nodes[node->in[0]].code == RP_OP_PARAMETER : node->in[0] == x);
+}
+
+static void see_subnormal(const struct rp_plan *plan, struct rp_graph *g, uint32_t i)
+{
+    const char *how = g->nodes[i].code == RP_OP_OR ? "EQ" : "NE";
+    struct tests tests = {.n = 0};
+
+    collect_tests(g, i, g->nodes[i].code, &tests);
+    for (size_t k = 0; k < tests.n; k++) {
+        struct rp_node *zero = &g->nodes[tests.at[k]];
+
+        for (size_t m = 0; is_comparison(plan, zero, how) && m < tests.n; m++)
+            if (tests_size(plan, g, &g->nodes[tests.at[m]], zero->in[0], how))
+                zero->by_bits = true;
+    }
+}
+
 enum rp_code rp_plan_unrounded(struct rp_plan *plan, struct rp_err *err)
 {
+    for (size_t i = 0; plan->like_xla && i < plan->program->computations.n; i++)
+        for (uint32_t k = 0; k < plan->graphs[i].n; k++)
+            if (plan->graphs[i].nodes[k].code == RP_OP_OR ||
+                plan->graphs[i].nodes[k].code == RP_OP_AND)
+                see_subnormal(plan, &plan->graphs[i], k);
     if (has_fusions(plan->program) || plan->varies)
         return RP_OK;
     for (size_t i = 0; i < plan->program->computations.n; i++)

@@ -101,7 +101,7 @@ static uint64_t node_hash(const struct merge_ctx *c, const struct rp_node *node)
             return 0;
         attrs += rp_hash_join(attr->key, rp_attr_hash(c->plan->program, attr));
     }
-    h = rp_hash_join(h, attrs);
+    h = rp_hash_join(h, attrs + node->by_bits);
     for (uint32_t i = 0; i < s->rank; i++)
         h = rp_hash_join(h, (uint64_t)s->dims[i]);
     for (uint32_t i = 0; i < node->nin; i++)
@@ -130,7 +130,7 @@ static bool is_same(const struct merge_ctx *c, const struct rp_node *x, const st
     const struct rp_tensor *p = constant_of(x), *q = constant_of(y);
 
     if (x->code != y->code || x->nin != y->nin || reduced_by(x) != reduced_by(y) ||
-        x->kernel != y->kernel || !is_same_shape(x->shape, y->shape))
+        x->kernel != y->kernel || x->by_bits != y->by_bits || !is_same_shape(x->shape, y->shape))
         return false;
     for (uint32_t i = 0; i < x->nin; i++)
         if (c->equal[x->in[i]] != c->equal[y->in[i]] ||

@@ -444,6 +444,86 @@ static void test_signals(void **state)
 
 /* -------------------------------------------------------------------------- reasons */
 
+/* The first event of the process, of a thread and of a handler, on the smallest stacks (sanitizers
+   need larger ones). */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { TIMES = 32 };
+#else
+enum { TIMES = 1 };
+#endif
+
+static void mark_in_handler(int signal)
+{
+    (void)signal;
+    rp_capture_own()->mark("handler");
+}
+
+static void *mark_on_small_stack(void *unused)
+{
+    rp_capture_own()->mark("small");
+    for (int i = 0; i < 200; i++) /* more than the first file holds */
+        raise(SIGUSR1);
+    return unused;
+}
+
+static void mark_on_small_stacks(const struct rp_capture *cap)
+{
+    struct sigaction action = {.sa_handler = mark_in_handler, .sa_flags = SA_ONSTACK};
+    static char stack[TIMES * 8192];
+    stack_t other = {.ss_sp = stack, .ss_size = sizeof stack};
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    (void)cap;
+    sigaction(SIGUSR1, &action, NULL);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, (size_t)TIMES * PTHREAD_STACK_MIN);
+    if (pthread_create(&thread, &attr, mark_on_small_stack, NULL) || pthread_join(thread, NULL))
+        _exit(1);
+    sigaltstack(&other, NULL);
+    raise(SIGUSR1);
+}
+
+static void test_small_stacks(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", mark_on_small_stacks);
+    assert_int_equal(recorded_count(&r, "small", RP_KIND_INSTANT), 1);
+    assert_int_equal(recorded_count(&r, "handler", RP_KIND_INSTANT), 201);
+    recorded_end(&r);
+}
+
+/* The child of a process in a sandbox is in it: no system call. Here it would say another id. */
+static void fork_in_sandbox(const struct rp_capture *cap)
+{
+    uint32_t before;
+    int status = 0;
+    pid_t child;
+
+    cap->mark("before");
+    rp_capture_seal(false);
+    before = rp_core.forked_pid;
+    child = fork();
+    if (!child) {
+        cap->mark("child");
+        _exit(rp_core.forked_pid != before);
+    }
+    if (waitpid(child, &status, 0) != child || status)
+        _exit(1);
+}
+
+static void test_fork_in_sandbox(void **state)
+{
+    struct recorded r;
+
+    UNUSED_STATE(state);
+    recorded_run(&r, "", fork_in_sandbox);
+    assert_int_equal(recorded_count(&r, "before", RP_KIND_INSTANT), 1);
+    recorded_end(&r);
+}
+
 /* What the user can mend is told apart: space, a limit of files, rights, descriptors, memory. */
 static void each_error_has_its_reason(void **state)
 {
@@ -464,12 +544,13 @@ static void each_error_has_its_reason(void **state)
 int test_capture_harm(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill),        cmocka_unit_test(test_no_room),
-        cmocka_unit_test(test_short_write), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_no_folder),   cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_ring),        cmocka_unit_test(test_ring_of_threads),
-        cmocka_unit_test(test_ring_of_two), cmocka_unit_test(test_stop),
-        cmocka_unit_test(test_signals),     cmocka_unit_test(each_error_has_its_reason),
+        cmocka_unit_test(test_kill),         cmocka_unit_test(test_no_room),
+        cmocka_unit_test(test_short_write),  cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_no_folder),    cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_ring),         cmocka_unit_test(test_ring_of_threads),
+        cmocka_unit_test(test_ring_of_two),  cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_signals),      cmocka_unit_test(each_error_has_its_reason),
+        cmocka_unit_test(test_small_stacks), cmocka_unit_test(test_fork_in_sandbox),
     };
 
     return cmocka_run_group_tests_name("capture_harm", tests, NULL, NULL);

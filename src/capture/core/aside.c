@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Work on a stack of its own. The program's may be one of the smallest that a thread can have, or
+ * that of a signal handler; names of files alone take some of its pages.
+ */
+#include "capture/core/state.h"
+
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#define ASIDE_BYTES (64 << 10)
+
+struct errand {
+    void (*run)(void *of);
+    void *of;
+    ucontext_t there, back;
+};
+
+/* makecontext hands on integers. */
+static void begin(unsigned high, unsigned low)
+{
+    struct errand *e = (struct errand *)((uintptr_t)high << 32 | low);
+
+    e->run(e->of);
+}
+
+/* Needs system calls. Without memory the work is done where it was asked for. */
+void rp_core_aside(void (*run)(void *of), void *of)
+{
+    struct errand *e = mmap(NULL, ASIDE_BYTES, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    uintptr_t at = (uintptr_t)e;
+
+    if (e == MAP_FAILED) {
+        run(of);
+        return;
+    }
+    e->run = run;
+    e->of = of;
+    if (getcontext(&e->there)) {
+        run(of);
+    } else {
+        e->there.uc_link = &e->back;
+        e->there.uc_stack.ss_sp = e + 1;
+        e->there.uc_stack.ss_size = ASIDE_BYTES - sizeof *e;
+        makecontext(&e->there, (void (*)(void))begin, 2, (unsigned)(at >> 32), (unsigned)at);
+        swapcontext(&e->back, &e->there);
+    }
+    munmap(e, ASIDE_BYTES);
+}
