@@ -16,12 +16,13 @@ struct rp_comm_arrival {
 
 struct rp_comm_collective {
     const char *name, *kind, *group, *dtype, *algorithm;
+    const char *dimension; /* "tp" …, or NULL */
     int64_t seq, stream, index, rank_count, seen_count, last_device, begin_ns, skew_ns, last_rank,
         margin_ns, transfer_ns;
     int64_t min_dur_ns, max_dur_ns, end_spread_ns, size_bytes, overlap_ns;
     double algorithm_bytes_per_s, bus_bytes_per_s, imbalance_ratio;
     const char *cause, *evidence;
-    int64_t cause_ns;
+    int64_t cause_ns, cause_rank;
     int64_t wait_ns, dur_ns; /* added up over the ranks */
     const char *place;       /* "node", "between" or NULL */
     enum rp_place at_place;  /* not shown: the same */
@@ -43,7 +44,7 @@ struct rp_comm_rank {        /* a device of a rank, where it has several with co
         overlap_ns;
     double overlap_share;
     const char *cause, *evidence; /* of most of its margin */
-    int64_t cause_ns;
+    int64_t cause_ns, cause_rank;
     const char *cause_text; /* text output only */
 };
 
@@ -55,12 +56,15 @@ struct rp_comm_host {
     int64_t rank_count, last_count, margin_ns, wait_ns, transfer_ns;
 };
 
-/* The collectives between two hosts. */
-struct rp_comm_host_link {
-    const char *between; /* text output only */
-    size_t nhosts;
+/* The collectives of the same participants, between two hosts, or of a dimension of the job. */
+struct rp_comm_path {
+    const char *label;             /* text output only: the hosts, or the ranks */
+    const char *dimension, *group; /* "tp" …, name of the process group; or NULL */
+    const char *place;             /* "node", "between" or NULL */
+    size_t nhosts, nranks;
     const char **hosts;
-    int64_t count, size_bytes, wait_ns, transfer_ns;
+    const int64_t *ranks; /* those that were given */
+    int64_t group_count, rank_count, count, size_bytes, wait_ns, transfer_ns;
     int64_t compared_ns, expected_ns; /* not shown: of transfers that others can be compared with */
     double bytes_per_s, slower_ratio;
 };
@@ -115,9 +119,11 @@ struct rp_comm_root {
     struct rp_comm_size *sizes, *size_rows;
     /* By time; text output only by margin, or by length where nothing was matched. */
     struct rp_comm_collective *collectives, *worst, *longest, *worst_devices;
-    size_t nhosts, nlinks, nhost_rows, nlink_rows;
-    struct rp_comm_host *hosts, *host_rows;      /* none: some are not known; latest first */
-    struct rp_comm_host_link *links, *link_rows; /* slowest first */
+    size_t nhosts, nlinks, ngroups, ndimensions;
+    struct rp_comm_host *hosts, *host_rows; /* none: some are not known; latest first */
+    struct rp_comm_path *links, *link_rows; /* between hosts, the slowest first */
+    struct rp_comm_path *groups, *group_rows, *dimensions, *dimension_rows;
+    size_t nhost_rows, nlink_rows, ngroup_rows, ndimension_rows;
     const char **notes;
 };
 

@@ -37,6 +37,7 @@ static const struct rp_field rank_fields[] = {
     RANK(overlap_share, F64, RATIO, "overlap", "overlap / comm", 0),
     RANK(cause, STR, NONE, NULL, "why it arrived last, for most of the margin", 0),
     RANK(cause_ns, I64, NS, NULL, "the margin of that cause", RP_NULLABLE),
+    RANK(cause_rank, I64, NONE, NULL, "whose cause it is; null: the rank itself", RP_NULLABLE),
     RANK(evidence, STR, NONE, NULL, "the kernel or host span that caused it, or null", 0),
     RANK(cause_text, STR, NONE, "reason", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
@@ -54,6 +55,8 @@ static const struct rp_field collective_fields[] = {
     COLL(name, STR, NONE, NULL, "the kernel, or the span of the host", 0),
     COLL(kind, STR, NONE, NULL, "all_reduce, all_gather …", 0),
     COLL(group, STR, NONE, NULL, "process group, or null", 0),
+    COLL(dimension, STR, NONE, NULL, "what its ranks share: tp, pp, dp, cp, ep; null: not known",
+         0),
     COLL(seq, I64, NONE, NULL, "number in its group", RP_NULLABLE),
     COLL(stream, I64, NONE, NULL, "index of the communication stream, from 0", 0),
     COLL(index, I64, NONE, NULL, "index in its stream, from 0", 0),
@@ -85,6 +88,7 @@ static const struct rp_field collective_fields[] = {
     COLL(imbalance_ratio, F64, RATIO, NULL, "all_to_all: most sent by a rank / mean − 1", 0),
     COLL(cause, STR, NONE, NULL, "why the last rank was late, or null", 0),
     COLL(cause_ns, I64, NS, NULL, "excess over the median rank", RP_NULLABLE),
+    COLL(cause_rank, I64, NONE, NULL, "the rank that did it; null: the last one", RP_NULLABLE),
     COLL(evidence, STR, NONE, NULL, "the kernel or host span that caused it, or null", 0),
     COLL(cause_text, STR, NONE, "reason", "text output only", RP_SCREEN | RP_SHORTEN),
     RP_FIELD_END};
@@ -172,6 +176,13 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_SHOWN(struct rp_comm_root, link_rows, &rp_comm_link_type, "between hosts", NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, links, &rp_comm_link_type, NULL,
                   "by pair of hosts, the slowest first", 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, dimension_rows, &rp_comm_dimension_type, "by dimension",
+                   NULL, 0),
+    RP_FIELD_LIST(struct rp_comm_root, dimensions, &rp_comm_dimension_type, NULL,
+                  "by what their ranks share, the longest waiting first", 0),
+    RP_FIELD_SHOWN(struct rp_comm_root, group_rows, &rp_comm_group_type, "by group", NULL, 0),
+    RP_FIELD_LIST(struct rp_comm_root, groups, &rp_comm_group_type, NULL,
+                  "by the ranks that take part, the slowest first", 0),
     RP_FIELD_SHOWN(struct rp_comm_root, stage_rows, &rp_comm_stage_type, "stages of the pipeline",
                    NULL, 0),
     RP_FIELD_LIST(struct rp_comm_root, stages, &rp_comm_stage_type, NULL,
@@ -232,7 +243,7 @@ struct comm_join {
     struct rp_comm_root *out;
     const struct rp_collectives **lists;
     struct rp_rendezvous_list all;
-    struct rp_late_ranks late;
+    struct rp_late *lates; /* by rendezvous */
     struct rp_topology topology;
 };
 
@@ -276,16 +287,6 @@ static const struct rp_comm_lead *lead_of(const struct comm_join *j, const struc
                                           uint32_t i)
 {
     return &lane_of(j, m->rank[i])->leads[m->at[i]];
-}
-
-static void find_cause(struct comm_join *j, const struct rp_rendezvous *m,
-                       struct rp_comm_collective *row)
-{
-    struct rp_late late = rp_late_of(&j->late, m);
-
-    row->cause = late.cause;
-    row->evidence = late.evidence;
-    row->cause_ns = late.ns;
 }
 
 /* Durations, overlap and waiting of all participants. */
@@ -338,6 +339,7 @@ static struct rp_comm_collective collective_row(const struct rp_collective *c)
                                        .group = c->group,
                                        .dtype = c->dtype,
                                        .algorithm = rp_coll_algorithm_name(c->algorithm),
+                                       .dimension = rp_dimension_names[c->dimension],
                                        .seq = c->seq >= 0 ? c->seq : RP_ABSENT_I64,
                                        .stream = c->stream,
                                        .index = c->index,
@@ -370,7 +372,8 @@ static void list_ranks(struct comm_join *j, struct rp_comm_collective *row)
     }
 }
 
-static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
+static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m,
+                           const struct rp_late *late)
 {
     const struct rp_collective *c = collective_of(j, m, 0);
     struct rp_comm_collective *row = &j->out->collectives[j->out->ncollectives++];
@@ -387,6 +390,8 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     row->last = m->last;
     row->at_place = rp_topology_place(&j->topology, m);
     row->place = rp_place_names[row->at_place];
+    if (!row->dimension && m->n == 2 && rp_rendezvous_are_stages(&j->all, m->rank[0], m->rank[1]))
+        row->dimension = rp_dimension_names[RP_DIMENSION_PIPELINE];
     row->link_can = rp_topology_can(&j->topology, m);
     row->mutual = !m->open;
     row->margin_ns = m->margin_ns;
@@ -395,7 +400,10 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m)
     add_participants(j, m, row);
     set_bandwidth(row, c->kind, row->transfer_ns);
     j->out->incomplete_count += row->seen_count < row->rank_count;
-    find_cause(j, m, row);
+    row->cause = late->cause;
+    row->evidence = late->evidence;
+    row->cause_ns = late->ns;
+    row->cause_rank = late->by == m->rank[m->last] ? RP_ABSENT_I64 : number_of(j, late->by);
     rp_ns_add(&j->out->margin_ns, m->delay_ns);
     j->out->ranks[m->rank[m->last]].last_count++;
     rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, m->delay_ns);
@@ -437,7 +445,7 @@ static void add_alone(struct comm_join *j, size_t r, size_t i)
         row->ranks[row->nranks++] = number_of(j, r);
     row->begin_ns = rp_clock_time(&j->all.clocks[r], c->begin_ns);
     row->skew_ns = row->last_rank = row->margin_ns = RP_ABSENT_I64;
-    row->transfer_ns = row->end_spread_ns = row->cause_ns = RP_ABSENT_I64;
+    row->transfer_ns = row->end_spread_ns = row->cause_ns = row->cause_rank = RP_ABSENT_I64;
     row->dur_ns = row->min_dur_ns = row->max_dur_ns = rp_ns_between(c->begin_ns, c->end_ns);
     row->overlap_ns = p->leads[i].overlap_ns;
     row->size_bytes = rp_collective_size(c, row->rank_count);
@@ -456,28 +464,33 @@ static void add_collectives(struct comm_join *j)
     if (!j->out->collectives)
         return;
     for (i = 0; i < j->all.n; i++)
-        add_rendezvous(j, &j->all.at[i]);
+        add_rendezvous(j, &j->all.at[i], &j->lates[i]);
     for (r = 0; r < j->n && !j->all.n; r++)
         for (i = 0; i < lane_of(j, r)->comm.list.n; i++)
             add_alone(j, r, i);
 }
 
-/* Of the collectives a rank was last in, the cause with most of the margin. */
-static void add_cause(struct comm_join *j, struct rp_comm_rank *rank)
+/* Of the collectives that a rank was last in, the cause with most of the margin. */
+static enum rp_code add_causes(struct comm_join *j, struct rp_err *err)
 {
-    struct rp_late_sums sums = {0};
-    struct rp_late late;
+    struct rp_late_sums *sums = calloc(j->n + 1, sizeof *sums);
 
-    for (size_t i = 0; i < j->out->ncollectives; i++) {
-        const struct rp_comm_collective *row = &j->out->collectives[i];
+    RP_TRY(rp_err_need(sums, err, "matching collectives"));
+    for (size_t i = 0; i < j->all.n; i++)
+        if (j->lates[i].cause)
+            rp_late_add(&sums[j->all.at[i].rank[j->all.at[i].last]], &j->lates[i],
+                        j->all.at[i].delay_ns);
+    for (size_t r = 0; r < j->n; r++) {
+        struct rp_late late = rp_late_main(&sums[r]);
 
-        if (row->last_rank == rank->rank && row->last_device == rank->device && row->cause)
-            rp_late_add(&sums, row->cause, row->evidence, row->delay_ns);
+        j->out->ranks[r].cause = late.cause;
+        j->out->ranks[r].evidence = late.evidence;
+        j->out->ranks[r].cause_ns = late.ns;
+        if (late.cause && late.by != r)
+            j->out->ranks[r].cause_rank = number_of(j, late.by);
     }
-    late = rp_late_main(&sums);
-    rank->cause = late.cause;
-    rank->evidence = late.evidence;
-    rank->cause_ns = late.ns;
+    free(sums);
+    return RP_OK;
 }
 
 static void add_ranks(struct comm_join *j)
@@ -499,6 +512,7 @@ static void add_ranks(struct comm_join *j)
             .last_count = met ? 0 : RP_ABSENT_I64,
             .margin_ns = met ? 0 : RP_ABSENT_I64,
             .cause_ns = met ? 0 : RP_ABSENT_I64,
+            .cause_rank = RP_ABSENT_I64,
             .comm_ns = p->comm_ns,
             .overlap_ns = p->overlap_ns,
             .overlap_share = p->comm_ns > 0 ? (double)p->overlap_ns / (double)p->comm_ns : NAN};
@@ -516,7 +530,6 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
         RP_ARENA_NEW(j->arena, const struct rp_comm_lead *, j->n + 1);
 
     j->lists = RP_ARENA_NEW(j->arena, const struct rp_collectives *, j->n + 1);
-    j->late.scratch = RP_ARENA_NEW(j->arena, int64_t, j->n + 1);
     RP_TRY(rp_arena_check(j->arena, "matching collectives", err));
     for (size_t r = 0; r < j->n; r++) {
         j->lists[r] = &lane_of(j, r)->comm;
@@ -526,10 +539,8 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
     if (j->ranks->unrelated)
         rp_rendezvous_drop(&j->all, j->n);
     j->out->start_up_count = (int64_t)rp_rendezvous_drop_start_up(&j->all, j->lists);
-    j->late.lists = j->lists;
-    j->late.leads = leads;
-    j->late.clocks = j->all.clocks;
-    return RP_OK;
+    return rp_late_find(&(struct rp_late_ranks){j->n, j->lists, leads}, &j->all, j->arena,
+                        &j->lates, err);
 }
 
 /* The device whose links carry the collectives is that of a rank whose collectives run on it. */
@@ -603,7 +614,7 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
                               struct rp_result *result, struct rp_err *err)
 {
     struct comm_join j = {.ranks = ranks, .arena = &result->arena, .out = result->root};
-    size_t r, limit = rp_settings_limit(settings, "limit");
+    size_t limit = rp_settings_limit(settings, "limit");
     struct rp_comm_root *out = j.out;
 
     RP_TRY(list_lanes(&j, err));
@@ -628,8 +639,8 @@ static enum rp_code comm_join(const struct rp_ranks *ranks, const struct rp_sett
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     if (j.all.n)
         RP_TRY(sum_times(&j, err));
-    for (r = 0; r < j.n && j.all.n; r++)
-        add_cause(&j, &out->ranks[r]);
+    if (j.all.n)
+        RP_TRY(add_causes(&j, err));
     RP_TRY(rp_arena_check(j.arena, "matching collectives", err));
     if (j.all.n)
         RP_TRY(rp_comm_add_hosts(out, limit, j.arena, err));

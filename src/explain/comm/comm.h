@@ -71,10 +71,12 @@ enum rp_code rp_comm_add_stages(const struct rp_rendezvous_list *list,
                                 struct rp_comm_root *out, struct rp_err *err);
 extern const struct rp_type rp_comm_stage_type, rp_comm_micro_batch_type;
 
-/* hosts.c: fills hosts and links from ranks and collectives; at most `limit` rows. */
+/* hosts.c: fills hosts, links, groups and dimensions from ranks and collectives; at most `limit`
+   rows. */
 enum rp_code rp_comm_add_hosts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
                                struct rp_err *err);
-extern const struct rp_type rp_comm_host_type, rp_comm_link_type;
+extern const struct rp_type rp_comm_host_type, rp_comm_link_type, rp_comm_group_type,
+    rp_comm_dimension_type;
 
 /* transfers.c: tensors between processes. */
 enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct rp_scope *scope,

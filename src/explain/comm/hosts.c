@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives by host, and by the pair of hosts that they are between. A transfer is compared with
- * those of the same kind, size and number of ranks between other hosts: with the pair whose median
- * is the lowest. O(n log n) in collectives, and hosts times ranks.
+ * Collectives by host, by the path that they take (between two hosts, or among the same ranks), and
+ * by dimension of the job. A transfer is compared with those of the same kind, size and number of
+ * ranks on other paths: with the path whose median is the lowest. O(n log n) in collectives, and
+ * hosts times ranks.
  */
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/comm/comm.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define MOST_NUMBERS 8
+RP_LIMIT(MOST_NUMBERS, "ranks in a cell", "JSON has all of them");
 
 #define HOST(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_comm_host, member, type, unit, title, doc, flags)
@@ -25,34 +30,57 @@ static const struct rp_field host_fields[] = {
     RP_FIELD_END};
 const struct rp_type rp_comm_host_type = {"host", sizeof(struct rp_comm_host), host_fields, NULL};
 
-#define LINK(member, type, unit, title, doc, flags) \
-    RP_FIELD(struct rp_comm_host_link, member, type, unit, title, doc, flags)
+#define PATH(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_comm_path, member, type, unit, title, doc, flags)
+#define PATH_SUMS                                                                                  \
+    PATH(count, I64, COUNT, "count", "collectives", 0),                                            \
+        PATH(size_bytes, I64, BYTES, "size", "their sizes, added up", RP_NULLABLE),                \
+        PATH(wait_ns, I64, NS, "waited", "for ranks, the mean of the ranks of each, added up", 0), \
+        PATH(transfer_ns, I64, NS, "transfer", "the shortest time on a rank of each, added up",    \
+             0),                                                                                   \
+        PATH(bytes_per_s, F64, BPS, "speed", "size / transfer", 0)
+#define PATH_SLOWER                          \
+    PATH(slower_ratio, F64, RATIO, "slower", \
+         "transfer / what the same take elsewhere − 1; null: there are none", 0)
 
 static const struct rp_field link_fields[] = {
-    LINK(between, STR, NONE, "between", "text output only", RP_SCREEN),
-    RP_FIELD_LIST(struct rp_comm_host_link, hosts, &rp_type_string, NULL, "both hosts", 0),
-    LINK(count, I64, COUNT, "count", "collectives between these two hosts alone", 0),
-    LINK(size_bytes, I64, BYTES, "size", "their sizes, added up", RP_NULLABLE),
-    LINK(wait_ns, I64, NS, "waited", "for ranks, the mean of the ranks of each, added up", 0),
-    LINK(transfer_ns, I64, NS, "transfer", "the shortest time on a rank of each, added up", 0),
-    LINK(bytes_per_s, F64, BPS, "speed", "size / transfer", 0),
-    LINK(slower_ratio, F64, RATIO, "slower",
-         "transfer / what the same take between other hosts − 1; null: there are none", 0),
-    RP_FIELD_END};
-const struct rp_type rp_comm_link_type = {"link", sizeof(struct rp_comm_host_link), link_fields,
-                                          NULL};
+    PATH(label, STR, NONE, "between", "text output only", RP_SCREEN),
+    RP_FIELD_LIST(struct rp_comm_path, hosts, &rp_type_string, NULL, "both hosts", 0), PATH_SUMS,
+    PATH_SLOWER, RP_FIELD_END};
+const struct rp_type rp_comm_link_type = {"link", sizeof(struct rp_comm_path), link_fields, NULL};
 
-/* A collective between two hosts. */
+static const struct rp_field group_fields[] = {
+    PATH(dimension, STR, NONE, "dimension", "tp, pp, dp, cp, ep; null: not known", 0),
+    PATH(group, STR, NONE, NULL, "name of the process group, or null", 0),
+    PATH(label, STR, NONE, "ranks", "text output only", RP_SCREEN | RP_SHORTEN),
+    RP_FIELD_LIST(struct rp_comm_path, ranks, &rp_type_int, NULL, "those that were given", 0),
+    PATH(rank_count, I64, COUNT, NULL, "ranks in it", 0),
+    PATH(place, STR, NONE, "where", "node, between (nodes) or null", RP_WIDE),
+    PATH_SUMS,
+    PATH_SLOWER,
+    RP_FIELD_END};
+const struct rp_type rp_comm_group_type = {"group", sizeof(struct rp_comm_path), group_fields,
+                                           NULL};
+
+static const struct rp_field dimension_fields[] = {
+    PATH(dimension, STR, NONE, "dimension", "tp, pp, dp, cp, ep; null: not known", 0),
+    PATH(group_count, I64, COUNT, "groups", "groups of ranks, of a pipeline the pairs", 0),
+    PATH(rank_count, I64, COUNT, "ranks", "in the largest of them", 0), PATH_SUMS, RP_FIELD_END};
+const struct rp_type rp_comm_dimension_type = {"dimension", sizeof(struct rp_comm_path),
+                                               dimension_fields, NULL};
+
+/* A collective that goes along a path. */
 struct passage {
-    uint64_t cls; /* kind, size and number of ranks */
-    size_t link;
-    int64_t transfer_ns, expected_ns; /* expected: of the best pair; 0: there is no other */
+    uint64_t cls; /* kind, size, number of ranks and place */
+    size_t path;
+    int64_t transfer_ns, expected_ns; /* expected: of the best path; 0: there is no other */
 };
 
-RP_ORDER(by_class, struct passage, RP_UP(cls), RP_UP(link), RP_UP(transfer_ns))
-RP_ORDER(slowest_first, struct rp_comm_host_link,
+RP_ORDER(by_class, struct passage, RP_UP(cls), RP_UP(path), RP_UP(transfer_ns))
+RP_ORDER(slowest_first, struct rp_comm_path,
          RP_COMPARE(isnan(a->slower_ratio), isnan(b->slower_ratio)), RP_DOWN(slower_ratio),
-         strcmp(a->between, b->between))
+         RP_DOWN(wait_ns), strcmp(a->label, b->label))
+RP_ORDER(longest_wait_first, struct rp_comm_path, RP_DOWN(wait_ns), RP_DOWN(transfer_ns))
 RP_ORDER(latest_first, struct rp_comm_host, RP_DOWN(margin_ns), strcmp(a->host, b->host))
 
 /* ------------------------------------------------------------------ hosts */
@@ -71,6 +99,7 @@ static struct rp_comm_host *host_named(struct rp_comm_root *out, const char *nam
 /* Only where the hosts of all ranks are known: what is missing may be the slow one. */
 static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
 {
+    out->nhosts = 0;
     for (size_t r = 0; r < out->nranks; r++)
         if (!out->ranks[r].host)
             return RP_OK;
@@ -99,7 +128,15 @@ static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, 
     return RP_OK;
 }
 
-/* ------------------------------------------------------------------ links */
+/* ------------------------------------------------------------------ paths */
+
+/* Paths of one sort. */
+struct path_sort {
+    /* What a collective goes along, as a number; 0: along none of this sort. */
+    uint64_t (*key)(const struct rp_comm_root *out, const struct rp_comm_collective *c);
+    void (*fill)(const struct rp_comm_root *out, const struct rp_comm_collective *c,
+                 struct rp_arena *arena, struct rp_comm_path *path);
+};
 
 /* Both hosts of a collective, by their names; false where they are one, or more than two. */
 static bool two_hosts(const struct rp_comm_root *out, const struct rp_comm_collective *c,
@@ -127,38 +164,78 @@ static bool two_hosts(const struct rp_comm_root *out, const struct rp_comm_colle
     return n == 2 && c->seen_count == c->rank_count;
 }
 
-static struct rp_comm_host_link *link_between(struct rp_comm_root *out, const char *const hosts[2],
-                                              struct rp_map *map, struct rp_arena *arena,
-                                              struct rp_err *err)
+static uint64_t link_key(const struct rp_comm_root *out, const struct rp_comm_collective *c)
 {
-    uint64_t key = rp_hash_join(rp_hash_bytes(hosts[0], strlen(hosts[0])),
-                                rp_hash_bytes(hosts[1], strlen(hosts[1])));
-    uint32_t fresh = (uint32_t)out->nlinks, at;
-    struct rp_comm_host_link *link;
+    const char *hosts[2];
 
-    if (rp_map_intern(map, key, fresh, &at, err) != RP_OK)
-        return NULL;
-    link = &out->links[at];
-    if (at != fresh)
-        return link;
-    *link =
-        (struct rp_comm_host_link){.between = rp_arena_textf(arena, "%s, %s", hosts[0], hosts[1]),
-                                   .hosts = RP_ARENA_NEW(arena, const char *, 2)};
-    if (!link->hosts)
-        return NULL;
-    link->hosts[0] = hosts[0];
-    link->hosts[1] = hosts[1];
-    link->nhosts = 2;
-    out->nlinks++;
-    return link;
+    return two_hosts(out, c, hosts) ? rp_hash_join(rp_hash_bytes(hosts[0], strlen(hosts[0])),
+                                                   rp_hash_bytes(hosts[1], strlen(hosts[1]))) |
+                                          1
+                                    : 0;
 }
+
+static void link_fill(const struct rp_comm_root *out, const struct rp_comm_collective *c,
+                      struct rp_arena *arena, struct rp_comm_path *path)
+{
+    const char *hosts[2];
+
+    path->hosts = RP_ARENA_NEW(arena, const char *, 2);
+    if (!path->hosts || !two_hosts(out, c, hosts))
+        return;
+    memcpy(path->hosts, hosts, sizeof hosts);
+    path->nhosts = 2;
+    path->label = rp_arena_textf(arena, "%s, %s", hosts[0], hosts[1]);
+}
+
+static const struct path_sort links = {link_key, link_fill};
+
+static uint64_t text_key(uint64_t key, const char *text)
+{
+    return text ? rp_hash_join(key, rp_hash_bytes(text, strlen(text))) : key;
+}
+
+static uint64_t group_key(const struct rp_comm_root *out, const struct rp_comm_collective *c)
+{
+    (void)out;
+    return text_key(text_key(rp_hash_bytes(c->ranks, c->nranks * sizeof *c->ranks), c->dimension),
+                    c->group) |
+           1;
+}
+
+/* "0, 8, 16", "0 to 7" */
+static const char *numbers_text(const int64_t *numbers, size_t n, struct rp_arena *arena)
+{
+    const char *text = "";
+
+    if (n > 2 && numbers[n - 1] - numbers[0] == (int64_t)n - 1)
+        return rp_arena_textf(arena, "%lld to %lld", (long long)numbers[0],
+                              (long long)numbers[n - 1]);
+    for (size_t i = 0; i < n && i < MOST_NUMBERS; i++)
+        text = rp_arena_textf(arena, "%s%s%lld", text, i ? ", " : "", (long long)numbers[i]);
+    return n > MOST_NUMBERS ? rp_arena_textf(arena, "%s, …", text) : text;
+}
+
+static void group_fill(const struct rp_comm_root *out, const struct rp_comm_collective *c,
+                       struct rp_arena *arena, struct rp_comm_path *path)
+{
+    (void)out;
+    path->dimension = c->dimension;
+    path->group = c->group;
+    path->ranks = c->ranks;
+    path->nranks = c->nranks;
+    path->rank_count = c->rank_count;
+    path->place = c->place;
+    path->label = numbers_text(c->ranks, c->nranks, arena);
+}
+
+static const struct path_sort groups = {group_key, group_fill};
 
 static int64_t median_of(const struct passage *p, size_t n)
 {
     return p[(n - 1) / 2].transfer_ns / 2 + p[n / 2].transfer_ns / 2;
 }
 
-/* What the best pair of hosts takes for each class. */
+/* What the best path takes for each class. */
 static void expect_passages(struct passage *p, size_t n)
 {
     size_t i, end, next;
@@ -166,89 +243,146 @@ static void expect_passages(struct passage *p, size_t n)
     rp_sort(p, n, sizeof *p, by_class);
     for (i = 0; i < n; i = end) {
         int64_t best = INT64_MAX;
-        size_t pairs = 0;
+        size_t paths = 0;
 
-        for (end = i; end < n && p[end].cls == p[i].cls; end = next, pairs++) {
+        for (end = i; end < n && p[end].cls == p[i].cls; end = next, paths++) {
             int64_t median;
 
-            for (next = end; next < n && p[next].cls == p[i].cls && p[next].link == p[end].link;)
+            for (next = end; next < n && p[next].cls == p[i].cls && p[next].path == p[end].path;)
                 next++;
             median = median_of(&p[end], next - end);
             best = median < best ? median : best;
         }
         for (size_t k = i; k < end; k++)
-            p[k].expected_ns = pairs > 1 ? best : 0;
+            p[k].expected_ns = paths > 1 ? best : 0;
     }
 }
 
-static enum rp_code add_passages(struct rp_comm_root *out, struct passage *p, struct rp_map *map,
-                                 struct rp_arena *arena, struct rp_err *err)
+static void add_up(struct rp_comm_path *path, const struct rp_comm_path *more)
+{
+    path->count += more->count;
+    rp_ns_add(&path->size_bytes, more->size_bytes > 0 ? more->size_bytes : 0);
+    rp_ns_add(&path->wait_ns, more->wait_ns);
+    rp_ns_add(&path->transfer_ns, more->transfer_ns);
+}
+
+static void finish_path(struct rp_comm_path *path)
+{
+    path->slower_ratio =
+        path->expected_ns > 0 ? (double)path->compared_ns / (double)path->expected_ns - 1 : NAN;
+    path->bytes_per_s = path->size_bytes > 0 && path->transfer_ns > 0
+                            ? (double)path->size_bytes * 1e9 / (double)path->transfer_ns
+                            : NAN;
+    if (!path->size_bytes)
+        path->size_bytes = RP_ABSENT_I64;
+}
+
+static enum rp_code walk_paths(const struct rp_comm_root *out, const struct path_sort *sort,
+                               struct rp_comm_path *paths, size_t *npaths, struct passage *p,
+                               struct rp_map *map, struct rp_arena *arena, struct rp_err *err)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < out->ncollectives; i++) {
         const struct rp_comm_collective *c = &out->collectives[i];
-        const char *hosts[2];
-        struct rp_comm_host_link *link;
+        uint64_t key = sort->key(out, c);
+        uint32_t at;
 
-        if (!two_hosts(out, c, hosts))
+        if (!key)
             continue;
-        link = link_between(out, hosts, map, arena, err);
-        RP_TRY(rp_err_need(link, err, "comparing hosts"));
-        link->count++;
-        link->size_bytes += c->size_bytes > 0 ? c->size_bytes : 0;
-        rp_ns_add(&link->wait_ns, c->wait_ns / (c->seen_count ? c->seen_count : 1));
-        rp_ns_add(&link->transfer_ns, c->min_dur_ns);
-        p[n++] = (struct passage){
-            .cls = rp_hash_join(
-                rp_hash_join(rp_hash_bytes(c->kind, strlen(c->kind)), (uint64_t)c->size_bytes),
-                (uint64_t)c->rank_count),
-            .link = (size_t)(link - out->links),
-            .transfer_ns = c->min_dur_ns};
+        RP_TRY(rp_map_intern(map, key, (uint32_t)*npaths, &at, err));
+        if (at == *npaths)
+            sort->fill(out, c, arena, &paths[(*npaths)++]);
+        add_up(&paths[at],
+               &(struct rp_comm_path){.count = 1,
+                                      .size_bytes = c->size_bytes,
+                                      .wait_ns = c->wait_ns / (c->seen_count ? c->seen_count : 1),
+                                      .transfer_ns = c->min_dur_ns});
+        if (c->seen_count == c->rank_count)
+            p[n++] = (struct passage){
+                .cls = rp_hash_join(text_key((uint64_t)c->size_bytes, c->kind),
+                                    (uint64_t)c->rank_count << 8 | (uint64_t)c->at_place),
+                .path = at,
+                .transfer_ns = c->min_dur_ns};
     }
     expect_passages(p, n);
     for (size_t i = 0; i < n; i++)
         if (p[i].expected_ns > 0) {
-            out->links[p[i].link].compared_ns += p[i].transfer_ns;
-            out->links[p[i].link].expected_ns += p[i].expected_ns;
+            paths[p[i].path].compared_ns += p[i].transfer_ns;
+            paths[p[i].path].expected_ns += p[i].expected_ns;
         }
-    for (size_t l = 0; l < out->nlinks; l++) {
-        struct rp_comm_host_link *link = &out->links[l];
+    for (size_t i = 0; i < *npaths; i++)
+        finish_path(&paths[i]);
+    rp_sort(paths, *npaths, sizeof *paths, slowest_first);
+    return rp_arena_check(arena, "comparing paths", err);
+}
 
-        link->slower_ratio =
-            link->expected_ns > 0 ? (double)link->compared_ns / (double)link->expected_ns - 1 : NAN;
-        link->bytes_per_s = link->size_bytes > 0 && link->transfer_ns > 0
-                                ? (double)link->size_bytes * 1e9 / (double)link->transfer_ns
-                                : NAN;
-        if (!link->size_bytes)
-            link->size_bytes = RP_ABSENT_I64;
+static enum rp_code find_paths(const struct rp_comm_root *out, const struct path_sort *sort,
+                               struct rp_arena *arena, struct rp_comm_path **paths, size_t *n,
+                               struct rp_err *err)
+{
+    struct passage *p = calloc(out->ncollectives + 1, sizeof *p);
+    struct rp_map map;
+    enum rp_code code = rp_err_need(p, err, "comparing paths");
+
+    rp_map_init(&map);
+    *n = 0;
+    *paths = RP_ARENA_NEW(arena, struct rp_comm_path, out->ncollectives + 1);
+    if (code == RP_OK)
+        code = rp_err_need(*paths, err, "comparing paths");
+    if (code == RP_OK)
+        code = walk_paths(out, sort, *paths, n, p, &map, arena, err);
+    rp_map_release(&map);
+    free(p);
+    return code;
+}
+
+/* Sizes and times of groups, by what their ranks share. */
+static enum rp_code add_dimensions(struct rp_comm_root *out, struct rp_arena *arena,
+                                   struct rp_err *err)
+{
+    out->ndimensions = 0;
+    out->dimensions = RP_ARENA_NEW(arena, struct rp_comm_path, RP_DIMENSIONS);
+    RP_TRY(rp_err_need(out->dimensions, err, "comparing paths"));
+    for (size_t g = 0; g < out->ngroups; g++) {
+        const struct rp_comm_path *group = &out->groups[g];
+        struct rp_comm_path *to = out->dimensions;
+
+        while (to < out->dimensions + out->ndimensions && to->dimension != group->dimension)
+            to++;
+        out->ndimensions += to == out->dimensions + out->ndimensions;
+        to->dimension = group->dimension;
+        to->group_count++;
+        if (group->rank_count > to->rank_count)
+            to->rank_count = group->rank_count;
+        add_up(to, group);
     }
+    for (size_t d = 0; d < out->ndimensions; d++)
+        finish_path(&out->dimensions[d]);
+    rp_sort(out->dimensions, out->ndimensions, sizeof *out->dimensions, longest_wait_first);
     return RP_OK;
 }
 
-static enum rp_code add_links(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
+/* One row alone says nothing that the others do not. */
+static size_t shown(size_t n, size_t limit)
 {
-    struct passage *p = RP_ARENA_NEW(arena, struct passage, out->ncollectives + 1);
-    struct rp_map map;
-    enum rp_code code;
-
-    out->links = RP_ARENA_NEW(arena, struct rp_comm_host_link, out->ncollectives + 1);
-    RP_TRY(rp_err_need(p && out->links, err, "comparing hosts"));
-    rp_map_init(&map);
-    code = add_passages(out, p, &map, arena, err);
-    rp_map_release(&map);
-    rp_sort(out->links, out->nlinks, sizeof *out->links, slowest_first);
-    return code == RP_OK ? rp_arena_check(arena, "comparing hosts", err) : code;
+    return n < 2 ? 0 : n < limit ? n : limit;
 }
 
 enum rp_code rp_comm_add_hosts(struct rp_comm_root *out, size_t limit, struct rp_arena *arena,
                                struct rp_err *err)
 {
     RP_TRY(add_hosts(out, arena, err));
-    RP_TRY(add_links(out, arena, err));
+    RP_TRY(find_paths(out, &links, arena, &out->links, &out->nlinks, err));
+    RP_TRY(find_paths(out, &groups, arena, &out->groups, &out->ngroups, err));
+    RP_TRY(add_dimensions(out, arena, err));
     out->host_rows = out->hosts;
     out->link_rows = out->links;
-    out->nhost_rows = out->nhosts < 2 ? 0 : out->nhosts < limit ? out->nhosts : limit;
-    out->nlink_rows = out->nlinks < 2 ? 0 : out->nlinks < limit ? out->nlinks : limit;
+    out->group_rows = out->groups;
+    out->dimension_rows = out->dimensions;
+    out->nhost_rows = shown(out->nhosts, limit);
+    out->nlink_rows = shown(out->nlinks, limit);
+    out->ngroup_rows = shown(out->ngroups, limit);
+    out->ndimension_rows = shown(out->ndimensions, limit);
     return RP_OK;
 }

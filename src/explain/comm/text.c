@@ -129,15 +129,19 @@ struct comm_text {
 
 RP_ORDER(by_margin, struct rp_comm_rank, RP_DOWN(margin_ns), RP_DOWN(last_count), RP_UP(rank))
 
-/* "host_stall: aten::empty" */
-static const char *cause_text(struct comm_text *w, const char *cause, const char *evidence)
+/* "host_stall: aten::empty", "rank 3: compute: gemm" */
+static const char *cause_text(struct comm_text *w, const char *cause, const char *evidence,
+                              int64_t rank)
 {
     char label[120];
 
-    if (!cause || !evidence)
-        return cause;
-    rp_short_name(evidence, label, sizeof label);
-    return rp_arena_textf(w->arena, "%s: %s", cause, label);
+    if (cause && evidence) {
+        rp_short_name(evidence, label, sizeof label);
+        cause = rp_arena_textf(w->arena, "%s: %s", cause, label);
+    }
+    return cause && rank != RP_ABSENT_I64
+               ? rp_arena_textf(w->arena, "rank %lld: %s", (long long)rank, cause)
+               : cause;
 }
 
 static void write_ranks(struct comm_text *w)
@@ -149,7 +153,8 @@ static void write_ranks(struct comm_text *w)
         return;
     for (size_t r = 0; r < out->nranks; r++) {
         out->rank_rows[r] = out->ranks[r];
-        out->rank_rows[r].cause_text = cause_text(w, out->ranks[r].cause, out->ranks[r].evidence);
+        out->rank_rows[r].cause_text =
+            cause_text(w, out->ranks[r].cause, out->ranks[r].evidence, out->ranks[r].cause_rank);
     }
     out->alone_rows = out->device_rows = out->rank_rows;
     *(out->several         ? &out->ndevice_rows
@@ -200,7 +205,8 @@ static void write_worst(struct comm_text *w, size_t limit)
     for (size_t i = 0; i < limit; i++) {
         out->worst[i].at_ns = rp_ns_between(first, out->worst[i].begin_ns);
         out->worst[i].label = collective_label(w, &out->worst[i]);
-        out->worst[i].cause_text = cause_text(w, out->worst[i].cause, out->worst[i].evidence);
+        out->worst[i].cause_text =
+            cause_text(w, out->worst[i].cause, out->worst[i].evidence, out->worst[i].cause_rank);
     }
 }
 

@@ -26,7 +26,7 @@ struct chain_ctx {
     struct rp_chain *out;
     const struct rp_collectives **lists;
     struct rp_rendezvous_list m;
-    struct rp_late_ranks late;
+    struct rp_late *lates;   /* by rendezvous */
     struct member **members; /* by rank, by end */
     size_t *nmembers;
 };
@@ -83,16 +83,15 @@ static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, stru
 }
 
 /* Who arrived last, and what that cost the others. */
-static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m)
+static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
+                             const struct rp_late *late)
 {
     struct rp_chain_rank *last = &ctx->out->ranks[m->rank[m->last]];
-    struct rp_late late = rp_late_of(&ctx->late, m);
 
     last->last_count++;
     rp_ns_add(&last->margin_ns, m->delay_ns);
-    if (late.cause &&
-        strcmp(late.cause, "previous") != 0) /* it only says that it was late before */
-        rp_late_add(&last->lates, late.cause, late.evidence, m->delay_ns);
+    if (late->cause && late->cause != rp_late_previous && late->by == m->rank[m->last])
+        rp_late_add(&last->lates, late, m->delay_ns);
 }
 
 static bool is_of_stages(const struct chain_ctx *ctx, const struct rp_rendezvous *m)
@@ -148,7 +147,7 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
     enum rp_code code = rp_err_need(waits && sums, err, "matching collectives");
 
     for (size_t i = 0; i < ctx->m.n; i++)
-        count_rendezvous(ctx, &ctx->m.at[i]);
+        count_rendezvous(ctx, &ctx->m.at[i], &ctx->lates[i]);
     if (code == RP_OK)
         code = rp_rendezvous_sum(&ctx->m, ctx->lists, ctx->n, sums, waits, err);
     for (size_t r = 0; waits && sums && r < ctx->n; r++) {
@@ -392,7 +391,6 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
         RP_ARENA_NEW(ctx->arena, const struct rp_comm_lead *, ctx->n + 1);
 
     ctx->lists = RP_ARENA_NEW(ctx->arena, const struct rp_collectives *, ctx->n + 1);
-    ctx->late.scratch = RP_ARENA_NEW(ctx->arena, int64_t, ctx->n + 1);
     RP_TRY(rp_arena_check(ctx->arena, "matching collectives", err));
     for (size_t r = 0; r < ctx->n; r++) {
         ctx->lists[r] = &part_of(ctx, r)->collectives;
@@ -403,9 +401,9 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     if (ctx->ranks->unrelated)
         rp_rendezvous_drop(&ctx->m, ctx->n);
     rp_rendezvous_drop_start_up(&ctx->m, ctx->lists);
-    ctx->late.lists = ctx->lists;
-    ctx->late.leads = leads;
-    ctx->late.clocks = ctx->out->clocks = ctx->m.clocks;
+    RP_TRY(rp_late_find(&(struct rp_late_ranks){ctx->n, ctx->lists, leads}, &ctx->m, ctx->arena,
+                        &ctx->lates, err));
+    ctx->out->clocks = ctx->m.clocks;
     ctx->out->clocks_differ = ctx->m.clocks_differ;
     ctx->out->apart_ns = ctx->m.apart_ns;
     ctx->out->contradict = ctx->m.contradict;

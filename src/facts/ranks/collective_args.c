@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <strings.h>
 
 const char *const rp_coll_kind_names[RP_COLL_KINDS] = {
 #define KIND_TEXT(name, text, factor) text,
@@ -60,6 +61,53 @@ enum rp_coll_kind rp_coll_kind_of(const char *name)
         if (strstr(plain, kinds[i].part))
             return kinds[i].kind;
     return RP_COLL_OTHER;
+}
+
+const char *const rp_dimension_names[RP_DIMENSIONS] = {NULL,
+#define DIMENSION_TEXT(name, text) text,
+                                                       RP_DIMENSION_MAP(DIMENSION_TEXT)
+#undef DIMENSION_TEXT
+};
+
+/* Words of names of groups: of DeviceMesh ("mesh_dp_shard"), Megatron and DeepSpeed. The first in
+   this order decides: replicas of an expert are EXPERT_DATA_PARALLEL. */
+static const struct {
+    const char *word;
+    enum rp_dimension dimension;
+} dimension_words[] = {
+    {"tp", RP_DIMENSION_TENSOR},       {"tensor", RP_DIMENSION_TENSOR},
+    {"pp", RP_DIMENSION_PIPELINE},     {"pipeline", RP_DIMENSION_PIPELINE},
+    {"pipe", RP_DIMENSION_PIPELINE},   {"dp", RP_DIMENSION_DATA},
+    {"data", RP_DIMENSION_DATA},       {"ddp", RP_DIMENSION_DATA},
+    {"fsdp", RP_DIMENSION_DATA},       {"hsdp", RP_DIMENSION_DATA},
+    {"shard", RP_DIMENSION_DATA},      {"replicate", RP_DIMENSION_DATA},
+    {"cp", RP_DIMENSION_CONTEXT},      {"sp", RP_DIMENSION_CONTEXT},
+    {"context", RP_DIMENSION_CONTEXT}, {"sequence", RP_DIMENSION_CONTEXT},
+    {"ep", RP_DIMENSION_EXPERT},       {"expert", RP_DIMENSION_EXPERT},
+};
+
+static bool has_word(const char *text, const char *word)
+{
+    size_t len = strlen(word);
+
+    while (*text) {
+        size_t n = 0;
+
+        while ((text[n] | 32) >= 'a' && (text[n] | 32) <= 'z')
+            n++;
+        if (n == len && !strncasecmp(text, word, n))
+            return true;
+        text += n + !n;
+    }
+    return false;
+}
+
+enum rp_dimension rp_dimension_of(const char *description)
+{
+    for (size_t i = 0; i < sizeof dimension_words / sizeof dimension_words[0]; i++)
+        if (has_word(description, dimension_words[i].word))
+            return dimension_words[i].dimension;
+    return RP_DIMENSION_UNKNOWN;
 }
 
 enum { PROTOCOLS = 3 };
@@ -240,6 +288,7 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
         {&r->bytes, "Message size [bytes]"},
         {&r->algorithm, "algorithm"},
         {&r->protocol, "protocol"},
+        {&r->description, "Process Group Description"},
     };
     size_t i;
 
@@ -251,9 +300,9 @@ enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace
 
 void rp_coll_reader_release(struct rp_coll_reader *r)
 {
-    struct rp_arg_key *keys[] = {&r->name,  &r->dtype,     &r->in,      &r->out,   &r->group,
-                                 &r->seq,   &r->size,      &r->dims,    &r->types, &r->members,
-                                 &r->bytes, &r->algorithm, &r->protocol};
+    struct rp_arg_key *keys[] = {
+        &r->name, &r->dtype, &r->in,      &r->out,   &r->group,     &r->seq,      &r->size,
+        &r->dims, &r->types, &r->members, &r->bytes, &r->algorithm, &r->protocol, &r->description};
     size_t i;
 
     for (i = 0; i < sizeof keys / sizeof keys[0]; i++)
@@ -429,6 +478,8 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
         rp_arg_key_int(&r->group, e, &f->group_number);
     if (f->members == RP_NONE)
         rp_arg_key_text(&r->members, e, &f->members);
+    if (!f->dimension && rp_arg_key_text(&r->description, e, &text))
+        f->dimension = (uint8_t)rp_dimension_of(rp_trace_str(r->trace, text));
     if (f->seq < 0)
         rp_arg_key_int(&r->seq, e, &f->seq);
     if (!f->group_size)

@@ -37,6 +37,22 @@ enum rp_coll_kind {
 };
 extern const char *const rp_coll_kind_names[RP_COLL_KINDS];
 
+/* What the ranks of a group have between them. X(NAME, "name") */
+#define RP_DIMENSION_MAP(X) \
+    X(TENSOR, "tp") X(PIPELINE, "pp") X(DATA, "dp") X(CONTEXT, "cp") X(EXPERT, "ep")
+
+enum rp_dimension {
+    RP_DIMENSION_UNKNOWN,
+#define RP_DIMENSION_ENUM(name, text) RP_DIMENSION_##name,
+    RP_DIMENSION_MAP(RP_DIMENSION_ENUM)
+#undef RP_DIMENSION_ENUM
+        RP_DIMENSIONS
+};
+extern const char *const rp_dimension_names[RP_DIMENSIONS]; /* NULL: not known */
+
+/* As the description of a group says: "mesh_tp", "EXPERT_MODEL_PARALLEL_GROUP". */
+enum rp_dimension rp_dimension_of(const char *description);
+
 /* The kind of collective by the name of a kernel or annotation, or by a "Collective name". */
 enum rp_coll_kind rp_coll_kind_of(const char *name);
 
@@ -77,12 +93,13 @@ struct rp_coll_facts {
     int64_t seq;                       /* -1: none */
     int64_t group_size;                /* 0: not known */
     uint8_t algorithm;                 /* rp_coll_algorithm_name */
+    uint8_t dimension;                 /* enum rp_dimension */
 };
 
 struct rp_coll_reader {
     const struct rp_trace *trace;
     struct rp_arg_key name, dtype, in, out, group, members, seq, size, dims, types, bytes;
-    struct rp_arg_key algorithm, protocol;
+    struct rp_arg_key algorithm, protocol, description;
 };
 
 enum rp_code rp_coll_reader_init(struct rp_coll_reader *r, const struct rp_trace *trace,

@@ -18,16 +18,14 @@
 
 #define COLL(kind, member) RP_PART_##kind(struct rp_collective, member)
 
-static const struct rp_field collective_fields[] = {COLL(PLAIN, begin_ns),   COLL(PLAIN, end_ns),
-                                                    COLL(TEXT, name),        COLL(TEXT, group),
-                                                    COLL(TEXT, dtype),       COLL(PLAIN, seq),
-                                                    COLL(PLAIN, in_bytes),   COLL(PLAIN, out_bytes),
-                                                    COLL(PLAIN, group_size), COLL(PLAIN, name_hash),
-                                                    COLL(PLAIN, group_hash), COLL(PLAIN, key),
-                                                    COLL(PLAIN, stream),     COLL(PLAIN, index),
-                                                    COLL(PLAIN, event),      COLL(PLAIN, launch),
-                                                    COLL(PLAIN, kind),       COLL(PLAIN, awaited),
-                                                    COLL(PLAIN, algorithm),  RP_PART_END};
+static const struct rp_field collective_fields[] = {
+    COLL(PLAIN, begin_ns),  COLL(PLAIN, end_ns),     COLL(TEXT, name),
+    COLL(TEXT, group),      COLL(TEXT, dtype),       COLL(PLAIN, seq),
+    COLL(PLAIN, in_bytes),  COLL(PLAIN, out_bytes),  COLL(PLAIN, group_size),
+    COLL(PLAIN, name_hash), COLL(PLAIN, group_hash), COLL(PLAIN, key),
+    COLL(PLAIN, stream),    COLL(PLAIN, index),      COLL(PLAIN, event),
+    COLL(PLAIN, launch),    COLL(PLAIN, kind),       COLL(PLAIN, awaited),
+    COLL(PLAIN, algorithm), COLL(PLAIN, dimension),  RP_PART_END};
 static const struct rp_type collective_type = {"collective", sizeof(struct rp_collective),
                                                collective_fields, NULL};
 
@@ -169,6 +167,7 @@ static enum rp_code add_collective(struct collective_ctx *g, const struct found 
                                .launch = found->launch,
                                .kind = (uint8_t)f.kind,
                                .algorithm = f.algorithm,
+                               .dimension = f.dimension,
                                .awaited = f.awaited};
 
     RP_TRY(keep_text(g, g->t->ev.name[e], &c.name, err));

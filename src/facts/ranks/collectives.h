@@ -25,6 +25,7 @@ struct rp_collective {
     rp_event event, launch;         /* launch: RP_NONE where it is not known */
     uint8_t kind;                   /* enum rp_coll_kind */
     uint8_t algorithm;              /* rp_coll_algorithm_name */
+    uint8_t dimension;              /* of its group: enum rp_dimension */
     bool awaited; /* the span is of the call that waited for it: it may have ended before */
 };
 

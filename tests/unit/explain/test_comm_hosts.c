@@ -15,6 +15,7 @@ struct run {
     struct rp_comm_rank ranks[HOSTS];
     struct rp_comm_collective list[COLLECTIVES];
     struct rp_comm_arrival arrivals[COLLECTIVES][2];
+    int64_t numbers[COLLECTIVES][2];
 };
 
 /* A rank on each host; two transfers between each of a-b, b-c and c-d, of 1000 bytes. */
@@ -33,7 +34,12 @@ static void make(struct run *x, int64_t slow_ns)
 
         x->arrivals[i][0] = (struct rp_comm_arrival){.rank = first, .lane = first};
         x->arrivals[i][1] = (struct rp_comm_arrival){.rank = first + 1, .lane = first + 1};
+        x->numbers[i][0] = (int64_t)first * 10;
+        x->numbers[i][1] = (int64_t)first * 10 + 10;
         x->list[i] = (struct rp_comm_collective){.kind = "send_recv",
+                                                 .dimension = first ? rp_dimension_names[1] : NULL,
+                                                 .ranks = x->numbers[i],
+                                                 .nranks = 2,
                                                  .rank_count = 2,
                                                  .seen_count = 2,
                                                  .size_bytes = 1000,
@@ -66,6 +72,50 @@ static void links_are_compared_with_the_best(void **state)
     rp_arena_release(&x.arena);
 }
 
+static void groups_and_dimensions_are_added_up(void **state)
+{
+    struct run x;
+
+    UNUSED_STATE(state);
+    make(&x, 300);
+    assert_int_equal(x.root.ngroups, 3);
+    assert_int_equal(x.root.ngroup_rows, 2);
+    assert_string_equal(x.root.groups[0].label, "10, 20");
+    assert_string_equal(x.root.groups[0].dimension, "tp");
+    assert_int_equal(x.root.groups[0].rank_count, 2);
+    assert_int_equal(x.root.groups[0].count, 2);
+    assert_true(fabs(x.root.groups[0].slower_ratio - 2) < 1e-9);
+    assert_int_equal(x.root.ndimensions, 2);
+    assert_string_equal(x.root.dimensions[0].dimension, "tp");
+    assert_int_equal(x.root.dimensions[0].group_count, 2);
+    assert_int_equal(x.root.dimensions[0].count, 4);
+    assert_int_equal(x.root.dimensions[0].wait_ns, 16);
+    assert_int_equal(x.root.dimensions[0].transfer_ns, 800);
+    assert_null(x.root.dimensions[1].dimension);
+    assert_int_equal(x.root.dimensions[1].size_bytes, 2000);
+    rp_arena_release(&x.arena);
+}
+
+static void many_ranks_are_shortened(void **state)
+{
+    struct run x;
+    int64_t numbers[9] = {0, 2, 4, 6, 8, 10, 12, 14, 16};
+    static const char *const labels[] = {"0, 2", "0, 2, 4", "0, 2, 4, 6, 8, 10, 12, 14",
+                                         "0, 2, 4, 6, 8, 10, 12, 14, …"};
+    static const size_t counts[] = {2, 3, 8, 9};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        make(&x, 100);
+        x.list[0].ranks = numbers;
+        x.list[0].nranks = counts[i];
+        x.root.ncollectives = 1;
+        assert_code(rp_comm_add_hosts(&x.root, 2, &x.arena, NULL), RP_OK);
+        assert_string_equal(x.root.groups[0].label, labels[i]);
+        rp_arena_release(&x.arena);
+    }
+}
+
 static void hosts_are_added_up(void **state)
 {
     struct run x;
@@ -87,7 +137,7 @@ static void nothing_is_guessed(void **state)
 
     UNUSED_STATE(state);
     make(&x, 100);
-    x.root.nhosts = x.root.nlinks = 0;
+    x.root.nhosts = 0;
     x.ranks[3].host = NULL;
     x.root.ncollectives = 2;
     assert_code(rp_comm_add_hosts(&x.root, 2, &x.arena, NULL), RP_OK);
@@ -101,9 +151,10 @@ static void nothing_is_guessed(void **state)
 int test_comm_hosts(void);
 int test_comm_hosts(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(links_are_compared_with_the_best),
-                                       cmocka_unit_test(hosts_are_added_up),
-                                       cmocka_unit_test(nothing_is_guessed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(links_are_compared_with_the_best), cmocka_unit_test(hosts_are_added_up),
+        cmocka_unit_test(groups_and_dimensions_are_added_up),
+        cmocka_unit_test(many_ranks_are_shortened), cmocka_unit_test(nothing_is_guessed)};
 
     return cmocka_run_group_tests_name("comm_hosts", tests, NULL, NULL);
 }

@@ -111,7 +111,8 @@ static void late_ranks_are_told_apart(void **state)
         set_up(&b);
         b.chain.ncollectives = 1;
         b.chain.margin_ns = b.chain_rank.margin_ns = 5 * MS;
-        rp_late_add(&b.chain_rank.lates, rows[i][0], rows[i][1], 5 * MS);
+        rp_late_add(&b.chain_rank.lates,
+                    &(struct rp_late){.cause = rows[i][0], .evidence = rows[i][1]}, 5 * MS);
         check_kind(&b, &rp_finding_straggler, rows[i][2]);
         assert_contains(b.root.findings[0].evidence[0], rows[i][3]);
         rp_arena_release(&b.arena);

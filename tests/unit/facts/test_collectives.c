@@ -33,6 +33,33 @@ static void kinds_are_told_by_any_spelling(void **state)
     assert_int_equal(rp_coll_kind_of("ncclDevKernel_Generic_4(gather)"), RP_COLL_OTHER);
 }
 
+static void groups_say_what_they_share(void **state)
+{
+    static const struct {
+        const char *description;
+        enum rp_dimension is;
+    } rows[] = {{"mesh_tp", RP_DIMENSION_TENSOR},
+                {"TENSOR_MODEL_PARALLEL_GROUP", RP_DIMENSION_TENSOR},
+                {"EXPERT_TENSOR_PARALLEL_GROUP", RP_DIMENSION_TENSOR},
+                {"PIPELINE_MODEL_PARALLEL_GROUP", RP_DIMENSION_PIPELINE},
+                {"pp0", RP_DIMENSION_PIPELINE},
+                {"mesh_dp_shard_cp", RP_DIMENSION_DATA},
+                {"EXPERT_DATA_PARALLEL_GROUP", RP_DIMENSION_DATA},
+                {"CONTEXT_PARALLEL_GROUP", RP_DIMENSION_CONTEXT},
+                {"ep:1", RP_DIMENSION_EXPERT},
+                {"EXPERT_MODEL_PARALLEL_GROUP", RP_DIMENSION_EXPERT},
+                {"default_pg", RP_DIMENSION_UNKNOWN},
+                {"undefined", RP_DIMENSION_UNKNOWN},
+                {"updates", RP_DIMENSION_UNKNOWN},
+                {"", RP_DIMENSION_UNKNOWN}};
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(rp_dimension_of(rows[i].description), rows[i].is);
+    assert_null(rp_dimension_names[RP_DIMENSION_UNKNOWN]);
+    assert_string_equal(rp_dimension_names[RP_DIMENSION_EXPERT], "ep");
+}
+
 static void sizes_come_from_shapes(void **state)
 {
     int64_t bytes = 0;
@@ -726,6 +753,7 @@ int test_collectives(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sizes_of_collectives),
         cmocka_unit_test(kinds_are_told_by_any_spelling),
+        cmocka_unit_test(groups_say_what_they_share),
         cmocka_unit_test(sizes_come_from_shapes),
         cmocka_unit_test(types_have_names_and_sizes),
         cmocka_unit_test(bus_factors_are_those_of_rings),

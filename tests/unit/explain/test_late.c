@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a rank is late: what it did itself, or another one before it. */
+#include "explain/comm/late.h"
+#include "unit.h"
+
+enum { RANKS = 4, EACH = 2 };
+
+/* Ranks 0 and 1 meet, then 1 and 2, 3. Rank `slow` computes for 100 ns, the others for 10. */
+struct meeting {
+    struct rp_collective list[RANKS][EACH];
+    struct rp_collectives of[RANKS];
+    const struct rp_collectives *lists[RANKS];
+    struct rp_comm_lead leads[RANKS][EACH];
+    const struct rp_comm_lead *lead_of[RANKS];
+    struct rp_clock clocks[RANKS];
+    struct rp_rendezvous both[2];
+    uint32_t rank[2][3], at[2][3];
+    struct rp_arena arena;
+    struct rp_late *lates;
+};
+
+static void meet(struct meeting *x, size_t slow, int64_t late_ns)
+{
+    struct rp_rendezvous_list list = {.n = 2, .at = x->both, .clocks = x->clocks};
+
+    *x = (struct meeting){.rank = {{0, 1}, {1, 2, 3}}, .at = {{0, 0}, {1, 0, 0}}};
+    for (size_t r = 0; r < RANKS; r++) {
+        int64_t end_ns = r == slow ? 100 : 10;
+
+        x->list[r][0] = (struct rp_collective){.name = "first", .begin_ns = end_ns, .end_ns = 120};
+        x->list[r][1] = (struct rp_collective){.name = "second", .begin_ns = 121, .end_ns = 200};
+        x->leads[r][0] = (struct rp_comm_lead){.compute_ns = end_ns, .kernel = "gemm"};
+        x->leads[r][1] = (struct rp_comm_lead){.since_ns = late_ns, .compute_ns = 1};
+        x->of[r].list.at = x->list[r];
+        x->of[r].list.n = r == 1 ? 2 : 1;
+        x->lists[r] = &x->of[r];
+        x->lead_of[r] = x->leads[r];
+        x->clocks[r] = (struct rp_clock){0};
+    }
+    x->both[0] =
+        (struct rp_rendezvous){.n = 2, .rank = x->rank[0], .at = x->at[0], .last = slow == 1};
+    x->both[1] = (struct rp_rendezvous){.n = 3, .rank = x->rank[1], .at = x->at[1], .last = 0};
+    rp_arena_init(&x->arena);
+    assert_code(rp_late_find(&(struct rp_late_ranks){RANKS, x->lists, x->lead_of}, &list, &x->arena,
+                             &x->lates, NULL),
+                RP_OK);
+}
+
+static void another_rank_is_named(void **state)
+{
+    struct meeting x;
+
+    UNUSED_STATE(state);
+    meet(&x, 0, 120);
+    assert_string_equal(x.lates[0].cause, "compute");
+    assert_int_equal(x.lates[0].by, 0);
+    assert_string_equal(x.lates[1].cause, "compute");
+    assert_string_equal(x.lates[1].evidence, "gemm");
+    assert_int_equal(x.lates[1].by, 0);
+    rp_arena_release(&x.arena);
+}
+
+static void a_rank_that_was_late_before_is_late_for_that(void **state)
+{
+    struct meeting x;
+
+    UNUSED_STATE(state);
+    meet(&x, 1, 120);
+    assert_string_equal(x.lates[1].cause, "compute");
+    assert_int_equal(x.lates[1].by, 1);
+    rp_arena_release(&x.arena);
+}
+
+/* The first collective lost 90 ns: that is most of 180, and not of 181. */
+static void most_of_it_was_lost_before(void **state)
+{
+    struct meeting x;
+
+    UNUSED_STATE(state);
+    meet(&x, 0, 180);
+    assert_string_equal(x.lates[1].cause, "compute");
+    rp_arena_release(&x.arena);
+    meet(&x, 0, 181);
+    assert_ptr_equal(x.lates[1].cause, rp_late_previous);
+    assert_string_equal(x.lates[1].evidence, "first");
+    assert_int_equal(x.lates[1].by, 1);
+    rp_arena_release(&x.arena);
+}
+
+/* Each cause of each rank counts alone. */
+static void the_cause_of_most_is_the_main_one(void **state)
+{
+    struct rp_late_sums sums = {0};
+    const struct rp_late own = {"compute", "gemm", 5, 1}, other = {"compute", "gelu", 5, 2};
+
+    UNUSED_STATE(state);
+    assert_null(rp_late_main(&sums).cause);
+    rp_late_add(&sums, &own, 30);
+    rp_late_add(&sums, &other, 20);
+    assert_int_equal(rp_late_main(&sums).by, 1);
+    rp_late_add(&sums, &other, 11);
+    assert_int_equal(rp_late_main(&sums).by, 2);
+    assert_int_equal(rp_late_main(&sums).ns, 31);
+}
+
+int test_late(void);
+int test_late(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_rank_is_named),
+        cmocka_unit_test(a_rank_that_was_late_before_is_late_for_that),
+        cmocka_unit_test(most_of_it_was_lost_before),
+        cmocka_unit_test(the_cause_of_most_is_the_main_one),
+    };
+
+    return cmocka_run_group_tests_name("late", tests, NULL, NULL);
+}
