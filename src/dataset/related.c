@@ -259,7 +259,7 @@ static const char *what_differs(struct checking *c, const struct differences *d,
 
 bool rp_digest_of_trial(const struct rp_digest *digest)
 {
-    return !strcmp(rp_text_file(digest->name), "comm_detail.json");
+    return digest && !strcmp(rp_text_file(digest->name), "comm_detail.json");
 }
 
 /* Two traces of the same model are a pair to compare. */

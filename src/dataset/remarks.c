@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "dataset/selection.h"
 #include "dataset/trust.h"
+#include "facts/times/intervals.h"
 #include "result/print_units.h"
 #include "result/sane.h"
 
@@ -402,17 +403,68 @@ static enum rp_code remark_set_back(struct rp_trust_log *log, const struct rp_tr
                     err);
 }
 
+#define FIRST_NS 20000000
+RP_DECISION(FIRST_NS, "ns",
+            "two samples of a stack, so that the last is not by chance the earlier one; launchers "
+            "look for dead ranks every 100 ms before they end the others",
+            "dataset/the_first_to_stop_has_an_edge");
+
+/* Of the ranks that did not end by themselves the one that stopped first, by the clocks of their
+   hosts: others may have been ended because of it. NULL: nobody can tell. */
+static const struct rp_trust_trace *first_death(const struct rp_trust_log *log, int64_t *before_ns)
+{
+    const struct rp_trust_trace *first = NULL;
+    int64_t next_ns = INT64_MAX;
+
+    for (size_t i = 0; i < log->traces.n; i++) {
+        const struct rp_trust_trace *t = &log->traces.at[i];
+
+        if (!t->died || t->verdict != RP_VERDICT_RANK || t->unselected || t->number < 0)
+            continue;
+        if (!t->stopped_ns)
+            return NULL;
+        if (!first || t->stopped_ns < first->stopped_ns) {
+            next_ns = first ? first->stopped_ns : INT64_MAX;
+            first = t;
+        } else if (t->stopped_ns < next_ns) {
+            next_ns = t->stopped_ns;
+        }
+    }
+    *before_ns = first ? rp_ns_between(first->stopped_ns, next_ns) : 0;
+    return next_ns < INT64_MAX && *before_ns >= FIRST_NS ? first : NULL;
+}
+
 static enum rp_code remark_death(struct rp_trust_log *log, const struct rp_trust_trace *t,
-                                 struct rp_err *err)
+                                 const char *first, struct rp_err *err)
 {
     return add_note(
-        log, t, "killed", true, rp_arena_textf(&log->arena, "%s%s", rank_text(log, t), t->died),
-        RP_ABSENT_I64,
+        log, t, "killed", true,
+        rp_arena_textf(&log->arena, "%s%s%s", rank_text(log, t), first, t->died), RP_ABSENT_I64,
         rp_arena_textf(&log->arena,
                        "'%s': the program did not end by itself: it was killed, crashed, "
-                       "or still runs (%s)",
-                       t->path, t->died),
+                       "or still runs (%s%s)",
+                       t->path, first, t->died),
         err);
+}
+
+/* The first one first: its line names few. */
+static enum rp_code remark_deaths(struct rp_trust_log *log, struct rp_err *err)
+{
+    int64_t before_ns;
+    const struct rp_trust_trace *first = first_death(log, &before_ns);
+
+    if (first)
+        RP_TRY(remark_death(log, first,
+                            rp_arena_textf(&log->arena, "the first to stop, %s before the others, ",
+                                           rp_units_time(&log->arena, before_ns)),
+                            err));
+    for (size_t i = 0; i < log->traces.n; i++) {
+        const struct rp_trust_trace *t = &log->traces.at[i];
+
+        if (t != first && t->died && t->verdict == RP_VERDICT_RANK && !t->unselected)
+            RP_TRY(remark_death(log, t, "", err));
+    }
+    return RP_OK;
 }
 
 static enum rp_code remark_verdict(struct rp_trust_log *log, const struct rp_trust_trace *t,
@@ -471,8 +523,6 @@ static enum rp_code remark_trace(struct rp_trust_log *log, const struct rp_trust
         RP_TRY(remark_joined(log, t, err));
     if (t->set_back)
         RP_TRY(remark_set_back(log, t, err));
-    if (t->died && t->verdict == RP_VERDICT_RANK)
-        RP_TRY(remark_death(log, t, err));
     return t->verdict == RP_VERDICT_RANK ? remark_losses(log, t, err) : RP_OK;
 }
 
@@ -698,6 +748,7 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
     RP_TRY(remark_all_unread(log, err));
     for (size_t i = 0; i < log->traces.n; i++)
         RP_TRY(remark_trace(log, &log->traces.at[i], err));
+    RP_TRY(remark_deaths(log, err));
     for (size_t i = 0; i < log->runs.n; i++)
         RP_TRY(remark_missing(log, &log->runs.at[i], err));
     RP_TRY(remark_impossible(log, result, err));

@@ -74,6 +74,7 @@ static const struct rp_field trust_fields[] = {TRUST(number),
                                                RP_PART_TEXT(struct rp_trust_trace, lost),
                                                RP_PART_TEXT(struct rp_trust_trace, set_back),
                                                RP_PART_TEXT(struct rp_trust_trace, died),
+                                               TRUST(stopped_ns),
                                                RP_PART_END};
 static const struct rp_type trust_type = {"trust_trace", sizeof(struct rp_trust_trace),
                                           trust_fields, NULL};

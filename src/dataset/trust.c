@@ -3,6 +3,7 @@
 #include "dataset/trust.h"
 
 #include "facts/recorders.h"
+#include "facts/times/intervals.h"
 #include "facts/times/trace_life.h"
 #include "result/print_units.h"
 #include "trace/hidden.h"
@@ -110,16 +111,18 @@ static void note_recorders(struct rp_trust_log *log, const struct rp_trace *t,
 }
 
 /* Recordings of ours only: others do not tell. */
-static const char *death_of(struct rp_arena *arena, const struct rp_trace *t)
+static void note_death(struct rp_arena *arena, const struct rp_trace *t, struct rp_trust_trace *row)
 {
     struct rp_trace_life life;
 
     rp_trace_life_find(t, &life);
     if (!life.cut)
-        return NULL;
-    return rp_arena_textf(arena, "process %lld, after '%.80s', %s after its first event",
-                          (long long)life.process, rp_trace_str(t, t->ev.name[life.last]),
-                          rp_units_time(arena, life.last_ns));
+        return;
+    if (t->has_base)
+        row->stopped_ns = rp_ns_sum(t->base_ns, t->totals.span_end_ns);
+    row->died = rp_arena_textf(arena, "process %lld, after '%.80s', %s after its first event",
+                               (long long)life.process, rp_trace_str(t, t->ev.name[life.last]),
+                               rp_units_time(arena, life.last_ns));
 }
 
 struct rp_trust_trace *rp_trust_find(struct rp_trust_log *log, size_t source, uint32_t part)
@@ -149,7 +152,7 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
         row.overwritten = overwritten_events(t);
         note_recorders(log, t, &row);
         row.hidden = rp_hidden_graphs(t, &row.hidden_ns);
-        row.died = death_of(&log->arena, t);
+        note_death(&log->arena, t, &row);
         note_sentences(log, t, &row);
         if (!log->ranked && !log->is_job)
             code = rp_digest_new(t, loaded->source->name, &row.digest, err);

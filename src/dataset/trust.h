@@ -52,6 +52,7 @@ struct rp_trust_trace {
     bool unsure;               /* then: nothing tells how well */
     const char *set_back;      /* the clock was, and times were moved: what was said, or NULL */
     const char *died; /* its program did not end by itself: the last thing it did; or NULL */
+    int64_t stopped_ns; /* then: its last moment, in time of the day; 0: not known */
     int64_t nevents;
     struct rp_health health;
     struct rp_digest *digest; /* where nobody else numbers the ranks; else NULL */

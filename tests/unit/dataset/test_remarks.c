@@ -5,8 +5,9 @@
 #include "io/sources.h"
 #include "unit.h"
 
-/* Whether the answer over one trace is complete; kind: of its only remark, "" for none. */
-static bool is_complete(const struct rp_trust_trace *trace, const char *kind)
+/* Whether the answer over traces is complete, and its first remark; how many there are. */
+static size_t remarks_of(const struct rp_trust_trace *traces, size_t n, bool *complete,
+                         char text[400])
 {
     static const struct rp_type type = {"none", 8, NULL, NULL};
     static char given[] = "run/";
@@ -15,21 +16,62 @@ static bool is_complete(const struct rp_trust_trace *trace, const char *kind)
     struct rp_err err = RP_ERR_INIT;
     struct rp_result *result;
     struct rp_trust_log log;
-    bool complete;
+    size_t count;
 
     assert_ok(rp_sources_open(&self, 1, NULL, &dataset.sources, &err), &err);
     assert_ok(rp_result_new(&type, &result, &err), &err);
     rp_trust_log_init(&log);
-    assert_ok(rp_vec_push(&log.traces, *trace, &err), &err);
+    for (size_t i = 0; i < n; i++)
+        assert_ok(rp_vec_push(&log.traces, traces[i], &err), &err);
     assert_ok(rp_trust_finish(&log, &dataset, false, result, &err), &err);
-    assert_int_equal(result->trust.nremarks, *kind ? 1 : 0);
-    if (*kind)
-        assert_string_equal(result->trust.remarks[0].kind, kind);
-    complete = result->trust.complete;
+    *complete = result->trust.complete;
+    count = result->trust.nremarks;
+    snprintf(text, 400, "%s %s", count ? result->trust.remarks[0].kind : "",
+             count ? result->trust.remarks[0].text : "");
     rp_trust_log_release(&log);
     rp_result_free(result);
     rp_sources_close(dataset.sources);
+    return count;
+}
+
+/* kind: of the only remark, "" for none. */
+static bool is_complete(const struct rp_trust_trace *trace, const char *kind)
+{
+    bool complete;
+    char text[400];
+
+    assert_int_equal(remarks_of(trace, 1, &complete, text), *kind ? 1 : 0);
+    assert_memory_equal(text, kind, strlen(kind));
     return complete;
+}
+
+static void the_first_to_stop_has_an_edge(void **state)
+{
+    struct rp_trust_trace t[3];
+    bool complete;
+    char text[400];
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < 3; i++)
+        t[i] = (struct rp_trust_trace){.path = i == 2 ? "run/b" : "run/a",
+                                       .source = i,
+                                       .number = (int32_t)i,
+                                       .died = "after x",
+                                       .stopped_ns = 5000000000 - (i == 2 ? 20000000 : 0)};
+    assert_int_equal(remarks_of(t, 3, &complete, text), 3);
+    assert_false(complete);
+    assert_non_null(strstr(text, "'run/b'"));
+    assert_non_null(strstr(text, "(the first to stop, 20.0 ms before the others, after x)"));
+    t[2].stopped_ns++; /* too close to tell */
+    assert_int_equal(remarks_of(t, 3, &complete, text), 3);
+    assert_non_null(strstr(text, "'run/a'"));
+    assert_null(strstr(text, "first"));
+    t[2].stopped_ns = 1;
+    t[1].stopped_ns = 0; /* not known */
+    remarks_of(t, 3, &complete, text);
+    assert_null(strstr(text, "first"));
+    remarks_of(t + 2, 1, &complete, text); /* alone */
+    assert_null(strstr(text, "first"));
 }
 
 static void wrong_times_matter_from_one_in_a_hundred(void **state)
@@ -120,6 +162,7 @@ int test_remarks(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_times_matter_from_one_in_a_hundred),
+        cmocka_unit_test(the_first_to_stop_has_an_edge),
         cmocka_unit_test(what_is_lost_makes_an_answer_incomplete),
         cmocka_unit_test(an_answer_that_cannot_be_says_so),
     };
