@@ -26,7 +26,10 @@ enum rp_torch_sign {
     RP_TORCH_STEP = 32768,      /* a mark of the profiler */
     RP_TORCH_PLANS = 65536,    /* an operator whose library plans or tries kernels for each shape */
     RP_TORCH_ATTENDS = 131072, /* attention */
-    RP_TORCH_CONVOLVES = 262144
+    RP_TORCH_CONVOLVES = 262144,
+    RP_TORCH_BATCHED = 524288,   /* an operator that multiplies many matrices */
+    RP_TORCH_MATRICES = 1048576, /* ... or two */
+    RP_TORCH_SOFTMAX = 2097152   /* an operator or a kernel */
 };
 
 /* Whether a name of n bytes has one of the signs. */

@@ -253,14 +253,16 @@ static const struct rp_advice_row advice[] = {
     {RP_ADVISE_LOOK, OF(BREAKS), .frameworks = FW(PYTORCH),
      .text = "'reprise dump breaks' lists them with PyTorch's hints; torch.compile(fullgraph=True) "
              "stops at the first"},
-    {RP_ADVISE_CALL, OF(BREAKS), .frameworks = FW(PYTORCH),
+    {RP_ADVISE_CALL, OF(BREAKS), .frameworks = FW(PYTORCH), .graphs = RP_KEY_NO,
      .text = "without the breaks a part of the step becomes one graph, which "
              "torch.compile(mode=\"reduce-overhead\") replays",
      .what_if = "no-sync+cuda-graphs"},
+    {RP_ADVISE_CALL, OF(LIMIT) | OF(NO_GRAPHS),
+     .text = "'reprise dump compiles' lists them, 'reprise dump recompiles' what differed"},
     {RP_ADVISE_CALL, OF(LIMIT), .frameworks = FW(PYTORCH),
      .text = "torch._dynamo.mark_dynamic for what differs ('reprise dump recompiles'), or a higher "
              "torch._dynamo.config.recompile_limit"},
-    {RP_ADVISE_CALL, OF(NO_GRAPHS), .frameworks = FW(PYTORCH),
+    {RP_ADVISE_CALL, OF(NO_GRAPHS), .frameworks = FW(PYTORCH), .graphs = RP_KEY_NO,
      .text =
          "remove what the reason names from the compiled function: its graphs are then replayed",
      .what_if = "cuda-graphs"},

@@ -32,6 +32,9 @@
     K(tiny_kernels)                                                    \
     X(launch_latency)                                                  \
     X(unfused_kernels)                                                 \
+    K(unfused_attention)                                               \
+    K(weight_reads)                                                    \
+    X(small_collectives)                                               \
     K(low_occupancy)                                                   \
     K(slow_operator)                                                   \
     X(layout_transposes)                                               \

@@ -17,6 +17,11 @@ RP_LIMIT(MOST_STEPS, "steps of a rank", "the first ones that are not typical say
 #define MOST_NAME 80
 RP_LIMIT(MOST_NAME, "bytes of a name", "longer ones are cut in their middle");
 
+#define MOST_OF 0.5
+RP_DECISION(MOST_OF, "of what a step takes longer",
+            "a name with less of it does not explain the step",
+            "explain/a_step_is_longer_for_a_reason");
+
 struct own_time {
     rp_str name;
     int64_t ns; /* in the step minus that in the typical one */
@@ -72,6 +77,7 @@ static enum rp_code compare(const struct rp_trace *t, struct rp_report_step *ste
     const struct own_time *most = NULL;
     char name[MOST_NAME + 1];
     enum rp_code code;
+    int64_t more_ns;
 
     rp_map_init(&c.by_name);
     code = add_step(&c, at, &steps[at], 1, err);
@@ -80,7 +86,8 @@ static enum rp_code compare(const struct rp_trace *t, struct rp_report_step *ste
     for (size_t i = 0; i < c.times.n; i++)
         if (!most || c.times.at[i].ns > most->ns)
             most = &c.times.at[i];
-    if (code == RP_OK && most && most->ns > 0) {
+    more_ns = rp_ns_between(rp_report_own_ns(&steps[typical]), rp_report_own_ns(&steps[at]));
+    if (code == RP_OK && most && (double)most->ns >= MOST_OF * (double)more_ns) {
         rp_cut_name(rp_trace_str(t, most->name), name, sizeof name);
         steps[at].longer =
             rp_arena_textf(arena, "'%s' ran %s longer", name, rp_units_time(arena, most->ns));

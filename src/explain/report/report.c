@@ -635,7 +635,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
     bool failed = false;
 
     for (size_t i = 0; i < ranks->n; i++)
-        if (rp_digest_of_trial(ranks->parts[i].digest))
+        if (ranks->parts[i].digest && rp_digest_of_trial(ranks->parts[i].digest))
             return rp_err_set(err, RP_UNSUPPORTED,
                               "these files are a trial of dPRO, which is one job: 'reprise "
                               "simulate' says what its step is limited by, 'reprise optimize' "

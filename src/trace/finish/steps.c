@@ -193,6 +193,15 @@ static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
+void rp_steps_flag_warm_up(struct rp_builder *b, int64_t usual_ns)
+{
+    struct rp_step *s = b->steps.at;
+
+    for (size_t i = 0;
+         i < b->steps.n / 2 && rp_step_between(s[i].begin_ns, s[i].end_ns) / 2 > usual_ns; i++)
+        s[i].flags |= RP_STEP_WARM_UP;
+}
+
 typedef enum rp_code step_finder(struct rp_builder *b, struct rp_err *err);
 
 /* Steps that a finder found, and the share of the work that is in them. */

@@ -30,6 +30,10 @@ enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err);
 /* Unmarked steps: the same sequence of work repeats. */
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 
+/* Flags first steps that take more than twice as long as usual. At least half of the steps count.
+ */
+void rp_steps_flag_warm_up(struct rp_builder *b, int64_t usual_ns);
+
 /* Whether the steps in b are layers of one pass, by the numbers in the names of modules. */
 enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct rp_err *err);
 

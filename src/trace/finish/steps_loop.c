@@ -566,14 +566,6 @@ static void place_after_mark(const struct loop *w, size_t i, struct rp_step *ste
     step->end_ns = end < next ? end : next;
 }
 
-/* First steps that take more than twice as long as usual. At least half of the steps count. */
-static void flag_warm_up(const struct loop *w, struct rp_step *steps, size_t n)
-{
-    for (size_t i = 0;
-         i < n / 2 && rp_step_between(steps[i].begin_ns, steps[i].end_ns) / 2 > w->usual_ns; i++)
-        steps[i].flags |= RP_STEP_WARM_UP;
-}
-
 static enum rp_code make_steps(struct loop *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->marks.n; i++) {
@@ -585,7 +577,7 @@ static enum rp_code make_steps(struct loop *w, struct rp_err *err)
     for (size_t i = 0; i + 1 < w->b->steps.n; i++)
         if (w->b->steps.at[i].end_ns < w->b->steps.at[i + 1].begin_ns)
             w->b->steps.at[i].flags |= RP_STEP_BREAK_AFTER;
-    flag_warm_up(w, w->b->steps.at, w->b->steps.n);
+    rp_steps_flag_warm_up(w->b, w->usual_ns);
     return RP_OK;
 }
 

@@ -531,6 +531,23 @@ static enum rp_code find_in(struct sequence *s, struct rp_err *err)
     return RP_OK;
 }
 
+RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
+
+static enum rp_code flag_warm_up(struct rp_builder *b, struct rp_err *err)
+{
+    RP_VEC(int64_t) ns = {0};
+    enum rp_code code = rp_vec_reserve(&ns, b->steps.n + 1, err);
+
+    for (; code == RP_OK && ns.n < b->steps.n; ns.n++)
+        ns.at[ns.n] = rp_step_between(b->steps.at[ns.n].begin_ns, b->steps.at[ns.n].end_ns);
+    if (ns.n) {
+        rp_sort(ns.at, ns.n, sizeof *ns.at, by_ns);
+        rp_steps_flag_warm_up(b, ns.at[(ns.n - 1) / 2]);
+    }
+    rp_vec_release(&ns);
+    return code;
+}
+
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
 {
     struct sequence s = {.b = b};
@@ -541,6 +558,8 @@ enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err)
         code = take_thread(&s, err);
     if (code == RP_OK && s.names.n)
         code = find_in(&s, err);
+    if (code == RP_OK)
+        code = flag_warm_up(b, err);
     rp_vec_release(&s.event);
     rp_vec_release(&s.names);
     return code;

@@ -463,6 +463,139 @@ static void layouts_are_those_of_convolutions(void **state)
     rp_arena_release(&b.arena);
 }
 
+/* The fourth of five steps takes 10 ms longer; 'save' runs for a part of that. */
+static bool names_what_is_longer(int64_t save_ns)
+{
+    static char marks[5][24];
+    struct row rows[40];
+    struct found f;
+    int64_t at = 0;
+    bool named;
+    size_t n = 0;
+
+    for (int i = 0; i < 5; i++) {
+        int64_t dur = i == 3 ? 20 * MS : 10 * MS;
+
+        snprintf(marks[i], sizeof marks[i], "ProfilerStep#%d", i);
+        rows[n++] = (struct row){'X', "user_annotation", marks[i], 1, 1, at, dur - US};
+        rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, at + US, 2 * MS};
+        rows[n++] = (struct row){'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, at + MS, US, i + 1};
+        rows[n++] = (struct row){'X', "kernel", "gemm", 0, 7, at + 2 * MS, MS, i + 1, 7};
+        if (i == 3)
+            rows[n++] = (struct row){'X', "cpu_op", "save", 1, 1, at + 4 * MS, save_ns};
+        at += dur;
+    }
+    find_in(&f, rows, n);
+    assert_int_equal(f.part.nsteps, 5);
+    named = f.part.steps[3].longer != NULL;
+    assert_true(!named || strstr(f.part.steps[3].longer, "save"));
+    found_end(&f);
+    return named;
+}
+
+static void a_step_is_longer_for_a_reason(void **state)
+{
+    UNUSED_STATE(state);
+    assert_true(names_what_is_longer(5500 * US));
+    assert_false(names_what_is_longer(4500 * US));
+}
+
+/* Collectives of one step that waits 10 ms for half of them; the others are large. */
+static int64_t lost_to_small(int count, int64_t bytes, uint8_t kind, uint8_t parallel)
+{
+    struct rp_collective list[240] = {{.begin_ns = 0}};
+    struct rp_report_step step = {.number = 0};
+    const struct rp_report_finding *found;
+    struct bench b;
+    int64_t lost;
+
+    set_up(&b);
+    b.part.whole.end_ns = 100 * MS;
+    b.part.steps = &step;
+    b.part.nsteps = 1;
+    b.part.workload.parallel = parallel;
+    b.part.workload.mode = RP_MODE_TRAINING;
+    b.chain.transfer_ns = 10 * MS;
+    for (int i = 0; i < 2 * count; i++)
+        list[i] = (struct rp_collective){.begin_ns = i * 100 * US,
+                                         .end_ns = (i * 100 + 50) * US,
+                                         .in_bytes = i < count ? bytes : 100000000,
+                                         .kind = i < count ? kind : RP_COLL_ALL_REDUCE};
+    b.part.collectives.list.at = list;
+    b.part.collectives.list.n = (size_t)(2 * count);
+    found = ask(&b, &rp_finding_small_collectives);
+    lost = found ? found->lost_ns : 0;
+    if (found)
+        assert_contains(found->tries[0].text, kind == RP_COLL_BROADCAST ? "buffers" : "join");
+    rp_arena_release(&b.arena);
+    return lost;
+}
+
+static void small_collectives_have_edges(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(lost_to_small(110, 230000, RP_COLL_ALL_REDUCE, RP_PARALLEL_NONE), 5 * MS);
+    assert_int_equal(lost_to_small(110, 290000, RP_COLL_ALL_REDUCE, RP_PARALLEL_NONE), 0);
+    assert_int_equal(lost_to_small(110, -1, RP_COLL_ALL_REDUCE, RP_PARALLEL_NONE), 0);
+    assert_int_equal(lost_to_small(90, 230000, RP_COLL_ALL_REDUCE, RP_PARALLEL_NONE), 0);
+    assert_int_equal(lost_to_small(2, 1000, RP_COLL_BROADCAST, RP_PARALLEL_DDP), 5 * MS);
+    assert_int_equal(lost_to_small(2, 1000, RP_COLL_BROADCAST, RP_PARALLEL_FSDP), 0);
+}
+
+/* Operators with 10 ms of a kernel each, by letter: batched products, products, softmax. */
+static int64_t lost_to_attention(const char *ops)
+{
+    static const char *const names[] = {"aten::add", "aten::bmm", "aten::mm", "aten::_softmax"};
+    struct row rows[60];
+    struct found f;
+    int64_t lost;
+    size_t n = 0;
+
+    for (int i = 0; ops[i]; i++) {
+        const char *name = names[strcspn("abms", (char[]){ops[i], '\0'})];
+
+        rows[n++] = (struct row){'X', "cpu_op", name, 1, 1, i * 100 * US, 90 * US};
+        rows[n++] = (struct row){'X',    "cuda_runtime", "cudaLaunchKernel", 1, 1, i * 100 * US + 5,
+                                 4 * US, i + 1};
+        rows[n++] =
+            (struct row){'X', "kernel", "kernel", 0, 7, 5 * MS + i * 10 * MS, 10 * MS, i + 1, 7};
+    }
+    find_in(&f, rows, n);
+    lost = lost_to(&f, "unfused-attention");
+    found_end(&f);
+    return lost;
+}
+
+static void attention_is_a_softmax_between_products(void **state)
+{
+    UNUSED_STATE(state);
+    assert_int_equal(lost_to_attention("mbasabm"), 30 * MS);
+    assert_int_equal(lost_to_attention("mbsbmbsb"), 20 * MS);
+    assert_int_equal(lost_to_attention("mbabm"), 0);
+    assert_int_equal(lost_to_attention("mbasmb"), 0);
+    assert_int_equal(lost_to_attention("msbm"), 0);
+}
+
+static void weights_are_read_for_few_rows(void **state)
+{
+    struct rp_kept_for_weights {
+        int64_t ns;
+        double bytes, rate;
+        int64_t saved_ns;
+    } k = {.ns = 10 * MS, .bytes = 3e10, .rate = 4.8e12};
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    b.part.kept[RP_KEPT_weight_reads] = (struct rp_kept){1, &k};
+    k.saved_ns = 4900 * US;
+    assert_null(ask(&b, &rp_finding_weight_reads));
+    k.saved_ns = 5100 * US;
+    assert_int_equal(ask(&b, &rp_finding_weight_reads)->lost_ns, 5100 * US);
+    assert_contains(b.root.findings[0].evidence[0], "read 30.0 GB in 10.0 ms, at 3.00 TB/s");
+    rp_arena_release(&b.arena);
+}
+
 /* A step for each letter, whose shape it is: an operator runs twice in it, and for a capital the
    first time takes 20 ms. */
 static const struct rp_report_finding *find_shapes(struct found *f, const char *steps)
@@ -542,6 +675,10 @@ int test_findings(void)
         cmocka_unit_test(steps_are_atypical_from_an_edge_on),
         cmocka_unit_test(layouts_are_those_of_convolutions),
         cmocka_unit_test(new_shapes_come_again),
+        cmocka_unit_test(a_step_is_longer_for_a_reason),
+        cmocka_unit_test(small_collectives_have_edges),
+        cmocka_unit_test(attention_is_a_softmax_between_products),
+        cmocka_unit_test(weights_are_read_for_few_rows),
     };
 
     return cmocka_run_group_tests_name("findings", tests, NULL, NULL);

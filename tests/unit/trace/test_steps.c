@@ -372,7 +372,7 @@ static void test_passes_through_a_model(void **state)
 
 /* Four pictures of some passes through a model of eight layers: steps are the passes, of which a
    picture has five or more, else the pictures. */
-static uint32_t steps_of_pictures(int passes)
+static uint32_t steps_of_pictures(int passes, int64_t first_ns)
 {
     struct rp_builder *b = build_rows(NULL, 0);
     struct rp_trace *t;
@@ -381,6 +381,7 @@ static uint32_t steps_of_pictures(int passes)
 
     for (int picture = 0; picture < 4; picture++) {
         add_row(b, &(struct row){'X', "kernel", "random", 0, 7, at += 50, 8});
+        at += picture ? 0 : first_ns;
         for (int k = 0; k < passes * 41; k++) {
             char name[16];
 
@@ -393,6 +394,7 @@ static uint32_t steps_of_pictures(int passes)
     }
     t = finish_valid(b);
     n = t->nsteps;
+    assert_int_equal(t->steps[0].flags & RP_STEP_WARM_UP ? 1 : 0, first_ns > 0);
     rp_trace_free(t);
     return n;
 }
@@ -400,9 +402,9 @@ static uint32_t steps_of_pictures(int passes)
 static void steps_are_passes_of_a_picture(void **state)
 {
     UNUSED_STATE(state);
-    assert_int_equal(steps_of_pictures(20), 80);
-    assert_int_equal(steps_of_pictures(5), 20);
-    assert_int_equal(steps_of_pictures(4), 4);
+    assert_int_equal(steps_of_pictures(20, 0), 80);
+    assert_int_equal(steps_of_pictures(5, 600), 20);
+    assert_int_equal(steps_of_pictures(4, 0), 4);
 }
 
 /* Layers of 7 operators are found in passes of 30, which have four of them, but not in 23. */
