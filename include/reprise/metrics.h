@@ -79,6 +79,7 @@ struct rp_metrics_file {
     uint32_t first_name;   /* struct rp_metrics_name */
     uint32_t first_thread; /* struct rp_metrics_thread */
     uint32_t pid_space;    /* inode of /proc/self/ns/pid, in which `pid` counts; 0: not known */
+    char job[24];          /* what its launcher calls it; "": nothing */
 };
 
 struct rp_metrics_name {
@@ -429,6 +430,21 @@ static inline int64_t rp_metrics_number(const char *const *names)
     return -1;
 }
 
+static inline void rp_metrics_job(char *to, size_t size)
+{
+    static const char *const names[] = {"REPRISE_JOB", "SLURM_JOB_ID",        "PBS_JOBID",
+                                        "LSB_JOBID",   "TORCHELASTIC_RUN_ID", 0};
+    const char *recording = getenv("REPRISE_RECORD"),
+               *slash = recording ? strrchr(recording, '/') : 0;
+    int i;
+
+    for (i = 0; names[i] && !*to; i++)
+        if (getenv(names[i]))
+            snprintf(to, size, "%s", getenv(names[i]));
+    if (!*to && slash)
+        snprintf(to, size, "%s", slash + 1);
+}
+
 static inline void rp_metrics_describe(struct rp_metrics_file *f)
 {
     static const char *const rank[] = {"RANK",         "OMPI_COMM_WORLD_RANK", "PMI_RANK",
@@ -444,6 +460,7 @@ static inline void rp_metrics_describe(struct rp_metrics_file *f)
     rp_metrics_read_line("/proc/sys/kernel/random/boot_id", f->boot_id, sizeof f->boot_id, ' ');
     rp_metrics_read_line("/proc/sys/kernel/hostname", f->host, sizeof f->host, ' ');
     rp_metrics_read_line("/proc/self/cmdline", f->command, sizeof f->command, ' ');
+    rp_metrics_job(f->job, sizeof f->job);
     f->first = f->last = rp_metrics_now();
     f->clock = rp_metrics_state1.clock;
 #if defined(__aarch64__)

@@ -48,6 +48,24 @@ struct rp_metrics_server {
 RP_API enum rp_code rp_metrics_call_serve(const struct rp_metrics_server *server,
                                           struct rp_err *err);
 
+struct rp_result;
+
+struct rp_metrics_watcher {
+    size_t struct_size;  /* sizeof(struct rp_metrics_watcher) */
+    const char *source;  /* process, file or folder; NULL: all running processes of this user */
+    int64_t interval_ns; /* between two looks */
+    double least_share;  /* of a step: less than that, longer or later, is no alert */
+    /* Called after each look with what it saw, and with what was not so at the look before, in
+       lines, or NULL. Not 0: the watch ends. */
+    int (*show)(void *user, const struct rp_result *seen, const char *alert);
+    void *user;
+};
+
+/* Watches a job of `record --light` until all of its processes have ended. RP_UNSUPPORTED: there
+   are metrics, but of programs whose steps are not counted. */
+RP_API enum rp_code rp_metrics_call_watch(const struct rp_metrics_watcher *watcher,
+                                          struct rp_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -95,6 +95,7 @@ RP_API enum rp_code rp_option_check(const struct rp_option *option, const char *
 
 /* The value of an option of type INT, COUNT, BYTES or DURATION (in ns); 0 where text is not one. */
 RP_API int64_t rp_option_number(const struct rp_option *option, const char *text);
+RP_API double rp_option_ratio(const char *text); /* 0.02 for "2%" */
 
 /* Writes what `report` can find, as docs/findings.md has it, to a file descriptor. */
 RP_API enum rp_code rp_findings_markdown(int fd, struct rp_err *err);

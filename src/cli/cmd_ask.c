@@ -170,15 +170,26 @@ static bool wrote_to_stdout(const struct cli_call *call)
     return wrote;
 }
 
-/* The number of an option of the command, as it is given or by default. */
-static int64_t option_number(const struct cli_call *call, const char *name)
+static const struct rp_option *option_of(const struct cli_call *call, const char *name)
 {
     const struct rp_option *option = call->command->options;
-    const char *given = cli_setting(call->settings, call->nsettings, name);
 
     while (strcmp(option->name, name) != 0)
         option++;
-    return rp_option_number(option, given ? given : option->fallback);
+    return option;
+}
+
+/* What is given for an option of the command, or its default. */
+static const char *option_text(const struct cli_call *call, const char *name)
+{
+    const char *given = cli_setting(call->settings, call->nsettings, name);
+
+    return given ? given : option_of(call, name)->fallback;
+}
+
+static int64_t option_number(const struct cli_call *call, const char *name)
+{
+    return rp_option_number(option_of(call, name), option_text(call, name));
 }
 
 /* With --watch: waits for the time until the next answer, which replaces this one on a terminal. */
@@ -355,6 +366,58 @@ static int serve_metrics(const struct cli_call *call)
     return code == RP_OK ? 0 : cli_fail(code, &err);
 }
 
+struct watching {
+    const struct cli_call *call;
+    int status, looks;
+};
+
+/* A screen for each look; where nobody watches, one after the other. */
+static int watch_show(void *user, const struct rp_result *seen, const char *alert)
+{
+    struct watching *w = user;
+    const char *command = cli_setting(w->call->settings, w->call->nsettings, "on-alert");
+    struct rp_err err = RP_ERR_INIT;
+    enum rp_code code;
+
+    if (w->looks++ && isatty(STDOUT_FILENO) && !common_flag(w->call, "json"))
+        (void)!write(STDOUT_FILENO, "\033[H\033[2J", 7);
+    else if (w->looks > 1)
+        (void)!write(STDOUT_FILENO, "\n", 1);
+    code = ask_print(w->call, seen, &err);
+    if (code != RP_OK)
+        w->status = cli_fail(code, &err);
+    if (code == RP_OK && alert && command) {
+        setenv("REPRISE_ALERT", alert, 1);
+        if (system(command) == -1) /* NOLINT(cert-env33-c): it is the user's */
+            fprintf(stderr, "reprise: cannot run '%s'\n", command);
+    }
+    if (code == RP_OK && alert && cli_flag(w->call->settings, w->call->nsettings, "until-alert"))
+        w->status = RP_ANSWER_NO;
+    return w->status;
+}
+
+/* `metrics --watch` of a job; false: its programs count no steps. */
+static bool watch_metrics(const struct cli_call *call, int *status)
+{
+    const char *source = cli_setting(call->settings, call->nsettings, "source");
+    struct watching watching = {.call = call};
+    struct rp_metrics_watcher watcher = {
+        .struct_size = sizeof watcher, .show = watch_show, .user = &watching};
+    struct rp_err err = RP_ERR_INIT;
+    enum rp_code code;
+
+    if (call->nwords + (source != NULL) > 1)
+        return false;
+    watcher.source = call->nwords ? call->words[0] : source;
+    watcher.interval_ns = option_number(call, "interval");
+    watcher.least_share = rp_option_ratio(option_text(call, "alert-over"));
+    code = rp_metrics_call_watch(&watcher, &err);
+    if (code == RP_UNSUPPORTED)
+        return false;
+    *status = code == RP_OK ? watching.status : cli_fail(code, &err);
+    return true;
+}
+
 int cli_ask(const struct cli_call *call)
 {
     int status;
@@ -363,6 +426,9 @@ int cli_ask(const struct cli_call *call)
         cli_flag(call->settings, call->nsettings, "serve"))
         return serve_metrics(call);
 
+    if (!strcmp(call->command->name, "metrics") &&
+        cli_flag(call->settings, call->nsettings, "watch") && watch_metrics(call, &status))
+        return status;
     if (is_action(call, "replay", "capture"))
         return cli_capture(call);
     if (is_action(call, "dump", "run") && !cli_flag(call->settings, call->nsettings, "dry-run"))

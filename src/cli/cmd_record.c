@@ -217,7 +217,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_rate(r, setting(call, "with"), err) && add_settings(r, call, err) &&
            (!cli_flag(call->settings, call->nsettings, "light") ||
             (add_option(r, err, "frameworks.operators", "none") &&
-             add_option(r, err, "cuda.calls", "launches")));
+             add_option(r, err, "signals", "on") && add_option(r, err, "cuda.calls", "launches")));
 }
 
 /* -------------------------------------------------------------------------- the folder */

@@ -59,19 +59,23 @@ static const struct family families[] = {
     {"reprise_value", NULL, "Values that the program measured, by name.", RP_METRIC_VALUE, 1,
      value_bound}};
 
+static void write_label(const char *key, const char *value, struct rp_out *to)
+{
+    if (!value)
+        return;
+    rp_out_printf(to, "%s=\"", key);
+    rp_out_escaped(to, RP_IN_METRICS, value);
+    rp_out_char(to, '"');
+}
+
 /* Behind the name of a sample: "{name=...,rank=...", left open. */
 static void write_labels(const struct rp_metric_set *set, const char *name, struct rp_out *to)
 {
-    rp_out_text(to, "{name=\"");
-    rp_out_escaped(to, RP_IN_METRICS, name);
-    rp_out_char(to, '"');
+    write_label("{name", name, to);
     if (set->rank != RP_ABSENT_I64)
         rp_out_printf(to, ",rank=\"%" PRId64 "\"", set->rank);
-    if (set->host) {
-        rp_out_text(to, ",host=\"");
-        rp_out_escaped(to, RP_IN_METRICS, set->host);
-        rp_out_char(to, '"');
-    }
+    write_label(",host", set->host, to);
+    write_label(",job", set->job, to);
     if (set->pid != RP_ABSENT_I64)
         rp_out_printf(to, ",process=\"%" PRId64 "\"", set->pid);
 }
@@ -169,7 +173,8 @@ static bool same_labels(const struct rp_metric_set *a, const struct rp_metric_se
 /* Adds a set to the one with the same labels: a process may have several files. */
 static enum rp_code add_set(rp_metric_sets *to, const struct rp_metric_set *set, struct rp_err *err)
 {
-    struct rp_metric_set fresh = {.pid = set->pid, .rank = set->rank, .host = set->host};
+    struct rp_metric_set fresh = {
+        .pid = set->pid, .rank = set->rank, .host = set->host, .job = set->job};
     size_t i = 0;
 
     while (i < to->n && !same_labels(&to->at[i], set))

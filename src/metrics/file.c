@@ -377,6 +377,8 @@ static enum rp_code read_open(struct metrics_file *f, struct rp_err *err)
     out->host = rp_arena_copy(&out->arena, head.host, strnlen(head.host, sizeof head.host));
     out->command =
         rp_arena_copy(&out->arena, head.command, strnlen(head.command, sizeof head.command));
+    if (head.job[0])
+        out->job = rp_arena_copy(&out->arena, head.job, strnlen(head.job, sizeof head.job));
     out->lost = head.lost;
     RP_TRY(rp_arena_check(&out->arena, "reading metrics", err));
     return read_threads(f, head.first_thread, err);

@@ -177,7 +177,10 @@ enum rp_code rp_metric_find_sources(const char *word, struct rp_arena *arena, rp
         return rp_vec_push(out, rp_arena_text(arena, word), err);
     RP_TRY(walk_folder(word, arena, out, err));
     if (out->n == before)
-        return rp_err_set(err, RP_FORMAT, "'%s': no metrics in this folder", word);
+        return rp_err_set(
+            err, RP_FORMAT,
+            "'%s': no metrics in this folder; 'reprise record --light' writes those of a job",
+            word);
     return RP_OK;
 }
 

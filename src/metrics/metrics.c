@@ -13,9 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FEW_SAMPLES 6
-#define MEAN_CHANGE 0.05 /* counts as a change where only means are known */
-
 struct metrics_source {
     const char *path, *host, *command, *state;
     int64_t pid, rank, world_size, metrics, lost;
@@ -281,30 +278,6 @@ static enum rp_code write_exposition(struct metrics_ctx *ctx, const char *option
 
 /* ---- two sources ---- */
 
-/* The bounds between which the median of the distribution is, with 95 % confidence. */
-static void median_bounds(const struct rp_metric *m, double *low, double *high)
-{
-    double n = (double)m->count, reach = 98 / sqrt(n); /* 1.96 / 2, in percent */
-
-    *low = rp_metric_percentile(m, fmax(0, 50 - reach)) * 0.992;
-    *high = rp_metric_percentile(m, fmin(100, 50 + reach)) * 1.008;
-}
-
-static const char *judge(const struct rp_metric *a, const struct rp_metric *b, double change)
-{
-    const char *more = a->unit == RP_METRIC_TIME ? "slower" : "higher";
-    const char *less = a->unit == RP_METRIC_TIME ? "faster" : "lower";
-    double low_a, high_a, low_b, high_b;
-
-    if (!a->buckets.n || !b->buckets.n)
-        return fabs(change) < MEAN_CHANGE ? "same" : change > 0 ? more : less;
-    if (a->count < FEW_SAMPLES || b->count < FEW_SAMPLES)
-        return "too few samples";
-    median_bounds(a, &low_a, &high_a);
-    median_bounds(b, &low_b, &high_b);
-    return low_b > high_a ? more : high_b < low_a ? less : "same";
-}
-
 /* Medians where both are known, else means. */
 static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
                            const struct rp_metric *b, struct change_row *row)
@@ -331,7 +304,8 @@ static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
         return;
     if (x > 0)
         row->change_ratio = y / x - 1;
-    row->verdict = judge(a, b, row->base_mean > 0 ? row->other_mean / row->base_mean - 1 : 0);
+    row->verdict =
+        rp_metric_verdict(a, b, row->base_mean > 0 ? row->other_mean / row->base_mean - 1 : 0);
 }
 
 static void compare_counter(struct metrics_ctx *ctx, const char *name, const int64_t *a,
@@ -533,8 +507,17 @@ static const struct rp_option options[] = {
     {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
      "process, file or folder; the same as an argument without a dash", RP_OPT_REPEAT},
     {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add two sources up instead of comparing them", 0},
-    {"watch", 0, RP_OPT_FLAG, NULL, NULL, "print again and again, until interrupted", 0},
-    {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two reports", 0},
+    {"watch", 0, RP_OPT_FLAG, NULL, NULL,
+     "of a job of 'record --light' a screen of its ranks, until it ends; else print again and again",
+     0},
+    {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two looks", 0},
+    {"alert-over", 0, RP_OPT_RATIO, "SHARE", "5%",
+     "with --watch: a rank that is later, or steps that are longer, by less than that is no alert",
+     0},
+    {"on-alert", 0, RP_OPT_TEXT, "COMMAND", NULL,
+     "with --watch: run it for each new alert, with its text in REPRISE_ALERT", 0},
+    {"until-alert", 0, RP_OPT_FLAG, NULL, NULL,
+     "with --watch: end at the first alert, with exit status 1", 0},
     {"clean", 0, RP_OPT_FLAG, NULL, NULL,
      "remove the files of this user's processes that have ended", 0},
     {"serve", 0, RP_OPT_FLAG, NULL, NULL,
@@ -563,6 +546,8 @@ const struct rp_question_row rp_ask_metrics = {
                  .examples = "reprise metrics\tall running programs\n"
                              "reprise metrics 4711\tone process\n"
                              "reprise metrics 4711 --watch\tfollow it\n"
+                             "reprise metrics run/ --watch --until-alert\ta job, until a rank is "
+                             "late\n"
                              "reprise metrics --serve --clean\tlet Prometheus fetch them\n"
                              "reprise metrics job/\tall ranks of a job, added up\n"
                              "reprise metrics before.txt after.txt\twhat changed\n",

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FEW_SAMPLES 6
+#define MEAN_CHANGE 0.05 /* counts as a change where only means are known */
+
 const int rp_metric_percent[RP_METRIC_PERCENTILES] = {1, 5, 10, 20, 50, 80, 90, 95, 99};
 
 void rp_metric_set_clear(struct rp_metric_set *set)
@@ -197,4 +200,43 @@ double rp_metric_rate(const struct rp_metric *m)
 double rp_metric_sum_rate(const struct rp_metric *m)
 {
     return isnan(m->sum_rate) ? m->sum / seconds_of(m) : m->sum_rate;
+}
+
+/* The bounds between which the median of the distribution is, with 95 % confidence. */
+static void median_bounds(const struct rp_metric *m, double *low, double *high)
+{
+    double n = (double)m->count, reach = 98 / sqrt(n); /* 1.96 / 2, in percent */
+
+    *low = rp_metric_percentile(m, fmax(0, 50 - reach)) * 0.992;
+    *high = rp_metric_percentile(m, fmin(100, 50 + reach)) * 1.008;
+}
+
+const char *rp_metric_verdict(const struct rp_metric *a, const struct rp_metric *b, double change)
+{
+    const char *more = a->unit == RP_METRIC_TIME ? "slower" : "higher";
+    const char *less = a->unit == RP_METRIC_TIME ? "faster" : "lower";
+    double low_a, high_a, low_b, high_b;
+
+    if (!a->buckets.n || !b->buckets.n)
+        return fabs(change) < MEAN_CHANGE ? "same" : change > 0 ? more : less;
+    if (a->count < FEW_SAMPLES || b->count < FEW_SAMPLES)
+        return "too few samples";
+    median_bounds(a, &low_a, &high_a);
+    median_bounds(b, &low_b, &high_b);
+    return low_b > high_a ? more : high_b < low_a ? less : "same";
+}
+
+enum rp_code rp_metric_minus(struct rp_metric *m, const struct rp_metric *before,
+                             struct rp_err *err)
+{
+    for (size_t i = 0; i < before->buckets.n; i++) {
+        struct rp_metric_bucket less = before->buckets.at[i];
+
+        less.count = 0 - less.count; /* sort_buckets adds, modulo 2^64 */
+        RP_TRY(rp_vec_push(&m->buckets, less, err));
+    }
+    sort_buckets(m);
+    m->count -= before->count;
+    m->sum -= before->sum;
+    return RP_OK;
 }

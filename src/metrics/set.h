@@ -52,6 +52,7 @@ struct rp_metric_set {
     struct rp_arena arena;
     const char *source;            /* path */
     const char *host, *command;    /* or NULL */
+    const char *job;               /* what its launcher calls it; NULL: not known */
     int64_t pid, rank, world_size; /* RP_ABSENT_I64: not known */
     bool is_own, is_live;          /* a file of ours; its process is running */
     bool has_ended;                /* it ran on this machine, and is known to run no more */
@@ -99,6 +100,13 @@ static inline double rp_metric_mean(const struct rp_metric *m)
 /* Samples, and their sum, per second, from the begin of the first to the end of the last; NAN. */
 double rp_metric_rate(const struct rp_metric *m);
 double rp_metric_sum_rate(const struct rp_metric *m);
+
+/* "slower", "faster", "higher", "lower", "same" or "too few samples": of b beside a, by the 95 %
+   intervals of their medians, or, where these are not known, by `change`. */
+const char *rp_metric_verdict(const struct rp_metric *a, const struct rp_metric *b, double change);
+/* Takes out what the same metric had counted before; least and most stay. */
+enum rp_code rp_metric_minus(struct rp_metric *m, const struct rp_metric *before,
+                             struct rp_err *err);
 
 /* Readers. The source's format is decided by its first bytes. */
 enum rp_code rp_metric_set_read(const char *path, struct rp_metric_set *out, struct rp_err *err);

@@ -212,6 +212,13 @@ int64_t rp_option_number(const struct rp_option *option, const char *text)
     return text && parse_number(option, text, &value) ? value : 0;
 }
 
+double rp_option_ratio(const char *text)
+{
+    double value = 0;
+
+    return text && parse_ratio(text, &value) ? value : 0;
+}
+
 static const struct rp_option *find_option(const struct rp_option *options, const char *name)
 {
     for (; options && options->name; options++) {

@@ -58,6 +58,15 @@ enum rp_capture_sign {
     RP_CAPTURE_EXECUTION /* of a compiled program */
 };
 
+/* What a source knows about the device of this process, for the signals of a job (signals.c). */
+enum rp_capture_signal {
+    RP_CAPTURE_DEVICE_CLOCK,     /* MHz */
+    RP_CAPTURE_DEVICE_POWER,     /* W */
+    RP_CAPTURE_DEVICE_MEMORY,    /* bytes in use */
+    RP_CAPTURE_LIMITED_BY_POWER, /* ns since the last time */
+    RP_CAPTURE_LIMITED_BY_HEAT
+};
+
 struct rp_capture_arg {
     const char *key;
     enum rp_ctf_arg_type type;
@@ -190,6 +199,8 @@ struct rp_capture {
     /* Ends the core's thread if the program has one thread, and starts it again: for what counts
        the threads of the process. Nothing is called on it between the two calls. */
     void (*rest)(bool rest);
+    bool (*signals)(void); /* whether the signals of the job are wanted */
+    void (*signal)(enum rp_capture_signal which, uint64_t value);
 };
 
 /* The process's core, or NULL if the process is not recorded (REPRISE_RECORD is not set). */

@@ -49,8 +49,11 @@ static __attribute__((noinline)) void text_define(struct rp_core_stream *s, uint
     /* the program may have changed the text meanwhile: end it at the first NUL */
     s->at += strnlen((const char *)s->at, t->len) + 1;
     s->events++;
-    if (slot->hash != t->hash)
+    if (slot->hash != t->hash) {
+        slot->is_input =
+            rp_core_signals() && t->at[t->len] == '\0' && rp_core_signal_is_input(t->at);
         slot->is_step = rp_core_counts_steps() && t->at[t->len] == '\0' && rp_core_is_step(t->at);
+    }
     slot->hash = t->hash;
     slot->packet = s->packet;
 }
@@ -228,6 +231,25 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
     return false;
 }
 
+/* Something begins that is counted as a whole, or in what does. */
+static inline void open_begin(struct rp_core_open *open, bool opens, uint32_t lane, uint64_t now)
+{
+    if (RP_CORE_LIKELY(!opens && !open->depth))
+        return;
+    if (!open->depth) {
+        open->began = now;
+        open->lane = lane;
+    }
+    open->depth += open->lane == lane;
+}
+
+static inline void open_end(struct rp_core_open *open, enum rp_core_total which, uint32_t lane,
+                            uint64_t now)
+{
+    if (RP_CORE_UNLIKELY(open->depth) && open->lane == lane && !--open->depth)
+        rp_core_signal_total(which, open->began, now, true);
+}
+
 /* -------------------------------------------------------------------------- events of the program
  */
 
@@ -246,6 +268,8 @@ static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
     number = text_number(s, &t);
     if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
         return;
+    if (id == RP_CTF_RANGE_BEGIN)
+        open_begin(&s->input, s->texts[number].is_input, 0, s->last);
     at = s->at;
     word = s->last << 8 | id;
     memcpy(at, &word, 8);
@@ -274,6 +298,7 @@ static void put_range_end(void)
 
     if (!s)
         return;
+    open_end(&s->input, RP_CORE_INPUT, 0, s->last);
     word = s->last << 8 | RP_CTF_RANGE_END;
     memcpy(s->at, &word, 8);
     event_end_at(s, s->at + 8);
@@ -329,6 +354,8 @@ static void put_enter(const struct rp_capture_enter *e)
     if (RP_CORE_UNLIKELY(s->texts[out.name].is_step) && !begin_step(s, out.name, at, events))
         return;
     out.category = text_pin(s, &category);
+    open_begin(&s->collective, e->kind == RP_CTF_KIND_COLLECTIVE && rp_core_signals(), e->lane,
+               s->last);
     put_header(s, RP_CTF_ENTER);
     put_bytes(s, &out, sizeof out);
     event_end(s);
@@ -342,6 +369,7 @@ static void put_leave(uint32_t lane, int64_t result)
 
     if (!s)
         return;
+    open_end(&s->collective, RP_CORE_COLLECTIVES, lane, s->last);
     put_header(s, RP_CTF_LEAVE);
     put_bytes(s, &out, sizeof out);
     event_end(s);
@@ -421,6 +449,8 @@ static void put_span(const struct rp_capture_span *p)
     put_bytes(s, &out, sizeof out);
     put_bytes(s, args, n * sizeof *args);
     event_end(s);
+    if (RP_CORE_UNLIKELY(rp_core_signals()))
+        rp_core_signal_span(p);
 }
 
 /* One event of a stack that may need several. */
@@ -757,4 +787,6 @@ const struct rp_capture rp_core_table = {.version = RP_CAPTURE_VERSION,
                                          .sample = put_sample,
                                          .sealed = is_sealed,
                                          .spent = rp_core_spend,
-                                         .rest = rp_core_helper_rest};
+                                         .rest = rp_core_helper_rest,
+                                         .signals = rp_core_signals,
+                                         .signal = rp_core_signal};

@@ -162,6 +162,7 @@ static void helper_tick(void)
     rp_core_control_read(false);
     rp_core_update();
     rp_core_tell_pause();
+    rp_core_signals_tick();
     atomic_store(&rp_core.page->ticking, 1);
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources) && !atomic_load(&rp_core.closing);
          i++) {

@@ -52,7 +52,7 @@ struct rp_core_text {
     uint64_t hash;
     uint32_t packet; /* sequence + 1 of the packet that defines it */
     uint32_t pin;    /* the last event with several texts that used it */
-    bool is_step;
+    bool is_step, is_input;
 };
 
 enum { RP_CORE_SPARE_NONE, RP_CORE_SPARE_WANTED, RP_CORE_SPARE_READY, RP_CORE_SPARE_BUSY };
@@ -79,6 +79,10 @@ struct rp_core_stream {
     uint32_t tid, first_tid; /* of the current thread, and of the first one */
     bool step_counted;       /* the current event begins a step that rp_core_open has counted */
     uint32_t pin;            /* number of the last event with several texts */
+    struct rp_core_open {    /* ranges that load input; a collective, and calls in it */
+        uint32_t depth, lane;
+        uint64_t began;
+    } input, collective;
     /* for the ring: sequence of the oldest remaining packet, and of the first one in the chunk in
        use; other threads read both, and advance `oldest` */
     _Atomic uint32_t oldest, chunk_first;
@@ -249,6 +253,26 @@ bool rp_core_steps_matter(void); /* whether a step that begins now does */
 void rp_core_on_detail(void (*call)(bool on));
 void rp_core_need_detail(void);
 void rp_core_on_boundary(void (*call)(bool without));
+
+/* ---- signals ---- */
+enum rp_core_total {
+    RP_CORE_COLLECTIVES, /* on the host */
+    RP_CORE_INPUT,
+    RP_CORE_DEVICE_COLLECTIVES,
+    RP_CORE_DEVICE_WORK,
+    RP_CORE_TOTALS
+};
+void rp_core_signals_init(void);
+void rp_core_signals_forget(void); /* in the child of a fork */
+bool rp_core_signals(void);        /* whether they are wanted */
+void rp_core_signals_tick(void);   /* helper */
+void rp_core_signals_end(void);
+void rp_core_signal_step(uint64_t ticks); /* one has ended, that took so long */
+/* What lasted from begin to end, in ticks of the clock or in nanoseconds of one clock. */
+void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end, bool in_ticks);
+void rp_core_signal_span(const struct rp_capture_span *span);
+bool rp_core_signal_is_input(const char *name); /* a range that loads input data */
+void rp_core_signal(enum rp_capture_signal which, uint64_t value);
 
 /* ---- ledger ---- */
 void rp_core_ledger_open(bool create);                    /* unless it is open */

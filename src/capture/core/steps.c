@@ -49,6 +49,7 @@ static struct {
     uint64_t seen;     /* steps that have ended */
     uint64_t detailed; /* of these, those with all detail */
     uint64_t began;    /* ticks; 0: the first has not */
+    uint64_t ended;    /* ticks: the last one that the leader ended; 0: none */
     uint32_t since;    /* steps since the last switch */
     uint32_t with, of; /* --detail N:M; of 0: not given */
     bool measures;
@@ -94,7 +95,7 @@ void rp_core_steps_forget(void)
 
 bool rp_core_counts_steps(void)
 {
-    return rp_core.options.steps || steps.of || steps.measures;
+    return rp_core.options.steps || steps.of || steps.measures || rp_core_signals();
 }
 
 /* Whether a step that ends may still switch detail. */
@@ -106,7 +107,7 @@ static bool is_open(void)
 
 bool rp_core_steps_matter(void)
 {
-    return rp_core.options.steps || is_open();
+    return rp_core.options.steps || is_open() || rp_core_signals();
 }
 
 enum rp_capture_sign rp_core_step_sign(void)
@@ -163,6 +164,9 @@ static bool takes_over(uint64_t hash)
 static void set_leader(uint64_t hash)
 {
     steps.leader = hash;
+    steps.ended = 0;
+    if (!is_open()) /* what was measured stays */
+        return;
     steps.at = 0;
     steps.began = 0; /* what has ended is not known */
     steps.on.ticks.n = steps.off.ticks.n = steps.on.cpu_ns.n = steps.off.cpu_ns.n = 0;
@@ -176,7 +180,7 @@ static bool is_end(enum rp_capture_sign sign, const char *name)
 
     if (steps.sign && sign > steps.sign)
         return false;
-    if (sign != steps.sign)
+    if (sign != steps.sign && is_open())
         steps.seen = steps.detailed = 0;
     if (sign != steps.sign || (hash != steps.leader && takes_over(hash)))
         set_leader(hash);
@@ -282,11 +286,17 @@ void rp_core_step_end(enum rp_capture_sign sign, const char *name)
     uint32_t nobody = 0;
     uint64_t now;
 
-    if (!is_open() || !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
+    if ((!is_open() && !rp_core_signals()) ||
+        !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
         return;
     now = rp_core_now();
-    if (is_end(sign, name))
-        next_step(now);
+    if (is_end(sign, name)) {
+        if (steps.ended)
+            rp_core_signal_step(now - steps.ended);
+        steps.ended = now;
+        if (is_open())
+            next_step(now);
+    }
     atomic_store(&steps.busy, 0);
 }
 
