@@ -538,6 +538,7 @@ static enum rp_code make_run(struct rp_rank_query *a, uint8_t which, struct rp_r
         return rp_err_set(err, RP_FORMAT, "the %s input contains no trace",
                           which ? "second" : "first");
     RP_TRY(select_parts(a, *run, &result->arena, ranks, err));
+    ranks->pool = a->ctx->pool;
     note_graphs(ranks, &result->arena);
     if (rp_ranks_are_captures(ranks)) /* captures of one rank are no run, and are said to be none */
         return RP_OK;

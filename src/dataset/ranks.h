@@ -68,10 +68,11 @@ struct rp_ranks {
     size_t n;
     struct rp_rank_part *parts; /* by number */
     int32_t world_size;
-    bool unrelated;     /* they are not ranks of one run: their collectives must not be matched */
-    const char *graphs; /* what to say about captures of graphs; NULL: nothing */
-    size_t ncaptures;   /* ranks that are recordings of captures: normally none or all */
-    int64_t captured;   /* launches in them */
+    struct rp_pool *pool; /* of the context, for a join that has much to do; NULL: files */
+    bool unrelated;       /* they are not ranks of one run: their collectives must not be matched */
+    const char *graphs;   /* what to say about captures of graphs; NULL: nothing */
+    size_t ncaptures;     /* ranks that are recordings of captures: normally none or all */
+    int64_t captured;     /* launches in them */
     /* Where the bulk of all parts is too large (bulk.h): */
     size_t nchosen;
     const uint32_t *chosen;  /* the parts that have theirs; NULL: all that ever had one */

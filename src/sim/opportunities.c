@@ -8,6 +8,7 @@
 #include "sim/opportunities.h"
 
 #include "base/order.h"
+#include "sim/beside.h"
 
 #include <reprise/result.h>
 #include <stdlib.h>
@@ -109,9 +110,18 @@ static enum rp_code list_changes(struct trying *t)
     return RP_OK;
 }
 
-static enum rp_code try_change(struct trying *t, struct rp_change *c)
+/* Of every change: why it cannot be. */
+struct tried {
+    struct trying *t;
+    struct rp_err *why;
+};
+
+static enum rp_code try_change(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
 {
-    struct rp_err why = RP_ERR_INIT;
+    struct tried *all = user;
+    struct trying *t = all->t;
+    struct rp_change *c = &t->list.at[i];
+    struct rp_err *why = &all->why[i];
     enum rp_code code;
 
     if (c->impossible)
@@ -120,15 +130,23 @@ static enum rp_code try_change(struct trying *t, struct rp_change *c)
         c->impossible = "the search ended before it was tried";
         return RP_OK;
     }
-    code = rp_worlds_first(t->x, c->text, &c->first, &why);
-    c->alone_ns = c->first.step_ns;
+    code = rp_worlds_first(x, c->text, &c->first, why);
+    c->alone_ns = code == RP_OK ? c->first.step_ns : RP_ABSENT_I64;
+    return code == RP_OK || code == RP_UNSUPPORTED ? RP_OK : rp_err_set(err, code, "%s", why->text);
+}
+
+static enum rp_code try_all(struct trying *t)
+{
+    struct tried all = {t, calloc(t->list.n + 1, sizeof *all.why)};
+    enum rp_code code = rp_err_need(all.why, t->err, "simulating");
+
     if (code == RP_OK)
-        return RP_OK;
-    if (code != RP_UNSUPPORTED)
-        return rp_err_set(t->err, code, "%s", why.text);
-    c->alone_ns = RP_ABSENT_I64;
-    c->impossible = rp_arena_text(t->arena, why.text);
-    return RP_OK;
+        code = rp_worlds_each(t->x, t->list.n, try_change, &all, t->err);
+    for (size_t i = 0; code == RP_OK && i < t->list.n; i++)
+        if (all.why[i].code != RP_OK)
+            t->list.at[i].impossible = rp_arena_text(t->arena, all.why[i].text);
+    free(all.why);
+    return code;
 }
 
 enum rp_code rp_changes_try(struct rp_worlds *x, const struct rp_changes_asked *asked,
@@ -136,10 +154,9 @@ enum rp_code rp_changes_try(struct rp_worlds *x, const struct rp_changes_asked *
 {
     struct trying t = {.x = x, .asked = asked, .arena = arena, .err = err};
     enum rp_code code = list_changes(&t);
-    size_t i;
 
-    for (i = 0; i < t.list.n && code == RP_OK; i++)
-        code = try_change(&t, &t.list.at[i]);
+    if (code == RP_OK)
+        code = try_all(&t);
     *out = (struct rp_changes){t.list.n, RP_ARENA_NEW(arena, struct rp_change, t.list.n + 1)};
     if (code == RP_OK)
         code = rp_arena_check(arena, "simulating", err);
@@ -195,40 +212,111 @@ static bool is_refused(const struct rp_changes *all, size_t first, size_t end)
     return false;
 }
 
-/* Adds the best text of a what-if whose whole interval is a gain. */
-static enum rp_code add_best(struct rp_worlds *x, const struct rp_changes *all, size_t first,
-                             size_t end, const int64_t before[RP_WORLDS], struct rp_arena *arena,
-                             struct rp_opportunities *out, struct rp_err *err)
+/* The texts of a what-if, of which the best is looked for whose whole interval is a gain. */
+struct contest {
+    size_t first, end;
+    const struct rp_change *now; /* that is looked at; NULL: none is left */
+    bool settled;
+    int64_t then[RP_WORLDS];
+    struct rp_gain gain;
+};
+
+/* Several what-ifs, in the worlds that are run for them. */
+struct contests {
+    size_t n;
+    struct contest **at;
+    const int64_t *before; /* NULL: all worlds are run */
+};
+
+static enum rp_code run_leans(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
+{
+    const struct contests *all = user;
+    struct contest *c = all->at[i];
+
+    return rp_worlds_leans(x, c->now->text, &c->now->first, all->before, c->then, err);
+}
+
+static enum rp_code run_cost(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
+{
+    const struct contests *all = user;
+    struct contest *c = all->at[i / 2];
+    bool more = i % 2;
+
+    return rp_worlds_is_sure(all->before, c->then, RP_LEANS)
+               ? rp_worlds_at_cost(x, c->now->text, more, &c->then[RP_LEANS + more], err)
+               : RP_OK;
+}
+
+static enum rp_code run_worlds(struct rp_worlds *x, struct contests *all, struct rp_err *err)
+{
+    RP_TRY(rp_worlds_each(x, all->n, run_leans, all, err));
+    return rp_worlds_each(x, 2 * all->n, run_cost, all, err);
+}
+
+static enum rp_code find_before(struct rp_worlds *x, int64_t before[RP_WORLDS], struct rp_err *err)
+{
+    const struct rp_change none = {.text = "", .first = {.step_ns = x->step_ns}};
+    struct contest base = {.now = &none}, *at = &base;
+    struct contests all = {1, &at, NULL};
+    enum rp_code code = run_worlds(x, &all, err);
+
+    memcpy(before, base.then, sizeof base.then);
+    return code;
+}
+
+/* Goes on with the next best text of each what-if until all are settled. */
+static enum rp_code settle(struct rp_worlds *x, const struct rp_changes *changes,
+                           struct contest *list, size_t n, const int64_t before[RP_WORLDS],
+                           struct rp_arena *arena, struct rp_err *err)
+{
+    struct contests all = {.at = RP_ARENA_NEW(arena, struct contest *, n + 1),
+                           .before = x->outcomes.list.n ? NULL : before};
+
+    RP_TRY(rp_arena_check(arena, "simulating", err));
+    do {
+        for (size_t i = all.n = 0; i < n; i++) {
+            struct contest *c = &list[i];
+
+            if (c->settled)
+                continue;
+            c->now = next_best(x, changes, c->first, c->end, c->now);
+            c->settled = !c->now;
+            if (c->now)
+                all.at[all.n++] = c;
+        }
+        RP_TRY(run_worlds(x, &all, err));
+        for (size_t i = 0; i < all.n; i++) {
+            all.at[i]->gain = rp_worlds_gain(x, before, all.at[i]->then, all.at[i]->now->text);
+            all.at[i]->settled = all.at[i]->gain.low_ns > 0;
+        }
+    } while (all.n);
+    return RP_OK;
+}
+
+static enum rp_code add_best(const struct rp_worlds *x, const struct contest *best,
+                             struct rp_arena *arena, struct rp_opportunities *out,
+                             struct rp_err *err)
 {
     unsigned framework = x->run.parts[0]->recorder.framework;
-    const struct rp_change *c = NULL;
+    const struct rp_change *c = best->now;
+    struct rp_opportunity *o;
 
-    while ((c = next_best(x, all, first, end, c)) != NULL) {
-        int64_t then[RP_WORLDS];
-        struct rp_opportunity o = {
-            .row = c->row,
-            .what_if = c->text,
-            .apply = rp_whatif_apply_in(framework, c->row->name, rp_whatif_how(c->row, c->text)),
-            .applies = rp_whatif_verdict_name(c->verdict),
-            .because = c->because,
-            .effort = c->row->move ? c->row->move->effort : 0,
-            .step_ns = c->alone_ns};
-        struct rp_gain gain;
-
-        RP_TRY(
-            rp_worlds_others(x, c->text, &c->first, x->outcomes.list.n ? NULL : before, then, err));
-        gain = rp_worlds_gain(x, before, then, c->text);
-        if (gain.low_ns <= 0)
-            continue;
-        o.gain_ns = gain.ns;
-        o.gain_low_ns = gain.low_ns;
-        o.gain_high_ns = gain.high_ns;
-        o.tries = gain.tries;
-        RP_TRY(rp_whatif_assumes(c->text, framework, arena, &o.assumes, err));
-        out->at[out->n++] = o;
-        break;
-    }
-    return RP_OK;
+    if (!c)
+        return RP_OK;
+    o = &out->at[out->n++];
+    *o = (struct rp_opportunity){
+        .row = c->row,
+        .what_if = c->text,
+        .apply = rp_whatif_apply_in(framework, c->row->name, rp_whatif_how(c->row, c->text)),
+        .applies = rp_whatif_verdict_name(c->verdict),
+        .because = c->because,
+        .effort = c->row->move ? c->row->move->effort : 0,
+        .step_ns = c->alone_ns,
+        .gain_ns = best->gain.ns,
+        .gain_low_ns = best->gain.low_ns,
+        .gain_high_ns = best->gain.high_ns,
+        .tries = best->gain.tries};
+    return rp_whatif_assumes(c->text, framework, arena, &o->assumes, err);
 }
 
 /* What does not apply, though there is something that it could change, once each what-if, after
@@ -255,8 +343,9 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
                                    struct rp_arena *arena, struct rp_opportunities *out,
                                    struct rp_err *err)
 {
+    struct contest *list = RP_ARENA_NEW(arena, struct contest, changes->n + 1);
     int64_t before[RP_WORLDS];
-    size_t i, end;
+    size_t i, end, n = 0;
 
     *out = (struct rp_opportunities){
         .at = RP_ARENA_NEW(arena, struct rp_opportunity, 2 * changes->n + 1)};
@@ -267,14 +356,16 @@ enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes 
         add_refused(changes, out);
         return RP_OK;
     }
-    RP_TRY(rp_worlds_others(x, "", &(struct rp_worlds_first){.step_ns = x->step_ns}, NULL, before,
-                            err));
     for (i = 0; i < changes->n; i = end) {
         for (end = i; end < changes->n && changes->at[end].row == changes->at[i].row;)
             end++;
         if (!is_refused(changes, i, end))
-            RP_TRY(add_best(x, changes, i, end, before, arena, out, err));
+            list[n++] = (struct contest){.first = i, .end = end};
     }
+    RP_TRY(find_before(x, before, err));
+    RP_TRY(settle(x, changes, list, n, before, arena, err));
+    for (i = 0; i < n; i++)
+        RP_TRY(add_best(x, &list[i], arena, out, err));
     if (out->n)
         qsort(out->at, out->n, sizeof *out->at, by_gain);
     add_refused(changes, out);

@@ -6,6 +6,7 @@
 #include "sim/worlds.h"
 
 #include "facts/times/intervals.h"
+#include "sim/beside.h"
 #include "sim/learned.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/model/simulated_steps.h"
@@ -93,6 +94,8 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
     size_t mark;
 
     *x = (struct rp_worlds){0};
+    for (size_t i = 0; i < 2; i++)
+        pthread_mutex_init(&x->at_cost[i].lock, NULL);
     rp_outcomes_use(&x->outcomes);
     RP_TRY(rp_sim_run_init(&x->run, parts, n, err));
     if (x->run.nranks == n)
@@ -114,10 +117,13 @@ enum rp_code rp_worlds_init(struct rp_worlds *x, const struct rp_sim_part *const
 
 void rp_worlds_release(struct rp_worlds *x)
 {
+    rp_worlds_free_twins(x);
     if (x->based)
         rp_resim_release(&x->base);
-    for (size_t i = 0; i < 2; i++)
-        rp_overlay_release(&x->at_cost[i]);
+    for (size_t i = 0; i < 2; i++) {
+        rp_overlay_release(&x->at_cost[i].overlay);
+        pthread_mutex_destroy(&x->at_cost[i].lock);
+    }
     rp_sim_run_release(&x->run);
     rp_outcomes_release(&x->outcomes);
 }
@@ -153,15 +159,16 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
 
 /* The overlay that has another cost of the profiler: it is kept, since every change is tried on it.
  */
-static enum rp_code make_at_cost(struct rp_worlds *x, bool more, struct rp_err *err)
+static enum rp_code make_at_cost(struct rp_worlds *x, struct rp_at_cost *at, bool more,
+                                 struct rp_err *err)
 {
     enum rp_code code;
 
     rp_overlay_undo(&x->run.overlay, 0);
     code = rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
-    x->costed[more] = true; /* released also where it is not complete */
+    at->made = true; /* released also where it is not complete */
     if (code == RP_OK)
-        code = rp_overlay_copy(&x->at_cost[more], &x->run.overlay, err);
+        code = rp_overlay_copy(&at->overlay, &x->run.overlay, err);
     rp_overlay_undo(&x->run.overlay, 0);
     return code == RP_OK ? rp_sim_cost_drop(&x->run, 1, err) : code;
 }
@@ -174,16 +181,13 @@ static void swap_overlays(struct rp_overlay *a, struct rp_overlay *b)
     *b = was;
 }
 
-static enum rp_code step_at_cost(struct rp_worlds *x, bool more, const char *text, int64_t *step_ns,
-                                 struct rp_err *err)
+static enum rp_code step_on(struct rp_worlds *x, struct rp_overlay *overlay, const char *text,
+                            int64_t *step_ns, struct rp_err *err)
 {
-    struct rp_overlay *at_cost = &x->at_cost[more];
     enum rp_code code = RP_OK;
     size_t mark;
 
-    if (!x->costed[more])
-        RP_TRY(make_at_cost(x, more, err));
-    swap_overlays(&x->run.overlay, at_cost);
+    swap_overlays(&x->run.overlay, overlay);
     mark = rp_overlay_mark(&x->run.overlay);
     reset_run(x);
     if (*text)
@@ -191,7 +195,24 @@ static enum rp_code step_at_cost(struct rp_worlds *x, bool more, const char *tex
     if (code == RP_OK)
         code = run_all(x, step_ns, err);
     rp_overlay_undo(&x->run.overlay, mark);
-    swap_overlays(&x->run.overlay, at_cost);
+    swap_overlays(&x->run.overlay, overlay);
+    return code;
+}
+
+enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more, int64_t *step_ns,
+                               struct rp_err *err)
+{
+    struct rp_at_cost *at = &(x->first ? x->first : x)->at_cost[more];
+    enum rp_code code = RP_OK;
+
+    if (!x->costs)
+        return RP_OK;
+    pthread_mutex_lock(&at->lock);
+    if (!at->made)
+        code = make_at_cost(x, at, more, err);
+    if (code == RP_OK)
+        code = step_on(x, &at->overlay, text, step_ns, err);
+    pthread_mutex_unlock(&at->lock);
     return code;
 }
 
@@ -208,15 +229,13 @@ static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, boo
     return rp_worlds_step(x, scaled, step_ns, err);
 }
 
-/* One of the worlds after the first. */
+/* One of the worlds after the first that lean. */
 static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bool leans,
                             bool transport, bool latency, int64_t *step_ns, struct rp_err *err)
 {
     bool by_rate = world == RP_LEAN_SLOWER || world == RP_LEAN_FASTER;
     enum rp_code code = RP_OK;
 
-    if (world >= RP_LEANS)
-        return x->costs ? step_at_cost(x, world > RP_LEANS, text, step_ns, err) : RP_OK;
     if (by_rate && !transport && x->transport_doubt > 0)
         return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
     if (leans && (by_rate || latency)) { /* only what communicates has a latency to lean to */
@@ -238,19 +257,27 @@ enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_wo
     return code;
 }
 
-enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
-                              const struct rp_worlds_first *first, const int64_t *before,
-                              int64_t step_ns[RP_WORLDS], struct rp_err *err)
+enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
+                             const struct rp_worlds_first *first, const int64_t *before,
+                             int64_t step_ns[RP_WORLDS], struct rp_err *err)
 {
     enum rp_code code = RP_OK;
     int i;
 
     for (i = 0; i < RP_WORLDS; i++)
         step_ns[i] = first->step_ns;
-    for (i = 1; code == RP_OK && i < RP_WORLDS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
+    for (i = 1; code == RP_OK && i < RP_LEANS && !(before && step_ns[i - 1] >= before[i - 1]); i++)
         code =
             step_in(x, i, text, first->leans, first->transport, first->latency, &step_ns[i], err);
     return code;
+}
+
+bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds)
+{
+    for (int i = 0; before && i < nworlds; i++)
+        if (step_ns[i] >= before[i])
+            return false;
+    return true;
 }
 
 enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_t *before,
@@ -259,7 +286,10 @@ enum rp_code rp_worlds_steps(struct rp_worlds *x, const char *text, const int64_
     struct rp_worlds_first first = {0};
 
     RP_TRY(rp_worlds_first(x, text, &first, err));
-    return rp_worlds_others(x, text, &first, before, step_ns, err);
+    RP_TRY(rp_worlds_leans(x, text, &first, before, step_ns, err));
+    for (int i = RP_LEANS; i < RP_WORLDS && rp_worlds_is_sure(before, step_ns, i); i++)
+        RP_TRY(rp_worlds_at_cost(x, text, i > RP_LEANS, &step_ns[i], err));
+    return RP_OK;
 }
 
 double rp_worlds_absent(const struct rp_worlds *x)

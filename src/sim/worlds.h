@@ -6,6 +6,7 @@
  * the same would take where what is not known is different: gains have intervals from these worlds.
  */
 #include "base/decides.h"
+#include "base/threads.h"
 #include "outcomes/outcomes.h"
 #include "sim/engine/resimulate.h"
 #include "sim/model/run.h"
@@ -21,13 +22,24 @@ RP_DECISION(RP_SIM_COST_DOUBT, "of the profiler's cost",
             "(docs/definitions.md, Cost of the profiler)",
             "sim/worlds_differ_in_the_profilers_cost");
 
+/* The overlay where the profiler cost less, or more; made when it is needed. */
+struct rp_at_cost {
+    struct rp_overlay overlay;
+    bool made;
+    pthread_mutex_t lock; /* of what is tried beside each other, one at a time */
+};
+
 struct rp_worlds {
     struct rp_sim_run run;
     struct rp_resim base;
     bool based;
-    struct rp_overlay at_cost[2]; /* where the profiler cost less, and more; made when needed */
-    bool costed[2];
-    bool whole; /* every change runs all of it: to measure what that costs */
+    struct rp_at_cost at_cost[2];
+    struct rp_pool *pool;    /* set by the caller: of what is asked for at once, several changes are
+                                tried beside each other (beside.h); NULL: one after the other */
+    struct rp_worlds *twins; /* of the other threads */
+    unsigned ntwins;
+    struct rp_worlds *first; /* of a twin: what it is a copy of; else NULL */
+    bool whole;              /* every change runs all of it: to measure what that costs */
     int64_t recorded_ns, simulated_ns;
     int64_t step_ns;        /* without a change */
     double doubt;           /* relative: how far steps differ, and the model from the recording */
@@ -71,9 +83,16 @@ struct rp_worlds_first {
 };
 enum rp_code rp_worlds_first(struct rp_worlds *x, const char *text, struct rp_worlds_first *out,
                              struct rp_err *err);
-enum rp_code rp_worlds_others(struct rp_worlds *x, const char *text,
-                              const struct rp_worlds_first *first, const int64_t *before,
-                              int64_t step_ns[RP_WORLDS], struct rp_err *err);
+/* Those that lean to one side; all of step_ns is set. */
+enum rp_code rp_worlds_leans(struct rp_worlds *x, const char *text,
+                             const struct rp_worlds_first *first, const int64_t *before,
+                             int64_t step_ns[RP_WORLDS], struct rp_err *err);
+/* Where the profiler cost less, or more. step_ns stays as it is where recording cost nothing. */
+enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more, int64_t *step_ns,
+                               struct rp_err *err);
+
+/* Whether a step is shorter than before in the first of the worlds; always without `before`. */
+bool rp_worlds_is_sure(const int64_t *before, const int64_t step_ns[RP_WORLDS], int nworlds);
 
 /* What a change brings, and its interval over the worlds. */
 struct rp_gain {

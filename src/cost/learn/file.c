@@ -39,6 +39,8 @@ RP_LIMIT(MOST_BASE_S, "s", "an overhead above is malformed");
 RP_LIMIT(MOST_FACTOR, "times", "a factor of a base above is malformed");
 #define MOST_LOG 200
 RP_LIMIT(MOST_LOG, "of a logarithm of seconds", "more is malformed");
+#define MOST_GAPS 1000
+RP_LIMIT(MOST_GAPS, "gaps between formats", "a model with more is refused");
 #define MOST_SIZE 1e9
 RP_LIMIT(MOST_SIZE, "of a feature", "a place of a piece above is malformed");
 
@@ -124,6 +126,12 @@ void rp_learned_write(const struct rp_learned *m, struct rp_out *out)
     rp_out_text(out, "# fit: device, operator, kind, method, rows, formats\n");
     for (i = 0; i < m->fits.n; i++)
         write_fit(&m->fits.at[i], out);
+    for (i = 0; i < m->transfers.n; i++) {
+        const struct rp_format_gap *gap = &m->transfers.at[i];
+
+        rp_out_printf(out, "gap\t%s\t%s\t%s\t%.17g\t%.17g\n", rp_op_kind_names[gap->kind],
+                      rp_number_names[gap->from], rp_number_names[gap->to], gap->quick, gap->slow);
+    }
     rp_out_text(out, "end\n");
 }
 
@@ -307,6 +315,22 @@ static enum rp_code read_piece(struct rp_fit *fit, const struct field *f, size_t
         ((struct rp_curve_piece){(uint8_t)feature, (float)low, (float)high, (float)gain}), err);
 }
 
+static enum rp_code read_gap(struct rp_learned *m, const struct field *f, size_t n,
+                             struct rp_err *err)
+{
+    int kind = n == 6 ? field_word(&f[1], rp_op_kind_names, RP_OP_KINDS) : -1;
+    int from = n == 6 ? field_word(&f[2], rp_number_names, RP_NUMBERS) : -1;
+    int to = n == 6 ? field_word(&f[3], rp_number_names, RP_NUMBERS) : -1;
+    double quick, slow;
+
+    if (kind < 0 || from <= 0 || to <= 0 || !field_number(&f[4], -MOST_LOG, MOST_LOG, &quick) ||
+        !field_number(&f[5], -MOST_LOG, MOST_LOG, &slow) || m->transfers.n >= MOST_GAPS)
+        return malformed("gap", err);
+    return rp_vec_push(
+        &m->transfers,
+        ((struct rp_format_gap){(uint8_t)kind, (uint8_t)from, (uint8_t)to, quick, slow}), err);
+}
+
 static enum rp_code read_item(struct model_reader *r, const struct field *f, size_t n,
                               struct rp_err *err)
 {
@@ -331,6 +355,8 @@ static enum rp_code read_item(struct model_reader *r, const struct field *f, siz
         return read_curve(r->fit, f, n, err);
     if (field_is(f, "piece"))
         return read_piece(r->fit, f, n, err);
+    if (field_is(f, "gap"))
+        return read_gap(r->out, f, n, err);
     return malformed("line", err);
 }
 
@@ -426,7 +452,7 @@ static enum rp_code finish_reading(struct model_reader *r, const char *path, str
     RP_TRY(rp_samples_merge(&r->out->samples, err));
     RP_TRY(rp_learned_prepare(r->out, err));
     RP_TRY(check_fits(r->out, path, err));
-    return rp_learned_compare_formats(r->out, err);
+    return r->out->transfers.n ? RP_OK : rp_learned_compare_formats(r->out, err);
 }
 
 enum rp_code rp_learned_parse(struct rp_learned *out, const char *name, const char *text,

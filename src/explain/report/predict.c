@@ -449,6 +449,7 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
     if (!list_parts(ranks, parts, &n))
         return RP_OK;
     code = rp_worlds_init(&x, parts, n, ranks->weights, &why);
+    x.pool = ranks->pool;
     if (code == RP_OK)
         code = ask_worlds(&x, out->predictable, arena, w, found, &why);
     rp_worlds_release(&x);

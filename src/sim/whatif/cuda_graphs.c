@@ -472,19 +472,38 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
     return code;
 }
 
-/* Backward passes with all-reduces on the host cannot be captured: DistributedDataParallel starts
-   them from hooks. */
+/* The phases that have device work in the steps, a bit each. */
+static unsigned working_phases(const struct rp_sim_run *run)
+{
+    unsigned found = 0;
+
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
+        if (rp_sim_is_device_work(run, i) && rp_sim_note_of(run, i)->step != RP_NO_STEP)
+            found |= 1u << rp_sim_note_of(run, i)->phase;
+    return found;
+}
+
+/* Phases that the step has, and is not all of. Backward passes with all-reduces on the host cannot
+   be captured: DistributedDataParallel starts them from hooks. */
 static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                         rp_whatif_texts *out, struct rp_err *err)
 {
-    static const char *const texts[] = {"cuda-graphs", "cuda-graphs=forward",
-                                        "cuda-graphs=optimizer",
-                                        "cuda-graphs=forward+cuda-graphs=backward"};
-    size_t i, n = sizeof texts / sizeof texts[0];
+    static const struct {
+        const char *text;
+        unsigned needs;
+    } parts[] = {
+        {"cuda-graphs=forward", 1u << RP_PHASE_BACKWARD | 1u << RP_PHASE_OPTIMIZER},
+        {"cuda-graphs=optimizer", 1u << RP_PHASE_OPTIMIZER},
+        {"cuda-graphs=forward+cuda-graphs=backward", 1u << RP_PHASE_BACKWARD},
+    };
+    size_t n = sizeof parts / sizeof parts[0];
+    unsigned has = working_phases(run);
 
     (void)arena;
-    for (i = 0; i < n - has_host_collectives(run); i++)
-        RP_TRY(rp_vec_push(out, texts[i], err));
+    RP_TRY(rp_vec_push(out, "cuda-graphs", err));
+    for (size_t i = 0; i < n - has_host_collectives(run); i++)
+        if (has & parts[i].needs || (!i && has_host_collectives(run)))
+            RP_TRY(rp_vec_push(out, parts[i].text, err));
     return RP_OK;
 }
 

@@ -209,23 +209,34 @@ bool rp_sim_reads_decide(const struct rp_sim_repeats *r)
 
 /* ------------------------------------------------------------------ by node */
 
-/* Marks the host's nodes of a rank; its pieces are in time order. */
+/* Marks the host's nodes of a rank; its pieces are in time order, and so are the nodes of a thread:
+   most are in the piece of the one before. */
 static void mark_host(const struct rp_sim_run *run, size_t rank, uint32_t number, uint32_t *of,
                       const struct tally *only)
 {
     const struct rp_sim_part *part = run->parts[rank];
     uint32_t base = rp_sim_first_node(run, rank);
+    int64_t begin_ns = 0, end_ns = 0, next_ns = 0; /* of the piece, and where the next begins */
+    size_t at = 0;
+    bool marks = false;
 
-    for (uint32_t i = base; i < rp_sim_end_node(run, rank); i++) {
+    for (uint32_t i = base; part->pieces.n && i < rp_sim_end_node(run, rank); i++) {
         int64_t ns = rp_sim_node(run, i)->start_ns;
-        size_t at;
 
         if (!rp_sim_is_host(run, i))
             continue;
-        RP_LOWER_BOUND(at, part->pieces.n,
-                       rp_sim_node(run, base + part->pieces.at[at].first)->start_ns <= ns);
-        if (at && (!only || comes_again(&part->pieces.at[at - 1], only)) &&
-            ns < rp_sg_end_ns(rp_sim_node(run, base + part->pieces.at[at - 1].last)))
+        if (ns < begin_ns || ns >= next_ns) {
+            RP_LOWER_BOUND(at, part->pieces.n,
+                           rp_sim_node(run, base + part->pieces.at[at].first)->start_ns <= ns);
+            marks = at && (!only || comes_again(&part->pieces.at[at - 1], only));
+            begin_ns =
+                at ? rp_sim_node(run, base + part->pieces.at[at - 1].first)->start_ns : INT64_MIN;
+            next_ns = at < part->pieces.n
+                          ? rp_sim_node(run, base + part->pieces.at[at].first)->start_ns
+                          : INT64_MAX;
+            end_ns = at ? rp_sg_end_ns(rp_sim_node(run, base + part->pieces.at[at - 1].last)) : 0;
+        }
+        if (marks && ns < end_ns)
             of[i] = number + (uint32_t)at;
     }
 }

@@ -358,6 +358,9 @@ static void hostile_models_are_refused(void **state)
         FIT CURVE "piece\t99\t0\t1\t1\nend\n",
         FIT CURVE "piece\t0\t0\t1\t-1\nend\n", /* it would not be monotone */
         FIT CURVE "piece\t0\t1\t0\t1\nend\n",
+        FIT CURVE "gap\tmatmul\tfp32\tbf16\t0\nend\n",
+        FIT CURVE "gap\tmatmul\tfp32\tnone\t0\t0\nend\n",
+        FIT CURVE "gap\tmatmul\tfp32\tbf16\t0\t1e9\nend\n",
         FIT "curve\tfp32\t0\t0\t0\t0\t0\t-9\t-8\t0\t1\nend\n",
         HEAD "method\ttrees\nend\n",
         HEAD "fit\tH200\tmatmul\tmatmul\ttrees\t4\t4\n" CURVE "end\n"};
@@ -373,6 +376,23 @@ static void hostile_models_are_refused(void **state)
         rp_learned_release(&m);
     }
     assert_int_equal(rp_learned_parse(&m, "text", FIT CURVE "end\n", NULL), RP_OK);
+    rp_learned_release(&m);
+}
+
+/* What a file says of two formats is taken; of a file without it the rows say it. */
+static void gaps_of_a_file_are_taken(void **state)
+{
+    struct rp_learned m;
+
+    UNUSED_STATE(state);
+    assert_int_equal(
+        rp_learned_parse(&m, "text", FIT CURVE "gap\tmatmul\tfp32\tbf16\t-0.25\t0.5\nend\n", NULL),
+        RP_OK);
+    assert_int_equal(m.transfers.n, 1);
+    assert_int_equal(m.transfers.at[0].kind, RP_OP_MATMUL);
+    assert_int_equal(m.transfers.at[0].from, RP_NUMBER_FP32);
+    assert_int_equal(m.transfers.at[0].to, RP_NUMBER_BF16);
+    assert_true(m.transfers.at[0].quick == -0.25 && m.transfers.at[0].slow == 0.5);
     rp_learned_release(&m);
 }
 
@@ -939,6 +959,7 @@ int test_learn(void)
         cmocka_unit_test(provenance_says_what_it_rests_on),
         cmocka_unit_test(a_model_is_read_back_as_written),
         cmocka_unit_test(hostile_models_are_refused),
+        cmocka_unit_test(gaps_of_a_file_are_taken),
         cmocka_unit_test(tables_say_what_is_wrong),
         cmocka_unit_test(columns_have_names),
         cmocka_unit_test(rows_of_a_table_are_merged),
