@@ -9,7 +9,8 @@
 #include "dataset/dataset.h"
 #include "dataset/question.h"
 #include "outcomes/outcomes.h"
-#include "try/session.h"
+#include "try/against.h"
+#include "try/place.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -46,7 +47,10 @@ struct try_root {
     const char **lines, **compiled;
     struct try_fact *facts, *not_tried;
     struct try_outcome *outcomes;
-    const char *outcomes_file;
+    const char *outcomes_file, *want, *comment;
+    bool wanted, whole;
+    size_t nagainst;
+    struct rp_try_against_row *against;
 };
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -116,6 +120,11 @@ static const struct rp_field root_fields[] = {
     ROOT(unit, STR, NONE, "a step is", "what counts as a step", 0),
     ROOT(step_ns, I64, NS, "unchanged", "median step of the unchanged program", RP_NULLABLE),
     RP_FIELD_LIST(struct try_root, changes, &row_type, "changes", "one of each variant", 0),
+    RP_FIELD_LIST(struct try_root, against, &rp_try_against_type, "programs",
+                  "with --against: one of each other program", 0),
+    ROOT(want, STR, NONE, NULL, "with --against: what was asked of yours, or null", 0),
+    ROOT(wanted, BOOL, NONE, NULL, "whether it is so", 0),
+    ROOT(whole, BOOL, NONE, NULL, "the programs were measured from start to end, not by steps", 0),
     RP_FIELD_LIST(struct try_root, compiled, &rp_type_string, "what torch.compile says",
                   "text output only", RP_SCREEN),
     ROOT(warning, STR, NONE, "note", "what to know about the measurement, or null", RP_WARN),
@@ -610,6 +619,8 @@ static enum rp_code session_settings(struct rp_try_session *s, struct rp_ctx *ct
     s->patience_ns = rp_settings_int(settings, "patience");
     s->steps = (size_t)rp_settings_int(settings, "steps");
     s->allow_writes = rp_settings_flag(settings, "allow-writes");
+    for (size_t i = 0; rp_settings_nth(settings, "allow-write", i); i++)
+        rp_try_place_allow(&s->writes, rp_settings_nth(settings, "allow-write", i));
     return check_list(rp_settings_text(settings, "only"), err);
 }
 
@@ -655,6 +666,138 @@ static enum rp_code session_run(struct rp_try_session *s, const struct rp_settin
     return rp_settings_flag(settings, "learn") ? learn(s, arena, root, err) : RP_OK;
 }
 
+/* ------------------------------------------------------------------ --against */
+
+static enum rp_code make_others(struct rp_try_session *s, const struct rp_settings *settings,
+                                struct rp_arena *arena, struct rp_try_other *others, size_t *n,
+                                struct rp_err *err)
+{
+    const char *what;
+
+    for (size_t i = 0; (what = rp_settings_nth(settings, "against", i)); i++)
+        RP_TRY(rp_try_other_make(s, what, rp_settings_text(settings, "prepare"), arena,
+                                 &others[(*n)++], err));
+    for (size_t i = 0; (what = rp_settings_nth(settings, "against-command", i)); i++)
+        rp_try_other_command(s, what, arena, &others[(*n)++]);
+    return rp_arena_check(arena, "preparing programs", err);
+}
+
+static const char *against_text(struct rp_arena *arena, const struct rp_try_duel *d,
+                                const struct try_root *root)
+{
+    const struct rp_try_against_row *row = root->against;
+
+    if (!d->rounds)
+        return "undecided: the time was over before each program had run once ('--time')";
+    if (d->n > 2)
+        return rp_arena_textf(arena, "the fastest of %zu programs: %s%s", d->n, row->name,
+                              root->wanted ? "" : "; yours is not what was wanted of it");
+    return d->side[1].v.state == RP_TRY_FAILED || *d->side[1].refused
+               ? rp_arena_textf(arena, "yours against %s: %s", row->name, row->measured)
+           : d->side[1].verdict == RP_TRY_FASTER
+               ? rp_arena_textf(arena, "yours is faster than %s: %s", row->name, row->measured)
+           : d->side[1].verdict == RP_TRY_SLOWER
+               ? rp_arena_textf(arena, "yours is slower than %s: %s", row->name, row->measured)
+           : d->side[1].verdict == RP_TRY_EQUAL
+               ? rp_arena_textf(arena, "yours takes as long as %s: %s", row->name, row->measured)
+               : rp_arena_textf(arena, "undecided against %s: %s", row->name, row->measured);
+}
+
+static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
+                                 const struct rp_try_duel *d, const struct rp_try_other *others,
+                                 const struct rp_settings *settings, struct rp_err *err)
+{
+    const struct rp_try_session *s = d->s;
+
+    root->nagainst = rp_try_against_rows(d, others, arena, &root->against);
+    RP_TRY(rp_arena_check(arena, "comparing programs", err));
+    if (d->whole) {
+        root->program = s->words[0];
+        root->unit = "the whole program, from start to end, each in a new process";
+    } else {
+        fill_program(arena, root, s);
+        root->unit = rp_arena_textf(arena, "%s, in new processes each round", root->unit);
+    }
+    root->whole = d->whole;
+    root->want = rp_settings_text(settings, "want");
+    root->wanted = rp_try_against_holds(d, root->want);
+    root->step_ns = d->side->n ? (int64_t)d->side->ns[d->side->n - 1] : RP_ABSENT_I64;
+    root->speedup_ratio = NAN;
+    root->steps = d->whole ? 0 : (int64_t)s->steps;
+    root->elapsed_ns = rp_clock_ns() - s->begun_ns;
+    for (size_t i = 0; i + 1 < d->n; i++) {
+        if (others[i].changed)
+            root->warning = others[i].changed;
+        if (others[i].linked)
+            root->skipped = rp_arena_textf(arena, "%s: of your folder, because git ignores it: %s",
+                                           others[i].name, others[i].linked);
+    }
+    root->summary = against_text(arena, d, root);
+    root->comment = rp_settings_text(settings, "markdown");
+    return rp_arena_check(arena, "comparing programs", err);
+}
+
+static enum rp_code against_run(struct rp_try_session *s, const struct rp_settings *settings,
+                                struct rp_arena *arena, struct rp_result *result,
+                                struct rp_err *err)
+{
+    struct rp_try_other others[RP_TRY_OTHERS] = {{NULL}};
+    struct rp_try_duel d = {.s = s, .whole = rp_settings_flag(settings, "whole")};
+    struct try_root *root = result->root;
+    const char *what;
+    enum rp_code code;
+
+    if (rp_settings_nth(settings, "against", RP_TRY_OTHERS / 2) ||
+        rp_settings_nth(settings, "against-command", RP_TRY_OTHERS / 2))
+        return rp_err_set(err, RP_USAGE, "at most %d programs of a kind are compared",
+                          RP_TRY_OTHERS / 2);
+    for (size_t i = 0; (what = rp_settings_nth(settings, "against", i)); i++)
+        rp_try_other_protect(s, what);
+    RP_TRY(rp_try_session_open(s, err));
+    RP_TRY(make_others(s, settings, arena, others, &d.n, err));
+    if (!d.whole) {
+        code = rp_try_probe(s, err);
+        d.whole = code != RP_OK && s->stepless;
+        if (code != RP_OK && !d.whole)
+            return code;
+    }
+    d.side = calloc(++d.n, sizeof *d.side);
+    RP_TRY(rp_err_need(d.side, err, "comparing programs"));
+    for (size_t i = 0; i < d.n; i++) {
+        snprintf(d.side[i].v.name, sizeof d.side[i].v.name, "%s", i ? others[i - 1].name : "yours");
+        d.side[i].v.program = i ? &others[i - 1].program : NULL;
+    }
+    rp_try_duel(&d);
+    code = d.side->v.state == RP_TRY_FAILED && !s->cancelled
+               ? rp_err_set(err, RP_UNSUPPORTED, "your program failed: %s", d.side->v.why)
+               : fill_against(arena, root, &d, others, settings, err);
+    result->answer = root->wanted ? 0 : RP_ANSWER_NO;
+    for (size_t i = 0; i < d.n; i++)
+        rp_try_stop(&d.side[i].v);
+    free(d.side);
+    return code;
+}
+
+static bool is_against(const struct rp_settings *settings)
+{
+    return rp_settings_nth(settings, "against", 0) ||
+           rp_settings_nth(settings, "against-command", 0);
+}
+
+static enum rp_code try_write(const struct rp_settings *settings, struct rp_result *result,
+                              struct rp_err *err)
+{
+    const struct try_root *root = result->root;
+    const struct rp_try_comment comment = {.summary = root->summary,
+                                           .program = root->program,
+                                           .unit = root->unit,
+                                           .rows = root->against,
+                                           .n = root->nagainst};
+
+    (void)settings;
+    return root->comment ? rp_try_against_comment(root->comment, &comment, err) : RP_OK;
+}
+
 static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                             const struct rp_settings *settings, struct rp_result *result,
                             struct rp_err *err)
@@ -672,10 +815,13 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
     if (!s)
         return rp_err_nomem(err, "trying changes");
     code = session_settings(s, ctx, settings, &result->arena, err);
-    if (code == RP_OK)
+    if (code == RP_OK && is_against(settings)) {
+        code = against_run(s, settings, &result->arena, result, err);
+    } else if (code == RP_OK) {
         code = session_run(s, settings, &result->arena, result->root, err);
-    if (code == RP_OK)
-        fill_answer(&result->arena, result->root, s);
+        if (code == RP_OK)
+            fill_answer(&result->arena, result->root, s);
+    }
     rp_try_session_close(s);
     free(s);
     return code == RP_OK ? rp_arena_check(&result->arena, "trying changes", err) : code;
@@ -695,6 +841,8 @@ static const struct rp_option try_options[] = {
      "keep what an earlier call with this program has measured, and do the rest", 0},
     {"allow-writes", 0, RP_OPT_FLAG, NULL, NULL,
      "let the variants write to the program's folders: its files are not protected", 0},
+    {"allow-write", 0, RP_OPT_TEXT, "PATH", NULL,
+     "let them write to this file or folder, outside of the program's folders", RP_OPT_REPEAT},
     {"no-predict", 0, RP_OPT_FLAG, NULL, NULL, "do not record the program to predict the changes",
      0},
     {"learn", 0, RP_OPT_FLAG, NULL, NULL,
@@ -703,6 +851,19 @@ static const struct rp_option try_options[] = {
     {"forget", 0, RP_OPT_FLAG, NULL, NULL, "remove what earlier calls kept, and run nothing", 0},
     {"no-together", 0, RP_OPT_FLAG, NULL, NULL,
      "do not measure the changes that were faster in one variant", 0},
+    {"against", 0, RP_OPT_TEXT, "WHAT", NULL,
+     "measure the program as it is against a revision of git, a file with a patch or a folder",
+     RP_OPT_REPEAT},
+    {"against-command", 0, RP_OPT_TEXT, "CMD", NULL, "the same against another command",
+     RP_OPT_REPEAT},
+    {"want", 0, RP_OPT_CHOICE, "faster|not-slower", "faster",
+     "with '--against': exit with 1 unless this is so of yours", 0},
+    {"prepare", 0, RP_OPT_TEXT, "CMD", NULL,
+     "build the other program in its folder by this command", 0},
+    {"whole", 0, RP_OPT_FLAG, NULL, NULL,
+     "with '--against': measure from start to end, even if there are steps", 0},
+    {"markdown", 0, RP_OPT_PATH, "FILE", NULL,
+     "with '--against': write the answer as a comment of a pull request, too", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_try = {
@@ -719,9 +880,11 @@ const struct rp_question_row rp_ask_try = {
              "same way as without it. What the script writes goes to a temporary folder.",
          .examples = "reprise try -- python train.py\tall changes that fit, in five minutes\n"
                      "reprise try --only fused,compile --time 2m -- python train.py\ttwo of them\n"
-                     "reprise try -- torchrun --nproc-per-node 8 train.py\tall ranks\n",
+                     "reprise try -- torchrun --nproc-per-node 8 train.py\tall ranks\n"
+                     "reprise try --against HEAD~1 -- python train.py\tis my change faster?\n",
          .accepts = RP_ACCEPTS_SOURCES,
          .options = try_options,
          .type = &try_type,
          .anytime = 1},
-    .run = try_run};
+    .run = try_run,
+    .write = try_write};

@@ -2,6 +2,8 @@
 /* Starting, hearing, stopping and ending one run of the program (child.h). */
 #include "try/child.h"
 
+#include "base/clock.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -99,17 +101,39 @@ static void redirect(const struct rp_try_start *start)
     dup2(out, STDERR_FILENO);
 }
 
-/* Waits for the program, or for the order to end. */
-static int keeper_wait(pid_t program, const sigset_t *waited)
+/* Notes what the program has spent, as three numbers. */
+static void keeper_note(const char *scratch, int64_t wall_ns, const struct rusage *u)
 {
+    long long seconds = (long long)u->ru_utime.tv_sec + u->ru_stime.tv_sec;
+    long long more_us = (long long)u->ru_utime.tv_usec + u->ru_stime.tv_usec;
+    char path[PATH_MAX + 16], text[96];
+    int n, fd;
+
+    snprintf(path, sizeof path, "%s/" RP_TRY_SPENT, scratch);
+    n = snprintf(text, sizeof text, "%lld %lld %lld\n", (long long)wall_ns,
+                 seconds * 1000000000 + more_us * 1000, (long long)u->ru_maxrss * 1024);
+    fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (fd >= 0 && write(fd, text, (size_t)n) != n)
+        unlink(path);
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Waits for the program, or for the order to end. */
+static int keeper_wait(pid_t program, const sigset_t *waited, const char *scratch)
+{
+    int64_t begun_ns = rp_clock_ns();
+    struct rusage usage;
     siginfo_t info;
     int status = 0;
 
     for (;;) {
-        pid_t done = waitpid(-1, &status, WNOHANG);
+        pid_t done = wait4(-1, &status, WNOHANG, &usage);
 
-        if (done == program)
+        if (done == program) {
+            keeper_note(scratch, rp_clock_ns() - begun_ns, &usage);
             break;
+        }
         if (done > 0)
             continue; /* one that was adopted */
         if (sigwaitinfo(waited, &info) == SIGTERM) {
@@ -144,13 +168,15 @@ static void keeper_run(const struct rp_try_start *start, pid_t parent, int told)
         fflush(stderr);
         _exit(125);
     }
+    if (start->folders)
+        rp_try_overlay_close(start->folders, start->writes, start->ours);
     program = fork();
     if (program == 0)
         program_exec(start);
     if (write(told, &program, sizeof program) != (ssize_t)sizeof program || program < 0)
         _exit(125);
     close(told);
-    _exit(keeper_wait(program, &waited));
+    _exit(keeper_wait(program, &waited, start->scratch));
 }
 
 /* ------------------------------------------------------------------ starting */
@@ -343,6 +369,23 @@ void rp_try_child_tell(struct rp_try_child *child, const char *line)
     for (size_t i = 0; i < child->nranks; i++)
         if (child->ranks[i]->fd >= 0)
             (void)!send(child->ranks[i]->fd, line, strlen(line), MSG_NOSIGNAL);
+}
+
+bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *out)
+{
+    char path[PATH_MAX + 16];
+    long long wall, processor, memory;
+    FILE *f;
+    bool good;
+
+    snprintf(path, sizeof path, "%s/" RP_TRY_SPENT, child->scratch);
+    f = fopen(path, "re");
+    good = f && fscanf(f, "%lld %lld %lld", &wall, &processor, &memory) == 3 && wall > 0;
+    if (f)
+        fclose(f);
+    if (good)
+        *out = (struct rp_try_spent){wall, processor, memory};
+    return good;
 }
 
 /* ------------------------------------------------------------------ the log */

@@ -32,6 +32,8 @@ struct rp_try_start {
     const char *cwd;
     char *const *argv, *const *envp;
     const struct rp_try_folders *folders; /* behind overlays; NULL: the program writes for real */
+    const struct rp_try_folders *writes;  /* other places that it may write to */
+    const char *ours;                     /* the folder of the session, which it may write to */
 };
 
 struct rp_try_rank {
@@ -52,9 +54,14 @@ struct rp_try_child {
     struct rp_try_rank *ranks[RP_TRY_RANKS];
 };
 
+struct rp_try_spent { /* by a program from its start to its end, with its children */
+    int64_t wall_ns, processor_ns, memory_bytes;
+};
+
 /* The socket that the hook connects to, inside the scratch folder. */
 #define RP_TRY_SOCKET "line"
 #define RP_TRY_LOG    "log" /* what the program printed */
+#define RP_TRY_SPENT  "spent"
 
 enum rp_code rp_try_child_start(const struct rp_try_start *start, struct rp_try_child **out,
                                 struct rp_err *err);
@@ -70,6 +77,9 @@ void rp_try_child_tell(struct rp_try_child *child, const char *line);
 
 void rp_try_child_freeze(struct rp_try_child *child, bool frozen);
 
+/* What it has spent, once it has ended. */
+bool rp_try_child_spent(const struct rp_try_child *child, struct rp_try_spent *out);
+
 /* The last line of what it printed that says why it ended, or "". */
 void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t cap);
 
@@ -78,6 +88,10 @@ void rp_try_child_last_words(const struct rp_try_child *child, char *out, size_t
 /* In a child process: from now on the folders are behind overlays whose changes go to `scratch`.
    Returns 0 or an errno. */
 int rp_try_overlay_enter(const struct rp_try_folders *folders, const char *scratch);
+/* Afterwards: nothing else can be written to, but `more`, our own folder and those of the system.
+   Kernels before 5.19 have no way to do it. */
+void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
+                          const char *scratch);
 /* Whether this machine lets a process without privileges do that. */
 bool rp_try_overlay_works(const char *scratch);
 

@@ -13,7 +13,7 @@ TensorFlow  the unit is a call of one tf.function that takes gradients, as that 
 At the end of the first step it connects to the socket REPRISE_TRY and obeys; each line is a message, words separated by spaces:
 
     from here   hello RANK WORLD PID · fact KEY VALUE · applied NAME HOW · refused NAME WHY · ready NS · ran STEPS NS COMPILED
-                BYTES · updated · error TEXT · ended
+                BYTES SPENT (processor time) · updated · error TEXT · ended
     to here     run WARM N (WARM steps, then N that are timed, then report) · update FILE (write by how much the parameters changed) · exit
 
 It ends the program by os._exit: every other way runs handlers that save checkpoints. A closed socket means exit.
@@ -30,7 +30,7 @@ UNIT = os.environ.get("REPRISE_TRY_UNIT", "")  # "optimizer 1", "call 0", "jit 3
 SAMPLES = 1 << 20  # values of all parameters that are compared
 COMPARED = [int(n) for n in os.environ.get("REPRISE_TRY_COMPARED", "").split()]  # after these steps
 ROUND = os.environ.get("REPRISE_TRY_ROUND", "")  # the format to which parameters are rounded once, before the first step
-now = time.perf_counter_ns
+now, spent = time.perf_counter_ns, time.process_time_ns  # taken before the program can replace them
 
 
 class Line:
@@ -120,13 +120,13 @@ class Turns:
             self.warm -= 1
             if self.warm == 0:
                 self.sync()
-                self.since = now()
+                self.since, self.spent = now(), spent()
             return
         self.left -= 1
         if self.left <= 0:
             self.sync()
-            ns = now() - self.since
-            line.tell("ran", self.turn, ns, self.compiled(), self.memory())
+            ns, used = now() - self.since, spent() - self.spent
+            line.tell("ran", self.turn, ns, self.compiled(), self.memory(), used)
             self.wait()
 
     def wait(self):
@@ -136,7 +136,7 @@ class Turns:
                 self.warm, self.left = int(words[1]), int(words[2])
                 self.turn = self.left
                 self.sync()
-                self.since = now()
+                self.since, self.spent = now(), spent()
                 return
             if words[0] == "update":
                 try:
@@ -1372,6 +1372,21 @@ def hidden_module():
             sys.modules.setdefault("sitecustomize", ours)
 
 
+def move_imports(moved):
+    """What Python would import from the tree of the user's program comes from its copy, also where it was installed to be edited."""
+    here, _, there = moved.partition("=")
+
+    def move(path):
+        return there + path[len(here):] if isinstance(path, str) and (path == here or path.startswith(here + "/")) else path
+    sys.path[:] = [move(p) for p in sys.path]
+    for finder in sys.meta_path:
+        mapping = getattr(sys.modules.get(getattr(finder, "__module__", "")), "MAPPING", None)
+        if isinstance(mapping, dict):
+            mapping.update({name: move(path) for name, path in mapping.items()})
+
+
+if os.environ.get("REPRISE_TRY_MOVED"):
+    move_imports(os.environ["REPRISE_TRY_MOVED"])
 if os.environ.get("REPRISE_TRY"):
     import atexit
 

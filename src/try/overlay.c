@@ -2,17 +2,22 @@
 /*
  * Folders that a program may read and cannot change: each is covered by an overlay file system in a
  * mount namespace of the program's own; what it writes is in a folder of ours. A user namespace
- * makes this possible without privileges, where the machine allows it.
+ * makes this possible without privileges, where the machine allows it. Writing anywhere else is
+ * refused by the kernel (Landlock), unless the user has allowed it.
  */
 #include "try/child.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -137,3 +142,77 @@ bool rp_try_overlay_works(const char *scratch)
         return false;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0 && access(file, F_OK);
 }
+
+/* ------------------------------------------------------------------ all other places */
+
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#endif
+
+#ifndef LANDLOCK_ACCESS_FS_TRUNCATE /* of Linux 6.2 */
+#define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
+#endif
+
+#ifdef LANDLOCK_ACCESS_FS_REFER /* without it no file may be moved to another folder */
+
+#define CREATES                                                                                    \
+    (LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |                              \
+     LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_MAKE_REG |    \
+     LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
+     LANDLOCK_ACCESS_FS_MAKE_SYM | LANDLOCK_ACCESS_FS_REFER)
+#define WRITES (LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE)
+
+static uint64_t handled(long version)
+{
+    return CREATES | LANDLOCK_ACCESS_FS_WRITE_FILE |
+           (version >= 3 ? LANDLOCK_ACCESS_FS_TRUNCATE : 0);
+}
+
+static void allow(int rules, const char *path, uint64_t access)
+{
+    struct landlock_path_beneath_attr rule = {.parent_fd = open(path, O_PATH | O_CLOEXEC)};
+    struct stat st;
+
+    if (rule.parent_fd < 0)
+        return;
+    rule.allowed_access =
+        !fstat(rule.parent_fd, &st) && S_ISDIR(st.st_mode) ? access : access & WRITES;
+    syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &rule, 0);
+    close(rule.parent_fd);
+}
+
+void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
+                          const char *scratch)
+{
+    static const char *const systems[] = {"/dev", "/proc", "/sys", "/run"};
+    long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+    struct landlock_ruleset_attr all = {.handled_access_fs = handled(version)};
+    int rules = version < 2 ? -1
+                            : (int)syscall(SYS_landlock_create_ruleset, &all,
+                                           sizeof all.handled_access_fs, 0);
+
+    if (rules < 0)
+        return;
+    allow(rules, scratch, all.handled_access_fs);
+    for (size_t i = 0; i < sizeof systems / sizeof systems[0]; i++)
+        allow(rules, systems[i], all.handled_access_fs);
+    for (size_t i = 0; i < folders->n; i++)
+        allow(rules, folders->paths[i], all.handled_access_fs);
+    for (size_t i = 0; i < more->n; i++)
+        allow(rules, more->paths[i], all.handled_access_fs);
+    if (!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+        syscall(SYS_landlock_restrict_self, rules, 0);
+    close(rules);
+}
+
+#else
+
+void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_try_folders *more,
+                          const char *scratch)
+{
+    (void)folders;
+    (void)more;
+    (void)scratch;
+}
+
+#endif

@@ -35,7 +35,7 @@ bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path)
 }
 
 /* A folder of the file system's own is left alone; so is "/", which has all of them. */
-static void add_folder(struct rp_try_folders *folders, const char *name)
+void rp_try_place_add(struct rp_try_folders *folders, const char *name)
 {
     static const char *const systems[] = {"/proc", "/sys", "/dev", "/run", "/tmp"};
     char path[PATH_MAX];
@@ -55,6 +55,18 @@ static void add_folder(struct rp_try_folders *folders, const char *name)
     memcpy(folders->paths[folders->n++], path, sizeof path);
 }
 
+void rp_try_place_allow(struct rp_try_folders *writes, const char *path)
+{
+    char folder[PATH_MAX], *slash;
+
+    snprintf(folder, sizeof folder, "%s", path);
+    slash = strrchr(folder, '/');
+    if (access(path, F_OK) && slash && slash != folder)
+        *slash = '\0';
+    if (writes->n < RP_TRY_FOLDERS && realpath(folder, writes->paths[writes->n]))
+        writes->n++;
+}
+
 /* "runs/a", "--out=/data/x": the folder, or the one in which it would be made. */
 static void add_argument(struct rp_try_folders *folders, const char *word)
 {
@@ -65,11 +77,11 @@ static void add_argument(struct rp_try_folders *folders, const char *word)
     if (!strchr(path, '/'))
         return;
     if (!access(path, F_OK))
-        add_folder(folders, path);
+        rp_try_place_add(folders, path);
     slash = strrchr(path, '/');
     if (slash != path) {
         *slash = '\0';
-        add_folder(folders, path);
+        rp_try_place_add(folders, path);
     }
 }
 
@@ -97,9 +109,9 @@ void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t
 {
     const char *home = getenv("HOME");
 
-    add_folder(out, cwd);
+    rp_try_place_add(out, cwd);
     if (home && *home)
-        add_folder(out, home);
+        rp_try_place_add(out, home);
     for (size_t i = 1; i < n; i++)
         add_argument(out, words[i]);
     add_mounts(out);

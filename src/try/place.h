@@ -9,6 +9,12 @@
 void rp_try_place_folders(struct rp_try_folders *out, char *const *words, size_t n,
                           const char *cwd);
 
+/* Adds one of them, unless it is there, is no folder or one of the system. */
+void rp_try_place_add(struct rp_try_folders *folders, const char *name);
+
+/* Lets programs write to a path, or into its folder where it does not exist. */
+void rp_try_place_allow(struct rp_try_folders *writes, const char *path);
+
 bool rp_try_place_covers(const struct rp_try_folders *folders, const char *path);
 
 /* Makes a folder outside of these, with the hook in it. */

@@ -99,13 +99,24 @@ static bool is_out_of_memory(const char *text)
            strstr(text, "allocate memory");
 }
 
+/* What to do where it wanted to write to another place than its own folders. */
+static const char *hint_of(const char *text)
+{
+    return strstr(text, "ermission denied") || strstr(text, "cannot be opened")
+               ? " ('--allow-write PATH' lets it write there)"
+               : "";
+}
+
 static void fail_with(struct rp_try_variant *v, const char *text)
 {
     char words[RP_TRY_WHY / 2];
 
     snprintf(words, sizeof words, "%s", text);
-    rp_try_fail(v, "%s%s", is_out_of_memory(words) ? "out of memory: " : "", words);
+    rp_try_fail(v, "%s%s%s", is_out_of_memory(words) ? "out of memory: " : "", words,
+                hint_of(words));
 }
+
+static const char no_step[] = "it ended before a step was seen";
 
 /* The program has ended, and told nothing. */
 static void fail_by_status(struct rp_try_variant *v)
@@ -119,9 +130,10 @@ static void fail_by_status(struct rp_try_variant *v)
     else if (exit > 128 && exit < 128 + 65)
         rp_try_fail(v, "it crashed: signal %d (%s)", exit - 128, strsignal(exit - 128));
     else if (exit)
-        rp_try_fail(v, "it ended with status %d%s%s", exit, *words ? ": " : "", words);
+        rp_try_fail(v, "it ended with status %d%s%s%s", exit, *words ? ": " : "", words,
+                    hint_of(words));
     else
-        rp_try_fail(v, "it ended before a step was seen");
+        rp_try_fail(v, "%s", no_step);
 }
 
 /* ------------------------------------------------------------------ starting */
@@ -254,6 +266,9 @@ static void env_fill(struct environment *e, const struct rp_try_session *s,
 
     for (size_t i = 0; i < sizeof offline / sizeof offline[0]; i++)
         env_set(e, offline[i][0], offline[i][1]);
+    snprintf(text, sizeof text, "%s/tmp", folder);
+    if (!s->allow_writes && !mkdir(text, 0700))
+        env_set(e, "TMPDIR", text);
     snprintf(text, sizeof text, "file:%s/mlruns", folder);
     env_set(e, "MLFLOW_TRACKING_URI", text);
     snprintf(text, sizeof text, "%s/inductor", folder);
@@ -263,7 +278,7 @@ static void env_fill(struct environment *e, const struct rp_try_session *s,
     snprintf(text, sizeof text, "%s/hook", s->scratch);
     env_add(e, "PYTHONPATH", text, ':');
     snprintf(text, sizeof text, "%s/" RP_TRY_SOCKET, folder);
-    env_set(e, "REPRISE_TRY", text);
+    env_set(e, "REPRISE_TRY", mode->alone ? "" : text);
     list_changes(v, text, sizeof text);
     env_set(e, "REPRISE_TRY_CHANGES", text);
     snprintf(text, sizeof text, "%zu", mode->probe);
@@ -275,31 +290,38 @@ static void env_fill(struct environment *e, const struct rp_try_session *s,
     env_set(e, "REPRISE_TRY_COMPARED", text);
     for (size_t i = 0; i < v->nparts; i++)
         env_change(e, v->parts[i], v->values[i]);
+    if (v->program && v->program->moved)
+        env_set(e, "REPRISE_TRY_MOVED", v->program->moved);
 }
 
-static char **join_words(const struct rp_try_session *s, const char *const *before)
+static char **join_words(const struct rp_try_program *program, const char *const *before)
 {
     size_t n = 0, i;
     char **all;
 
     while (before && before[n])
         n++;
-    all = calloc(n + s->nwords + 1, sizeof *all);
+    all = calloc(n + program->nwords + 1, sizeof *all);
     for (i = 0; all && i < n; i++)
         memcpy(&all[i], &before[i], sizeof *all);
-    for (i = 0; all && i < s->nwords; i++)
-        all[n + i] = s->words[i];
+    for (i = 0; all && i < program->nwords; i++)
+        all[n + i] = program->words[i];
     return all;
 }
 
 void rp_try_start(struct rp_try_session *s, struct rp_try_variant *v,
                   const struct rp_try_mode *mode)
 {
-    char folder[RP_TRY_PATH + 32], **argv = join_words(s, mode->before);
+    const struct rp_try_program own = {s->words, s->nwords, s->cwd, NULL};
+    const struct rp_try_program *program = v->program ? v->program : &own;
+    char folder[RP_TRY_PATH + 32], **argv = join_words(program, mode->before);
     struct environment env = {0};
     struct rp_err err = RP_ERR_INIT;
-    struct rp_try_start start = {
-        .scratch = folder, .cwd = s->cwd, .folders = s->allow_writes ? NULL : &s->folders};
+    struct rp_try_start start = {.scratch = folder,
+                                 .cwd = program->cwd,
+                                 .folders = s->allow_writes ? NULL : &s->folders,
+                                 .writes = &s->writes,
+                                 .ours = s->scratch};
 
     snprintf(folder, sizeof folder, "%s/%zu", s->scratch, s->started++);
     v->why[0] = v->how[0] = v->update[0] = '\0';
@@ -441,9 +463,27 @@ enum rp_code rp_try_probe(struct rp_try_session *s, struct rp_err *err)
     if (!rp_try_await(s, v, "ready", s->patience_ns, rest, sizeof rest))
         code = rp_err_set(err, s->cancelled ? RP_CANCELLED : RP_UNSUPPORTED,
                           "no step of the program was seen: %s", v->why);
+    s->stepless = !strcmp(v->why, no_step);
     rp_try_stop(v);
     free(v);
     return code;
+}
+
+bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct rp_try_spent *out)
+{
+    const struct rp_try_mode mode = {.alone = true};
+    char line[RP_TRY_LINE];
+    int64_t rank;
+
+    rp_try_start(s, v, &mode);
+    while (v->state == RP_TRY_ALIVE &&
+           rp_try_child_line(v->child, 20, line, sizeof line, &rank) >= 0)
+        keep_waiting(s, v, INT64_MAX);
+    if (v->state == RP_TRY_ALIVE && v->child->status)
+        fail_by_status(v);
+    else if (v->state == RP_TRY_ALIVE && !rp_try_child_spent(v->child, out))
+        rp_try_fail(v, "it cannot be seen what it has spent");
+    return v->state == RP_TRY_ALIVE;
 }
 
 static bool send_run(struct rp_try_session *s, struct rp_try_variant *v, size_t warm, size_t n,
@@ -495,14 +535,17 @@ bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v)
 
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n)
 {
-    long long ns = 0, compiled = 0, memory = 0;
+    long long ns = 0, compiled = 0, memory = 0, spent = 0;
     char rest[RP_TRY_LINE] = "";
+    int64_t begun_ns = rp_clock_ns();
     bool compiles;
 
     if (!send_run(s, v, 1, n, rest, sizeof rest))
         return NAN;
+    v->clock_ns = rp_clock_ns() - begun_ns;
     rp_try_child_freeze(v->child, true);
-    sscanf(rest, "%*d %lld %lld %lld", &ns, &compiled, &memory);
+    sscanf(rest, "%*d %lld %lld %lld %lld", &ns, &compiled, &memory, &spent);
+    v->spent_ns = spent;
     compiles = compiled != v->compiled;
     v->compiled = compiled;
     v->memory_bytes = memory > v->memory_bytes ? memory : v->memory_bytes;

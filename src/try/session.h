@@ -33,8 +33,16 @@ struct rp_try_difference { /* of the update of the parameters to that of another
     double ratio[RP_TRY_COMPARED]; /* NaN: one of them holds a value that is not finite */
 };
 
+struct rp_try_program { /* another one than that of the session */
+    char **words;
+    size_t nwords;
+    const char *cwd;
+    const char *moved; /* "FROM=TO": the tree of the user's program, and where its copy is; NULL */
+};
+
 struct rp_try_variant {
     char name[160];
+    const struct rp_try_program *program; /* NULL: that of the session */
     size_t nparts;
     const struct rp_try_change *parts[RP_TRY_PARTS];
     char values[RP_TRY_PARTS][160];
@@ -45,6 +53,8 @@ struct rp_try_variant {
     int64_t early_ns;      /* of the first steps, with what happens in them only */
     int64_t early_step_ns; /* of one of them, without the first */
     int64_t compiled, memory_bytes;
+    int64_t spent_ns,
+        clock_ns; /* of its last turn: processor time; the time it took by our clock */
     char update[2 * RP_TRY_PATH]; /* the file with its update of the parameters, or "" */
     bool exact, judged;           /* the update was compared; it is the same to the bit */
     bool differs; /* by more than its arithmetic explains: it is measured, and not proposed */
@@ -73,7 +83,7 @@ struct rp_try_session {
     char **words;
     size_t nwords;
     bool allow_writes, cancelled;
-    struct rp_try_folders folders;
+    struct rp_try_folders folders, writes; /* that are protected; that may be written to */
     struct rp_try_facts facts;
     size_t started; /* variants, for the names of their folders */
     size_t nvariants;
@@ -81,6 +91,7 @@ struct rp_try_session {
     char recording[2 * RP_TRY_PATH]; /* or "" */
     size_t turn_most;                /* steps of a turn, where the program has few; 0: no limit */
     bool ended;                      /* the program came to its end while it was measured */
+    bool stepless;                   /* it ran to its end, and no step was seen */
     struct rp_try_variant *rounded[RP_TRY_SAME_BF16 + 1]; /* the unchanged program, its parameters
                                                              rounded once; or NULL */
 };
@@ -99,6 +110,7 @@ struct rp_try_mode {
     bool same_random;          /* no dropout, and compiled code draws the numbers of PyTorch */
     const char *round;         /* format to which parameters are rounded once; or NULL */
     const char *const *before; /* words before the program, as "reprise", "record"; or NULL */
+    bool alone;                /* without the hook: it runs to its end */
 };
 
 /* Starts a variant. On failure it is RP_TRY_FAILED. */
@@ -116,6 +128,8 @@ bool rp_try_ready(struct rp_try_session *s, struct rp_try_variant *v);
 bool rp_try_begin(struct rp_try_session *s, struct rp_try_variant *v);
 /* A turn of n steps: nanoseconds of a step, and NaN where it compiled meanwhile or failed. */
 double rp_try_turn(struct rp_try_session *s, struct rp_try_variant *v, size_t n);
+/* Runs it from start to end; false: it failed. */
+bool rp_try_run_alone(struct rp_try_session *s, struct rp_try_variant *v, struct rp_try_spent *out);
 void rp_try_stop(struct rp_try_variant *v); /* ends its processes, if there are any */
 void rp_try_fail(struct rp_try_variant *v, const char *fmt, ...) RP_PRINTF(2, 3);
 

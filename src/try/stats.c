@@ -25,6 +25,7 @@ RP_DECISION(PART, "th part of the difference",
             "try/verdicts_have_edges");
 
 const size_t rp_try_looks[RP_TRY_LOOKS] = {12, 24, 48, 96};
+const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS] = {4, 5, 6, 8, 10, 13, 17, 24, 40, 80};
 
 static int by_value(const void *a, const void *b)
 {
@@ -69,6 +70,56 @@ struct rp_try_interval rp_try_median(double *values, size_t n, double error)
 double rp_try_error(size_t variants)
 {
     return RP_TRY_ERROR / RP_TRY_LOOKS / (double)(variants ? variants : 1);
+}
+
+/* The probability that Student's variable is between -t and t: sums of sines and cosines of
+   atan(t / sqrt(degrees)), for even and odd degrees (Abramowitz and Stegun, 26.7.3 and 26.7.4). */
+static double student_inside(double t, size_t degrees)
+{
+    double angle = atan(t / sqrt((double)degrees)), cosine = cos(angle), sum = 0;
+    double term = degrees % 2 ? cosine : 1;
+
+    for (size_t i = degrees % 2 ? 3 : 2; i <= degrees; i += 2) {
+        sum += term;
+        term *= cosine * cosine * (double)(i - 1) / (double)i;
+    }
+    return degrees % 2 ? (angle + sin(angle) * sum) * M_2_PI : sin(angle) * sum;
+}
+
+double rp_try_student(size_t degrees, double error)
+{
+    double low = 0, high = 1e6;
+
+    for (int i = 0; i < 100; i++) {
+        double middle = (low + high) / 2;
+
+        *(student_inside(middle, degrees) < 1 - error ? &low : &high) = middle;
+    }
+    return high;
+}
+
+struct rp_try_interval rp_try_mean(const double *values, size_t n, double error)
+{
+    double sum = 0, squares = 0, mean, half;
+
+    for (size_t i = 0; i < n; i++)
+        sum += values[i];
+    mean = n ? sum / (double)n : 0;
+    for (size_t i = 0; i < n; i++)
+        squares += (values[i] - mean) * (values[i] - mean);
+    half = n < 2 ? INFINITY
+                 : rp_try_student(n - 1, error) * sqrt(squares / (double)(n - 1) / (double)n);
+    return (struct rp_try_interval){mean, mean - half, mean + half};
+}
+
+double rp_try_process_error(size_t others)
+{
+    return RP_TRY_ERROR / (RP_TRY_PROCESS_LOOKS + 1) / 2 / (double)(others ? others : 1);
+}
+
+double rp_try_little(void)
+{
+    return NARROW;
 }
 
 double rp_try_ratio(double logarithm)

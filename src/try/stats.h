@@ -26,6 +26,24 @@ struct rp_try_interval {
 /* Of n values (they are sorted), such that the median is outside with at most this probability. */
 struct rp_try_interval rp_try_median(double *values, size_t n, double error);
 
+/* ---- rounds of new processes ---- */
+
+#define RP_TRY_PROCESS_LOOKS 10
+#define RP_TRY_PROCESSES     80 /* the last of rp_try_process_looks */
+/* So many values are looked at: few, because each of them takes the start of processes. */
+extern const size_t rp_try_process_looks[RP_TRY_PROCESS_LOOKS];
+
+/* The mean of n values with the interval of Student's distribution: it is outside with this
+   probability, where the values are those of processes, each of which has some luck. */
+struct rp_try_interval rp_try_mean(const double *values, size_t n, double error);
+
+/* t: Student's variable is outside of -t and t with this probability. */
+double rp_try_student(size_t degrees, double error);
+
+/* The share of RP_TRY_ERROR for one look, or the last, at one of `others` programs by wall clock,
+   and as much by processor time. */
+double rp_try_process_error(size_t others);
+
 /* The share of RP_TRY_ERROR for one look at one of `variants` variants. */
 double rp_try_error(size_t variants);
 
@@ -47,6 +65,9 @@ enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double 
 /* Whether more rounds are not needed: the verdict stands, and the interval is within 1 % or within
    a fifth of the difference. */
 bool rp_try_enough(const struct rp_try_interval *interval, enum rp_try_verdict verdict);
+
+/* A difference, as a logarithm, that is no reason to change a program. */
+double rp_try_little(void);
 
 /* exp(x) - 1 of a logarithm: -0.17 is 17 % less time. */
 double rp_try_ratio(double logarithm);

@@ -144,6 +144,65 @@ static void verdicts_have_edges(void **state)
     assert_float_equal(rp_try_error(8), 0.05 / 4 / 8, 1e-9);
 }
 
+/* The table of Student's distribution, of two sides. */
+static void students_distribution_is_that_of_the_table(void **state)
+{
+    static const struct {
+        size_t degrees;
+        double error, t;
+    } rows[] = {{1, 0.05, 12.706}, {2, 0.05, 4.303}, {3, 0.01, 5.841},
+                {4, 0.05, 2.776},  {9, 0.01, 3.250}, {30, 0.001, 3.646}};
+    const double values[] = {1, 2, 3, 4, 5};
+    struct rp_try_interval mean;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_float_equal(rp_try_student(rows[i].degrees, rows[i].error), rows[i].t, 1e-3);
+    mean = rp_try_mean(values, 5, 0.05);
+    assert_float_equal(mean.median, 3, 1e-9);
+    assert_float_equal(mean.high - 3, 2.776 * sqrt(0.5), 1e-3);
+    assert_true(isinf(rp_try_mean(values, 1, 0.05).high));
+    assert_true(rp_try_little() > 0.0099 && rp_try_little() < 0.0101);
+}
+
+/* Programs whose processes have luck of their own, by two witnesses that are disturbed, the second
+   less; whether anything was decided, and after how many rounds. */
+static bool duel(uint64_t *state, double effect, double luck, size_t *rounds)
+{
+    double wall[RP_TRY_PROCESSES], spent[RP_TRY_PROCESSES], error = rp_try_process_error(1);
+    size_t n = 0;
+
+    for (size_t l = 0; l < RP_TRY_PROCESS_LOOKS; l++) {
+        for (; n < rp_try_process_looks[l]; n++) {
+            spent[n] = effect + noise(state, luck / 4) - noise(state, luck / 4);
+            wall[n] = spent[n] + noise(state, luck) - noise(state, luck);
+        }
+        for (int k = 0; k < 2; k++) {
+            struct rp_try_interval x = rp_try_mean(k ? spent : wall, n, error);
+
+            *rounds = n;
+            if (x.low > 0 || x.high < 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+static void the_same_program_is_undecided_and_three_percent_are_found(void **state)
+{
+    uint64_t seed = 11;
+    size_t wrong = 0, found = 0, rounds;
+
+    UNUSED_STATE(state);
+    for (int i = 0; i < 2000; i++) {
+        wrong += duel(&seed, 0, 0.02, &rounds);
+        found += duel(&seed, 0.03, 0.02, &rounds) && rounds <= 24;
+    }
+    assert_true(wrong <= 100); /* five percent */
+    assert_true(found >= 1900);
+    assert_float_equal(rp_try_process_error(2), 0.05 / 11 / 2 / 2, 1e-9);
+}
+
 int test_stats(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +211,8 @@ int test_stats(void)
         cmocka_unit_test(few_rounds_say_nothing),
         cmocka_unit_test(the_interval_is_that_of_the_sign_test),
         cmocka_unit_test(a_control_that_differs_hides_small_differences),
+        cmocka_unit_test(students_distribution_is_that_of_the_table),
+        cmocka_unit_test(the_same_program_is_undecided_and_three_percent_are_found),
         cmocka_unit_test(verdicts_have_edges)};
 
     return cmocka_run_group_tests_name("stats", tests, NULL, NULL);

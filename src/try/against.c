@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a duel says, as rows and as a comment of a pull request (against.h). */
+#include "try/against.h"
+
+#include "base/order.h"
+#include "io/output.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROW(member, type, unit, title, doc, flags) \
+    RP_FIELD(struct rp_try_against_row, member, type, unit, title, doc, flags)
+
+static const struct rp_field row_fields[] = {
+    ROW(rank, I64, COUNT, "rank", "1 is the fastest; of several, yours has a row too", RP_NULLABLE),
+    ROW(name, STR, NONE, "against", "as it was given; of git with its commit", 0),
+    ROW(measured, STR, NONE, "yours takes", "text output only", RP_SCREEN),
+    ROW(same, STR, NONE, "same?", "how the parameters changed, or what was printed", 0),
+    ROW(start, STR, NONE, "start-up", "text output only", RP_SCREEN),
+    ROW(verdict, STR, NONE, NULL,
+        "of yours against it: faster, slower, equal, noisy, refused, failed; yours", 0),
+    ROW(by, STR, NONE, NULL, "what tells: wall clock or processor time; or null", 0),
+    ROW(reason, STR, NONE, NULL, "why it failed or was refused, or null", 0),
+    ROW(measured_ratio, F64, RATIO, NULL, "time of yours over its, less one: mean of rounds", 0),
+    ROW(measured_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
+    ROW(measured_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
+    ROW(processor_ratio, F64, RATIO, NULL, "the same of processor time", 0),
+    ROW(processor_low_ratio, F64, RATIO, NULL, "lower end of its interval", 0),
+    ROW(processor_high_ratio, F64, RATIO, NULL, "upper end of its interval", 0),
+    ROW(update_ratio, F64, RATIO, NULL, "difference of the updates of the parameters", 0),
+    ROW(time_ns, I64, NS, "takes", "of a step, or from start to end: median of rounds",
+        RP_NULLABLE),
+    ROW(processor_ns, I64, NS, NULL, "processor time of it", RP_NULLABLE),
+    ROW(memory_bytes, I64, BYTES, "memory", "its peak: of the device, or of the process",
+        RP_NULLABLE),
+    ROW(startup_ns, I64, NS, NULL, "what yours needs longer before its steps are measured",
+        RP_NULLABLE),
+    ROW(rounds, I64, COUNT, NULL, "new processes that were measured", 0),
+    ROW(changed, STR, NONE, NULL, "what of yours is in no commit, or null", 0),
+    ROW(linked, STR, NONE, NULL, "what it has from your folder, because git ignores it, or null",
+        0),
+    RP_FIELD_END};
+const struct rp_type rp_try_against_type = {"against", sizeof(struct rp_try_against_row),
+                                            row_fields, NULL};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int64_t median_of(const double *values, size_t n)
+{
+    double sorted[RP_TRY_PROCESSES];
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            sorted[k++] = values[i];
+    qsort(sorted, k, sizeof *sorted, by_value);
+    return k ? (int64_t)sorted[k / 2] : RP_ABSENT_I64;
+}
+
+static void set_interval(const struct rp_try_interval *x, size_t n, double *ratio, double *low,
+                         double *high)
+{
+    *ratio = n ? rp_try_ratio(x->median) : NAN;
+    *low = n > 1 ? rp_try_ratio(x->low) : NAN;
+    *high = n > 1 ? rp_try_ratio(x->high) : NAN;
+}
+
+static const char *interval_text(struct rp_arena *arena, double middle, double low, double high)
+{
+    return rp_arena_textf(arena, "%+.1f %% [%.1f, %.1f]", 100 * middle, 100 * low, 100 * high);
+}
+
+static const char *measured_text(struct rp_arena *arena, const struct rp_try_side *side,
+                                 const struct rp_try_against_row *row)
+{
+    const char *wall = interval_text(arena, row->measured_ratio, row->measured_low_ratio,
+                                     row->measured_high_ratio);
+
+    if (side->v.state == RP_TRY_FAILED)
+        return rp_arena_textf(arena, "failed: %s", side->v.why);
+    if (*side->refused)
+        return rp_arena_textf(arena, "refused: %s (%s)", side->refused, wall);
+    if (side->by_spent)
+        return rp_arena_textf(arena, "%s processor time (%s by the clock)",
+                              interval_text(arena, row->processor_ratio, row->processor_low_ratio,
+                                            row->processor_high_ratio),
+                              wall);
+    if (side->verdict == RP_TRY_EQUAL)
+        return rp_arena_textf(
+            arena, "no difference above %.1f %%",
+            100 * fmax(fabs(row->measured_low_ratio), fabs(row->measured_high_ratio)));
+    return rp_arena_textf(arena, "%s%s", side->verdict == RP_TRY_NOISY ? "too noisy: " : "", wall);
+}
+
+static const char *verdict_text(const struct rp_try_side *side)
+{
+    static const char *const names[] = {[RP_TRY_UNDECIDED] = "noisy",
+                                        [RP_TRY_FASTER] = "faster",
+                                        [RP_TRY_SLOWER] = "slower",
+                                        [RP_TRY_EQUAL] = "equal",
+                                        [RP_TRY_NOISY] = "noisy"};
+
+    return side->v.state == RP_TRY_FAILED ? "failed"
+           : *side->refused               ? "refused"
+                                          : names[side->verdict];
+}
+
+static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *side,
+                      struct rp_arena *arena, struct rp_try_against_row *row)
+{
+    int64_t begin = median_of(side->begin_ns, d->whole ? 0 : side->n);
+    int64_t own = median_of(d->side->begin_ns, d->whole ? 0 : d->side->n);
+
+    row->time_ns = median_of(side->ns, side->n);
+    row->processor_ns = median_of(side->spent_ns, side->n);
+    row->memory_bytes = side->v.memory_bytes > 0 ? side->v.memory_bytes : RP_ABSENT_I64;
+    row->rounds = (int64_t)side->n;
+    row->update_ratio = side->v.judged ? side->v.update_ratio : NAN;
+    row->startup_ns = RP_ABSENT_I64;
+    if (side == d->side)
+        return;
+    set_interval(&side->wall, side->n, &row->measured_ratio, &row->measured_low_ratio,
+                 &row->measured_high_ratio);
+    set_interval(&side->spent, side->n, &row->processor_ratio, &row->processor_low_ratio,
+                 &row->processor_high_ratio);
+    row->verdict = verdict_text(side);
+    row->by = side->verdict != RP_TRY_FASTER && side->verdict != RP_TRY_SLOWER ? NULL
+              : side->by_spent                                                 ? "processor time"
+                                                                               : "wall clock";
+    row->reason = *side->v.why     ? rp_arena_text(arena, side->v.why)
+                  : *side->refused ? rp_arena_text(arena, side->refused)
+                                   : NULL;
+    row->same = side->same;
+    row->measured = measured_text(arena, side, row);
+    if (begin == RP_ABSENT_I64 || own == RP_ABSENT_I64)
+        return;
+    row->startup_ns = own - begin;
+    row->start = rp_arena_textf(arena, "%+.1f s", (double)row->startup_ns / 1e9);
+}
+
+RP_ORDER(by_time, struct rp_try_against_row, RP_UP(time_ns))
+
+size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_other *others,
+                           struct rp_arena *arena, struct rp_try_against_row **out)
+{
+    size_t first = d->n > 2 ? 0 : 1, n = 0;
+
+    *out = RP_ARENA_NEW(arena, struct rp_try_against_row, d->n);
+    for (size_t i = first; *out && i < d->n; i++) {
+        struct rp_try_against_row *row = &(*out)[n++];
+
+        *row = (struct rp_try_against_row){.name = "yours",
+                                           .verdict = "yours",
+                                           .measured_ratio = NAN,
+                                           .measured_low_ratio = NAN,
+                                           .measured_high_ratio = NAN,
+                                           .processor_ratio = NAN,
+                                           .processor_low_ratio = NAN,
+                                           .processor_high_ratio = NAN};
+        if (i) {
+            row->name = others[i - 1].name;
+            row->changed = others[i - 1].changed;
+            row->linked = others[i - 1].linked;
+        }
+        fill_side(d, &d->side[i], arena, row);
+    }
+    rp_sort(*out, n, sizeof **out, by_time); /* what has no time is first */
+    for (size_t i = 0, rank = 0; i < n; i++)
+        (*out)[i].rank = (*out)[i].time_ns == RP_ABSENT_I64 ? RP_ABSENT_I64
+                         : n == 1                           ? RP_ABSENT_I64
+                                                            : (int64_t)++rank;
+    return n;
+}
+
+bool rp_try_against_holds(const struct rp_try_duel *d, const char *want)
+{
+    bool faster = !strcmp(want, "faster"), holds = true;
+
+    for (size_t i = 1; i < d->n; i++) {
+        const struct rp_try_side *side = &d->side[i];
+
+        holds = holds && !*side->refused && side->v.state != RP_TRY_FAILED && side->n &&
+                (side->verdict == RP_TRY_FASTER ||
+                 (!faster && (side->verdict == RP_TRY_EQUAL ||
+                              (side->n > 1 && side->wall.high <= rp_try_little()))));
+    }
+    return holds;
+}
+
+/* ------------------------------------------------------------------ the comment */
+
+/* A cell of a table: no line ends in it. */
+static void put_cell(struct rp_out *to, const char *text)
+{
+    for (const char *at = text ? text : "-"; *at; at++)
+        rp_out_printf(to, *at == '|' ? "\\%c" : "%c", *at == '\n' ? ' ' : *at);
+    rp_out_text(to, " | ");
+}
+
+enum rp_code rp_try_against_comment(const char *path, const struct rp_try_comment *c,
+                                    struct rp_err *err)
+{
+    struct rp_out *to;
+
+    RP_TRY(rp_out_open(path, &to, err));
+    rp_out_printf(to, "**%s**\n\n", c->summary);
+    rp_out_text(to,
+                "| against | yours takes | same? | start-up | rounds |\n|---|---|---|---|---|\n");
+    for (size_t i = 0; i < c->n; i++) {
+        const struct rp_try_against_row *row = &c->rows[i];
+
+        rp_out_text(to, "| ");
+        put_cell(to, row->name);
+        put_cell(to, row->measured);
+        put_cell(to, row->same);
+        put_cell(to, row->start);
+        rp_out_printf(to, "%lld |\n", (long long)row->rounds);
+    }
+    rp_out_printf(to, "\n%s; %s. Measured by `reprise try --against`.\n", c->program, c->unit);
+    return rp_out_close(to, err);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_TRY_AGAINST_H
+#define RP_TRY_AGAINST_H
+/*
+ * `try --against`: the user's program as it is, beside other programs that should do the same: a
+ * revision of git, a patch, another folder, another command. In a round each of them is a new
+ * process, because two processes of one program may differ by how their memory happens to lie:
+ *
+ *     round 0   yours, other     a loop: both are alive and take turns of a few steps
+ *     round 1   other, yours     else: both run from start to end
+ *     …                          one number a round: the logarithm of yours over the other
+ */
+#include "base/sha256.h"
+#include "result/result.h"
+#include "try/session.h"
+
+#define RP_TRY_OTHERS 8
+
+/* What yours is measured against, where it lies, and what was done to make it run. */
+struct rp_try_other {
+    const char *what;    /* as given */
+    const char *name;    /* with the commit */
+    const char *changed; /* of git: "3 files of yours are not committed"; NULL */
+    const char *linked;  /* what is not of the revision: "data, ext.so"; NULL: nothing */
+    struct rp_try_program program;
+};
+
+/* Finds or makes it, in the scratch folder of the session. prepare: a command that builds it there,
+   or NULL. The working tree and its repository are not changed. Texts are in the arena. */
+enum rp_code rp_try_other_make(struct rp_try_session *s, const char *what, const char *prepare,
+                               struct rp_arena *arena, struct rp_try_other *out,
+                               struct rp_err *err);
+/* The same program by another command, which a shell runs. */
+void rp_try_other_command(const struct rp_try_session *s, const char *command,
+                          struct rp_arena *arena, struct rp_try_other *out);
+/* The folder of git around the current one, or the current one; folders are protected with it. */
+void rp_try_other_protect(struct rp_try_session *s, const char *what);
+
+struct rp_try_side { /* the first is yours */
+    struct rp_try_variant v;
+    size_t n;                                                /* rounds in which it ran */
+    double ns[RP_TRY_PROCESSES], spent_ns[RP_TRY_PROCESSES]; /* NaN: does not count */
+    double begin_ns[RP_TRY_PROCESSES]; /* of a loop: up to the end of its first steps, from its
+                                          start */
+    double log[RP_TRY_PROCESSES], spent_log[RP_TRY_PROCESSES]; /* yours over it */
+    char output[RP_SHA256_TEXT];        /* of a whole run: a digest of what it printed */
+    struct rp_try_interval wall, spent; /* of the logarithms */
+    enum rp_try_verdict verdict;        /* of yours against it */
+    bool by_spent;                      /* by processor time */
+    char refused[RP_TRY_WHY];           /* why it does not do the same, or "" */
+    const char *same;
+};
+
+struct rp_try_duel {
+    struct rp_try_session *s;
+    bool whole;               /* from start to end; else by steps */
+    bool may_differ;          /* they need not do the same */
+    size_t n, rounds, turn;   /* turn: steps */
+    struct rp_try_side *side; /* n, of calloc */
+    bool unsteady;            /* yours itself prints something else from run to run */
+    int64_t round_ns;         /* the last took so long */
+};
+
+/* ---- the answer ---- */
+
+struct rp_try_against_row {
+    const char *name, *verdict, *by, *same, *reason, *changed, *linked;
+    const char *measured, *start; /* for the screen */
+    double measured_ratio, measured_low_ratio, measured_high_ratio;
+    double processor_ratio, processor_low_ratio, processor_high_ratio, update_ratio;
+    int64_t rank, time_ns, processor_ns, memory_bytes, startup_ns, rounds;
+};
+extern const struct rp_type rp_try_against_type;
+
+/* What is asked of yours: "faster" or "not-slower"; whether it is so of all of them. */
+bool rp_try_against_holds(const struct rp_try_duel *d, const char *want);
+/* A row of each other program, and of yours where there are several: the fastest first. */
+size_t rp_try_against_rows(const struct rp_try_duel *d, const struct rp_try_other *others,
+                           struct rp_arena *arena, struct rp_try_against_row **out);
+/* The answer as a comment of a pull request. */
+struct rp_try_comment {
+    const char *summary, *program, *unit;
+    const struct rp_try_against_row *rows;
+    size_t n;
+};
+enum rp_code rp_try_against_comment(const char *path, const struct rp_try_comment *c,
+                                    struct rp_err *err);
+
+/* Measures until all is decided, or the time is over. */
+void rp_try_duel(struct rp_try_duel *d);
+
+#endif

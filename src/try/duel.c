@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rounds of new processes, and what they say (against.h). A test of means over processes is looked
+ * at after few rounds, with the allowed error divided by the looks, the programs and two witnesses:
+ * the wall clock, and processor time, which other programs of the machine disturb less.
+ */
+#include "base/clock.h"
+#include "base/text.h"
+#include "try/against.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TURNS        12    /* of a loop in a round */
+#define TURN_NS      150e6 /* a turn is about this long */
+#define TURN_STEPS   50
+#define LEAST_TURNS  3   /* of a loop that ends: with fewer it is measured from start to end */
+#define REDUCED      0.1 /* updates that differ by more are of another program */
+#define SLOWER_CLOCK 0.7
+#define BUSY         0.2 /* of the time, in the round in which it waited least for a processor */
+
+/* ------------------------------------------------------------------ a round of loops */
+
+struct turns { /* of one side in one round */
+    size_t n;
+    double ns[TURNS], spent_ns[TURNS], log[TURNS], spent_log[TURNS], clock_ns, told_ns;
+};
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* NaN of nothing; leaves out what is not finite. */
+static double median_of(const double *values, size_t n)
+{
+    double sorted[TURNS];
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            sorted[k++] = values[i];
+    qsort(sorted, k, sizeof *sorted, by_value);
+    return !k ? NAN : k % 2 ? sorted[k / 2] : (sorted[k / 2 - 1] + sorted[k / 2]) / 2;
+}
+
+static void refuse(struct rp_try_side *side, const char *why)
+{
+    if (!*side->refused)
+        snprintf(side->refused, sizeof side->refused, "%s", why);
+}
+
+/* The processes of a round, one after the other, up to the end of their first steps. */
+static bool begin_loops(struct rp_try_duel *d, bool backwards)
+{
+    const struct rp_try_mode mode = {0};
+
+    for (size_t i = 0; i < d->n; i++) {
+        struct rp_try_side *side = &d->side[backwards ? d->n - 1 - i : i];
+
+        int64_t begun_ns = rp_clock_ns();
+
+        if (side->v.state != RP_TRY_WAITING)
+            continue;
+        side->begin_ns[side->n] = NAN;
+        rp_try_start(d->s, &side->v, &mode);
+        if (rp_try_begin(d->s, &side->v))
+            side->begin_ns[side->n] = (double)(rp_clock_ns() - begun_ns);
+        else if (side == d->side || d->s->ended)
+            return false;
+    }
+    return true;
+}
+
+static void choose_turn(struct rp_try_duel *d)
+{
+    double step = fmax(1e3, (double)d->side[0].v.early_step_ns);
+
+    d->turn = (size_t)fmax(1, fmin(TURN_STEPS, ceil(TURN_NS / step)));
+}
+
+/* Each of the sides once. False: yours has failed. */
+static bool take_turns(struct rp_try_duel *d, struct turns *turns, size_t turn)
+{
+    for (size_t k = 0; k < d->n; k++) {
+        size_t i = turn % 2 ? d->n - 1 - k : k;
+        struct rp_try_side *side = &d->side[i];
+        struct turns *t = &turns[i];
+
+        t->ns[turn] = side->v.state == RP_TRY_ALIVE ? rp_try_turn(d->s, &side->v, d->turn) : NAN;
+        t->spent_ns[turn] =
+            isfinite(t->ns[turn]) ? (double)side->v.spent_ns / (double)d->turn : NAN;
+        if (isfinite(t->ns[turn])) {
+            t->told_ns += t->ns[turn] * (double)d->turn;
+            t->clock_ns += (double)side->v.clock_ns;
+        }
+    }
+    for (size_t i = 0; i < d->n; i++) {
+        turns[i].log[turn] = log(turns[0].ns[turn]) - log(turns[i].ns[turn]);
+        turns[i].spent_log[turn] = log(turns[0].spent_ns[turn]) - log(turns[i].spent_ns[turn]);
+    }
+    return d->side[0].v.state == RP_TRY_ALIVE;
+}
+
+/* Our time has the one step of a turn that is not timed, and is a little longer. */
+static void check_clock(const struct rp_try_duel *d, struct rp_try_side *side,
+                        const struct turns *t)
+{
+    double timed = t->clock_ns * (double)d->turn / (double)(d->turn + 1);
+
+    if (t->told_ns < SLOWER_CLOCK * timed && t->clock_ns > 2 * TURN_NS)
+        refuse(side,
+               "its timed steps are shorter than the others: work was moved out of them, or its "
+               "clock was changed");
+}
+
+/* The update of yours in the first round is what all are compared with, that of the second round
+   tells whether yours repeats itself; then the others are judged as changes are (same.c). */
+static void judge_updates(struct rp_try_duel *d)
+{
+    struct rp_try_variant *first = &d->s->variants[0], *again = &d->s->variants[1];
+
+    if (!d->rounds) {
+        snprintf(first->update, sizeof first->update, "%s/kept", d->s->scratch);
+        (void)!rename(d->side->v.update, first->update);
+        return;
+    }
+    if (d->rounds > 1 ||
+        rp_try_compare(d->side->v.update, first->update, &again->difference, NULL) != RP_OK)
+        return;
+    for (size_t i = 1; i < d->n; i++)
+        if (d->side[i].v.state == RP_TRY_ALIVE)
+            rp_try_judge_update(d->s, &d->side[i].v);
+}
+
+static void end_round(struct rp_try_duel *d)
+{
+    for (size_t i = 0; i < d->n; i++) {
+        struct rp_try_variant *v = &d->side[i].v;
+
+        rp_try_stop(v);
+        if (v->state == RP_TRY_ALIVE || strstr(v->why, "came to its end") ||
+            strstr(v->why, "the time was over") || !strcmp(v->why, "interrupted"))
+            v->state = RP_TRY_WAITING;
+        if (v->state == RP_TRY_WAITING)
+            v->why[0] = '\0';
+    }
+}
+
+static void add_round(struct rp_try_side *side, double ns, double spent_ns, double wall_log,
+                      double spent_log)
+{
+    side->ns[side->n] = ns;
+    side->spent_ns[side->n] = spent_ns;
+    side->log[side->n] = wall_log;
+    side->spent_log[side->n++] = spent_log;
+}
+
+/* False: yours has failed, or the loop is too short. */
+static bool round_of_loops(struct rp_try_duel *d)
+{
+    struct turns *turns = calloc(d->n, sizeof *turns);
+    size_t turn = 0;
+    bool good;
+
+    d->s->ended = false;
+    good = turns && begin_loops(d, d->rounds % 2);
+
+    if (good && !d->turn)
+        choose_turn(d);
+    if (good)
+        judge_updates(d);
+    while (good && turn < TURNS && rp_try_session_goes_on(d->s, "measuring"))
+        good = take_turns(d, turns, turn++);
+    good = turns && (good || (d->s->ended && turn > LEAST_TURNS));
+    for (size_t i = 0; i < d->n && good && turn > LEAST_TURNS; i++) {
+        struct turns *t = &turns[i];
+
+        check_clock(d, &d->side[i], t);
+        if (isfinite(median_of(t->log, turn)))
+            add_round(&d->side[i], median_of(t->ns, turn), median_of(t->spent_ns, turn),
+                      median_of(t->log, turn), median_of(t->spent_log, turn));
+    }
+    for (size_t i = 1; i < d->n && *d->side->refused;
+         i++) /* of yours, and all that is said of it */
+        memcpy(d->side[i].refused, d->side->refused, sizeof d->side->refused);
+    end_round(d);
+    free(turns);
+    return good;
+}
+
+/* ------------------------------------------------------------------ a round of whole programs */
+
+static void digest_output(const struct rp_try_side *side, char out[RP_SHA256_TEXT])
+{
+    char path[2 * RP_TRY_PATH], bytes[4096];
+    struct rp_sha256 hash;
+    size_t n;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/" RP_TRY_LOG, side->v.child->scratch);
+    f = fopen(path, "re");
+    rp_sha256_begin(&hash);
+    while (f && (n = fread(bytes, 1, sizeof bytes, f)) > 0)
+        rp_sha256_add(&hash, bytes, n);
+    rp_sha256_text(&hash, out);
+    if (f)
+        fclose(f);
+}
+
+static bool round_of_wholes(struct rp_try_duel *d)
+{
+    double ns[RP_TRY_OTHERS + 1], spent[RP_TRY_OTHERS + 1];
+
+    for (size_t k = 0; k < d->n; k++) {
+        size_t i = d->rounds % 2 ? d->n - 1 - k : k;
+        struct rp_try_side *side = &d->side[i];
+        struct rp_try_spent used;
+        char output[RP_SHA256_TEXT];
+
+        ns[i] = spent[i] = NAN;
+        if (side->v.state == RP_TRY_FAILED)
+            continue;
+        if (rp_try_run_alone(d->s, &side->v, &used)) {
+            digest_output(side, output);
+            d->unsteady |= !i && side->n && strcmp(side->output, output) != 0;
+            memcpy(side->output, output, sizeof output);
+            ns[i] = (double)used.wall_ns;
+            spent[i] = (double)used.processor_ns;
+            if (used.memory_bytes > side->v.memory_bytes)
+                side->v.memory_bytes = used.memory_bytes;
+        } else if (!i || !rp_try_session_goes_on(d->s, "measuring")) {
+            return false;
+        }
+    }
+    end_round(d);
+    for (size_t i = 0; i < d->n; i++)
+        if (isfinite(ns[i]))
+            add_round(&d->side[i], ns[i], spent[i], log(ns[0]) - log(ns[i]),
+                      log(spent[0]) - log(spent[i]));
+    return true;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/* Processor time tells of a program that computes, and not on a device. */
+static bool has_witness(const struct rp_try_duel *d, const struct rp_try_side *side)
+{
+    const char *device = rp_try_fact(&d->s->facts, "device");
+    double most = 0;
+
+    for (size_t i = 0; i < side->n; i++)
+        most = fmax(most, side->spent_ns[i] / side->ns[i]);
+    return (!*device || !strcmp(device, "cpu")) && most > BUSY;
+}
+
+static bool is_decided(enum rp_try_verdict verdict)
+{
+    return verdict == RP_TRY_FASTER || verdict == RP_TRY_SLOWER;
+}
+
+static void look_at(struct rp_try_duel *d, struct rp_try_side *side, bool last)
+{
+    double error = rp_try_process_error(d->n - 1);
+    enum rp_try_verdict verdict;
+
+    side->wall = rp_try_mean(side->log, side->n, error);
+    side->spent = rp_try_mean(side->spent_log, side->n, error);
+    side->verdict = rp_try_judge(&side->wall, 0, last);
+    if (is_decided(side->verdict) || !has_witness(d, side) || !has_witness(d, d->side))
+        return;
+    verdict = rp_try_judge(&side->spent, 0, last);
+    if (!is_decided(verdict))
+        return;
+    side->verdict = verdict;
+    side->by_spent = true;
+}
+
+static bool is_look(size_t rounds)
+{
+    for (size_t i = 0; i < RP_TRY_PROCESS_LOOKS; i++)
+        if (rounds == rp_try_process_looks[i])
+            return true;
+    return false;
+}
+
+/* Whether something is still open. */
+static bool look(struct rp_try_duel *d, size_t rounds, bool last)
+{
+    bool open = false;
+
+    for (size_t i = 1; i < d->n; i++) {
+        struct rp_try_side *side = &d->side[i];
+
+        if (side->v.state == RP_TRY_FAILED || (side->verdict && !last))
+            continue;
+        if (*side->refused && !last)
+            continue; /* how fast it is does not matter */
+        if (!side->verdict && (last || is_look(rounds)))
+            look_at(d, side, last);
+        open |= side->verdict == RP_TRY_UNDECIDED;
+    }
+    return open;
+}
+
+/* ------------------------------------------------------------------ whether they do the same */
+
+static const char *same_loop(struct rp_try_side *side)
+{
+    if (side->v.state == RP_TRY_REFUSED)
+        refuse(side, "it does not do the same: the update of the parameters is another one");
+    else if (side->v.differs)
+        refuse(side, "it computes something else, or in another precision: the update of the "
+                     "parameters differs by more than rounding explains");
+    return !side->v.judged  ? "not judged"
+           : side->v.exact  ? "exact"
+           : *side->refused ? "different"
+                            : "within rounding";
+}
+
+static const char *same_whole(const struct rp_try_duel *d, struct rp_try_side *side)
+{
+    if (!strcmp(side->output, d->side[0].output))
+        return "same output";
+    if (d->unsteady)
+        return "not judged: what yours prints differs from run to run";
+    refuse(side, "it does not do the same: it prints something else");
+    return "different output";
+}
+
+#define REPEATED 2 /* rounds tell whether yours repeats itself */
+
+static void compare(struct rp_try_duel *d)
+{
+    for (size_t i = 1; i < d->n; i++)
+        if (d->side[i].n)
+            d->side[i].same = d->whole ? same_whole(d, &d->side[i]) : same_loop(&d->side[i]);
+}
+
+/* ------------------------------------------------------------------ all rounds */
+
+/* Whether there is time for a round like the last. */
+static bool has_time(const struct rp_try_duel *d)
+{
+    return rp_clock_ns() + d->round_ns < d->s->deadline_ns;
+}
+
+static void start_over(struct rp_try_duel *d)
+{
+    d->whole = true;
+    d->s->ended = false;
+    for (size_t i = 0; i < d->n; i++) {
+        d->side[i].v.state = RP_TRY_WAITING;
+        d->side[i].v.judged = false;
+        d->side[i].v.why[0] = '\0';
+        d->side[i].n = 0;
+    }
+}
+
+void rp_try_duel(struct rp_try_duel *d)
+{
+    bool open = true;
+
+    while (open && d->rounds < RP_TRY_PROCESSES && rp_try_session_goes_on(d->s, "measuring") &&
+           has_time(d)) {
+        int64_t begun_ns = rp_clock_ns();
+
+        if (!(d->whole ? round_of_wholes(d) : round_of_loops(d))) {
+            bool ended = d->s->ended;
+
+            end_round(d);
+            if (d->whole || !ended || d->rounds)
+                break;
+            start_over(d);
+            continue;
+        }
+        d->round_ns = rp_clock_ns() - begun_ns;
+        if (++d->rounds == REPEATED)
+            compare(d);
+        if (d->rounds == REPEATED || is_look(d->rounds))
+            open = look(d, d->rounds, false);
+    }
+    if (d->rounds < REPEATED)
+        compare(d);
+    look(d, d->rounds, true);
+}
