@@ -19,7 +19,7 @@ build = @$(call configure,$(1),$(2)) && cmake --build "$$BUILD$(2)" -j $(JOBS) -
 ctest = @ctest --test-dir "$$BUILD$(1)" --output-on-failure --timeout 1800 -j $$(($(JOBS) + 1)) $(CTEST_FLAGS)
 
 .PHONY: all demo test check bench fuzz asan tsan clang minimal aarch64 aarch64-build fmt install install-debug uninstall \
-        test-live soak clean help
+        test-live soak wheel wheel-aarch64 deb static clean help
 all:       ## the program, build/reprise, and the libraries
 	$(call build,release)
 demo:      ## install dependencies, build, and show what it does
@@ -70,8 +70,26 @@ test-live: all ## tests against the real frameworks, from PyPI, in build/; lists
 	@set -e; for t in tests/live/*; do if [ -x $$t ] && [ -f $$t ]; then $$t; fi; done
 soak: all  ## view, mcp and metrics under load for SOAK_SECONDS, recordings that are killed 50 times meanwhile
 	tests/live/soak "$$SOAK_SECONDS"
+# $(call portable,ENDING of the folder,OPTIONS of CMake,TARGETS): a build for machines with an older C library
+portable = @cmake -S . -B "$$BUILD-$(1)" -DCMAKE_BUILD_TYPE=Release -DRP_PORTABLE=ON -DRP_TESTS=OFF \
+    -DCMAKE_INSTALL_LIBDIR=lib $(2) --log-level=WARNING >/dev/null && cmake --build "$$BUILD-$(1)" -j $(JOBS) --target $(3)
+wheel:     ## the Python package with everything inside, for any Linux of this processor, in build-packages
+	$(call portable,portable,,python)
+	@tools/package wheel "$$BUILD-portable" "$$BUILD-packages"
+wheel-aarch64: ## the same for aarch64, cross compiled
+	tools/install-deps aarch64
+	tools/sysroot-aarch64 "$$BUILD-portable-aarch64/sysroot"
+	$(call portable,portable-aarch64,--toolchain cmake/aarch64.cmake,python)
+	@tools/package wheel "$$BUILD-portable-aarch64" "$$BUILD-packages"
+deb:       ## Debian packages: program, library, development; in build-packages
+	@cmake -S . -B "$$BUILD-deb" -DCMAKE_BUILD_TYPE=Release -DRP_TESTS=OFF -DCMAKE_INSTALL_PREFIX=/usr --log-level=WARNING >/dev/null
+	@cmake --build "$$BUILD-deb" -j $(JOBS)
+	@tools/package deb "$$BUILD-deb" "$$BUILD-packages"
+static:    ## one program with everything but libc inside, in build-packages
+	$(call portable,portable,,reprise)
+	@mkdir -p "$$BUILD-packages" && cp "$$BUILD-portable/reprise" "$$BUILD-packages/reprise" && strip "$$BUILD-packages/reprise"
 clean:     ## remove the build folders
 	rm -rf "$$BUILD"
-	for kind in asan tsan clang fuzz minimal aarch64 dev mutate; do rm -rf "$$BUILD-$$kind"; done
+	for kind in asan tsan clang fuzz minimal aarch64 dev mutate portable portable-aarch64 deb packages; do rm -rf "$$BUILD-$$kind"; done
 help:      ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## /\1\t/p' Makefile | expand -t 16

@@ -48,11 +48,11 @@ endif()
 include(CheckCSourceRuns)
 set(CMAKE_REQUIRED_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
 set(CMAKE_REQUIRED_QUIET ON)
-if(NOT CMAKE_CROSSCOMPILING)
+if(NOT CMAKE_CROSSCOMPILING AND NOT RP_PORTABLE AND NOT DEFINED SKBUILD) # a wheel is for other machines, too
   check_c_source_runs("static int a; int *const at[] = {&a}; int main(void) { return *at[0]; }" RP_PACKS_RELOCATIONS)
 endif()
 unset(CMAKE_REQUIRED_LINK_OPTIONS)
 unset(CMAKE_REQUIRED_QUIET)
-if(RP_PACKS_RELOCATIONS AND NOT DEFINED SKBUILD) # a wheel is for other machines, too
+if(RP_PACKS_RELOCATIONS)
   set(RP_LINK_OPTIONS -Wl,-z,pack-relative-relocs)
 endif()

@@ -34,7 +34,12 @@ function(rp_feature name header library)
   set(RP_FEATURES_MISSING ${RP_FEATURES_MISSING} PARENT_SCOPE)
 endfunction()
 
-rp_feature(ISAL isa-l.h isal)
+set(RP_ISAL_LOADED 0) # a portable program takes ISA-L where it finds it: Debian has no static one
+if(RP_PORTABLE)
+  set(RP_ISAL_LOADED 1)
+  set(isal_use LOADED)
+endif()
+rp_feature(ISAL isa-l.h isal ${isal_use})
 rp_feature(ZSTD zstd.h zstd)
 rp_feature(LZMA lzma.h lzma)
 rp_feature(SQLITE sqlite3.h sqlite3)

@@ -166,7 +166,7 @@ function(rp_python)
   get_property(capture GLOBAL PROPERTY RP_CAPTURE_LIBRARIES)
   add_custom_target(python DEPENDS reprise reprise_shared ${capture})
   set(only COMPONENT python EXCLUDE_FROM_ALL)
-  if(DEFINED SKBUILD) # a wheel has no links: the library is one file with the name that programs load
+  if(DEFINED SKBUILD OR RP_PORTABLE) # a wheel has no links: the library is one file with the name that programs load
     set_target_properties(reprise_shared PROPERTIES VERSION 0)
   endif()
   install(TARGETS reprise RUNTIME DESTINATION bin ${only})

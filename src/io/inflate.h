@@ -86,5 +86,6 @@ struct rp_deflate {
 
 extern const struct rp_deflate rp_deflate_zlib;
 extern const struct rp_deflate rp_deflate_isal; /* only if RP_HAVE_ISAL */
+bool rp_isal_found(void);                       /* only if RP_ISAL_LOADED: whether it can be used */
 
 #endif

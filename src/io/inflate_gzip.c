@@ -244,6 +244,10 @@ const struct rp_codec rp_codec_gzip_zlib = GZIP_CODEC("zlib", open_zlib);
 #if RP_HAVE_ISAL
 static enum rp_code open_isal(void **state, struct rp_err *err)
 {
+#if RP_ISAL_LOADED
+    if (!rp_isal_found())
+        return open_zlib(state, err);
+#endif
     return gzip_open(&rp_deflate_isal, state, err);
 }
 
