@@ -50,6 +50,66 @@ RP_LOWER(reshape)
     return RP_OK;
 }
 
+/* What decides the shape of the result must be known: the places of what is not zero. */
+RP_LOWER(where)
+{
+    size_t n = 0, rank = in->rank;
+    int64_t *places;
+
+    RP_TRY(rp_lower_need_ints(l, node, in, "condition"));
+    places = RP_ARENA_NEW(&l->arena, int64_t, in->nints * rank + 1);
+    RP_TRY(rp_err_need(places, l->err, "lowering a graph"));
+    for (size_t i = 0; i < in->nints; i++) {
+        size_t rest = i;
+
+        for (size_t k = rank; in->ints[i] && k-- > 0; rest /= (size_t)in->dims[k])
+            places[n * rank + k] = (int64_t)(rest % (size_t)in->dims[k]);
+        n += in->ints[i] != 0;
+    }
+    *out = rp_lower_like(l, RP_ELEM_S64, (int64_t[]){(int64_t)n, (int64_t)rank}, 2);
+    rp_lower_integers(l, out, places, n * rank);
+    out->ints = places;
+    out->nints = n * rank;
+    return RP_OK;
+}
+
+/* The different values in their order, where each is, and how often. */
+RP_LOWER(unique)
+{
+    unsigned index = rp_lower_attr_elem(node, "out_idx") == RP_ELEM_S64 ? RP_ELEM_S64 : RP_ELEM_S32;
+    int64_t *values, *at, *counts;
+    struct rp_map found;
+    size_t n = 0;
+
+    RP_TRY(rp_lower_need_ints(l, node, in, "input"));
+    values = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    counts = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    at = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    RP_TRY(rp_err_need(values && counts && at, l->err, "lowering a graph"));
+    if (in->rank != 1)
+        return rp_lower_misfit(l, node, "the input is no vector");
+    rp_map_init(&found);
+    for (size_t i = 0; i < in->nints; i++) {
+        uint64_t hash = rp_hash_bytes(&in->ints[i], sizeof in->ints[i]);
+        uint32_t k = rp_map_get(&found, hash);
+
+        if (k == RP_MAP_NONE) {
+            k = (uint32_t)n;
+            values[n++] = in->ints[i];
+            if (rp_map_put(&found, hash, k, l->err) != RP_OK)
+                break;
+        }
+        at[i] = k;
+        counts[k]++;
+    }
+    rp_map_release(&found);
+    out[0] = known_ints(l, in->elem, values, n, false);
+    out[1] = known_ints(l, index, at, in->nints, false);
+    out[2] = known_ints(l, index, counts, n, false);
+    *nout = memmem(node->op.at, node->op.n, "Counts", 6) ? 3 : 2;
+    return rp_arena_check(&l->arena, "lowering a graph", l->err);
+}
+
 RP_LOWER(expand_dims)
 {
     int64_t dims[RP_TF_RANK];
@@ -337,6 +397,9 @@ RP_LOWER(broadcast_axes)
 }
 
 const struct rp_lower_row rp_lower_arrays[] = {
+    {"Where", lower_where, RP_LOWER_NO_OPCODE, 1},
+    {"Unique", lower_unique, RP_LOWER_NO_OPCODE, 1},
+    {"UniqueWithCounts", lower_unique, RP_LOWER_NO_OPCODE, 1},
     {"Reshape", lower_reshape, RP_LOWER_NO_OPCODE, 2},
     {"ExpandDims", lower_expand_dims, RP_LOWER_NO_OPCODE, 2},
     {"Squeeze", lower_squeeze, RP_LOWER_NO_OPCODE, 1},

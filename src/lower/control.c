@@ -43,6 +43,57 @@ RP_LOWER(choose)
     return RP_OK;
 }
 
+/* Both sides of a switch are computed; what merges them takes one. */
+
+RP_LOWER(switch)
+{
+    int64_t sides = node->op.at[0] == '_' ? rp_lower_attr_int(node, "num_outs", 0) : 2;
+
+    if (in[1].rank || sides < 1 || sides > RP_LOWER_OUTPUTS)
+        return rp_lower_misfit(l, node, "the side is no scalar, or there are too many");
+    *nout = (size_t)sides;
+    for (int64_t i = 0; i < sides; i++) {
+        struct rp_lower_guard guard = {.which = in[1], .side = i, .up = in->guard, .depth = 1};
+
+        if (guard.up)
+            guard.depth += l->guards.at[guard.up - 1].depth;
+        RP_TRY(rp_vec_push(&l->guards, guard, l->err));
+        out[i] = *in;
+        out[i].guard = (uint32_t)l->guards.n;
+    }
+    return RP_OK;
+}
+
+RP_LOWER(merge)
+{
+    const struct rp_lower_guard *first, *guard;
+    struct rp_lower_value which, number, taken;
+
+    *nout = 2;
+    for (size_t i = 0; i < nin; i++)
+        if (!in[i].guard)
+            return rp_lower_refuse(l, node, "no switch decides which input it takes");
+    first = &l->guards.at[in->guard - 1];
+    which = rp_lower_convert(l, &first->which, RP_ELEM_S32);
+    out[0] = in[0];
+    out[1] = rp_lower_scalar(l, RP_ELEM_S32, 0);
+    for (size_t i = 1; i < nin; i++) {
+        guard = &l->guards.at[in[i].guard - 1];
+        if (guard->which.id != first->which.id || guard->up != first->up ||
+            guard->side == first->side || !same_type(&in[i], in))
+            return rp_lower_refuse(l, node, "its inputs are not the sides of one switch");
+        number = rp_lower_scalar(l, RP_ELEM_S32, (double)guard->side);
+        taken = rp_lower_compare(l, "EQ", &which, &number);
+        number = rp_lower_scalar(l, RP_ELEM_S32, (double)i);
+        out[1] = rp_lower_select(l, &taken, &number, &out[1]);
+        if (in->rank)
+            taken = rp_lower_spread(l, &taken, NULL, in->dims, in->rank);
+        out[0] = rp_lower_select(l, &taken, &in[i], &out[0]);
+    }
+    out[0].guard = out[1].guard = first->up;
+    return RP_OK;
+}
+
 /* ---- loops ---- */
 
 static struct rp_lower_value make_tuple(struct rp_lower *l, const struct rp_lower_value *v,
@@ -255,6 +306,9 @@ RP_LOWER(list_length)
 }
 
 const struct rp_lower_row rp_lower_control[] = {
+    {"Switch", lower_switch, RP_LOWER_NO_OPCODE, 2},
+    {"_SwitchN", lower_switch, RP_LOWER_NO_OPCODE, 2},
+    {"Merge", lower_merge, RP_LOWER_NO_OPCODE, 1},
     {"If", lower_choose, RP_LOWER_NO_OPCODE, 1},
     {"StatelessIf", lower_choose, RP_LOWER_NO_OPCODE, 1},
     {"While", lower_loop, RP_LOWER_NO_OPCODE, 1},

@@ -19,6 +19,8 @@ struct rp_lower_value {
     int64_t dims[RP_TF_RANK];
     const int64_t *ints; /* integers or booleans whose values are known; or NULL */
     size_t nints;
+    uint32_t
+        guard; /* it is there only where a condition holds: number of rp_lower.guards, from 1 */
     bool open; /* a list of dims[0] elements whose shape is not known before one is set */
 };
 
@@ -53,6 +55,13 @@ struct rp_lower_region {
     uint32_t computation;
 };
 
+/* What flows on one side of a switch: that of this number. */
+struct rp_lower_guard {
+    struct rp_lower_value which; /* a scalar */
+    int64_t side;
+    uint32_t up, depth; /* the guard around it, or 0 */
+};
+
 struct rp_lower {
     struct rp_arena arena;
     struct rp_bytes library;
@@ -62,6 +71,8 @@ struct rp_lower {
     uint32_t computations, computation;           /* how many were opened; the innermost, from 1 */
     RP_VEC(struct rp_lower_operation) operations; /* by the number of the value */
     RP_VEC(struct rp_lower_region) regions;
+    RP_VEC(struct rp_lower_guard) guards;
+    bool guarded; /* the graph may have switches */
     const struct rp_lower_feed *feeds;
     size_t nfeeds;
     char unknown[2048]; /* operators, "A, B" */
@@ -99,6 +110,7 @@ extern const struct rp_lower_row rp_lower_images[];
 extern const struct rp_lower_row rp_lower_slices[];
 extern const struct rp_lower_row rp_lower_spectral[];
 extern const struct rp_lower_row rp_lower_special[];
+extern const struct rp_lower_row rp_lower_inverses[];
 extern const struct rp_lower_row rp_lower_fused[];
 extern const struct rp_lower_row rp_lower_control[];
 extern const struct rp_lower_row *const rp_lower_rows[]; /* all of these, then NULL */

@@ -257,10 +257,19 @@ static struct rp_bytes plain_op_name(struct rp_bytes op)
     return op;
 }
 
-const struct rp_lower_row *const rp_lower_rows[] = {
-    rp_lower_elementwise, rp_lower_special,  rp_lower_arrays,  rp_lower_slices,
-    rp_lower_math,        rp_lower_products, rp_lower_tables,  rp_lower_images,
-    rp_lower_spectral,    rp_lower_fused,    rp_lower_control, NULL};
+const struct rp_lower_row *const rp_lower_rows[] = {rp_lower_elementwise,
+                                                    rp_lower_special,
+                                                    rp_lower_arrays,
+                                                    rp_lower_slices,
+                                                    rp_lower_math,
+                                                    rp_lower_products,
+                                                    rp_lower_tables,
+                                                    rp_lower_images,
+                                                    rp_lower_spectral,
+                                                    rp_lower_inverses,
+                                                    rp_lower_fused,
+                                                    rp_lower_control,
+                                                    NULL};
 
 static const struct rp_lower_row *find_row(struct rp_bytes op)
 {
@@ -379,13 +388,52 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
     return code;
 }
 
+static uint32_t deeper(const struct rp_lower *l, uint32_t a, uint32_t b)
+{
+    return !a || (b && l->guards.at[b - 1].depth > l->guards.at[a - 1].depth) ? b : a;
+}
+
+/* The innermost side of a switch that the inputs of a node are on. Constants wait for one: such an
+   input, "^name", is an Identity of it. */
+static enum rp_code guard_of(struct rp_lower *l, const struct rp_lower_node *node, uint32_t *out)
+{
+    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
+    struct rp_lower_value value;
+    struct rp_proto_item item;
+
+    *out = 0;
+    while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item)) {
+        struct rp_bytes name = item.bytes;
+        bool waits = name.n && *name.at == '^';
+        struct rp_lower_node *side;
+
+        if (!waits) {
+            RP_TRY(value_of(l, node->scope, name, &value));
+            *out = deeper(l, *out, value.guard);
+            continue;
+        }
+        side = find_node(node->scope, (struct rp_bytes){name.at + 1, name.n - 1});
+        if (!side || side->busy || (side->opened && !side->outputs) ||
+            !bytes_equal(side->op, text_bytes("Identity")))
+            continue;
+        RP_TRY(lower_with_inputs(l, side));
+        *out = deeper(l, *out, side->noutputs ? side->outputs->guard : 0);
+    }
+    return rp_proto_finish(&c, l->err);
+}
+
 /* Sets the outputs of a node; `out` has room for as many as there may be. */
 static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
                                struct rp_lower_value *out)
 {
     size_t feed = node->scope->function.n ? l->nfeeds : feed_of(l, node->name), nout = 1;
+    uint32_t guard = 0;
 
     RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
+    if (feed == l->nfeeds && l->guarded && !bytes_equal(node->op, text_bytes("Merge")))
+        RP_TRY(guard_of(l, node, &guard));
+    for (size_t i = 0; i < nout; i++)
+        out[i].guard = deeper(l, out[i].guard, guard);
     node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
     RP_TRY(rp_err_need(node->outputs, l->err, "lowering a graph"));
     memcpy(node->outputs, out, nout * sizeof *out);
@@ -524,6 +572,7 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
 
     RP_TRY(rp_err_need(scope, l->err, "lowering a graph"));
     l->library = rp_proto_find(graph, RP_TF_GRAPH_LIBRARY);
+    l->guarded = memmem(graph.at, graph.n, "Merge", 5) != NULL;
     RP_TRY(rp_program_builder_init(&l->builder, "hlo", "tensorflow_graph", l->err));
     rp_lower_open(l);
     RP_TRY(fill_scope(l, scope, graph, RP_TF_GRAPH_NODE));
@@ -546,6 +595,7 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
         rp_map_release(&s->by_name);
     }
     rp_program_builder_release(&l.builder);
+    rp_vec_release(&l.guards);
     rp_vec_release(&l.operations);
     rp_vec_release(&l.regions);
     rp_arena_release(&l.arena);

@@ -57,31 +57,69 @@ static double source_of(const struct rp_lower_node *node, int64_t at, int64_t fr
                                                           : (double)at * (double)(float)scale;
 }
 
+enum mode { NEAREST, BILINEAR, BICUBIC, AREA };
+
+static size_t nearest_line(double at, int64_t lines)
+{
+    return (size_t)fmin(fmax(at, 0), (double)(lines - 1));
+}
+
+/* Four lines, by a table of the cubic that TensorFlow has: at 1024 places between two lines. With
+   half pixels, lines outside of the image have no weight. */
+static void cubic_weights(const struct rp_lower_node *node, double x, int64_t from, float *weights)
+{
+    bool half = rp_lower_attr_bool(node, "half_pixel_centers");
+    double low = floor(x), a = half ? -0.5 : -0.75, sum = 0, w[4];
+    double d = rint((x - low) * 1024) / 1024;
+
+    for (int i = 0; i < 4; i++) {
+        double t = i == 0 ? d + 1 : i == 1 ? d : i == 2 ? 1 - d : 2 - d, line = low + i - 1;
+
+        w[i] = i == 1 || i == 2 ? ((a + 2) * t - (a + 3)) * t * t + 1
+                                : ((a * t - 5 * a) * t + 8 * a) * t - 4 * a;
+        if (half && (line < 0 || line > (double)(from - 1)))
+            w[i] = 0;
+        sum += w[i];
+    }
+    for (int i = 0; i < 4; i++)
+        weights[nearest_line(low + i - 1, from)] += (float)(half ? w[i] / sum : w[i]);
+}
+
+/* The part of each line that the place covers. */
+static void area_weights(const struct rp_lower_node *node, int64_t at, int64_t from, int64_t to,
+                         float *weights)
+{
+    double begin = source_of(node, at, from, to), end = source_of(node, at + 1, from, to);
+
+    for (double v = floor(begin); v < end; v++)
+        weights[nearest_line(v, from)] +=
+            (float)((fmin(v + 1, end) - fmax(v, begin)) / (end - begin));
+}
+
 /* The weights with which a line of the result takes lines of the input. */
-static void line_weights(const struct rp_lower_node *node, bool nearest, int64_t at, int64_t from,
+static void line_weights(const struct rp_lower_node *node, enum mode mode, int64_t at, int64_t from,
                          int64_t to, float *weights)
 {
-    double x = source_of(node, at, from, to), low;
-    int64_t first, second;
+    double x = source_of(node, at, from, to), low = floor(x);
 
-    if (nearest) {
+    if (mode == BICUBIC) {
+        cubic_weights(node, x, from, weights);
+    } else if (mode == AREA) {
+        area_weights(node, at, from, to, weights);
+    } else if (mode == NEAREST) {
         if (rp_lower_attr_bool(node, "half_pixel_centers"))
             x = floor(((double)at + 0.5) * (double)((float)from / (float)to));
         else
             x = rp_lower_attr_bool(node, "align_corners") ? round(x) : floor(x);
-        first = (int64_t)fmin(fmax(x, 0), (double)(from - 1));
-        weights[first] = 1;
-        return;
+        weights[nearest_line(x, from)] = 1;
+    } else {
+        weights[nearest_line(low, from)] += (float)(1 - (x - low));
+        weights[nearest_line(low + 1, from)] += (float)(x - low);
     }
-    low = floor(x);
-    first = (int64_t)fmin(fmax(low, 0), (double)(from - 1));
-    second = (int64_t)fmin(fmax(low + 1, 0), (double)(from - 1));
-    weights[first] += (float)(1 - (x - low));
-    weights[second] += (float)(x - low);
 }
 
 /* The lines of dimension `axis` mixed by a matrix of `to` rows. */
-static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *node, bool nearest,
+static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *node, enum mode mode,
                               const struct rp_lower_value *in, int64_t axis, int64_t to,
                               struct rp_lower_value *out)
 {
@@ -92,7 +130,7 @@ static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *no
 
     RP_TRY(rp_err_need(weights, l->err, "lowering a graph"));
     for (int64_t i = 0; i < to; i++)
-        line_weights(node, nearest, i, from, to, weights + i * from);
+        line_weights(node, mode, i, from, to, weights + i * from);
     matrix = rp_lower_like(l, RP_ELEM_F32, (int64_t[]){to, from}, 2);
     rp_lower_literal(l, &matrix, weights, (size_t)(from * to) * sizeof *weights);
     dims[0] = to;
@@ -113,7 +151,12 @@ static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *no
 
 RP_LOWER(resize)
 {
-    bool nearest = node->op.n == 21; /* ResizeNearestNeighbor */
+    /* Nearest..., Bilinear, Bicubic, Area */
+    char letter = node->op.at[6] == 'B' ? (char)node->op.at[8] : (char)node->op.at[6];
+    enum mode mode = letter == 'N'   ? NEAREST
+                     : letter == 'l' ? BILINEAR
+                     : letter == 'c' ? BICUBIC
+                                     : AREA;
     struct rp_lower_value t;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
@@ -126,9 +169,9 @@ RP_LOWER(resize)
     if (rp_elem_bits(in->elem) > 16 && in->elem != RP_ELEM_F32) /* exact in f32 */
         return rp_lower_refuse(l, node, "images of this type are not supported");
     t = rp_lower_convert(l, in, RP_ELEM_F32);
-    RP_TRY(mix_lines(l, node, nearest, &t, 1, in[1].ints[0], &t));
-    RP_TRY(mix_lines(l, node, nearest, &t, 2, in[1].ints[1], out));
-    if (nearest)
+    RP_TRY(mix_lines(l, node, mode, &t, 1, in[1].ints[0], &t));
+    RP_TRY(mix_lines(l, node, mode, &t, 2, in[1].ints[1], out));
+    if (mode == NEAREST)
         *out = rp_lower_convert(l, out, in->elem);
     return RP_OK;
 }
@@ -195,12 +238,38 @@ RP_LOWER(matrix_diag)
 
 /* ---- frequencies ---- */
 
-/* FFT to IFFT3D over the last dimensions, RFFT of a length that the input has. */
+/* The last n dimensions cut to these lengths. */
+static struct rp_lower_value cut_to(struct rp_lower *l, const struct rp_lower_value *in,
+                                    const int64_t *length, size_t n)
+{
+    int64_t dims[RP_TF_RANK], padding[3 * RP_TF_RANK] = {0};
+    struct rp_lower_value zero, v;
+
+    memcpy(dims, in->dims, sizeof dims);
+    for (size_t i = 0; i < n; i++) {
+        size_t at = in->rank - n + i;
+
+        padding[3 * at + 1] = length[i] - dims[at];
+        dims[at] = length[i];
+    }
+    if (!memcmp(dims, in->dims, in->rank * sizeof *dims))
+        return *in;
+    zero = rp_lower_scalar(l, in->elem, 0);
+    v = rp_lower_like(l, in->elem, dims, in->rank);
+    rp_lower_begin(l, &v, RP_OP_PAD);
+    rp_lower_operand(l, in);
+    rp_lower_operand(l, &zero);
+    rp_lower_set_padding(l, padding, in->rank);
+    return v;
+}
+
+/* FFT to IFFT3D over the last dimensions; RFFT and IRFFT of a given length. */
 RP_LOWER(fft)
 {
     bool real = memmem(node->op.at, node->op.n, "RFFT", 4) != NULL, back = node->op.at[0] == 'I';
     size_t n = node->op.at[node->op.n - 1] == 'D' ? (size_t)(node->op.at[node->op.n - 2] - '0') : 1;
     int64_t length[3], dims[RP_TF_RANK];
+    struct rp_lower_value t = *in;
     unsigned elem = in->elem;
 
     if (n > 3 || in->rank < n)
@@ -213,9 +282,14 @@ RP_LOWER(fft)
             return rp_lower_misfit(l, node, "the lengths do not match the input");
         for (size_t i = 0; i < n; i++)
             if (in[1].ints[i] < 1 ||
-                length[i] != (back && i + 1 == n ? in[1].ints[i] / 2 + 1 : in[1].ints[i]))
-                return rp_lower_refuse(l, node, "a length that the input has not");
+                (back && i + 1 == n ? in[1].ints[i] / 2 + 1 : in[1].ints[i]) > length[i])
+                return rp_lower_misfit(l, node, "a length that the input has not");
         memcpy(length, in[1].ints, n * sizeof *length);
+        if (back)
+            length[n - 1] = length[n - 1] / 2 + 1;
+        t = cut_to(l, in, length, n);
+        memcpy(dims, t.dims, sizeof dims);
+        length[n - 1] = in[1].ints[n - 1];
         dims[in->rank - 1] = back ? length[n - 1] : length[n - 1] / 2 + 1;
         elem = back                  ? elem == RP_ELEM_C128 ? RP_ELEM_F64 : RP_ELEM_F32
                : elem == RP_ELEM_F64 ? RP_ELEM_C128
@@ -223,7 +297,7 @@ RP_LOWER(fft)
     }
     *out = rp_lower_like(l, elem, dims, in->rank);
     rp_lower_begin(l, out, RP_OP_FFT);
-    rp_lower_operand(l, in);
+    rp_lower_operand(l, &t);
     rp_lower_set(l, rp_attr_word(RP_ATTR_FFT_TYPE, real   ? back ? "IRFFT" : "RFFT"
                                                    : back ? "IFFT"
                                                           : "FFT"));
@@ -355,6 +429,8 @@ const struct rp_lower_row rp_lower_spectral[] = {
     {"DepthToSpace", lower_blocks, RP_LOWER_NO_OPCODE, 1},
     {"ResizeNearestNeighbor", lower_resize, RP_LOWER_NO_OPCODE, 2},
     {"ResizeBilinear", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeBicubic", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeArea", lower_resize, RP_LOWER_NO_OPCODE, 2},
     {"Cholesky", lower_cholesky, RP_LOWER_NO_OPCODE, 1},
     {"MatrixDiag", lower_matrix_diag, RP_LOWER_NO_OPCODE, 1},
     {"MatrixDiagV3", lower_matrix_diag, RP_LOWER_NO_OPCODE, 5},
@@ -365,6 +441,8 @@ const struct rp_lower_row rp_lower_spectral[] = {
     {"IFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 1},
     {"IFFT3D", lower_fft, RP_LOWER_NO_OPCODE, 1},
     {"RFFT", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"RFFT3D", lower_fft, RP_LOWER_NO_OPCODE, 2},
+    {"IRFFT3D", lower_fft, RP_LOWER_NO_OPCODE, 2},
     {"RFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 2},
     {"IRFFT", lower_fft, RP_LOWER_NO_OPCODE, 2},
     {"IRFFT2D", lower_fft, RP_LOWER_NO_OPCODE, 2},

@@ -20,6 +20,7 @@ import ml_dtypes
 import numpy as np
 import tensorflow as tf
 from google.protobuf import text_format
+from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.framework import op_def_registry
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -793,7 +794,23 @@ def spectral():
         for size in ((7, 5), (2, 3), (3, 4), (1, 1), (8, 12)):
             for corners, half in ((False, False), (True, False), (False, True)):
                 one(op, images=f(2, 3, 4, 2), size=K(size), align_corners=corners, half_pixel_centers=half)
+    for size in ((7, 5), (2, 3), (3, 4), (1, 1), (8, 12)):
+        for corners, half in ((False, False), (True, False), (False, True)):
+            one("ResizeBicubic", images=f(2, 3, 4, 2), size=K(size), align_corners=corners, half_pixel_centers=half)
+        for corners in (False, True):
+            one("ResizeArea", images=f(2, 3, 4, 2), size=K(size), align_corners=corners)
     one("ResizeNearestNeighbor", images=i(0, 99, 1, 3, 2, 1, dtype=u8), size=K((6, 4)))
+    for n, dtype in ((1, f32), (3, f64), (5, f32)):
+        for adjoint in (False, True):
+            one("MatrixInverse", input=f(2, n, n, dtype=dtype) + np.eye(n, dtype=dtype)[::-1] * 3, adjoint=adjoint)
+            one("MatrixSolve", matrix=f(n, n, dtype=dtype) + np.eye(n, dtype=dtype)[::-1] * 3, rhs=f(n, 2, dtype=dtype), adjoint=adjoint)
+    for length in (5, 8):
+        one("RFFT", input=f(2, 8), fft_length=K([length]), Tcomplex=c64)
+        one("IRFFT", input=c(2, 6), fft_length=K([length]), Treal=f32)
+    one("RFFT2D", input=f(4, 6), fft_length=K([3, 4]), Tcomplex=c64)
+    one("IRFFT2D", input=c(4, 4), fft_length=K([2, 5]), Treal=f32)
+    one("RFFT3D", input=f(2, 3, 4), fft_length=K([1, 2, 3]), Tcomplex=c64)
+    one("IRFFT3D", input=c(2, 3, 3), fft_length=K([2, 2, 4]), Treal=f32)
     for n, dtype in ((1, f32), (4, f32), (3, f64)):
         a = f(2, n, n, dtype=dtype)
         one("Cholesky", input=a @ a.transpose(0, 2, 1) + 3 * np.eye(n, dtype=dtype))
@@ -824,6 +841,42 @@ def spectral():
             one(op, data=f(4, 2, low=-9, high=9).astype(dtype), segment_ids=np.array([2, 0, 2, -1], s32), num_segments=K(4))
 
 
+def data_decides():
+    """Shapes that depend on values, which are known; conditions of TensorFlow 1."""
+    one("Where", condition=K([[1, 0, 3], [0, 0, 2]]))
+    one("Where", condition=K([True, False, True], np.bool_))
+    one("Where", condition=K([0, 0]))
+    for op, outputs in (("Unique", ("y", "idx")), ("UniqueWithCounts", ("y", "idx", "count"))):
+        graph(op, lambda x, op=op: list(getattr(tf.raw_ops, op)(x=x)), x=K([4, 1, 4, -7, 1, 4]))
+    raw = tf.raw_ops
+    for taken in (True, False):
+        def one_switch(x, p):
+            no, yes = raw.Switch(data=x, pred=p)
+            return list(raw.Merge(inputs=[tf.exp(no), yes * yes - 1]))
+        graph("Switch", one_switch, x=f(2, 3), p=np.asarray(taken))
+
+        def constants(x, p):
+            no, yes = raw.Switch(data=p, pred=p)
+            no, yes = tf.identity(no), tf.identity(yes)
+            with tf.control_dependencies([no]):
+                a = tf.constant(np.asarray([1.5, 2], f32))
+            with tf.control_dependencies([yes]):
+                b = tf.constant(np.asarray([-3, 4], f32))
+            return [raw.Merge(inputs=[a, b])[0] + x, raw.Merge(inputs=[b, a])[1]]
+        graph("Merge", constants, x=f(2), p=np.asarray(taken))
+        build = Build()
+        [y] = build.make(lambda x, p: [(lambda sides: raw.Merge(inputs=[tf.exp(sides[0]), sides[1] - 1])[0])(raw.Switch(data=x, pred=p, name="y"))], {"x": f(2, 3), "p": np.asarray(taken)})
+        values = build.run([y])
+        renamed("_SwitchN", tidy(build.graph), {"num_outs": attr_value_pb2.AttrValue(i=2)}, [(w, t.name, v) for w, t, v in build.feeds], [y.name], values)
+        for inner in (True, False):
+            def nested(x, p, q):
+                no, yes = raw.Switch(data=x, pred=p)
+                q_no, q_yes = raw.Switch(data=q, pred=p)
+                a, b = raw.Switch(data=yes, pred=q_yes)
+                return raw.Merge(inputs=[raw.Merge(inputs=[a + 1, b * 2])[0], tf.sin(no)])[0]
+            graph("Switch", nested, x=f(3), p=np.asarray(taken), q=np.asarray(inner))
+
+
 def least_inputs(op):
     """How many inputs it must have: of a list the smallest length, but one where it may be longer."""
     definition = op_def_registry.get(op)
@@ -831,7 +884,7 @@ def least_inputs(op):
     return sum(least.get(a.number_attr or a.type_list_attr, 1) for a in definition.input_arg)
 
 
-for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded, spectral):
+for part in (unary, binary, gradients, types, same, internal, variables, arrays, slices, tables, reductions, products, windows, normalisation, fused, control, folded, spectral, data_decides):
     rng = np.random.default_rng(27)
     part()
 known = sorted(op for op in counts if op_def_registry.get(op))
