@@ -11,7 +11,7 @@
 #include "job/records.h"
 
 #include "base/hash.h"
-#include "io/json_pull.h"
+#include "io/json_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,84 +22,43 @@ struct use {
 };
 
 struct metadata_ctx {
-    struct rp_json *json;
     struct rp_job_rank *out;
     RP_VEC(struct use) reads, writes;
     struct rp_map maker; /* hash of a name -> into writes */
     struct rp_err *err;
 };
 
-static uint64_t key_of(const struct rp_json_token *t)
-{
-    return rp_hash_bytes(t->text, t->len);
-}
-
 /* [{"name": …}, …] */
-static enum rp_code read_list(struct metadata_ctx *r, const char *op, bool writes)
+static enum rp_code add_uses(struct metadata_ctx *r, const struct rp_json_node *list,
+                             const char *op, bool writes)
 {
-    struct rp_json_token key, value;
+    RP_JSON_EACH(item, list)
+    {
+        const struct rp_json_node *name = rp_json_get(item, "name");
+        struct use use = {rp_hash_bytes(name->text, name->len), op};
 
-    if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
-        return RP_OK;
-    while (rp_json_element(r->json)) {
-        if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
+        if (name->kind == RP_JSON_NONE)
             continue;
-        while (rp_json_field(r->json, &key)) {
-            struct use use = {0, op};
-
-            if (!rp_json_key_is(&key, "name")) {
-                rp_json_skip(r->json);
-                continue;
-            }
-            if (rp_json_value(r->json, &value) != RP_JSON_STRING)
-                return rp_err_set(r->err, RP_FORMAT, "'%s': the name of a tensor must be a text",
-                                  op);
-            use.name = key_of(&value);
-            if (writes)
-                RP_TRY(rp_vec_push(&r->writes, use, r->err));
-            else
-                RP_TRY(rp_vec_push(&r->reads, use, r->err));
-        }
-    }
-    return RP_OK;
-}
-
-static enum rp_code read_operator(struct metadata_ctx *r, const char *op)
-{
-    struct rp_json_token key, value;
-
-    if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
-        return rp_json_failed(r->json)
-                   ? RP_OK
-                   : rp_err_set(r->err, RP_FORMAT, "'%s': an operator must be an object", op);
-    while (rp_json_field(r->json, &key)) {
-        bool writes = rp_json_key_is(&key, "output");
-
-        if (writes || rp_json_key_is(&key, "input"))
-            RP_TRY(read_list(r, op, writes));
+        if (name->kind != RP_JSON_STRING)
+            return rp_err_set(r->err, RP_FORMAT, "'%s': the name of a tensor must be a text", op);
+        if (writes)
+            RP_TRY(rp_vec_push(&r->writes, use, r->err));
         else
-            rp_json_skip(r->json);
+            RP_TRY(rp_vec_push(&r->reads, use, r->err));
     }
     return RP_OK;
 }
 
-static enum rp_code read_all(struct metadata_ctx *r)
+static enum rp_code read_operator(const struct rp_json_node *node, void *user)
 {
-    struct rp_json_token key, value;
+    struct metadata_ctx *r = user;
+    const char *op = rp_arena_strdup(&r->out->arena, node->key);
 
-    if (rp_json_value(r->json, &value) == RP_JSON_OBJECT)
-        while (rp_json_field(r->json, &key)) {
-            const char *op;
-
-            if (key.has_escapes && !rp_json_decode(r->json, &key))
-                break;
-            op = rp_arena_copy(&r->out->arena, key.text, key.len);
-            RP_TRY(rp_err_need(op, r->err, "reading operators"));
-            RP_TRY(read_operator(r, op));
-        }
-    else if (!rp_json_failed(r->json))
-        return rp_err_set(r->err, RP_FORMAT, "expected an object of operators");
-    return rp_json_finish(r->json, r->err);
+    RP_TRY(rp_err_need(op, r->err, "reading operators"));
+    if (node->kind != RP_JSON_OBJECT)
+        return rp_err_set(r->err, RP_FORMAT, "'%s': an operator must be an object", op);
+    RP_TRY(add_uses(r, rp_json_get(node, "input"), op, false));
+    return add_uses(r, rp_json_get(node, "output"), op, true);
 }
 
 static enum rp_code make_edges(struct metadata_ctx *r)
@@ -123,14 +82,12 @@ static enum rp_code make_edges(struct metadata_ctx *r)
 enum rp_code rp_job_read_metadata(struct rp_input *in, struct rp_job_rank *out, struct rp_err *err)
 {
     struct metadata_ctx r = {.out = out, .err = err};
-    enum rp_code code = rp_json_open(in, NULL, &r.json, err);
+    enum rp_code code;
 
     rp_map_init(&r.maker);
-    if (code == RP_OK)
-        code = read_all(&r);
+    code = rp_json_each(in, RP_JSON_OBJECT, read_operator, &r, err);
     if (code == RP_OK)
         code = make_edges(&r);
-    rp_json_close(r.json);
     rp_vec_release(&r.reads);
     rp_vec_release(&r.writes);
     rp_map_release(&r.maker);

@@ -8,7 +8,7 @@
  * What a communication reads is the gradient.
  */
 #include "base/order.h"
-#include "io/json_pull.h"
+#include "io/json_tree.h"
 #include "job/records.h"
 
 #include <stdlib.h>
@@ -17,7 +17,6 @@
 #define MOST_BYTES ((int64_t)1 << 50)
 
 struct tensors_ctx {
-    struct rp_json *json;
     struct rp_job *job;
     struct rp_err *err;
 };
@@ -37,94 +36,50 @@ static int64_t bytes_of_dtype(const char *text, size_t len)
 }
 
 /* [3, 3, 64, 64]: the product; -1 where a part of it is not a number. */
-static int64_t read_shape(struct tensors_ctx *r)
+static int64_t count_of(const struct rp_json_node *shape)
 {
-    struct rp_json_token value;
-    int64_t n = 1;
+    int64_t n = shape->kind == RP_JSON_ARRAY ? 1 : -1;
 
-    if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
-        return -1;
-    while (rp_json_element(r->json)) {
-        char text[24];
-        long long x;
+    RP_JSON_EACH(dim, shape)
+    {
+        int64_t x = rp_json_int(dim, -1);
 
-        if (rp_json_value(r->json, &value) != RP_JSON_NUMBER || value.len >= sizeof text) {
-            n = -1;
-            continue;
-        }
-        memcpy(text, value.text, value.len);
-        text[value.len] = '\0';
-        x = strtoll(text, NULL, 10);
         n = n < 0 || x < 0 || (x && n > MOST_BYTES / x) ? -1 : n * x;
     }
     return n;
 }
 
-/* {"name": …, "shape": …, "dtype": …} */
-static enum rp_code read_tensor(struct tensors_ctx *r, struct rp_job_tensor *t)
+/* Of a communication the first tensor that it reads: {"name": …, "shape": …, "dtype": …} */
+static enum rp_code add_tensor(struct tensors_ctx *r, int64_t id, const struct rp_json_node *node)
 {
-    struct rp_json_token key, value;
-    int64_t count = -1, each = 4;
+    const struct rp_json_node *name = rp_json_get(node, "name"), *type = rp_json_get(node, "dtype");
+    int64_t count = count_of(rp_json_get(node, "shape"));
+    int64_t each = bytes_of_dtype(type->text, type->len);
+    struct rp_job_tensor t = {.id = id,
+                              .bytes = count < 0 || count > MOST_BYTES / each ? -1 : count * each};
 
-    while (rp_json_field(r->json, &key)) {
-        if (rp_json_key_is(&key, "shape")) {
-            count = read_shape(r);
-        } else if (rp_json_key_is(&key, "name") || rp_json_key_is(&key, "dtype")) {
-            bool name = rp_json_key_is(&key, "name");
-
-            if (rp_json_value(r->json, &value) != RP_JSON_STRING)
-                continue;
-            if (name)
-                t->name = rp_arena_copy(&r->job->arena, value.text, value.len);
-            else
-                each = bytes_of_dtype(value.text, value.len);
-        } else {
-            rp_json_skip(r->json);
-        }
-    }
-    t->bytes = count < 0 || count > MOST_BYTES / each ? -1 : count * each;
-    return RP_OK;
+    if (rp_json_text(name))
+        t.name = rp_arena_strdup(&r->job->arena, name->text);
+    return rp_vec_push(&r->job->tensors, t, r->err);
 }
 
-/* Of a communication: the first that it reads. */
-static enum rp_code read_inputs(struct tensors_ctx *r, int64_t id)
+static enum rp_code read_op(const struct rp_json_node *node, void *user)
 {
-    struct rp_job_tensor t = {.id = id, .bytes = -1};
-    struct rp_json_token value;
-    size_t n = 0;
-
-    if (rp_json_value(r->json, &value) != RP_JSON_ARRAY)
-        return RP_OK;
-    while (rp_json_element(r->json)) {
-        struct rp_job_tensor other = {0};
-
-        if (rp_json_value(r->json, &value) == RP_JSON_OBJECT)
-            RP_TRY(read_tensor(r, n++ ? &other : &t));
-    }
-    return n ? rp_vec_push(&r->job->tensors, t, r->err) : RP_OK;
-}
-
-static enum rp_code read_op(struct tensors_ctx *r, const char *name)
-{
+    struct tensors_ctx *r = user;
+    const char *name = rp_arena_strdup(&r->job->arena, node->key);
+    const char *type = rp_json_text(rp_json_get(node, "op"));
     int64_t id = rp_job_tensor_of(name);
-    struct rp_json_token key, value;
 
-    if (rp_json_value(r->json, &value) != RP_JSON_OBJECT)
-        return RP_OK;
-    while (rp_json_field(r->json, &key)) {
-        if (id >= 0 && rp_json_key_is(&key, "input")) {
-            RP_TRY(read_inputs(r, id));
-        } else if (rp_json_key_is(&key, "op")) {
-            struct rp_job_type type = {.op = name};
+    RP_TRY(rp_err_need(name, r->err, "reading operators"));
+    if (type) {
+        struct rp_job_type row = {name, rp_arena_strdup(&r->job->arena, type)};
 
-            if (rp_json_value(r->json, &value) != RP_JSON_STRING)
-                continue;
-            type.type = rp_arena_copy(&r->job->arena, value.text, value.len);
-            RP_TRY(rp_vec_push(&r->job->types, type, r->err));
-        } else {
-            rp_json_skip(r->json);
-        }
+        RP_TRY(rp_vec_push(&r->job->types, row, r->err));
     }
+    if (id >= 0)
+        RP_JSON_EACH(input, rp_json_get(node, "input"))
+    if (input->kind == RP_JSON_OBJECT)
+        return add_tensor(r, id, input);
     return RP_OK;
 }
 
@@ -133,22 +88,8 @@ RP_ORDER(by_id, struct rp_job_tensor, RP_UP(id))
 enum rp_code rp_job_read_tensors(struct rp_input *in, struct rp_job *out, struct rp_err *err)
 {
     struct tensors_ctx r = {.job = out, .err = err};
-    struct rp_json_token key, value;
-    enum rp_code code = rp_json_open(in, NULL, &r.json, err);
 
-    if (code == RP_OK && rp_json_value(r.json, &value) == RP_JSON_OBJECT)
-        while (code == RP_OK && rp_json_field(r.json, &key)) {
-            const char *name;
-
-            if (key.has_escapes && !rp_json_decode(r.json, &key))
-                break;
-            name = rp_arena_copy(&out->arena, key.text, key.len);
-            code = name ? read_op(&r, name) : rp_err_nomem(err, "reading operators");
-        }
-    if (code == RP_OK)
-        code = rp_json_finish(r.json, err);
-    rp_json_close(r.json);
-    if (code == RP_OK)
-        rp_sort(out->tensors.at, out->tensors.n, sizeof *out->tensors.at, by_id);
-    return code;
+    RP_TRY(rp_json_each(in, RP_JSON_OBJECT, read_op, &r, err));
+    rp_sort(out->tensors.at, out->tensors.n, sizeof *out->tensors.at, by_id);
+    return RP_OK;
 }

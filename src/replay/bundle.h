@@ -28,6 +28,8 @@ struct rp_bundle_file {
     int64_t bytes;
     uint32_t source; /* of the dataset, where it was opened; RP_NONE: it is missing */
 };
+typedef RP_VEC(const char *) rp_bundle_names;
+
 struct rp_bundle {
     const char *schema;
     const char *reprise; /* the version that wrote it */
@@ -39,9 +41,9 @@ struct rp_bundle {
     bool redacted; /* inputs, large constants and outputs were left out */
     RP_VEC(struct rp_bundle_array) arrays;
     RP_VEC(struct rp_bundle_file) files;
-    struct rp_names paths;               /* -> file */
-    RP_VEC(const char *) feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
-    int64_t variables; /* number of feeds, counted from the end, that are variables */
+    struct rp_names paths;          /* -> file */
+    rp_bundle_names feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
+    int64_t variables;              /* number of feeds, counted from the end, that are variables */
 };
 
 void rp_bundle_release(struct rp_bundle *b);

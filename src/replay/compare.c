@@ -10,10 +10,9 @@
  */
 #include "replay/replay.h"
 
-#include "base/decimal.h"
 #include "base/order.h"
 #include "exec/engine/timing.h"
-#include "io/json_pull.h"
+#include "io/json_tree.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,103 +56,38 @@ static double p_value_of(const struct rp_replay_times *a, const struct rp_replay
 struct old_answer {
     struct rp_replay_times times;
     int64_t blocks[RP_TIMING_BLOCKS];
-    bool is_replay;
-    char engine[256];
+    const char *engine;
 };
 
-static void read_int(struct rp_json *json, int64_t *out)
+static enum rp_code read_old_answer(const char *path, struct rp_arena *arena,
+                                    struct old_answer *old, struct rp_err *err)
 {
-    struct rp_json_token v = {0};
-
-    if (rp_json_value(json, &v) != RP_JSON_NUMBER || rp_decimal_parse(v.text, v.len, 0, out))
-        *out = RP_ABSENT_I64;
-}
-
-static void read_ratio(struct rp_json *json, double *out)
-{
-    struct rp_json_token v = {0};
-    char text[64] = "";
-
-    if (rp_json_value(json, &v) == RP_JSON_NUMBER && v.len < sizeof text)
-        memcpy(text, v.text, v.len);
-    *out = fmax(strtod(text, NULL), 0);
-}
-
-static void read_blocks(struct rp_json *json, struct rp_replay_times *t)
-{
-    struct rp_json_token v = {0};
-
-    if (rp_json_value(json, &v) != RP_JSON_ARRAY)
-        return;
-    while (rp_json_element(json))
-        if (t->nblocks < RP_TIMING_BLOCKS)
-            read_int(json, &t->blocks[t->nblocks++]);
-        else
-            rp_json_skip(json);
-}
-
-static void read_times(struct rp_json *json, struct rp_replay_times *t)
-{
-    struct rp_json_token key = {0};
-
-    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
-        return;
-    while (rp_json_field(json, &key))
-        if (rp_json_key_is(&key, "p50"))
-            read_int(json, &t->p50);
-        else if (rp_json_key_is(&key, "blocks"))
-            read_blocks(json, t);
-        else if (rp_json_key_is(&key, "waited_ratio"))
-            read_ratio(json, &t->waited_ratio);
-        else if (rp_json_key_is(&key, "machine"))
-            read_int(json, &t->machine);
-        else if (rp_json_key_is(&key, "n"))
-            read_int(json, &t->n);
-        else
-            rp_json_skip(json);
-}
-
-static void read_answer(struct rp_json *json, struct old_answer *old)
-{
-    struct rp_json_token key = {0}, v = {0};
-
-    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
-        return;
-    while (rp_json_field(json, &key))
-        if (rp_json_key_is(&key, "run_ns")) {
-            read_times(json, &old->times);
-        } else if (rp_json_key_is(&key, "schema")) {
-            old->is_replay =
-                rp_json_value(json, &v) == RP_JSON_STRING && rp_json_key_is(&v, "reprise.replay/1");
-        } else if (rp_json_key_is(&key, "engine")) {
-            if (rp_json_value(json, &v) == RP_JSON_STRING && v.len < sizeof old->engine)
-                memcpy(old->engine, v.text, v.len);
-        } else {
-            rp_json_skip(json);
-        }
-}
-
-static enum rp_code read_old_answer(const char *path, struct old_answer *old, struct rp_err *err)
-{
-    struct rp_json *json = NULL;
+    const struct rp_json_node *root, *run;
+    struct rp_replay_times *t = &old->times;
     struct rp_input *in = NULL;
     enum rp_code code;
 
     RP_TRY(rp_input_open(path, NULL, &in, err));
-    old->times = (struct rp_replay_times){.p50 = RP_ABSENT_I64, .blocks = old->blocks};
-    code = rp_json_open(in, NULL, &json, err);
-    if (code == RP_OK) {
-        read_answer(json, old);
-        code = rp_json_finish(json, err);
-    }
-    rp_json_close(json);
+    code = rp_json_tree_read(in, arena, &root, err);
     rp_input_close(in);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", path);
-    for (size_t i = 0; i < old->times.nblocks; i++)
+    run = rp_json_get(root, "run_ns");
+    *t = (struct rp_replay_times){
+        .p50 = rp_json_int(rp_json_get(run, "p50"), 0),
+        .n = rp_json_int(rp_json_get(run, "n"), 0),
+        .machine = rp_json_int(rp_json_get(run, "machine"), RP_ABSENT_I64),
+        .waited_ratio = fmax(rp_json_float(rp_json_get(run, "waited_ratio"), 0), 0),
+        .blocks = old->blocks};
+    RP_JSON_EACH(block, rp_json_get(run, "blocks"))
+    if (t->nblocks < RP_TIMING_BLOCKS)
+        old->blocks[t->nblocks++] = rp_json_int(block, 0);
+    for (size_t i = 0; i < t->nblocks; i++)
         if (old->blocks[i] <= 0)
-            old->times.nblocks = 0;
-    if (!old->is_replay || old->times.p50 <= 0 || old->times.n < 1 || !old->times.nblocks)
+            t->nblocks = 0;
+    old->engine = rp_json_get(root, "engine")->text;
+    if (strcmp(rp_json_get(root, "schema")->text, "reprise.replay/1") != 0 || t->p50 <= 0 ||
+        t->n < 1 || !t->nblocks)
         return rp_err_set(err, RP_FORMAT,
                           "'%s' is not the output of 'reprise replay --json' with timed runs",
                           path);
@@ -184,7 +118,7 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     struct old_answer old = {0};
 
     RP_TRY(rp_err_need(c, err, "comparing"));
-    RP_TRY(read_old_answer(path, &old, err));
+    RP_TRY(read_old_answer(path, arena, &old, err));
     c->with = rp_arena_strdup(arena, path);
     c->engine = rp_arena_strdup(arena, old.engine);
     c->p50_ns = old.times.p50;

@@ -15,13 +15,13 @@
 #include "base/escape.h"
 #include "base/text.h"
 
-#include "base/decimal.h"
 #include "dataset/load_program.h"
-#include "io/json_pull.h"
+#include "io/json_tree.h"
 #include "io/mapped.h"
 #include "replay/bundle.h"
 #include "replay/graph.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,124 +144,51 @@ struct captured_array {
     int64_t dims[RP_TENSOR_RANK], at, bytes;
     size_t rank;
 };
+typedef RP_VEC(struct captured_array) captured_arrays;
+
 struct captured {
     const char *module, *program, *data, *compiled, *skipped;
     int64_t run, partitions;
-    RP_VEC(struct captured_array) inputs, outputs;
+    captured_arrays inputs, outputs;
 };
 
-static enum rp_code line_error(const struct rp_json *json, struct rp_err *err)
+static const struct rp_json_row captured_rows[] = {RP_JSON_ROW(struct captured, module, STRING),
+                                                   RP_JSON_ROW(struct captured, program, STRING),
+                                                   RP_JSON_ROW(struct captured, data, STRING),
+                                                   RP_JSON_ROW(struct captured, compiled, STRING),
+                                                   RP_JSON_ROW(struct captured, skipped, STRING),
+                                                   RP_JSON_ROW(struct captured, run, NUMBER),
+                                                   RP_JSON_ROW(struct captured, partitions, NUMBER),
+                                                   RP_JSON_ROWS_END};
+
+static enum rp_code line_error(struct rp_err *err)
 {
-    return rp_err_set(err, RP_FORMAT,
-                      "the line does not describe a captured run, at byte %llu of it",
-                      (unsigned long long)rp_json_offset(json));
+    return rp_err_set(err, RP_FORMAT, "the line does not describe a captured run");
 }
 
-static enum rp_code line_text(struct rp_json *json, struct rp_arena *arena, const char **out,
-                              struct rp_err *err)
-{
-    struct rp_json_token v = {0};
-
-    if (rp_json_value(json, &v) != RP_JSON_STRING || !rp_json_decode(json, &v))
-        return line_error(json, err);
-    *out = rp_arena_textf(arena, "%.*s", (int)v.len, v.text);
-    return rp_arena_check(arena, "importing", err);
-}
-
-static enum rp_code line_int(struct rp_json *json, int64_t *out, struct rp_err *err)
-{
-    struct rp_json_token v = {0};
-
-    if (rp_json_value(json, &v) != RP_JSON_NUMBER || !v.is_integer ||
-        rp_decimal_parse(v.text, v.len, 0, out) || *out < 0)
-        return line_error(json, err);
-    return RP_OK;
-}
-
-static enum rp_code line_type(struct rp_json *json, unsigned *elem, struct rp_err *err)
-{
-    struct rp_json_token v = {0};
-    char name[32];
-    size_t n = 0;
-
-    if (rp_json_value(json, &v) != RP_JSON_STRING)
-        return line_error(json, err);
-    for (; n < v.len && n < sizeof name; n++)
-        name[n] = (char)(v.text[n] >= 'A' && v.text[n] <= 'Z' ? v.text[n] + 32 : v.text[n]);
-    *elem = rp_elem_find(name, n);
-    return *elem == RP_ELEM_INVALID ? line_error(json, err) : RP_OK;
-}
-
-static enum rp_code line_array(struct rp_json *json, struct captured_array *a, struct rp_err *err)
-{
-    struct rp_json_token key, v;
-
-    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
-        return line_error(json, err);
-    while (rp_json_field(json, &key)) {
-        if (rp_json_key_is(&key, "type")) {
-            RP_TRY(line_type(json, &a->elem, err));
-        } else if (rp_json_key_is(&key, "dims")) {
-            if (rp_json_value(json, &v) != RP_JSON_ARRAY)
-                return line_error(json, err);
-            while (rp_json_element(json)) {
-                if (a->rank == RP_TENSOR_RANK)
-                    return line_error(json, err);
-                RP_TRY(line_int(json, &a->dims[a->rank++], err));
-            }
-        } else if (rp_json_key_is(&key, "at")) {
-            RP_TRY(line_int(json, &a->at, err));
-        } else if (rp_json_key_is(&key, "bytes")) {
-            RP_TRY(line_int(json, &a->bytes, err));
-        } else {
-            rp_json_skip(json);
-        }
-    }
-    return RP_OK;
-}
-
-#define LINE_LIST(json, list, err)                        \
-    do {                                                  \
-        struct rp_json_token list_;                       \
-        if (rp_json_value(json, &list_) != RP_JSON_ARRAY) \
-            return line_error(json, err);                 \
-        while (rp_json_element(json)) {                   \
-            struct captured_array a_ = {0};               \
-            if ((list)->n == LINE_ARRAYS)                 \
-                return line_error(json, err);             \
-            RP_TRY(line_array(json, &a_, err));           \
-            RP_TRY(rp_vec_push(list, a_, err));           \
-        }                                                 \
-    } while (0)
-
-static enum rp_code line_fields(struct rp_json *json, struct rp_arena *arena, struct captured *c,
+/* [{"type": "F32", "dims": [2, 3], "at": 0, "bytes": 24}, …] */
+static enum rp_code line_arrays(const struct rp_json_node *list, captured_arrays *out,
                                 struct rp_err *err)
 {
-    struct rp_json_token key;
+    RP_JSON_EACH(item, list)
+    {
+        const struct rp_json_node *type = rp_json_get(item, "type"),
+                                  *dims = rp_json_get(item, "dims");
+        struct captured_array a = {.at = rp_json_int(rp_json_get(item, "at"), -1),
+                                   .bytes = rp_json_int(rp_json_get(item, "bytes"), -1)};
+        char name[32];
+        size_t n = 0;
 
-    if (rp_json_value(json, &key) != RP_JSON_OBJECT)
-        return line_error(json, err);
-    while (rp_json_field(json, &key)) {
-        if (rp_json_key_is(&key, "module"))
-            RP_TRY(line_text(json, arena, &c->module, err));
-        else if (rp_json_key_is(&key, "program"))
-            RP_TRY(line_text(json, arena, &c->program, err));
-        else if (rp_json_key_is(&key, "data"))
-            RP_TRY(line_text(json, arena, &c->data, err));
-        else if (rp_json_key_is(&key, "compiled"))
-            RP_TRY(line_text(json, arena, &c->compiled, err));
-        else if (rp_json_key_is(&key, "skipped"))
-            RP_TRY(line_text(json, arena, &c->skipped, err));
-        else if (rp_json_key_is(&key, "run"))
-            RP_TRY(line_int(json, &c->run, err));
-        else if (rp_json_key_is(&key, "partitions"))
-            RP_TRY(line_int(json, &c->partitions, err));
-        else if (rp_json_key_is(&key, "inputs"))
-            LINE_LIST(json, &c->inputs, err);
-        else if (rp_json_key_is(&key, "outputs"))
-            LINE_LIST(json, &c->outputs, err);
-        else
-            rp_json_skip(json);
+        for (; n < type->len && n < sizeof name; n++)
+            name[n] = (char)tolower((unsigned char)type->text[n]);
+        a.elem = rp_elem_find(name, n);
+        if (a.elem == RP_ELEM_INVALID || a.at < 0 || a.bytes < 0 || dims->n > RP_TENSOR_RANK ||
+            out->n == LINE_ARRAYS)
+            return line_error(err);
+        RP_JSON_EACH(dim, dims)
+        if ((a.dims[a.rank++] = rp_json_int(dim, -1)) < 0)
+            return line_error(err);
+        RP_TRY(rp_vec_push(out, a, err));
     }
     return RP_OK;
 }
@@ -275,31 +202,26 @@ static bool is_beside(const char *name)
 static enum rp_code line_parse(const char *at, size_t n, struct rp_arena *arena, struct captured *c,
                                struct rp_err *err)
 {
-    struct rp_input *in = NULL;
-    struct rp_json *json = NULL;
-    enum rp_code code, ended;
+    const struct rp_json_node *root;
 
-    RP_TRY(rp_input_open_memory("captures", at, n, NULL, &in, err));
-    code = rp_json_open(in, NULL, &json, err);
-    if (code == RP_OK)
-        code = line_fields(json, arena, c, err);
-    if (code == RP_OK || (json && rp_json_failed(json))) {
-        ended = json ? rp_json_finish(json, err) : RP_OK;
-        code = ended != RP_OK ? ended : code;
-    }
-    rp_json_close(json);
-    rp_input_close(in);
-    if (code == RP_OK && !c->skipped &&
-        (!c->module || !is_beside(c->program) || !is_beside(c->data) ||
-         (c->compiled && !is_beside(c->compiled)) || c->partitions < 1 || c->partitions > 4096))
-        code = rp_err_set(err, RP_FORMAT, "the line does not describe a captured run");
-    return code;
+    RP_TRY(rp_json_tree_parse("captures", at, n, arena, &root, err));
+    if (root->kind != RP_JSON_OBJECT)
+        return line_error(err);
+    RP_TRY(rp_json_fill(root, captured_rows, "the line", c, err));
+    RP_TRY(line_arrays(rp_json_get(root, "inputs"), &c->inputs, err));
+    RP_TRY(line_arrays(rp_json_get(root, "outputs"), &c->outputs, err));
+    if (c->run < 0 ||
+        (!c->skipped &&
+         (!c->module || !is_beside(c->program) || !is_beside(c->data) ||
+          (c->compiled && !is_beside(c->compiled)) || c->partitions < 1 || c->partitions > 4096)))
+        return line_error(err);
+    return RP_OK;
 }
 
 /* The arrays under the names that a session looks for; they point into the data. */
-static enum rp_code captured_arrays(const struct captured_array *list, size_t n, const char *kind,
-                                    int64_t partitions, struct rp_bytes data, struct rp_arrays *out,
-                                    struct rp_err *err)
+static enum rp_code borrow_arrays(const struct captured_array *list, size_t n, const char *kind,
+                                  int64_t partitions, struct rp_bytes data, struct rp_arrays *out,
+                                  struct rp_err *err)
 {
     size_t each = n / (size_t)partitions;
 
@@ -379,11 +301,11 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
         code = rp_mapped_open(path, UINT64_MAX, &data, NULL, i->err);
     bytes = (struct rp_bytes){data.at, data.n};
     if (code == RP_OK)
-        code = captured_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs,
-                               i->err);
+        code =
+            borrow_arrays(c->inputs.at, c->inputs.n, "in", c->partitions, bytes, &s.inputs, i->err);
     if (code == RP_OK)
-        code = captured_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, bytes,
-                               &s.expected, i->err);
+        code = borrow_arrays(c->outputs.at, c->outputs.n, "out", c->partitions, bytes, &s.expected,
+                             i->err);
     if (code == RP_OK)
         code = import_whole(i, list, nfolder, c, &s);
     s.bundle = true;

@@ -6,10 +6,9 @@
 #include "io/escaped.h"
 #include "replay/bundle.h"
 
-#include "base/decimal.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "io/json_pull.h"
+#include "io/json_tree.h"
 
 #include <reprise/result.h>
 #include <string.h>
@@ -89,75 +88,6 @@ void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out)
 
 /* ---- reading ---- */
 
-struct reader {
-    struct rp_json *json;
-    struct rp_arena *arena;
-    struct rp_err *err;
-};
-
-static enum rp_code read_text(struct reader *r, const char **out)
-{
-    struct rp_json_token v = {0};
-    char *copy;
-
-    *out = NULL;
-    if (rp_json_value(r->json, &v) == RP_JSON_NULL)
-        return RP_OK;
-    if (v.kind != RP_JSON_STRING || !rp_json_decode(r->json, &v))
-        return rp_err_set(r->err, RP_FORMAT, "expected a string at byte %llu of the manifest",
-                          (unsigned long long)rp_json_offset(r->json));
-    copy = rp_arena_printf(r->arena, "%.*s", (int)v.len, v.text);
-    *out = copy;
-    return rp_err_need(copy, r->err, "reading a manifest");
-}
-
-static enum rp_code read_int(struct reader *r, int64_t *out)
-{
-    struct rp_json_token v = {0};
-
-    *out = RP_ABSENT_I64;
-    if (rp_json_value(r->json, &v) == RP_JSON_NULL)
-        return RP_OK;
-    if (v.kind != RP_JSON_NUMBER || !v.is_integer || rp_decimal_parse(v.text, v.len, 0, out))
-        return rp_err_set(r->err, RP_FORMAT, "expected an integer at byte %llu of the manifest",
-                          (unsigned long long)rp_json_offset(r->json));
-    return RP_OK;
-}
-
-static enum rp_code read_flag(struct reader *r, bool *out)
-{
-    struct rp_json_token v = {0};
-
-    *out = rp_json_value(r->json, &v) == RP_JSON_TRUE;
-    if (v.kind != RP_JSON_TRUE && v.kind != RP_JSON_FALSE)
-        return rp_err_set(r->err, RP_FORMAT, "expected true or false at byte %llu of the manifest",
-                          (unsigned long long)rp_json_offset(r->json));
-    return RP_OK;
-}
-
-static enum rp_code read_array(struct reader *r, struct rp_bundle *b)
-{
-    struct rp_bundle_array row = {0};
-    struct rp_json_token key;
-
-    if (rp_json_value(r->json, &key) != RP_JSON_OBJECT)
-        return rp_err_set(r->err, RP_FORMAT, "an array of the manifest is not an object");
-    while (rp_json_field(r->json, &key))
-        if (rp_json_key_is(&key, "name"))
-            RP_TRY(read_text(r, &row.name));
-        else if (rp_json_key_is(&key, "type"))
-            RP_TRY(read_text(r, &row.type));
-        else if (rp_json_key_is(&key, "file"))
-            RP_TRY(read_text(r, &row.file));
-        else if (rp_json_key_is(&key, "known"))
-            RP_TRY(read_flag(r, &row.known));
-        else
-            rp_json_skip(r->json);
-    if (!row.name || !row.type)
-        return rp_err_set(r->err, RP_FORMAT, "an array of the manifest has no name or no type");
-    return rp_vec_push(&b->arrays, row, r->err);
-}
-
 static bool is_inside(const char *path)
 {
     return path[0] && path[0] != '/' && strcmp(path, "..") != 0 && strncmp(path, "../", 3) != 0 &&
@@ -174,101 +104,46 @@ static bool is_checksum(const char *text)
     return n == RP_SHA256_TEXT - 1 && !text[n];
 }
 
-static enum rp_code read_file(struct reader *r, struct rp_bundle *b)
+#define WHERE "the manifest"
+
+static const struct rp_json_row array_rows[] = {RP_JSON_ROW(struct rp_bundle_array, name, STRING),
+                                                RP_JSON_ROW(struct rp_bundle_array, type, STRING),
+                                                RP_JSON_ROW(struct rp_bundle_array, file, STRING),
+                                                RP_JSON_ROW(struct rp_bundle_array, known, TRUE),
+                                                RP_JSON_ROWS_END};
+
+static const struct rp_json_row file_rows[] = {RP_JSON_ROW(struct rp_bundle_file, path, STRING),
+                                               RP_JSON_ROW(struct rp_bundle_file, sha256, STRING),
+                                               RP_JSON_ROW(struct rp_bundle_file, bytes, NUMBER),
+                                               RP_JSON_ROWS_END};
+
+static const struct rp_json_row bundle_rows[] = {RP_JSON_ROW(struct rp_bundle, schema, STRING),
+                                                 RP_JSON_ROW(struct rp_bundle, reprise, STRING),
+                                                 RP_JSON_ROW(struct rp_bundle, program, STRING),
+                                                 RP_JSON_ROW(struct rp_bundle, source, STRING),
+                                                 RP_JSON_ROW(struct rp_bundle, flags, STRING),
+                                                 RP_JSON_ROW(struct rp_bundle, rank, NUMBER),
+                                                 RP_JSON_ROW(struct rp_bundle, partitions, NUMBER),
+                                                 RP_JSON_ROW(struct rp_bundle, seed, NUMBER),
+                                                 RP_JSON_ROW(struct rp_bundle, variables, NUMBER),
+                                                 RP_JSON_ROW(struct rp_bundle, redacted, TRUE),
+                                                 RP_JSON_ROWS_END};
+
+struct lists {
+    const struct rp_json_node *arrays, *files, *feeds, *fetches;
+};
+
+static const struct rp_json_row list_rows[] = {
+    RP_JSON_ROW(struct lists, arrays, ARRAY), RP_JSON_ROW(struct lists, files, ARRAY),
+    RP_JSON_ROW(struct lists, feeds, ARRAY), RP_JSON_ROW(struct lists, fetches, ARRAY),
+    RP_JSON_ROWS_END};
+
+static enum rp_code add_name(const struct rp_json_node *item, rp_bundle_names *to,
+                             struct rp_err *err)
 {
-    struct rp_bundle_file row = {.bytes = RP_ABSENT_I64, .source = RP_NONE};
-    struct rp_json_token key;
-
-    if (rp_json_value(r->json, &key) != RP_JSON_OBJECT)
-        return rp_err_set(r->err, RP_FORMAT, "a file of the manifest is not an object");
-    while (rp_json_field(r->json, &key))
-        if (rp_json_key_is(&key, "path"))
-            RP_TRY(read_text(r, &row.path));
-        else if (rp_json_key_is(&key, "sha256"))
-            RP_TRY(read_text(r, &row.sha256));
-        else if (rp_json_key_is(&key, "bytes"))
-            RP_TRY(read_int(r, &row.bytes));
-        else
-            rp_json_skip(r->json);
-    if (!row.path || !is_inside(row.path) || !is_checksum(row.sha256) || row.bytes < 0)
-        return rp_err_set(r->err, RP_FORMAT,
-                          "a file of the manifest has no path inside the bundle, checksum or size");
-    return rp_bundle_add_file(b, &row, r->err);
-}
-
-static enum rp_code read_name(struct reader *r, const char **out)
-{
-    RP_TRY(read_text(r, out));
-    if (!*out || !**out)
-        return rp_err_set(r->err, RP_FORMAT, "a feed or fetch of the manifest has no name");
-    return RP_OK;
-}
-
-static enum rp_code read_feed(struct reader *r, struct rp_bundle *b)
-{
-    const char *name;
-
-    RP_TRY(read_name(r, &name));
-    return rp_vec_push(&b->feeds, name, r->err);
-}
-
-static enum rp_code read_fetch(struct reader *r, struct rp_bundle *b)
-{
-    const char *name;
-
-    RP_TRY(read_name(r, &name));
-    return rp_vec_push(&b->fetches, name, r->err);
-}
-
-static enum rp_code read_list(struct reader *r, struct rp_bundle *b,
-                              enum rp_code (*one)(struct reader *, struct rp_bundle *))
-{
-    struct rp_json_token v = {0};
-
-    if (rp_json_value(r->json, &v) != RP_JSON_ARRAY)
-        return rp_err_set(r->err, RP_FORMAT, "expected a list at byte %llu of the manifest",
-                          (unsigned long long)rp_json_offset(r->json));
-    while (rp_json_element(r->json))
-        RP_TRY(one(r, b));
-    return RP_OK;
-}
-
-static enum rp_code read_field(struct reader *r, const struct rp_json_token *key,
-                               struct rp_bundle *b)
-{
-    const struct {
-        const char *key, **to;
-    } texts[] = {{"schema", &b->schema},
-                 {"reprise", &b->reprise},
-                 {"program", &b->program},
-                 {"source", &b->source},
-                 {"flags", &b->flags}};
-    const struct {
-        const char *key;
-        int64_t *to;
-    } numbers[] = {{"rank", &b->rank},
-                   {"partitions", &b->partitions},
-                   {"seed", &b->seed},
-                   {"variables", &b->variables}};
-
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        if (rp_json_key_is(key, texts[i].key))
-            return read_text(r, texts[i].to);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (rp_json_key_is(key, numbers[i].key))
-            return read_int(r, numbers[i].to);
-    if (rp_json_key_is(key, "redacted"))
-        return read_flag(r, &b->redacted);
-    if (rp_json_key_is(key, "arrays"))
-        return read_list(r, b, read_array);
-    if (rp_json_key_is(key, "files"))
-        return read_list(r, b, read_file);
-    if (rp_json_key_is(key, "feeds"))
-        return read_list(r, b, read_feed);
-    if (rp_json_key_is(key, "fetches"))
-        return read_list(r, b, read_fetch);
-    rp_json_skip(r->json);
-    return RP_OK;
+    if (!rp_json_text(item) || !item->len)
+        return rp_err_set(err, RP_FORMAT, "a feed or fetch of the manifest has no name");
+    return rp_vec_push(to, item->text, err);
 }
 
 static enum rp_code manifest_check(const struct rp_bundle *b, struct rp_err *err)
@@ -295,23 +170,38 @@ static enum rp_code manifest_check(const struct rp_bundle *b, struct rp_err *err
 enum rp_code rp_bundle_parse(const void *bytes, size_t n, struct rp_arena *arena,
                              struct rp_bundle *out, struct rp_err *err)
 {
-    struct reader r = {.arena = arena, .err = err};
-    struct rp_json_token key;
-    struct rp_input *in = NULL;
-    enum rp_code code, ended;
+    static const struct rp_json_node none = {0};
+    struct lists lists = {&none, &none, &none, &none};
+    const struct rp_json_node *root;
 
     memset(out, 0, sizeof *out);
     out->rank = RP_ABSENT_I64;
-    RP_TRY(rp_input_open_memory(RP_BUNDLE_MANIFEST, bytes, n, NULL, &in, err));
-    code = rp_json_open(in, NULL, &r.json, err);
-    if (code == RP_OK) {
-        if (rp_json_value(r.json, &key) == RP_JSON_OBJECT)
-            while (code == RP_OK && rp_json_field(r.json, &key))
-                code = read_field(&r, &key, out);
-        ended = code == RP_OK || rp_json_failed(r.json) ? rp_json_finish(r.json, err) : code;
-        code = ended != RP_OK ? ended : manifest_check(out, err);
+    RP_TRY(rp_json_tree_parse(RP_BUNDLE_MANIFEST, bytes, n, arena, &root, err));
+    RP_TRY(rp_json_fill(root, bundle_rows, WHERE, out, err));
+    RP_TRY(rp_json_fill(root, list_rows, WHERE, &lists, err));
+    RP_JSON_EACH(item, lists.arrays)
+    {
+        struct rp_bundle_array row = {0};
+
+        RP_TRY(rp_json_fill(item, array_rows, WHERE, &row, err));
+        if (!row.name || !row.type)
+            return rp_err_set(err, RP_FORMAT, "an array of the manifest has no name or no type");
+        RP_TRY(rp_vec_push(&out->arrays, row, err));
     }
-    rp_json_close(r.json);
-    rp_input_close(in);
-    return code;
+    RP_JSON_EACH(item, lists.files)
+    {
+        struct rp_bundle_file row = {.bytes = RP_ABSENT_I64, .source = RP_NONE};
+
+        RP_TRY(rp_json_fill(item, file_rows, WHERE, &row, err));
+        if (!row.path || !is_inside(row.path) || !is_checksum(row.sha256) || row.bytes < 0)
+            return rp_err_set(
+                err, RP_FORMAT,
+                "a file of the manifest has no path inside the bundle, checksum or size");
+        RP_TRY(rp_bundle_add_file(out, &row, err));
+    }
+    RP_JSON_EACH(item, lists.feeds)
+    RP_TRY(add_name(item, &out->feeds, err));
+    RP_JSON_EACH(item, lists.fetches)
+    RP_TRY(add_name(item, &out->fetches, err));
+    return manifest_check(out, err);
 }
