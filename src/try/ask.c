@@ -49,8 +49,9 @@ struct try_root {
     struct try_outcome *outcomes;
     const char *outcomes_file, *want, *comment;
     bool wanted, whole;
-    size_t nagainst;
+    size_t nagainst, nwhat_changed;
     struct rp_try_against_row *against;
+    const char **what_changed;
 };
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -122,6 +123,8 @@ static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct try_root, changes, &row_type, "changes", "one of each variant", 0),
     RP_FIELD_LIST(struct try_root, against, &rp_try_against_type, "programs",
                   "with --against: one of each other program", 0),
+    RP_FIELD_LIST(struct try_root, what_changed, &rp_type_string, "what changed",
+                  "with --against: kernels and operators of a recording of each, by time", 0),
     ROOT(want, STR, NONE, NULL, "with --against: what was asked of yours, or null", 0),
     ROOT(wanted, BOOL, NONE, NULL, "whether it is so", 0),
     ROOT(whole, BOOL, NONE, NULL, "the programs were measured from start to end, not by steps", 0),
@@ -682,6 +685,24 @@ static enum rp_code make_others(struct rp_try_session *s, const struct rp_settin
     return rp_arena_check(arena, "preparing programs", err);
 }
 
+/* A loop of a framework is recorded once more, where there is time for it. */
+static void fill_changed(struct rp_arena *arena, struct try_root *root, const struct rp_try_duel *d,
+                         const struct rp_try_other *others)
+{
+    const char *lines[RP_TRY_CHANGED];
+
+    root->what_changed = RP_ARENA_NEW(arena, const char *, d->n *RP_TRY_CHANGED);
+    for (size_t i = 1; i < d->n && root->what_changed; i++) {
+        size_t n = 0;
+
+        if (!d->whole && d->side[i].n && rp_clock_ns() + d->round_ns < d->s->deadline_ns)
+            n = rp_try_changed(d->s, &others[i - 1].program, arena, lines);
+        for (size_t k = 0; k < n; k++)
+            root->what_changed[root->nwhat_changed++] =
+                d->n > 2 ? rp_arena_textf(arena, "%s: %s", others[i - 1].name, lines[k]) : lines[k];
+    }
+}
+
 static const char *against_text(struct rp_arena *arena, const struct rp_try_duel *d,
                                 const struct try_root *root)
 {
@@ -733,6 +754,8 @@ static enum rp_code fill_against(struct rp_arena *arena, struct try_root *root,
                                            others[i].name, others[i].linked);
     }
     root->summary = against_text(arena, d, root);
+    if (!rp_settings_flag(settings, "no-predict"))
+        fill_changed(arena, root, d, others);
     root->comment = rp_settings_text(settings, "markdown");
     return rp_arena_check(arena, "comparing programs", err);
 }

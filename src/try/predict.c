@@ -29,8 +29,9 @@ static bool find_self(char *out, size_t cap)
     return rp_text_begins(rp_text_file(out), "reprise");
 }
 
-/* Records the program behind the hook, into a folder in the scratch folder. */
-static bool record(struct rp_try_session *s, const char *self, const char *folder)
+/* Records a program (NULL: the user's) behind the hook, into a folder in the scratch folder. */
+static bool record(struct rp_try_session *s, const char *self, const struct rp_try_program *program,
+                   const char *folder)
 {
     const char *before[] = {self, "record", "-q", "-o", folder, "--", NULL};
     struct rp_try_mode mode = {.before = before};
@@ -42,6 +43,7 @@ static bool record(struct rp_try_session *s, const char *self, const char *folde
     if (!v)
         return false;
     snprintf(v->name, sizeof v->name, "recording");
+    v->program = program;
     s->steps = RECORDED_STEPS;
     rp_try_start(s, v, &mode);
     if (rp_try_begin(s, v)) {
@@ -56,26 +58,35 @@ static bool record(struct rp_try_session *s, const char *self, const char *folde
     return good;
 }
 
-static bool run_simulate(const char *self, const char *folder, const char *what_if, int64_t step_ns,
-                         const char *answer)
+/* Asks this program, with the answer in a file. */
+static bool ask(const char *answer, const char *const argv[10])
 {
-    char step[32];
+    char *words[10];
     int status = 1;
-    pid_t pid;
+    pid_t pid = fork();
 
-    snprintf(step, sizeof step, "%lld", (long long)step_ns);
-    pid = fork();
     if (pid == 0) {
         int out = open(answer, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
         int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
         dup2(out, STDOUT_FILENO);
         dup2(nothing, STDERR_FILENO);
-        execl(self, self, "simulate", folder, "--what-if", what_if, "--json",
-              step_ns > 0 ? "--unprofiled-step" : (char *)NULL, step, (char *)NULL);
+        memcpy(words, argv, sizeof words);
+        execv(words[0], words);
         _exit(127);
     }
     return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+static bool run_simulate(const char *self, const char *folder, const char *what_if, int64_t step_ns,
+                         const char *answer)
+{
+    char step[32];
+
+    snprintf(step, sizeof step, "%lld", (long long)step_ns);
+    return ask(answer,
+               (const char *const[10]){self, "simulate", folder, "--what-if", what_if, "--json",
+                                       step_ns > 0 ? "--unprofiled-step" : NULL, step});
 }
 
 /* One of "predictions"; a change that is impossible has none. `why` is set where it does not apply.
@@ -129,6 +140,80 @@ void rp_try_read_answer(const char *path, struct rp_try_variant *v)
     rp_input_close(in);
 }
 
+/* One of "rows" of `diff`: "aten::mm [512,1024]: 1.20 -> 0.60 ms"; NULL: it is the same. */
+static const char *read_change(struct rp_json *p, struct rp_arena *arena)
+{
+    const char *what = NULL, *shape = "", *change = "noise";
+    double base = 0, now = 0;
+    struct rp_json_token key, value;
+
+    if (rp_json_value(p, &value) != RP_JSON_OBJECT)
+        return NULL;
+    while (rp_json_field(p, &key)) {
+        const char **text = rp_json_key_is(&key, "what")     ? &what
+                            : rp_json_key_is(&key, "shape")  ? &shape
+                            : rp_json_key_is(&key, "change") ? &change
+                                                             : NULL;
+        double *number = rp_json_key_is(&key, "base_ns")  ? &base
+                         : rp_json_key_is(&key, "new_ns") ? &now
+                                                          : NULL;
+        if (!text && !number) {
+            rp_json_skip(p);
+            continue;
+        }
+        switch (rp_json_value(p, &value)) {
+        case RP_JSON_STRING:
+            if (text)
+                *text = rp_arena_textf(arena, "%.*s", (int)value.len, value.text);
+            break;
+        case RP_JSON_NUMBER:
+            if (number)
+                *number = strtod(value.text, NULL);
+            break;
+        default:
+            break;
+        }
+    }
+    if (!what || !strcmp(change, "noise") || !strcmp(change, "same") || !(base > 0 || now > 0))
+        return NULL;
+    return rp_arena_textf(arena, "%s%s%s: %.3g -> %.3g ms", what, *shape ? " " : "", shape,
+                          base / 1e6, now / 1e6);
+}
+
+size_t rp_try_changed(struct rp_try_session *s, const struct rp_try_program *other,
+                      struct rp_arena *arena, const char *out[RP_TRY_CHANGED])
+{
+    char self[PATH_MAX], answer[RP_TRY_PATH + 32], its[RP_TRY_PATH + 32], own[RP_TRY_PATH + 32];
+    struct rp_json_token token;
+    struct rp_input *in = NULL;
+    struct rp_json *p = NULL;
+    size_t n = 0;
+
+    snprintf(answer, sizeof answer, "%s/answer", s->scratch);
+    snprintf(own, sizeof own, "%s/recording%zu", s->scratch, s->started++);
+    snprintf(its, sizeof its, "%s/recording%zu", s->scratch, s->started++);
+    if (!find_self(self, sizeof self) || !record(s, self, NULL, own) ||
+        !record(s, self, other, its) ||
+        !ask(answer, (const char *const[10]){self, "diff", "--json", its, own}) ||
+        rp_input_open(answer, NULL, &in, NULL) != RP_OK)
+        return 0;
+    if (rp_json_open(in, NULL, &p, NULL) == RP_OK && rp_json_value(p, &token) == RP_JSON_OBJECT)
+        while (rp_json_field(p, &token)) {
+            if (!rp_json_key_is(&token, "rows"))
+                rp_json_skip(p);
+            else if (rp_json_value(p, &token) == RP_JSON_ARRAY)
+                while (rp_json_element(p)) {
+                    const char *text = read_change(p, arena);
+
+                    if (text && n < RP_TRY_CHANGED)
+                        out[n++] = text;
+                }
+        }
+    rp_json_close(p);
+    rp_input_close(in);
+    return n;
+}
+
 void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap)
 {
     size_t n = 0;
@@ -151,7 +236,7 @@ bool rp_try_record(struct rp_try_session *s)
     for (size_t i = 2; i < s->nvariants; i++)
         wanted |= s->variants[i].parts[0]->what_if != NULL;
     snprintf(s->recording, sizeof s->recording, "%s/recording", s->scratch);
-    if (!wanted || !find_self(self, sizeof self) || !record(s, self, s->recording))
+    if (!wanted || !find_self(self, sizeof self) || !record(s, self, NULL, s->recording))
         s->recording[0] = '\0';
     return s->recording[0] != '\0';
 }

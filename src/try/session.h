@@ -170,6 +170,11 @@ enum rp_code rp_try_compare(const char *path, const char *with, struct rp_try_di
 
 /* Records the program once; false where that is not possible. */
 bool rp_try_record(struct rp_try_session *s);
+/* What changed from another program to the user's, by kernel and operator: lines for people, the
+   largest first; how many. Both are recorded once. */
+#define RP_TRY_CHANGED 6
+size_t rp_try_changed(struct rp_try_session *s, const struct rp_try_program *other,
+                      struct rp_arena *arena, const char *out[RP_TRY_CHANGED]);
 /* The what-ifs of all changes of a variant, "fused-optimizer+dtype=bf16"; "" if one has none. */
 #define RP_TRY_WHAT_IF 512
 void rp_try_what_if(const struct rp_try_variant *v, char *out, size_t cap);
