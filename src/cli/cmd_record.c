@@ -14,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LIMIT_MIN (64 << 10)
+#define LIMIT_MIN  (64 << 10)
+#define KEEP_LAST  20
+#define KEEP_LIMIT (64 << 20) /* of the ring, in bytes */
 
 const struct rp_option record_options[] = {
     {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; created if needed",
@@ -38,6 +40,14 @@ const struct rp_option record_options[] = {
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
+    {"keep", 0, RP_OPT_TEXT, "step>1.5x", NULL,
+     "record into a ring of the last steps, and keep it where a step takes so many times as long as "
+     "usual, or 'record trigger' asks",
+     0},
+    {"last", 0, RP_OPT_INT, "2..256", "20", "with --keep: so many steps are in the ring, at least",
+     0},
+    {"pid", 'p', RP_OPT_TEXT, "PID,...", NULL,
+     "with '--with kineto': let PyTorch's own profiler record processes that run already", 0},
     {"counters", 0, RP_OPT_TEXT, "LIST", NULL,
      "comma-separated hardware counters to measure for each CUDA kernel: dram__bytes.sum", 0},
     {"set", 0, RP_OPT_TEXT, "KEY=VALUE", NULL, "set an option of a source", RP_OPT_REPEAT},
@@ -100,6 +110,36 @@ static bool add_steps(struct record *r, const char *text, struct rp_err *err)
         return false;
     }
     return add_number(r, err, "first_step", first) && add_number(r, err, "steps", count);
+}
+
+/* "step>1.5x" with "20": the ring of that many steps, and what keeps it. */
+static bool add_keep(struct record *r, const struct cli_call *call, struct rp_err *err)
+{
+    const char *keep = setting(call, "keep"), *full = setting(call, "when-full");
+    int64_t last = setting(call, "last") ? number(call, "last") : KEEP_LAST;
+    char ratio[16], end = '\0';
+
+    if (!keep)
+        return true;
+    if (sscanf(keep, "step>%15[0-9.]%c", ratio, &end) != 2 || end != 'x' ||
+        strtod(ratio, NULL) <= 1) {
+        snprintf(
+            err->text, sizeof err->text,
+            "option '--keep' takes a step's length beside the usual one, as in 'step>1.5x', not "
+            "'%.200s'",
+            keep);
+        return false;
+    }
+    if (full && strcmp(full, "ring") != 0) {
+        snprintf(err->text, sizeof err->text,
+                 "'--keep' records into a ring: leave out '--when-full'");
+        return false;
+    }
+    return add_option(r, err, "keep", ratio) && add_number(r, err, "last", last) &&
+           (full || add_option(r, err, "full", "ring")) &&
+           (setting(call, "limit") || add_number(r, err, "limit", KEEP_LIMIT)) &&
+           (cli_flag(call->settings, call->nsettings, "light") ||
+            add_option(r, err, "signals", "on"));
 }
 
 /* "2:200" */
@@ -211,7 +251,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
            add_number(r, err, "limit", number(call, "limit")) &&
            (!full || add_option(r, err, "full", full)) &&
            (!counters || add_option(r, err, "cuda.counters", counters)) &&
-           add_detail(r, setting(call, "detail"), err) &&
+           add_detail(r, setting(call, "detail"), err) && add_keep(r, call, err) &&
            (!cli_flag(call->settings, call->nsettings, "every-step") ||
             add_option(r, err, "every_step", "on")) &&
            add_rate(r, setting(call, "with"), err) && add_settings(r, call, err) &&
@@ -228,6 +268,7 @@ static bool gather_options(struct record *r, const struct cli_call *call, struct
 static bool folder_is_free(const char *path, const struct record *r)
 {
     DIR *dir = r->restarts > 0 ? NULL : opendir(path);
+    char kept[PATH_MAX];
     struct dirent *entry;
     bool free_so_far = true;
     char own[32];
@@ -238,7 +279,8 @@ static bool folder_is_free(const char *path, const struct record *r)
             r->rank >= 0 ? strncmp(entry->d_name, own, strlen(own)) != 0 : entry->d_name[0] == '.';
     if (dir)
         closedir(dir);
-    return free_so_far;
+    snprintf(kept, sizeof kept, "%.4000s.kept", path); /* of an earlier one with --keep */
+    return free_so_far && (r->rank >= 0 || access(kept, F_OK));
 }
 
 /* A second recording gets a number: "recording-2". Under a launcher there is none, because all of
@@ -384,11 +426,35 @@ static int record_program(const struct cli_call *call)
     return status;
 }
 
+/* Of a process that runs already only what it records itself can be had. */
+static int record_running(const struct cli_call *call)
+{
+    const char *folder = setting(call, "output"), *with = setting(call, "with");
+    struct rp_err err = RP_ERR_INIT;
+    struct record unused = {.quiet = true};
+
+    if (call->nwords || !with || strcmp(with, "kineto") != 0) {
+        snprintf(
+            err.text, sizeof err.text,
+            "'--pid' takes no program, and needs '--with kineto' (PyTorch's own profiler, in a "
+            "process that was started with KINETO_USE_DAEMON=1); stacks of any process: reprise "
+            "sample --pid N");
+        return cli_usage("record", &err);
+    }
+    if (!in_range(call, &err) || !add_steps(&unused, setting(call, "steps"), &err))
+        return cli_usage("record", &err);
+    return record_kineto(setting(call, "pid"), folder ? folder : "recording",
+                         number(call, "duration"), setting(call, "steps"),
+                         cli_flag(call->settings, call->nsettings, "quiet"));
+}
+
 static int record_command(const struct cli_call *call)
 {
-    static const char *const verbs[] = {"start", "stop", "mark", NULL};
+    static const char *const verbs[] = {"start", "stop", "mark", "trigger", NULL};
     struct rp_err err = RP_ERR_INIT;
 
+    if (setting(call, "pid"))
+        return record_running(call);
     if (!call->nwords) {
         snprintf(err.text, sizeof err.text, "'record' needs a program: reprise record -- PROGRAM");
         return cli_usage("record", &err);
@@ -409,7 +475,8 @@ const struct cli_command cli_cmd_record = {
         "the installed sources report. The folder can be read at any time, even after a crash, by "
         "reprise and by any reader of CTF 1.8 (babeltrace2, Trace Compass). The program's output "
         "and exit status are unchanged (128 + n after signal n). 'record start DIR', 'record stop "
-        "DIR' and 'record mark DIR NAME' resume, pause or mark a running recording.",
+        "DIR' and 'record mark DIR NAME' resume, pause or mark a running recording; 'record "
+        "trigger DIR' keeps the last steps of one with '--keep'.",
     .examples = "reprise record -- python train.py\tall sources, into ./recording\n"
                 "reprise record -o run -- torchrun --nproc-per-node 8 train.py\tall ranks\n"
                 "reprise record --steps 10:5 -- ./train\tfive steps\n"

@@ -62,6 +62,11 @@ struct record_attach {
 enum rp_code record_attach_check(int64_t pid, struct rp_err *err);
 int record_attach(const struct record *r, const struct record_attach *attach);
 
+/* `--pid PIDS --with kineto`: PyTorch's own profiler in processes that run already
+   (record_kineto.c). lasts_ns 0: half a second; steps: "5" of them instead, or NULL. */
+int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const char *steps,
+                  bool quiet);
+
 /* Whether `--set` has this key, and the key this value. */
 bool record_key_check(const char *key, const char *value, struct rp_err *err);
 

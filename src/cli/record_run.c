@@ -314,6 +314,28 @@ static void print_signal(const struct record *r)
                     crashes[i] == SIGKILL ? ", as it is when memory runs out" : "");
 }
 
+/* What --keep has kept, beside the recording. */
+static void print_kept(const struct record *r)
+{
+    char path[PATH_MAX + 16], first[NAME_MAX + 1] = "";
+    struct dirent *entry;
+    size_t n = 0;
+    DIR *dir;
+
+    snprintf(path, sizeof path, "%s.kept", r->folder);
+    dir = opendir(path);
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.') {
+            if (!n++ || strcmp(entry->d_name, first) < 0)
+                snprintf(first, sizeof first, "%s", entry->d_name);
+        }
+    if (dir)
+        closedir(dir);
+    if (n)
+        fprintf(stderr, "reprise: kept %zu of its moments: reprise report %s.kept/%s%s\n", n,
+                r->name, first, n > 1 ? ", ..." : "");
+}
+
 static void print_events(const struct record *r, const struct rp_recording *rec)
 {
     char events[32], number[32], processes[48] = "";
@@ -327,6 +349,7 @@ static void print_events(const struct record *r, const struct rp_recording *rec)
     print_lost(rec);
     print_error(r);
     print_signal(r);
+    print_kept(r);
     fprintf(stderr, "reprise: next: reprise %s %s\n",
             record_key_has_source(r, "sample") && !record_key_has_source(r, "frameworks")
                 ? "top --by line" /* nothing but stacks: there are no steps to report */
@@ -412,6 +435,10 @@ static int control_result(const char *folder, const char *verb, uint64_t before)
 
     if (control_is_followed(folder, mark, before))
         return 0;
+    if (!strcmp(verb, "trigger")) {
+        fprintf(stderr, "reprise: nothing was kept of '%s': no process is recording now\n", folder);
+        return 1;
+    }
     if (mark)
         return mark_failed(folder, "no process is recording now");
     fprintf(stderr,
@@ -423,19 +450,21 @@ static int control_result(const char *folder, const char *verb, uint64_t before)
 
 int record_control(const struct cli_call *call)
 {
-    bool mark = !strcmp(call->words[0], "mark");
+    bool mark = !strcmp(call->words[0], "mark"), trigger = !strcmp(call->words[0], "trigger");
     struct rp_err err = RP_ERR_INIT;
     char path[PATH_MAX], line[600];
     uint64_t commands, marks;
     int fd, n;
 
     if (call->nwords != (mark ? 3u : 2u))
-        return control_usage(mark ? "'record mark' takes a folder and a name"
-                                  : "'record start' and 'record stop' take a folder");
+        return control_usage(
+            mark ? "'record mark' takes a folder and a name"
+                 : "'record start', 'record stop' and 'record trigger' take a folder");
     if (mark && (strlen(call->words[2]) > 500 || strchr(call->words[2], '\n')))
         return control_usage("the name of a mark must be one line of at most 500 bytes");
-    n = snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
-                 mark ? call->words[2] : "");
+    n = trigger ? snprintf(line, sizeof line, "trigger %lld\n", (long long)time(NULL))
+                : snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
+                           mark ? call->words[2] : "");
     snprintf(path, sizeof path, "%s/.control", call->words[1]);
     fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) {

@@ -121,6 +121,7 @@ struct member {
     struct rp_window_slice slice[RP_WINDOW_SLICES];
     double clock, memory, device_memory; /* NAN: not known */
     int64_t ended_ns;                    /* when it was seen to have ended; 0: it runs */
+    int64_t moved_ns;                    /* when a step of it was last seen to end */
 };
 
 struct watch {
@@ -221,6 +222,16 @@ static bool is_same_job(const struct watch *w, const struct rp_metric_set *set)
 
 RP_ORDER(by_rank, struct member, RP_UP(rank), strcmp(a->source, b->source))
 
+/* Of processes on other machines it is only known whether they go on. */
+static bool has_stopped(const struct member *m)
+{
+    const struct rp_metric *steps = metric_of(m->set, STEP);
+
+    return m->set->has_ended ||
+           (!m->set->is_live && rp_window_is_still((double)(now_ns() - m->moved_ns),
+                                                   rp_metric_percentile(steps, 50), steps->most));
+}
+
 static enum rp_code look(struct watch *w, struct rp_err *err)
 {
     bool others = false;
@@ -241,8 +252,10 @@ static enum rp_code look(struct watch *w, struct rp_err *err)
             return rp_err_set(err, RP_USAGE, "several jobs run: choose one by its folder");
         RP_TRY(member_of(w, set, &m, err));
         m->set = set;
+        if (!m->moved_ns || read_set(set).count[STEP] > m->now.count[STEP])
+            m->moved_ns = now_ns();
         m->now = read_set(set);
-        m->ended_ns = set->is_live ? 0 : m->ended_ns ? m->ended_ns : now_ns();
+        m->ended_ns = !has_stopped(m) ? 0 : m->ended_ns ? m->ended_ns : now_ns();
     }
     w->unsupported = others && !w->members.n;
     rp_sort(w->members.at, w->members.n, sizeof *w->members.at, by_rank);
@@ -509,7 +522,8 @@ static void find_still(struct answer *a)
     for (size_t i = 0; first && i < a->w->members.n; i++) {
         const struct member *m = &a->w->members.at[i];
 
-        if (m->ended_ns && rp_window_is_still((double)(now_ns() - m->ended_ns), 0, 0))
+        if (m->ended_ns && m->set && m->set->has_ended &&
+            rp_window_is_still((double)(now_ns() - m->ended_ns), 0, 0))
             alert(a, rp_arena_textf(a->arena, "end of %s", name_of(a, m)),
                   rp_arena_textf(a->arena, "%s has ended, and others run on", name_of(a, m)));
     }

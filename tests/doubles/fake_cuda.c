@@ -22,6 +22,7 @@
  *   external    a launch within an external correlation
  *   counted N   N ranges "step", each with three launches whose counters can be measured
  *   fork        a child launches nothing, and ends
+ *   rest N      does nothing for N milliseconds
  *   told        waits until the recorder has flushed and read all records
  *   kill        kill -9 of itself
  */
@@ -403,6 +404,11 @@ static void drop(long n)
     fake_cupti_drop((size_t)n);
 }
 
+static void rest(long ms)
+{
+    usleep((useconds_t)ms * 1000);
+}
+
 static void told(void)
 {
     fake_cupti_await(1);
@@ -419,7 +425,8 @@ static const struct {
     {"told", told, NULL},         {"zero", zero, NULL},          {"early", early, NULL},
     {"late", late, NULL},         {"disorder", disorder, NULL},  {"graph", graph, NULL},
     {"external", external, NULL}, {"other", ask_as_other, NULL}, {"fork", fork_child, NULL},
-    {"kill", kill_self, NULL},    {"events", events, NULL},      {"endless", endless, NULL}};
+    {"kill", kill_self, NULL},    {"rest", NULL, rest},          {"events", events, NULL},
+    {"endless", endless, NULL}};
 
 /* Executes one argument; returns 1 if it used the next one too. */
 static int obey(const char *word, const char *value)

@@ -80,7 +80,7 @@ static void control_mark(const char *name)
         control_answer(&ledger->marks);
 }
 
-static void control_apply(const char *line, bool first)
+static void control_apply(char *line, bool first)
 {
     bool stop = !strcmp(line, "stop");
     struct rp_ctf_ledger *ledger;
@@ -91,6 +91,10 @@ static void control_apply(const char *line, bool first)
         atomic_store(&rp_core.stopped, stop);
         rp_core_update(); /* the next line may be a mark */
         if (!first && (ledger = rp_core_ledger()))
+            control_answer(&ledger->commands);
+    } else if (!strncmp(line, "trigger ", 8) && !first && !strchr(line, '/')) {
+        line[7] = '-'; /* the name of its folder */
+        if (rp_core_keep_now(line) && (ledger = rp_core_ledger()))
             control_answer(&ledger->commands);
     } else if (!strncmp(line, "mark ", 5) && !first) {
         control_mark(line + 5);
@@ -269,6 +273,7 @@ static void *helper_run(void *unused)
         long pause_ns;
 
         helper_reserve_chunks();
+        rp_core_keep_tick();
         now = monotonic_ns();
         if (now >= next_tick) {
             helper_tick();

@@ -288,6 +288,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.step_tid, 0);
     rp_core_steps_forget();
     rp_core_signals_forget();
+    rp_core_keep_forget();
     atomic_store(&rp_core.end_noted, 0);
     atomic_store(&rp_core.counts_launches, 0); /* devices do not work in the child */
     rp_core_self = NULL;
@@ -676,6 +677,7 @@ void rp_capture_close(void)
     rp_core_helper_stop_ticks();
     rp_core_steps_end();
     rp_core_signals_end();
+    rp_core_keep_tick();
     rp_capture_note_end();
     for (uint32_t i = 0; i < atomic_load(&rp_core.nsources); i++) {
         if (rp_core.sources[i].on_exit)
@@ -741,6 +743,7 @@ static void core_init(void)
         atomic_fetch_add((_Atomic uint64_t *)&rp_core.ledger->loaded, 1);
     rp_core_clock_init();
     rp_core_signals_init();
+    rp_core_keep_init();
     rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
     has_main_key = !pthread_key_create(&main_key, on_main_end);

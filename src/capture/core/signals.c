@@ -126,14 +126,14 @@ static bool may_tell(void)
 }
 
 /* What was counted on the host since the last time. */
-static void tell_host(void)
+static void tell_host(uint64_t *collectives, uint64_t *input)
 {
-    uint64_t collectives = take(RP_CORE_COLLECTIVES), input = take(RP_CORE_INPUT);
-
-    if (collectives)
-        RP_TIMED_SAMPLE("collectives", collectives);
-    if (input)
-        RP_TIMED_SAMPLE("input data", input);
+    *collectives = take(RP_CORE_COLLECTIVES);
+    *input = take(RP_CORE_INPUT);
+    if (*collectives)
+        RP_TIMED_SAMPLE("collectives", *collectives);
+    if (*input)
+        RP_TIMED_SAMPLE("input data", *input);
 }
 
 static void tell_device(void)
@@ -148,10 +148,13 @@ static void tell_device(void)
 
 void rp_core_signal_step(uint64_t ticks)
 {
+    uint64_t collectives, input, ns = (uint64_t)((double)ticks * signals.ns_per_tick);
+
     if (!may_tell())
         return;
-    tell_host();
-    RP_TIMED_SAMPLE("step", (double)ticks * signals.ns_per_tick);
+    tell_host(&collectives, &input);
+    RP_TIMED_SAMPLE("step", ns);
+    rp_core_keep_step(ns, collectives, input);
     if (!atomic_load_explicit(&signals.tid, memory_order_relaxed))
         atomic_store(&signals.tid, (uint32_t)syscall(SYS_gettid));
 }
@@ -207,9 +210,11 @@ void rp_core_signals_tick(void)
 
 void rp_core_signals_end(void)
 {
+    uint64_t collectives, input;
+
     if (!may_tell() || !atomic_load(&signals.tid))
         return;
-    tell_host();
+    tell_host(&collectives, &input);
     tell_device();
 }
 

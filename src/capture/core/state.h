@@ -274,6 +274,15 @@ void rp_core_signal_span(const struct rp_capture_span *span);
 bool rp_core_signal_is_input(const char *name); /* a range that loads input data */
 void rp_core_signal(enum rp_capture_signal which, uint64_t value);
 
+/* ---- keep ---- */
+void rp_core_keep_init(void);
+void rp_core_keep_forget(void); /* in the child of a fork */
+bool rp_core_keeps(void);
+/* A step has ended; what of it was in collectives, and loading input. */
+void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns);
+bool rp_core_keep_now(const char *name); /* helper */
+void rp_core_keep_tick(void);
+
 /* ---- ledger ---- */
 void rp_core_ledger_open(bool create);                    /* unless it is open */
 struct rp_ctf_ledger *rp_core_ledger(void);               /* NULL: there is none, or it was cut */
@@ -306,6 +315,7 @@ void rp_core_stream_reserve(struct rp_core_stream *s); /* helper: creates the sp
 void rp_core_stream_end(struct rp_core_stream *s);     /* trims its last chunk */
 void rp_core_stream_drop_spare(struct rp_core_stream *s);
 bool rp_core_stream_close(struct rp_core_stream *s); /* ends it if its thread has ended */
+void rp_core_ring_drop_before(uint64_t ticks);       /* helper: files that ended before */
 void rp_core_stream_age(struct rp_core_stream *s);   /* once a tick: closes it after a while */
 
 /* ---- helper ---- */

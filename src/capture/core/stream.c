@@ -41,6 +41,7 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
+#define KEPT_CHUNK     (64 << 10)   /* bytes, with --keep */
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
 #define REUSE_MIN      1024         /* bytes that a chunk must have left for one more packet */
 #define TRIM_MIN       (60 << 10)   /* bytes to save: replacing a file costs a millisecond */
@@ -374,6 +375,8 @@ static size_t chunk_size(struct rp_core_stream *s, size_t need)
 
     if (rp_core.options.limit_bytes && rp_core.options.limit_bytes / 16 < max)
         max = rp_core.options.limit_bytes / 16 & ~(size_t)4095;
+    if (rp_core_keeps() && max > KEPT_CHUNK) /* so that old ones can go soon */
+        max = KEPT_CHUNK;
     if (max < RP_CORE_FIRST)
         max = RP_CORE_FIRST;
     if (size > max)
@@ -408,33 +411,63 @@ static uint64_t file_events(const char *path)
     return events;
 }
 
-/* Removes the oldest file of the stream that has the most files, even if another thread writes to
-   it: a large stream that has become silent must not take the others' room. Returns false if there
-   is no file to remove. */
-static bool ring_drop_oldest(void)
+/* Removes the oldest file of a stream, unless another thread does. */
+static void ring_drop(struct rp_core_stream *s)
 {
-    struct rp_core_stream *most = NULL, *s;
     char path[sizeof rp_core.folder + 80], name[64];
-    uint32_t sequence;
+    uint32_t sequence = atomic_load(&s->oldest);
     uint64_t events;
     struct stat st;
 
-    for (s = atomic_load(&rp_core.streams); s; s = s->next)
-        if (old_packets(s) && (!most || old_packets(s) > old_packets(most)))
-            most = s;
-    if (!most)
-        return false;
-    sequence = atomic_load(&most->oldest);
-    if (!atomic_compare_exchange_strong(&most->oldest, &sequence, sequence + 1))
-        return true; /* another thread was first */
-    packet_name(name, sizeof name, most, sequence);
+    if (!atomic_compare_exchange_strong(&s->oldest, &sequence, sequence + 1))
+        return;
+    packet_name(name, sizeof name, s, sequence);
     full_path(path, sizeof path, name);
     events = file_events(path);
     if (!stat(path, &st) && !unlink(path)) {
         atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
         rp_core_lose(RP_CTF_LOSS_OVERWRITTEN, events);
     }
-    return true;
+}
+
+/* Whether the file after the oldest one of a stream began before that: the oldest had ended. */
+static bool ended_before(struct rp_core_stream *s, uint64_t ticks)
+{
+    char path[sizeof rp_core.folder + 80], name[64];
+    struct rp_ctf_packet head = {.magic = 0};
+    bool before;
+    int fd;
+
+    packet_name(name, sizeof name, s, atomic_load(&s->oldest) + 1);
+    full_path(path, sizeof path, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    before = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+             head.magic == RP_CTF_MAGIC && head.timestamp_begin < ticks;
+    if (fd >= 0)
+        close(fd);
+    return before;
+}
+
+void rp_core_ring_drop_before(uint64_t ticks)
+{
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
+        while (old_packets(s) > 1 && ended_before(s, ticks))
+            ring_drop(s);
+}
+
+/* Removes the oldest file of the stream that has the most files, even if another thread writes to
+   it: a large stream that has become silent must not take the others' room. Returns false if there
+   is no file to remove. */
+static bool ring_drop_oldest(void)
+{
+    struct rp_core_stream *most = NULL, *s;
+
+    for (s = atomic_load(&rp_core.streams); s; s = s->next)
+        if (old_packets(s) && (!most || old_packets(s) > old_packets(most)))
+            most = s;
+    if (most)
+        ring_drop(most);
+    return most != NULL;
 }
 
 /* Whether the limit allows another chunk; in a ring, removes the oldest packets to make room. */

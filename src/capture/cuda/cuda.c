@@ -254,6 +254,7 @@ int InitializeInjection(void)
         return 1;
     }
     cuda_begin();
+    rp_cuda_watch_device();
     return 1;
 }
 

@@ -6,7 +6,8 @@
  * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
  * them on a worker thread; records.c converts records to events; waits.c writes what calls wait
  * for; names.c names calls and kernels; detach.c leaves CUPTI where nothing is recorded;
- * step_events.c times steps on the device there; driver.c finds the functions of CUDA's driver that
+ * step_events.c times steps on the device there; device_state.c
+ * tells its clock and memory; driver.c finds the functions of CUDA's driver that
  * these need.
  */
 #include "abi/cupti.h"
@@ -39,6 +40,7 @@ struct rp_cuda {
     _Atomic uint32_t others;  /* subscriptions of other profilers */
     _Atomic uint32_t graphs;  /* the program uses CUDA graphs */
     _Atomic int32_t captures; /* streams that are being captured into one */
+    _Atomic uint32_t device;  /* of the last record of work, + 1; 0: there was none */
     _Atomic uint32_t times;   /* how often CUPTI was attached again */
     _Atomic uint64_t kernels, untimed, dropped, bad;
     _Atomic uint64_t by_stream[RP_CUDA_STREAMS]; /* kernels in the streams with the first ids */
@@ -122,6 +124,9 @@ RP_CUDA_HIDDEN void rp_cuda_buffers_end(void);  /* flushes, reads the rest, stop
 /* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);
 RP_CUDA_HIDDEN void rp_cuda_records_forget(void); /* what later records may refer to */
+
+/* ---- device_state.c ---- */
+RP_CUDA_HIDDEN void rp_cuda_watch_device(void);
 
 /* ---- step_events.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_boundary(bool without); /* see on_boundary of core.h */

@@ -131,6 +131,7 @@ static void begin_device(struct out *o, enum rp_ctf_kind kind, const char *categ
     o->span.kind = kind;
     o->span.category = category;
     o->span.device = (int32_t)device;
+    atomic_store_explicit(&rp_cuda.device, device + 1, memory_order_relaxed);
     o->span.track = stream;
     o->span.link = rp_cuda_link(correlation);
     add_number(o, "context", context);

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The flight recorder (record --keep): the recording is a ring of the last steps, and when a step
+ * was much longer than usual, or `record trigger` asks, the files of that moment get a second name
+ * in a folder that the ring does not empty:
+ *
+ *     run/rank0.host/s_...                          the ring
+ *     run.kept/step-000250/rank0.host/s_...         the same files, by a hard link
+ *
+ * Such a folder is a recording of its own. Each process decides by the same rule: in a job whose
+ * ranks wait for each other a slow step is slow, and has the same number, on all of them. What of
+ * the step was longer than usual is written into the recording as a mark.
+ *
+ * The thread of the steps only decides; files are linked and removed by the helper thread.
+ */
+#include "capture/core/state.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WINDOW    64  /* steps of which the median is what is usual */
+#define WARM      16  /* steps before the first one that may be slow: they compile and allocate */
+#define MOST_KEPT 20  /* folders, so that the disk stays bounded */
+#define MOST_LAST 256 /* steps of the ring */
+
+enum { STEP, COLLECTIVES, INPUT, HOST, PARTS };
+
+static struct {
+    double ratio; /* 0: nothing is kept */
+    uint32_t last;
+    uint64_t step;                     /* so many were measured: all but the first, number 0 */
+    uint64_t ns[PARTS][WINDOW];        /* of the last ones */
+    _Atomic uint64_t began[MOST_LAST]; /* ticks: by step, of the last ones */
+    uint64_t quiet;                    /* nothing is kept before this step */
+    uint32_t kept;
+    _Atomic uint64_t wanted; /* number of a step; 0: none */
+} keep;
+
+void rp_core_keep_init(void)
+{
+    const char *ratio = rp_core_option("keep"), *last = rp_core_option("last");
+
+    keep.ratio = ratio ? strtod(ratio, NULL) : 0;
+    keep.last = last ? (uint32_t)strtoul(last, NULL, 10) : 0;
+    if (!keep.last || keep.last > MOST_LAST)
+        keep.last = MOST_LAST;
+}
+
+void rp_core_keep_forget(void)
+{
+    keep.step = keep.quiet = 0;
+    keep.kept = 0;
+    atomic_store(&keep.wanted, 0);
+}
+
+bool rp_core_keeps(void)
+{
+    return keep.ratio > 0;
+}
+
+/* -------------------------------------------------------------------------- deciding */
+
+static int by_size(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static uint64_t usual(int part)
+{
+    uint64_t sorted[WINDOW], n = keep.step < WINDOW ? keep.step : WINDOW;
+
+    memcpy(sorted, keep.ns[part], n * sizeof *sorted);
+    qsort(sorted, n, sizeof *sorted, by_size);
+    return n ? sorted[n / 2] : 0;
+}
+
+/* Says in the recording what of the step was longer than usual. */
+static void tell_why(const uint64_t ns[PARTS], uint64_t usual_ns)
+{
+    static const char *const names[PARTS] = {NULL, "in collectives, where others were late",
+                                             "for input data", "on the host"};
+    int64_t most = INT64_MIN;
+    int part = HOST;
+    char text[200];
+
+    for (int p = COLLECTIVES; p < PARTS; p++) {
+        int64_t more = (int64_t)(ns[p] - usual(p));
+
+        if (more > most) {
+            most = more;
+            part = p;
+        }
+    }
+    snprintf(text, sizeof text, "kept: step %llu took %.1f ms, usually %.1f ms: %.1f ms more %s",
+             (unsigned long long)keep.step + 1, (double)ns[STEP] / 1e6, (double)usual_ns / 1e6,
+             (double)most / 1e6, names[part]);
+    rp_core_table.mark(text);
+}
+
+void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns)
+{
+    uint64_t waited = collectives_ns + input_ns, usual_ns;
+    uint64_t ns[PARTS] = {step_ns, collectives_ns, input_ns,
+                          step_ns > waited ? step_ns - waited : 0};
+
+    if (!rp_core_keeps())
+        return;
+    usual_ns = usual(STEP);
+    if (keep.step >= WARM && keep.step >= keep.quiet && keep.kept < MOST_KEPT &&
+        (double)step_ns > keep.ratio * (double)usual_ns) {
+        tell_why(ns, usual_ns);
+        keep.quiet = keep.step + keep.last;
+        keep.kept++;
+        atomic_store(&keep.wanted, keep.step + 1);
+        rp_core_helper_wake();
+    }
+    for (int p = 0; p < PARTS; p++)
+        keep.ns[p][keep.step % WINDOW] = ns[p];
+    keep.step++;
+    atomic_store(&keep.began[keep.step % MOST_LAST], rp_core_now());
+}
+
+/* -------------------------------------------------------------------------- files */
+
+/* Makes the folder "<root>.kept/<name>/<that of the rank>". */
+static bool make_folder(const char *name, char *to, size_t size)
+{
+    const char *rank = strrchr(rp_core.folder, '/');
+    int n = snprintf(to, size, "%s.kept", rp_core.root);
+
+    mkdir(to, rp_core.folder_mode);
+    snprintf(to + n, size - (size_t)n, "/%s", name);
+    mkdir(to, rp_core.folder_mode);
+    n += 1 + (int)strlen(name);
+    return snprintf(to + n, size - (size_t)n, "%s", rank ? rank : "/rank") <
+               (int)(size - (size_t)n) &&
+           (!mkdir(to, rp_core.folder_mode) || errno == EEXIST);
+}
+
+/* Hidden files are not complete. */
+bool rp_core_keep_now(const char *name)
+{
+    char to[sizeof rp_core.folder + 80], from_path[sizeof rp_core.folder + 300],
+        to_path[sizeof to + 300];
+    DIR *dir = atomic_load(&rp_core.page->opened) && !atomic_load(&rp_core.sealed) &&
+                       make_folder(name, to, sizeof to)
+                   ? opendir(rp_core.folder)
+                   : NULL;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(from_path, sizeof from_path, "%s/%s", rp_core.folder, entry->d_name);
+        snprintf(to_path, sizeof to_path, "%s/%s", to, entry->d_name);
+        (void)!link(from_path, to_path); /* it may have left the ring just now */
+    }
+    if (dir)
+        closedir(dir);
+    return dir != NULL;
+}
+
+/* On the helper's thread, ten times a second and when a step is to be kept. */
+void rp_core_keep_tick(void)
+{
+    uint64_t wanted = atomic_exchange(&keep.wanted, 0), step = keep.step;
+    char name[40];
+
+    if (wanted) {
+        snprintf(name, sizeof name, "step-%06llu", (unsigned long long)wanted);
+        rp_core_keep_now(name);
+    }
+    if (rp_core_keeps() && step > keep.last)
+        rp_core_ring_drop_before(atomic_load(&keep.began[(step - keep.last) % MOST_LAST]));
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The state of the device that this process uses, once a second, for the signals of the job: its
+ * clock, power and memory, and how long its power limit or heat held it back. From NVML, which is
+ * loaded when the first kernel is known; CUDA's number of a device is not NVML's, so that it is
+ * found by its address on the bus. The driver does one such call at a time and launches may wait
+ * for it: so there are few of them, and none that lists processes.
+ */
+#include "capture/cuda/cuda.h"
+
+#include <dlfcn.h>
+
+#define TICKS    10 /* of the recorder, between two looks */
+#define SM_CLOCK 1
+#define BY_POWER 74 /* fields: ns for which the clock was lower, since the driver was loaded */
+#define BY_HEAT  75
+#define TYPE_ULL 3
+
+struct field_value { /* of NVML */
+    unsigned id, scope;
+    long long timestamp, latency;
+    int type, code;
+    unsigned long long value;
+};
+_Static_assert(sizeof(struct field_value) == 40, "as in nvml.h");
+
+static struct {
+    bool opened, usable;
+    unsigned ticks;
+    void *device;
+    unsigned long long limited[2]; /* as last seen */
+    bool seen[2];
+    int (*clock)(void *device, int type, unsigned *mhz);
+    int (*power)(void *device, unsigned *milliwatts);
+    int (*memory)(void *device, unsigned long long bytes[3]); /* all, free, used */
+    int (*fields)(void *device, int n, struct field_value *values);
+} nvml;
+
+static void *symbol(void *handle, const char *name)
+{
+    return handle ? dlsym(handle, name) : NULL;
+}
+
+static bool open_nvml(int device)
+{
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+    void *library = driver ? dlopen("libnvidia-ml.so.1", RTLD_NOW) : NULL;
+    int (*address_of)(char *to, int size, int of), (*init)(void), (*find)(const char *, void **);
+    char address[32] = "";
+
+    *(void **)&address_of = symbol(driver, "cuDeviceGetPCIBusId");
+    *(void **)&init = symbol(library, "nvmlInit_v2");
+    *(void **)&find = symbol(library, "nvmlDeviceGetHandleByPciBusId_v2");
+    *(void **)&nvml.clock = symbol(library, "nvmlDeviceGetClockInfo");
+    *(void **)&nvml.power = symbol(library, "nvmlDeviceGetPowerUsage");
+    *(void **)&nvml.memory = symbol(library, "nvmlDeviceGetMemoryInfo");
+    *(void **)&nvml.fields = symbol(library, "nvmlDeviceGetFieldValues");
+    return address_of && init && find && !address_of(address, sizeof address, device) && !init() &&
+           !find(address, &nvml.device);
+}
+
+/* What grew since the last look. */
+static void tell_limits(void)
+{
+    static const enum rp_capture_signal which[2] = {RP_CAPTURE_LIMITED_BY_POWER,
+                                                    RP_CAPTURE_LIMITED_BY_HEAT};
+    struct field_value v[2] = {{.id = BY_POWER}, {.id = BY_HEAT}};
+
+    if (!nvml.fields || nvml.fields(nvml.device, 2, v))
+        return;
+    for (int i = 0; i < 2; i++) {
+        if (v[i].code || v[i].type != TYPE_ULL)
+            continue;
+        if (nvml.seen[i] && v[i].value > nvml.limited[i])
+            rp_cuda.cap->signal(which[i], v[i].value - nvml.limited[i]);
+        nvml.limited[i] = v[i].value;
+        nvml.seen[i] = true;
+    }
+}
+
+/* Ten times a second, on the recorder's thread. */
+static void look(void)
+{
+    unsigned long long bytes[3];
+    uint32_t device = atomic_load(&rp_cuda.device);
+    unsigned number;
+
+    if (!device || rp_cuda.cap->sealed() || rp_cuda.cap->process_id() != rp_cuda.process ||
+        nvml.ticks++ % TICKS)
+        return;
+    if (!nvml.opened) {
+        nvml.opened = true;
+        nvml.usable = open_nvml((int)device - 1);
+    }
+    if (!nvml.usable)
+        return;
+    if (nvml.clock && !nvml.clock(nvml.device, SM_CLOCK, &number))
+        rp_cuda.cap->signal(RP_CAPTURE_DEVICE_CLOCK, number);
+    if (nvml.power && !nvml.power(nvml.device, &number))
+        rp_cuda.cap->signal(RP_CAPTURE_DEVICE_POWER, number / 1000);
+    if (nvml.memory && !nvml.memory(nvml.device, bytes))
+        rp_cuda.cap->signal(RP_CAPTURE_DEVICE_MEMORY, bytes[2]);
+    tell_limits();
+}
+
+void rp_cuda_watch_device(void)
+{
+    if (rp_cuda.cap->signals())
+        rp_cuda.cap->source("cuda", look, NULL);
+}
