@@ -10,7 +10,7 @@
 #define CONTROL_LIMIT 0.03
 RP_DECISION(
     CONTROL_LIMIT, "of a logarithm",
-    "two unchanged runs should agree within it; where they do not, smaller differences say nothing",
+    "two unchanged runs that agree within it are equal; else less than they differ by says nothing",
     "try/verdicts_have_edges");
 #define NARROW 0.01
 RP_DECISION(NARROW, "of a logarithm",
@@ -131,7 +131,9 @@ double rp_try_floor(const struct rp_try_interval *control)
 {
     double most = fmax(fabs(control->low), fabs(control->high));
 
-    return control->low <= 0 && control->high >= 0 && most <= CONTROL_LIMIT ? 0 : most;
+    if (control->low > 0 || control->high < 0 || !isfinite(most))
+        return most; /* not by chance, or not known */
+    return most <= CONTROL_LIMIT ? 0 : fabs(control->median);
 }
 
 enum rp_try_verdict rp_try_judge(const struct rp_try_interval *interval, double floor, bool last)

@@ -55,8 +55,9 @@ enum rp_try_verdict {
     RP_TRY_NOISY  /* the interval is too wide to say anything */
 };
 
-/* What the two unchanged runs differ by, at most: 0 where they agree within 3 %, as they should.
-   Smaller differences than this are not told. */
+/* What the two unchanged runs differ by: 0 where they agree within 3 %, as they should; their
+   median where they agree within their noise, which the intervals of the others have, too; else the
+   end of their interval. Smaller differences than this are not told. */
 double rp_try_floor(const struct rp_try_interval *control);
 
 /* The verdict so far. last: there will be no more rounds. */

@@ -105,7 +105,7 @@ static void the_interval_is_that_of_the_sign_test(void **state)
 
 static void a_control_that_differs_hides_small_differences(void **state)
 {
-    struct rp_try_interval good = {0, -0.01, 0.02}, wide = {0, -0.06, 0.01},
+    struct rp_try_interval good = {0, -0.01, 0.02}, wide = {-0.06, -0.3, 0.2},
                            off = {0.02, 0.01, 0.02};
     struct rp_try_interval small = {-0.05, -0.055, -0.045}, large = {-0.3, -0.4, -0.2};
 
@@ -130,14 +130,14 @@ static void verdicts_have_edges(void **state)
                  {{0, -0.0105, 0.0105}, 0, false, RP_TRY_UNDECIDED},
                  {{0, -0.048, 0.048}, 0, true, RP_TRY_EQUAL},
                  {{0, -0.052, 0.052}, 0, true, RP_TRY_NOISY}};
-    struct rp_try_interval near = {0, -0.029, 0.029}, far = {0, -0.031, 0.031},
+    struct rp_try_interval near = {0.01, -0.029, 0.029}, far = {0.01, -0.031, 0.031},
                            narrow = {0.5, 0.405, 0.595}, wide = {0.5, 0.395, 0.605};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         assert_int_equal(rp_try_judge(&cases[i].interval, cases[i].floor, cases[i].last),
                          cases[i].verdict);
-    assert_true(rp_try_floor(&near) == 0 && rp_try_floor(&far) > 0);
+    assert_true(rp_try_floor(&near) == 0 && rp_try_floor(&far) == 0.01);
     assert_true(rp_try_enough(&narrow, RP_TRY_SLOWER));
     assert_false(rp_try_enough(&wide, RP_TRY_SLOWER));
     /* five percent, shared by four looks at each of eight variants */
