@@ -22,12 +22,13 @@
 
 #define RP_CTF_LAYOUT      1 /* env { reprise_layout } */
 #define RP_CTF_MAGIC       UINT32_C(0xC1FC1FC1)
-#define RP_CTF_TIME_BITS   56        /* low bits of an event's time; the packet has all 64 */
-#define RP_CTF_TEXT_MAX    16383     /* longest text, without its NUL; longer ones are truncated */
-#define RP_CTF_TEXTS_MAX   65536     /* numbers of texts are smaller */
-#define RP_CTF_ARGS_MAX    32        /* arguments of one span */
-#define RP_CTF_SPAN_DEVICE (-1)      /* device of a span on a host thread */
-#define RP_CTF_CHUNK_MAX   (1 << 20) /* bytes of the largest packet */
+#define RP_CTF_TIME_BITS   56    /* low bits of an event's time; the packet has all 64 */
+#define RP_CTF_TEXT_MAX    16383 /* longest text, without its NUL; longer ones are truncated */
+#define RP_CTF_TEXTS_MAX   65536 /* numbers of texts are smaller */
+#define RP_CTF_ARGS_MAX    32    /* arguments of one span */
+#define RP_CTF_SPAN_DEVICE (-1)  /* device of a span on a host thread */
+#define RP_CTF_IN_FLIGHT   "in_flight" /* category of spans of calls that have not ended */
+#define RP_CTF_CHUNK_MAX   (1 << 20)   /* bytes of the largest packet */
 
 #define RP_CTF_SLOTS_NAME ".slots_"
 #define RP_CTF_SLOT_BYTES 4096

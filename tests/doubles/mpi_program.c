@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program of MPI: ten steps, in each of which the others wait for rank 2 for 100 ms. */
+/* A program of MPI: ten steps, in each of which the others wait for rank 2 for 100 ms; with an
+   argument it hangs in the fourth. */
 #include "fake_mpi.h"
 
 #include "reprise/record.h"
 
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
 /* The late rank begins its time when the others have arrived, which may take long on a busy
  * machine.
@@ -31,6 +33,8 @@ int main(int argc, char **argv)
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &pair);
     for (int i = 0; i < 10; i++) {
         snprintf(name, sizeof name, "step %d", i);
+        if (argc > 1 && rank == 2 && i == 3)
+            pause();
         RP_RANGE_BEGIN(name);
         work(rank == 2);
         MPI_Allreduce(send, receive, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);

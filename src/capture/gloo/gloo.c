@@ -9,7 +9,7 @@
  * The options begin with a pointer to the context. What it points to is private: the number of
  * ranks is noted when a context is made. How much is sent is in the options.
  */
-#include "capture/core/core.h"
+#include "capture/core/flight.h"
 #include "capture/core/next.h"
 
 #include <stdatomic.h>
@@ -19,6 +19,7 @@
 #define LARGEST  (UINT64_C(1) << 40) /* bytes that are believed */
 
 static const struct rp_capture *cap;
+static struct rp_flight flights[RP_FLIGHTS];
 
 /* Contexts that were made; later ones replace the first. */
 static struct {
@@ -112,6 +113,7 @@ static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_
     void symbol(void *options)                                                         \
     {                                                                                  \
         static void (*next)(void *);                                                   \
+        struct rp_flight *flight;                                                      \
         uint64_t begin;                                                                \
         uintptr_t context;                                                             \
         int64_t bytes;                                                                 \
@@ -128,7 +130,9 @@ static void put_call(const char *name, uintptr_t context, int64_t bytes, uint64_
         context = options ? *(const uintptr_t *)options : 0;                           \
         bytes = options ? bytes_of(options, &(place)) : -1;                            \
         begin = cap->now();                                                            \
+        flight = rp_flight_begin(flights, cap, name, NULL, begin);                     \
         next(options);                                                                 \
+        rp_flight_end(flight);                                                         \
         put_call(name, context, bytes, begin);                                         \
     }
 
@@ -197,9 +201,19 @@ bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work,
 }
 /* NOLINTEND(bugprone-reserved-identifier) */
 
+static void describe_flight(const struct rp_flight *flight, struct rp_capture_args *args)
+{
+    rp_capture_add_text(args, "Collective name", flight->name + 5);
+}
+
+static void gloo_tick(void)
+{
+    rp_flight_tick(flights, cap, describe_flight);
+}
+
 __attribute__((constructor)) static void gloo_load(void)
 {
     cap = rp_capture_get();
     if (cap)
-        cap->source("gloo", NULL, NULL);
+        cap->source("gloo", gloo_tick, NULL);
 }

@@ -11,6 +11,7 @@
  */
 #include "capture/mpi/mpi.h"
 
+#include "capture/core/flight.h"
 #include "capture/core/next.h"
 
 #include <limits.h>
@@ -41,6 +42,7 @@ struct call {
 };
 
 static const struct rp_capture *cap;
+static struct rp_flight flights[RP_FLIGHTS];
 static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- spans */
@@ -165,6 +167,32 @@ static void count_call(const struct call *c)
         atomic_fetch_add(&comm->sequence, 1);
 }
 
+/* A call in which a rank may hang is told while it lasts. */
+static struct rp_flight *begin_call(const char *name, enum what what, rp_mpi_word comm,
+                                    uint64_t begin)
+{
+    if (depth != 1 || what == STARTED || what == POSTED || what == OTHER || !cap->ready())
+        return NULL;
+    return rp_flight_begin(flights, cap, name, comm == NONE ? NULL : rp_mpi_comm_of(comm), begin);
+}
+
+static void describe_flight(const struct rp_flight *flight, struct rp_capture_args *args)
+{
+    const struct rp_mpi_comm *comm = flight->what;
+
+    rp_capture_add_text(args, "Collective name", flight->name + 4);
+    if (!comm || !comm->group[0])
+        return;
+    rp_capture_add_text(args, "Process Group Name", comm->group);
+    rp_capture_add_number(args, "Group size", comm->ranks);
+    rp_capture_add_number(args, "Seq", (int64_t)atomic_load(&comm->sequence));
+}
+
+static void mpi_tick(void)
+{
+    rp_flight_tick(flights, cap, describe_flight);
+}
+
 /* The end of a call, recorded or not. */
 static void end_call(const struct call *c, uint64_t begin)
 {
@@ -285,7 +313,9 @@ static void end_call(const struct call *c, uint64_t begin)
         NEXT_ALONE(own, name_, n)                                                                  \
         rp_mpi_comms_begin(caller);                                                                \
         uint64_t begin = cap->now();                                                               \
+        struct rp_flight *flight = begin_call("MPI_" #name_, what_, comm_, begin);                 \
         int result = next(A##n);                                                                   \
+        rp_flight_end(flight);                                                                     \
         end_call(&(struct call){"MPI_" #name_, what_, sizes_, count_, type_, comm_, peer_, count2, \
                                 type2, L##n},                                                      \
                  begin);                                                                           \
@@ -531,5 +561,5 @@ __attribute__((constructor)) static void mpi_load(void)
 {
     cap = rp_capture_get();
     if (cap)
-        cap->source("mpi", NULL, NULL);
+        cap->source("mpi", mpi_tick, NULL);
 }

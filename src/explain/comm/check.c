@@ -49,12 +49,34 @@ static bool is_open_collective(const struct rp_trace *t, rp_event e)
     return t->ev.kind[e] == RP_KIND_COMM_OP && t->ev.flags[e] & RP_EVENT_UNENDED;
 }
 
+/* A recorder tells of a call that lasts long while it lasts. */
+static bool is_in_flight(const struct rp_trace *t, rp_event e)
+{
+    return t->ev.kind[e] == RP_KIND_WAIT &&
+           strcmp(rp_trace_str(t, t->origins[t->ev.origin[e]].category), "in_flight") == 0;
+}
+
+/* ... which has ended where a span of its own has the same begin. */
+static bool has_ended(const struct rp_trace *t, rp_event flight)
+{
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (t->ev.ts_ns[e] == t->ev.ts_ns[flight] && t->ev.name[e] == t->ev.name[flight] &&
+            !is_in_flight(t, e))
+            return true;
+    return false;
+}
+
+static bool is_open(const struct rp_trace *t, rp_event e)
+{
+    return is_open_collective(t, e) || (is_in_flight(t, e) && !has_ended(t, e));
+}
+
 bool rp_comm_may_hang(const struct rp_trace *t)
 {
     if (strcmp(rp_trace_str(t, t->format), "flight-recorder") == 0)
         return true;
     for (rp_event e = 0; e < t->ev.n; e++)
-        if (is_open_collective(t, e))
+        if (is_open(t, e))
             return true;
     return false;
 }
@@ -129,8 +151,11 @@ static void fill_call(struct rp_comm_call *c, const struct rp_coll_reader *reade
         .seq = f.seq,
         .in_bytes = f.in_elements < 0 ? -1 : f.in_elements * (f.item_bytes ? f.item_bytes : 1),
         .begin_ns = t->ev.ts_ns[e] + (t->has_base ? t->base_ns : 0),
-        .ended = state ? strcmp(state, "completed") == 0 : !(t->ev.flags[e] & RP_EVENT_UNENDED)};
+        .ended = state ? strcmp(state, "completed") == 0
+                       : !(t->ev.flags[e] & RP_EVENT_UNENDED || is_in_flight(t, e))};
 }
+
+RP_ORDER(by_begin, struct rp_comm_call, RP_UP(begin_ns), RP_DOWN(ended))
 
 static enum rp_code calls_of_events(const struct rp_trace *t, struct rp_arena *arena,
                                     struct rp_comm_call **out, size_t *n, struct rp_err *err)
@@ -138,6 +163,7 @@ static enum rp_code calls_of_events(const struct rp_trace *t, struct rp_arena *a
     struct rp_coll_reader reader = {0};
     struct call_keys keys = {0};
     enum rp_code code = rp_coll_reader_init(&reader, t, err);
+    bool recorded = strcmp(rp_trace_str(t, t->format), "flight-recorder") != 0;
     size_t most = 0;
 
     if (code == RP_OK)
@@ -147,11 +173,13 @@ static enum rp_code calls_of_events(const struct rp_trace *t, struct rp_arena *a
     if (code == RP_OK)
         code = rp_arg_key_init(&keys.state, t, "State", err);
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++)
-        most += is_open_collective(t, e) || rp_event_is_host_collective(t, e);
+        most += is_open(t, e) || rp_event_is_host_collective(t, e);
     *out = code == RP_OK ? RP_ARENA_NEW(arena, struct rp_comm_call, most + 1) : NULL;
     for (rp_event e = 0; *out && e < t->ev.n; e++)
-        if (is_open_collective(t, e) || rp_event_is_host_collective(t, e))
+        if (is_open(t, e) || rp_event_is_host_collective(t, e))
             fill_call(&(*out)[(*n)++], &reader, &keys, e, arena);
+    if (*out && recorded) /* they are of several threads */
+        rp_sort(*out, *n, sizeof **out, by_begin);
     rp_coll_reader_release(&reader);
     rp_arg_key_release(&keys.shapes);
     rp_arg_key_release(&keys.stack);
@@ -197,7 +225,8 @@ RP_DECISION(LONG_NS, "ns",
 
 /* What the stack of a sample says. */
 struct place {
-    uint32_t frame; /* the innermost Python frame that is not of a library, else the innermost */
+    uint32_t frame; /* the innermost Python frame that is not of a library, else the innermost; in
+                       programs without Python the innermost function of the program's own file */
     uint8_t kind;   /* enum rp_coll_kind of the function of torch.distributed around it, or OTHER */
 };
 
@@ -205,12 +234,16 @@ static struct place place_in(const struct rp_trace *t, uint32_t stack)
 {
     const struct rp_call_samples *c = &t->samples;
     struct place p = {RP_NONE, RP_COLL_OTHER};
+    uint32_t native = RP_NONE;
 
     for (; stack != RP_NONE; stack = c->stacks[stack].parent) {
         uint32_t frame = c->stacks[stack].frame;
         const char *file = rp_trace_str(t, c->frame[frame].file);
         bool library = is_library(file, file + strlen(file));
 
+        if (native == RP_NONE && c->frame[frame].kind == RP_FRAME_NATIVE && *file &&
+            !strstr(file, ".so"))
+            native = frame;
         if (c->frame[frame].kind != RP_FRAME_PYTHON)
             continue;
         if (library && strstr(file, "torch/distributed/") && p.kind == RP_COLL_OTHER)
@@ -220,6 +253,8 @@ static struct place place_in(const struct rp_trace *t, uint32_t stack)
         if (!library)
             break;
     }
+    if (p.frame == RP_NONE)
+        p.frame = native;
     return p;
 }
 
@@ -264,6 +299,16 @@ static enum rp_code longest_place(const struct rp_trace *t, bool main_only, int6
     return code;
 }
 
+/* "train.py:125 step", "main (solver)" */
+static const char *place_text(const struct rp_trace *t, uint32_t frame, struct rp_arena *arena)
+{
+    const struct rp_call_frame *f = &t->samples.frame[frame];
+    const char *file = rp_trace_str(t, f->file), *name = rp_trace_str(t, f->name);
+
+    return f->line ? rp_arena_textf(arena, "%s:%u %s", file, f->line, name)
+                   : rp_arena_textf(arena, "%s (%s)", name, rp_text_file(file));
+}
+
 enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
                                 struct rp_arena *arena, struct rp_comm_place *out,
                                 struct rp_err *err)
@@ -281,9 +326,7 @@ enum rp_code rp_comm_find_place(const struct rp_trace *trace, int64_t since_ns,
         RP_TRY(longest_place(trace, false, since_ns, &found, &most, err));
     if (found.frame == RP_NONE)
         return RP_OK;
-    out->line =
-        rp_arena_textf(arena, "%s:%u %s", rp_trace_str(trace, c->frame[found.frame].file),
-                       c->frame[found.frame].line, rp_trace_str(trace, c->frame[found.frame].name));
+    out->line = place_text(trace, found.frame, arena);
     if (found.kind != RP_COLL_OTHER && c->unit == RP_WEIGHT_NS && most >= LONG_NS &&
         most > rp_ns_between(since_ns, trace->totals.span_end_ns) / 2)
         out->kind = rp_coll_kind_names[found.kind];

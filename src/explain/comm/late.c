@@ -99,6 +99,8 @@ static void trace_back(struct late_ctx *x, size_t i)
             return;
         earlier = &x->out[row];
         if (earlier->cause && earlier->ns >= late->ns - earlier->ns) {
+            if (earlier->cause == rp_late_previous)
+                return;
             late->cause = earlier->cause;
             late->evidence = earlier->evidence;
             late->by = earlier->by;

@@ -142,6 +142,41 @@ static void nothing_to_say_is_said(void **state)
     rp_trace_free(t);
 }
 
+/* Two all-reduces, and a third that is told while it lasts, or only when it has ended. */
+static struct rp_trace *lasting(bool begun, bool ended)
+{
+    const struct row rows[] = {
+        {'X', "collective_comm", "gloo:all_reduce", 1, 1, MS, MS},
+        {'X', "collective_comm", "gloo:all_reduce", 1, 1, 3 * MS, MS},
+        {'X', ended ? "collective_comm" : "cpu_op", ended ? "gloo:all_reduce" : "work", 1, 1,
+         8 * MS, 900 * MS},
+        {'X', "in_flight", begun ? "gloo:all_reduce" : "gloo:x", 1, 2, (begun ? 8 : 3) * MS,
+         300 * MS},
+    };
+
+    return trace_of(rows, begun ? 4 : 3);
+}
+
+static void what_has_not_ended_is_waited_in(void **state)
+{
+    struct rp_trace *t[] = {lasting(true, false), lasting(false, false)};
+    struct rp_trace *all[] = {lasting(true, true), lasting(false, true)};
+    struct rp_result *hang = ASK_TRACES(comm, t, 2, {"limit", "10"});
+    struct rp_result *ended = ASK_TRACES(comm, all, 2, {"limit", "10"});
+    const struct rp_comm_root *root = hang->root;
+
+    UNUSED_STATE(state);
+    assert_string_equal(root->check_text, "all_reduce: did not enter: rank 1; waiting: rank 0");
+    assert_int_equal(root->matched_count, 2);
+    assert_null(((const struct rp_comm_root *)ended->root)->check_text);
+    rp_result_free(hang);
+    rp_result_free(ended);
+    for (size_t i = 0; i < 2; i++) {
+        rp_trace_free(t[i]);
+        rp_trace_free(all[i]);
+    }
+}
+
 /* One process with two devices: each takes part on its own, and device 1 is late. */
 static void devices_of_a_process_take_part(void **state)
 {
@@ -250,6 +285,7 @@ int test_comm(void)
         cmocka_unit_test(waits_and_margins_are_exact),
         cmocka_unit_test(slower_compute_is_the_cause),
         cmocka_unit_test(a_late_launch_is_the_cause),
+        cmocka_unit_test(what_has_not_ended_is_waited_in),
         cmocka_unit_test(bandwidth_counts_the_transfer_only),
         cmocka_unit_test(one_rank_has_no_waits),
         cmocka_unit_test(nothing_to_say_is_said),

@@ -58,6 +58,7 @@ static inline uint16_t origin_of(struct rp_builder *b, char phase, const char *c
         {"cuda_sync", RP_KIND_SYNC, 0},
         {"overhead", RP_KIND_OVERHEAD, 0},
         {"blocking", RP_KIND_WAIT, RP_ORIGIN_NESTS},
+        {"in_flight", RP_KIND_WAIT, RP_ORIGIN_NESTS},
         {"collective_comm", RP_KIND_COMM_OP, RP_ORIGIN_NESTS},
     };
     struct rp_origin origin = {.phase = phase};
