@@ -3,11 +3,13 @@
 #include "explain/comm/comm.h"
 
 #include "facts/host/trace_host.h"
+#include "facts/times/trace_life.h"
 
 #include "base/order.h"
 #include "dataset/question.h"
 #include "job/pipeline.h"
 #include "result/part.h"
+#include "result/print_units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -223,6 +225,7 @@ static const struct rp_field part_fields[] = {
     RP_PART_LIST(struct rp_comm_part, lanes, &lane_type),
     RP_PART_LIST(struct rp_comm_part, calls, &rp_comm_call_type),
     RP_PART_PLAIN(struct rp_comm_part, hangs),
+    RP_PART_PLAIN(struct rp_comm_part, cut),
     RP_PART_PLAIN(struct rp_comm_part, timeline_ranks),
     RP_PART_PLAIN(struct rp_comm_part, recorder),
     RP_PART_TEXT(struct rp_comm_part, gpu),
@@ -593,6 +596,7 @@ static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit,
     struct rp_comm_caller *callers = RP_ARENA_NEW(j->arena, struct rp_comm_caller, j->ranks->n + 1);
     struct rp_comm_checks checks;
     bool hangs = false;
+    int64_t ncut = 0;
 
     RP_TRY(rp_arena_check(j->arena, "comparing collectives", err));
     for (size_t r = 0; r < j->ranks->n; r++)
@@ -602,7 +606,14 @@ static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit,
     for (size_t r = 0; r < j->ranks->n; r++)
         RP_TRY(fill_caller(j, r, &callers[r], err));
     RP_TRY(rp_comm_compare(callers, j->ranks->n, j->ranks->world_size, j->arena, &checks, err));
-    j->out->check_text = checks.text;
+    for (size_t r = 0; r < j->ranks->n; r++)
+        ncut += ((const struct rp_comm_part *)j->ranks->parts[r].data)->cut;
+    j->out->check_text =
+        checks.n || !ncut
+            ? checks.text
+            : rp_arena_textf(j->arena, "%s, until the recordings end: %s did not end by %s",
+                             checks.text, rp_units_count(j->arena, ncut, "rank"),
+                             ncut == 1 ? "itself" : "themselves");
     j->out->checks = j->out->check_rows = checks.rows;
     j->out->nchecks = checks.n;
     j->out->ncheck_rows = checks.n < limit ? checks.n : limit;
@@ -661,11 +672,14 @@ static enum rp_code comm_rank(const struct rp_loaded *loaded, const struct rp_sc
     struct rp_comm_part *out = part->data;
     const struct rp_collectives *list;
     struct rp_comm_place place;
+    struct rp_trace_life life;
     int64_t since_ns = t->totals.span_begin_ns;
     bool recorded;
 
     RP_TRY(rp_comm_fill_part(t, scope, &part->arena, out, err));
     RP_TRY(rp_recorder_find(t, &out->recorder, err));
+    rp_trace_life_find(t, &life);
+    out->cut = life.cut;
     out->timeline_ranks = rp_trace_pipeline_ranks(t);
     for (size_t i = 0; i < out->nlanes; i++)
         if (!out->lanes[i].comm.host)

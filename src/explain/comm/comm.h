@@ -43,6 +43,7 @@ struct rp_comm_part {
     struct rp_comm_lane *lanes; /* at least one */
     struct rp_comm_call *calls; /* where they are compared (check.h) */
     int64_t hangs;              /* collectives may not have ended: they are compared */
+    int64_t cut;                /* its program did not end by itself */
     int64_t timeline_ranks;     /* in one file of a pipeline's timeline, or 0 */
     struct rp_recorder recorder;
     const char *gpu; /* name of the first device, or NULL */
