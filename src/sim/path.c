@@ -6,6 +6,7 @@
 #include "sim/simulate.h"
 
 #include "base/order.h"
+#include "facts/times/intervals.h"
 #include "sim/engine/overlay.h"
 
 #include <string.h>
@@ -94,7 +95,7 @@ static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int
         struct rp_sim_in_edge e = rp_sim_in_edge(&w->in, i);
 
         *at_ns = e.from_start ? w->r->start_ns.at[e.from] : w->r->end_ns.at[e.from];
-        if (start - *at_ns == e.lag_ns)
+        if (rp_ns_between(*at_ns, start) == e.lag_ns)
             return e.from;
     }
     *at_ns = start;
@@ -114,13 +115,13 @@ static int64_t walk_path(const struct path_ctx *w, uint32_t task, int64_t from_n
 
         start = start > from_ns ? start : from_ns;
         if (now > start) {
-            out->ns[kind] += now - start;
+            rp_ns_add(&out->ns[kind], rp_ns_between(start, now));
             now = start;
         }
         task = binding_predecessor(w, task, &at);
         at = at > from_ns ? at : from_ns;
         if (now > at) {
-            out->ns[RP_SIM_PATH_GAPS] += now - at;
+            rp_ns_add(&out->ns[RP_SIM_PATH_GAPS], rp_ns_between(at, now));
             now = at;
         }
     }
@@ -197,11 +198,11 @@ static void walk_step(const struct path_ctx *w, const struct rp_sim_rank_steps *
     int64_t left = time.end_ns;
 
     if (end.task != RP_NONE && end.at_ns > time.begin_ns) {
-        out->ns[RP_SIM_PATH_GAPS] += time.end_ns - end.at_ns;
+        rp_ns_add(&out->ns[RP_SIM_PATH_GAPS], rp_ns_between(end.at_ns, time.end_ns));
         left = walk_path(w, end.task, time.begin_ns, end.at_ns, out);
     }
-    out->ns[RP_SIM_PATH_GAPS] += left - time.begin_ns;
-    out->total_ns += time.end_ns - time.begin_ns;
+    rp_ns_add(&out->ns[RP_SIM_PATH_GAPS], rp_ns_between(time.begin_ns, left));
+    rp_ns_add(&out->total_ns, rp_ns_between(time.begin_ns, time.end_ns));
 }
 
 enum rp_code rp_sim_path(const struct rp_sim_run *run, const struct rp_sim_result *result,
