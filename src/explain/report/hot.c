@@ -212,7 +212,7 @@ static enum rp_code join_lines(const struct rp_ranks *ranks, struct rp_arena *ar
             parts[n++] = &rp_report_part_of(ranks, r)->lines;
     if (!n)
         return RP_OK;
-    RP_TRY(rp_lines_join(parts, n, MOST_ROWS, arena, &lines, err));
+    RP_TRY(rp_lines_join(parts, n, MOST_ROWS, NULL, arena, &lines, err));
     if (!lines.nrows)
         return RP_OK;
     out->lines = lines.rows;

@@ -6,6 +6,7 @@
  */
 #include "explain/top/lines.h"
 #include "explain/top/line_source.h"
+#include "explain/top/stacks.h"
 
 #include "base/names.h"
 #include "base/order.h"
@@ -418,8 +419,57 @@ static void fill_notes(struct rp_lines_root *out, const struct rp_lines_part *su
                                rp_units_number(arena, out->row_count)));
 }
 
+RP_ORDER(by_place, struct rp_source_line_row, strcmp(a->path, b->path),
+         strcmp(a->function ? a->function : "", b->function ? b->function : ""), RP_UP(line))
+
+static bool same_function(const struct rp_source_line_row *a, const struct rp_source_line_row *b)
+{
+    return !strcmp(a->path, b->path) &&
+           !strcmp(a->function ? a->function : "", b->function ? b->function : "");
+}
+
+/* The page: functions, their lines, and what has no line. */
+static enum rp_code write_page(const struct rp_lines_root *out, const char *path,
+                               struct rp_arena *arena, struct rp_err *err)
+{
+    size_t n = (size_t)out->row_count, most = 2 * n + out->nrest + 1, used = 0;
+    struct rp_source_line_row *rows = RP_ARENA_NEW(arena, struct rp_source_line_row, n + 1);
+    struct rp_stacks_frame *frames = RP_ARENA_NEW(arena, struct rp_stacks_frame, most);
+    struct rp_stacks_node *nodes = RP_ARENA_NEW(arena, struct rp_stacks_node, most);
+    uint32_t function = RP_NONE;
+
+    RP_TRY(rp_err_need(rows && frames && nodes, err, "drawing lines"));
+    if (n)
+        memcpy(rows, out->rows, n * sizeof *rows);
+    rp_sort(rows, n, sizeof *rows, by_place);
+    for (size_t i = 0; i < n; i++) {
+        const struct rp_source_line_row *r = &rows[i];
+
+        if (!i || !same_function(r, r - 1)) {
+            function = (uint32_t)used;
+            frames[used] = (struct rp_stacks_frame){
+                r->function && *r->function ? r->function : rp_text_file(r->path), r->path, 0, 0};
+            nodes[used++] = (struct rp_stacks_node){RP_NONE, function, 0, 0};
+        }
+        frames[used] = (struct rp_stacks_frame){r->name, r->path, (uint32_t)r->line, 0};
+        nodes[used] = (struct rp_stacks_node){function, (uint32_t)used, r->total_ns, r->calls};
+        used++;
+    }
+    for (size_t i = 0; i < out->nrest; i++, used++) {
+        frames[used] = (struct rp_stacks_frame){out->rest[i].what, "", 0, RP_STACKS_PART};
+        nodes[used] = (struct rp_stacks_node){RP_NONE, (uint32_t)used, out->rest[i].total_ns, 0};
+    }
+    return rp_flame_write(&(struct rp_flame){.frames = frames,
+                                             .nodes = nodes,
+                                             .nframes = used,
+                                             .nnodes = used,
+                                             .unit = RP_WEIGHT_NS},
+                          path, err);
+}
+
 enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, int64_t limit,
-                           struct rp_arena *arena, struct rp_lines_root *out, struct rp_err *err)
+                           const char *html, struct rp_arena *arena, struct rp_lines_root *out,
+                           struct rp_err *err)
 {
     struct rp_lines_part sum = {0};
 
@@ -459,6 +509,8 @@ enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, i
     add_rest(out, "in a graph, call not known", sum.unmatched_ns);
     add_rest(out, "in a call without a line", sum.unlined_ns);
     out->row_count = (int64_t)out->nrows;
+    if (html)
+        RP_TRY(write_page(out, html, arena, err));
     out->nrows = limit > 0 && (size_t)limit < out->nrows ? (size_t)limit : out->nrows;
     fill_notes(out, &sum, arena);
     out->summary = rp_arena_textf(arena, "%s by line of the program; %s has one", out->measure,

@@ -80,7 +80,9 @@ struct rp_lines_root {
 };
 
 /* limit: rows; 0: all. Everything is in the arena. */
+/* html: a page with a flame graph to write, too; or NULL. */
 enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, int64_t limit,
-                           struct rp_arena *arena, struct rp_lines_root *out, struct rp_err *err);
+                           const char *html, struct rp_arena *arena, struct rp_lines_root *out,
+                           struct rp_err *err);
 
 #endif

@@ -554,7 +554,7 @@ static enum rp_top_by rows_of(const struct rp_trace *trace, const struct rp_sett
 
 /* What the logs of a compiler know nothing of. */
 static const char *const not_of_logs[] = {"tree",  "focus", "counters", "counter-table",
-                                          "width", "split", "html",     "sort"};
+                                          "width", "split", "sort"};
 
 /* Whether lines may be those of compiled programs without a word about it: there are no samples,
    whose lines these would be. */
@@ -745,7 +745,8 @@ static enum rp_code join_lines(const struct rp_top_part *const *tops, size_t n,
         parts[i] = &tops[i]->lines;
     result->type = &rp_lines_type;
     result->root = root;
-    RP_TRY(rp_lines_join(parts, n, rp_settings_int(settings, "limit"), &result->arena, root, err));
+    RP_TRY(rp_lines_join(parts, n, rp_settings_int(settings, "limit"),
+                         rp_settings_text(settings, "html"), &result->arena, root, err));
     if (n)
         RP_NOTE(root, &result->arena, tops[0]->not_counted);
     return rp_arena_check(&result->arena, "adding up lines", err);
