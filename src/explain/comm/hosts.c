@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/comm/comm.h"
+#include "facts/times/intervals.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -308,8 +309,8 @@ static enum rp_code walk_paths(const struct rp_comm_root *out, const struct path
     expect_passages(p, n);
     for (size_t i = 0; i < n; i++)
         if (p[i].expected_ns > 0) {
-            paths[p[i].path].compared_ns += p[i].transfer_ns;
-            paths[p[i].path].expected_ns += p[i].expected_ns;
+            rp_ns_add(&paths[p[i].path].compared_ns, p[i].transfer_ns);
+            rp_ns_add(&paths[p[i].path].expected_ns, p[i].expected_ns);
         }
     for (size_t i = 0; i < *npaths; i++)
         finish_path(&paths[i]);

@@ -4,6 +4,7 @@
 
 #include "base/decides.h"
 #include "base/hash.h"
+#include "facts/times/intervals.h"
 #include "facts/torch_names.h"
 #include "result/print_units.h"
 
@@ -277,10 +278,10 @@ static void find_calls(struct finder *f)
     for (size_t i = 0; i < f->out->ncalls; i++) {
         const struct rp_memory_call *c = &f->out->calls[i];
 
-        total += c->total_ns;
+        rp_ns_add(&total, c->total_ns);
         count += c->count;
         waits += c->waits ? c->count : 0;
-        waited += c->waits ? c->total_ns : 0;
+        rp_ns_add(&waited, c->waits ? c->total_ns : 0);
         frees = frees || rp_torch_is(c->name, strlen(c->name), RP_TORCH_FREES);
         allocates = allocates || rp_torch_is(c->name, strlen(c->name), RP_TORCH_ALLOCATES);
     }

@@ -4,6 +4,7 @@
  * as can be (optimizer_kind.c). What a small kernel takes at least is paid a few times instead of
  * once an operation.
  */
+#include "facts/times/intervals.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
 
@@ -38,9 +39,9 @@ static void sum_update(const struct rp_sim_run *run, uint32_t rank, struct regio
         if (rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER ||
             rp_sim_node(run, i)->rank != rank)
             continue;
-        *(rp_sim_is_update(run, i) ? &out->device_ns : &out->host_ns) += dur[i];
+        rp_ns_add(rp_sim_is_update(run, i) ? &out->device_ns : &out->host_ns, dur[i]);
         if (rp_sim_is_update(run, i) && dur[i] > least)
-            out->above_ns += dur[i] - least;
+            rp_ns_add(&out->above_ns, dur[i] - least);
     }
     out->gradients = run->parts[rank]->gradients.n;
 }
