@@ -153,6 +153,30 @@ static enum rp_code add_rows(const struct rp_ranks *ranks, struct rp_report_root
     return RP_OK;
 }
 
+static void show_name(const struct rp_report_hot *h, bool on_device, char name[NAME_SHOWN + 1])
+{
+    (on_device && !is_operator(h) ? rp_short_name : rp_cut_name)(h->name, name, NAME_SHOWN + 1);
+}
+
+/* The share of all rows that are shown by this name, as variants of a template are; 0: an earlier
+   one was. */
+static double share_shown(const struct rp_report_root *out, size_t i, bool on_device,
+                          const char *name)
+{
+    char other[NAME_SHOWN + 1];
+    double share = 0;
+
+    for (size_t k = 0; k < out->nhot; k++) {
+        show_name(&out->hot[k], on_device, other);
+        if (strcmp(name, other) != 0)
+            continue;
+        if (k < i)
+            return 0;
+        share += out->hot[k].share;
+    }
+    return share;
+}
+
 /* "aten::mm 34.1 %, vllm::moe_forward 20.3 % (no cost model)" */
 static const char *hot_line(const struct rp_report_root *out, bool on_device,
                             struct rp_arena *arena)
@@ -163,15 +187,17 @@ static const char *hot_line(const struct rp_report_root *out, bool on_device,
     for (size_t i = 0; i < out->nhot && i < MOST_SHOWN; i++) {
         const struct rp_report_hot *h = &out->hot[i];
 
+        double share;
+
         if (i && h->share < LEAST_SHOWN)
             break;
-        if (on_device && !is_operator(h))
-            rp_short_name(h->name, name, sizeof name);
-        else
-            rp_cut_name(h->name, name, sizeof name);
+        show_name(h, on_device, name);
+        share = share_shown(out, i, on_device, name);
+        if (share <= 0)
+            continue;
         text =
             rp_arena_textf(arena, "%s%s%s %s%s", text ? text : "", text ? ", " : "", name,
-                           rp_units_text(arena, h->share, RP_UNIT_RATIO),
+                           rp_units_text(arena, share, RP_UNIT_RATIO),
                            on_device && is_operator(h) && !h->modelled ? " (no cost model)" : "");
     }
     return text ? rp_arena_textf(arena, "%s of the %s", text,

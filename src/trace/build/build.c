@@ -355,7 +355,7 @@ const char *rp_device_name_by_size(const struct rp_device *device)
     } sizes[] = {{304, 180, 200, "AMD Instinct MI300X (by its size)"},
                  {304, 240, 260, "AMD Instinct MI325X (by its size)"},
                  {110, 60, 66, "AMD Instinct MI250X (by its size)"},
-                 {104, 60, 66, "AMD Instinct MI210 (by its size)"}};
+                 {104, 60, 66, "AMD Instinct MI250 or MI210 (by its size)"}};
     int64_t gib = device->memory_bytes >> 30;
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
@@ -372,7 +372,9 @@ enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device 
                              .memory_bytes = device->memory_bytes,
                              .multiprocessors = device->multiprocessors,
                              .name = device->name};
-    const char *name = rp_strtab_len(&b->str, device->name) ? NULL : rp_device_name_by_size(device);
+    const char *given = rp_strtab_borrow(&b->str, device->name); /* ROCm's, if it knows none */
+    const char *name =
+        *given && strcmp(given, "AMD Radeon Graphics") != 0 ? NULL : rp_device_name_by_size(device);
 
     if (name)
         RP_TRY(rp_strtab_intern(&b->str, name, strlen(name), &copy.name, err));
