@@ -202,6 +202,9 @@ void rp_report_note_host(struct rp_report_ctx *j)
                   "them is not known; 'reprise idle' lists the calls"
                 : "no device work and no operators were recorded, so nothing is concluded: record "
                   "kernels, too; 'reprise top' lists what is there");
+    if (j->ranks->parts[0].digest && !j->ranks->parts[0].digest->nevents)
+        rp_report_add_note(j, "the file has no events: nothing was recorded, or its export was "
+                              "made before the recording had ended");
     if (p->sums.lost_work)
         rp_report_add_note(
             j, rp_arena_textf(j->arena,
