@@ -74,7 +74,8 @@ def row_of(path):
     took = time.monotonic() - begin
     if not report:
         return None, why
-    ops, (plan, no_plan) = report["opportunities"], ask("optimize", path, "--budget", "3")
+    ops = [o for o in report["opportunities"] if o["applies"] != "no"]
+    plan, no_plan = ask("optimize", path, "--budget", "3")
     found = report["findings"][0] if report["findings"] else None
     said = [*compare_simulate(path, ops), *compare_plan(plan, ops), *compare_tries(report, ops), *compare_idle(path, report)]
     step = report["unprofiled_ns"]

@@ -56,8 +56,9 @@ static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
         return rp_err_set(t->err, why.code, "%s", why.text);
     if (verdict == RP_WHATIF_UNSURE || verdict == RP_WHATIF_NOT)
         return push_change(t, row, row->name, verdict, because);
-    code = row->move->propose ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
-                              : rp_vec_push(&texts, row->name, t->err);
+    code = row->move->propose
+               ? row->move->propose(&t->x->run, t->arena, &texts, t->err)
+               : rp_vec_push(&texts, row->move->text ? row->move->text : row->name, t->err);
     for (size_t i = 0; code == RP_OK && i < texts.n; i++)
         code = push_change(t, row, texts.at[i], verdict, because);
     rp_vec_release(&texts);

@@ -9,10 +9,10 @@
 #include "facts/times/step_times.h"
 
 /* What lies between two steps that do not follow each other: X(NAME, "one", "several"). */
-#define RP_BREAK_MAP(X)                        \
-    X(EVALUATION, "evaluation", "evaluations") \
-    X(CHECKPOINT, "checkpoint", "checkpoints") \
-    X(PAUSE, "pause", "pauses")                \
+#define RP_BREAK_MAP(X)                                               \
+    X(EVALUATION, "evaluation or rollout", "evaluations or rollouts") \
+    X(CHECKPOINT, "checkpoint", "checkpoints")                        \
+    X(PAUSE, "pause", "pauses")                                       \
     X(OTHER, "break", "breaks")
 enum rp_break {
 #define RP_BREAK_ENUM(name, one, several) RP_BREAK_##name,

@@ -37,20 +37,12 @@ static enum rp_code dataloader_apply(struct rp_sim_run *run, const struct rp_wha
     return RP_OK;
 }
 
-static enum rp_code dataloader_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                       rp_whatif_texts *out, struct rp_err *err)
-{
-    (void)run;
-    (void)arena;
-    return rp_vec_push(out, "dataloader=free", err);
-}
-
 static const struct rp_whatif_move dataloader_move = {
     .family = "overlap",
     .effort = 2,
     .apply = "load batches in background workers: DataLoader(num_workers=…, prefetch_factor=…, "
              "pin_memory=True)",
-    .propose = dataloader_propose};
+    .text = "dataloader=free"};
 
 const struct rp_whatif rp_whatif_dataloader = {
     .name = "dataloader",

@@ -218,36 +218,29 @@ static bool is_product(const struct rp_sim_run *run, uint32_t node)
            rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT;
 }
 
-/* The part of the time of products that runs in 16 bits already; 0: there are none. */
-static double half_part(const struct rp_sim_run *run)
+/* The parts of the time of products that run in 16 bits already, and that are known to run in 32,
+   by names or recorded types; 0: there are none. */
+struct parts {
+    double half, single;
+};
+
+static struct parts parts_of(const struct rp_sim_run *run)
 {
-    double half = 0, all = 0;
-    uint32_t i;
+    struct parts p = {0, 0};
+    double all = 0;
 
-    for (i = 0; i < rp_sim_nnodes(run); i++)
-        if (is_product(run, i)) {
-            all += (double)run->overlay.dur_ns.at[i];
-            half += is_converted(run, i) ? (double)run->overlay.dur_ns.at[i] : 0;
-        }
-    return all > 0 ? half / all : 0;
-}
-
-/* The part of the time of products that is known to run in 32 bits, by names or recorded types. */
-static double single_part(const struct rp_sim_run *run)
-{
-    double single = 0, all = 0;
-    uint32_t i;
-
-    for (i = 0; i < rp_sim_nnodes(run); i++)
+    for (uint32_t i = 0; i < rp_sim_nnodes(run); i++)
         if (is_product(run, i)) {
             const struct rp_sim_ratio *ratio = ratio_of(run, i);
+            double ns = (double)run->overlay.dur_ns.at[i];
             bool known =
                 ratio ? ratio->ratio != 1 : rp_sim_kernel_traits(run, i) & RP_KERNEL_SINGLE;
 
-            all += (double)run->overlay.dur_ns.at[i];
-            single += known ? (double)run->overlay.dur_ns.at[i] : 0;
+            all += ns;
+            p.half += is_converted(run, i) ? ns : 0;
+            p.single += known ? ns : 0;
         }
-    return all > 0 ? single / all : 0;
+    return all > 0 ? (struct parts){p.half / all, p.single / all} : p;
 }
 
 /* What the interval of the model, or the run, leans to. */
@@ -345,6 +338,7 @@ static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
 {
     struct half h = half_of(run);
     enum rp_number has = rp_device_half(h.device);
+    struct parts p;
 
     if (rp_sim_needs_kernels(run, args, why) != RP_WHATIF_APPLIES)
         return RP_WHATIF_CANNOT;
@@ -353,15 +347,17 @@ static enum rp_whatif_verdict dtype_applies(const struct rp_sim_run *run,
     if (args && is_bf16(args) && has != RP_NUMBER_BF16)
         return RP_WHATIF_SAY(why, CANNOT, "%s has no matrix units for bf16: use dtype=fp16",
                              name_of(&h));
-    if (!args && half_part(run) > HALF_PART)
+    if (args)
+        return RP_WHATIF_APPLIES;
+    p = parts_of(run);
+    if (p.half > HALF_PART)
         return RP_WHATIF_SAY(why, NOT, "the products run in 16 bits already");
-    if (!args && single_part(run) <= 0)
+    if (p.single <= 0)
         return RP_WHATIF_SAY(why, UNSURE, "no product is known to run in 32 bits (%s tells)",
                              rp_sim_shapes_option(run->parts[0]));
-    return args ? RP_WHATIF_APPLIES
-                : RP_WHATIF_SAY(why, APPLIES,
-                                "%.0f %% of the time of products is known to be spent in 32 bits",
-                                100 * single_part(run));
+    return RP_WHATIF_SAY(why, APPLIES,
+                         "%.0f %% of the time of products is known to be spent in 32 bits",
+                         100 * p.single);
 }
 
 static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
@@ -374,7 +370,7 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     if (!is_bf16(args) && (!args->value || strcmp(args->value, "fp16") != 0))
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dtype, run, args, err));
-    mixed = 2 * half_part(run) > 1; /* then what is not in 16 bits was left out on purpose */
+    mixed = 2 * parts_of(run).half > 1; /* then what is not in 16 bits was left out on purpose */
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {

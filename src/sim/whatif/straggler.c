@@ -513,20 +513,12 @@ static enum rp_whatif_verdict straggler_applies(const struct rp_sim_run *run,
                : RP_WHATIF_SAY(why, UNSURE, "no rank has the most work in most of the steps");
 }
 
-static enum rp_code straggler_propose(const struct rp_sim_run *run, struct rp_arena *arena,
-                                      rp_whatif_texts *out, struct rp_err *err)
-{
-    (void)run;
-    (void)arena;
-    return rp_vec_push(out, "straggler=median", err);
-}
-
 static const struct rp_whatif_move straggler_move = {
     .family = "balance",
     .effort = 3,
     .apply =
         "find out why one rank works longer: 'reprise comm' names it and what it does meanwhile",
-    .propose = straggler_propose};
+    .text = "straggler=median"};
 
 static enum rp_code straggler_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)

@@ -64,8 +64,8 @@ struct rp_whatif_move {
     unsigned effort;                      /* of two moves the one with less is made first */
     const char *apply;                    /* how, one line */
     const char *(*how)(const char *text); /* the same, where it depends on the text; or NULL */
-    /* Adds the texts that are worth trying, where it applies; each is an alternative to the others.
-       NULL: the name alone. */
+    const char *text;                     /* that is worth trying; NULL: the name alone */
+    /* Or adds several, where it applies; each is an alternative to the others. */
     enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
                             rp_whatif_texts *out, struct rp_err *err);
 };

@@ -133,7 +133,7 @@ static void what_is_judged(void **state)
     assert_string_equal(rp_judged_text(&judged, &o.arena),
                         "not counted: 50 ns before the first step (start-up), "
                         "100 ns in the first step (warm-up), "
-                        "100 ns in 1 evaluation between steps, "
+                        "100 ns in 1 evaluation or rollout between steps, "
                         "100 ns in 1 checkpoint between steps, "
                         "100 ns in 1 pause between steps, "
                         "100 ns in 1 break between steps, 45 ns after the last step");
@@ -152,7 +152,7 @@ static void small_parts_are_not_mentioned(void **state)
     out.break_ns[RP_BREAK_EVALUATION] = 70;
     assert_string_equal(rp_outside_text(&out, 2500, &arena),
                         "not counted: 51 ns in the first 3 steps (warm-up), "
-                        "70 ns in 2 evaluations between steps, 60 ns after the last step");
+                        "70 ns in 2 evaluations or rollouts between steps, 60 ns after the last step");
     assert_null(rp_outside_text(&out, 1000000, &arena));
     rp_arena_release(&arena);
 }

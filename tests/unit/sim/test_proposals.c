@@ -55,7 +55,7 @@ static const char *proposal_of(const struct bench *b, const char *name, struct r
             if (rp_whatif_applies(rp_whatifs[i], &b->run, err) != RP_WHATIF_APPLIES) {
                 first = err->text;
             } else if (!rp_whatifs[i]->move->propose) {
-                first = name;
+                first = rp_whatifs[i]->move->text ? rp_whatifs[i]->move->text : name;
             } else {
                 assert_code(rp_whatifs[i]->move->propose(&b->run, &arena, &texts, err), RP_OK);
                 assert_int_equal(texts.n, 1);
