@@ -202,7 +202,8 @@ void rp_report_note_host(struct rp_report_ctx *j)
                   "them is not known; 'reprise idle' lists the calls"
                 : "no device work and no operators were recorded, so nothing is concluded: record "
                   "kernels, too; 'reprise top' lists what is there");
-    if (j->ranks->parts[0].digest && !j->ranks->parts[0].digest->nevents)
+    if (j->ranks->parts[0].digest && !j->ranks->parts[0].digest->nevents &&
+        !rp_report_is_sampled(p))
         rp_report_add_note(j, "the file has no events: nothing was recorded, or its export was "
                               "made before the recording had ended");
     if (p->sums.lost_work)
