@@ -6,7 +6,6 @@
 #include "io/output.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define ROW(member, type, unit, title, doc, flags) \
@@ -44,23 +43,11 @@ static const struct rp_field row_fields[] = {
 const struct rp_type rp_try_against_type = {"against", sizeof(struct rp_try_against_row),
                                             row_fields, NULL};
 
-static int by_value(const void *a, const void *b)
+static int64_t middle_ns(const double *values, size_t n)
 {
-    double x = *(const double *)a, y = *(const double *)b;
+    double middle = rp_try_middle(values, n);
 
-    return (x > y) - (x < y);
-}
-
-static int64_t median_of(const double *values, size_t n)
-{
-    double sorted[RP_TRY_PROCESSES];
-    size_t k = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(values[i]))
-            sorted[k++] = values[i];
-    qsort(sorted, k, sizeof *sorted, by_value);
-    return k ? (int64_t)sorted[k / 2] : RP_ABSENT_I64;
+    return isfinite(middle) ? (int64_t)middle : RP_ABSENT_I64;
 }
 
 static void set_interval(const struct rp_try_interval *x, size_t n, double *ratio, double *low,
@@ -114,11 +101,11 @@ static const char *verdict_text(const struct rp_try_side *side)
 static void fill_side(const struct rp_try_duel *d, const struct rp_try_side *side,
                       struct rp_arena *arena, struct rp_try_against_row *row)
 {
-    int64_t begin = median_of(side->begin_ns, d->whole ? 0 : side->n);
-    int64_t own = median_of(d->side->begin_ns, d->whole ? 0 : d->side->n);
+    int64_t begin = middle_ns(side->begin_ns, d->whole ? 0 : side->n);
+    int64_t own = middle_ns(d->side->begin_ns, d->whole ? 0 : d->side->n);
 
-    row->time_ns = median_of(side->ns, side->n);
-    row->processor_ns = median_of(side->spent_ns, side->n);
+    row->time_ns = middle_ns(side->ns, side->n);
+    row->processor_ns = middle_ns(side->spent_ns, side->n);
     row->memory_bytes = side->v.memory_bytes > 0 ? side->v.memory_bytes : RP_ABSENT_I64;
     row->rounds = (int64_t)side->n;
     row->update_ratio = side->v.judged ? side->v.update_ratio : NAN;

@@ -28,26 +28,6 @@ struct turns { /* of one side in one round */
     double ns[TURNS], spent_ns[TURNS], log[TURNS], spent_log[TURNS], clock_ns, told_ns;
 };
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* NaN of nothing; leaves out what is not finite. */
-static double median_of(const double *values, size_t n)
-{
-    double sorted[TURNS];
-    size_t k = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(values[i]))
-            sorted[k++] = values[i];
-    qsort(sorted, k, sizeof *sorted, by_value);
-    return !k ? NAN : k % 2 ? sorted[k / 2] : (sorted[k / 2 - 1] + sorted[k / 2]) / 2;
-}
-
 static void refuse(struct rp_try_side *side, const char *why)
 {
     if (!*side->refused)
@@ -181,9 +161,9 @@ static bool round_of_loops(struct rp_try_duel *d)
         struct turns *t = &turns[i];
 
         check_clock(d, &d->side[i], t);
-        if (isfinite(median_of(t->log, turn)))
-            add_round(&d->side[i], median_of(t->ns, turn), median_of(t->spent_ns, turn),
-                      median_of(t->log, turn), median_of(t->spent_log, turn));
+        if (isfinite(rp_try_middle(t->log, turn)))
+            add_round(&d->side[i], rp_try_middle(t->ns, turn), rp_try_middle(t->spent_ns, turn),
+                      rp_try_middle(t->log, turn), rp_try_middle(t->spent_log, turn));
     }
     for (size_t i = 1; i < d->n && *d->side->refused;
          i++) /* of yours, and all that is said of it */

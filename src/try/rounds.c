@@ -10,7 +10,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -152,25 +151,6 @@ static bool run_round(struct wave *w, size_t round, bool counts)
     return true;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double usual(const struct rp_try_variant *v)
-{
-    double values[RP_TRY_ROUNDS];
-    size_t n = 0;
-
-    for (size_t i = 0; i < v->nrounds; i++)
-        if (isfinite(v->step_ns[i]))
-            values[n++] = v->step_ns[i];
-    qsort(values, n, sizeof *values, by_value);
-    return n ? values[n / 2] : NAN;
-}
-
 /* The interval of a variant against the unchanged program, whose two runs take turns in this: a
    difference of two runs is symmetric where the change does nothing, as the sign test assumes, one
    to their mean is not. */
@@ -193,7 +173,7 @@ static struct rp_try_interval interval_of(const struct wave *w, const struct rp_
 /* What the first steps took more than so many usual ones. */
 static double excess(const struct wave *w, const struct rp_try_variant *v)
 {
-    return (double)v->early_ns - usual(v) * (double)w->s->steps;
+    return (double)v->early_ns - rp_try_middle(v->step_ns, v->nrounds) * (double)w->s->steps;
 }
 
 static void look_at(struct wave *w, struct rp_try_variant *v, bool last)
@@ -205,7 +185,7 @@ static void look_at(struct wave *w, struct rp_try_variant *v, bool last)
         return;
     }
     v->interval = interval_of(w, v);
-    v->usual_ns = usual(v);
+    v->usual_ns = rp_try_middle(v->step_ns, v->nrounds);
     v->startup_ns = longer > 0 ? (int64_t)longer : 0;
     v->verdict = rp_try_judge(&v->interval, v == w->at[1] ? 0 : rp_try_floor(&w->control), last);
     if (last || rp_try_enough(&v->interval, v->verdict)) {

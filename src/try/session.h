@@ -12,8 +12,8 @@
 #include "try/child.h"
 #include "try/stats.h"
 
-#define RP_TRY_PARTS  8  /* changes of one variant */
-#define RP_TRY_ROUNDS 96 /* the last of rp_try_looks */
+#define RP_TRY_PARTS  8             /* changes of one variant */
+#define RP_TRY_ROUNDS RP_TRY_VALUES /* the last of rp_try_looks */
 #define RP_TRY_WHY    400
 
 enum rp_try_state {

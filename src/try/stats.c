@@ -34,6 +34,18 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+double rp_try_middle(const double *values, size_t n)
+{
+    double sorted[RP_TRY_VALUES];
+    size_t k = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            sorted[k++] = values[i];
+    qsort(sorted, k, sizeof *sorted, by_value);
+    return !k ? NAN : k % 2 ? sorted[k / 2] : (sorted[k / 2 - 1] + sorted[k / 2]) / 2;
+}
+
 /* How many values at each end may be left out: the most k such that at most k of n fair coins show
    heads, or at most k tails, with this probability; as k + 1, and 0 where even k = 0 is too
    likely. */

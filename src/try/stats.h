@@ -19,9 +19,15 @@ extern const size_t rp_try_looks[RP_TRY_LOOKS]; /* rounds after which verdicts a
 RP_DECISION(RP_TRY_ERROR, "probability", "of any false verdict in one table",
             "try/verdicts_have_edges");
 
+#define RP_TRY_VALUES 96 /* rounds, at most */
+
 struct rp_try_interval {
     double median, low, high; /* of the logarithms; low and high infinite: too few rounds */
 };
+
+/* The middle of at most RP_TRY_VALUES values, of which those that are not finite do not count; NaN
+ * of none. */
+double rp_try_middle(const double *values, size_t n);
 
 /* Of n values (they are sorted), such that the median is outside with at most this probability. */
 struct rp_try_interval rp_try_median(double *values, size_t n, double error);
