@@ -167,6 +167,10 @@ static enum rp_code read_trace_source(struct load *load, const struct rp_source 
         return fail_with(err, &failure);
     if (source->found && rp_format_sniff(in, &format, NULL) == RP_FORMAT)
         return pass_over(load, in, i, err);
+    if (format && format->kind == RP_FORMAT_KIND_PROGRAM && !load->must_read) {
+        rp_input_close(in); /* a program beside traces is none of their ranks */
+        return RP_OK;
+    }
     certain = !source->found || rp_format_identifies(in, format);
     code = rp_format_read(in, &options, import, &failure);
     if (!certain && (code == RP_FORMAT || code == RP_LIMIT || code == RP_UNSUPPORTED))

@@ -22,12 +22,20 @@ struct repair_rank {
     struct rp_map keys, cells;
     RP_VEC(struct rp_peer_key) key_list;
     RP_VEC(struct rp_peer_cell) cell_list;
+    uint32_t *moved; /* by cell as it was found: where it is in order */
+};
+
+/* A time that is compared: of a task, or of the edge before one. */
+struct compared {
+    uint32_t at; /* the task, or the number of tasks and that of the edge */
+    uint32_t rank, cell;
 };
 
 struct repair {
     struct rp_sim_run *run;
     size_t nranks, nsteps;
     struct repair_rank *ranks;
+    RP_VEC(struct compared) times;
     uint64_t *hashes; /* by name of the graph; 0: not yet */
     struct rp_peer_rank *peers;
     bool *by_chance; /* by rank: its abnormal work is no more than chance deals out */
@@ -84,18 +92,14 @@ static uint64_t cell_id(uint32_t key, uint32_t step)
     return (uint64_t)step << 32 | key;
 }
 
-/* The number of a cell in the list of its rank. */
-static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, bool add, uint32_t *out,
+/* The number of a cell in the list of its rank, to which it is added if it is new. */
+static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, uint32_t *out,
                               struct rp_err *err)
 {
     struct repair_rank *rank = &r->ranks[rp_sim_node(r->run, node)->rank];
     uint64_t hash = rp_hash_join(name_hash(r, node), (uint64_t)cls + 1);
     uint32_t step = rp_sim_note_of(r->run, node)->step, key = rp_map_get(&rank->keys, hash);
 
-    if (!add) {
-        *out = rp_map_get(&rank->cells, cell_id(key, step));
-        return RP_OK;
-    }
     if (key == RP_MAP_NONE) {
         key = (uint32_t)rank->key_list.n;
         RP_TRY(rp_map_put(&rank->keys, hash, key, err));
@@ -108,37 +112,57 @@ static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, bool add
     return rp_vec_push(&rank->cell_list, ((struct rp_peer_cell){.key = key, .step = step}), err);
 }
 
-static enum rp_code add_time(struct repair *r, uint32_t node, int cls, int64_t ns,
+/* node: whose work it is, or follows. */
+static enum rp_code add_time(struct repair *r, uint32_t at, uint32_t node, int cls, int64_t ns,
                              struct rp_err *err)
 {
+    struct compared time = {.at = at, .rank = rp_sim_node(r->run, node)->rank};
     struct rp_peer_cell *cell;
-    uint32_t at;
 
     if (cls < 0)
         return RP_OK;
-    RP_TRY(find_cell(r, node, cls, true, &at, err));
-    cell = &r->ranks[rp_sim_node(r->run, node)->rank].cell_list.at[at];
+    RP_TRY(find_cell(r, node, cls, &time.cell, err));
+    cell = &r->ranks[time.rank].cell_list.at[time.cell];
     cell->n++;
     cell->dur_ns += (double)ns;
     cell->squares += (double)ns * (double)ns;
-    return RP_OK;
+    return rp_vec_push(&r->times, time, err);
 }
 
 static enum rp_code list_times(struct repair *r, struct rp_err *err)
 {
     const struct rp_overlay *o = &r->run->overlay;
+    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
 
-    for (uint32_t i = 0; i < rp_sim_nnodes(r->run); i++)
-        RP_TRY(add_time(r, i, class_of(r, i), o->dur_ns.at[i], err));
+    for (uint32_t i = 0; i < n; i++)
+        RP_TRY(add_time(r, i, i, class_of(r, i), o->dur_ns.at[i], err));
     for (uint32_t i = 0; i < r->run->tasks.edges.n; i++)
-        RP_TRY(
-            add_time(r, r->run->tasks.edges.at[i].to, class_of_edge(r, i), o->lag_ns.at[i], err));
+        RP_TRY(add_time(r, n + i, r->run->tasks.edges.at[i].to, class_of_edge(r, i),
+                        o->lag_ns.at[i], err));
     return RP_OK;
 }
 
 RP_ORDER(by_step, struct rp_peer_cell, RP_UP(step), RP_UP(key))
 
-/* Sorts the cells of the ranks, and keeps where each went. */
+/* Sorts the cells of a rank, and keeps where each went. */
+static enum rp_code sort_cells(struct repair *r, struct repair_rank *rank, struct rp_err *err)
+{
+    struct rp_peer_cell *cells = rank->cell_list.at;
+    size_t i, n = rank->cell_list.n;
+    uint64_t *ids = RP_ARENA_NEW(&r->arena, uint64_t, n + 1);
+
+    rank->moved = RP_ARENA_NEW(&r->arena, uint32_t, n + 1);
+    RP_TRY(rp_arena_check(&r->arena, "simulating", err));
+    for (i = 0; i < n; i++)
+        ids[i] = cell_id(cells[i].key, cells[i].step);
+    rp_sort(cells, n, sizeof *cells, by_step);
+    for (i = 0; i < n; i++)
+        RP_TRY(rp_map_put(&rank->cells, cell_id(cells[i].key, cells[i].step), (uint32_t)i, err));
+    for (i = 0; i < n; i++)
+        rank->moved[i] = rp_map_get(&rank->cells, ids[i]);
+    return RP_OK;
+}
+
 static enum rp_code judge_times(struct repair *r, struct rp_err *err)
 {
     r->peers = RP_ARENA_NEW(&r->arena, struct rp_peer_rank, r->nranks + 1);
@@ -147,9 +171,7 @@ static enum rp_code judge_times(struct repair *r, struct rp_err *err)
         struct repair_rank *rank = &r->ranks[k];
         struct rp_peer_cell *cells = rank->cell_list.at;
 
-        rp_sort(cells, rank->cell_list.n, sizeof *cells, by_step);
-        for (uint32_t i = 0; i < rank->cell_list.n; i++)
-            RP_TRY(rp_map_put(&rank->cells, cell_id(cells[i].key, cells[i].step), i, err));
+        RP_TRY(sort_cells(r, rank, err));
         RP_TRY(rp_peers_usual(cells, rank->cell_list.n, rank->key_list.at, rank->key_list.n, err));
         r->peers[k] = (struct rp_peer_rank){
             .keys = rank->key_list.at,
@@ -209,35 +231,31 @@ static enum rp_code find_chance(struct repair *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Weighs each time that is compared, of a task or of the edge before one, or cuts it. */
+/* Weighs each time that is compared, or cuts it. */
 static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
 {
     struct rp_overlay *o = &r->run->overlay;
-    uint32_t i, at, n = (uint32_t)rp_sim_nnodes(r->run);
+    uint32_t n = (uint32_t)rp_sim_nnodes(r->run);
 
-    for (i = 0; i < n + r->run->tasks.edges.n; i++) {
-        bool edge = i >= n;
-        uint32_t node = edge ? r->run->tasks.edges.at[i - n].to : i;
-        int cls = edge ? class_of_edge(r, i - n) : class_of(r, i);
-        int64_t ns = edge ? o->lag_ns.at[i - n] : o->dur_ns.at[i];
-        struct rp_peer_rank *rank;
+    for (size_t i = 0; i < r->times.n; i++) {
+        const struct compared *t = &r->times.at[i];
+        struct rp_peer_rank *rank = &r->peers[t->rank];
+        bool edge = t->at >= n;
+        int64_t ns = edge ? o->lag_ns.at[t->at - n] : o->dur_ns.at[t->at];
+        uint32_t cell = r->ranks[t->rank].moved[t->cell];
         double cut;
 
-        if (cls < 0)
+        if (r->run->lean == RP_LEAN_MORE_LATENCY && r->by_chance[t->rank])
             continue;
-        if (r->run->lean == RP_LEAN_MORE_LATENCY && r->by_chance[rp_sim_node(r->run, node)->rank])
-            continue;
-        rank = &r->peers[rp_sim_node(r->run, node)->rank];
-        RP_TRY(find_cell(r, node, cls, false, &at, err));
         if (weigh) {
-            rp_peers_weigh(rank, at, (double)ns, 1);
+            rp_peers_weigh(rank, cell, (double)ns, 1);
             continue;
         }
-        cut = rp_peers_cut(rank, at, (double)ns, 1);
+        cut = rp_peers_cut(rank, cell, (double)ns, 1);
         if (cut > 0 && edge)
-            RP_TRY(rp_overlay_set_lag(o, i - n, ns - (int64_t)cut, err));
+            RP_TRY(rp_overlay_set_lag(o, t->at - n, ns - (int64_t)cut, err));
         else if (cut > 0)
-            RP_TRY(rp_sim_scale_node(r->run, i, 1 - cut / (double)ns, err));
+            RP_TRY(rp_sim_scale_node(r->run, t->at, 1 - cut / (double)ns, err));
     }
     return RP_OK;
 }
@@ -358,6 +376,7 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err)
         rp_vec_release(&r.ranks[k].key_list);
         rp_vec_release(&r.ranks[k].cell_list);
     }
+    rp_vec_release(&r.times);
     free(r.ranks);
     free(r.hashes);
     rp_arena_release(&r.arena);
