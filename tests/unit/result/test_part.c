@@ -81,6 +81,7 @@ static void what_is_written_is_read(void **state)
     UNUSED_STATE(state);
     bytes = rp_out_borrow_memory(out, &n);
     rp_arena_release(&sender);
+    assert_in_range(n, 160000, 160400); /* 40,000 items of 16 bytes, a byte for each word */
     assert_int_equal(rp_part_read(&part_type, bytes, n, &receiver, &part, NULL), RP_OK);
     rp_out_abandon(out);
     assert_string_equal(part.device, "H200");
@@ -101,6 +102,58 @@ static void what_is_written_is_read(void **state)
     for (i = 0; i < part.gaps.n; i++)
         assert_true(part.gaps.at[i].begin_ns == (int64_t)i && part.gaps.at[i].cause == (uint8_t)i);
     rp_arena_release(&receiver);
+}
+
+#define WORDS(M, s)             \
+    M(s, PLAIN, int64_t, wide)  \
+    M(s, PLAIN, int32_t, small) \
+    M(s, PLAIN, uint16_t, half) \
+    M(s, PLAIN, double, real)   \
+    M(s, TEXT, name)
+RP_PART_STRUCT(words, WORDS);
+RP_PART_TYPE(words_type, struct words, WORDS);
+
+#define ALL_WORDS(M, s)     \
+    M(s, LIST, words, list) \
+    M(s, PLAIN_LIST, int64_t, hashes)
+RP_PART_STRUCT(all_words, ALL_WORDS);
+RP_PART_TYPE(all_words_type, struct all_words, ALL_WORDS);
+
+/* Numbers of every length, after numbers of every length. */
+static void any_number_is_read_as_it_was(void **state)
+{
+    enum { N = 64 * 3 };
+    struct rp_arena arena = RP_ARENA_INIT;
+    static struct words list[N];
+    static int64_t hashes[N];
+    struct all_words part = {N, list, N, hashes}, back;
+    struct rp_out *out;
+    const char *bytes;
+    size_t n;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < N; i++) {
+        uint64_t one = UINT64_C(1) << i / 3, v = i % 3 == 0 ? one : i % 3 == 1 ? one - 1 : 0 - one;
+
+        list[i] = (struct words){(int64_t)v, (int32_t)(uint32_t)v, (uint16_t)v, (double)i / 7,
+                                 i % 5 ? i % 2 ? "odd" : "even" : NULL};
+        hashes[i] = (int64_t)(v * UINT64_C(0x9e3779b97f4a7c15));
+    }
+    assert_int_equal(rp_out_open_memory(&out, NULL), RP_OK);
+    rp_part_write(&all_words_type, &part, out);
+    assert_int_equal(rp_out_flush(out, NULL), RP_OK);
+    bytes = rp_out_borrow_memory(out, &n);
+    assert_int_equal(rp_part_read(&all_words_type, bytes, n, &arena, &back, NULL), RP_OK);
+    for (size_t i = 0; i < N; i++) {
+        assert_true(back.list[i].wide == list[i].wide && back.list[i].small == list[i].small);
+        assert_true(back.list[i].half == list[i].half && back.list[i].real == list[i].real);
+        assert_true(!list[i].name == !back.list[i].name);
+        if (list[i].name)
+            assert_string_equal(back.list[i].name, list[i].name);
+        assert_true(back.hashes[i] == hashes[i]);
+    }
+    rp_out_abandon(out);
+    rp_arena_release(&arena);
 }
 
 /* Every cut is found, whatever it cuts; counts that promise too much are refused. */
@@ -130,6 +183,7 @@ static void damage_is_found(void **state)
 int test_part(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_is_written_is_read),
+                                       cmocka_unit_test(any_number_is_read_as_it_was),
                                        cmocka_unit_test(damage_is_found)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
