@@ -10,13 +10,13 @@
 
 /* For the option table of `convert`. */
 #define RP_CUT_OPTIONS                                                                          \
-    {"ranks", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "write these ranks only: '0,3' or '8-15'", 0}, \
+    {"ranks", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "write only these ranks: '0,3' or '8-15'", 0}, \
         {"steps",                                                                               \
          0,                                                                                     \
          RP_OPT_TEXT,                                                                           \
          "FIRST[:COUNT]",                                                                       \
          NULL,                                                                                  \
-         "write these steps only: '3:2' is the step with the number 3 and the next one",        \
+         "write only these steps: '3:2' is step number 3 and the next one",                     \
          0},                                                                                    \
         {"window",                                                                              \
          0,                                                                                     \
@@ -27,7 +27,7 @@
          0},                                                                                    \
     {                                                                                           \
         "kinds", 0, RP_OPT_TEXT, "KIND,…", NULL,                                                \
-            "write these kinds of events only, as 'info' names them: 'kernel,runtime'", 0       \
+            "write only these kinds of events, as 'info' names them: 'kernel,runtime'", 0       \
     }
 
 struct rp_trace_cut {

@@ -20,17 +20,17 @@
 #include "result/settings.h"
 
 /* For the option tables of questions that judge steps; loading respects it. */
-#define RP_STEP_NAME_OPTION                                                    \
-    {                                                                          \
-        "step-name", 0, RP_OPT_TEXT, "TEXT", NULL,                             \
-            "the steps are the ranges or marks whose names begin with this", 0 \
+#define RP_STEP_NAME_OPTION                                                        \
+    {                                                                              \
+        "step-name", 0, RP_OPT_TEXT, "TEXT", NULL,                                 \
+            "take the ranges or marks whose names begin with this as the steps", 0 \
     }
 
 /* For the option table of a question. */
 #define RP_RANK_OPTIONS                                                                             \
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks: '0,3' or '8-15'", 0},            \
         {"step", 0,    RP_OPT_TEXT,                                                                 \
-         "N",    NULL, "only work launched in the step with this number, or name or its beginning", \
+         "N",    NULL, "only work launched in this step: its number, or the beginning of its name", \
          0},                                                                                        \
         RP_STEP_NAME_OPTION,                                                                        \
     {                                                                                               \

@@ -757,6 +757,8 @@ enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *
     rp_sort(log->notes.at, log->notes.n, sizeof *log->notes.at, by_kind);
     RP_TRY(write_lines(log, result, err));
     trust->complete = true;
+    if (log->traces.n == 1 && log->traces.at[0].world_size > 1)
+        trust->absent = log->traces.at[0].world_size - 1;
     trust->remarks = RP_ARENA_NEW(&result->arena, struct rp_remark, log->notes.n + 1);
     for (size_t i = 0; trust->remarks && i < log->notes.n; i++) {
         trust->remarks[trust->nremarks++] = log->notes.at[i].remark;

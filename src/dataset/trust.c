@@ -142,6 +142,7 @@ enum rp_code rp_trust_loaded(struct rp_trust_log *log, const struct rp_loaded *l
                                  .number = t->rank,
                                  .cut_archive = loaded->source->truncated,
                                  .nevents = t->health.events,
+                                 .world_size = t->world_size,
                                  .health = t->health};
     enum rp_code code = RP_OK;
 

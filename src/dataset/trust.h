@@ -54,6 +54,7 @@ struct rp_trust_trace {
     const char *died; /* its program did not end by itself: the last thing it did; or NULL */
     int64_t stopped_ns; /* then: its last moment, in time of the day; 0: not known */
     int64_t nevents;
+    int32_t world_size; /* as in the file; 0: not given */
     struct rp_health health;
     struct rp_digest *digest; /* where nobody else numbers the ranks; else NULL */
 };

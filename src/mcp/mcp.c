@@ -158,15 +158,23 @@ static void answer_initialize(struct message *m, struct rp_out *to)
     while (wanted && i < 3 && strcmp(wanted, known[i]) != 0)
         i++;
     respond(to, m->id, "result");
-    rp_out_printf(to,
-                  "{\"protocolVersion\": \"%s\", \"capabilities\": {\"tools\": {}, \"resources\": "
-                  "{}}, \"serverInfo\": {\"name\": \"reprise\", \"version\": \"%s\"}, "
-                  "\"instructions\": ",
-                  known[i % 3], rp_version());
+    rp_out_printf(
+        to,
+        "{\"protocolVersion\": \"%s\", \"capabilities\": {\"tools\": {}, \"resources\": "
+        "{}, \"prompts\": {}}, \"serverInfo\": {\"name\": \"reprise\", \"version\": \"%s\"}, "
+        "\"instructions\": ",
+        known[i % 3], rp_version());
     rp_out_escaped(to, RP_IN_JSON,
                    "Begin with the resource " SKILL_URI
                    ": it says how to find out where the time of a recorded run goes. The usual "
-                   "order is info, report, simulate, then a new recording and diff.");
+                   "order is info, report, simulate, then a new recording and diff. Arguments "
+                   "that all tools have: 'paths', files or folders below what the server was "
+                   "given (without it that itself; diff takes two); 'words', after which an "
+                   "answer is cut at the end of a line; 'json', for exact integers with units in "
+                   "their keys; and most of them 'rank' ('0,3' or '8-15'), 'step' (a number or "
+                   "the beginning of a name), 'step-name' (steps are the marks that begin so) "
+                   "and 'window' ('10ms..25ms' after the first event). A wrong argument is "
+                   "answered with what is right.");
     rp_out_text(to, "}}\n");
 }
 
@@ -189,6 +197,60 @@ static void answer_resource(struct rp_mcp *mcp, struct message *m, struct rp_out
     rp_out_printf(to, ", \"mimeType\": \"%s\", \"text\": ", type);
     rp_out_escaped(to, RP_IN_JSON, text);
     rp_out_text(to, "}]}}\n");
+}
+
+/* What people ask first, as prompts that a client offers them. */
+static const struct prompt {
+    const char *name, *title, *argument, *about, *text;
+} prompts[] = {
+    {"why-is-my-job-slow", "Why is my job slow?", "path", "file or folder of the run",
+     "Find out why the recorded job is slow. Follow " SKILL_URI
+     ": info first, then report; confirm the largest finding with the tool for its cause, and "
+     "predict the change that you propose with simulate. Answer with the step time, what it is "
+     "lost to, the change, and what that brings, each number with the trust of its answer."},
+    {"what-changed", "What changed between two runs?", "paths", "the base and the new run",
+     "Find out what changed between two recordings of a job, the base and the new one. Follow " SKILL_URI
+     ": info of both, then diff with the two as 'paths', the base first. Name "
+     "what became slower or faster beyond the noise, where, and what to look at next; say so if "
+     "nothing did."},
+};
+
+static void answer_prompts(struct message *m, struct rp_out *to)
+{
+    respond(to, m->id, "result");
+    rp_out_text(to, "{\"prompts\": [");
+    for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++)
+        rp_out_printf(to,
+                      "%s{\"name\": \"%s\", \"title\": \"%s\", \"arguments\": [{\"name\": "
+                      "\"%s\", \"description\": \"%s\", \"required\": false}]}",
+                      i ? ", " : "", prompts[i].name, prompts[i].title, prompts[i].argument,
+                      prompts[i].about);
+    rp_out_text(to, "]}}\n");
+}
+
+static void answer_prompt(struct message *m, struct rp_out *to)
+{
+    const char *name = parameter(m, "name", false), *given = parameter(m, "arguments", true);
+    struct message inner = {.arena = m->arena, .params = given};
+    const struct prompt *p = prompts, *end = prompts + sizeof prompts / sizeof *prompts;
+    const char *path;
+
+    while (p < end && (!name || strcmp(p->name, name) != 0))
+        p++;
+    if (p == end) {
+        respond_error(to, m->id, -32602,
+                      "there is no such prompt: choose 'why-is-my-job-slow' or 'what-changed'");
+        return;
+    }
+    path = parameter(&inner, p->argument, false);
+    m->arena = inner.arena;
+    respond(to, m->id, "result");
+    rp_out_text(to, "{\"messages\": [{\"role\": \"user\", \"content\": {\"type\": \"text\", "
+                    "\"text\": ");
+    rp_out_escaped(to, RP_IN_JSON,
+                   rp_arena_textf(&m->arena, "%s Recorded in: %s.", p->text,
+                                  path ? path : "what the server was given"));
+    rp_out_text(to, "}}]}}\n");
 }
 
 static void answer_call(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
@@ -240,6 +302,10 @@ static void answer(struct rp_mcp *mcp, struct message *m, struct rp_out *to)
         rp_out_text(to, "{\"resourceTemplates\": [");
         rp_mcp_page_templates(to);
         rp_out_text(to, "]}}\n");
+    } else if (!strcmp(method, "\"prompts/list\"")) {
+        answer_prompts(m, to);
+    } else if (!strcmp(method, "\"prompts/get\"")) {
+        answer_prompt(m, to);
     } else if (!strcmp(method, "\"resources/read\"")) {
         answer_resource(mcp, m, to);
     } else {

@@ -8,7 +8,9 @@
 #include "mcp/mcp.h"
 
 #include "base/arena.h"
+#include "dataset/ranks.h"
 #include "io/escaped.h"
+#include "result/result.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -61,62 +63,69 @@ static void schema_words(struct rp_out *to, const char *words)
     }
 }
 
-static void schema_option(struct rp_out *to, const struct rp_option *option)
+/* The beginning of a summary, up to what explains it further: a list of tools is read before every
+   dialogue, and what a client gets wrong is answered with the whole. */
+static void brief(struct rp_out *to, const char *summary)
 {
-    static const char *const types[] = {
-        [RP_OPT_FLAG] = "\"boolean\"",
-        [RP_OPT_INT] = "\"integer\"",
-        [RP_OPT_COUNT] = "[\"integer\", \"string\"]",
-        [RP_OPT_BYTES] = "[\"integer\", \"string\"]",
-        [RP_OPT_DURATION] = "[\"integer\", \"string\"]",
-        [RP_OPT_RATIO] = "[\"number\", \"string\"]",
-        [RP_OPT_TEXT] = "[\"string\", \"integer\"]",
-    };
+    size_t n = strcspn(summary, ":;(");
+
+    while (n && summary[n - 1] == ' ')
+        n--;
+    rp_out_escaped_bytes(to, RP_IN_STRING, summary, n);
+}
+
+/* Texts need no type: a number is taken for its text. The arguments that all tools share are
+   explained once, by the instructions of the server. */
+static void schema_option(struct rp_out *to, const struct rp_option *option, bool shared)
+{
     bool repeats = option->flags & RP_OPT_REPEAT;
+    const char *comma = "";
 
     rp_out_escaped(to, RP_IN_JSON, option->name);
-    rp_out_text(to, repeats ? ": {\"type\": \"array\", \"items\": {" : ": {");
-    if (option->type == RP_OPT_CHOICE)
+    rp_out_text(to, repeats ? ":{\"type\":\"array\",\"items\":{\"type\":\"string\"}" : ":{");
+    if (repeats) {
+        comma = ",";
+    } else if (option->type == RP_OPT_FLAG || option->type == RP_OPT_INT) {
+        rp_out_printf(to, "\"type\":\"%s\"", option->type == RP_OPT_FLAG ? "boolean" : "integer");
+        comma = ",";
+    } else if (option->type == RP_OPT_CHOICE) {
         schema_words(to, option->value);
-    else
-        rp_out_printf(to, "\"type\": %s", types[option->type]);
-    rp_out_text(to, repeats ? "}, \"description\": \"" : ", \"description\": \"");
-    rp_out_escaped(to, RP_IN_STRING, option->summary);
-    if (option->value && option->type != RP_OPT_CHOICE) {
-        rp_out_text(to, " (");
-        rp_out_escaped(to, RP_IN_STRING, option->value);
-        rp_out_char(to, ')');
+        comma = ",";
     }
-    if (option->fallback) {
-        rp_out_text(to, "; default: ");
-        rp_out_escaped(to, RP_IN_STRING, option->fallback);
+    if (!shared && option->type != RP_OPT_CHOICE) {
+        rp_out_printf(to, "%s\"description\":\"", comma);
+        brief(to, option->summary);
+        rp_out_char(to, '"');
     }
-    rp_out_text(to, "\"}");
+    rp_out_char(to, '}');
+}
+
+static bool is_shared(const struct rp_option *option)
+{
+    static const struct rp_option shared[] = {RP_RANK_OPTIONS, RP_OPTION_END};
+    const struct rp_option *one = shared;
+
+    while (one->name && strcmp(one->name, option->name) != 0)
+        one++;
+    return one->name != NULL;
 }
 
 static void describe_tool(struct rp_out *to, const struct rp_question *question)
 {
     const struct rp_option *option;
 
-    rp_out_text(to, "{\"name\": ");
-    rp_out_escaped(to, RP_IN_JSON, question->name);
-    rp_out_text(to, ", \"description\": \"");
+    rp_out_printf(to, "{\"name\":\"%s\",\"description\":\"", question->name);
     rp_out_escaped(to, RP_IN_STRING, question->summary);
-    if (question->details) {
-        rp_out_text(to, ". ");
-        rp_out_escaped(to, RP_IN_STRING, question->details);
-    }
-    rp_out_text(to, "\", \"annotations\": {\"readOnlyHint\": true}, \"inputSchema\": {\"type\": "
-                    "\"object\", \"additionalProperties\": false, \"properties\": {\"paths\": "
-                    "{\"type\": \"array\", \"items\": {\"type\": \"string\"}, \"description\": "
-                    "\"files or folders of the run, below what the server was given; default: "
-                    "that itself\"}, \"words\": {\"type\": \"integer\", \"description\": \"at most "
-                    "so many words\"}, \"json\": {\"type\": \"boolean\", \"description\": \"exact "
-                    "integers with their units in the keys, instead of a table\"}");
+    rp_out_text(
+        to,
+        "\",\"annotations\":{\"readOnlyHint\":true},\"inputSchema\":{\"type\":\"object\","
+        "\"additionalProperties\":false,\"properties\":{\"paths\":{\"type\":\"array\",\"items\":{\"type\":"
+        "\"string\"}},"
+        "\"words\":{\"type\":\"integer\"},\"json\":{\"type\":\"boolean\"}");
     for (size_t i = 0; (option = rp_question_option(question, i)); i++)
         if (is_offered(option)) {
-            rp_out_text(to, ", ");
-            schema_option(to, option);
+            rp_out_char(to, ',');
+            schema_option(to, option, is_shared(option));
         }
     rp_out_text(to, "}}}");
 }
@@ -139,7 +148,7 @@ struct tool_call {
     struct rp_setting settings[SETTINGS_MAX];
     const char *paths[PATHS_MAX];
     size_t nsettings, npaths, words;
-    bool json;
+    bool json, whole; /* whole: what a query would be wrong about if it were cut */
 };
 
 /* A scalar as the text of an option; NULL where it is none. */
@@ -175,7 +184,10 @@ enum rp_code rp_mcp_resolve(const struct rp_mcp *mcp, struct rp_arena *arena, co
                 return RP_OK;
             }
         }
-    return rp_err_set(err, RP_USAGE, "'%s' is not below what this server was given", path);
+    return rp_err_set(err, RP_USAGE,
+                      "'%s' is not there, or not below what this server was given: leave 'paths' "
+                      "out for that itself, or name files and folders below '%s'",
+                      path, mcp->nroots ? mcp->roots[0] : "");
 }
 
 static enum rp_code add_path(const struct rp_mcp *mcp, struct tool_call *call, const char *path,
@@ -191,9 +203,32 @@ static enum rp_code add_setting(struct tool_call *call, const struct rp_option *
 {
     if (call->nsettings == SETTINGS_MAX)
         return rp_err_set(err, RP_USAGE, "more than %d settings", SETTINGS_MAX);
-    RP_TRY(rp_option_check(option, text, err));
+    if (rp_option_check(option, text, err) != RP_OK)
+        return rp_err_prefix(err, RP_USAGE, "argument '%s', %s", option->name, option->summary);
     call->settings[call->nsettings++] = (struct rp_setting){option->name, text};
+    if (!strcmp(option->name, "sql") && text[strspn(text, " \n")] == '.')
+        call->whole = true;
     return RP_OK;
+}
+
+/* Names the arguments that there are: a client of few words has only seen their names. */
+static enum rp_code no_argument(struct tool_call *call, const char *key, struct rp_err *err)
+{
+    const char *names[SETTINGS_MAX] = {"paths", "words", "json"},
+               *list = "'paths', 'words', 'json'";
+    const struct rp_option *option;
+    const char *near;
+    size_t n = 3;
+
+    for (size_t i = 0; (option = rp_question_option(call->question, i)); i++)
+        if (is_offered(option) && n + 1 < SETTINGS_MAX) {
+            names[n++] = option->name;
+            list = rp_arena_textf(&call->arena, "%s, '%s'", list, option->name);
+        }
+    near = rp_closest_word(key, names);
+    return rp_err_set(err, RP_USAGE, "the tool '%s' has no argument '%s'%s%s%s; it takes %s",
+                      call->name, key, near ? ", perhaps '" : "", near ? near : "",
+                      near ? "' is meant" : "", list);
 }
 
 static enum rp_code add_value(const struct rp_mcp *mcp, struct tool_call *call, const char *key,
@@ -202,26 +237,31 @@ static enum rp_code add_value(const struct rp_mcp *mcp, struct tool_call *call, 
     const struct rp_option *option;
 
     if (!text)
-        return rp_err_set(err, RP_USAGE, "the argument '%s' is no text, number or flag", key);
+        return rp_err_set(err, RP_USAGE,
+                          "argument '%s': give a text, a number, true or false, or a list of them",
+                          key);
     if (!strcmp(key, "paths"))
         return add_path(mcp, call, text, err);
     if (!strcmp(key, "json")) {
-        call->json = !strcmp(text, "yes");
-        return RP_OK;
+        call->json = !strcmp(text, "yes") || !strcmp(text, "true");
+        return call->json || !strcmp(text, "no") || !strcmp(text, "false")
+                   ? RP_OK
+                   : rp_err_set(err, RP_USAGE, "argument 'json' is true or false, not '%s'", text);
     }
     if (!strcmp(key, "words")) {
         char *end;
         long n = strtol(text, &end, 10);
 
         if (*end || n < 1 || n > 100000)
-            return rp_err_set(err, RP_USAGE, "'words' is a number from 1 to 100000");
+            return rp_err_set(err, RP_USAGE,
+                              "argument 'words' is a number from 1 to 100000, not '%s'", text);
         call->words = (size_t)n;
         return RP_OK;
     }
     for (size_t i = 0; (option = rp_question_option(call->question, i)); i++)
         if (!strcmp(option->name, key) && is_offered(option))
             return add_setting(call, option, text, err);
-    return rp_err_set(err, RP_USAGE, "the tool '%s' has no argument '%s'", call->name, key);
+    return no_argument(call, key, err);
 }
 
 static enum rp_code read_argument(const struct rp_mcp *mcp, struct tool_call *call,
@@ -249,7 +289,7 @@ static enum rp_code read_arguments(const struct rp_mcp *mcp, struct tool_call *c
     enum rp_code code = rp_mcp_open(&source, call->arguments, strlen(call->arguments), err);
 
     if (code == RP_OK && rp_json_value(source.json, &v) != RP_JSON_OBJECT)
-        code = rp_err_set(err, RP_USAGE, "'arguments' is an object");
+        code = rp_err_set(err, RP_USAGE, "'arguments' is an object: {\"limit\": 5}, say");
     while (code == RP_OK && rp_json_field(source.json, &key))
         code = read_argument(mcp, call, source.json, rp_arena_copy(&call->arena, key.text, key.len),
                              err);
@@ -261,6 +301,15 @@ static enum rp_code read_arguments(const struct rp_mcp *mcp, struct tool_call *c
     for (size_t i = 0; code == RP_OK && !call->npaths && i < mcp->nroots; i++)
         code = add_path(mcp, call, mcp->roots[i], err);
     return code;
+}
+
+static enum rp_code no_tool(const struct tool_call *call, struct rp_err *err)
+{
+    const char *near = call->name ? rp_closest_word(call->name, tools) : NULL;
+
+    return rp_err_set(err, RP_USAGE, "there is no tool '%s'%s%s%s; 'tools/list' has them",
+                      call->name ? call->name : "", near ? ", perhaps '" : "", near ? near : "",
+                      near ? "' is meant" : "");
 }
 
 static enum rp_code read_call(const struct rp_mcp *mcp, struct tool_call *call, const char *params,
@@ -284,8 +333,7 @@ static enum rp_code read_call(const struct rp_mcp *mcp, struct tool_call *call, 
     RP_TRY(code);
     call->question = call->name ? rp_mcp_tool_find(call->name) : NULL;
     if (!call->question)
-        return rp_err_set(err, RP_USAGE, "there is no tool '%s'; 'tools/list' has them",
-                          call->name ? call->name : "");
+        return no_tool(call, err);
     if (!call->arguments)
         call->arguments = "{}";
     return read_arguments(mcp, call, err);
@@ -293,16 +341,17 @@ static enum rp_code read_call(const struct rp_mcp *mcp, struct tool_call *call, 
 
 /* ------------------------------------------------------------------ answers */
 
-/* The end of the first `words` words. */
+/* The end of the last line within the first `words` words, or of these where one line has more. */
 static size_t cut_at(const char *text, size_t n, size_t words)
 {
-    size_t i = 0, seen = 0;
+    size_t i = 0, seen = 0, line = 0;
 
     while (i < n) {
-        i += strspn(text + i, " \n");
+        for (; i < n && (text[i] == ' ' || text[i] == '\n'); i++)
+            line = text[i] == '\n' ? i + 1 : line;
         seen += i < n;
         if (seen > words)
-            return i;
+            return line ? line : i;
         i += strcspn(text + i, " \n");
     }
     return n;
@@ -312,8 +361,16 @@ static size_t cut_at(const char *text, size_t n, size_t words)
 static void put_trust(const struct rp_result *result, struct rp_out *to)
 {
     const char *line = rp_result_warning(result, 0);
+    int64_t absent = result->trust.absent;
 
-    rp_out_text(to, rp_result_complete(result) ? "trust: complete" : "trust: incomplete: ");
+    if (!rp_result_complete(result))
+        rp_out_text(to, "trust: incomplete: ");
+    else if (absent)
+        rp_out_printf(to,
+                      "trust: incomplete: 1 of %lld ranks: what the others do is not in the answer",
+                      (long long)absent + 1);
+    else
+        rp_out_text(to, "trust: complete");
     if (line && rp_result_complete(result))
         rp_out_text(to, "; note: ");
     if (line)
@@ -337,13 +394,18 @@ static enum rp_code put_result(const struct rp_result *result, const struct tool
 
     if (code == RP_OK && (!text || pread(fd, text, (size_t)n, 0) != n))
         code = rp_err_nomem(err, "printing an answer");
+    cut = code == RP_OK && !call->whole ? cut_at(text, (size_t)n, call->words) : (size_t)n;
+    if (code == RP_OK && call->json && cut < (size_t)n)
+        code = rp_err_set(err, RP_LIMIT,
+                          "as JSON the answer is longer than %zu words, and a part of it cannot be "
+                          "read: ask for fewer rows, one rank or step, or set 'words'",
+                          call->words);
     if (code == RP_OK) {
-        cut = cut_at(text, (size_t)n, call->words);
         put_trust(result, to);
         rp_out_escaped_bytes(to, RP_IN_STRING, text, cut);
         if (cut < (size_t)n)
             rp_out_printf(to,
-                          "\\n[cut after %zu words: ask for fewer rows, one rank or step, or set "
+                          "[cut after %zu words: ask for fewer rows, one rank or step, or set "
                           "'words']",
                           call->words);
     }
@@ -370,25 +432,33 @@ static enum rp_code ask_tool(struct rp_mcp *mcp, const struct tool_call *call, s
     return code;
 }
 
-/* A question that cannot be answered is a result too: the client reads why. */
+/* What cannot be answered is a result too, wrong arguments among it: the client's model reads why.
+   Only a tool that does not exist is an error of the protocol, which asks for that. */
 enum rp_code rp_mcp_call(struct rp_mcp *mcp, const char *params, size_t n, struct rp_out *to,
                          struct rp_err *err)
 {
     struct tool_call call = {.words = mcp->words};
-    enum rp_code code;
+    struct rp_err failed = RP_ERR_INIT;
+    struct rp_out *text = NULL;
+    enum rp_code code = rp_out_open_memory(&text, err), asked;
 
     rp_arena_init(&call.arena);
-    code = read_call(mcp, &call, params, n, err);
+    asked = code == RP_OK ? read_call(mcp, &call, params, n, &failed) : RP_OK;
+    if (code == RP_OK && asked != RP_OK && !call.question)
+        code = rp_err_set(err, asked, "%s", failed.text);
+    if (code == RP_OK && asked == RP_OK)
+        asked = ask_tool(mcp, &call, text, &failed);
     if (code == RP_OK) {
-        struct rp_err failed = RP_ERR_INIT;
-
         rp_out_text(to, "{\"content\": [{\"type\": \"text\", \"text\": \"");
-        if (ask_tool(mcp, &call, to, &failed) != RP_OK) {
-            rp_out_printf(to, "%s: ", rp_code_text(failed.code));
+        if (asked == RP_OK) {
+            rp_out_text(to, rp_out_borrow_memory(text, NULL));
+        } else {
+            rp_out_printf(to, "%s: ", rp_code_text(asked));
             rp_out_escaped(to, RP_IN_STRING, failed.text);
         }
-        rp_out_printf(to, "\"}], \"isError\": %s}", failed.code == RP_OK ? "false" : "true");
+        rp_out_printf(to, "\"}], \"isError\": %s}", asked == RP_OK ? "false" : "true");
     }
+    rp_out_abandon(text);
     rp_arena_release(&call.arena);
     return code;
 }

@@ -23,6 +23,8 @@ struct rp_trust {
     struct rp_remark *remarks; /* by kind, then in the order of the inputs */
     const char **incomplete;   /* for the screen: what makes the answer incomplete, a line a kind */
     const char **notes;        /* the other kinds */
+    int64_t
+        absent; /* where one rank alone was given: how many more its job has, which is no remark */
 };
 
 struct rp_result {

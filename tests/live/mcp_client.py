@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The official client works with `reprise mcp` as docs/agents.md says, and finds three faults that were planted in recordings: an optimizer
-that is a loop over the parameters, products in fp32, and gradients that go through collectives of the host. The dialogue is written to
+"""The official client works with `reprise mcp` as docs/agents.md says, and finds five faults that were planted in recordings: an optimizer
+that is a loop over the parameters, products in fp32, gradients that go through collectives of the host, a rank that delays the others, and a
+loader that is waited for. It also asks wrongly, and must be told what is right. The dialogue is written to
 build/mcp_dialogue.log."""
 import asyncio, json, os, pathlib, sys
 from mcp import ClientSession, StdioServerParameters
@@ -12,8 +13,29 @@ DATA = pathlib.Path("tests/data").resolve()
 # the run, the finding, the change that is tried
 PLANTED = [("whatif/gpt_fp32_loop.json.gz", "launch-bound", "fused-optimizer"),
            ("whatif/gpt_fp32_fused.json.gz", "slow-operator", "dtype=bf16"),
-           ("ddp_gpu/gpu_gpt_w4_bucket1", "host-collectives", "bucket=10MB")]
+           ("ddp_gpu/gpu_gpt_w4_bucket1", "host-collectives", "bucket=10MB"),
+           ("ddp_cpu/cpu_gpt_w4_bucket25", "straggler", "straggler=median"),
+           ("loader.json", "data-loader", "dataloader=free")]
+# what is asked wrongly, and a word of the answer that is right
+WRONG = [("top", {"lmit": 3}, "'limit'"), ("top", {"by": "colour"}, "kernel|op|shape"), ("top", {"limit": "many"}, "a whole number"),
+         ("report", {"paths": ["/etc"]}, "below"), ("simulate", {"what-if": ["grphs"]}, "help"), ("diff", {}, "two files or folders"),
+         ("query", {"sql": "select * from kernel"}, "'kernels'"), ("report", {"json": True, "words": 5}, "'words'")]
 failed, log = 0, []
+
+
+def plant_loader(path):
+    """A loop on the CPU that waits 60 of 80 ms for its loader."""
+    events = []
+    span = lambda cat, name, ts, dur: events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": 1, "ts": ts, "dur": dur})
+    for step in range(4):
+        at = 80000 * step
+        span("user_annotation", f"ProfilerStep#{step}", at, 79990)
+        span("user_annotation", "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", at, 60000)
+        for i in range(19):
+            span("cpu_op", "aten::mm", at + 60000 + 1000 * i, 990)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"traceEvents": events}))
+
 
 
 def check(what, got, want=True):
@@ -54,12 +76,14 @@ async def investigate(session, path, finding, change):
 
 
 async def main():
-    server = StdioServerParameters(command=REPRISE, args=["mcp", str(DATA)])
+    loader = BUILD / "mcp_planted" / PLANTED[-1][0]
+    plant_loader(loader)
+    server = StdioServerParameters(command=REPRISE, args=["mcp", str(DATA), str(loader.parent)])
     async with stdio_client(server) as (reads, writes), ClientSession(reads, writes) as session:
         check("server", plain(await session.initialize())["serverInfo"]["name"], "reprise")
         tools = {tool["name"]: tool for tool in plain(await session.list_tools())["tools"]}
         check("tools", {"info", "report", "simulate", "diff"} <= set(tools) and "convert" not in tools)
-        check("schema", tools["top"]["inputSchema"]["properties"]["limit"]["type"], ["integer", "string"])
+        check("schema", tools["top"]["inputSchema"]["properties"]["depth"]["type"], "integer")
         resources = {str(resource.uri): resource.uri for resource in (await session.list_resources()).resources}
         read = lambda uri: session.read_resource(resources.get(uri) or type(resources["reprise://skill"])(uri))
         check("skill", (await read("reprise://skill")).contents[0].text, pathlib.Path("docs/agents.md").read_text())
@@ -68,8 +92,23 @@ async def main():
         check("a page", "<html" in page[:300] and "</html>" in page[-100:])
         check("a picture", picture.lstrip().startswith("<svg") and "</svg>" in picture[-20:])
         log.append(f">>> resources: {', '.join(resources)}\npage of {len(page)} bytes, picture of {len(picture)} bytes\n")
-        for planted in PLANTED:
-            await investigate(session, *planted)
+        for path, finding, change in PLANTED:
+            await investigate(session, str(loader) if path == loader.name else path, finding, change)
+        for tool, arguments, right in WRONG:
+            answer = plain(await session.call_tool(tool, {"paths": [PLANTED[0][0]], **arguments}))
+            text = answer["content"][0]["text"]
+            log.append(f">>> {tool} {json.dumps(arguments)}\n{text}\n")
+            check(f"{tool} {arguments}: what is right", (answer["isError"], right in text), (True, True))
+        schema = await ask(session, "query", sql=".schema", words=20, paths=[PLANTED[0][0]])
+        check("the schema is whole", "cut after" not in schema and "findings" in schema)
+        alone = await ask(session, "info", paths=["ddp_cpu/cpu_gpt_w4_bucket25/" + sorted(p.name for p in (DATA / PLANTED[3][0]).glob("*rank*"))[0]])
+        check("one rank of four", alone.startswith("trust: incomplete: 1 of 4 ranks"))
+        listed = (await session.list_tools()).model_dump_json(by_alias=True, exclude_none=True)
+        check("the list of tools is short", len(listed) < 12000)  # about 4 bytes a token: under 3,000
+        prompts = {prompt["name"] for prompt in plain(await session.list_prompts())["prompts"]}
+        check("prompts", prompts, {"why-is-my-job-slow", "what-changed"})
+        asked = plain(await session.get_prompt("why-is-my-job-slow", {"path": PLANTED[0][0]}))["messages"][0]["content"]["text"]
+        check("a prompt", PLANTED[0][0] in asked and "reprise://skill" in asked)
         verified = await ask(session, "diff", paths=[PLANTED[0][0], PLANTED[1][0]], words=40)
         check("verified", verified.splitlines()[2].startswith("new run    faster"))
         short = await ask(session, "top", paths=[PLANTED[0][0]], words=20)
