@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The three functions of ISA-L that are used, in a program that loads the library if there is one: beside itself, else the system's. */
+/* The three functions of ISA-L that are used, in a program that loads the library if there is one:
+ * beside itself, else the system's. */
 #include "io/inflate.h"
 
 #include <dlfcn.h>

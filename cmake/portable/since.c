@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that glibc has had since 2.25 (getrandom), 2.27 (memfd_create), 2.28 (fcntl64) and 2.33 (stat), for programs that run with
- * older ones, too: tools/glibc-stubs links them. Before 2.33 the stat functions were inline calls of functions that name the version of
- * the struct, which a 64-bit Linux never changed.
+ * Functions that glibc has had since 2.25 (getrandom), 2.27 (memfd_create), 2.28 (fcntl64) and 2.33
+ * (stat), for programs that run with older ones, too: tools/glibc-stubs links them. Before 2.33 the
+ * stat functions were inline calls of functions that name the version of the struct, which a 64-bit
+ * Linux never changed.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -174,16 +174,31 @@ class Answer(Record):
             self._drawings[kind] = self._draw(kind)
         return self._drawings[kind]
 
+    def __str__(self):
+        return self.to_text()
+
+    def _shown(self, make):
+        """What a notebook may lack without losing the answer: its files may be gone since."""
+        try:
+            return make()
+        except (c.Error, OSError, ValueError):
+            return None
+
     def _repr_html_(self):
-        picture = self.picture()
-        page = None if picture else self.page()
-        shown = f"<pre>{html.escape(self.to_text())}</pre>"
+        picture = self._shown(self.picture)
+        page = None if picture else self._shown(self.page)
+        shown = monospace(self._shown(self.to_text) or repr(self))
         if picture:
             data = base64.b64encode(picture.encode()).decode()
             return f'<img alt="{type(self).__name__}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">{shown}'
         if page:
             return f'<iframe style="width:100%;height:600px;border:0" srcdoc="{html.escape(page)}"></iframe>{shown}'
         return shown
+
+
+def monospace(text):
+    """A text of columns as HTML, whatever the style of the notebook."""
+    return f'<pre style="font-family:monospace;white-space:pre;overflow-x:auto">{html.escape(text)}</pre>'
 
 
 def answer(result, question, draw):

@@ -7,11 +7,12 @@ import errno
 import functools
 import html
 import itertools
+import re
 from ctypes import (CFUNCTYPE, POINTER, PYFUNCTYPE, Structure, addressof, byref, c_char_p, c_double, c_int, c_int8, c_int32, c_int64,
                     c_size_t, c_uint8, c_uint32, c_void_p, cast, py_object, sizeof)
 
 from . import _library as c
-from ._answer import Record
+from ._answer import Record, monospace
 from ._library import lib
 
 
@@ -238,14 +239,49 @@ class Table:
 
     def _repr_html_(self):
         """The first rows, for notebooks."""
-        first = list(itertools.islice(self._records(_SHOWN), _SHOWN))
-        cells = "".join("<tr>" + "".join(f"<td>{html.escape('' if value is None else str(value))}</td>" for value in row.values()) + "</tr>"
-                        for row in first)
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
-        return f"<p>{html.escape(self._name)}: {len(self)} rows</p><table><thead><tr>{head}</tr></thead><tbody>{cells}</tbody></table>"
+        try:
+            first, columns, rows = list(itertools.islice(self._records(_SHOWN), _SHOWN)), self.columns, len(self)
+        except (c.Error, OSError, ValueError) as error:  # its files may be gone since
+            return monospace(f"{self._name}: {error}")
+        cells = "".join("<tr>" + "".join(_cell(name, value) for name, value in row.items()) + "</tr>" for row in first)
+        head = "".join(f"<th>{html.escape(name[:-3] + ' (ms)' if _is_time(name) else name)}</th>" for name in columns)
+        return (f"<p>{html.escape(self._name)}: {rows} rows</p><table style='font-family:monospace'><thead><tr>{head}</tr></thead>"
+                f"<tbody>{cells}</tbody></table>")
 
     def __repr__(self):
-        return f"<reprise.Table {self._name}: {', '.join(self.columns)}>"
+        try:
+            return f"<reprise.Table {self._name}: {', '.join(self.columns)}>"
+        except (c.Error, OSError, ValueError) as error:
+            return f"<reprise.Table {self._name}: {error}>"
+
+
+def _is_time(name):
+    """Whether a column is shown in milliseconds: what counts from the clock's own zero is shown as it is."""
+    return name.endswith("_ns") and name not in ("ts_ns", "end_ns")
+
+
+def _short(name):
+    """A kernel's name without result, namespaces, arguments of templates and of the call."""
+    if "(" not in name or not re.match(r"(void |[\w:]+ )?[\w:]*(<|\()", name) or "::" not in name and not name.startswith("void "):
+        return name
+    text, depth = name.split(" ", 1)[-1] if name.startswith("void ") else name, 0
+    kept = []
+    for letter in text.replace("(anonymous namespace)::", ""):
+        depth += letter in "<("
+        if not depth:
+            kept.append(letter)
+        depth -= letter in ">)"
+    return "".join(kept).strip().rsplit("::", 1)[-1] or name
+
+
+def _cell(name, value):
+    if value is None:
+        return "<td></td>"
+    if _is_time(name):
+        return f"<td style='text-align:right' title='{value} ns'>{value / 1e6:.6g}</td>"
+    if isinstance(value, str) and (brief := _short(value)) != value:
+        return f"<td title='{html.escape(value)}'>{html.escape(brief)}</td>"
+    return f"<td>{html.escape(str(value))}</td>"
 
 
 class AskedTable(Table):

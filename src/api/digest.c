@@ -227,13 +227,13 @@ const struct rp_question_row rp_ask_digest = {
     .question =
         {.name = "digest",
          .group = "traces",
-         .summary = "keep what questions need of each rank, in a small file",
+         .summary = "keep what questions need from each rank, in a small file",
          .details =
              "Questions about ranks take digests in place of the traces, or beside them, and give "
              "the same answer. Many processes or machines can each read a shard of a run "
              "(--shard), and one joins their digests. Digests of digests are their union. A digest "
              "holds no events: what needs them, such as 'convert' or '--overlay', needs the traces.",
-         .examples = "reprise digest run/ -o run.rpd\teverything that questions keep of a run\n"
+         .examples = "reprise digest run/ -o run.rpd\teverything that questions need from a run\n"
                      "reprise digest run/ --shard 3/8 -o part3.rpd\tone of eight parts\n"
                      "reprise report part*.rpd\tthe report of the run\n"
                      "reprise digest run/ --for 'top --by op' -o ops.rpd\tfor one question\n",

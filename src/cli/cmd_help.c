@@ -63,7 +63,7 @@ static int help_run(const struct cli_call *call)
 
 static const struct rp_option help_options[] = {
     {"search", 0, RP_OPT_TEXT, "WORDS", NULL,
-     "print what the help of all commands and findings says with all of these words", 0},
+     "search the help of all commands and findings for all of these words", 0},
     {"markdown", 0, RP_OPT_FLAG, NULL, NULL,
      "print the option list, the formats, or findings (what 'report' finds), as Markdown", 0},
     {"man", 0, RP_OPT_FLAG, NULL, NULL, "print a manual page for man(1)", 0},
@@ -74,7 +74,7 @@ static const struct rp_option help_options[] = {
 const struct cli_command cli_cmd_help = {
     .name = "help",
     .group = "other",
-    .summary = "list the commands, show how one is used, list the input formats",
+    .summary = "list the commands, explain one, list the input formats",
     .words = "[COMMAND|formats|findings]",
     .examples = "reprise help\tall commands\n"
                 "reprise help version\tone command\n"

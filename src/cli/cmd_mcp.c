@@ -39,7 +39,7 @@ const struct cli_command cli_cmd_mcp = {
     .name = "mcp",
     .group = "other",
     .summary = "answer an agent's questions: a server of the Model Context Protocol",
-    .details = "Reads JSON-RPC messages from standard input, a line each, and answers on standard "
+    .details = "Reads JSON-RPC messages from standard input, one per line, and answers on standard "
                "output. Each question that only reads is a tool. Nothing but the given files and "
                "folders is read, and nothing is written.",
     .words = "PATH...",

@@ -22,21 +22,21 @@ const struct rp_option record_options[] = {
     {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; created if needed",
      0},
     {"with", 'w', RP_OPT_TEXT, "LIST", NULL,
-     "comma-separated sources: host, cuda, nvtx, nccl, opencl ... (all that are installed); +blocking adds one",
+     "comma-separated sources: host, cuda, nvtx, nccl, opencl ... (default: all that are installed); +sample,+blocking adds to these",
      0},
     {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "start recording after this time: 10s", 0},
     {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "record for this long, then stop", 0},
     {"steps", 0, RP_OPT_TEXT, "FIRST:COUNT", NULL,
-     "record these steps only; counted from 0, by ranges and marks named step...", 0},
+     "record only these steps, counted from 0 by ranges and marks named step...", 0},
     {"step-name", 0, RP_OPT_TEXT, "TEXT", NULL, "prefix of the names of steps", 0},
     {"light", 0, RP_OPT_FLAG, NULL, NULL, "steps, kernels and collectives only: no operators", 0},
     {"detail", 0, RP_OPT_TEXT, "N:M", NULL,
-     "operators, calls and device work in N of M steps only; in the others the steps: 2:200", 0},
-    {"group", 0, RP_OPT_TEXT, "NAME", NULL,
-     "let the users of this group read and continue the recording; without it, it is its owner's",
+     "operators, calls and device work in N of every M steps, as in 2:200; of the others only the steps",
      0},
+    {"group", 0, RP_OPT_TEXT, "NAME", NULL,
+     "let this group read and continue the recording (default: only its owner can)", 0},
     {"every-step", 0, RP_OPT_FLAG, NULL, NULL,
-     "record all steps in detail: leave out none to see how much longer recording makes them", 0},
+     "record every step in detail, with none left out to measure the cost of recording", 0},
     {"limit", 0, RP_OPT_BYTES, "SIZE", NULL, "maximum size written by one process: 2GiB", 0},
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
@@ -340,7 +340,7 @@ static bool make_folder(struct record *r, const char *name, const char *group, s
 
 /* -------------------------------------------------------------------------- the command */
 
-/* The library of a process that runs already is loaded into no program. */
+/* The library a process that is already running is loaded into no program. */
 static bool find_sampler(struct record *r, struct rp_err *err)
 {
     snprintf(r->used, sizeof r->used, "sample");
@@ -493,11 +493,11 @@ static const struct rp_option sample_options[] = {
     {"output", 'o', RP_OPT_PATH, "DIR", "recording", "folder of the recording; created if needed",
      0},
     {"pid", 'p', RP_OPT_INT, "1..2147483647", NULL,
-     "take the stacks of a process that runs already, until it ends, '--duration' or Ctrl-C", 0},
-    {"hz", 0, RP_OPT_INT, "1..10000", "100", "samples a second of each thread", 0},
+     "sample a process that is already running, until it ends, for '--duration', or until Ctrl-C",
+     0},
+    {"hz", 0, RP_OPT_INT, "1..10000", "100", "samples per second and thread", 0},
     {"clock", 0, RP_OPT_CHOICE, "both|cpu|wall", "both",
-     "time of the samples: on a processor and waiting apart; on a processor only; by the clock on "
-     "the wall, whether they ran or waited",
+     "what is sampled: running and waiting threads, told apart; only running threads; both, by wall-clock time",
      0},
     {"start-after", 0, RP_OPT_DURATION, "TIME", NULL, "start recording after this time: 10s", 0},
     {"duration", 0, RP_OPT_DURATION, "TIME", NULL, "record for this long, then stop", 0},
@@ -505,8 +505,7 @@ static const struct rp_option sample_options[] = {
     {"when-full", 0, RP_OPT_CHOICE, "stop|ring", "stop",
      "at the limit: stop (the rest is counted as lost), or drop the oldest events", 0},
     {"group", 0, RP_OPT_TEXT, "NAME", NULL,
-     "let the users of this group read and continue the recording; without it, it is its owner's",
-     0},
+     "let this group read and continue the recording (default: only its owner can)", 0},
     {"quiet", 'q', RP_OPT_FLAG, NULL, NULL, "print no summary at the end", 0},
     RP_OPTION_END};
 
@@ -543,15 +542,15 @@ static int sample_command(const struct cli_call *call)
 const struct cli_command cli_cmd_sample = {
     .name = "sample",
     .group = "capture",
-    .summary = "take the stacks of the threads of a program, or of a process that runs",
-    .details = "The same as 'record --with sample': writes the stacks of all threads, many times a "
-               "second, into a folder that every command reads. Native and Python frames are in "
-               "one stack. No privilege is needed. With '--pid' nothing is loaded into the "
-               "process: its memory is read from outside, and a thread that runs is stopped for "
-               "some tens of microseconds a sample.",
+    .summary = "sample the stacks of all threads of a program or of a running process",
+    .details =
+        "The same as 'record --with sample': writes the stacks of all threads, many times a "
+        "second, into a folder that every command reads. Native and Python frames are in "
+        "one stack. No privilege is needed. With '--pid' nothing is loaded into the "
+        "process: its memory is read from outside, and a running thread is stopped for some tens of microseconds per sample.",
     .examples = "reprise sample -- python train.py\t100 times a second, into ./recording\n"
                 "reprise sample --hz 1000 --duration 10s -o run -- ./train\tthe first ten seconds\n"
-                "reprise sample --pid 4711 --duration 10s\tof a process that runs already\n",
+                "reprise sample --pid 4711 --duration 10s\ta process that is already running\n",
     .words = "[-- PROGRAM [ARGUMENT...]]",
     .tail = true,
     .options = sample_options,

@@ -169,9 +169,10 @@ static int view_run(const struct cli_call *call)
 static const struct rp_option view_options[] = {
     {"rank", 'r', RP_OPT_TEXT, "N[-M],…", NULL, "only these ranks: '0,3' or '8-15'", 0},
     {"port", 0, RP_OPT_INT, "0..65535", "0", "listen on this port of 127.0.0.1; 0: any", 0},
-    {"no-open", 0, RP_OPT_FLAG, NULL, NULL, "print the address, and open no browser", 0},
-    {"keep", 0, RP_OPT_FLAG, NULL, NULL, "go on when the last page is closed, until Ctrl-C", 0},
-    {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the page with its data, and serve nothing", 0},
+    {"no-open", 0, RP_OPT_FLAG, NULL, NULL, "print the address and open no browser", 0},
+    {"keep", 0, RP_OPT_FLAG, NULL, NULL, "keep running when the last page is closed, until Ctrl-C",
+     0},
+    {"save", 0, RP_OPT_PATH, "FILE", NULL, "write the page with its data and serve nothing", 0},
     {"steps", 0, RP_OPT_TEXT, "N[:COUNT]", NULL, "with --save: only step N, or COUNT steps from it",
      0},
     {"salvage", 0, RP_OPT_FLAG, NULL, NULL, "load what precedes the damage in a damaged file", 0},
@@ -182,15 +183,15 @@ static const struct rp_option view_options[] = {
 const struct cli_command cli_cmd_view = {
     .name = "view",
     .group = "traces",
-    .summary = "the timeline of a run in a browser: every kernel, however long the run",
-    .details = "Serves a page on 127.0.0.1, which shows all ranks on one clock: streams, threads, "
-               "counters, and the launch of every kernel. Of two runs the first steps are put "
-               "below each other. The address holds a random token; programs of other users, other "
-               "sites and other machines get no answer. It ends when the page is closed.",
+    .summary = "the timeline of a run in a browser: every kernel, however long the run is is",
+    .details =
+        "Serves a page on 127.0.0.1, which shows all ranks on one clock: streams, threads, "
+        "counters, and the launch of every kernel. Two runs are shown one below the other, aligned at their first steps. The address holds a random token; programs of other users, other "
+        "sites and other machines get no answer. It ends when the page is closed.",
     .words = "RUN...",
     .examples = "reprise view run/\topen the timeline\n"
                 "reprise view run/ --save page.html --steps 3:2\ttwo steps as a file to send\n"
-                "reprise view before/ after/\ttwo runs below each other\n",
+                "reprise view before/ after/\ttwo runs, one below the other\n",
     .options = view_options,
     .common = cli_help_option,
     .run = view_run};

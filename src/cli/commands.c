@@ -30,7 +30,7 @@ const struct rp_option cli_common_options[] = {RESULT_OPTIONS, RP_OPTION_END};
 const struct rp_option cli_file_options[] = {FILE_OPTIONS, RESULT_OPTIONS, RP_OPTION_END};
 const struct rp_option cli_trace_options[] = {
     FILE_OPTIONS,
-    {"strict", 0, RP_OPT_FLAG, NULL, NULL, "exit with status 1 if something is missing in the answer", 0},
+    {"strict", 0, RP_OPT_FLAG, NULL, NULL, "exit with status 1 if something is missing from the answer", 0},
     RESULT_OPTIONS, RP_OPTION_END};
 /* clang-format on */
 

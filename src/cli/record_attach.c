@@ -84,13 +84,13 @@ static void explain_denied(int64_t pid, struct rp_err *err)
                  (long long)pid);
     else if (scope)
         snprintf(err->text, sizeof err->text,
-                 "the kernel does not permit to look into process %lld: "
+                 "the kernel does not let this process read process %lld: "
                  "kernel.yama.ptrace_scope is %d; run as root, set it to 0 with sysctl, or start "
                  "the program with 'reprise sample -- PROGRAM'",
                  (long long)pid, scope);
     else
         snprintf(err->text, sizeof err->text,
-                 "the kernel does not permit to look into process %lld: it is setuid, not "
+                 "the kernel does not let this process read process %lld: it is setuid, not "
                  "dumpable, or the container lacks CAP_SYS_PTRACE; 'reprise sample -- PROGRAM' "
                  "needs no permission",
                  (long long)pid);

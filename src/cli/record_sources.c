@@ -121,7 +121,7 @@ static bool list_contains(const char *list, const char *name)
     size_t n = strlen(name);
 
     while (list && *list) {
-        size_t len = strcspn(list, ",");
+        size_t len = strcspn(list += *list == '+', ",");
 
         if (len >= n && !memcmp(list, name, n) && (len == n || list[n] == '='))
             return true;
@@ -133,7 +133,7 @@ static bool list_contains(const char *list, const char *name)
 static bool sources_known(const char *list, struct rp_err *err)
 {
     while (list && *list) {
-        size_t len = strcspn(list, ","), i = 0, n = len;
+        size_t len = strcspn(list += *list == '+', ","), i = 0, n = len;
 
         if (!strncmp(list, "sample=", 7))
             n = 6; /* its rate is an option */
@@ -261,7 +261,6 @@ bool record_sources(struct record *r, const char *with, bool *usage, struct rp_e
 {
     bool adds = with && *with == '+'; /* to those that are used without the option */
 
-    with += adds;
     if (!sources_known(with, err)) {
         *usage = true;
         return false;

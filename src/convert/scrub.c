@@ -599,9 +599,9 @@ static const struct rp_option scrub_options[] = {
     {"to", 0, RP_OPT_CHOICE, RP_TRACE_FORMATS, NULL, "format (default: by the ending of FILE)", 0},
     RP_ARROW_OPTION,
     {"names", 0, RP_OPT_FLAG, NULL, NULL,
-     "names of events, threads and arguments become hashes, too", 0},
+     "also replace names of events, threads and arguments by hashes", 0},
     {"check", 0, RP_OPT_FLAG, NULL, NULL,
-     "write nothing: list what would be removed, with its place; exit with 1 if anything would", 0},
+     "write nothing: list what would be removed and where; exit with 1 if there is anything", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_scrub = {

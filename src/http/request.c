@@ -15,7 +15,7 @@ struct text {
 };
 
 struct headers {
-    struct text host, origin, site;
+    struct text host, origin, site, accept;
     unsigned hosts, origins;
     bool has_body;
 };
@@ -77,6 +77,8 @@ static bool read_header(const char *line, const char *end, struct headers *h)
     } else if (equals(name, "origin")) {
         h->origin = value;
         h->origins++;
+    } else if (equals(name, "accept")) {
+        h->accept = value;
     } else if (equals(name, "sec-fetch-site")) {
         h->site = value;
     } else if (equals(name, "transfer-encoding") || equals(name, "upgrade") ||
@@ -212,5 +214,34 @@ int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard
         return 400;
     if (!is_allowed(&h, guard)) /* before the token: who asks from elsewhere learns nothing */
         return 403;
+    out->accept[0] = '\0';
+    if (h.accept.n < sizeof out->accept)
+        snprintf(out->accept, sizeof out->accept, "%.*s", (int)h.accept.n, h.accept.at);
     return read_line(bytes, line, guard, out);
+}
+
+double rp_http_weight(const struct rp_http_request *request, const char *type)
+{
+    const char *at = request->accept, *end, *slash = strchr(type, '/'), *weight;
+    size_t best = 0;
+    double found = *at ? 0 : 1;
+
+    for (; *at; at = end + (*end == ',')) { /* "a/b;v=1;q=0.5, a/c": the closest counts */
+        struct text name = trimmed(at, at + strcspn(at, ",;"));
+        size_t close = equals(name, type) ? 3
+                       : name.n == (size_t)(slash - type) + 2 &&
+                               !strncasecmp(name.at, type, name.n - 1) && name.at[name.n - 1] == '*'
+                           ? 2
+                           : equals(name, "*/*");
+
+        end = at + strcspn(at, ",");
+        if (close <= best)
+            continue;
+        best = close;
+        found = 1;
+        weight = memmem(at, (size_t)(end - at), "q=", 2);
+        if (weight && (sscanf(weight, "q=%5lf", &found) != 1 || !(found >= 0 && found <= 1)))
+            found = 0;
+    }
+    return found;
 }

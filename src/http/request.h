@@ -18,9 +18,11 @@ struct rp_http_guard {
 };
 
 struct rp_http_request {
-    char path[32];    /* behind the token: "", "tile", "metrics" */
-    char query[8192]; /* behind the question mark, or "" */
-    bool head;        /* only the headers are wanted */
+    char path[32];     /* behind the token: "", "tile", "metrics" */
+    char query[8192];  /* behind the question mark, or "" */
+    char accept[1024]; /* the header of that name; "": none, or a longer one, so that anything goes
+                        */
+    bool head;         /* only the headers are wanted */
 };
 
 /*
@@ -29,6 +31,9 @@ struct rp_http_request {
  */
 int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard,
                   struct rp_http_request *out, size_t *used);
+
+/* The weight, from 0 to 1, that the client gives a media type ("text/plain") by its Accept. */
+double rp_http_weight(const struct rp_http_request *request, const char *type);
 
 const char *rp_http_reason(int status); /* "Forbidden" */
 

@@ -7,6 +7,7 @@
 
 #include "dataset/question.h"
 #include "io/output.h"
+#include "result/print_units.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ struct metrics_point {
 };
 
 struct metrics_row {
-    const char *name, *kind;
+    const char *name, *kind, *total_text, *mean_text, *p50_text, *p99_text, *most_text;
     int64_t count, total_ns, least_ns, most_ns;
     double mean_ns, total, mean, least, most, rate_hz;
     size_t npercentiles;
@@ -43,6 +44,9 @@ struct change_row {
 };
 
 struct metrics_root {
+    size_t nshown, ncounted; /* metrics and counters, on the screen */
+    struct metrics_row *shown;
+    struct counter_row *counted;
     size_t nlines, nsources, nlisted, nmetrics, ncounters, nchanges, nremarks;
     const char **lines; /* the report as text */
     struct metrics_source *sources, *listed;
@@ -80,9 +84,14 @@ static const struct rp_type point_type = {"metrics_point", sizeof(struct metrics
                                           point_fields, NULL};
 
 static const struct rp_field row_fields[] = {
-    RP_FIELD(struct metrics_row, name, STR, NONE, NULL, "of the metric", 0),
+    RP_FIELD(struct metrics_row, name, STR, NONE, "metric", "of the metric", 0),
     RP_FIELD(struct metrics_row, kind, STR, NONE, NULL, "time, value or bytes", 0),
-    RP_FIELD(struct metrics_row, count, I64, COUNT, NULL, "number of samples", 0),
+    RP_FIELD(struct metrics_row, count, I64, COUNT, "samples", "number of samples", 0),
+    RP_FIELD(struct metrics_row, total_text, STR, NONE, "total", "with its unit", RP_SCREEN),
+    RP_FIELD(struct metrics_row, mean_text, STR, NONE, "mean", "with its unit", RP_SCREEN),
+    RP_FIELD(struct metrics_row, p50_text, STR, NONE, "p50", "with its unit", RP_SCREEN),
+    RP_FIELD(struct metrics_row, p99_text, STR, NONE, "p99", "with its unit", RP_SCREEN),
+    RP_FIELD(struct metrics_row, most_text, STR, NONE, "max", "with its unit", RP_SCREEN),
     RP_FIELD(struct metrics_row, total_ns, I64, NS, NULL, "sum, of a time", RP_NULLABLE),
     RP_FIELD(struct metrics_row, mean_ns, F64, NS, NULL, "mean, of a time", 0),
     RP_FIELD(struct metrics_row, least_ns, I64, NS, NULL, "shortest, of a time", RP_NULLABLE),
@@ -91,7 +100,7 @@ static const struct rp_field row_fields[] = {
     RP_FIELD(struct metrics_row, mean, F64, NONE, NULL, "mean, of values and bytes", 0),
     RP_FIELD(struct metrics_row, least, F64, NONE, NULL, "smallest, of values and bytes", 0),
     RP_FIELD(struct metrics_row, most, F64, NONE, NULL, "largest, of values and bytes", 0),
-    RP_FIELD(struct metrics_row, rate_hz, F64, HZ, NULL,
+    RP_FIELD(struct metrics_row, rate_hz, F64, HZ, "rate",
              "samples per second, from the begin of the first to the end of the last", 0),
     RP_FIELD_MAP(struct metrics_row, percentiles, &point_type, NULL,
                  "value at each percentile; in ns where the metric is a time", 0),
@@ -101,8 +110,8 @@ static const struct rp_type row_type = {"metrics_row", sizeof(struct metrics_row
                                         NULL};
 
 static const struct rp_field counter_fields[] = {
-    RP_FIELD(struct counter_row, name, STR, NONE, NULL, "of the counter", 0),
-    RP_FIELD(struct counter_row, value, I64, COUNT, NULL, "its value", 0), RP_FIELD_END};
+    RP_FIELD(struct counter_row, name, STR, NONE, "counter", "of the counter", 0),
+    RP_FIELD(struct counter_row, value, I64, COUNT, "value", "its value", 0), RP_FIELD_END};
 
 static const struct rp_type counter_type = {"metrics_counter", sizeof(struct counter_row),
                                             counter_fields, NULL};
@@ -133,6 +142,8 @@ static const struct rp_type change_type = {"metrics_change", sizeof(struct chang
 static const struct rp_field root_fields[] = {
     RP_FIELD_LIST(struct metrics_root, listed, &source_type, "sources", "sources, on the screen",
                   RP_SCREEN),
+    RP_FIELD_SHOWN(struct metrics_root, shown, &row_type, "metrics", NULL, 0),
+    RP_FIELD_SHOWN(struct metrics_root, counted, &counter_type, "counters", NULL, 0),
     RP_FIELD_LIST(struct metrics_root, lines, &rp_type_string, "report", "the report as text",
                   RP_SCREEN | RP_VERBATIM),
     RP_FIELD_LIST(struct metrics_root, sources, &source_type, NULL, "what was read", 0),
@@ -176,6 +187,16 @@ static int64_t whole(double value)
     return isnan(value) ? RP_ABSENT_I64 : fabs(value) < 9e18 ? (int64_t)(value + 0.5) : INT64_MAX;
 }
 
+/* As other answers print times and sizes. */
+static const char *value_text(struct metrics_ctx *ctx, double value, enum rp_metric_unit unit)
+{
+    static const enum rp_unit units[] = {[RP_METRIC_TIME] = RP_UNIT_NS,
+                                         [RP_METRIC_BYTES] = RP_UNIT_BYTES,
+                                         [RP_METRIC_VALUE] = RP_UNIT_NONE};
+
+    return isnan(value) ? NULL : rp_units_text(ctx->arena, value, units[unit]);
+}
+
 static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct metrics_row *row)
 {
     bool time = m->unit == RP_METRIC_TIME;
@@ -191,7 +212,12 @@ static void fill_row(struct metrics_ctx *ctx, const struct rp_metric *m, struct 
                                 .mean = time ? NAN : rp_metric_mean(m),
                                 .least = time ? NAN : m->least,
                                 .most = time ? NAN : m->most,
-                                .rate_hz = rp_metric_rate(m)};
+                                .rate_hz = rp_metric_rate(m),
+                                .total_text = value_text(ctx, m->sum, m->unit),
+                                .mean_text = value_text(ctx, rp_metric_mean(m), m->unit),
+                                .p50_text = value_text(ctx, rp_metric_percentile(m, 50), m->unit),
+                                .p99_text = value_text(ctx, rp_metric_percentile(m, 99), m->unit),
+                                .most_text = value_text(ctx, m->most, m->unit)};
     row->percentiles = RP_ARENA_NEW(ctx->arena, struct metrics_point, RP_METRIC_PERCENTILES);
     for (size_t i = 0; row->percentiles && i < RP_METRIC_PERCENTILES; i++) {
         double value = rp_metric_percentile(m, rp_metric_percent[i]);
@@ -297,9 +323,9 @@ static void compare_metric(struct metrics_ctx *ctx, const struct rp_metric *a,
     x = isnan(row->base_median) ? row->base_mean : row->base_median;
     y = isnan(row->other_median) ? row->other_mean : row->other_median;
     if (a)
-        row->base_text = rp_metric_value_text(ctx->arena, x, a->unit);
+        row->base_text = value_text(ctx, x, a->unit);
     if (b)
-        row->other_text = rp_metric_value_text(ctx->arena, y, b->unit);
+        row->other_text = value_text(ctx, y, b->unit);
     if (!a || !b)
         return;
     if (x > 0)
@@ -451,7 +477,14 @@ static enum rp_code answer_merged(struct metrics_ctx *ctx, bool found, struct rp
     }
     RP_TRY(merge_sets(ctx, 0, ctx->sets.n, &ctx->all, err));
     fill_rows(ctx);
-    RP_TRY(fill_lines(ctx, err));
+    if (!strcmp(rp_settings_text(ctx->settings, "form"), "torch_xla")) {
+        RP_TRY(fill_lines(ctx, err));
+    } else {
+        ctx->root->shown = ctx->root->metrics;
+        ctx->root->nshown = ctx->root->nmetrics;
+        ctx->root->counted = ctx->root->counters;
+        ctx->root->ncounted = ctx->root->ncounters;
+    }
     return add_remarks(ctx, err);
 }
 
@@ -506,26 +539,27 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
 static const struct rp_option options[] = {
     {"source", 0, RP_OPT_TEXT, "SOURCE", NULL,
      "process, file or folder; the same as an argument without a dash", RP_OPT_REPEAT},
-    {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add two sources up instead of comparing them", 0},
+    {"merge", 0, RP_OPT_FLAG, NULL, NULL, "add up two sources instead of comparing them", 0},
+    {"form", 0, RP_OPT_CHOICE, "table|torch_xla", "table",
+     "how they are printed: as other answers, or in the form of torch_xla's reports", 0},
     {"watch", 0, RP_OPT_FLAG, NULL, NULL,
-     "of a job of 'record --light' a screen of its ranks, until it ends; else print again and again",
+     "show a screen of the ranks of a job under 'record --light' until it ends; for others, print again and again",
      0},
-    {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two looks", 0},
+    {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two updates", 0},
     {"alert-over", 0, RP_OPT_RATIO, "SHARE", "5%",
-     "with --watch: a rank that is later, or steps that are longer, by less than that is no alert",
+     "with --watch: a rank that is late, or steps that are longer, by less than this is no alert",
      0},
     {"on-alert", 0, RP_OPT_TEXT, "COMMAND", NULL,
      "with --watch: run it for each new alert, with its text in REPRISE_ALERT", 0},
     {"until-alert", 0, RP_OPT_FLAG, NULL, NULL,
-     "with --watch: end at the first alert, with exit status 1", 0},
+     "with --watch: stop at the first alert, with exit status 1", 0},
     {"clean", 0, RP_OPT_FLAG, NULL, NULL,
      "remove the files of this user's processes that have ended", 0},
     {"serve", 0, RP_OPT_FLAG, NULL, NULL,
-     "answer Prometheus on this machine at /metrics, until interrupted", 0},
+     "serve /metrics to Prometheus on this machine, until interrupted", 0},
     {"port", 0, RP_OPT_INT, "0..65535", "9464", "with --serve: port of 127.0.0.1; 0: any", 0},
     {"keep", 0, RP_OPT_DURATION, "TIME", "5m",
-     "with --serve: how long the last numbers of an ended process are answered; --clean then "
-     "removes its file",
+     "with --serve: how long the last numbers of an ended process are served; --clean then removes its file",
      0},
     {"prometheus", 0, RP_OPT_PATH, "FILE", NULL,
      "also write the text that Prometheus reads; '-': only that", 0},
@@ -533,25 +567,25 @@ static const struct rp_option options[] = {
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_metrics = {
-    .question = {.name = "metrics",
-                 .group = "capture",
-                 .summary = "timings and counters of running and ended programs",
-                 .details =
-                     "Shows what programs with <reprise/metrics.h> count: while they run, without "
-                     "stopping them, or after they have ended, however they ended. Without an "
-                     "argument, all running programs of this user. A folder is a job: its ranks "
-                     "are added up. Two sources are compared. Metric reports of torch_xla, "
-                     "torch.lazy and Ratex are read as well; the times that these print wrongly "
-                     "are corrected.",
-                 .examples = "reprise metrics\tall running programs\n"
-                             "reprise metrics 4711\tone process\n"
-                             "reprise metrics 4711 --watch\tfollow it\n"
-                             "reprise metrics run/ --watch --until-alert\ta job, until a rank is "
-                             "late\n"
-                             "reprise metrics --serve --clean\tlet Prometheus fetch them\n"
-                             "reprise metrics job/\tall ranks of a job, added up\n"
-                             "reprise metrics before.txt after.txt\twhat changed\n",
-                 .accepts = RP_ACCEPTS_SOURCES,
-                 .options = options,
-                 .type = &root_type},
+    .question =
+        {.name = "metrics",
+         .group = "capture",
+         .summary = "timings and counters of running and ended programs",
+         .details =
+             "Shows what programs with <reprise/metrics.h> count: while they run, without "
+             "stopping them, or after they have ended, however they ended. Without an "
+             "argument, all running programs of this user. A folder is a job: its ranks "
+             "are added up. Two sources are compared. Metric reports of torch_xla, "
+             "torch.lazy and Ratex are read as well; times that those print incorrectly are corrected.",
+         .examples = "reprise metrics\tall running programs\n"
+                     "reprise metrics 4711\tone process\n"
+                     "reprise metrics 4711 --watch\tfollow it\n"
+                     "reprise metrics run/ --watch --until-alert\ta job, until a rank is "
+                     "late\n"
+                     "reprise metrics --serve --clean\tlet Prometheus fetch them\n"
+                     "reprise metrics job/\tall ranks of a job, added up\n"
+                     "reprise metrics before.txt after.txt\twhat changed\n",
+         .accepts = RP_ACCEPTS_SOURCES,
+         .options = options,
+         .type = &root_type},
     .run = metrics_run};

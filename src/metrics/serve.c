@@ -142,11 +142,17 @@ static enum rp_code answer_metrics(void *user, const struct rp_http_request *req
     rp_metric_paths paths = {0};
     rp_metric_sets sets = {0};
     size_t found = 0;
+    enum rp_metric_format format = RP_METRIC_PROMETHEUS;
     enum rp_code code;
 
     if (strcmp(request->path, "metrics") != 0)
         return rp_err_set(err, RP_MISSING, "the metrics are at '/metrics'");
-    *type = "text/plain; version=0.0.4";
+    if (rp_http_weight(request, "application/openmetrics-text") >
+        rp_http_weight(request, "text/plain"))
+        format = RP_METRIC_OPENMETRICS;
+    *type = format == RP_METRIC_OPENMETRICS
+                ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                : "text/plain; version=0.0.4";
     code = rp_metric_find_sources(source, &arena, &paths, err);
     found = paths.n;
     if (code == RP_OK)
@@ -156,7 +162,7 @@ static enum rp_code answer_metrics(void *user, const struct rp_http_request *req
                                   &served->tick_ns, &sets, err);
     if (code == RP_OK) {
         choose_sets(served, &paths, found, &sets);
-        code = rp_metric_expose(sets.at, sets.n, RP_METRIC_PROMETHEUS, body, err);
+        code = rp_metric_expose(sets.at, sets.n, format, body, err);
     }
     rp_metric_sets_release(&sets);
     rp_vec_release(&paths);

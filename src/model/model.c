@@ -653,29 +653,29 @@ static const struct rp_option options[] = {
     {"model", 'm', RP_OPT_PATH, "FILE", NULL,
      "predict, test: the model to use instead of the built-in one or of one made for the test", 0},
     {"device", 'd', RP_OPT_TEXT, "NAME", NULL,
-     "what rows that do not name their device were measured on; what to predict for", 0},
+     "the device of rows that do not name one; the device to predict for", 0},
     {"dtype", 0, RP_OPT_TEXT, "FORMAT", "f32", "predict: number format, as bf16", 0},
-    {"flops", 0, RP_OPT_TEXT, "N", NULL, "predict: of an operator that the table does not know", 0},
-    {"bytes", 0, RP_OPT_TEXT, "N", NULL, "predict: the same, read and written", 0},
+    {"flops", 0, RP_OPT_TEXT, "N", NULL,
+     "predict: FLOPs of an operator that the table does not know", 0},
+    {"bytes", 0, RP_OPT_TEXT, "N", NULL, "predict: bytes that it reads and writes", 0},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_model = {
-    .question = {.name = "model",
-                 .group = "predict",
-                 .summary = "cost models of operators: train, test, predict",
-                 .details =
-                     "Learns how long operators take on a device, from tables of measurements or "
-                     "from traces with shapes; says how far off it is for what was left out; and "
-                     "predicts times, each with an interval and what it rests on.",
-                 .examples = "reprise model predict matmul 4096x1024x1024 --dtype bf16\tby the "
-                             "built-in model\n"
-                             "reprise model train ops.csv --device H200 -o h200.model\tfrom a "
-                             "table\n"
-                             "reprise model train runs/ -o all.model\tfrom traces in "
-                             "runs/<gpu>/<model>/\n"
-                             "reprise model test ops.csv --device H200\terrors of what is left "
-                             "out\n",
-                 .accepts = RP_ACCEPTS_SOURCES,
-                 .options = options,
-                 .type = &root_type},
+    .question =
+        {.name = "model",
+         .group = "predict",
+         .summary = "cost models of operators: train, test, predict",
+         .details =
+             "Learns how long operators take on a device, from tables of measurements or "
+             "from traces with shapes; reports its error on data that was left out; and predicts times, each with an interval and what it rests on.",
+         .examples =
+             "reprise model predict matmul 4096x1024x1024 --dtype bf16\twith the built-in model\n"
+             "reprise model train ops.csv --device H200 -o h200.model\tfrom a "
+             "table\n"
+             "reprise model train runs/ -o all.model\tfrom traces in "
+             "runs/<gpu>/<model>/\n"
+             "reprise model test ops.csv --device H200\terrors on data that is left out\n",
+         .accepts = RP_ACCEPTS_SOURCES,
+         .options = options,
+         .type = &root_type},
     .run = model_run};

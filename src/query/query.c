@@ -360,13 +360,13 @@ static const struct rp_option query_options[] = {
      0},
     {"file", 0, RP_OPT_PATH, "FILE", NULL, "take the query from a file; '-': standard input", 0},
     {"name", 0, RP_OPT_TEXT, "NAME", NULL,
-     "of several queries that behind the line '-- name: NAME'", 0},
+     "of several queries in the file, the one below the line '-- name: NAME'", 0},
     {"arrow", 0, RP_OPT_PATH, "FILE", NULL,
      "write the rows to an Arrow IPC file, as '-o FILE.arrow' does; all, if no '--limit' is given",
      0},
-    {"limit", 'n', RP_OPT_COUNT, "N", "10k", "rows at most; 0: all", 0},
-    {"timeout", 0, RP_OPT_DURATION, "TIME", "60s", "time at most; 0: no limit", RP_OPT_GUARD},
-    {"memory", 0, RP_OPT_BYTES, "SIZE", "1GiB", "memory at most; 0: no limit", RP_OPT_GUARD},
+    {"limit", 'n', RP_OPT_COUNT, "N", "10k", "at most N rows; 0: all", 0},
+    {"timeout", 0, RP_OPT_DURATION, "TIME", "60s", "time limit; 0: none", RP_OPT_GUARD},
+    {"memory", 0, RP_OPT_BYTES, "SIZE", "1GiB", "memory limit; 0: none", RP_OPT_GUARD},
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_query = {
@@ -386,7 +386,7 @@ const struct rp_question_row rp_ask_query = {
              "reprise query run/ .schema	the tables and their columns\n"
              "reprise query run/ \"select name, sum(dur_ns) from kernels group by "
              "1 order by 2 desc limit 5\"	kernels with most time\n"
-             "reprise query run/ --file q.sql --name gaps	a query of a file\n"
+             "reprise query run/ --file q.sql --name gaps	a query from a file\n"
              "reprise query run/ kernels -o kernels.arrow	a table for pyarrow, polars, "
              "…\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_NONE_TOO,

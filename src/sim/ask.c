@@ -391,7 +391,7 @@ static const struct rp_option simulate_options[] = {
     {"collective", 0, RP_OPT_CHOICE, "whole|ring|tree", NULL,
      "model a collective as one transfer (whole, the default) or as the hops of a ring or tree", 0},
     {"backend", 0, RP_OPT_CHOICE, "nccl|gloo|byteps", NULL,
-     "whose hops: rings in both directions (nccl, the default), one ring with chunks in two halves (gloo), or servers",
+     "the library whose hops are modelled: rings in both directions (nccl, the default), one ring with chunks in two halves (gloo), or servers (byteps)",
      0},
     {"unprofiled-step", 'u', RP_OPT_DURATION, "TIME", NULL,
      "measured time of a step without the profiler; calibrates the cost of recording", 0},

@@ -39,6 +39,19 @@ const common = (() => {
     return (v < 0 ? "-" : "") + text + " " + names[i];
   }
 
+  // A kernel's name as people know it: without its result, namespaces, and the arguments of templates and calls. Others stay as they are.
+  function brief(name) {
+    const call = /^(void )?(?:[\w ]*::|[\w]+ (?=[\w:]+[<(]))?.*[>)]$/.test(name) && (name.startsWith("void ") || /^[\w:()<> ]*::[^ ]*\(/.test(name));
+    if (!call || !name.includes("(")) return name;
+    let kept = "", depth = 0;
+    for (const letter of name.replace(/^void /, "").replace(/\(anonymous namespace\)::/g, "")) {
+      depth += letter === "<" || letter === "(";
+      if (!depth) kept += letter;
+      depth -= letter === ">" || letter === ")";
+    }
+    return kept.trim().replace(/.*::/, "") || name;
+  }
+
   // ---------------------------------------------------------------- elements
 
   function make(tag, attributes, ...children) {
@@ -59,5 +72,5 @@ const common = (() => {
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
-  return { SCALES, fixed, show, make, unpacked };
+  return { SCALES, fixed, show, brief, make, unpacked };
 })();

@@ -44,6 +44,33 @@ function settle(tree) {
     }
   }
 }
+// With --by function, frames of one function are one frame, whatever its line: nodes of the same function below the same node become one,
+// in the tree and in the weights of the other run.
+function joinFunctions() {
+  const functions = new Map(), of = data.frames.map(([name, file], i) => {
+    const key = name + "\n" + file;
+    if (!functions.has(key)) functions.set(key, i);
+    return functions.get(key);
+  });
+  const nodes = [], base = [], known = new Map(), number = [];
+  for (let i = 0; 3 * i < data.nodes.length; i++) {
+    const up = data.nodes[3 * i] < 0 ? -1 : number[data.nodes[3 * i]], frame = of[data.nodes[3 * i + 1]], key = up + ":" + frame;
+    const at = known.has(key) ? known.get(key) : base.length;
+    if (at === base.length) {
+      known.set(key, at);
+      nodes.push(up, frame, 0);
+      base.push(0);
+    }
+    number[i] = at;
+    nodes[3 * at + 2] += data.nodes[3 * i + 2];
+    base[at] += data.base ? data.base[i] : 0;
+  }
+  data.nodes = nodes;
+  if (data.base) data.base = base;
+  if (data.runs) for (let i = 1; i < data.runs.length; i += 3) data.runs[i] = of[data.runs[i]];
+  for (const f of data.frames) f[2] = 0;
+}
+if (data.joined) joinFunctions();
 const trees = [grow(data.nodes, false)];
 if (data.runs) trees.push(grow(data.runs, true));
 data.nodes = data.runs = null;

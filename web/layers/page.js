@@ -103,6 +103,7 @@ const layers = view => {
       make("p", { class: "soft" }, "the colours of the timeline compare the time of a name in a step: ", ...chips), list,
       command(`reprise diff ${shell(0)} ${shell(1)}`)];
   }
+  let loaded = false;
   async function load() {
     await compare();
     for (let run = 0; run < view.meta().runs.length; run++) {
@@ -114,6 +115,8 @@ const layers = view => {
           view.changed();
         } catch (error) { told[run][kind] = null; view.say(`${KINDS[kind]}: ${error.message}`); }
     }
+    loaded = true;
+    view.changed();
   }
 
   // ---------------------------------------------------------------- lanes
@@ -137,8 +140,12 @@ const layers = view => {
   function above(r) {
     const known = ranks.get(r), out = [];
     const marks = known ? known.marks.slice().sort((a, b) => a.begin - b.begin) : [], chances = marks.filter(m => m.finding.changes.length);
-    if (marks.length && shown("findings")) out.push({ layer: "findings", label: "findings", h: 16, items: marks });
-    if (chances.length && shown("chances")) out.push({ layer: "chances", label: "opportunities", h: 16, items: chances });
+    // What is asked for has its place from the beginning: a lane that came later would move what somebody is about to click.
+    const kept = view.meta().ranks[r].tracks.some(t => t[0] === "stream" && t[4]);
+    const empty = text => (loaded ? `${text}: none` : text);
+    if ((marks.length || kept) && shown("findings")) out.push({ layer: "findings", label: marks.length ? "findings" : empty("findings"), h: 16, items: marks });
+    if ((chances.length || kept) && shown("chances")) out.push({ layer: "chances", label: chances.length ? "opportunities" : empty("opportunities"), h: 16, items: chances });
+    if (kept && !(known && known.devices.size) && shown("idle")) out.push({ layer: "idle", label: empty("idle causes"), h: 16, items: [] });
     if (known && shown("idle")) for (const [device, items] of known.devices) out.push({ layer: "idle", label: known.devices.size > 1 ? `idle, GPU ${device}` : "idle causes", h: 16, items });
     if (known && shown("memory")) for (const d of known.memory) out.push({ layer: "memory", label: `memory, ${d.device}`, h: 48, items: [d] });
     return out;

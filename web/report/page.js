@@ -78,10 +78,10 @@
 
   function gain(t) {
     if (typeof t.change_ratio !== "number") return t.what_if ? make("small", {}, ` (reprise simulate --what-if ${t.what_if})`) : null;
-    const better = t.change_ratio < 0;
-    const change = make(better ? "b" : "span", {}, (better ? "" : "+") + show(t.change_ratio, "ratio"));
-    return make("span", { class: "gain", title: `predicted by 'reprise simulate --what-if ${t.what_if}', for a step without the profiler` },
-      `simulated: ${show(t.step_ns, "ns")} → ${show(t.predicted_ns, "ns")} a step, `, change);
+    const title = `predicted by 'reprise simulate --what-if ${t.what_if}', for a step without the profiler`;
+    if (!(t.change_ratio <= -0.0005)) return make("span", { class: "gain", title }, `simulated: ${t.what_if} alone brings nothing`);
+    return make("span", { class: "gain", title }, `simulated: ${show(t.step_ns, "ns")} → ${show(t.predicted_ns, "ns")} a step, `,
+      make("b", {}, show(t.change_ratio, "ratio")));
   }
   function findings() {
     const rows = answer.findings ? answer.findings.rows : [];

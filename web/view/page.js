@@ -3,10 +3,10 @@
 // drawn, or put into text nodes.
 "use strict";
 (async () => {
-  const { show, make } = common;
+  const { show, brief, make } = common;
   const $ = id => document.getElementById(id);
   const saved = await common.unpacked($("data").textContent);
-  const PIECES = 512, TILES_KEPT = 6000, ASKED_MOST = 6, ASKED_A_FRAME = 2, LANES_ASKED = 16, TILES_MS = 2, RULER = 40, ROW = 16, HEAD = 20;
+  const PIECES = 512, TILES_KEPT = 6000, ASKED_MOST = 6, ASKED_A_FRAME = 2, LANES_ASKED = 16, TILES_MS = 2, SPARSE = 100, RULER = 40, ROW = 16, HEAD = 20;
   const canvas = $("canvas"), paint = canvas.getContext("2d", { alpha: false });
 
   // ---------------------------------------------------------------- names, each once
@@ -19,7 +19,7 @@
       let hash = 0;
       for (let i = 0; i < text.length; i++) hash = (hash * 31 + text.charCodeAt(i)) | 0;
       id = names.length;
-      names.push({ text, cls, shade: Math.abs(hash) % 5, colour: "", pixel: 0, hit: false });
+      names.push({ text, brief: brief(text), cls, shade: Math.abs(hash) % 5, colour: "", pixel: 0, hit: false });
       nameIds.set(key, id);
       paintName(names[id]);
     }
@@ -172,7 +172,16 @@
       add(r, { id: `${r}`, track: busiest ? busiest.i : -1, heading: true, folded, label: `${runs}rank ${rank.number}${told.rankNote(r)}`, h: HEAD });
       if (folded) return;
       for (const lane of told.above(r)) add(r, { id: `${r} ${lane.label}`, track: -1, ...lane });
+      // Streams with little work share a lane until it is opened.
+      const most = Math.max(...tracks.map(t => (t.kind === "stream" ? t.events : 0))), few = tracks.filter(t => t.kind === "stream" && t.events * SPARSE < most);
+      const shared = few.length > 1 && !state.folded.has(`${r}.q`) ? few : [];
+      if (few.length > 1) {
+        const rows = shared.length ? Math.max(...few.map(t => t.rows)) : 1, label = `${few.length} quiet streams`;
+        few.forEach(t => byTrack.set(`${r}.${t.i}`, lanes.length));
+        add(r, { id: `${r}.q`, track: few[0].i, tiles: shared.map(t => `${r}.${t.i}`), rows, quiet: true, label, title: few.map(t => t.name).join(", "), h: shared.length ? rows * ROW + 4 : HEAD });
+      }
       for (const t of tracks) {
+        if (shared.includes(t)) continue;
         const id = `${r}.${t.i}`, shut = state.folded.has(id), counter = t.kind === "counter";
         const rows = shut ? 1 : t.rows, h = counter ? 36 : rows * ROW + 4;
         byTrack.set(id, lanes.length);
@@ -246,6 +255,8 @@
     }
     return out;
   }
+
+  const tilesUnder = lane => (lane.tiles || [lane.tile || `${lane.rank}.${lane.track}`]).flatMap(tilesOf);
 
   // Asks for what the last picture lacked; older wishes are forgotten. A request takes a browser as long as a tenth of a frame, so they
   // are few in each; an answer waits for a frame that has time for it.
@@ -365,7 +376,7 @@
 
   function plotLane(lane) {
     const y = yOf(lane), done = new Map(); // by row: the event that was plotted last
-    lane.source = lane.track < 0 || (lane.heading && !lane.folded) ? [] : tilesOf(lane.tile || `${lane.rank}.${lane.track}`);
+    lane.source = lane.track < 0 || (lane.heading && !lane.folded) ? [] : tilesUnder(lane);
     lane.labels = [];
     if (lane.heading) board.box(0, width, y, y + lane.h, style.pixels.card);
     board.box(0, width, y + lane.h - 1, y + lane.h, style.pixels.line);
@@ -395,7 +406,7 @@
     for (const [tile, from, to] of lane.source) if (tile.failed) drawFailed(tile, from, to, y, lane.h);
     paint.fillStyle = lane.heading ? style.fg : style.soft;
     paint.font = lane.heading ? "600 12px system-ui, sans-serif" : "12px system-ui, sans-serif";
-    paint.fillText(fit((lane.heading ? (lane.folded ? "▸ " : "▾ ") : "  ") + lane.label, gutter - 12), 6, y + Math.min(lane.h, HEAD) / 2);
+    paint.fillText(fit((lane.heading ? (lane.folded ? "▸ " : "▾ ") : lane.quiet ? (lane.tiles.length ? "▸ " : "▾ ") : "  ") + lane.label, gutter - 12), 6, y + Math.min(lane.h, HEAD) / 2);
   }
 
   // What could not be loaded says so; a click tries again.
@@ -408,7 +419,7 @@
     paint.fillText(fit(`not loaded: ${tile.failed} (click: again)`, x1 - x0 - 8), x0 + 4, y + Math.min(h, HEAD) / 2);
   }
   function loadAgain(lane, t) {
-    const failed = tilesOf(lane.tile || `${lane.rank}.${lane.track}`).some(([tile, from, to]) => tile.failed && t >= from && t < to);
+    const failed = tilesUnder(lane).some(([tile, from, to]) => tile.failed && t >= from && t < to);
     if (failed) for (const [key, tile] of tiles) if (tile.failed) tiles.delete(key);
     if (failed) redraw();
     return failed;
@@ -453,7 +464,7 @@
       const end = x0 + (w > 3 ? w - 0.6 : w), pixel = dur < 0 ? style.pixels.hit : name.pixel;
       board.box(x0, end, y, y + h, name.hit ? style.pixels.hit : pixel);
       if (name.hit && end - x0 > 5) board.box(x0 + 2, end - 2, y + 2, y + h - 2, pixel);
-      if (w > 28 || id === chosen) lane.labels.push({ text: w > 28 ? name.text : "", x: x0, y, w, h, chosen: id === chosen });
+      if (w > 28 || id === chosen) lane.labels.push({ text: w > 28 ? name.brief : "", x: x0, y, w, h, chosen: id === chosen });
     }
     return last;
   }
@@ -651,7 +662,7 @@
   function eventIn(lane, px, py) {
     const row = lane.heading ? 0 : Math.floor((py + state.top - RULER - lane.y - 2) / ROW), t = timeAt(px), near = span() / (width - gutter) * 3;
     let best = null, far = Infinity;
-    for (const [tile, from, to] of tilesOf(lane.tile || `${lane.rank}.${lane.track}`)) {
+    for (const [tile, from, to] of tilesUnder(lane)) {
       if (t + near < from || t - near > to) continue;
       for (const r of tile.rows.filter(r => r.row === row)) {
         if (r.pieces) {
@@ -690,23 +701,23 @@
 
   const button = (text, onclick, cls) => make("button", { type: "button", class: cls, onclick }, text);
   const where = e => `rank ${meta.ranks[e.rank].number}, ${meta.ranks[e.rank].tracks[e.track][1]}`;
-  const link = e => button(e.name, () => select(e.rank, e.event, "there"), "plain");
+  const link = e => button(brief(e.name), () => select(e.rank, e.event, "there"), "plain");
   function panelOfEvent(e) {
     const step = meta.ranks[e.rank].steps.find(s => e.begin_ns >= s[2] && e.begin_ns < s[3]);
     const facts = [["class", meta.classes[e.class]], ["category", e.category], ["begins at", show(e.begin_ns, "ns")],
-      ["duration", e.dur_ns < 0 ? "none" : show(e.dur_ns, "ns")], ["in both runs", told.changeOf(e.name)], ["where", where(e)], ["step", step ? step[1] || step[0] : null]];
+      ["duration", e.dur_ns < 0 ? "none" : show(e.dur_ns, "ns")], ["in both runs", told.changeOf(e.name)], ["where", where(e)], ["name", brief(e.name) === e.name ? null : e.name], ["step", step ? step[1] || step[0] : null]];
     const rows = list => make("table", {}, make("tbody", {}, ...list.map(([k, v]) => make("tr", {}, make("th", { scope: "row" }, k), make("td", { class: "value" }, v)))));
     const others = e.linked.filter(l => l.event !== e.event), started = others.filter(l => l.begin_ns >= e.begin_ns);
     const lists = [[started.length === others.length ? "starts" : "started by", others], ["leads to", e.arrows.filter(a => a.out)], ["comes from", e.arrows.filter(a => !a.out)], ["inside", e.parents]].filter(l => l[1].length);
     const beside = e.beside.length ? [make("div", {}, make("div", { class: "soft" }, "beside it, on the device"), make("table", {}, make("tbody", {}, ...e.beside.map(o =>
-      make("tr", {}, make("td", { class: "n" }, show(o.ns, "ns")), make("td", { class: "n" }, `${show(o.count, "count")} ×`), make("td", { class: "name short", title: o.name }, o.name))))))] : [];
-    $("panel").replaceChildren(make("h2", {}, e.name), make("div", { class: "columns" },
+      make("tr", {}, make("td", { class: "n" }, show(o.ns, "ns")), make("td", { class: "n" }, `${show(o.count, "count")} ×`), make("td", { class: "name short", title: o.name }, brief(o.name)))))))] : [];
+    $("panel").replaceChildren(make("h2", { title: e.name }, brief(e.name)), make("div", { class: "columns" },
       make("div", {}, rows(facts.filter(f => f[1] !== null && f[1] !== undefined).map(([k, v]) => [k, String(v)])),
         make("p", {}, button("show (f)", () => showEvent(e)), " ", button("sums of its time (m)", () => selectRange(e.begin_ns, e.begin_ns + Math.max(1, e.dur_ns), e.rank)))),
       ...beside, ...lists.map(([title, list]) => make("div", {}, make("div", { class: "soft" }, title), ...list.slice(0, 12).map(l => make("div", {}, link(l), make("span", { class: "soft" }, ` ${[l.what, l.dur_ns < 0 ? null : show(l.dur_ns, "ns")].filter(Boolean).join(", ")}`))))),
       e.args.length ? make("div", {}, rows(e.args.map(([k, v]) => [k, String(v)]))) : null,
     ));
-    say(`${e.name.length > 60 ? e.name.slice(0, 60) + "…" : e.name}, ${e.dur_ns < 0 ? "an instant" : show(e.dur_ns, "ns")} at ${show(e.begin_ns, "ns")}, ${where(e)}`);
+    say(`${brief(e.name).length > 60 ? brief(e.name).slice(0, 60) + "…" : brief(e.name)}, ${e.dur_ns < 0 ? "an instant" : show(e.dur_ns, "ns")} at ${show(e.begin_ns, "ns")}, ${where(e)}`);
   }
   // A frame of the samples, and what called it.
   function panelOfFrame(f) {
@@ -741,7 +752,7 @@
     const one = range.rank >= 0, run = one ? meta.ranks[range.rank].run : -1 - range.rank;
     const several = meta.ranks.filter(r => r.run === run).length > 1;
     const head = ["name", "count", "total", "share", "mean", "max"];
-    const rows = answer.top.rows.map(r => make("tr", {}, make("td", { class: "name" }, r.name), ...[[r.count, "count"], [r.total_ns, "ns"], [r.share, "ratio"], [r.mean_ns, "ns"], [r.max_ns, "ns"]]
+    const rows = answer.top.rows.map(r => make("tr", {}, make("td", { class: "name", title: r.name }, brief(r.name)), ...[[r.count, "count"], [r.total_ns, "ns"], [r.share, "ratio"], [r.mean_ns, "ns"], [r.max_ns, "ns"]]
       .map(([v, unit]) => make("td", { class: "n" }, show(v, unit)))));
     $("panel").replaceChildren(make("h2", {}, `${show(range.to - range.from, "ns")} from ${show(range.from, "ns")} on, ${one ? `rank ${meta.ranks[range.rank].number}` : "all ranks"}: ${show(answer.top.whole_ns, "ns")} of device work`),
       answer.command ? make("p", {}, make("code", { id: "command" }, answer.command), " ", button("copy as command (c)", () => copy(answer.command))) : null,
@@ -754,13 +765,13 @@
   function panelOfHits() {
     const h = state.hits;
     $("panel").replaceChildren(make("h2", {}, `${h.count.toLocaleString("en")} events, ${show(h.total_ns, "ns")} together`),
-      ...h.hits.slice(0, 60).map((e, i) => make("div", {}, button(e.name, () => { state.hit = i; select(e.rank, e.event, "closer"); }, "plain"),
+      ...h.hits.slice(0, 60).map((e, i) => make("div", {}, button(brief(e.name), () => { state.hit = i; select(e.rank, e.event, "closer"); }, "plain"),
         make("span", { class: "soft" }, ` ${where(e)}, ${show(e.begin_ns, "ns")}${e.dur_ns < 0 ? "" : ", " + show(e.dur_ns, "ns")}`))));
   }
   let said = "";
   function say(text) { said = text; tellWhere(); }
   function tellWhere() {
-    const text = `${show(span(), "ns")} in sight of ${show(last - first, "ns")}${said ? " · " + said : ""}`;
+    const text = `${show(span(), "ns")} shown of ${show(last - first, "ns")}${said ? " · " + said : ""}`;
     if ($("where").textContent !== text) $("where").textContent = text;
   }
   async function copy(text) {
@@ -840,7 +851,7 @@
   async function readAddress() {
     if (location.hash === written || location.hash.length < 2) return false;
     const p = new URLSearchParams(location.hash.slice(1)), [from, to] = numbers(p.get("at")), range = numbers(p.get("range")), event = (p.get("event") || "").split(".").map(Number);
-    if (p.has("fold")) { state.folded = new Set(p.get("fold").split(",").filter(id => /^\d+(\.\d+s?)?$/.test(id))); state.foldedByHand = true; }
+    if (p.has("fold")) { state.folded = new Set(p.get("fold").split(",").filter(id => /^\d+(\.(\d+s?|q))?$/.test(id))); state.foldedByHand = true; }
     told.read(p);
     filterLanes(p.get("lanes") || "");
     state.shift = meta.runs.length > 1 && Number.isSafeInteger(Number(p.get("shift"))) ? Number(p.get("shift")) : 0;
@@ -929,7 +940,7 @@
     remember();
     redraw();
   }
-  $("search").addEventListener("submit", e => { e.preventDefault(); if ($("pattern").value === state.pattern && state.hits) nextHit(1); else search($("pattern").value).then(() => canvas.focus()); });
+  $("search").addEventListener("submit", e => { e.preventDefault(); if ($("pattern").value === state.pattern && state.hits) nextHit(1); else search($("pattern").value).then(() => { canvas.focus(); nextHit(1); }); });
   $("pattern").addEventListener("search", () => { if (!$("pattern").value) search(""); });
   $("only").addEventListener("input", () => filterLanes($("only").value));
   $("look").addEventListener("click", () => told.openList());

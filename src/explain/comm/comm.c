@@ -719,11 +719,12 @@ const struct rp_question_row rp_ask_comm = {
                      "rank has arrived: what the others spend in it before is waiting, the rest is "
                      "transfer. The last rank to arrive is compared with the others to find out "
                      "why.",
-                 .examples = "reprise comm run/\tall ranks of a run\n"
-                             "reprise comm --csv run/\tevery collective\n"
-                             "reprise comm nccl_trace_rank_*\ta job that hangs: who is missing\n"
-                             "reprise comm --check run/\tdo all ranks make the same collectives\n"
-                             "reprise comm --rank 0,6 run/\tonly these ranks\n",
+                 .examples =
+                     "reprise comm run/\tall ranks of a run\n"
+                     "reprise comm --csv run/\tevery collective\n"
+                     "reprise comm nccl_trace_rank_*\ta job that hangs: who is missing\n"
+                     "reprise comm --check run/\twhether all ranks run the same collectives\n"
+                     "reprise comm --rank 0,6 run/\tonly these ranks\n",
                  .accepts = RP_ACCEPTS_TRACES,
                  .options = comm_options,
                  .type = &comm_type},

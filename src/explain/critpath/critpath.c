@@ -652,24 +652,25 @@ static const struct rp_option critpath_options[] = {
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_critpath = {
-    .question = {.name = "critpath",
-                 .group = "traces",
-                 .summary = "the critical path: the chain of events that determines the time",
-                 .details =
-                     "Builds a graph of what ran and what it waited for: threads, launches, "
-                     "streams, events, synchronisations, collectives of all ranks. The path leads "
-                     "from the last end backwards, from each event to what it had to wait for, and "
-                     "covers the recording without gaps; every segment is part of an event, or a "
-                     "wait with its cause. Also shown: what a name would gain if it took no time, "
-                     "and the slack of what is not on the path.",
-                 .examples = "reprise critpath trace.json.gz\twhat to make faster\n"
-                             "reprise critpath run/\tacross the ranks of a run\n"
-                             "reprise critpath --csv trace.json.gz\tevery segment\n"
-                             "reprise critpath --overlay path.json.gz trace.json.gz\tto look at in "
-                             "a viewer\n",
-                 .accepts = RP_ACCEPTS_TRACES,
-                 .options = critpath_options,
-                 .type = &critpath_type},
+    .question =
+        {.name = "critpath",
+         .group = "traces",
+         .summary = "the critical path: the chain of events that determines the time",
+         .details =
+             "Builds a graph of what ran and what it waited for: threads, launches, "
+             "streams, events, synchronisations, collectives of all ranks. The path leads "
+             "from the last end backwards, from each event to what it had to wait for, and "
+             "covers the recording without gaps; every segment is part of an event, or a "
+             "wait with its cause. Also shown: how much time would be saved if a name took none, "
+             "and the slack of what is not on the path.",
+         .examples = "reprise critpath trace.json.gz\twhat to make faster\n"
+                     "reprise critpath run/\tacross the ranks of a run\n"
+                     "reprise critpath --csv trace.json.gz\tevery segment\n"
+                     "reprise critpath --overlay path.json.gz trace.json.gz\tto look at in "
+                     "a viewer\n",
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = critpath_options,
+         .type = &critpath_type},
     .ranks = {.part = &part_type,
               .waits = true,
               .bulk = &critpath_bulk,

@@ -654,26 +654,24 @@ static const struct rp_option diff_options[] = {
      "exposed_comm=5%, memory_peak<=60GB",
      0},
     {"baseline", 0, RP_OPT_TEXT, "NAME", NULL,
-     "compare with the run of this name, by its gates, as the file of baselines says", 0},
+     "compare with the run of this name and apply its gates, as the file of baselines says", 0},
     {"baselines", 0, RP_OPT_PATH, "FILE", "reprise.baselines", "the file of baselines", 0},
     {"fail-over", 0, RP_OPT_TEXT, "P%|T", NULL,
      "exit with 1 if the step is slower by more than this and by more than the noise", 0},
     {"limit", 'n', RP_OPT_COUNT, "N", "20", "at most N rows; 0: all", 0},
     {"by", 'b', RP_OPT_CHOICE, "stack|function|line", "line",
-     "compare call stacks that were sampled, as 'top' shows them; the default where there is "
-     "nothing else",
+     "compare sampled call stacks, as 'top' shows them; the default if nothing else was recorded",
      0},
-    {"width", 0, RP_OPT_CHOICE, RP_STACKS_WIDTHS, "cpu", "what weighs them, as in 'top'", 0},
+    {"width", 0, RP_OPT_CHOICE, RP_STACKS_WIDTHS, "cpu", "what weights them, as in 'top'", 0},
     RP_RANK_OPTIONS,
     {"no-simulate", 0, RP_OPT_FLAG, NULL, NULL,
-     "do not estimate what recording cost, and the steps without it", 0},
+     "do not estimate the cost of recording or the steps without it", 0},
     {"module", 0, RP_OPT_TEXT, "NAME", NULL, "dump folders: only this module, by name or number",
      0},
     {"stage", 0, RP_OPT_TEXT, "NAME", NULL,
      "dump folders: only this stage: source, before, after, or a pass", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
-     "also write a page: of runs all tables, of programs both side by side, of call stacks a flame "
-     "graph in two colors",
+     "also write a page: all tables of runs, programs side by side, a flame graph of call stacks in two colors",
      0},
     RP_OPTION_END};
 
@@ -708,7 +706,7 @@ const struct rp_question_row rp_ask_diff = {
              "reprise diff before.pickle after.pickle\tpeaks of memory\n"
              "reprise diff before.txt after.txt\ttwo programs\n"
              "reprise diff before.txt after.txt --html page.html\t... side by side\n"
-             "reprise diff lazy.txt\twhy each graph was compiled again\n"
+             "reprise diff lazy.txt\twhy each graph was recompiled\n"
              "reprise diff dump_a/ dump_b/\tprograms, module by module\n",
          .accepts = RP_ACCEPTS_TRACES | RP_ACCEPTS_PROGRAMS,
          .options = diff_options,

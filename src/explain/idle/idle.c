@@ -915,7 +915,7 @@ static const struct rp_option options[] = {
 const struct rp_question_row rp_ask_idle = {
     .question = {.name = "idle",
                  .group = "traces",
-                 .summary = "why devices do nothing: every gap has a cause",
+                 .summary = "why devices are idle: every gap has a cause",
                  .details =
                      "A gap is a time in which no kernel, copy or memset runs on any stream of a "
                      "device. It is split where its work was launched, and each piece has one "

@@ -504,7 +504,7 @@ static const struct rp_option memory_options[] = {
 const struct rp_question_row rp_ask_memory = {
     .question = {.name = "memory",
                  .group = "traces",
-                 .summary = "the peak of device memory, and who holds it",
+                 .summary = "the peak of device memory, and what holds it",
                  .details =
                      "Reads PyTorch profiles with memory events (profile_memory=True), snapshots "
                      "of its allocator (pickles are read as data: nothing in them is run), and "
@@ -512,7 +512,7 @@ const struct rp_question_row rp_ask_memory = {
                      "what holds it (parameters, gradients, optimizer state, activations, inputs, "
                      "temporaries) with operator, module and line, the timeline, growth over the "
                      "steps, and what allocation costs.",
-                 .examples = "reprise memory trace.json.gz\tthe largest peak and who holds it\n"
+                 .examples = "reprise memory trace.json.gz\tthe largest peak and what holds it\n"
                              "reprise memory snapshot.pickle --svg memory.svg\talso draws it\n"
                              "reprise memory run/ --json\tall ranks and devices\n"
                              "reprise memory xla_dump/\tbuffers that XLA assigned\n",

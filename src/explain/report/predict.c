@@ -529,7 +529,7 @@ static const char *hidden_text(struct rp_arena *arena, const struct rp_report_ro
     return o->beyond ? ", and hides other work of the host" : "";
 }
 
-/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); answers launch-bound".
+/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); addresses launch-bound".
    Of a prediction whose error is not known (one step, a profiler of unknown cost) no least gain is
    stated. */
 static const char *help_text(struct rp_arena *arena, const struct rp_report_root *out,
@@ -547,7 +547,7 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_root
                           o->applies && !strcmp(o->applies, "part") ? ", of pieces of a step" : "",
                           rp_units_time(arena, step_ns), rp_units_time(arena, o->step_ns),
                           100 * (double)o->gain_ns / (double)step_ns, least, tries,
-                          o->finding ? "; answers " : "", o->finding ? o->finding : "",
+                          o->finding ? "; addresses " : "", o->finding ? o->finding : "",
                           hidden_text(arena, out, o));
 }
 

@@ -644,7 +644,7 @@ static const struct rp_option roofline_options[] = {
     {"device", 0, RP_OPT_TEXT, "NAME", NULL,
      "peaks of this device (H100, MI300X, …) instead of the recorded one", 0},
     {"peak", 0, RP_OPT_TEXT, "flops=N,bytes=N", NULL,
-     "these peaks, a second, instead of published ones; one of the two is enough", 0},
+     "these peaks, per second, instead of the published ones; one of the two is enough", 0},
     {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write all rows below the roofs as a picture", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "also write a page for a browser: the picture and all tables", 0},
@@ -652,21 +652,20 @@ static const struct rp_option roofline_options[] = {
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_roofline = {
-    .question = {.name = "roofline",
-                 .group = "traces",
-                 .summary = "how good each operator is: FLOPs, bytes, and the peaks of the device",
-                 .details =
-                     "The work of each operator follows from its recorded shapes, types and "
-                     "arguments. Its rates are compared with the peaks of the device: what limits "
-                     "it, how much of that limit it reaches, and which time would be saved at the "
-                     "achievable part. What cannot be modelled is listed with the reason.",
-                 .examples =
-                     "reprise roofline trace.json.gz\tthe operators that would save most\n"
-                     "reprise roofline --by category run/\tone row a category\n"
+    .question =
+        {.name = "roofline",
+         .group = "traces",
+         .summary = "how close each operator comes to the peaks of the device: FLOPs and bytes",
+         .details =
+             "The work of each operator follows from its recorded shapes, types and "
+             "arguments. Its rates are compared with the peaks of the device: what limits "
+             "it, how much of that limit it reaches, and how much time would be saved at the achievable part. What cannot be modelled is listed with the reason.",
+         .examples = "reprise roofline trace.json.gz\tthe operators that would save most\n"
+                     "reprise roofline --by category run/\tone row per category\n"
                      "reprise roofline --svg roofline.svg run/\ta picture of all operators\n"
                      "reprise roofline --peak flops=989e12,bytes=4.8e12 run/\tgiven peaks\n",
-                 .accepts = RP_ACCEPTS_TRACES,
-                 .options = roofline_options,
-                 .type = &rp_roof_type},
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = roofline_options,
+         .type = &rp_roof_type},
     .ranks = {.part = &rp_roof_part_type, .rank = roofline_rank, .join = roofline_join},
     .write = roofline_write};

@@ -570,18 +570,18 @@ static const struct rp_option options[] = {
     RP_OPTION_END};
 
 const struct rp_question_row rp_ask_stalls = {
-    .question = {.name = "stalls",
-                 .group = "traces",
-                 .summary = "host calls far above their own median, and why",
-                 .details =
-                     "Compares the own time of every operator, annotation, runtime call and Python "
-                     "frame (without the spans inside it) with the median of its name on all "
-                     "ranks. Each stall is shown with its thread, its step, the time in which the "
-                     "device did nothing, and a cause where the trace shows one.",
-                 .examples = "reprise stalls run/\twhat delayed the hosts\n"
-                             "reprise stalls --by step trace.json.gz\tin which steps\n"
-                             "reprise stalls --over 10 --least 200us trace.json.gz\tshorter ones\n",
-                 .accepts = RP_ACCEPTS_TRACES,
-                 .options = options,
-                 .type = &stalls_type},
+    .question =
+        {.name = "stalls",
+         .group = "traces",
+         .summary = "host calls far above their own median, and why",
+         .details =
+             "Compares the own time of every operator, annotation, runtime call and Python "
+             "frame (without the spans inside it) with the median of its name on all "
+             "ranks. Each stall is shown with its thread, its step, how long the device was idle meanwhile, and a cause where the trace shows one.",
+         .examples = "reprise stalls run/\twhat delayed the hosts\n"
+                     "reprise stalls --by step trace.json.gz\tin which steps\n"
+                     "reprise stalls --over 10 --least 200us trace.json.gz\tshorter ones\n",
+         .accepts = RP_ACCEPTS_TRACES,
+         .options = options,
+         .type = &stalls_type},
     .ranks = {.part = &part_type, .rank = stalls_rank, .join = stalls_join}};

@@ -173,7 +173,8 @@ static void put_flame(struct rp_out *to, void *user)
     const struct page *p = user;
     static const char *const units[RP_WEIGHT_UNITS] = {"ns", "count", "bytes"};
 
-    rp_out_printf(to, "{\"unit\": \"%s\", \"frames\": [", units[p->flame->unit]);
+    rp_out_printf(to, "{\"unit\": \"%s\", \"joined\": %s, \"frames\": [", units[p->flame->unit],
+                  p->flame->by_function ? "true" : "false");
     put_frames(to, p->flame);
     rp_out_text(to, "],\n\"nodes\": [");
     put_boxes(to, &p->nodes);

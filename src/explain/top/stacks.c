@@ -563,7 +563,7 @@ void rp_stacks_tree_release(struct rp_stacks_tree *j)
     rp_vec_release(&j->frames);
 }
 
-enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *path)
+enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *path, const char *by)
 {
     struct rp_flame flame = {.frames = j->frames.at,
                              .nodes = j->nodes.at,
@@ -572,7 +572,8 @@ enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *pat
                              .nframes = j->frames.n,
                              .nnodes = j->nodes.n,
                              .nruns = j->runs.n,
-                             .unit = j->unit};
+                             .unit = j->unit,
+                             .by_function = !strcmp(by, "function")};
 
     return path ? rp_flame_write(&flame, path, j->err) : RP_OK;
 }
@@ -598,7 +599,7 @@ enum rp_code rp_stacks_join(const struct rp_stacks_part *const *parts, size_t n,
     if (code == RP_OK)
         add_notes(&j, want, out);
     if (code == RP_OK)
-        code = rp_stacks_tree_draw(&j, want->html);
+        code = rp_stacks_tree_draw(&j, want->html, want->by);
     rp_stacks_tree_release(&j);
     return code == RP_OK ? rp_arena_check(arena, "adding up stacks", err) : code;
 }

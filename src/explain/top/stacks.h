@@ -139,6 +139,7 @@ struct rp_flame {
     const struct rp_stacks_weight *base;       /* by node: of a run to compare with; NULL: none */
     size_t nframes, nnodes, nruns;
     uint32_t unit;
+    bool by_function; /* the lines of a function are one frame */
 };
 enum rp_code rp_flame_write(const struct rp_flame *flame, const char *path, struct rp_err *err);
 

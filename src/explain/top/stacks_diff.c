@@ -229,7 +229,7 @@ enum rp_code rp_stacks_diff(const struct rp_stacks_part *const *base, size_t nba
     if (code == RP_OK)
         code = fill_changes(&j, want->limit, out);
     if (code == RP_OK)
-        code = rp_stacks_tree_draw(&j, want->html);
+        code = rp_stacks_tree_draw(&j, want->html, want->by);
     rp_stacks_tree_release(&j);
     return code == RP_OK ? rp_arena_check(arena, "comparing stacks", err) : code;
 }

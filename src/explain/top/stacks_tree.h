@@ -52,6 +52,7 @@ enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks
 enum rp_code rp_stacks_tree_fill(struct rp_stacks_tree *j);
 /* The texts of a row that is shown, where it is a stack. */
 void rp_stacks_tree_name(struct rp_stacks_tree *j, struct rp_stacks_row *row);
-enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *path);
+enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *path,
+                                 const char *by); /* by: of rp_stacks_want */
 
 #endif
