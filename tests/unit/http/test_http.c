@@ -48,6 +48,35 @@ static void a_request_of_the_page_is_accepted(void **state)
     assert_true(r.head);
 }
 
+/* The closest type counts, and without Accept any type does. */
+static void media_types_have_the_weight_that_accept_gives_them(void **state)
+{
+    static const struct {
+        const char *accept;
+        double plain, open;
+    } cases[] = {
+        {"", 1, 1},
+        {"Accept: */*\r\n", 1, 1},
+        {"Accept: text/plain\r\n", 1, 0},
+        {"Accept: text/*;q=0.5, */*;q=0.1\r\n", 0.5, 0.1},
+        {"Accept: application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,"
+         "*/*;q=0.1\r\n",
+         0.5, 1},
+        {"accept: TEXT/PLAIN;q=0.2 , Application/OpenMetrics-Text; q=0.3\r\n", 0.2, 0.3},
+        {"Accept: text/plain;q=2, application/*;q=x\r\n", 0, 0},
+    };
+    char text[512];
+    struct rp_http_request r;
+
+    UNUSED_STATE(state);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        snprintf(text, sizeof text, "GET /" TOKEN "/ HTTP/1.1\r\n" HOST "%s\r\n", cases[i].accept);
+        assert_int_equal(status_of(text, &r), 200);
+        assert_float_equal(rp_http_weight(&r, "text/plain"), cases[i].plain, 1e-9);
+        assert_float_equal(rp_http_weight(&r, "application/openmetrics-text"), cases[i].open, 1e-9);
+    }
+}
+
 static void what_others_send_is_refused(void **state)
 {
     static const struct {
@@ -218,10 +247,12 @@ static void a_slow_request_holds_nobody_up(void **state)
 
 int test_http(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_request_of_the_page_is_accepted),
-                                       cmocka_unit_test(what_others_send_is_refused),
-                                       cmocka_unit_test(a_request_without_end_is_refused),
-                                       cmocka_unit_test(a_slow_request_holds_nobody_up)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_request_of_the_page_is_accepted),
+        cmocka_unit_test(media_types_have_the_weight_that_accept_gives_them),
+        cmocka_unit_test(what_others_send_is_refused),
+        cmocka_unit_test(a_request_without_end_is_refused),
+        cmocka_unit_test(a_slow_request_holds_nobody_up)};
 
     return cmocka_run_group_tests_name("http", tests, NULL, NULL);
 }
