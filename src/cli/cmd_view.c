@@ -183,7 +183,7 @@ static const struct rp_option view_options[] = {
 const struct cli_command cli_cmd_view = {
     .name = "view",
     .group = "traces",
-    .summary = "the timeline of a run in a browser: every kernel, however long the run is is",
+    .summary = "the timeline of a run in a browser: every kernel, however long the run is",
     .details =
         "Serves a page on 127.0.0.1, which shows all ranks on one clock: streams, threads, "
         "counters, and the launch of every kernel. Two runs are shown one below the other, aligned at their first steps. The address holds a random token; programs of other users, other "

@@ -277,7 +277,7 @@ static const struct rp_option optimize_options[] = {
      0},
     {"budget", 'b', RP_OPT_DURATION, "SECONDS", "10", "time limit of the search: 10, 30s or 5m", 0},
     {"seed", 0, RP_OPT_INT, "N", "1",
-     "seed seed of the random choices: the same seed gives the same plan", 0},
+     "seed of the random choices: the same seed gives the same plan", 0},
     {"memory-budget", 0, RP_OPT_BYTES, "SIZE", NULL,
      "memory that a rank may use at its peak, such as 80GiB", 0},
     {"export", 'x', RP_OPT_TEXT, "DIR|NAME=FILE", NULL,
