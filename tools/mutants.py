@@ -245,21 +245,28 @@ class Finder:
         return (t.text in ("&&", "||") and "rp_err_nomem(" in lines[0] + lines[1] and
                 not re.search(r"[<>=!]=|->?\w*n\b|\w\(|[<+*]", condition))
 
+    def is_unreachable(self, t):
+        """Whether the comparison refuses more than four billion of something: no test has so many."""
+        begin = self.source.rfind("\n", 0, t.start) + 1
+        lines = self.source[begin:].split("\n", 2)
+        return bool(re.search(r"\b(RP_NONE|UINT32_MAX)\b", lines[0])) and "RP_LIMIT" in lines[1]
+
     def operator(self, i, t):
         if not t.code or not self.binary(t):
             return
         extreme = t.text in LOOSER["<"] and self.is_extreme(i, t)
+        beyond = t.text in ("<", "<=", ">", ">=") and self.is_unreachable(t)
         for new in COMPARISONS.get(t.text, ()):
             edge = new[0] == t.text[0] and new[0] in "<>"  # only what is equal is decided otherwise
             if not extreme or not edge:
-                self.add("flipped edge" if edge else "comparison", t.start, t.end, new)
+                self.add("flipped edge" if edge else "comparison", t.start, t.end, new, edge and beyond)
         if t.text in OPERATORS:
             self.add("operator", t.start, t.end, OPERATORS[t.text], self.is_allocated(t))
         if t.text in LOOSER:
             end = self.operand_end(i + 1, LOOSER[t.text])
             if t.text in ("<", "<=", ">", ">="):
                 for step in () if extreme else (" + 1", " - 1"):
-                    self.add("off by one", end, end, step)
+                    self.add("off by one", end, end, step, beyond)
             else:
                 start = t.start - (1 if self.source[t.start - 1] == " " else 0)
                 self.add("dropped term", start, end, "", self.is_allocated(t))
