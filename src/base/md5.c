@@ -2,8 +2,6 @@
 /* MD5 as RFC 1321 writes it; the constants are those of sines. */
 #include "base/md5.h"
 
-#include <string.h>
-
 static const uint32_t sines[64] = {
     0xd76aa478, 0xe8c7b756, 0x242070db, 0xc1bdceee, 0xf57c0faf, 0x4787c62a, 0xa8304613, 0xfd469501,
     0x698098d8, 0x8b44f7af, 0xffff5bb1, 0x895cd7be, 0x6b901122, 0xfd987193, 0xa679438e, 0x49b40821,
@@ -33,7 +31,7 @@ static inline uint32_t turn(uint32_t x, unsigned n)
 #define PARITY(x, y, z) ((x) ^ (y) ^ (z))
 #define MIX(x, y, z)    ((y) ^ ((x) | ~(z)))
 
-static void block(uint32_t h[4], const uint8_t *at)
+static void block(uint32_t *h, const uint8_t *at)
 {
     uint32_t a = h[0], b = h[1], c = h[2], d = h[3], w[16];
 
@@ -55,50 +53,15 @@ static void block(uint32_t h[4], const uint8_t *at)
 
 void rp_md5_begin(struct rp_md5 *s)
 {
-    static const uint32_t start[4] = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476};
-
-    memcpy(s->h, start, sizeof start);
-    s->bytes = 0;
+    *s = (struct rp_md5){{.h = {0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}}};
 }
 
 void rp_md5_add(struct rp_md5 *s, const void *bytes, size_t n)
 {
-    const uint8_t *at = bytes;
-    size_t have = s->bytes % 64;
-
-    s->bytes += n;
-    if (have) {
-        size_t take = 64 - have < n ? 64 - have : n;
-
-        memcpy(s->block + have, at, take);
-        at += take;
-        n -= take;
-        if (have + take < 64)
-            return;
-        block(s->h, s->block);
-    }
-    for (; n >= 64; at += 64, n -= 64)
-        block(s->h, at);
-    if (n)
-        memcpy(s->block, at, n);
+    rp_block_hash_add(&s->s, block, bytes, n);
 }
 
 void rp_md5_text(struct rp_md5 *s, char out[RP_MD5_TEXT])
 {
-    static const char digits[] = "0123456789abcdef";
-    static const uint8_t end[64] = {0x80};
-    uint64_t bits = s->bytes * 8;
-    uint8_t length[8];
-
-    for (unsigned i = 0; i < 8; i++)
-        length[i] = (uint8_t)(bits >> 8 * i);
-    rp_md5_add(s, end, 1 + (119 - s->bytes % 64) % 64);
-    rp_md5_add(s, length, 8);
-    for (size_t i = 0; i < 16; i++) {
-        uint8_t byte = (uint8_t)(s->h[i / 4] >> 8 * (i % 4));
-
-        out[2 * i] = digits[byte >> 4];
-        out[2 * i + 1] = digits[byte & 15];
-    }
-    out[32] = '\0';
+    rp_block_hash_text(&s->s, block, 4, 24, out);
 }

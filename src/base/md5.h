@@ -2,13 +2,10 @@
 #ifndef RP_BASE_MD5_H
 #define RP_BASE_MD5_H
 /* MD5 (RFC 1321), for checksums that others have written; not for anything that must be safe. */
-#include <stddef.h>
-#include <stdint.h>
+#include "base/block_hash.h"
 
 struct rp_md5 {
-    uint32_t h[4];
-    uint64_t bytes;
-    uint8_t block[64];
+    struct rp_block_hash s;
 };
 
 #define RP_MD5_TEXT 33 /* in hexadecimal, with the NUL */

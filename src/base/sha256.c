@@ -2,8 +2,6 @@
 /* SHA-256 as FIPS 180-4 writes it; the constants are the fractions of roots of primes. */
 #include "base/sha256.h"
 
-#include <string.h>
-
 static const uint32_t rounds[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -27,7 +25,7 @@ static uint32_t turn(uint32_t x, unsigned n)
         h += (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));           \
     } while (0)
 
-static void block(uint32_t state[8], const uint8_t *at)
+static void block(uint32_t *state, const uint8_t *at)
 {
     uint32_t a = state[0], b = state[1], c = state[2], d = state[3];
     uint32_t e = state[4], f = state[5], g = state[6], h = state[7], w[64];
@@ -56,47 +54,16 @@ static void block(uint32_t state[8], const uint8_t *at)
 
 void rp_sha256_begin(struct rp_sha256 *s)
 {
-    static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-
-    memset(s, 0, sizeof *s);
-    memcpy(s->h, start, sizeof start);
+    *s = (struct rp_sha256){{.h = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
+                                   0x9b05688c, 0x1f83d9ab, 0x5be0cd19}}};
 }
 
 void rp_sha256_add(struct rp_sha256 *s, const void *bytes, size_t n)
 {
-    const uint8_t *at = bytes;
-
-    while (n) {
-        size_t have = s->bytes % 64, take = 64 - have < n ? 64 - have : n;
-
-        if (!have && n >= 64) {
-            block(s->h, at);
-            take = 64;
-        } else {
-            memcpy(s->block + have, at, take);
-            if (have + take == 64)
-                block(s->h, s->block);
-        }
-        s->bytes += take;
-        at += take;
-        n -= take;
-    }
+    rp_block_hash_add(&s->s, block, bytes, n);
 }
 
 void rp_sha256_text(struct rp_sha256 *s, char out[RP_SHA256_TEXT])
 {
-    static const uint8_t pad[64] = {0x80};
-    static const char digits[] = "0123456789abcdef";
-    uint64_t bits = s->bytes * 8;
-    size_t have = s->bytes % 64;
-    uint8_t length[8];
-
-    for (unsigned i = 0; i < 8; i++)
-        length[i] = (uint8_t)(bits >> (56 - 8 * i));
-    rp_sha256_add(s, pad, have < 56 ? 56 - have : 120 - have);
-    rp_sha256_add(s, length, sizeof length);
-    for (unsigned i = 0; i < 64; i++)
-        out[i] = digits[s->h[i / 8] >> (28 - 4 * (i % 8)) & 15];
-    out[64] = '\0';
+    rp_block_hash_text(&s->s, block, 8, 0, out);
 }

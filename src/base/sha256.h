@@ -2,13 +2,10 @@
 #ifndef RP_BASE_SHA256_H
 #define RP_BASE_SHA256_H
 /* SHA-256 (FIPS 180-4), for names and checksums of content. */
-#include <stddef.h>
-#include <stdint.h>
+#include "base/block_hash.h"
 
 struct rp_sha256 {
-    uint32_t h[8];
-    uint64_t bytes;
-    uint8_t block[64];
+    struct rp_block_hash s;
 };
 
 #define RP_SHA256_TEXT 65 /* in hexadecimal, with the NUL */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_BLOCK_HASH_H
+#define RP_BASE_BLOCK_HASH_H
+/* What MD5 and SHA-256 have in common: blocks of 64 bytes, the last one with the length in bits. */
+#include <stddef.h>
+#include <stdint.h>
+
+struct rp_block_hash {
+    uint32_t h[8];
+    uint64_t bytes;
+    uint8_t block[64];
+};
+
+typedef void rp_block_fn(uint32_t *h, const uint8_t *at);
+
+void rp_block_hash_add(struct rp_block_hash *s, rp_block_fn *block, const void *bytes, size_t n);
+/* Ends it: `words` of h in hexadecimal. turn: 0 if bytes of a number are in the order of their
+   weight, the largest first; 24 if the smallest is first. */
+void rp_block_hash_text(struct rp_block_hash *s, rp_block_fn *block, size_t words, unsigned turn,
+                        char *out);
+
+#endif
