@@ -112,7 +112,8 @@ static enum rp_code answer_trusted(const struct rp_question_row *row, struct rp_
     return code;
 }
 
-/* Files that options name. The page of a report has a step of a view in it, where there is one. */
+/* Writes the files that options name. The page of a report embeds the timeline of one step, if the
+   view can draw it; a report without one is complete. */
 static enum rp_code write_files(const struct rp_question_row *row, const struct rp_dataset *dataset,
                                 const struct rp_settings *settings, struct rp_result *result,
                                 struct rp_err *err)
@@ -122,7 +123,8 @@ static enum rp_code write_files(const struct rp_question_row *row, const struct 
     return row->write(settings, result, err);
 }
 
-/* Asks once, or, where the names of files misled, a second time and reads them all. */
+/* The names of files tell which ranks they hold, so that only the wanted ones are read. Where a
+   name was wrong, the question is asked again, and reads all files. */
 static enum rp_code ask_row(const struct rp_question_row *row, struct rp_ctx *ctx,
                             const struct rp_dataset *dataset, const struct rp_settings *settings,
                             struct rp_result **out, struct rp_err *err)

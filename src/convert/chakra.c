@@ -13,6 +13,7 @@
  * order of a thread, launches, hand-offs. Nodes come after those they depend on.
  */
 #include "abi/proto/chakra.h"
+#include "base/copies.h"
 #include "base/hash.h"
 #include "convert/derived.h"
 #include "cost/calls.h"
@@ -186,29 +187,17 @@ static uint64_t comm_type(uint8_t kind)
     return types[kind];
 }
 
-static bool name_has(const char *name, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strcasestr(name, *parts))
-            return true;
-    return false;
-}
-
 static uint64_t node_type(const struct rp_stepgraph *g, const struct rp_sg_node *node,
                           const struct rp_collective *coll)
 {
-    static const char *const to_device[] = {"HtoD", "H2D", "HostToDevice", NULL};
-    static const char *const to_host[] = {"DtoH", "D2H", "DeviceToHost", NULL};
-    static const char *const receives[] = {"recv", NULL}, *const sends[] = {"send", NULL};
     const char *name = g->names.at[node->name];
+    enum rp_copy_way way = node->kind == RP_SG_MEMORY ? rp_copy_way(name) : RP_COPY_UNKNOWN;
 
     if (coll && coll->kind == RP_COLL_SEND_RECV)
-        return name_has(name, receives) && !name_has(name, sends) ? COMM_RECV : COMM_SEND;
+        return strcasestr(name, "recv") && !strcasestr(name, "send") ? COMM_RECV : COMM_SEND;
     if (coll && comm_type(coll->kind) != NO_KIND)
         return COMM_COLL;
-    if (node->kind == RP_SG_MEMORY && name_has(name, to_device))
-        return MEM_LOAD;
-    return node->kind == RP_SG_MEMORY && name_has(name, to_host) ? MEM_STORE : COMP;
+    return way == RP_COPY_TO_DEVICE ? MEM_LOAD : way == RP_COPY_TO_HOST ? MEM_STORE : COMP;
 }
 
 /* Simulators want the names of groups to be numbers, "0" for all ranks. */

@@ -6,14 +6,15 @@
  */
 #include "cost/calls.h"
 
+#include "base/copies.h"
 #include "base/decides.h"
+#include "base/filled.h"
 #include "cost/models.h"
 #include "facts/ranks/collective_args.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 #include "facts/xla_names.h"
 
 #include <math.h>
-#include <string.h>
 
 #define NO_OPERATOR "no operator is around its launch"
 #define NO_SIZE     "its size was not recorded"
@@ -31,7 +32,7 @@ struct call_maker {
     const struct rp_trace *t;
     struct rp_cost_calls *out;
     struct rp_map calls; /* operator and launch of a graph -> call */
-    struct rp_map links; /* name of a copy -> whether it is on a link */
+    struct rp_map ways;  /* name of a copy -> enum rp_copy_way */
     struct rp_arg_key bytes, grid, block, hlo_module, hlo_op;
     bool unlaunched; /* some kernel has no launch */
     struct rp_coll_reader collectives;
@@ -47,12 +48,11 @@ struct call_maker {
 static enum rp_code find_operator(struct call_maker *m, rp_event span, rp_event *op,
                                   struct rp_err *err)
 {
-    rp_event e, innermost = RP_NONE, chosen = RP_NONE, whole = RP_NONE;
+    rp_event e = span, innermost = RP_NONE, chosen = RP_NONE, whole = RP_NONE;
     uint8_t wanted = RP_CATEGORY_OTHER;
-    int left = RP_ANCESTORS_MAX;
     uint32_t index;
 
-    for (e = span; e != RP_NONE && left > 0; e = m->t->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (m->t, e) {
         const struct rp_op_cost *cost;
 
         bool claims;
@@ -174,18 +174,13 @@ static enum rp_code set_category(struct call_maker *m, struct rp_cost_call *call
 /* Whether a copy is to or from the host or another device. */
 static enum rp_code find_link(struct call_maker *m, rp_str name, bool *on_link, struct rp_err *err)
 {
-    static const char *const parts[] = {"HtoD", "DtoH", "PtoP",         "H2D",
-                                        "D2H",  "P2P",  "HostToDevice", "DeviceToHost"};
-    uint32_t found = rp_map_get(&m->links, name);
-    size_t i;
+    uint32_t way = rp_map_get(&m->ways, name);
 
-    if (found == RP_MAP_NONE) {
-        found = 0;
-        for (i = 0; i < sizeof parts / sizeof *parts && !found; i++)
-            found = strcasestr(rp_trace_str(m->t, name), parts[i]) != NULL;
-        RP_TRY(rp_map_put(&m->links, name, found, err));
+    if (way == RP_MAP_NONE) {
+        way = rp_copy_way(rp_trace_str(m->t, name));
+        RP_TRY(rp_map_put(&m->ways, name, way, err));
     }
-    *on_link = found != 0;
+    *on_link = way == RP_COPY_TO_DEVICE || way == RP_COPY_TO_HOST || way == RP_COPY_BETWEEN;
     return RP_OK;
 }
 
@@ -279,9 +274,8 @@ static enum rp_code link_neighbours(struct launch_finder *f, struct rp_err *err)
     if (code == RP_OK)
         code = rp_vec_reserve(&f->after, w->items.n + 1, err);
     if (code == RP_OK)
-        code = rp_vec_reserve(&last, w->streams.n + 1, err);
+        code = rp_vec_nones(&last, w->streams.n, err);
     if (code == RP_OK) {
-        memset(last.at, 255, w->streams.n * sizeof *last.at);
         for (i = 0; i < w->items.n; i++) {
             uint32_t *previous = &last.at[w->items.at[i].stream];
 
@@ -437,8 +431,7 @@ static enum rp_code make_calls(struct call_maker *m, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&m->grid, m->t, "grid", err));
     RP_TRY(rp_arg_key_init(&m->hlo_module, m->t, "hlo_module", err));
     RP_TRY(rp_arg_key_init(&m->hlo_op, m->t, "hlo_op", err));
-    RP_TRY(rp_vec_reserve(&m->runs, m->work->streams.n + 1, err));
-    memset(m->runs.at, 255, (m->work->streams.n + 1) * sizeof *m->runs.at); /* RP_NONE */
+    RP_TRY(rp_vec_nones(&m->runs, m->work->streams.n, err));
     RP_TRY(rp_arg_key_init(&m->block, m->t, "block", err));
     RP_TRY(rp_coll_reader_init(&m->collectives, m->t, err));
     RP_TRY(rp_vec_reserve(&m->out->of_item, m->work->items.n, err));
@@ -465,10 +458,10 @@ enum rp_code rp_cost_calls_init(struct rp_cost_calls *out, struct rp_op_costs *c
 
     *out = (struct rp_cost_calls){0};
     rp_map_init(&m.calls);
-    rp_map_init(&m.links);
+    rp_map_init(&m.ways);
     code = make_calls(&m, err);
     rp_map_release(&m.calls);
-    rp_map_release(&m.links);
+    rp_map_release(&m.ways);
     rp_arg_key_release(&m.bytes);
     rp_arg_key_release(&m.grid);
     rp_arg_key_release(&m.hlo_module);

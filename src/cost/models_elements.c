@@ -4,6 +4,7 @@
  * however it is computed; comparisons and moves count as their rows in models.def say.
  */
 #include "cost/models.h"
+#include "facts/torch_names.h"
 
 #include <string.h>
 
@@ -99,7 +100,7 @@ static bool is_among(const char *name, size_t len, const char *const *names, siz
 /* How many of the first inputs are operands. */
 static uint32_t operands_of(const struct rp_inputs *in)
 {
-    const char *name = in->name && !strncmp(in->name, "aten::", 6) ? in->name + 6 : "";
+    const char *name = in->name && rp_torch_op(in->name) != in->name ? rp_torch_op(in->name) : "";
     size_t len = strlen(name);
     uint32_t n = in->count;
 

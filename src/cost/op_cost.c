@@ -9,6 +9,7 @@
 #include "base/decides.h"
 #include "base/order.h"
 #include "cost/models.h"
+#include "facts/torch_names.h"
 #include "facts/work/attribution.h"
 
 #include <stdlib.h>
@@ -49,7 +50,7 @@ const struct rp_cost_model *rp_cost_model_of(const char *name)
         if (rp_name_pairs_may_fit(&pairs, models[i].pattern) &&
             rp_name_fits(models[i].pattern, name))
             return &models[i];
-    if (!strncmp(name, "aten::", 6) && rp_category_of(NULL, name, NULL) == RP_CATEGORY_ELEMENTWISE)
+    if (rp_torch_op(name) != name && rp_category_of(NULL, name, NULL) == RP_CATEGORY_ELEMENTWISE)
         return &each_element;
     return NULL;
 }

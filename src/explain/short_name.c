@@ -172,7 +172,7 @@ static bool strip_function(struct piece *word)
 static struct piece function_in(const char *args)
 {
     const char *p = args, *stop = after_bracket(args);
-    struct piece wrapper = {NULL, 0};
+    struct piece wrapper = {0};
 
     while (p < stop) {
         struct piece word;
@@ -219,7 +219,7 @@ static struct piece argument_name(const char *p, const char *end)
         stop++;
     begin = last_component(p, stop);
     if (stop == begin || isdigit((unsigned char)*begin))
-        return (struct piece){NULL, 0};
+        return (struct piece){0};
     return (struct piece){begin, (size_t)(stop - begin)};
 }
 
@@ -228,7 +228,7 @@ static struct piece argument_name(const char *p, const char *end)
 static struct piece inner_kernel(const char *args)
 {
     const char *stop = after_bracket(args), *p = args + 1;
-    struct piece best = {NULL, 0};
+    struct piece best = {0};
     int rank = 0;
 
     while (p < stop) {
@@ -338,7 +338,7 @@ static const char *telling_begin(const char *name, const char *begin, const char
 static void write_declaration(struct writer *w, const char *name, const char *begin,
                               const char *end)
 {
-    struct piece word = {begin, (size_t)(end - begin)}, inner = {NULL, 0};
+    struct piece word = {begin, (size_t)(end - begin)}, inner = {0};
 
     if (*end == '<' && is_shell(word))
         inner = inner_kernel(end);

@@ -49,6 +49,17 @@ static const struct {
     {"miopen", RP_TORCH_PLANS, HAS},
     {"convolution", RP_TORCH_PLANS | RP_TORCH_CONVOLVES, HAS},
     {"attention", RP_TORCH_ATTENDS, HAS},
+    {"backward", RP_TORCH_BACKWARD, HAS},
+    {"causal", RP_TORCH_CAUSAL, HAS},
+    {"addmm", RP_TORCH_ADDS, HAS},
+    {"baddbmm", RP_TORCH_ADDS, HAS},
+    {"embedding", RP_TORCH_EMBEDS, HAS},
+    {"aten::embedding", RP_TORCH_LOOKS_UP, IS},
+    {"layer_norm", RP_TORCH_NORMALIZES, HAS},
+    {"rms_norm", RP_TORCH_NORMALIZES, HAS},
+    {"aten::copy_", RP_TORCH_COPIES, IS},
+    {"c10d::Work::wait", RP_TORCH_WAITS, IS},
+    {"record_param_comms", RP_TORCH_SENDS, IS},
     /* Inductor's kernels, since PyTorch 2.0 */
     {"triton_poi_", RP_TORCH_GENERATED, BEGINS},
     {"triton_red_", RP_TORCH_GENERATED, BEGINS},
@@ -75,6 +86,11 @@ bool rp_torch_is(const char *name, size_t n, uint32_t signs)
             return true;
     }
     return false;
+}
+
+bool rp_torch_means(const char *name, uint32_t signs)
+{
+    return rp_torch_is(name, strlen(name), signs);
 }
 
 const char *rp_torch_module(const char *name)

@@ -27,13 +27,23 @@ enum rp_torch_sign {
     RP_TORCH_PLANS = 65536,    /* an operator whose library plans or tries kernels for each shape */
     RP_TORCH_ATTENDS = 131072, /* attention */
     RP_TORCH_CONVOLVES = 262144,
-    RP_TORCH_BATCHED = 524288,   /* an operator that multiplies many matrices */
-    RP_TORCH_MATRICES = 1048576, /* ... or two */
-    RP_TORCH_SOFTMAX = 2097152   /* an operator or a kernel */
+    RP_TORCH_BATCHED = 524288,     /* an operator that multiplies many matrices */
+    RP_TORCH_MATRICES = 1048576,   /* ... or two */
+    RP_TORCH_SOFTMAX = 2097152,    /* an operator or a kernel */
+    RP_TORCH_BACKWARD = 1 << 22,   /* an operator of the backward pass */
+    RP_TORCH_CAUSAL = 1 << 23,     /* attention that looks back only */
+    RP_TORCH_ADDS = 1 << 24,       /* a matrix product whose first operand is added */
+    RP_TORCH_EMBEDS = 1 << 25,     /* of a table of vectors */
+    RP_TORCH_LOOKS_UP = 1 << 26,   /* the lookup itself */
+    RP_TORCH_NORMALIZES = 1 << 27, /* rows */
+    RP_TORCH_COPIES = 1 << 28,     /* its first input is what it writes */
+    RP_TORCH_WAITS = 1 << 29,      /* for a collective */
+    RP_TORCH_SENDS = 1 << 30       /* the operator around a collective that tells its arguments */
 };
 
 /* Whether a name of n bytes has one of the signs. */
 bool rp_torch_is(const char *name, size_t n, uint32_t signs);
+bool rp_torch_means(const char *name, uint32_t signs); /* the same of a whole text */
 
 /* "Linear_0" of "nn.Module: Linear_0"; "mm" of "aten::mm". Others as they are. */
 const char *rp_torch_module(const char *name);

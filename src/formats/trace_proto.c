@@ -199,9 +199,9 @@ enum rp_code rp_proto_trace_progress(struct rp_proto_trace *t, const uint8_t *at
 
 int64_t rp_proto_trace_clamp(struct rp_proto_trace *t, rp_wide_ns ns)
 {
-    if (ns > RP_TIME_MAX_NS || ns < -RP_TIME_MAX_NS) {
-        t->health->huge_time++;
-        return ns < 0 ? -RP_TIME_MAX_NS : RP_TIME_MAX_NS;
-    }
-    return (int64_t)ns;
+    rp_wide_ns most = ns < RP_TIME_MAX_NS ? ns : RP_TIME_MAX_NS;
+    rp_wide_ns clamped = most > -RP_TIME_MAX_NS ? most : -RP_TIME_MAX_NS;
+
+    t->health->huge_time += clamped != ns;
+    return (int64_t)clamped;
 }

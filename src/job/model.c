@@ -114,7 +114,7 @@ static uint32_t *done_of(const struct rp_model_ctx *m, size_t rank, size_t g)
     return &m->done[rank * m->means.ngroups + g];
 }
 
-/* Of the step and rank: 0 its stream for updates, 1 its mover. */
+/* Each rank of the step has two devices: 0 runs the updates, 1 moves tensors. */
 static uint32_t device_of(const struct rp_model_ctx *m, uint32_t rank, uint32_t which)
 {
     return m->devices + 2 * rank + which;

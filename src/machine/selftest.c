@@ -180,7 +180,7 @@ static bool expect_status(const struct rp_selftest *t, struct rp_doctor_row *row
     return status == 0 || bad(t, row, line, status);
 }
 
-/* Whether the command succeeds and prints the text. */
+/* Runs a command that must succeed and print the text; the row says what went wrong otherwise. */
 static bool expect(const struct rp_selftest *t, struct rp_doctor_row *row, const char *line,
                    const char *text)
 {
@@ -217,7 +217,7 @@ static void test_questions(const struct rp_selftest *t, const char *what, struct
         good(row, "the answers are the known ones");
 }
 
-/* The same list of kernels from a copy in the format of that ending. */
+/* A copy in the format of that ending must give the same list of kernels. */
 static void test_copy(const struct rp_selftest *t, const char *ending, struct rp_doctor_row *row)
 {
     const char *write = rp_arena_textf(t->arena, "convert @trace.json -o @copy%s", ending);

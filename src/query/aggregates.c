@@ -232,8 +232,8 @@ static bool put_sum(struct scope *s, size_t first, size_t last,
 
 /* ------------------------------------------------------------------ one SELECT */
 
-/* The token after the column in brackets that begins at i, which is all that they hold; 0: they
-   hold something else. */
+/* Reads "(column)", whose bracket is token i. Returns the token behind it, or 0 where the brackets
+   hold anything but one column of this table. */
 static size_t only_column(const struct scope *s, size_t i, const struct rp_table_column **out)
 {
     const struct token *t = s->r->tokens;

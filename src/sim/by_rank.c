@@ -10,6 +10,7 @@
  */
 #include "sim/simulate.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include "sim/engine/overlay.h"
 
@@ -171,9 +172,7 @@ static enum rp_code add_device_order(struct slack_ctx *s)
     if (code == RP_OK)
         code = rp_device_order(o, s->r->start_ns.at, list.at, list.n, s->err);
     if (code == RP_OK)
-        code = rp_vec_reserve(&s->behind, n + 1, s->err);
-    if (code == RP_OK)
-        memset(s->behind.at, 0xff, n * sizeof *s->behind.at);
+        code = rp_vec_nones(&s->behind, n, s->err);
     for (i = 1; i < list.n && code == RP_OK; i++)
         if (rp_overlay_task(o, list.at[i - 1])->device == rp_overlay_task(o, list.at[i])->device)
             s->behind.at[list.at[i - 1]] = list.at[i];

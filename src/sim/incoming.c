@@ -2,9 +2,8 @@
 /* A list of edges for each task, newest first. Linear in edges. */
 #include "sim/simulate.h"
 
+#include "base/filled.h"
 #include "base/order.h"
-
-#include <string.h>
 
 static void add_edge(struct rp_sim_incoming *in, uint32_t edge, uint32_t to, bool cut)
 {
@@ -21,9 +20,8 @@ enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_o
     uint32_t i;
 
     *out = (struct rp_sim_incoming){.o = o};
-    RP_TRY(rp_vec_reserve(&out->newest, n + 1, err));
+    RP_TRY(rp_vec_nones(&out->newest, n, err));
     RP_TRY(rp_vec_reserve(&out->next, nedges + 1, err));
-    memset(out->newest.at, 0xff, n * sizeof *out->newest.at);
     for (i = 0; i < g->edges.n; i++)
         add_edge(out, i, g->edges.at[i].to, o->lag_ns.at[i] == RP_LAG_CUT);
     for (i = 0; i < o->edges.n; i++)

@@ -4,10 +4,12 @@
 #include "sim/kernel_ratios.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "cost/inputs.h"
 #include "cost/learn/from_trace.h"
 #include "cost/learn/learned.h"
 #include "dataset/models.h"
+#include "facts/torch_names.h"
 #include "facts/work/attribution.h"
 #include "sim/model/names.h"
 #include "trace/meta.h"
@@ -81,7 +83,8 @@ static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *
     bool own = rp_sim_means(rp_trace_str(c->trace, c->trace->ev.name[kernel]), RP_SIM_OWN_KERNEL);
     double bytes =
         from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
-    double rate = c->memory * (strstr(from->op, "backward") ? GROUPED_BACKWARD_RATE : GROUPED_RATE);
+    double rate = c->memory * (rp_torch_means(from->op, RP_TORCH_BACKWARD) ? GROUPED_BACKWARD_RATE
+                                                                           : GROUPED_RATE);
     double ratio = own ? OWN_GROUPED : fmin(1e9 * bytes / rate / from->ns, GROUPED_MOST);
     double doubt = own ? OWN_GROUPED_DOUBT : GROUPED_DOUBT;
 
@@ -345,7 +348,7 @@ static bool fused_ratio(const struct ratio_ctx *c, const struct rp_sample *from,
     to.bytes = from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
     if (!fused_part(c, &to, now_ns, out))
         return false;
-    masked.op = strstr(from->op, "backward") ? "sdpa_backward" : "sdpa";
+    masked.op = rp_torch_means(from->op, RP_TORCH_BACKWARD) ? "sdpa_backward" : "sdpa";
     masked.flops *= 2;
     if (c->asks && strstr(from->op, "sdpa_causal") && fused_part(c, &masked, now_ns, &full))
         out->masked = full.ratio;
@@ -362,7 +365,8 @@ static enum rp_code parted_ratio(struct ratio_ctx *c, rp_event op, const struct 
     if (rp_inputs_tensor(c->costs.inputs, 3) || !fused_ratio(c, from, from->ns, out))
         return RP_OK;
     out->tf32 = -1;
-    a.back.op = strstr(from->op, "causal") ? "sdpa_causal_backward" : "sdpa_backward";
+    a.back.op =
+        rp_torch_means(from->op, RP_TORCH_CAUSAL) ? "sdpa_causal_backward" : "sdpa_backward";
     a.back.flops = a.back.bytes = NAN;
     RP_TRY(rp_sample_complete(&a.back, err));
     RP_TRY(rp_map_intern(&c->parted, op, (uint32_t)c->attention.n, &known, err));
@@ -447,8 +451,7 @@ static enum rp_code find_ratios(struct ratio_ctx *c, struct rp_err *err)
     for (c->of_call.n = i = 0; i < c->calls.calls.n; i++)
         RP_TRY(ratio_of_call(c, &c->calls.calls.at[i], &c->of_call.at[c->of_call.n++], err));
     RP_TRY(find_gradients(c, err));
-    RP_TRY(rp_vec_reserve(&c->item_of, (size_t)c->trace->ev.n + 1, err));
-    memset(c->item_of.at, 0, c->trace->ev.n * sizeof *c->item_of.at);
+    RP_TRY(rp_vec_zeros(&c->item_of, c->trace->ev.n, err));
     for (i = 0; i < c->work.items.n; i++)
         c->item_of.at[c->work.items.at[i].event] = (uint32_t)i + 1;
     for (i = 0; i < g->nodes.n; i++) {

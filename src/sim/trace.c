@@ -7,6 +7,7 @@
  */
 #include "sim/simulate.h"
 
+#include "base/filled.h"
 #include "base/line.h"
 #include "base/order.h"
 #include "sim/model/names.h"
@@ -225,8 +226,7 @@ static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
     size_t n = rp_overlay_ntasks(&t->run->overlay);
     uint32_t v, i;
 
-    RP_TRY(rp_vec_reserve(&t->launch, n + 1, err));
-    memset(t->launch.at, 0, n * sizeof *t->launch.at);
+    RP_TRY(rp_vec_zeros(&t->launch, n, err));
     for (v = 0; v < g->tasks.n; v++)
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH &&
@@ -482,8 +482,7 @@ static enum rp_code shift_steps(struct trace_ctx *t, struct rp_err *err)
     uint32_t i, tasks = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
     int64_t sum = 0, last;
 
-    RP_TRY(rp_vec_reserve(&t->shift_ns, n + 1, err));
-    memset(t->shift_ns.at, 0, (n + 1) * sizeof *t->shift_ns.at);
+    RP_TRY(rp_vec_zeros(&t->shift_ns, n, err));
     for (i = 0; i < tasks; i++) {
         step = rp_overlay_task(&t->run->overlay, i)->step;
         if (step < n && t->r->end_ns.at[i] > t->shift_ns.at[step])
@@ -588,8 +587,7 @@ static enum rp_code add_tasks(struct trace_ctx *t, struct rp_err *err)
     const struct rp_stepgraph *g = t->run->graph;
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&t->run->overlay);
 
-    RP_TRY(rp_vec_reserve(&t->names, g->names.n + 1, err));
-    memset(t->names.at, 0xff, g->names.n * sizeof *t->names.at);
+    RP_TRY(rp_vec_nones(&t->names, g->names.n, err));
     RP_TRY(rp_vec_reserve(&t->track, (size_t)n + 1, err));
     RP_TRY(rp_vec_reserve(&t->begin_ns, (size_t)n + 1, err));
     for (i = 0; i < n; i++)

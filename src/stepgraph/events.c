@@ -7,6 +7,7 @@
  * launched last, and the work that it launches next is the one that waits. Such edges are marked as
  * inferred, and left out where the times contradict.
  */
+#include "base/filled.h"
 #include "base/order.h"
 #include "stepgraph/build.h"
 
@@ -206,8 +207,7 @@ static enum rp_code link_inferred(struct rp_sg_builder *b, struct rp_err *err)
     c.wait = find_name(b->t, "cudaStreamWaitEvent", "hipStreamWaitEvent");
     if (c.record == RP_NONE || c.wait == RP_NONE)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&first_item, (size_t)b->t->ev.n + 1, err));
-    memset(first_item.at, 0xff, (size_t)b->t->ev.n * sizeof *first_item.at);
+    RP_TRY(rp_vec_nones(&first_item, b->t->ev.n, err));
     for (i = b->work->items.n; i-- > 0;)
         if (b->work->items.at[i].launch != RP_NONE)
             first_item.at[b->work->items.at[i].launch] = (uint32_t)i;

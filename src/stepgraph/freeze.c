@@ -4,6 +4,7 @@
  * each follows its predecessors, and the lags. Edges never go back in time, so a cycle can only
  * consist of nodes without duration at the same time; it is cut at the first of them.
  */
+#include "base/filled.h"
 #include "stepgraph/build.h"
 
 #include <stdlib.h>
@@ -43,9 +44,8 @@ static enum rp_code index_in(struct rp_stepgraph *g, struct rp_err *err)
     size_t i, n = g->nodes.n;
 
     g->in.n = 0;
-    RP_TRY(rp_vec_reserve(&g->in, n + 1, err));
+    RP_TRY(rp_vec_zeros(&g->in, n, err));
     RP_TRY(rp_vec_reserve(&sorted, g->edges.n + 1, err));
-    memset(g->in.at, 0, (n + 1) * sizeof *g->in.at);
     for (i = 0; i < g->edges.n; i++)
         g->in.at[g->edges.at[i].to]++;
     count_up(g->in.at, n);
@@ -65,9 +65,8 @@ static enum rp_code index_out(struct rp_stepgraph *g, struct rp_err *err)
     size_t i, n = g->nodes.n;
 
     g->out.n = g->out_edges.n = 0;
-    RP_TRY(rp_vec_reserve(&g->out, n + 1, err));
+    RP_TRY(rp_vec_zeros(&g->out, n, err));
     RP_TRY(rp_vec_reserve(&g->out_edges, g->edges.n + 1, err));
-    memset(g->out.at, 0, (n + 1) * sizeof *g->out.at);
     for (i = 0; i < g->edges.n; i++)
         g->out.at[g->edges.at[i].from]++;
     count_up(g->out.at, n);

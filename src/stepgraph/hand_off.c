@@ -26,10 +26,11 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/filled.h"
 #include "base/order.h"
+#include "facts/torch_names.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SLEEPS_NS 1000000
 RP_DECISION(SLEEPS_NS, "ns",
@@ -444,7 +445,7 @@ static enum rp_code cut_waits(struct hand_off_ctx *p, struct rp_err *err)
 
         for (e = t->tracks[track].first; e < t->tracks[track].end; e++) {
             if (t->ev.kind[e] != RP_KIND_WAIT || t->ev.dur_ns[e] <= 0 ||
-                strcmp(rp_trace_str(t, t->ev.name[e]), "c10d::Work::wait") != 0)
+                !rp_torch_means(rp_trace_str(t, t->ev.name[e]), RP_TORCH_WAITS))
                 continue;
             if (process != process_of(p, p->lane)) {
                 process = process_of(p, p->lane);
@@ -514,10 +515,8 @@ static enum rp_code prepare(struct hand_off_ctx *p, struct rp_err *err)
     for (i = 0; i <= p->b->t->nprocesses; i++)
         p->left.at[i] = (struct leave){INT64_MIN, RP_SG_NO_LANE};
     for (scope = 0; scope < SCOPES; scope++) {
-        RP_TRY(rp_vec_reserve(&p->links[scope], n, err));
-        RP_TRY(rp_vec_reserve(&p->front[scope], fronts, err));
-        memset(p->links[scope].at, 0xff, n * sizeof *p->links[scope].at);
-        memset(p->front[scope].at, 0xff, fronts * sizeof *p->front[scope].at);
+        RP_TRY(rp_vec_nones(&p->links[scope], n, err));
+        RP_TRY(rp_vec_nones(&p->front[scope], fronts, err));
     }
     return RP_OK;
 }

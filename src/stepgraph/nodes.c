@@ -7,6 +7,7 @@
  */
 #include "stepgraph/build.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 
 #include <stdio.h>
@@ -291,8 +292,7 @@ static enum rp_code prepare(struct rp_sg_builder *b, struct rp_err *err)
                                 .kind = RP_SG_ORIGIN};
     size_t i, n = b->collectives->list.n;
 
-    RP_TRY(rp_vec_reserve(&b->name_of, (size_t)b->t->str.n + 1, err));
-    memset(b->name_of.at, 0, b->t->str.n * sizeof *b->name_of.at);
+    RP_TRY(rp_vec_zeros(&b->name_of, b->t->str.n, err));
     RP_TRY(rp_vec_push(&b->g->names, "", err));
     RP_TRY(rp_vec_reserve(&b->g->arrivals, n + 1, err));
     for (i = 0; i < n; i++) {

@@ -17,13 +17,12 @@
  * nearly each time, the device has done all that was launched before the thread goes on, however
  * long after.
  */
+#include "base/filled.h"
 #include "base/named.h"
 #include "base/order.h"
 #include "facts/host/signs.h"
 #include "facts/work/workload.h"
 #include "stepgraph/build.h"
-
-#include <string.h>
 
 #define QUIET_NS 100000
 RP_DECISION(
@@ -352,8 +351,7 @@ static enum rp_code list_launched(const struct rp_sg_builder *b, struct launched
     size_t i, lane, sum = 0;
 
     RP_TRY(rp_vec_reserve(&out->items, b->work->items.n + 1, err));
-    RP_TRY(rp_vec_reserve(&out->end, b->threads.n + 1, err));
-    memset(out->end.at, 0, (b->threads.n + 1) * sizeof *out->end.at);
+    RP_TRY(rp_vec_zeros(&out->end, b->threads.n, err));
     for (i = 0; i < b->work->items.n; i++)
         if ((lane = launcher_of(b, i)) != RP_SG_NO_LANE)
             out->end.at[lane]++;
@@ -485,8 +483,7 @@ static enum rp_code find_syncs(struct sync_ctx *s, struct rp_err *err)
     size_t i;
 
     RP_TRY(rp_sg_waits_init(&s->waits, b->work, err));
-    RP_TRY(rp_vec_reserve(&s->wait_of, (size_t)b->t->str.n + 1, err));
-    memset(s->wait_of.at, 0, b->t->str.n);
+    RP_TRY(rp_vec_zeros(&s->wait_of, b->t->str.n, err));
     RP_TRY(note_launches(s, err));
     for (lane = 0; lane < b->threads.n; lane++)
         for (i = b->threads.at[lane].first_span; i < b->threads.at[lane].end_span; i++)

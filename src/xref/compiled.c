@@ -8,7 +8,7 @@
 #include "xref/compiled.h"
 
 #include "base/names.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 
 #include <string.h>
 
@@ -182,9 +182,8 @@ void rp_compiled_release(struct rp_compiled *c)
 struct rp_compiled_span rp_compiled_of_span(const struct rp_compiled *c, rp_event e)
 {
     struct rp_compiled_span out = {RP_NONE, RP_NONE, false};
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && left > 0; e = c->trace->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (c->trace, e) {
         uint32_t call = rp_map_get(&c->call_of, e), run = rp_map_get(&c->run_of, e);
 
         if (call != RP_MAP_NONE)

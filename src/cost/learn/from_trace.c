@@ -8,6 +8,7 @@
 
 #include "base/decides.h"
 #include "cost/inputs.h"
+#include "facts/torch_names.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -52,21 +53,16 @@ static const struct rp_input_tensor *largest_tensor(const struct rp_inputs *in)
     return found;
 }
 
-static bool is_backward(const char *name)
-{
-    return strstr(name, "backward") != NULL;
-}
-
 static bool product_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    bool added = strstr(name, "addmm") || strstr(name, "baddbmm");
+    bool added = rp_torch_means(name, RP_TORCH_ADDS);
     const struct rp_input_tensor *a = rp_inputs_tensor(in, added ? 1 : 0);
     double k, m, b;
 
     if (!a || a->ndims < 2)
         return false;
     k = rp_input_last(a, 0);
-    if (strstr(name, "bmm") && a->ndims == 3) {
+    if (rp_torch_means(name, RP_TORCH_BATCHED) && a->ndims == 3) {
         b = a->dim[0];
         m = a->dim[1];
         set_dims(s, "bmm", (double[]){b, m, k, s->flops / 2 / b / m / k}, 4);
@@ -88,7 +84,7 @@ RP_LIMIT(LONGEST_NAME, "bytes", "an operator with a longer name is no row of a t
 
 static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    bool backward = is_backward(name);
+    bool backward = rp_torch_means(name, RP_TORCH_BACKWARD);
     const struct rp_input_tensor *x = tensor_of(in, 4, backward ? 1 : 0);
     const struct rp_input_tensor *w = tensor_of(in, 4, backward ? 2 : 1);
     double groups, out;
@@ -114,7 +110,7 @@ static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sa
 
 static bool attention_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    bool back = is_backward(name), causal;
+    bool back = rp_torch_means(name, RP_TORCH_BACKWARD), causal;
     const struct rp_input_tensor *q = tensor_of(in, 4, back ? 1 : 0);
 
     if (!q || q->ndims != 4)
@@ -132,11 +128,9 @@ static bool attention_call(const struct rp_inputs *in, const char *name, struct 
 /* The name without its library's and without the '_' of what works in place. */
 static const char *plain_name(const char *name, struct rp_arena *arena)
 {
-    const char *colons = strstr(name, "::");
     size_t n;
 
-    if (colons && !strncmp(name, "aten::", 6))
-        name = colons + 2;
+    name = rp_torch_op(name);
     n = strlen(name);
     while (n > 1 && name[n - 1] == '_')
         n--;
@@ -147,8 +141,7 @@ static bool plain_call(const struct rp_inputs *in, const char *name, uint8_t cat
                        struct rp_arena *arena, struct rp_sample *s)
 {
     const struct rp_input_tensor *t = largest_tensor(in);
-    bool rows =
-        category == RP_CATEGORY_REDUCTION || strstr(name, "layer_norm") || strstr(name, "rms_norm");
+    bool rows = category == RP_CATEGORY_REDUCTION || rp_torch_means(name, RP_TORCH_NORMALIZES);
     const char *op = strstr(name, "native_layer_norm_backward") ? "layernorm_backward"
                      : strstr(name, "native_layer_norm")        ? "layernorm"
                      : strstr(name, "_log_softmax")             ? "log_softmax"

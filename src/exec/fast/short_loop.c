@@ -209,8 +209,9 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
     return RP_OK;
 }
 
-/* An element of the state, or of a tuple of the body: its slot and value are those of what it is.
-   False: of another value. */
+/* A node that only takes an element out of the loop's state, or out of a tuple that the body made,
+   computes nothing: it gets the slot and the value of that element. Returns false where it takes
+   the element of anything else, which short loops cannot run. */
 static bool name_element(struct short_ctx *c, uint32_t i)
 {
     const struct rp_node *node = &c->g->nodes[i], *from = &c->g->nodes[node->in[0]];

@@ -4,13 +4,13 @@
  */
 #include "explain/comm/leads.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include "facts/host/waits.h"
 #include "facts/work/attribution.h"
 #include "result/part.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define LEAD(member) RP_PART_PLAIN(struct rp_comm_lead, member)
 
@@ -100,8 +100,7 @@ static enum rp_code list_host(struct leads *l, struct rp_err *err)
 
     if (l->work->items.n)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&l->step_name, (size_t)t->str.n + 1, err));
-    memset(l->step_name.at, 0, t->str.n);
+    RP_TRY(rp_vec_zeros(&l->step_name, t->str.n, err));
     for (uint32_t i = 0; i < t->nsteps; i++)
         l->step_name.at[t->steps[i].name] = 1;
     for (rp_track track = 0; track < t->ntracks; track++) {

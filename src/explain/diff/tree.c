@@ -10,6 +10,7 @@
 #include "explain/diff/tree.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
@@ -264,7 +265,7 @@ static bool is_user_frame(const struct rp_trace *t, rp_event e)
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
     return t->ev.kind[e] == RP_KIND_PYTHON &&
-           !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY | RP_TORCH_MODULE);
+           !rp_torch_means(name, RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
 /* Names, shape and hashes of the node that an event would be. */
@@ -514,20 +515,13 @@ static enum rp_code prepare_tree(struct tree_builder *p, struct rp_err *err)
             RP_TRY(rp_vec_push(&p->marks, p->t->steps[i].mark, err));
     rp_sort(p->marks.at, p->marks.n, sizeof *p->marks.at, by_event);
     RP_TRY(find_known(p, err));
-    RP_TRY(rp_vec_reserve(&p->step, n + 1, err));
-    RP_TRY(rp_vec_reserve(&p->node, n + 1, err));
-    RP_TRY(rp_vec_reserve(&p->around, n + 1, err));
-    RP_TRY(rp_vec_reserve(&p->user, n + 1, err));
-    RP_TRY(rp_vec_reserve(&p->labels, p->t->str.n + 1, err));
-    memset(p->step.at, 0xff, n * sizeof *p->step.at);
-    memset(p->node.at, 0xff, n * sizeof *p->node.at);
-    memset(p->around.at, 0xff, n * sizeof *p->around.at);
-    memset(p->user.at, 0xff, n * sizeof *p->user.at);
-    memset(p->labels.at, 0xff, p->t->str.n * sizeof *p->labels.at);
-    if (on_host(p)) {
-        RP_TRY(rp_vec_reserve(&p->own, n + 1, err));
-        memset(p->own.at, 0, n * sizeof *p->own.at);
-    }
+    RP_TRY(rp_vec_nones(&p->step, n, err));
+    RP_TRY(rp_vec_nones(&p->node, n, err));
+    RP_TRY(rp_vec_nones(&p->around, n, err));
+    RP_TRY(rp_vec_nones(&p->user, n, err));
+    RP_TRY(rp_vec_nones(&p->labels, p->t->str.n, err));
+    if (on_host(p))
+        RP_TRY(rp_vec_zeros(&p->own, n, err));
     return rp_vec_push(&p->last, RP_NONE, err);
 }
 

@@ -90,7 +90,7 @@ struct rp_report_finding *rp_findings_add_compute(struct rp_findings *f, unsigne
     return finding;
 }
 
-/* Ranks that are not there may hide what a place costs: without them, it costs at least as much. */
+/* The cost is a least one where ranks are absent: they may have waited for the place, too. */
 struct rp_report_finding *rp_findings_add_place(struct rp_findings *f, unsigned kind,
                                                 const struct rp_place_found *place)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The device only copies, or waits for copies. */
+#include "base/copies.h"
 #include "explain/findings/finding.h"
 
-enum { OTHER, PAGEABLE, PINNED, BACK, INSIDE, FILL };
+enum { OTHER, PAGEABLE, PINNED, BACK, INSIDE, FILL }; /* kinds of the finding, in its order */
 
 #define NAMES_MOST 64
 RP_LIMIT(NAMES_MOST, "names of copies",
@@ -16,23 +17,18 @@ RP_LIMIT(NAMES_MOST, "names of copies",
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_copies, struct kept, KEPT);
 
-/* The kind of a copy, by words of its name. A pageable target of a copy to the host is still a copy
-   to the host, so that comes first. */
-static const struct {
-    const char *word;
-    uint8_t kind;
-} words[] = {{"DtoH", BACK},         {"D2H", BACK},    {"Pageable", PAGEABLE},
-             {"Pinned", PINNED},     {"DtoD", INSIDE}, {"D2D", INSIDE},
-             {"PtoP", INSIDE},       {"P2P", INSIDE},  {"DeviceToDevice", INSIDE},
-             {"DeviceToHost", BACK}, {"emset", FILL},  {"fill", FILL},
-             {"Fill", FILL}};
-
+/* A copy to the host is of that kind whatever memory is its target, so its way is asked first. */
 static unsigned kind_of(const char *name)
 {
-    for (size_t i = 0; name && i < sizeof words / sizeof words[0]; i++)
-        if (strstr(name, words[i].word))
-            return words[i].kind;
-    return OTHER;
+    enum rp_copy_way way = name ? rp_copy_way(name) : RP_COPY_UNKNOWN;
+
+    return !name                                                    ? OTHER
+           : way == RP_COPY_TO_HOST                                 ? BACK
+           : strstr(name, "Pageable")                               ? PAGEABLE
+           : strstr(name, "Pinned")                                 ? PINNED
+           : way == RP_COPY_INSIDE || way == RP_COPY_BETWEEN        ? INSIDE
+           : strcasestr(name, "memset") || strcasestr(name, "fill") ? FILL
+                                                                    : OTHER;
 }
 
 struct copy_name {

@@ -27,7 +27,7 @@ struct rp_finding_rank {
     const struct rp_trace *trace;
     const struct rp_work *work; /* of the main device */
     const rp_gap_vec *gaps;
-    const struct rp_op_costs *costs; /* as the next two NULL where the device is not known */
+    const struct rp_op_costs *costs; /* this and the next two are NULL if the device is unknown */
     const struct rp_cost_calls *calls;
     const struct rp_cost_peaks *peaks;
     struct rp_arena *arena;
@@ -39,42 +39,44 @@ struct rp_findings {
     const struct rp_chain *chain;
     struct rp_arena *arena;
     struct rp_report_root *out;
-    const struct rp_finding *row;       /* whose turn it is */
-    int64_t span_ns;                    /* of the rank that ends last */
-    int64_t atypical_ns[RP_GAP_CAUSES]; /* idle that belongs to an untypical step */
-    int32_t absent;                     /* ranks of the run that were not given */
+    const struct rp_finding *row;       /* the finding whose `find` runs now */
+    int64_t span_ns;                    /* the span of the rank that ends last */
+    int64_t atypical_ns[RP_GAP_CAUSES]; /* idle time that belongs to an untypical step */
+    int32_t absent;                     /* so many ranks of the run were not given */
 };
 
-/* Several kinds have the same stable name: they differ in their cause, and so in what helps. */
+/* A finding has one stable name and several kinds where its cause differs, because another change
+   helps then. */
 struct rp_finding_kind {
-    const char *key, *title; /* key: short, for the manual and tests; title: what was found */
-    double least_share;      /* of the span: with a lower cost it is not reported; 0: a hundredth */
-    bool unpredicted;        /* what-ifs say nothing about it */
+    const char *key, *title; /* the manual and tests name it by its key, users read its title */
+    double least_share;      /* it is reported if it costs this share of the span; 0: a hundredth */
+    bool unpredicted;        /* no what-if says anything about it */
 };
 
 struct rp_finding {
-    const char *id;                  /* stable */
-    struct rp_finding_kind kinds[8]; /* ended by one without a title */
-    const char *condition; /* when it is reported, beside its least cost; for the manual */
-    const char *cost;      /* what its cost is; NULL: idle time of its cause */
-    uint32_t idle;         /* bit 1 << enum rp_gap_cause of the gaps that it is about */
-    const char *numbers;   /* RP_FINDING_NUMBER of each that it decides by; for the manual */
-    const char *test;      /* of these numbers: layer/function */
+    const char *id;                  /* it stays, because gates and scripts name it */
+    struct rp_finding_kind kinds[8]; /* the last one has no title */
+    const char *condition; /* the manual says so when it is reported, beside its least cost */
+    const char *cost;      /* the manual says so what its cost is; NULL: idle time of its cause */
+    uint32_t idle;         /* it is about gaps of these causes: bits 1 << enum rp_gap_cause */
+    const char *numbers;   /* RP_FINDING_NUMBER of each number that it decides by, for the manual */
+    const char *test;      /* the unit test of these numbers, as layer/function */
     size_t nadvice;
     const struct rp_advice_row *advice;
-    /* What it keeps: `kept` is a cleared struct of the type rp_kept_<name>. NULL: nothing. */
+    /* Fills what the finding keeps of a rank: `kept` is a cleared struct of the type
+       rp_kept_<name>. A finding that keeps nothing has NULL. */
     enum rp_code (*measure)(const struct rp_finding_rank *rank, void *kept, struct rp_err *err);
-    uint8_t place; /* of what it keeps */
+    uint8_t place; /* where what it keeps is in rp_report_part.kept */
     void (*find)(struct rp_findings *f);
-    /* What-ifs that become this finding where no other finding proposes them: their gain, which is
-       compute time, is its cost. */
+    /* These what-ifs become this finding where no other finding proposes them. Their gain is
+       compute time, and the cost of the finding. */
     struct {
         const char *what_if;
         uint8_t kind;
     } changes[3];
-    const char *replaced_by; /* a what-if whose gain is the cost, where it can be predicted */
-    bool overlaps;           /* its time is part of another finding's time: costs do not add up */
-    bool of_host;            /* work of the host that could run beside that of the device */
+    const char *replaced_by; /* where this what-if can be predicted, its gain is the cost */
+    bool overlaps;           /* another finding has its time, too: the costs do not add up */
+    bool of_host;            /* the host does work that could run beside that of the device */
 };
 
 #define RP_ADVICE(rows)                 .nadvice = sizeof(rows) / sizeof(rows)[0], .advice = (rows)

@@ -97,8 +97,8 @@ static bool is_answered(const struct rp_report_root *out, const char *id, const 
     return false;
 }
 
-/* A change of a step in the terms of the span: it has as many steps as were judged, after what the
-   device still ran of the step before. */
+/* What-ifs predict the gain of one step, costs of findings are times of the span. The same share of
+   the span is gained, without its beginning, where the device still ran the step before. */
 static int64_t gain_in_span(const struct rp_findings *f, const struct rp_opportunity *o)
 {
     int64_t step = rp_ns_sum(o->step_ns, o->gain_ns);

@@ -6,6 +6,7 @@
  * run best so. A kernel after which the device waits for the host would bring nothing if it were
  * shorter, so it does not count.
  */
+#include "base/filled.h"
 #include "explain/findings/finding.h"
 #include "explain/findings/tiny_kernels.h"
 #include "explain/short_name.h"
@@ -69,8 +70,7 @@ static enum rp_code mark_starved(struct thin_ctx *ctx, struct rp_err *err)
     const rp_gap_vec *gaps = ctx->rank->gaps;
     size_t n = ctx->rank->work->items.n;
 
-    RP_TRY(rp_vec_reserve(&ctx->starved, n + 1, err));
-    memset(ctx->starved.at, 0, n + 1);
+    RP_TRY(rp_vec_zeros(&ctx->starved, n, err));
     for (size_t i = 0; i < gaps->n; i++)
         if (gaps->at[i].before != RP_NONE)
             ctx->starved.at[gaps->at[i].before] |= gaps->at[i].cls == RP_GAP_CLASS_NOT_LAUNCHED;
@@ -117,8 +117,7 @@ static enum rp_code measure_all(struct thin_ctx *ctx, struct kept *out, struct r
     if (ctx->blocks.key == RP_NONE && ctx->occupancy.key == RP_NONE)
         return RP_OK;
     RP_TRY(mark_starved(ctx, err));
-    RP_TRY(rp_vec_reserve(&ctx->lost, t->str.n + 1, err));
-    memset(ctx->lost.at, 0, (t->str.n + 1) * sizeof *ctx->lost.at);
+    RP_TRY(rp_vec_zeros(&ctx->lost, t->str.n, err));
     sum_kernels(ctx, out);
     return RP_OK;
 }

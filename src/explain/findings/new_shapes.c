@@ -7,6 +7,7 @@
  */
 #include "explain/findings/finding.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/host/calls.h"
@@ -84,8 +85,7 @@ static enum rp_code list_uses(struct shapes_ctx *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->rank->trace;
 
-    RP_TRY(rp_vec_reserve(&c->steps, t->nsteps + 1, err));
-    memset(c->steps.at, 0, t->nsteps * sizeof *c->steps.at);
+    RP_TRY(rp_vec_zeros(&c->steps, t->nsteps, err));
     for (size_t i = 0; i < c->rank->work->items.n; i++) {
         const struct rp_work_item *x = &c->rank->work->items.at[i];
         rp_event op =

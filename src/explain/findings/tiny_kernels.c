@@ -6,11 +6,12 @@
 #define LATENCY_SHARE 0.1
 #define TINY_SHARE    0.8
 RP_DECISION(LATENCY_SHARE, "of the span",
-            "the way of launches to the device may cost so much before it is a matter of its own: "
-            "a device that waits 2 us before kernels of 20 us works well",
+            "a device that waits 2 us for the launch of each kernel of 20 us works well, and that "
+            "is a tenth: the launches are worth a finding from there on",
             "explain/gaps_are_of_tiny_kernels_or_of_launches");
 RP_DECISION(TINY_SHARE, "of the gaps after launches that came in time",
-            "where tiny kernels have so much of them, longer kernels help, whatever the rest is",
+            "where this share is before tiny kernels, fewer and longer kernels help, whatever "
+            "causes the rest",
             "explain/gaps_are_of_tiny_kernels_or_of_launches");
 
 RP_PART_TYPE(rp_kept_tiny_kernels, struct rp_tiny_kernels, RP_TINY_KERNELS);

@@ -15,7 +15,7 @@
 #include "explain/fusions/fusions.h"
 #include "explain/top/spans.h"
 #include "facts/torch_names.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -96,16 +96,11 @@ static enum rp_code category_of(struct chaining *c, rp_str op, rp_str kernel, ui
     return RP_OK;
 }
 
-static bool is_sign(const char *name, uint32_t sign)
-{
-    return rp_torch_is(name, strlen(name), sign);
-}
-
 /* Fills write what was known before, and begin nothing that could be joined with what they follow.
  */
 static bool is_fill(const char *op)
 {
-    return is_sign(op, RP_TORCH_FILLS);
+    return rp_torch_means(op, RP_TORCH_FILLS);
 }
 
 /* The operator with recorded inputs that describes an item. */
@@ -126,7 +121,8 @@ static void size_link(const struct chaining *c, struct link *l)
     rp_str types = 0;
     struct rp_tensors t;
     const char *name = rp_trace_str(c->t, l->name);
-    bool shrinks = l->category == RP_CATEGORY_REDUCTION && !is_sign(name, RP_TORCH_KEEPS_SIZE);
+    bool shrinks =
+        l->category == RP_CATEGORY_REDUCTION && !rp_torch_means(name, RP_TORCH_KEEPS_SIZE);
 
     if (l->op == RP_NONE || !rp_arg_key_text(&c->dims, l->op, &l->dims) || !l->dims) {
         l->dims = 0;
@@ -136,7 +132,7 @@ static void size_link(const struct chaining *c, struct link *l)
         types = 0;
     t = rp_tensors_read(rp_trace_str(c->t, l->dims), types ? rp_trace_str(c->t, types) : NULL);
     l->elements = t.elements;
-    if (!strcmp(name, "aten::copy_")) { /* the first input is the result */
+    if (rp_torch_means(name, RP_TORCH_COPIES)) { /* the first input is the result */
         l->out = t.first;
         l->bytes = t.bytes;
     } else {
@@ -176,7 +172,7 @@ static enum rp_code link_of(struct chaining *c, uint32_t item, struct link *l, b
                        .item = item,
                        .nitems = 1,
                        .phase = owner->phase,
-                       .compiled = is_sign(rp_trace_str(c->t, kernel), RP_TORCH_GENERATED),
+                       .compiled = rp_torch_means(rp_trace_str(c->t, kernel), RP_TORCH_GENERATED),
                        .ns = rp_ns_between(x->begin_ns, x->end_ns)};
     RP_TRY(category_of(c, op, kernel, &l->category, err));
     l->step = step_at(c->t, x->launch != RP_NONE ? c->t->ev.ts_ns[x->launch] : x->begin_ns);
@@ -283,14 +279,12 @@ static bool is_own_frame(const struct rp_trace *t, rp_event e)
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
     return t->ev.kind[e] == RP_KIND_PYTHON && strchr(name, '(') &&
-           !is_sign(name, RP_TORCH_LIBRARY | RP_TORCH_MODULE);
+           !rp_torch_means(name, RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
 static rp_event own_frame(const struct rp_trace *t, rp_event e)
 {
-    int left = RP_ANCESTORS_MAX;
-
-    for (; e != RP_NONE && left > 0; e = t->ev.parent[e], left--)
+    RP_FOR_ANCESTORS (t, e)
         if (is_own_frame(t, e))
             return e;
     return RP_NONE;
@@ -460,8 +454,8 @@ static void update(struct chaining *c, const struct link *l)
     rp_ns_add(&u->ns, l->ns);
     u->steps += u->step != l->step + 1;
     u->step = l->step + 1;
-    u->adam |= is_sign(name, RP_TORCH_ADAM);
-    u->fused |= is_sign(name, RP_TORCH_FUSED);
+    u->adam |= rp_torch_means(name, RP_TORCH_ADAM);
+    u->fused |= rp_torch_means(name, RP_TORCH_FUSED);
     for (i = 0; i < u->nnames && u->names[i] != l->name;)
         i++;
     if (i == u->nnames && i < MOST_NAMES)

@@ -10,6 +10,7 @@
 #include "base/decides.h"
 #include "base/text.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "explain/xla_programs.h"
@@ -144,9 +145,8 @@ static enum rp_code find_kernels(struct parting *x, struct rp_err *err)
 {
     const struct rp_program *p = x->p;
 
-    RP_TRY(rp_vec_reserve(&x->users, p->nops + 1, err));
+    RP_TRY(rp_vec_zeros(&x->users, p->nops, err));
     RP_TRY(rp_vec_reserve(&x->kernel_of, p->nops + 1, err));
-    memset(x->users.at, 0, p->nops * sizeof *x->users.at);
     for (uint32_t op = 0; op < p->nops; op++) {
         struct rp_ids operands = rp_op_operands(p, op);
         uint32_t found = RP_MAP_NONE;
@@ -326,8 +326,7 @@ static enum rp_code find_pairs(struct parting *x, struct rp_err *err)
             RP_TRY(add_pair(x, source_of(p, operands.at[i]), op, err));
     }
     rp_sort(x->pairs.at, x->pairs.n, sizeof *x->pairs.at, by_saving);
-    RP_TRY(rp_vec_reserve(&x->taken, p->nops + 1, err));
-    memset(x->taken.at, 0, p->nops * sizeof *x->taken.at);
+    RP_TRY(rp_vec_zeros(&x->taken, p->nops, err));
     for (size_t k = 0; k < x->pairs.n; k++) {
         struct pair *e = &x->pairs.at[k];
 

@@ -7,6 +7,7 @@
 #include "explain/launches/launches.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/work/launches.h"
@@ -213,8 +214,7 @@ static enum rp_code add_kinds(struct copies *c, struct rp_arena *arena,
 
     RP_TRY(rp_arg_key_init(&c->bytes, c->w->trace, "bytes", err));
     RP_TRY(rp_arg_key_init(&c->rate, c->w->trace, "memory bandwidth (GB/s)", err));
-    RP_TRY(rp_vec_reserve(&c->done, c->w->items.n + 1, err));
-    memset(c->done.at, 0, c->w->items.n + 1);
+    RP_TRY(rp_vec_zeros(&c->done, c->w->items.n, err));
     out->copies = RP_ARENA_NEW(arena, struct rp_launch_copy, MOST);
     RP_TRY(rp_err_need(out->copies, err, "looking at copies"));
     for (size_t i = 0; i < c->w->items.n && out->ncopies < MOST; i++)

@@ -282,8 +282,8 @@ static void find_calls(struct finder *f)
         count += c->count;
         waits += c->waits ? c->count : 0;
         rp_ns_add(&waited, c->waits ? c->total_ns : 0);
-        frees = frees || rp_torch_is(c->name, strlen(c->name), RP_TORCH_FREES);
-        allocates = allocates || rp_torch_is(c->name, strlen(c->name), RP_TORCH_ALLOCATES);
+        frees = frees || rp_torch_means(c->name, RP_TORCH_FREES);
+        allocates = allocates || rp_torch_means(c->name, RP_TORCH_ALLOCATES);
     }
     if (!count)
         return;

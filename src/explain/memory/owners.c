@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "facts/arg_keys.h"
 #include "facts/torch_names.h"
+#include "facts/work/ancestors.h"
 #include "trace/names.h"
 
 #include <stdio.h>
@@ -292,9 +293,8 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
             f->first_op = f->op = e;
         else if (op_only_allocates(rp_trace_str(t, t->ev.name[f->op])))
             f->op = e;
-        f->loads =
-            rp_torch_is(name, strlen(name),
-                        RP_TORCH_LOADS); /* the outermost decides: autocast copies inside others */
+        f->loads = rp_torch_means(
+            name, RP_TORCH_LOADS); /* the outermost decides: autocast copies inside others */
         if (f->stack == RP_NONE && !rp_arg_key_text(&r->stack, e, &f->stack))
             f->stack = RP_NONE;
         if (rp_arg_key_int(&r->forward_thread, e, &thread) && thread > 0)
@@ -317,14 +317,14 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
         phase = hint_of(r, t->ev.name[e]);
     if (f->phase == RP_PHASE_OTHER)
         f->phase = phase;
-    f->from_loader = f->from_loader || rp_torch_is(name, strlen(name), RP_TORCH_LOADER);
-    f->frees_gradients = f->frees_gradients || rp_torch_is(name, strlen(name), RP_TORCH_ZEROES);
+    f->from_loader = f->from_loader || rp_torch_means(name, RP_TORCH_LOADER);
+    f->frees_gradients = f->frees_gradients || rp_torch_means(name, RP_TORCH_ZEROES);
 }
 
 static void look_outwards(struct owner_reader *r, rp_event e, struct span_facts *f)
 {
     *f = (struct span_facts){.op = RP_NONE, .line = RP_NONE, .first_op = RP_NONE, .stack = RP_NONE};
-    for (int left = RP_ANCESTORS_MAX; e != RP_NONE && left > 0; e = r->t->ev.parent[e], left--)
+    RP_FOR_ANCESTORS (r->t, e)
         look_at_span(r, e, f);
 }
 
@@ -332,9 +332,8 @@ static void look_outwards(struct owner_reader *r, rp_event e, struct span_facts 
 static rp_event forward_of(const struct owner_reader *r, rp_event e)
 {
     int64_t sequence;
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && left > 0; e = r->t->ev.parent[e], left--)
+    RP_FOR_ANCESTORS (r->t, e)
         if (r->t->ev.kind[e] == RP_KIND_CPU_OP && rp_arg_key_int(&r->sequence, e, &sequence)) {
             uint32_t found = rp_map_get(&r->forward, (uint64_t)sequence);
 

@@ -596,7 +596,8 @@ static bool is_mostly_graphs(const struct part_ctx *ctx)
         const struct rp_work_item *x = &ctx->w.items.at[i];
 
         if (x->launch != RP_NONE && !rp_work_is_of_graph(&ctx->w, x) &&
-            strstr(rp_trace_str(ctx->t, ctx->t->ev.name[x->launch]), "GraphLaunch"))
+            rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[x->launch])) &
+                RP_DOES_LAUNCH_GRAPH)
             rp_ns_add(&graphs, rp_ns_between(x->begin_ns, x->end_ns));
     }
     return graphs > ctx->out->coverage.device_ns / 2;

@@ -74,67 +74,71 @@ struct rp_kept {
     RP_PART_FIELD_(LIST, offsetof(struct rp_report_part, kept[RP_KEPT_##name].at), \
                    offsetof(struct rp_report_part, kept[RP_KEPT_##name].n), &rp_kept_##name),
 
-#define RP_REPORT_PART(M, s)                                                                     \
-    M(s, PLAIN, bool, on_device)                                                                 \
-    M(s, PLAIN, bool, cut_to_device)        /* without steps: more than that was recorded */     \
-    M(s, PLAIN, bool, limited)              /* by --step or --window: no steps then */           \
-    M(s, PLAIN, struct rp_breakdown, b)     /* of the device window */                           \
-    M(s, PLAIN, struct rp_breakdown, whole) /* of the span (facts/times/step_times.h), or of     \
-                                               what is selected */                               \
-    M(s, RECORD, rp_outside, outside)       /* recorded outside of the steps; not if limited */  \
-    M(s, PLAIN, struct rp_trace_life, life)                                                      \
-    M(s, ARRAY, int64_t, start_ns, RP_START_KINDS) /* with --start-up: before the first step     \
-                                                      that is judged */                          \
-    M(s, PLAIN, struct rp_coverage, coverage)                                                    \
-    M(s, ARRAY, int64_t, category_ns, RP_CATEGORIES) /* device time, of the main device */       \
-    M(s, LIST, rp_report_hot, hot)                   /* the largest first */                     \
-    M(s, PLAIN, int64_t, hot_ns)       /* of which they are: device time, or that of the host */ \
-    M(s, RECORD, rp_lines_part, lines) /* of compiled programs */                                \
-    M(s, PLAIN, struct rp_speed_sums, speed)                                                     \
-    M(s, RECORD, rp_report_sums, sums)                                                           \
-    M(s, FINDINGS, kept)                   /* what findings keep, with device work */            \
-    M(s, RECORD, rp_report_pauses, pauses) /* without device work */                             \
-    M(s, PLAIN, bool, by_ranges) /* without operators: work is what runs in the user's ranges */ \
-    M(s, PLAIN, bool, by_calls)  /* without ranges too: what runs between recorded calls */      \
-    M(s, RECORD, rp_stacks_part, stacks) /* without device work: of the samples, time on a       \
-                                            processor */                                         \
-    M(s, RECORD, rp_host_waits, waits)   /* in the span */                                       \
-    M(s, RECORD, rp_host_calls, calls)                                                           \
-    M(s, PLAIN, int64_t, late_ns) /* idle that began before the next work was launched */        \
-    M(s, RECORD, rp_report_latency, latency)         /* of host operators */                     \
-    M(s, LIST, rp_idle_cause, idle_causes)           /* by cause and class */                    \
-    M(s, PLAIN_VEC, rp_gap_vec, gaps, struct rp_gap) /* of the span, in time order */            \
-    M(s, RECORD, rp_collectives, collectives)                                                    \
-    M(s, RECORD, rp_course, course)                                                              \
-    M(s, LIST, rp_comm_lead, leads) /* one a collective: what the rank did before it */          \
-    /* unions; busy minus kernels: copies alone; judged: parts of the span that count */         \
-    M(s, PLAIN_VEC, rp_interval_vec, compute, struct rp_interval)                                \
-    M(s, PLAIN_VEC, rp_interval_vec, busy, struct rp_interval)                                   \
-    M(s, PLAIN_VEC, rp_interval_vec, kernels, struct rp_interval)                                \
-    M(s, PLAIN_VEC, rp_interval_vec, judged, struct rp_interval)                                 \
-    M(s, TEXT, unequal) /* pitfalls, or NULL */                                                  \
-    M(s, TEXT, streams)                                                                          \
-    M(s, TEXT, untypical)                                                                        \
-    M(s, LIST, rp_report_kind, kinds)       /* none: all steps are of one */                     \
-    M(s, LIST, rp_report_request, requests) /* none: their ranges were not recorded */           \
-    M(s, TEXT, request_text)                /* what they are, or NULL */                         \
-    M(s, LIST, rp_report_step, steps) /* those of the trace in its order, or the selected one */ \
-    M(s, PLAIN, int64_t, recorded_steps) /* of the trace */                                      \
-    M(s, PLAIN, int64_t, step_ns)        /* RP_ABSENT_I64: no steps */                           \
-    M(s, TEXT, device)                                                                           \
-    M(s, TEXT, framework)                                                                        \
-    M(s, TEXT, frameworks) /* of a recording of ours: with their versions; or NULL */            \
-    M(s, TEXT, host)       /* facts/host/trace_host.h, or NULL */                                \
-    M(s, LIST, rp_report_device_row, devices) /* by number */                                    \
-    M(s, PLAIN, struct rp_workload, workload)                                                    \
-    M(s, PLAIN, bool, modelled)       /* sim is filled */                                        \
-    M(s, PLAIN, bool, too_large)      /* for a model of it */                                    \
-    M(s, PLAIN, int64_t, model_first) /* the model is of steps from that number on ... */        \
-    M(s, PLAIN, int64_t, model_steps) /* ... so many; 0: of all */                               \
-    M(s, RECORD, rp_sim_part, sim)                                                               \
-    /* for pages and pictures (view.h): empty unless they are asked for */                       \
-    M(s, LIST, rp_report_lane, lanes)                                                            \
-    M(s, RECORDS, rp_top_part, tops, RP_VIEW_TOPS)                                               \
+#define RP_REPORT_PART(M, s)                                                                      \
+    M(s, PLAIN, bool, on_device)                                                                  \
+    M(s, PLAIN, bool, cut_to_device)        /* without steps: more than that was recorded */      \
+    M(s, PLAIN, bool, limited)              /* by --step or --window: no steps then */            \
+    M(s, PLAIN, struct rp_breakdown, b)     /* of the device window */                            \
+    M(s, PLAIN, struct rp_breakdown, whole) /* of the span (facts/times/step_times.h), or of      \
+                                               what is selected */                                \
+    M(s, RECORD, rp_outside, outside)       /* recorded outside of the steps; not if limited */   \
+    M(s, PLAIN, struct rp_trace_life, life)                                                       \
+    M(s, ARRAY, int64_t, start_ns, RP_START_KINDS) /* with --start-up: before the first step      \
+                                                      that is judged */                           \
+    M(s, PLAIN, struct rp_coverage, coverage)                                                     \
+    M(s, ARRAY, int64_t, category_ns, RP_CATEGORIES) /* device time, of the main device */        \
+    M(s, LIST, rp_report_hot, hot)                   /* the largest first */                      \
+    M(s, PLAIN, int64_t, hot_ns)       /* of which they are: device time, or that of the host */  \
+    M(s, RECORD, rp_lines_part, lines) /* of compiled programs */                                 \
+    M(s, PLAIN, struct rp_speed_sums, speed)                                                      \
+    M(s, RECORD, rp_report_sums, sums)                                                            \
+    /* A rank with device work has what findings keep, one without has its pauses. */             \
+    M(s, FINDINGS, kept)                                                                          \
+    M(s, RECORD, rp_report_pauses, pauses)                                                        \
+    /* Where no operator was recorded, the user's ranges count as work; where there are no ranges \
+       either, the time between recorded calls does. */                                           \
+    M(s, PLAIN, bool, by_ranges)                                                                  \
+    M(s, PLAIN, bool, by_calls)                                                                   \
+    M(s, RECORD, rp_stacks_part, stacks) /* without device work: where the samples saw a          \
+                                            processor work */                                     \
+    M(s, RECORD, rp_host_waits, waits)   /* in the span */                                        \
+    M(s, RECORD, rp_host_calls, calls)                                                            \
+    M(s, PLAIN, int64_t, late_ns) /* idle that began before the next work was launched */         \
+    M(s, RECORD, rp_report_latency, latency)         /* of host operators */                      \
+    M(s, LIST, rp_idle_cause, idle_causes)           /* by cause and class */                     \
+    M(s, PLAIN_VEC, rp_gap_vec, gaps, struct rp_gap) /* of the span, in time order */             \
+    M(s, RECORD, rp_collectives, collectives)                                                     \
+    M(s, RECORD, rp_course, course)                                                               \
+    M(s, LIST, rp_comm_lead, leads) /* one a collective: what the rank did before it */           \
+    /* Unions of intervals. Where the device is busy and no kernel runs, it only copies. The      \
+       judged parts of the span are those that count. */                                          \
+    M(s, PLAIN_VEC, rp_interval_vec, compute, struct rp_interval)                                 \
+    M(s, PLAIN_VEC, rp_interval_vec, busy, struct rp_interval)                                    \
+    M(s, PLAIN_VEC, rp_interval_vec, kernels, struct rp_interval)                                 \
+    M(s, PLAIN_VEC, rp_interval_vec, judged, struct rp_interval)                                  \
+    M(s, TEXT, unequal) /* pitfalls, or NULL */                                                   \
+    M(s, TEXT, streams)                                                                           \
+    M(s, TEXT, untypical)                                                                         \
+    M(s, LIST, rp_report_kind, kinds)       /* none: all steps are of one */                      \
+    M(s, LIST, rp_report_request, requests) /* none: their ranges were not recorded */            \
+    M(s, TEXT, request_text)                /* what they are, or NULL */                          \
+    M(s, LIST, rp_report_step, steps) /* those of the trace in its order, or the selected one */  \
+    M(s, PLAIN, int64_t, recorded_steps) /* of the trace */                                       \
+    M(s, PLAIN, int64_t, step_ns)        /* RP_ABSENT_I64: no steps */                            \
+    M(s, TEXT, device)                                                                            \
+    M(s, TEXT, framework)                                                                         \
+    M(s, TEXT, frameworks) /* of a recording of ours: with their versions; or NULL */             \
+    M(s, TEXT, host)       /* facts/host/trace_host.h, or NULL */                                 \
+    M(s, LIST, rp_report_device_row, devices) /* by number */                                     \
+    M(s, PLAIN, struct rp_workload, workload)                                                     \
+    M(s, PLAIN, bool, modelled)       /* sim is filled */                                         \
+    M(s, PLAIN, bool, too_large)      /* for a model of it */                                     \
+    M(s, PLAIN, int64_t, model_first) /* the model is of steps from that number on ... */         \
+    M(s, PLAIN, int64_t, model_steps) /* ... so many; 0: of all */                                \
+    M(s, RECORD, rp_sim_part, sim)                                                                \
+    /* for pages and pictures (view.h): empty unless they are asked for */                        \
+    M(s, LIST, rp_report_lane, lanes)                                                             \
+    M(s, RECORDS, rp_top_part, tops, RP_VIEW_TOPS)                                                \
     M(s, RECORD, rp_roof_part, roof)
 RP_PART_STRUCT(rp_report_part, RP_REPORT_PART);
 extern const struct rp_type rp_report_part_type; /* fields.c */

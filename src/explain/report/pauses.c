@@ -8,13 +8,14 @@
 #include "explain/report/report.h"
 #include "explain/report/view.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include "base/ordered.h"
 #include "explain/idle/sampled.h"
 #include "facts/host/signs.h"
 #include "facts/host/waits.h"
 #include "facts/times/intervals.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 
 const char *const rp_pause_names[RP_PAUSES] = {
 #define PAUSE_NAME(name, text, doc) text,
@@ -59,7 +60,7 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
     enum rp_pause cause = RP_PAUSE_NOTHING;
     rp_event e = inner;
 
-    for (int n = 0; e != RP_NONE && n < RP_ANCESTORS_MAX; n++, e = t->ev.parent[e]) {
+    RP_FOR_ANCESTORS (t, e) {
         uint16_t signs = rp_host_signs(rp_trace_str(t, t->ev.name[e]));
         enum rp_pause found = RP_PAUSE_NOTHING;
 
@@ -183,10 +184,8 @@ static enum rp_code add_weight(struct pause_ctx *w, enum rp_pause cause, rp_even
     rp_str name = w->t->ev.name[span];
     size_t had = w->weight[cause].cap;
 
-    if (!had) {
-        RP_TRY(rp_vec_reserve(&w->weight[cause], w->t->str.n + 1, err));
-        memset(w->weight[cause].at, 0, (w->t->str.n + 1) * sizeof *w->weight[cause].at);
-    }
+    if (!had)
+        RP_TRY(rp_vec_zeros(&w->weight[cause], w->t->str.n, err));
     rp_ns_add(&w->weight[cause].at[name], ns);
     if (w->weight[cause].at[name] > w->out->mainly_ns[cause]) {
         w->out->mainly_ns[cause] = w->weight[cause].at[name];

@@ -10,6 +10,7 @@
 
 #include "base/decides.h"
 #include "cost/inputs.h"
+#include "facts/torch_names.h"
 #include "result/print_units.h"
 #include "sim/predict.h"
 
@@ -103,7 +104,7 @@ static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
 
     if (!first || !second)
         return;
-    if (strstr(in->name, "embedding") && first->ndims == 2 && second->ndims >= 2) {
+    if (rp_torch_means(in->name, RP_TORCH_EMBEDS) && first->ndims == 2 && second->ndims >= 2) {
         add_lookup(out, first, second->n);
     } else if (first->ndims >= 4 && second->ndims == first->ndims &&
                first->dim[1] <= MOST_CHANNELS && second->dim[1] == first->dim[1]) {
@@ -120,11 +121,11 @@ static rp_event entrance_of(const struct rp_op_costs *costs, const struct rp_cos
     if (op == RP_NONE || call->is_part)
         return RP_NONE;
     if (call->category == RP_CATEGORY_CONVOLUTION)
-        return strstr(rp_trace_str(t, t->ev.name[op]), "backward") ? RP_NONE : op;
+        return rp_torch_means(rp_trace_str(t, t->ev.name[op]), RP_TORCH_BACKWARD) ? RP_NONE : op;
     if (call->category != RP_CATEGORY_EMBEDDING)
         return RP_NONE;
     for (; op != RP_NONE && t->ev.kind[op] == RP_KIND_CPU_OP; op = t->ev.parent[op])
-        if (!strcmp(rp_trace_str(t, t->ev.name[op]), "aten::embedding"))
+        if (rp_torch_means(rp_trace_str(t, t->ev.name[op]), RP_TORCH_LOOKS_UP))
             return op;
     return RP_NONE;
 }

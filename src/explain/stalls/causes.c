@@ -8,6 +8,7 @@
 #include "explain/stalls/stalls.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "explain/findings/finding.h"
 #include "explain/idle/sampled.h"
 #include "facts/host/outside.h"
@@ -60,10 +61,9 @@ static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
 
     RP_TRY(rp_vec_reserve(&ctx->first_call, ctx->t->str.n + 1, err));
     RP_TRY(rp_vec_reserve(&ctx->first_kernel, ctx->t->str.n + 1, err));
-    RP_TRY(rp_vec_reserve(&ctx->item, ev->n + 1, err));
+    RP_TRY(rp_vec_nones(&ctx->item, ev->n, err));
     for (size_t i = 0; i < ctx->t->str.n; i++)
         ctx->first_call.at[i] = ctx->first_kernel.at[i] = INT64_MAX;
-    memset(ctx->item.at, 0xff, ev->n * sizeof *ctx->item.at);
     for (rp_event e = 0; e < ev->n; e++) {
         struct rp_interval span = {ev->ts_ns[e], rp_event_end_ns(ctx->t, e)};
 

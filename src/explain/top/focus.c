@@ -10,6 +10,7 @@
  */
 #include "explain/top/focus.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
@@ -17,7 +18,7 @@
 #include "explain/top/spans.h"
 #include "facts/arg_keys.h"
 #include "facts/torch_names.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 #include "result/part.h"
 #include "result/print_units.h"
 #include "result/result.h"
@@ -123,7 +124,7 @@ static bool is_own_frame(const struct rp_trace *t, rp_event e)
     const char *name = rp_trace_str(t, t->ev.name[e]);
 
     return rp_span_kind_of(t, e) == RP_SPAN_PYTHON && strchr(name, '(') &&
-           !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY);
+           !rp_torch_means(name, RP_TORCH_LIBRARY);
 }
 
 /* The surroundings of an event, from the inside: the first operator, module, annotation, frame. */
@@ -134,9 +135,8 @@ struct surroundings {
 static struct surroundings look_around(const struct rp_trace *t, rp_event e)
 {
     struct surroundings s = {RP_NONE, RP_NONE, RP_NONE, RP_NONE};
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && left > 0; e = t->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (t, e) {
         enum rp_span_kind kind = rp_span_kind_of(t, e);
 
         if (kind == RP_SPAN_OP && s.op == RP_NONE)
@@ -214,9 +214,8 @@ static struct focus_path find_path(const struct focusing *f, rp_event e)
 {
     struct focus_path path = {RP_NONE, RP_NONE, RP_NONE, RP_NONE};
     rp_event op = RP_NONE, module = RP_NONE;
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && left > 0; e = f->t->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (f->t, e) {
         enum rp_span_kind kind = rp_span_kind_of(f->t, e);
 
         if (!can_match(kind))
@@ -312,9 +311,9 @@ static enum rp_code focus_items(struct focusing *f, const struct rp_work *w, str
 /* The next span around an event that can match. */
 static rp_event next_around(const struct rp_trace *t, rp_event e)
 {
-    int left = RP_ANCESTORS_MAX;
 
-    for (e = t->ev.parent[e]; e != RP_NONE && left > 0; e = t->ev.parent[e], left--)
+    e = t->ev.parent[e];
+    RP_FOR_ANCESTORS (t, e)
         if (can_match(rp_span_kind_of(t, e)))
             return e;
     return RP_NONE;
@@ -359,8 +358,7 @@ static enum rp_code focus_fill(struct focusing *f, const char *name, struct rp_e
 
     RP_TRY(rp_strtab_init(&f->names, err));
     RP_TRY(rp_arg_key_init_dims(&f->dims, f->t, err));
-    RP_TRY(rp_vec_reserve(&f->seen, f->t->ev.n + 1, err));
-    memset(f->seen.at, 0, f->t->ev.n);
+    RP_TRY(rp_vec_zeros(&f->seen, f->t->ev.n, err));
     RP_TRY(match_names(f, name, err));
     code = rp_work_init(&w, f->t, f->scope, err);
     if (code == RP_OK)

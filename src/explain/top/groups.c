@@ -16,6 +16,7 @@
 #include "explain/top/top.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "base/strtab.h"
@@ -24,7 +25,7 @@
 #include "facts/arg_keys.h"
 #include "facts/host/waits.h"
 #include "facts/torch_names.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -281,12 +282,10 @@ static enum rp_code spread(struct grouping *g, const struct rp_work *w, struct r
     for (size_t i = 0; i < w->items.n; i++) {
         const struct rp_work_item *x = &w->items.at[i];
         int64_t dur = rp_ns_between(x->begin_ns, x->end_ns);
-        int left = RP_ANCESTORS_MAX;
-        rp_event e, outer = RP_NONE;
+        rp_event e = rp_work_described_by(w, x), outer = RP_NONE;
         bool inner = true;
 
-        for (e = rp_work_described_by(w, x); e != RP_NONE && left > 0;
-             e = g->t->ev.parent[e], left--) {
+        RP_FOR_ANCESTORS (g->t, e) {
             if (!is_wanted(g, e))
                 continue;
             g->total.at[e] = rp_ns_sum(g->total.at[e], dur);
@@ -359,16 +358,15 @@ static size_t plain_list(const char *list, char *out)
 /* The module around the launch of a graph, else the user's own frame, else the launch. */
 static rp_event graph_place(const struct grouping *g, rp_event launch)
 {
-    rp_event e, frame = RP_NONE;
-    int left = RP_ANCESTORS_MAX;
+    rp_event e = launch, frame = RP_NONE;
 
-    for (e = launch; e != RP_NONE && left > 0; e = g->t->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (g->t, e) {
         const char *name = rp_trace_str(g->t, g->t->ev.name[e]);
 
         if (rp_event_is_module(g->t, e))
             return e;
         if (frame == RP_NONE && g->t->ev.kind[e] == RP_KIND_PYTHON &&
-            !rp_torch_is(name, strlen(name), RP_TORCH_LIBRARY))
+            !rp_torch_means(name, RP_TORCH_LIBRARY))
             frame = e;
     }
     return frame == RP_NONE ? launch : frame;
@@ -568,18 +566,14 @@ static enum rp_code group_spans(struct grouping *g, const struct rp_work *w, str
     size_t n = g->t->ev.n;
 
     RP_TRY(rp_arg_key_init_dims(&g->dims, g->t, err));
-    RP_TRY(rp_vec_reserve(&g->total, n + 1, err));
-    RP_TRY(rp_vec_reserve(&g->self, n + 1, err));
-    memset(g->total.at, 0, n * sizeof *g->total.at);
-    RP_TRY(rp_vec_reserve(&g->thread, g->t->ntracks + 1, err));
-    memset(g->self.at, 0, n * sizeof *g->self.at);
-    memset(g->thread.at, 0, g->t->ntracks * sizeof *g->thread.at);
+    RP_TRY(rp_vec_zeros(&g->total, n, err));
+    RP_TRY(rp_vec_zeros(&g->self, n, err));
+    RP_TRY(rp_vec_zeros(&g->thread, g->t->ntracks, err));
     if (own_keys[g->by])
         RP_TRY(rp_arg_key_init(&g->own, g->t, own_keys[g->by], err));
     if (g->by == RP_TOP_WAIT || (g->by == RP_TOP_ANNOTATION && !g->flat))
         RP_TRY(rp_name_series_init(&g->series, g->t, err));
-    RP_TRY(rp_vec_reserve(&g->worker, g->t->ntracks + 1, err));
-    memset(g->worker.at, 0, g->t->ntracks * sizeof *g->worker.at);
+    RP_TRY(rp_vec_zeros(&g->worker, g->t->ntracks, err));
     if (w->items.n && g->by != RP_TOP_WAIT)
         RP_TRY(spread(g, w, err));
     else

@@ -7,6 +7,7 @@
 #include "explain/top/top.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/strtab.h"
 #include "dataset/question.h"
 #include "explain/short_name.h"
@@ -200,10 +201,8 @@ static enum rp_code gather_times(struct top_join *j, const struct rp_top_part *c
     size_t p, i, total = 0, groups = j->groups.n;
 
     RP_TRY(rp_err_need(to, err, "adding up ranks"));
-    RP_TRY(rp_vec_reserve(&j->begin, groups + 2, err));
-    RP_TRY(rp_vec_reserve(&j->self, groups + 1, err));
-    memset(j->begin.at, 0, (groups + 2) * sizeof *j->begin.at);
-    memset(j->self.at, 0, groups * sizeof *j->self.at);
+    RP_TRY(rp_vec_zeros(&j->begin, groups + 1, err));
+    RP_TRY(rp_vec_zeros(&j->self, groups, err));
     for (p = 0; p < n; p++) {
         RP_TRY(rp_time_lists_check(&parts[p]->times, parts[p]->groups.n, err));
         for (i = 0; i < parts[p]->groups.n; i++, total++) {

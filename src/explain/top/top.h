@@ -53,16 +53,18 @@ struct rp_top_part {
     struct rp_time_lists times;          /* by group: nested spans included */
     RP_VEC(struct rp_top_group) skipped; /* Python frames around everything, outermost first */
     int64_t whole_ns, covered_ns;        /* time that was asked about; of it, in some group */
-    bool on_host;                        /* no device work: times are those of host spans */
-    int32_t instead;                     /* enum rp_top_by: what the groups are, since kernels, the
-                                            default, were not recorded; 0: what was asked for */
-    const char *not_counted;             /* what lies outside of the steps; NULL: all is counted */
-    struct rp_recorder recorder;         /* where no row was found, or of stacks */
-    struct rp_tree_part tree;            /* with --tree; the vectors above are empty then */
-    struct rp_focus_part focus;          /* with --focus; the same */
-    struct rp_counters_part counters;    /* with --counters; the same */
-    struct rp_stacks_part stacks;        /* by stack, function or line; the same */
-    struct rp_lines_part lines;          /* by line, with --dumps; the same */
+    bool on_host;                        /* no device work was recorded: spans of the host count */
+    /* Kernels are the default; where none were recorded, the groups are by this enum rp_top_by.
+       0: they are what was asked for. */
+    int32_t instead;
+    const char *not_counted;     /* says what lies outside of the steps, or NULL */
+    struct rp_recorder recorder; /* tells what to record where no row was found */
+    /* Each of these is filled in place of the vectors above, which are empty then. */
+    struct rp_tree_part tree;         /* with --tree */
+    struct rp_focus_part focus;       /* with --focus */
+    struct rp_counters_part counters; /* with --counters */
+    struct rp_stacks_part stacks;     /* by stack, function or line */
+    struct rp_lines_part lines;       /* by line, with --dumps */
 };
 
 /* The word of an option to its value; the word was checked. */

@@ -11,6 +11,7 @@
 #include "explain/top/tree.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/strtab.h"
 #include "explain/xla_programs.h"
@@ -323,8 +324,7 @@ static enum rp_code tree_fill(struct planting *p, struct rp_err *err)
     RP_TRY(rp_arg_key_init(&p->tf_op, p->t, "tf_op", err));
     RP_TRY(rp_arg_key_init(&p->hlo_op, p->t, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&p->hlo_module, p->t, "hlo_module", err));
-    RP_TRY(rp_vec_reserve(&p->place, p->t->ev.n + 1, err));
-    memset(p->place.at, 0xff, p->t->ev.n * sizeof *p->place.at);
+    RP_TRY(rp_vec_nones(&p->place, p->t->ev.n, err));
     RP_TRY(rp_vec_push(&p->out->nodes, all, err));
     RP_TRY(rp_vec_push(&p->depth, 0, err));
     RP_TRY(rp_vec_push(&p->name_of, 0, err));

@@ -9,7 +9,7 @@
 
 #include "base/order.h"
 #include "facts/arg_keys.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 #include "trace/device_calls.h"
 
 #include <stdlib.h>
@@ -234,11 +234,13 @@ int64_t rp_batch_size_of_name(const char *name)
 int64_t rp_batch_size_around(const struct rp_trace *t, rp_event e)
 {
     int64_t size = -1;
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && size < 0 && left > 0; e = t->ev.parent[e], left--)
-        if (t->ev.kind[e] == RP_KIND_ANNOTATION)
+    RP_FOR_ANCESTORS (t, e)
+        if (t->ev.kind[e] == RP_KIND_ANNOTATION) {
             size = rp_batch_size_of_name(rp_trace_str(t, t->ev.name[e]));
+            if (size >= 0)
+                break;
+        }
     return size;
 }
 

@@ -8,6 +8,7 @@
 #include "facts/host/calls.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/strtab.h"
 #include "facts/host/signs.h"
 #include "facts/host/waits.h"
@@ -160,8 +161,7 @@ static enum rp_code count_calls(struct call_ctx *c, int64_t floor_ns, struct rp_
 {
     uint32_t name;
 
-    RP_TRY(rp_vec_reserve(&c->group, c->t->str.n + 1, err));
-    memset(c->group.at, 0xff, (c->t->str.n + 1) * sizeof *c->group.at);
+    RP_TRY(rp_vec_nones(&c->group, c->t->str.n, err));
     RP_TRY(add_name(c, "", RP_KIND_OTHER, err)); /* index 0 is the empty name */
     for (rp_event e = 0; e < c->t->ev.n; e++) {
         struct rp_slow_call slow = {e, 0, c->self.at[e], 0};

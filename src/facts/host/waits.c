@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/ranks/collectives.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 #include "result/part.h"
 
 #include <stdlib.h>
@@ -73,11 +73,11 @@ enum rp_wait_kind rp_wait_kind_of(const char *call)
 
 bool rp_event_is_host_wait(const struct rp_trace *t, rp_event e)
 {
-    int left = RP_ANCESTORS_MAX;
+    rp_event p = t->ev.parent[e];
 
     if (t->ev.kind[e] != RP_KIND_WAIT || t->ev.dur_ns[e] < 0 || t->ev.ts_ns[e] == RP_NO_TS)
         return false;
-    for (rp_event p = t->ev.parent[e]; p != RP_NONE && left > 0; p = t->ev.parent[p], left--)
+    RP_FOR_ANCESTORS (t, p)
         if (t->ev.kind[p] == RP_KIND_WAIT || t->ev.kind[p] == RP_KIND_COMM_OP)
             return false;
     return true;

@@ -13,15 +13,14 @@
 #include "facts/idle/host_time.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/order.h"
 #include "facts/host/calls.h"
 #include "facts/host/signs.h"
 #include "facts/host/waits.h"
-#include "facts/work/attribution.h"
+#include "facts/work/ancestors.h"
 #include "trace/device_calls.h"
 #include "trace/step_patterns.h"
-
-#include <string.h>
 
 #define SIGN_UNKNOWN UINT16_MAX /* the name was not classified yet */
 #define MINOR_PART   64
@@ -427,9 +426,8 @@ static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err
 {
     const struct rp_host_leaf *leaf = &h->leaves.at[at];
     rp_event e = leaf->event;
-    int left = RP_ANCESTORS_MAX;
 
-    for (; e != RP_NONE && left > 0; e = h->t->ev.parent[e], left--) {
+    RP_FOR_ANCESTORS (h->t, e) {
         struct rp_host_name *name = &h->names.at[h->t->ev.name[e]];
 
         if (name->leaf == at + 1 || (rp_host_time_sign(h, e) & RP_SIGN_STEP))
@@ -452,10 +450,8 @@ static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_e
     int64_t total = 0, least = INT64_MAX;
 
     *out = RP_NONE;
-    if (!h->names.cap) {
-        RP_TRY(rp_vec_reserve(&h->names, h->t->str.n, err));
-        memset(h->names.at, 0, h->t->str.n * sizeof *h->names.at);
-    }
+    if (!h->names.cap)
+        RP_TRY(rp_vec_zeros(&h->names, h->t->str.n, err));
     h->named.n = 0;
     for (uint32_t i = 0; i < h->leaves.n; i++) {
         RP_TRY(name_leaf(h, i, err));
@@ -566,10 +562,8 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
     uint32_t most = 0;
 
     h->busiest = RP_NONE;
-    RP_TRY(rp_vec_reserve(&h->launches, h->t->ntracks + 1, err));
-    memset(h->launches.at, 0, h->t->ntracks + 1);
-    RP_TRY(rp_vec_reserve(&h->calls, h->t->str.n, err));
-    memset(h->calls.at, 0, h->t->str.n * sizeof *h->calls.at);
+    RP_TRY(rp_vec_zeros(&h->launches, h->t->ntracks, err));
+    RP_TRY(rp_vec_zeros(&h->calls, h->t->str.n, err));
     for (rp_event e = 0; e < h->t->ev.n; e++) {
         h->calls.at[h->t->ev.name[e]]++;
         if (h->t->ev.kind[e] == RP_KIND_RUNTIME)
@@ -606,8 +600,7 @@ enum rp_code rp_host_time_init(struct rp_host_time *h, const struct rp_trace *tr
     rp_map_init(&h->medians);
     rp_map_init(&h->firsts);
     h->marked = trace->nsteps && rp_step_source_is_mark(trace->steps[0].source);
-    RP_TRY(rp_vec_reserve(&h->sign, trace->str.n, err));
-    memset(h->sign.at, 0xff, trace->str.n * sizeof *h->sign.at);
+    RP_TRY(rp_vec_nones(&h->sign, trace->str.n, err));
     sign_marks(h);
     return look_at_threads(h, err);
 }

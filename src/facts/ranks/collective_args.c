@@ -425,7 +425,7 @@ static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_
     rp_str dims, types;
 
     if (t->ev.kind[e] != RP_KIND_CPU_OP || f->in_elements >= 0 || f->out_elements >= 0 ||
-        rp_torch_op(name) != name || !strcmp(name, "record_param_comms"))
+        rp_torch_op(name) != name || rp_torch_means(name, RP_TORCH_SENDS))
         return;
     kind = rp_coll_kind_of(name);
     if (kind == RP_COLL_OTHER || !rp_arg_key_text(&r->dims, e, &dims) ||

@@ -8,6 +8,7 @@
  */
 #include "facts/ranks/collectives.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/host/trace_host.h"
@@ -227,8 +228,7 @@ static enum rp_code place_streams(struct collective_ctx *g, struct rp_err *err)
     size_t i;
 
     RP_TRY(rp_vec_reserve(&g->stream_place, w->streams.n + 1, err));
-    RP_TRY(rp_vec_reserve(&g->stream_count, w->streams.n + 1, err));
-    memset(g->stream_count.at, 0, (w->streams.n + 1) * sizeof *g->stream_count.at);
+    RP_TRY(rp_vec_zeros(&g->stream_count, w->streams.n, err));
     for (s = 0; s < w->streams.n; s++)
         g->stream_place.at[s] = RP_NONE;
     for (i = 0; i < w->items.n; i++)
@@ -377,8 +377,8 @@ int64_t rp_collective_size(const struct rp_collective *c, int64_t n)
 {
     int64_t total;
 
-    if (c->kind != RP_COLL_ALL_GATHER)
-        return c->in_bytes > 0 ? c->in_bytes : c->out_bytes > 0 ? c->out_bytes : -1;
+    if (c->kind != RP_COLL_ALL_GATHER && c->in_bytes > 0)
+        return c->in_bytes;
     if (c->out_bytes > 0)
         return c->out_bytes;
     if (c->in_bytes <= 0 || n <= 0 || __builtin_mul_overflow(c->in_bytes, n, &total))

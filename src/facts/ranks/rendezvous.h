@@ -105,8 +105,8 @@ struct rp_rendezvous_sums {
     int64_t wait_ns, transfer_ns;
 };
 
-/* By rank; waits: also the times of waiting, on its own clock, the caller's even after a failure.
-   Both have n elements, and the vectors are empty before. */
+/* Adds up each of n ranks in `out`. Where `waits` is not NULL, its n empty vectors get the times in
+   which each rank waited, on its own clock; the caller releases them, also after a failure. */
 enum rp_code rp_rendezvous_sum(const struct rp_rendezvous_list *list,
                                const struct rp_collectives *const *ranks, size_t n,
                                struct rp_rendezvous_sums *out, rp_interval_vec *waits,

@@ -6,6 +6,7 @@
  */
 #include "facts/ranks/tensor_transfers.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/arg_keys.h"
@@ -119,8 +120,7 @@ static enum rp_code find_transfers(struct transfer_ctx *f)
     RP_TRY(rp_arg_key_init(&f->bytes, t, "output_bytes", f->err));
     if (f->edge.key == RP_NONE || f->from.key == RP_NONE)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&f->before, (size_t)t->ev.n + 1, f->err));
-    memset(f->before.at, 0xff, ((size_t)t->ev.n + 1) * sizeof *f->before.at);
+    RP_TRY(rp_vec_nones(&f->before, t->ev.n, f->err));
     for (e = 0; e < t->ev.n; e++) {
         if (t->ev.ts_ns[e] == RP_NO_TS || t->ev.dur_ns[e] < 0)
             continue;

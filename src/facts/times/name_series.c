@@ -6,6 +6,7 @@
 #include "facts/times/name_series.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,7 @@ enum rp_code rp_name_series_init(struct rp_name_series *out, const struct rp_tra
 
     *out = (struct rp_name_series){0};
     RP_TRY(rp_strtab_init(&out->names, err));
-    RP_TRY(rp_vec_reserve(&out->series, (size_t)trace->str.n + 1, err));
-    memset(out->series.at, 0xff, ((size_t)trace->str.n + 1) * sizeof *out->series.at);
+    RP_TRY(rp_vec_nones(&out->series, trace->str.n, err));
     uses = calloc((size_t)trace->str.n + 1, 1);
     RP_TRY(rp_err_need(uses, err, "comparing names"));
     count_names(trace, uses);

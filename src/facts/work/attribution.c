@@ -11,6 +11,7 @@
 #include "base/order.h"
 #include "facts/arg_keys.h"
 #include "facts/torch_names.h"
+#include "facts/work/ancestors.h"
 #include "trace/names.h"
 
 #include <stdlib.h>
@@ -73,11 +74,9 @@ bool rp_event_is_module(const struct rp_trace *t, rp_event e)
 
 rp_event rp_event_around(const struct rp_trace *t, rp_event e, enum rp_kind kind)
 {
-    for (unsigned n = 0; e != RP_NONE && n < RP_ANCESTORS_MAX; n++) {
+    RP_FOR_ANCESTORS (t, e)
         if (t->ev.kind[e] == kind)
             return e;
-        e = t->ev.parent[e];
-    }
     return RP_NONE;
 }
 
@@ -126,10 +125,9 @@ static void apply_ancestor(struct attribution_ctx *p, rp_event e, struct rp_work
 static rp_event forward_of(const struct attribution_ctx *p, rp_event op)
 {
     int64_t sequence;
-    int left = RP_ANCESTORS_MAX;
     uint32_t found;
 
-    for (; op != RP_NONE && left > 0; op = p->t->ev.parent[op], left--) {
+    RP_FOR_ANCESTORS (p->t, op) {
         if (p->t->ev.kind[op] != RP_KIND_CPU_OP || !rp_arg_key_int(&p->sequence, op, &sequence))
             continue;
         found = rp_map_get(&p->forward, (uint64_t)sequence);
@@ -163,10 +161,9 @@ static struct rp_work_owner owner_of(struct attribution_ctx *p, const struct rp_
                                   .annotation = RP_NONE,
                                   .module = RP_NONE,
                                   .forward = RP_NONE};
-    int left = RP_ANCESTORS_MAX;
+    rp_event e = rp_work_described_by(p->work, item);
 
-    for (rp_event e = rp_work_described_by(p->work, item); e != RP_NONE && left > 0;
-         e = p->t->ev.parent[e], left--)
+    RP_FOR_ANCESTORS (p->t, e)
         apply_ancestor(p, e, &owner);
     read_xla(p, item->event, &owner);
     if (owner.phase == RP_PHASE_OTHER && owner.op != RP_NONE)

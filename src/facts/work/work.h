@@ -56,10 +56,12 @@ struct rp_scope {
     bool limited;
     bool by_launch;           /* device work is selected by its launch, else by its own start */
     int64_t begin_ns, end_ns; /* half-open, times of the trace: what starts in it is selected */
-    struct rp_interval span;  /* the time that is looked at: of a step, how long it lasts */
-    uint32_t step;            /* 1 + the index of the step; 0: it is not one */
+    struct rp_interval span;  /* the time that is looked at; of a step, until its work ends */
+    uint32_t step;            /* 1 + the index of the step; 0: the scope is no step */
     uint32_t reserved;
-    size_t njudged; /* not limited: device work that runs, and what starts, in these; 0: all */
+    /* A scope without limits selects device work that runs in one of these intervals, and work of
+       the host that starts in one, since steps that are not judged lie between them; 0: all. */
+    size_t njudged;
     const struct rp_interval *judged; /* in time order */
 };
 

@@ -245,7 +245,7 @@ static enum rp_code read_attr(struct chakra *r, struct rp_proto_cursor c, struct
 
 static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, struct node *node)
 {
-    struct rp_bytes shapes = {NULL, 0}, types = {NULL, 0};
+    struct rp_bytes shapes = {0}, types = {0};
     struct rp_proto_item it;
     char *both;
 

@@ -183,7 +183,7 @@ static struct slice behind_optimised(struct slice s)
     for (size_t i = 0; i + sizeof words - 1 <= s.n && (dotted || s.at[i] != '.'); i++)
         if (memcmp(s.at + i, words, sizeof words - 1) == 0 && (!i || s.at[i - 1] == '_'))
             return slice_skip(s, i + sizeof words - 1);
-    return (struct slice){NULL, 0};
+    return (struct slice){0};
 }
 
 static bool known_suffix(struct slice s, struct rp_dump_name *out)

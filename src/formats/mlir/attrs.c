@@ -449,7 +449,7 @@ static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_attr
 static enum rp_code add_config(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[] = {"mhlo.backend_config", "backend_config"};
-    struct rp_slice text = {NULL, 0, 0}, dictionary = {NULL, 0, 0};
+    struct rp_slice text = {0}, dictionary = {0};
     bool own, typed;
 
     RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));

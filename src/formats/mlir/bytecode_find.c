@@ -186,7 +186,7 @@ struct rp_slice rp_bc_find_string(const struct rp_mlir *r, const struct rp_mlir_
     uint64_t value;
 
     return find_named(attrs, key, &value) ? rp_bc_attr_string(r->bytecode, value)
-                                          : (struct rp_slice){NULL, 0, 0};
+                                          : (struct rp_slice){0};
 }
 
 enum rp_code rp_bc_find_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *key,

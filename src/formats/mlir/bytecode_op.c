@@ -456,7 +456,7 @@ static enum rp_code build_module(struct rp_mlir *r, const struct rp_bc_op *op)
 static enum rp_code build_mesh(struct rp_mlir *r, const struct rp_bc_op *op)
 {
     struct rp_mlir_attrs attrs;
-    struct rp_slice mesh = {NULL, 0, 0};
+    struct rp_slice mesh = {0};
 
     RP_TRY(list_attributes(r->bytecode, op, &attrs));
     RP_TRY(rp_bc_find_text(r, &attrs, "mesh", &mesh));

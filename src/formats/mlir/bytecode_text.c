@@ -367,7 +367,7 @@ enum rp_code rp_bc_all_text(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     struct writer w = {.b = r->bytecode};
     const char *comma = "<{";
 
-    *out = (struct rp_slice){NULL, 0, 0};
+    *out = (struct rp_slice){0};
     for (size_t i = 0; i < attrs->nnamed; i++) {
         struct rp_slice name = attrs->named[i].name;
 

@@ -269,7 +269,7 @@ struct rp_slice rp_bc_attr_string(struct rp_bytecode *b, uint64_t index)
         return rp_bc_string(b, &c);
     if (symbol)
         rp_bc_fail(b, at, "a symbol whose name is not a string");
-    return (struct rp_slice){NULL, 0, 0};
+    return (struct rp_slice){0};
 }
 
 void rp_bc_dictionary(struct rp_bytecode *b, uint64_t index)

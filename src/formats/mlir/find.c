@@ -249,7 +249,7 @@ enum rp_code rp_mlir_find_string(struct rp_mlir *r, const struct rp_mlir_attrs *
 {
     const char *s = value_of(attrs, key), *to;
 
-    *out = (struct rp_slice){NULL, 0, 0};
+    *out = (struct rp_slice){0};
     if (attrs->named) {
         *out = rp_bc_find_string(r, attrs, key);
         return RP_OK;
@@ -266,7 +266,7 @@ enum rp_code rp_mlir_find_text(struct rp_mlir *r, const struct rp_mlir_attrs *at
 {
     const char *s = value_of(attrs, key);
 
-    *out = (struct rp_slice){NULL, 0, 0};
+    *out = (struct rp_slice){0};
     if (attrs->named)
         return rp_bc_find_text(r, attrs, key, out);
     if (s)

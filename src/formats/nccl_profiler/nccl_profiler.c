@@ -53,11 +53,12 @@ struct nccl_reader {
 
 static int64_t int_of(const struct rp_json_token *v)
 {
-    int64_t n = -1;
+    int64_t n;
 
-    if (v->kind != RP_JSON_NUMBER || rp_decimal_parse(v->text, v->len, 0, &n) & RP_DECIMAL_INVALID)
-        return -1;
-    return n;
+    return v->kind == RP_JSON_NUMBER &&
+                   !(rp_decimal_parse(v->text, v->len, 0, &n) & RP_DECIMAL_INVALID)
+               ? n
+               : -1;
 }
 
 static bool is_text(const struct rp_json_token *v, const char *word)

@@ -248,7 +248,7 @@ static enum rp_code read_metadata(struct rp_perfetto *r, struct rp_proto_cursor 
                                   struct rp_err *err)
 {
     struct rp_proto_item it;
-    struct rp_bytes name = {NULL, 0};
+    struct rp_bytes name = {0};
     rp_str key, value;
 
     rp_emit_reset(&r->json);
@@ -450,7 +450,7 @@ static enum rp_code unpack(struct rp_perfetto *r, const struct rp_perfetto_packe
                            struct rp_err *err)
 {
     uint64_t offset = rp_proto_offset(&p->c, p->data.begin);
-    struct rp_bytes blob = {NULL, 0};
+    struct rp_bytes blob = {0};
     enum rp_code code;
 
     RP_TRY(rp_vec_reserve(&r->blobs, 1, err));

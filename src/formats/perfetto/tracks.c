@@ -291,7 +291,7 @@ enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfet
     struct rp_proto_item it, field;
 
     while (rp_proto_next_bytes(&c, RP_PFT_PROCESS_TREE_PROCESSES, &it)) {
-        struct rp_bytes name = {NULL, 0};
+        struct rp_bytes name = {0};
         uint32_t process;
         int64_t pid = 0;
 

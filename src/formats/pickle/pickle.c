@@ -230,7 +230,7 @@ static enum rp_code check_length(struct pickle_reader *r, uint64_t n)
 /* The rest of a line, without its end. */
 static enum rp_code take_line(struct pickle_reader *r, const char **out, size_t *n)
 {
-    const uint8_t *nl = r->at < r->end ? memchr(r->at, '\n', (size_t)(r->end - r->at)) : NULL;
+    const uint8_t *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
 
     if (!nl)
         return cut_short(r);

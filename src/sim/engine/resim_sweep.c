@@ -9,6 +9,7 @@
 #include "sim/engine/resim_sweep.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,10 +34,9 @@ static enum rp_code turn_around(struct rp_resim_sweep *s, struct rp_err *err)
     size_t n = g->n, m = g->tasks.at[n].first;
     uint32_t v, i, sum = 0;
 
-    RP_TRY(rp_vec_reserve(&s->first, n + 1, err));
+    RP_TRY(rp_vec_zeros(&s->first, n, err));
     RP_TRY(rp_vec_reserve(&s->in, m + 1, err));
     RP_TRY(rp_vec_reserve(&s->in_of, m + 1, err));
-    memset(s->first.at, 0, (n + 1) * sizeof *s->first.at);
     for (i = 0; i < m; i++)
         s->first.at[g->edges[i].to]++;
     for (v = 0; v <= n; v++) {
@@ -115,8 +115,7 @@ enum rp_code rp_resim_sweep_init(struct rp_resim_sweep *s, const struct rp_plain
     RP_TRY(rp_vec_reserve(&s->before, n + 1, err));
     RP_TRY(rp_vec_reserve(&s->behind, n + 1, err));
     RP_TRY(rp_vec_reserve(&s->ready_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&s->dirty, n / 64 + 1, err));
-    memset(s->dirty.at, 0, (n / 64 + 1) * sizeof *s->dirty.at);
+    RP_TRY(rp_vec_zeros(&s->dirty, n / 64, err));
     RP_TRY(turn_around(s, err));
     return line_up(s, err);
 }

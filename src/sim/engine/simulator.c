@@ -19,11 +19,11 @@
 #include "sim/engine/simulator.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "sim/engine/event_heap.h"
 #include "sim/engine/horizon.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define SHARE 1024
 RP_LIMIT(SHARE, "parts of a nanosecond", "the rounding of an end stays below one nanosecond");
@@ -348,14 +348,12 @@ static enum rp_code alloc_simulation(struct sim *s, struct rp_err *err)
 
     s->r->start_ns.n = s->r->end_ns.n = 0;
     s->r->last_ns = 0;
-    RP_TRY(rp_vec_reserve(&s->r->start_ns, n + 1, err));
-    RP_TRY(rp_vec_reserve(&s->r->end_ns, n + 1, err));
+    RP_TRY(rp_vec_zeros(&s->r->start_ns, n, err));
+    RP_TRY(rp_vec_zeros(&s->r->end_ns, n, err));
     RP_TRY(rp_vec_reserve(&s->state, n + 1, err));
     s->devices = calloc(o->graph->devices.n + 1, sizeof *s->devices);
     if (!s->devices)
         return rp_err_nomem(err, "simulating");
-    memset(s->r->start_ns.at, 0, n * sizeof *s->r->start_ns.at);
-    memset(s->r->end_ns.at, 0, n * sizeof *s->r->end_ns.at);
     for (i = 0; i < o->graph->devices.n; i++)
         s->devices[i].shared = o->graph->devices.at[i].rule == RP_DEVICE_SHARED;
     for (i = 0; i < n; i++)

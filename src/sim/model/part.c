@@ -5,6 +5,7 @@
  */
 #include "sim/model/part.h"
 
+#include "base/filled.h"
 #include "facts/host/signs.h"
 #include "facts/ranks/ddp_notes.h"
 #include "facts/times/trace_life.h"
@@ -220,12 +221,9 @@ static enum rp_code index_events(struct part_ctx *n, struct rp_err *err)
     const struct rp_stepgraph *g = &n->part->graph;
     size_t i;
 
-    RP_TRY(rp_vec_reserve(&n->item_of, (size_t)n->t->ev.n + 1, err));
-    RP_TRY(rp_vec_reserve(&n->name_of, (size_t)n->t->str.n + 1, err));
-    RP_TRY(rp_vec_reserve(&n->remote, (size_t)n->t->ntracks + 1, err));
-    memset(n->item_of.at, 0, n->t->ev.n * sizeof *n->item_of.at);
-    memset(n->name_of.at, 0, n->t->str.n * sizeof *n->name_of.at);
-    memset(n->remote.at, 0, n->t->ntracks);
+    RP_TRY(rp_vec_zeros(&n->item_of, n->t->ev.n, err));
+    RP_TRY(rp_vec_zeros(&n->name_of, n->t->str.n, err));
+    RP_TRY(rp_vec_zeros(&n->remote, n->t->ntracks, err));
     for (i = 0; i < n->work->items.n; i++)
         n->item_of.at[n->work->items.at[i].event] = (uint32_t)i + 1;
     for (i = 0; i < g->nodes.n; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sim/model/pieces.h"
 
+#include "base/filled.h"
 #include "base/hash.h"
 #include "base/order.h"
 #include "facts/host/signs.h"
@@ -8,8 +9,6 @@
 #include "facts/work/tokens.h"
 #include "sim/engine/task_graph.h"
 #include "sim/model/steps.h"
-
-#include <string.h>
 
 struct launched {
     int64_t ns; /* the call */
@@ -65,10 +64,7 @@ static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
     RP_VEC(uint8_t) known = {0};
-    enum rp_code code = rp_vec_reserve(&known, (size_t)t->str.n + 1, err);
-
-    if (code == RP_OK)
-        memset(known.at, 0, t->str.n);
+    enum rp_code code = rp_vec_zeros(&known, t->str.n, err);
     for (rp_event e = 0; code == RP_OK && e < t->ev.n; e++) {
         uint8_t *k = &known.at[t->ev.name[e]];
 
@@ -141,11 +137,9 @@ static enum rp_code prepare(struct pieces_ctx *c, struct rp_err *err)
     const struct rp_stepgraph *g = &c->part->graph;
 
     RP_TRY(rp_work_tokens_init(&c->tokens, c->t, err));
-    RP_TRY(rp_vec_reserve(&c->node_of, (size_t)c->t->ev.n + 1, err));
-    RP_TRY(rp_vec_reserve(&c->launches, (size_t)c->t->ntracks + 1, err));
+    RP_TRY(rp_vec_nones(&c->node_of, c->t->ev.n, err));
+    RP_TRY(rp_vec_zeros(&c->launches, c->t->ntracks, err));
     RP_TRY(rp_vec_reserve(&c->judged, (size_t)c->part->nsteps + 1, err));
-    memset(c->node_of.at, 0xff, c->t->ev.n * sizeof *c->node_of.at);
-    memset(c->launches.at, 0, c->t->ntracks);
     for (size_t i = g->nodes.n; i-- > 0;)
         if (g->nodes.at[i].event != RP_NONE)
             c->node_of.at[g->nodes.at[i].event] = (uint32_t)i;

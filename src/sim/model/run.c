@@ -5,6 +5,7 @@
  */
 #include "sim/model/run.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include "sim/model/pack.h"
 #include "sim/model/packed_run.h"
@@ -268,8 +269,7 @@ enum rp_code rp_sim_run_init(struct rp_sim_run *run, const struct rp_sim_part *c
     RP_TRY(join_packed(run, &done, err));
     if (!done)
         RP_TRY(join_and_make_tasks(run, err));
-    RP_TRY(rp_vec_reserve(&run->gone, run->nnodes + 1, err));
-    memset(run->gone.at, 0, run->nnodes);
+    RP_TRY(rp_vec_zeros(&run->gone, run->nnodes, err));
     run->gone.n = run->nnodes;
     run->kernel_traits = RP_ARENA_NEW(&run->arena, uint8_t, run->graph->names.n + 1);
     RP_TRY(rp_arena_check(&run->arena, "simulating", err));

@@ -16,6 +16,7 @@
  * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
  * waking of threads) is added after the last transfer of a step.
  */
+#include "base/copies.h"
 #include "sim/model/simulated_steps.h"
 #include "sim/model/transport.h"
 #include "sim/whatif/buckets.h"
@@ -382,7 +383,7 @@ static bool carries_collectives(const struct rp_sim_run *run, const struct rp_sg
 }
 
 /* Copies of a direction that belong to the collectives of the first rank, a byte. */
-static double copy_ns_by_byte(const struct rp_sim_run *run, const char *direction)
+static double copy_ns_by_byte(const struct rp_sim_run *run, enum rp_copy_way way)
 {
     const struct rp_stepgraph *g = run->graph;
     const struct rp_collectives *c = &run->parts[0]->collectives;
@@ -395,7 +396,7 @@ static double copy_ns_by_byte(const struct rp_sim_run *run, const char *directio
             continue;
         for (i = g->lanes.at[k].first; i < g->lanes.at[k].end; i++)
             if (rp_sim_node(run, i)->kind == RP_SG_MEMORY &&
-                strstr(g->names.at[rp_sim_node(run, i)->name], direction))
+                rp_copy_way(g->names.at[rp_sim_node(run, i)->name]) == way)
                 ns += (double)rp_sim_node(run, i)->dur_ns;
     }
     for (k = 0; k < c->list.n; k++)
@@ -524,8 +525,8 @@ enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_buc
     if (!out->transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "bucket: no all-reduce with a known size was recorded");
-    out->to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
-    out->back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
+    out->to_ns_by_byte = copy_ns_by_byte(run, RP_COPY_TO_HOST);
+    out->back_ns_by_byte = copy_ns_by_byte(run, RP_COPY_TO_DEVICE);
     return RP_OK;
 }
 
@@ -544,8 +545,8 @@ static enum rp_code bucket_apply(struct rp_sim_run *run, const struct rp_whatif_
     if (!m.transport.n)
         return rp_err_set(err, RP_UNSUPPORTED,
                           "bucket: no all-reduce with a known size was recorded");
-    m.to_ns_by_byte = copy_ns_by_byte(run, "DtoH");
-    m.back_ns_by_byte = copy_ns_by_byte(run, "HtoD");
+    m.to_ns_by_byte = copy_ns_by_byte(run, RP_COPY_TO_HOST);
+    m.back_ns_by_byte = copy_ns_by_byte(run, RP_COPY_TO_DEVICE);
     m.after = calloc(run->nranks * m.nsteps, sizeof *m.after);
     m.copies = malloc(run->nranks * run->parts[0]->gradients.n * sizeof *m.copies);
     if (m.copies)

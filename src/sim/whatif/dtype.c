@@ -16,6 +16,7 @@
  * it is forbidden.
  */
 #include "cost/devices.h"
+#include "facts/torch_names.h"
 #include "sim/whatif/nodes.h"
 
 #include <string.h>
@@ -182,10 +183,10 @@ static double operator_factor(const struct rp_sim_run *run, uint32_t node)
     double fixed = dur_ns > RP_SIM_EMPTY_KERNEL_NS ? RP_SIM_EMPTY_KERNEL_NS / dur_ns : 1;
     size_t i;
 
-    if (strncmp(op, "aten::", 6) != 0)
+    if (rp_torch_op(op) == op)
         return 0;
     for (i = 0; i < sizeof operator_gain / sizeof *operator_gain; i++)
-        if (!strncmp(op + 6, operator_gain[i].op, strlen(operator_gain[i].op)) &&
+        if (!strncmp(rp_torch_op(op), operator_gain[i].op, strlen(operator_gain[i].op)) &&
             !(operator_gain[i].factor > 1 && strcasestr(rp_sim_node_name(run, node), "nhwc")))
             return fixed + (1 - fixed) * operator_gain[i].factor;
     return 1;

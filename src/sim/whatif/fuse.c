@@ -9,6 +9,7 @@
  * A chain does not pass a wait of the host for the device: what is launched next may depend on what
  * was read.
  */
+#include "base/filled.h"
 #include "sim/model/fusing.h"
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/repeats.h"
@@ -90,8 +91,7 @@ static enum rp_code find_launches(struct fuse_ctx *f, struct rp_err *err)
     const struct rp_task_graph *g = &f->run->tasks;
     uint32_t v, i;
 
-    RP_TRY(rp_vec_reserve(&f->launch_of, g->tasks.n + 1, err));
-    memset(f->launch_of.at, 0xff, g->tasks.n * sizeof *f->launch_of.at);
+    RP_TRY(rp_vec_nones(&f->launch_of, g->tasks.n, err));
     for (v = 0; v < g->tasks.n; v++)
         for (i = g->first.at[v]; i < g->first.at[v + 1]; i++)
             if (RP_SIM_EDGE_KIND(g->edges.at[i].flags) == RP_SG_LAUNCH)

@@ -15,7 +15,7 @@ static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_aren
 
     if (rp_sim_repeats_find(run, scratch, &r, why) != RP_OK || !r.waits)
         return RP_WHATIF_APPLIES;
-    if (r.waiting && rp_torch_is(r.waiting, strlen(r.waiting), RP_TORCH_PLANS))
+    if (r.waiting && rp_torch_means(r.waiting, RP_TORCH_PLANS))
         return RP_WHATIF_SAY(why, NOT,
                              "%s, whose library measures kernels: the program reads nothing",
                              rp_sim_waits_text(&r, scratch));

@@ -4,6 +4,7 @@
  * removes end events) and launches, where of several runtime calls with one correlation id the last
  * one in the file counts. Linear; docs/definitions.md says what each counter means.
  */
+#include "base/filled.h"
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
 #include "trace/device_calls.h"
@@ -120,13 +121,11 @@ static void sum_up(struct rp_builder *b, const struct tally *w)
 static enum rp_code count_plainly(struct rp_builder *b, struct rp_err *err)
 {
     struct tally w = {0};
-    enum rp_code code = rp_vec_reserve(&w.origin, b->origins.n + 1, err);
+    enum rp_code code = rp_vec_zeros(&w.origin, b->origins.n, err);
 
     if (code == RP_OK)
-        code = rp_vec_reserve(&w.track, b->tracks.n + 1, err);
+        code = rp_vec_zeros(&w.track, b->tracks.n, err);
     if (code == RP_OK) {
-        memset(w.origin.at, 0, (b->origins.n + 1) * sizeof *w.origin.at);
-        memset(w.track.at, 0, (b->tracks.n + 1) * sizeof *w.track.at);
         count_events(b, &w);
         sum_up(b, &w);
     }
@@ -147,12 +146,9 @@ static enum rp_code collect_launches(struct rp_builder *b, struct launches *w, s
     size_t n = b->links.ncorrelation;
     struct rp_health *h = &b->trace->health;
 
-    RP_TRY(rp_vec_reserve(&w->last_call, n + 1, err));
-    RP_TRY(rp_vec_reserve(&w->ngpu, n + 1, err));
-    RP_TRY(rp_vec_reserve(&w->is_launch, b->str.n, err));
-    memset(w->last_call.at, 0xff, n * sizeof *w->last_call.at);
-    memset(w->ngpu.at, 0, n * sizeof *w->ngpu.at);
-    memset(w->is_launch.at, 0, b->str.n);
+    RP_TRY(rp_vec_nones(&w->last_call, n, err));
+    RP_TRY(rp_vec_zeros(&w->ngpu, n, err));
+    RP_TRY(rp_vec_zeros(&w->is_launch, b->str.n, err));
     h->gpu_events = h->runtime_events = h->zero_dur_gpu = h->ts_zero_gpu = 0;
     for (uint32_t i = 0; i < b->ev.n; i++) {
         unsigned flags = rp_build_origin_of(b, i)->flags;

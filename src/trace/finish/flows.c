@@ -6,6 +6,7 @@
  * work, any other arrow the host operator, and of several of those the innermost. Arrows are sorted
  * by time and merged with the events, so the cost is two passes.
  */
+#include "base/filled.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 #include "trace/finish/nest.h"
@@ -111,8 +112,7 @@ static enum rp_code bind_all(struct flow_ctx *w, struct rp_err *err)
                                 .track = flows->track.at,
                                 .ts_ns = flows->ts_ns.at};
 
-    RP_TRY(rp_vec_reserve(&flows->event, flows->n, err));
-    memset(flows->event.at, 0xff, flows->n * sizeof *flows->event.at);
+    RP_TRY(rp_vec_nones(&flows->event, flows->n, err));
     flows->event.n = flows->n;
     RP_TRY(rp_index_sort(&keys, &w->perm, &w->begin, &w->scratch, err));
     for (uint32_t t = 0; t < keys.ntracks; t++)

@@ -7,6 +7,7 @@
  */
 #include "trace/finish/finish.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include "trace/build/state.h"
 
@@ -95,11 +96,9 @@ enum rp_code rp_pass_input(struct rp_builder *b, struct rp_err *err)
 
     if (w.id == RP_NONE || w.executor == RP_NONE)
         return RP_OK;
-    code = rp_vec_reserve(&w.callers, (size_t)b->str.n + 1, err);
-    if (code == RP_OK) {
-        memset(w.callers.at, 0, (size_t)b->str.n + 1);
+    code = rp_vec_zeros(&w.callers, b->str.n, err);
+    if (code == RP_OK)
         code = list_steps(&w, err);
-    }
     if (code == RP_OK && w.steps.n)
         code = rp_strtab_intern(&b->str, RENAMED, sizeof RENAMED - 1, &w.renamed, err);
     if (code == RP_OK && w.steps.n)

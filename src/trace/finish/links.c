@@ -7,6 +7,7 @@
  *
  * Linear, except for sorting the members of one link.
  */
+#include "base/filled.h"
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
@@ -41,8 +42,7 @@ static enum rp_code find_hosts(struct link_ctx *w, bool *lacking, struct rp_err 
 {
     struct rp_builder *b = w->b;
 
-    RP_TRY(rp_vec_reserve(&w->has_host, b->links.native_id.n + 1, err));
-    memset(w->has_host.at, 0, b->links.native_id.n);
+    RP_TRY(rp_vec_zeros(&w->has_host, b->links.native_id.n, err));
     w->has_host.n = b->links.native_id.n;
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.link.at[e] != RP_NONE && !on_device(b, e))
@@ -100,8 +100,7 @@ static enum rp_code number_ids(struct link_ctx *w, struct rp_err *err)
     w->dense.n = w->first.n = 0;
     RP_TRY(rp_vec_reserve(&w->dense, w->id.n + 1, err));
     RP_TRY(rp_dense_ids(w->id.at, w->id.n, w->dense.at, &n, err));
-    RP_TRY(rp_vec_reserve(&w->first, (size_t)n + 1, err));
-    memset(w->first.at, 0xff, n * sizeof *w->first.at);
+    RP_TRY(rp_vec_nones(&w->first, n, err));
     return RP_OK;
 }
 
@@ -196,8 +195,7 @@ static enum rp_code count_members(struct link_ctx *w, struct rp_err *err)
     struct rp_builder *b = w->b;
     uint32_t n = (uint32_t)b->links.native_id.n, kept = 0, total = 0, i;
 
-    RP_TRY(rp_vec_reserve(&b->member_offset, (size_t)n + 1, err));
-    memset(b->member_offset.at, 0, ((size_t)n + 1) * sizeof *b->member_offset.at);
+    RP_TRY(rp_vec_zeros(&b->member_offset, n, err));
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.link.at[e] != RP_NONE)
             b->member_offset.at[b->ev.link.at[e]]++;

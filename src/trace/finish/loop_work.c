@@ -2,6 +2,7 @@
 /* Operators come track by track and are sorted by time once. */
 #include "trace/finish/loop_work.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 
 #include <math.h>
@@ -14,10 +15,8 @@ enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, 
 {
     struct rp_loop_item item = {b->ev.ts_ns.at[e], rp_build_end_ns(b, e), b->ev.name.at[e], e};
 
-    if (!work->count.at) {
-        RP_TRY(rp_vec_reserve(&work->count, (size_t)b->str.n + 1, err));
-        memset(work->count.at, 0, ((size_t)b->str.n + 1) * sizeof *work->count.at);
-    }
+    if (!work->count.at)
+        RP_TRY(rp_vec_zeros(&work->count, b->str.n, err));
     return rp_vec_push(&work->items, item, err);
 }
 

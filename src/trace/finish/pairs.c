@@ -124,11 +124,6 @@ static enum rp_code join_args(struct pairing *w, uint32_t begin, uint32_t end, s
 
     if (ev->shape.at[end] == 0)
         return RP_OK;
-    if (ev->shape.at[begin] == 0) {
-        ev->shape.at[begin] = ev->shape.at[end];
-        ev->arg_row.at[begin] = ev->arg_row.at[end];
-        return RP_OK;
-    }
     w->args.n = 0;
     RP_TRY(collect_args(w, begin, err));
     RP_TRY(collect_args(w, end, err));

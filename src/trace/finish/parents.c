@@ -4,6 +4,7 @@
  * async chains belong to no thread: they neither have parents nor are parents. One pass over the
  * events with a stack (nest.h); depth is bounded by memory only.
  */
+#include "base/filled.h"
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 #include "trace/finish/nest.h"
@@ -39,8 +40,7 @@ enum rp_code rp_pass_parents(struct rp_builder *b, struct rp_err *err)
     struct rp_nest nest = {0};
     enum rp_code code = RP_OK;
 
-    RP_TRY(rp_vec_reserve(&b->ev.parent, (size_t)b->ev.n + 1, err));
-    memset(b->ev.parent.at, 0xff, b->ev.n * sizeof *b->ev.parent.at);
+    RP_TRY(rp_vec_nones(&b->ev.parent, b->ev.n, err));
     b->ev.parent.n = b->ev.n;
     for (size_t t = 0; code == RP_OK && t < b->tracks.n; t++)
         if (b->tracks.at[t].kind == RP_TRACK_THREAD)

@@ -4,15 +4,6 @@
 #include "trace/finish/finish.h"
 #include "trace/finish/index_sort.h"
 
-static bool in_order(const struct rp_build_samples *s)
-{
-    for (size_t i = 1; i < s->ts_ns.n; i++)
-        if (s->track.at[i] < s->track.at[i - 1] ||
-            (s->track.at[i] == s->track.at[i - 1] && s->ts_ns.at[i] < s->ts_ns.at[i - 1]))
-            return false;
-    return true;
-}
-
 enum rp_code rp_pass_samples(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_build_samples *s = &b->samples;
@@ -24,7 +15,7 @@ enum rp_code rp_pass_samples(struct rp_builder *b, struct rp_err *err)
     rp_row_vec perm = {0}, begin = {0};
     enum rp_code code;
 
-    if (in_order(s))
+    if (!keys.n)
         return RP_OK;
     code = rp_index_sort(&keys, &perm, &begin, &scratch, err);
     if (code == RP_OK)

@@ -8,6 +8,7 @@
 #include "trace/finish/steps.h"
 #include "base/decides.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 
 #include "trace/finish/finish.h"
@@ -171,8 +172,7 @@ static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
     int64_t shortest = INT64_MAX;
     RP_VEC(size_t) calls = {0};
 
-    RP_TRY(rp_vec_reserve(&calls, n, err));
-    memset(calls.at, 0, n * sizeof *calls.at);
+    RP_TRY(rp_vec_zeros(&calls, n, err));
     for (rp_event e = 0; e < b->ev.n; e++) {
         if (b->ev.kind.at[e] != RP_KIND_CPU_OP && b->ev.kind.at[e] != RP_KIND_RUNTIME)
             continue;
@@ -343,8 +343,7 @@ static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err
 
     if (name == RP_NONE || !b->steps.n)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&covered, b->steps.n, err));
-    memset(covered.at, 0, b->steps.n * sizeof *covered.at);
+    RP_TRY(rp_vec_zeros(&covered, b->steps.n, err));
     for (rp_event e = 0; e < b->ev.n; e++)
         if (b->ev.name.at[e] == name && rp_step_is_span(b, e))
             add_overlap(b, e, covered.at);

@@ -5,6 +5,7 @@
  */
 #include "trace/finish/steps.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 
 #include <string.h>
@@ -27,11 +28,9 @@ static bool names_numbered_part(const char *name)
 enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct rp_err *err)
 {
     RP_VEC(uint32_t) step_of = {0}; /* by string: 1 + the only step that runs it, or RP_NONE */
-    enum rp_code code = rp_vec_reserve(&step_of, b->str.n + 1, err);
+    enum rp_code code = rp_vec_zeros(&step_of, b->str.n, err);
     size_t once = 0, often = 0, s;
 
-    if (code == RP_OK)
-        memset(step_of.at, 0, b->str.n * sizeof *step_of.at);
     for (rp_event e = 0; code == RP_OK && e < b->ev.n; e++) {
         rp_str name = b->ev.name.at[e];
         uint32_t i;

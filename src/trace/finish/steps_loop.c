@@ -37,6 +37,7 @@
 #include "trace/finish/steps_backward.h"
 
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/order.h"
 #include "trace/build/dense_ids.h"
 #include "trace/device_calls.h"
@@ -220,13 +221,12 @@ static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
     rp_str best = RP_NONE;
 
     if (code == RP_OK)
-        code = rp_vec_reserve(&count, nstrings, err);
+        code = rp_vec_zeros(&count, nstrings, err);
     if (code == RP_OK) {
         double *work = sum.at, *host = sum.at + nstrings;
 
         for (i = 0; i < 2 * nstrings; i++)
             sum.at[i] = 0;
-        memset(count.at, 0, nstrings * sizeof *count.at);
         add_device_work(w);
         for (i = 0; i < w->marks.n; i++) {
             const struct loop_mark *m = &w->marks.at[i];
@@ -730,12 +730,10 @@ static enum rp_code find_loop(struct loop *w, struct rp_err *err)
 static enum rp_code steps_by(struct rp_builder *b, enum loop_kind kind, struct rp_err *err)
 {
     struct loop w = {.b = b, .kind = kind};
-    enum rp_code code = rp_vec_reserve(&w.judged, b->str.n + 1, err);
+    enum rp_code code = rp_vec_zeros(&w.judged, b->str.n, err);
 
-    if (code == RP_OK) {
-        memset(w.judged.at, 0, b->str.n + 1);
+    if (code == RP_OK)
         code = find_loop(&w, err);
-    }
     rp_vec_release(&w.judged);
     rp_vec_release(&w.marks);
     rp_loop_work_release(&w.work);

@@ -8,6 +8,7 @@
  */
 #include "trace/finish/steps.h"
 
+#include "base/filled.h"
 #include "base/order.h"
 #include <ctype.h>
 #include <stdlib.h>
@@ -72,8 +73,7 @@ static enum rp_code collect_marks(struct marks *w, struct rp_err *err)
     struct rp_builder *b = w->b;
     size_t nstrings = b->str.n;
 
-    RP_TRY(rp_vec_reserve(&w->judged, nstrings, err));
-    memset(w->judged.at, 0, nstrings);
+    RP_TRY(rp_vec_zeros(&w->judged, nstrings, err));
 
     for (rp_event e = 0; e < b->ev.n; e++) {
         struct mark mark = {.track = b->ev.track.at[e], .event = e};

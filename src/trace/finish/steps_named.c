@@ -12,6 +12,7 @@
  */
 #include "trace/finish/steps.h"
 
+#include "base/filled.h"
 #include "trace/step_marks.h"
 #include "trace/trace_store.h"
 
@@ -129,11 +130,9 @@ enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool 
     RP_TRY(rp_trace_require(trace, RP_NEED_EVENTS | RP_NEED_LINKS, err));
     v = rp_mark_view_of_trace(trace);
     w.v = &v;
-    code = rp_vec_reserve(&w.judged, v.nstrings + 1, err);
-    if (code == RP_OK) {
-        memset(w.judged.at, 0, v.nstrings + 1);
+    code = rp_vec_zeros(&w.judged, v.nstrings, err);
+    if (code == RP_OK)
         code = list_steps(&w, &steps, err);
-    }
     *found = code == RP_OK && steps.n;
     if (*found) {
         steps_find_pauses(steps.at, steps.n);

@@ -19,7 +19,9 @@
  */
 #include "trace/build/dense_ids.h"
 
+#include "base/copies.h"
 #include "base/decides.h"
+#include "base/filled.h"
 #include "base/order.h"
 #include "trace/finish/steps.h"
 #include "trace/names.h"
@@ -80,9 +82,8 @@ static enum rp_code list_places(struct search *w, struct rp_err *err)
         code = rp_dense_ids(id.at, w->n, w->dense.at, &w->ndistinct, err);
     rp_vec_release(&id);
     RP_TRY(code);
-    RP_TRY(rp_vec_reserve(&w->offset, (size_t)w->ndistinct + 2, err));
+    RP_TRY(rp_vec_zeros(&w->offset, w->ndistinct + 1, err));
     RP_TRY(rp_vec_reserve(&w->place, w->n, err));
-    memset(w->offset.at, 0, ((size_t)w->ndistinct + 2) * sizeof *w->offset.at);
     for (size_t i = 0; i < w->n; i++)
         w->offset.at[w->dense.at[i] + 2]++;
     for (uint32_t k = 2; k <= w->ndistinct; k++)
@@ -285,10 +286,10 @@ static bool begins_with_one(const char *text, const char *const *list, size_t n)
 
 static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
 {
-    static const char *const copies[] = {"HtoD", "DtoH", "HostToDevice", "DeviceToHost"};
     static const char *const on_host[] = {"aten::item", "EagerLocalExecute: AssignSubVariableOp",
                                           "EagerLocalExecute: ResourceApply"};
     const char *text = rp_strtab_borrow(&b->str, name);
+    enum rp_copy_way way;
 
     if (begins_with_one(text, on_host, sizeof on_host / sizeof on_host[0]))
         return true;
@@ -298,10 +299,8 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
     case RP_NAME_EMBEDDING:
         return strcasestr(text, "embedding") && !strcasestr(text, "rotary");
     case RP_NAME_MEMCPY:
-        for (size_t i = 0; i < sizeof copies / sizeof copies[0]; i++)
-            if (strstr(text, copies[i]))
-                return true;
-        return false;
+        way = rp_copy_way(text);
+        return way == RP_COPY_TO_DEVICE || way == RP_COPY_TO_HOST;
     default:
         return false;
     }

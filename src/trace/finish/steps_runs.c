@@ -9,6 +9,7 @@
  *   the argument run_id       as group_id; weak: each executable that runs has one
  * Numbers may be written as text.
  */
+#include "base/filled.h"
 #include "trace/build/dense_ids.h"
 #include "trace/finish/steps.h"
 
@@ -157,23 +158,26 @@ static enum rp_code by_group(struct rp_builder *b, const char *key_text, struct 
 static enum rp_code main_name(const struct rp_builder *b, const struct rp_track_info *track,
                               rp_str *name, uint32_t *times, struct rp_err *err)
 {
-    RP_VEC(int64_t) sum = {0};
+    struct spans {
+        int64_t ns;
+        uint32_t count;
+    };
+    RP_VEC(struct spans) of = {0};
 
-    *name = *times = 0;
-    RP_TRY(rp_vec_reserve(&sum, b->str.n, err));
-    memset(sum.at, 0, b->str.n * sizeof *sum.at);
+    *name = 0;
+    RP_TRY(rp_vec_zeros(&of, b->str.n, err));
     for (rp_event e = track->first; e < track->end; e++)
         if (rp_step_is_span(b, e)) {
-            int64_t *mine = &sum.at[b->ev.name.at[e]];
+            struct spans *mine = &of.at[b->ev.name.at[e]];
 
-            if (__builtin_add_overflow(*mine, b->ev.dur_ns.at[e], mine))
-                *mine = INT64_MAX;
-            if (*mine >= sum.at[*name])
+            mine->count++;
+            if (__builtin_add_overflow(mine->ns, b->ev.dur_ns.at[e], &mine->ns))
+                mine->ns = INT64_MAX;
+            if (mine->ns >= of.at[*name].ns)
                 *name = b->ev.name.at[e];
         }
-    for (rp_event e = track->first; e < track->end; e++)
-        *times += rp_step_is_span(b, e) && b->ev.name.at[e] == *name;
-    rp_vec_release(&sum);
+    *times = of.at[*name].count;
+    rp_vec_release(&of);
     return RP_OK;
 }
 

@@ -12,6 +12,7 @@
  */
 #include "trace/finish/steps.h"
 
+#include "base/filled.h"
 #include "trace/step_marks.h"
 #include "trace/trace_store.h"
 
@@ -39,8 +40,7 @@ static enum rp_code collect_marks(struct server_marks *w, struct rp_err *err)
 {
     const struct rp_mark_view *v = w->v;
 
-    RP_TRY(rp_vec_reserve(&w->judged, v->nstrings, err));
-    memset(w->judged.at, 0, v->nstrings);
+    RP_TRY(rp_vec_zeros(&w->judged, v->nstrings, err));
     for (rp_event e = 0; e < v->nevents; e++) {
         uint8_t *judged = &w->judged.at[v->name[e]];
         struct server_mark mark = {.event = e};

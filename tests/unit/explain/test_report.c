@@ -382,13 +382,23 @@ static void a_server_has_phases(void **state)
         {'X', "user_annotation", "step[DECODE bs=8]", 1, 1, 120 * MS, 30 * MS},
         {'X', "user_annotation", "step[IDLE]", 1, 1, 150 * MS, 10 * MS},
     };
-    struct rp_trace *t = TRACE_OF(rows);
+    struct rp_trace *t = TRACE_OF(rows), *two[] = {t, t};
     struct rp_result *result = ask_traces(&rp_ask_report, &t, 1, NULL, 0);
-    const struct rp_report_root *root = result->root;
+    struct rp_result *of_two = ask_traces(&rp_ask_report, two, 2, NULL, 0);
+    const struct rp_report_root *root = result->root, *same = of_two->root;
     const struct rp_report_phase *p = root->phases;
 
     UNUSED_STATE(state);
     assert_int_equal(root->nsteps, 5);
+    assert_int_equal(same->nphases, root->nphases);
+    for (size_t i = 0; i < root->nphases; i++) { /* means of the ranks */
+        assert_int_equal(same->phases[i].steps, p[i].steps);
+        assert_int_equal(same->phases[i].total_ns, p[i].total_ns);
+        assert_int_equal(same->phases[i].requests, p[i].requests);
+        assert_int_equal(same->phases[i].tokens, p[i].tokens);
+        assert_int_equal(same->phases[i].unrecorded_ns, p[i].unrecorded_ns);
+    }
+    rp_result_free(of_two);
     assert_string_equal(root->steps[2].phase, "prefill");
     assert_int_equal(root->steps[2].tokens, 500);
     assert_int_equal(root->nphases, 3);

@@ -152,6 +152,24 @@ static void streams_are_numbered_by_their_ids(void **state)
     rp_arena_release(&arena);
 }
 
+/* The same with the events of 9 before those of 24: "9" is less than "24". */
+static void ids_of_streams_are_numbers(void **state)
+{
+    const struct row rows[] = {
+        {'X', "kernel", NAME, 0, 9, 10, 5, 1, 9},
+        {'X', "kernel", NAME, 0, 24, 20, 5, 2, 24},
+    };
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    assert_int_equal(c.list.n, 2);
+    assert_int_equal(c.list.at[0].stream, 0);
+    assert_int_equal(c.list.at[1].stream, 1);
+    rp_collectives_release(&c);
+    rp_arena_release(&arena);
+}
+
 static void facts_come_from_the_spans_around_the_launch(void **state)
 {
     const struct row rows[] = {
@@ -733,11 +751,13 @@ static void sizes_of_collectives(void **state)
     static const struct {
         uint8_t kind;
         int64_t in, out, n, size;
-    } rows[] = {{RP_COLL_ALL_REDUCE, 100, 300, 4, 100},    {RP_COLL_ALL_REDUCE, -1, 300, 4, 300},
-                {RP_COLL_ALL_REDUCE, -1, -1, 4, -1},       {RP_COLL_ALL_REDUCE, 0, 0, 4, -1},
-                {RP_COLL_ALL_GATHER, 100, 300, 4, 300},    {RP_COLL_ALL_GATHER, 100, -1, 4, 400},
-                {RP_COLL_ALL_GATHER, 100, -1, 0, -1},      {RP_COLL_ALL_GATHER, 0, 0, 4, -1},
-                {RP_COLL_ALL_GATHER, INT64_MAX, -1, 2, -1}};
+    } rows[] = {{RP_COLL_ALL_REDUCE, 100, 300, 4, 100},     {RP_COLL_ALL_REDUCE, -1, 300, 4, 300},
+                {RP_COLL_ALL_REDUCE, -1, -1, 4, -1},        {RP_COLL_ALL_REDUCE, 0, 0, 4, -1},
+                {RP_COLL_ALL_GATHER, 100, 300, 4, 300},     {RP_COLL_ALL_GATHER, 100, -1, 4, 400},
+                {RP_COLL_ALL_GATHER, 100, -1, 0, -1},       {RP_COLL_ALL_GATHER, 0, 0, 4, -1},
+                {RP_COLL_ALL_GATHER, INT64_MAX, -1, 2, -1}, {RP_COLL_ALL_REDUCE, 1, 300, 4, 1},
+                {RP_COLL_ALL_REDUCE, -1, 1, 4, 1},          {RP_COLL_ALL_GATHER, 9, 1, 4, 1},
+                {RP_COLL_ALL_GATHER, 1, -1, 1, 1}};
 
     UNUSED_STATE(state);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -758,6 +778,7 @@ int test_collectives(void)
         cmocka_unit_test(types_have_names_and_sizes),
         cmocka_unit_test(bus_factors_are_those_of_rings),
         cmocka_unit_test(streams_are_numbered_by_their_ids),
+        cmocka_unit_test(ids_of_streams_are_numbers),
         cmocka_unit_test(facts_come_from_the_spans_around_the_launch),
         cmocka_unit_test(sizes_come_from_the_launching_operator),
         cmocka_unit_test(order_needs_the_same_name_on_all_ranks),

@@ -54,6 +54,20 @@ static void captures_nest_and_belong_to_their_process(void **state)
     assert_int_equal(CAPTURED(rows), 1);
 }
 
+/* One process was cut off in its capture: the other one's has a begin of its own. */
+static void a_capture_without_its_end_is_of_its_process(void **state)
+{
+    const struct row rows[] = {
+        {'X', "cuda_runtime", BEGIN, 1, 1, 10, 5, 1},
+        {'X', "cuda_runtime", BEGIN, 2, 2, 12, 5, 2},
+        {'X', "cuda_runtime", "cudaLaunchKernel", 2, 2, 20, 5, 3},
+        {'X', "cuda_runtime", END, 2, 2, 30, 5, 4},
+    };
+
+    UNUSED_STATE(state);
+    assert_int_equal(CAPTURED(rows), 1);
+}
+
 static void a_capture_without_its_end_is_none(void **state)
 {
     const struct row rows[] = {
@@ -103,6 +117,7 @@ int test_graph_captures(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_inside_a_capture_count),
         cmocka_unit_test(captures_nest_and_belong_to_their_process),
+        cmocka_unit_test(a_capture_without_its_end_is_of_its_process),
         cmocka_unit_test(a_capture_without_its_end_is_none),
         cmocka_unit_test(recordings_of_captures_run_little),
     };

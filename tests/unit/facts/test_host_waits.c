@@ -94,6 +94,20 @@ static void main_threads_are_no_workers(void **state)
     rp_trace_free(t);
 }
 
+/* Python code alone shows that a thread works, and that the other one does not. */
+static void threads_of_python_work(void **state)
+{
+    static const struct row python[] = {{'X', "python_function", "train.py(7): step", 7, 7, 0, 10},
+                                        {'X', "blocking", "poll", 7, 8, 0, 10}};
+    struct rp_trace *t = TRACE_OF(python);
+
+    UNUSED_STATE(state);
+    for (rp_track track = 0; track < t->ntracks; track++)
+        if (t->tracks[track].kind == RP_TRACK_THREAD)
+            assert_int_equal(rp_track_is_worker(t, track), t->tracks[track].native_id == 8);
+    rp_trace_free(t);
+}
+
 /* A program of which only calls were recorded runs its own code between them. */
 static void code_runs_between_calls(void **state)
 {
@@ -172,10 +186,12 @@ static void names_that_count_are_a_series(void **state)
 
 int test_host_waits(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(waits_have_places), cmocka_unit_test(calls_wait_for_something),
-        cmocka_unit_test(main_threads_are_no_workers), cmocka_unit_test(code_runs_between_calls),
-        cmocka_unit_test(names_that_count_are_a_series)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(waits_have_places),
+                                       cmocka_unit_test(calls_wait_for_something),
+                                       cmocka_unit_test(main_threads_are_no_workers),
+                                       cmocka_unit_test(threads_of_python_work),
+                                       cmocka_unit_test(code_runs_between_calls),
+                                       cmocka_unit_test(names_that_count_are_a_series)};
 
     return cmocka_run_group_tests_name("host_waits", tests, NULL, NULL);
 }

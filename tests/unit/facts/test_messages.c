@@ -78,6 +78,28 @@ static void the_two_sides_of_a_message(void **state)
     }
 }
 
+/* The pair that is found knows which of its participants sends. */
+static void pairs_know_who_sends(void **state)
+{
+    static const struct row sends = {'X', KERNEL, "Dst Rank", 1};
+    static const struct row receives = {'X', KERNEL, "Src Rank", 0};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_rendezvous_list m;
+    struct rank a, b;
+    const struct rp_collectives *ranks[] = {&a.c, &b.c};
+
+    UNUSED_STATE(state);
+    rank_open(&a, &sends, 0, 2);
+    rank_open(&b, &receives, 1, 2);
+    assert_code(rp_rendezvous_find(ranks, 2, &arena, &m, NULL), RP_OK);
+    assert_int_equal(m.n, 1);
+    assert_int_equal(m.at[0].members, 2);
+    assert_int_equal(m.at[0].senders, 1);
+    rank_close(&a);
+    rank_close(&b);
+    rp_arena_release(&arena);
+}
+
 /* A call that sends to 1 and receives from 3. */
 static void one_call_may_do_both(void **state)
 {
@@ -248,6 +270,7 @@ static void sizes_of_a_group_are_added(void **state)
 int test_messages(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(the_two_sides_of_a_message),
+                                       cmocka_unit_test(pairs_know_who_sends),
                                        cmocka_unit_test(one_call_may_do_both),
                                        cmocka_unit_test(a_kernel_stands_for_a_group),
                                        cmocka_unit_test(messages_are_paired_in_their_order),

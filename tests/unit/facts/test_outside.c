@@ -105,6 +105,28 @@ static void little_time_outside_is_not_named(void **state)
     rp_arena_release(&arena);
 }
 
+/* The same of one judged interval of 1,000; without operators and device work all of it is inside.
+ */
+static void the_last_interval_counts(void **state)
+{
+    struct rp_interval at = {0, 1000};
+    struct rp_judged judged = {.segments = {1, &at}, .outside = {.nsteps = 6, .before_ns = 20}};
+    static const struct row marks[] = {{'X', "user_annotation", "ProfilerStep#1", 1, 1, 0, 100},
+                                       {'X', "user_annotation", "ProfilerStep#2", 1, 1, 100, 100}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_trace *t = TRACE_OF(marks);
+    struct rp_outside out;
+
+    UNUSED_STATE(state);
+    assert_null(rp_judged_text(&judged, &arena));
+    judged.outside.before_ns = 21;
+    assert_contains(rp_judged_text(&judged, &arena), "before the first step");
+    assert_code(rp_outside_measure(t, &arena, &out, NULL), RP_OK);
+    assert_float_equal(out.share, 1, 1e-12);
+    rp_trace_free(t);
+    rp_arena_release(&arena);
+}
+
 static void what_is_judged(void **state)
 {
     static const struct {
@@ -258,6 +280,7 @@ int test_outside(void)
         cmocka_unit_test(breaks_are_named_by_what_ran),
         cmocka_unit_test(a_tenth_is_large),
         cmocka_unit_test(little_time_outside_is_not_named),
+        cmocka_unit_test(the_last_interval_counts),
         cmocka_unit_test(what_is_judged),
         cmocka_unit_test(small_parts_are_not_mentioned),
         cmocka_unit_test(what_the_steps_were_found_by)};

@@ -74,9 +74,14 @@ static void the_host_runs_ahead(void **state)
         {'X', "kernel", "a", 0, 7, 212, 100, 7, 7},
     };
     struct measured m = MEASURE(rows);
+    struct rp_segments judged;
 
     UNUSED_STATE(state);
     assert_begins(&m, (const int64_t[]){0, 108, 211}, 3);
+    assert_code(rp_trace_segments(m.t, &m.arena, &judged, NULL), RP_OK);
+    assert_int_equal(judged.n, 1); /* one step ends where the next begins */
+    assert_int_equal(judged.at[0].begin_ns, 0);
+    assert_int_equal(judged.at[0].end_ns, 312);
     assert_int_equal(m.t->steps[0].work_end_ns, 108);
     assert_int_equal(m.t->steps[2].work_end_ns, 312);
     assert_int_equal(m.span.end_ns, 312);

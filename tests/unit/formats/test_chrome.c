@@ -326,6 +326,7 @@ static void test_times(void **state)
              "{\"ph\":\"X\",\"name\":\"nots\",\"dur\":9},"
              "{\"ph\":\"X\",\"name\":\"null\",\"ts\":null,\"dur\":null},"
              "{\"ph\":\"M\",\"name\":\"meta\"},"
+             "{\"ph\":\"X\",\"name\":\"a week is not absurd\",\"ts\":9,\"dur\":604800000000},"
              "{\"ph\":\"X\",\"name\":\"exp\",\"ts\":1.5e3,\"dur\":25e-1}]");
     const struct rp_trace *t = import.trace;
     const struct rp_health *h = &t->health;

@@ -35,6 +35,7 @@ static const struct {
     {"module_0001.f.7.g.after_cse.txt", RP_DUMP_OTHER, RP_DUMP_AT_NONE, 1, "f", ""},
     {"module_0001.f.after_spmd_partitioner.txt", RP_DUMP_PROGRAM, RP_DUMP_AT_NAMED, 1, "f",
      "after_spmd_partitioner"},
+    {"module_0001.f", RP_DUMP_OTHER, RP_DUMP_AT_NONE, 1, "f", ""},
     {"module_0002.after_optimizations.dot", RP_DUMP_DRAWING, RP_DUMP_AT_NONE, 2, "", ""},
     {"1763162372123456.module_0002.f.before_optimizations.txt", RP_DUMP_PROGRAM, RP_DUMP_AT_BEFORE,
      2, "f", "before_optimizations"},

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Steps of loops without marks: by optimizers, executables, data loaders and passes. */
+#include "base/filled.h"
+#include "trace/finish/loop_work.h"
 #include "trace_fixtures.h"
 
 #define MOST 4000
@@ -228,6 +230,31 @@ static void rounds_are_the_same_up_to_two_percent(void **state)
         n++;
     assert_int_equal(steps_of_pairs(n), 24);
     assert_in_range(n, 46, 54);
+}
+
+/* Rounds are compared by counts of names, of which nothing may be left for the next comparison. */
+static void comparisons_leave_no_counts(void **state)
+{
+    static const char *const losses[] = {"loss", NULL};
+    struct rp_loop_work work = {0};
+    struct rp_builder *b;
+
+    UNUSED_STATE(state);
+    assert_code(rp_builder_new(NULL, &b, NULL), RP_OK);
+    for (int i = 0; i < 3; i++) {
+        struct rp_loop_item item = {5 * i, 5 * i + 1, str_of(b, i == 1 ? "loss" : "mm"), 0};
+
+        assert_code(rp_vec_push(&work.items, item, NULL), RP_OK);
+    }
+    assert_code(rp_vec_zeros(&work.count, 64, NULL), RP_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_false(rp_loop_work_adds(&work, b, 0, 10, 10, 20, losses)); /* it lacks the loss */
+        assert_false(rp_loop_work_adds(&work, b, 10, 20, 0, 10, losses)); /* it has one more */
+        assert_true(rp_loop_work_adds(&work, b, 10, 20, 0, 10, losses + 1));
+        assert_float_equal(rp_loop_work_differs(&work, 0, 10, 10, 20), 0.5, 0);
+    }
+    rp_loop_work_release(&work);
+    rp_builder_free(b);
 }
 
 /* The last 4 ns of a step of 220 ns may be missing. */
@@ -872,6 +899,7 @@ int test_steps_loop(void)
         cmocka_unit_test(a_quarter_more_is_something_else),
         cmocka_unit_test(three_rounds_are_a_loop),
         cmocka_unit_test(rounds_are_the_same_up_to_two_percent),
+        cmocka_unit_test(comparisons_leave_no_counts),
         cmocka_unit_test(a_fiftieth_of_a_step_may_be_missing),
         cmocka_unit_test(steps_cover_a_quarter_of_what_others_do),
         cmocka_unit_test(test_warm_up),

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RP_BASE_COPIES_H
+#define RP_BASE_COPIES_H
+
+/* Where a copy goes, as far as its name tells. */
+enum rp_copy_way {
+    RP_COPY_UNKNOWN,
+    RP_COPY_TO_DEVICE,
+    RP_COPY_TO_HOST,
+    RP_COPY_INSIDE, /* the memory of a device */
+    RP_COPY_BETWEEN /* devices */
+};
+
+/* Of the name that a profiler gives a copy: "Memcpy HtoD (Pinned -> Device)", "MemcpyD2H",
+   "CopyHostToDevice". */
+enum rp_copy_way rp_copy_way(const char *name);
+
+#endif
