@@ -14,4 +14,12 @@ static inline bool rp_is_named(const char *name, enum rp_named how, const char *
                                     : strstr(name, text) != NULL;
 }
 
+/* Whether a name has one of the words of a list that ends with NULL, in capitals or not. */
+static inline bool rp_has_word(const char *name, const char *const *words)
+{
+    while (*words && !strcasestr(name, *words))
+        words++;
+    return *words != NULL;
+}
+
 #endif

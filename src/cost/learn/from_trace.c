@@ -128,13 +128,12 @@ static bool attention_call(const struct rp_inputs *in, const char *name, struct 
 /* The name without its library's and without the '_' of what works in place. */
 static const char *plain_name(const char *name, struct rp_arena *arena)
 {
-    size_t n;
+    const char *plain = rp_torch_op(name);
+    size_t n = strlen(plain);
 
-    name = rp_torch_op(name);
-    n = strlen(name);
-    while (n > 1 && name[n - 1] == '_')
+    while (n > 1 && plain[n - 1] == '_')
         n--;
-    return n < LONGEST_NAME ? rp_arena_copy(arena, name, n) : NULL;
+    return n < LONGEST_NAME ? rp_arena_copy(arena, plain, n) : NULL;
 }
 
 static bool plain_call(const struct rp_inputs *in, const char *name, uint8_t category,

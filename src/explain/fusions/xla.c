@@ -12,6 +12,7 @@
 
 #include "base/filled.h"
 #include "base/hash.h"
+#include "base/named.h"
 #include "base/order.h"
 #include "explain/xla_programs.h"
 #include "facts/work/attribution.h"
@@ -117,14 +118,6 @@ static const char *op_text(const struct parting *x, uint32_t op)
     return rp_program_text(x->p, x->p->op_name.at[op]);
 }
 
-static bool has_part(const char *name, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strstr(name, *parts))
-            return true;
-    return false;
-}
-
 /* Instructions that could be a part of a fusion. Products, convolutions and custom calls are not;
    of fusions the name says which they are. */
 static bool can_fuse(const struct parting *x, uint32_t op)
@@ -135,7 +128,7 @@ static bool can_fuse(const struct parting *x, uint32_t op)
     const char *name = op_text(x, op);
 
     if (x->p->code.at[op] == RP_OP_FUSION)
-        return !has_part(name, products) || strstr(name, "convert");
+        return !rp_has_word(name, products) || strstr(name, "convert");
     return !(info->flags & RP_OPF_FREE) &&
            (info->class_ == RP_CLASS_ELEMENT || info->class_ == RP_CLASS_REDUCE ||
             info->class_ == RP_CLASS_MOVE);

@@ -8,6 +8,7 @@
 #include "explain/report/report.h"
 
 #include "base/hash.h"
+#include "base/named.h"
 #include "facts/host/outside.h"
 #include "facts/times/intervals.h"
 #include "result/print_units.h"
@@ -217,14 +218,6 @@ enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
     return rp_arena_check(arena, "looking for pitfalls", err);
 }
 
-static bool name_contains(const char *name, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcasestr(name, *words))
-            return true;
-    return false;
-}
-
 /* The longest host span in a step whose name is one of the words, or RP_NONE. */
 static rp_event longest_named(const struct rp_trace *t, const struct rp_step *step,
                               const char *const *words)
@@ -238,7 +231,7 @@ static rp_event longest_named(const struct rp_trace *t, const struct rp_step *st
         if (dur > least && e != step->mark && !rp_kind_is_device_work(t->ev.kind[e]) &&
             t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
             (best == RP_NONE || dur > t->ev.dur_ns[best]) &&
-            name_contains(rp_trace_str(t, t->ev.name[e]), words) &&
+            rp_has_word(rp_trace_str(t, t->ev.name[e]), words) &&
             !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled") && /* runs what was compiled */
             !rp_name_recomputes(rp_trace_str(t, t->ev.name[e])))
             best = e;

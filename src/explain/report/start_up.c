@@ -8,6 +8,7 @@
  */
 #include "explain/report/report.h"
 
+#include "base/named.h"
 #include "base/order.h"
 
 #include <stdlib.h>
@@ -18,14 +19,6 @@ struct start_edge {
     int8_t change; /* +1: a span begins, -1: it ends */
 };
 RP_ORDER(by_time, struct start_edge, RP_UP(at_ns), RP_DOWN(change))
-
-static bool has_word(const char *name, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcasestr(name, *words))
-            return true;
-    return false;
-}
 
 static enum rp_start_kind kind_of(const struct rp_trace *t, rp_event e)
 {
@@ -47,11 +40,11 @@ static enum rp_start_kind kind_of(const struct rp_trace *t, rp_event e)
     default:
         return rp_kind_is_device_work(t->ev.kind[e]) ? RP_START_WORK : RP_START_KINDS;
     }
-    if (has_word(name, compiles))
+    if (rp_has_word(name, compiles))
         return RP_START_COMPILATION;
-    if (has_word(name, loads))
+    if (rp_has_word(name, loads))
         return RP_START_LOADING;
-    if (has_word(name, batches))
+    if (rp_has_word(name, batches))
         return RP_START_BATCH;
     if (t->ev.kind[e] == RP_KIND_RUNTIME)
         return t->ev.ts_ns[e] < t->totals.gpu_begin_ns ? RP_START_DEVICE : RP_START_WORK;

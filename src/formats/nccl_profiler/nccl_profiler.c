@@ -54,11 +54,10 @@ struct nccl_reader {
 static int64_t int_of(const struct rp_json_token *v)
 {
     int64_t n;
+    bool valid = v->kind == RP_JSON_NUMBER &&
+                 !(rp_decimal_parse(v->text, v->len, 0, &n) & RP_DECIMAL_INVALID);
 
-    return v->kind == RP_JSON_NUMBER &&
-                   !(rp_decimal_parse(v->text, v->len, 0, &n) & RP_DECIMAL_INVALID)
-               ? n
-               : -1;
+    return valid ? n : -1;
 }
 
 static bool is_text(const struct rp_json_token *v, const char *word)

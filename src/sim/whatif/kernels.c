@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Classes of kernels by their names, for what-ifs that change kernels. */
+#include "base/named.h"
 #include "sim/whatif/nodes.h"
 
 #include <string.h>
-
-static bool has_any(const char *name, const char *const *parts)
-{
-    for (; *parts; parts++)
-        if (strcasestr(name, *parts))
-            return true;
-    return false;
-}
 
 static bool is_attention(const char *name)
 {
     static const char *const names[] = {"flash", "fmha", "attention", "attn_", NULL};
 
-    return has_any(name, names);
+    return rp_has_word(name, names);
 }
 
 static unsigned class_of(const char *name)
@@ -26,11 +19,11 @@ static unsigned class_of(const char *name)
                                            "matmul", "splitk",  "dot_", "Cijk_", NULL};
     static const char *const others[] = {"bn_fw", "bn_bw", "batchnorm", NULL}; /* of cuDNN, too */
 
-    if (has_any(name, others))
+    if (rp_has_word(name, others))
         return 0;
-    if (has_any(name, convolutions))
+    if (rp_has_word(name, convolutions))
         return RP_KERNEL_CONVOLUTION;
-    return has_any(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : 0;
+    return rp_has_word(name, matrices) || is_attention(name) ? RP_KERNEL_MATRIX : 0;
 }
 
 /* cuBLAS on Hopper and later: nvjet_sm90_tst_128x128…, without the architecture in older releases.
@@ -53,7 +46,7 @@ static bool is_half(const char *name)
     static const char *const signs[] = {"bf16",   "bfloat16", "f16",    "half",   "fp16",  "fp8",
                                         "Bljk_B", "Bljk_H",   "Bjlk_B", "Bjlk_H", "hgemm", NULL};
 
-    return has_any(name, signs) || is_half_jet(name) ||
+    return rp_has_word(name, signs) || is_half_jet(name) ||
            (is_attention(name) && !strcasestr(name, "f32"));
 }
 
@@ -63,7 +56,7 @@ static bool is_single(const char *name)
                                         "<float", "float>", ", float", "_float32",
                                         "Bljk_S", "Bjlk_S", "simt_s",  NULL};
 
-    return has_any(name, signs);
+    return rp_has_word(name, signs);
 }
 
 /* CUTLASS names the instruction: m16n8k8 on 32 bits is tf32. */
@@ -83,8 +76,8 @@ unsigned rp_kernel_traits(const char *name)
             : is_single(name) ? RP_KERNEL_SINGLE
                               : 0u) |
            (is_tf32(name) ? RP_KERNEL_TF32 : 0u) |
-           (has_any(name, depthwise) ? RP_KERNEL_DEPTHWISE : 0u) |
-           (has_any(name, pointwise) ? RP_KERNEL_POINTWISE : 0u);
+           (rp_has_word(name, depthwise) ? RP_KERNEL_DEPTHWISE : 0u) |
+           (rp_has_word(name, pointwise) ? RP_KERNEL_POINTWISE : 0u);
 }
 
 unsigned rp_sim_kernel_traits(const struct rp_sim_run *run, uint32_t node)
