@@ -172,9 +172,10 @@ static void small_parts_are_not_mentioned(void **state)
     rp_arena_init(&arena);
     out.breaks[RP_BREAK_EVALUATION] = 2;
     out.break_ns[RP_BREAK_EVALUATION] = 70;
-    assert_string_equal(rp_outside_text(&out, 2500, &arena),
-                        "not counted: 51 ns in the first 3 steps (warm-up), "
-                        "70 ns in 2 evaluations or rollouts between steps, 60 ns after the last step");
+    assert_string_equal(
+        rp_outside_text(&out, 2500, &arena),
+        "not counted: 51 ns in the first 3 steps (warm-up), "
+        "70 ns in 2 evaluations or rollouts between steps, 60 ns after the last step");
     assert_null(rp_outside_text(&out, 1000000, &arena));
     rp_arena_release(&arena);
 }
