@@ -74,6 +74,8 @@ static void fill_host_ranks(struct rp_report_ctx *j)
         const struct rp_breakdown *b = &rp_report_ctx_part(j, r)->whole;
 
         rows[r] = j->out->ranks[r];
+        rows[r].window_ns = b->window_ns;
+        rows[r].busy_ns = b->busy_ns;
         rows[r].compute_ns = b->compute_ns;
         rows[r].comm_ns = b->comm_ns;
         rows[r].exposed_comm_ns = b->exposed_comm_ns;
