@@ -5,6 +5,7 @@
  */
 #include "capture/core/state.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -24,27 +25,28 @@ static void begin(unsigned high, unsigned low)
     e->run(e->of);
 }
 
-/* Needs system calls. Without memory the work is done where it was asked for. */
+/* Needs system calls. Without memory the work is done where it was asked for. A thread that is
+   cancelled in the middle would leave a file that its stream does not know. */
 void rp_core_aside(void (*run)(void *of), void *of)
 {
     struct errand *e = mmap(NULL, ASIDE_BYTES, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     uintptr_t at = (uintptr_t)e;
+    int before;
 
-    if (e == MAP_FAILED) {
-        run(of);
-        return;
-    }
-    e->run = run;
-    e->of = of;
-    if (getcontext(&e->there)) {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+    if (e == MAP_FAILED || getcontext(&e->there)) {
         run(of);
     } else {
+        e->run = run;
+        e->of = of;
         e->there.uc_link = &e->back;
         e->there.uc_stack.ss_sp = e + 1;
         e->there.uc_stack.ss_size = ASIDE_BYTES - sizeof *e;
         makecontext(&e->there, (void (*)(void))begin, 2, (unsigned)(at >> 32), (unsigned)at);
         swapcontext(&e->back, &e->there);
     }
-    munmap(e, ASIDE_BYTES);
+    if (e != MAP_FAILED)
+        munmap(e, ASIDE_BYTES);
+    pthread_setcancelstate(before, NULL);
 }

@@ -259,6 +259,12 @@ static double rate_of_smaller(const struct placing *p, const struct group *g)
 }
 
 /* A product of which no size explains the time is held against the smaller ones. */
+/* Times at the end of the range lose no more than it holds. */
+static int64_t whole_ns(double ns)
+{
+    return (int64_t)fmin(ns, (double)(INT64_MAX / 2));
+}
+
 static void compare_products(struct placing *p, const struct group *g, struct rp_slow_operator *out)
 {
     const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
@@ -271,7 +277,7 @@ static void compare_products(struct placing *p, const struct group *g, struct rp
     if (smaller < FASTER * own)
         return;
     out->kind = PRODUCT;
-    out->lost_ns = (int64_t)((double)g->calls * (double)g->least_ns * (1 - own / smaller));
+    out->lost_ns = whole_ns((double)g->calls * (double)g->least_ns * (1 - own / smaller));
     out->why = rp_arena_textf(p->arena, "a smaller product reaches %s",
                               rp_units_text(p->arena, smaller, RP_UNIT_FLOPS));
 }
@@ -360,7 +366,7 @@ static bool judge(const struct placing *p, const struct group *g, struct rp_slow
     } else if (best > (out->by_memory && c->on_matrix ? READ_BELOW : FAR_BELOW) * quickest) {
         return false;
     }
-    out->lost_ns = (int64_t)((double)g->calls * 1e9 * (quickest - good_time(p, c, out)));
+    out->lost_ns = whole_ns((double)g->calls * 1e9 * (quickest - good_time(p, c, out)));
     return out->lost_ns > 0;
 }
 
