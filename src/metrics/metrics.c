@@ -546,7 +546,7 @@ static const struct rp_option options[] = {
      "show a screen of the ranks of a job under 'record --light' until it ends; for others, print again and again",
      0},
     {"interval", 0, RP_OPT_DURATION, "TIME", "2s", "with --watch: time between two updates", 0},
-    {"alert-over", 0, RP_OPT_RATIO, "SHARE", "5%",
+    {"alert-over", 0, RP_OPT_RATIO, "SHARE", "10%",
      "with --watch: a rank that is late, or steps that are longer, by less than this is no alert",
      0},
     {"on-alert", 0, RP_OPT_TEXT, "COMMAND", NULL,

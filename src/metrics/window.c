@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LATE_SLICES 3
+#define LATE_SLICES 4
 RP_DECISION(LATE_SLICES, "slices",
             "a pause of a machine or of a file system is in one slice, or in two where it lies "
-            "between them",
+            "between them; bursts of other programs on busy processors lasted for up to three",
             "metrics/one_pause_is_nobodys_lateness");
 #define MOST_OF_IT 0.5
 RP_DECISION(MOST_OF_IT, "of the lateness", "a cause that explains less is not the main one",
@@ -173,7 +173,7 @@ static enum rp_window_cause cause_of(struct judge *j, size_t rank, double late_n
     for (size_t p = 1; p < PARTS; p++)
         most = cut[p] > cut[most] ? p : most;
     look_at_others(j, rank, &delay, &clock);
-    if (most == RP_WINDOW_HOST && delay_a_step(j, rank) - delay > MOST_OF_IT * late_ns)
+    if (most != RP_WINDOW_DEVICE && delay_a_step(j, rank) - delay > MOST_OF_IT * late_ns)
         return RP_WINDOW_PROCESSOR;
     if (most == RP_WINDOW_DEVICE && j->ranks[rank].clock < (1 - CLOCK_LOWER) * clock)
         return RP_WINDOW_CLOCK;

@@ -30,7 +30,7 @@ enum rp_window_cause {
     RP_WINDOW_HOST, /* neither collectives nor input nor the device */
     RP_WINDOW_INPUT,
     RP_WINDOW_DEVICE,
-    RP_WINDOW_PROCESSOR, /* the host, which had none */
+    RP_WINDOW_PROCESSOR, /* the host or its input, which had none */
     RP_WINDOW_CLOCK,     /* the device, whose clock is lower than that of others */
     RP_WINDOW_CAUSES
 };

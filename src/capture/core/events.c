@@ -327,6 +327,12 @@ static void put_counter(const char *name, double value)
     event_end(s);
 }
 
+static bool is_active(void)
+{
+    return rp_core.page && atomic_load_explicit(&rp_core.page->on, memory_order_relaxed) &&
+           !rp_core_blind;
+}
+
 /* -------------------------------------------------------------------------- events of sources */
 
 static void put_bytes(struct rp_core_stream *s, const void *bytes, size_t n)
@@ -434,8 +440,11 @@ static void put_span(const struct rp_capture_span *p)
                               .nargs = (uint8_t)n};
     size_t max = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
                  n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s = event_begin_late(max, &out);
+    struct rp_core_stream *s;
 
+    if (RP_CORE_UNLIKELY(rp_core_signals()) && is_active())
+        rp_core_signal_span(p); /* also where no room is left to record it */
+    s = event_begin_late(max, &out);
     if (!s)
         return;
     if (p->device == RP_CTF_SPAN_DEVICE && !p->track)
@@ -449,8 +458,6 @@ static void put_span(const struct rp_capture_span *p)
     put_bytes(s, &out, sizeof out);
     put_bytes(s, args, n * sizeof *args);
     event_end(s);
-    if (RP_CORE_UNLIKELY(rp_core_signals()))
-        rp_core_signal_span(p);
 }
 
 /* One event of a stack that may need several. */
@@ -538,12 +545,6 @@ static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, co
     if (b)
         put4(s, second);
     event_end(s);
-}
-
-static bool is_active(void)
-{
-    return rp_core.page && atomic_load_explicit(&rp_core.page->on, memory_order_relaxed) &&
-           !rp_core_blind;
 }
 
 static bool is_ready(void)

@@ -542,6 +542,7 @@ static void stream_resume(struct rp_core_stream *s)
     if (before == time || !time || atomic_load(&s->busy))
         return;
     s->time = time;
+    s->input.depth = s->collective.depth = 0; /* their ends may be missing */
     if (before != RP_CORE_NEVER && pause_begin(before))
         rp_core_put_pause(s, pause_begin(before));
     rp_core_put_resume();

@@ -926,6 +926,7 @@ struct rp_core_stream *rp_core_stream_new(void)
     s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for work reported late */
     s->retry_at = 0;
     s->step_counted = false;
+    s->input.depth = s->collective.depth = 0;
     s->inner = NULL;
     atomic_store(&s->busy, 0);
     atomic_fetch_add(&s->turns, 1);

@@ -94,10 +94,10 @@ static void one_pause_is_nobodys_lateness(void **state)
 {
     (void)state;
     make_job(SLICES);
-    delay(2, SLICES - 2, SLICES, 1 * MS, NULL);
+    delay(2, SLICES - 3, SLICES, 1 * MS, NULL);
     assert_int_equal(judge(SLICES).rank, RANKS);
     make_job(SLICES);
-    delay(2, SLICES - 3, SLICES, 1 * MS, NULL);
+    delay(2, SLICES - 4, SLICES, 1 * MS, NULL);
     assert_int_equal(judge(SLICES).rank, 2);
     assert_true(fabs(judge(SLICES).late_ns - 1 * MS) < 0.1 * MS);
 }
