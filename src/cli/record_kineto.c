@@ -40,15 +40,6 @@ struct job {
     off_t size; /* of its file, at the look before */
 };
 
-struct kineto {
-    struct job jobs[MOST_JOBS];
-    size_t n;
-    char folder[PATH_MAX];    /* where the jobs write */
-    char to[PATH_MAX];        /* the recording */
-    char configuration[2048]; /* for the jobs */
-    int64_t lasts_ms, told_ns;
-};
-
 #pragma pack(push, 1)
 struct message {
     uint64_t size;
@@ -56,6 +47,17 @@ struct message {
     char payload[MOST_MESSAGE];
 };
 #pragma pack(pop)
+
+struct kineto {
+    struct job jobs[MOST_JOBS];
+    size_t n;
+    char folder[PATH_MAX];    /* where the jobs write */
+    char to[PATH_MAX];        /* the recording */
+    char configuration[2048]; /* for the jobs */
+    int64_t lasts_ms, told_ns;
+    struct message message; /* the one that was read */
+    char buffer[1 << 16];   /* for copies of files */
+};
 
 struct question { /* of the payload of "req", before the pids */
     int32_t kind, n;
@@ -182,10 +184,10 @@ static void answer_question(struct kineto *k, int fd, const struct sockaddr_un *
 /* One message, of a process of this user. */
 static void take_message(struct kineto *k, int fd)
 {
-    static struct message m;
+    struct message *m = &k->message;
     char control[CMSG_SPACE(sizeof(struct ucred))] = {0};
     struct sockaddr_un from = {.sun_family = AF_UNIX};
-    struct iovec part = {&m, sizeof m};
+    struct iovec part = {m, sizeof *m};
     struct msghdr head = {.msg_name = &from,
                           .msg_namelen = sizeof from,
                           .msg_iov = &part,
@@ -200,12 +202,12 @@ static void take_message(struct kineto *k, int fd)
     if (c && c->cmsg_type == SCM_CREDENTIALS)
         memcpy(&who, CMSG_DATA(c), sizeof who);
     if (n < (ssize_t)offsetof(struct message, payload) || who.uid != geteuid() ||
-        m.size != (uint64_t)n - offsetof(struct message, payload))
+        m->size != (uint64_t)n - offsetof(struct message, payload))
         return;
-    if (!strncmp(m.type, "ctxt", TYPE_BYTES))
+    if (!strncmp(m->type, "ctxt", TYPE_BYTES))
         answer(fd, &from, head.msg_namelen, "ctxt", &processes, sizeof processes);
-    else if (!strncmp(m.type, "req", TYPE_BYTES) && m.size >= sizeof(struct question))
-        answer_question(k, fd, &from, head.msg_namelen, &m, who.pid);
+    else if (!strncmp(m->type, "req", TYPE_BYTES) && m->size >= sizeof(struct question))
+        answer_question(k, fd, &from, head.msg_namelen, m, who.pid);
 }
 
 /* -------------------------------------------------------------------------- files */
@@ -221,15 +223,14 @@ static bool is_whole(int fd, off_t size)
     return n > 0 && end[n - 1] == '}';
 }
 
-static bool copy_file(int from, const char *path)
+static bool copy_file(struct kineto *k, int from, const char *path)
 {
     int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    static char buffer[1 << 16];
     ssize_t n = to < 0 ? -1 : 0;
     off_t at = 0;
 
-    while (to >= 0 && (n = pread(from, buffer, sizeof buffer, at)) > 0 &&
-           write(to, buffer, (size_t)n) == n)
+    while (to >= 0 && (n = pread(from, k->buffer, sizeof k->buffer, at)) > 0 &&
+           write(to, k->buffer, (size_t)n) == n)
         at += n;
     return to >= 0 && !close(to) && n == 0;
 }
@@ -252,7 +253,7 @@ static void take_file(struct kineto *k, struct job *job)
         return;
     snprintf(to, sizeof to, "%s/kineto_%lld.json", k->to, (long long)job->pid);
     if (!fstat(fd, &st) && st.st_size && st.st_size == job->size && is_whole(fd, st.st_size)) {
-        job->done = copy_file(fd, to);
+        job->done = copy_file(k, fd, to);
         unlink(path);
     }
     job->size = st.st_size;
