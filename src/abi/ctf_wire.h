@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_CTF_WIRE_H
-#define RP_ABI_CTF_WIRE_H
+#pragma once
 /*
  * The layout of a recording: CTF 1.8, little endian, every field on a byte boundary. The writer
  * (src/capture/core) and the reader (src/formats/ctf) share this header and nothing else.
@@ -211,5 +210,3 @@ static inline uint64_t rp_ctf_ledger_who(int32_t rank, enum rp_ctf_loss why)
 {
     return ((uint64_t)(uint32_t)(rank + 1) + 1) << 8 | (uint64_t)why;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_CUPTI_H
-#define RP_ABI_CUPTI_H
+#pragma once
 /*
  * The part of CUPTI that is used: constants, record layouts and function types of a library that is
  * loaded at run time. Records grow at their end from version to version (the offsets below are the
@@ -190,5 +189,3 @@ typedef void rp_cupti_complete(void *context, uint32_t stream, uint8_t *buffer, 
     ROW(dropped, ActivityGetNumDroppedRecords, (void *, uint32_t, size_t *), 1)           \
     ROW(flush, ActivityFlushAll, (uint32_t), 1)                                           \
     ROW(finalize, Finalize, (void), 0)
-
-#endif

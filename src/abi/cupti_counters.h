@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_CUPTI_COUNTERS_H
-#define RP_ABI_CUPTI_COUNTERS_H
+#pragma once
 /*
  * The part of CUPTI's profiler host and range profiler interfaces (CUDA 12.6 and later) that is
  * used. Each function takes one struct that begins with its size, by which CUPTI knows the caller's
@@ -176,5 +175,3 @@ struct rp_cupti_values_params {
     ROW(stop, RangeProfilerStop, struct rp_cupti_stop_params)                             \
     ROW(decode, RangeProfilerDecodeData, struct rp_cupti_range_params)                    \
     ROW(data_info, RangeProfilerGetCounterDataInfo, struct rp_cupti_data_info_params)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_ELF_SYMBOLS_H
-#define RP_ABI_ELF_SYMBOLS_H
+#pragma once
 /*
  * Functions in an ELF file of 64 bits, and in the maps that programs write about code that they
  * made: read in place, nothing is allocated. Offsets are checked; bytes need no alignment.
@@ -111,5 +110,3 @@ static inline bool rp_perf_map_next(const char **at, const char *end, struct rp_
     }
     return false;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_HSA_H
-#define RP_ABI_HSA_H
+#pragma once
 /*
  * The part of AMD's HSA runtime (ROCr) that a tools library uses. The runtime loads the libraries
  * in HSA_TOOLS_LIB and calls OnLoad with its tables of functions, which a tool may replace. The
@@ -122,5 +121,3 @@ struct rp_hsa_times {
 typedef void rp_hsa_writer(const void *packets, uint64_t count);
 typedef void rp_hsa_interceptor(const void *packets, uint64_t count, uint64_t index, void *data,
                                 rp_hsa_writer *write);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_ITT_H
-#define RP_ABI_ITT_H
+#pragma once
 /*
  * The part of ITT (Instrumentation and Tracing Technology) that a collector implements. A program
  * with ITT loads the library named by INTEL_LIBITTNOTIFY64 at its first call. If that exports
@@ -30,5 +29,3 @@ struct rp_itt_string {
 struct rp_itt_id { /* passed by value */
     uint64_t d1, d2, d3;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_LAUNCHER_ENV_H
-#define RP_ABI_LAUNCHER_ENV_H
+#pragma once
 /*
  * Environment variables in which launchers give a process its rank: torchrun, Open MPI, PMIx, MPICH
  * and Intel MPI (PMI), MVAPICH, Slurm; and that in which a recorded process that learned its rank
@@ -45,5 +44,3 @@ static inline int32_t rp_launcher_number(const char *const *names)
     }
     return -1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_NCCL_PROFILER_H
-#define RP_ABI_NCCL_PROFILER_H
+#pragma once
 /*
  * NCCL's interface for profiler plugins, versions 1 (NCCL 2.23) to 6 (2.29). NCCL looks up the
  * newest ncclProfiler_v<n> that it supports. The versions differ in the arguments of init and in
@@ -165,5 +164,3 @@ struct rp_nccl_profiler {
     int (*state)(void *handle, int state, void *args);
     int (*finalize)(void *context);
 };
-
-#endif

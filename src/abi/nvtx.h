@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_NVTX_H
-#define RP_ABI_NVTX_H
+#pragma once
 /*
  * The part of NVTX 3 that is used. A program's copy of NVTX loads the library named by
  * NVTX_INJECTION64_PATH and calls InitializeInjectionNvtx2 with a function that returns tables. The
@@ -88,5 +87,3 @@ struct rp_nvtx_extension {
 };
 
 #define RP_NVTX_NO_LEVEL (-2) /* result of push and pop without a tool */
-
-#endif

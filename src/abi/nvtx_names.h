@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_NVTX_NAMES_H
-#define RP_ABI_NVTX_NAMES_H
+#pragma once
 /*
  * Names that frameworks give their NVTX ranges, taken apart.
  *
@@ -139,5 +138,3 @@ static inline bool rp_nvtx_name_of_xla(const char *text, struct rp_nvtx_name *ou
     out->name = out->module;
     return !strncmp(text, "XlaModule:", 10) && out->name.n;
 }
-
-#endif

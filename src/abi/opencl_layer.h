@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_OPENCL_LAYER_H
-#define RP_ABI_OPENCL_LAYER_H
+#pragma once
 /*
  * The part of OpenCL and its loader layers that is used. A layer gets the function table of the
  * next layer and returns its own. Tables grow at their end, so a function is an index, and tables
@@ -179,5 +178,3 @@ typedef void rp_cl_svm_free(void *queue, uint32_t n, void **at, void *user);
         (void *queue, void *buffer, uint32_t blocking, uint64_t flags, size_t offset, size_t size, \
          uint32_t nwaits, void *const *waits, void **event, int32_t *code),                        \
         (queue, buffer, blocking, flags, offset, size, nwaits, waits, event, code))
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_PJRT_H
-#define RP_ABI_PJRT_H
+#pragma once
 /*
  * The binary interface of PJRT plugins, the compilers and devices behind JAX. A plugin exports
  * GetPjrtApi(), which returns a table of functions; each takes one struct of 8-byte words and
@@ -211,5 +210,3 @@ enum {
     X(U1, 31)            \
     X(F6E2M3FN, 32)      \
     X(F6E3M2FN, 33)
-
-#endif

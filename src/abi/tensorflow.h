@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_TENSORFLOW_H
-#define RP_ABI_TENSORFLOW_H
+#pragma once
 /*
  * The part of TensorFlow's C API that runs a graph: functions that libtensorflow_cc.so.2 exports
  * (2.x, a stable API), handles, and two plain structs.
@@ -89,5 +88,3 @@ struct rp_tf_port {
     X(U4, RP_TF_TYPE_DT_UINT4)                         \
     X(S2, RP_TF_TYPE_DT_INT2)                          \
     X(U2, RP_TF_TYPE_DT_UINT2)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_TORCH_H
-#define RP_ABI_TORCH_H
+#pragma once
 /*
  * Observers of PyTorch's operators: the functions of ATen/record_function.h that libtorch_cpu.so
  * exports, and the struct that they take, for x86_64. The same in PyTorch 2.x. A unique_ptr is
@@ -43,5 +42,3 @@ _Static_assert(sizeof(struct rp_torch_callback) == 40, "at::RecordFunctionCallba
     ROW(reenable, _ZN2at16reenableCallbackEm, void, (uint64_t))                                 \
     ROW(name, _ZNK2at14RecordFunction4nameEv, const char *, (const struct rp_torch_function *)) \
     ROW(is_async, _ZNK2at14RecordFunction7isAsyncEv, bool, (const struct rp_torch_function *))
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_XPTI_H
-#define RP_ABI_XPTI_H
+#pragma once
 /*
  * The part of XPTI that a subscriber uses: the tracing interface of the SYCL runtime and of Unified
  * Runtime. Its headers are C++; these are the same layouts. The runtime loads the libraries in
@@ -47,5 +46,3 @@ struct rp_xpti {
     int (*callback)(uint8_t stream, uint16_t point, rp_xpti_callback *callback);
     const struct rp_xpti_payload *(*payload)(void *event);
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_API_QUESTIONS_H
-#define RP_API_QUESTIONS_H
+#pragma once
 /*
  * The list of questions, in the order of the help: one line adds a command, its help, its
  * completion, its manual page and its library call. The row rp_ask_<name> is defined beside the
@@ -34,5 +33,3 @@
     X(metrics)              \
     X(version)              \
     X(doctor)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_ARENA_H
-#define RP_BASE_ARENA_H
+#pragma once
 /*
  * An arena owns many small objects of one lifetime: the tables of a trace, the rows of a result.
  * Objects are never freed one by one. Large growing arrays do not belong here (see vec.h): their
@@ -71,5 +70,3 @@ enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap,
 
 #define RP_ARENA_NEW(arena, type, n) \
     ((type *)rp_arena_calloc((arena), (n), sizeof(type), _Alignof(type)))
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_BLOCK_HASH_H
-#define RP_BASE_BLOCK_HASH_H
+#pragma once
 /* What MD5 and SHA-256 have in common: blocks of 64 bytes, the last one with the length in bits. */
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ void rp_block_hash_add(struct rp_block_hash *s, rp_block_fn *block, const void *
    weight, the largest first; 24 if the smallest is first. */
 void rp_block_hash_text(struct rp_block_hash *s, rp_block_fn *block, size_t words, unsigned turn,
                         char *out);
-
-#endif

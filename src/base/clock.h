@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_CLOCK_H
-#define RP_BASE_CLOCK_H
+#pragma once
 #include <stdint.h>
 #include <time.h>
 
@@ -12,5 +11,3 @@ static inline int64_t rp_clock_ns(void)
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_COPIES_H
-#define RP_BASE_COPIES_H
+#pragma once
 
 /* Where a copy goes, as far as its name tells. */
 enum rp_copy_way {
@@ -14,5 +13,3 @@ enum rp_copy_way {
 /* Of the name that a profiler gives a copy: "Memcpy HtoD (Pinned -> Device)", "MemcpyD2H",
    "CopyHostToDevice". */
 enum rp_copy_way rp_copy_way(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_DECIDES_H
-#define RP_BASE_DECIDES_H
+#pragma once
 /*
  * Numbers with an owner. A number that can change what a command says is declared once, in the file
  * that uses it, by its name and value and by one of these on the next line:
@@ -30,5 +29,3 @@
     _Static_assert(sizeof("" test) > 1, "a decision needs a test")
 #define RP_FACT(name, unit, why)  RP_OWNED_(name, unit, why)
 #define RP_LIMIT(name, unit, why) RP_OWNED_(name, unit, why)
-
-#endif

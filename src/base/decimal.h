@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_DECIMAL_H
-#define RP_BASE_DECIMAL_H
+#pragma once
 /*
  * Exact decimals: text such as "1623143089861.125" becomes an integer in units of 10^-scale, never
  * through a double. Digits beyond the scale are rounded half to even; flags report what was done,
@@ -23,5 +22,3 @@ unsigned rp_decimal_parse(const char *s, size_t len, unsigned scale, int64_t *va
 
 /* Writes value / 10^scale with exactly `scale` decimals and returns the length (at most 21). */
 size_t rp_decimal_format(int64_t value, unsigned scale, char out[24]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_ERR_H
-#define RP_BASE_ERR_H
+#pragma once
 /*
  * Setting errors. The function where something went wrong calls rp_err_set (or _os, _at), callers
  * on the way up may add where it happened (rp_err_prefix) or what was being done (rp_err_context).
@@ -47,5 +46,3 @@ enum rp_code rp_err_context(struct rp_err *err, enum rp_code code, const char *f
     RP_PRINTF(3, 4);
 
 void rp_err_clear(struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_ESCAPE_H
-#define RP_BASE_ESCAPE_H
+#pragma once
 /*
  * Texts of others inside the languages that we write. A name in a trace or a program may hold
  * anything: quotes, line breaks, commands, sequences that steer a terminal, bytes that are not
@@ -72,5 +71,3 @@ size_t rp_utf8_encode(char *to, uint32_t code);
 
 /* Characters that steer a terminal or turn the direction of a line. */
 bool rp_utf8_steers(uint32_t code);
-
-#endif

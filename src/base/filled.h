@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_FILLED_H
-#define RP_BASE_FILLED_H
+#pragma once
 /* Tables by index in a vector: room for `count` elements behind those that are there, all of them
    zero or RP_NONE; n stays. One more is filled, so that also the table of nothing has an address.
  */
@@ -14,5 +13,3 @@
     (rp_vec_reserve((v), (size_t)(count) + 1, (err)) == RP_OK                                 \
          ? (memset((v)->at + (v)->n, (byte), ((size_t)(count) + 1) * sizeof *(v)->at), RP_OK) \
          : RP_NOMEM)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_HASH_H
-#define RP_BASE_HASH_H
+#pragma once
 /*
  * Hashing, and a map from 64-bit keys to 32-bit values (open addressing, linear probing, at most
  * half full). The hash is stable within a process only: never written to a file.
@@ -108,5 +107,3 @@ static inline enum rp_code rp_map_intern(struct rp_map *map, uint64_t key, uint3
     *value = map->value[i];
     return RP_OK;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_LIMITS_H
-#define RP_BASE_LIMITS_H
+#pragma once
 /*
  * What a reader may use before it fails with RP_LIMIT, so that no input can exhaust memory or run
  * for ever. Every reader takes them. The input checks input_bytes, the builder of a trace events;
@@ -24,5 +23,3 @@ struct rp_limits {
                         .events = UINT32_MAX - 1,          \
                         .members = 1000000,                \
                         .depth = 1024})
-
-#endif

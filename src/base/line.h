@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_LINE_H
-#define RP_BASE_LINE_H
+#pragma once
 /*
  * A text that is made piece by piece, in time linear in its length; printing it again with each
  * piece added would be quadratic. Its failure sticks to the arena too.
@@ -18,5 +17,3 @@ struct rp_arena_line {
 };
 void rp_arena_addf(struct rp_arena_line *line, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-#endif

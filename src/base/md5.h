@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_MD5_H
-#define RP_BASE_MD5_H
+#pragma once
 /* MD5 (RFC 1321), for checksums that others have written; not for anything that must be safe. */
 #include "base/block_hash.h"
 
@@ -13,5 +12,3 @@ struct rp_md5 {
 void rp_md5_begin(struct rp_md5 *s);
 void rp_md5_add(struct rp_md5 *s, const void *bytes, size_t n);
 void rp_md5_text(struct rp_md5 *s, char out[RP_MD5_TEXT]); /* ends it */
-
-#endif

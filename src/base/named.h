@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_NAMED_H
-#define RP_BASE_NAMED_H
+#pragma once
 /* How tables of names of others (calls, kernels, operators) compare: a row has a text, and how. */
 #include <stdbool.h>
 #include <string.h>
@@ -21,5 +20,3 @@ static inline bool rp_has_word(const char *name, const char *const *words)
         words++;
     return *words != NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_NAMES_H
-#define RP_BASE_NAMES_H
+#pragma once
 /*
  * Numbers by text: what a list is searched for again and again. Texts are borrowed, and compared
  * where hashes are equal.
@@ -23,5 +22,3 @@ enum rp_code rp_names_add(struct rp_names *names, const char *text, uint32_t num
                           struct rp_err *err);
 /* RP_NONE: no such text; NULL has none. */
 uint32_t rp_names_find(const struct rp_names *names, const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_ORDER_H
-#define RP_BASE_ORDER_H
+#pragma once
 /*
  * Comparators for qsort and binary searches, written as expressions.
  *
@@ -59,5 +58,3 @@ static inline void rp_sort(void *at, size_t n, size_t size,
         }                                          \
         (i) = low_;                                \
     } while (0)
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_ORDERED_H
-#define RP_BASE_ORDERED_H
+#pragma once
 /*
  * A map from 64-bit numbers, such as addresses, to 64-bit numbers, that finds the neighbours of a
  * key. Every call takes logarithmic time whatever the order of the keys: an AA tree, which is a
@@ -38,5 +37,3 @@ enum rp_code rp_ordered_put(struct rp_ordered *map, int64_t key, int64_t value, 
                             struct rp_err *err);
 /* False: it is not there. */
 bool rp_ordered_remove(struct rp_ordered *map, int64_t key);
-
-#endif

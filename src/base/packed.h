@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_PACKED_H
-#define RP_BASE_PACKED_H
+#pragma once
 /*
  * Whole numbers as bytes: seven bits a byte, the lowest first, so that small numbers are short.
  * Whoever packs puts RP_PACKED_MOST zeros behind the last number; whoever unpacks asks
@@ -75,5 +74,3 @@ RP_PACKED_INLINE int64_t rp_packed_signed(struct rp_packed *b)
 
     return (int64_t)(x >> 1 ^ (0 - (x & 1)));
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_SHA256_H
-#define RP_BASE_SHA256_H
+#pragma once
 /* SHA-256 (FIPS 180-4), for names and checksums of content. */
 #include "base/block_hash.h"
 
@@ -13,5 +12,3 @@ struct rp_sha256 {
 void rp_sha256_begin(struct rp_sha256 *s);
 void rp_sha256_add(struct rp_sha256 *s, const void *bytes, size_t n);
 void rp_sha256_text(struct rp_sha256 *s, char out[RP_SHA256_TEXT]); /* ends it */
-
-#endif

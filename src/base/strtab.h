@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_STRTAB_H
-#define RP_BASE_STRTAB_H
+#pragma once
 /*
  * Interned strings: each different byte string once, named by a dense 32-bit id. Id 0 is the empty
  * string. Equality is decided by the bytes; the hash only finds the candidate. Strings may contain
@@ -43,5 +42,3 @@ static inline size_t rp_strtab_len(const struct rp_strtab *tab, uint32_t id)
 {
     return (size_t)(tab->offset.at[id + 1] - tab->offset.at[id] - 1);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_TEXT_H
-#define RP_BASE_TEXT_H
+#pragma once
 /*
  * What texts have in common everywhere: beginnings, endings, digits. And where a text input is
  * wrong: line and column of a byte, the line with a caret under it, and short excerpts that are
@@ -56,5 +55,3 @@ int32_t rp_hex_number(const char *digits, size_t n);
  * "did you mean". Words over 64 bytes are far from everything.
  */
 unsigned rp_text_distance(const char *a, const char *b);
-
-#endif

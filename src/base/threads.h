@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_THREADS_H
-#define RP_BASE_THREADS_H
+#pragma once
 /*
  * A pool that runs numbered jobs, and a channel between two threads. Jobs are files or ranks
  * (milliseconds and more) or pieces of an operation (tens of microseconds); channel items are
@@ -47,5 +46,3 @@ void rp_channel_release(struct rp_channel *ch);
 bool rp_channel_put(struct rp_channel *ch, void *item);   /* waits for room; false: closed */
 bool rp_channel_take(struct rp_channel *ch, void **item); /* waits; false: closed and empty */
 void rp_channel_close(struct rp_channel *ch);             /* either side, any number of times */
-
-#endif

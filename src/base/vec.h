@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_BASE_VEC_H
-#define RP_BASE_VEC_H
+#pragma once
 /*
  * Growable arrays. Small ones live on the heap; from 256 KiB on an array has pages of its own and
  * grows by mremap: nothing is copied, and capacity that was never touched costs no memory. So
@@ -52,5 +51,3 @@ void rp_vec_expect_full(void *at, size_t bytes);
 enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
                          struct rp_err *err);
 void rp_vec_drop(void *at, size_t cap, size_t size);
-
-#endif

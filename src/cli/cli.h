@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CLI_CLI_H
-#define RP_CLI_CLI_H
+#pragma once
 /*
  * The command line, which uses the public API only. A command is a row: every question of the
  * library is one, and those at the end of this file are the others.
@@ -112,5 +111,3 @@ int cli_ask(const struct cli_call *call);      /* cmd_ask.c: runs any question *
 int cli_capture(const struct cli_call *call);  /* cmd_capture.c: `replay capture` */
 int cli_dump_run(const struct cli_call *call); /* cmd_dump.c: `dump run` */
 bool cli_make_path(const char *path);          /* the folder and all above it; false: see errno */
-
-#endif

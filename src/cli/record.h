@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CLI_RECORD_H
-#define RP_CLI_RECORD_H
+#pragma once
 /* The command `record`: options and folder (cmd_record.c), sources (record_sources.c), running the
    program (record_run.c). */
 #include "cli/cli.h"
@@ -94,5 +93,3 @@ void record_tell_nothing(const struct record *r, const struct rp_recording *rec)
 
 /* `record start`, `stop` and `mark`: sends a command to a running recording. */
 int record_control(const struct cli_call *call);
-
-#endif

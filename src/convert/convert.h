@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CONVERT_CONVERT_H
-#define RP_CONVERT_CONVERT_H
+#pragma once
 /* Writing traces, for the questions of this room. */
 #include "dataset/question.h"
 #include "io/output.h"
@@ -45,5 +44,3 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
 /* A copy of a trace, or of a rank of it, without secrets (scrub.c). Of any thread. */
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,
                            const struct rp_trace *t, struct rp_trace **out, struct rp_err *err);
-
-#endif

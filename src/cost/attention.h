@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_ATTENTION_H
-#define RP_COST_ATTENTION_H
+#pragma once
 /*
  * The work of attention by its shape: two products for each pair of a query and a key that it sees,
  * and five in the backward pass.
@@ -20,5 +19,3 @@ double rp_attention_pairs(double queries, double keys, double offset, double lef
    element. */
 void rp_attention_cost(const struct rp_attention_shape *a, double pairs, bool backward,
                        enum rp_number type, double size, struct rp_op_cost *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_CALLS_H
-#define RP_COST_CALLS_H
+#pragma once
 /*
  * Device work by the call of an operator that it belongs to, each item once (docs/definitions.md,
  * "Roofline"). Of nested operators it is the innermost that has a model, unless an outer one is
@@ -52,5 +51,3 @@ enum rp_code rp_cost_calls_limit(struct rp_cost_calls *calls, struct rp_op_costs
 /* The least time of a call on the device, at most what it took, in seconds; NAN: not known. */
 double rp_cost_least_s(const struct rp_cost_call *call, const struct rp_op_cost *cost,
                        const struct rp_cost_peaks *peaks);
-
-#endif

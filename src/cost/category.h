@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_CATEGORY_H
-#define RP_COST_CATEGORY_H
+#pragma once
 /*
  * What a piece of device work is for: its category, by the names of its operator and its kernel.
  * The operator decides where the table knows it, so that the kernel that changes the layout for a
@@ -92,5 +91,3 @@ struct rp_name_pairs {
 void rp_name_pairs_init(struct rp_name_pairs *pairs, const char *name);
 /* False: the pattern, or a part of a name, does not fit. */
 bool rp_name_pairs_may_fit(const struct rp_name_pairs *pairs, const char *pattern);
-
-#endif

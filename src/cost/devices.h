@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_DEVICES_H
-#define RP_COST_DEVICES_H
+#pragma once
 /*
  * What devices can do: published peaks by number format, memory, links. The table is devices.def,
  * with the source of each row.
@@ -61,5 +60,3 @@ enum rp_number rp_device_half(const struct rp_device_peaks *device);
 double rp_device_matrix_peak(const struct rp_device_peaks *device, enum rp_number type);
 /* The same for arithmetic on each element. */
 double rp_device_vector_peak(const struct rp_device_peaks *device, enum rp_number type);
-
-#endif

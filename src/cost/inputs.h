@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_INPUTS_H
-#define RP_COST_INPUTS_H
+#pragma once
 /*
  * The inputs of an operator as PyTorch's profiler records them: shapes ("Input Dims"), strides,
  * types
@@ -91,5 +90,3 @@ static inline double rp_input_last(const struct rp_input_tensor *t, uint32_t i)
 {
     return i < t->ndims ? t->dim[t->ndims - 1 - i] : 1;
 }
-
-#endif

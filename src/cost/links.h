@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_LINKS_H
-#define RP_COST_LINKS_H
+#pragma once
 /*
  * What links can carry, by the name of a device: those between the devices of a node, and the
  * network between nodes of the systems that its vendor sells or describes with it. The sources of
@@ -16,5 +15,3 @@ const struct rp_link *rp_link_of_device(const char *device);
 
 /* The network, as much of it as there is for one device; NULL: not known. */
 const struct rp_link *rp_link_between_nodes(const char *device);
-
-#endif

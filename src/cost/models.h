@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_MODELS_H
-#define RP_COST_MODELS_H
+#pragma once
 /*
  * Models of operators: from the recorded inputs to FLOPs and bytes. models.def lists which operator
  * has which; a model is one function, and `arg` tells its operators apart. It sets flops, bytes,
@@ -135,5 +134,3 @@ static inline uint8_t rp_product_type(const struct rp_inputs *in, const struct r
 {
     return t->type == RP_NUMBER_FP32 && in->hint == RP_NUMBER_TF32 ? RP_NUMBER_TF32 : t->type;
 }
-
-#endif

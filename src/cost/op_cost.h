@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_OP_COST_H
-#define RP_COST_OP_COST_H
+#pragma once
 /*
  * The least work of an operator, by its recorded inputs (docs/definitions.md, "Roofline"): floating
  * point operations, of which a multiply-add is two, and bytes, where each input is read and each
@@ -80,5 +79,3 @@ struct rp_cost_peaks {
 void rp_cost_peaks_of_device(struct rp_cost_peaks *peaks, const struct rp_device_peaks *device);
 double rp_cost_compute_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks);
 double rp_cost_memory_s(const struct rp_op_cost *cost, const struct rp_cost_peaks *peaks);
-
-#endif

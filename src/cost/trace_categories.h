@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_TRACE_CATEGORIES_H
-#define RP_COST_TRACE_CATEGORIES_H
+#pragma once
 /*
  * The categories of the kernels and operators of one trace (category.h), each decided once: rows
  * are looked up once for a name, and the class of a name is what the trace has of it.
@@ -24,5 +23,3 @@ void rp_trace_categories_release(struct rp_trace_categories *c);
 /* As rp_category_of. Either may be 0: not known; a kernel is the name of an event. */
 enum rp_code rp_trace_category_of(struct rp_trace_categories *c, rp_str op, rp_str kernel,
                                   uint8_t *category, struct rp_err *err);
-
-#endif

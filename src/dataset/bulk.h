@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_BULK_H
-#define RP_DATASET_BULK_H
+#pragma once
 /*
  * The bulk of a part is what grows with the events of its rank, such as a model of its steps. Of a
  * run whose ranks have too many events together, that of a few ranks is kept, a quarter each:
@@ -43,5 +42,3 @@ enum rp_code rp_bulk_keep(struct rp_rank_query *q, struct rp_rank_slot *slot, st
 /* When all parts are there: sets what `ranks` says about it, and notes it. */
 enum rp_code rp_bulk_choose(struct rp_rank_query *q, struct rp_ranks *ranks, struct rp_arena *arena,
                             struct rp_err *err);
-
-#endif

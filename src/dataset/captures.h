@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_CAPTURES_H
-#define RP_DATASET_CAPTURES_H
+#pragma once
 /*
  * Recordings of graph captures among the inputs. They are no ranks of the run: they are read first
  * and stay in memory, and the kernels of graphs that the ranks launch take their operators from
@@ -72,5 +71,3 @@ enum rp_code rp_capture_files_join(const struct rp_capture_files *files, const u
 /* What an answer has to say about them, in the arena; NULL: nothing. `name` is the recording's. */
 const char *rp_graph_use_text(const struct rp_graph_use *use, const char *name,
                               struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_CLAIMS_H
-#define RP_DATASET_CLAIMS_H
+#pragma once
 /*
  * Which of the files that were given together are the ranks of a run. A folder also holds copies,
  * files of an earlier run, traces without an event and traces that are cut: such a file is not
@@ -27,5 +26,3 @@ struct rp_claim {
 /* Sets the verdicts. keep_cut: a cut trace is a rank all the same. In the order of the inputs;
    O(n log n), and for each number that several state the square of their count. */
 enum rp_code rp_claims_settle(struct rp_claim *claims, size_t n, bool keep_cut, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_CUT_H
-#define RP_DATASET_CUT_H
+#pragma once
 /*
  * A part of a trace: some of its steps or a window, and some kinds of events.
  */
@@ -47,5 +46,3 @@ enum rp_code rp_trace_cut_init(struct rp_trace_cut *cut, const struct rp_setting
 enum rp_code rp_trace_cut_make(const struct rp_trace_cut *cut, const struct rp_trace *t,
                                const char *name, const struct rp_limits *limits,
                                struct rp_trace **out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_DATASET_H
-#define RP_DATASET_DATASET_H
+#pragma once
 /* The context, and a dataset: the list of its sources, whose content is read when a question needs
    it. */
 #include "base/limits.h"
@@ -61,5 +60,3 @@ static inline void rp_copy_view(void *out, size_t i, size_t size, const void *vi
     if (size > known)
         memset(to + known, 0, size - known);
 }
-
-#endif

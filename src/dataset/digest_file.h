@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_DIGEST_FILE_H
-#define RP_DATASET_DIGEST_FILE_H
+#pragma once
 /*
  * Digests: what questions keep of the ranks of a run (slot.h), as a file or on the way between
  * processes.
@@ -88,5 +87,3 @@ enum rp_code rp_digest_open(const void *bytes, size_t n, bool checked, struct rp
 /* The next record; *more is false after the last one. It points into the bytes. */
 enum rp_code rp_digest_next(struct rp_digest_reader *reader, struct rp_digest_record *out,
                             bool *more, struct rp_err *err);
-
-#endif

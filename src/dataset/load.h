@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_LOAD_H
-#define RP_DATASET_LOAD_H
+#pragma once
 /*
  * Reading the traces of a dataset, several at a time. A trace is in memory only while its job runs:
  * of a run with a thousand ranks, as many as there are threads.
@@ -106,5 +105,3 @@ enum rp_code rp_load_trace(const struct rp_dataset *dataset, size_t i, struct rp
 /* Whether the content identifies the format, which is otherwise only the fallback for content that
    no format identifies. The input stays at its beginning. */
 bool rp_format_identifies(struct rp_input *in, const struct rp_format *format);
-
-#endif

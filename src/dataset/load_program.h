@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_LOAD_PROGRAM_H
-#define RP_DATASET_LOAD_PROGRAM_H
+#pragma once
 /* Reading the programs of a dataset, several at a time; each is in memory only while its job runs.
  */
 #include "dataset/dataset.h"
@@ -40,5 +39,3 @@ enum rp_code rp_dataset_dump(const struct rp_dataset *dataset, struct rp_arena *
    the source is not a program. */
 enum rp_code rp_load_program(const struct rp_dataset *dataset, size_t i, struct rp_import *out,
                              struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_MODELS_H
-#define RP_DATASET_MODELS_H
+#pragma once
 /*
  * Learned cost models, one for all ranks and questions of a context, because a model is read and
  * its rows are compared with each other.
@@ -18,5 +17,3 @@ void rp_models_free(struct rp_models *models); /* NULL is fine */
    that has changed since is read again. It lives as long as the context. Of any thread. */
 enum rp_code rp_ctx_borrow_model(struct rp_ctx *ctx, const char *path,
                                  const struct rp_learned **out, struct rp_err *err);
-
-#endif

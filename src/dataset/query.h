@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_QUERY_H
-#define RP_DATASET_QUERY_H
+#pragma once
 /*
  * A question about ranks while it is asked. The ranks of traces are read here (ranks.c), those of
  * digests arrive (arrivals.c); making a digest is the first half of asking (digesting.c).
@@ -119,5 +118,3 @@ struct rp_digesting {
     char id[65];
 };
 enum rp_code rp_digest_make(struct rp_digesting *d, struct rp_out *to, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_QUESTION_H
-#define RP_DATASET_QUESTION_H
+#pragma once
 /*
  * A row of the table of questions (src/api/questions.h): its public description, and the functions
  * that answer it. A question about the ranks of a run gives `ranks` (ranks.h); any other gives
@@ -24,5 +23,3 @@ struct rp_question_row {
     enum rp_code (*write)(const struct rp_settings *settings, struct rp_result *result,
                           struct rp_err *err);
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_RANKS_H
-#define RP_DATASET_RANKS_H
+#pragma once
 /*
  * Questions about a run: the function `rank` makes a small part from one trace, on any thread and
  * independently of the others; the function `join` gets all parts in the order of the ranks and
@@ -118,5 +117,3 @@ enum rp_code rp_ask_two_runs(struct rp_ctx *ctx, const struct rp_dataset *datase
                              const uint8_t *run_of, const struct rp_settings *settings,
                              const struct rp_rank_row *row, struct rp_result *result,
                              struct rp_err *err);
-
-#endif

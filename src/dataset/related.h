@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_RELATED_H
-#define RP_DATASET_RELATED_H
+#pragma once
 /*
  * Whether traces that were given together are ranks of one run: of each a sketch is kept (its
  * device, which kernels and operators it runs and how much), and the sketches are compared. Traces
@@ -50,5 +49,3 @@ bool rp_digests_contradict(const struct rp_digest *a, const struct rp_sketch *x,
 /* How far two recordings are apart, on the clock of the day; 0 where they overlap, are less than a
    second apart, or nobody knows. */
 int64_t rp_digests_apart(const struct rp_digest *a, const struct rp_digest *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_SELECTION_H
-#define RP_DATASET_SELECTION_H
+#pragma once
 /*
  * The option --rank: lists of ranks such as "0,3,8-15", and which files need not be read for one,
  * because their beginning or their name says that they are of another rank.
@@ -33,5 +32,3 @@ struct rp_selection {
  */
 enum rp_code rp_selection_make(struct rp_dataset *dataset, const char *list, struct rp_arena *arena,
                                struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_SLOT_H
-#define RP_DATASET_SLOT_H
+#pragma once
 /*
  * What a question keeps of one rank until the ranks are joined, and its bytes on the way from
  * another process or in a file (digest_file.h):
@@ -60,5 +59,3 @@ enum rp_code rp_slot_write_answer(const struct rp_rank_part *part, const struct 
 enum rp_code rp_slot_read(const struct rp_asked *asked, const char *bytes, size_t n,
                           struct rp_rank_slot *out, struct rp_trust_trace *trust, bool *missing,
                           struct rp_err *err);
-
-#endif

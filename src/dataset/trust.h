@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_TRUST_H
-#define RP_DATASET_TRUST_H
+#pragma once
 /*
  * What an answer rests on. While sources are found, traces are read and ranks are numbered,
  * everything is noted that the reader of the answer must know: what was not read, is truncated, is
@@ -134,5 +133,3 @@ bool rp_trust_covers(const struct rp_trace *trace, const char *warning);
    them. */
 enum rp_code rp_trust_finish(struct rp_trust_log *log, const struct rp_dataset *dataset, bool judge,
                              struct rp_result *result, struct rp_err *err);
-
-#endif

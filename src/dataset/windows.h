@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DATASET_WINDOWS_H
-#define RP_DATASET_WINDOWS_H
+#pragma once
 /*
  * Windows of one process: PyTorch's tensorboard_trace_handler writes a file for each window that
  * its schedule records, "node7_9000.1794800012345.pt.trace.json": host, process and time. Those of
@@ -27,5 +26,3 @@ enum rp_code rp_windows_find(const struct rp_sources *sources, struct rp_arena *
 enum rp_code rp_windows_join(const struct rp_trace **traces, size_t n,
                              const struct rp_limits *limits, struct rp_trace **out,
                              struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_DRAW_H
-#define RP_DRAW_DRAW_H
+#pragma once
 /* Programs as pages for a browser, pictures, and files for other viewers. Write errors stick to
    `to`. */
 #include "io/output.h"
@@ -35,5 +34,3 @@ enum rp_code rp_draw_tensorboard(const struct rp_program *p, struct rp_out *to, 
 
 /* What an operation that ops.def does not have is, by its name: enum rp_op_class (foreign.c). */
 uint8_t rp_draw_foreign_class(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_LAYOUT_H
-#define RP_DRAW_LAYOUT_H
+#pragma once
 /*
  * Layered layout of a directed graph: boxes in rows, edges downwards. Takes the time of reading the
  * graph a fixed number of times, whatever its shape: nothing minimises crossings to the end. The
@@ -49,5 +48,3 @@ enum { RP_LAYOUT_GAP_X = 18, RP_LAYOUT_GAP_Y = 34, RP_LAYOUT_TRACK = 9 };
 #define RP_LAYOUT_MOST UINT32_C(0x10000000)
 enum rp_code rp_layout_run(const struct rp_layout_graph *graph, struct rp_arena *arena,
                            struct rp_layout *out, struct rp_err *err);
-
-#endif

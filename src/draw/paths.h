@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_PATHS_H
-#define RP_DRAW_PATHS_H
+#pragma once
 /* Groups as paths, for viewers that know groups by the names of nodes. */
 #include "draw/tree.h"
 
@@ -9,5 +8,3 @@
    "computations". "": the entry. */
 enum rp_code rp_paths_make(const struct rp_tree *tree, struct rp_arena *arena, const char ***out,
                            struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_PICTURE_H
-#define RP_DRAW_PICTURE_H
+#pragma once
 /*
  * The picture of a program: its tree of groups, each laid out alone with all groups in it closed.
  * Groups with the same content share one layout. Opening a group stretches the rows and columns
@@ -41,5 +40,3 @@ enum {
     RP_BOX_MOST_W = 190
 };
 float rp_picture_height(const struct rp_tree *tree, uint32_t child);
-
-#endif

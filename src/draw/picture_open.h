@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_PICTURE_OPEN_H
-#define RP_DRAW_PICTURE_OPEN_H
+#pragma once
 /* A picture with some groups open: rows and columns around them are stretched. */
 #include "draw/picture.h"
 
@@ -30,5 +29,3 @@ enum rp_code rp_picture_choose(const struct rp_picture *picture, uint32_t root, 
 /* Places of all groups that are open, below the root; in the arena. */
 enum rp_code rp_picture_open(const struct rp_picture *picture, uint32_t root, const bool *open,
                              struct rp_arena *arena, struct rp_opened **out, struct rp_err *err);
-
-#endif

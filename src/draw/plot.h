@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_PLOT_H
-#define RP_DRAW_PLOT_H
+#pragma once
 /*
  * Charts: a box with two axes, and what is drawn in it: lines, areas, stacks, dots with labels;
  * and lanes, which have an axis of names.
@@ -101,5 +100,3 @@ struct rp_lane_shares {
     const unsigned *colours;
 };
 void rp_plot_lane(struct rp_plot *plot, const struct rp_lane_shares *lane);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_STAGES_H
-#define RP_DRAW_STAGES_H
+#pragma once
 /*
  * Several versions of a program in one: the stages of its compilation, or two programs that are
  * compared. The union has every operation once, and knows which versions have it, so that a picture
@@ -36,5 +35,3 @@ struct rp_stage {
 enum rp_code rp_stages_make(const struct rp_stage *stages, size_t n, bool sides,
                             struct rp_arena *arena, struct rp_stages *out, struct rp_err *err);
 void rp_stages_release(struct rp_stages *stages);
-
-#endif

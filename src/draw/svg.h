@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_SVG_H
-#define RP_DRAW_SVG_H
+#pragma once
 /*
  * SVG documents: shapes, texts, legends. Charts with axes are in plot.h. Coordinates are pixels
  * from the upper left corner; they are written with at most two decimals, so that equal input gives
@@ -103,5 +102,3 @@ size_t rp_svg_legend(struct rp_svg *svg, double x, double y, double right,
 
 /* A coordinate: at most two decimals, no exponent, the same in every locale. */
 void rp_svg_number(struct rp_out *to, double value);
-
-#endif

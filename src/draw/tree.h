@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_TREE_H
-#define RP_DRAW_TREE_H
+#pragma once
 /*
  * The operations of a program as a tree of groups, for pictures: computations, scopes of the
  * framework, clusters of TensorFlow, and repeated layers, which are found by their content. Groups
@@ -53,5 +52,3 @@ bool rp_tree_opens(const struct rp_program *p, uint32_t op);
 
 /* Parameters, constants and the like: they are drawn beside their users. */
 bool rp_tree_is_data(const struct rp_program *p, uint32_t op);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_TREE_BUILD_H
-#define RP_DRAW_TREE_BUILD_H
+#pragma once
 /* A tree while it grows: shared by tree.c and repeats.c only. */
 #include "draw/tree.h"
 
@@ -40,5 +39,3 @@ enum rp_code rp_tree_wrap(struct rp_tree_build *b, const uint32_t *children, siz
 
 /* Makes layers of repeated runs of children, in all groups (repeats.c). */
 enum rp_code rp_tree_find_repeats(struct rp_tree_build *b);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DRAW_WEB_H
-#define RP_DRAW_WEB_H
+#pragma once
 /*
  * The files of web/, which the build makes part of the program, and writing pages from them: one
  * file with style, script and data inside, which needs nothing from elsewhere.
@@ -69,5 +68,3 @@ struct rp_web_bytes {
 void rp_web_bytes_begin(struct rp_web_bytes *bytes, struct rp_out *to);
 void rp_web_bytes_number(struct rp_web_bytes *bytes, uint64_t number);
 void rp_web_bytes_end(struct rp_web_bytes *bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_BISECT_H
-#define RP_DUMP_BISECT_H
+#pragma once
 /* `dump passes --bisect`: which pass of the compiler broke a module. */
 #include "dump/folder.h"
 
@@ -8,5 +7,3 @@
 enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dump_folder *folder,
                             const struct rp_dump_module *module, struct rp_result *result,
                             struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_BUFFERS_H
-#define RP_DUMP_BUFFERS_H
+#pragma once
 /* The buffer assignment of a module of a dump, from whatever file has it. */
 #include "dump/folder.h"
 #include "formats/buffers/buffers.h"
@@ -15,5 +14,3 @@ enum rp_code rp_dump_buffers(const struct rp_dump_folder *folder,
 enum rp_code rp_dump_reported_bytes(const struct rp_dump_folder *folder,
                                     const struct rp_dump_module *module, int64_t *out,
                                     struct rp_err *err);
-
-#endif

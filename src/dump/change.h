@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_CHANGE_H
-#define RP_DUMP_CHANGE_H
+#pragma once
 /* What a pass did to a program, in numbers: from the programs before and after it. */
 #include "explain/program_diff/match.h"
 #include "program/structure.h"
@@ -36,5 +35,3 @@ struct rp_dump_change {
 enum rp_code rp_dump_compare(const struct rp_dump_version *left,
                              const struct rp_dump_version *right, struct rp_arena *arena,
                              struct rp_dump_change *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_FOLDER_H
-#define RP_DUMP_FOLDER_H
+#pragma once
 /*
  * The modules that the words of `dump` work on: those of dump folders, by the names of their files,
  * and every other program or buffer assignment as a module of its own.
@@ -74,5 +73,3 @@ enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source,
 
 /* "-42 B" is not a size: bytes with a sign, "+1.2 MB". In the arena. */
 const char *rp_dump_signed(struct rp_arena *arena, double value, enum rp_unit unit);
-
-#endif

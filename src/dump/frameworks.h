@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_FRAMEWORKS_H
-#define RP_DUMP_FRAMEWORKS_H
+#pragma once
 /* The frameworks that a command can use: those that its Python interpreter finds. */
 #include "base/arena.h"
 
@@ -37,5 +36,3 @@ enum rp_code rp_frameworks_find(const char *const *words, size_t n, const char *
 
 /* Whether a file contains a name that is not a part of a longer one. */
 bool rp_file_has_name(const char *path, const char *name);
-
-#endif

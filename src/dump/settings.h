@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_SETTINGS_H
-#define RP_DUMP_SETTINGS_H
+#pragma once
 /* What `dump run` does to the environment: variables, flags inside them, and what to say about it.
  */
 #include "base/vec.h"
@@ -48,5 +47,3 @@ struct rp_dump_flag {
 enum rp_code rp_dump_flags_merge(struct rp_dump_environment *e, const char *variable,
                                  enum rp_flag_kind kind, const struct rp_dump_flag *ours, size_t n,
                                  const char *why, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_STORE_H
-#define RP_DUMP_STORE_H
+#pragma once
 /* Files of lazy-tensor graphs in the folder of `dump run` (store_lazy.c). */
 #include "base/vec.h"
 
@@ -13,5 +12,3 @@ bool rp_dump_is_lazy(const char *path);
  */
 enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, uint64_t *saved,
                                   struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_TABLE_H
-#define RP_DUMP_TABLE_H
+#pragma once
 /* The table of flags and variables (flags_xla.def, flags_other.def), and what it says about one. */
 #include "base/err.h"
 
@@ -50,5 +49,3 @@ enum rp_flag_known rp_flag_known_to(const struct rp_flag *flag, uint32_t version
 
 /* Whether the text is a value of the flag's type. */
 bool rp_flag_takes(const struct rp_flag *flag, const char *value, size_t len);
-
-#endif

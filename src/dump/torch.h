@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_TORCH_H
-#define RP_DUMP_TORCH_H
+#pragma once
 /* What the words about torch.compile share: the logs of a call, and rows of compiles and breaks. */
 #include "dump/words.h"
 #include "formats/torch_trace/torch_trace.h"
@@ -111,5 +110,3 @@ void rp_dump_torch_problems(const struct rp_dump_torch *torch, struct rp_arena *
 /* A line about them, or NULL. */
 const char *rp_dump_torch_warning(const struct rp_compile_problems *problems,
                                   struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_DUMP_WORDS_H
-#define RP_DUMP_WORDS_H
+#pragma once
 /*
  * The words of `dump`, in the order of its help: one line adds `dump <word>`. The row
  * rp_dump_<word> is in <word>.c. Options are shared: their table is in dump.c, and each row names
@@ -53,5 +52,3 @@ struct rp_dump_word {
 #define RP_DUMP_DECLARE(word) extern const struct rp_dump_word rp_dump_##word;
 RP_DUMP_WORDS(RP_DUMP_DECLARE)
 #undef RP_DUMP_DECLARE
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_ENGINES_H
-#define RP_EXEC_ENGINES_H
+#pragma once
 /*
  * The list of engines, in the order in which `replay engines` shows them. To add one: write its row
  * `const struct rp_engine rp_engine_<name>` (exec/engine/engine.h) and add a line here.
@@ -23,5 +22,3 @@ const struct rp_engine *rp_engine_at(size_t i); /* NULL after the last */
  * none. */
 enum rp_code rp_engine_find(const char *text, const struct rp_engine **engine, const char **where,
                             struct rp_err *err);
-
-#endif

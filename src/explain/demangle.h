@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DEMANGLE_H
-#define RP_EXPLAIN_DEMANGLE_H
+#pragma once
 /* Mangled C++ names (Itanium ABI), as some profilers of AMD devices record them. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,5 +12,3 @@
  * possible. Returns false where the text is not mangled. NUL-terminated, cut to fit cap.
  */
 bool rp_demangle(const char *name, char *out, size_t cap);
-
-#endif

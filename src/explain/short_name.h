@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_SHORT_NAME_H
-#define RP_EXPLAIN_SHORT_NAME_H
+#pragma once
 /* Names of kernels as people know them; data keeps the whole name. */
 #include "base/arena.h"
 
@@ -33,5 +32,3 @@ size_t rp_cut_name(const char *name, char *out, size_t cap);
  */
 void rp_short_names(const char *const *names, const char **labels, size_t n,
                     struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_XLA_PROGRAMS_H
-#define RP_EXPLAIN_XLA_PROGRAMS_H
+#pragma once
 /*
  * The optimised programs of XLA that belong to a trace: those that the profile carries, else those
  * of a dump among the inputs. Kernels and instructions have the same names up to letters that
@@ -40,5 +39,3 @@ void rp_xla_names_release(struct rp_xla_names *n);
 
 /* NULL: not known. */
 const char *rp_xla_name_of(const struct rp_xla_names *n, const char *module, const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_ARG_KEYS_H
-#define RP_FACTS_ARG_KEYS_H
+#pragma once
 /*
  * Reading one argument of many events: the key is looked up once a trace and its column once a
  * shape, so that each event costs a table lookup. Needs RP_NEED_ARGS.
@@ -29,5 +28,3 @@ bool rp_arg_key_find(const struct rp_arg_key *k, rp_event e, struct rp_arg *out)
 /* The same for numbers and for texts (also raw JSON); false where it is of another type. */
 bool rp_arg_key_int(const struct rp_arg_key *k, rp_event e, int64_t *out);
 bool rp_arg_key_text(const struct rp_arg_key *k, rp_event e, rp_str *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RECORDERS_H
-#define RP_FACTS_RECORDERS_H
+#pragma once
 /*
  * Two recordings of one process by different tools, such as operators by one and device work by the
  * other: by how much the clock of the second must be corrected to be that of the first. In this
@@ -40,5 +39,3 @@ void rp_recorders_release(struct rp_recorders *r);
 
 /* "correlation", "names" … */
 const char *rp_recorders_word(enum rp_recorders_by by);
-
-#endif

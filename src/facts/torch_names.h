@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TORCH_NAMES_H
-#define RP_FACTS_TORCH_NAMES_H
+#pragma once
 /* What names of frameworks stand for, where only explanations ask: torch_names.c is the one place
    to add a name. Causes of host time are in facts/host/signs.h. */
 #include <stdbool.h>
@@ -48,5 +47,3 @@ bool rp_torch_means(const char *name, uint32_t signs); /* the same of a whole te
 /* "Linear_0" of "nn.Module: Linear_0"; "mm" of "aten::mm". Others as they are. */
 const char *rp_torch_module(const char *name);
 const char *rp_torch_op(const char *name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_XLA_NAMES_H
-#define RP_FACTS_XLA_NAMES_H
+#pragma once
 /* Names of XLA's instructions and kernels in traces, and of JAX's scopes: the one place to add one.
  */
 #include "facts/arg_keys.h"
@@ -20,5 +19,3 @@ bool rp_xla_is_forward(const char *scope);
 /* The length of a kernel's name without the ending of AMD's kernel descriptors, which some ROCm
    tools leave. */
 size_t rp_kernel_name_len(const char *name, size_t len);
-
-#endif

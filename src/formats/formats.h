@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_FORMATS_H
-#define RP_FORMATS_FORMATS_H
+#pragma once
 /*
  * The formats that can be read (list.h): one row and one reader each. A reader gets an input at its
  * beginning and fills an import with a trace or a program.
@@ -110,5 +109,3 @@ enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, 
  */
 enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *options,
                             struct rp_import *to, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_LIST_H
-#define RP_FORMATS_LIST_H
+#pragma once
 /*
  * The list of formats that can be read: one line here and one reader with the row rp_format_<name>
  * add a format. Of formats that are equally confident about a file, the first one reads it. Only
@@ -60,5 +59,3 @@
 #define RP_DECLARE_FORMAT(name) extern const struct rp_format rp_format_##name;
 RP_FORMAT_ROWS(RP_DECLARE_FORMAT)
 #undef RP_DECLARE_FORMAT
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_PROGRAMS_H
-#define RP_FORMATS_PROGRAMS_H
+#pragma once
 /* Programs from bytes in memory and back, without an input: for nested formats, tests and writers.
  * Programs borrow the bytes. */
 #include "io/output.h"
@@ -43,5 +42,3 @@ enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
                               const struct rp_limits *limits, struct rp_err *err);
 enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_t n,
                                    const struct rp_limits *limits, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_SCHEMA_H
-#define RP_FORMATS_SCHEMA_H
+#pragma once
 /*
  * Schemas of protobuf messages: names, numbers and types of their fields, as textproto.h needs them
  * to read and print text. They are made from the descriptions in abi/proto, one for each message:
@@ -48,5 +47,3 @@ const struct rp_schema_field *rp_schema_field(const struct rp_schema *schema, ui
 #include "abi/proto/tensorflow.def"
 #define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;
 #include "abi/proto/xla_dump.def"
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_STRING_CACHE_H
-#define RP_FORMATS_STRING_CACHE_H
+#pragma once
 /*
  * A cache in front of a program's string table for strings that repeat (opcodes, files, scopes): a
  * few slots by a cheap hash, so that the large table is not touched. The texts must not move while
@@ -46,5 +45,3 @@ static inline enum rp_code rp_string_cached(struct rp_program *p, struct rp_stri
     cache->slot[i].id = *id;
     return RP_OK;
 }
-
-#endif

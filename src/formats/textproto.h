@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TEXTPROTO_H
-#define RP_FORMATS_TEXTPROTO_H
+#pragma once
 /*
  * Protocol buffers as text (.pbtxt), by schema: from text to the wire format, and from the wire
  * format to text. So a reader of the binary form reads both. Fields that a schema does not know are
@@ -19,5 +18,3 @@ enum rp_code rp_textproto_parse(const struct rp_schema *schema, const char *text
 /* On one line ("key: 1 list { i: 2 }"), or indented by two spaces a level. */
 enum rp_code rp_textproto_print(const struct rp_schema *schema, struct rp_bytes bytes,
                                 bool one_line, struct rp_out *to, struct rp_err *err);
-
-#endif

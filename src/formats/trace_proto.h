@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TRACE_PROTO_H
-#define RP_FORMATS_TRACE_PROTO_H
+#pragma once
 /*
  * What readers of traces in protocol buffers share: texts with their limits, names of processes and
  * threads, facts about the file as JSON, and recognising and finishing such files.
@@ -85,5 +84,3 @@ static inline bool rp_bytes_are(struct rp_bytes b, const char *word)
 {
     return b.n == strlen(word) && memcmp(b.at, word, b.n) == 0;
 }
-
-#endif

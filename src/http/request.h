@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_HTTP_REQUEST_H
-#define RP_HTTP_REQUEST_H
+#pragma once
 /*
  * Requests of HTTP/1.1, as far as a page of our own or Prometheus sends them. The rest is refused:
  * a request without the token, from another site, for another host (DNS rebinding), with a body, or
@@ -36,5 +35,3 @@ int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard
 double rp_http_weight(const struct rp_http_request *request, const char *type);
 
 const char *rp_http_reason(int status); /* "Forbidden" */
-
-#endif

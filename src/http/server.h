@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_HTTP_SERVER_H
-#define RP_HTTP_SERVER_H
+#pragma once
 /* A small server of HTTP on the loopback interface: for the pages of `view`, and for metrics. */
 #include "base/err.h"
 
@@ -28,5 +27,3 @@ struct rp_http_server {
 
 /* Until stop_fd can be read, or the browser has closed the last page. */
 enum rp_code rp_http_serve(const struct rp_http_server *options, struct rp_err *err);
-
-#endif

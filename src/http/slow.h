@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_HTTP_SLOW_H
-#define RP_HTTP_SLOW_H
+#pragma once
 /* Requests that take long: one thread answers them, one after the other, while the server goes on
    with the others. */
 #include "http/request.h"
@@ -31,5 +30,3 @@ bool rp_http_slow_ask(struct rp_http_slow *slow, const struct rp_http_request *r
 /* A job that is done, or NULL; to be freed by rp_http_job_free. */
 struct rp_http_job *rp_http_slow_take(struct rp_http_slow *slow);
 void rp_http_job_free(struct rp_http_job *job);
-
-#endif

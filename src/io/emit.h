@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_EMIT_H
-#define RP_IO_EMIT_H
+#pragma once
 /*
  * Fast text output: a buffer that the caller fills in place, in front of an output, a gzip stream
  * into one, or growing memory. Numbers are formatted without printf. The first error is kept and
@@ -96,5 +95,3 @@ char *rp_put_us(char *to, int64_t ns);
 /* A finite double as the shortest text that reads back as the same double, with a point or an
    exponent so that it stays one. */
 char *rp_put_f64(char *to, double v);
-
-#endif

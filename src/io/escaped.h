@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_ESCAPED_H
-#define RP_IO_ESCAPED_H
+#pragma once
 /*
  * Texts of traces, programs and files as they are written in a language (base/escape.h): there is
  * no other way to write one.
@@ -14,5 +13,3 @@ void rp_out_escaped(struct rp_out *out, enum rp_language language, const char *t
 void rp_out_escaped_bytes(struct rp_out *out, enum rp_language language, const char *bytes,
                           size_t n);
 void rp_emit_escaped(struct rp_emit *e, enum rp_language language, const char *bytes, size_t n);
-
-#endif

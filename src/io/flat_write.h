@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_FLAT_WRITE_H
-#define RP_IO_FLAT_WRITE_H
+#pragma once
 /*
  * Writing FlatBuffers into memory, from the end to the begin: what a table refers to is written
  * before it.
@@ -52,5 +51,3 @@ void rp_flat_finish(struct rp_flat *f, uint32_t root);
 /* What was written, borrowed until the next call; or the failure. */
 enum rp_code rp_flat_written(const struct rp_flat *f, const void **bytes, size_t *n,
                              struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_INFLATE_H
-#define RP_IO_INFLATE_H
+#pragma once
 /*
  * Decompression, below rp_input: a codec turns the compressed bytes of a feed into plain bytes, a
  * piece at a time, with memory that does not depend on the input. Codecs are rows of one table and
@@ -87,5 +86,3 @@ struct rp_deflate {
 extern const struct rp_deflate rp_deflate_zlib;
 extern const struct rp_deflate rp_deflate_isal; /* only if RP_HAVE_ISAL */
 bool rp_isal_found(void);                       /* only if RP_ISAL_LOADED: whether it can be used */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_INPUT_H
-#define RP_IO_INPUT_H
+#pragma once
 /*
  * One named stream of bytes: a file, a pipe, standard input, memory or a member of a tar,
  * decompressed on the fly (gzip, zstd, xz; recognised by their first bytes, not by the name). Plain
@@ -85,5 +84,3 @@ uint64_t rp_input_file_size(const struct rp_input *in);
 /* Decodes with this codec from now on, for tests and benchmarks; before the first read or peek. */
 enum rp_code rp_input_set_codec(struct rp_input *in, const struct rp_codec *codec,
                                 struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_BLOCKS_H
-#define RP_IO_JSON_BLOCKS_H
+#pragma once
 /*
  * The lower half of the JSON parser: cuts an input into indexed blocks. Only json_pull.c and
  * json_resync.c use it.
@@ -69,5 +68,3 @@ enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_js
 /* Reads the input to its end and returns RP_OK or its error. keep: what was read is held for a
  * restart, up to a limit; otherwise no restart is possible. Continues on the calling thread. */
 enum rp_code rp_json_blocks_drain(struct rp_json_blocks *b, bool keep, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_INDEX_H
-#define RP_IO_JSON_INDEX_H
+#pragma once
 /*
  * The structural index of JSON text: the positions of both quotes of every string, and of the bytes
  * { } [ ] , outside strings. The parser of json_pull.h jumps from position to position, so the
@@ -53,5 +52,3 @@ struct rp_json_indexer {
 
 /* The i-th variant that this processor can run, fastest first, or NULL; the last is "scalar". */
 const struct rp_json_indexer *rp_json_indexer_at(size_t i);
-
-#endif

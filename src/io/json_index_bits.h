@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_INDEX_BITS_H
-#define RP_IO_JSON_INDEX_BITS_H
+#pragma once
 /*
  * What the vector variants of the structural index share: work on masks of 64 bytes, bit i for byte
  * i. Only for json_index_avx2.c and json_index_neon.c.
@@ -52,5 +51,3 @@ static inline uint32_t *json_bits_write(uint64_t mask, uint32_t base, uint32_t *
     }
     return out + n;
 }
-
-#endif

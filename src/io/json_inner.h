@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_INNER_H
-#define RP_IO_JSON_INNER_H
+#pragma once
 /* The part of the pull parser's state that its inlined functions do not touch. Private to it. */
 #include "base/vec.h"
 #include "io/json_blocks.h"
@@ -40,5 +39,3 @@ static inline bool rp_json_is_space(char c)
 bool rp_json_fail(struct rp_json *p, enum rp_code code, uint64_t offset, const char *at,
                   const char *what);
 bool rp_json_fail_nomem(struct rp_json *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_PULL_H
-#define RP_IO_JSON_PULL_H
+#pragma once
 /*
  * A pull parser for JSON of any size: the caller asks for the next field, element or value, and
  * gets text that is borrowed from the input.
@@ -330,5 +329,3 @@ static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_
         return rp_json_enter(p, value);
     return rp_json_number(p, value);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_STRICT_H
-#define RP_IO_JSON_STRICT_H
+#pragma once
 /* Writes strict JSON (RFC 8259) from text that a tolerant reader accepted. */
 #include "io/emit.h"
 
@@ -14,5 +13,3 @@ enum rp_raw_state {
 enum rp_raw_state rp_json_raw_check(const char *s, size_t n);
 /* Writes a value that is RP_RAW_UNCLEAN. */
 void rp_json_put_cleaned(struct rp_emit *e, const char *s, size_t n);
-
-#endif

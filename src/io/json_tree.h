@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_JSON_TREE_H
-#define RP_IO_JSON_TREE_H
+#pragma once
 /*
  * A JSON value as a tree in memory, for files that are small, and for the elements of large ones
  * one at a time: what a record holds is asked by key, in any order.
@@ -74,5 +73,3 @@ struct rp_json_row {
    another kind; `where` is for that message: "'rank' in the manifest is not an integer". */
 enum rp_code rp_json_fill(const struct rp_json_node *object, const struct rp_json_row *rows,
                           const char *where, void *record, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_LINES_H
-#define RP_IO_LINES_H
+#pragma once
 /* Small files of the user's, a row a line: patterns of steps, categories. */
 #include "base/arena.h"
 
@@ -27,5 +26,3 @@ struct rp_line_row {
 
 /* False: the line is empty or a comment (#). */
 bool rp_line_split(const char *line, size_t n, struct rp_line_row *out);
-
-#endif

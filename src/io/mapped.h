@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_MAPPED_H
-#define RP_IO_MAPPED_H
+#pragma once
 /*
  * A whole file in memory, for formats whose trace is a folder of many: no descriptor stays open,
  * and there is no buffer to each. Large files are mapped; small ones, and those that cannot be
@@ -30,5 +29,3 @@ enum rp_code rp_mapped_open(const char *path, uint64_t most, struct rp_mapped *o
 enum rp_code rp_mapped_copy(const char *path, uint64_t most, struct rp_mapped *out,
                             struct rp_err *err);
 void rp_mapped_close(struct rp_mapped *m);
-
-#endif

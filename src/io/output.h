@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_OUTPUT_H
-#define RP_IO_OUTPUT_H
+#pragma once
 /*
  * Buffered output to a file, a descriptor or memory. A file is written beside its final name and
  * renamed by close, so a reader never sees half of it; without close nothing is left behind. Errors
@@ -40,5 +39,3 @@ void rp_out_abandon(struct rp_out *out);
 
 /* Closes an output that was written with this result, or abandons it after an error. */
 enum rp_code rp_out_end(struct rp_out *out, enum rp_code code, struct rp_err *err);
-
-#endif

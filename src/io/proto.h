@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_PROTO_H
-#define RP_IO_PROTO_H
+#pragma once
 /*
  * Protocol buffers, the wire format, over bytes that are in memory as a whole (mapped, up to many
  * gigabytes). A cursor walks the fields of a message; texts are not copied.
@@ -250,5 +249,3 @@ struct rp_proto_cursor rp_proto_list(const struct rp_proto_cursor *c,
    from 0; empty if there is none. Damage after it is not looked for. */
 struct rp_bytes rp_proto_find(struct rp_bytes message, uint32_t number);
 struct rp_bytes rp_proto_find_nth(struct rp_bytes message, uint32_t number, size_t occurrence);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_PROTO_WRITE_H
-#define RP_IO_PROTO_WRITE_H
+#pragma once
 /*
  * Writing protocol buffers into memory: field by field.
  *
@@ -50,5 +49,3 @@ void rp_proto_add_varint(struct rp_proto_writer *w, uint64_t value);
 void rp_proto_add_fixed32(struct rp_proto_writer *w, uint32_t value);
 void rp_proto_add_fixed64(struct rp_proto_writer *w, uint64_t value);
 void rp_proto_add_bytes(struct rp_proto_writer *w, const void *bytes, size_t n);
-
-#endif

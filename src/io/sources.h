@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_SOURCES_H
-#define RP_IO_SOURCES_H
+#pragma once
 /*
  * From the paths that a user gives (files, folders, tars, "-") to the list of things to read, in an
  * order that does not depend on the file system: paths as they were given, within a folder or a tar
@@ -82,5 +81,3 @@ void rp_sources_settle(struct rp_sources *sources, const bool *remove, size_t n)
 
 /* Order of names as people count: runs of digits by their value. 0 only for equal names. */
 int rp_natural_compare(const char *a, const char *b);
-
-#endif

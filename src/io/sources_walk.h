@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_SOURCES_WALK_H
-#define RP_IO_SOURCES_WALK_H
+#pragma once
 /* All files below a folder, in natural order of their names. For sources.c. */
 #include "base/arena.h"
 #include "base/err.h"
@@ -47,5 +46,3 @@ bool rp_excerpt_of(const char *name, char *out, size_t cap);
 
 /* Whether content begins as the metadata of a CTF trace, as text or as packets. */
 bool rp_describes_ctf(const uint8_t *head, size_t n);
-
-#endif

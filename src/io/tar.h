@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_IO_TAR_H
-#define RP_IO_TAR_H
+#pragma once
 /*
  * The files in a tar, one after another, from any input (so a compressed tar too). ustar, GNU long
  * names and pax paths and sizes are understood. Folders, links and devices are skipped, and so are
@@ -67,5 +66,3 @@ uint8_t *rp_tar_keep(struct rp_tar *tar);
 void rp_tar_put_header(struct rp_out *out, const char *name, uint64_t n); /* name under 100 bytes */
 void rp_tar_put_end(struct rp_out *out, uint64_t n); /* of a member of n bytes */
 void rp_tar_put_last(struct rp_out *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_COSTS_H
-#define RP_JOB_COSTS_H
+#pragma once
 /*
  * What the communication of a job costs by size, learned from its recorded groups of tensors, so
  * that other groups can be predicted.
@@ -101,5 +100,3 @@ enum rp_code rp_job_fuse_ops(struct rp_job_means *m, const struct rp_job_plan *p
    job->tensors; 0 where no operator makes it. */
 void rp_job_ready(const struct rp_job_means *m, const struct rp_job_costs *costs, size_t rank,
                   double *out_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_EXCHANGES_H
-#define RP_JOB_EXCHANGES_H
+#pragma once
 /*
  * What the messages of a job with servers took in some of its steps. A worker sends a part of a
  * gradient, gets an answer, asks for the sum and gets it:
@@ -129,5 +128,3 @@ const struct rp_server_work *rp_server_work_from(const struct rp_exchange_ctx *f
                                                  int64_t ns);
 /* When the thread became free before this piece of work. */
 int64_t rp_thread_free_ns(const struct rp_exchange_ctx *f, const struct rp_server_work *x);
-
-#endif

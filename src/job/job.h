@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_JOB_H
-#define RP_JOB_JOB_H
+#pragma once
 /*
  * A distributed job as the records of its framework and its communication library describe it (the
  * trial directories of dPRO): for each rank the operators of each step, and the graph of the
@@ -222,5 +221,3 @@ struct rp_job_plan; /* costs.h */
 /* The same with other groups of tensors and with fused operators; the plan may be NULL. */
 enum rp_code rp_sim_part_of_plan(struct rp_sim_part *out, const struct rp_job *job,
                                  const struct rp_job_plan *plan, struct rp_err *err);
-
-#endif

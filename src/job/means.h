@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_MEANS_H
-#define RP_JOB_MEANS_H
+#pragma once
 /*
  * A step of a job as the mean of some of its recorded steps: durations, and the gaps that no record
  * explains. The times of the job are on one clock (rp_job_align).
@@ -147,5 +146,3 @@ enum rp_code rp_means_of_groups(struct rp_job_means *m, size_t first, size_t end
                                 struct rp_err *err);
 enum rp_code rp_means_of_transfers(struct rp_job_means *m, size_t rank, size_t first, size_t end,
                                    struct rp_err *err);
-
-#endif

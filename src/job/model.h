@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_MODEL_H
-#define RP_JOB_MODEL_H
+#pragma once
 /* Shared by model.c and model_servers.c, which make the nodes of a job. */
 #include "job/means.h"
 #include "sim/engine/task_graph.h"
@@ -60,5 +59,3 @@ uint64_t rp_model_op_key(size_t rank, const char *name);
 
 /* Messages of workers and servers, instead of votes and rings. */
 enum rp_code rp_model_add_servers(struct rp_model_ctx *m);
-
-#endif

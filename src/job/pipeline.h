@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_PIPELINE_H
-#define RP_JOB_PIPELINE_H
+#pragma once
 /*
  * Timelines of pipeline-parallel training as Chrome traces (StragglerAnalysis): a process is a
  * data-parallel rank, a thread "PP rank 2, TP rank 0, compute" a kind of work of a stage, and each
@@ -44,5 +43,3 @@ enum rp_code rp_sim_part_of_pipeline(struct rp_sim_part *out, const struct rp_tr
 
 /* Whether the duration of an operation is communication: its ideal is the median, not the mean. */
 bool rp_pipeline_is_comm(const char *type);
-
-#endif

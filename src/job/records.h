@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_JOB_RECORDS_H
-#define RP_JOB_RECORDS_H
+#pragma once
 /*
  * The files of a dPRO trial directory.
  *
@@ -46,5 +45,3 @@ enum rp_code rp_job_read_rings(const char *text, size_t len, struct rp_job_rank 
 /* "…BytePSPushPull.5_6: 65536 65537" a line: tensors, and the keys of their parts. Other names are
    passed over. */
 enum rp_code rp_job_read_keys(const char *text, size_t len, struct rp_job *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_LOWER_INNER_H
-#define RP_LOWER_INNER_H
+#pragma once
 /* What the files of this room share: nodes, values, and functions that build instructions. */
 #include "base/hash.h"
 #include "base/vec.h"
@@ -251,5 +250,3 @@ enum rp_code rp_lower_need_ints(struct rp_lower *l, const struct rp_lower_node *
                                 const struct rp_lower_value *v, const char *what);
 /* An axis of `rank` dimensions, from the end where it is negative; false if there is none. */
 bool rp_lower_axis(int64_t axis, size_t rank, size_t *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_LOWER_LOWER_H
-#define RP_LOWER_LOWER_H
+#pragma once
 /*
  * Lowers TensorFlow graphs to HLO, for the engines that run HLO: shapes are those of the feeds,
  * functions are inlined, and values that TensorFlow takes as tensors but that HLO must know
@@ -27,5 +26,3 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
 bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode);
 /* The operator at a place of the list of those that are lowered; NULL behind the last. */
 const char *rp_tf_lower_at(size_t i);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_MACHINE_DOCTOR_H
-#define RP_MACHINE_DOCTOR_H
+#pragma once
 /* What `doctor` (doctor.c) and its tests (selftest.c) share: rows of the answer, the files of the
    tests (selftest_files.c) and the programs that they record (selftest_work.c). */
 #include "base/arena.h"
@@ -47,5 +46,3 @@ const struct rp_selftest_source *rp_selftest_source(const char *name); /* or NUL
 
 /* Where this process is the program that a test records: does its work, and returns true. */
 bool rp_selftest_is_recorded(struct rp_err *err, enum rp_code *code);
-
-#endif

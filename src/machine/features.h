@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_MACHINE_FEATURES_H
-#define RP_MACHINE_FEATURES_H
+#pragma once
 /* Optional libraries: their purpose, and whether they are compiled in. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,5 +13,3 @@ struct rp_feature {
 };
 
 const struct rp_feature *rp_feature_list(size_t *n);
-
-#endif

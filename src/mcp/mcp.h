@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_MCP_MCP_H
-#define RP_MCP_MCP_H
+#pragma once
 /* The server without its descriptors: one message in, at most one line out. */
 #include "base/arena.h"
 #include "io/json_pull.h"
@@ -52,5 +51,3 @@ void rp_mcp_close(struct rp_mcp_text *text);
 
 /* The next value as a text in the arena; NULL where it is no string. It is read in any case. */
 const char *rp_mcp_string(struct rp_arena *arena, struct rp_json *json);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_METRICS_SET_H
-#define RP_METRICS_SET_H
+#pragma once
 /*
  * A set of metrics: what one source (the file of a process, a report as text) or several of them
  * together have counted. file.c and text_report.c fill a set, set.c merges sets and takes
@@ -152,5 +151,3 @@ enum rp_code rp_metric_remark(const struct rp_metric_set *all, const struct rp_m
 /* Removes the file of a set where it is this user's and its process has ended. */
 enum rp_code rp_metric_set_remove(const struct rp_metric_set *set, bool *removed,
                                   struct rp_err *err);
-
-#endif

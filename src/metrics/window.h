@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_METRICS_WINDOW_H
-#define RP_METRICS_WINDOW_H
+#pragma once
 /*
  * Which rank or host of a job is late in a window of its last steps, and why: by what is abnormal
  * beside its peers (places/peers.h), where a slice of the window stands for a step.
@@ -52,5 +51,3 @@ bool rp_window_is_slice(double steps);
 bool rp_window_is_past(double steps);
 /* Whether it is worth a word that nothing has moved for so long. */
 bool rp_window_is_still(double ns, double usual_ns, double longest_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_BUCKET_MODEL_H
-#define RP_OPT_BUCKET_MODEL_H
+#pragma once
 /*
  * The gradients of a recorded run as a chain of groups. A bucket is sent when its last gradient is
  * ready on every rank and copied from the device. Transfers share the transport, so all that were
@@ -29,5 +28,3 @@ void rp_opt_bucket_ends(const struct rp_opt_bucket_model *m, double mb, uint8_t 
 /* Those of the recording. */
 void rp_opt_bucket_recorded(const struct rp_opt_bucket_model *m, const struct rp_worlds *x,
                             uint8_t *ends);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_GROUPS_H
-#define RP_OPT_GROUPS_H
+#pragma once
 /*
  * Which tensors are sent together. Tensors stand in the order in which they become ready, a group
  * is a range of them, and groups are sent one after the other: so a plan is a set of ends, and what
@@ -47,5 +46,3 @@ enum rp_code rp_opt_search_groups(const struct rp_opt_chain *chain, struct rp_op
 /* What a plan takes. */
 enum rp_code rp_opt_groups_step(const struct rp_opt_chain *chain, const uint8_t *ends,
                                 double *step_ns, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_JOB_MODEL_H
-#define RP_OPT_JOB_MODEL_H
+#pragma once
 /* A job (dPRO directory) as a chain of groups of tensors. */
 #include "job/costs.h"
 #include "opt/groups.h"
@@ -33,5 +32,3 @@ void rp_opt_job_model_release(struct rp_opt_job_model *m);
 
 /* The recorded groups, as far as they are ranges of that order. */
 void rp_opt_job_recorded(const struct rp_opt_job_model *m, uint8_t *ends);
-
-#endif

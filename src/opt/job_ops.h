@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_JOB_OPS_H
-#define RP_OPT_JOB_OPS_H
+#pragma once
 /*
  * Operators of a job that become one. A walk over the operators of the first rank, in the order in
  * which they run, joins each to the chain before it where that is worth it (dPRO's theorems):
@@ -36,5 +35,3 @@ enum rp_code rp_opt_read_job_ops(const struct rp_opt_job_model *m, const char *p
    where it goes with the next (rp_opt_chain). */
 void rp_opt_groups_of_ops(const struct rp_opt_job_model *m, const struct rp_opt_job_ops *ops,
                           uint8_t *joined);
-
-#endif

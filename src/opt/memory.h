@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_MEMORY_H
-#define RP_OPT_MEMORY_H
+#pragma once
 /*
  * Memory of a rank at its peak, and which operators run again instead of keeping their results
  * until the backward pass. What an operator frees is what its results hold at the peak, but for the
@@ -27,5 +26,3 @@ struct rp_trace;
 /* Fills the members after `sim`. */
 enum rp_code rp_opt_part_memory(struct rp_opt_part *out, const struct rp_trace *trace,
                                 struct rp_arena *arena, struct rp_err *err);
-
-#endif

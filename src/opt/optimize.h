@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_OPTIMIZE_H
-#define RP_OPT_OPTIMIZE_H
+#pragma once
 /*
  * The question `optimize`: which changes make a step shortest, and how to make them.
  *
@@ -192,5 +191,3 @@ void rp_opt_summarise(struct rp_arena *arena, struct rp_opt_answer *out);
 /* Fills what the answer has of a plan. */
 enum rp_code rp_opt_answer_plan(const struct rp_opt_plan *plan, struct rp_arena *arena,
                                 struct rp_opt_answer *out, struct rp_err *err);
-
-#endif

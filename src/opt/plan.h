@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_PLAN_H
-#define RP_OPT_PLAN_H
+#pragma once
 /*
  * A plan: what to change in a training job, as the search found it. The question `optimize` prints
  * it, exporters (opt/export/) write it in the terms of frameworks. All of it is in the arena of the
@@ -121,5 +120,3 @@ struct rp_opt_plan {
     struct rp_opt_cast *casts;
     int64_t peak_bytes, peak_then_bytes; /* of memory, of the rank with the most; RP_ABSENT_I64 */
 };
-
-#endif

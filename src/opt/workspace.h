@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_WORKSPACE_H
-#define RP_OPT_WORKSPACE_H
+#pragma once
 /*
  * A folder that keeps what a search found, so that another can go on from there.
  *
@@ -43,5 +42,3 @@ void rp_opt_workspace_point(struct rp_opt_workspace *w, int64_t tried, double st
 /* groups or whatifs may be NULL. */
 enum rp_code rp_opt_workspace_save(struct rp_opt_workspace *w, const char *groups,
                                    const char *whatifs, int64_t step_ns, struct rp_err *err);
-
-#endif

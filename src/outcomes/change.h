@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OUTCOMES_CHANGE_H
-#define RP_OUTCOMES_CHANGE_H
+#pragma once
 /* The name of a change in the file of outcomes. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,5 +9,3 @@
 /* A what-if, or several joined with '+', in the order of the alphabet. False: it is too long, or
    holds other characters than those of what-ifs that are about a whole program. */
 bool rp_change_canonical(const char *text, char *out, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OUTCOMES_OUTCOMES_H
-#define RP_OUTCOMES_OUTCOMES_H
+#pragma once
 /*
  * What changes brought that `try --learn` measured on this machine, beside what `simulate` had
  * predicted of them. They are kept in a file of the user, $XDG_DATA_HOME/reprise/outcomes.tsv, and
@@ -58,5 +57,3 @@ enum rp_code rp_outcomes_forget(struct rp_err *err);
  */
 size_t rp_outcomes_narrow(const struct rp_outcomes *x, const char *device, const char *framework,
                           const char *change, double predicted, double *low, double *high);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PLACES_COURSE_H
-#define RP_PLACES_COURSE_H
+#pragma once
 /*
  * The course of a rank: what it did, in the order in which its host issued it, small enough to be
  * kept of every rank of a large job. What lies between two moments at which host, device or ranks
@@ -100,5 +99,3 @@ extern const struct rp_type rp_course_type; /* as a member of a part */
 enum rp_code rp_course_make(struct rp_course *out, const struct rp_work *work,
                             const struct rp_collectives *collectives, struct rp_arena *arena,
                             struct rp_err *err);
-
-#endif

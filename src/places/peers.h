@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PLACES_PEERS_H
-#define RP_PLACES_PEERS_H
+#pragma once
 /*
  * Which work is slower than the same work elsewhere, beyond what such work differs by anyway.
  *
@@ -84,5 +83,3 @@ double rp_peers_low(double *values, size_t n);
 /* How far values are from their middle, as the standard deviation of normal ones; a few that are
    far away do not count. Changes them. n > 0. */
 double rp_peers_sigma(double *values, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PLACES_PLACES_H
-#define RP_PLACES_PLACES_H
+#pragma once
 /*
  * Which rank, host, stage, link or network card of a host is slow, and what that costs the job
  * (docs/definitions.md, "Places"). The cost of a place is what the job would gain if its abnormal
@@ -75,5 +74,3 @@ struct rp_places_input {
 /* Of at least two ranks with collectives. Allocates in the arena. */
 enum rp_code rp_places_find(const struct rp_places_input *in, struct rp_arena *arena,
                             struct rp_places *out, struct rp_err *err);
-
-#endif

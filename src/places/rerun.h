@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PLACES_RERUN_H
-#define RP_PLACES_RERUN_H
+#pragma once
 /*
  * Runs the courses of all ranks together, with other times than the recorded ones, in eight
  * variants (columns) at once. A collective begins when its last member has arrived, and takes as
@@ -71,5 +70,3 @@ struct rp_rerun_cuts {
    a circle, and there is no answer. */
 enum rp_code rp_rerun_run(const struct rp_rerun *x, const struct rp_rerun_cuts *cuts,
                           double end_ns[RP_RERUN_COLUMNS], bool *stuck, struct rp_err *err);
-
-#endif

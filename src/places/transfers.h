@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PLACES_TRANSFERS_H
-#define RP_PLACES_TRANSFERS_H
+#pragma once
 /*
  * Which transfers take longer than the same elsewhere: of the same kind and size, among as many
  * ranks, within a host or between hosts. The group that is usually fastest shows what a path can
@@ -47,5 +46,3 @@ uint64_t rp_place_role(const struct rp_collectives *list, const struct rp_pipe_s
                        size_t rank);
 
 bool rp_place_transfer_touches(const struct rp_place_transfer *t, uint32_t host);
-
-#endif

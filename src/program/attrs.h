@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_ATTRS_H
-#define RP_PROGRAM_ATTRS_H
+#pragma once
 /*
  * Attributes of operations and modules are values. attrs.def gives the type of each known key. Text
  * exists at the edges only: readers of HLO text parse it once (rp_attr_parse), and writers and
@@ -217,5 +216,3 @@ const char *rp_attr_text(const struct rp_program *p, const struct rp_attr *attr,
 
 /* Undoes the escapes of a string: \n \t \" \\ \x41 \101. out has room for n bytes. */
 size_t rp_unescape(const char *in, size_t n, char *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_COPY_H
-#define RP_PROGRAM_COPY_H
+#pragma once
 /*
  * Parts of a program for another program: texts, shapes, values. Values of attributes and literals
  * are borrowed, so the old program must outlive the new one.
@@ -23,5 +22,3 @@ enum rp_code rp_copy_literal(struct rp_program_copy *c, int64_t *value);
 enum rp_code rp_copy_module_attrs(struct rp_program_copy *c);
 /* For the new program; *kept: false where it is left out. */
 enum rp_code rp_copy_attr(struct rp_program_copy *c, struct rp_attr *attr, bool *kept);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_CUT_H
-#define RP_PROGRAM_CUT_H
+#pragma once
 /*
  * Programs made of parts of an HLO or StableHLO program, as HLO. The new program borrows attribute
  * values and literals of the old one, which must outlive it. Names, metadata and source lines are
@@ -56,5 +55,3 @@ enum rp_code rp_program_flatten(const struct rp_program *p, int64_t iterations,
 
 /* The number of arrays in a shape, tokens not counted. */
 size_t rp_shape_leaves(const struct rp_program *p, uint32_t shape);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_DOT_ALGORITHM_H
-#define RP_PROGRAM_DOT_ALGORITHM_H
+#pragma once
 /* The algorithm that a product asks for: one word in HLO ("dot_bf16_bf16_f32_x3"), its parts in
    StableHLO. */
 #include <stdbool.h>
@@ -20,5 +19,3 @@ extern const size_t rp_dot_nalgorithms;
 
 /* NULL: not known. */
 const struct rp_dot_algorithm *rp_dot_algorithm_find(const char *word, size_t n);
-
-#endif

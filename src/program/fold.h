@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_FOLD_H
-#define RP_PROGRAM_FOLD_H
+#pragma once
 /* Operations on few integers whose values are known: what programs compute shapes with. */
 #include "program/infer.h"
 
@@ -23,5 +22,3 @@ bool rp_fold(const struct rp_program *p, uint32_t op, unsigned code,
 
 /* A value as its type holds it. */
 int64_t rp_fold_wrap(unsigned elem, int64_t value);
-
-#endif

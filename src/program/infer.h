@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_INFER_H
-#define RP_PROGRAM_INFER_H
+#pragma once
 /* The sizes of what an operation gives, from those of what it takes. */
 #include "program/program.h"
 
@@ -24,5 +23,3 @@ struct rp_infer_op {
 /* The dimensions of result `part` (0 where there is one). False where they do not follow from the
    attributes and the dimensions of the operands, as of a reshape, or where these do not fit. */
 bool rp_infer(const struct rp_infer_op *op, size_t part, struct rp_infer_dims *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_LITERAL_H
-#define RP_PROGRAM_LITERAL_H
+#pragma once
 /*
  * The values of constants, on demand. Whatever form the file has them in, they come out in one: the
  * elements little-endian, row-major in the order of the dimensions, each in whole bytes (types
@@ -38,5 +37,3 @@ size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t ca
 
 /* Minor-to-major order of a shape's dimensions, from its layout; false: row-major. rank entries. */
 bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_t *out, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_OPCODES_H
-#define RP_PROGRAM_OPCODES_H
+#pragma once
 /* The numbers of the opcodes. Included only by files that name opcodes, because an operation that
    is added to ops.def changes them: headers say `unsigned` or uint16_t. */
 
@@ -11,5 +10,3 @@ enum rp_opcode {
     RP_OP_FOREIGN, /* an operation of another language, identified by its name */
     RP_OP_COUNT
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_ORDER_H
-#define RP_PROGRAM_ORDER_H
+#pragma once
 /* Orders in which a program can be walked without looking ahead. */
 #include "program/program.h"
 
@@ -15,5 +14,3 @@ enum rp_code rp_program_call_order(const struct rp_program *p, struct rp_arena *
  */
 enum rp_code rp_computation_order(const struct rp_program *p, uint32_t computation,
                                   struct rp_arena *scratch, uint32_t *order, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_PROGRAM_H
-#define RP_PROGRAM_PROGRAM_H
+#pragma once
 /*
  * A program in any of the languages people have it in: operations in columns, 32-bit ids, one table
  * (ops.def) that says what is known of an opcode.
@@ -312,5 +311,3 @@ int64_t rp_shape_bytes(const struct rp_program *p, uint32_t shape);
 /* "f32[2,<=3]{1,0}", "(s32[], f32[4])"; NUL-terminated, cut to cap. Returns the whole length. */
 size_t rp_shape_text(const struct rp_program *p, uint32_t shape, bool layout, char *out,
                      size_t cap);
-
-#endif

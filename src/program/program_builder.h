@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_PROGRAM_BUILDER_H
-#define RP_PROGRAM_PROGRAM_BUILDER_H
+#pragma once
 /*
  * Programs that are generated rather than read. A program holds the operations of a computation
  * next to each other; a generator often needs a second computation (the body of a loop, the
@@ -59,5 +58,3 @@ void rp_program_builder_attr(struct rp_program_builder *b, struct rp_attr attr);
    closed. */
 enum rp_code rp_program_builder_finish(struct rp_program_builder *b, uint32_t entry,
                                        struct rp_program **out, struct rp_err *err);
-
-#endif

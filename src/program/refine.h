@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_REFINE_H
-#define RP_PROGRAM_REFINE_H
+#pragma once
 /*
  * A program for inputs of any size ('?' in StableHLO) as the program for inputs of these sizes: HLO
  * in which every size is a number. What it computes shapes with is computed; its assertions about
@@ -35,5 +34,3 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
 /* The operation of HLO that an operation of StableHLO is once the shape that it takes is known, or
    RP_OP_FOREIGN: "stablehlo.dynamic_iota" is an iota. */
 unsigned rp_refine_fixed(const char *name);
-
-#endif

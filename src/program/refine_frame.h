@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_REFINE_FRAME_H
-#define RP_PROGRAM_REFINE_FRAME_H
+#pragma once
 /* What refine.c and refine_dynamic.c share: the walk over one computation for given arguments. */
 #include "program/copy.h"
 #include "program/fold.h"
@@ -72,5 +71,3 @@ enum rp_code rp_refine_fail(const struct rp_refine *c, uint32_t op, enum rp_code
 /* Operations that take shapes, broadcasts and assertions; *done: it was one. */
 enum rp_code rp_refine_dynamic(struct rp_refine_frame *f, struct rp_refine_op *r,
                                struct rp_refined *value, bool *done);
-
-#endif

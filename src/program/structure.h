@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_STRUCTURE_H
-#define RP_PROGRAM_STRUCTURE_H
+#pragma once
 /*
  * The structure of a program, independent of names: validation, a hash that all files of a program
  * share, and its cost.
@@ -49,5 +48,3 @@ enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena
 
 /* How often a loop runs, from its backend_config; 1 where that is not known. */
 int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op);
-
-#endif

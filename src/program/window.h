@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_PROGRAM_WINDOW_H
-#define RP_PROGRAM_WINDOW_H
+#pragma once
 /* Windows and dimension numbers of convolutions, with room for all their dimensions. */
 #include "program/program.h"
 
@@ -33,5 +32,3 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out);
 bool rp_conv_dims_parse(const char *at, size_t n, struct rp_conv_dims *out);
 /* Also checks that the positions are possible. */
 bool rp_conv_dims_print(const struct rp_conv_dims *dims, char out[64]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_AGGREGATES_H
-#define RP_QUERY_AGGREGATES_H
+#pragma once
 /*
  * Queries that SQLite would answer by taking every row of a table to add it up are written anew, so
  * that it takes groups of rows (groups.h):
@@ -26,5 +25,4 @@ struct rp_aggregates {
 /* tables: as registered, of RP_TABLE_COUNT elements. False: no memory. */
 bool rp_aggregates_rewrite(const char *sql, const struct rp_vtab_table *tables,
                            struct rp_aggregates *out);
-#endif
 #endif

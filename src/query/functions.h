@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_FUNCTIONS_H
-#define RP_QUERY_FUNCTIONS_H
+#pragma once
 /*
  * Aggregate functions that SQLite does not have: median(x), quantile(x, p), stddev(x) and
  * histogram(x [, n]). NULL and texts do not count; without values the answer is NULL.
@@ -11,5 +10,4 @@
 #include <sqlite3.h>
 
 int rp_query_functions(sqlite3 *db);
-#endif
 #endif

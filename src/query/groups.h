@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_GROUPS_H
-#define RP_QUERY_GROUPS_H
+#pragma once
 /*
  * A table whose rows are groups: of the rows of another table that are equal in the columns that a
  * query uses there is one, with their number, sums, least and greatest values. SQLite adds up a few
@@ -34,5 +33,4 @@ struct rp_groups_table {
 };
 
 int rp_groups_register(sqlite3 *db, const char *name, struct rp_groups_table *table);
-#endif
 #endif

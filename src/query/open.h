@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_OPEN_H
-#define RP_QUERY_OPEN_H
+#pragma once
 /* The tables of a dataset: its traces stay in memory as long as anybody reads from them. */
 #include "dataset/load.h"
 #include "formats/formats.h"
@@ -23,5 +22,3 @@ struct rp_tables {
 /* Derives what a table needs; of any thread. */
 enum rp_code rp_tables_prepare(struct rp_tables *tables, const struct rp_table *table,
                                struct rp_err *err);
-
-#endif

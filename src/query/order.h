@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_ORDER_H
-#define RP_QUERY_ORDER_H
+#pragma once
 /*
  * Rows of a table in the order that ORDER BY, GROUP BY or a window asks for, so that SQLite makes
  * no records to sort them. Every value becomes a number that orders as SQLite orders the values: of
@@ -13,5 +12,4 @@
 /* rows: part << 32 | number of the row. order: a pair of letters for each column, 'A' + its number
    and '+' or '-'. Returns a status of SQLite. */
 int rp_order_rows(const struct rp_vtab_table *t, const char *order, uint64_t *rows, size_t n);
-#endif
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_SCAN_H
-#define RP_QUERY_SCAN_H
+#pragma once
 /*
  * The rows of a table that fit conditions of SQL, part by part. Conditions on integers, names and
  * words are tested here, before SQLite sees a row; ranges of start times and equal ids find their
@@ -91,5 +90,4 @@ static inline bool rp_scan_is_rank(const struct rp_table_column *c)
 }
 
 int64_t rp_scan_now_ns(void);
-#endif
 #endif

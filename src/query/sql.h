@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_SQL_H
-#define RP_QUERY_SQL_H
+#pragma once
 /*
  * One SELECT over the tables, with its answer in memory. The SQL may come from anybody: it can read
  * the tables and nothing else, and has an end.
@@ -53,5 +52,3 @@ enum rp_unit rp_sql_unit(const char *name);
 /* The answer as a stream of one Arrow batch. */
 enum rp_code rp_sql_stream(const struct rp_sql_answer *answer, struct ArrowArrayStream *out,
                            struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_QUERY_VTAB_H
-#define RP_QUERY_VTAB_H
+#pragma once
 /*
  * The tables as virtual tables of SQLite: rows are read where they are. Conditions on integers,
  * names and words are tested here, before SQLite sees a row; ranges of start times and equal ids
@@ -30,5 +29,4 @@ int rp_vtab_disconnect(sqlite3_vtab *v);
 int rp_vtab_best(sqlite3_vtab *base, sqlite3_index_info *info);
 void rp_vtab_value(const struct rp_table_rank *r, const struct rp_table_column *column, size_t row,
                    sqlite3_context *out);
-#endif
 #endif

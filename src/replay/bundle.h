@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_BUNDLE_H
-#define RP_REPLAY_BUNDLE_H
+#pragma once
 /*
  * Bundles: one tar with a program, its inputs and expected outputs, and a manifest with versions,
  * flags, rank and checksums (docs/formats/bundle.md). `replay` runs a bundle like any other
@@ -93,5 +92,3 @@ enum rp_code rp_replay_unpack(const struct rp_dataset *dataset, const struct rp_
                               struct rp_result *result, struct rp_err *err);
 enum rp_code rp_replay_bundle_info(const struct rp_dataset *dataset, struct rp_result *result,
                                    struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_GRAPH_H
-#define RP_REPLAY_GRAPH_H
+#pragma once
 /*
  * Replays of TensorFlow's programs: BladeDISC's pair, a GraphDef, a SavedModel. The engine tf takes
  * the graph; for the others it is lowered to HLO, once the shapes of its inputs are known.
@@ -63,5 +62,3 @@ struct rp_tensor *rp_replay_graph_expected(const struct rp_session *s, size_t i)
 void rp_replay_graph_outputs(struct rp_session *s, struct rp_tensor *const *outputs, size_t n);
 
 void rp_replay_graph_release(struct rp_replay_graph *graph);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_LEVEL_H
-#define RP_REPLAY_LEVEL_H
+#pragma once
 /*
  * Two computations whose values are compared, operation by operation: the programs of `replay
  * isolate A B`, or the bodies of two loops or branches in them.
@@ -87,5 +86,3 @@ enum rp_code rp_level_enter(struct rp_level *l, const uint32_t op[2]);
 /* Compares two computations on the same values, and says where they differ. */
 enum rp_code rp_level_run(const struct rp_pair_search *search, struct rp_level *outer,
                           const char *inside, int64_t iteration, bool *differs);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_REDACT_H
-#define RP_REPLAY_REDACT_H
+#pragma once
 /*
  * Programs without their weights, for bundles that are shared: constants of more than
  * RP_HASH_ELEMENTS elements get other values (docs/formats/bundle.md says which), source files and
@@ -18,5 +17,3 @@ enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, 
 
 /* Flags without the values that are paths; NULL stays NULL. */
 const char *rp_redact_flags(const char *flags, struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_REPLAY_H
-#define RP_REPLAY_REPLAY_H
+#pragma once
 /*
  * The inner declarations of this room: what `replay` answers, and a program with its inputs on one
  * engine, step by step. bundle.h has the bundles, graph.h TensorFlow's programs.
@@ -305,5 +304,3 @@ enum rp_code rp_replay_trace(const struct rp_session_run *run, const char *path,
    With --install a package is fetched first. */
 enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct rp_result *result,
                                     struct rp_err *err);
-
-#endif

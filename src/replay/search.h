@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_SEARCH_H
-#define RP_REPLAY_SEARCH_H
+#pragma once
 /* Searches for the operations that are wrong, or slow, on an engine. */
 #include "replay/trial.h"
 
@@ -134,5 +133,3 @@ enum rp_code rp_bisect(const struct rp_search *search, struct rp_arena *arena,
 enum rp_code rp_search_part(const struct rp_search *search, const uint8_t *keep,
                             const uint32_t *outputs, size_t noutputs, struct rp_reproducer *out,
                             struct rp_err *err);
-
-#endif

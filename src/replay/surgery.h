@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_SURGERY_H
-#define RP_REPLAY_SURGERY_H
+#pragma once
 /* The words isolate, bisect, extract and flatten of `replay`. */
 #include "replay/replay.h"
 
@@ -10,5 +9,3 @@ bool rp_replay_is_surgery(const char *action);
 enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_settings *settings,
                                const struct rp_session_run *run, struct rp_result *result,
                                struct rp_err *err);
-
-#endif

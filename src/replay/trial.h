@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_TRIAL_H
-#define RP_REPLAY_TRIAL_H
+#pragma once
 /*
  * Parts of a program on an engine, for searches that run many of them: the values that a part needs
  * are known, it runs once or a few times, and its results are compared.
@@ -101,5 +100,3 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
                             struct rp_tensor *const *arguments, size_t partitions,
                             struct rp_tensor *const *got, struct rp_tensor *const *want, size_t n,
                             struct rp_trial_verdict *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_REPLAY_VARIANTS_H
-#define RP_REPLAY_VARIANTS_H
+#pragma once
 /*
  * What rounding can do to the outputs of a program that computes in types narrower than f32: runs
  * of this program that round otherwise, and how an output compares with them.
@@ -42,5 +41,3 @@ enum rp_code rp_variants_judge(const struct rp_variants *v, size_t i, const stru
 enum rp_code rp_variants_decide(const struct rp_variants_of *of, struct rp_tensor *const *got,
                                 struct rp_tensor *const *want, const double *least, size_t n,
                                 struct rp_variants_verdict *out, struct rp_err *err);
-
-#endif

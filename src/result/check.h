@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_CHECK_H
-#define RP_RESULT_CHECK_H
+#pragma once
 /* The rules of result types; a test checks the type of every question. */
 #include <reprise/result.h>
 #include <stdbool.h>
@@ -19,5 +18,3 @@
  *   - the first field of a map's item is its key, a text; the path of the CSV rows leads to a list
  */
 bool rp_type_check(const struct rp_type *type, char *why, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_COLUMNS_H
-#define RP_RESULT_COLUMNS_H
+#pragma once
 /* The columns that a list shows on the screen, where its field chooses them (RP_FIELD_SHOWN). */
 #include <reprise/result.h>
 
@@ -18,5 +17,3 @@ struct rp_columns {
  * title, or where there are too many. The texts stay valid as long as `out`.
  */
 const char *rp_columns_choose(const struct rp_field *list, struct rp_columns *out);
-
-#endif

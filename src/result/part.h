@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_PART_H
-#define RP_RESULT_PART_H
+#pragma once
 /*
  * The part of a question is what it keeps of one rank: a struct that is described by the same
  * tables of fields as a result, so that it can be written, sent to another process and read there.
@@ -99,5 +98,3 @@ void rp_part_write(const struct rp_type *type, const void *part, struct rp_out *
    must not grow. RP_FORMAT where the bytes are not a part of this type or were cut. */
 enum rp_code rp_part_read(const struct rp_type *type, const void *bytes, size_t n,
                           struct rp_arena *arena, void *part, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_PRINT_TEXT_H
-#define RP_RESULT_PRINT_TEXT_H
+#pragma once
 /*
  * UTF-8 text on a terminal: its width in columns, cutting it in the middle, wrapping it. Names in
  * traces may contain anything: control and direction characters and invalid UTF-8 are shown as
@@ -46,5 +45,3 @@ void rp_screen_wrap_within(struct rp_out *to, const char *text, size_t start, si
                            size_t width);
 
 void rp_screen_pad(struct rp_out *to, size_t n); /* n spaces */
-
-#endif

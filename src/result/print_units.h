@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_PRINT_UNITS_H
-#define RP_RESULT_PRINT_UNITS_H
+#pragma once
 /* Numbers for people: three or four digits, a unit, thousands separators. */
 #include "base/arena.h"
 
@@ -36,5 +35,3 @@ size_t rp_units_double(double value, char out[32]);
  */
 const char *rp_units_cell(const struct rp_field *field, const void *record,
                           char buf[RP_CELL_BYTES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_RESULT_H
-#define RP_RESULT_RESULT_H
+#pragma once
 /* Results inside the library: making and printing them. */
 #include "base/arena.h"
 #include "io/output.h"
@@ -56,5 +55,3 @@ void rp_print_table(const struct rp_type *type, const void *root,
 void rp_print_json(const struct rp_type *type, const void *root, const struct rp_result *result,
                    struct rp_out *to);
 void rp_print_csv(const struct rp_type *type, const void *root, struct rp_out *to);
-
-#endif

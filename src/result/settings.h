@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_SETTINGS_H
-#define RP_RESULT_SETTINGS_H
+#pragma once
 /*
  * The settings of one call: checked against the option table, then read by name. A name that is not
  * in the table reads as absent.
@@ -62,5 +61,3 @@ bool rp_settings_agree(const struct rp_settings *s, const struct rp_setting_read
 
 /* The i-th value of an option with RP_OPT_REPEAT, or NULL. */
 const char *rp_settings_nth(const struct rp_settings *s, const char *name, size_t i);
-
-#endif

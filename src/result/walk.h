@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_RESULT_WALK_H
-#define RP_RESULT_WALK_H
+#pragma once
 /*
  * Reading a record by its description. `record` is always the struct that contains the field, not
  * the field itself: the count of a list is another member of the struct.
@@ -131,5 +130,3 @@ static inline size_t rp_type_nfields(const struct rp_type *type)
         n++;
     return n;
 }
-
-#endif

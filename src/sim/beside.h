@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_BESIDE_H
-#define RP_SIM_BESIDE_H
+#pragma once
 /*
  * Changes of one run that are tried beside each other. Each thread has worlds of its own: a twin
  * shares the graph and the parts, and has another overlay. A job gives the same whichever it gets,
@@ -17,5 +16,3 @@ enum rp_code rp_worlds_each(struct rp_worlds *x, size_t n, rp_worlds_job *job, v
 
 /* As part of rp_worlds_release(). */
 void rp_worlds_free_twins(struct rp_worlds *x);
-
-#endif

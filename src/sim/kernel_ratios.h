@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_KERNEL_RATIOS_H
-#define RP_SIM_KERNEL_RATIOS_H
+#pragma once
 /*
  * What a cost model says about the kernels of a part: how long each would take in another number
  * format. Only of operators whose shapes were recorded and that the model was trained on; what-ifs
@@ -13,5 +12,3 @@
    the built-in one. Nothing where the device is not known. The part must not be packed yet. */
 enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loaded *loaded,
                                    const char *path, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_OPPORTUNITIES_H
-#define RP_SIM_OPPORTUNITIES_H
+#pragma once
 /*
  * Opportunities: changes that a user can make, whose effect can be predicted, and whose whole
  * interval is a gain (docs/definitions.md). 'report', 'optimize', 'fusions' and 'roofline' all take
@@ -72,5 +71,3 @@ struct rp_opportunities {
 enum rp_code rp_opportunities_find(struct rp_worlds *x, const struct rp_changes *changes,
                                    struct rp_arena *arena, struct rp_opportunities *out,
                                    struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_PREDICT_H
-#define RP_SIM_PREDICT_H
+#pragma once
 /*
  * What changes would bring, for a question that needs a number or two of `simulate`: 'report'
  * beside its advice, for example.
@@ -56,5 +55,3 @@ enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t npart
 bool rp_sim_reproduces(const struct rp_sim_now *now);
 /* Whether the step is another one without the profiler, by RP_SIM_DISTORTED or more. */
 bool rp_sim_is_distorted(const struct rp_sim_now *now);
-
-#endif

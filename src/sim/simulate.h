@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_SIMULATE_H
-#define RP_SIM_SIMULATE_H
+#pragma once
 /*
  * The question `simulate`: how well the model reproduces the recording, then what each what-if
  * would bring.
@@ -208,5 +207,3 @@ static inline int rp_sim_by_start(const void *pa, const void *pb, void *starts)
         return start[a] < start[b] ? -1 : 1;
     return (a > b) - (a < b);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WORLDS_H
-#define RP_SIM_WORLDS_H
+#pragma once
 /*
  * A recorded run without the cost of its recording, what a step of it takes with changes, and what
  * the same would take where what is not known is different: gains have intervals from these worlds.
@@ -102,5 +101,3 @@ struct rp_gain {
 /* `text` is what changed between the two: it tells what may be off beside the worlds. */
 struct rp_gain rp_worlds_gain(const struct rp_worlds *x, const int64_t before[RP_WORLDS],
                               const int64_t then[RP_WORLDS], const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_BUILD_H
-#define RP_STEPGRAPH_BUILD_H
+#pragma once
 /*
  * What the files that make a graph share. Threads are cut into nodes at the starts and ends of
  * their spans and at cuts: moments at which a thread resumes because of another thread or of the
@@ -135,5 +134,3 @@ void rp_sg_waits_release(struct rp_sg_waits *w);
 struct rp_sg_wait rp_sg_wait_of(const struct rp_sg_waits *w, rp_event record);
 /* The record that belongs to a call, or RP_NONE. */
 rp_event rp_sg_wait_record(const struct rp_trace *t, rp_event call);
-
-#endif

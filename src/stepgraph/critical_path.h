@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_CRITICAL_PATH_H
-#define RP_STEPGRAPH_CRITICAL_PATH_H
+#pragma once
 /*
  * The critical path of a graph: a chain of nodes, each bound by its predecessor, from the begin of
  * the window to its end. It covers the window without holes: every segment is a part of a recorded
@@ -56,5 +55,3 @@ void rp_path_release(struct rp_path *path);
 
 /* The kind of a node's time on the path. */
 uint8_t rp_segment_kind_of(const struct rp_sg_node *node);
-
-#endif

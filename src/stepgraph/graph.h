@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_GRAPH_H
-#define RP_STEPGRAPH_GRAPH_H
+#pragma once
 /*
  * The step graph: what ran where and what each of it had to wait for, of one rank or of a run. The
  * critical path reads it backward, the simulator runs it forward. It holds all it needs: the trace
@@ -154,5 +153,3 @@ RP_DECISION(
 
 /* By how much each node may end later, as recorded, before end_ns is passed. O(nodes + edges). */
 void rp_sg_slack(const struct rp_stepgraph *g, int64_t end_ns, int64_t *slack_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_STEPGRAPH_JOIN_H
-#define RP_STEPGRAPH_JOIN_H
+#pragma once
 /*
  * The graph of a run: the graphs of its ranks, connected by the collectives that they share, on the
  * clock of the first rank.
@@ -49,5 +48,3 @@ static inline int64_t rp_sg_own_time(const struct rp_sg_join *join, size_t rank,
  */
 enum rp_code rp_sg_join(struct rp_stepgraph *out, const struct rp_sg_member *ranks, size_t n,
                         struct rp_arena *arena, struct rp_sg_join *join, struct rp_err *err);
-
-#endif

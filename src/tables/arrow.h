@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TABLES_ARROW_H
-#define RP_TABLES_ARROW_H
+#pragma once
 /*
  * Tables in Arrow's memory layout (the C data interface of <reprise/tables.h>). Buffers that are
  * made here are in the arena of a batch; columns of a trace that fit are used where they are.
@@ -63,5 +62,3 @@ enum rp_code rp_arrow_stream(const struct rp_table_set *set, const struct rp_tab
 enum rp_code rp_arrow_stream_of(const struct rp_arrow_field *fields, size_t n,
                                 struct ArrowArray *batch, struct ArrowArrayStream *out,
                                 struct rp_err *err);
-
-#endif

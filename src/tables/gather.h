@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TABLES_GATHER_H
-#define RP_TABLES_GATHER_H
+#pragma once
 /* Whole columns of tables as arrays; loops without a call or a choice for each row. */
 #include "tables/tables.h"
 
@@ -26,5 +25,3 @@ uint32_t rp_gather_reach(const struct rp_table_rank *r, const struct rp_table_co
 /* to[i] = map[the number of row i]; -1 for RP_NONE. */
 void rp_gather_mapped(const struct rp_table_rank *r, const struct rp_table_column *c, size_t n,
                       const int32_t *map, int32_t *to);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TABLES_IPC_H
-#define RP_TABLES_IPC_H
+#pragma once
 /*
  * Files in Arrow's IPC format (*.arrow), which pyarrow, polars and others map or read:
  *
@@ -15,5 +14,3 @@
    releases it. All its batches are in memory until the end. path: as rp_out_open. */
 enum rp_code rp_ipc_save(struct ArrowArrayStream *stream, const char *path, int64_t *rows,
                          struct rp_err *err);
-
-#endif

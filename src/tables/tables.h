@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TABLES_TABLES_H
-#define RP_TABLES_TABLES_H
+#pragma once
 /*
  * The tables of a run: one description (columns.c) that SQL, Arrow and other exports share.
  *
@@ -270,5 +269,3 @@ static inline bool rp_table_is_text(const struct rp_table_column *c)
 /* "integer", "real", "text", "bool"; and "ns", "bytes", "share", …, "". */
 const char *rp_table_type_name(const struct rp_table_column *c);
 const char *rp_table_unit_name(const struct rp_table_column *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TEAM_MPI_H
-#define RP_TEAM_MPI_H
+#pragma once
 /* The few calls of MPI that a team needs, of whichever library is there. */
 #include "base/err.h"
 
@@ -20,5 +19,3 @@ enum rp_code rp_mpi_send(struct rp_mpi *mpi, const void *bytes, size_t n, size_t
                          struct rp_err *err);
 enum rp_code rp_mpi_receive(struct rp_mpi *mpi, void *bytes, size_t n, size_t from,
                             struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TEAM_TEAM_H
-#define RP_TEAM_TEAM_H
+#pragma once
 /*
  * The processes that `mpirun` or `srun` started, as helpers of process 0: each reads a part of the
  * inputs and sends what it keeps of them. MPI is loaded only where a launcher has started this
@@ -56,5 +55,3 @@ enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, boo
 
 /* All processes call it: RP_OK where all are well, else the first failure, in every process. */
 enum rp_code rp_team_agree(struct rp_team *team, enum rp_code code, struct rp_err *err);
-
-#endif

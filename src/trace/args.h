@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_ARGS_H
-#define RP_TRACE_ARGS_H
+#pragma once
 /*
  * Arguments by shape. Events whose arguments have the same keys and types in the same order share a
  * shape; a shape is a table with one column a key. Each 4,096 rows of a column are a block: a base
@@ -103,5 +102,3 @@ int rp_args_find(const struct rp_args *args, uint16_t shape, uint32_t row, uint3
 
 /* The column of a key in a shape, or UINT32_MAX: look it up once a shape, then use rp_args_cell. */
 uint32_t rp_args_column(const struct rp_args *args, uint16_t shape, uint32_t key);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_COPY_H
-#define RP_TRACE_COPY_H
+#pragma once
 /*
  * A copy of a trace that lacks some of its events or has other texts or times. Everything that is
  * computed when a trace is finished is computed again, from what is left; ids of processes,
@@ -53,5 +52,3 @@ const char *rp_cut_describe(const struct rp_trace *t, const struct rp_cut_record
 
 /* previous_end_ns of the record of a trace, in its times; RP_NO_TS: there is none. */
 int64_t rp_cut_previous_end(const struct rp_trace *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_DEVICE_CALLS_H
-#define RP_TRACE_DEVICE_CALLS_H
+#pragma once
 /* What calls of CUDA, HIP, Level Zero and OpenCL do, by their names: one table for all questions.
  */
 #include "base/named.h"
@@ -32,5 +31,3 @@ const struct rp_device_call_row *rp_device_call_rows(size_t *n);
 
 /* Bits of enum rp_device_call: those of all rows that fit. */
 uint16_t rp_device_call_does(const char *name);
-
-#endif

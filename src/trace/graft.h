@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_GRAFT_H
-#define RP_TRACE_GRAFT_H
+#pragma once
 /*
  * A trace with further host spans, copied from where its work was described: kernels of a graph
  * have no operators around their launch, but the recording of the graph's capture has. The copies
@@ -58,5 +57,3 @@ static inline void rp_graft_describe(struct rp_graft *g, rp_event work, rp_event
 
 /* The new trace. The base must outlive it, the sources need not. */
 enum rp_code rp_graft_finish(struct rp_graft *g, struct rp_trace **out, struct rp_err *err);
-
-#endif

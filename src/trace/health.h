@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_HEALTH_H
-#define RP_TRACE_HEALTH_H
+#pragma once
 /*
  * Whether the data can be trusted: one counter a row. docs/definitions.md has the definitions; the
  * first 22 are the counts of "trace health" there. trace/build/build.h says which of them a reader
@@ -57,5 +56,3 @@ struct rp_health {
     RP_HEALTH_MAP(RP_HEALTH_FIELD)
 #undef RP_HEALTH_FIELD
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_MERGED_H
-#define RP_TRACE_MERGED_H
+#pragma once
 /*
  * A merged trace holds several ranks (rp_builder_append), and says so in its metadata: for each
  * rank the processes it consists of, the ids they had, and what its own file said about it. So it
@@ -66,5 +65,3 @@ enum rp_code rp_merged_read(const struct rp_trace *trace, struct rp_arena *arena
 enum rp_code rp_merged_split(const struct rp_trace *trace, const struct rp_merged_rank *rank,
                              const struct rp_limits *limits, struct rp_trace **out,
                              struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_META_H
-#define RP_TRACE_META_H
+#pragma once
 #include "trace/trace.h"
 
 #include <string.h>
@@ -22,5 +21,3 @@ static inline const char *rp_trace_note(const struct rp_trace *t, const char *ke
 
     return value ? value + (*value == '"') : NULL;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_NAMES_H
-#define RP_TRACE_NAMES_H
+#pragma once
 /*
  * Classes of names: what a kernel or an operator does, derived from its name. The table of patterns
  * is in names.c, with the reason for each. Decided once a string (rp_strings.name_class), so that
@@ -59,5 +58,3 @@ struct rp_name_matcher {
 
 void rp_name_matcher_init(struct rp_name_matcher *m, const struct rp_name_pattern *table, size_t n);
 enum rp_name_class rp_name_classify(const struct rp_name_matcher *m, const char *name, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_RANGES_H
-#define RP_TRACE_RANGES_H
+#pragma once
 /*
  * Checks that every id, offset and enumeration value of a trace is in range, which must hold before
  * any other code reads it. Native files are checked part by part (trace/rpt/read.c), a whole trace
@@ -20,5 +19,3 @@ enum rp_code rp_ranges_samples(const struct rp_trace *t, struct rp_err *err);
 /* Sets the error for an invalid trace. */
 enum rp_code rp_trace_bad(const struct rp_trace *t, struct rp_err *err, const char *fmt, ...)
     RP_PRINTF(3, 4);
-
-#endif

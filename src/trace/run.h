@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_RUN_H
-#define RP_TRACE_RUN_H
+#pragma once
 /*
  * A run: the ranks of one job. Of each rank a digest stays in memory (kilobytes); its trace only
  * while it is analysed, so a run may have thousands of ranks.
@@ -74,5 +73,3 @@ enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t fi
  * number, a launcher is no rank: it is left out.
  */
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_SAMPLES_H
-#define RP_TRACE_SAMPLES_H
+#pragma once
 /*
  * Samples of call stacks, as a sampling profiler takes them: columns beside the events of a trace,
  * 25 bytes a sample. Stacks are a prefix tree, so that each different stack is stored once:
@@ -60,5 +59,3 @@ struct rp_call_samples {
     const struct rp_call_frame *frame;
     const struct rp_call_stack *stacks;
 };
-
-#endif

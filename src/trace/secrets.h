@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_SECRETS_H
-#define RP_TRACE_SECRETS_H
+#pragma once
 /*
  * What in the texts of a trace should not leave its owner: found by the key that a text belongs to
  * (`password`, `hostname`, `env`), by its form (a token of a service, a path, an address), and by
@@ -80,5 +79,3 @@ void rp_secrets_clean_json(const struct rp_secret_words *words, const char *key,
    arguments are not looked at. */
 enum rp_code rp_secrets_count(const struct rp_trace *t, int64_t counts[RP_SECRETS],
                               struct rp_err *err);
-
-#endif

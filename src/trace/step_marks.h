@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_STEP_MARKS_H
-#define RP_TRACE_STEP_MARKS_H
+#pragma once
 /*
  * Steps by the user's patterns (trace/step_patterns.h). The built-in ones are applied when a trace
  * is made, and its steps are stored in native files; a user's apply to any trace when it is loaded.
@@ -18,5 +17,3 @@ enum rp_code rp_trace_mark_steps(struct rp_trace *trace, const struct rp_step_ta
    the trace is shared. */
 enum rp_code rp_trace_name_steps(struct rp_trace *trace, const char *name, bool *found,
                                  struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_STEP_PATTERNS_H
-#define RP_TRACE_STEP_PATTERNS_H
+#pragma once
 /*
  * The names under which servers mark their steps, and what these names say: a table of patterns,
  * that users extend by a file (docs/definitions.md, "Marks of servers"). One line is one pattern:
@@ -49,5 +48,3 @@ void rp_step_table_release(struct rp_step_table *table);
 /* Whether the name marks a step, by the table (which may be NULL) or the built-in patterns. */
 bool rp_step_table_match(const struct rp_step_table *table, const char *name,
                          struct rp_step_mark *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_TRACE_H
-#define RP_TRACE_TRACE_H
+#pragma once
 /*
  * The trace model: one rank of a run, exactly as recorded. Made by a builder (trace/build/build.h),
  * frozen when it is finished, then shared by all threads; nothing is built lazily behind a const
@@ -306,5 +305,3 @@ enum rp_code rp_trace_validate(const struct rp_trace *trace, struct rp_err *err)
 
 /* Everything that can be checked: the invariants, and of a native file every byte. */
 enum rp_code rp_trace_verify(const struct rp_trace *trace, struct rp_err *err);
-
-#endif

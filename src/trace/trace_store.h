@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_TRACE_STORE_H
-#define RP_TRACE_TRACE_STORE_H
+#pragma once
 /*
  * Owns the arrays of a trace: memory of vectors, or the bytes of a native file together with which
  * sections of it are verified. Inside src/trace only.
@@ -34,5 +33,3 @@ enum rp_code rp_store_adopt(struct rp_trace_store *store, void *at, size_t cap, 
     (rp_store_adopt((store), (v)->at, (v)->cap, sizeof *(v)->at, (err)) == RP_OK \
          ? (*(to) = (v)->at, (v)->at = NULL, (v)->n = (v)->cap = 0, RP_OK)       \
          : RP_NOMEM)
-
-#endif

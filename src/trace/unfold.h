@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_UNFOLD_H
-#define RP_TRACE_UNFOLD_H
+#pragma once
 /*
  * A clock that was set back while a trace was recorded shows some times twice, and what happened
  * before and after lies on top of each other:
@@ -31,5 +30,3 @@ enum rp_code rp_trace_unfold(struct rp_trace **trace, const struct rp_limits *li
    the same neighbours before. INT64_MAX: none. Needs events and links. */
 enum rp_code rp_trace_id_after(const struct rp_trace *t, int64_t from_ns, int64_t to_ns,
                                int64_t add_ns, int64_t *id, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_WORDS_H
-#define RP_TRACE_WORDS_H
+#pragma once
 /* The names of the model's enum values in results and exports; they are stable. */
 #include <stdint.h>
 
@@ -12,5 +11,3 @@ const char *rp_word_step_phase(uint8_t phase);  /* enum rp_step_phase: "decode";
 const char *rp_word_weight_unit(uint32_t unit); /* enum rp_weight_unit: "ns" */
 const char *rp_word_frame_kind(uint32_t kind);  /* enum rp_frame_kind: "python" */
 const char *rp_word_arg_type(uint8_t type);     /* enum rp_arg_type: "int" */
-
-#endif

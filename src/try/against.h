@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_AGAINST_H
-#define RP_TRY_AGAINST_H
+#pragma once
 /*
  * `try --against`: the user's program as it is, beside other programs that should do the same: a
  * revision of git, a patch, another folder, another command. In a round each of them is a new
@@ -88,5 +87,3 @@ enum rp_code rp_try_against_comment(const char *path, const struct rp_try_commen
 
 /* Measures until all is decided, or the time is over. */
 void rp_try_duel(struct rp_try_duel *d);
-
-#endif

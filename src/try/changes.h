@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_CHANGES_H
-#define RP_TRY_CHANGES_H
+#pragma once
 /*
  * The changes that can be made from outside, and what is known about the program. The hook makes a
  * change by its name (hook.py); some are environment variables of the program as well, or only.
@@ -45,5 +44,3 @@ size_t rp_try_change_count(void);
 /* To put into the script: "%s" is the value. */
 const char *rp_try_lines(const struct rp_try_change *change, const struct rp_try_facts *facts);
 const struct rp_try_change *rp_try_change_find(const char *name, size_t len);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_CHILD_H
-#define RP_TRY_CHILD_H
+#pragma once
 /*
  * One run of the user's program, and the lines that its hook sends (hook.py).
  *
@@ -94,5 +93,3 @@ void rp_try_overlay_close(const struct rp_try_folders *folders, const struct rp_
                           const char *scratch);
 /* Whether this machine lets a process without privileges do that. */
 bool rp_try_overlay_works(const char *scratch);
-
-#endif

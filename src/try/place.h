@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_PLACE_H
-#define RP_TRY_PLACE_H
+#pragma once
 /* Folders of a session (place.c). */
 #include "try/child.h"
 
@@ -24,5 +23,3 @@ void rp_try_place_remove(const char *path); /* with all that is in it */
 
 /* Memory of this machine; 0: not known. */
 void rp_try_place_memory(int64_t *free_bytes, int64_t *total_bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_SESSION_H
-#define RP_TRY_SESSION_H
+#pragma once
 /*
  * One call of `try`: the program, what is known about it, and its variants. A variant is the
  * program with some changes; the first two have none, and the second is the control.
@@ -197,5 +196,3 @@ enum rp_code rp_try_learn(const struct rp_try_session *s, size_t *kept, struct r
 void rp_try_store_read(struct rp_try_session *s);
 /* Keeps those of this call. */
 void rp_try_store_write(const struct rp_try_session *s);
-
-#endif

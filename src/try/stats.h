@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRY_STATS_H
-#define RP_TRY_STATS_H
+#pragma once
 /*
  * What turns of steps say about a change. A round gives one number a variant: the logarithm of its
  * time over that of the unchanged program in the same round. Their median gets the interval of the
@@ -78,5 +77,3 @@ double rp_try_little(void);
 
 /* exp(x) - 1 of a logarithm: -0.17 is 17 % less time. */
 double rp_try_ratio(double logarithm);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_VIEW_VIEW_H
-#define RP_VIEW_VIEW_H
+#pragma once
 /*
  * A view inside: the ranks with their traces, which stay in memory, and an index of each that makes
  * a picture of any stretch of time in a time that does not depend on the number of events in it.
@@ -250,5 +249,3 @@ size_t rp_view_count(const struct rp_view *view, const struct rp_view_part *part
    that of `report` and has a view. After an error the report is as before. */
 enum rp_code rp_view_embed(const struct rp_dataset *dataset, struct rp_result *result,
                            struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_XREF_COMM_H
-#define RP_XREF_COMM_H
+#pragma once
 /*
  * How much a distributed program communicates, by collective, by the axis of devices that take
  * part, and by line. Bytes are those of one device and one execution; loops count as often as they
@@ -38,5 +37,3 @@ enum rp_code rp_comm_count(const struct rp_xref *x, const struct rp_meshes *mesh
 
 /* Whether there is anything to count. */
 bool rp_comm_has_any(const struct rp_program *p);
-
-#endif

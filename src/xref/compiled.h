@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_XREF_COMPILED_H
-#define RP_XREF_COMPILED_H
+#pragma once
 /*
  * From measured time to lines of the program that torch.compile compiled. A profile names the key
  * of a graph around each of its runs; the log of the compiler has the same key, with the calls of
@@ -55,5 +54,3 @@ struct rp_compiled_span rp_compiled_of_event(const struct rp_compiled *c, rp_eve
 
 /* Whether an event is a run of a compiled graph. */
 bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e);
-
-#endif

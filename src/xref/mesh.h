@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_XREF_MESH_H
-#define RP_XREF_MESH_H
+#pragma once
 /*
  * Named arrays of devices. Frameworks give XLA the mesh of a program by name,
  *
@@ -49,5 +48,3 @@ void rp_meshes_groups(const struct rp_meshes *meshes, const struct rp_replica_gr
 /* The axes along which pairs of devices differ; NULL likewise. */
 const char *rp_meshes_pairs(const struct rp_meshes *meshes, const int64_t *pairs, size_t npairs,
                             struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_XREF_XREF_H
-#define RP_XREF_XREF_H
+#pragma once
 /*
  * Cross references: from the name of an instruction or of a kernel to the operation of the
  * optimised program, from there to the operator of the framework and the line of the user's code
@@ -105,5 +104,3 @@ struct rp_xref_times {
 enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
                              const struct rp_xref *x, struct rp_xref_kernels *kernels,
                              struct rp_xref_times *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_PROTO_HLO_H
-#define RP_ABI_PROTO_HLO_H
+#pragma once
 /* Field numbers and enum values of HLO protobufs: RP_HLO_INSTRUCTION_OPCODE is 2. */
 
 enum rp_hlo_field {
@@ -12,5 +11,3 @@ enum rp_hlo_word {
 #define RP_WORD(tag, word, value) RP_##tag##_##word = value,
 #include "abi/proto/hlo.def"
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_PROTO_PERFETTO_H
-#define RP_ABI_PROTO_PERFETTO_H
+#pragma once
 /* Field numbers of Perfetto's traces: RP_PFT_PACKET_TRACK_EVENT is 11; and values of their enums.
  */
 
@@ -29,5 +28,3 @@ enum { /* Frame.kind */
 
 /* An annotation of our own at the begin of an arrow: its category. Perfetto's have none. */
 #define RP_PFT_ARROW_KEY "reprise.arrow"
-
-#endif

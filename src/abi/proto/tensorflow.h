@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_ABI_PROTO_TENSORFLOW_H
-#define RP_ABI_PROTO_TENSORFLOW_H
+#pragma once
 /* Field numbers and enum values of the protobufs of TensorFlow graphs: RP_TF_NODE_OP is 2. */
 
 enum rp_tf_field {
@@ -12,5 +11,3 @@ enum rp_tf_word {
 #define RP_WORD(tag, word, value) RP_##tag##_##word = value,
 #include "abi/proto/tensorflow.def"
 };
-
-#endif

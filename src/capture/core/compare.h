@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_COMPARE_H
-#define RP_CAPTURE_CORE_COMPARE_H
+#pragma once
 /* How much longer steps are in one kind than in the other. */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,5 +25,3 @@ struct rp_core_compared {
    1 %. */
 bool rp_core_compare(const struct rp_core_times *first, const struct rp_core_times *second,
                      struct rp_core_compared *out);
-
-#endif

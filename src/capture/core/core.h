@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_CORE_H
-#define RP_CAPTURE_CORE_CORE_H
+#pragma once
 /*
  * The core of every injected library: it writes events into a recording that stays readable even if
  * the process crashes or is killed.
@@ -216,5 +215,3 @@ void rp_capture_note_end(void);
    open files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
    kernel also takes the calling thread's clocks away (it disables rdtsc): its events are lost. */
 void rp_capture_seal(bool strict);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_FLIGHT_H
-#define RP_CAPTURE_CORE_FLIGHT_H
+#pragma once
 /*
  * Collectives that have begun and not ended. A span is written at its end, so that a rank which
  * hangs in one would leave no trace of it. What lasts longer than a collective should is written
@@ -81,5 +80,3 @@ static inline void rp_flight_tick(struct rp_flight *flights, const struct rp_cap
                                             .nargs = args.n});
     }
 }
-
-#endif

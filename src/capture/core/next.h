@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_NEXT_H
-#define RP_CAPTURE_CORE_NEXT_H
+#pragma once
 /* For libraries that intercept calls by symbol name. */
 
 /*
@@ -10,5 +9,3 @@
  * loaded and whose name begins with `library`. The library stays loaded.
  */
 void *rp_capture_next(const char *name, const void *caller, const char *library);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_STATE_H
-#define RP_CAPTURE_CORE_STATE_H
+#pragma once
 /*
  * The core's internal state; for the files of this folder only.
  *
@@ -347,5 +346,3 @@ static inline uint32_t rp_core_subject(void)
 }
 bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 extern const struct rp_capture rp_core_table __attribute__((visibility("hidden")));
-
-#endif

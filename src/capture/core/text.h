@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CORE_TEXT_H
-#define RP_CAPTURE_CORE_TEXT_H
+#pragma once
 /*
  * A text of an event: its address, length and hash, inlined into the hot path. A name of up to 16
  * bytes takes one multiplication.
@@ -64,5 +63,3 @@ static RP_CORE_INLINE struct text text_of(const char *s, size_t max)
     t.hash = hash_text(t.at, t.len);
     return t;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CUDA_COUNTERS_H
-#define RP_CAPTURE_CUDA_COUNTERS_H
+#pragma once
 /* Hardware counters of each kernel (`record --counters`), in place of CUPTI's records of work. */
 #include "capture/cuda/cuda.h"
 
@@ -9,5 +8,3 @@ RP_CUDA_HIDDEN bool rp_cuda_counters_wanted(void);
 RP_CUDA_HIDDEN void rp_cuda_counters_begin(void);
 RP_CUDA_HIDDEN void rp_cuda_counters_callback(int domain, uint32_t id, const void *data);
 RP_CUDA_HIDDEN void rp_cuda_counters_end(void);
-
-#endif

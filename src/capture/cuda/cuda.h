@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_CUDA_CUDA_H
-#define RP_CAPTURE_CUDA_CUDA_H
+#pragma once
 /*
  * Shared by the files of the cuda library. cuda.c is the injection, its options and its shutdown;
  * cupti.c finds CUPTI; calls.c chooses the calls to record; buffers.c provides buffers and reads
@@ -135,5 +134,3 @@ RP_CUDA_HIDDEN void rp_cuda_boundary(bool without); /* see on_boundary of core.h
 RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id); /* from any thread */
 /* for the worker only */
 RP_CUDA_HIDDEN const char *rp_cuda_kernel_name(const char *mangled);
-
-#endif

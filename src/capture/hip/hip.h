@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_HIP_HIP_H
-#define RP_CAPTURE_HIP_HIP_H
+#pragma once
 /* Shared by the files of the hip library. */
 #include "abi/hsa.h"
 #include "capture/core/core.h"
@@ -123,5 +122,3 @@ rp_hsa_interceptor rp_hip_intercept;
 void *rp_hip_queue_new(uint64_t agent, uint32_t device);
 void rp_hip_work_reset(void);
 void rp_hip_wait_for_all(void);
-
-#endif

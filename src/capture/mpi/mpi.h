@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_MPI_MPI_H
-#define RP_CAPTURE_MPI_MPI_H
+#pragma once
 /*
  * Shared by the files of the mpi library. mpi.c has the wrappers, comms.c the communicators,
  * requests.c what was started and not yet waited for.
@@ -53,5 +52,3 @@ struct rp_mpi_op {
 RP_MPI_HIDDEN void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op);
 /* What it was started for; take: and forgets it. False: not known. */
 RP_MPI_HIDDEN bool rp_mpi_request_find(rp_mpi_word handle, struct rp_mpi_op *op, bool take);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_NCCL_NCCL_H
-#define RP_CAPTURE_NCCL_NCCL_H
+#pragma once
 /*
  * Shared by the files of the nccl library. nccl.c is the plugin: communicators, and the begin and
  * end of events; describe.c reads the event descriptions of each version.
@@ -38,5 +37,3 @@ RP_NCCL_HIDDEN void rp_nccl_describe(struct rp_nccl_op *e, const struct rp_nccl_
 /* The arguments of the event's span; `group` is a buffer for one of them. */
 RP_NCCL_HIDDEN void rp_nccl_args(const struct rp_nccl_op *e, struct rp_capture_args *a,
                                  char group[40]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_NVTX_OPERATORS_H
-#define RP_CAPTURE_NVTX_OPERATORS_H
+#pragma once
 /*
  * Ranges of frameworks as operators with arguments. An operator is one span, written when it ends;
  * until then it is on a stack of its thread, one for each domain that has such names, because
@@ -16,5 +15,3 @@ const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_na
                                    const char *text, char *room, size_t size);
 /* Ends the innermost range; returns false if the caller shall end it. */
 bool rp_nvtx_operator_end(const struct rp_capture *cap, enum rp_nvtx_names names);
-
-#endif

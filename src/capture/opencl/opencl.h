@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_OPENCL_OPENCL_H
-#define RP_CAPTURE_OPENCL_OPENCL_H
+#pragma once
 /*
  * Shared by the files of the opencl library: opencl.c is the layer and its functions, commands.c
  * follows a command to its completion, kernels.c keeps kernels by handle.
@@ -53,5 +52,3 @@ rp_opencl_begin(const char *call, enum rp_ctf_kind kind, void *queue, uint64_t b
 RP_OPENCL_HIDDEN void rp_opencl_end(struct rp_opencl_command *c, int32_t code, void *event,
                                     bool own);
 RP_OPENCL_HIDDEN void rp_opencl_wait_for_all(void); /* at exit; waits at most 200 ms */
-
-#endif

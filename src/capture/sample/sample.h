@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_CAPTURE_SAMPLE_SAMPLE_H
-#define RP_CAPTURE_SAMPLE_SAMPLE_H
+#pragma once
 /*
  * Shared by the files of the source `sample`; sample.c has the overview. Addresses are those of the
  * sampled process, as numbers: they are only read through memory.c, which never faults.
@@ -278,5 +277,3 @@ void rp_sample_request_stop(struct rp_sample_request *q);
 void rp_sample_signal_forget(void); /* the kernel asks nobody: this is another process or thread */
 bool rp_sample_signal_taken(void);  /* the program has the signal, or is about to take it */
 uint64_t rp_sample_signal_spent(void); /* ticks in the handler, of all threads */
-
-#endif

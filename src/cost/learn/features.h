@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_LEARN_FEATURES_H
-#define RP_COST_LEARN_FEATURES_H
+#pragma once
 /*
  * What a cost model sees of an operator. The first `nsizes` features grow with every dimension of
  * the shape, and fits never fall with them; the others (alignment, number format, device) do not
@@ -60,5 +59,3 @@ bool rp_features_below(const struct rp_features *a, const struct rp_features *b)
 
 /* The peaks that features use; of a device that is not in the table those of the A100. */
 const struct rp_device_peaks *rp_sample_device(const struct rp_sample *s, bool *known);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_LEARN_FROM_TRACE_H
-#define RP_COST_LEARN_FROM_TRACE_H
+#pragma once
 /* Measured operators from a trace: calls with recorded shapes, each with the time of its kernels.
  */
 #include "cost/calls.h"
@@ -16,5 +15,3 @@ bool rp_sample_of_call(struct rp_op_costs *costs, const struct rp_work *work,
 enum rp_code rp_samples_of_trace(struct rp_samples *out, const struct rp_trace *trace,
                                  const struct rp_category_table *categories, const char *device,
                                  rp_item_cost_fn *known, void *user, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_LEARN_LEARNED_H
-#define RP_COST_LEARN_LEARNED_H
+#pragma once
 /*
  * Cost models that are learned from measured operators. For each operator and device there is a
  * fit: overhead, arithmetic and memory added up, and on it either curves (log-linear pieces, by
@@ -143,5 +142,3 @@ enum rp_code rp_learned_prepare(struct rp_learned *model, struct rp_err *err);
 double rp_quantile(const double *sorted, size_t n, double q);
 /* Of the errors of n rows that were left out, which are overwritten. learn.c */
 void rp_fit_interval(struct rp_fit *fit, double *errors, size_t n);
-
-#endif

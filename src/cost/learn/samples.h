@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_COST_LEARN_SAMPLES_H
-#define RP_COST_LEARN_SAMPLES_H
+#pragma once
 /*
  * Measured operators, what cost models learn from: one row is an operator on a device with its
  * number format, shape, FLOPs, bytes and time. They come from tables (CSV, docs/cli/model.md) or
@@ -87,5 +86,3 @@ enum rp_code rp_samples_parse_csv(struct rp_samples *out, const char *name, cons
                                   const char *device, bool timed, struct rp_err *err);
 /* Rows of the same operator, device, format and shape become one, with the median time. */
 enum rp_code rp_samples_merge(struct rp_samples *samples, struct rp_err *err);
-
-#endif

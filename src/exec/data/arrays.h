@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_ARRAYS_H
-#define RP_EXEC_DATA_ARRAYS_H
+#pragma once
 /*
  * Named arrays in files: NumPy's .npy (one array) and .npz (a zip of them, stored or deflated).
  * Types that NumPy does not have (bf16, the f8 kinds) are written as unsigned integers of their
@@ -52,5 +51,3 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
  */
 enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *dims, size_t rank,
                          const char *name, struct rp_tensor **out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_COMPARE_H
-#define RP_EXEC_DATA_COMPARE_H
+#pragma once
 /*
  * Whether two arrays are the same as far as their type lets one expect. An element of a float type
  * is wrong where both its absolute and its relative difference are over their bounds; the absolute
@@ -48,5 +47,3 @@ double rp_largest_magnitude(const struct rp_tensor *t);
    bf16 that was kept as f32 is compared as bf16. */
 void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
                 const struct rp_tolerance *tolerance, struct rp_comparison *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_COMPLEX_H
-#define RP_EXEC_DATA_COMPLEX_H
+#pragma once
 /* <complex.h> without its macro I, and with CMPLX and CMPLXF, which glibc defines for gcc only. */
 #include <complex.h>
 #undef I
@@ -11,5 +10,3 @@
 #endif
 
 typedef double complex rp_c128;
-
-#endif

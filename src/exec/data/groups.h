@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_GROUPS_H
-#define RP_EXEC_DATA_GROUPS_H
+#pragma once
 /* Which partitions a collective brings together. */
 #include "base/arena.h"
 #include "program/program.h"
@@ -26,5 +25,3 @@ unsigned rp_program_runs(const struct rp_program *p);
 /* Whether it computes with whole arrays, the same on every partition, but for parts in the view of
    one device: a program before partitioning. */
 bool rp_program_is_whole(const struct rp_program *p);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_SIGNATURE_H
-#define RP_EXEC_DATA_SIGNATURE_H
+#pragma once
 /* What a program takes and gives, as flat lists of arrays: tuples opened depth first, tokens left
    out. */
 #include "base/arena.h"
@@ -27,5 +26,3 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
    to on the way to it; RP_ELEM_INVALID if there is none. sig->nout entries, in the arena. */
 enum rp_code rp_precision_find(const struct rp_program *p, const struct rp_signature *sig,
                                struct rp_arena *arena, const uint8_t **out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_SNAPSHOT_H
-#define RP_EXEC_DATA_SNAPSHOT_H
+#pragma once
 /* The values that XLA recorded beside a program: arguments of every partition, and the result. */
 #include "base/vec.h"
 #include "exec/data/tensor.h"
@@ -21,5 +20,3 @@ struct rp_snapshot {
 enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
                               struct rp_err *err);
 void rp_snapshot_release(struct rp_snapshot *s);
-
-#endif

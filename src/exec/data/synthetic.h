@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_SYNTHETIC_H
-#define RP_EXEC_DATA_SYNTHETIC_H
+#pragma once
 /* Inputs for a program whose own are not at hand: seeded, in bounds, of sensible magnitude. The
    same seed gives the same values on every engine and with any number of threads. */
 #include "exec/data/signature.h"
@@ -34,5 +33,3 @@ void rp_uses_free(struct rp_uses *uses); /* NULL is fine */
 /* Of input i of the signature. */
 void rp_uses_look(struct rp_uses *uses, const struct rp_signature *slots, size_t i,
                   struct rp_use *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_TENSOR_H
-#define RP_EXEC_DATA_TENSOR_H
+#pragma once
 /*
  * Values of programs: arrays of any element type, and tuples of values. Elements are little-endian,
  * row-major in the order of the dimensions, each in whole bytes (types under eight bits take one
@@ -110,5 +109,3 @@ static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t ran
     }
     return false;
 }
-
-#endif

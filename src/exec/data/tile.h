@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_DATA_TILE_H
-#define RP_EXEC_DATA_TILE_H
+#pragma once
 /*
  * Which part of an array a device has: shardings of HLO, "{devices=[4,1]<=[4]}", and of Shardy,
  * "<@mesh, [{"x"}, {}]>" with "{mesh = #sdy.mesh<["x"=4]>}".
@@ -39,5 +38,3 @@ enum rp_code rp_tile_take(const struct rp_tensor *whole, const struct rp_tile *t
 /* Puts a block where it belongs in the whole. */
 void rp_tile_put(const struct rp_tensor *block, const struct rp_tile *tile,
                  struct rp_tensor *whole);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_ENGINE_ENGINE_H
-#define RP_EXEC_ENGINE_ENGINE_H
+#pragma once
 /*
  * What an engine is: something that runs programs, described by a const row of functions. The rows
  * are listed in exec/engines.h.
@@ -133,5 +132,3 @@ struct rp_engine {
                           struct rp_err *err);
     void (*release)(struct rp_executable *exe);
 };
-
-#endif

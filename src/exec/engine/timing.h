@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_ENGINE_TIMING_H
-#define RP_EXEC_ENGINE_TIMING_H
+#pragma once
 /*
  * Times of repeated runs and their statistics; docs/definitions.md defines the terms.
  */
@@ -38,5 +37,3 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
 /* Percentiles of times, which are left in their order. */
 enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err);
 void rp_timing_release(struct rp_timing *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_ENGINE_H
-#define RP_EXEC_EVAL_ENGINE_H
+#pragma once
 /* What `ref` and `fast` share: the executable is a plan, a run evaluates it once per partition. */
 #include "exec/engine/engine.h"
 #include "exec/eval/plan.h"
@@ -23,5 +22,3 @@ const struct rp_op_time *rp_eval_times(struct rp_executable *exe, size_t *n);
 enum rp_code rp_eval_spans(struct rp_executable *exe, unsigned runs, struct rp_op_spans *out,
                            struct rp_err *err);
 void rp_eval_release(struct rp_executable *exe);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_LANES_H
-#define RP_EXEC_EVAL_LANES_H
+#pragma once
 /*
  * Element-wise operations as loops: a lane takes n elements of each operand, which follow one
  * another, and writes n results. Whole arrays, the pieces of a fused loop and the scalars of a
@@ -64,5 +63,3 @@ rp_lane_fn *rp_lane_convert(unsigned from, unsigned to);
 
 float rp_f16_to_f32(uint16_t bits);
 uint16_t rp_f32_to_f16(float value);
-
-#endif

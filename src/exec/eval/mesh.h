@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_MESH_H
-#define RP_EXEC_EVAL_MESH_H
+#pragma once
 /*
  * Several partitions of one program in one process, one thread each. A collective is a rendezvous:
  * every partition brings its operands; when all have arrived, each reads what it needs.
@@ -24,5 +23,3 @@ unsigned rp_mesh_size(const struct rp_mesh *mesh);
 enum rp_code rp_mesh_rendezvous(struct rp_mesh *mesh, unsigned partition, struct rp_tensor *mine,
                                 struct rp_tensor *const **all, struct rp_err *err);
 void rp_mesh_leave(struct rp_mesh *mesh);
-
-#endif

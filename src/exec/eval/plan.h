@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_PLAN_H
-#define RP_EXEC_EVAL_PLAN_H
+#pragma once
 /*
  * A program made ready to be evaluated: shapes opened, attributes parsed, every operation joined
  * with its kernel, and the place known after which a value is not needed any more. Immutable once
@@ -214,5 +213,3 @@ extern const struct rp_kernel rp_kernels_control[];
 enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out,
                             struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_STRIDED_H
-#define RP_EXEC_EVAL_STRIDED_H
+#pragma once
 /*
  * Copying between arrays along any strides: transposes, slices, broadcasts (stride 0), reversals
  * (negative strides), pads and concatenations are all this one loop.
@@ -32,5 +31,3 @@ enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm
 enum rp_code rp_tensor_transpose_spread(const struct rp_tensor *t, const uint32_t *perm,
                                         struct rp_pool *pool, struct rp_tensor **out,
                                         struct rp_err *err);
-
-#endif

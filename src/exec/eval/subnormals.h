@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_SUBNORMALS_H
-#define RP_EXEC_EVAL_SUBNORMALS_H
+#pragma once
 /*
  * XLA runs programs on the CPU with subnormal numbers read and written as zeros, and programs show
  * it: log(1e-40f) is minus infinity, 1e-40f == 0 is true. So do `ref` and `fast`. The mode belongs
@@ -37,5 +36,3 @@ static inline void rp_subnormals_restore(uint64_t before)
     (void)before;
 #endif
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_TAPE_H
-#define RP_EXEC_EVAL_TAPE_H
+#pragma once
 /*
  * A function of scalars (the body of a reduction, a comparison of a sort, an element-wise fusion)
  * as a list of lanes over registers, each of which holds up to RP_TAPE_LANES elements: one call
@@ -81,5 +80,3 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
 bool rp_opcode_is_elementwise(unsigned code);
 /* Bits of an element in a bitcast-convert: types under a byte lie several in one there. */
 size_t rp_cast_bits(unsigned elem);
-
-#endif

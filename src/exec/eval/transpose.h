@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_TRANSPOSE_H
-#define RP_EXEC_EVAL_TRANSPOSE_H
+#pragma once
 /* Turning four rows of four 32-bit elements, at any address, into columns, in registers; row
    lengths in elements. */
 #include <stdint.h>
@@ -25,5 +24,3 @@ static inline void rp_turn_four(const void *in, int64_t in_row, void *out, int64
     *(rp_four *)(void *)(y + 2 * out_row) = __builtin_shufflevector(ef, gh, 0, 1, 4, 5);
     *(rp_four *)(void *)(y + 3 * out_row) = __builtin_shufflevector(ef, gh, 2, 3, 6, 7);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_EVAL_VARY_H
-#define RP_EXEC_EVAL_VARY_H
+#pragma once
 /*
  * A run as another compiler or device might have rounded it (rp_engine_options.vary): results of
  * types narrower than f32 move to a neighbour here and there, and operands of convolutions lose
@@ -16,5 +15,3 @@ bool rp_vary_takes_tf32(const struct rp_eval *e, const struct rp_node *node);
 /* Operands of f32 as rounded copies, all others kept: the caller drops *n of them. */
 enum rp_code rp_vary_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
                               struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_FAST_CONV_H
-#define RP_EXEC_FAST_CONV_H
+#pragma once
 /* Parts of a convolution: its spatial dimensions, and blocks of results (rows of output features).
  */
 #include <stdbool.h>
@@ -45,5 +44,3 @@ struct rp_conv_kernel {
 
 /* The narrowest block for n output features, or the widest that there is. */
 struct rp_conv_kernel rp_conv_kernel_for(int64_t n);
-
-#endif

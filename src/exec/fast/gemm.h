@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_FAST_GEMM_H
-#define RP_EXEC_FAST_GEMM_H
+#pragma once
 /* Products of f32 matrices. */
 #include "base/threads.h"
 
@@ -45,5 +44,3 @@ struct rp_blas {
 bool rp_blas_open(struct rp_blas *out);
 /* One product of one tile, in this thread. False if its strides are not supported. */
 bool rp_blas_gemm(const struct rp_blas *blas, const struct rp_gemm *g);
-
-#endif

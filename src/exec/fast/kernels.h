@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_FAST_KERNELS_H
-#define RP_EXEC_FAST_KERNELS_H
+#pragma once
 /* Kernels of `fast`: each takes what it is quick at and leaves the rest to the reference's. */
 #include "exec/eval/plan.h"
 
@@ -114,5 +113,3 @@ bool rp_fast_lane(unsigned opcode, struct rp_lane *lane);
 /* That of a function of CHLO that fast has; false: none. */
 bool rp_fast_special_lane(const struct rp_plan *plan, const struct rp_node *node,
                           struct rp_lane *lane);
-
-#endif

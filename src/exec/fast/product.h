@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_FAST_PRODUCT_H
-#define RP_EXEC_FAST_PRODUCT_H
+#pragma once
 /* Products of matrices of other types than f32. */
 #include "exec/data/tensor.h"
 #include "exec/fast/gemm.h"
@@ -25,5 +24,3 @@ enum rp_code rp_product_bytes(const struct rp_product *p, bool a_signed, bool b_
    their products with the parts of a are the parts of c. */
 enum rp_code rp_product_turn(const struct rp_tensor *b, size_t k, struct rp_tensor **out,
                              struct rp_err *err);
-
-#endif

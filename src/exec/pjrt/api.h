@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_PJRT_API_H
-#define RP_EXEC_PJRT_API_H
+#pragma once
 /*
  * A PJRT plugin as a table of functions whose errors become ours: loading, versions, calls with the
  * struct size that the plugin expects. Nothing here depends on what the functions do.
@@ -67,5 +66,3 @@ enum rp_code rp_pjrt_await(struct rp_pjrt *pjrt, void *event, struct rp_err *err
 
 /* The extension of that type, as words, or NULL. */
 const uint64_t *rp_pjrt_extension(const struct rp_pjrt *pjrt, uint32_t type);
-
-#endif

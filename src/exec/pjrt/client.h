@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_PJRT_CLIENT_H
-#define RP_EXEC_PJRT_CLIENT_H
+#pragma once
 /*
  * One program on one PJRT plugin, from loading the library to the outputs, in this process:
  *
@@ -135,5 +134,3 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
 enum rp_code rp_pjrt_read_mlir(const char *text, size_t n, struct rp_pjrt_module *out,
                                struct rp_err *err);
 void rp_pjrt_module_release(struct rp_pjrt_module *module);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_PJRT_DEVICE_MARKS_H
-#define RP_EXEC_PJRT_DEVICE_MARKS_H
+#pragma once
 /*
  * For profilers of NVIDIA GPUs: cudaProfilerStart and Stop enclose the measured runs
  * (`nsys profile -c cudaProfilerApi` and `ncu --profile-from-start off` record nothing else), and
@@ -22,5 +21,3 @@ void rp_device_marks_end(struct rp_device_marks *marks);
 /* Ranges; nothing outside begin and end. */
 void rp_device_marks_push(struct rp_device_marks *marks, const char *name);
 void rp_device_marks_pop(struct rp_device_marks *marks);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_PLUGIN_PLUGIN_H
-#define RP_EXEC_PLUGIN_PLUGIN_H
+#pragma once
 /*
  * Finding third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow; and
  * the LAPACK that comes with SciPy, which JAX calls. No library is loaded to find them, and no
@@ -54,5 +53,3 @@ enum rp_code rp_plugin_install(const char *package, struct rp_err *err);
 /* Whether a shared library (64-bit ELF, this machine's byte order) has a dynamic symbol of that
    name. Reads only the pages of the symbol table; false for other files. */
 bool rp_elf_has_symbol(const char *path, const char *symbol);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_CUSTOM_H
-#define RP_EXEC_REF_CUSTOM_H
+#pragma once
 /*
  * Custom calls: families of targets, each a table that ends with a row without a name. `prepare`
  * reads the configuration into node->attrs; both as in plan.h.
@@ -57,5 +56,3 @@ const struct rp_value_shape *rp_custom_shape(const struct rp_node *node);
    is memory that the library would have used. */
 enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
                                struct rp_tensor **out, struct rp_err *err);
-
-#endif

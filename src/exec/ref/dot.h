@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_DOT_H
-#define RP_EXEC_REF_DOT_H
+#pragma once
 /* Products of arrays: what both engines know about their dimensions. */
 #include "exec/eval/plan.h"
 #include "program/window.h"
@@ -51,5 +50,3 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
 enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struct rp_tensor *kernel,
                          const struct rp_value_shape *shape, struct rp_tensor **out,
                          struct rp_err *err);
-
-#endif

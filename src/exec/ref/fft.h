@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_FFT_H
-#define RP_EXEC_REF_FFT_H
+#pragma once
 /* Fourier transforms of one length, in double complex: planned once, run for many lines. */
 #include "base/err.h"
 #include "exec/data/complex.h"
@@ -41,5 +40,3 @@ static inline int rp_fft_sign(const struct rp_fft_attr *a)
 {
     return a->type == RP_FFT || a->type == RP_RFFT ? -1 : 1;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_KERNELS_H
-#define RP_EXEC_REF_KERNELS_H
+#pragma once
 /* The kernels of the reference engine, a table a family; each ends with a row without `run`. */
 #include "exec/eval/plan.h"
 
@@ -79,5 +78,3 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
 
 /* ThreeFry 2x32 with 20 rounds of two words; the low halves come first. */
 void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_LAPACK_H
-#define RP_EXEC_REF_LAPACK_H
+#pragma once
 /*
  * LAPACK by dlopen, for custom calls that have no kernel here: nothing is linked. The variable
  * REPRISE_LAPACK names a library ("own": none); else OpenBLAS, which contains LAPACK, and
@@ -23,5 +22,3 @@ void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine);
 /* Lets the library run a custom call of LAPACK's; RP_UNSUPPORTED with what to install where it
    cannot. */
 enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_LINALG_H
-#define RP_EXEC_REF_LINALG_H
+#pragma once
 /* Dense linear algebra of small matrices, for operations and for custom calls that mean the same.
  */
 #include "exec/data/complex.h"
@@ -23,5 +22,3 @@ enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, 
 
 enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor **out,
                              struct rp_err *err);
-
-#endif

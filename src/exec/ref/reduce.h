@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_REF_REDUCE_H
-#define RP_EXEC_REF_REDUCE_H
+#pragma once
 /* What the reductions of both engines share. */
 #include "exec/eval/tape.h"
 #include "program/window.h"
@@ -50,5 +49,3 @@ enum rp_code rp_reduce_rounded(const struct rp_reduce *a, struct rp_tensor *in,
 enum rp_code rp_tensor_wide(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 enum rp_code rp_tensor_as(struct rp_tensor *t, unsigned elem, struct rp_tensor **out,
                           struct rp_err *err);
-
-#endif

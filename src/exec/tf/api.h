@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_TF_API_H
-#define RP_EXEC_TF_API_H
+#pragma once
 /* TensorFlow's C library by dlopen; its errors become ours. */
 #include "abi/tensorflow.h"
 #include "base/err.h"
@@ -23,5 +22,3 @@ enum rp_code rp_tf_check(const struct rp_tf *tf, const void *status, enum rp_cod
 /* Element types; RP_ELEM_INVALID and 0: unsupported. */
 unsigned rp_tf_elem(int type);
 int rp_tf_type(unsigned elem);
-
-#endif

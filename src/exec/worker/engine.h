@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_WORKER_ENGINE_H
-#define RP_EXEC_WORKER_ENGINE_H
+#pragma once
 /*
  * What the engines have in common whose work is done by a third-party library in a child process
  * (worker.h): finding and probing the library, starting the worker, and the functions of the row.
@@ -59,5 +58,3 @@ void rp_worker_engine_release(struct rp_executable *exe);
     .mark = rp_worker_engine_mark, .profile = rp_worker_engine_profile,           \
     .process = rp_worker_engine_process, .fetch = rp_worker_engine_fetch,         \
     .release = rp_worker_engine_release
-
-#endif

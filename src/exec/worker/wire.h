@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_WORKER_WIRE_H
-#define RP_EXEC_WORKER_WIRE_H
+#pragma once
 /* Messages between parent and child: a head, then its data. Both are the same binary, so structs
    are sent as they are. */
 #include "exec/worker/worker.h"
@@ -35,5 +34,3 @@ void rp_worker_serve(const struct rp_worker_ops *ops, const struct rp_worker_sta
 /* Runs the program n times in this process; the times go into ns. Used by parent and child. */
 enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, size_t n, int64_t *ns,
                                 struct rp_err *err);
-
-#endif

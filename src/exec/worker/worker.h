@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXEC_WORKER_WORKER_H
-#define RP_EXEC_WORKER_WORKER_H
+#pragma once
 /*
  * Third-party libraries that run programs (PJRT plugins, TensorFlow) may print to standard output
  * and may end the process: a failed check inside XLA aborts, it returns no error. So the work is
@@ -73,5 +72,3 @@ void rp_worker_stop(struct rp_worker *worker); /* NULL is fine */
 /* Whether the environment injects a profiler's library into this process (Nsight Systems, Nsight
    Compute and others): the work must then be done in this process. */
 bool rp_worker_is_profiled(void);
-
-#endif

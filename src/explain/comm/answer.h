@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_ANSWER_H
-#define RP_EXPLAIN_COMM_ANSWER_H
+#pragma once
 /* The answer of `comm`, for those who ask it. */
 #include "explain/comm/topology.h"
 
@@ -126,5 +125,3 @@ struct rp_comm_root {
     size_t nhost_rows, nlink_rows, ngroup_rows, ndimension_rows;
     const char **notes;
 };
-
-#endif

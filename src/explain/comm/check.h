@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_CHECK_H
-#define RP_EXPLAIN_COMM_CHECK_H
+#pragma once
 /*
  * Do all ranks make the same collectives? Those of a group are compared one by one: order, kind,
  * size, type, and which ranks did not enter or leave one. Needs no times: it works for a job that
@@ -69,5 +68,3 @@ void rp_comm_add_open(const struct rp_comm_place *place, int64_t begin_ns,
 enum rp_code rp_comm_compare(const struct rp_comm_caller *callers, size_t n, int64_t world_size,
                              struct rp_arena *arena, struct rp_comm_checks *out,
                              struct rp_err *err);
-
-#endif

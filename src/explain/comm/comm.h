@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_COMM_H
-#define RP_EXPLAIN_COMM_COMM_H
+#pragma once
 /*
  * `comm`: collectives matched across ranks, how long each rank waits in them and how long they
  * transfer, which rank arrives last, by how much and why. part.c makes the part of a rank: its
@@ -86,5 +85,3 @@ enum rp_code rp_comm_find_transfers(const struct rp_trace *trace, const struct r
 enum rp_code rp_comm_join_transfers(const struct rp_ranks *ranks, size_t limit,
                                     struct rp_arena *arena, struct rp_comm_root *out,
                                     struct rp_err *err);
-
-#endif

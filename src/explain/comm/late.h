@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_LATE_H
-#define RP_EXPLAIN_COMM_LATE_H
+#pragma once
 /*
  * Why a rank arrives last at collectives: what it did since its previous one is compared with the
  * median of the participants. More compute, more copies, more idle time, or a later end of that
@@ -47,5 +46,3 @@ void rp_late_add(struct rp_late_sums *sums, const struct rp_late *late, int64_t 
 
 /* The cause that cost most; ns: what it cost. */
 struct rp_late rp_late_main(const struct rp_late_sums *sums);
-
-#endif

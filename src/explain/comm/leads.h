@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_LEADS_H
-#define RP_EXPLAIN_COMM_LEADS_H
+#pragma once
 /* What a rank did between its collectives: compute, copies, idle time by cause. */
 #include "facts/idle/gaps.h"
 #include "facts/ranks/collectives.h"
@@ -24,5 +23,3 @@ enum rp_code rp_leads_find(const struct rp_work *work, const struct rp_work_unio
 /* The unions where there is no device work: operators of threads without collectives compute. */
 enum rp_code rp_leads_unite_host(const struct rp_trace *trace, const struct rp_collectives *c,
                                  struct rp_work_unions *out, struct rp_err *err);
-
-#endif

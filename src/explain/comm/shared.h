@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_SHARED_H
-#define RP_EXPLAIN_COMM_SHARED_H
+#pragma once
 /* What late ranks have in common: where most of the delay comes from several ranks of one host, or
    from the same device of several hosts, what they share is at fault. */
 #include "base/arena.h"
@@ -23,5 +22,3 @@ struct rp_late_rank {
 /* "host node2: 2 of its ranks cause 98 % of all delay, …"; NULL: they have nothing in common, or
    all ranks have it. */
 const char *rp_late_shared(const struct rp_late_rank *ranks, size_t n, struct rp_arena *arena);
-
-#endif

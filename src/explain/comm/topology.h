@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_COMM_TOPOLOGY_H
-#define RP_EXPLAIN_COMM_TOPOLOGY_H
+#pragma once
 /*
  * Where collectives run, within a node or between nodes, and whether they get what the links there
  * can carry (cost/links.h).
@@ -52,5 +51,3 @@ void rp_topology_judge(struct rp_topology *t);
 /* "slow link: …", in the arena; NULL: no alarm at that place. */
 const char *rp_topology_text(const struct rp_topology *t, enum rp_place place,
                              struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_CRITPATH_ANSWER_H
-#define RP_EXPLAIN_CRITPATH_ANSWER_H
+#pragma once
 /* The answer of `critpath`, for those who ask it. */
 #include "facts/clocks/clocks.h"
 #include "trace/trace.h"
@@ -71,5 +70,3 @@ struct rp_critpath_root {
     const char **notes;
     const char **written; /* overlays */
 };
-
-#endif

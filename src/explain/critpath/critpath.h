@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_CRITPATH_CRITPATH_H
-#define RP_EXPLAIN_CRITPATH_CRITPATH_H
+#pragma once
 /*
  * `critpath`: the critical path of each rank and, where ranks meet in collectives, of the run: its
  * segments, its time by kind and by name, what a name could gain, and the slack of what is not on
@@ -47,5 +46,3 @@ bool rp_critpath_clip(const struct rp_scope *scope, const struct rp_path_segment
                       int64_t *from_ns, struct rp_path_segment *piece);
 /* The time of all pieces. */
 int64_t rp_critpath_time(const struct rp_scope *scope, const struct rp_path_segment *s);
-
-#endif

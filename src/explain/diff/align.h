@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_ALIGN_H
-#define RP_EXPLAIN_DIFF_ALIGN_H
+#pragma once
 /* Which operators of two call trees are the same. Every piece of work is in exactly one unit. */
 #include "explain/diff/tree.h"
 
@@ -30,5 +29,3 @@ typedef RP_VEC(struct rp_diff_unit) rp_diff_units;
 /* Appends to out. */
 enum rp_code rp_diff_align(const struct rp_diff_tree *left, const struct rp_diff_tree *right,
                            rp_diff_units *out, struct rp_err *err);
-
-#endif

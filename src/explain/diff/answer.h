@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_ANSWER_H
-#define RP_EXPLAIN_DIFF_ANSWER_H
+#pragma once
 /* The answer of `diff` about traces, for those who look into it by its keys. */
 #include <reprise/result.h>
 
 extern const struct rp_type rp_trace_diff_type;
-
-#endif

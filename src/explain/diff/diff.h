@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_DIFF_H
-#define RP_EXPLAIN_DIFF_DIFF_H
+#pragma once
 /*
  * How much slower or faster a run is than another, and why. `rp_trace_diff_rank` makes a part of
  * each trace; `rp_trace_diff_join` pairs the ranks of the two runs, splits the change of the step
@@ -191,5 +190,3 @@ enum rp_code rp_trace_diff_rows(const struct rp_trace_diff_input *base,
                                 const struct rp_diff_pair *pairs, size_t npairs, int64_t limit,
                                 struct rp_arena *arena, struct rp_trace_diff_root *out,
                                 struct rp_err *err);
-
-#endif

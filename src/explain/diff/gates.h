@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_GATES_H
-#define RP_EXPLAIN_DIFF_GATES_H
+#pragma once
 /*
  * Gates of `diff`: limits for metrics of the new run, relative to the base or absolute, as a check
  * in CI uses them; and named baselines with what was accepted (docs/cli/diff.md).
@@ -86,5 +85,3 @@ enum rp_code rp_gates_decide(const struct rp_gates *gates,
                              const struct rp_gate_values values[RP_GATE_METRICS],
                              struct rp_arena *arena, struct rp_gate_row **rows, size_t *n,
                              bool *failed, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_NOISE_H
-#define RP_EXPLAIN_DIFF_NOISE_H
+#pragma once
 /* Statistics of a handful of step times (docs/definitions.md, Differences of runs). */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,5 +21,3 @@ double rp_diff_noise(const double spread_ns[2], const double count[2]);
 
 /* Rounded up, and kept inside the range: a damaged file may have any times. */
 int64_t rp_diff_whole_ns(double ns);
-
-#endif

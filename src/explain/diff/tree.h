@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_DIFF_TREE_H
-#define RP_EXPLAIN_DIFF_TREE_H
+#pragma once
 /*
  * The call tree of a rank's typical steps, for comparing it with that of another run. A node is a
  * position: the k-th span of that name and shape below its parent. The same position of several
@@ -78,5 +77,3 @@ extern const struct rp_type rp_diff_tree_type; /* as a member of a part (result/
 enum rp_code rp_diff_tree_init(struct rp_diff_tree *out, const struct rp_work *work,
                                const struct rp_diff_steps *steps, struct rp_arena *arena,
                                struct rp_err *err);
-
-#endif

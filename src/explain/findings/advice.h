@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_ADVICE_H
-#define RP_EXPLAIN_FINDINGS_ADVICE_H
+#pragma once
 /*
  * What to try about a finding depends on the kind of program (facts/work/workload.h), so that a
  * line names an option or a call which that program has. Each finding has a table. A row is about
@@ -61,5 +60,3 @@ unsigned rp_finding_kind(const struct rp_finding *finding, const char *key);
 size_t rp_advice_find(const struct rp_finding *finding, unsigned kind,
                       const struct rp_workload *workload,
                       const struct rp_advice_row *out[RP_ADVICE_MOST]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_FINDING_H
-#define RP_EXPLAIN_FINDINGS_FINDING_H
+#pragma once
 /*
  * A finding is something that costs time: one file, one row of a table. It measures what it needs
  * of a rank while the trace is in memory (`measure`, on any thread), keeps that, and when the ranks
@@ -183,5 +182,3 @@ enum rp_code rp_findings_find_changes(const struct rp_ranks *ranks, const struct
 
 /* The hint of a finding: all that can be tried. */
 void rp_findings_join_hint(struct rp_arena *arena, struct rp_report_finding *finding);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_FINDINGS_H
-#define RP_EXPLAIN_FINDINGS_FINDINGS_H
+#pragma once
 /*
  * The list of findings, in the order in which they are looked for (finding.h explains one). To add
  * one: write a file here with `const struct rp_finding rp_finding_<name>`, and add X(<name>); or,
@@ -62,5 +61,3 @@ RP_FINDING_ROWS(RP_KEPT_NONE, RP_DECLARE_KEPT)
 #undef RP_KEPT_NONE
 
 extern const struct rp_finding *const rp_finding_rows[]; /* ended by NULL */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_FRAGMENTATION_H
-#define RP_EXPLAIN_FINDINGS_FRAGMENTATION_H
+#pragma once
 /* What fragmentation keeps of a rank; `diff` compares it. */
 #include "explain/findings/finding.h"
 
@@ -16,5 +15,3 @@ static inline const struct rp_memory_peak *rp_memory_peak_of(const struct rp_rep
 {
     return part->kept[RP_KEPT_fragmentation].at;
 }
-
-#endif

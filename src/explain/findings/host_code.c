@@ -34,7 +34,7 @@ const struct rp_finding rp_finding_host_code = {
                .least_share = RP_PAUSE_SHARE}},
     .condition = "not where only calls were recorded",
     .cost = "pauses in which annotations or runtime calls run "
-            "([Pauses](definitions.md#findings)); without a device",
+            "([Pauses](definitions/findings.md)); without a device",
     .numbers = RP_FINDING_NUMBER(RP_PAUSE_SHARE),
     .test = "explain/pauses_have_an_edge",
     .find = host_code_find,

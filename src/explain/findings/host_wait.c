@@ -79,7 +79,7 @@ const struct rp_finding rp_finding_host_wait = {
          {"sleep", "the program sleeps", .least_share = RP_PAUSE_SHARE}},
     .condition = "the kind is what the call with most time waits for",
     .cost = "idle time on the chain whose cause is `host_wait`; without a device pauses in which "
-            "a thread that works waits ([Pauses](definitions.md#findings))",
+            "a thread that works waits ([Pauses](definitions/findings.md))",
     .idle = 1u << RP_GAP_HOST_WAIT,
     .numbers = RP_FINDING_NUMBER(RP_PAUSE_SHARE),
     .test = "explain/pauses_have_an_edge",

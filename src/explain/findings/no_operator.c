@@ -41,7 +41,7 @@ const struct rp_finding rp_finding_no_operator = {
     .kinds = {{"", "no operator runs, and nothing was recorded on its thread meanwhile",
                .least_share = RP_PAUSE_SHARE}},
     .condition = "not where only calls were recorded, or samples",
-    .cost = "pauses in which nothing was recorded ([Pauses](definitions.md#findings)); without a "
+    .cost = "pauses in which nothing was recorded ([Pauses](definitions/findings.md)); without a "
             "device",
     .numbers = RP_FINDING_NUMBER(RP_PAUSE_SHARE),
     .test = "explain/pauses_have_an_edge",

@@ -61,7 +61,7 @@ const struct rp_finding rp_finding_pipeline_bubbles = {
     .id = "pipeline-bubbles",
     .kinds = {{"", "the stages of the pipeline wait for each other"}},
     .cost = "what a stage waits for other stages while it does not compute, the mean of the "
-            "stages ([Communication](definitions.md#communication))",
+            "stages ([Communication](definitions/ranks.md#communication))",
     .find = pipeline_bubbles_find,
     RP_ADVICE(advice),
 };

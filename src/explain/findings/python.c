@@ -19,7 +19,7 @@ static const struct rp_advice_row advice[] = {
 const struct rp_finding rp_finding_python = {
     .id = "python",
     .kinds = {{"", "Python code runs between the operators", .least_share = RP_PAUSE_SHARE}},
-    .cost = "pauses in which Python code runs ([Pauses](definitions.md#findings)); without a "
+    .cost = "pauses in which Python code runs ([Pauses](definitions/findings.md)); without a "
             "device",
     .numbers = RP_FINDING_NUMBER(RP_PAUSE_SHARE),
     .test = "explain/pauses_have_an_edge",

@@ -59,7 +59,7 @@ const struct rp_finding rp_finding_slow_link = {
               {"link", "transfers between two hosts take longer than the same elsewhere"},
               {"nic", "all transfers of a host with others take longer than the same elsewhere"}},
     .condition = "half of the large collectives at a place are slow "
-                 "([Communication](definitions.md#communication))",
+                 "([Communication](definitions/ranks.md#communication))",
     .cost =
         "of a link or host as of `straggler`; else what they take longer than their links need while no compute runs, the mean of the "
         "ranks; an upper bound, part of `exposed-comm`",

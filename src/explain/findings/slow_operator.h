@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_SLOW_OPERATOR_H
-#define RP_EXPLAIN_FINDINGS_SLOW_OPERATOR_H
+#pragma once
 /* What slow-operator keeps of a rank. */
 #include "base/decides.h"
 #include "result/part.h"
@@ -26,5 +25,3 @@ RP_LIMIT(RP_SLOW_OPERATORS_MOST, "operators", "all count, those that lose most a
     M(s, RECORDS, rp_slow_operator, at, RP_SLOW_OPERATORS_MOST) /* of one kind; most lost first */ \
     M(s, PLAIN, int64_t, lost_ns)                               /* by all operators of that kind */
 RP_PART_STRUCT(rp_slow_operators, RP_SLOW_OPERATORS);
-
-#endif

@@ -322,10 +322,10 @@ const struct rp_finding rp_finding_straggler = {
          {"uneven", "work is uneven: ranks are late in turn, and the others wait for them"}},
     .condition =
         "collectives were matched; the kind is what the rank that delays the others most did "
-        "longer before ([Communication](definitions.md#communication))",
+        "longer before ([Communication](definitions/ranks.md#communication))",
     .cost =
         "what the recording would be shorter by if the abnormal work of the place took as long as "
-        "that of its peers ([Places](definitions.md#places)). Where that cannot be known (no "
+        "that of its peers ([Places](definitions/findings.md#places)). Where that cannot be known (no "
         "device, one rank alone): for each collective of the chain the time from the second last start to the last in "
         "which the second last rank does not compute; no time is counted twice; an upper "
         "bound. Where `simulate` can predict `straggler=median` and finds at least half as "

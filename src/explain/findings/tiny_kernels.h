@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FINDINGS_TINY_KERNELS_H
-#define RP_EXPLAIN_FINDINGS_TINY_KERNELS_H
+#pragma once
 /* Gaps between kernels although they were launched in time are one matter, and so one finding:
    tiny-kernels where these have most of it, else launch-latency. */
 #include "explain/findings/finding.h"
@@ -22,5 +21,3 @@ RP_PART_STRUCT(rp_tiny_kernels, RP_TINY_KERNELS);
 const struct rp_tiny_kernels *rp_tiny_kernels_of(const struct rp_findings *f);
 bool rp_tiny_kernels_are_most(const struct rp_findings *f);
 void rp_tiny_kernels_say(const struct rp_findings *f, struct rp_report_finding *finding);
-
-#endif

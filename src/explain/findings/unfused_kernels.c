@@ -29,7 +29,7 @@ const struct rp_finding rp_finding_unfused_kernels = {
                "element-wise kernels follow each other, and each passes over memory again"},
               {"update", "the optimizer passes over the parameters in many kernels"}},
     .condition = "nothing else found advises the what-if, and its gain is sure "
-                 "([Advice](definitions.md#advice))",
+                 "([Advice](definitions/findings.md#advice))",
     .cost = "the part of the span that the gain of the what-if is of a step; an upper bound",
     .changes = {{"fuse", CHAINS}, {"fused-optimizer", UPDATE}},
     RP_ADVICE(advice),

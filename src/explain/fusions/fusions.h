@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FUSIONS_FUSIONS_H
-#define RP_EXPLAIN_FUSIONS_FUSIONS_H
+#pragma once
 /*
  * `fusions`: chains of element-wise kernels, reductions and normalizations that could be one kernel
  * each (docs/definitions.md, "Fusions"). chains.c finds those of one rank, tensors.c reads sizes,
@@ -103,5 +102,3 @@ struct rp_fusions_root {
     struct rp_fusion_whatif *what_ifs;
     const char **notes;
 };
-
-#endif

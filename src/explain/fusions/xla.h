@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_FUSIONS_XLA_H
-#define RP_EXPLAIN_FUSIONS_XLA_H
+#pragma once
 /* Pairs of XLA's instructions that could be one kernel. */
 #include "dataset/load.h"
 #include "explain/fusions/fusions.h"
@@ -10,5 +9,3 @@
 enum rp_code rp_fusions_of_xla(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                struct rp_arena *arena, struct rp_fusions_part *out,
                                struct rp_err *err);
-
-#endif

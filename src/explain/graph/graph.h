@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_GRAPH_GRAPH_H
-#define RP_EXPLAIN_GRAPH_GRAPH_H
+#pragma once
 /*
  * The question `graph`: what a program consists of and what it costs (summary.c), which outputs
  * reuse the memory of inputs (aliases.c), parts of it as lines of text (list.c), the programs of a
@@ -160,5 +159,3 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
 /* Operations that meet all conditions of "op=dot shape~bf16 line=a.py:7 name~x scope~y". */
 enum rp_code rp_list_grep(const struct rp_program *p, const char *words, struct rp_arena *arena,
                           struct rp_listing *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_ANSWER_H
-#define RP_EXPLAIN_IDLE_ANSWER_H
+#pragma once
 /* The answer of `idle`, for those who ask it. */
 #include <reprise/result.h>
 
@@ -58,5 +57,3 @@ struct rp_idle_root {
     size_t nnotes;
     const char **notes;
 };
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_IDLE_H
-#define RP_EXPLAIN_IDLE_IDLE_H
+#pragma once
 /*
  * `idle`: why devices do nothing. gaps.c finds the gaps of a rank and the cause of each; idle.c has
  * the row of the question and adds the gaps up by cause, of a rank and of all ranks.
@@ -31,5 +30,3 @@ enum rp_code rp_idle_find_streams(const struct rp_work *work, struct rp_arena *a
 enum rp_code rp_idle_add_up(const struct rp_work *work, const rp_gap_vec *gaps,
                             struct rp_arena *arena, struct rp_idle_cause **out, size_t *nout,
                             struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_SAMPLED_H
-#define RP_EXPLAIN_IDLE_SAMPLED_H
+#pragma once
 /*
  * Where threads were, by the samples of their call stacks: the weights of the samples in times that
  * are added under a key, by place. The place of a sample is its innermost Python frame; without
@@ -80,5 +79,3 @@ const char *rp_sampled_gil(const struct rp_sampled *s, const struct rp_sampled_p
 
 /* "loader (thread 7)", "thread 7" */
 const char *rp_thread_text(const struct rp_trace *t, rp_track track, struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_IDLE_WAITS_H
-#define RP_EXPLAIN_IDLE_WAITS_H
+#pragma once
 /* Where host threads wait, as rows of a result: of `idle` and of `report`. */
 #include "facts/host/waits.h"
 
@@ -23,5 +22,3 @@ struct rp_idle_wait_list {
 enum rp_code rp_idle_list_waits(const struct rp_host_waits *const *ranks, size_t n,
                                 int64_t spans_ns, struct rp_arena *arena,
                                 struct rp_idle_wait_list *out, struct rp_err *err);
-
-#endif

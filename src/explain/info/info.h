@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_INFO_INFO_H
-#define RP_EXPLAIN_INFO_INFO_H
+#pragma once
 /*
  * `info`: what is in a trace, and whether it can be trusted. file.c describes one trace; info.c has
  * the row of the question, and puts the files side by side.
@@ -63,5 +62,3 @@ struct rp_info_file {
 /* Fills the record; its texts are in the arena, format is borrowed. */
 enum rp_code rp_info_describe(const struct rp_loaded *loaded, const struct rp_dataset *dataset,
                               struct rp_arena *arena, struct rp_info_file *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_LAUNCHES_LAUNCHES_H
-#define RP_EXPLAIN_LAUNCHES_LAUNCHES_H
+#pragma once
 /*
  * `launches`: how work gets to the device, that is how long the host's calls take, how late the
  * work starts after them, how long the queues of the streams are, and how fast copies run
@@ -78,5 +77,3 @@ enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct
                                         struct rp_err *err);
 enum rp_code rp_launches_measure_copies(const struct rp_work *work, struct rp_arena *arena,
                                         struct rp_launches_part *out, struct rp_err *err);
-
-#endif

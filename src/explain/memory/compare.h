@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_MEMORY_COMPARE_H
-#define RP_EXPLAIN_MEMORY_COMPARE_H
+#pragma once
 /*
  * Two runs of which only memory was recorded: how their peaks differ, and which lines, operators
  * and categories hold the difference. The changes of each list add up to that of the peak.
@@ -38,5 +37,3 @@ struct rp_memory_diff {
 
 extern const struct rp_type rp_memory_diff_type;
 extern const struct rp_rank_row rp_memory_diff_ranks; /* its root: struct rp_memory_diff */
-
-#endif

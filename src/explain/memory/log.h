@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_MEMORY_LOG_H
-#define RP_EXPLAIN_MEMORY_LOG_H
+#pragma once
 /*
  * What a rank allocated and freed, device by device: PyTorch's "[memory]" events, of its profiler
  * or of an allocator snapshot (formats/torch_memory/), in time order, and the buffers they
@@ -99,5 +98,3 @@ static inline bool rp_memory_alive(const struct rp_memory_buffer *b, uint32_t af
         return b->born == RP_NONE;
     return (b->born == RP_NONE || b->born <= after) && (b->died == RP_NONE || b->died > after);
 }
-
-#endif

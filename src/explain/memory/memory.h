@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_MEMORY_MEMORY_H
-#define RP_EXPLAIN_MEMORY_MEMORY_H
+#pragma once
 /* The answer of `memory`: one record per device of a rank, or per module of an XLA dump. */
 #include "base/decides.h"
 #include "dataset/ranks.h"
@@ -125,5 +124,3 @@ const char **rp_memory_plot(const struct rp_memory_device *device, struct rp_are
                             size_t *nlines);
 void rp_memory_draw(const struct rp_memory_device *device, struct rp_arena *arena,
                     struct rp_out *to);
-
-#endif

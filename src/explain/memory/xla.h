@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_MEMORY_XLA_H
-#define RP_EXPLAIN_MEMORY_XLA_H
+#pragma once
 /* Buffer assignments of XLA as records of `memory`: one per module. */
 #include "dataset/dataset.h"
 #include "explain/memory/memory.h"
@@ -10,5 +9,3 @@
 enum rp_code rp_memory_xla(const struct rp_dataset *dataset, const char *module, size_t limit,
                            struct rp_arena *arena, struct rp_memory_device **out, size_t *n,
                            bool *found, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_MERGE_MERGE_H
-#define RP_EXPLAIN_MERGE_MERGE_H
+#pragma once
 /*
  * The question `merge`: by how much the clock of each rank must be corrected to be that of the
  * first, how certain that is, and which facts contradict each other; then all ranks in one trace.
@@ -92,5 +91,3 @@ enum rp_code rp_merge_recorders(const struct rp_dataset *dataset, const struct r
 enum rp_code rp_merge_undo_steps(const struct rp_trace *t, const struct rp_clock *clock,
                                  const struct rp_limits *limits, struct rp_trace **out,
                                  struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_PROGRAM_DIFF_MATCH_H
-#define RP_EXPLAIN_PROGRAM_DIFF_MATCH_H
+#pragma once
 /* Which operations of two programs correspond to each other. */
 #include "program/structure.h"
 
@@ -41,5 +40,3 @@ enum rp_code rp_program_match(const struct rp_match_side *left, uint32_t left_en
 enum rp_code rp_canonical_hash(const struct rp_match_side *side, uint32_t computation,
                                struct rp_arena *arena, uint64_t *hash, uint64_t **anonymous,
                                struct rp_err *err);
-
-#endif

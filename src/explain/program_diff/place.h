@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
-#define RP_EXPLAIN_PROGRAM_DIFF_PLACE_H
+#pragma once
 /* Where a change is, as the user knows it: the layer, the loop, the source line. */
 #include "explain/program_diff/match.h"
 
@@ -43,5 +42,3 @@ enum rp_code rp_place_find(struct rp_place_finder *placer, uint32_t left, uint32
 
 /* Where all of these are, as one text; "" where nothing is known. In the arena. */
 const char *rp_places_words(const struct rp_op_place *places, size_t n, struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_PROGRAM_DIFF_PROGRAM_DIFF_H
-#define RP_EXPLAIN_PROGRAM_DIFF_PROGRAM_DIFF_H
+#pragma once
 /*
  * `diff` of programs: how two programs differ, whatever their parts are called (compare.c), which
  * modules of two folders belong together (pairs.c), and why a program was compiled again
@@ -161,5 +160,3 @@ struct rp_recompiles { /* rows so far */
 enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size_t n,
                                    struct rp_arena *arena, struct rp_recompiles *out,
                                    struct rp_err *err);
-
-#endif

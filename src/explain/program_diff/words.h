@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
-#define RP_EXPLAIN_PROGRAM_DIFF_WORDS_H
+#pragma once
 /* Descriptions of operations, changes and scopes, in the arena (rp_arena_check). */
 #include "program/structure.h"
 
@@ -47,5 +46,3 @@ const char *rp_scope_join(const char *const *scopes, size_t n, struct rp_arena *
 
 /* "1-3,7"; sorts the values. Long lists end in "...". NUL-terminated; cap of 128 is enough. */
 size_t rp_ranges_print(int64_t *values, size_t n, char *out, size_t cap);
-
-#endif

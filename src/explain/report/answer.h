@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_ANSWER_H
-#define RP_EXPLAIN_REPORT_ANSWER_H
+#pragma once
 /* The answer of `report`, for those who ask it (src/view, src/query), and what of a rank's part is
    shown as it is. */
 #include "explain/report/speed.h"
@@ -296,5 +295,3 @@ struct rp_report_root {
 };
 
 extern const struct rp_type rp_report_type;
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_CHAIN_H
-#define RP_EXPLAIN_REPORT_CHAIN_H
+#pragma once
 /* Which rank sets the pace. */
 #include "explain/comm/late.h"
 #include "explain/comm/topology.h"
@@ -61,5 +60,3 @@ struct rp_chain {
 /* Allocates in the arena. */
 enum rp_code rp_chain_make(const struct rp_ranks *ranks, struct rp_arena *arena,
                            struct rp_chain *out, struct rp_err *err);
-
-#endif

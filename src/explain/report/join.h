@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_JOIN_H
-#define RP_EXPLAIN_REPORT_JOIN_H
+#pragma once
 /* What the files that join the parts of the ranks into one answer share. */
 #include "explain/report/report.h"
 #include "result/print_units.h"
@@ -51,5 +50,3 @@ void rp_report_fill_latency(struct rp_report_ctx *j);
    RP_FORMAT. */
 enum rp_code rp_report_decide_gates(const struct rp_report_ctx *j, const char *text, bool *failed,
                                     struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_PART_H
-#define RP_EXPLAIN_REPORT_PART_H
+#pragma once
 /*
  * The part of a rank in a report: what is known of it once its trace is gone. What only one finding
  * needs is not here but in its file (explain/findings): the member `kept` has a place for it.
@@ -211,5 +210,3 @@ static inline int64_t rp_report_own_ns(const struct rp_report_step *s)
 {
     return rp_ns_between(s->earlier_ns, s->b.window_ns);
 }
-
-#endif

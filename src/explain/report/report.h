@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_REPORT_H
-#define RP_EXPLAIN_REPORT_REPORT_H
+#pragma once
 /*
  * `report`, the one screen: where the time of a run goes, what was lost, to which cause, and what
  * to try. What its files have in common; others include answer.h (the answer), part.h (the part of
@@ -145,5 +144,3 @@ enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_int
 /* Fills the stalls of the ranks and of all. Needs the window. */
 enum rp_code rp_report_count_stalls(const struct rp_ranks *ranks, struct rp_arena *arena,
                                     struct rp_report_root *out, struct rp_err *err);
-
-#endif

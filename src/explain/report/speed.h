@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_SPEED_H
-#define RP_EXPLAIN_REPORT_SPEED_H
+#pragma once
 /*
  * What the device computed in the time that is judged, beside what it can compute: MFU, the speed
  * of light, tokens and samples (docs/definitions.md, "Utilization").
@@ -58,5 +57,3 @@ struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, siz
  */
 const char *rp_report_speed_text(const struct rp_report_speed *speed, int64_t step_ns,
                                  int64_t unprofiled_ns, bool several_ranks, struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_REPORT_VIEW_H
-#define RP_EXPLAIN_REPORT_VIEW_H
+#pragma once
 /*
  * What the page and the picture of a report show besides its answer: a timeline with a lane for
  * each device of each rank, and the tables of `top`. It is made only where one of them is asked
@@ -113,5 +112,3 @@ enum rp_code rp_report_write_page(const struct rp_result *result, const char *pa
                                   struct rp_err *err);
 enum rp_code rp_report_write_picture(const struct rp_result *result, const char *path,
                                      struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_ROOFLINE_ROOFLINE_H
-#define RP_EXPLAIN_ROOFLINE_ROOFLINE_H
+#pragma once
 /*
  * `roofline`: how good each operator is, by the work that its shapes need and the peaks of the
  * device (docs/definitions.md, "Roofline"). groups.c adds up the calls of one trace, roofline.c has
@@ -114,5 +113,3 @@ void rp_roof_draw(const struct rp_roof_root *root, struct rp_arena *scratch, str
 /* The same into a file. */
 enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
                                    struct rp_err *err);
-
-#endif

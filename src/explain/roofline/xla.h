@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_ROOFLINE_XLA_H
-#define RP_EXPLAIN_ROOFLINE_XLA_H
+#pragma once
 /*
  * The work of XLA's kernels: their instructions are looked up in the programs that the profile
  * carries, or that are dumped beside it, and counted as `graph` counts them.
@@ -24,5 +23,3 @@ void rp_xla_costs_release(struct rp_xla_costs *x);
 /* A rp_item_cost_fn; user is the struct, which must outlive the shapes of the costs. */
 bool rp_xla_cost_of(void *user, const struct rp_trace *trace, rp_event item,
                     struct rp_op_cost *out);
-
-#endif

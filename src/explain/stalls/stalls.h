@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_STALLS_STALLS_H
-#define RP_EXPLAIN_STALLS_STALLS_H
+#pragma once
 /*
  * `stalls`: host calls far above their own median: which, when, on which thread, why, and whether
  * the device went idle meanwhile. causes.c lists the calls of a rank above the threshold with the
@@ -120,5 +119,3 @@ enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_
 enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *place, size_t n,
                                      const int64_t *offset_ns, size_t nranks,
                                      struct rp_arena *arena, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_ANSWER_H
-#define RP_EXPLAIN_TOP_ANSWER_H
+#pragma once
 /* The answer of `top`, for those who ask it. */
 #include "base/arena.h"
 #include <reprise/result.h>
@@ -29,5 +28,3 @@ struct rp_top_root {
    without '--flat'. */
 enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
                              struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err);
-
-#endif

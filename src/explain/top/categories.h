@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_CATEGORIES_H
-#define RP_EXPLAIN_TOP_CATEGORIES_H
+#pragma once
 /* The category of each item of device work (docs/definitions.md, "Categories"). */
 #include "cost/trace_categories.h"
 #include "facts/work/attribution.h"
@@ -15,5 +14,3 @@ enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struc
                                      const struct rp_attribution *places,
                                      struct rp_trace_categories *known, struct rp_err *err);
 void rp_work_categories_release(struct rp_work_categories *c);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_COUNTER_TABLE_H
-#define RP_EXPLAIN_TOP_COUNTER_TABLE_H
+#pragma once
 /*
  * Counters of kernels from a table of another profiler: the CSV files of Radeon Compute Profiler
  * (CodeXL), one row for each kernel in the order of execution.
@@ -39,5 +38,3 @@ void rp_counter_table_release(struct rp_counter_table *table);
    parameters: "gemm(float*)". */
 const struct rp_counter_line *rp_counter_table_next(struct rp_counter_table *table,
                                                     const char *kernel);
-
-#endif

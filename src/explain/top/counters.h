@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_COUNTERS_H
-#define RP_EXPLAIN_TOP_COUNTERS_H
+#pragma once
 /*
  * `top --counters`: hardware counters of kernels, by step, operator and kernel. They are arguments
  * of kernels, "counter NAME" (`record --counters`).
@@ -51,5 +50,3 @@ extern const struct rp_type rp_counters_type;
 enum rp_code rp_counters_join(const struct rp_counters_part *const *parts, size_t n, int64_t limit,
                               struct rp_arena *arena, struct rp_counters_root *out,
                               struct rp_err *err);
-
-#endif

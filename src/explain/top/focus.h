@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_FOCUS_H
-#define RP_EXPLAIN_TOP_FOCUS_H
+#pragma once
 /*
  * `top --focus NAME`: one operator, kernel, module, annotation or Python frame; who calls it, what
  * it calls, with which shapes and from which lines.
@@ -73,5 +72,3 @@ struct rp_focus_cut {
 enum rp_code rp_focus_join(const struct rp_focus_part *const *parts, size_t n, const char *name,
                            const struct rp_focus_cut *cut, struct rp_arena *arena,
                            struct rp_focus_root *out, struct rp_err *err);
-
-#endif

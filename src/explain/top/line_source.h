@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_LINE_SOURCE_H
-#define RP_EXPLAIN_TOP_LINE_SOURCE_H
+#pragma once
 /* Which lines of a compiled program an event is of: from the logs of torch.compile or the programs
    of XLA that belong to a trace. */
 #include "explain/top/lines_xla.h"
@@ -21,5 +20,3 @@ void rp_line_source_release(struct rp_line_source *s);
 /* "model.py:11, model.py:10", the line of most nodes first; NULL: none. In the arena. */
 const char *rp_line_source_text(const struct rp_line_source *s, const struct rp_trace *trace,
                                 rp_event e, struct rp_arena *arena);
-
-#endif

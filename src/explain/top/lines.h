@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_LINES_H
-#define RP_EXPLAIN_TOP_LINES_H
+#pragma once
 /*
  * `top --by line` of compiled programs: measured time by line, from what their compilers wrote.
  * A kernel of several lines is divided among them by the nodes of each, so that lines add up.
@@ -84,5 +83,3 @@ struct rp_lines_root {
 enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, int64_t limit,
                            const char *html, struct rp_arena *arena, struct rp_lines_root *out,
                            struct rp_err *err);
-
-#endif

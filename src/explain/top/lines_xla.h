@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_LINES_XLA_H
-#define RP_EXPLAIN_TOP_LINES_XLA_H
+#pragma once
 /*
  * Lines of programs that XLA compiled, in the terms of a compile log: a module is a graph, an
  * instruction a call, whose lines are in the metadata of it and of what is fused in it.
@@ -25,5 +24,3 @@ void rp_lines_xla_release(struct rp_lines_xla *x);
 
 struct rp_compiled_span rp_lines_xla_of(const struct rp_lines_xla *x, const struct rp_trace *trace,
                                         rp_event e);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_SPANS_H
-#define RP_EXPLAIN_TOP_SPANS_H
+#pragma once
 /* What the trees of `top` ask about spans and their names. */
 #include "base/vec.h"
 #include "trace/trace.h"
@@ -40,5 +39,3 @@ bool rp_scope_next(const char **at, const char **begin, size_t *len, bool *backw
    many there are. */
 size_t rp_name_without_numbers(const char *name, size_t len, char *out, int64_t *number,
                                size_t *count);
-
-#endif

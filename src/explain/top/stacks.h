@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_STACKS_H
-#define RP_EXPLAIN_TOP_STACKS_H
+#pragma once
 /*
  * `top --by stack|function|line`: where the host spends its time, from samples of call stacks;
  * where a trace has none, from spans of Python functions.
@@ -142,5 +141,3 @@ struct rp_flame {
     bool by_function; /* the lines of a function are one frame */
 };
 enum rp_code rp_flame_write(const struct rp_flame *flame, const char *path, struct rp_err *err);
-
-#endif

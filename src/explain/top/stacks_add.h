@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_STACKS_ADD_H
-#define RP_EXPLAIN_TOP_STACKS_ADD_H
+#pragma once
 /*
  * Adding weights to the call tree of a rank. A path is a stack of the trace, known by its innermost
  * frame and the path of its caller. The tree has a node for each path, or, where the answer is
@@ -61,5 +60,3 @@ enum rp_code rp_stacks_add(struct rp_stacks_adder *a, const struct rp_stacks_wei
 /* Where the step that has this time ends, or the time between steps, so that what lasts longer can
    be divided. */
 int64_t rp_stacks_part_end_ns(const struct rp_stacks_adder *a, int64_t ts_ns);
-
-#endif

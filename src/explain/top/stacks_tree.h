@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_STACKS_TREE_H
-#define RP_EXPLAIN_TOP_STACKS_TREE_H
+#pragma once
 /*
  * The call tree of all ranks of a run, or of two runs that are compared, and its rows; shared by
  * stacks.c and stacks_diff.c.
@@ -54,5 +53,3 @@ enum rp_code rp_stacks_tree_fill(struct rp_stacks_tree *j);
 void rp_stacks_tree_name(struct rp_stacks_tree *j, struct rp_stacks_row *row);
 enum rp_code rp_stacks_tree_draw(const struct rp_stacks_tree *j, const char *path,
                                  const char *by); /* by: of rp_stacks_want */
-
-#endif

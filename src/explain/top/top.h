@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_TOP_H
-#define RP_EXPLAIN_TOP_TOP_H
+#pragma once
 /*
  * `top`: what takes the time, by kernel, operator, shape and so on. groups.c groups the work of one
  * trace; top.c has the row of the question, and adds up the groups of all ranks by name.
@@ -91,5 +90,3 @@ enum rp_code rp_top_join(const struct rp_top_part *const *parts, size_t nparts, 
                          struct rp_top_root *out, struct rp_err *err);
 
 extern const struct rp_type rp_top_part_type, rp_top_type; /* of a part, and of the answer */
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_EXPLAIN_TOP_TREE_H
-#define RP_EXPLAIN_TOP_TREE_H
+#pragma once
 /*
  * `top --tree`: the work of a run as a tree of modules, annotations, operators or Python frames.
  * tree.c makes the tree of one trace, tree_rows.c adds up those of all ranks, folds what is alike,
@@ -80,5 +79,3 @@ struct rp_tree_cut {
 enum rp_code rp_tree_join(const struct rp_tree_part *const *parts, size_t n,
                           const struct rp_tree_cut *cut, struct rp_arena *arena,
                           struct rp_tree_root *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_CLOCKS_BOUNDS_H
-#define RP_FACTS_CLOCKS_BOUNDS_H
+#pragma once
 /* Difference constraints between clocks. For clocks.c only. */
 #include "facts/clocks/clocks.h"
 
@@ -24,5 +23,3 @@ enum rp_code rp_clock_fit(const struct rp_clock_facts *f, struct rp_arena *arena
 /* The bounds of the adjustment of each clock; that of clock 0 is 0. */
 enum rp_code rp_clock_bounds(const struct rp_clock_facts *f, struct rp_arena *arena,
                              int64_t *low_ns, int64_t *high_ns, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_CLOCKS_CLOCKS_H
-#define RP_FACTS_CLOCKS_CLOCKS_H
+#pragma once
 /*
  * One clock for many ranks. Two kinds of observations relate the clocks of two ranks:
  *
@@ -100,5 +99,3 @@ int64_t rp_clock_own_time(const struct rp_clock *clock, int64_t ns);
    its uncertainty and least_ns. from_ns, to_ns: the time in question, on the rank's clock. */
 bool rp_clock_differs(const struct rp_clock *clock, int64_t recorded_ns, int64_t least_ns,
                       int64_t from_ns, int64_t to_ns);
-
-#endif

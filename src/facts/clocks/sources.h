@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_CLOCKS_SOURCES_H
-#define RP_FACTS_CLOCKS_SOURCES_H
+#pragma once
 /* What is known about clocks from traces: collectives, and messages between two traces. */
 #include "facts/clocks/clocks.h"
 #include "facts/ranks/rendezvous.h"
@@ -40,5 +39,3 @@ enum rp_code rp_clocks_of_rendezvous(const struct rp_collectives *const *ranks, 
                                      const uint32_t *clock_of, const rp_clock_message_vec *messages,
                                      struct rp_arena *arena, struct rp_clocks *out,
                                      struct rp_err *err);
-
-#endif

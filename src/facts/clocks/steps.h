@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_CLOCKS_STEPS_H
-#define RP_FACTS_CLOCKS_STEPS_H
+#pragma once
 /*
  * Clocks that were set during the recording. The ends of rendezvous on a clock keep their distance
  * from those on the others, but for a slow drift; a distance that changes at once and stays is a
@@ -34,5 +33,3 @@ enum rp_code rp_clock_steps_find(const struct rp_clock_series *s, struct rp_aren
 
 /* What to add to a time of the clock to undo the steps before it. */
 int64_t rp_clock_steps_before(const struct rp_clock_step *at, size_t n, int64_t ns);
-
-#endif

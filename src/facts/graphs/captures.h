@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_GRAPHS_CAPTURES_H
-#define RP_FACTS_GRAPHS_CAPTURES_H
+#pragma once
 /*
  * Launches that were captured into CUDA or HIP graphs. Between the calls that begin and end a
  * capture a launch becomes a node of the graph and starts no work, so the missing device work is no
@@ -49,5 +48,3 @@ bool rp_captures_are_all(const struct rp_captures *c);
 int64_t rp_batch_size_of_name(const char *name);
 /* That of the innermost annotation around an event that has one. */
 int64_t rp_batch_size_around(const struct rp_trace *trace, rp_event e);
-
-#endif

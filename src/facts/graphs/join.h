@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_GRAPHS_JOIN_H
-#define RP_FACTS_GRAPHS_JOIN_H
+#pragma once
 /*
  * Joins launches of graphs with the captures of those graphs, so that their kernels have operators,
  * shapes, modules and Python frames (docs/definitions.md, "Graphs"). A launched graph is compared
@@ -25,5 +24,3 @@ enum rp_code rp_graphs_join(struct rp_graph_join *out, const struct rp_trace *tr
                             const struct rp_captures *const *captures, size_t n,
                             struct rp_err *err);
 void rp_graph_join_release(struct rp_graph_join *join);
-
-#endif

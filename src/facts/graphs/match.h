@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_GRAPHS_MATCH_H
-#define RP_FACTS_GRAPHS_MATCH_H
+#pragma once
 /*
  * Which node of a captured graph an executed kernel is. Both are sequences of tokens, one a node:
  * the hash of the kernel's name, or what kind of node it is.
@@ -35,5 +34,3 @@ RP_LIMIT(RP_MATCH_WORK, "comparisons of a trace",
 enum rp_code rp_graph_match(const uint64_t *captured, uint32_t ncaptured, const uint64_t *executed,
                             uint32_t nexecuted, uint32_t *node_of, uint32_t *matched,
                             uint64_t *work, struct rp_err *err);
-
-#endif

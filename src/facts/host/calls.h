@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_HOST_CALLS_H
-#define RP_FACTS_HOST_CALLS_H
+#pragma once
 /*
  * What the host ran, by name: the self time of every operator, annotation, runtime call and Python
  * frame, without the spans inside it. A stall is a call far above the median of its name on all
@@ -82,5 +81,3 @@ enum rp_code rp_call_times(struct rp_call_names *names, const struct rp_call_nam
 /* Whether a slow call of that name is a stall. */
 bool rp_is_stall(const struct rp_call_name *name, int64_t self_ns,
                  const struct rp_stall_rule *rule);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_HOST_OUTSIDE_H
-#define RP_FACTS_HOST_OUTSIDE_H
+#pragma once
 /*
  * What was recorded outside of the steps that are judged, by what it is, and what the steps were
  * found by: every question that judges steps says the same about both.
@@ -88,5 +87,3 @@ const char *rp_judged_text(const struct rp_judged *judged, struct rp_arena *aren
 /* Whether a name with "checkpoint" in it is of PyTorch's activation checkpointing, which computes
    again, and saves nothing. */
 bool rp_name_recomputes(const char *name);
-
-#endif

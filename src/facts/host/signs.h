@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_HOST_SIGNS_H
-#define RP_FACTS_HOST_SIGNS_H
+#pragma once
 /* Causes of host time, by the name of a span. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,5 +26,3 @@ bool rp_host_has_word(const char *text, const char *word);
 
 /* Whether it reads or prepares the input of a step, by its name; NULL: it does not. */
 bool rp_host_prepares_input(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_HOST_TRACE_HOST_H
-#define RP_FACTS_HOST_TRACE_HOST_H
+#pragma once
 /* The host on which a trace was recorded, and the clock that it used, if the trace or its file name
    tells. */
 #include "base/arena.h"
@@ -34,5 +33,3 @@ uint64_t rp_trace_boot(const struct rp_trace *t);
 /* "pytorch 2.11.0, lightning 2.6.6": the frameworks that the metadata of our recordings name, in
    its order; NULL: none. In the arena, whose failure sticks to it. */
 const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_HOST_WAITS_H
-#define RP_FACTS_HOST_WAITS_H
+#pragma once
 /*
  * Where host threads wait: calls in which a thread blocks (record --with blocking), added up by
  * call and by the range of the program around it. A thread that runs ranges or operators does the
@@ -73,5 +72,3 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
 
 /* Whether any thread runs ranges or operators: only then do others count as workers. */
 bool rp_track_is_worker(const struct rp_trace *t, rp_track track);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_IDLE_GAPS_H
-#define RP_FACTS_IDLE_GAPS_H
+#pragma once
 /*
  * The gaps in which a device does nothing, and why (docs/definitions.md, "Idle"). Gaps are those
  * between the intervals of the union of all device work, so their lengths add up to idle. A gap is
@@ -88,5 +87,3 @@ enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
 /* Whether steps with such idle time are mostly a start-up: a prediction about them says nothing
    about the steps that follow. */
 bool rp_gaps_start_up(const int64_t ns[RP_GAP_CAUSES]);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_IDLE_HOST_TIME_H
-#define RP_FACTS_IDLE_HOST_TIME_H
+#pragma once
 /*
  * What the host ran in an interval in which it launched nothing, by time: segments, each with one
  * cause and the span that shows it. The thread that launches the next work is asked; where it runs
@@ -75,5 +74,3 @@ uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e);
    RP_HOST_LONG_NS becomes one, of the cause with most time. Linear in the spans inside. */
 enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                  int64_t end_ns, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_COLLECTIVE_ARGS_H
-#define RP_FACTS_RANKS_COLLECTIVE_ARGS_H
+#pragma once
 /*
  * What frameworks record about a collective: its kind, size, process group and sequence number.
  * PyTorch records them as arguments of the kernel, of `record_param_comms` and of the annotation
@@ -117,5 +116,3 @@ uint64_t rp_coll_group_hash(const struct rp_trace *t, const struct rp_coll_facts
 int64_t rp_coll_input_bytes(const struct rp_coll_reader *r, rp_event e);
 /* The elements alone: types may be missing. -1: not known. */
 int64_t rp_coll_input_elements(const struct rp_coll_reader *r, rp_event e);
-
-#endif

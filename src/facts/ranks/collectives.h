@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_COLLECTIVES_H
-#define RP_FACTS_RANKS_COLLECTIVES_H
+#pragma once
 /*
  * The collectives of one rank, small enough to stay in memory for all ranks of a run: communication
  * kernels in time order, each with its position in its communication stream and what the framework
@@ -66,5 +65,3 @@ int64_t rp_collective_size(const struct rp_collective *c, int64_t n);
 
 /* Whether a span of a thread is a collective that runs on the host. */
 bool rp_event_is_host_collective(const struct rp_trace *t, rp_event e);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_DDP_NOTES_H
-#define RP_FACTS_RANKS_DDP_NOTES_H
+#pragma once
 /* What `record` notes about a model in DistributedDataParallel, once, as metadata of the trace. */
 #include "base/err.h"
 #include "base/vec.h"
@@ -18,5 +17,3 @@ enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *ou
 /* 0 to 1: how far threads of the ranks on this machine wait for a processor; 0 where that is not
    known. */
 double rp_ddp_crowded(const struct rp_trace *t);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_MESSAGES_H
-#define RP_FACTS_RANKS_MESSAGES_H
+#pragma once
 /*
  * Point-to-point operations of a rank: the sides of messages that its sends and receives are. One
  * kernel may have many, where operations were grouped (ncclGroupStart, batch_isend_irecv), and so
@@ -39,5 +38,3 @@ enum rp_code rp_message_finder_note(struct rp_message_finder *f, rp_event launch
    the bytes that are sent and received are put into `facts` where these have none. */
 enum rp_code rp_messages_add(struct rp_message_finder *f, rp_event e, rp_event launch, uint32_t at,
                              struct rp_coll_facts *facts, struct rp_err *err);
-
-#endif

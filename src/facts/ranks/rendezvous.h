@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_RENDEZVOUS_H
-#define RP_FACTS_RANKS_RENDEZVOUS_H
+#pragma once
 /*
  * Matches the collectives of ranks. A collective proceeds when its last rank has arrived, so the
  * time that other ranks spent in it before is waiting.
@@ -167,5 +166,3 @@ struct rp_rendezvous_item {
 /* place[i]: position of some[i] in `all`, ascending; nsome <= nall. O(nall). */
 void rp_rendezvous_place(const struct rp_rendezvous_item *all, size_t nall,
                          const struct rp_rendezvous_item *some, size_t nsome, uint32_t *place);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_RANKS_TENSOR_TRANSFERS_H
-#define RP_FACTS_RANKS_TENSOR_TRANSFERS_H
+#pragma once
 /*
  * Tensors that go from one process to another (TensorFlow's parameter servers and workers). Only
  * the receiver is recorded: a row RecvTensor with an edge "edge_14_conv2/ReadVariableOp" and the
@@ -27,5 +26,3 @@ typedef RP_VEC(struct rp_tensor_transfer) rp_tensor_transfer_vec;
 /* Sorted by begin. Release the list also after a failure. Needs RP_NEED_ARGS; O(events). */
 enum rp_code rp_tensor_transfers_find(const struct rp_trace *t, rp_tensor_transfer_vec *out,
                                       struct rp_err *err);
-
-#endif

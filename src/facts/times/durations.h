@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_DURATIONS_H
-#define RP_FACTS_TIMES_DURATIONS_H
+#pragma once
 /* How exact recorded times are, and how long things take between a host and its devices. */
 #include "base/decides.h"
 
@@ -41,5 +40,3 @@ RP_DECISION(
     "launches, signals and usual calls take microseconds: what lasts so long is something else, "
     "and has a cause of its own",
     "facts/from_a_millisecond_on_there_is_a_cause");
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_INTERVALS_H
-#define RP_FACTS_TIMES_INTERVALS_H
+#pragma once
 /*
  * Half-open intervals of time and their union. A union is a list of intervals in time order that do
  * not touch each other. An interval of length zero that touches no other stays in the list:
@@ -104,5 +103,3 @@ int64_t rp_union_covers(const struct rp_interval *u, size_t n, int64_t begin_ns,
 
 /* Sorts intervals and merges those that touch; returns how many remain. */
 size_t rp_union_sort(struct rp_interval *u, size_t n);
-
-#endif

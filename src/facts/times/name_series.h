@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_NAME_SERIES_H
-#define RP_FACTS_TIMES_NAME_SERIES_H
+#pragma once
 /*
  * Names that count. "step 0", "step 1", "step 2" are one series, "step *": annotations whose names
  * differ only in the number at the end, each used once. "layer 0", "layer 1" come again in every
@@ -22,5 +21,3 @@ void rp_name_series_release(struct rp_name_series *s);
 
 /* The name of the series, or NULL. */
 const char *rp_name_series_of(const struct rp_name_series *s, rp_str name);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_STEP_TIMES_H
-#define RP_FACTS_TIMES_STEP_TIMES_H
+#pragma once
 /*
  * How long steps last: the one definition for every question (docs/definitions.md, "Step time").
  * The host runs ahead of the device, so a step begins at its mark, or where the device work of
@@ -74,5 +73,3 @@ struct rp_scope rp_scope_of_step(const struct rp_trace *trace, uint32_t step);
 
 /* A window in times of the trace. Its span is the part of it in which anything was recorded. */
 struct rp_scope rp_scope_of_window(const struct rp_trace *trace, int64_t begin_ns, int64_t end_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_TIME_LISTS_H
-#define RP_FACTS_TIMES_TIME_LISTS_H
+#pragma once
 /*
  * Lists of durations of which the order does not matter, such as those of all kernels of a name:
  * packed as the differences of the sorted times, which are a byte or two each. Of a run of many
@@ -41,5 +40,3 @@ struct rp_time_list {
 /* Those of several ranks as one: `out` has room for all, and is sorted. */
 enum rp_code rp_time_lists_join(const struct rp_time_list *lists, size_t n, int64_t *out,
                                 struct rp_err *err);
-
-#endif

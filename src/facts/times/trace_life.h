@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_TIMES_TRACE_LIFE_H
-#define RP_FACTS_TIMES_TRACE_LIFE_H
+#pragma once
 /*
  * What a recording of ours tells about the life of its program: whether it ended by itself, the
  * last thing that it did, and how long a step takes while nothing is recorded
@@ -18,5 +17,3 @@ struct rp_trace_life {
 };
 
 void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_ATTRIBUTION_H
-#define RP_FACTS_WORK_ATTRIBUTION_H
+#pragma once
 /*
  * Attribution of device work: the innermost operator, Python frame, module and annotation around
  * its launch, and the phase of training. All kernels of a launched graph are attributed to what is
@@ -57,5 +56,3 @@ rp_event rp_event_at(const struct rp_trace *t, rp_track track, int64_t at_ns);
 
 /* Whether a Python frame is a call of a module ("nn.Module: Linear_3"). */
 bool rp_event_is_module(const struct rp_trace *t, rp_event e);
-
-#endif

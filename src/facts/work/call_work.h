@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_CALL_WORK_H
-#define RP_FACTS_WORK_CALL_WORK_H
+#pragma once
 /*
  * Whether a long call had more to do than others of its name: then it is no stall. Sizes come from
  * the argument "Input Dims" of PyTorch's operators; what a Python function is given is not
@@ -44,5 +43,3 @@ bool rp_call_time_varies(uint8_t kind, unsigned signs);
 
 /* Elements of all tensors in a text like "[[2, 3], [], [8]]"; INT64_MAX: more than that. */
 int64_t rp_dims_elements(const char *dims);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_LAUNCHES_H
-#define RP_FACTS_WORK_LAUNCHES_H
+#pragma once
 /*
  * Launches and the queues they fill. A launch waits in the queue of its stream from the start of
  * the host call to the start of the work. A call that starts several items, as that of a graph, is
@@ -36,5 +35,3 @@ void rp_queues_release(struct rp_queues *q);
 
 /* The number of launches of a stream that wait at a time. */
 int64_t rp_queue_length(const struct rp_queues *q, uint32_t stream, int64_t at_ns);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_MODES_H
-#define RP_FACTS_WORK_MODES_H
+#pragma once
 /*
  * The modes of a distribution of durations, on a logarithmic axis.
  *
@@ -26,5 +25,3 @@ struct rp_mode {
 /* Of durations in ascending order; every one belongs to exactly one mode. Returns how many, at most
    RP_MODES_MOST, in ascending order. O(n). */
 size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out);
-
-#endif

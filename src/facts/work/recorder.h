@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_RECORDER_H
-#define RP_FACTS_WORK_RECORDER_H
+#pragma once
 /*
  * What a recorder has to be told to record more: the one place that knows the words, by who
  * recorded and which framework runs. Advice names no option of a tool that was not used.
@@ -29,5 +28,3 @@ enum rp_code rp_recorder_find(const struct rp_trace *trace, struct rp_recorder *
 /* "record_shapes=True", "'reprise record --set frameworks.shapes=on'": static text; NULL: there is
    no such option. */
 const char *rp_recorder_option(const struct rp_recorder *recorder, enum rp_recordable what);
-
-#endif

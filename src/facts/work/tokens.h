@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_TOKENS_H
-#define RP_FACTS_WORK_TOKENS_H
+#pragma once
 /*
  * What is launched, as a number: the same for work of the same name, grid, block and bytes for an
  * operator with the same shapes, as far as these were recorded. Stable within a process only.
@@ -20,5 +19,3 @@ void rp_work_tokens_release(struct rp_work_tokens *tokens); /* also after a fail
 /* op: the operator around its launch, or RP_NONE. */
 uint64_t rp_work_token(const struct rp_work_tokens *tokens, const struct rp_work_item *item,
                        rp_event op);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_WORK_H
-#define RP_FACTS_WORK_WORK_H
+#pragma once
 /*
  * The device work of a rank in time order, with class, stream and launch of each item, and the
  * breakdown of its time. Every question about a device starts here.
@@ -148,5 +147,3 @@ void rp_work_stream_label(const struct rp_work *work, uint32_t stream, char *out
 
 /* Writes "GPU 3", or "process 12" where the number is not known. Cut to fit. */
 void rp_work_device_label(const struct rp_work *work, uint16_t device, char *out, size_t cap);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FACTS_WORK_WORKLOAD_H
-#define RP_FACTS_WORK_WORKLOAD_H
+#pragma once
 /*
  * What kind of program a trace is of (docs/definitions.md, "Advice"): what its user can change, and
  * by which name. Everything is derived from names and metadata; what they do not show is the first
@@ -130,5 +129,3 @@ enum rp_update rp_update_of_mark(const char *name);
 /* Linear in events; each name is looked at once. Needs RP_NEED_EVENTS. */
 enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *out,
                               struct rp_err *err);
-
-#endif

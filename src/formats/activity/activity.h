@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_ACTIVITY_ACTIVITY_H
-#define RP_FORMATS_ACTIVITY_ACTIVITY_H
+#pragma once
 /*
  * What readers of recordings by vendors' profilers share (Nsight Systems, rocprofv3, RPD). Such a
  * file has host calls of threads and activities of devices' streams, in any order, of one or more
@@ -152,5 +151,3 @@ const char *rp_activity_collective(const char *name);
 /* Names, ranks and warnings; then the passes. Reading began at begin_ns (rp_clock_ns). */
 enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
                                 struct rp_err *err);
-
-#endif

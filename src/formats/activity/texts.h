@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_ACTIVITY_TEXTS_H
-#define RP_FORMATS_ACTIVITY_TEXTS_H
+#pragma once
 /*
  * A table of texts by number, as recordings have one for all names. It also holds what no trace
  * should have (captured output, environments), so a text gets into the trace when an event uses it,
@@ -25,5 +24,3 @@ const char *rp_texts_borrow(const struct rp_texts *t, int64_t number, size_t *n)
 /* The same in the trace; 0 where there is none. */
 enum rp_code rp_texts_intern(struct rp_texts *t, struct rp_activity *a, int64_t number, rp_str *out,
                              struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_BLADE_BLADE_H
-#define RP_FORMATS_BLADE_BLADE_H
+#pragma once
 /*
  * What BladeDISC records of a cluster when DISC_DEBUG is set: the program (a TaoCompilerInput, file
  * X.input) and a tar with one TensorProto per argument (X.tar). The only link between them are the
@@ -61,5 +60,3 @@ enum rp_code rp_blade_parse(const void *bytes, size_t n, struct rp_blade *out, s
 enum rp_code rp_blade_take_values(struct rp_blade *blade, struct rp_tar *tar,
                                   const struct rp_limits *limits, struct rp_err *err);
 enum rp_code rp_blade_make_graph(struct rp_blade *blade, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_BUFFERS_BUFFERS_H
-#define RP_FORMATS_BUFFERS_BUFFERS_H
+#pragma once
 /*
  * XLA's buffer assignment: allocations, the values that share them, and what is live when most is.
  * It is written in three ways:
@@ -86,5 +85,3 @@ enum rp_code rp_buffers_read_report(const char *text, size_t n, int64_t *total_b
 /* From an HloProto; *found: whether it has an assignment. */
 enum rp_code rp_buffers_read_proto(struct rp_buffers *b, struct rp_bytes proto, bool *found,
                                    struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_BUFFERS_LIVES_H
-#define RP_FORMATS_BUFFERS_LIVES_H
+#pragma once
 /*
  * What is live when, from the live ranges of an assignment. Values that share memory at the same
  * time (in-place operations, loops) are counted once: the bytes of a position are the addresses
@@ -37,5 +36,3 @@ struct rp_buffer_share { /* a value that is live at a position */
 enum rp_code rp_buffers_live_at(const struct rp_buffers *b, const struct rp_buffer_lives *lives,
                                 int64_t position, struct rp_arena *arena,
                                 struct rp_buffer_share **out, size_t *n, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CHAKRA_EXEC_TRACE_H
-#define RP_FORMATS_CHAKRA_EXEC_TRACE_H
+#pragma once
 /* What the two forms of execution traces share: PyTorch's JSON and Chakra's nodes. */
 #include "program/program.h"
 
@@ -29,5 +28,3 @@ struct rp_exec_node {
    attention and element-wise operators by their shapes, the bytes of all that move data. All 0
    where nothing is known. */
 struct rp_cost rp_exec_cost(const struct rp_exec_node *node);
-
-#endif

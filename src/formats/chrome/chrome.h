@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CHROME_CHROME_H
-#define RP_FORMATS_CHROME_CHROME_H
+#pragma once
 /*
  * What the files of the Chrome-JSON reader share. Only they include it.
  *
@@ -359,5 +358,3 @@ void rp_chrome_release_samples(struct rp_chrome *r);
 /* Reads the value of a top-level key that is not the list of events. */
 enum rp_code rp_chrome_read_header(struct rp_chrome *r, struct rp_json_token *key,
                                    struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CHROME_FACTS_H
-#define RP_FORMATS_CHROME_FACTS_H
+#pragma once
 /*
  * What the categories and the metadata of PyTorch, JAX and others mean: the same in JSON and in
  * other containers of their events (formats/perfetto/).
@@ -44,5 +43,3 @@ enum rp_code rp_chrome_read_fact(struct rp_chrome_facts *f, const char *key, siz
                                  const char *json, size_t n, struct rp_err *err);
 /* When everything is read: the framework. */
 enum rp_code rp_chrome_end_facts(struct rp_chrome_facts *f, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CTF_CTF_H
-#define RP_FORMATS_CTF_CTF_H
+#pragma once
 /* Shared by the files of the CTF reader; ctf.c has the overview. */
 #define RP_CTF_SPILL (1 << 20)
 
@@ -248,5 +247,3 @@ enum rp_code rp_ctf_device_judge(struct rp_ctf_reader *r, struct rp_err *err);
 enum rp_code rp_ctf_read_other(struct rp_input *in, const char *folder,
                                const struct rp_read_options *options, struct rp_import *to,
                                struct rp_err *err);
-
-#endif

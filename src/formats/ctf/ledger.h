@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CTF_LEDGER_H
-#define RP_FORMATS_CTF_LEDGER_H
+#pragma once
 /* The ledger of a recording (abi/ctf_wire.h), summed. */
 #include "abi/ctf_wire.h"
 
@@ -18,5 +17,3 @@ bool rp_ctf_ledger_add(const char *path, const int32_t *rank, struct rp_ctf_acco
 uint64_t rp_ctf_account_lost(const struct rp_ctf_account *account); /* without overwritten ones */
 /* Completes "N events were lost: ". */
 const char *rp_ctf_loss_text(enum rp_ctf_loss why);
-
-#endif

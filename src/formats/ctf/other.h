@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_CTF_OTHER_H
-#define RP_FORMATS_CTF_OTHER_H
+#pragma once
 /*
  * Events of other tracers: babeltrace.c reads them in a child process, child.c transfers them,
  * other.c adds them to the trace.
@@ -57,5 +56,3 @@ void rp_ctf_wire_lost(struct rp_ctf_wire *w, uint64_t events, uint64_t packets, 
 void rp_ctf_wire_clock(struct rp_ctf_wire *w, int64_t offset_ns); /* since 1970 */
 /* Reads the trace in that folder and sends it. */
 enum rp_code rp_ctf_babeltrace_run(const char *folder, struct rp_ctf_wire *w, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_DUMP_FOLDER_H
-#define RP_FORMATS_DUMP_FOLDER_H
+#pragma once
 /*
  * Folders of compiler dumps: XLA (--xla_dump_to), TensorFlow (TF_DUMP_GRAPH_PREFIX), JAX
  * (JAX_DUMP_IR_TO), and graphs of torch.compile ("LOG!fx:1/1:forward.03.aot_joint_graph"). Hundreds
@@ -128,5 +127,3 @@ enum rp_code rp_dump_find_modules(const struct rp_dump *dump, const char *text, 
    name; the first of several. RP_USAGE with a list if there is none. */
 enum rp_code rp_dump_find_stage(const struct rp_dump_module *module, const char *text,
                                 size_t *stage, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_DUMP_LOGS_H
-#define RP_FORMATS_DUMP_LOGS_H
+#pragma once
 /*
  * What XLA logs beside the programs of a dump, as protobuf or as its text:
  *
@@ -104,5 +103,3 @@ enum rp_code rp_thunk_metadata_read(const uint8_t *bytes, size_t n, const struct
 /* Fills the instructions of `thunks` from the metadata, by kind and id. */
 enum rp_code rp_thunks_join(struct rp_thunks *thunks, const struct rp_thunks *metadata,
                             struct rp_arena *scratch, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_HLO_COMPARISON_H
-#define RP_FORMATS_HLO_COMPARISON_H
+#pragma once
 /*
  * How a comparison orders its operands. XLA before 2026 says "type=TOTALORDER" where floats are
  * ordered by their bits, later "order=TOTAL"; some versions also write the default. Programs have
@@ -10,5 +9,3 @@
 
 /* An attribute of the newest operation, which it may change; false: it is left out. */
 bool rp_hlo_comparison_attr(const struct rp_program *p, uint32_t op, struct rp_attr *attr);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_HLO_PROTO_H
-#define RP_FORMATS_HLO_PROTO_H
+#pragma once
 /*
  * Shared by the readers and the writer of HLO protobufs. Readers fill values of attributes from
  * fields, and the writer fields from values; attrs.def maps attributes to fields. A value that has
@@ -117,5 +116,3 @@ const uint16_t *rp_hlo_dims_keys(uint32_t field);
 const char *rp_hlo_enum_word(uint32_t key, bool of_dot, uint64_t value); /* NULL: none */
 bool rp_hlo_enum_value(uint32_t key, bool of_dot, const char *word, size_t n, uint64_t *value);
 bool rp_hlo_is_enum(uint32_t key); /* whether its field is a number */
-
-#endif

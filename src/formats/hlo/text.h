@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_HLO_TEXT_H
-#define RP_FORMATS_HLO_TEXT_H
+#pragma once
 /*
  * Shared by the parts of the HLO text reader: one scanner over the whole text in memory. There are
  * no tokens: each construct is recognised by its first bytes, and is skipped or kept as a slice if
@@ -167,5 +166,3 @@ enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key);
 enum rp_code rp_hlo_text_frames(struct rp_hlo_text *r);
 /* "{op_name=\"...\" source_line=3}" */
 enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, uint32_t *id);
-
-#endif

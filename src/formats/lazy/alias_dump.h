@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_LAZY_ALIAS_DUMP_H
-#define RP_FORMATS_LAZY_ALIAS_DUMP_H
+#pragma once
 /* RATEX_DUMP_ALIAS: one pair per line, "0 1": output 1 reuses the memory of input 0. */
 #include "base/arena.h"
 #include "base/limits.h"
@@ -15,5 +14,3 @@ struct rp_alias_pair {
 enum rp_code rp_alias_dump_read(struct rp_input *in, const struct rp_limits *limits,
                                 struct rp_arena *arena, struct rp_alias_pair **pairs, size_t *n,
                                 struct rp_err *err);
-
-#endif

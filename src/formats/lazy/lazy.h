@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_LAZY_LAZY_H
-#define RP_FORMATS_LAZY_LAZY_H
+#pragma once
 /* What the readers of lazy-tensor dumps share: labels of dot graphs have the syntax of the text. */
 #include "base/text.h"
 #include "program/program.h"
@@ -37,5 +36,3 @@ enum rp_code rp_lazy_begin_graph(struct rp_lazy *r);
 
 /* "digraph G {" ... "}": *line is the end of its first line, and then of its last. */
 enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line);
-
-#endif

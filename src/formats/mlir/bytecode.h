@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_MLIR_BYTECODE_H
-#define RP_FORMATS_MLIR_BYTECODE_H
+#pragma once
 /*
  * MLIR bytecode, versions 0 to 6. The tables stay as they are in the file; operations, regions and
  * values become lists, in the order of the file, from which the builder gets them one by one. Names
@@ -141,5 +140,3 @@ enum rp_code rp_bc_module(struct rp_mlir *r);
 /* Arguments and operations of a region. */
 enum rp_code rp_bc_region_arguments(struct rp_mlir *r, uint32_t region);
 enum rp_code rp_bc_block(struct rp_mlir *r, uint32_t region);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_MLIR_BYTECODE_VALUE_H
-#define RP_FORMATS_MLIR_BYTECODE_VALUE_H
+#pragma once
 /*
  * Entries of the tables of attributes and types. Each dialect has its own encoding: a code, then
  * the fields; these are those of builtin, VHLO, StableHLO, CHLO and Shardy. What a dialect does not
@@ -73,5 +72,3 @@ bool rp_bc_lists(struct rp_bytecode *b, uint64_t index, struct rp_bc_lists *out)
 /* The name of the next list and its integers; NULL at the end. */
 const char *rp_bc_next_list(struct rp_bytecode *b, struct rp_bc_lists *lists,
                             struct rp_mlir_ints *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_MLIR_MLIR_H
-#define RP_FORMATS_MLIR_MLIR_H
+#pragma once
 /*
  * What the readers of StableHLO share. There are two forms, text and bytecode, and one builder:
  *
@@ -256,5 +255,3 @@ enum rp_code rp_mlir_queue(struct rp_mlir *r, struct rp_mlir_region region);
 enum rp_code rp_mlir_queue_region(struct rp_mlir *r);
 /* Reads all queued regions, and those nested in them. */
 enum rp_code rp_mlir_read_regions(struct rp_mlir *r);
-
-#endif

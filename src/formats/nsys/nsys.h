@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_NSYS_NSYS_H
-#define RP_FORMATS_NSYS_NSYS_H
+#pragma once
 /*
  * The reader of Nsight Systems' SQLite exports: nsys.c reads what describes the recording, device.c
  * the work of devices, nodes.c the nodes of graphs, host.c calls and samples, nvtx.c the ranges of
@@ -94,5 +93,3 @@ enum rp_code rp_nsys_find_ranks(struct rp_nsys *r, struct rp_err *err);
 enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err);
 enum rp_code rp_nsys_read_host(struct rp_nsys *r, struct rp_err *err);
 enum rp_code rp_nsys_read_nvtx(struct rp_nsys *r, struct rp_err *err);
-
-#endif

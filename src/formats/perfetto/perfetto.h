@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_PERFETTO_PERFETTO_H
-#define RP_FORMATS_PERFETTO_PERFETTO_H
+#pragma once
 /*
  * What the files of the reader of Perfetto's traces share. Only they include it.
  *
@@ -243,5 +242,3 @@ enum rp_code rp_perfetto_read_sample(struct rp_perfetto *r, const struct rp_perf
 
 enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err);
 enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err);
-
-#endif

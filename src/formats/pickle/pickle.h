@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_PICKLE_PICKLE_H
-#define RP_FORMATS_PICKLE_PICKLE_H
+#pragma once
 /*
  * Python's pickles, read as data. A pickle is a program for a small stack machine; most of its
  * instructions push plain values, some import and call whatever the file names. This reader knows
@@ -105,5 +104,3 @@ enum rp_code rp_pickle_new_value(struct rp_pickle *p, const struct rp_pickle_val
                                  rp_pickle_id *out, struct rp_err *err);
 enum rp_code rp_pickle_append(struct rp_pickle *p, rp_pickle_id container,
                               const rp_pickle_id *items, size_t n, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_ROCM_ROCM_H
-#define RP_FORMATS_ROCM_ROCM_H
+#pragma once
 /* What the readers of ROCm's recordings share: rocpd, RPD, and the JSON and CSV of rocprofv3. */
 #include "formats/activity/activity.h"
 #include "formats/activity/texts.h"
@@ -41,5 +40,3 @@ enum rp_code rp_rocm_name_call(struct rp_activity *a, struct rp_activity_event *
 
 /* "Half" of RCCL's "ncclFloat16" or 6; NULL: not known. */
 const char *rp_rocm_dtype(const char *text);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_SAMPLED_SAMPLED_H
-#define RP_FORMATS_SAMPLED_SAMPLED_H
+#pragma once
 /*
  * What the readers of sampling profilers' files share: lines of text, frames, threads and the
  * beginning and end of reading. Each reader walks its file once and gives every stack from the
@@ -80,5 +79,3 @@ static inline struct rp_bytes rp_bytes_of(const char *text)
 struct rp_bytes rp_bytes_trim(struct rp_bytes b);
 /* Digits only, below 2^62. */
 bool rp_bytes_number(struct rp_bytes b, int64_t *out);
-
-#endif

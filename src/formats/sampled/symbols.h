@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_SAMPLED_SYMBOLS_H
-#define RP_FORMATS_SAMPLED_SYMBOLS_H
+#pragma once
 /*
  * Names of functions for profiles that have addresses only, from the files that they name, where
  * these are on this machine and the same: they have the build id of the profile, or, where it has
@@ -36,5 +35,3 @@ struct rp_bytes rp_symbols_at(const struct rp_symbols *s, uint32_t table, uint64
 /* The name of code that a process compiled while it ran, by its address. */
 enum rp_code rp_symbols_made(struct rp_symbols *s, int64_t pid, uint64_t address,
                              struct rp_bytes *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_SQLITE_DATABASE_H
-#define RP_FORMATS_SQLITE_DATABASE_H
+#pragma once
 /*
  * SQLite files of other recorders, read without trusting them. The content is in memory, mapped or
  * decompressed: SQLite opens no file. Only tables can be read, by plain SELECT statements that are
@@ -55,5 +54,3 @@ int64_t rp_cell_int(const struct rp_rows *rows, int column, int64_t otherwise);
 double rp_cell_real(const struct rp_rows *rows, int column);
 /* A text or blob, borrowed until the next row; "" with n 0 where there is none. */
 const char *rp_cell_text(const struct rp_rows *rows, int column, size_t *n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_CHECKPOINT_H
-#define RP_FORMATS_TENSORFLOW_CHECKPOINT_H
+#pragma once
 /*
  * TensorFlow checkpoints: the values of variables, in PREFIX.index (a sorted table of names) and
  * PREFIX.data-00000-of-00001 ... (their bytes). Of a SavedModel PREFIX is variables/variables.
@@ -22,5 +21,3 @@ enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struc
 /* The index alone, from memory, for the fuzzer. */
 enum rp_code rp_checkpoint_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                                  struct rp_checkpoint **out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_NODE_H
-#define RP_FORMATS_TENSORFLOW_NODE_H
+#pragma once
 /* Nodes of TensorFlow graphs (NodeDef): looking into one, and writing one. */
 #include "abi/proto/tensorflow.h"
 #include "io/proto.h"
@@ -24,5 +23,3 @@ void rp_tf_end_attr(struct rp_proto_writer *w, struct rp_tf_open_attr attr);
 void rp_tf_put_attr_bytes(struct rp_proto_writer *w, const char *key, uint32_t field,
                           const void *bytes, size_t n);
 void rp_tf_put_attr_type(struct rp_proto_writer *w, const char *key, uint64_t type);
-
-#endif

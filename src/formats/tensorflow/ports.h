@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_PORTS_H
-#define RP_FORMATS_TENSORFLOW_PORTS_H
+#pragma once
 /*
  * Inputs and outputs of a TensorFlow program as tensor names: the signature of a SavedModel, or the
  * placeholders and unused outputs of a GraphDef.
@@ -36,5 +35,3 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
 enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fetches, size_t n,
                                 struct rp_arena *arena, struct rp_err *err);
 void rp_tf_ports_release(struct rp_tf_ports *ports);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_RESTORE_H
-#define RP_FORMATS_TENSORFLOW_RESTORE_H
+#pragma once
 /* Which value of a checkpoint each variable of a TensorFlow graph is restored from, according to
    the nodes that restore them. */
 #include "base/arena.h"
@@ -21,5 +20,3 @@ enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
 
 /* The key of a variable; NULL where the graph does not restore it. */
 const char *rp_tf_restored_key(const struct rp_tf_restores *restores, const char *tensor);
-
-#endif

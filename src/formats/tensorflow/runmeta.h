@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_RUNMETA_H
-#define RP_FORMATS_TENSORFLOW_RUNMETA_H
+#pragma once
 /*
  * What the files of the reader of TensorFlow's RunMetadata share. Only they include it.
  *
@@ -50,5 +49,3 @@ enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct 
 bool rp_runmeta_is_recv(const struct rp_runmeta_row *row);
 enum rp_code rp_runmeta_add_row(struct rp_proto_trace *t, const struct rp_runmeta_row *row,
                                 rp_track track, enum rp_runmeta_device device, struct rp_err *err);
-
-#endif

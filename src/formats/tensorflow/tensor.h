@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TENSORFLOW_TENSOR_H
-#define RP_FORMATS_TENSORFLOW_TENSOR_H
+#pragma once
 /* Values in TensorFlow files: the message TensorProto. */
 #include "io/proto.h"
 #include "program/program.h"
@@ -31,5 +30,3 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
 enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
                                 const struct rp_limits *limits, struct rp_arena *arena,
                                 struct rp_tf_value *out, struct rp_err *err);
-
-#endif

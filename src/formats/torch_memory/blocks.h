@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_MEMORY_BLOCKS_H
-#define RP_FORMATS_TORCH_MEMORY_BLOCKS_H
+#pragma once
 /*
  * How large the blocks of PyTorch's caching allocator were. The log has the size that was asked
  * for; the statistics (torch.cuda.max_memory_allocated) count the block that was given, which is
@@ -38,5 +37,3 @@ enum rp_code rp_blocks_allocate(struct rp_blocks *b, int64_t addr, int64_t asked
 /* The size of a live block, or -1. */
 int64_t rp_blocks_size(const struct rp_blocks *b, int64_t addr);
 void rp_blocks_free(struct rp_blocks *b, int64_t addr);
-
-#endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_MEMORY_JSON_VALUES_H
-#define RP_FORMATS_TORCH_MEMORY_JSON_VALUES_H
+#pragma once
 /* A JSON text as the values that a pickle of the same data has. */
 #include "formats/pickle/pickle.h"
 
 /* The bytes must outlive `out`; release it also after a failure. */
 enum rp_code rp_json_values_read(struct rp_pickle *out, const void *bytes, size_t n,
                                  const struct rp_limits *limits, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_TRACE_READ_H
-#define RP_FORMATS_TORCH_TRACE_READ_H
+#pragma once
 /* Inside the reader: payloads that are texts of their own. */
 #include "base/hash.h"
 #include "formats/torch_trace/torch_trace.h"
@@ -74,5 +73,3 @@ void rp_torch_metrics_read(struct rp_snip value, enum rp_torch_metrics kind, str
                            struct rp_torch_compile *compile, const char **version);
 /* The line of a traceback that names the error, or NULL. */
 const char *rp_torch_error_line(struct rp_snip traceback, const char *type, struct rp_arena *arena);
-
-#endif

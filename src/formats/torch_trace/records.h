@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_TRACE_RECORDS_H
-#define RP_FORMATS_TORCH_TRACE_RECORDS_H
+#pragma once
 /*
  * The records of a structured log of PyTorch (TORCH_TRACE), one after the other:
  *
@@ -50,5 +49,3 @@ enum rp_code rp_torch_records(struct rp_input *in, const struct rp_limits *limit
 
 /* Whether a line of the head of a file begins a record: other programs may write into it, too. */
 bool rp_torch_begins(const char *text, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_TRACE_SNIP_H
-#define RP_FORMATS_TORCH_TRACE_SNIP_H
+#pragma once
 /*
  * Small JSON texts in memory, value by value, without allocating: a value is a snip of the text,
  * and is looked into where somebody wants to know more. Brackets and strings are balanced; what is
@@ -48,5 +47,3 @@ bool rp_snip_line(struct rp_snip *rest, struct rp_snip *line);
 struct rp_snip rp_snip_trim(struct rp_snip s);
 /* A copy with a NUL, in the arena; its failure sticks. */
 const char *rp_snip_copy(struct rp_snip s, struct rp_arena *arena);
-
-#endif

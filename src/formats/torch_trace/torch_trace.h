@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_TORCH_TRACE_TORCH_TRACE_H
-#define RP_FORMATS_TORCH_TRACE_TORCH_TRACE_H
+#pragma once
 /*
  * What torch.compile did, from the structured logs of the processes of a run (TORCH_TRACE). A
  * compile is one translation of a function by Dynamo; it makes at most a graph for the forward pass
@@ -236,5 +235,3 @@ enum rp_torch_phase {
 };
 extern const char *const rp_torch_phase_names[RP_TORCH_PHASES];
 void rp_torch_phases(const struct rp_torch_compile *compile, int64_t out_ns[RP_TORCH_PHASES]);
-
-#endif

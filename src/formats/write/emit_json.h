@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_EMIT_JSON_H
-#define RP_FORMATS_WRITE_EMIT_JSON_H
+#pragma once
 /*
  * The strings and arguments of a trace as strict JSON: control characters are escaped, bytes that
  * are not UTF-8 become \ufffd, NaN and Infinity become strings. Valid raw JSON stays as it is; what
@@ -43,5 +42,3 @@ void rp_emit_json_release(struct rp_emit_json *j); /* may be zeroed */
 void rp_emit_json_str(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
 void rp_emit_json_raw(struct rp_emit *e, struct rp_emit_json *j, rp_str s);
 void rp_emit_json_args(struct rp_emit *e, struct rp_emit_json *j, uint16_t shape, uint32_t row);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_HLO_PROTO_H
-#define RP_FORMATS_WRITE_HLO_PROTO_H
+#pragma once
 /* What the two halves of the HLO protobuf writer share. */
 #include "formats/hlo/proto.h"
 
@@ -31,5 +30,3 @@ void rp_hlo_write_map(const struct rp_hlo_writer *put, uint32_t field, const str
 void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr);
 /* "key=value" in our own field. */
 enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_attr *attr);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_LIST_H
-#define RP_FORMATS_WRITE_LIST_H
+#pragma once
 /*
  * The list of output formats: one line here and one file with the row rp_writer_<name> add one.
  * Where the ending of a path fits several rows, the first one writes.
@@ -26,5 +25,3 @@
 #define RP_DECLARE_WRITER(name) extern const struct rp_writer rp_writer_##name;
 RP_WRITER_ROWS(RP_DECLARE_WRITER)
 #undef RP_DECLARE_WRITER
-
-#endif

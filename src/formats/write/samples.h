@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_SAMPLES_H
-#define RP_FORMATS_WRITE_SAMPLES_H
+#pragma once
 /*
  * Samples of call stacks in formats of time lines, beside the events. Such a format has no place
  * for samples without a time: rp_samples_untimed counts those that it leaves out.
@@ -30,5 +29,3 @@ enum rp_code rp_samples_put_perfetto(const struct rp_perfetto_sampled *to, struc
 
 /* {"unit":"ns","name":"cpu"} */
 void rp_samples_put_weights(struct rp_emit *e, const struct rp_trace *t);
-
-#endif

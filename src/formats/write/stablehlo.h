@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_STABLEHLO_H
-#define RP_FORMATS_WRITE_STABLEHLO_H
+#pragma once
 /*
  * What the parts of the StableHLO writer share. StableHLO has no tuples: an operation of the
  * program has as many values as its shape has arrays, in their order.
@@ -93,5 +92,3 @@ enum rp_code rp_shlo_placement(struct rp_shlo *w, const char *key, struct rp_ids
 void rp_shlo_symbol(const struct rp_shlo *w, const char *sign, uint32_t computation);
 /* A computation that has to be a function. */
 enum rp_code rp_shlo_need_function(struct rp_shlo *w, uint32_t computation);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_STACKS_H
-#define RP_FORMATS_WRITE_STACKS_H
+#pragma once
 /* What the writers of profiles share: the frames of a stack, and names of threads. */
 #include "base/vec.h"
 #include "trace/trace.h"
@@ -16,5 +15,3 @@ enum rp_code rp_stack_walk(const struct rp_trace *t, uint32_t stack, rp_stack_pa
 
 /* The name of a thread, or its id as a text in `room`. */
 const char *rp_stacks_thread(const struct rp_trace *t, rp_track track, char room[32]);
-
-#endif

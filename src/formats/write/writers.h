@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_WRITE_WRITERS_H
-#define RP_FORMATS_WRITE_WRITERS_H
+#pragma once
 /*
  * The formats a trace or a program can be written in: one file a format (list.h). A file appears
  * completely or not at all. The trace is not changed; several threads may write from it at once.
@@ -67,5 +66,3 @@ enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_w
 /* The same, where `more`, a list that ends with NULL, can be chosen, too. */
 enum rp_code rp_writer_among(const struct rp_writer *const *more, const char *name,
                              const char *path, const struct rp_writer **out, struct rp_err *err);
-
-#endif

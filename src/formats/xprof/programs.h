@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_XPROF_PROGRAMS_H
-#define RP_FORMATS_XPROF_PROGRAMS_H
+#pragma once
 /* The programs that a profile of XLA carries, beside its events. */
 #include "io/proto.h"
 
@@ -12,5 +11,3 @@ typedef enum rp_code rp_xplane_program_fn(void *user, struct rp_bytes name, stru
 /* Calls fn for each program in an XSpace. Bytes that are none have no programs. */
 enum rp_code rp_xplane_each_program(struct rp_bytes space, rp_xplane_program_fn *fn, void *user,
                                     struct rp_err *err);
-
-#endif

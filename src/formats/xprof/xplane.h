@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_FORMATS_XPROF_XPLANE_H
-#define RP_FORMATS_XPROF_XPLANE_H
+#pragma once
 /*
  * What the files of the XSpace reader share. Only they include it.
  *
@@ -226,5 +225,3 @@ enum rp_code rp_xplane_read_note(struct rp_xplane *r, const struct rp_proto_item
                                  uint32_t *count, struct rp_err *err);
 /* After everything is read: base, framework, warnings. */
 enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err);
-
-#endif

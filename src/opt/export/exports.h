@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_EXPORT_EXPORTS_H
-#define RP_OPT_EXPORT_EXPORTS_H
+#pragma once
 /*
  * Plans in the terms of frameworks. Each exporter is a row of one table: it writes a file, and says
  * with what software that works. Only those that fit the framework of the recording, and have
@@ -83,5 +82,3 @@ void rp_opt_write_times(const struct rp_opt_plan *plan, struct rp_out *to, const
 #define RP_EXPORTER_DECLARE(name) extern const struct rp_exporter rp_exporter_##name;
 RP_EXPORTER_ROWS(RP_EXPORTER_DECLARE)
 #undef RP_EXPORTER_DECLARE
-
-#endif

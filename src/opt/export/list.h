@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_OPT_EXPORT_LIST_H
-#define RP_OPT_EXPORT_LIST_H
+#pragma once
 /* The list of exporters, in the order in which they are offered. To add one: exports.h says how. */
 #define RP_EXPORTER_ROWS(X) \
     X(ddp)                  \
@@ -17,5 +16,3 @@
     X(dpro_groups)          \
     X(dpro_partitions)      \
     X(dpro_clusters)
-
-#endif

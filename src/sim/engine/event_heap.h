@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_EVENT_HEAP_H
-#define RP_SIM_ENGINE_EVENT_HEAP_H
+#pragma once
 /*
  * A heap of moments, the earliest first. Four children a node: half the levels of a binary heap,
  * and the children of one share a cache line. Keys are two numbers, so that ties are settled by the
@@ -120,5 +119,3 @@ static inline void rp_queue_release(struct rp_event_queue *q)
     rp_vec_release(&q->run);
     rp_vec_release(&q->rest.at);
 }
-
-#endif

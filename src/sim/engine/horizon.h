@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_HORIZON_H
-#define RP_SIM_ENGINE_HORIZON_H
+#pragma once
 /*
  * Runs a plain task graph without a queue of events. Plain: devices are serial and without
  * priorities, what they run takes time, nothing waits for the start of it, durations and lags are
@@ -69,5 +68,3 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
 void rp_horizon_put(struct rp_horizon *h, uint32_t task, int64_t ready_ns);
 /* Empties all queues; all devices are free from 0 on. */
 void rp_horizon_clear(struct rp_horizon *h);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_OVERLAY_H
-#define RP_SIM_ENGINE_OVERLAY_H
+#pragma once
 /*
  * Changes to a task graph that can be undone. The graph itself is not modified; an overlay holds
  * the durations and lags that differ, tasks and edges that are new, and a log by which any change
@@ -112,5 +111,3 @@ void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, siz
    device. Linear in the tasks and the devices. */
 enum rp_code rp_device_order(const struct rp_overlay *o, const int64_t *at_ns, uint32_t *tasks,
                              size_t n, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_PLAIN_GRAPH_H
-#define RP_SIM_ENGINE_PLAIN_GRAPH_H
+#pragma once
 /*
  * A task graph with its overlay in the form that runs fastest: what a run asks about a task is side
  * by side, 16 bytes; edges and lags are those of the graph and the overlay.
@@ -44,5 +43,3 @@ static inline uint32_t rp_plain_lag(int64_t lag_ns)
 {
     return lag_ns == RP_LAG_CUT ? RP_PLAIN_CUT : (uint32_t)lag_ns;
 }
-
-#endif

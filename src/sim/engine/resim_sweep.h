@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_RESIM_SWEEP_H
-#define RP_SIM_ENGINE_RESIM_SWEEP_H
+#pragma once
 /*
  * Simulating again only what a change reaches, in the order in which the base began its tasks:
  * there every task comes after its predecessors, and after what ran before it on its device. Two
@@ -60,5 +59,3 @@ void rp_resim_sweep_undo(struct rp_resim_sweep *s);
    would change its order; then `out` is wrong from there on. */
 enum rp_code rp_resim_sweep_replay(const struct rp_resim_sweep *s, size_t from,
                                    struct rp_sim_result *out, bool *ok, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_RESIM_TAIL_H
-#define RP_SIM_ENGINE_RESIM_TAIL_H
+#pragma once
 /*
  * Simulating again only what begins after a change. The base is run once more and cut at moments
  * that divide its tasks evenly; each cut keeps the state from which a run can resume:
@@ -54,5 +53,3 @@ void rp_resim_tail_keep(struct rp_resim_tail *x, const struct rp_sim_result *bas
    concerns. *ok is false if not every task was run. *seen: the number of tasks that were run. */
 enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_result *base,
                                size_t from, bool *ok, size_t *seen, struct rp_err *err);
-
-#endif

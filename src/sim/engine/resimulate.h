@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_RESIMULATE_H
-#define RP_SIM_ENGINE_RESIMULATE_H
+#pragma once
 /*
  * Simulating again only what a change can reach. A base run is kept; when durations or lags of the
  * overlay change, as little as possible is run again. The result equals that of a full run exactly.
@@ -45,5 +44,3 @@ void rp_resim_release(struct rp_resim *x);
 enum rp_code rp_resim_update(struct rp_resim *x, struct rp_err *err);
 /* Restores the result of the base, once the overlay is undone. */
 void rp_resim_undo(struct rp_resim *x);
-
-#endif

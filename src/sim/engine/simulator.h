@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_SIMULATOR_H
-#define RP_SIM_ENGINE_SIMULATOR_H
+#pragma once
 /*
  * Runs a task graph under an overlay, in order of time: no event can change the past. Where two
  * events have the same time, ends come before tasks that become ready,
@@ -20,5 +19,3 @@ struct rp_sim_result {
    filled anew: one that was filled before keeps its memory. Release it also after a failure. */
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err);
 void rp_sim_result_release(struct rp_sim_result *r);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_ENGINE_TASK_GRAPH_H
-#define RP_SIM_ENGINE_TASK_GRAPH_H
+#pragma once
 /*
  * What the simulator runs: tasks that take time, edges that say what waits for what, and devices
  * that tasks share. It knows nothing of traces; step graphs and the records of other tools are
@@ -117,5 +116,3 @@ enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err);
 /* How many tasks of a frozen graph can never start: they wait for themselves, or for such a task.
    Linear. */
 enum rp_code rp_task_graph_stuck(const struct rp_task_graph *g, size_t *out, struct rp_err *err);
-
-#endif

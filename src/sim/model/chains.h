@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_CHAINS_H
-#define RP_SIM_MODEL_CHAINS_H
+#pragma once
 /*
  * Python frames that follow each other on a thread, with nothing between them that anything else
  * waits for, as one node. Of a recording with frames most nodes are such, and no change that is
@@ -14,5 +13,3 @@ enum rp_code rp_sim_chains_join(struct rp_sim_part *part, struct rp_err *err);
 
 /* The frames (part->links) of the first node from this one on that has several. */
 const struct rp_sim_link *rp_sim_chain_from(const struct rp_sim_part *part, uint32_t node);
-
-#endif

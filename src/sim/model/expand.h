@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_EXPAND_H
-#define RP_SIM_MODEL_EXPAND_H
+#pragma once
 /*
  * Collectives as the messages that they consist of. In the graph of a run a collective is a
  * rendezvous of its ranks and then one transfer; here the transfer becomes hops over full-duplex
@@ -30,5 +29,3 @@ struct rp_expand {
    all-gathers and reduce-scatters of several ranks; the counts are of the run. O(hops). */
 enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, size_t *expanded,
                            size_t *left, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_FUSING_H
-#define RP_SIM_MODEL_FUSING_H
+#pragma once
 /*
  * What a chain of element-wise kernels takes as one kernel, in times of the longest of its
  * operators: the median over 40 chains that were compiled into one kernel each on one H200, by that
@@ -12,5 +11,3 @@ static inline double rp_sim_fused_factor(int64_t longest_ns)
 {
     return longest_ns < 2000 ? 1.36 : longest_ns < 5000 ? 1.25 : 1.04;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_NAMES_H
-#define RP_SIM_MODEL_NAMES_H
+#pragma once
 /* What names of operators, calls and kernels mean for a simulation: one row of names.c each.
    Classes of kernels are in whatif/kernels.c, causes of host time in facts/host/signs.h. */
 #include <stdbool.h>
@@ -30,5 +29,3 @@ enum rp_sim_meaning {
 };
 
 bool rp_sim_means(const char *name, enum rp_sim_meaning meaning);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_PACK_H
-#define RP_SIM_MODEL_PACK_H
+#pragma once
 /*
  * The nodes, notes and edges of a rank as bytes: about a fifth of their size. Of a run of many
  * ranks all parts are in memory at once, and most of the time nobody looks at most of them.
@@ -42,5 +41,3 @@ enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_
 enum rp_code rp_sim_part_unpack(const struct rp_sim_part *part, struct rp_sim_part *out,
                                 struct rp_err *err);
 void rp_sim_part_unpack_release(struct rp_sim_part *out);
-
-#endif

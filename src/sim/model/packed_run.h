@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_PACKED_RUN_H
-#define RP_SIM_MODEL_PACKED_RUN_H
+#pragma once
 /*
  * A run of ranks whose parts are packed. The tasks are made rank by rank, from nodes that are
  * unpacked for the moment; later the nodes of a rank are unpacked again when somebody asks for one
@@ -20,5 +19,3 @@ void rp_sim_blocks_free(struct rp_sim_blocks *blocks);
    lanes are those of `lanes`. */
 enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
                               const struct rp_sg_lane *lanes, bool *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_PART_H
-#define RP_SIM_MODEL_PART_H
+#pragma once
 /*
  * A rank's part of a simulated run: its step graph, and what what-ifs need to know about each node.
  * The trace is not needed afterwards.
@@ -134,5 +133,3 @@ extern const struct rp_type rp_sim_part_type; /* result/part.h */
 enum rp_code rp_sim_part_init(struct rp_sim_part *out, const struct rp_trace *trace,
                               struct rp_arena *arena, struct rp_err *err);
 void rp_sim_part_release(struct rp_sim_part *part);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_PIECES_H
-#define RP_SIM_MODEL_PIECES_H
+#pragma once
 /*
  * Which launches of a step come again. The launches of the steps that are judged, in the order of
  * their calls, are cut where the host waits for the device: what it launches next may depend on
@@ -17,5 +16,3 @@
 enum rp_code rp_sim_pieces_find(struct rp_sim_part *part, const struct rp_trace *t,
                                 const struct rp_work *work, const struct rp_attribution *places,
                                 struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_PROFILER_COST_H
-#define RP_SIM_MODEL_PROFILER_COST_H
+#pragma once
 /*
  * What recording added to a run. How fast the host was while recording follows from operators that
  * do next to nothing; what was recorded (shapes, Python frames, memory) from the records
@@ -39,5 +38,3 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
 /* The same by what the recorder measured, where it did; nothing changes where no cost explains it.
  */
 enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err);
-
-#endif

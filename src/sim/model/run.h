@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_RUN_H
-#define RP_SIM_MODEL_RUN_H
+#pragma once
 /*
  * A recorded run as a task graph: one task a node of the (joined) step graph, with the same number.
  * A run with the recorded durations and lags gives the recorded times; what-ifs change an overlay.
@@ -161,5 +160,3 @@ int64_t rp_sim_scaled(int64_t ns, double factor);
    the steps that follow. */
 bool rp_sim_starts_up(const struct rp_sim_run *run);
 #define RP_SIM_START_UP "the steps are mostly a start-up, which later steps do not repeat"
-
-#endif

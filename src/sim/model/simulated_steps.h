@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_SIMULATED_STEPS_H
-#define RP_SIM_MODEL_SIMULATED_STEPS_H
+#pragma once
 /*
  * When the steps of a simulated run begin and end, rank by rank, by the same definition as those of
  * a recording (facts/times/step_times.h): so a recording that is run unchanged has its recorded
@@ -44,5 +43,3 @@ enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_step
 
 /* What the recording says: the mean over the ranks that are simulated. */
 int64_t rp_sim_measured_ns(const struct rp_sim_run *run);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_STEPS_H
-#define RP_SIM_MODEL_STEPS_H
+#pragma once
 /* The recorded steps of a rank: their marks, which tasks stand for them, and how long one takes. */
 #include "sim/model/part.h"
 
@@ -31,5 +30,3 @@ size_t rp_sim_keep_detailed(const struct rp_sim_part *p, struct rp_interval *ste
    their count is even; 0 for fewer than two. Distances from steps without detail count only where
    there are no others. The sorted distances take the place of the begins. */
 int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n);
-
-#endif

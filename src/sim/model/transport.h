@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_MODEL_TRANSPORT_H
-#define RP_SIM_MODEL_TRANSPORT_H
+#pragma once
 /*
  * Latency and rate of the transport, from the collectives of a run. Concurrent transfers share it,
  * so a recorded transfer is first converted to work: the integral of 1/n over it, where n transfers
@@ -52,5 +51,3 @@ double rp_transport_doubt(const struct rp_transport *t);
 
 /* How long a transfer takes alone. */
 int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WHATIF_BUCKETS_H
-#define RP_SIM_WHATIF_BUCKETS_H
+#pragma once
 /* What the what-if `bucket` knows about the transport, for searches. */
 #include "sim/model/transport.h"
 
@@ -15,5 +14,3 @@ struct rp_sim_bucket_costs {
 /* RP_UNSUPPORTED where `bucket` cannot be answered. */
 enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_bucket_costs *out,
                                  struct rp_err *err);
-
-#endif

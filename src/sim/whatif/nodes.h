@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WHATIF_NODES_H
-#define RP_SIM_WHATIF_NODES_H
+#pragma once
 /* What what-ifs ask about the nodes of a run, and how they change them. */
 #include "base/decides.h"
 #include "sim/model/names.h"
@@ -133,5 +132,3 @@ enum rp_code rp_whatif_repair(struct rp_sim_run *run, struct rp_err *err);
 /* straggler on the timeline of a pipeline (straggler_timeline.c). */
 enum rp_code rp_whatif_straggler_timeline(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                           struct rp_err *err);
-
-#endif

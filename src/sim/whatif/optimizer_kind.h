@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WHATIF_OPTIMIZER_KIND_H
-#define RP_SIM_WHATIF_OPTIMIZER_KIND_H
+#pragma once
 /*
  * Which optimizer a rank ran, as its spans tell it: "Optimizer.step#AdamW.step" names the kind,
  * operators such as aten::_foreach_add_ or aten::_fused_adamw_ the implementation, and aten::item
@@ -25,5 +24,3 @@ struct rp_optimizer_kind {
 bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node);
 
 void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_optimizer_kind *out);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WHATIF_REPEATS_H
-#define RP_SIM_WHATIF_REPEATS_H
+#pragma once
 /*
  * Whether steps launch the same again and again, which what can be captured or compiled once must
  * do, and which part of them does (sim/model/pieces.h).
@@ -50,5 +49,3 @@ enum rp_code rp_sim_list_pieces(const struct rp_sim_run *run, bool again, struct
    is between its waits can be compiled (in_pieces). */
 enum rp_whatif_verdict rp_sim_compiles(const struct rp_sim_run *run, bool in_pieces,
                                        struct rp_err *why);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_SIM_WHATIF_WHATIFS_H
-#define RP_SIM_WHATIF_WHATIFS_H
+#pragma once
 /*
  * What-ifs: named changes of a recorded run. Each is a row of one table. It changes the overlay of
  * the run and nothing else, so that it can be undone and combined with others.
@@ -171,5 +170,3 @@ enum rp_code rp_whatif_factor(const struct rp_whatif_args *args, double *out, st
 #define RP_DECLARE_WHATIF(name) extern const struct rp_whatif rp_whatif_##name;
 RP_WHATIF_ROWS(RP_DECLARE_WHATIF)
 #undef RP_DECLARE_WHATIF
-
-#endif

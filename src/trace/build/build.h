@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_BUILD_BUILD_H
-#define RP_TRACE_BUILD_BUILD_H
+#pragma once
 /*
  * The interface for readers. A reader only appends, in the order of the file: begin and end pairs,
  * order, parents, links, classes of names, steps and health are passes of finish
@@ -193,5 +192,3 @@ struct rp_append {
 /* The trace must be verified completely (RP_NEED_ALL). O(events). */
 enum rp_code rp_builder_append(struct rp_builder *b, const struct rp_trace *t,
                                const struct rp_append *how, struct rp_err *err);
-
-#endif

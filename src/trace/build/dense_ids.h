@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_BUILD_DENSE_IDS_H
-#define RP_TRACE_BUILD_DENSE_IDS_H
+#pragma once
 /*
  * Ids of files: 64-bit numbers become dense ones, and a number and its decimal text are
  * the same id. Inside src/trace only.
@@ -32,5 +31,3 @@ struct rp_plain_id rp_plain_number(int64_t number);
 struct rp_plain_id rp_plain_text(const struct rp_strtab *tab, uint32_t text);
 /* For a missing id: the same as the text "None". */
 struct rp_plain_id rp_plain_none(const struct rp_strtab *tab);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_BUILD_MOVED_H
-#define RP_TRACE_BUILD_MOVED_H
+#pragma once
 /*
  * Where the events of a trace begin on another clock. A clock that drifts stretches or shrinks the
  * distances between events, but no event took longer because another clock measures it: durations
@@ -21,5 +20,3 @@ struct rp_moved {
 enum rp_code rp_moved_init(struct rp_moved *m, const struct rp_trace *t, rp_time_fn *time,
                            const void *user, struct rp_err *err);
 void rp_moved_release(struct rp_moved *m);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_BUILD_STATE_H
-#define RP_TRACE_BUILD_STATE_H
+#pragma once
 /*
  * The internals of the builder, for the passes. Events are in file order before the pass `order`
  * and in canonical order after it. Arguments can be read (trace->args) after the pass `args`.
@@ -144,5 +143,3 @@ static inline const struct rp_origin *rp_build_origin_of(const struct rp_builder
 {
     return &b->origins.at[b->ev.origin.at[i]];
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_FINISH_H
-#define RP_TRACE_FINISH_FINISH_H
+#pragma once
 /*
  * Turns the events of a file into a trace by passes over the builder's columns, in the order of a
  * table (finish.c). For debugging, the state after any pass can be written as text.
@@ -37,5 +36,3 @@ enum rp_code rp_pass_freeze(struct rp_builder *b, struct rp_err *err);
 
 /* dump.c */
 void rp_build_dump(const struct rp_builder *b, struct rp_out *to);
-
-#endif

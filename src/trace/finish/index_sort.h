@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_INDEX_SORT_H
-#define RP_TRACE_FINISH_INDEX_SORT_H
+#pragma once
 /*
  * Indirect sorting: the columns stay as they are, an array of row numbers is sorted. Inside
  * src/trace only.
@@ -53,5 +52,3 @@ enum rp_code rp_index_sort(const struct rp_sort_keys *keys, rp_row_vec *perm, rp
 /* Stable sort of n words by the bits from `low` up. The result is in a or in tmp (also n words): it
  * is returned. */
 uint64_t *rp_radix_sort(uint64_t *a, uint64_t *tmp, size_t n, unsigned low);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_LOOP_WORK_H
-#define RP_TRACE_FINISH_LOOP_WORK_H
+#pragma once
 /*
  * What a loop does, as a sequence of names in time order: the outermost operators of a process, or,
  * where none are recorded, the work of its devices. Rounds of the loop are compared by it. Inside
@@ -55,5 +54,3 @@ bool rp_loop_work_has_only(const struct rp_loop_work *work, const struct rp_buil
 int64_t rp_loop_work_begin(const struct rp_loop_work *work, int64_t before_ns, size_t n);
 /* When the first n items from a time on have ended; INT64_MIN without any. */
 int64_t rp_loop_work_end(const struct rp_loop_work *work, int64_t from_ns, size_t n);
-
-#endif

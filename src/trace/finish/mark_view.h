@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_MARK_VIEW_H
-#define RP_TRACE_FINISH_MARK_VIEW_H
+#pragma once
 /*
  * What the marks of steps and their device work are found in: the columns of a builder behind the
  * pass `names`, or those of a frozen trace, which are the same. Borrowed. Inside src/trace only.
@@ -94,5 +93,3 @@ static inline int64_t rp_mark_view_end_ns(const struct rp_mark_view *v, rp_event
 
 /* Fills work_end_ns of steps in time order (steps_work.c). */
 void rp_steps_end_work(const struct rp_mark_view *v, struct rp_step *steps, size_t n);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_NEST_H
-#define RP_TRACE_FINISH_NEST_H
+#pragma once
 /*
  * The spans that are open at a time of a track, innermost last. Spans come in canonical order
  * (start, longer first). A span that ends before a later one ends can never be an innermost span
@@ -54,5 +53,3 @@ static inline enum rp_code rp_nest_enter(struct rp_nest *nest, rp_event event, i
     *parent = rp_nest_top(nest);
     return rp_vec_push(&nest->open, span, err);
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_STEPS_H
-#define RP_TRACE_FINISH_STEPS_H
+#pragma once
 /*
  * Sources of steps: one function for each kind of evidence, strongest first (steps.c). Each
  * appends to b->steps, or nothing where its evidence is missing or weak. Inside src/trace only.
@@ -109,5 +108,3 @@ static inline bool rp_step_is_span(const struct rp_builder *b, rp_event e)
 {
     return b->ev.ts_ns.at[e] != RP_NO_TS && b->ev.dur_ns.at[e] >= 0;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_FINISH_STEPS_BACKWARD_H
-#define RP_TRACE_FINISH_STEPS_BACKWARD_H
+#pragma once
 /* Backward passes of PyTorch, as marks of steps (steps_loop.c). Inside src/trace only. */
 #include "trace/finish/loop_work.h"
 
@@ -21,5 +20,3 @@ typedef RP_VEC(struct rp_backward) rp_backward_vec;
 /* Appends the passes in time order. */
 enum rp_code rp_backward_passes(const struct rp_builder *b, const struct rp_loop_work *work,
                                 rp_backward_vec *out, struct rp_err *err);
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_RPT_LAYOUT_H
-#define RP_TRACE_RPT_LAYOUT_H
+#pragma once
 /*
  * The native file as docs/formats/rpt.md describes it: header, section table, and the list of
  * sections that writer and reader share. Inside src/trace only.
@@ -79,5 +78,3 @@ static inline uint64_t rp_rpt_count(const struct rp_rpt_head *head, const struct
     memcpy(&n, (const char *)head + s->count, sizeof n);
     return n;
 }
-
-#endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef RP_TRACE_RPT_RPT_H
-#define RP_TRACE_RPT_RPT_H
+#pragma once
 /*
  * The native file: the columns of a trace as they are in memory, read by mapping. Its layout is
  * docs/formats/rpt.md. Header and section table are verified when it is opened, a section when it
@@ -26,5 +25,3 @@ enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, 
 
 /* Reads everything, all parts: checksums of all sections and rp_trace_validate. */
 enum rp_code rp_rpt_verify(const uint8_t *bytes, size_t n, struct rp_err *err);
-
-#endif
