@@ -369,6 +369,10 @@ static enum rp_code judge_lowering(struct ops_ctx *x)
             continue;
         if (rp_tf_lower_knows(name, strlen(name), &opcode)) {
             v.opcode = opcode;
+            if (rp_tf_lower_needs_known(name)) {
+                v.supported = "unknown";
+                v.why = "only where its input is known before the run";
+            }
         } else if (!is_edge_of_graph(name) && !is_function(p, name)) {
             v.supported = "no";
             v.why = "not converted to HLO; the engine tf runs it";
@@ -495,6 +499,10 @@ static enum rp_code list_operations(struct ops_ctx *x)
 
         rp_tf_lower_knows(op, strlen(op), &opcode);
         RP_TRY(list_one(x, op, true, opcode));
+        if (rp_tf_lower_needs_known(op)) {
+            x->rows.at[x->rows.n - 1].supported = "unknown";
+            x->rows.at[x->rows.n - 1].why = "only where its input is known before the run";
+        }
     }
     for (unsigned code = 0; x->target != TF2XLA && code < RP_OP_COUNT; code++)
         if (code != RP_OP_FOREIGN && rp_op_info[code].name)

@@ -310,6 +310,13 @@ bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode)
     return known;
 }
 
+bool rp_tf_lower_needs_known(const char *op)
+{
+    const struct rp_lower_row *row = find_row(text_bytes(op));
+
+    return row && row->known;
+}
+
 enum rp_opcode rp_lower_opcode(const struct rp_lower_node *node)
 {
     const struct rp_lower_row *row = find_row(node->op);

@@ -24,5 +24,7 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
 /* Whether an operator is lowered at all. *opcode (may be NULL): what it becomes, where that is one
    operation on all types that HLO has it for; else RP_OP_COUNT. */
 bool rp_tf_lower_knows(const char *op, size_t n, unsigned *opcode);
+/* Whether it is lowered only where the values of its inputs are known before the program runs. */
+bool rp_tf_lower_needs_known(const char *op);
 /* The operator at a place of the list of those that are lowered; NULL behind the last. */
 const char *rp_tf_lower_at(size_t i);

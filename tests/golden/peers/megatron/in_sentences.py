@@ -10,6 +10,8 @@ TIME = r"([\d.]+) (s|ms|µs|ns)"
 IDLE = re.compile(rf"rank (\d+): {TIME} idle in (\d+) gaps?, the longest {TIME}(?:; mainly (.+) \((\d+) % of it\))?$")
 LATE = re.compile(rf"rank (\d+) arrived last (\d+) of (\d+) times and delayed the others by {TIME}(?:; before that a host call took far longer than usual \((.+)\))?$")
 ALL = re.compile(r"(\d+) collectives of (\d+) ranks, transfer only: waiting for late ranks is not included$")
+WRITTEN = re.compile(rf"rank (\d+): (\d+) times a softmax runs between two batched products; what is between them takes {TIME}$")
+PRODUCT = re.compile(r"aten::(mm|addmm|bmm|baddbmm|matmul|linear|_scaled_mm|addmv|mv|dot)$")
 wrong = checked = 0
 
 
@@ -37,6 +39,30 @@ def union(spans):
     return out
 
 
+def written_out(events, span):
+    """How often a softmax is between two batched products of a stream, and how long what is between them takes."""
+    ops, launch, streams, found = {}, {}, {}, []
+    for e in events:
+        if e.get("cat") == "cpu_op":
+            ops.setdefault(e["tid"], []).append((*span(e), e["name"]))
+        elif e.get("cat") == "cuda_runtime" and "correlation" in e.get("args", {}):
+            launch[e["args"]["correlation"]] = (e["tid"], span(e)[0])
+    for e in sorted((e for e in events if e.get("cat") == "kernel" and "nccl" not in e["name"].lower()), key=lambda e: e["ts"]):
+        tid, at = launch.get(e["args"]["correlation"], (None, 0))
+        around = [(b - a, name) for a, b, name in ops.get(tid, []) if a <= at < b]
+        op = min(around)[1] if around else ""
+        stream = streams.setdefault(e["args"]["stream"], [False, False, 0])  # open, a softmax was there, time
+        if not PRODUCT.match(op):
+            stream[1] |= "softmax" in (op + e["name"]).lower()
+            stream[2] += span(e)[1] - span(e)[0]
+            continue
+        batched = "bmm" in op
+        if stream[0] and stream[1] and batched:
+            found.append(stream[2])
+        stream[:] = [batched, False, 0]
+    return found
+
+
 class Rank:
     def __init__(self, path):
         events = [e for e in json.loads(gzip.decompress(path.read_bytes()))["traceEvents"] if e.get("ph") == "X"]
@@ -47,6 +73,7 @@ class Rank:
         begin, end = min(s[0] for s in self.host), max(s[1] for s in self.host)  # the device may be idle before and after all its work
         self.gaps = [(a[1], b[0]) for a, b in zip([[begin, begin], *busy], [*busy, [end, end]]) if b[0] > a[1]]
         self.comm = sorted(span(e) for e in device if "nccl" in e["name"].lower())
+        self.attention = written_out(events, span)
 
 
 ranks = [Rank(path) for path in FILES]
@@ -81,6 +108,9 @@ for finding in report["findings"]:
             if found[6]:
                 long = sorted(b - a for a, b, name in ranks[r].host if name == found[6])
                 that(len(long) > 0 and long[-1] > 10 * long[len(long) // 2] or len(long) == 1, "that call is as long as usual:", text)
+        elif found := WRITTEN.match(text):
+            times = ranks[int(found[1])].attention
+            that(int(found[2]) == len(times) and close(found[3], found[4], sum(times)), "written out", len(times), sum(times), text)
         elif found := ALL.match(text):
             that((int(found[1]), int(found[2])) == (len(meetings), 8), len(meetings), text)
         else:
