@@ -397,9 +397,9 @@ RP_LOWER(broadcast_axes)
 }
 
 const struct rp_lower_row rp_lower_arrays[] = {
-    {"Where", lower_where, RP_LOWER_NO_OPCODE, 1, true},
-    {"Unique", lower_unique, RP_LOWER_NO_OPCODE, 1, true},
-    {"UniqueWithCounts", lower_unique, RP_LOWER_NO_OPCODE, 1, true},
+    {"Where", lower_where, RP_LOWER_NO_OPCODE, 1},
+    {"Unique", lower_unique, RP_LOWER_NO_OPCODE, 1},
+    {"UniqueWithCounts", lower_unique, RP_LOWER_NO_OPCODE, 1},
     {"Reshape", lower_reshape, RP_LOWER_NO_OPCODE, 2},
     {"ExpandDims", lower_expand_dims, RP_LOWER_NO_OPCODE, 2},
     {"Squeeze", lower_squeeze, RP_LOWER_NO_OPCODE, 1},

@@ -98,7 +98,6 @@ struct rp_lower_row {
     rp_lower_fn *lower;
     enum rp_opcode opcode; /* of the simple ones and of reductions */
     unsigned min;          /* inputs it must have */
-    bool known;            /* only where their values are known before the program runs */
 };
 /* Tables, ended by an op of NULL. */
 extern const struct rp_lower_row rp_lower_elementwise[];

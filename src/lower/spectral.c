@@ -91,9 +91,9 @@ static void area_weights(const struct rp_lower_node *node, int64_t at, int64_t f
 {
     double begin = source_of(node, at, from, to), end = source_of(node, at + 1, from, to);
 
-    for (double v = floor(begin); v < end; v++)
-        weights[nearest_line(v, from)] +=
-            (float)((fmin(v + 1, end) - fmax(v, begin)) / (end - begin));
+    for (int64_t i = (int64_t)floor(begin); (double)i < end; i++)
+        weights[nearest_line((double)i, from)] +=
+            (float)((fmin((double)i + 1, end) - fmax((double)i, begin)) / (end - begin));
 }
 
 /* The weights with which a line of the result takes lines of the input. */

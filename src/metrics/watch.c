@@ -181,7 +181,10 @@ static enum rp_code member_of(struct watch *w, const struct rp_metric_set *set, 
         }
     fresh.source = strdup(set->source);
     RP_TRY(rp_err_need(fresh.source, err, "watching metrics"));
-    RP_TRY(rp_vec_push(&w->members, fresh, err));
+    if (rp_vec_push(&w->members, fresh, err) != RP_OK) {
+        free(fresh.source);
+        return RP_NOMEM;
+    }
     w->used = 0;
     w->began = false;
     *out = &w->members.at[w->members.n - 1];

@@ -142,7 +142,9 @@ static size_t number_bytes(uint64_t v)
 /* Of the next word of so many bytes that are left. */
 static size_t width_of(size_t left)
 {
-    return left >= 2 * WORD ? 2 * WORD : WORD;
+    size_t one = WORD, two = 2 * one;
+
+    return left >= two ? two : one;
 }
 
 static void put_bytes(struct part_writer *w, const void *bytes, size_t n)

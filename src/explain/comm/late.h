@@ -30,7 +30,7 @@ enum rp_code rp_late_find(const struct rp_late_ranks *ranks, const struct rp_ren
                           struct rp_arena *arena, struct rp_late **out, struct rp_err *err);
 
 /* More than there are causes: of a rank that others delay, each of these counts alone. */
-#define RP_LATE_CAUSES (2 * RP_GAP_CAUSES)
+#define RP_LATE_CAUSES ((size_t)2 * RP_GAP_CAUSES)
 
 /* The causes of one rank, with what each cost the others. */
 struct rp_late_sums {

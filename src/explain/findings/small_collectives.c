@@ -63,7 +63,7 @@ static void add(struct rp_findings *f, unsigned kind, const struct sums *s, size
            rp_findings_lead_number(f),
            rp_units_count(f->arena, s->count, kind == BUFFERS ? "broadcast" : "collective"),
            kind == BUFFERS ? "buffers" : "at most 256 KiB", (long long)(s->count / (int64_t)steps),
-           rp_findings_time(f, s->ns / s->count));
+           rp_findings_time(f, s->ns / (s->count > 0 ? s->count : 1)));
 }
 
 static void small_collectives_find(struct rp_findings *f)
