@@ -50,7 +50,7 @@ struct rp_trust_trace {
     const char *joined;        /* of two recorders: how their clocks were aligned, or NULL */
     bool unsure;               /* then: nothing tells how well */
     const char *set_back;      /* the clock was, and times were moved: what was said, or NULL */
-    const char *died; /* its program did not end by itself: the last thing it did; or NULL */
+    const char *died;   /* its program did not end by itself: the last thing it did; or NULL */
     int64_t stopped_ns; /* then: its last moment, in time of the day; 0: not known */
     int64_t nevents;
     int32_t world_size; /* as in the file; 0: not given */

@@ -49,7 +49,7 @@ static const struct {
     {"miopen", RP_TORCH_PLANS, HAS},
     {"convolution", RP_TORCH_PLANS | RP_TORCH_CONVOLVES, HAS},
     {"attention", RP_TORCH_ATTENDS, HAS},
-    {"backward", RP_TORCH_BACKWARD, HAS},
+    {"backward", RP_TORCH_BACKWARDS, HAS},
     {"causal", RP_TORCH_CAUSAL, HAS},
     {"addmm", RP_TORCH_ADDS, HAS},
     {"baddbmm", RP_TORCH_ADDS, HAS},

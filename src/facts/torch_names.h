@@ -29,7 +29,7 @@ enum rp_torch_sign {
     RP_TORCH_BATCHED = 524288,     /* an operator that multiplies many matrices */
     RP_TORCH_MATRICES = 1048576,   /* ... or two */
     RP_TORCH_SOFTMAX = 2097152,    /* an operator or a kernel */
-    RP_TORCH_BACKWARD = 1 << 22,   /* an operator of the backward pass */
+    RP_TORCH_BACKWARDS = 1 << 22,  /* an operator of the backward pass */
     RP_TORCH_CAUSAL = 1 << 23,     /* attention that looks back only */
     RP_TORCH_ADDS = 1 << 24,       /* a matrix product whose first operand is added */
     RP_TORCH_EMBEDS = 1 << 25,     /* of a table of vectors */

@@ -83,8 +83,8 @@ static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *
     bool own = rp_sim_means(rp_trace_str(c->trace, c->trace->ev.name[kernel]), RP_SIM_OWN_KERNEL);
     double bytes =
         from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
-    double rate = c->memory * (rp_torch_means(from->op, RP_TORCH_BACKWARD) ? GROUPED_BACKWARD_RATE
-                                                                           : GROUPED_RATE);
+    double rate = c->memory * (rp_torch_means(from->op, RP_TORCH_BACKWARDS) ? GROUPED_BACKWARD_RATE
+                                                                            : GROUPED_RATE);
     double ratio = own ? OWN_GROUPED : fmin(1e9 * bytes / rate / from->ns, GROUPED_MOST);
     double doubt = own ? OWN_GROUPED_DOUBT : GROUPED_DOUBT;
 
@@ -348,7 +348,7 @@ static bool fused_ratio(const struct ratio_ctx *c, const struct rp_sample *from,
     to.bytes = from->bytes * rp_number_bytes(c->to) / rp_number_bytes((enum rp_number)from->type);
     if (!fused_part(c, &to, now_ns, out))
         return false;
-    masked.op = rp_torch_means(from->op, RP_TORCH_BACKWARD) ? "sdpa_backward" : "sdpa";
+    masked.op = rp_torch_means(from->op, RP_TORCH_BACKWARDS) ? "sdpa_backward" : "sdpa";
     masked.flops *= 2;
     if (c->asks && strstr(from->op, "sdpa_causal") && fused_part(c, &masked, now_ns, &full))
         out->masked = full.ratio;

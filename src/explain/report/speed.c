@@ -121,7 +121,7 @@ static rp_event entrance_of(const struct rp_op_costs *costs, const struct rp_cos
     if (op == RP_NONE || call->is_part)
         return RP_NONE;
     if (call->category == RP_CATEGORY_CONVOLUTION)
-        return rp_torch_means(rp_trace_str(t, t->ev.name[op]), RP_TORCH_BACKWARD) ? RP_NONE : op;
+        return rp_torch_means(rp_trace_str(t, t->ev.name[op]), RP_TORCH_BACKWARDS) ? RP_NONE : op;
     if (call->category != RP_CATEGORY_EMBEDDING)
         return RP_NONE;
     for (; op != RP_NONE && t->ev.kind[op] == RP_KIND_CPU_OP; op = t->ev.parent[op])
