@@ -84,7 +84,7 @@ RP_LIMIT(LONGEST_NAME, "bytes", "an operator with a longer name is no row of a t
 
 static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    bool backward = rp_torch_means(name, RP_TORCH_BACKWARD);
+    bool backward = rp_torch_means(name, RP_TORCH_BACKWARDS);
     const struct rp_input_tensor *x = tensor_of(in, 4, backward ? 1 : 0);
     const struct rp_input_tensor *w = tensor_of(in, 4, backward ? 2 : 1);
     double groups, out;
@@ -110,7 +110,7 @@ static bool conv_call(const struct rp_inputs *in, const char *name, struct rp_sa
 
 static bool attention_call(const struct rp_inputs *in, const char *name, struct rp_sample *s)
 {
-    bool back = rp_torch_means(name, RP_TORCH_BACKWARD), causal;
+    bool back = rp_torch_means(name, RP_TORCH_BACKWARDS), causal;
     const struct rp_input_tensor *q = tensor_of(in, 4, back ? 1 : 0);
 
     if (!q || q->ndims != 4)

@@ -199,7 +199,7 @@ static void work_of(const struct rp_sample *s, const struct rp_op_name *name, do
         *elements = d[0] * d[1] * d[2] * d[3] + d[4] * d[1] * d[5] * d[5] + d[0] * d[4] * h * w;
         break;
     case RP_OP_ATTENTION: /* backward five products instead of two */
-        back = rp_torch_means(s->op, RP_TORCH_BACKWARD);
+        back = rp_torch_means(s->op, RP_TORCH_BACKWARDS);
         *flops = (rp_torch_means(s->op, RP_TORCH_CAUSAL) ? 1 : 2) * (back ? 5 : 2) * d[0] * d[1] *
                  d[2] * d[2] * d[3];
         *elements = (back ? 8 : 4) * d[0] * d[1] * d[2] * d[3];

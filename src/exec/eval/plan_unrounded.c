@@ -132,15 +132,23 @@ struct tests {
     size_t n;
 };
 
-static void collect_tests(const struct rp_graph *g, uint32_t i, uint32_t code, struct tests *tests)
+/* What a chain of one operation joins, "a || b || …", as far as there is room. */
+static void collect_tests(const struct rp_graph *g, uint32_t i, struct tests *tests)
 {
-    const struct rp_node *node = &g->nodes[i];
+    uint32_t code = g->nodes[i].code;
+    size_t k = 0;
 
-    if (node->code == code && node->nin == 2 && tests->n < TESTS_MAX / 2) {
-        collect_tests(g, node->in[0], code, tests);
-        collect_tests(g, node->in[1], code, tests);
-    } else if (tests->n < TESTS_MAX) {
-        tests->at[tests->n++] = i;
+    tests->at[0] = i;
+    tests->n = 1;
+    while (k < tests->n) {
+        const struct rp_node *node = &g->nodes[tests->at[k]];
+
+        if (node->code == code && node->nin == 2 && tests->n < TESTS_MAX) {
+            tests->at[k] = node->in[0];
+            tests->at[tests->n++] = node->in[1];
+        } else {
+            k++;
+        }
     }
 }
 
@@ -173,9 +181,9 @@ static bool tests_size(const struct rp_plan *plan, const struct rp_graph *g,
 static void see_subnormal(const struct rp_plan *plan, struct rp_graph *g, uint32_t i)
 {
     const char *how = g->nodes[i].code == RP_OP_OR ? "EQ" : "NE";
-    struct tests tests = {.n = 0};
+    struct tests tests;
 
-    collect_tests(g, i, g->nodes[i].code, &tests);
+    collect_tests(g, i, &tests);
     for (size_t k = 0; k < tests.n; k++) {
         struct rp_node *zero = &g->nodes[tests.at[k]];
 
