@@ -488,6 +488,24 @@ static const char *finding_of(const struct rp_report_root *out, const struct rp_
     return NULL;
 }
 
+/* Why a change applies, with what the log of torch.compile says of it: breaks, skipped graphs. */
+static const char *because_of(struct rp_arena *arena, const struct rp_report_root *out,
+                              const struct rp_opportunity *o)
+{
+    const char *because = o->because, *name = o->row->name;
+
+    if (strcmp(name, "cuda-graphs") != 0 && strcmp(name, "compile") != 0)
+        return because;
+    for (size_t i = 0; i < out->nfindings; i++) {
+        const struct rp_report_finding *f = &out->findings[i];
+
+        if (f->row == &rp_finding_compile && f->nevidence)
+            because = rp_arena_textf(arena, "%s%s%s: %s", because ? because : "",
+                                     because ? "; " : "", f->title, f->evidence[0]);
+    }
+    return because;
+}
+
 static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                struct rp_report_root *out)
 {
@@ -511,7 +529,7 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
                                            .effort = o->effort,
                                            .tries = o->tries,
                                            .applies = o->applies,
-                                           .because = o->because,
+                                           .because = because_of(arena, out, o),
                                            .apply = o->apply,
                                            .assumes = o->assumes};
     }
