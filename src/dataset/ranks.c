@@ -262,6 +262,11 @@ enum rp_code rp_query_add(struct rp_rank_query *a, struct rp_rank_slot **out, st
     return code;
 }
 
+#define FEW 8
+RP_LIMIT(
+    FEW, "files",
+    "parts of more are made small: of fewer, what else is in their memory costs less than that");
+
 /* Whether the parts of many ranks will be in memory at once. */
 static bool keeps_several(const struct rp_rank_query *a)
 {
@@ -307,7 +312,8 @@ enum rp_code rp_query_fill(struct rp_rank_query *a, const struct rp_loaded *load
     RP_TRY(rp_query_make(a, loaded, &slot->part, NULL, err));
     if (!keeps_several(a))
         return RP_OK;
-    RP_TRY(rp_query_compact(a, &slot->part, err));
+    if (a->ctx->resend_parts || rp_sources_count(a->dataset->sources) > FEW)
+        RP_TRY(rp_query_compact(a, &slot->part, err));
     if (a->row->shares)
         RP_TRY(rp_query_share(a, slot, err));
     return rp_bulk_keep(a, slot, err);

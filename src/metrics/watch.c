@@ -173,16 +173,18 @@ static enum rp_code member_of(struct watch *w, const struct rp_metric_set *set, 
                               struct rp_err *err)
 {
     struct member fresh = {.rank = set->rank, .clock = NAN, .memory = NAN, .device_memory = NAN};
+    char *source;
 
     for (size_t i = 0; i < w->members.n; i++)
         if (!strcmp(w->members.at[i].source, set->source)) {
             *out = &w->members.at[i];
             return RP_OK;
         }
-    fresh.source = strdup(set->source);
-    RP_TRY(rp_err_need(fresh.source, err, "watching metrics"));
+    source = strdup(set->source);
+    RP_TRY(rp_err_need(source, err, "watching metrics"));
+    fresh.source = source;
     if (rp_vec_push(&w->members, fresh, err) != RP_OK) {
-        free(fresh.source);
+        free(source);
         return RP_NOMEM;
     }
     w->used = 0;

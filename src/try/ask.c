@@ -767,6 +767,7 @@ static enum rp_code against_run(struct rp_try_session *s, const struct rp_settin
     struct rp_try_other others[RP_TRY_OTHERS] = {{NULL}};
     struct rp_try_duel d = {.s = s, .whole = rp_settings_flag(settings, "whole")};
     struct try_root *root = result->root;
+    struct rp_try_side *sides;
     const char *what;
     enum rp_code code;
 
@@ -784,8 +785,9 @@ static enum rp_code against_run(struct rp_try_session *s, const struct rp_settin
         if (code != RP_OK && !d.whole)
             return code;
     }
-    d.side = calloc(++d.n, sizeof *d.side);
-    RP_TRY(rp_err_need(d.side, err, "comparing programs"));
+    sides = calloc(++d.n, sizeof *sides);
+    RP_TRY(rp_err_need(sides, err, "comparing programs"));
+    d.side = sides;
     for (size_t i = 0; i < d.n; i++) {
         snprintf(d.side[i].v.name, sizeof d.side[i].v.name, "%s", i ? others[i - 1].name : "yours");
         d.side[i].v.program = i ? &others[i - 1].program : NULL;
@@ -797,7 +799,7 @@ static enum rp_code against_run(struct rp_try_session *s, const struct rp_settin
     result->answer = root->wanted ? 0 : RP_ANSWER_NO;
     for (size_t i = 0; i < d.n; i++)
         rp_try_stop(&d.side[i].v);
-    free(d.side);
+    free(sides);
     return code;
 }
 

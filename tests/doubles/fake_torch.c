@@ -155,7 +155,7 @@ static void step(long n)
         run(RP_TORCH_USER, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", -1, NULL);
         run(RP_TORCH_FUNCTION, "aten::linear", sequence, addmm);
         run(RP_TORCH_FUNCTION, "aten::view", sequence, NULL);
-        run(RP_TORCH_BACKWARDS, "AddmmBackward0", sequence - 1, give_work);
+        run(RP_TORCH_BACKWARD, "AddmmBackward0", sequence - 1, give_work);
         run(RP_TORCH_USER, "Optimizer.step#SGD.step", -1, update);
         usleep(100);
     }
