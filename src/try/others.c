@@ -85,7 +85,7 @@ static bool find_top(const struct rp_try_session *s, char out[PATH_MAX])
     return git;
 }
 
-/* "/work/top/data/x" -> "/scratch/other/data/x", where the path lies in the top folder. */
+/* "TOP/data/x" -> "OTHER/data/x", where the path lies in the top folder. */
 static const char *moved(const char *path, const char *top, const char *to, struct rp_arena *arena)
 {
     size_t n = strlen(top);
