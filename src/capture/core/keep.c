@@ -32,7 +32,7 @@ enum { STEP, COLLECTIVES, INPUT, HOST, PARTS };
 static struct {
     double ratio; /* 0: nothing is kept */
     uint32_t last;
-    uint64_t step;                     /* so many were measured: all but the first, number 0 */
+    _Atomic uint64_t step;             /* so many were measured: all but the first, number 0 */
     uint64_t ns[PARTS][WINDOW];        /* of the last ones */
     _Atomic uint64_t began[MOST_LAST]; /* ticks: by step, of the last ones */
     uint64_t quiet;                    /* nothing is kept before this step */
