@@ -426,6 +426,33 @@ static int record_program(const struct cli_call *call)
     return status;
 }
 
+/* The other options are about what we load, and '--steps' has no first one: the job counts. */
+static bool fits_running(const struct cli_call *call, struct rp_err *err)
+{
+    static const char *const taken[] = {"pid", "with", "output", "duration", "steps", "quiet"};
+    const char *steps = setting(call, "steps");
+
+    for (size_t i = 0; i < call->nsettings; i++) {
+        size_t k = 0;
+
+        while (k < sizeof taken / sizeof taken[0] && strcmp(call->settings[i].name, taken[k]) != 0)
+            k++;
+        if (k < sizeof taken / sizeof taken[0])
+            continue;
+        snprintf(err->text, sizeof err->text,
+                 "'--%s' does not go with '--pid': PyTorch's own profiler takes '--duration' or "
+                 "'--steps'",
+                 call->settings[i].name);
+        return false;
+    }
+    if (!steps || !strchr(steps, ':') || strtoll(steps, NULL, 10) == 0)
+        return true;
+    snprintf(err->text, sizeof err->text,
+             "'--pid' records the next steps: '--steps %.40s', without the first one",
+             strchr(steps, ':') + 1);
+    return false;
+}
+
 /* Of a process that runs already only what it records itself can be had. */
 static int record_running(const struct cli_call *call)
 {
@@ -441,7 +468,8 @@ static int record_running(const struct cli_call *call)
             "sample --pid N");
         return cli_usage("record", &err);
     }
-    if (!in_range(call, &err) || !add_steps(&unused, setting(call, "steps"), &err))
+    if (!in_range(call, &err) || !add_steps(&unused, setting(call, "steps"), &err) ||
+        !fits_running(call, &err))
         return cli_usage("record", &err);
     return record_kineto(setting(call, "pid"), folder ? folder : "recording",
                          number(call, "duration"), setting(call, "steps"),

@@ -37,6 +37,7 @@
 struct job {
     int64_t pid;
     bool told, done;
+    int failed; /* errno of taking its file, which stays where it is; 0: none */
     off_t size; /* of its file, at the look before */
 };
 
@@ -120,8 +121,8 @@ static int open_socket(const struct kineto *k, char *path, size_t size, struct r
                  "machine: end it, or ask it ('dyno gputrace --pids %lld')",
                  (long long)k->jobs[0].pid);
     else
-        snprintf(err->text, sizeof err->text, "cannot open the socket of Kineto: %s",
-                 strerror(errno));
+        snprintf(err->text, sizeof err->text, "cannot open the socket of Kineto%s%.300s%s: %s",
+                 *path ? " '" : "", path, *path ? "'" : "", strerror(errno));
     *path = '\0';
     if (fd >= 0)
         close(fd);
@@ -223,16 +224,22 @@ static bool is_whole(int fd, off_t size)
     return n > 0 && end[n - 1] == '}';
 }
 
-static bool copy_file(struct kineto *k, int from, const char *path)
+/* Returns 0, or errno; of a copy that failed nothing is left. */
+static int copy_file(struct kineto *k, int from, const char *path)
 {
-    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    ssize_t n = to < 0 ? -1 : 0;
-    off_t at = 0;
+    int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600), why = to < 0 ? errno : 0;
+    ssize_t n = 0, written = 0;
 
-    while (to >= 0 && (n = pread(from, k->buffer, sizeof k->buffer, at)) > 0 &&
-           write(to, k->buffer, (size_t)n) == n)
-        at += n;
-    return to >= 0 && !close(to) && n == 0;
+    if (to < 0)
+        return why;
+    for (off_t at = 0; !why && (n = pread(from, k->buffer, sizeof k->buffer, at)) != 0; at += n) {
+        written = n > 0 ? write(to, k->buffer, (size_t)n) : -1;
+        why = written == n ? 0 : written < 0 ? errno : ENOSPC;
+    }
+    why = close(to) && !why ? errno : why;
+    if (why)
+        unlink(path);
+    return why;
 }
 
 /* Takes the file of a job when it is complete: its size stays, and its last letter is that of JSON.
@@ -253,8 +260,10 @@ static void take_file(struct kineto *k, struct job *job)
         return;
     snprintf(to, sizeof to, "%s/kineto_%lld.json", k->to, (long long)job->pid);
     if (!fstat(fd, &st) && st.st_size && st.st_size == job->size && is_whole(fd, st.st_size)) {
-        job->done = copy_file(k, fd, to);
-        unlink(path);
+        job->failed = copy_file(k, fd, to);
+        job->done = !job->failed;
+        if (job->done)
+            unlink(path);
     }
     job->size = st.st_size;
     close(fd);
@@ -317,7 +326,7 @@ static bool make_place(struct kineto *k, struct rp_err *err)
 static bool is_waiting(const struct kineto *k)
 {
     for (size_t i = 0; i < k->n; i++)
-        if (!k->jobs[i].done)
+        if (!k->jobs[i].done && !k->jobs[i].failed)
             return true;
     return false;
 }
@@ -330,7 +339,7 @@ static const char *why_not(const struct kineto *k, int64_t began_ns)
 
     for (size_t i = 0; i < k->n; i++) {
         snprintf(path, sizeof path, "/proc/%lld", (long long)k->jobs[i].pid);
-        if (!k->jobs[i].done && access(path, F_OK))
+        if (!k->jobs[i].done && !k->jobs[i].failed && access(path, F_OK))
             return "the process has ended";
         if (!k->jobs[i].told && now - began_ns > ASKS_WITHIN_S * INT64_C(1000000000))
             return "it does not ask: PyTorch must be imported with KINETO_USE_DAEMON=1 in its "
@@ -354,7 +363,7 @@ static const char *serve(struct kineto *k, int fd)
         if (clock_ns(CLOCK_MONOTONIC) - looked < 100000000)
             continue;
         for (size_t i = 0; i < k->n; i++)
-            if (k->jobs[i].told && !k->jobs[i].done)
+            if (k->jobs[i].told && !k->jobs[i].done && !k->jobs[i].failed)
                 take_file(k, &k->jobs[i]);
         looked = clock_ns(CLOCK_MONOTONIC);
         why = why_not(k, began);
@@ -397,7 +406,11 @@ int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const 
     rmdir(k->folder);
     for (size_t i = 0; i < k->n; i++) {
         done += k->jobs[i].done;
-        if (!k->jobs[i].done)
+        if (k->jobs[i].failed)
+            fprintf(stderr,
+                    "reprise: cannot write 'kineto_%lld.json' into '%s': %s; it stays in '%s'\n",
+                    (long long)k->jobs[i].pid, folder, strerror(k->jobs[i].failed), k->folder);
+        else if (!k->jobs[i].done)
             fprintf(stderr, "reprise: nothing was recorded of process %lld: %s\n",
                     (long long)k->jobs[i].pid, why);
     }

@@ -16,8 +16,7 @@
 #define TURNS        12    /* of a loop in a round */
 #define TURN_NS      150e6 /* a turn is about this long */
 #define TURN_STEPS   50
-#define LEAST_TURNS  3   /* of a loop that ends: with fewer it is measured from start to end */
-#define REDUCED      0.1 /* updates that differ by more are of another program */
+#define LEAST_TURNS  3 /* of a loop that ends: with fewer it is measured from start to end */
 #define SLOWER_CLOCK 0.7
 #define BUSY         0.2 /* of the time, in the round in which it waited least for a processor */
 

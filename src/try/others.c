@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define OUTPUT 16384 /* of a command, that is read */
+#define OUTPUT 16384     /* of a command, that is read */
+#define LIST   (1 << 20) /* of one that lists files */
 
 /* ------------------------------------------------------------------ commands */
 
@@ -157,20 +158,41 @@ static void make_link(const char *top, const char *to, const char *name)
         (void)!symlink(from, path);
 }
 
+/* What a command of git lists in a folder, as lines; NULL with the reason in err where there is
+   more than can be read. */
+static char *list_of(const char *folder, const char *command, const char *word,
+                     struct rp_arena *arena, struct rp_err *err)
+{
+    char *list = rp_arena_alloc(arena, LIST, 1);
+
+    if (rp_err_need(list, err, "listing files") != RP_OK)
+        return NULL;
+    if (run_in(folder, (const char *const[16]){"sh", "-c", command, word}, list, LIST) != 0)
+        *list = '\0'; /* it is not of git, or not yet */
+    if (strlen(list) + 2 < LIST)
+        return list;
+    rp_err_set(err, RP_LIMIT, "'%s' in '%s' lists more than 1 MiB of names", command, folder);
+    return NULL;
+}
+
 /* Links what git ignores. Of built extensions only where their sources are the same: neither the
    commit nor the patch, one of which is NULL, may change them. */
 static enum rp_code link_ignored(const char *top, const char *commit, const char *patch,
                                  const char *to, bool prepared, struct rp_arena *arena,
                                  struct rp_try_other *out, struct rp_err *err)
 {
-    char list[OUTPUT], text[OUTPUT], *save = NULL, *source = NULL;
+    char *save = NULL, *source = NULL;
+    char *changed =
+        list_of(top, patch ? "git apply --numstat \"$0\"" : "git diff --name-only \"$0\"",
+                patch ? patch : commit, arena, err);
+    char *list =
+        changed ? list_of(top, "git ls-files -oi --directory --exclude-standard", NULL, arena, err)
+                : NULL;
 
-    if ((patch ? RUN(top, text, "git", "apply", "--numstat", patch)
-               : RUN(top, text, "git", "diff", "--name-only", commit)) == 0)
-        for (char *name = strtok_r(text, "\n", &save); name; name = strtok_r(NULL, "\n", &save))
-            source = is_source(name) ? name : source;
-    if (RUN(top, list, "git", "ls-files", "-oi", "--directory", "--exclude-standard") != 0)
-        return RP_OK;
+    if (!list)
+        return err ? err->code : RP_LIMIT;
+    for (char *name = strtok_r(changed, "\n", &save); name; name = strtok_r(NULL, "\n", &save))
+        source = is_source(name) ? name : source;
     for (char *name = strtok_r(list, "\n", &save); name; name = strtok_r(NULL, "\n", &save)) {
         size_t n = strlen(name);
         bool built;
@@ -192,12 +214,14 @@ static enum rp_code link_ignored(const char *top, const char *commit, const char
 }
 
 /* Submodules are cloned from those of the working tree. */
-static enum rp_code add_modules(const char *top, const char *to, struct rp_err *err)
+static enum rp_code add_modules(const char *top, const char *to, struct rp_arena *arena,
+                                struct rp_err *err)
 {
-    char list[OUTPUT], text[OUTPUT], from[2 * PATH_MAX], path[2 * PATH_MAX], *save = NULL;
+    char text[OUTPUT], from[2 * PATH_MAX], path[2 * PATH_MAX], *save = NULL;
+    char *list = list_of(to, "git ls-tree -r HEAD | sed -n '/^160000 /p'", NULL, arena, err);
 
-    if (RUN(to, list, "git", "ls-tree", "-r", "HEAD") != 0)
-        return RP_OK;
+    if (!list)
+        return err ? err->code : RP_LIMIT;
     for (char *line = strtok_r(list, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         char commit[72];
         const char *name = strchr(line, '\t');
@@ -229,7 +253,7 @@ static enum rp_code make_revision(const char *top, const char *commit, const cha
         RUN(to, text, "git", "checkout", "-q", "--detach", commit) != 0)
         return rp_err_set(err, RP_UNSUPPORTED, "'%s' cannot be checked out: %s", out->what,
                           last_line(text));
-    RP_TRY(add_modules(top, to, err));
+    RP_TRY(add_modules(top, to, arena, err));
     if (RUN(top, text, "git", "status", "--porcelain", "-uno") == 0)
         for (const char *at = text; *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : "")
             files++;
