@@ -412,7 +412,8 @@ static bool watch_metrics(const struct cli_call *call, int *status)
     watcher.interval_ns = option_number(call, "interval");
     watcher.least_share = rp_option_ratio(option_text(call, "alert-over"));
     code = rp_metrics_call_watch(&watcher, &err);
-    if (code == RP_UNSUPPORTED)
+    if (code == RP_UNSUPPORTED && !cli_setting(call->settings, call->nsettings, "on-alert") &&
+        !cli_flag(call->settings, call->nsettings, "until-alert"))
         return false;
     *status = code == RP_OK ? watching.status : cli_fail(code, &err);
     return true;

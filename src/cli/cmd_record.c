@@ -119,8 +119,11 @@ static bool add_keep(struct record *r, const struct cli_call *call, struct rp_er
     int64_t last = setting(call, "last") ? number(call, "last") : KEEP_LAST;
     char ratio[16], end = '\0';
 
+    if (!keep && setting(call, "last"))
+        snprintf(err->text, sizeof err->text,
+                 "'--last' is the length of the ring of '--keep', which is missing");
     if (!keep)
-        return true;
+        return !setting(call, "last");
     if (sscanf(keep, "step>%15[0-9.]%c", ratio, &end) != 2 || end != 'x' ||
         strtod(ratio, NULL) <= 1) {
         snprintf(

@@ -524,6 +524,9 @@ static enum rp_code metrics_run(struct rp_ctx *rp, const struct rp_dataset *data
 
     (void)rp;
     (void)dataset;
+    for (size_t i = 0; i < 3 && !rp_settings_flag(settings, "watch"); i++)
+        if (rp_settings_has(settings, (const char *[]){"alert-over", "on-alert", "until-alert"}[i]))
+            return rp_err_set(err, RP_USAGE, "alerts are those of '--watch', which is missing");
     if (rp_settings_flag(settings, "serve"))
         return rp_err_set(err, RP_USAGE,
                           "'serve' is for the command line; a program calls "

@@ -827,6 +827,7 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
                             const struct rp_settings *settings, struct rp_result *result,
                             struct rp_err *err)
 {
+    static const char *const of_against[] = {"want", "prepare", "whole", "markdown"};
     bool forget = rp_settings_flag(settings, "forget");
     struct rp_try_session *s;
     enum rp_code code;
@@ -836,6 +837,9 @@ static enum rp_code try_run(struct rp_ctx *ctx, const struct rp_dataset *dataset
         RP_TRY(show_outcomes(forget, &result->arena, result->root, err));
         return rp_arena_check(&result->arena, "listing outcomes", err);
     }
+    for (size_t i = 0; i < sizeof of_against / sizeof *of_against && !is_against(settings); i++)
+        if (rp_settings_has(settings, of_against[i]))
+            return rp_err_set(err, RP_USAGE, "'--%s' goes with '--against'", of_against[i]);
     s = calloc(1, sizeof *s);
     if (!s)
         return rp_err_nomem(err, "trying changes");
