@@ -400,7 +400,10 @@ static int watch_show(void *user, const struct rp_result *seen, const char *aler
 static bool watch_metrics(const struct cli_call *call, int *status)
 {
     const char *source = cli_setting(call->settings, call->nsettings, "source");
+    bool alerts = cli_setting(call->settings, call->nsettings, "on-alert") ||
+                  cli_flag(call->settings, call->nsettings, "until-alert");
     struct watching watching = {.call = call};
+    struct timespec pause;
     struct rp_metrics_watcher watcher = {
         .struct_size = sizeof watcher, .show = watch_show, .user = &watching};
     struct rp_err err = RP_ERR_INIT;
@@ -411,10 +414,17 @@ static bool watch_metrics(const struct cli_call *call, int *status)
     watcher.source = call->nwords ? call->words[0] : source;
     watcher.interval_ns = option_number(call, "interval");
     watcher.least_share = rp_option_ratio(option_text(call, "alert-over"));
+    pause.tv_sec = watcher.interval_ns / 1000000000;
+    pause.tv_nsec = watcher.interval_ns % 1000000000;
     code = rp_metrics_call_watch(&watcher, &err);
-    if (code == RP_UNSUPPORTED && !cli_setting(call->settings, call->nsettings, "on-alert") &&
-        !cli_flag(call->settings, call->nsettings, "until-alert"))
+    if (code == RP_UNSUPPORTED && !alerts)
         return false;
+    if (code == RP_UNSUPPORTED) /* a job that has not begun its steps */
+        fputs("reprise: these programs count no steps yet: waiting for the first\n", stderr);
+    while (code == RP_UNSUPPORTED) {
+        nanosleep(&pause, NULL);
+        code = rp_metrics_call_watch(&watcher, &err);
+    }
     *status = code == RP_OK ? watching.status : cli_fail(code, &err);
     return true;
 }
