@@ -15,7 +15,7 @@
 /* At the end of the scope `release` is called with the variable's address. */
 #define RP_SCOPED(release) __attribute__((cleanup(release)))
 
-/* The same with free: for pointers, and for vectors (base/vec.h), which begin with theirs. */
+/* The same with free, for pointers. Vectors have RP_VEC_LOCAL. */
 #define RP_FREED RP_SCOPED(rp_free_at)
 
 static inline void rp_free_at(void *variable)

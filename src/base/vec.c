@@ -105,3 +105,14 @@ void rp_vec_expect_full(void *at, size_t bytes)
     (void)end;
 #endif
 }
+
+void rp_vec_release_local(void *vector)
+{
+    struct {
+        void *at;
+        size_t n, cap, element_bytes;
+    } v;
+
+    memcpy(&v, vector, sizeof v);
+    rp_vec_drop(v.at, v.cap, v.element_bytes);
+}

@@ -12,6 +12,7 @@
  * The vector owns `at`; pointers into it are invalid after the next push or reserve.
  */
 #include "base/err.h"
+#include "base/scope.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,6 +24,17 @@
         type *at;      \
         size_t n, cap; \
     }
+
+/* A vector of a function, which is released however the function is left: RP_VEC_LOCAL(int, ids);
+ */
+#define RP_VEC_LOCAL(type, name)      \
+    RP_SCOPED(rp_vec_release_local)   \
+    struct {                          \
+        type *at;                     \
+        size_t n, cap, element_bytes; \
+    } name = {.element_bytes = sizeof(type)}
+
+void rp_vec_release_local(void *vector);
 
 /* Room for n + more elements. */
 #define rp_vec_reserve(v, more, err)     \
