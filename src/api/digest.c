@@ -79,12 +79,12 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
                                  struct rp_err *err)
 {
     struct wanted *w = RP_ARENA_NEW(arena, struct wanted, 1);
-    char *copy = rp_arena_strdup(arena, text), *words[WORDS_MOST], *next = NULL, *word;
+    char *copy = rp_arena_strdup(arena, text), *words[WORDS_MOST], *next = NULL;
     const struct rp_question_row *row = NULL;
-    size_t i, n = 0, given = 0;
+    size_t n = 0, given = 0;
 
     RP_TRY(rp_err_need(w && copy, err, "making a digest"));
-    for (word = strtok_r(copy, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
+    for (char *word = strtok_r(copy, " ", &next); word; word = strtok_r(NULL, " ", &next)) {
         if (n == WORDS_MOST)
             return rp_err_set(err, RP_USAGE, "'--for': more than %d words", WORDS_MOST);
         words[n++] = word;
@@ -94,7 +94,7 @@ static enum rp_code parse_wanted(const char *text, struct rp_arena *arena, struc
     if (!row || !can_travel(row))
         return rp_err_set(err, RP_USAGE, "'--for %s': '%s' is no question that takes digests", text,
                           n ? words[0] : "");
-    for (i = 1; i < n; i++)
+    for (size_t i = 1; i < n; i++)
         RP_TRY(parse_option(row, words, n, &i, &w->given[given++], err));
     RP_TRY(rp_settings_init(&w->settings, row->question.options, w->given, given, err));
     *out = (struct rp_asked){row->question.name, &row->ranks, &w->settings};
@@ -106,7 +106,8 @@ static enum rp_code list_asked(const struct rp_settings *settings, struct rp_are
                                struct digest_root *root, struct rp_asked **asked,
                                struct rp_err *err)
 {
-    size_t i, n, given = 0;
+    size_t n, given = 0;
+
     const struct rp_question *const *list = rp_question_list(&n);
 
     while (rp_settings_nth(settings, "for", given))
@@ -114,7 +115,7 @@ static enum rp_code list_asked(const struct rp_settings *settings, struct rp_are
     *asked = RP_ARENA_NEW(arena, struct rp_asked, n + given);
     root->questions = RP_ARENA_NEW(arena, const char *, n + given);
     RP_TRY(rp_arena_check(arena, "making a digest", err));
-    for (i = 0; i < (given ? given : n); i++) {
+    for (size_t i = 0; i < (given ? given : n); i++) {
         const char *text = given ? rp_settings_nth(settings, "for", i) : list[i]->name;
 
         if (!given && !can_travel((const struct rp_question_row *)(const void *)list[i]))
@@ -129,13 +130,12 @@ static enum rp_code list_asked(const struct rp_settings *settings, struct rp_are
 static enum rp_code parse_shard(const char *text, struct rp_digesting *d, struct rp_err *err)
 {
     char *slash, *end;
-    unsigned long shard, n;
 
     if (!text)
         return RP_OK;
     errno = 0;
-    shard = strtoul(text, &slash, 10);
-    n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
+    unsigned long shard = strtoul(text, &slash, 10);
+    unsigned long n = *slash == '/' ? strtoul(slash + 1, &end, 10) : 0;
     if (slash == text || *text == '-' || !n || *end || errno || shard >= n || n > 1000000)
         return rp_err_set(err, RP_USAGE,
                           "'--shard %s' is not a number from 0 and how many there are, such as "
@@ -153,18 +153,16 @@ static enum rp_code write_packed(struct rp_digesting *d, const char *output, str
 {
     struct rp_out *plain = NULL;
     struct rp_emit packed = {0};
-    const char *bytes;
     size_t n;
-    enum rp_code code;
 
     RP_TRY(rp_emit_open(&packed, output, 0, err));
-    code = rp_out_open_memory(&plain, err);
+    enum rp_code code = rp_out_open_memory(&plain, err);
     if (code == RP_OK)
         code = rp_digest_make(d, plain, err);
     if (code == RP_OK)
         code = rp_out_flush(plain, err);
     if (code == RP_OK) {
-        bytes = rp_out_borrow_memory(plain, &n);
+        const char *bytes = rp_out_borrow_memory(plain, &n);
         rp_emit_bytes(&packed, bytes, n);
         code = rp_emit_close(&packed, err);
     }

@@ -154,7 +154,6 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
 {
     const struct rp_question_row *row = find_row(question);
     struct rp_settings checked;
-    enum rp_code code;
 
     *out = NULL;
     if (!row)
@@ -165,7 +164,7 @@ enum rp_code rp_ask(struct rp_ctx *ctx, const struct rp_dataset *dataset, const 
     RP_TRY(rp_settings_init(&checked, row->question.options, settings, nsettings, err));
     if (rp_ctx_helps(ctx) && (!row->ranks.rank || row->ranks.memory))
         return rp_err_set(err, RP_CANCELLED, "the answer is made by process 0");
-    code = ask_row(row, ctx, dataset, &checked, out, err);
+    enum rp_code code = ask_row(row, ctx, dataset, &checked, out, err);
     if (code != RP_OK) {
         rp_result_free(*out);
         *out = NULL;

@@ -53,9 +53,9 @@ void rp_arena_init(struct rp_arena *arena)
 void rp_arena_release(struct rp_arena *arena)
 {
     struct rp_arena_chunk *chunk = arena->chunks;
-    struct rp_arena_column *column;
 
-    for (column = arena->columns; column; column = column->next) /* the nodes are in the chunks */
+    for (struct rp_arena_column *column = arena->columns; column;
+         column = column->next) /* the nodes are in the chunks */
         rp_vec_drop(column->at, column->cap, column->size);
     while (chunk) {
         struct rp_arena_chunk *next = chunk->next;
@@ -128,7 +128,6 @@ static char *find_room(struct rp_arena *arena, size_t size, size_t align)
 {
     size_t need = sizeof(struct rp_arena_chunk) + size + REDZONE + 64;
     size_t usual = next_chunk_size(arena);
-    char *at;
 
     if (!fits(arena, size, align)) {
         if (arena->chunks && need > usual)
@@ -136,7 +135,7 @@ static char *find_room(struct rp_arena *arena, size_t size, size_t align)
         if (add_chunk(arena, need > usual ? need : usual) < 0)
             return NULL;
     }
-    at = aligned(arena->at, align);
+    char *at = aligned(arena->at, align);
     arena->at = at + size + REDZONE;
     return at;
 }
@@ -155,11 +154,10 @@ void *rp_arena_alloc(struct rp_arena *arena, size_t size, size_t align)
 void *rp_arena_calloc(struct rp_arena *arena, size_t n, size_t size, size_t align)
 {
     size_t bytes;
-    void *at;
 
     if (__builtin_mul_overflow(n, size, &bytes))
         bytes = SIZE_MAX; /* which fails */
-    at = rp_arena_alloc(arena, bytes, align);
+    void *at = rp_arena_alloc(arena, bytes, align);
     if (at && bytes)
         memset(at, 0, bytes);
     return at;
@@ -187,10 +185,9 @@ __attribute__((format(printf, 2, 0))) static char *print(struct rp_arena *arena,
 {
     char *text = NULL;
     va_list again;
-    int len;
 
     va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, args);
+    int len = vsnprintf(NULL, 0, fmt, args);
     if (len < 0)
         arena->failed = true;
     else if ((text = rp_arena_alloc(arena, (size_t)len + 1, 1)))
@@ -202,10 +199,9 @@ __attribute__((format(printf, 2, 0))) static char *print(struct rp_arena *arena,
 char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
 {
     va_list args;
-    char *text;
 
     va_start(args, fmt);
-    text = print(arena, fmt, args);
+    char *text = print(arena, fmt, args);
     va_end(args);
     return text;
 }
@@ -213,10 +209,9 @@ char *rp_arena_printf(struct rp_arena *arena, const char *fmt, ...)
 const char *rp_arena_textf(struct rp_arena *arena, const char *fmt, ...)
 {
     va_list args;
-    const char *text;
 
     va_start(args, fmt);
-    text = print(arena, fmt, args);
+    const char *text = print(arena, fmt, args);
     va_end(args);
     return text ? text : "";
 }
@@ -279,11 +274,9 @@ void rp_arena_adopt(struct rp_arena *to, struct rp_arena *from)
 enum rp_code rp_arena_adopt_column(struct rp_arena *arena, void *at, size_t cap, size_t size,
                                    struct rp_err *err)
 {
-    struct rp_arena_column *column;
-
     if (!cap)
         return RP_OK;
-    column = RP_ARENA_NEW(arena, struct rp_arena_column, 1);
+    struct rp_arena_column *column = RP_ARENA_NEW(arena, struct rp_arena_column, 1);
     RP_TRY(rp_err_need(column, err, "keeping a column"));
     *column = (struct rp_arena_column){arena->columns, at, cap, size};
     arena->columns = column;

@@ -54,7 +54,7 @@ static void take(struct digits *g, char c)
 /* s is past the sign. Returns false if the text is not a number. */
 static bool collect_digits(const char *s, const char *end, struct digits *g)
 {
-    bool any = false, negative;
+    bool any = false;
     int64_t exponent = 0;
 
     *g = (struct digits){.last_nonzero = -1};
@@ -74,7 +74,7 @@ static bool collect_digits(const char *s, const char *end, struct digits *g)
     }
     if (any && s < end && (*s | 0x20) == 'e') {
         s++;
-        negative = s < end && *s == '-';
+        bool negative = s < end && *s == '-';
         s += s < end && (*s == '-' || *s == '+');
         for (any = false; s < end && is_digit(*s); s++, any = true)
             exponent = exponent < 1000000000 ? exponent * 10 + (*s - '0') : exponent;
@@ -93,16 +93,14 @@ static unsigned parse_slow(const char *s, const char *end, bool negative, unsign
 {
     uint64_t limit = (uint64_t)INT64_MAX + negative, v = 0;
     struct digits g;
-    unsigned flags;
-    int64_t keep, i;
 
     *value = 0;
     if (!collect_digits(s, end, &g))
         return RP_DECIMAL_INVALID;
-    flags = (negative ? RP_DECIMAL_NEGATIVE : 0) |
-            (nonzero_from(&g, g.point) ? RP_DECIMAL_FRACTION : 0);
-    keep = g.point + (int64_t)scale; /* how many leading digits make the integer */
-    for (i = 0; i < keep && (v || i < (int64_t)g.n); i++) {
+    unsigned flags = (negative ? RP_DECIMAL_NEGATIVE : 0) |
+                     (nonzero_from(&g, g.point) ? RP_DECIMAL_FRACTION : 0);
+    int64_t keep = g.point + (int64_t)scale; /* how many leading digits make the integer */
+    for (int64_t i = 0; i < keep && (v || i < (int64_t)g.n); i++) {
         uint64_t d = i < (int64_t)g.n ? g.d[i] : 0;
 
         if (v > (limit - d) / 10) {

@@ -131,12 +131,11 @@ enum rp_code rp_err_nomem(struct rp_err *err, const char *what)
 enum rp_code rp_err_prefix(struct rp_err *err, enum rp_code code, const char *fmt, ...)
 {
     char old[sizeof err->text];
-    uint32_t old_len;
     va_list args;
 
     if (!err)
         return code;
-    old_len = err->len;
+    uint32_t old_len = err->len;
     memcpy(old, err->text, (size_t)old_len + 1);
     err->len = 0;
     va_start(args, fmt);

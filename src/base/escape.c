@@ -49,9 +49,9 @@ size_t rp_utf8_decode(const char *s, const char *end, uint32_t *code)
 
 size_t rp_utf8_encode(char *to, uint32_t c)
 {
-    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4, i;
+    size_t n = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
 
-    for (i = n; i > 1; i--, c >>= 6)
+    for (size_t i = n; i > 1; i--, c >>= 6)
         to[i - 1] = (char)(0x80 | (c & 0x3f));
     to[0] = (char)(n > 1 ? (0xf00 >> n & 0xff) | c : c);
     return n;
@@ -337,7 +337,7 @@ static const char *next_replaced(enum rp_language language, const char *text, co
 
 void rp_escape(enum rp_language language, const char *text, size_t n, rp_escape_sink *put, void *to)
 {
-    const char *end = text + n, *quotes = quotes_of(language, text, n), *at;
+    const char *end = text + n, *quotes = quotes_of(language, text, n);
     char out[MOST];
     size_t len, nout;
 
@@ -345,7 +345,7 @@ void rp_escape(enum rp_language language, const char *text, size_t n, rp_escape_
     if (language == RP_IN_CSV && is_formula(text, n))
         put(to, "'", 1);
     while (text < end) {
-        at = next_replaced(language, text, end, &len, out, &nout);
+        const char *at = next_replaced(language, text, end, &len, out, &nout);
         put(to, text, (size_t)(at - text));
         if (at == end)
             break;

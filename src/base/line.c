@@ -10,13 +10,12 @@
 static bool line_reserve(struct rp_arena_line *line, size_t more)
 {
     size_t cap = line->cap ? line->cap : 64;
-    char *grown;
 
     if (line->cap - line->n > more)
         return true;
     while (cap - line->n <= more)
         cap *= 2;
-    grown = rp_arena_alloc(line->arena, cap, 1);
+    char *grown = rp_arena_alloc(line->arena, cap, 1);
     if (!grown)
         return false;
     if (line->n)
@@ -29,11 +28,10 @@ static bool line_reserve(struct rp_arena_line *line, size_t more)
 void rp_arena_addf(struct rp_arena_line *line, const char *fmt, ...)
 {
     va_list args, again;
-    int len;
 
     va_start(args, fmt);
     va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, args);
+    int len = vsnprintf(NULL, 0, fmt, args);
     if (len < 0) {
         line->arena->failed = true;
     } else if (line_reserve(line, (size_t)len)) {

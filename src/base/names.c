@@ -27,13 +27,12 @@ enum rp_code rp_names_add(struct rp_names *names, const char *text, uint32_t num
                           struct rp_err *err)
 {
     struct rp_name name = {text, number};
-    enum rp_code code;
     uint64_t key;
 
     if (find_entry(names, text, &key) != RP_MAP_NONE)
         return RP_OK;
     RP_TRY(rp_vec_push(&names->entries, name, err));
-    code = rp_map_put(&names->by_hash, key, (uint32_t)names->entries.n - 1, err);
+    enum rp_code code = rp_map_put(&names->by_hash, key, (uint32_t)names->entries.n - 1, err);
     names->entries.n -= code != RP_OK;
     return code;
 }

@@ -64,11 +64,9 @@ static uint32_t split(struct rp_ordered_entry *e, uint32_t top)
 
 static uint32_t insert(struct rp_ordered_entry *e, uint32_t top, uint32_t added)
 {
-    int side;
-
     if (!top)
         return added;
-    side = e[added].key > e[top].key;
+    int side = e[added].key > e[top].key;
     e[top].child[side] = insert(e, e[top].child[side], added);
     return split(e, skew(e, top));
 }
@@ -156,11 +154,10 @@ static uint32_t take(struct rp_ordered_entry *e, uint32_t top, int64_t key)
 bool rp_ordered_remove(struct rp_ordered *map, int64_t key)
 {
     const struct rp_ordered_entry *known = rp_ordered_from(map, key);
-    uint32_t removed;
 
     if (!known || known->key != key)
         return false;
-    removed = (uint32_t)(known - map->entries.at);
+    uint32_t removed = (uint32_t)(known - map->entries.at);
     map->root = take(map->entries.at, map->root, key);
     map->entries.at[removed].child[BEFORE] = map->unused;
     map->unused = removed;

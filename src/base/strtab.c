@@ -14,7 +14,7 @@
 
 static enum rp_code set_slots(struct rp_strtab *tab, size_t nslots, struct rp_err *err)
 {
-    uint32_t *slot = malloc(nslots * sizeof *slot), *tag = malloc(nslots * sizeof *tag), id;
+    uint32_t *slot = malloc(nslots * sizeof *slot), *tag = malloc(nslots * sizeof *tag);
 
     if (!slot || !tag) {
         free(slot);
@@ -22,7 +22,7 @@ static enum rp_code set_slots(struct rp_strtab *tab, size_t nslots, struct rp_er
         return rp_err_nomem(err, "growing the string table");
     }
     memset(slot, 0xff, nslots * sizeof *slot);
-    for (id = 0; id < tab->n; id++) {
+    for (uint32_t id = 0; id < tab->n; id++) {
         uint64_t h = rp_hash_bytes(rp_strtab_borrow(tab, id), rp_strtab_len(tab, id));
         size_t i = (size_t)h & (nslots - 1);
 
@@ -41,11 +41,10 @@ static enum rp_code set_slots(struct rp_strtab *tab, size_t nslots, struct rp_er
 
 enum rp_code rp_strtab_init(struct rp_strtab *tab, struct rp_err *err)
 {
-    enum rp_code code;
     uint32_t empty;
 
     *tab = (struct rp_strtab){0};
-    code = set_slots(tab, 1024, err);
+    enum rp_code code = set_slots(tab, 1024, err);
     if (code == RP_OK)
         code = rp_vec_push(&tab->offset, 0, err);
     if (code == RP_OK)

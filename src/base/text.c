@@ -12,11 +12,11 @@
 struct rp_text_pos rp_text_position(const char *text, size_t len, size_t offset)
 {
     struct rp_text_pos pos = {.line = 1, .column = 1, .line_begin = 0, .line_end = len};
-    const char *at = text, *end, *newline;
+    const char *at = text, *newline;
 
     if (offset > len)
         offset = len;
-    end = text + offset;
+    const char *end = text + offset;
     while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
         pos.line++;
         at = newline + 1;
@@ -32,11 +32,11 @@ struct rp_text_pos rp_text_position(const char *text, size_t len, size_t offset)
 size_t rp_text_escape(char *out, size_t cap, const char *bytes, size_t len)
 {
     static const char hex[] = "0123456789abcdef";
-    size_t n = 0, i;
+    size_t n = 0;
 
     if (!cap)
         return 0;
-    for (i = 0; i < len && n + 5 <= cap; i++) {
+    for (size_t i = 0; i < len && n + 5 <= cap; i++) {
         unsigned char c = (unsigned char)bytes[i];
 
         if (c >= ' ' && c < 0x7f) {
@@ -57,13 +57,11 @@ size_t rp_text_escape(char *out, size_t cap, const char *bytes, size_t len)
 
 size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, size_t offset)
 {
-    size_t begin, end, n;
-
     if (offset > len)
         offset = len;
-    begin = offset > CONTEXT / 2 ? offset - CONTEXT / 2 : 0;
-    end = len - offset > CONTEXT / 2 ? offset + CONTEXT / 2 : len;
-    n = rp_text_escape(out, cap, bytes + begin, offset - begin);
+    size_t begin = offset > CONTEXT / 2 ? offset - CONTEXT / 2 : 0;
+    size_t end = len - offset > CONTEXT / 2 ? offset + CONTEXT / 2 : len;
+    size_t n = rp_text_escape(out, cap, bytes + begin, offset - begin);
     if (n + 4 < cap) {
         memcpy(out + n, ">>>", 4);
         n += 3;
@@ -76,7 +74,7 @@ size_t rp_text_excerpt(char *out, size_t cap, const char *bytes, size_t len, siz
 static void add_line(struct rp_err *err, const char *text, size_t offset,
                      const struct rp_text_pos *pos)
 {
-    size_t begin = pos->line_begin, end = pos->line_end, at = offset - begin, i;
+    size_t begin = pos->line_begin, end = pos->line_end, at = offset - begin;
     char line[SHOWN + 1];
 
     if (end - begin > SHOWN) {
@@ -86,7 +84,7 @@ static void add_line(struct rp_err *err, const char *text, size_t offset,
             end = begin + SHOWN;
         at = offset - begin;
     }
-    for (i = 0; i < end - begin; i++) {
+    for (size_t i = 0; i < end - begin; i++) {
         unsigned char c = (unsigned char)text[begin + i];
 
         line[i] = c >= ' ' && c < 0x7f ? (char)c : c == '\t' || c == '\r' ? ' ' : '?';
@@ -99,7 +97,6 @@ static void add_line(struct rp_err *err, const char *text, size_t offset,
 enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *text, size_t len,
                            size_t offset, const char *fmt, ...)
 {
-    struct rp_text_pos pos;
     char message[400];
     va_list args;
 
@@ -107,7 +104,7 @@ enum rp_code rp_text_error(struct rp_err *err, enum rp_code code, const char *te
         return code;
     if (offset > len)
         offset = len;
-    pos = rp_text_position(text, len, offset);
+    struct rp_text_pos pos = rp_text_position(text, len, offset);
     va_start(args, fmt);
     vsnprintf(message, sizeof message, fmt, args);
     va_end(args);
@@ -173,18 +170,18 @@ static unsigned min3(unsigned a, unsigned b, unsigned c)
 
 unsigned rp_text_distance(const char *a, const char *b)
 {
-    unsigned row[3][66], i, j;
+    unsigned row[3][66];
     size_t la = strlen(a), lb = strlen(b);
 
     if (la > 64 || lb > 64)
         return 255;
-    for (j = 0; j <= lb; j++)
+    for (unsigned j = 0; j <= lb; j++)
         row[1][j] = j;
-    for (i = 1; i <= la; i++) {
+    for (unsigned i = 1; i <= la; i++) {
         unsigned *above = row[i % 3], *now = row[(i + 1) % 3], *two = row[(i + 2) % 3];
 
         now[0] = i;
-        for (j = 1; j <= lb; j++) {
+        for (unsigned j = 1; j <= lb; j++) {
             now[j] = min3(above[j] + 1, now[j - 1] + 1, above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
                 two[j - 2] + 1 < now[j])

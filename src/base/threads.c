@@ -251,12 +251,10 @@ void rp_channel_release(struct rp_channel *ch)
 
 bool rp_channel_put(struct rp_channel *ch, void *item)
 {
-    bool open;
-
     pthread_mutex_lock(&ch->lock);
     while (ch->n == ch->cap && !ch->closed)
         pthread_cond_wait(&ch->changed, &ch->lock);
-    open = !ch->closed;
+    bool open = !ch->closed;
     if (open) {
         ch->slot[(ch->head + ch->n++) % ch->cap] = item;
         pthread_cond_broadcast(&ch->changed);
@@ -267,12 +265,10 @@ bool rp_channel_put(struct rp_channel *ch, void *item)
 
 bool rp_channel_take(struct rp_channel *ch, void **item)
 {
-    bool got;
-
     pthread_mutex_lock(&ch->lock);
     while (!ch->n && !ch->closed)
         pthread_cond_wait(&ch->changed, &ch->lock);
-    got = ch->n > 0;
+    bool got = ch->n > 0;
     if (got) {
         *item = ch->slot[ch->head];
         ch->head = (ch->head + 1) % ch->cap;

@@ -49,12 +49,10 @@ static void *move_pages(void *old, size_t old_bytes, size_t bytes)
 
 static void *resize(void *old, size_t old_bytes, size_t bytes)
 {
-    void *p;
-
     if (bytes < PAGED)
         return realloc(old, bytes);
     if (old_bytes < PAGED) {
-        p = map_new(old, old_bytes, bytes);
+        void *p = map_new(old, old_bytes, bytes);
         if (p)
             free(old);
         return p;
@@ -65,16 +63,15 @@ static void *resize(void *old, size_t old_bytes, size_t bytes)
 enum rp_code rp_vec_grow(void **at, size_t *cap, size_t n, size_t more, size_t size,
                          struct rp_err *err)
 {
-    size_t need, bytes, room = *cap < 8 ? 8 : *cap;
-    void *p;
+    size_t need, room = *cap < 8 ? 8 : *cap;
 
     if (__builtin_add_overflow(n, more, &need) || need > SIZE_MAX / 4 / size)
         return rp_err_set(err, RP_NOMEM, "out of memory: a column of more than %zu elements",
                           SIZE_MAX / 4 / size);
     while (room < need)
         room *= 2;
-    bytes = rounded(room * size);
-    p = resize(*at, *cap * size, bytes);
+    size_t bytes = rounded(room * size);
+    void *p = resize(*at, *cap * size, bytes);
     if (!p)
         return rp_err_set(err, RP_NOMEM, "out of memory while growing a column to %zu bytes",
                           bytes);

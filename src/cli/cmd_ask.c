@@ -76,7 +76,7 @@ static enum rp_code ask_print(const struct cli_call *call, const struct rp_resul
 static struct rp_setting *with_words(const struct cli_call *call, const char *name, size_t first,
                                      struct rp_err *err)
 {
-    size_t i, n = call->nsettings;
+    size_t n = call->nsettings;
     struct rp_setting *settings = calloc(n + call->nwords + 2, sizeof *settings);
 
     if (!settings) {
@@ -84,9 +84,9 @@ static struct rp_setting *with_words(const struct cli_call *call, const char *na
         err->code = RP_NOMEM;
         return NULL;
     }
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         settings[i] = call->settings[i];
-    for (i = first; i < call->nwords; i++)
+    for (size_t i = first; i < call->nwords; i++)
         settings[n++] = (struct rp_setting){name, call->words[i]};
     return settings;
 }
@@ -135,13 +135,12 @@ static enum rp_code ask_question(const struct cli_call *call, struct rp_ctx *ctx
     size_t nwords = call->nwords - last_is_sql(call), n = call->nsettings + call->nwords - nwords;
     const char *arrow = arrow_output(call);
     struct rp_dataset *dataset = NULL;
-    struct rp_setting *settings;
     enum rp_code code = RP_OK;
 
     if (question->accepts & RP_ACCEPTS_SOURCES)
         return ask_sources(call, ctx, result, err);
     put_sql_last(call);
-    settings = with_words(call, "sql", nwords, err);
+    struct rp_setting *settings = with_words(call, "sql", nwords, err);
     if (!settings)
         return RP_NOMEM;
     if (arrow)
@@ -196,11 +195,10 @@ static int64_t option_number(const struct cli_call *call, const char *name)
 static bool ask_again(const struct cli_call *call)
 {
     struct timespec pause = {0};
-    int64_t ns;
 
     if (!cli_flag(call->settings, call->nsettings, "watch"))
         return false;
-    ns = option_number(call, "interval");
+    int64_t ns = option_number(call, "interval");
     pause.tv_sec = (time_t)(ns / 1000000000);
     pause.tv_nsec = (long)(ns % 1000000000);
     fflush(stdout);
@@ -294,7 +292,6 @@ static int ask_once(const struct cli_call *call)
     struct rp_err err = RP_ERR_INIT;
     struct rp_result *result = NULL;
     struct rp_ctx *ctx = NULL;
-    enum rp_code code;
     int status;
 
     if (!words_fit(call, &err))
@@ -304,7 +301,7 @@ static int ask_once(const struct cli_call *call)
     cli_progress_begin(&progress, common_flag(call, "quiet"));
     if (call->command->question->anytime)
         cli_progress_hold_interrupts(&progress);
-    code = rp_ctx_new(&options, &ctx, &err);
+    enum rp_code code = rp_ctx_new(&options, &ctx, &err);
     if (ctx && is_launched() && !rp_ctx_helps(ctx))
         signal(SIGTERM, say_ended);
     if (code == RP_OK)
@@ -352,7 +349,6 @@ static int serve_metrics(const struct cli_call *call)
     struct rp_metrics_server server = {
         .struct_size = sizeof server, .stop_fd = -1, .ready = serve_ready};
     struct rp_err err = RP_ERR_INIT;
-    enum rp_code code;
 
     if (call->nwords + (source != NULL) > 1) {
         snprintf(err.text, sizeof err.text, "'--serve' takes one source");
@@ -362,7 +358,7 @@ static int serve_metrics(const struct cli_call *call)
     server.port = (unsigned)option_number(call, "port");
     server.keep_ns = (int64_t)option_number(call, "keep");
     server.clean = cli_flag(call->settings, call->nsettings, "clean");
-    code = rp_metrics_call_serve(&server, &err);
+    enum rp_code code = rp_metrics_call_serve(&server, &err);
     return code == RP_OK ? 0 : cli_fail(code, &err);
 }
 
@@ -377,13 +373,12 @@ static int watch_show(void *user, const struct rp_result *seen, const char *aler
     struct watching *w = user;
     const char *command = cli_setting(w->call->settings, w->call->nsettings, "on-alert");
     struct rp_err err = RP_ERR_INIT;
-    enum rp_code code;
 
     if (w->looks++ && isatty(STDOUT_FILENO) && !common_flag(w->call, "json"))
         (void)!write(STDOUT_FILENO, "\033[H\033[2J", 7);
     else if (w->looks > 1)
         (void)!write(STDOUT_FILENO, "\n", 1);
-    code = ask_print(w->call, seen, &err);
+    enum rp_code code = ask_print(w->call, seen, &err);
     if (code != RP_OK)
         w->status = cli_fail(code, &err);
     if (code == RP_OK && alert && command) {
@@ -407,7 +402,6 @@ static bool watch_metrics(const struct cli_call *call, int *status)
     struct rp_metrics_watcher watcher = {
         .struct_size = sizeof watcher, .show = watch_show, .user = &watching};
     struct rp_err err = RP_ERR_INIT;
-    enum rp_code code;
 
     if (call->nwords + (source != NULL) > 1)
         return false;
@@ -416,7 +410,7 @@ static bool watch_metrics(const struct cli_call *call, int *status)
     watcher.least_share = rp_option_ratio(option_text(call, "alert-over"));
     pause.tv_sec = watcher.interval_ns / 1000000000;
     pause.tv_nsec = watcher.interval_ns % 1000000000;
-    code = rp_metrics_call_watch(&watcher, &err);
+    enum rp_code code = rp_metrics_call_watch(&watcher, &err);
     if (code == RP_UNSUPPORTED && !alerts)
         return false;
     if (code == RP_UNSUPPORTED) /* a job that has not begun its steps */

@@ -53,12 +53,12 @@ static bool find_plugin(char *out, size_t cap, struct rp_err *err)
 /* "name:path,..." with the first path replaced; the path that was there goes to `plugin`. */
 static bool take_users_plugin(const char *library, char *plugin, size_t cap)
 {
-    const char *list = getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), *colon, *end;
+    const char *list = getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), *colon;
     char *all;
 
     if (!list || !(colon = strchr(list, ':')))
         return false;
-    end = colon + strcspn(colon, ",");
+    const char *end = colon + strcspn(colon, ",");
     if (snprintf(plugin, cap, "%.*s", (int)(end - colon - 1), colon + 1) >= (int)cap ||
         asprintf(&all, "%.*s:%s%s", (int)(colon - list), list, library, end) < 0)
         return false;
@@ -116,12 +116,11 @@ static void count_captures(const char *folder, size_t *made, size_t *skipped)
     while (dir && (entry = readdir(dir)) != NULL) {
         size_t n = strlen(entry->d_name), room = 0;
         char path[PATH_MAX + 300], *line = NULL;
-        FILE *list;
 
         if (n < 15 || strcmp(entry->d_name + n - 15, "-captures.jsonl") != 0)
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
-        list = fopen(path, "r");
+        FILE *list = fopen(path, "r");
         while (list && getline(&line, &room, list) > 0)
             ++*(!strncmp(line, "{\"skipped\"", 10) ? skipped : made);
         free(line);
@@ -139,7 +138,6 @@ int cli_capture(const struct cli_call *call)
     struct rp_err err = RP_ERR_INIT;
     char library[PATH_MAX + 64];
     size_t before, skipped_before, made, skipped;
-    int status;
 
     if (!call->nwords) {
         snprintf(err.text, sizeof err.text,
@@ -162,7 +160,7 @@ int cli_capture(const struct cli_call *call)
     if (!set_environment(call, library, r.folder, &err))
         return cli_fail(RP_MISSING, &err);
     count_captures(r.folder, &before, &skipped_before);
-    status = record_run(call->words, call->nwords);
+    int status = record_run(call->words, call->nwords);
     count_captures(r.folder, &made, &skipped);
     if (!cli_flag(call->common, call->ncommon, "quiet")) {
         fprintf(stderr, "reprise: %zu execution%s captured in '%s'", made - before,

@@ -124,7 +124,7 @@ static void bash_words(const struct cli_command *command)
 
 static void completion_bash(void)
 {
-    size_t i, n = cli_command_count();
+    size_t n = cli_command_count();
 
     puts(
         "_reprise() {\n"
@@ -141,16 +141,16 @@ static void completion_bash(void)
         "  fi\n"
         "  if [ \"$COMP_CWORD\" -eq 1 ]; then");
     printf("    COMPREPLY=($(compgen -W '");
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         printf("%s ", cli_command_at(i).name);
     puts("' -- \"$cur\")); return\n  fi\n  case ${COMP_WORDS[1]}:$prev in");
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct cli_command command = cli_command_at(i);
 
         each_option(&command, bash_values);
     }
     puts("  esac\n  case ${COMP_WORDS[1]} in");
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct cli_command command = cli_command_at(i);
 
         bash_words(&command);
@@ -221,17 +221,17 @@ static void zsh_words(const struct cli_command *command)
 
 static void completion_zsh(void)
 {
-    size_t i, n = cli_command_count();
+    size_t n = cli_command_count();
 
     puts("#compdef reprise\n_reprise() {\n  local -a commands\n  commands=(");
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         printf("    '%s:", cli_command_at(i).name);
         put_quoted(cli_command_at(i).summary);
         puts("'");
     }
     puts("  )\n  if (( CURRENT == 2 )); then\n    _describe command commands; return\n  fi\n"
          "  local command=$words[2]\n  shift words; (( CURRENT-- ))\n  case $command in");
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct cli_command command = cli_command_at(i);
 
         printf("    %s) _arguments", command.name);
@@ -269,9 +269,9 @@ static void fish_option(const struct cli_command *command, const struct rp_optio
 
 static void completion_fish(void)
 {
-    size_t i, n = cli_command_count();
+    size_t n = cli_command_count();
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct cli_command command = cli_command_at(i);
 
         printf("complete -c reprise -n __fish_use_subcommand -f -a %s -d '", command.name);
@@ -289,7 +289,7 @@ static void completion_fish(void)
     }
     puts("complete -c reprise -n '__fish_seen_subcommand_from completion' -xa 'bash zsh fish'");
     printf("complete -c reprise -n '__fish_seen_subcommand_from help' -xa 'formats");
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         printf(" %s", cli_command_at(i).name);
     puts("'");
 }

@@ -28,7 +28,6 @@ static enum rp_code make_plan(const struct cli_call *call, struct rp_ctx *ctx,
     const char *folder = cli_setting(call->common, call->ncommon, "output");
     size_t n = call->nsettings;
     struct rp_setting *settings = calloc(n + call->nwords + 2, sizeof *settings);
-    enum rp_code code;
 
     if (!settings) {
         snprintf(err->text, sizeof err->text, "out of memory");
@@ -39,7 +38,7 @@ static enum rp_code make_plan(const struct cli_call *call, struct rp_ctx *ctx,
         settings[n++] = (struct rp_setting){"into", folder};
     for (size_t i = 0; i < call->nwords; i++)
         settings[n++] = (struct rp_setting){"source", call->words[i]};
-    code = rp_ask(ctx, NULL, "dump", settings, n, out, err);
+    enum rp_code code = rp_ask(ctx, NULL, "dump", settings, n, out, err);
     free(settings);
     return code;
 }
@@ -64,13 +63,12 @@ static bool is_free(const struct rp_result *plan, int32_t rank, int32_t restarts
 {
     const char *folder = "";
     char own[32];
-    DIR *dir;
     struct dirent *entry;
     bool is = true;
 
     rp_result_text(plan, "folder", &folder);
     snprintf(own, sizeof own, "rank%d", (int)rank);
-    dir = restarts > 0 ? NULL : opendir(folder);
+    DIR *dir = restarts > 0 ? NULL : opendir(folder);
     while (dir && is && (entry = readdir(dir)))
         is = rank >= 0 ? strcmp(entry->d_name, own) != 0 : entry->d_name[0] == '.';
     if (dir)
@@ -82,10 +80,9 @@ static bool make_folders(struct dumping *d, const struct rp_result *plan, struct
 {
     const char *folder = "";
     struct rp_rows rows;
-    bool made;
 
     rp_result_text(plan, "folder", &folder);
-    made = cli_make_path(folder) && realpath(folder, d->record.folder);
+    bool made = cli_make_path(folder) && realpath(folder, d->record.folder);
     if (made && rp_result_rows(plan, "folders", &rows))
         while (made && rp_rows_next(&rows))
             made = rp_row_text(&rows.row, "", &folder) && cli_make_path(folder);
@@ -266,8 +263,6 @@ static int run_planned(const struct cli_call *call, const struct rp_result *plan
     struct dumping d = {.quiet = cli_flag(call->common, call->ncommon, "quiet")};
     struct rp_err err = RP_ERR_INIT;
     const char *summary = "";
-    bool last;
-    int status;
 
     d.record.rank = rp_recording_rank(&d.record.restarts);
     if (!is_free(plan, d.record.rank, d.record.restarts)) {
@@ -289,8 +284,8 @@ static int run_planned(const struct cli_call *call, const struct rp_result *plan
     set_variables(plan, d.quiet);
     preload(&d);
     rp_dump_store_new(d.record.folder, max_bytes(call), &d.store, NULL);
-    status = record_run_watched(call->words, call->nwords, false, dump_tick, &d);
-    last = is_last(&d);
+    int status = record_run_watched(call->words, call->nwords, false, dump_tick, &d);
+    bool last = is_last(&d);
     if (d.store && last) {
         rp_dump_store_look(d.store, NULL);
         rp_dump_store_share(d.store, NULL);

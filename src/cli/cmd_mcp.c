@@ -14,7 +14,6 @@ static int mcp_run(const struct cli_call *call)
                                      .nroots = call->nwords,
                                      .words = words ? strtoul(words, NULL, 10) : 0};
     struct rp_err err = RP_ERR_INIT;
-    enum rp_code code;
 
     if (cli_flag(call->settings, call->nsettings, "skill")) {
         fputs(rp_mcp_skill(), stdout);
@@ -24,7 +23,7 @@ static int mcp_run(const struct cli_call *call)
         snprintf(err.text, sizeof err.text, "'mcp' needs the files or folders that may be read");
         return cli_usage("mcp", &err);
     }
-    code = rp_mcp_serve(&options, STDIN_FILENO, STDOUT_FILENO, &err);
+    enum rp_code code = rp_mcp_serve(&options, STDIN_FILENO, STDOUT_FILENO, &err);
     if (code == RP_OK)
         return 0;
     return code == RP_USAGE ? cli_usage("mcp", &err) : cli_fail(code, &err);

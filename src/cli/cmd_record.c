@@ -380,7 +380,6 @@ static int record_program(const struct cli_call *call)
                                    .lasts_ns = number(call, "duration")};
     struct rp_err err = RP_ERR_INIT;
     bool usage = false;
-    int status;
 
     folder = folder ? folder : "recording";
     r.rank = pid ? -1 : rp_recording_rank(&r.restarts);
@@ -416,10 +415,10 @@ static int record_program(const struct cli_call *call)
     r.program = pid ? NULL : call->words[0];
     r.words = call->words;
     r.nwords = call->nwords;
-    status = pid ? record_attach(&r, &attach)
-                 : record_run_watched(call->words, call->nwords,
-                                      cli_flag(call->settings, call->nsettings, "wait-attach"),
-                                      r.log_limit ? record_tick : NULL, &r);
+    int status = pid ? record_attach(&r, &attach)
+                     : record_run_watched(call->words, call->nwords,
+                                          cli_flag(call->settings, call->nsettings, "wait-attach"),
+                                          r.log_limit ? record_tick : NULL, &r);
     r.status = status;
     record_sources_bound(&r, true);
     if (r.folder[0] && !pid)

@@ -153,11 +153,10 @@ static int view_run(const struct cli_call *call)
                                      .threads = threads ? (unsigned)strtoul(threads, NULL, 10) : 0};
     struct rp_err err = RP_ERR_INIT;
     struct rp_ctx *ctx = NULL;
-    enum rp_code code;
 
     if (!view_words_fit(call, &err))
         return cli_usage("view", &err);
-    code = rp_ctx_new(&options, &ctx, &err);
+    enum rp_code code = rp_ctx_new(&options, &ctx, &err);
     if (code == RP_OK)
         code = view_open(call, ctx, &err);
     rp_ctx_free(ctx);

@@ -92,9 +92,9 @@ struct cli_command cli_command_at(size_t i)
 
 bool cli_command_find(const char *name, struct cli_command *out)
 {
-    size_t i, n = cli_command_count();
+    size_t n = cli_command_count();
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         *out = cli_command_at(i);
         if (!strcmp(out->name, name))
             return true;

@@ -59,12 +59,11 @@ static void option_syntax(char *out, size_t cap, const struct rp_option *option)
 static void put_option(FILE *to, const struct rp_option *option)
 {
     char left[128], text[512];
-    int used;
 
     option_syntax(left, sizeof left, option);
     snprintf(text, sizeof text, "%s%s%s%s", option->summary, option->fallback ? " (default: " : "",
              option->fallback ? option->fallback : "", option->fallback ? ")" : "");
-    used = width_of(left, strlen(left));
+    int used = width_of(left, strlen(left));
     fputs(left, to);
     if (used > TEXT_COLUMN - 2)
         fprintf(to, "\n%*s", TEXT_COLUMN, "");
@@ -95,10 +94,10 @@ static void put_common_options(FILE *to, const struct cli_command *command)
 
 static void put_group(FILE *to, const char *group)
 {
-    size_t i, n = cli_command_count();
+    size_t n = cli_command_count();
     bool any = false;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct cli_command command = cli_command_at(i);
 
         if (strcmp(command.group, group) != 0)

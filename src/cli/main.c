@@ -30,7 +30,6 @@ int main(int argc, char **argv)
 {
     const char *name = argc > 1 ? argv[1] : "";
     struct cli_command command;
-    int status;
 
     if (!strcmp(name, "--help") || !strcmp(name, "-h"))
         name = "help";
@@ -47,7 +46,7 @@ int main(int argc, char **argv)
     cli_catch_lost_files();
     if (!cli_command_find(name, &command))
         return cli_unknown_command(name);
-    status = run_command(&command, argc - 2, argv + 2);
+    int status = run_command(&command, argc - 2, argv + 2);
     if (!status)
         status = cli_finish_stdout();
     return status;

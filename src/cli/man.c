@@ -53,11 +53,11 @@ static void man_text(FILE *to, const char *text)
 /* The length of "[text](target)" at the beginning of s, and of its text; 0: it is not a link. */
 static size_t man_link(const char *s, const char *end, size_t *text)
 {
-    const char *bracket = memchr(s, ']', (size_t)(end - s)), *paren;
+    const char *bracket = memchr(s, ']', (size_t)(end - s));
 
     if (*s != '[' || !bracket || bracket + 1 >= end || bracket[1] != '(')
         return 0;
-    paren = memchr(bracket, ')', (size_t)(end - bracket));
+    const char *paren = memchr(bracket, ')', (size_t)(end - bracket));
     *text = (size_t)(bracket - s - 1);
     return paren ? (size_t)(paren - s + 1) : 0;
 }
@@ -229,11 +229,10 @@ static char *man_read(const char *path)
     FILE *from = fopen(path, "re");
     char *text = NULL;
     size_t room = 0;
-    ssize_t n;
 
     if (!from)
         return NULL;
-    n = getdelim(&text, &room, '\0', from);
+    ssize_t n = getdelim(&text, &room, '\0', from);
     fclose(from);
     if (n >= 0)
         return text;

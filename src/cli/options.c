@@ -103,12 +103,9 @@ static enum rp_code parse_long(struct parser *p, const char *word)
 
 static enum rp_code parse_short(struct parser *p, const char *word)
 {
-    const struct rp_option *option;
-    bool common;
-
     for (word++; *word; word++) {
-        option = find_letter(p->call->command->options, *word);
-        common = !option;
+        const struct rp_option *option = find_letter(p->call->command->options, *word);
+        bool common = !option;
         if (common)
             option = find_letter(p->call->command->common, *word);
         if (!option)

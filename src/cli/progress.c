@@ -54,13 +54,12 @@ static void release_interrupts(void)
 int cli_progress_report(void *user, const char *what, uint64_t done, uint64_t total)
 {
     struct cli_progress *progress = user;
-    double at;
 
     if (progress->anytime && is_interrupted())
         return 1;
     if (!progress->enabled)
         return 0;
-    at = now();
+    double at = now();
     if (at - progress->started < 1 || at - progress->last < 0.2)
         return 0;
     progress->last = at;

@@ -24,10 +24,9 @@ static size_t read_proc(int64_t pid, const char *name, char *to, size_t size)
 {
     char path[64];
     ssize_t n = 0;
-    int fd;
 
     snprintf(path, sizeof path, "/proc/%lld/%s", (long long)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
         n = read(fd, to, size - 1);
         close(fd);
@@ -73,11 +72,10 @@ static void explain_denied(int64_t pid, struct rp_err *err)
 {
     char path[40];
     struct stat st;
-    bool foreign;
     int scope = yama_scope();
 
     snprintf(path, sizeof path, "/proc/%lld", (long long)pid);
-    foreign = !stat(path, &st) && st.st_uid != geteuid();
+    bool foreign = !stat(path, &st) && st.st_uid != geteuid();
     if (foreign)
         snprintf(err->text, sizeof err->text,
                  "process %lld belongs to another user: run as that user or as root",
@@ -179,15 +177,13 @@ static int wait_for_observer(pid_t child, const sigset_t *waited)
 int record_attach(const struct record *r, const struct record_attach *a)
 {
     sigset_t waited, old;
-    pid_t child;
-    int status;
 
     record_block_signals(&waited, &old);
     fflush(NULL);
-    child = fork();
+    pid_t child = fork();
     if (child == 0)
         observe(r, a);
-    status = child > 0 ? wait_for_observer(child, &waited) : 4;
+    int status = child > 0 ? wait_for_observer(child, &waited) : 4;
     sigprocmask(SIG_SETMASK, &old, NULL);
     return status;
 }

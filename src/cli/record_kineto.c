@@ -80,11 +80,10 @@ static void variable_of(int64_t pid, const char *name, char *to, size_t size)
 {
     size_t n = strlen(name), room = 0;
     char path[48], *entry = NULL;
-    FILE *f;
 
     *to = '\0';
     snprintf(path, sizeof path, "/proc/%lld/environ", (long long)pid);
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     while (f && getdelim(&entry, &room, '\0', f) > 0)
         if (!strncmp(entry, name, n) && entry[n] == '=')
             snprintf(to, size, "%s", entry + n + 1);
@@ -167,12 +166,11 @@ static void answer_question(struct kineto *k, int fd, const struct sockaddr_un *
                             socklen_t length, const struct message *m, pid_t sender)
 {
     struct question q;
-    struct job *job;
 
     memcpy(&q, m->payload, sizeof q);
     if (q.n < 0 || (size_t)q.n > (m->size - sizeof q) / sizeof(int32_t))
         return;
-    job = job_of(k, sender, &q, m->payload + sizeof q);
+    struct job *job = job_of(k, sender, &q, m->payload + sizeof q);
     if (!job || job->told || !(q.kind & ACTIVITIES)) {
         answer(fd, from, length, "req", "", 0);
         return;
@@ -377,9 +375,7 @@ int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const 
     struct kineto *k = calloc(1, sizeof *k);
     struct rp_err err = RP_ERR_INIT;
     char path[PATH_MAX];
-    const char *why;
     size_t done = 0;
-    int fd;
 
     if (!k)
         return cli_fail(RP_NOMEM, &err);
@@ -389,7 +385,7 @@ int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const 
         free(k);
         return cli_usage("record", &err);
     }
-    fd = make_place(k, &err) ? open_socket(k, path, sizeof path, &err) : -1;
+    int fd = make_place(k, &err) ? open_socket(k, path, sizeof path, &err) : -1;
     if (fd < 0 || !cli_make_path(folder)) {
         if (fd >= 0)
             snprintf(err.text, sizeof err.text, "cannot create folder '%.500s': %s", folder,
@@ -399,7 +395,7 @@ int record_kineto(const char *pids, const char *folder, int64_t lasts_ns, const 
         return cli_fail(RP_IO, &err);
     }
     configure(k, steps);
-    why = serve(k, fd);
+    const char *why = serve(k, fd);
     close(fd);
     if (*path)
         unlink(path);

@@ -63,14 +63,13 @@ void record_block_signals(sigset_t *waited, sigset_t *old)
 static void child_exec(char **argv, const sigset_t *old, bool wait_attach, int to_parent)
 {
     struct rp_err err = RP_ERR_INIT;
-    int why;
 
     sigprocmask(SIG_SETMASK, old, NULL);
     if (wait_attach && rp_wait_attach(&err) != RP_OK)
         cli_fail(RP_IO, &err);
     else if (argv[0])
         execvp(argv[0], argv);
-    why = errno;
+    int why = errno;
     if (write(to_parent, &why, sizeof why) < 0)
         _exit(127);
     _exit(127);
@@ -97,9 +96,8 @@ int record_run_watched(const char *const *words, size_t n, bool wait_attach,
                        void (*tick)(void *user), void *user)
 {
     char **argv = calloc(n + 1, sizeof *argv);
-    int fds[2] = {-1, -1}, why = 0, status;
+    int fds[2] = {-1, -1}, why = 0;
     sigset_t waited, old;
-    pid_t child;
 
     if (!argv || pipe2(fds, O_CLOEXEC)) {
         why = errno;
@@ -109,7 +107,7 @@ int record_run_watched(const char *const *words, size_t n, bool wait_attach,
     for (size_t i = 0; i < n; i++)
         memcpy(&argv[i], &words[i], sizeof argv[i]);
     record_block_signals(&waited, &old);
-    child = fork();
+    pid_t child = fork();
     if (child == 0)
         child_exec(argv, &old, wait_attach, fds[1]);
     why = child < 0 ? errno : 0;
@@ -117,7 +115,7 @@ int record_run_watched(const char *const *words, size_t n, bool wait_attach,
     if (child > 0 && read(fds[0], &why, sizeof why) != (ssize_t)sizeof why)
         why = 0;
     close(fds[0]);
-    status = child > 0 ? child_wait(child, &waited, tick, user) : 0;
+    int status = child > 0 ? child_wait(child, &waited, tick, user) : 0;
     sigprocmask(SIG_SETMASK, &old, NULL);
     free(argv);
     return why ? cannot_run(words[0], why) : status;
@@ -191,10 +189,9 @@ long record_note(const struct record *r, const char *list)
     char path[PATH_MAX + 16];
     off_t place = 0;
     struct stat st;
-    int fd;
 
     snprintf(path, sizeof path, "%s/%s", r->folder, list);
-    fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return 0;
     if (!stat(r->folder, &st)) /* for ranks of other users */
@@ -292,10 +289,9 @@ static void print_lost(const struct rp_recording *rec)
 static void print_error(const struct record *r)
 {
     char path[PATH_MAX + 16], line[512];
-    FILE *f;
 
     snprintf(path, sizeof path, "%s/.error", r->folder);
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     if (f && fgets(line, sizeof line, f))
         fprintf(stderr, "reprise: %s", line);
     if (f)
@@ -320,10 +316,9 @@ static void print_kept(const struct record *r)
     char path[PATH_MAX + 16], first[NAME_MAX + 1] = "";
     struct dirent *entry;
     size_t n = 0;
-    DIR *dir;
 
     snprintf(path, sizeof path, "%s.kept", r->folder);
-    dir = opendir(path);
+    DIR *dir = opendir(path);
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] != '.') {
             if (!n++ || strcmp(entry->d_name, first) < 0)
@@ -454,7 +449,6 @@ int record_control(const struct cli_call *call)
     struct rp_err err = RP_ERR_INIT;
     char path[PATH_MAX], line[600];
     uint64_t commands, marks;
-    int fd, n;
 
     if (call->nwords != (mark ? 3u : 2u))
         return control_usage(
@@ -462,11 +456,11 @@ int record_control(const struct cli_call *call)
                  : "'record start', 'record stop' and 'record trigger' take a folder");
     if (mark && (strlen(call->words[2]) > 500 || strchr(call->words[2], '\n')))
         return control_usage("the name of a mark must be one line of at most 500 bytes");
-    n = trigger ? snprintf(line, sizeof line, "trigger %lld\n", (long long)time(NULL))
-                : snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
-                           mark ? call->words[2] : "");
+    int n = trigger ? snprintf(line, sizeof line, "trigger %lld\n", (long long)time(NULL))
+                    : snprintf(line, sizeof line, "%s%s%s\n", call->words[0], mark ? " " : "",
+                               mark ? call->words[2] : "");
     snprintf(path, sizeof path, "%s/.control", call->words[1]);
-    fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
     if (fd < 0) {
         snprintf(err.text, sizeof err.text, "'%.500s' is not a recording: %s", call->words[1],
                  strerror(errno));

@@ -94,7 +94,7 @@ bool record_find_libraries(struct record *r)
     static const char *const places[] = {"capture", "../" RP_LIBDIR "/reprise", "../lib/reprise",
                                          "../lib64/reprise"};
     const char *named = getenv("REPRISE_CAPTURE_DIR");
-    char self[PATH_MAX], *slash;
+    char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
 
     if (named && *named && has_host_library(named))
@@ -102,7 +102,7 @@ bool record_find_libraries(struct record *r)
     if (n <= 0)
         return false;
     self[n] = '\0';
-    slash = strrchr(self, '/');
+    char *slash = strrchr(self, '/');
     if (slash)
         *slash = '\0';
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
@@ -154,14 +154,14 @@ static bool sources_known(const char *list, struct rp_err *err)
 
 bool record_key_check(const char *key, const char *value, struct rp_err *err)
 {
-    const char *names[NKEYS + 1] = {NULL}, *near;
+    const char *names[NKEYS + 1] = {NULL};
 
     for (size_t i = 0; i < NKEYS; i++) {
         names[i] = strchr(keys[i].name, ' ') + 1;
         if (!strcmp(names[i], key))
             return rp_option_check(&keys[i], value, err) == RP_OK;
     }
-    near = rp_closest_word(key, names);
+    const char *near = rp_closest_word(key, names);
     snprintf(err->text, sizeof err->text, "unknown key '%s' of option '--set'%s%s%s", key,
              near ? "; did you mean '" : ": choose from ", near ? near : "", near ? "'?" : "");
     for (size_t i = 0; !near && i < NKEYS; i++)
@@ -196,11 +196,11 @@ static void python_enable(const struct record *r)
 
 static void set_others(const char *also)
 {
-    char text[256], *at = text, *word, *equal;
+    char text[256], *at = text, *word;
 
     snprintf(text, sizeof text, "%s", also);
     while ((word = strsep(&at, " "))) {
-        equal = strchr(word, '=');
+        char *equal = strchr(word, '=');
         if (equal) {
             *equal = '\0';
             setenv(word, equal + 1, 0);
@@ -324,10 +324,9 @@ static void bound_file(int fd, off_t limit, bool ended)
 void record_sources_bound(const struct record *r, bool ended)
 {
     char path[PATH_MAX + 64];
-    DIR *dir;
 
     snprintf(path, sizeof path, "%s/torch_trace", r->folder);
-    dir = r->log_limit ? opendir(path) : NULL;
+    DIR *dir = r->log_limit ? opendir(path) : NULL;
     for (const struct dirent *entry; dir && (entry = readdir(dir));) {
         int fd = openat(dirfd(dir), entry->d_name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
 

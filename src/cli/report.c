@@ -13,10 +13,8 @@
    (U+0080 to U+009F), and line ends that no blank follows, as after ours. */
 static void print_error(const struct rp_err *err)
 {
-    const unsigned char *c;
-
     fputs("reprise: ", stderr);
-    for (c = (const unsigned char *)err->text; *c; c++) {
+    for (const unsigned char *c = (const unsigned char *)err->text; *c; c++) {
         if ((*c < ' ' && !(*c == '\n' && c[1] == ' ')) || *c == 0x7f)
             fprintf(stderr, "\\x%02x", *c);
         else if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
@@ -56,14 +54,14 @@ int cli_finish_stdout(void)
 int cli_unknown_command(const char *name)
 {
     char path[PATH_MAX];
-    const char *words[64], *near;
+    const char *words[64];
     struct rp_err err = RP_ERR_INIT;
     size_t i, n = cli_command_count();
 
     for (i = 0; i < n && i < 63; i++)
         words[i] = cli_command_at(i).name;
     words[i] = NULL;
-    near = rp_closest_word(name, words);
+    const char *near = rp_closest_word(name, words);
     if (!access(name, R_OK)) {
         bool python = strlen(name) > 3 && !strcmp(name + strlen(name) - 3, ".py");
 

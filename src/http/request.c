@@ -66,11 +66,11 @@ static bool is_name(struct text name)
 static bool read_header(const char *line, const char *end, struct headers *h)
 {
     const char *colon = memchr(line, ':', (size_t)(end - line));
-    struct text name = {line, colon ? (size_t)(colon - line) : 0}, value;
+    struct text name = {line, colon ? (size_t)(colon - line) : 0};
 
     if (!colon || !is_name(name))
         return false;
-    value = trimmed(colon + 1, end);
+    struct text value = trimmed(colon + 1, end);
     if (equals(name, "host")) {
         h->host = value;
         h->hosts++;
@@ -164,8 +164,6 @@ static bool copy_text(char *to, size_t size, const char *at, const char *end)
 static int read_target(const char *at, const char *end, const struct rp_http_guard *guard,
                        struct rp_http_request *out)
 {
-    const char *question;
-
     if (at == end || *at != '/')
         return 400;
     at++;
@@ -177,7 +175,7 @@ static int read_target(const char *at, const char *end, const struct rp_http_gua
             return 403; /* without its last slash: the page would not find its answers */
         at++;
     }
-    question = memchr(at, '?', (size_t)(end - at));
+    const char *question = memchr(at, '?', (size_t)(end - at));
     if (!copy_text(out->path, sizeof out->path, at, question ? question : end) ||
         !copy_text(out->query, sizeof out->query, question ? question + 1 : end, end))
         return 414;
@@ -188,10 +186,10 @@ static int read_target(const char *at, const char *end, const struct rp_http_gua
 static int read_line(const char *at, const char *end, const struct rp_http_guard *guard,
                      struct rp_http_request *out)
 {
-    const char *blank = memchr(at, ' ', (size_t)(end - at)), *second;
+    const char *blank = memchr(at, ' ', (size_t)(end - at));
     struct text method = {at, blank ? (size_t)(blank - at) : 0};
+    const char *second = blank ? memchr(blank + 1, ' ', (size_t)(end - blank - 1)) : NULL;
 
-    second = blank ? memchr(blank + 1, ' ', (size_t)(end - blank - 1)) : NULL;
     if (!second || !is_name(method) || end - second != 9 || memcmp(second, " HTTP/1.1", 9) != 0)
         return 400;
     out->head = method.n == 4 && !memcmp(at, "HEAD", 4);
@@ -203,13 +201,13 @@ static int read_line(const char *at, const char *end, const struct rp_http_guard
 int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard,
                   struct rp_http_request *out, size_t *used)
 {
-    const char *end = memmem(bytes, n, "\r\n\r\n", 4), *line;
+    const char *end = memmem(bytes, n, "\r\n\r\n", 4);
     struct headers h = {0};
 
     if (!end)
         return n >= RP_HTTP_REQUEST_MOST ? 431 : 0;
     *used = (size_t)(end - bytes) + 4;
-    line = memmem(bytes, n, "\r\n", 2);
+    const char *line = memmem(bytes, n, "\r\n", 2);
     if (!is_clean(bytes, *used) || !read_headers(line + 2, end + 2, &h))
         return 400;
     if (!is_allowed(&h, guard)) /* before the token: who asks from elsewhere learns nothing */
@@ -222,7 +220,7 @@ int rp_http_parse(const char *bytes, size_t n, const struct rp_http_guard *guard
 
 double rp_http_weight(const struct rp_http_request *request, const char *type)
 {
-    const char *at = request->accept, *end, *slash = strchr(type, '/'), *weight;
+    const char *at = request->accept, *end, *slash = strchr(type, '/');
     size_t best = 0;
     double found = *at ? 0 : 1;
 
@@ -239,7 +237,7 @@ double rp_http_weight(const struct rp_http_request *request, const char *type)
             continue;
         best = close;
         found = 1;
-        weight = memmem(at, (size_t)(end - at), "q=", 2);
+        const char *weight = memmem(at, (size_t)(end - at), "q=", 2);
         if (weight && (sscanf(weight, "q=%5lf", &found) != 1 || !(found >= 0 && found <= 1)))
             found = 0;
     }

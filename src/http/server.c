@@ -116,13 +116,11 @@ static void accept_one(struct server *s)
     struct sockaddr_in peer;
     socklen_t size = sizeof peer;
     int fd = accept4(s->listener, (struct sockaddr *)&peer, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    struct connection *c;
-    long user;
 
     if (fd < 0)
         return;
-    user = s->options->any_user ? -1 : peer_user(&peer, s->guard.port);
-    c = user < 0 || user == (long)getuid() || user == 0 ? find_place(s) : NULL;
+    long user = s->options->any_user ? -1 : peer_user(&peer, s->guard.port);
+    struct connection *c = user < 0 || user == (long)getuid() || user == 0 ? find_place(s) : NULL;
     if (c)
         c->in = malloc(RP_HTTP_REQUEST_MOST);
     if (!c || !c->in) {
@@ -172,14 +170,13 @@ static int failure_status(enum rp_code code)
 static void put_result(struct connection *c, enum rp_code code, struct rp_out *body,
                        const char *type, const struct rp_err *err, bool head)
 {
-    const char *bytes;
     size_t n;
 
     if (code != RP_OK) {
         put_failure(c, failure_status(code), err->text, head);
         return;
     }
-    bytes = rp_out_borrow_memory(body, &n);
+    const char *bytes = rp_out_borrow_memory(body, &n);
     put_answer(c, 200, type, bytes, n, head);
 }
 
@@ -189,7 +186,6 @@ static void answer_request(struct server *s, struct connection *c,
     struct rp_err err = RP_ERR_INIT;
     const char *type = "text/plain";
     struct rp_out *body = NULL;
-    enum rp_code code;
 
     if (!s->options->any_user && !strcmp(request->path, "alive")) {
         c->alive = s->had_page = true;
@@ -197,7 +193,7 @@ static void answer_request(struct server *s, struct connection *c,
                             "\r\n: the page is open\n\n");
         return;
     }
-    code = rp_out_open_memory(&body, &err);
+    enum rp_code code = rp_out_open_memory(&body, &err);
     if (code == RP_OK)
         code = s->options->answer(s->options->user, request, body, &type, &err);
     if (code == RP_OK)
@@ -313,11 +309,9 @@ static void send_some(struct server *s, struct connection *c)
 
 static void receive_some(struct server *s, struct connection *c)
 {
-    ssize_t n;
-
     if (c->alive || c->closing)
         c->nin = 0; /* nothing may follow */
-    n = recv(c->fd, c->in + c->nin, RP_HTTP_REQUEST_MOST - c->nin, 0);
+    ssize_t n = recv(c->fd, c->in + c->nin, RP_HTTP_REQUEST_MOST - c->nin, 0);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -384,7 +378,6 @@ static enum rp_code serve_all(struct server *s, int stop_fd, struct rp_err *err)
 
     for (;;) {
         nfds_t n = list_waits(s, stop_fd, waits, which);
-        int64_t now;
 
         if (poll(waits, n, 1000) < 0 && errno != EINTR)
             return rp_err_set_os(err, errno, "cannot wait for requests");
@@ -402,7 +395,7 @@ static enum rp_code serve_all(struct server *s, int stop_fd, struct rp_err *err)
             take_answers(s);
         if (waits[0].revents)
             accept_one(s);
-        now = now_ms();
+        int64_t now = now_ms();
         close_late(s, now);
         if (is_left(s, now))
             return RP_OK;
@@ -463,14 +456,13 @@ static enum rp_code serve_on(struct server *s, struct rp_err *err)
 enum rp_code rp_http_serve(const struct rp_http_server *options, struct rp_err *err)
 {
     struct server *s = calloc(1, sizeof *s);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(s, err, "serving requests"));
     s->options = options;
     s->listener = s->done_fd = -1;
     for (size_t i = 0; i < CONNECTIONS; i++)
         s->at[i].fd = -1;
-    code = serve_on(s, err);
+    enum rp_code code = serve_on(s, err);
     rp_http_slow_free(s->slow);
     for (size_t i = 0; i < CONNECTIONS; i++)
         connection_close(&s->at[i]);

@@ -140,13 +140,12 @@ bool rp_http_slow_ask(struct rp_http_slow *slow, const struct rp_http_request *r
 
 struct rp_http_job *rp_http_slow_take(struct rp_http_slow *slow)
 {
-    struct rp_http_job *job;
     char bytes[64];
 
     while (read(slow->pipe[0], bytes, sizeof bytes) > 0)
         ;
     pthread_mutex_lock(&slow->lock);
-    job = slow->done;
+    struct rp_http_job *job = slow->done;
     if (job)
         slow->done = job->next;
     pthread_mutex_unlock(&slow->lock);

@@ -70,13 +70,12 @@ static int call_isal(struct inflate_state *s, struct rp_feed *feed, uint8_t *out
                      size_t *got)
 {
     uint32_t in = clamp((size_t)(feed->end - feed->at)), room = clamp(cap);
-    int status;
 
     s->next_in = (uint8_t *)(uintptr_t)feed->at;
     s->avail_in = in;
     s->next_out = out;
     s->avail_out = room;
-    status = isal_inflate(s);
+    int status = isal_inflate(s);
     feed->at += in - s->avail_in;
     *got = room - s->avail_out;
     return status;
@@ -104,10 +103,9 @@ static enum rp_code isal_step(void *state, struct rp_feed *feed, uint8_t *out, s
     *got = 0;
     while (!st->bad) {
         bool empty;
-        int status;
 
         RP_TRY(rp_feed_fill(feed, &empty, err));
-        status = call_isal(&st->s, feed, out, cap, got);
+        int status = call_isal(&st->s, feed, out, cap, got);
         if (status < 0) {
             st->bad = error_phrase(status);
             break;

@@ -40,13 +40,12 @@ static uInt clamp(size_t n)
 static int call_zlib(z_stream *z, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got)
 {
     uInt in = clamp((size_t)(feed->end - feed->at)), room = clamp(cap);
-    int status;
 
     z->next_in = (z_const Bytef *)(uintptr_t)feed->at;
     z->avail_in = in;
     z->next_out = out;
     z->avail_out = room;
-    status = inflate(z, Z_NO_FLUSH);
+    int status = inflate(z, Z_NO_FLUSH);
     feed->at += in - z->avail_in;
     *got = room - z->avail_out;
     return status;
@@ -60,12 +59,11 @@ static enum rp_code zlib_step(void *state, struct rp_feed *feed, uint8_t *out, s
 
     for (;;) {
         bool empty;
-        int status;
 
         *got = 0;
         RP_TRY(rp_feed_fill(feed, &empty, err));
         /* also with an empty window: decoded bytes may still be inside */
-        status = call_zlib(z, feed, out, cap, got);
+        int status = call_zlib(z, feed, out, cap, got);
         if (status == Z_MEM_ERROR)
             return rp_err_nomem(err, "decompressing");
         *now = status == Z_STREAM_END                            ? RP_DEFLATE_END

@@ -52,10 +52,8 @@ static enum rp_code new_gzip(struct rp_emit *e, int level, struct rp_err *err)
 
 enum rp_code rp_emit_open(struct rp_emit *e, const char *path, int level, struct rp_err *err)
 {
-    enum rp_code code;
-
     *e = (struct rp_emit){0};
-    code = new_buffer(e, err);
+    enum rp_code code = new_buffer(e, err);
     if (code == RP_OK && rp_text_ends(path, ".gz"))
         code = new_gzip(e, level, err);
     if (code == RP_OK)
@@ -180,7 +178,6 @@ enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err)
 static char *put_u64(char *to, uint64_t v)
 {
     char digits[20], *p = digits + sizeof digits;
-    size_t n;
 
     while (v >= 100) {
         p -= 2;
@@ -193,7 +190,7 @@ static char *put_u64(char *to, uint64_t v)
     } else {
         *--p = (char)('0' + v);
     }
-    n = (size_t)(digits + sizeof digits - p);
+    size_t n = (size_t)(digits + sizeof digits - p);
     memcpy(to, p, n);
     return to + n;
 }

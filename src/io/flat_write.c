@@ -121,13 +121,13 @@ void rp_flat_add_ref(struct rp_flat *f, size_t slot, uint32_t ref)
 uint32_t rp_flat_end(struct rp_flat *f)
 {
     size_t nslots = RP_FLAT_SLOTS;
-    uint32_t table, distance;
+    uint32_t distance;
 
     while (nslots && !f->slot[nslots - 1])
         nslots--;
     align_for(f, 0, sizeof distance);
     push_u32(f, 0);
-    table = (uint32_t)f->n;
+    uint32_t table = (uint32_t)f->n;
     for (size_t i = nslots; i-- > 0;)
         push_u16(f, f->slot[i] ? table - f->slot[i] : 0);
     push_u16(f, table - f->table);

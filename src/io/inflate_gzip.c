@@ -34,11 +34,10 @@ struct gzip {
 static enum rp_code gzip_open(const struct rp_deflate *engine, void **state, struct rp_err *err)
 {
     struct gzip *gz = calloc(1, sizeof *gz);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(gz, err, "starting to read gzip"));
     gz->engine = engine;
-    code = engine->open(&gz->deflate, err);
+    enum rp_code code = engine->open(&gz->deflate, err);
     if (code != RP_OK) {
         free(gz);
         return code;

@@ -57,7 +57,6 @@ static enum rp_code xz_read(void *state, struct rp_feed *feed, uint8_t *out, siz
 
     *got = 0;
     for (;;) {
-        lzma_ret status;
         bool empty;
 
         RP_TRY(rp_feed_fill(feed, &empty, err));
@@ -65,7 +64,7 @@ static enum rp_code xz_read(void *state, struct rp_feed *feed, uint8_t *out, siz
         lz->avail_in = (size_t)(feed->end - feed->at);
         lz->next_out = out;
         lz->avail_out = cap;
-        status = lzma_code(lz, empty ? LZMA_FINISH : LZMA_RUN);
+        lzma_ret status = lzma_code(lz, empty ? LZMA_FINISH : LZMA_RUN);
         feed->at = lz->next_in;
         *got = cap - lz->avail_out;
         if (status == LZMA_STREAM_END)

@@ -62,15 +62,13 @@ static enum rp_code zstd_read(void *state, struct rp_feed *feed, uint8_t *out, s
 
     *got = 0;
     for (;;) {
-        ZSTD_inBuffer from;
-        size_t status;
         bool empty;
 
         RP_TRY(rp_feed_fill(feed, &empty, err));
         if (empty && z->hint == 0)
             return RP_OK;
-        from = (ZSTD_inBuffer){feed->at, (size_t)(feed->end - feed->at), 0};
-        status = ZSTD_decompressStream(z->stream, &to, &from);
+        ZSTD_inBuffer from = {feed->at, (size_t)(feed->end - feed->at), 0};
+        size_t status = ZSTD_decompressStream(z->stream, &to, &from);
         feed->at += from.pos;
         *got = to.pos;
         if (ZSTD_isError(status))

@@ -115,10 +115,9 @@ static enum rp_code feed_from_fd(struct rp_feed *feed, struct rp_err *err)
 {
     struct rp_input *in = feed->user;
     uint8_t *start = in->buffer + RP_FEED_BACK;
-    ssize_t got;
 
     memmove(in->buffer, feed->end - RP_FEED_BACK, RP_FEED_BACK);
-    got = read_fd(in->fd, start, FEED_BYTES);
+    ssize_t got = read_fd(in->fd, start, FEED_BYTES);
     if (got < 0)
         return rp_err_set_os(err, errno, "cannot read '%s' at byte %llu", in->name,
                              (unsigned long long)feed->end_offset);
@@ -183,11 +182,9 @@ static enum rp_code set_whole(struct rp_input *in, const void *bytes, size_t n, 
 
 static enum rp_code map_file(struct rp_input *in, uint64_t size, struct rp_err *err)
 {
-    void *at;
-
     if (size == 0 || size > SIZE_MAX)
         return RP_OK;
-    at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, in->fd, 0);
+    void *at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, in->fd, 0);
     if (at == MAP_FAILED) /* some file systems cannot map; reading always works */
         return RP_OK;
     madvise(at, (size_t)size, MADV_SEQUENTIAL);
@@ -197,9 +194,7 @@ static enum rp_code map_file(struct rp_input *in, uint64_t size, struct rp_err *
 
 static enum rp_code open_fd(struct rp_input *in, const char *path, struct rp_err *err)
 {
-    const struct rp_codec *codec;
     struct stat st;
-    bool from_start;
 
     in->own_fd = strcmp(path, "-") != 0;
     in->fd = in->own_fd ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : STDIN_FILENO;
@@ -212,10 +207,10 @@ static enum rp_code open_fd(struct rp_input *in, const char *path, struct rp_err
     if (S_ISDIR(st.st_mode))
         return rp_err_set(err, RP_IO, "cannot read '%s': it is a folder, name the file inside it",
                           in->name);
-    from_start = S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_CUR) == 0;
+    bool from_start = S_ISREG(st.st_mode) && lseek(in->fd, 0, SEEK_CUR) == 0;
     in->file_size = from_start ? (uint64_t)st.st_size : 0;
     RP_TRY(feed_start(in, err));
-    codec = rp_codec_find(in->feed.at, (size_t)(in->feed.end - in->feed.at));
+    const struct rp_codec *codec = rp_codec_find(in->feed.at, (size_t)(in->feed.end - in->feed.at));
     if (codec)
         return start_codec(in, codec, err);
     return map_file(in, in->file_size, err);
@@ -225,11 +220,10 @@ enum rp_code rp_input_open(const char *path, const struct rp_limits *limits, str
                            struct rp_err *err)
 {
     struct rp_input *in;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(new_input(shown(path), limits, &in, err));
-    code = open_fd(in, path, err);
+    enum rp_code code = open_fd(in, path, err);
     if (code != RP_OK) {
         rp_input_close(in);
         return code;
@@ -245,13 +239,12 @@ enum rp_code rp_input_open_memory(const char *name, const void *bytes, size_t n,
     const struct rp_codec *codec = n > 0 ? rp_codec_find(bytes, n) : NULL;
     const uint8_t *at = n > 0 ? bytes : (const uint8_t *)"";
     struct rp_input *in;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(new_input(name, limits, &in, err));
     in->feed = (struct rp_feed){.at = at, .end = at + n, .end_offset = n};
     in->file_size = n;
-    code = codec ? start_codec(in, codec, err) : set_whole(in, at, n, err);
+    enum rp_code code = codec ? start_codec(in, codec, err) : set_whole(in, at, n, err);
     if (code != RP_OK) {
         rp_input_close(in);
         return code;
@@ -264,12 +257,11 @@ enum rp_code rp_input_set_codec(struct rp_input *in, const struct rp_codec *code
                                 struct rp_err *err)
 {
     void *old = in->codec_state;
-    enum rp_code code;
 
     if (!in->codec || strcmp(in->codec->name, codec->name) != 0 || in->produced > 0)
         return rp_err_set(err, RP_USAGE, "'%s' cannot be read with another codec", in->name);
     in->codec_state = NULL;
-    code = start_codec(in, codec, err);
+    enum rp_code code = start_codec(in, codec, err);
     if (code != RP_OK)
         in->codec_state = old;
     else
@@ -300,10 +292,9 @@ static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, si
 {
     struct rp_feed *feed = &in->feed;
     size_t have = (size_t)(feed->end - feed->at);
-    ssize_t n;
 
     if (have == 0 && in->fd >= 0 && cap >= AHEAD_BYTES) {
-        n = read_fd(in->fd, out, cap);
+        ssize_t n = read_fd(in->fd, out, cap);
         if (n < 0)
             return rp_err_set_os(err, errno, "cannot read '%s' at byte %llu", in->name,
                                  (unsigned long long)feed->end_offset);
@@ -340,16 +331,15 @@ static void name_damage(const struct rp_input *in, enum rp_code code, struct rp_
 static size_t produce_bytes(struct rp_input *in, uint8_t *out, size_t cap)
 {
     uint64_t left = in->limits.input_bytes - in->produced;
-    enum rp_code code;
     size_t got = 0;
 
     if (in->ended || in->failure.code != RP_OK)
         return 0;
     if (cap > left)
         cap = (size_t)left + 1; /* one byte more, to detect inputs over the limit */
-    code = in->codec
-               ? in->codec->read(in->codec_state, &in->feed, out, cap, &got, &in->how, &in->failure)
-               : read_plain(in, out, cap, &got, &in->failure);
+    enum rp_code code = in->codec ? in->codec->read(in->codec_state, &in->feed, out, cap, &got,
+                                                    &in->how, &in->failure)
+                                  : read_plain(in, out, cap, &got, &in->failure);
     if (code == RP_OK && got == 0)
         in->ended = true;
     if (got > left) {

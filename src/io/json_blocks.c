@@ -61,13 +61,11 @@ struct rp_json_blocks {
 
 static bool reserve_text(struct rp_json_blocks *b, struct rp_json_block *blk, size_t cap)
 {
-    char *text;
-
     if (cap <= blk->cap)
         return true;
     if (cap < blk->cap * 2 && blk->cap > b->chunk_max)
         cap = blk->cap * 2;
-    text = realloc(blk->text, cap);
+    char *text = realloc(blk->text, cap);
     if (!text) {
         rp_err_nomem(&b->err, "reading JSON");
         b->stop = RP_JSON_STOP_INPUT;
@@ -82,11 +80,10 @@ static bool reserve_text(struct rp_json_blocks *b, struct rp_json_block *blk, si
 static void shrink_text(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t cap = (size_t)4 * b->chunk_max + blk->filled;
-    char *text;
 
     if (blk->cap <= 2 * cap)
         return;
-    text = realloc(blk->text, cap);
+    char *text = realloc(blk->text, cap);
     if (text) {
         blk->text = text;
         blk->cap = cap;
@@ -361,7 +358,7 @@ static bool hold_bytes(struct rp_json_blocks *b, const char *bytes, size_t n)
  * cuts, the tail of the last one, and what was held before. */
 static bool take_back(struct rp_json_blocks *b, size_t from)
 {
-    const struct rp_json_block *blk = b->current, *after;
+    const struct rp_json_block *blk = b->current;
     char *rest = b->held;
     size_t rest_at = b->held_at, rest_n = b->held_n;
     void *item;
@@ -370,7 +367,7 @@ static bool take_back(struct rp_json_blocks *b, size_t from)
     b->held = NULL;
     b->held_at = b->held_n = 0;
     do {
-        after = NULL;
+        const struct rp_json_block *after = NULL;
         if (b->full.slot && rp_channel_take(&b->full, &item))
             after = item;
         else if (blk != b->unsent)
@@ -416,12 +413,10 @@ static enum rp_code seek_element(struct rp_json_blocks *b, uint64_t offset, rp_j
 enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_json_find_fn *find,
                                     const void *user, bool *found, uint64_t *skipped)
 {
-    uint64_t offset;
-
     *found = false;
     if (!b->current)
         return RP_OK;
-    offset = b->current->offset + from;
+    uint64_t offset = b->current->offset + from;
     stop_thread(b);
     b->stop = RP_JSON_STOP_NONE;
     if (!take_back(b, from))

@@ -34,7 +34,6 @@ enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *opt
     struct rp_json_options o = options ? *options : (struct rp_json_options){0};
     struct rp_limits limits = o.limits ? *o.limits : RP_LIMITS_DEFAULT;
     struct rp_json *p = calloc(1, sizeof *p);
-    enum rp_code code;
 
     *out = NULL;
     if (p)
@@ -44,7 +43,7 @@ enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *opt
         return rp_err_nomem(err, "opening JSON");
     }
     o.limits = &limits;
-    code = rp_json_blocks_new(in, &o, &p->inner->blocks, err);
+    enum rp_code code = rp_json_blocks_new(in, &o, &p->inner->blocks, err);
     if (code != RP_OK) {
         rp_json_close(p);
         return code;
@@ -96,7 +95,7 @@ struct rp_json_stats rp_json_stats(const struct rp_json *p)
 static void show_around(const struct rp_json *p, const char *at, char *out, size_t cap)
 {
     const struct rp_json_inner *inner = p->inner;
-    size_t left = (size_t)(at - p->text), right, n = 0;
+    size_t left = (size_t)(at - p->text), n = 0;
     char around[2 * RP_JSON_CONTEXT];
 
     if (left > RP_JSON_CONTEXT)
@@ -105,7 +104,7 @@ static void show_around(const struct rp_json *p, const char *at, char *out, size
         n = RP_JSON_CONTEXT - left < inner->before_n ? RP_JSON_CONTEXT - left : inner->before_n;
         memcpy(around, inner->before + inner->before_n - n, n);
     }
-    right = inner->block ? inner->block->filled - (size_t)(at - p->text) : 0;
+    size_t right = inner->block ? inner->block->filled - (size_t)(at - p->text) : 0;
     if (right > RP_JSON_CONTEXT)
         right = RP_JSON_CONTEXT;
     memcpy(around + n, at - left, left + right);
@@ -209,14 +208,14 @@ static bool save_raw(struct rp_json *p)
 static void save_before(struct rp_json *p)
 {
     struct rp_json_inner *inner = p->inner;
-    size_t n = (size_t)(p->end - p->text), keep;
+    size_t n = (size_t)(p->end - p->text);
 
     if (n >= RP_JSON_CONTEXT) {
         memcpy(inner->before, p->end - RP_JSON_CONTEXT, RP_JSON_CONTEXT);
         inner->before_n = RP_JSON_CONTEXT;
         return;
     }
-    keep = inner->before_n + n > RP_JSON_CONTEXT ? RP_JSON_CONTEXT - n : inner->before_n;
+    size_t keep = inner->before_n + n > RP_JSON_CONTEXT ? RP_JSON_CONTEXT - n : inner->before_n;
     memmove(inner->before, inner->before + inner->before_n - keep, keep);
     memcpy(inner->before + keep, p->text, n);
     inner->before_n = keep + n;
@@ -225,14 +224,13 @@ static void save_before(struct rp_json *p)
 bool rp_json_next_block(struct rp_json *p)
 {
     struct rp_json_inner *inner = p->inner;
-    const struct rp_json_block *block;
 
     if (p->failed || (inner->block && inner->block->stop != RP_JSON_STOP_NONE))
         return false;
     if (inner->raw_from && !save_raw(p))
         return false;
     save_before(p);
-    block = rp_json_blocks_next(inner->blocks);
+    const struct rp_json_block *block = rp_json_blocks_next(inner->blocks);
     if (!block)
         return false;
     inner->block = block;
@@ -302,20 +300,18 @@ static int pass_comma(struct rp_json *p, char bracket)
 
 bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key)
 {
-    const char *close, *at;
-
     if (!p->failed && !rp_json_in_object(p))
         return fail_code(p, RP_BUG, p->at, "a field was asked for outside an object");
     if (pass_comma(p, '}') != 1)
         return false;
-    at = p->at;
+    const char *at = p->at;
     if (*at == '}' && p->depth == 1 && p->inner->trailing_comma) {
         p->inner->stats.trailing_commas++;
         return rp_json_leave(p, at);
     }
     if (*at != '"')
         return fail(p, at, *at == '}' ? "unexpected ',' before '}'" : "expected a key in quotes");
-    close = p->text + p->ix[1];
+    const char *close = p->text + p->ix[1];
     if (is_end(p, close))
         return fail_end(p, at);
     key->text = at + 1;
@@ -361,7 +357,6 @@ static enum rp_json_kind enter_slow(struct rp_json *p, struct rp_json_token *val
 {
     uint32_t cap = p->depth_cap ? p->depth_cap * 2 : 64;
     char text[80];
-    char *stack;
 
     if (p->depth < p->depth_cap)
         return rp_json_enter(p, value);
@@ -372,7 +367,7 @@ static enum rp_json_kind enter_slow(struct rp_json *p, struct rp_json_token *val
     }
     if (cap > p->inner->depth_max || cap < p->depth_cap)
         cap = p->inner->depth_max;
-    stack = realloc(p->stack, cap);
+    char *stack = realloc(p->stack, cap);
     if (!stack) {
         rp_json_fail_nomem(p);
         return RP_JSON_NONE;
@@ -516,13 +511,10 @@ enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *va
 
 enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err)
 {
-    const struct rp_json_block *block;
-    const char *at;
-
     if (!p->failed && p->depth)
         fail_code(p, RP_BUG, p->at, "a value was not read to its end");
-    at = p->failed ? NULL : rp_json_next_byte(p);
-    block = p->inner->block;
+    const char *at = p->failed ? NULL : rp_json_next_byte(p);
+    const struct rp_json_block *block = p->inner->block;
     if (at)
         fail(p, at, "unexpected text after the end of the value");
     else if (!p->failed && block && block->stop == RP_JSON_STOP_INPUT)

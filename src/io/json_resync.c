@@ -45,9 +45,9 @@ struct search {
 /* The '{' that must be next at `at`, with a known key in it, or NULL. */
 static const char *match_open(const char *at, const char *end, const char *const *keys)
 {
-    const char *open = expect(at, end, '{'), *key = expect(open, end, '"'), *close;
+    const char *open = expect(at, end, '{'), *key = expect(open, end, '"');
+    const char *close = key ? memchr(key, '"', (size_t)(end - key)) : NULL;
 
-    close = key ? memchr(key, '"', (size_t)(end - key)) : NULL;
     return close && known_key(key, (size_t)(close - key), keys) ? open - 1 : NULL;
 }
 
@@ -68,7 +68,7 @@ static const char *match_here(const char *at, const char *end, const char *const
 static size_t find_border(const void *user, const char *text, size_t n, bool all, size_t *keep)
 {
     const struct search *search = user;
-    const char *at = text, *end = text + n, *found;
+    const char *at = text, *end = text + n;
 
     *keep = 0;
     if (*search->between && n < BORDER_MAX && !all) {
@@ -77,7 +77,8 @@ static size_t find_border(const void *user, const char *text, size_t n, bool all
     }
     if (*search->between) {
         *search->between = false;
-        found = match_here(text, text + (n < BORDER_MAX ? n : BORDER_MAX), search->keys);
+        const char *found =
+            match_here(text, text + (n < BORDER_MAX ? n : BORDER_MAX), search->keys);
         if (found)
             return (size_t)(found - text);
     }
@@ -88,7 +89,8 @@ static size_t find_border(const void *user, const char *text, size_t n, bool all
             *keep = left;
             return n;
         }
-        found = match_border(at, at + (left < BORDER_MAX ? left : BORDER_MAX), search->keys);
+        const char *found =
+            match_border(at, at + (left < BORDER_MAX ? left : BORDER_MAX), search->keys);
         if (found)
             return (size_t)(found - text);
         at++;
@@ -126,9 +128,7 @@ static uint64_t controls_behind(const struct rp_json_block *block, size_t from, 
 bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, uint64_t *skipped)
 {
     struct rp_json_inner *inner = p->inner;
-    enum rp_code code;
     uint64_t distance;
-    size_t from;
     bool found, between;
     struct search search = {.keys = keys, .between = &between};
 
@@ -137,9 +137,10 @@ bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, 
         return false;
     /* a limit is met at the '{' itself: there it would be met again */
     between = p->depth == depth && inner->err.code == RP_FORMAT;
-    from = (size_t)(inner->fail_at - inner->block->text);
+    size_t from = (size_t)(inner->fail_at - inner->block->text);
     inner->stats.control_bytes -= controls_behind(inner->block, from, inner->stats.control_bytes);
-    code = rp_json_blocks_restart(inner->blocks, from, find_border, &search, &found, &distance);
+    enum rp_code code =
+        rp_json_blocks_restart(inner->blocks, from, find_border, &search, &found, &distance);
     if (code != RP_OK)
         rp_err_nomem(&inner->err, "looking for the next element");
     if (code != RP_OK || !found)

@@ -63,16 +63,14 @@ static bool join_raw(struct rp_json *p, const char *from, struct rp_json_token *
 bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw)
 {
     struct rp_json_inner *inner = p->inner;
-    const char *from;
-    bool ok;
 
     if (!p->depth)
         rp_json_next_byte(p);
     inner->raw.n = 0;
     inner->raw_from = p->at;
     inner->raw_offset = rp_json_offset(p);
-    ok = rp_json_skip(p);
-    from = inner->raw_from;
+    bool ok = rp_json_skip(p);
+    const char *from = inner->raw_from;
     inner->raw_from = NULL;
     if (!ok)
         return false;

@@ -26,11 +26,10 @@ static bool is_plain_ascii(char c)
 static size_t plain_length(const char *s, const char *end)
 {
     uint32_t code;
-    size_t n;
 
     if ((unsigned char)*s < 0x80)
         return is_plain_ascii(*s);
-    n = rp_utf8_decode(s, end, &code);
+    size_t n = rp_utf8_decode(s, end, &code);
     return code == RP_UTF8_BAD || rp_utf8_steers(code) ? 0 : n;
 }
 
@@ -75,19 +74,19 @@ static bool take_word(struct json_cursor *c, const char *word)
 
 static bool check_number(struct json_cursor *c)
 {
-    const char *start = c->at + (*c->at == '-'), *at = skip_digits(start, c->end), *from;
+    const char *start = c->at + (*c->at == '-'), *at = skip_digits(start, c->end);
 
     if (at == start || (*start == '0' && at - start > 1))
         return false;
     if (at < c->end && *at == '.') {
-        from = at + 1;
+        const char *from = at + 1;
         at = skip_digits(from, c->end);
         if (at == from)
             return false;
     }
     if (at < c->end && (*at | 0x20) == 'e') {
         at++;
-        from = at + (at < c->end && (*at == '-' || *at == '+'));
+        const char *from = at + (at < c->end && (*at == '-' || *at == '+'));
         at = skip_digits(from, c->end);
         if (at == from)
             return false;
@@ -180,13 +179,11 @@ static bool check_after_value(struct json_cursor *c, bool *more)
    was entered, and its first value comes next. */
 static bool check_value(struct json_cursor *c, bool *open)
 {
-    bool object;
-
     *open = false;
     skip_space(c);
     if (c->at == c->end)
         return false;
-    object = *c->at == '{';
+    bool object = *c->at == '{';
     if (!object && *c->at != '[')
         return check_scalar(c);
     if (!enter_container(c, object))

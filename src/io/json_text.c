@@ -19,11 +19,9 @@ static int32_t escaped_unit(const char *at, const char *end)
 /* Decodes \uXXXX, or a pair of them, at *at. */
 static char *put_unit(char *out, const char **at, const char *end, int32_t unit)
 {
-    int32_t low;
-
     *at += 6;
     if (unit >= 0xd800 && unit < 0xdc00) {
-        low = escaped_unit(*at, end);
+        int32_t low = escaped_unit(*at, end);
         if (low >= 0xdc00 && low < 0xe000) {
             *at += 6;
             return out + rp_utf8_encode(out, 0x10000 + ((uint32_t)unit - 0xd800) * 0x400 +
@@ -58,7 +56,7 @@ static int escaped_byte(char c)
 
 size_t rp_json_unescape(const char *text, size_t len, char *out, uint32_t *bad)
 {
-    const char *at = text, *end = text + len, *next;
+    const char *at = text, *end = text + len;
     char *o = out;
 
     while (at < end) {
@@ -73,7 +71,7 @@ size_t rp_json_unescape(const char *text, size_t len, char *out, uint32_t *bad)
         } else {
             if (bad)
                 *bad += *at == '\\';
-            next = memchr(at + 1, '\\', (size_t)(end - at - 1));
+            const char *next = memchr(at + 1, '\\', (size_t)(end - at - 1));
             next = next ? next : end;
             memmove(o, at, (size_t)(next - at));
             o += next - at;

@@ -115,11 +115,10 @@ enum rp_code rp_json_tree_parse(const char *name, const void *bytes, size_t n,
                                 struct rp_err *err)
 {
     struct rp_input *in;
-    enum rp_code code;
 
     *out = &nothing;
     RP_TRY(rp_input_open_memory(name, bytes, n, NULL, &in, err));
-    code = rp_json_tree_read(in, arena, out, err);
+    enum rp_code code = rp_json_tree_read(in, arena, out, err);
     rp_input_close(in);
     return code;
 }

@@ -25,15 +25,13 @@ enum rp_code rp_lines_read(const char *path, size_t most, struct rp_arena *arena
     struct rp_limits limits = RP_LIMITS_DEFAULT;
     struct rp_input *in;
     const uint8_t *bytes;
-    enum rp_code code;
-    char *text;
     size_t n;
 
     limits.input_bytes = most;
     RP_TRY(rp_input_open(path, &limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK) {
-        text = rp_arena_copy(arena, (const char *)bytes, n);
+        char *text = rp_arena_copy(arena, (const char *)bytes, n);
         code = text ? rp_lines_parse(path, text, one, user, err)
                     : rp_err_nomem(err, "reading a file of patterns");
     }

@@ -42,7 +42,6 @@ static enum rp_code take(int fd, const char *path, uint64_t most, bool map, stru
                          struct rp_err *err)
 {
     struct stat st;
-    void *at;
 
     if (fstat(fd, &st))
         return rp_err_set_os(err, errno, "cannot open '%s'", path);
@@ -53,7 +52,7 @@ static enum rp_code take(int fd, const char *path, uint64_t most, bool map, stru
                           path, (unsigned long long)most);
     out->n = (size_t)st.st_size;
     if (map && out->n >= READ_BYTES) {
-        at = mmap(NULL, out->n, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *at = mmap(NULL, out->n, PROT_READ, MAP_PRIVATE, fd, 0);
         if (at != MAP_FAILED) {
             madvise(at, out->n, MADV_SEQUENTIAL);
             out->at = at;
@@ -68,14 +67,13 @@ static enum rp_code open_whole(const char *path, uint64_t most, bool map, struct
                                bool *missing, struct rp_err *err)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    enum rp_code code;
 
     *out = (struct rp_mapped){0};
     if (missing)
         *missing = fd < 0 && errno == ENOENT;
     if (fd < 0)
         return rp_err_set_os(err, errno, "cannot open '%s'", path);
-    code = take(fd, path, most, map, out, err);
+    enum rp_code code = take(fd, path, most, map, out, err);
     close(fd);
     return code;
 }

@@ -180,13 +180,12 @@ static enum rp_code open_path(struct rp_out *o, struct rp_err *err)
 enum rp_code rp_out_open(const char *path, struct rp_out **out, struct rp_err *err)
 {
     struct rp_out *o;
-    enum rp_code code;
 
     *out = NULL;
     if (strcmp(path, "-") == 0)
         return rp_out_open_fd(STDOUT_FILENO, "standard output", out, err);
     RP_TRY(new_out(path, -1, &o, err));
-    code = open_path(o, err);
+    enum rp_code code = open_path(o, err);
     if (code != RP_OK) {
         rp_out_abandon(o);
         return code;
@@ -261,10 +260,9 @@ void rp_out_printf(struct rp_out *out, const char *fmt, ...)
 {
     char small[512], *text = small, *large = NULL;
     va_list args;
-    int n;
 
     va_start(args, fmt);
-    n = vsnprintf(small, sizeof small, fmt, args);
+    int n = vsnprintf(small, sizeof small, fmt, args);
     va_end(args);
     if (n >= (int)sizeof small) {
         va_start(args, fmt);
@@ -337,13 +335,11 @@ static void finish_file(struct rp_out *o)
 
 enum rp_code rp_out_close(struct rp_out *out, struct rp_err *err)
 {
-    enum rp_code code;
-
     if (out->fd >= 0)
         send_buffer(out);
     if (out->failure.code == RP_OK && out->own_fd)
         finish_file(out);
-    code = first_error(out, err);
+    enum rp_code code = first_error(out, err);
     rp_out_abandon(out);
     return code;
 }

@@ -77,17 +77,16 @@ static const uint8_t *varint_slow(const uint8_t *p, const uint8_t *end, uint64_t
 
 const uint8_t *rp_proto_varint_long(const uint8_t *p, const uint8_t *end, uint64_t *value)
 {
-    uint64_t x, stops;
-    unsigned bits;
+    uint64_t x;
 
     if (end - p < 8)
         return varint_slow(p, end, value);
     memcpy(&x, p, 8);
     x = le64toh(x);
-    stops = ~x & UINT64_C(0x8080808080808080);
+    uint64_t stops = ~x & UINT64_C(0x8080808080808080);
     if (!stops)
         return varint_slow(p, end, value);
-    bits = (unsigned)__builtin_ctzll(stops) + 1;
+    unsigned bits = (unsigned)__builtin_ctzll(stops) + 1;
     x &= UINT64_C(0x7f7f7f7f7f7f7f7f) & (~UINT64_C(0) >> (64 - bits));
     x = (x & UINT64_C(0x007f007f007f007f)) | (x & UINT64_C(0x7f007f007f007f00)) >> 1;
     x = (x & UINT64_C(0x00003fff00003fff)) | (x & UINT64_C(0x3fff00003fff0000)) >> 2;
@@ -117,10 +116,10 @@ static bool next_group(struct rp_proto_cursor *c, struct rp_proto_item *item, co
     open[n++] = item->number;
     in.at = p;
     while (in.at < in.end) {
-        const uint8_t *begin = in.at, *q;
+        const uint8_t *begin = in.at;
         uint64_t tag = 0;
+        const uint8_t *q = rp_proto_varint_at(begin, in.end, &tag);
 
-        q = rp_proto_varint_at(begin, in.end, &tag);
         if (!q)
             return stop_varint(c, begin, item->number);
         if ((tag & 7) == RP_WIRE_GROUP_END) {
@@ -173,11 +172,9 @@ bool rp_proto_next_rare(struct rp_proto_cursor *c, struct rp_proto_item *item, c
 
 bool rp_proto_packed_varint(struct rp_proto_cursor *c, uint64_t *value)
 {
-    const uint8_t *q;
-
     if (c->at >= c->end)
         return false;
-    q = rp_proto_varint_at(c->at, c->end, value);
+    const uint8_t *q = rp_proto_varint_at(c->at, c->end, value);
     if (!q)
         return stop_varint(c, c->at, 0);
     c->at = q;

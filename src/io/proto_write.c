@@ -11,14 +11,12 @@
 /* n bytes at the end, to be filled, or NULL after a failure. */
 static inline uint8_t *take(struct rp_proto_writer *w, size_t n)
 {
-    uint8_t *at;
-
     if (w->code != RP_OK)
         return NULL;
     w->code = rp_vec_reserve(&w->bytes, n, NULL);
     if (w->code != RP_OK)
         return NULL;
-    at = w->bytes.at + w->bytes.n;
+    uint8_t *at = w->bytes.at + w->bytes.n;
     w->bytes.n += n;
     return at;
 }
@@ -102,11 +100,10 @@ static void add_tag(struct rp_proto_writer *w, uint32_t number, uint32_t wire)
 void rp_proto_put_varint(struct rp_proto_writer *w, uint32_t number, uint64_t value)
 {
     uint8_t *at = take(w, (size_t)2 * MAX_VARINT);
-    size_t n;
 
     if (!at)
         return;
-    n = put_varint_at(at, RP_PROTO_KEY(number, RP_WIRE_VARINT));
+    size_t n = put_varint_at(at, RP_PROTO_KEY(number, RP_WIRE_VARINT));
     n += put_varint_at(at + n, value);
     w->bytes.n -= (size_t)2 * MAX_VARINT - n;
 }
@@ -153,13 +150,12 @@ size_t rp_proto_begin(struct rp_proto_writer *w, uint32_t number)
 void rp_proto_end(struct rp_proto_writer *w, size_t begun)
 {
     size_t n = w->bytes.n - begun, more = varint_size(n) - 1;
-    uint8_t *content;
 
     if (more)
         take(w, more);
     if (w->code != RP_OK)
         return;
-    content = w->bytes.at + begun;
+    uint8_t *content = w->bytes.at + begun;
     if (more)
         memmove(content + more, content, n);
     put_varint_at(content - 1, n);

@@ -53,7 +53,6 @@ static bool is_digit(char c)
 static int compare_runs(const char **a, const char **b)
 {
     size_t na, nb;
-    int order;
 
     while (**a == '0')
         ++*a;
@@ -63,7 +62,7 @@ static int compare_runs(const char **a, const char **b)
         na++;
     for (nb = 0; is_digit((*b)[nb]);)
         nb++;
-    order = na != nb ? (na < nb ? -1 : 1) : memcmp(*a, *b, na);
+    int order = na != nb ? (na < nb ? -1 : 1) : memcmp(*a, *b, na);
     *a += na;
     *b += nb;
     return order;
@@ -235,14 +234,13 @@ static enum rp_code fold_folder(struct rp_sources *s, size_t first, size_t i, si
 {
     struct entry *at = s->list.at, *e = &at[i];
     const char *folder = e->source.member;
-    struct rp_beside *files;
     size_t from = i, to = i;
 
     while (from > first && strncmp(at[from - 1].source.member, folder, n) == 0)
         from--;
     while (to < s->list.n && strncmp(at[to].source.member, folder, n) == 0)
         to++;
-    files = RP_ARENA_NEW(&s->arena, struct rp_beside, to - from);
+    struct rp_beside *files = RP_ARENA_NEW(&s->arena, struct rp_beside, to - from);
     e->source.name = rp_arena_copy(&s->arena, e->source.name, strlen(e->source.name) - 9);
     if (!files || !e->source.name)
         return sources_nomem(err);
@@ -315,12 +313,11 @@ enum rp_code rp_sources_add_part(struct rp_sources *sources, size_t i, const cha
 {
     struct rp_source like = sources->list.at[i].source;
     struct entry *e;
-    enum rp_code code;
 
     like.found = true;
     if (like.member) /* of a tar */
         member = rp_arena_printf(&sources->arena, "%s!%s", like.member, member);
-    code = member ? add_source(sources, &like, member, &e, err) : sources_nomem(err);
+    enum rp_code code = member ? add_source(sources, &like, member, &e, err) : sources_nomem(err);
     if (code != RP_OK) {
         free(bytes);
         return code;

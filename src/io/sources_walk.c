@@ -75,16 +75,14 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
     size_t n = strlen(level->path);
     const char *slash = n > 0 && level->path[n - 1] == '/' ? "" : "/";
     char *path = rp_arena_printf(&w->arena, "%s%s%s", level->path, slash, child->name);
-    struct level below;
     struct stat st, own;
-    bool by_link;
 
     RP_TRY(rp_err_need(path, err, "listing a folder"));
     if (lstat(path, &own) != 0)
         return RP_OK; /* deleted meanwhile */
     if (stat(path, &st) != 0)
         return note_hole(w, path, errno, err);
-    by_link = level->by_link || S_ISLNK(own.st_mode);
+    bool by_link = level->by_link || S_ISLNK(own.st_mode);
     if (S_ISREG(st.st_mode)) {
         struct rp_walk_file file = {path, st.st_dev, st.st_ino, by_link, child->stands_for_folder};
 
@@ -92,7 +90,7 @@ static enum rp_code list_folder(struct rp_walk *w, const struct rp_limits *limit
     }
     if (!S_ISDIR(st.st_mode) || is_loop(level, &st))
         return RP_OK;
-    below = (struct level){level, path, st.st_dev, st.st_ino, level->depth + 1, by_link};
+    struct level below = {level, path, st.st_dev, st.st_ino, level->depth + 1, by_link};
     return walk_level(w, limits, &below, err);
 }
 
@@ -145,16 +143,14 @@ static bool describes_ctf(const char *folder, const char *name)
 {
     char path[4096];
     uint8_t head[10];
-    size_t n;
-    FILE *f;
 
     if (strcmp(name, "metadata") != 0 || strlen(folder) > sizeof path - 16)
         return false;
     snprintf(path, sizeof path, "%s/metadata", folder);
-    f = fopen(path, "re");
+    FILE *f = fopen(path, "re");
     if (!f)
         return false;
-    n = fread(head, 1, sizeof head, f);
+    size_t n = fread(head, 1, sizeof head, f);
     fclose(f);
     return rp_describes_ctf(head, n);
 }
@@ -197,13 +193,12 @@ static enum rp_code walk_level(struct rp_walk *w, const struct rp_limits *limits
                                const struct level *level, struct rp_err *err)
 {
     struct child_list list = {0};
-    enum rp_code code;
 
     if (level->depth > limits->depth)
         return rp_err_set(err, RP_LIMIT,
                           "the folder '%.100s' is nested deeper than %u (limit depth)", level->path,
                           limits->depth);
-    code = read_names(w, limits, level, &list, err);
+    enum rp_code code = read_names(w, limits, level, &list, err);
     keep_description(&list, level->path);
     for (size_t i = 0; code == RP_OK && i < list.n; i++)
         if (!is_excerpt(&list, list.at[i].name))

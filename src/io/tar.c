@@ -188,14 +188,12 @@ static enum rp_code read_held(struct rp_tar *tar, uint64_t n, uint8_t **out, siz
     *got = 0;
     *out = malloc(cap + 1);
     while (*out) {
-        uint8_t *larger;
-
         RP_TRY(read_some(tar, *out + *got, cap - *got, &part, err));
         *got += part;
         if (*got < cap || cap == n)
             return RP_OK;
         cap = n / 2 < cap ? (size_t)n : 2 * cap;
-        larger = realloc(*out, cap + 1);
+        uint8_t *larger = realloc(*out, cap + 1);
         if (!larger)
             break;
         *out = larger;
@@ -247,14 +245,13 @@ static enum rp_code pax_records(struct rp_tar *tar, const uint8_t *at, size_t n,
 {
     while (n > 0 && *at != '\0') {
         size_t len = 0, i = 0;
-        const uint8_t *equals;
 
         for (; i < n && at[i] >= '0' && at[i] <= '9' && len <= n; i++)
             len = len * 10 + (size_t)(at[i] - '0');
         if (i == 0 || i >= n || at[i] != ' ' || len > n || len < i + 3 || at[len - 1] != '\n')
             return tar_damaged(tar, tar->at, "bad pax records", err);
         i++;
-        equals = memchr(at + i, '=', len - i);
+        const uint8_t *equals = memchr(at + i, '=', len - i);
         if (!equals)
             return tar_damaged(tar, tar->at, "bad pax records", err);
         RP_TRY(pax_record(tar, at + i, (size_t)(equals - at) - i, equals + 1,
@@ -352,12 +349,11 @@ static enum rp_code give_content(struct rp_tar *tar, uint64_t size, struct rp_ta
 /* Reads one header; *size is the size of the content. Sets tar->ended at the end of the tar. */
 static enum rp_code read_header(struct rp_tar *tar, uint8_t *h, uint64_t *size, struct rp_err *err)
 {
-    uint64_t start;
     size_t got;
 
     RP_TRY(skip_bytes(tar, tar->pending, err));
     tar->pending = 0;
-    start = tar->at;
+    uint64_t start = tar->at;
     RP_TRY(read_some(tar, h, RP_TAR_BLOCK, &got, err));
     if (got < RP_TAR_BLOCK || is_zero_block(h)) {
         tar->ended = true;

@@ -61,14 +61,13 @@ static void check_processor(struct rp_arena *arena, struct rp_doctor_row *row)
 static void check_memory(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     struct sysinfo info;
-    double total;
 
     if (sysinfo(&info)) {
         row->state = limited;
         row->finding = rp_arena_textf(arena, "unknown: %s", strerror(errno));
         return;
     }
-    total = (double)info.totalram * info.mem_unit / 1e9;
+    double total = (double)info.totalram * info.mem_unit / 1e9;
     row->state = total >= 2 ? ready : limited;
     row->finding = rp_arena_textf(arena, "%.1f GB", total);
     if (total < 2)
@@ -91,7 +90,6 @@ static void check_scratch(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const char *dir = getenv("TMPDIR");
     struct statvfs fs;
-    double free_gb;
 
     if (!dir || !*dir)
         dir = "/tmp";
@@ -101,7 +99,7 @@ static void check_scratch(struct rp_arena *arena, struct rp_doctor_row *row)
         row->advice = "set TMPDIR to a writable folder";
         return;
     }
-    free_gb = (double)fs.f_bavail * (double)fs.f_frsize / 1e9;
+    double free_gb = (double)fs.f_bavail * (double)fs.f_frsize / 1e9;
     row->state = free_gb >= 1 ? ready : limited;
     row->finding = rp_arena_textf(arena, "%.1f GB free in %s", free_gb, dir);
     if (free_gb < 1)
@@ -110,11 +108,11 @@ static void check_scratch(struct rp_arena *arena, struct rp_doctor_row *row)
 
 static void check_libraries(struct rp_arena *arena, struct rp_doctor_row *row)
 {
-    size_t i, n, missing = 0;
+    size_t n, missing = 0;
     const struct rp_feature *feature = rp_feature_list(&n);
     const char *names = "";
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (!feature[i].present && ++missing)
             names =
                 rp_arena_textf(arena, "%s%s%s", names, missing > 1 ? ", " : "", feature[i].name);
@@ -165,7 +163,6 @@ static void check_bpf(struct rp_arena *arena, struct rp_doctor_row *row)
 {
     const uint64_t program[] = {UINT64_C(0x00000000000000b7), UINT64_C(0x0000000000000095)};
     union bpf_attr attr;
-    long fd;
 
     (void)arena;
     memset(&attr, 0, sizeof attr);
@@ -173,7 +170,7 @@ static void check_bpf(struct rp_arena *arena, struct rp_doctor_row *row)
     attr.insns = (uint64_t)(uintptr_t)program;
     attr.insn_cnt = 2;
     attr.license = (uint64_t)(uintptr_t) "GPL";
-    fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
+    long fd = syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr);
     row->state = fd >= 0 ? ready : absent;
     row->finding = fd >= 0 ? "programs may be loaded" : "the kernel lets no program be loaded";
     if (fd < 0)
@@ -574,11 +571,10 @@ static bool has_symbols(const char *path)
     struct rp_err err = RP_ERR_INIT;
     struct rp_elf_table table;
     struct rp_mapped file;
-    bool has;
 
     if (rp_mapped_open(path, UINT64_MAX, &file, NULL, &err) != RP_OK)
         return false;
-    has = rp_elf_table_find((struct rp_elf_file){file.at, file.n}, SHT_SYMTAB, &table);
+    bool has = rp_elf_table_find((struct rp_elf_file){file.at, file.n}, SHT_SYMTAB, &table);
     rp_mapped_close(&file);
     return has;
 }

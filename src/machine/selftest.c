@@ -84,13 +84,12 @@ static int wait_for(pid_t pid)
 static char **variables(const struct rp_selftest *t)
 {
     size_t n = 0;
-    char **all;
 
     if (!t->work)
         return environ;
     while (environ[n])
         n++;
-    all = RP_ARENA_NEW(t->arena, char *, n + 2);
+    char **all = RP_ARENA_NEW(t->arena, char *, n + 2);
     if (!all)
         return environ;
     memcpy(all, environ, n * sizeof all[0]);
@@ -113,15 +112,14 @@ static char *argument(const struct rp_selftest *t, char *word)
 static int run(const struct rp_selftest *t, const char *line)
 {
     char *argv[MAX_WORDS + 1] = {rp_arena_strdup(t->arena, t->program)};
-    char *copy = rp_arena_strdup(t->arena, line), *word, *rest = NULL;
+    char *copy = rp_arena_strdup(t->arena, line), *rest = NULL;
     posix_spawn_file_actions_t actions;
     size_t n = *line != '%';
     pid_t pid;
-    int code;
 
     if (!copy)
         return -1;
-    for (word = strtok_r(copy, " ", &rest); word && n < MAX_WORDS;
+    for (char *word = strtok_r(copy, " ", &rest); word && n < MAX_WORDS;
          word = strtok_r(NULL, " ", &rest), n++)
         argv[n] = argument(t, word);
     posix_spawn_file_actions_init(&actions);
@@ -130,7 +128,7 @@ static int run(const struct rp_selftest *t, const char *line)
                                      O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, file_of(t, "err"),
                                      O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    code = posix_spawn(&pid, argv[0], &actions, NULL, argv, variables(t));
+    int code = posix_spawn(&pid, argv[0], &actions, NULL, argv, variables(t));
     posix_spawn_file_actions_destroy(&actions);
     return code ? -1 : wait_for(pid);
 }
@@ -221,11 +219,10 @@ static void test_questions(const struct rp_selftest *t, const char *what, struct
 static void test_copy(const struct rp_selftest *t, const char *ending, struct rp_doctor_row *row)
 {
     const char *write = rp_arena_textf(t->arena, "convert @trace.json -o @copy%s", ending);
-    const char *before;
 
     if (!expect(t, row, "top --csv @trace.json", KERNELS))
         return;
-    before = read_back(t, "out");
+    const char *before = read_back(t, "out");
     if (expect_status(t, row, write) &&
         expect(t, row, rp_arena_textf(t->arena, "top --csv @copy%s", ending), before))
         good(row, "written and read back");
@@ -262,11 +259,9 @@ static void test_sqlite(const struct rp_selftest *t, const char *what, struct rp
 
 static void test_samples(const struct rp_selftest *t, const char *ending, struct rp_doctor_row *row)
 {
-    const char *before;
-
     if (!expect(t, row, "top --csv --by function @samples.folded", "gemm"))
         return;
-    before = read_back(t, "out");
+    const char *before = read_back(t, "out");
     if (expect_status(t, row,
                       rp_arena_textf(t->arena, "convert @samples.folded -o @stacks%s", ending)) &&
         expect(t, row, rp_arena_textf(t->arena, "top --csv --by function @stacks%s", ending),
@@ -291,13 +286,13 @@ static void test_engine(const struct rp_selftest *t, const char *engine, struct 
     const char *input = !strcmp(engine, "tf") ? "--fetch c:0 @graph.pbtxt" : "@program.hlo.txt";
     const char *line = rp_arena_textf(
         t->arena, "replay -q -e %s -n 1 --expect @result.npy --json %s", engine, input);
-    const char *name = rp_arena_textf(t->arena, "\"name\": \"%s", engine), *at, *present, *found;
+    const char *name = rp_arena_textf(t->arena, "\"name\": \"%s", engine);
 
     if (!expect(t, row, "replay engines --json", name))
         return;
-    at = strstr(read_back(t, "out"), name);
-    present = strstr(at, "\"present\": ");
-    found = strstr(at, "\"found\": \"");
+    const char *at = strstr(read_back(t, "out"), name);
+    const char *present = strstr(at, "\"present\": ");
+    const char *found = strstr(at, "\"found\": \"");
     if (present && found && !strncmp(present + 11, "false", 5))
         cannot(row, rp_arena_textf(t->arena, "%.*s", (int)strcspn(found + 10, "\""), found + 10));
     else if (expect(t, row, line, "\"ok\": true"))
@@ -345,16 +340,14 @@ static bool record(struct rp_selftest *t, const struct rp_selftest_source *sourc
         source->script ? rp_arena_textf(t->arena, "%%python @%s", source->script) : "% doctor";
     const char *line = rp_arena_textf(t->arena, "record -q --with %s -o @run-%s -- %s",
                                       source->name, source->name, program);
-    int status;
-    bool ok;
 
     t->python = source->script ? rp_doctor_python(t->arena, source->package) : NULL;
     if (source->script && !t->python)
         return cannot(row,
                       rp_arena_textf(t->arena, "no python3 on the PATH has '%s'", source->package));
     t->work = rp_arena_printf(t->arena, RP_SELFTEST_WORK "=%s", source->name);
-    status = t->work ? run(t, line) : -1;
-    ok = status == 0 || not_recorded(t, program, line, status, row);
+    int status = t->work ? run(t, line) : -1;
+    bool ok = status == 0 || not_recorded(t, program, line, status, row);
     t->work = NULL;
     return ok;
 }
@@ -362,7 +355,7 @@ static bool record(struct rp_selftest *t, const struct rp_selftest_source *sourc
 static bool has_trace(const struct rp_selftest *t, const struct rp_selftest_source *source,
                       struct rp_doctor_row *row)
 {
-    const char *file = rp_arena_textf(t->arena, "run-%s.json", source->name), *said;
+    const char *file = rp_arena_textf(t->arena, "run-%s.json", source->name);
     bool found;
 
     if (!source->trace) { /* samples have no events in JSON */
@@ -374,7 +367,7 @@ static bool has_trace(const struct rp_selftest *t, const struct rp_selftest_sour
         if (!expect_status(t, row,
                            rp_arena_textf(t->arena, "convert @run-%s -o @%s", source->name, file)))
             return false;
-        said = read_back(t, file);
+        const char *said = read_back(t, file);
         found = strstr(said, source->trace) != NULL;
     }
     return found || wrong(row, "what the program did is not in the recording");

@@ -173,14 +173,13 @@ static enum rp_code use_nccl(struct rp_err *err)
                                                  .channels = 1,
                                                  .algorithm = "RING",
                                                  .protocol = "SIMPLE"}};
-    const struct rp_nccl_profiler *plugin;
     void *library, *context = NULL, *handle = NULL;
     int mask = 0;
 
     RP_TRY(load_tool("NCCL_PROFILER_PLUGIN", &library, err));
     if (!library)
         return RP_OK;
-    plugin = dlsym(library, "ncclProfiler_v5");
+    const struct rp_nccl_profiler *plugin = dlsym(library, "ncclProfiler_v5");
     if (!plugin || plugin->init5(&context, 1, &mask, "doctor", 1, 2, 0, NULL) ||
         plugin->start(context, &handle, &collective) || plugin->stop(handle) ||
         plugin->finalize(context))
@@ -256,20 +255,19 @@ static bool find_opencl(struct opencl *cl)
 static enum rp_code use_opencl(struct rp_err *err)
 {
     static const char *const names[] = {"libOpenCL.so.1", NULL};
-    void *platform = NULL, *device = NULL, *context, *queue = NULL, *buffer = NULL;
+    void *platform = NULL, *device = NULL, *queue = NULL, *buffer = NULL;
     const uint64_t all_devices = 0xffffffff;
     struct opencl cl;
-    int code;
 
     if (!load(names) || !find_opencl(&cl))
         return missing(err, "no OpenCL loader was found (libOpenCL.so.1)");
-    code = cl.platforms(1, &platform, NULL);
+    int code = cl.platforms(1, &platform, NULL);
     if (code)
         return no_device(err, "clGetPlatformIDs", code);
     code = cl.devices(platform, all_devices, 1, &device, NULL);
     if (code)
         return no_device(err, "clGetDeviceIDs", code);
-    context = cl.context(NULL, 1, &device, NULL, NULL, &code);
+    void *context = cl.context(NULL, 1, &device, NULL, NULL, &code);
     if (!code)
         queue = cl.queue(context, device, 0, &code);
     if (!code)
@@ -290,7 +288,7 @@ static enum rp_code use_cuda(struct rp_err *err)
     int (*allocate)(uint64_t *, size_t), (*set)(uint64_t, unsigned char, size_t), (*wait)(void);
     void *context = NULL;
     uint64_t memory = 0;
-    int device = 0, code;
+    int device = 0;
 
     if (!load(names) || !find(RTLD_DEFAULT, "cuInit", &init) ||
         !find(RTLD_DEFAULT, "cuDeviceGet", &get) ||
@@ -300,7 +298,7 @@ static enum rp_code use_cuda(struct rp_err *err)
         !find(RTLD_DEFAULT, "cuMemsetD8_v2", &set) ||
         !find(RTLD_DEFAULT, "cuCtxSynchronize", &wait))
         return missing(err, "no CUDA driver was found (libcuda.so.1)");
-    code = init(0);
+    int code = init(0);
     if (code)
         return no_device(err, "cuInit", code);
     code = get(&device, 0);
@@ -325,13 +323,12 @@ static enum rp_code use_hip(struct rp_err *err)
     const int to_device = 1;
     char bytes[BYTES] = "";
     void *memory = NULL;
-    int code;
 
     if (!load(names) || !find(RTLD_DEFAULT, "hipMalloc", &allocate) ||
         !find(RTLD_DEFAULT, "hipMemcpy", &copy) ||
         !find(RTLD_DEFAULT, "hipDeviceSynchronize", &wait))
         return missing(err, "no HIP runtime was found (libamdhip64.so)");
-    code = allocate(&memory, BYTES);
+    int code = allocate(&memory, BYTES);
     if (code)
         return no_device(err, "hipMalloc", code);
     code = copy(memory, bytes, BYTES, to_device);

@@ -46,13 +46,12 @@ static enum rp_code version_run(struct rp_ctx *ctx, const struct rp_dataset *dat
                                 struct rp_err *err)
 {
     struct version_root *root = result->root;
-    const struct rp_feature *feature;
-    size_t i, n;
+    size_t n;
 
     (void)ctx;
     (void)dataset;
     (void)settings;
-    feature = rp_feature_list(&n);
+    const struct rp_feature *feature = rp_feature_list(&n);
     root->version = RP_VERSION;
     root->machine = RP_MACHINE;
     root->compiler = RP_COMPILER;
@@ -61,7 +60,7 @@ static enum rp_code version_run(struct rp_ctx *ctx, const struct rp_dataset *dat
     root->features = RP_ARENA_NEW(&result->arena, struct feature_row, n);
     RP_TRY(rp_err_need(root->features, err, "listing features"));
     root->nfeatures = n;
-    for (i = 0; i < n; i++, feature++) {
+    for (size_t i = 0; i < n; i++, feature++) {
         struct feature_row *row = &root->features[i];
 
         row->name = feature->name;

@@ -51,11 +51,10 @@ void rp_mcp_close(struct rp_mcp_text *text)
 const char *rp_mcp_string(struct rp_arena *arena, struct rp_json *json)
 {
     struct rp_json_token raw = {0};
-    char *text;
 
     if (!rp_json_raw(json, &raw) || raw.len < 2 || raw.text[0] != '"')
         return NULL;
-    text = rp_arena_copy(arena, raw.text + 1, raw.len - 2);
+    char *text = rp_arena_copy(arena, raw.text + 1, raw.len - 2);
     if (text)
         text[rp_json_unescape(text, raw.len - 2, text, NULL)] = '\0';
     return text;
@@ -233,7 +232,6 @@ static void answer_prompt(struct message *m, struct rp_out *to)
     const char *name = parameter(m, "name", false), *given = parameter(m, "arguments", true);
     struct message inner = {.arena = m->arena, .params = given};
     const struct prompt *p = prompts, *end = prompts + sizeof prompts / sizeof *prompts;
-    const char *path;
 
     while (p < end && (!name || strcmp(p->name, name) != 0))
         p++;
@@ -242,7 +240,7 @@ static void answer_prompt(struct message *m, struct rp_out *to)
                       "there is no such prompt: choose 'why-is-my-job-slow' or 'what-changed'");
         return;
     }
-    path = parameter(&inner, p->argument, false);
+    const char *path = parameter(&inner, p->argument, false);
     m->arena = inner.arena;
     respond(to, m->id, "result");
     rp_out_text(to, "{\"messages\": [{\"role\": \"user\", \"content\": {\"type\": \"text\", "
@@ -318,11 +316,10 @@ static bool message_open(struct message *m, const char *text, size_t n, struct r
 {
     struct rp_err err = RP_ERR_INIT;
     bool has_id;
-    enum rp_code code;
 
     *m = (struct message){.id = NULL};
     rp_arena_init(&m->arena);
-    code = message_read(m, text, n, &has_id, &err);
+    enum rp_code code = message_read(m, text, n, &has_id, &err);
     if (has_id && !id_is_sound(m->id))
         m->id = NULL;
     if (code != RP_OK)
@@ -397,11 +394,10 @@ struct server {
 static int server_progress(void *user, const char *what, uint64_t done, uint64_t total)
 {
     struct server *s = user;
-    bool cancelled;
 
     (void)what, (void)done, (void)total;
     pthread_mutex_lock(&s->lock);
-    cancelled = s->running && s->running->cancelled;
+    bool cancelled = s->running && s->running->cancelled;
     pthread_mutex_unlock(&s->lock);
     return cancelled;
 }
@@ -439,11 +435,10 @@ static void *server_work(void *user)
 
     while (rp_channel_take(&s->waiting, &next)) {
         struct call *c = next, **at = &s->calls;
-        bool dropped;
 
         pthread_mutex_lock(&s->lock);
         s->running = c;
-        dropped = c->cancelled;
+        bool dropped = c->cancelled;
         pthread_mutex_unlock(&s->lock);
         if (!dropped)
             server_answer(s, &c->m, &c->cancelled, NULL);
@@ -477,11 +472,10 @@ static enum rp_code server_message(struct server *s, const char *text, size_t n,
 {
     struct call *c = calloc(1, sizeof *c);
     enum rp_code code = RP_OK;
-    bool sound;
 
     RP_TRY(rp_err_need(c, err, "reading a message"));
     pthread_mutex_lock(&s->lock);
-    sound = message_open(&c->m, text, n, s->to);
+    bool sound = message_open(&c->m, text, n, s->to);
     code = sound ? RP_OK : rp_out_flush(s->to, err);
     if (sound && takes_work(&c->m)) {
         c->next = s->calls;
@@ -530,13 +524,11 @@ static enum rp_code serve_lines(struct server *s, FILE *from, char *line, struct
 
 static enum rp_code serve(struct server *s, FILE *from, char *line, struct rp_err *err)
 {
-    enum rp_code code;
-
     RP_TRY(rp_channel_init(&s->waiting, WAITING_MAX, err));
     pthread_mutex_init(&s->lock, NULL);
-    code = pthread_create(&s->worker, NULL, server_work, s)
-               ? rp_err_set(err, RP_IO, "cannot start a thread")
-               : RP_OK;
+    enum rp_code code = pthread_create(&s->worker, NULL, server_work, s)
+                            ? rp_err_set(err, RP_IO, "cannot start a thread")
+                            : RP_OK;
     if (code == RP_OK) {
         code = serve_lines(s, from, line, err);
         rp_channel_close(&s->waiting); /* what waits is answered */

@@ -44,11 +44,10 @@ static const struct rp_option *form_option(const struct rp_question *question,
 void rp_mcp_pages(struct rp_out *to)
 {
     const struct rp_question *question;
-    const struct rp_option *option;
 
     for (size_t i = 0; (question = rp_mcp_tool(i)) != NULL; i++)
         for (size_t k = 0; k < FORMS; k++) {
-            option = form_option(question, &forms[k]);
+            const struct rp_option *option = form_option(question, &forms[k]);
             if (!option)
                 continue;
             rp_out_printf(to, ", {\"uri\": \"%s%s\", \"name\": \"%s.%s\", \"description\": \"",
@@ -124,18 +123,17 @@ static enum rp_code make_page(struct rp_mcp *mcp, const struct rp_question *ques
                               const struct form *form, const char *path, struct rp_arena *arena,
                               const char **out, struct rp_err *err)
 {
-    const char *place = getenv("TMPDIR"), *file;
+    const char *place = getenv("TMPDIR");
     char *folder =
         rp_arena_printf(arena, "%s/reprise-page-XXXXXX", place && *place ? place : "/tmp");
     struct rp_setting setting = {form->option, NULL};
-    enum rp_code code;
 
     if (!folder || !mkdtemp(folder))
         return rp_err_set(err, RP_IO, "cannot create a folder for the page; set TMPDIR");
-    file = rp_arena_textf(arena, "%s/page", folder);
+    const char *file = rp_arena_textf(arena, "%s/page", folder);
     setting.value = file;
-    code = write_page(mcp, question, path ? &path : (const char *const *)mcp->roots,
-                      path ? 1 : mcp->nroots, &setting, err);
+    enum rp_code code = write_page(mcp, question, path ? &path : (const char *const *)mcp->roots,
+                                   path ? 1 : mcp->nroots, &setting, err);
     if (code == RP_OK)
         code = read_page(file, arena, out, err);
     unlink(file);
@@ -146,18 +144,16 @@ static enum rp_code make_page(struct rp_mcp *mcp, const struct rp_question *ques
 enum rp_code rp_mcp_page(struct rp_mcp *mcp, const char *uri, struct rp_arena *arena,
                          const char **type, const char **text, struct rp_err *err)
 {
-    const struct rp_question *question;
     const char *path = NULL;
-    char *words, *slash;
     size_t k = 0;
 
     while (k < FORMS && strncmp(uri, forms[k].prefix, strlen(forms[k].prefix)) != 0)
         k++;
-    words = k < FORMS ? rp_arena_strdup(arena, uri + strlen(forms[k].prefix)) : NULL;
-    slash = words ? strchr(words, '/') : NULL;
+    char *words = k < FORMS ? rp_arena_strdup(arena, uri + strlen(forms[k].prefix)) : NULL;
+    char *slash = words ? strchr(words, '/') : NULL;
     if (slash)
         *slash++ = '\0';
-    question = words ? rp_mcp_tool_find(words) : NULL;
+    const struct rp_question *question = words ? rp_mcp_tool_find(words) : NULL;
     if (!question || !form_option(question, &forms[k]))
         return rp_err_set(err, RP_USAGE, "there is no such resource; 'resources/list' has them");
     if (slash && *slash) {

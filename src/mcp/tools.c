@@ -217,7 +217,6 @@ static enum rp_code no_argument(struct tool_call *call, const char *key, struct 
     const char *names[SETTINGS_MAX] = {"paths", "words", "json"},
                *list = "'paths', 'words', 'json'";
     const struct rp_option *option;
-    const char *near;
     size_t n = 3;
 
     for (size_t i = 0; (option = rp_question_option(call->question, i)); i++)
@@ -225,7 +224,7 @@ static enum rp_code no_argument(struct tool_call *call, const char *key, struct 
             names[n++] = option->name;
             list = rp_arena_textf(&call->arena, "%s, '%s'", list, option->name);
         }
-    near = rp_closest_word(key, names);
+    const char *near = rp_closest_word(key, names);
     return rp_err_set(err, RP_USAGE, "the tool '%s' has no argument '%s'%s%s%s; it takes %s",
                       call->name, key, near ? ", perhaps '" : "", near ? near : "",
                       near ? "' is meant" : "", list);
@@ -390,11 +389,10 @@ static enum rp_code put_result(const struct rp_result *result, const struct tool
                                : rp_result_print(result, &how, fd, err);
     off_t n = code == RP_OK ? lseek(fd, 0, SEEK_END) : 0;
     char *text = calloc((size_t)n + 1, 1);
-    size_t cut;
 
     if (code == RP_OK && (!text || pread(fd, text, (size_t)n, 0) != n))
         code = rp_err_nomem(err, "printing an answer");
-    cut = code == RP_OK && !call->whole ? cut_at(text, (size_t)n, call->words) : (size_t)n;
+    size_t cut = code == RP_OK && !call->whole ? cut_at(text, (size_t)n, call->words) : (size_t)n;
     if (code == RP_OK && call->json && cut < (size_t)n)
         code = rp_err_set(err, RP_LIMIT,
                           "as JSON the answer is longer than %zu words, and a part of it cannot be "
@@ -440,10 +438,10 @@ enum rp_code rp_mcp_call(struct rp_mcp *mcp, const char *params, size_t n, struc
     struct tool_call call = {.words = mcp->words};
     struct rp_err failed = RP_ERR_INIT;
     struct rp_out *text = NULL;
-    enum rp_code code = rp_out_open_memory(&text, err), asked;
+    enum rp_code code = rp_out_open_memory(&text, err);
 
     rp_arena_init(&call.arena);
-    asked = code == RP_OK ? read_call(mcp, &call, params, n, &failed) : RP_OK;
+    enum rp_code asked = code == RP_OK ? read_call(mcp, &call, params, n, &failed) : RP_OK;
     if (code == RP_OK && asked != RP_OK && !call.question)
         code = rp_err_set(err, asked, "%s", failed.text);
     if (code == RP_OK && asked == RP_OK)

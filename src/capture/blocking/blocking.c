@@ -149,12 +149,11 @@ static int find_recorder(struct dl_phdr_info *info, size_t size, void *inside)
 __attribute__((constructor)) static void blocking_load(void)
 {
     const struct rp_capture *found = rp_capture_get();
-    const char *text;
 
     if (!found)
         return;
     dl_iterate_phdr(find_recorder, (void *)(uintptr_t)found->now);
-    text = found->option("blocking.min_ns");
+    const char *text = found->option("blocking.min_ns");
     cap = found;
     min_ticks = cap->ticks(text ? strtoull(text, NULL, 10) : 1000);
     cap->source("blocking", NULL, NULL);

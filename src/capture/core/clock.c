@@ -39,10 +39,10 @@ struct rp_ctf_clock rp_core_clock_triple(void)
     struct rp_ctf_clock best = {.width = UINT32_MAX};
 
     for (int i = 0; i < 16; i++) {
-        uint64_t before = rp_core_now(), after;
+        uint64_t before = rp_core_now();
         int64_t mono = read_clock(CLOCK_MONOTONIC);
+        uint64_t after = rp_core_now();
 
-        after = rp_core_now();
         if (after - before >= best.width)
             continue;
         best.ticks = before + (after - before) / 2;
@@ -82,12 +82,11 @@ static uint64_t frequency_of_kernel(void)
                                    .exclude_hv = 1};
     long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
     size_t page_size = (size_t)sysconf(_SC_PAGESIZE);
-    struct perf_event_mmap_page *page;
     uint64_t frequency = 0;
 
     if (fd < 0)
         return 0;
-    page = mmap(NULL, page_size, PROT_READ, MAP_SHARED, (int)fd, 0);
+    struct perf_event_mmap_page *page = mmap(NULL, page_size, PROT_READ, MAP_SHARED, (int)fd, 0);
     close((int)fd);
     if (page == MAP_FAILED)
         return 0;

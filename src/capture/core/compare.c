@@ -55,14 +55,13 @@ bool rp_core_compare(const struct rp_core_times *first, const struct rp_core_tim
 {
     static int64_t pairs[RP_CORE_COMPARED * RP_CORE_COMPARED];
     size_t n = kept(first), m = kept(second), half = half_width(n, m), middle = n * m / 2;
-    uint64_t usual;
 
     if (half >= middle) /* too few */
         return false;
     for (size_t i = 0; i < n * m; i++)
         pairs[i] = (int64_t)(first->at[i / m] - second->at[i % m]);
     qsort(pairs, n * m, sizeof pairs[0], by_value);
-    usual = rp_core_times_median(first);
+    uint64_t usual = rp_core_times_median(first);
     *out = (struct rp_core_compared){usual, usual, without(usual, pairs[middle + half]), usual};
     if (pairs[middle - half] > 0) {
         out->usual = without(usual, pairs[middle]);

@@ -116,8 +116,6 @@ static __attribute__((noinline)) struct rp_core_stream *stream_of_handler(struct
 /* The stream with `need` bytes of room and the current time, or NULL if the event is dropped. */
 static inline struct rp_core_stream *stream_claim(struct rp_core_stream *s, size_t need)
 {
-    uint64_t now;
-
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&s->busy, memory_order_relaxed))) {
         s = stream_of_handler(s);
         if (!s)
@@ -127,7 +125,7 @@ static inline struct rp_core_stream *stream_claim(struct rp_core_stream *s, size
     atomic_signal_fence(memory_order_seq_cst);
     if (RP_CORE_UNLIKELY((size_t)(s->end - s->at) < need) && !stream_make_room(s, need))
         return NULL;
-    now = rp_core_now();
+    uint64_t now = rp_core_now();
     if (RP_CORE_LIKELY(now > s->last)) /* never backwards, even if the processors disagree */
         s->last = now;
     return s;
@@ -153,10 +151,9 @@ static inline struct rp_core_stream *event_begin(size_t need, const char *name)
 static struct rp_core_stream *event_begin_own(size_t need)
 {
     bool before = rp_core_own;
-    struct rp_core_stream *s;
 
     rp_core_own = true;
-    s = event_begin(need, NULL);
+    struct rp_core_stream *s = event_begin(need, NULL);
     rp_core_own = before;
     return s;
 }
@@ -178,7 +175,6 @@ static uint64_t off_since(uint8_t timebase)
 static struct rp_core_stream *event_begin_late(size_t need, struct rp_ctf_span *p)
 {
     uint64_t off = off_since(p->timebase);
-    struct rp_core_stream *s;
 
     if (p->timebase == RP_CTF_TIME_MONOTONIC && (int64_t)p->begin < atomic_load(&rp_core.on_ns))
         return NULL;
@@ -186,7 +182,7 @@ static struct rp_core_stream *event_begin_late(size_t need, struct rp_ctf_span *
         return event_begin(need, NULL);
     if (p->timebase == RP_CTF_TIME_TICKS && p->end > off)
         p->end = off;
-    s = rp_core_open_late();
+    struct rp_core_stream *s = rp_core_open_late();
     return s ? stream_claim(s, need) : NULL;
 }
 
@@ -257,21 +253,18 @@ static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
     struct rp_core_stream *s = event_begin(DEFINE + t.len + HEADER + 4, name);
-    uint64_t events, word;
-    uint32_t number;
-    uint8_t *at;
 
     if (!s)
         return;
-    at = s->at;
-    events = s->events;
-    number = text_number(s, &t);
+    uint8_t *at = s->at;
+    uint64_t events = s->events;
+    uint32_t number = text_number(s, &t);
     if (RP_CORE_UNLIKELY(s->texts[number].is_step) && !begin_step(s, number, at, events))
         return;
     if (id == RP_CTF_RANGE_BEGIN)
         open_begin(&s->input, s->texts[number].is_input, 0, s->last);
     at = s->at;
-    word = s->last << 8 | id;
+    uint64_t word = s->last << 8 | id;
     memcpy(at, &word, 8);
     memcpy(at + 8, &number, 4);
     event_end_at(s, at + 12);
@@ -294,12 +287,11 @@ static void put_range_begin(const char *name)
 static void put_range_end(void)
 {
     struct rp_core_stream *s = event_begin(HEADER, NULL);
-    uint64_t word;
 
     if (!s)
         return;
     open_end(&s->input, RP_CORE_INPUT, 0, s->last);
-    word = s->last << 8 | RP_CTF_RANGE_END;
+    uint64_t word = s->last << 8 | RP_CTF_RANGE_END;
     memcpy(s->at, &word, 8);
     event_end_at(s, s->at + 8);
 }
@@ -314,12 +306,11 @@ static void put_counter(const char *name, double value)
 {
     struct text t = text_of(name, RP_CTF_TEXT_MAX);
     struct rp_core_stream *s = event_begin(DEFINE + t.len + HEADER + 12, NULL);
-    uint32_t number;
     uint64_t bits;
 
     if (!s)
         return;
-    number = text_number(s, &t);
+    uint32_t number = text_number(s, &t);
     memcpy(&bits, &value, 8);
     put_header(s, RP_CTF_COUNTER);
     put4(s, number);
@@ -348,13 +339,11 @@ static void put_enter(const struct rp_capture_enter *e)
     struct rp_ctf_enter out = {.kind = (uint8_t)e->kind, .lane = e->lane, .link = e->link};
     struct rp_core_stream *s =
         event_begin(2 * DEFINE + name.len + category.len + HEADER + sizeof out, e->name);
-    uint64_t events;
-    uint8_t *at;
 
     if (!s)
         return;
-    at = s->at;
-    events = s->events;
+    uint8_t *at = s->at;
+    uint64_t events = s->events;
     s->pin++;
     out.name = text_pin(s, &name);
     if (RP_CORE_UNLIKELY(s->texts[out.name].is_step) && !begin_step(s, out.name, at, events))
@@ -411,7 +400,7 @@ static void put_async_end(const char *name, const char *category, uint64_t id)
 static void put_arg(struct rp_core_stream *s, const struct rp_capture_arg *arg,
                     struct rp_ctf_arg *out)
 {
-    struct text key = text_of(arg->key, RP_CORE_KEY_MAX), value;
+    struct text key = text_of(arg->key, RP_CORE_KEY_MAX);
 
     out->key = text_pin(s, &key);
     out->type = (uint8_t)arg->type;
@@ -419,7 +408,7 @@ static void put_arg(struct rp_core_stream *s, const struct rp_capture_arg *arg,
     if (arg->type == RP_CTF_ARG_REAL) {
         memcpy(&out->value, &arg->real, 8);
     } else if (arg->type == RP_CTF_ARG_TEXT) {
-        value = text_of(arg->text, RP_CORE_VALUE_MAX);
+        struct text value = text_of(arg->text, RP_CORE_VALUE_MAX);
         out->value = text_pin(s, &value);
     }
 }
@@ -440,11 +429,10 @@ static void put_span(const struct rp_capture_span *p)
                               .nargs = (uint8_t)n};
     size_t max = 2 * DEFINE + name.len + category.len + HEADER + sizeof out +
                  n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
-    struct rp_core_stream *s;
 
     if (RP_CORE_UNLIKELY(rp_core_signals()) && is_active())
         rp_core_signal_span(p); /* also where no room is left to record it */
-    s = event_begin_late(max, &out);
+    struct rp_core_stream *s = event_begin_late(max, &out);
     if (!s)
         return;
     if (p->device == RP_CTF_SPAN_DEVICE && !p->track)
@@ -484,7 +472,6 @@ static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, ui
     struct text texts[RP_CTF_SAMPLE_FRAMES];
     uint32_t numbers[RP_CTF_SAMPLE_FRAMES];
     size_t need = HEADER + sizeof out + n * (DEFINE + 4);
-    struct rp_core_stream *s;
 
     out.flags = (uint8_t)((from + n < p->nframes ? RP_CTF_SAMPLE_MORE : 0) |
                           (p->is_cut ? RP_CTF_SAMPLE_CUT : 0));
@@ -492,7 +479,7 @@ static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, ui
         texts[i] = frame_text(p->frames[from + i]);
         need += texts[i].len;
     }
-    s = event_begin(need, NULL);
+    struct rp_core_stream *s = event_begin(need, NULL);
     if (!s)
         return;
     s->pin++;
@@ -506,10 +493,10 @@ static void put_sample_part(const struct rp_capture_sample *p, uint32_t from, ui
 
 static void put_sample(const struct rp_capture_sample *p)
 {
-    uint32_t from = 0, n;
+    uint32_t from = 0;
 
     do {
-        n = p->nframes - from;
+        uint32_t n = p->nframes - from;
         n = n < RP_CTF_SAMPLE_FRAMES ? n : RP_CTF_SAMPLE_FRAMES;
         put_sample_part(p, from, n);
         from += n;
@@ -530,13 +517,12 @@ static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, co
 {
     struct text t = text_of(a, RP_CTF_TEXT_MAX / 2), u = text_of(b, RP_CTF_TEXT_MAX / 2);
     struct rp_core_stream *s = event_begin_own(2 * DEFINE + t.len + u.len + HEADER + 12);
-    uint32_t first, second;
 
     if (!s)
         return;
     s->pin++;
-    first = a ? text_pin(s, &t) : 0;
-    second = b ? text_pin(s, &u) : 0;
+    uint32_t first = a ? text_pin(s, &t) : 0;
+    uint32_t second = b ? text_pin(s, &u) : 0;
     put_header(s, event);
     if (event == RP_CTF_FORK || event == RP_CTF_THREAD_NAME)
         put4(s, number ? number : s->tid);
@@ -667,14 +653,13 @@ void rp_core_put_process(const char *program, const char *command)
 void rp_core_put_names(struct rp_core_stream *s)
 {
     struct text host = text_of(rp_core.host, RP_CORE_KEY_MAX);
-    struct text path = text_of(rp_core.program, RP_CORE_KEY_MAX), none = text_of("", 0), name;
+    struct text path = text_of(rp_core.program, RP_CORE_KEY_MAX), none = text_of("", 0);
     struct rp_ctf_process out = {.pid = rp_core_subject(),
                                  .parent = parent_of_subject(),
                                  .rank = rp_core.rank,
                                  .world_size = rp_core.world_size,
                                  .local_rank = rp_core.local_rank};
     char thread[17] = "";
-    uint32_t number;
 
     s->pin++;
     out.host = text_pin(s, &host);
@@ -684,8 +669,8 @@ void rp_core_put_names(struct rp_core_stream *s)
     put_bytes(s, &out, sizeof out);
     s->events++;
     syscall(SYS_prctl, PR_GET_NAME, thread, 0, 0, 0);
-    name = text_of(thread, sizeof thread);
-    number = text_pin(s, &name);
+    struct text name = text_of(thread, sizeof thread);
+    uint32_t number = text_pin(s, &name);
     put_header(s, RP_CTF_THREAD_NAME);
     put4(s, s->tid);
     put4(s, number);

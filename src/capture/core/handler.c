@@ -94,13 +94,12 @@ __attribute__((noinline)) bool rp_core_in_handler(void)
     struct range wanted = handler_return();
     sigset_t blocked;
     stack_t other;
-    int found;
 
     if (wanted.from == wanted.to)
         return false;
     if (!sigaltstack(NULL, &other) && (other.ss_flags & SS_ONSTACK))
         return true;
-    found = stack_search(__builtin_frame_address(0), wanted);
+    int found = stack_search(__builtin_frame_address(0), wanted);
     if (found >= 0)
         return found;
     /* the stack is unreadable: assume a handler if a signal is blocked, as its own would be */

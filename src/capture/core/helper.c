@@ -118,12 +118,11 @@ void rp_core_control_read(bool first)
 {
     char path[sizeof rp_core.root + 16], text[4096];
     ssize_t n, done = 1;
-    int fd;
 
     if (first)
         rp_core.control_at = 0;
     snprintf(path, sizeof path, "%s/" RP_CTF_CONTROL_NAME, rp_core.root);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
     while (done > 0 && (n = pread(fd, text, sizeof text - 1, rp_core.control_at)) > 0) {
@@ -199,15 +198,15 @@ static bool only_two_threads(void)
    name, which is in parentheses and may contain some; the exit status is the last number. */
 static int main_thread_status(void)
 {
-    char text[1024], *state, *status;
+    char text[1024];
     int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
 
     if (fd >= 0)
         close(fd);
     text[n > 0 ? n : 0] = '\0';
-    state = strrchr(text, ')');
-    status = strrchr(text, ' ');
+    char *state = strrchr(text, ')');
+    char *status = strrchr(text, ' ');
     if (!state || state[1] != ' ' || (state[2] != 'Z' && state[2] != 'X'))
         return -1;
     return (int)(strtol(status, NULL, 10) >> 8 & 255);
@@ -270,7 +269,6 @@ static void *helper_run(void *unused)
     while (!atomic_load(&rp_core.ended) && !atomic_load(&page->main_ended) &&
            !atomic_load(&page->resting)) {
         uint32_t seen = atomic_load(&page->wake);
-        long pause_ns;
 
         helper_reserve_chunks();
         rp_core_keep_tick();
@@ -286,7 +284,8 @@ static void *helper_run(void *unused)
             next_clock = now + CALIBRATE_NS;
         }
         next_often = helper_often(next_often, now);
-        pause_ns = helper_pause_ns(next_often < next_tick ? next_often : next_tick, monotonic_ns());
+        long pause_ns =
+            helper_pause_ns(next_often < next_tick ? next_often : next_tick, monotonic_ns());
         if (pause_ns > 0)
             futex_wait(&page->wake, seen, pause_ns);
         if (atomic_load(&page->wake) == seen && next_tick <= next_often)
@@ -307,7 +306,6 @@ void rp_core_helper_start(void)
     uint32_t none = 0;
     sigset_t all, old;
     pthread_attr_t attr;
-    bool started;
 
     if (atomic_load(&rp_core.page->helper) || rp_core.bare_clone || rp_core_in_handler() ||
         !atomic_compare_exchange_strong(&rp_core.page->helper, &none, 1))
@@ -317,7 +315,7 @@ void rp_core_helper_start(void)
         return;
     pthread_attr_setstacksize(&attr, 256 << 10);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = !pthread_create(&helper, &attr, helper_run, NULL);
+    bool started = !pthread_create(&helper, &attr, helper_run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     if (!started)

@@ -105,13 +105,13 @@ static void tell_why(const uint64_t ns[PARTS], uint64_t usual_ns)
 
 void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input_ns)
 {
-    uint64_t waited = collectives_ns + input_ns, usual_ns;
+    uint64_t waited = collectives_ns + input_ns;
     uint64_t ns[PARTS] = {step_ns, collectives_ns, input_ns,
                           step_ns > waited ? step_ns - waited : 0};
 
     if (!rp_core_keeps())
         return;
-    usual_ns = usual(STEP);
+    uint64_t usual_ns = usual(STEP);
     if (keep.step >= WARM && keep.step >= keep.quiet && keep.kept < MOST_KEPT &&
         (double)step_ns > keep.ratio * (double)usual_ns) {
         tell_why(ns, usual_ns);

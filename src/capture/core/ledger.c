@@ -46,16 +46,14 @@ static bool ledger_create(const char *path)
 {
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
     char hidden[LEDGER_PATH], name[64];
-    bool made;
-    int fd;
 
     rp_core_hidden_name(name, sizeof name, "ledger");
     snprintf(hidden, sizeof hidden, "%s/%s", rp_core.root, name);
-    fd = rp_core_fits(sizeof empty) ? rp_core_create(hidden, O_RDWR) : -1;
+    int fd = rp_core_fits(sizeof empty) ? rp_core_create(hidden, O_RDWR) : -1;
     if (fd < 0)
         return false;
-    made = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
-           (!link(hidden, path) || errno == EEXIST);
+    bool made = write(fd, &empty, sizeof empty) == (ssize_t)sizeof empty &&
+                (!link(hidden, path) || errno == EEXIST);
     close(fd);
     unlink(hidden);
     return made;
@@ -64,12 +62,12 @@ static bool ledger_create(const char *path)
 void rp_core_ledger_open(bool create)
 {
     char path[LEDGER_PATH];
-    int fd, saved = errno;
+    int saved = errno;
 
     if (rp_core.ledger)
         return;
     ledger_path(path);
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && create && ledger_create(path))
         fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd >= 0) {

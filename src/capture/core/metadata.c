@@ -83,10 +83,9 @@ __attribute__((format(printf, 2, 3))) static void metadata_add(struct buffer *t,
                                                                ...)
 {
     va_list list;
-    int n;
 
     va_start(list, fmt);
-    n = vsnprintf(t->to + t->n, t->size - t->n, fmt, list);
+    int n = vsnprintf(t->to + t->n, t->size - t->n, fmt, list);
     va_end(list);
     if (n > 0 && (size_t)n < t->size - t->n)
         t->n += (size_t)n;
@@ -142,17 +141,14 @@ int rp_core_create(const char *path, int flags)
 
 static bool write_all(const char *path, const char *bytes, size_t n)
 {
-    ssize_t written;
-    int fd;
-
     if (!rp_core_fits(n)) {
         errno = EFBIG;
         return false;
     }
-    fd = rp_core_create(path, O_WRONLY);
+    int fd = rp_core_create(path, O_WRONLY);
     if (fd < 0)
         return false;
-    written = write(fd, bytes, n);
+    ssize_t written = write(fd, bytes, n);
     if (written >= 0 && written < (ssize_t)n)
         errno = ENOSPC;
     return !close(fd) && written == (ssize_t)n;
@@ -163,11 +159,10 @@ static bool metadata_is_ours(const char *path)
 {
     char head[512], wanted[64];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t n;
 
     if (fd < 0)
         return false;
-    n = read(fd, head, sizeof head - 1);
+    ssize_t n = read(fd, head, sizeof head - 1);
     close(fd);
     head[n > 0 ? n : 0] = '\0';
     snprintf(wanted, sizeof wanted, "boot = \"%s\"", rp_core.boot);
@@ -179,7 +174,6 @@ static int folder_try(const char *folder)
 {
     char path[sizeof rp_core.folder + 16], hidden[sizeof rp_core.folder + 80], name[64];
     char text[8192];
-    size_t n;
     int result;
 
     snprintf(path, sizeof path, "%s/metadata", folder);
@@ -193,7 +187,7 @@ static int folder_try(const char *folder)
     }
     rp_core_hidden_name(name, sizeof name, "metadata");
     snprintf(hidden, sizeof hidden, "%s/%s", folder, name);
-    n = rp_core_metadata(text, sizeof text);
+    size_t n = rp_core_metadata(text, sizeof text);
     if (!write_all(hidden, text, n)) {
         int why = errno;
 

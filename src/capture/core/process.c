@@ -59,7 +59,7 @@ static int64_t option_number(const char *key)
 
 static void read_options(void)
 {
-    const char *from = getenv("REPRISE_RECORD_OPTIONS"), *full;
+    const char *from = getenv("REPRISE_RECORD_OPTIONS");
     struct rp_core_options *o = &rp_core.options;
     size_t n = from ? strnlen(from, sizeof rp_core.texts - 2) : 0;
 
@@ -72,7 +72,7 @@ static void read_options(void)
     o->first_step = option_number("first_step");
     o->steps = option_number("steps");
     o->limit_bytes = (uint64_t)option_number("limit");
-    full = rp_core_option("full");
+    const char *full = rp_core_option("full");
     o->full = full && !strcmp(full, "ring") ? RP_CORE_RING : RP_CORE_STOP;
     o->step_name = rp_core_option("step_name");
 }
@@ -85,11 +85,10 @@ static void take_launcher_of(uint32_t pid)
     const char *const *const lists[] = {rank, size, local};
     static char text[128 << 10];
     char path[40];
-    int fd;
     ssize_t n, got = 0;
 
     snprintf(path, sizeof path, "/proc/%u/environ", pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     for (n = 0; fd >= 0 && (got = read(fd, text + n, sizeof text - 1 - (size_t)n)) > 0;)
         n += got;
     if (fd >= 0)
@@ -168,10 +167,10 @@ static int64_t since_start_ns(void)
 static bool in_window(void)
 {
     const struct rp_core_options *o = &rp_core.options;
-    int64_t t, steps = atomic_load(&rp_core.steps_seen);
+    int64_t steps = atomic_load(&rp_core.steps_seen);
 
     if (o->start_ns || o->duration_ns) {
-        t = since_start_ns();
+        int64_t t = since_start_ns();
         if (t < o->start_ns || (o->duration_ns && t >= o->start_ns + o->duration_ns))
             return false;
     }
@@ -181,10 +180,10 @@ static bool in_window(void)
 /* Returns false if nothing changes. */
 static bool recording_switch(struct rp_core_page *page, bool on)
 {
-    uint32_t off = 0, before;
+    uint32_t off = 0;
 
     if (!on) {
-        before = atomic_load(&page->on);
+        uint32_t before = atomic_load(&page->on);
         if (before) /* first: a thread that finds recording off may need it */
             atomic_store(&rp_core.off_at[before % RP_CORE_PAUSES], rp_core_now());
         return atomic_exchange(&page->on, 0) != 0;
@@ -230,11 +229,11 @@ bool rp_core_is_step(const char *name)
 /* Steps are counted on the first thread that has one. A NULL name is known to be a step. */
 void rp_core_step(const char *name)
 {
-    uint32_t tid, none = 0;
+    uint32_t none = 0;
 
     if ((name && !rp_core_is_step(name)) || !rp_core_steps_matter())
         return;
-    tid = (uint32_t)syscall(SYS_gettid);
+    uint32_t tid = (uint32_t)syscall(SYS_gettid);
     if (!atomic_compare_exchange_strong(&rp_core.step_tid, &none, tid) && none != tid)
         return;
     if (atomic_fetch_add(&rp_core.steps_seen, 1) > 0)
@@ -323,12 +322,10 @@ uint32_t rp_core_image(void)
 static void read_command(char *to, size_t size)
 {
     char path[40];
-    int fd;
-    ssize_t n;
 
     snprintf(path, sizeof path, "/proc/%u/cmdline", rp_core_subject());
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, to, size - 1) : 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, to, size - 1) : 0;
 
     if (fd >= 0)
         close(fd);
@@ -359,10 +356,9 @@ static void put_life(const char *what, const char *how)
 static void put_process(void)
 {
     char path[40], program[1024], command[2048];
-    ssize_t n;
 
     snprintf(path, sizeof path, "/proc/%u/exe", rp_core_subject());
-    n = readlink(path, program, sizeof program - 1);
+    ssize_t n = readlink(path, program, sizeof program - 1);
     program[n > 0 ? n : 0] = '\0';
     n = n < (ssize_t)sizeof rp_core.program ? 0 : n - (ssize_t)sizeof rp_core.program + 1;
     memcpy(rp_core.program, program + n, strlen(program + n) + 1);
@@ -394,20 +390,17 @@ static bool folder_is_open(void)
 /* Opens the folder. If it cannot be created, warns once; nothing will be recorded. */
 static bool open_folder(void)
 {
-    bool opened;
-    int why;
-
     if (atomic_load(&rp_core.page->opened) || folder_is_open())
         return true;
     /* the second time: another thread may have taken what was left of the disk for the same */
-    opened = rp_core_folder_open();
+    bool opened = rp_core_folder_open();
     if (!opened)
         opened = rp_core_folder_open();
     if (opened) {
         atomic_store(&rp_core.page->opened, 1);
         return true;
     }
-    why = errno;
+    int why = errno;
     if (atomic_load(&rp_core.page->opened))
         return true;
     errno = why;
@@ -447,11 +440,9 @@ static bool open_process(void)
 /* Not in the child of a vfork, which shares the memory of its parent. */
 bool rp_core_begin(void)
 {
-    uint32_t pid;
-
     if (atomic_load(&rp_core.page->begun) || atomic_load(&rp_core.sealed))
         return false;
-    pid = (uint32_t)getpid();
+    uint32_t pid = (uint32_t)getpid();
     return (pid == rp_core.loaded_pid || pid == rp_core.forked_pid) && open_process() &&
            atomic_load(&rp_core.page->on);
 }
@@ -551,12 +542,11 @@ static void stream_resume(struct rp_core_stream *s)
 void rp_core_tell_pause(void)
 {
     uint32_t times = atomic_load(&rp_core.times);
-    struct rp_core_stream *s;
 
     if (atomic_load(&rp_core.page->on) || !times || !atomic_load(&rp_core.page->begun) ||
         atomic_load(&rp_core.pause_told) == times || atomic_load(&rp_core.sealed))
         return;
-    s = rp_core_open_late();
+    struct rp_core_stream *s = rp_core_open_late();
     if (!s || !pause_begin(times))
         return;
     atomic_store(&rp_core.pause_told, times);
@@ -671,7 +661,6 @@ void rp_capture_note_end(void)
 void rp_capture_close(void)
 {
     uint32_t none = 0;
-    uint64_t lost;
 
     if (!rp_core.page || !atomic_load(&rp_core.page->image) || atomic_load(&rp_core.sealed))
         return;
@@ -693,7 +682,7 @@ void rp_capture_close(void)
     rp_core_helper_stop();
     rp_core_slots_drop();
     end_streams();
-    lost = atomic_load(&rp_core.lost);
+    uint64_t lost = atomic_load(&rp_core.lost);
     if (lost)
         rp_core_warn(0, "%llu events could not be recorded", (unsigned long long)lost);
 }
@@ -705,12 +694,11 @@ void rp_core_warn(unsigned once, const char *fmt, ...)
     char line[1024] = "reprise record: ";
     size_t n = strlen(line);
     va_list list;
-    int more;
 
     if (once && (atomic_fetch_or(&rp_core.warned, once) & once))
         return;
     va_start(list, fmt);
-    more = vsnprintf(line + n, sizeof line - n - 1, fmt, list);
+    int more = vsnprintf(line + n, sizeof line - n - 1, fmt, list);
     va_end(list);
     n += more < 0 ? 0 : (size_t)more < sizeof line - n - 1 ? (size_t)more : sizeof line - n - 2;
     line[n++] = '\n';
@@ -722,13 +710,12 @@ static void core_init(void)
 {
     const char *root = getenv("REPRISE_RECORD");
     size_t size = (size_t)sysconf(_SC_PAGESIZE);
-    void *page;
 
     if (!root || !*root || strlen(root) >= sizeof rp_core.root)
         return;
     memcpy(rp_core.root, root, strlen(root) + 1);
     rp_core.loaded_pid = (uint32_t)getpid();
-    page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED)
         return;
     madvise(page, size, MADV_WIPEONFORK);

@@ -194,13 +194,11 @@ static bool is_end(enum rp_capture_sign sign, const char *name)
 /* Whether step number `step` is recorded in detail. */
 static bool has_detail(uint64_t step)
 {
-    uint64_t at;
-
     if (steps.of)
         return !step || (step >= WARM && (step - WARM) % steps.of <= steps.with);
     if (!steps.measures || steps.fixed || step < LEFT_OUT_FIRST || step >= LEFT_OUT_END)
         return true;
-    at = step - LEFT_OUT_FIRST;
+    uint64_t at = step - LEFT_OUT_FIRST;
     return at % LEFT_OUT_EVERY >= LEFT_OUT_LENGTH;
 }
 
@@ -265,11 +263,11 @@ static void tell_boundary(bool without)
 
 static void next_step(uint64_t now)
 {
-    bool on = rp_core_detail(), next;
+    bool on = rp_core_detail();
 
     measure(now, on);
     steps.seen++;
-    next = has_detail(++steps.at);
+    bool next = has_detail(++steps.at);
     if (on && !next)
         switch_detail(false);
     if (!on || !next)
@@ -284,12 +282,11 @@ static void next_step(uint64_t now)
 void rp_core_step_end(enum rp_capture_sign sign, const char *name)
 {
     uint32_t nobody = 0;
-    uint64_t now;
 
     if ((!is_open() && !rp_core_signals()) ||
         !atomic_compare_exchange_strong(&steps.busy, &nobody, 1))
         return;
-    now = rp_core_now();
+    uint64_t now = rp_core_now();
     if (is_end(sign, name)) {
         if (steps.ended)
             rp_core_signal_step(now - steps.ended);
@@ -357,7 +354,6 @@ static bool compare(struct rp_core_compared *out)
 
 void rp_core_steps_end(void)
 {
-    struct rp_ctf_ledger *ledger;
     struct rp_core_compared times;
 
     if (!steps.seen || (!steps.of && !steps.measures) || !atomic_load(&rp_core.page->on))
@@ -372,7 +368,7 @@ void rp_core_steps_end(void)
         return;
     put_number("steps.recorded_ns", times.longer);
     put_number("steps.unrecorded_ns", times.usual);
-    ledger = rp_core_ledger();
+    struct rp_ctf_ledger *ledger = rp_core_ledger();
     if (ledger) {
         atomic_fetch_add((_Atomic uint64_t *)&ledger->recorded_ns, times.longer);
         atomic_fetch_add((_Atomic uint64_t *)&ledger->unrecorded_ns, times.usual);

@@ -105,11 +105,11 @@ static int file_allocate(int fd, size_t size)
 
 static int chunk_map(struct rp_core_chunk *c, const char *path, size_t size)
 {
-    int fd = rp_core_create(path, O_RDWR), why;
+    int fd = rp_core_create(path, O_RDWR);
 
     if (fd < 0)
         return errno;
-    why = file_allocate(fd, size);
+    int why = file_allocate(fd, size);
     if (!why) {
         c->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         why = c->base == MAP_FAILED ? errno : 0;
@@ -176,7 +176,7 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
 {
     _Alignas(struct rp_ctf_packet) uint8_t page[RP_CORE_FIRST] = {0};
     char path[sizeof rp_core.folder + 80];
-    int why = EBADF, fd;
+    int why = EBADF;
 
     if (!rp_core_fits(sizeof page))
         return EFBIG;
@@ -184,12 +184,11 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
     full_path(path, sizeof path, c->path);
     packet_write_head(s, page, sizeof page);
     for (int i = 0; i < 3 && why == EBADF; i++) {
-        ssize_t n;
+        int fd = rp_core_create(path, O_RDWR);
 
-        fd = rp_core_create(path, O_RDWR);
         if (fd < 0)
             return errno;
-        n = pwrite(fd, page, sizeof page, 0);
+        ssize_t n = pwrite(fd, page, sizeof page, 0);
         why = n == (ssize_t)sizeof page ? 0 : n < 0 ? errno : ENOSPC;
         if (!why) {
             c->base = mmap(NULL, sizeof page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -296,11 +295,11 @@ static uint32_t slots_room(const struct rp_core_slots *before)
 /* The helper makes the next file when the one in use begins to fill up. */
 void rp_core_slots_reserve(void)
 {
-    struct rp_core_slots *slots = atomic_load(&rp_core.slots), *fresh;
+    struct rp_core_slots *slots = atomic_load(&rp_core.slots);
 
     if (!slots || atomic_load(&slots->used) * 4 < slots->room || atomic_load(&rp_core.next_slots))
         return;
-    fresh = slots_new(slots_room(slots));
+    struct rp_core_slots *fresh = slots_new(slots_room(slots));
     if (fresh) /* take the page faults here */
         madvise(fresh->base, (size_t)fresh->room * RP_CTF_SLOT_BYTES, MADV_POPULATE_WRITE);
     atomic_store(&rp_core.next_slots, fresh);
@@ -321,7 +320,6 @@ void rp_core_slots_drop(void)
    others give it the time of a few turns, and then get files. */
 static bool slots_add(struct rp_core_slots *full, int turn)
 {
-    struct rp_core_slots *fresh;
     uint32_t nobody = 0;
     bool done = true;
 
@@ -330,7 +328,7 @@ static bool slots_add(struct rp_core_slots *full, int turn)
         return turn < SLOTS_TURNS;
     }
     if (atomic_load(&rp_core.slots) == full) {
-        fresh = atomic_exchange(&rp_core.next_slots, NULL);
+        struct rp_core_slots *fresh = atomic_exchange(&rp_core.next_slots, NULL);
         fresh = fresh ? fresh : slots_new(slots_room(full));
         done = fresh != NULL;
         if (done)
@@ -416,14 +414,13 @@ static void ring_drop(struct rp_core_stream *s)
 {
     char path[sizeof rp_core.folder + 80], name[64];
     uint32_t sequence = atomic_load(&s->oldest);
-    uint64_t events;
     struct stat st;
 
     if (!atomic_compare_exchange_strong(&s->oldest, &sequence, sequence + 1))
         return;
     packet_name(name, sizeof name, s, sequence);
     full_path(path, sizeof path, name);
-    events = file_events(path);
+    uint64_t events = file_events(path);
     if (!stat(path, &st) && !unlink(path)) {
         atomic_fetch_sub(&rp_core.bytes, (uint64_t)st.st_size);
         rp_core_lose(RP_CTF_LOSS_OVERWRITTEN, events);
@@ -435,14 +432,12 @@ static bool ended_before(struct rp_core_stream *s, uint64_t ticks)
 {
     char path[sizeof rp_core.folder + 80], name[64];
     struct rp_ctf_packet head = {.magic = 0};
-    bool before;
-    int fd;
 
     packet_name(name, sizeof name, s, atomic_load(&s->oldest) + 1);
     full_path(path, sizeof path, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    before = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
-             head.magic == RP_CTF_MAGIC && head.timestamp_begin < ticks;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool before = fd >= 0 && pread(fd, &head, sizeof head, 0) == (ssize_t)sizeof head &&
+                  head.magic == RP_CTF_MAGIC && head.timestamp_begin < ticks;
     if (fd >= 0)
         close(fd);
     return before;
@@ -460,9 +455,9 @@ void rp_core_ring_drop_before(uint64_t ticks)
    is no file to remove. */
 static bool ring_drop_oldest(void)
 {
-    struct rp_core_stream *most = NULL, *s;
+    struct rp_core_stream *most = NULL;
 
-    for (s = atomic_load(&rp_core.streams); s; s = s->next)
+    for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next)
         if (old_packets(s) && (!most || old_packets(s) > old_packets(most)))
             most = s;
     if (most)
@@ -517,12 +512,10 @@ static bool is_full(int why)
 /* A chunk whose first packet has its header, under its name. Sets s->why if there is none. */
 static bool chunk_make(struct rp_core_stream *s, size_t size, struct rp_core_chunk *c)
 {
-    int why;
-
     if (size == RP_CORE_FIRST && (uint32_t)s->instance >= OWN_FILES && !s->packet &&
         slot_take(s, c))
         return true;
-    why = size == RP_CORE_FIRST ? chunk_create_first(s, c) : chunk_create(c, size);
+    int why = size == RP_CORE_FIRST ? chunk_create_first(s, c) : chunk_create(c, size);
     if (!why && size != RP_CORE_FIRST && !chunk_publish(s, c)) {
         why = errno;
         chunk_discard(c);
@@ -579,18 +572,16 @@ static bool chunk_trim(struct rp_core_stream *s, size_t size)
     char from[sizeof rp_core.folder + 80], to[sizeof rp_core.folder + 80], hidden[64];
     struct iovec parts[] = {
         {s->chunk.base, before}, {&head, sizeof head}, {s->chunk.base + done, size - done}};
-    bool written;
-    int fd;
 
     head.packet_bits = (uint64_t)(size - before) * 8;
     rp_core_hidden_name(hidden, sizeof hidden, "trim");
     full_path(from, sizeof from, hidden);
     full_path(to, sizeof to, s->chunk.path);
-    fd = rp_core_create(from, O_WRONLY);
+    int fd = rp_core_create(from, O_WRONLY);
     if (fd < 0)
         return false;
     /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */
-    written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
+    bool written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
     written = !close(fd) && written;
     if (written && !rename(from, to))
         return true;
@@ -660,19 +651,17 @@ static void spare_want(struct rp_core_stream *s)
 bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
 {
     struct next_packet next = {s, need, false};
-    uint64_t now;
     int saved = errno;
     sigset_t all, old;
-    int64_t began_ns;
 
     if (atomic_load(&rp_core.sealed)) {
         s->why = RP_CTF_LOSS_SANDBOX;
         return false;
     }
-    now = rp_core_now();
+    uint64_t now = rp_core_now();
     if (now < s->retry_at)
         return false;
-    began_ns = rp_core_thread_ns();
+    int64_t began_ns = rp_core_thread_ns();
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     rp_core_aside(packet_next, &next);
@@ -723,12 +712,11 @@ void rp_core_stream_drop_spare(struct rp_core_stream *s)
 /* Trims the last chunk and unmaps it. */
 void rp_core_stream_end(struct rp_core_stream *s)
 {
-    size_t size;
-
     rp_core_stream_drop_spare(s);
     if (!s->head)
         return;
-    size = (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
+    size_t size =
+        (size_t)((uint8_t *)s->head - s->chunk.base) + (size_t)(s->head->content_bits / 8);
     size = (size + 4095) & ~(size_t)4095;
     if (s->chunk.in_slot) {
         if (atomic_fetch_add(&rp_core.nslots_filed, 1) < SLOTS_FILED)
@@ -868,10 +856,9 @@ static bool slab_add(struct rp_core_slab *full)
 {
     uint32_t room = full ? full->room * 2 : 4;
     struct rp_core_slab *slab;
-    size_t size;
 
     room = room < 64 ? room : 64;
-    size = sizeof *slab + room * sizeof slab->streams[0];
+    size_t size = sizeof *slab + room * sizeof slab->streams[0];
     slab = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (slab == MAP_FAILED)
         return false;

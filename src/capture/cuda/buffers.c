@@ -159,7 +159,6 @@ bool rp_cuda_buffers_begin(void)
     sigset_t all, old;
     pthread_attr_t attr;
     pthread_t thread;
-    bool started;
 
     base = mmap(NULL, BLOCKS * BLOCK, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -168,7 +167,7 @@ bool rp_cuda_buffers_begin(void)
     sigfillset(&all);
     pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    started = !pthread_create(&thread, &attr, worker_run, NULL);
+    bool started = !pthread_create(&thread, &attr, worker_run, NULL);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     pthread_attr_destroy(&attr);
     return started;

@@ -263,12 +263,11 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
 {
     const struct rp_cupti_call *call = data;
     bool runtime = domain == RP_CUPTI_DOMAIN_RUNTIME;
-    uint64_t *count, begin = inside[runtime].begin;
-    uint8_t does;
+    uint64_t begin = inside[runtime].begin;
 
     if (id >= IDS)
         return;
-    does = calls[runtime][id].does;
+    uint8_t does = calls[runtime][id].does;
     if (does != RP_CUDA_OTHER && does < RP_CUDA_WAITS)
         graph_call(runtime, does, call);
     if (rp_cuda_leave(call) || !rp_cuda.cap->detail()) {
@@ -278,7 +277,7 @@ void rp_cuda_calls_callback(int domain, uint32_t id, const void *data)
     if (!runtime && inside[1].begin && inside[1].correlation == call->correlation)
         return;
     if (call->site == RP_CUPTI_SITE_ENTER) {
-        count = rp_cuda.cap->launches();
+        uint64_t *count = rp_cuda.cap->launches();
         if (count)
             ++*count;
         inside[runtime].correlation = call->correlation;

@@ -330,14 +330,12 @@ static void prepare_launch(void)
 
 static void launch_begin(const struct rp_cupti_call *c, uint32_t id)
 {
-    struct launch *l;
-
     pthread_mutex_lock(&counters.lock);
     if (counters.running)
         prepare_launch();
     *c->user = now_ns();
     if (counters.running && !counters.paused && c->context == counters.context) {
-        l = &counters.launches[counters.nlaunches++];
+        struct launch *l = &counters.launches[counters.nlaunches++];
         *l = (struct launch){.begin_ns = *c->user, .correlation = c->correlation};
         snprintf(l->name, sizeof l->name, "%s", c->symbol ? c->symbol : c->function);
         if (id == 307 || id == 442) {

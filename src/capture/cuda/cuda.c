@@ -125,11 +125,10 @@ static void find_owner(char *to, size_t size)
 static bool subscribe(void)
 {
     char owner[160], text[400];
-    int code;
 
     if (rp_cuda.cupti.thread_ids)
         rp_cuda.cupti.thread_ids(RP_CUPTI_THREAD_ID_SYSTEM);
-    code = rp_cuda.cupti.subscribe(&rp_cuda.subscriber, on_callback, NULL);
+    int code = rp_cuda.cupti.subscribe(&rp_cuda.subscriber, on_callback, NULL);
     if (!code)
         return true;
     if (code == RP_CUPTI_MULTIPLE_SUBSCRIBERS) {
@@ -240,14 +239,12 @@ static _Atomic uint32_t begun;
 
 int InitializeInjection(void)
 {
-    const char *why;
-
     if (atomic_exchange(&begun, 1))
         return 1;
     rp_cuda.cap = rp_capture_get();
     if (!rp_cuda.cap)
         return 1;
-    why = rp_cuda_find(&rp_cuda.cupti);
+    const char *why = rp_cuda_find(&rp_cuda.cupti);
     if (why) {
         rp_cuda.cap->warn(why);
         rp_cuda.cap->fact("cuda.refused", why);
@@ -318,12 +315,11 @@ EXPORT int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, voi
 int cuptiSubscribe(void **subscriber, rp_cupti_callback *callback, void *user)
 {
     int (*next)(void **, rp_cupti_callback *, void *);
-    int code;
 
     *(void **)&next = rp_cuda_symbol("cuptiSubscribe");
     if (!next || next == cuptiSubscribe)
         return 999; /* CUPTI_ERROR_UNKNOWN: no CUPTI is loaded */
-    code = next(subscriber, callback, user);
+    int code = next(subscriber, callback, user);
     warn_of_other(code);
     return code;
 }
@@ -332,12 +328,11 @@ int cuptiSubscribe_v2(void **subscriber, rp_cupti_callback *callback, void *user
                       struct rp_cupti_subscriber_params *params)
 {
     int (*next)(void **, rp_cupti_callback *, void *, struct rp_cupti_subscriber_params *);
-    int code;
 
     *(void **)&next = rp_cuda_symbol("cuptiSubscribe_v2");
     if (!next || next == cuptiSubscribe_v2)
         return 999;
-    code = next(subscriber, callback, user, params);
+    int code = next(subscriber, callback, user, params);
     warn_of_other(code);
     return code;
 }

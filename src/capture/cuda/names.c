@@ -20,11 +20,10 @@ static _Atomic(char *) calls[2][CALLS]; /* driver, runtime */
 static void cut_version(char *name)
 {
     char *v = strrchr(name, '_');
-    size_t n;
 
     if (v && v[1] == 'v' && strspn(v + 2, "0123456789") == strlen(v + 2) && v[2])
         *v = '\0';
-    n = strlen(name);
+    size_t n = strlen(name);
     if (n > 5 && (!strcmp(name + n - 5, "_ptsz") || !strcmp(name + n - 5, "_ptds")))
         name[n - 5] = '\0';
 }
@@ -87,14 +86,12 @@ const char *rp_cuda_kernel_name(const char *mangled)
         uint64_t hash;
         char *name;
     } known[KERNELS];
-    uint64_t hash;
-    size_t at, i;
 
     if (!mangled || !*mangled)
         return "(kernel without name)";
-    hash = hash_of(mangled);
-    at = (size_t)(hash >> 1) & (KERNELS - 1);
-    for (i = 0; i < PROBES; i++) {
+    uint64_t hash = hash_of(mangled);
+    size_t at = (size_t)(hash >> 1) & (KERNELS - 1);
+    for (size_t i = 0; i < PROBES; i++) {
         size_t k = (at + i) & (KERNELS - 1);
 
         if (known[k].hash == hash)

@@ -58,10 +58,9 @@ static uint32_t add(struct rp_capture_arg *args, uint32_t n, const char *key, ui
 static bool find(const void *event, uint64_t *link, uint32_t *stream)
 {
     size_t k = place_of(event);
-    bool found;
 
     pthread_mutex_lock(&lock);
-    found = events[k].event == event;
+    bool found = events[k].event == event;
     *link = events[k].link;
     *stream = events[k].stream;
     pthread_mutex_unlock(&lock);

@@ -52,11 +52,10 @@ static void move_variable(const char *name, const char *root, int32_t rank)
 
     for (; value && (at = strstr(value, root)); value = rest) {
         size_t before = (size_t)(at - value);
-        int more;
 
         rest = at + len;
         rest += rank_length(rest);
-        more = snprintf(out + n, sizeof out - n, "%.*s%s", (int)before, value, root);
+        int more = snprintf(out + n, sizeof out - n, "%.*s%s", (int)before, value, root);
         if (more < 0 || (size_t)more + 32 >= sizeof out - n)
             return;
         n += (size_t)more;

@@ -111,10 +111,8 @@ static struct rp_itt_string *string_new(const char *text)
 
 struct rp_itt_string *itt_string_handle_create(const char *text)
 {
-    uint64_t h;
-
     text = text ? text : "";
-    h = text_hash(text);
+    uint64_t h = text_hash(text);
     for (size_t k = 0; k < STRINGS; k++) {
         _Atomic(struct rp_itt_string *) *at = &strings[(h + k) & (STRINGS - 1)];
         struct rp_itt_string *is = atomic_load_explicit(at, memory_order_acquire), *made;

@@ -186,8 +186,6 @@ static bool operator_pop(struct stack *s, const struct rp_torch_function *functi
 static void operator_end(const struct rp_torch_function *function, void *context)
 {
     struct stack *s = self;
-    const struct open_operator *open;
-    uint64_t end;
 
     (void)context;
     if (!s || !s->depth)
@@ -198,10 +196,10 @@ static void operator_end(const struct rp_torch_function *function, void *context
     }
     if (!operator_pop(s, function))
         return;
-    open = &s->open[s->depth];
+    const struct open_operator *open = &s->open[s->depth];
     if (!open->begin)
         return;
-    end = torch.cap->now();
+    uint64_t end = torch.cap->now();
     if (!s->launches || *s->launches != open->launches || end - open->begin >= torch.long_ticks)
         operator_write(function, open->begin, end);
 }
@@ -226,10 +224,9 @@ static uint32_t optimizer_number(uint64_t optimizer)
 {
     static _Atomic uint64_t known[OPTIMIZERS];
     uint32_t i = 0;
-    uint64_t other;
 
     do {
-        other = 0;
+        uint64_t other = 0;
         if (atomic_compare_exchange_strong(&known[i], &other, optimizer) || other == optimizer)
             return i + 1;
     } while (++i < OPTIMIZERS);
@@ -266,7 +263,6 @@ static void range_end(const struct rp_torch_function *function, void *context)
 {
     struct stack *s = self;
     uint32_t i = s ? s->nranges : 0;
-    const char *name;
 
     (void)context;
     while (i > 0 && s->ranges[i - 1] != function)
@@ -275,7 +271,7 @@ static void range_end(const struct rp_torch_function *function, void *context)
         return;
     for (; s->nranges >= i; s->nranges--)
         torch.cap->range_end();
-    name = torch.name(function);
+    const char *name = torch.name(function);
     if (!strncmp(name, STEP, sizeof STEP - 1))
         step_ends(name);
 }
@@ -313,7 +309,6 @@ int reprise_torch_open(void)
 {
     struct rp_torch_callback operators = {operator_start, operator_end, 1.0, {0}, 0, 0, 0};
     struct rp_torch_callback ranges = {range_start, range_end, 1.0, {0}, 0, 0, 0};
-    const char *which;
 
 #if !defined(__x86_64__)
     return 0; /* the result of a callback is in a register that C has no name for */
@@ -322,7 +317,7 @@ int reprise_torch_open(void)
     if (!torch.cap || torch.operators || !find_calls())
         return 0;
     has_key = !pthread_key_create(&stack_key, stack_unmap);
-    which = torch.cap->option("frameworks.operators");
+    const char *which = torch.cap->option("frameworks.operators");
     torch.all = which && !strcmp(which, "all");
     torch.none = which && !strcmp(which, "none");
     which = torch.cap->option("frameworks.min_ns");

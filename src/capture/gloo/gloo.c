@@ -178,8 +178,6 @@ EXPORT bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void
 bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work, long ms)
 {
     static bool (*next)(void *, long);
-    uint64_t begin;
-    bool result;
 
     if (!next)
         *(void **)&next =
@@ -189,8 +187,8 @@ bool _ZN4c10d4Work4waitENSt6chrono8durationIlSt5ratioILl1ELl1000EEEE(void *work,
         return false;
     if (!cap || !cap->ready())
         return next(work, ms);
-    begin = cap->now();
-    result = next(work, ms);
+    uint64_t begin = cap->now();
+    bool result = next(work, ms);
     cap->span(&(struct rp_capture_span){.kind = RP_CTF_KIND_WAIT,
                                         .begin = begin,
                                         .end = cap->now(),

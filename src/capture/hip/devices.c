@@ -103,11 +103,11 @@ void rp_hip_clock_read(void)
     uint64_t width = UINT64_MAX, ticks = 0, ns = 0;
 
     for (int i = 0; i < READINGS; i++) {
-        uint64_t before = now_ns(), at = 0, after;
+        uint64_t before = now_ns(), at = 0;
 
         if (rp_hip.system_get_info(RP_HSA_SYSTEM_TIMESTAMP, &at))
             return;
-        after = now_ns();
+        uint64_t after = now_ns();
         if (after - before < width) {
             width = after - before;
             ticks = at;
@@ -124,14 +124,13 @@ void rp_hip_clock_read(void)
 
 uint64_t rp_hip_clock_ns(uint64_t ticks)
 {
-    double apart;
     uint64_t ns;
 
     pthread_mutex_lock(&lock);
     if (frequency == 1000000000) {
         ns = clock_ns + (ticks - clock_ticks);
     } else {
-        apart = (double)(int64_t)(ticks - clock_ticks) * (1e9 / (double)frequency);
+        double apart = (double)(int64_t)(ticks - clock_ticks) * (1e9 / (double)frequency);
         ns = apart > -9e18 && apart < 9e18 ? clock_ns + (uint64_t)(int64_t)apart : 0;
     }
     pthread_mutex_unlock(&lock);

@@ -245,12 +245,9 @@ static void on_exit_process(void)
 
 static int tool_shut_down(void)
 {
-    bool begun;
-    int code;
-
     on_exit_process();
-    begun = call_begin("hsa_shut_down");
-    code = rp_hip.shut_down();
+    bool begun = call_begin("hsa_shut_down");
+    int code = rp_hip.shut_down();
     call_end(begun, code);
     return code;
 }
@@ -258,11 +255,10 @@ static int tool_shut_down(void)
 static void hip_begin_once(void)
 {
     const struct rp_capture *cap = rp_capture_get();
-    const char *calls;
 
     if (!cap || !cap->source("hip", on_tick, on_exit_process))
         return;
-    calls = cap->option("hip.calls");
+    const char *calls = cap->option("hip.calls");
     rp_hip.all_calls = calls && !strcmp(calls, "all");
     rp_hip.no_calls = calls && !strcmp(calls, "none");
     rp_hip.cap = cap;

@@ -27,7 +27,6 @@ static char *demangle(const char *mangled)
 {
     static char *(*call)(const char *, char *, size_t *, int *);
     int status = 0;
-    char *text;
 
     if (!call) {
         void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -35,7 +34,7 @@ static char *demangle(const char *mangled)
         if (library)
             *(void **)&call = dlsym(library, "__cxa_demangle");
     }
-    text = call && !strncmp(mangled, "_Z", 2) ? call(mangled, NULL, NULL, &status) : NULL;
+    char *text = call && !strncmp(mangled, "_Z", 2) ? call(mangled, NULL, NULL, &status) : NULL;
     return text ? text : strdup(mangled);
 }
 
@@ -68,11 +67,9 @@ static bool kernels_grow(void)
 /* Takes the name. */
 static void kernel_add(uint64_t object, char *name)
 {
-    struct kernel *k;
-
     pthread_mutex_lock(&lock);
     if (2 * nkernels < nslots || kernels_grow()) {
-        k = slot_of(kernels, nslots, object);
+        struct kernel *k = slot_of(kernels, nslots, object);
         nkernels += !k->object;
         k->object = object;
         if (!k->name || strcmp(k->name, name) != 0) {
@@ -88,7 +85,6 @@ static int add_symbol(uint64_t executable, uint64_t symbol, void *data)
 {
     uint32_t type = 0, n = 0;
     uint64_t object = 0;
-    char *mangled, *name;
 
     (void)executable, (void)data;
     if (rp_hip.executable_symbol_get_info(symbol, RP_HSA_SYMBOL_TYPE, &type) ||
@@ -97,11 +93,11 @@ static int add_symbol(uint64_t executable, uint64_t symbol, void *data)
         rp_hip.executable_symbol_get_info(symbol, RP_HSA_SYMBOL_NAME_LENGTH, &n) || !object || !n ||
         n > NAME_MAX_BYTES)
         return 0;
-    mangled = calloc(1, n + 1);
+    char *mangled = calloc(1, n + 1);
     if (mangled && !rp_hip.executable_symbol_get_info(symbol, RP_HSA_SYMBOL_NAME, mangled)) {
         if (n > 3 && !strcmp(mangled + n - 3, ".kd")) /* kernel descriptor */
             mangled[n - 3] = '\0';
-        name = demangle(mangled);
+        char *name = demangle(mangled);
         if (name)
             kernel_add(object, name);
     }

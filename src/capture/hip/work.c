@@ -54,14 +54,11 @@ static _Atomic uint32_t nqueues;
 
 static struct rp_hip_work *work_new(void)
 {
-    struct rp_hip_work *w;
-    bool may;
-
     pthread_mutex_lock(&lock);
-    w = unused;
+    struct rp_hip_work *w = unused;
     if (w)
         unused = w->next;
-    may = !w && nwork < WORK_MAX;
+    bool may = !w && nwork < WORK_MAX;
     nwork += may;
     pthread_mutex_unlock(&lock);
     if (w) {
@@ -202,11 +199,11 @@ static bool work_follow(struct rp_hip_work *w)
 static bool on_first_done(int64_t value, void *data)
 {
     struct queue *q = data;
-    struct rp_hip_work *w, *next, *ended, **end = &ended;
+    struct rp_hip_work *next;
 
     (void)value;
     pthread_mutex_lock(&q->lock);
-    ended = q->first;
+    struct rp_hip_work *ended = q->first, **end = &ended;
     while (*end && rp_hip.signal_load_scacquire((*end)->signal) < 1)
         end = &(*end)->next;
     q->first = *end;
@@ -214,7 +211,7 @@ static bool on_first_done(int64_t value, void *data)
     /* if the handler is refused, the next dispatch tries again */
     q->armed = q->first && handler_set(q->first, on_first_done, q);
     pthread_mutex_unlock(&q->lock);
-    for (w = ended; w; w = next) {
+    for (struct rp_hip_work *w = ended; w; w = next) {
         next = w->next;
         work_end(w, rp_hip.signal_load_scacquire(w->signal));
     }
@@ -305,8 +302,7 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
     const struct rp_hsa_packet *from = packets;
     struct queue *q = data;
     struct rp_hsa_packet batch[BATCH];
-    uint64_t link = call->link, stream = call->stream, began;
-    bool own;
+    uint64_t link = call->link, stream = call->stream;
 
     (void)index;
     if (!rp_hip.cap->ready() || !has_dispatch(from, count)) {
@@ -314,12 +310,12 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
         return;
     }
     call->submitted = true;
-    own = !link && !rp_hip.no_calls;
+    bool own = !link && !rp_hip.no_calls;
     if (!link) {
         link = own ? rp_hip_link() : 0;
         stream = QUEUE_STREAMS + q->number;
     }
-    began = rp_hip.cap->now();
+    uint64_t began = rp_hip.cap->now();
     while (count > 0) {
         uint64_t n = count < BATCH ? count : BATCH;
 
@@ -389,11 +385,9 @@ void rp_hip_work_reset(void)
 
 void rp_hip_wait_for_all(void)
 {
-    int32_t left;
-
     for (int i = 0; i < 200 && atomic_load(&running) > 0; i++)
         usleep(1000);
-    left = atomic_exchange(&running, 0);
+    int32_t left = atomic_exchange(&running, 0);
     if (left > 0)
         rp_hip.cap->lost((uint64_t)left); /* their completion was not reported */
 }

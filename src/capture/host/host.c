@@ -155,13 +155,12 @@ EXPORT pid_t fork(void)
 EXPORT int pthread_setname_np(pthread_t thread, const char *name)
 {
     static int (*next)(pthread_t, const char *);
-    int result;
 
     if (!next)
         *(void **)&next = dlsym(RTLD_NEXT, "pthread_setname_np");
     if (!next)
         return ENOSYS;
-    result = next(thread, name);
+    int result = next(thread, name);
     if (!result && cap && pthread_equal(thread, pthread_self()))
         cap->thread_name(0, name);
     return result;
@@ -190,15 +189,13 @@ EXPORT int prctl(int option, ...)
     unsigned long a[4];
     sigset_t before;
     va_list list;
-    bool held;
-    int result;
 
     va_start(list, option);
     for (int i = 0; i < 4; i++)
         a[i] = va_arg(list, unsigned long);
     va_end(list);
-    held = option == PR_SET_SECCOMP && hold_sampler_signal(&before);
-    result = next(option, a[0], a[1], a[2], a[3]);
+    bool held = option == PR_SET_SECCOMP && hold_sampler_signal(&before);
+    int result = next(option, a[0], a[1], a[2], a[3]);
     if (option == PR_SET_SECCOMP && !result)
         rp_capture_seal(a[0] == SECCOMP_MODE_STRICT);
     else if (held)

@@ -159,21 +159,18 @@ EXPORT void free(void *p)
 
 EXPORT void *realloc(void *p, size_t n)
 {
-    size_t before;
-    void *fresh;
-
     if (!next_malloc)
         find_next();
     if (is_early(p)) {
         size_t max = (size_t)(early + EARLY - (char *)p);
 
-        fresh = malloc(n);
+        void *fresh = malloc(n);
         if (fresh)
             memcpy(fresh, p, n < max ? n : max);
         return fresh;
     }
-    before = p ? malloc_usable_size(p) : 0;
-    fresh = next_realloc(p, n);
+    size_t before = p ? malloc_usable_size(p) : 0;
+    void *fresh = next_realloc(p, n);
     if (p && (fresh || !n) && my_counts()) {
         counter_add(&mine->frees, 1);
         counter_add(&mine->freed, before);
@@ -190,11 +187,9 @@ EXPORT void *aligned_alloc(size_t alignment, size_t n)
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
 {
-    int result;
-
     if (!next_malloc)
         find_next();
-    result = next_memalign ? next_memalign(out, alignment, n) : ENOMEM;
+    int result = next_memalign ? next_memalign(out, alignment, n) : ENOMEM;
     if (!result)
         count_malloc(*out);
     return result;

@@ -63,11 +63,9 @@ static bool is_mpi5(const void *function)
 
 void rp_mpi_comms_begin(const void *caller)
 {
-    rp_mpi_word world;
-
     if (mpi.ready)
         return;
-    world = object_of("ompi_mpi_comm_world", caller);
+    rp_mpi_word world = object_of("ompi_mpi_comm_world", caller);
 #define FIND(member, name) *(void **)&mpi.member = next_of("PMPI_" name, caller)
     FIND(rank, "Comm_rank");
     FIND(size, "Comm_size");
@@ -177,7 +175,6 @@ static uint32_t count_members(uint64_t members)
 
 static void name_comm(struct rp_mpi_comm *comm, rp_mpi_word handle)
 {
-    uint64_t members;
     int inter = 0;
 
     comm->ranks = comm->rank = 0;
@@ -189,7 +186,7 @@ static void name_comm(struct rp_mpi_comm *comm, rp_mpi_word handle)
         snprintf(comm->group, sizeof comm->group, "MPI_COMM_WORLD");
         return;
     }
-    members = comm_members(handle, inter);
+    uint64_t members = comm_members(handle, inter);
     snprintf(comm->group, sizeof comm->group, "comm %08x.%u", (uint32_t)(members >> 16),
              count_members(members));
 }
@@ -206,14 +203,13 @@ struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle)
 {
     static _Atomic uint32_t last;
     uint32_t guess = atomic_load_explicit(&last, memory_order_relaxed);
-    struct rp_mpi_comm *comm;
 
     handle = handle_of(handle);
     if (!mpi.ready || !handle || handle == mpi.null)
         return NULL;
     if (atomic_load_explicit(&comms[guess].handle, memory_order_acquire) == handle)
         return &comms[guess];
-    comm = slot_of(handle);
+    struct rp_mpi_comm *comm = slot_of(handle);
     if (!comm) {
         pthread_mutex_lock(&comms_lock);
         comm = slot_of(handle);

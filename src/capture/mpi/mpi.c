@@ -54,11 +54,10 @@ static int64_t bytes_of(const struct call *c, const struct rp_mpi_comm *comm)
     bool root = comm && comm->rank == (int)c->peer;
     rp_mpi_word count = c->sizes == AT_ROOT && !root ? c->other_count : c->count;
     rp_mpi_word type = c->sizes == AT_ROOT && !root ? c->other_type : c->type;
-    int64_t elements;
 
     if (count == NONE || type == NONE || !comm || (comm->inter && c->what != SENT))
         return -1;
-    elements = c->sizes == EACH ? 0 : (int)count;
+    int64_t elements = c->sizes == EACH ? 0 : (int)count;
     for (int i = 0; c->sizes == EACH && i < comm->ranks; i++)
         elements += ((const int *)count)[i];
     return elements > 0 ? elements * rp_mpi_type_bytes(type) : elements;
@@ -145,13 +144,11 @@ static void put_span(const char *name, enum what what, const struct rp_mpi_op *o
 
 static void put_call(const struct call *c, uint64_t begin, uint64_t end)
 {
-    struct rp_mpi_op op;
-
     if (c->what == WAITED || c->what == OTHER) {
         put_span(c->name, c->what, NULL, begin, end);
         return;
     }
-    op = op_of(c);
+    struct rp_mpi_op op = op_of(c);
     put_span(c->name, c->what, &op, begin, end);
     if (c->what == STARTED || c->what == POSTED)
         rp_mpi_request_put(rp_mpi_handle_at(c->last, 0), &op);

@@ -32,12 +32,10 @@ static int slot_among(rp_mpi_word at, rp_mpi_word handle)
 
 void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op)
 {
-    int slot;
-
     if (!handle)
         return;
     pthread_mutex_lock(&requests_lock);
-    slot = slot_among(handle, handle); /* freed without a wait: it is used again */
+    int slot = slot_among(handle, handle); /* freed without a wait: it is used again */
     if (slot < 0 && (slot = slot_among(handle, 0)) >= 0)
         atomic_fetch_add(&pending, 1);
     if (slot >= 0) {
@@ -49,12 +47,10 @@ void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op)
 
 bool rp_mpi_request_find(rp_mpi_word handle, struct rp_mpi_op *op, bool take)
 {
-    int slot;
-
     if (!handle || !atomic_load_explicit(&pending, memory_order_relaxed))
         return false;
     pthread_mutex_lock(&requests_lock);
-    slot = slot_among(handle, handle);
+    int slot = slot_among(handle, handle);
     if (slot >= 0)
         *op = requests[slot].op;
     if (slot >= 0 && take) {

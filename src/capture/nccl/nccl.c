@@ -56,13 +56,11 @@ static __thread struct here {
 
 static void nccl_begin(void)
 {
-    const char *text;
-
     cap = rp_capture_get();
     if (!cap)
         return;
     slots = calloc(SLOTS, sizeof *slots);
-    text = cap->option("nccl.channels");
+    const char *text = cap->option("nccl.channels");
     channels_wanted = text && !strcmp(text, "on");
 }
 
@@ -242,10 +240,8 @@ static uint64_t op_begin(struct opened *o, const struct rp_nccl_op *e, uint64_t 
 static struct rp_nccl_op *make_event(void *context, const struct rp_nccl_descr *d, int version,
                                      uint64_t type, uint64_t *number)
 {
-    struct rp_nccl_op *e;
-
     *number = atomic_fetch_add(&handles, 1) + 1;
-    e = &slots[*number % SLOTS];
+    struct rp_nccl_op *e = &slots[*number % SLOTS];
     atomic_store(&e->handle, 0);
     *e = (struct rp_nccl_op){.type = type, .comm = context, .root = -1};
     e->tid = this_thread()->tid;
@@ -258,21 +254,19 @@ static struct rp_nccl_op *make_event(void *context, const struct rp_nccl_descr *
 static int event_start(void *context, void **handle, const struct rp_nccl_descr *d, int version)
 {
     uint64_t type = version >= 5 ? d->type : d->type & 255, number;
-    struct opened *o;
-    struct rp_nccl_op *e;
 
     *handle = NULL;
     if (!context || !cap->ready() ||
         !(type & (RP_NCCL_COLL | RP_NCCL_P2P | RP_NCCL_KERNEL_CHANNEL | RP_NCCL_COLL_API |
                   RP_NCCL_P2P_API | RP_NCCL_KERNEL_LAUNCH | RP_NCCL_CE_COLL)))
         return 0;
-    o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : this_thread()->opened;
+    struct opened *o = type == RP_NCCL_KERNEL_CHANNEL ? NULL : this_thread()->opened;
     if (type == RP_NCCL_KERNEL_LAUNCH) {
         if (o)
             note_launch(o, context, cap->now());
         return 0;
     }
-    e = make_event(context, d, version, type, &number);
+    struct rp_nccl_op *e = make_event(context, d, version, type, &number);
     if (o)
         e->begin = op_begin(o, e, e->begin);
     atomic_store(&e->handle, number);
@@ -287,11 +281,10 @@ static int event_start(void *context, void **handle, const struct rp_nccl_descr 
 static int event_stop(void *handle)
 {
     struct rp_nccl_op *e = slots ? event_of(handle) : NULL;
-    uint64_t now;
 
     if (!e)
         return 0;
-    now = cap->now();
+    uint64_t now = cap->now();
     if (e->type == RP_NCCL_KERNEL_CHANNEL)
         end_channel(e, now);
     else if (!e->stopped)

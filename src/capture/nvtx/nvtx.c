@@ -391,14 +391,12 @@ EXPORT int InitializeInjectionNvtxExtension(struct rp_nvtx_extension *extension)
 
 int InitializeInjectionNvtxExtension(struct rp_nvtx_extension *extension)
 {
-    struct rp_nvtx_segment *s;
-
     if (!cap)
         cap = rp_capture_get();
     if (!cap || !extension || extension->module != RP_NVTX_EXTENSION_PAYLOAD ||
         !extension->nsegments)
         return 0;
-    s = &extension->segments[0];
+    struct rp_nvtx_segment *s = &extension->segments[0];
     for (size_t i = 0; i < sizeof payload / sizeof payload[0]; i++) {
         if (payload[i].id < s->nslots)
             s->slots[payload[i].id] = (intptr_t)payload[i].function;

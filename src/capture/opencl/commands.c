@@ -246,11 +246,9 @@ void rp_opencl_end(struct rp_opencl_command *c, int32_t code, void *event, bool 
 
 void rp_opencl_wait_for_all(void)
 {
-    int32_t left;
-
     for (int i = 0; i < 200 && atomic_load(&running) > 0; i++)
         usleep(1000);
-    left = atomic_exchange(&running, 0);
+    int32_t left = atomic_exchange(&running, 0);
     if (left > 0)
         rp_opencl.cap->lost((uint64_t)left); /* their completion was not reported */
 }

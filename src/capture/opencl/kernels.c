@@ -43,13 +43,12 @@ static size_t slot_of(const void *handle, bool fresh)
 static void query_name(void *handle, struct rp_opencl_kernel *out)
 {
     size_t n = 0;
-    char *whole;
 
     memcpy(out->name, "(kernel)", 9);
     if (!rp_opencl.GetKernelInfo ||
         rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, 0, NULL, &n) || !n || n > NAME_MAX_BYTES)
         return;
-    whole = malloc(n);
+    char *whole = malloc(n);
     if (whole && !rp_opencl.GetKernelInfo(handle, RP_CL_KERNEL_NAME, n, whole, NULL)) {
         n = n < sizeof out->name ? n : sizeof out->name;
         memcpy(out->name, whole, n);
@@ -75,12 +74,10 @@ static struct rp_opencl_kernel *kernel_entry(void *handle)
 
 void rp_opencl_kernel_set(void *handle, uint32_t index, size_t size, const void *value)
 {
-    struct rp_opencl_kernel *kernel;
-
     if (index >= RP_OPENCL_ARGS)
         return;
     pthread_mutex_lock(&lock);
-    kernel = kernel_entry(handle);
+    struct rp_opencl_kernel *kernel = kernel_entry(handle);
     if (kernel) {
         kernel->args[index].size = (uint32_t)size;
         kernel->args[index].is_set = true;
@@ -95,10 +92,8 @@ void rp_opencl_kernel_set(void *handle, uint32_t index, size_t size, const void 
 
 void rp_opencl_kernel_get(void *handle, struct rp_opencl_kernel *out)
 {
-    struct rp_opencl_kernel *kernel;
-
     pthread_mutex_lock(&lock);
-    kernel = kernel_entry(handle);
+    struct rp_opencl_kernel *kernel = kernel_entry(handle);
     if (kernel)
         *out = *kernel;
     pthread_mutex_unlock(&lock);
@@ -111,10 +106,8 @@ void rp_opencl_kernel_get(void *handle, struct rp_opencl_kernel *out)
 /* A new kernel may get the same handle. The entry stays in its probe chain, marked as released. */
 void rp_opencl_kernel_forget(void *handle)
 {
-    size_t k;
-
     pthread_mutex_lock(&lock);
-    k = slot_of(handle, false);
+    size_t k = slot_of(handle, false);
     if (k != KERNELS)
         known[k].handle = &released;
     pthread_mutex_unlock(&lock);

@@ -99,11 +99,11 @@ static void *layer_EnqueueMapBuffer(void *queue, void *buffer, uint32_t blocking
                                       ? rp_opencl_begin("clEnqueueMapBuffer", RP_CTF_KIND_MEMCPY,
                                                         queue, size, NULL, 0, NULL, NULL)
                                       : NULL;
-    void *own = NULL, **ev = c && !event ? &own : event, *mapped;
+    void *own = NULL, **ev = c && !event ? &own : event;
     int32_t result = 0;
+    void *mapped = rp_opencl.EnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, nwaits,
+                                              waits, ev, &result);
 
-    mapped = rp_opencl.EnqueueMapBuffer(queue, buffer, blocking, flags, offset, size, nwaits, waits,
-                                        ev, &result);
     if (code)
         *code = result;
     rp_opencl_end(c, result, ev ? *ev : NULL, !event);
@@ -119,11 +119,11 @@ static void *layer_EnqueueMapImage(void *queue, void *image, uint32_t blocking, 
                                       ? rp_opencl_begin("clEnqueueMapImage", RP_CTF_KIND_MEMCPY,
                                                         queue, 0, NULL, 0, NULL, NULL)
                                       : NULL;
-    void *own = NULL, **ev = c && !event ? &own : event, *mapped;
+    void *own = NULL, **ev = c && !event ? &own : event;
     int32_t result = 0;
+    void *mapped = rp_opencl.EnqueueMapImage(queue, image, blocking, flags, origin, region, row,
+                                             slice, nwaits, waits, ev, &result);
 
-    mapped = rp_opencl.EnqueueMapImage(queue, image, blocking, flags, origin, region, row, slice,
-                                       nwaits, waits, ev, &result);
     if (code)
         *code = result;
     rp_opencl_end(c, result, ev ? *ev : NULL, !event);

@@ -118,12 +118,11 @@ static void drop(enum rp_pjrt_function number, void *object)
 static bool call(enum rp_pjrt_function number, struct args *a)
 {
     rp_pjrt_fn *fn = function(number);
-    void *error;
 
     a->word[0] = sizeof *a;
     if (!fn)
         return false;
-    error = fn(a->word);
+    void *error = fn(a->word);
     drop(RP_PJRT_ERROR_DESTROY, error);
     return !error;
 }
@@ -131,12 +130,11 @@ static bool call(enum rp_pjrt_function number, struct args *a)
 static bool await(void *event)
 {
     struct args a = {0};
-    bool ok;
 
     if (!event)
         return true;
     a.word[RP_PJRT_ARG] = word_of(event);
-    ok = call(RP_PJRT_EVENT_AWAIT, &a);
+    bool ok = call(RP_PJRT_EVENT_AWAIT, &a);
     drop(RP_PJRT_EVENT_DESTROY, event);
     return ok;
 }
@@ -165,16 +163,14 @@ static struct module *module_find(const void *loaded)
 static void module_describe(struct module *m, void *loaded)
 {
     struct args a = {0}, name = {0}, outputs = {0};
-    void *executable;
-    size_t n;
 
     a.word[RP_PJRT_ARG] = word_of(loaded);
     if (!call(RP_PJRT_LOADED_EXECUTABLE, &a))
         return;
-    executable = pointer_of(a.word[RP_PJRT_RESULT]);
+    void *executable = pointer_of(a.word[RP_PJRT_RESULT]);
     name.word[RP_PJRT_ARG] = outputs.word[RP_PJRT_ARG] = word_of(executable);
     if (call(RP_PJRT_EXECUTABLE_NAME, &name)) {
-        n = (size_t)name.word[RP_PJRT_RESULT_SIZE];
+        size_t n = (size_t)name.word[RP_PJRT_RESULT_SIZE];
         m->name = calloc(n + 1, 1);
         if (m->name)
             memcpy(m->name, pointer_of(name.word[RP_PJRT_RESULT]), n);
@@ -206,7 +202,7 @@ static void module_add(const uint64_t *args)
     const uint64_t *program = pointer_of(args[RP_PJRT_COMPILE_PROGRAM]);
     void *loaded = pointer_of(args[RP_PJRT_COMPILE_EXECUTABLE]);
     struct module *m = calloc(1, sizeof *m);
-    size_t nformat, slot = slot_of(loaded);
+    size_t slot = slot_of(loaded);
 
     if (!m)
         return;
@@ -214,7 +210,7 @@ static void module_add(const uint64_t *args)
     if (!m->name)
         m->name = strdup("unnamed");
     m->wanted = m->name && !fnmatch(state.pattern, m->name, 0);
-    nformat = (size_t)program[RP_PJRT_PROGRAM_FORMAT_SIZE];
+    size_t nformat = (size_t)program[RP_PJRT_PROGRAM_FORMAT_SIZE];
     if (m->wanted && nformat < sizeof m->format) {
         memcpy(m->format, pointer_of(program[RP_PJRT_PROGRAM_FORMAT]), nformat);
         m->ncode = (size_t)program[RP_PJRT_PROGRAM_CODE_SIZE];
@@ -284,7 +280,6 @@ static const char *ending_of(const struct module *m)
 static bool write_compiled(const struct module *m, int number)
 {
     struct args loaded = {0}, a = {0}, program = {0};
-    bool ok;
 
     loaded.word[RP_PJRT_ARG] = word_of(m->loaded);
     if (!call(RP_PJRT_LOADED_EXECUTABLE, &loaded))
@@ -292,7 +287,7 @@ static bool write_compiled(const struct module *m, int number)
     program.word[0] = sizeof program;
     a.word[RP_PJRT_ARG] = loaded.word[RP_PJRT_RESULT];
     a.word[RP_PJRT_RESULT] = word_of(&program);
-    ok = call(RP_PJRT_EXECUTABLE_OPTIMIZED, &a) && program.word[RP_PJRT_PROGRAM_CODE_SIZE];
+    bool ok = call(RP_PJRT_EXECUTABLE_OPTIMIZED, &a) && program.word[RP_PJRT_PROGRAM_CODE_SIZE];
     if (ok) {
         size_t n = (size_t)program.word[RP_PJRT_PROGRAM_CODE_SIZE];
         char *code = malloc(n);
@@ -330,7 +325,6 @@ struct line {
 __attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const char *format, ...)
 {
     va_list list;
-    int n;
 
     if (l->failed)
         return;
@@ -345,7 +339,7 @@ __attribute__((format(printf, 2, 3))) static void line_add(struct line *l, const
         l->cap = l->cap * 2 + 4096;
     }
     va_start(list, format);
-    n = vsnprintf(l->at + l->n, l->cap - l->n, format, list);
+    int n = vsnprintf(l->at + l->n, l->cap - l->n, format, list);
     va_end(list);
     if (n < 0 || (size_t)n >= l->cap - l->n)
         l->failed = true;
@@ -368,11 +362,10 @@ static void line_text(struct line *l, const char *text)
 static void line_write(struct line *l)
 {
     char path[sizeof state.dir + 64];
-    int fd;
 
     line_add(l, "}\n");
     snprintf(path, sizeof path, "%s/%d-captures.jsonl", state.dir, (int)getpid());
-    fd = l->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int fd = l->failed ? -1 : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fd >= 0) {
         (void)write_all(fd, l->at, l->n);
         close(fd);
@@ -445,8 +438,6 @@ static bool array_describe(void *buffer, struct array *out)
 static bool array_write(int fd, void *buffer, struct line *l, uint64_t *at)
 {
     struct array a;
-    char *bytes;
-    bool ok;
 
     state.why = "an array could not be read from the device";
     if (!array_describe(buffer, &a))
@@ -455,8 +446,8 @@ static bool array_write(int fd, void *buffer, struct line *l, uint64_t *at)
         state.why = "the byte budget is used up (--bytes)";
         return false;
     }
-    bytes = malloc((size_t)a.bytes + 1);
-    ok = bytes && to_host(buffer, a.rank, bytes, &a.bytes);
+    char *bytes = malloc((size_t)a.bytes + 1);
+    bool ok = bytes && to_host(buffer, a.rank, bytes, &a.bytes);
     if (ok && !write_all(fd, bytes, (size_t)a.bytes)) {
         state.why = "its data could not be written: is the disk full?";
         ok = false;
@@ -633,11 +624,10 @@ static bool is_size_error(void *error)
 {
     static const char says[] = "PJRT_ExecuteOptions size";
     uint64_t ask[RP_PJRT_WORDS] = {sizeof ask};
-    const char *text;
 
     ask[RP_PJRT_ARG] = (uint64_t)(uintptr_t)error;
     function(RP_PJRT_ERROR_MESSAGE)(ask);
-    text = pointer_of(ask[RP_PJRT_RESULT]);
+    const char *text = pointer_of(ask[RP_PJRT_RESULT]);
     return text && memmem(text, ask[RP_PJRT_RESULT_SIZE], says, sizeof says - 1);
 }
 
@@ -666,15 +656,13 @@ static void *execute(uint64_t *args)
 {
     struct module *m = state.on ? module_find(pointer_of(args[RP_PJRT_ARG])) : NULL;
     struct capture c = {.m = m, .fd = -1};
-    uint64_t begin;
-    void *error;
 
     if (!m || !m->wanted)
         return real_execute(args);
     c.run = atomic_fetch_add_explicit(&m->runs, 1, memory_order_relaxed);
     if (!is_selected(m, c.run)) {
-        begin = state.slower_ns ? now_ns() : 0;
-        error = real_execute(args);
+        uint64_t begin = state.slower_ns ? now_ns() : 0;
+        void *error = real_execute(args);
         if (!error && state.slower_ns)
             time_execution(m, args, begin);
         return error;
@@ -682,7 +670,7 @@ static void *execute(uint64_t *args)
     pthread_mutex_lock(&state.writing);
     capture_begin(&c, args);
     pthread_mutex_unlock(&state.writing);
-    error = real_execute(args);
+    void *error = real_execute(args);
     pthread_mutex_lock(&state.writing);
     capture_end(&c, args, !error);
     pthread_mutex_unlock(&state.writing);
@@ -747,7 +735,7 @@ static void *client_create(uint64_t *args)
 {
     static const char name[] = "cpu_device_count";
     uint64_t n = args[RP_PJRT_CREATE_NOPTIONS], given = args[RP_PJRT_CREATE_OPTIONS], *options,
-             *last, gone[RP_PJRT_WORDS] = {(RP_PJRT_ARG + 1) * sizeof(uint64_t)};
+             gone[RP_PJRT_WORDS] = {(RP_PJRT_ARG + 1) * sizeof(uint64_t)};
     void *error = function(RP_PJRT_CLIENT_CREATE)(args);
 
     if (error || n > 1000 || names_devices(args, name) || !is_cpu(args[RP_PJRT_CREATE_CLIENT]))
@@ -757,7 +745,7 @@ static void *client_create(uint64_t *args)
         return NULL;
     if (n)
         memcpy(options, pointer_of(given), n * RP_PJRT_OPTION_WORDS * sizeof *options);
-    last = options + n * RP_PJRT_OPTION_WORDS;
+    uint64_t *last = options + n * RP_PJRT_OPTION_WORDS;
     last[0] = RP_PJRT_OPTION_WORDS * sizeof *options;
     last[RP_PJRT_OPTION_NAME] = (uint64_t)(uintptr_t)name;
     last[RP_PJRT_OPTION_NAME_SIZE] = sizeof name - 1;
@@ -821,7 +809,6 @@ static void begin(void)
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     void *symbol = library ? dlsym(library, "GetPjrtApi") : NULL;
     rp_pjrt_entry_fn *entry;
-    size_t size;
 
     if (!symbol) {
         fprintf(stderr, "reprise: cannot load the plugin '%s': %s\n", path ? path : "",
@@ -832,7 +819,7 @@ static void begin(void)
     state.real = entry();
     if (!state.real)
         return;
-    size = (size_t)state.real[RP_PJRT_API_SIZE];
+    size_t size = (size_t)state.real[RP_PJRT_API_SIZE];
     if (size < (RP_PJRT_API_FUNCTIONS + (size_t)RP_PJRT_FUNCTIONS_NEEDED) * sizeof(uint64_t)) {
         state.table = NULL;
         return;

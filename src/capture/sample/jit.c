@@ -40,11 +40,10 @@ static bool map_text(void)
     char path[64];
     struct stat st;
     void *p = MAP_FAILED;
-    int fd;
 
     snprintf(path, sizeof path, "/proc/%d/root/tmp/perf-%d.map", (int)rp_sample_pid,
              (int)rp_sample_pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return false;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0 && st.st_size < UINT32_MAX &&
@@ -63,19 +62,19 @@ static bool map_text(void)
 static void read_again(int64_t now_ns)
 {
     struct rp_perf_map_line line;
-    const char *at, *end;
     size_t lines = 0;
 
     map.looked_ns = now_ns;
     if (!map_text())
         return;
     map.looked_ns = now_ns;
-    end = map.text + map.size;
-    for (at = map.text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
+    const char *end = map.text + map.size;
+    for (const char *at = map.text; (at = memchr(at, '\n', (size_t)(end - at))); at++)
         lines++;
     map.room = lines < ENTRIES ? lines + 1 : ENTRIES;
     map.at = rp_sample_pages(map.room * sizeof *map.at);
-    for (at = map.text; map.at && map.n < map.room && rp_perf_map_next(&at, end, &line);)
+    for (const char *at = map.text;
+         map.at && map.n < map.room && rp_perf_map_next(&at, end, &line);)
         map.at[map.n++] = (struct rp_sample_symbol){line.start, (uint32_t)line.size,
                                                     (uint32_t)(line.name - map.text)};
     map.n = rp_sample_symbols_sort(map.at, map.n);
@@ -83,11 +82,9 @@ static void read_again(int64_t now_ns)
 
 bool rp_sample_jit_find(uint64_t pc, int64_t now_ns, char *name, size_t size)
 {
-    const struct rp_sample_symbol *s;
-
     if (map.pid != rp_sample_pid)
         forget();
-    s = rp_sample_symbols_find(map.at, map.n, pc);
+    const struct rp_sample_symbol *s = rp_sample_symbols_find(map.at, map.n, pc);
     if (!s && (!map.looked_ns || now_ns - map.looked_ns >= AGAIN_NS)) {
         read_again(now_ns);
         s = rp_sample_symbols_find(map.at, map.n, pc);

@@ -97,10 +97,8 @@ static void keep_texts(const struct rp_sample_raw *raw, struct rp_sample_known *
    may have changed. */
 static size_t enough_for(size_t before, uint64_t used)
 {
-    size_t least;
-
     before = before ? before : RP_SAMPLE_STACK;
-    least = before - before / 16;
+    size_t least = before - before / 16;
     used += RP_SAMPLE_LITTLE / 2;
     used = used > least ? used : least;
     used = used > RP_SAMPLE_LITTLE ? used : RP_SAMPLE_LITTLE;

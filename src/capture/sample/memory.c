@@ -102,7 +102,6 @@ void *rp_sample_alloc(size_t n)
 {
     static char *block;
     static size_t left;
-    void *p;
 
     n = (n + 15) & ~(size_t)15;
     if (n > BLOCK / 4)
@@ -113,7 +112,7 @@ void *rp_sample_alloc(size_t n)
         if (!block)
             return NULL;
     }
-    p = block;
+    void *p = block;
     block += n;
     left -= n;
     return p;
@@ -125,7 +124,6 @@ const char *rp_sample_intern(const char *text)
     static size_t nknown;
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     size_t n = strlen(text) + 1, i;
-    char *copy;
 
     for (size_t k = 0; k < n; k++)
         hash = (hash ^ (uint8_t)text[k]) * UINT64_C(0x100000001b3);
@@ -136,7 +134,7 @@ const char *rp_sample_intern(const char *text)
             return known[i];
     if (nknown >= (size_t)TEXTS / 8 * 7)
         return "native\t[one of too many functions]\t\t0";
-    copy = rp_sample_alloc(n);
+    char *copy = rp_sample_alloc(n);
     if (!copy)
         return NULL;
     nknown++;

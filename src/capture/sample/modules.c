@@ -34,12 +34,11 @@ static bool read_headers(struct rp_sample_module *m, uint64_t start)
 {
     Elf64_Phdr at[PHEADERS];
     Elf64_Ehdr head;
-    size_t n;
 
     if (rp_sample_read(start, &head, sizeof head) != sizeof head ||
         memcmp(head.e_ident, ELFMAG, SELFMAG) != 0 || head.e_phentsize != sizeof *at)
         return false;
-    n = head.e_phnum < PHEADERS ? head.e_phnum : PHEADERS;
+    size_t n = head.e_phnum < PHEADERS ? head.e_phnum : PHEADERS;
     if (rp_sample_read(start + head.e_phoff, at, n * sizeof *at) != n * sizeof *at)
         return false;
     m->bias = m->headers = start;
@@ -68,13 +67,13 @@ struct mapping {
 
 static bool parse_mapping(char *line, struct mapping *out)
 {
-    char *at = line, *rights;
+    char *at = line;
 
     out->from = strtoull(at, &at, 16);
     if (*at++ != '-')
         return false;
     out->to = strtoull(at, &at, 16);
-    rights = at + 1;
+    char *rights = at + 1;
     if (strlen(rights) < 5)
         return false;
     out->runs = rights[2] == 'x';
@@ -117,10 +116,9 @@ void rp_sample_modules_read(void)
     size_t n = 0, have = 0;
     ssize_t got = 1;
     char *end;
-    int fd;
 
     snprintf(name, sizeof name, "/proc/%d/maps", (int)rp_sample_pid);
-    fd = open(name, O_RDONLY | O_CLOEXEC);
+    int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0 || !fresh) {
         if (fd >= 0)
             close(fd);
@@ -181,20 +179,18 @@ static bool map_file(struct rp_sample_module *m)
 {
     char path[LINE + 32];
     struct stat st;
-    void *p;
-    int fd;
 
     if (m->opened)
         return m->file != NULL;
     m->opened = true;
     snprintf(path, sizeof path, "/proc/%d/root%s", (int)rp_sample_pid, m->path);
-    fd = open(m->path[0] == '/' ? path : "", O_RDONLY | O_CLOEXEC);
+    int fd = open(m->path[0] == '/' ? path : "", O_RDONLY | O_CLOEXEC);
     if (fd < 0 && m->path[0] == '/')
         fd = open(m->path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (!fstat(fd, &st) && st.st_size > (off_t)sizeof(Elf64_Ehdr)) {
-        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p != MAP_FAILED) {
             m->file = p;
             m->size = (size_t)st.st_size;
@@ -381,13 +377,12 @@ const char *rp_sample_native_text(uint64_t pc, uint64_t start, int64_t now_ns)
         const char *text;
         unsigned generation;
     } * known;
-    size_t i;
 
     if (start)
         pc = start; /* one text a function */
     else if (!rp_sample_module_find(pc))
         return made_text(pc, now_ns);
-    i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 48) % TEXTS;
+    size_t i = (size_t)(pc * UINT64_C(0x9e3779b97f4a7c15) >> 48) % TEXTS;
     if (!known && !(known = rp_sample_pages(TEXTS * sizeof *known)))
         return NULL;
     for (unsigned tries = 0; tries < 64; tries++, i = (i + 1) % TEXTS) {

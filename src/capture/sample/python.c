@@ -123,7 +123,6 @@ unsigned rp_sample_python_find(void)
 
     for (size_t i = 0; i < n && !minor; i++) {
         const char *name = strrchr(list[i].path, '/');
-        unsigned version;
 
         /* an executable may hold the interpreter under any name; a library is named after it, and
            so are extensions, which have an ABI in their names */
@@ -131,7 +130,7 @@ unsigned rp_sample_python_find(void)
             (strstr(name, ".so") && (!strstr(name, "python") || strstr(name, ".cpython-"))))
             continue;
         runtime = rp_sample_module_symbol(&list[i], "_PyRuntime");
-        version = runtime ? version_of(&list[i]) : 0;
+        unsigned version = runtime ? version_of(&list[i]) : 0;
         if (!find_layout(version))
             continue;
         interpreter_path = list[i].path;
@@ -356,18 +355,18 @@ static bool read_text(uint64_t address, char *to, size_t size)
 {
     uint8_t head[64], wide[1024];
     uint64_t length;
-    uint32_t state, kind;
-    size_t n = 0, got;
+    uint32_t state;
+    size_t n = 0;
 
     if (!address || rp_sample_read(address, head, 40) != 40 || !is_of_type(head, text_type))
         return false;
     memcpy(&length, head + 16, 8);
     memcpy(&state, head + 32, 4);
-    kind = state >> 2 & 7;
+    uint32_t kind = state >> 2 & 7;
     if ((kind != 1 && kind != 2 && kind != 4) || !(state & 32) || length > 1 << 20)
         return false; /* not compact */
     address += state & 64 ? at.ascii : at.compact;
-    got = length * kind < sizeof wide ? (size_t)length * kind : sizeof wide;
+    size_t got = length * kind < sizeof wide ? (size_t)length * kind : sizeof wide;
     got = rp_sample_read(address, wide, got);
     for (size_t i = 0; i + kind <= got && n + 5 < size; i += kind) {
         uint32_t c = 0;
@@ -464,14 +463,12 @@ static int line_of(const struct code *code, const struct rp_sample_py *f)
 {
     static uint8_t table[LINES];
     uint64_t size = 0;
-    int64_t instr;
-    size_t n;
     int line;
 
     if (!code->lines || rp_sample_read(code->lines + 16, &size, 8) != 8)
         return (int)code->first;
-    n = rp_sample_read(code->lines + 32, table, size < LINES ? (size_t)size : LINES);
-    instr = ((int64_t)f->instr - (int64_t)(f->code + at.bytecode)) / 2;
+    size_t n = rp_sample_read(code->lines + 32, table, size < LINES ? (size_t)size : LINES);
+    int64_t instr = ((int64_t)f->instr - (int64_t)(f->code + at.bytecode)) / 2;
     if (minor == 9)
         line = line_of_pairs(table, n, (int)code->first, (int32_t)f->instr);
     else if (minor == 10)
@@ -509,11 +506,10 @@ const char *rp_sample_python_text(const struct rp_sample_py *frame, int64_t now_
     static struct known *known;
     char name[400], file[500], text[1024];
     uint64_t hash = (frame->code ^ frame->instr << 20) * UINT64_C(0x9e3779b97f4a7c15);
-    struct known *k;
 
     if (!known && !(known = rp_sample_pages(CODES * sizeof *known)))
         return NULL;
-    k = &known[hash >> 40 & (CODES - 1)];
+    struct known *k = &known[hash >> 40 & (CODES - 1)];
     if (k->text && k->frame.code == frame->code && k->frame.instr == frame->instr &&
         still_valid(k, now_ns))
         return k->text;

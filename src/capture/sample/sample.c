@@ -142,15 +142,13 @@ static size_t read_task_file(uint32_t tid, const char *name, char *to, size_t si
 
 static size_t read_kept(int *fd, uint32_t tid, const char *name, char *to, size_t size)
 {
-    ssize_t n;
-
     if (*fd < 0 && own_files && nkept < most_kept) {
         *fd = open_task_file(tid, name);
         nkept += *fd >= 0;
     }
     if (*fd < 0)
         return read_task_file(tid, name, to, size);
-    n = pread(*fd, to, size - 1, 0);
+    ssize_t n = pread(*fd, to, size - 1, 0);
     to[n > 0 ? n : 0] = '\0';
     return n > 0 ? (size_t)n : 0;
 }
@@ -240,12 +238,12 @@ static void look_at_self(void)
 /* Where it waits in the kernel; false: it runs, or that is not known. */
 static bool waits_at(struct thread *t, struct rp_sample_regs *regs)
 {
-    char text[256], *at;
+    char text[256];
 
     if (!read_kept(&t->syscall, t->tid, "syscall", text, sizeof text) ||
         !strncmp(text, "running", 7))
         return false;
-    at = strrchr(text, ' ');
+    char *at = strrchr(text, ' ');
     if (!at)
         return false;
     *at = '\0';
@@ -267,11 +265,9 @@ static uint32_t put_kernel(struct thread *t, const char *frames[RP_SAMPLE_FRAMES
     if (!read_kept(&t->stack, t->tid, tells_stacks ? "stack" : "wchan", text, sizeof text))
         return n;
     for (end += strlen(text); end > text && n < RP_SAMPLE_FRAMES;) {
-        char *line, *name;
-
         *end = '\0';
-        line = memrchr(text, '\n', (size_t)(end - text));
-        name = line ? line + 1 : text;
+        char *line = memrchr(text, '\n', (size_t)(end - text));
+        char *name = line ? line + 1 : text;
         end = line ? line : text;
         name = !strncmp(name, "[<", 2) && strchr(name, ' ') ? strchr(name, ' ') + 1 : name;
         name[strcspn(name, "+ \n")] = '\0';
@@ -740,11 +736,11 @@ static struct thread *thread_find(uint32_t tid)
 
 static void thread_check(struct thread *t, int64_t now_ns)
 {
-    char name[sizeof t->name + 1], *end;
+    char name[sizeof t->name + 1];
 
     t->checked_ns = now_ns;
     read_task_file(t->tid, "comm", name, sizeof name);
-    end = strchr(name, '\n');
+    char *end = strchr(name, '\n');
     if (end)
         *end = '\0';
     name[sizeof t->name - 1] = '\0';
@@ -758,9 +754,6 @@ static void thread_check(struct thread *t, int64_t now_ns)
 
 static void thread_add(uint32_t tid)
 {
-    struct rp_sample_request *request;
-    struct thread *t;
-
     if (nthreads == THREADS)
         return;
     if (nthreads == nallocated) {
@@ -769,8 +762,8 @@ static void thread_add(uint32_t tid)
             return;
         nallocated++;
     }
-    t = threads[nthreads++];
-    request = t->request;
+    struct thread *t = threads[nthreads++];
+    struct rp_sample_request *request = t->request;
     *t = (struct thread){.tid = tid,
                          .is_listed = true,
                          .stat = -1,
@@ -819,11 +812,10 @@ static void list_threads(int64_t now_ns)
 {
     char buffer[8192], path[40];
     long n;
-    int fd;
 
     listed_ns = now_ns;
     snprintf(path, sizeof path, "/proc/%d/task", (int)rp_sample_pid);
-    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return;
     while ((n = syscall(SYS_getdents64, fd, buffer, sizeof buffer)) > 0) {
@@ -953,7 +945,7 @@ static void set_pause(void)
 static void sample_tick(void)
 {
     static _Thread_local bool is_begun __attribute__((tls_model("initial-exec")));
-    int64_t now_ns = monotonic_ns(), weight_ns;
+    int64_t now_ns = monotonic_ns();
 
     if (!cap->active()) {
         end_waits();
@@ -970,7 +962,7 @@ static void sample_tick(void)
         list_threads(now_ns);
         tell_spent();
     }
-    weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
+    int64_t weight_ns = last_ns && now_ns - last_ns < GAP_NS ? now_ns - last_ns : period_ns;
     last_ns = now_ns;
     for (size_t i = 0; i < nthreads; i++)
         keep_answer(threads[i]);
@@ -1037,17 +1029,14 @@ static void sample_open(void)
 
 __attribute__((constructor)) static void sample_load(void)
 {
-    const char *hz, *clock, *signals, *pid;
-    long rate;
-
     cap = rp_capture_get();
     if (!cap)
         return;
-    hz = cap->option("sample.hz");
-    clock = cap->option("sample.clock");
-    signals = cap->option("sample.signals");
-    pid = cap->option("pid");
-    rate = hz ? strtol(hz, NULL, 10) : HZ;
+    const char *hz = cap->option("sample.hz");
+    const char *clock = cap->option("sample.clock");
+    const char *signals = cap->option("sample.signals");
+    const char *pid = cap->option("pid");
+    long rate = hz ? strtol(hz, NULL, 10) : HZ;
     period_ns = 1000000000 / (rate > 0 ? rate : HZ);
     clock_of = clock && !strcmp(clock, "cpu")    ? CLOCK_CPU
                : clock && !strcmp(clock, "wall") ? CLOCK_WALL

@@ -107,12 +107,11 @@ static void on_ask(int number, siginfo_t *info, void *context)
     int saved = errno;
     struct rp_sample_request *q = cap->sealed() ? NULL : begin_answer(info);
     uint32_t n = q ? atomic_load(&q->written) : 0, busy = BUSY;
-    struct rp_sample_answer *to;
 
     (void)number;
     if (!q || n - atomic_load(&q->cleared) == q->size)
         return;
-    to = &q->at[n % q->size];
+    struct rp_sample_answer *to = &q->at[n % q->size];
     copy_registers(&to->raw.regs, context);
     to->raw.has_native = true;
     to->raw.copy.enough = atomic_load(&q->enough);
@@ -254,11 +253,10 @@ bool rp_sample_request_repeat(struct rp_sample_request *q, uint32_t tid, uint64_
                               int64_t period_ns)
 {
     struct f_owner_ex owner = {F_OWNER_TID, (pid_t)tid};
-    int fd;
 
     atomic_fetch_add(&nasking, 1);
     errno = EPERM;
-    fd = atomic_load(&is_taken) ? -1 : (int)open_event(tid, period_ns);
+    int fd = atomic_load(&is_taken) ? -1 : (int)open_event(tid, period_ns);
     if (fd < 0 || fd >= EVENTS || fcntl(fd, F_SETSIG, ASK) || fcntl(fd, F_SETOWN_EX, &owner) ||
         fcntl(fd, F_SETFL, O_ASYNC)) {
         if (fd >= 0)

@@ -100,7 +100,7 @@ static int64_t take_sleb(struct bytes *b)
 static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t data)
 {
     static const uint8_t sizes[16] = {8, 0, 2, 4, 8, 0, 0, 0, 8, 0, 2, 4, 8, 0, 0, 0};
-    uint64_t base = 0, v;
+    uint64_t base = 0;
     unsigned form = encoding & 15;
 
     if (encoding == 0xff)
@@ -111,7 +111,7 @@ static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t data)
         base = data;
     if (form == 1 || form == 9)
         return base + (form == 1 ? take_uleb(b) : (uint64_t)take_sleb(b));
-    v = take(b, sizes[form]);
+    uint64_t v = take(b, sizes[form]);
     if (form == 10)
         v = (uint64_t)(int16_t)v;
     else if (form == 11)
@@ -132,14 +132,14 @@ static uint64_t find_entry(struct rp_sample_module *m, uint64_t pc, uint64_t *st
 {
     uint8_t head[32];
     struct bytes b = {head + 4, head + sizeof head, m->table + 4};
-    uint64_t low = 0, high;
+    uint64_t low = 0;
     int32_t pair[2];
 
     if (!m->table || !table_read(m, m->table, head, sizeof head) || head[0] != 1 ||
         head[3] != 0x3b) /* pairs of 32 bits, relative to the header: what linkers write */
         return 0;
     take_pointer(&b, head[1], m->table);
-    high = take_pointer(&b, head[2], m->table);
+    uint64_t high = take_pointer(&b, head[2], m->table);
     while (low < high) {
         uint64_t mid = (low + high) / 2;
 
@@ -179,8 +179,7 @@ static bool read_common(struct rp_sample_module *m, uint64_t address, uint8_t *t
 {
     char words[16] = "";
     size_t n = 0;
-    uint64_t extra;
-    struct bytes *b = &c->program, x;
+    struct bytes *b = &c->program;
 
     if (!read_record(m, address, to, b) || take(b, 4) != 0)
         return false;
@@ -195,10 +194,10 @@ static bool read_common(struct rp_sample_module *m, uint64_t address, uint8_t *t
     if (words[0] != 'z')
         return words[0] == '\0';
     c->has_extra = true;
-    extra = take_uleb(b);
+    uint64_t extra = take_uleb(b);
     if (extra > (uint64_t)(b->end - b->at))
         return false;
-    x = (struct bytes){b->at, b->at + extra, b->address};
+    struct bytes x = {b->at, b->at + extra, b->address};
     for (const char *w = words + 1; *w; w++) {
         if (*w == 'R')
             c->pointer = (uint8_t)take(&x, 1);
@@ -366,18 +365,18 @@ static bool make_rules(uint64_t pc, struct rules *out)
     static struct machine m;
     static struct rules first;
     struct rp_sample_module *module = rp_sample_module_find(pc);
-    uint64_t start = 0, entry = module ? find_entry(module, pc, &start) : 0, back, size;
+    uint64_t start = 0, entry = module ? find_entry(module, pc, &start) : 0;
     struct common c = {0};
     struct bytes b;
 
     *out = (struct rules){0};
     if (!entry || !read_record(module, entry, own, &b))
         return false;
-    back = take(&b, 4);
+    uint64_t back = take(&b, 4);
     if (!back || !read_common(module, entry + 4 - back, shared, &c))
         return false;
     start = take_pointer(&b, c.pointer, 0);
-    size = take_pointer(&b, c.pointer & 15, 0);
+    uint64_t size = take_pointer(&b, c.pointer & 15, 0);
     if (pc < start || pc - start >= size)
         return false;
     if (c.has_extra) {
@@ -429,11 +428,10 @@ static const struct kept *rules_of(uint64_t pc)
 {
     static struct kept *known;
     static struct rules made;
-    struct kept *r;
 
     if (!known && !(known = rp_sample_pages(RULES * sizeof *known)))
         return NULL;
-    r = &known[(pc * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RULES];
+    struct kept *r = &known[(pc * UINT64_C(0x9e3779b97f4a7c15) >> 40) % RULES];
     if (r->pc != pc || r->generation != rp_sample_generation) {
         *r = (struct kept){.pc = pc, .generation = rp_sample_generation};
         r->valid = make_rules(pc, &made) && keep_rules(r, &made);
@@ -468,12 +466,10 @@ static bool is_known(const struct rp_sample_regs *regs, uint64_t reg)
 
 static bool binary(uint8_t op, uint64_t *stack, unsigned *n)
 {
-    uint64_t b, *a;
-
     if (*n < 2)
         return false;
-    b = stack[--*n];
-    a = &stack[*n - 1];
+    uint64_t b = stack[--*n];
+    uint64_t *a = &stack[*n - 1];
     switch (op) {
     case 0x1a:
         *a &= b;
@@ -662,11 +658,11 @@ static bool is_word(const struct rp_sample_copy *copy, uint64_t at, uint64_t wan
 static bool is_known_frame(const struct rp_sample_chain *last, size_t *at,
                            const struct rp_sample_native *f, const struct rp_sample_copy *copy)
 {
-    const struct rp_sample_native *known, *end = last->at + last->n;
+    const struct rp_sample_native *end = last->at + last->n;
 
     while (*at < last->n && last->at[*at].sp < f->sp)
         ++*at;
-    known = &last->at[*at];
+    const struct rp_sample_native *known = &last->at[*at];
     if (known == end || known->sp != f->sp || known->pc != f->pc || known->fp != f->fp)
         return false;
     for (; known + 1 < end; known++)
@@ -691,8 +687,6 @@ void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *
     while (out->n < RP_SAMPLE_NATIVE) {
         uint64_t pc = regs->at[RP_SAMPLE_PC] - (called ? 1 : 0), sp = regs->at[RP_SAMPLE_SP];
         struct rp_sample_native *to = &out->at[out->n];
-        const struct kept *r;
-        bool more;
 
         *to = (struct rp_sample_native){.pc = pc, .sp = sp, .cfa = sp};
         to->fp = is_known(regs, RP_SAMPLE_FP) ? regs->at[RP_SAMPLE_FP] : 0;
@@ -705,7 +699,7 @@ void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *
             out->n += rest;
             return;
         }
-        r = rules_of(pc);
+        const struct kept *r = rules_of(pc);
         out->n++;
         to->start = r && r->valid ? r->start : 0;
         if (!r ||
@@ -714,7 +708,7 @@ void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *
             return;
         }
         f.pc = pc;
-        more = r->valid ? step_by_table(&f, r, &to->cfa) : step_by_pointer(&f, &to->cfa);
+        bool more = r->valid ? step_by_table(&f, r, &to->cfa) : step_by_pointer(&f, &to->cfa);
         if (!more || (to->cfa <= sp && !r->is_signal))
             return;
         note_words(to, r);

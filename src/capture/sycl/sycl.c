@@ -101,14 +101,13 @@ static void on_memory(uint16_t point, void *parent, void *event, uint64_t instan
                       const void *data)
 {
     const struct rp_xpti_memory *m = data;
-    int64_t now;
 
     (void)parent, (void)event, (void)instance;
     if (!m || (point != RP_XPTI_ALLOC_END && point != RP_XPTI_RELEASE_END))
         return;
-    now = point == RP_XPTI_ALLOC_END
-              ? atomic_fetch_add(&bytes_in_use, (int64_t)m->bytes) + (int64_t)m->bytes
-              : atomic_fetch_sub(&bytes_in_use, (int64_t)m->bytes) - (int64_t)m->bytes;
+    int64_t now = point == RP_XPTI_ALLOC_END
+                      ? atomic_fetch_add(&bytes_in_use, (int64_t)m->bytes) + (int64_t)m->bytes
+                      : atomic_fetch_sub(&bytes_in_use, (int64_t)m->bytes) - (int64_t)m->bytes;
     if (m->bytes)
         cap->counter("SYCL memory", (double)now);
 }
