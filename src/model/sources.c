@@ -6,7 +6,7 @@
 
 #include "cost/learn/from_trace.h"
 #include "dataset/load.h"
-#include "explain/roofline/xla.h"
+#include "explain/roofline/programs.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -72,9 +72,9 @@ static const char *device_of_trace(const struct rp_loaded *loaded, const char *g
 static enum rp_code read_rank(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct source_reader *r = user;
-    struct rp_xla_costs xla = {0};
+    struct rp_program_costs programs = {0};
     const char *device;
-    enum rp_code code = rp_xla_costs_init(&xla, loaded, err);
+    enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
 
     pthread_mutex_lock(&r->lock);
     device = device_of_trace(loaded, r->device, &r->out->arena);
@@ -84,9 +84,9 @@ static enum rp_code read_rank(void *user, const struct rp_loaded *loaded, struct
                           loaded->source ? loaded->source->name : "");
     if (code == RP_OK)
         code = rp_samples_of_trace(r->out, loaded->trace, rp_loaded_categories(loaded), device,
-                                   rp_xla_cost_of, &xla, err);
+                                   rp_program_cost_of, &programs, err);
     pthread_mutex_unlock(&r->lock);
-    rp_xla_costs_release(&xla);
+    rp_program_costs_release(&programs);
     return code;
 }
 

@@ -8,6 +8,7 @@
 #include "xref/compiled.h"
 
 #include "base/names.h"
+#include "base/text.h"
 #include "facts/work/ancestors.h"
 
 #include <string.h>
@@ -22,6 +23,26 @@ bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e)
 {
     return trace->ev.kind[e] == RP_KIND_ANNOTATION &&
            !strncmp(rp_trace_str(trace, trace->ev.name[e]), run_begin, sizeof run_begin - 1);
+}
+
+/* Whether runs of graphs of torch.compile were recorded. */
+static bool has_runs(const struct rp_trace *trace)
+{
+    for (rp_str s = 0; s < trace->str.n; s++)
+        if (rp_text_begins(rp_trace_str(trace, s), RP_COMPILED_RUN))
+            return true;
+    return false;
+}
+
+enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_trace *trace,
+                                   const char *path, const char *dumps, struct rp_err *err)
+{
+    if (dumps)
+        return rp_torch_trace_open(log, dumps, NULL, err);
+    if (!path || !has_runs(trace))
+        return RP_OK;
+    return rp_torch_trace_beside(
+        log, path, trace->rank == RP_NO_RANK ? RP_TORCH_NO_ID : trace->rank, NULL, err);
 }
 
 /* The hash of the key in "## Call CompiledFxGraph f4fw5x… ##". */

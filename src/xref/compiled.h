@@ -36,6 +36,11 @@ struct rp_compiled {
     uint64_t unknown_runs; /* of graphs that the log does not have */
 };
 
+/* Reads the logs in `dumps`; NULL: those beside the trace, which lies at `path` (NULL: nowhere), if
+   runs of compiled graphs were recorded. There may be none. `log` was initialised. */
+enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_trace *trace,
+                                   const char *path, const char *dumps, struct rp_err *err);
+
 /* Finds the runs and calls of a trace. Both must outlive `out`; release it also after a failure.
    Linear in the events. */
 enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *trace,

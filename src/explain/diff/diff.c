@@ -9,7 +9,7 @@
 #include "draw/web.h"
 #include "explain/memory/compare.h"
 #include "explain/program_diff/program_diff.h"
-#include "explain/roofline/xla.h"
+#include "explain/roofline/programs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -265,19 +265,19 @@ static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_sc
                               const struct rp_settings *settings, struct rp_rank_part *part,
                               struct rp_err *err)
 {
-    struct rp_xla_costs xla;
-    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_xla_cost_of, &xla};
+    struct rp_program_costs programs;
+    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_program_cost_of, &programs};
     struct rp_trace_diff_part *out = part->data;
     enum rp_code code;
 
     if (rp_settings_has(settings, "by"))
         return make_stacks(loaded->trace, scope, settings, part, err);
-    code = rp_xla_costs_init(&xla, loaded, err);
+    code = rp_program_costs_init(&programs, loaded, NULL, err);
     if (code == RP_OK)
         code =
             rp_trace_diff_rank(loaded->trace, scope, &hints,
                                !rp_settings_flag(settings, "no-simulate"), &part->arena, out, err);
-    rp_xla_costs_release(&xla);
+    rp_program_costs_release(&programs);
     if (code == RP_OK && is_sampled_only(loaded->trace))
         code = make_stacks(loaded->trace, scope, settings, part, err);
     return code;

@@ -8,7 +8,7 @@
 #include "dataset/question.h"
 #include "dataset/related.h"
 #include "explain/findings/finding.h"
-#include "explain/roofline/xla.h"
+#include "explain/roofline/programs.h"
 #include "facts/host/trace_host.h"
 
 #include <stdio.h>
@@ -740,13 +740,13 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                 const struct rp_settings *settings, struct rp_rank_part *part,
                                 struct rp_err *err)
 {
-    struct rp_xla_costs xla;
-    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_xla_cost_of, &xla};
-    enum rp_code code = rp_xla_costs_init(&xla, loaded, err);
+    struct rp_program_costs programs;
+    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_program_cost_of, &programs};
+    enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
 
     if (code == RP_OK)
         code = report_rank_with(loaded, scope, settings, &hints, part, err);
-    rp_xla_costs_release(&xla);
+    rp_program_costs_release(&programs);
     return code;
 }
 

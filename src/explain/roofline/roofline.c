@@ -8,7 +8,7 @@
 #include "base/strtab.h"
 #include "cost/models.h"
 #include "dataset/question.h"
-#include "explain/roofline/xla.h"
+#include "explain/roofline/programs.h"
 #include "explain/short_name.h"
 #include "facts/host/outside.h"
 #include "facts/torch_names.h"
@@ -578,17 +578,17 @@ static enum rp_code roofline_rank(const struct rp_loaded *loaded, const struct r
     struct rp_roof_part *out = part->data;
     struct rp_scope steps = *scope;
     struct rp_roof_options options;
-    struct rp_xla_costs xla;
+    struct rp_program_costs programs;
     enum rp_code code;
 
     RP_TRY(read_options(settings, &options, err));
     RP_TRY(rp_judged_scope(loaded->trace, &steps, &part->arena, &out->not_counted, err));
     RP_TRY(rp_recorder_find(loaded->trace, &out->recorder, err));
-    code = rp_xla_costs_init(&xla, loaded, err);
+    code = rp_program_costs_init(&programs, loaded, rp_settings_text(settings, "dumps"), err);
     if (code == RP_OK)
         code = rp_roof_group_calls(loaded->trace, &steps, rp_loaded_categories(loaded), &options,
-                                   rp_xla_cost_of, &xla, &part->arena, out, err);
-    rp_xla_costs_release(&xla);
+                                   rp_program_cost_of, &programs, &part->arena, out, err);
+    rp_program_costs_release(&programs);
     return code;
 }
 
@@ -645,6 +645,10 @@ static const struct rp_option roofline_options[] = {
      "peaks of this device (H100, MI300X, …) instead of the recorded one", 0},
     {"peak", 0, RP_OPT_TEXT, "flops=N,bytes=N", NULL,
      "these peaks, per second, instead of the published ones; one of the two is enough", 0},
+    {"dumps", 0, RP_OPT_PATH, "DIR", NULL,
+     "where shapes were not recorded: what generated kernels read and write, from the logs of "
+     "torch.compile (TORCH_TRACE) in this folder or file (default: those beside the trace)",
+     0},
     {"svg", 0, RP_OPT_PATH, "FILE", NULL, "also write all rows below the roofs as a picture", 0},
     {"html", 0, RP_OPT_PATH, "FILE", NULL,
      "also write a page for a browser: the picture and all tables", 0},

@@ -4,25 +4,13 @@
 
 #include "base/text.h"
 
-/* Whether runs of graphs of torch.compile were recorded. */
-static bool has_runs(const struct rp_trace *trace)
-{
-    for (rp_str s = 0; s < trace->str.n; s++)
-        if (rp_text_begins(rp_trace_str(trace, s), RP_COMPILED_RUN))
-            return true;
-    return false;
-}
-
 static enum rp_code find_source(struct rp_line_source *s, const struct rp_loaded *loaded,
                                 const char *dumps, struct rp_err *err)
 {
     const struct rp_trace *t = loaded->trace;
 
-    if (dumps)
-        RP_TRY(rp_torch_trace_open(&s->log, dumps, NULL, err));
-    else if (has_runs(t) && loaded->source)
-        RP_TRY(rp_torch_trace_beside(&s->log, loaded->source->path,
-                                     t->rank == RP_NO_RANK ? RP_TORCH_NO_ID : t->rank, NULL, err));
+    RP_TRY(rp_compiled_read_logs(&s->log, t, loaded->source ? loaded->source->path : NULL, dumps,
+                                 err));
     s->of_xla = !s->log.logs.n;
     if (s->of_xla)
         RP_TRY(rp_lines_xla_init(&s->xla, loaded, dumps, &s->log, err));

@@ -23,6 +23,7 @@
 #include "base/text.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *const rp_torch_basis_names[] = {NULL, "handle", "fragment", "node", "graph", "caller"};
@@ -31,6 +32,14 @@ struct code_kernel { /* beside the kernel of the same number */
     uint64_t name;
     struct rp_snip nodes; /* of the comment above it: "input_1, input_2" */
     uint32_t first, n;    /* lines of its fragment, in the shares of the trace */
+    size_t first_tensor, ntensors;
+};
+
+struct code_tensor { /* '%mul : Tensor "f32[8, 128][128, 1]cuda:0"' */
+    struct rp_snip name, dims;
+    const char *type; /* as the profiler writes it; NULL: not known, or a size is not a number */
+    double elements;
+    bool moves; /* it is read, or it is a result */
 };
 
 struct code_reader {
@@ -44,6 +53,9 @@ struct code_reader {
     struct rp_snip nodes, handles;
     RP_VEC(struct rp_torch_share) fragment;
     bool in_fragment;
+    RP_VEC(struct code_tensor) tensors; /* of all fragments */
+    size_t first_tensor;                /* of the last fragment */
+    struct rp_map typed;                /* hash of a name -> a tensor whose type is known */
 };
 
 /* ------------------------------------------------------------------ lines */
@@ -116,14 +128,99 @@ static struct rp_snip bracketed(struct rp_snip line, const char *word)
     return close ? (struct rp_snip){at, (size_t)(close - at)} : (struct rp_snip){line.at, 0};
 }
 
-/* '#   %mul_4 : Tensor "…" = call_function[…](…)': inputs are no nodes of the kernel. */
+static bool same_snip(struct rp_snip a, struct rp_snip b)
+{
+    return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
+}
+
+/* "f32" in torch.fx, "float" in the profiler. */
+static const struct {
+    const char *fx, *type;
+} fx_types[] = {{"f32", "float"},
+                {"bf16", "c10::BFloat16"},
+                {"f16", "c10::Half"},
+                {"f64", "double"},
+                {"i64", "long int"},
+                {"i32", "int"},
+                {"i16", "short int"},
+                {"i8", "signed char"},
+                {"u8", "unsigned char"},
+                {"b8", "bool"},
+                {"f8e4m3fn", "c10::Float8_e4m3fn"},
+                {"f8e5m2", "c10::Float8_e5m2"},
+                {"c64", "c10::complex<float>"},
+                {"c128", "c10::complex<double>"}};
+
+/* 'f32[8, 128][128, 1]cuda:0' */
+static void read_type(struct code_tensor *out, struct rp_snip text)
+{
+    const char *open = memchr(text.at, '[', text.n);
+    const char *close = open ? memchr(open, ']', (size_t)(text.at + text.n - open)) : NULL;
+
+    if (!close)
+        return;
+    struct rp_snip fx = {text.at, (size_t)(open - text.at)};
+    out->dims = (struct rp_snip){open, (size_t)(close + 1 - open)};
+    out->elements = 1;
+    for (const char *at = open + 1; at < close; at += strspn(at, ", ")) {
+        char *end;
+
+        if (*at < '0' || *at > '9') /* "s0": known when it runs */
+            return;
+        out->elements *= strtod(at, &end);
+        at = end;
+    }
+    for (size_t i = 0; i < sizeof fx_types / sizeof *fx_types; i++)
+        if (rp_snip_is(fx, fx_types[i].fx))
+            out->type = fx_types[i].type;
+}
+
+/* "return %mul,%buf2": results move as inputs do. */
+static enum rp_code read_results(struct code_reader *r, struct rp_snip names)
+{
+    while (names.n) {
+        const char *comma = memchr(names.at, ',', names.n);
+        size_t n = comma ? (size_t)(comma - names.at) : names.n, i = r->first_tensor;
+        struct rp_snip name = rp_snip_trim((struct rp_snip){names.at, n});
+
+        while (i < r->tensors.n && !same_snip(r->tensors.at[i].name, name))
+            i++;
+        if (i < r->tensors.n)
+            r->tensors.at[i].moves = true;
+        else
+            RP_TRY(rp_vec_push(&r->tensors, ((struct code_tensor){.name = name, .moves = true}),
+                               r->err));
+        names.at += n + (comma != NULL);
+        names.n -= n + (comma != NULL);
+    }
+    return RP_OK;
+}
+
+/* '#   %mul_4 : Tensor "…" = call_function[…](…)', or "PlaceHolder[…]": inputs are not nodes of the
+   kernel. */
 static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
 {
+    static const char results[] = "return ", typed[] = " : Tensor \"";
     const char *end = s.n ? memchr(s.at, ' ', s.n) : NULL;
+    uint32_t at = (uint32_t)r->tensors.n;
 
-    if (!end || *s.at != '%' || !rp_snip_has(s, " = call_function["))
+    if (rp_snip_begins(s, results))
+        return read_results(r,
+                            (struct rp_snip){s.at + sizeof results - 1, s.n - sizeof results + 1});
+    if (!end || *s.at != '%')
         return RP_OK;
-    return add_line(r, place_of(r, (struct rp_snip){s.at + 1, (size_t)(end - s.at - 1)}, true));
+    struct code_tensor tensor = {.name = {s.at, (size_t)(end - s.at)},
+                                 .moves = rp_snip_has(s, " = PlaceHolder[")};
+    struct rp_snip rest = {end, (size_t)(s.at + s.n - end)};
+    if (rp_snip_begins(rest, typed))
+        read_type(&tensor, (struct rp_snip){end + sizeof typed - 1, rest.n - sizeof typed + 1});
+    RP_TRY(rp_vec_push(&r->tensors, tensor, r->err));
+    if (tensor.type)
+        RP_TRY(rp_map_intern(&r->typed, rp_hash_bytes(tensor.name.at, tensor.name.n), at, &at,
+                             r->err));
+    return rp_snip_has(s, " = call_function[")
+               ? add_line(r, place_of(r, (struct rp_snip){s.at + 1, tensor.name.n - 1}, true))
+               : RP_OK;
 }
 
 static enum rp_code read_comment(struct code_reader *r, struct rp_snip s)
@@ -144,6 +241,7 @@ static enum rp_code read_comment(struct code_reader *r, struct rp_snip s)
         r->handles = (struct rp_snip){s.at + sizeof handles - 1, s.n - sizeof handles + 1};
     } else if (rp_snip_begins(s, "# Graph fragment:")) {
         r->fragment.n = 0;
+        r->first_tensor = r->tensors.n;
         r->in_fragment = true;
     } else if (r->in_fragment && s.n > 1) {
         return read_fragment(r, rp_snip_trim((struct rp_snip){s.at + 1, s.n - 1}));
@@ -155,6 +253,7 @@ static void forget_comments(struct code_reader *r)
 {
     r->nodes.n = r->handles.n = 0;
     r->fragment.n = 0;
+    r->first_tensor = r->tensors.n;
     r->in_fragment = false;
 }
 
@@ -163,7 +262,7 @@ static void forget_comments(struct code_reader *r)
 static enum rp_code kernel_of(struct code_reader *r, struct rp_snip name, bool add, uint32_t *out)
 {
     struct code_kernel kernel = {.name = rp_hash_bytes(name.at, name.n)};
-    struct rp_torch_kernel row = {NULL, NULL, 0};
+    struct rp_torch_kernel row = {.calls = 0};
 
     *out = rp_map_get(&r->by_name, kernel.name);
     if (*out != RP_MAP_NONE || !add)
@@ -175,13 +274,15 @@ static enum rp_code kernel_of(struct code_reader *r, struct rp_snip name, bool a
     return rp_vec_push(&r->kernels, kernel, r->err);
 }
 
-/* "NAME = async_compile.triton('NAME', '''". *open: its text goes on. */
+/* "NAME = async_compile.triton('NAME', '''". */
 static enum rp_code read_definition(struct code_reader *r, struct rp_snip line, size_t name_n)
 {
     uint32_t kernel;
 
     RP_TRY(kernel_of(r, (struct rp_snip){line.at, name_n}, true, &kernel));
     r->kernels.at[kernel].nodes = r->nodes;
+    r->kernels.at[kernel].first_tensor = r->first_tensor;
+    r->kernels.at[kernel].ntensors = r->tensors.n - r->first_tensor;
     RP_TRY(keep_lines(r, &r->kernels.at[kernel].first, &r->kernels.at[kernel].n));
     forget_comments(r);
     return RP_OK;
@@ -255,11 +356,6 @@ static enum rp_code lines_of_handles(struct code_reader *r)
     return RP_OK;
 }
 
-static bool same_snip(struct rp_snip a, struct rp_snip b)
-{
-    return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
-}
-
 static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
 {
     const struct code_kernel *kernel = &r->kernels.at[call->kernel];
@@ -284,10 +380,29 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
     return keep_lines(r, &call->first, &call->n);
 }
 
-static enum rp_code add_call(struct code_reader *r, uint32_t kernel)
+/* "1024, 512" in "NAME.run(buf1, buf2, 1024, 512, stream=stream0)": how often its loops run. */
+static void read_loops(struct rp_torch_call *call, struct rp_snip arguments)
+{
+    while (arguments.n) {
+        const char *comma = memchr(arguments.at, ',', arguments.n);
+        size_t n = comma ? (size_t)(comma - arguments.at) : arguments.n;
+        int64_t times;
+
+        if (rp_snip_int(rp_snip_trim((struct rp_snip){arguments.at, n}), &times) && times > 0) {
+            call->outer = call->elements ? call->outer : (double)times;
+            call->elements = (call->elements ? call->elements : 1) * (double)times;
+        }
+        arguments.at += n + (comma != NULL);
+        arguments.n -= n + (comma != NULL);
+    }
+}
+
+static enum rp_code add_call(struct code_reader *r, uint32_t kernel, struct rp_snip arguments)
 {
     struct rp_torch_call call = {.kernel = kernel};
 
+    if (!r->trace->kernels.at[r->graph->first_kernel + kernel].op)
+        read_loops(&call, arguments);
     RP_TRY(set_lines(r, &call));
     r->trace->kernels.at[r->graph->first_kernel + kernel].calls++;
     forget_comments(r);
@@ -317,7 +432,7 @@ static enum rp_code read_statement(struct code_reader *r, struct rp_snip s)
     if (external && !r->trace->kernels.at[r->graph->first_kernel + kernel].op)
         r->trace->kernels.at[r->graph->first_kernel + kernel].op =
             operator_of(callee, &r->trace->arena);
-    return add_call(r, kernel);
+    return add_call(r, kernel, (struct rp_snip){open + 1, (size_t)(s.at + s.n - open - 1)});
 }
 
 /* ------------------------------------------------------------------ the text */
@@ -377,6 +492,39 @@ static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
     return keep_lines(r, &call->first, &call->n);
 }
 
+/* What a kernel moves; the largest is the last, as results are (cost/models_triton.c). Buffers
+   between kernels have their types where the next kernel reads them. */
+static void keep_tensors(struct code_reader *r, const struct code_kernel *kernel,
+                         struct rp_torch_kernel *out)
+{
+    const struct code_tensor *moved[MOST_LINES], *last = NULL;
+    struct rp_arena *arena = &r->trace->arena;
+    const char *dims = "", *types = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < kernel->ntensors; i++) {
+        const struct code_tensor *t = &r->tensors.at[kernel->first_tensor + i];
+
+        if (!t->moves)
+            continue;
+        uint32_t known = rp_map_get(&r->typed, rp_hash_bytes(t->name.at, t->name.n));
+        if (known == RP_MAP_NONE || n == MOST_LINES)
+            return;
+        moved[n] = &r->tensors.at[known];
+        last = !last || moved[n]->elements >= last->elements ? moved[n] : last;
+        n++;
+    }
+    if (!last)
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (moved[i] != last) {
+            dims = rp_arena_textf(arena, "%s%.*s,", dims, (int)moved[i]->dims.n, moved[i]->dims.at);
+            types = rp_arena_textf(arena, "%s\"%s\",", types, moved[i]->type);
+        }
+    out->dims = rp_arena_textf(arena, "%s%.*s", dims, (int)last->dims.n, last->dims.at);
+    out->types = rp_arena_textf(arena, "%s\"%s\"", types, last->type);
+}
+
 enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_torch_code *code,
                                 struct rp_torch_graph *graph, struct rp_err *err)
 {
@@ -388,10 +536,14 @@ enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_to
     status = read_code(&r);
     if (status == RP_OK)
         status = settle_single(&r, graph->first_call);
+    for (size_t i = 0; i < r.kernels.n; i++)
+        keep_tensors(&r, &r.kernels.at[i], &trace->kernels.at[graph->first_kernel + i]);
     graph->nkernels = (uint32_t)trace->kernels.n - graph->first_kernel;
     graph->ncalls = (uint32_t)trace->calls.n - graph->first_call;
     rp_vec_release(&r.kernels);
     rp_vec_release(&r.fragment);
+    rp_vec_release(&r.tensors);
+    rp_map_release(&r.typed);
     rp_map_release(&r.by_name);
     return status;
 }

@@ -63,12 +63,17 @@ struct rp_torch_kernel {
     const char *name; /* "triton_poi_fused_gelu_2", "extern_kernels.addmm" */
     const char *op;   /* of an extern kernel, as profiles call it: "aten::addmm"; else NULL */
     int64_t calls;
+    /* What it reads and writes, of a generated kernel, as PyTorch's profiler records the inputs of
+       an operator: "[8,128,512],[512]" and "float","float". NULL: the log does not say it, or sizes
+       are not constants. */
+    const char *dims, *types;
 };
 
 struct rp_torch_call {
-    uint32_t kernel;   /* of its graph: 0 is the first */
-    uint32_t first, n; /* its lines, in rp_torch_trace.shares */
-    uint8_t basis;     /* enum rp_torch_basis */
+    uint32_t kernel;        /* of its graph: 0 is the first */
+    double outer, elements; /* of the loops of a generated kernel; 0: not stated */
+    uint32_t first, n;      /* its lines, in rp_torch_trace.shares */
+    uint8_t basis;          /* enum rp_torch_basis */
 };
 
 struct rp_torch_graph {
