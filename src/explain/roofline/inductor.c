@@ -24,7 +24,14 @@ enum rp_code rp_inductor_costs_init(struct rp_inductor_costs *x, const struct rp
 {
     *x = (struct rp_inductor_costs){.loaded = loaded};
     rp_torch_trace_init(&x->log);
-    return dumps ? read_logs(x, dumps, err) : RP_OK;
+    if (dumps)
+        RP_TRY(read_logs(x, dumps, err));
+    return !dumps || x->log.logs.n
+               ? RP_OK
+               : rp_err_set(err, RP_FORMAT,
+                            "'%s': no log of torch.compile; 'reprise dump run' makes PyTorch write "
+                            "one",
+                            dumps);
 }
 
 void rp_inductor_costs_release(struct rp_inductor_costs *x)
