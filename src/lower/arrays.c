@@ -54,10 +54,9 @@ RP_LOWER(reshape)
 RP_LOWER(where)
 {
     size_t n = 0, rank = in->rank;
-    int64_t *places;
 
     RP_TRY(rp_lower_need_ints(l, node, in, "condition"));
-    places = RP_ARENA_NEW(&l->arena, int64_t, in->nints * rank + 1);
+    int64_t *places = RP_ARENA_NEW(&l->arena, int64_t, in->nints * rank + 1);
     RP_TRY(rp_err_need(places, l->err, "lowering a graph"));
     for (size_t i = 0; i < in->nints; i++) {
         size_t rest = i;
@@ -77,14 +76,13 @@ RP_LOWER(where)
 RP_LOWER(unique)
 {
     unsigned index = rp_lower_attr_elem(node, "out_idx") == RP_ELEM_S64 ? RP_ELEM_S64 : RP_ELEM_S32;
-    int64_t *values, *at, *counts;
     struct rp_map found;
     size_t n = 0;
 
     RP_TRY(rp_lower_need_ints(l, node, in, "input"));
-    values = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
-    counts = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
-    at = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    int64_t *values = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    int64_t *counts = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
+    int64_t *at = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
     RP_TRY(rp_err_need(values && counts && at, l->err, "lowering a graph"));
     if (in->rank != 1)
         return rp_lower_misfit(l, node, "the input is no vector");
@@ -190,14 +188,13 @@ static void join_ints(struct rp_lower *l, const struct rp_lower_value *in, size_
                       struct rp_lower_value *out)
 {
     size_t all = 0;
-    int64_t *ints;
 
     for (size_t i = 0; i < n; i++) {
         if (!in[i].ints || in[i].rank != 1)
             return;
         all += in[i].nints;
     }
-    ints = RP_ARENA_NEW(&l->arena, int64_t, all + 1);
+    int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, all + 1);
     out->ints = ints;
     out->nints = 0;
     for (size_t i = 0; ints && i < n; i++)
@@ -271,7 +268,6 @@ RP_LOWER(broadcast_to)
 RP_LOWER(tile)
 {
     int64_t dims[RP_TF_RANK], wide[RP_TF_RANK], map[RP_TF_RANK];
-    struct rp_lower_value spread;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "multiples"));
     if (in[1].nints != in->rank || in->rank > RP_TF_RANK / 2)
@@ -283,7 +279,7 @@ RP_LOWER(tile)
         if (wide[2 * i] < 0 || __builtin_mul_overflow(wide[2 * i], in->dims[i], &dims[i]))
             return rp_lower_misfit(l, node, "the multiples do not match the input");
     }
-    spread = rp_lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
+    struct rp_lower_value spread = rp_lower_spread(l, in, map, wide, 2 * (size_t)in->rank);
     *out = rp_lower_reshape(l, &spread, dims, in->rank);
     return RP_OK;
 }
@@ -374,11 +370,11 @@ RP_LOWER(range)
 RP_LOWER(broadcast_axes)
 {
     int64_t axes[2][RP_TF_RANK];
-    size_t n[2] = {0, 0}, rank;
+    size_t n[2] = {0, 0};
 
     RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
-    rank = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
+    size_t rank = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
     if (rank > RP_TF_RANK)
         return rp_lower_refuse(l, node, "the shapes have too many dimensions");
     for (size_t i = 0; i < rank; i++) {

@@ -21,7 +21,7 @@
 
 struct rp_bytes rp_lower_attr(const struct rp_lower_node *node, const char *key)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH), entry;
+    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
     struct rp_proto_item item, field;
     size_t n = strlen(key);
 
@@ -30,7 +30,7 @@ struct rp_bytes rp_lower_attr(const struct rp_lower_node *node, const char *key)
 
         if (item.number != RP_TF_NODE_ATTR || item.wire != RP_WIRE_BYTES)
             continue;
-        entry = rp_proto_enter(&c, &item);
+        struct rp_proto_cursor entry = rp_proto_enter(&c, &item);
         while (rp_proto_next(&entry, &field)) {
             if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_ATTR_ENTRY_KEY)
                 name = field.bytes;
@@ -116,11 +116,10 @@ bool rp_lower_attr_is(const struct rp_lower_node *node, const char *key, const c
 struct rp_bytes rp_lower_attr_nth_text(const struct rp_lower_node *node, const char *key, size_t i)
 {
     struct rp_proto_item item;
-    struct rp_proto_cursor list;
 
     if (!attr_field(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return (struct rp_bytes){NULL, 0};
-    list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
+    struct rp_proto_cursor list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item))
         if (item.number == RP_TF_ATTR_LIST_S && item.wire == RP_WIRE_BYTES && i-- == 0)
             return item.bytes;
@@ -131,17 +130,16 @@ size_t rp_lower_attr_ints(const struct rp_lower_node *node, const char *key, int
                           size_t cap)
 {
     struct rp_proto_item item;
-    struct rp_proto_cursor list, packed;
     uint64_t one;
     size_t n = 0;
 
     if (!attr_field(node, key, RP_TF_ATTR_LIST, &item) || item.wire != RP_WIRE_BYTES)
         return 0;
-    list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
+    struct rp_proto_cursor list = rp_proto_cursor(item.bytes.at, item.bytes.n, 0, DEPTH);
     while (rp_proto_next(&list, &item)) {
         if (item.number != RP_TF_ATTR_LIST_I)
             continue;
-        packed = rp_proto_list(&list, &item);
+        struct rp_proto_cursor packed = rp_proto_list(&list, &item);
         while (n < cap && rp_proto_packed_varint(&packed, &one))
             out[n++] = (int64_t)one;
     }
@@ -439,11 +437,9 @@ struct rp_lower_value rp_lower_fill(struct rp_lower *l, double value,
 struct rp_lower_value rp_lower_reshape(struct rp_lower *l, const struct rp_lower_value *a,
                                        const int64_t *dims, size_t rank)
 {
-    struct rp_lower_value v;
-
     if (rank == a->rank && (!rank || !memcmp(dims, a->dims, rank * sizeof *dims)))
         return *a;
-    v = rp_lower_like(l, a->elem, dims, rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, dims, rank);
     v.ints = a->ints;
     v.nints = a->nints;
     rp_lower_begin(l, &v, RP_OP_RESHAPE);
@@ -454,15 +450,13 @@ struct rp_lower_value rp_lower_reshape(struct rp_lower *l, const struct rp_lower
 struct rp_lower_value rp_lower_convert(struct rp_lower *l, const struct rp_lower_value *a,
                                        unsigned elem)
 {
-    struct rp_lower_value v, zero;
-
     if (elem == a->elem)
         return *a;
     if (elem == RP_ELEM_PRED) {
-        zero = rp_lower_fill(l, 0, a);
+        struct rp_lower_value zero = rp_lower_fill(l, 0, a);
         return rp_lower_compare(l, "NE", a, &zero);
     }
-    v = rp_lower_like(l, elem, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, elem, a->dims, a->rank);
     if (elem == RP_ELEM_S32 || elem == RP_ELEM_S64) {
         v.ints = a->ints;
         v.nints = a->nints;
@@ -475,7 +469,7 @@ struct rp_lower_value rp_lower_convert(struct rp_lower *l, const struct rp_lower
 struct rp_lower_value rp_lower_conjugate(struct rp_lower *l, const struct rp_lower_value *a)
 {
     unsigned part = a->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
-    struct rp_lower_value parts[2], v;
+    struct rp_lower_value parts[2];
 
     if (a->elem != RP_ELEM_C64 && a->elem != RP_ELEM_C128)
         return *a;
@@ -485,7 +479,7 @@ struct rp_lower_value rp_lower_conjugate(struct rp_lower *l, const struct rp_low
         rp_lower_operand(l, a);
     }
     parts[1] = rp_lower_unary(l, RP_OP_NEGATE, &parts[1]);
-    v = rp_lower_like(l, a->elem, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, a->dims, a->rank);
     rp_lower_begin(l, &v, RP_OP_COMPLEX);
     rp_lower_operand(l, &parts[0]);
     rp_lower_operand(l, &parts[1]);
@@ -496,11 +490,10 @@ struct rp_lower_value rp_lower_permute(struct rp_lower *l, const struct rp_lower
                                        const int64_t *perm)
 {
     int64_t dims[RP_TF_RANK];
-    struct rp_lower_value v;
 
     for (uint32_t i = 0; i < a->rank; i++)
         dims[i] = a->dims[perm[i]];
-    v = rp_lower_like(l, a->elem, dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, dims, a->rank);
     rp_lower_begin(l, &v, RP_OP_TRANSPOSE);
     rp_lower_operand(l, a);
     rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, perm, a->rank);
@@ -511,7 +504,6 @@ struct rp_lower_value rp_lower_broadcast(struct rp_lower *l, const struct rp_low
                                          const int64_t *dims, size_t rank)
 {
     int64_t kept[RP_TF_RANK], map[RP_TF_RANK];
-    struct rp_lower_value plain;
     size_t shift = rank - a->rank, n = 0;
 
     if (rank == a->rank && (!rank || !memcmp(dims, a->dims, rank * sizeof *dims)))
@@ -521,7 +513,7 @@ struct rp_lower_value rp_lower_broadcast(struct rp_lower *l, const struct rp_low
             kept[n] = a->dims[i];
             map[n++] = (int64_t)(i + shift);
         }
-    plain = rp_lower_reshape(l, a, kept, n);
+    struct rp_lower_value plain = rp_lower_reshape(l, a, kept, n);
     return rp_lower_spread(l, &plain, map, dims, rank);
 }
 
@@ -551,16 +543,15 @@ static uint32_t scalar_region(struct rp_lower *l, const char *prefix, enum rp_op
                               const char *direction, unsigned elem)
 {
     struct rp_lower_region region = {.opcode = opcode, .elem = elem};
-    uint32_t shape, root;
     char name[64];
 
     for (size_t i = 0; i < l->regions.n; i++)
         if (l->regions.at[i].opcode == opcode && l->regions.at[i].elem == elem)
             return l->regions.at[i].computation;
-    shape = rp_program_builder_array(&l->builder, elem, NULL, 0);
+    uint32_t shape = rp_program_builder_array(&l->builder, elem, NULL, 0);
     rp_program_builder_open(&l->builder);
     rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "a", shape, 0);
-    root = rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "b", shape, 1);
+    uint32_t root = rp_program_builder_add(&l->builder, RP_OP_PARAMETER, "b", shape, 1);
     if (opcode != RP_LOWER_NO_OPCODE) {
         if (direction)
             shape = rp_program_builder_array(&l->builder, RP_ELEM_PRED, NULL, 0);
@@ -599,16 +590,14 @@ static struct rp_lower_value reduction_identity(struct rp_lower *l, enum rp_opco
 {
     bool least = opcode == RP_OP_MAXIMUM, is_signed = elem >= RP_ELEM_S8 && elem <= RP_ELEM_S64;
     bool whole = is_signed || (elem >= RP_ELEM_U8 && elem <= RP_ELEM_U64);
-    struct rp_lower_value v;
-    int64_t end;
 
     if (!least && opcode != RP_OP_MINIMUM)
         return rp_lower_scalar(l, elem, opcode == RP_OP_MULTIPLY || opcode == RP_OP_AND);
     if (!whole)
         return rp_lower_scalar(l, elem, least ? -(double)INFINITY : (double)INFINITY);
-    end = is_signed ? INT64_MAX >> (64 - 8 * rp_literal_unit(elem)) : -1;
+    int64_t end = is_signed ? INT64_MAX >> (64 - 8 * rp_literal_unit(elem)) : -1;
     end = least ? is_signed ? -end - 1 : 0 : end;
-    v = rp_lower_like(l, elem, NULL, 0);
+    struct rp_lower_value v = rp_lower_like(l, elem, NULL, 0);
     rp_lower_integers(l, &v, &end, 1);
     return v;
 }
@@ -617,9 +606,7 @@ struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
                                       const struct rp_lower_value *a, const bool *over)
 {
     int64_t kept[RP_TF_RANK], gone[RP_TF_RANK];
-    struct rp_lower_value v, start;
     size_t nkept = 0, ngone = 0;
-    uint32_t region;
 
     for (uint32_t i = 0; i < a->rank; i++)
         if (over[i])
@@ -628,9 +615,9 @@ struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
             kept[nkept++] = a->dims[i];
     if (!ngone)
         return *a;
-    region = rp_lower_region(l, opcode, a->elem);
-    start = reduction_identity(l, opcode, a->elem);
-    v = rp_lower_like(l, a->elem, kept, nkept);
+    uint32_t region = rp_lower_region(l, opcode, a->elem);
+    struct rp_lower_value start = reduction_identity(l, opcode, a->elem);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, kept, nkept);
     rp_lower_begin(l, &v, RP_OP_REDUCE);
     rp_lower_operand(l, a);
     rp_lower_operand(l, &start);

@@ -9,12 +9,10 @@
 
 void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct rp_lower_value *out)
 {
-    int64_t *ints;
-
     if ((v->elem != RP_ELEM_S32 && v->elem != RP_ELEM_S64 && v->elem != RP_ELEM_PRED) ||
         v->n > 4096 || !v->data)
         return;
-    ints = RP_ARENA_NEW(&l->arena, int64_t, v->n + 1);
+    int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, v->n + 1);
     for (size_t i = 0; ints && i < v->n; i++) {
         int32_t small;
 
@@ -31,18 +29,6 @@ void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct 
     out->nints = v->n;
 }
 
-/* Booleans are 0 and 1 in HLO; TensorFlow takes any other byte as true. */
-static enum rp_code normalise_booleans(struct rp_lower *l, struct rp_tf_value *v)
-{
-    uint8_t *bytes = rp_arena_alloc(&l->builder.program->arena, v->nbytes + 1, 1);
-
-    RP_TRY(rp_err_need(bytes, l->err, "lowering a constant"));
-    for (size_t i = 0; i < v->nbytes; i++)
-        bytes[i] = v->data[i] != 0;
-    v->data = bytes;
-    return RP_OK;
-}
-
 enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *node,
                                struct rp_lower_value *out)
 {
@@ -53,8 +39,15 @@ enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *n
     if (code != RP_OK)
         return rp_err_prefix(l->err, code, "constant '%.*s'", (int)(node->name.n & 255),
                              (const char *)node->name.at);
-    if (v.elem == RP_ELEM_PRED)
-        RP_TRY(normalise_booleans(l, &v));
+    if (v.elem == RP_ELEM_PRED) {
+        /* Booleans are 0 and 1 in HLO; TensorFlow takes any other byte as true. */
+        uint8_t *bytes = rp_arena_alloc(&l->builder.program->arena, v.nbytes + 1, 1);
+
+        RP_TRY(rp_err_need(bytes, l->err, "lowering a constant"));
+        for (size_t i = 0; i < v.nbytes; i++)
+            bytes[i] = v.data[i] != 0;
+        v.data = bytes;
+    }
     *out = rp_lower_like(l, v.elem, v.dims, v.rank);
     rp_lower_literal(l, out, v.data, v.nbytes);
     rp_lower_know_ints(l, &v, out);

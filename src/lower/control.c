@@ -24,8 +24,7 @@ static bool same_type(const struct rp_lower_value *a, const struct rp_lower_valu
 
 RP_LOWER(choose)
 {
-    struct rp_lower_value *other = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS),
-                          pred, wide;
+    struct rp_lower_value *other = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS);
     size_t n = 0;
 
     RP_TRY(rp_err_need(other, l->err, "lowering a condition"));
@@ -33,11 +32,12 @@ RP_LOWER(choose)
         return rp_lower_misfit(l, node, "the condition is not a scalar");
     RP_TRY(rp_lower_call(l, node, "then_branch", in + 1, nin - 1, out, nout));
     RP_TRY(rp_lower_call(l, node, "else_branch", in + 1, nin - 1, other, &n));
-    pred = rp_lower_convert(l, in, RP_ELEM_PRED);
+    struct rp_lower_value pred = rp_lower_convert(l, in, RP_ELEM_PRED);
     for (size_t i = 0; i < *nout; i++) {
         if (n != *nout || !same_type(&out[i], &other[i]))
             return rp_lower_refuse(l, node, "the two functions return different shapes");
-        wide = out[i].rank ? rp_lower_spread(l, &pred, NULL, out[i].dims, out[i].rank) : pred;
+        struct rp_lower_value wide =
+            out[i].rank ? rp_lower_spread(l, &pred, NULL, out[i].dims, out[i].rank) : pred;
         out[i] = rp_lower_select(l, &wide, &out[i], &other[i]);
     }
     return RP_OK;
@@ -66,24 +66,21 @@ RP_LOWER(switch)
 
 RP_LOWER(merge)
 {
-    const struct rp_lower_guard *first, *guard;
-    struct rp_lower_value which, number, taken;
-
     *nout = 2;
     for (size_t i = 0; i < nin; i++)
         if (!in[i].guard)
             return rp_lower_refuse(l, node, "no switch decides which input it takes");
-    first = &l->guards.at[in->guard - 1];
-    which = rp_lower_convert(l, &first->which, RP_ELEM_S32);
+    const struct rp_lower_guard *first = &l->guards.at[in->guard - 1];
+    struct rp_lower_value which = rp_lower_convert(l, &first->which, RP_ELEM_S32);
     out[0] = in[0];
     out[1] = rp_lower_scalar(l, RP_ELEM_S32, 0);
     for (size_t i = 1; i < nin; i++) {
-        guard = &l->guards.at[in[i].guard - 1];
+        const struct rp_lower_guard *guard = &l->guards.at[in[i].guard - 1];
         if (guard->which.id != first->which.id || guard->up != first->up ||
             guard->side == first->side || !same_type(&in[i], in))
             return rp_lower_refuse(l, node, "its inputs are not the sides of one switch");
-        number = rp_lower_scalar(l, RP_ELEM_S32, (double)guard->side);
-        taken = rp_lower_compare(l, "EQ", &which, &number);
+        struct rp_lower_value number = rp_lower_scalar(l, RP_ELEM_S32, (double)guard->side);
+        struct rp_lower_value taken = rp_lower_compare(l, "EQ", &which, &number);
         number = rp_lower_scalar(l, RP_ELEM_S32, (double)i);
         out[1] = rp_lower_select(l, &taken, &number, &out[1]);
         if (in->rank)
@@ -141,7 +138,7 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
 {
     struct rp_lower_value *v = RP_ARENA_NEW(&l->arena, struct rp_lower_value, n + 1),
                           *made = RP_ARENA_NEW(&l->arena, struct rp_lower_value, RP_LOWER_OUTPUTS);
-    struct rp_lower_value tuple = rp_lower_like(l, RP_ELEM_F32, NULL, 0), pred;
+    struct rp_lower_value tuple = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
     size_t count = 0;
 
     RP_TRY(rp_err_need(v && made, l->err, "lowering a loop"));
@@ -152,7 +149,7 @@ static enum rp_code lower_part_of_loop(struct rp_lower *l, const struct rp_lower
     if (!body) {
         if (count != 1 || made[0].rank)
             return rp_lower_misfit(l, node, "the condition is not a scalar");
-        pred = rp_lower_convert(l, &made[0], RP_ELEM_PRED);
+        struct rp_lower_value pred = rp_lower_convert(l, &made[0], RP_ELEM_PRED);
         *root = rp_lower_unary(l, RP_OP_COPY, &pred);
         return RP_OK;
     }
@@ -188,8 +185,7 @@ static enum rp_code lower_loop_computation(struct rp_lower *l, const struct rp_l
 
 RP_LOWER(loop)
 {
-    struct rp_lower_value tuple, result,
-        *state = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
+    struct rp_lower_value *state = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nin + 1);
     uint32_t condition, body;
 
     RP_TRY(rp_err_need(state, l->err, "lowering a loop"));
@@ -205,8 +201,8 @@ RP_LOWER(loop)
     if (body == RP_NONE)
         return rp_lower_refuse(l, node, "the shapes of a list's elements change");
     RP_TRY(lower_loop_computation(l, node, "cond", state, nin, false, &condition));
-    tuple = make_tuple(l, state, nin);
-    result = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
+    struct rp_lower_value tuple = make_tuple(l, state, nin);
+    struct rp_lower_value result = rp_lower_like(l, RP_ELEM_F32, NULL, 0);
     rp_lower_begin_tuple(l, &result, RP_OP_WHILE, state, nin);
     rp_lower_operand(l, &tuple);
     rp_lower_calls(l, body);
@@ -250,14 +246,14 @@ RP_LOWER(new_list)
 RP_LOWER(get_item)
 {
     const struct rp_lower_value *list = &in[0], *index = &in[1];
-    struct rp_lower_value zero = rp_lower_scalar(l, index->elem, 0), one;
+    struct rp_lower_value zero = rp_lower_scalar(l, index->elem, 0);
     int64_t sizes[RP_TF_RANK];
 
     if (!list->rank || index->rank || list->open)
         return rp_lower_misfit(l, node, "the index is not a scalar, or the list is empty");
     memcpy(sizes, list->dims, sizeof sizes);
     sizes[0] = 1;
-    one = rp_lower_like(l, list->elem, sizes, list->rank);
+    struct rp_lower_value one = rp_lower_like(l, list->elem, sizes, list->rank);
     rp_lower_begin(l, &one, RP_OP_DYNAMIC_SLICE);
     rp_lower_operand(l, list);
     rp_lower_operand(l, index);
@@ -271,7 +267,7 @@ RP_LOWER(get_item)
 RP_LOWER(set_item)
 {
     const struct rp_lower_value *list = &in[0], *index = &in[1];
-    struct rp_lower_value zero = rp_lower_scalar(l, index->elem, 0), one, shown;
+    struct rp_lower_value zero = rp_lower_scalar(l, index->elem, 0), shown;
     int64_t dims[RP_TF_RANK];
 
     if (list->open && in[2].rank + 1 < RP_TF_RANK) {
@@ -286,7 +282,7 @@ RP_LOWER(set_item)
         return rp_lower_misfit(l, node, "the element does not match the list");
     memcpy(dims, list->dims, sizeof dims);
     dims[0] = 1;
-    one = rp_lower_reshape(l, &in[2], dims, list->rank);
+    struct rp_lower_value one = rp_lower_reshape(l, &in[2], dims, list->rank);
     *out = rp_lower_like(l, list->elem, list->dims, list->rank);
     rp_lower_begin(l, out, RP_OP_DYNAMIC_UPDATE_SLICE);
     rp_lower_operand(l, list);

@@ -80,13 +80,12 @@ static void fold_ints(struct rp_lower *l, enum rp_opcode opcode, const struct rp
                       struct rp_lower_value *out)
 {
     size_t n = in[0].nints > in[1].nints ? in[0].nints : in[1].nints;
-    int64_t *ints;
     bool known = true;
 
     if (!in[0].ints || !in[1].ints || (in[0].nints != n && in[0].nints != 1) ||
         (in[1].nints != n && in[1].nints != 1) || rp_lower_elements(out) != (int64_t)n)
         return;
-    ints = RP_ARENA_NEW(&l->arena, int64_t, n + 1);
+    int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, n + 1);
     for (size_t i = 0; ints && known && i < n; i++)
         ints[i] = fold_pair(opcode, in[0].ints[in[0].nints == n ? i : 0],
                             in[1].ints[in[1].nints == n ? i : 0], &known);
@@ -129,7 +128,7 @@ static bool is_unsigned_integer(unsigned elem)
  */
 RP_LOWER(floor_div)
 {
-    struct rp_lower_value a, b, rest, zero, one, apart, negative, some, down;
+    struct rp_lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
     *out = rp_lower_binary(l, RP_OP_DIVIDE, &a, &b);
@@ -138,17 +137,17 @@ RP_LOWER(floor_div)
             *out = rp_lower_unary(l, RP_OP_FLOOR, out);
         return RP_OK;
     }
-    rest = rp_lower_binary(l, RP_OP_REMAINDER, &a, &b);
-    zero = rp_lower_fill(l, 0, &a);
-    one = rp_lower_fill(l, 1, &a);
-    apart = rp_lower_compare(l, "LT", &rest, &zero);
-    negative = rp_lower_compare(l, "LT", &b, &zero);
+    struct rp_lower_value rest = rp_lower_binary(l, RP_OP_REMAINDER, &a, &b);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, &a);
+    struct rp_lower_value one = rp_lower_fill(l, 1, &a);
+    struct rp_lower_value apart = rp_lower_compare(l, "LT", &rest, &zero);
+    struct rp_lower_value negative = rp_lower_compare(l, "LT", &b, &zero);
     apart = rp_lower_binary(l, RP_OP_XOR, &apart, &negative);
-    some = rp_lower_compare(l, "NE", &rest, &zero);
+    struct rp_lower_value some = rp_lower_compare(l, "NE", &rest, &zero);
     apart = rp_lower_binary(l, RP_OP_AND, &apart, &some);
     some = rp_lower_compare(l, "NE", &b, &zero);
     apart = rp_lower_binary(l, RP_OP_AND, &apart, &some);
-    down = rp_lower_binary(l, RP_OP_SUBTRACT, out, &one);
+    struct rp_lower_value down = rp_lower_binary(l, RP_OP_SUBTRACT, out, &one);
     *out = rp_lower_select(l, &apart, &down, out);
     fold_ints(l, RP_OP_DIVIDE, in, out);
     return RP_OK;
@@ -173,10 +172,10 @@ RP_LOWER(compare)
 
 RP_LOWER(squared_difference)
 {
-    struct rp_lower_value a, b, d;
+    struct rp_lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    d = rp_lower_binary(l, RP_OP_SUBTRACT, &a, &b);
+    struct rp_lower_value d = rp_lower_binary(l, RP_OP_SUBTRACT, &a, &b);
     a = rp_lower_conjugate(l, &d);
     *out = rp_lower_binary(l, RP_OP_MULTIPLY, &d, &a);
     return RP_OK;
@@ -185,12 +184,12 @@ RP_LOWER(squared_difference)
 /* 0 where it would divide by zero. */
 RP_LOWER(div_no_nan)
 {
-    struct rp_lower_value a, b, zero, none, quotient;
+    struct rp_lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    zero = rp_lower_fill(l, 0, &b);
-    none = rp_lower_compare(l, "EQ", &b, &zero);
-    quotient = rp_lower_binary(l, RP_OP_DIVIDE, &a, &b);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, &b);
+    struct rp_lower_value none = rp_lower_compare(l, "EQ", &b, &zero);
+    struct rp_lower_value quotient = rp_lower_binary(l, RP_OP_DIVIDE, &a, &b);
     *out = rp_lower_select(l, &none, &zero, &quotient);
     return RP_OK;
 }
@@ -224,11 +223,11 @@ RP_LOWER(reciprocal)
 
 RP_LOWER(relu)
 {
-    struct rp_lower_value zero = rp_lower_fill(l, 0, in), six;
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in);
 
     *out = rp_lower_binary(l, RP_OP_MAXIMUM, in, &zero);
     if (node->op.n == 5) { /* Relu6 */
-        six = rp_lower_fill(l, 6, in);
+        struct rp_lower_value six = rp_lower_fill(l, 6, in);
         *out = rp_lower_binary(l, RP_OP_MINIMUM, out, &six);
     }
     return RP_OK;
@@ -260,9 +259,9 @@ RP_LOWER(elu)
 RP_LOWER(softplus)
 {
     struct rp_lower_value zero = rp_lower_fill(l, 0, in),
-                          top = rp_lower_binary(l, RP_OP_MAXIMUM, in, &zero), t;
+                          top = rp_lower_binary(l, RP_OP_MAXIMUM, in, &zero);
+    struct rp_lower_value t = rp_lower_unary(l, RP_OP_ABS, in);
 
-    t = rp_lower_unary(l, RP_OP_ABS, in);
     t = rp_lower_unary(l, RP_OP_NEGATE, &t);
     t = rp_lower_unary(l, RP_OP_EXP, &t);
     t = rp_lower_unary(l, RP_OP_LOG1P, &t);
@@ -284,11 +283,11 @@ RP_LOWER(softsign)
 
 RP_LOWER(relu_grad)
 {
-    struct rp_lower_value zero = rp_lower_fill(l, 0, in), up;
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in);
 
     if (in[0].rank != in[1].rank)
         return rp_lower_refuse(l, node, "the inputs have different shapes");
-    up = rp_lower_compare(l, "GT", &in[1], &zero);
+    struct rp_lower_value up = rp_lower_compare(l, "GT", &in[1], &zero);
     *out = rp_lower_select(l, &up, &in[0], &zero);
     return RP_OK;
 }
@@ -297,11 +296,11 @@ RP_LOWER(relu_grad)
 RP_LOWER(curve_grad)
 {
     bool tanh_ = node->op.at[0] == 'T';
-    struct rp_lower_value one = rp_lower_fill(l, 1, in), t;
+    struct rp_lower_value one = rp_lower_fill(l, 1, in);
 
     if (in[0].rank != in[1].rank)
         return rp_lower_refuse(l, node, "the inputs have different shapes");
-    t = tanh_ ? rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &in[0]) : in[0];
+    struct rp_lower_value t = tanh_ ? rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &in[0]) : in[0];
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &one, &t);
     if (!tanh_)
         t = rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
@@ -313,12 +312,12 @@ RP_LOWER(curve_grad)
 RP_LOWER(root_grad)
 {
     bool inverse = node->op.at[0] == 'R';
-    struct rp_lower_value half = rp_lower_fill(l, inverse ? -0.5 : 0.5, in), t, y;
+    struct rp_lower_value half = rp_lower_fill(l, inverse ? -0.5 : 0.5, in);
 
     if (in[0].rank != in[1].rank)
         return rp_lower_refuse(l, node, "the inputs have different shapes");
-    y = rp_lower_conjugate(l, &in[0]);
-    t = rp_lower_binary(l, RP_OP_MULTIPLY, &half, &in[1]);
+    struct rp_lower_value y = rp_lower_conjugate(l, &in[0]);
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, &half, &in[1]);
     if (!inverse) {
         *out = rp_lower_binary(l, RP_OP_DIVIDE, &t, &y);
         return RP_OK;

@@ -31,15 +31,15 @@ static bool find_layout(const struct rp_lower_node *node, struct image_window *w
 /* Output size and padding of one of the two dimensions. */
 static bool plan_dim(struct image_window *w, size_t i, bool same, bool given)
 {
-    int64_t n = w->image[i], reach, all;
+    int64_t n = w->image[i];
 
     if (w->stride[i] < 1 || w->dilation[i] < 1 || w->size[i] < 1 || w->size[i] > INT32_MAX ||
         w->dilation[i] > INT32_MAX || w->stride[i] > INT32_MAX)
         return false;
-    reach = (w->size[i] - 1) * w->dilation[i] + 1;
+    int64_t reach = (w->size[i] - 1) * w->dilation[i] + 1;
     if (same) {
         w->out[i] = (n + w->stride[i] - 1) / w->stride[i];
-        all = (w->out[i] - 1) * w->stride[i] + reach - n;
+        int64_t all = (w->out[i] - 1) * w->stride[i] + reach - n;
         all = all < 0 ? 0 : all;
         w->low[i] = all / 2;
         w->up[i] = all - all / 2;
@@ -162,13 +162,12 @@ RP_LOWER(conv)
 /* Each channel by kernels of its own: [h, w, channels, k] is [h, w, 1, channels * k]. */
 RP_LOWER(depthwise)
 {
-    struct rp_lower_value kernel;
     struct image_window w = {0};
 
     if (!kernel_fits(node, &in[0], &in[1], &w) || in->dims[w.channel] != in[1].dims[2])
         return rp_lower_misfit(l, node, "the kernel does not match the input");
     RP_TRY(plan_window(l, node, in->dims, in->rank, &w));
-    kernel = rp_lower_reshape(
+    struct rp_lower_value kernel = rp_lower_reshape(
         l, &in[1], (int64_t[]){in[1].dims[0], in[1].dims[1], 1, in[1].dims[2] * in[1].dims[3]}, 4);
     convolve(l, &in[0], &kernel, &w, in->dims[w.channel], out);
     return RP_OK;
@@ -180,7 +179,6 @@ RP_LOWER(conv_input)
 {
     const struct rp_lower_value *kernel = &in[1], *grad = &in[2];
     struct rp_window window = rp_lower_window(2);
-    struct rp_conv_dims numbers;
     struct image_window w = {0};
 
     RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
@@ -207,7 +205,7 @@ RP_LOWER(conv_input)
     rp_lower_begin(l, out, RP_OP_CONVOLUTION);
     rp_lower_operand(l, grad);
     rp_lower_operand(l, kernel);
-    numbers = conv_dims(&w);
+    struct rp_conv_dims numbers = conv_dims(&w);
     numbers.kernel_input = 3;
     numbers.kernel_output = 2;
     set_conv(l, &window, &numbers);
@@ -220,7 +218,6 @@ RP_LOWER(conv_kernel)
 {
     const struct rp_lower_value *image = &in[0], *grad = &in[2];
     struct rp_window window = rp_lower_window(2);
-    struct rp_conv_dims numbers;
     struct image_window w = {0};
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "shape"));
@@ -245,7 +242,7 @@ RP_LOWER(conv_kernel)
     rp_lower_begin(l, out, RP_OP_CONVOLUTION);
     rp_lower_operand(l, image);
     rp_lower_operand(l, grad);
-    numbers = (struct rp_conv_dims){
+    struct rp_conv_dims numbers = {
         .nspatial = 2,
         .input_batch = (int64_t)w.channel,
         .kernel_output = (int64_t)w.channel,
@@ -283,12 +280,12 @@ static struct rp_lower_value over_windows(struct rp_lower *l, enum rp_opcode opc
                                           const struct image_window *w)
 {
     uint32_t region = rp_lower_region(l, opcode, a->elem);
-    struct rp_lower_value start, v;
     int64_t dims[4];
+    struct rp_lower_value start =
+        rp_lower_scalar(l, a->elem, opcode != RP_OP_ADD ? -(double)INFINITY : 0);
 
-    start = rp_lower_scalar(l, a->elem, opcode != RP_OP_ADD ? -(double)INFINITY : 0);
     image_dims(w, a->dims[0], w->out, a->dims[w->channel], dims);
-    v = rp_lower_like(l, a->elem, dims, 4);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, dims, 4);
     rp_lower_begin(l, &v, RP_OP_REDUCE_WINDOW);
     rp_lower_operand(l, a);
     rp_lower_operand(l, &start);
@@ -331,13 +328,12 @@ static struct rp_lower_value count_windows(struct rp_lower *l, const struct rp_l
 RP_LOWER(pool)
 {
     bool average = node->op.at[0] == 'A';
-    struct rp_lower_value counts;
     struct image_window w = {0};
 
     RP_TRY(plan_pool(l, node, in->elem, in->dims, in->rank, &w));
     *out = over_windows(l, average ? RP_OP_ADD : RP_OP_MAXIMUM, in, &w);
     if (average) {
-        counts = count_windows(l, in, &w);
+        struct rp_lower_value counts = count_windows(l, in, &w);
         *out = rp_lower_binary(l, RP_OP_DIVIDE, out, &counts);
     }
     return RP_OK;
@@ -347,16 +343,14 @@ RP_LOWER(pool)
 RP_LOWER(max_pool_grad)
 {
     const struct rp_lower_value *image = &in[0], *grad = &in[2];
-    uint32_t add, greater_equal;
-    struct rp_lower_value zero;
     struct image_window w = {0};
 
     RP_TRY(plan_pool(l, node, image->elem, image->dims, image->rank, &w));
     if (grad->rank != 4 || grad->elem != image->elem)
         return rp_lower_misfit(l, node, "the gradient does not match the input");
-    add = rp_lower_region(l, RP_OP_ADD, image->elem);
-    greater_equal = rp_lower_region_ge(l, image->elem);
-    zero = rp_lower_scalar(l, image->elem, 0);
+    uint32_t add = rp_lower_region(l, RP_OP_ADD, image->elem);
+    uint32_t greater_equal = rp_lower_region_ge(l, image->elem);
+    struct rp_lower_value zero = rp_lower_scalar(l, image->elem, 0);
     *out = rp_lower_like(l, image->elem, image->dims, 4);
     rp_lower_begin(l, out, RP_OP_SELECT_AND_SCATTER);
     rp_lower_operand(l, image);
@@ -374,30 +368,27 @@ RP_LOWER(avg_pool_grad)
 {
     const struct rp_lower_value *grad = &in[1];
     int64_t ones[2] = {1, 1}, none[2] = {0, 0}, padding[3 * 4] = {0}, wide[4];
-    struct rp_lower_value like, counts, t, zero, padded;
     struct image_window w = {0};
 
     RP_TRY(rp_lower_need_ints(l, node, &in[0], "shape"));
     if (in->nints != 4 || grad->rank != 4)
         return rp_lower_misfit(l, node, "the gradient does not match the input");
     RP_TRY(plan_pool(l, node, grad->elem, in->ints, 4, &w));
-    like = rp_lower_like(l, grad->elem, in->ints, 4);
-    counts = count_windows(l, &like, &w);
-    t = rp_lower_binary(l, RP_OP_DIVIDE, grad, &counts);
+    struct rp_lower_value like = rp_lower_like(l, grad->elem, in->ints, 4);
+    struct rp_lower_value counts = count_windows(l, &like, &w);
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_DIVIDE, grad, &counts);
     for (size_t i = 0; i < 2; i++) {
-        int64_t *pads;
-
         if (grad->dims[w.high + i] != w.out[i])
             return rp_lower_misfit(l, node, "the gradient does not match the input");
-        pads = padding + 3 * (w.high + i);
+        int64_t *pads = padding + 3 * (w.high + i);
         pads[0] = w.size[i] - 1 - w.low[i];
         pads[1] = w.image[i] + w.size[i] - 1 - ((w.out[i] - 1) * w.stride[i] + 1) - pads[0];
         pads[2] = w.stride[i] - 1;
         wide[i] = w.image[i] + w.size[i] - 1;
     }
     image_dims(&w, grad->dims[0], (int64_t[]){wide[0], wide[1]}, grad->dims[w.channel], wide);
-    zero = rp_lower_scalar(l, grad->elem, 0);
-    padded = rp_lower_like(l, grad->elem, wide, 4);
+    struct rp_lower_value zero = rp_lower_scalar(l, grad->elem, 0);
+    struct rp_lower_value padded = rp_lower_like(l, grad->elem, wide, 4);
     rp_lower_begin(l, &padded, RP_OP_PAD);
     rp_lower_operand(l, &t);
     rp_lower_operand(l, &zero);
@@ -472,12 +463,11 @@ static struct rp_lower_value running_value(struct rp_lower *l, const struct rp_l
                                            const struct rp_lower_value *batch)
 {
     double share = (double)rp_lower_attr_float(node, "exponential_avg_factor", 1);
-    struct rp_lower_value a, b;
 
     if (share == 1 || before->rank != 1 || before->dims[0] != batch->dims[0])
         return *batch;
-    a = scale_value(l, before, 1 - share);
-    b = scale_value(l, batch, share);
+    struct rp_lower_value a = scale_value(l, before, 1 - share);
+    struct rp_lower_value b = scale_value(l, batch, share);
     return rp_lower_binary(l, RP_OP_ADD, &a, &b);
 }
 
@@ -487,29 +477,28 @@ RP_LOWER(batch_norm)
 {
     bool training =
         rp_lower_attr(node, "is_training").at == NULL || rp_lower_attr_bool(node, "is_training");
-    struct rp_lower_value x, mean = in[3], variance = in[4], t, factor;
+    struct rp_lower_value mean = in[3], variance = in[4];
     struct image_window w = {0};
-    double count;
 
     if (in->rank != 4 || !find_layout(node, &w))
         return rp_lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
     for (size_t i = 1; i < (training ? 3u : 5u); i++)
         if (in[i].rank != 1 || in[i].dims[0] != in->dims[w.channel])
             return rp_lower_misfit(l, node, "the statistics do not match the input");
-    x = rp_lower_convert(l, in, in[1].elem);
-    count = per_channel(in, w.channel);
+    struct rp_lower_value x = rp_lower_convert(l, in, in[1].elem);
+    double count = per_channel(in, w.channel);
     if (training) {
-        t = over_batch(l, &x, w.channel);
+        struct rp_lower_value t = over_batch(l, &x, w.channel);
         mean = scale_value(l, &t, 1 / count);
         t = subtract_mean(l, &x, &mean, w.channel);
         t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &t);
         t = over_batch(l, &t, w.channel);
         variance = scale_value(l, &t, 1 / count);
     }
-    factor = inverse_root(l, node, &variance);
+    struct rp_lower_value factor = inverse_root(l, node, &variance);
     factor = rp_lower_binary(l, RP_OP_MULTIPLY, &factor, &in[1]);
     factor = along_channels(l, &factor, &x, w.channel);
-    t = subtract_mean(l, &x, &mean, w.channel);
+    struct rp_lower_value t = subtract_mean(l, &x, &mean, w.channel);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &factor);
     factor = along_channels(l, &in[2], &x, w.channel);
     t = rp_lower_binary(l, RP_OP_ADD, &t, &factor);
@@ -528,25 +517,23 @@ RP_LOWER(batch_norm)
 /* (gradient, x, scale, mean, variance). In training the statistics depend on x, too. */
 RP_LOWER(batch_norm_grad)
 {
-    struct rp_lower_value x, grad, root, part, sum, dscale, t;
     struct image_window w = {0};
     bool training =
         rp_lower_attr(node, "is_training").at == NULL || rp_lower_attr_bool(node, "is_training");
-    double count;
 
     if (in->rank != 4 || in[1].rank != 4 || !find_layout(node, &w) || in[2].rank != 1 ||
         in[3].rank != 1 || in[4].rank != 1 || in[2].dims[0] != in->dims[w.channel] ||
         !in->dims[w.channel])
         return rp_lower_refuse(l, node, "only the image layouts NHWC and NCHW are supported");
-    grad = rp_lower_convert(l, &in[0], in[2].elem);
-    x = rp_lower_convert(l, &in[1], in[2].elem);
-    count = per_channel(in, w.channel);
-    root = inverse_root(l, node, &in[4]);
-    part = subtract_mean(l, &x, &in[3], w.channel);
-    t = rp_lower_binary(l, RP_OP_MULTIPLY, &grad, &part);
-    dscale = over_batch(l, &t, w.channel);
+    struct rp_lower_value grad = rp_lower_convert(l, &in[0], in[2].elem);
+    struct rp_lower_value x = rp_lower_convert(l, &in[1], in[2].elem);
+    double count = per_channel(in, w.channel);
+    struct rp_lower_value root = inverse_root(l, node, &in[4]);
+    struct rp_lower_value part = subtract_mean(l, &x, &in[3], w.channel);
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, &grad, &part);
+    struct rp_lower_value dscale = over_batch(l, &t, w.channel);
     dscale = rp_lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
-    sum = over_batch(l, &grad, w.channel);
+    struct rp_lower_value sum = over_batch(l, &grad, w.channel);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &dscale, &root);
     t = along_channels(l, &t, &x, w.channel);
     part = rp_lower_binary(l, RP_OP_MULTIPLY, &part, &t);

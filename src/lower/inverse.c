@@ -39,11 +39,11 @@ static struct rp_lower_value taken(struct rp_lower *l, enum rp_opcode opcode,
                                    const struct rp_lower_value *mask,
                                    const struct rp_lower_value *a, double rest, size_t at)
 {
-    struct rp_lower_value other = rp_lower_fill(l, rest, a), chosen;
+    struct rp_lower_value other = rp_lower_fill(l, rest, a);
     bool over[RP_TF_RANK] = {false};
 
     over[at] = true;
-    chosen = rp_lower_select(l, mask, a, &other);
+    struct rp_lower_value chosen = rp_lower_select(l, mask, a, &other);
     return rp_lower_reduce(l, opcode, &chosen, over);
 }
 
@@ -60,20 +60,21 @@ static struct rp_lower_value is_at(struct rp_lower *l, const struct rp_lower_val
 static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
 {
     size_t row = z[0].rank - 2, column = z[0].rank - 1;
-    struct rp_lower_value mask = is_at(l, &z[0], column, k, "EQ"), t, best, place, from, pivot;
-    struct rp_lower_value swap, rows[2];
+    struct rp_lower_value mask = is_at(l, &z[0], column, k, "EQ");
+    struct rp_lower_value rows[2];
+    struct rp_lower_value t =
+        taken(l, RP_OP_ADD, &mask, &z[0], 0, column); /* the column; its largest, from row k on */
 
-    t = taken(l, RP_OP_ADD, &mask, &z[0], 0, column); /* the column; its largest, from row k on */
     t = rp_lower_unary(l, RP_OP_ABS, &t);
     mask = is_at(l, &t, row, k, "GE");
-    best = taken(l, RP_OP_MAXIMUM, &mask, &t, -1, row);
+    struct rp_lower_value best = taken(l, RP_OP_MAXIMUM, &mask, &t, -1, row);
     best = along(l, &best, &t, row);
     best = rp_lower_compare(l, "EQ", &t, &best);
     best = rp_lower_binary(l, RP_OP_AND, &best, &mask);
-    place = places(l, t.dims, t.rank, row);
-    from = taken(l, RP_OP_MINIMUM, &best, &place, (double)MOST_ROWS, row);
+    struct rp_lower_value place = places(l, t.dims, t.rank, row);
+    struct rp_lower_value from = taken(l, RP_OP_MINIMUM, &best, &place, (double)MOST_ROWS, row);
     from = along(l, &from, &place, row);
-    swap = rp_lower_compare(l, "EQ", &place, &from);
+    struct rp_lower_value swap = rp_lower_compare(l, "EQ", &place, &from);
     for (int i = 0; i < 2; i++) { /* the row of the pivot, and row k in its place */
         mask = along(l, &swap, &z[i], column);
         rows[i] = taken(l, RP_OP_ADD, &mask, &z[i], 0, row);
@@ -83,16 +84,16 @@ static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
         z[i] = rp_lower_select(l, &mask, &t, &z[i]);
     }
     mask = is_at(l, &rows[0], row, k, "EQ");
-    pivot = taken(l, RP_OP_ADD, &mask, &rows[0], 0, row);
+    struct rp_lower_value pivot = taken(l, RP_OP_ADD, &mask, &rows[0], 0, row);
     mask = is_at(l, &z[0], column, k, "EQ");
     t = taken(l, RP_OP_ADD, &mask, &z[0], 0, column);
     for (int i = 0; i < 2; i++) {
-        struct rp_lower_value by = along(l, &pivot, &rows[i], row), factor, part, other;
+        struct rp_lower_value by = along(l, &pivot, &rows[i], row);
 
         rows[i] = rp_lower_binary(l, RP_OP_DIVIDE, &rows[i], &by);
-        part = along(l, &rows[i], &z[i], row);
-        factor = along(l, &t, &z[i], column);
-        other = rp_lower_binary(l, RP_OP_MULTIPLY, &factor, &part);
+        struct rp_lower_value part = along(l, &rows[i], &z[i], row);
+        struct rp_lower_value factor = along(l, &t, &z[i], column);
+        struct rp_lower_value other = rp_lower_binary(l, RP_OP_MULTIPLY, &factor, &part);
         other = rp_lower_binary(l, RP_OP_SUBTRACT, &z[i], &other);
         mask = is_at(l, &z[i], row, k, "EQ");
         z[i] = rp_lower_select(l, &mask, &part, &other);
@@ -103,13 +104,13 @@ static void eliminate(struct rp_lower *l, size_t k, struct rp_lower_value z[2])
 RP_LOWER(solve)
 {
     struct rp_lower_value z[2] = {in[0], in[nin > 1]};
-    size_t rank = in->rank, n;
+    size_t rank = in->rank;
 
     if (rank < 2 || in->dims[rank - 1] != in->dims[rank - 2] || z[1].rank != rank ||
         z[1].dims[rank - 2] != in->dims[rank - 1] ||
         memcmp(z[1].dims, in->dims, (rank - 2) * sizeof *in->dims) != 0)
         return rp_lower_misfit(l, node, "the input is no square matrix, or no right side of it");
-    n = (size_t)in->dims[rank - 1];
+    size_t n = (size_t)in->dims[rank - 1];
     if (n > MOST_ROWS || (in->elem != RP_ELEM_F32 && in->elem != RP_ELEM_F64))
         return rp_lower_refuse(l, node, "matrices of up to 64 rows, of f32 or f64, are supported");
     if (rp_lower_attr_bool(node, "adjoint")) {

@@ -75,7 +75,6 @@ static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, s
 {
     const uint8_t *colon = memchr(text.at, ':', text.n), *last = NULL;
     struct rp_bytes name = {text.at, colon ? (size_t)(colon - text.at) : text.n};
-    struct rp_lower_node *node;
     size_t index = 0;
 
     if (colon)
@@ -101,7 +100,7 @@ static enum rp_code value_of(struct rp_lower *l, struct rp_lower_scope *scope, s
             i++;
         }
     }
-    node = find_node(scope, name);
+    struct rp_lower_node *node = find_node(scope, name);
     if (!node)
         return rp_err_set(l->err, RP_FORMAT, "there is no node '%.*s'",
                           (int)(name.n < 200 ? name.n : 200), (const char *)name.at);
@@ -364,13 +363,11 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
                                    struct rp_lower_value *out, size_t *nout)
 {
     struct rp_bytes function = {0};
-    const struct rp_lower_row *row;
     struct rp_lower_value *in;
-    enum rp_code code;
     size_t nin;
 
     node->op = plain_op_name(node->op);
-    row = find_row(node->op);
+    const struct rp_lower_row *row = find_row(node->op);
     if (bytes_equal(node->op, text_bytes("Const"))) {
         *nout = 1;
         return rp_lower_constant(l, node, out);
@@ -392,7 +389,7 @@ static enum rp_code lower_operator(struct rp_lower *l, struct rp_lower_node *nod
     if (nin < row->min)
         return rp_lower_misfit(l, node, "too few inputs");
     *nout = 1;
-    code = row->lower(l, node, in, nin, out, nout);
+    enum rp_code code = row->lower(l, node, in, nin, out, nout);
     if (code != RP_OK && l->nunknown) /* perhaps only because of that */
         return fake_outputs(l, out, nout);
     return code;
@@ -403,35 +400,6 @@ static uint32_t deeper(const struct rp_lower *l, uint32_t a, uint32_t b)
     return !a || (b && l->guards.at[b - 1].depth > l->guards.at[a - 1].depth) ? b : a;
 }
 
-/* The innermost side of a switch that the inputs of a node are on. Constants wait for one: such an
-   input, "^name", is an Identity of it. */
-static enum rp_code guard_of(struct rp_lower *l, const struct rp_lower_node *node, uint32_t *out)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
-    struct rp_lower_value value;
-    struct rp_proto_item item;
-
-    *out = 0;
-    while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item)) {
-        struct rp_bytes name = item.bytes;
-        bool waits = name.n && *name.at == '^';
-        struct rp_lower_node *side;
-
-        if (!waits) {
-            RP_TRY(value_of(l, node->scope, name, &value));
-            *out = deeper(l, *out, value.guard);
-            continue;
-        }
-        side = find_node(node->scope, (struct rp_bytes){name.at + 1, name.n - 1});
-        if (!side || side->busy || (side->opened && !side->outputs) ||
-            !bytes_equal(side->op, text_bytes("Identity")))
-            continue;
-        RP_TRY(lower_with_inputs(l, side));
-        *out = deeper(l, *out, side->noutputs ? side->outputs->guard : 0);
-    }
-    return rp_proto_finish(&c, l->err);
-}
-
 /* Sets the outputs of a node; `out` has room for as many as there may be. */
 static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
                                struct rp_lower_value *out)
@@ -440,8 +408,33 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
     uint32_t guard = 0;
 
     RP_TRY(feed < l->nfeeds ? add_feed(l, feed, out) : lower_operator(l, node, out, &nout));
-    if (feed == l->nfeeds && l->guarded && !bytes_equal(node->op, text_bytes("Merge")))
-        RP_TRY(guard_of(l, node, &guard));
+    if (feed == l->nfeeds && l->guarded && !bytes_equal(node->op, text_bytes("Merge"))) {
+        /* The innermost side of a switch that the inputs of a node are on. Constants wait for one:
+           such an input, "^name", is an Identity of it. */
+        struct rp_proto_cursor c = rp_proto_cursor(node->message.at, node->message.n, 0, DEPTH);
+        struct rp_lower_value value;
+        struct rp_proto_item item;
+
+        guard = 0;
+        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item)) {
+            struct rp_bytes name = item.bytes;
+            bool waits = name.n && *name.at == '^';
+
+            if (!waits) {
+                RP_TRY(value_of(l, node->scope, name, &value));
+                guard = deeper(l, guard, value.guard);
+                continue;
+            }
+            struct rp_lower_node *side =
+                find_node(node->scope, (struct rp_bytes){name.at + 1, name.n - 1});
+            if (!side || side->busy || (side->opened && !side->outputs) ||
+                !bytes_equal(side->op, text_bytes("Identity")))
+                continue;
+            RP_TRY(lower_with_inputs(l, side));
+            guard = deeper(l, guard, side->noutputs ? side->outputs->guard : 0);
+        }
+        RP_TRY(rp_proto_finish(&c, l->err));
+    }
     for (size_t i = 0; i < nout; i++)
         out[i].guard = deeper(l, out[i].guard, guard);
     node->outputs = RP_ARENA_NEW(&l->arena, struct rp_lower_value, nout + 1);
@@ -455,7 +448,6 @@ static enum rp_code lower_into(struct rp_lower *l, struct rp_lower_node *node,
 static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
 {
     struct rp_lower_value *out;
-    enum rp_code code;
 
     if (node->outputs)
         return RP_OK;
@@ -466,7 +458,7 @@ static enum rp_code lower_one(struct rp_lower *l, struct rp_lower_node *node)
     RP_TRY(rp_err_need(out, l->err, "lowering a graph"));
     node->busy = true;
     l->depth++;
-    code = lower_into(l, node, out);
+    enum rp_code code = lower_into(l, node, out);
     l->depth--;
     node->busy = false;
     free(out);
@@ -488,14 +480,13 @@ static enum rp_code push_inputs(struct rp_lower *l, const struct rp_lower_node *
     while (rp_proto_next(&c, &item)) {
         struct rp_bytes name = item.bytes;
         const uint8_t *colon = name.n ? memchr(name.at, ':', name.n) : NULL;
-        struct rp_lower_node *input;
 
         if (item.number != RP_TF_NODE_INPUT || item.wire != RP_WIRE_BYTES || !name.n ||
             *name.at == '^' || (!colon && node->scope->function.n))
             continue; /* arguments of functions have no colon */
         if (colon)
             name.n = (size_t)(colon - name.at);
-        input = find_node(node->scope, name);
+        struct rp_lower_node *input = find_node(node->scope, name);
         if (!input || input->outputs)
             continue;
         if (input->opened)
@@ -538,24 +529,6 @@ static enum rp_code lower_with_inputs(struct rp_lower *l, struct rp_lower_node *
 
 /* ---- the program ---- */
 
-/* Feeds that no node uses are parameters of the program, too. */
-static enum rp_code add_unused_feeds(struct rp_lower *l, struct rp_lower_scope *graph)
-{
-    struct rp_lower_value v;
-
-    for (size_t i = 0; i < l->nfeeds; i++) {
-        struct rp_bytes name = {(const uint8_t *)l->feeds[i].tensor,
-                                strcspn(l->feeds[i].tensor, ":")};
-        struct rp_lower_node *node = find_node(graph, name);
-
-        if (node)
-            RP_TRY(lower_one(l, node));
-        else
-            RP_TRY(add_feed(l, i, &v));
-    }
-    return RP_OK;
-}
-
 static enum rp_code finish_program(struct rp_lower *l, struct rp_lower_scope *graph,
                                    const char *const *fetches, size_t n, struct rp_program **out)
 {
@@ -586,7 +559,18 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
     RP_TRY(rp_program_builder_init(&l->builder, "hlo", "tensorflow_graph", l->err));
     rp_lower_open(l);
     RP_TRY(fill_scope(l, scope, graph, RP_TF_GRAPH_NODE));
-    RP_TRY(add_unused_feeds(l, scope));
+    /* Feeds that no node uses are parameters of the program, too. */
+    struct rp_lower_value v;
+    for (size_t i = 0; i < l->nfeeds; i++) {
+        struct rp_bytes name = {(const uint8_t *)l->feeds[i].tensor,
+                                strcspn(l->feeds[i].tensor, ":")};
+        struct rp_lower_node *node = find_node(scope, name);
+
+        if (node)
+            RP_TRY(lower_one(l, node));
+        else
+            RP_TRY(add_feed(l, i, &v));
+    }
     return finish_program(l, scope, fetches, nfetches, out);
 }
 
@@ -595,11 +579,10 @@ enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feed
                          struct rp_err *err)
 {
     struct rp_lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
-    enum rp_code code;
 
     *out = NULL;
     rp_arena_init(&l.arena);
-    code = lower_graph(&l, graph, fetches, nfetches, out);
+    enum rp_code code = lower_graph(&l, graph, fetches, nfetches, out);
     for (struct rp_lower_scope *s = l.scopes; s; s = s->next) {
         rp_vec_release(&s->nodes);
         rp_map_release(&s->by_name);

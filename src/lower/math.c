@@ -32,7 +32,6 @@ RP_LOWER(reduce)
 {
     bool over[RP_TF_RANK] = {false}, mean = node->op.n == 4 && !memcmp(node->op.at, "Mean", 4);
     int64_t dims[RP_TF_RANK], count = 1;
-    struct rp_lower_value divisor;
     size_t axis, rank = 0;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "axes"));
@@ -48,7 +47,7 @@ RP_LOWER(reduce)
             dims[rank++] = over[i] ? 1 : in->dims[i];
     }
     if (mean) {
-        divisor = rp_lower_fill(l, (double)count, out);
+        struct rp_lower_value divisor = rp_lower_fill(l, (double)count, out);
         *out = rp_lower_binary(l, RP_OP_DIVIDE, out, &divisor);
     }
     *out = rp_lower_reshape(l, out, dims, rank);
@@ -73,16 +72,15 @@ static struct rp_lower_value along_last(struct rp_lower *l, const struct rp_lowe
 RP_LOWER(softmax)
 {
     bool over[RP_TF_RANK] = {false}, log_ = node->op.at[0] == 'L';
-    struct rp_lower_value top, shifted, raised, sum;
 
     if (!in->rank)
         return rp_lower_refuse(l, node, "the input is a scalar");
     over[in->rank - 1] = true;
-    top = rp_lower_reduce(l, RP_OP_MAXIMUM, in, over);
+    struct rp_lower_value top = rp_lower_reduce(l, RP_OP_MAXIMUM, in, over);
     top = along_last(l, &top, in);
-    shifted = rp_lower_binary(l, RP_OP_SUBTRACT, in, &top);
-    raised = rp_lower_unary(l, RP_OP_EXP, &shifted);
-    sum = rp_lower_reduce(l, RP_OP_ADD, &raised, over);
+    struct rp_lower_value shifted = rp_lower_binary(l, RP_OP_SUBTRACT, in, &top);
+    struct rp_lower_value raised = rp_lower_unary(l, RP_OP_EXP, &shifted);
+    struct rp_lower_value sum = rp_lower_reduce(l, RP_OP_ADD, &raised, over);
     if (log_)
         sum = rp_lower_unary(l, RP_OP_LOG, &sum);
     sum = along_last(l, &sum, in);
@@ -100,11 +98,10 @@ static enum rp_code add_bias(struct rp_lower *l, const struct rp_lower_node *nod
 {
     bool second = rp_lower_attr_is(node, "data_format", "NCHW");
     int64_t map = second ? 1 : (int64_t)a->rank - 1;
-    struct rp_lower_value wide;
 
     if (bias->rank != 1 || a->rank < 2 || bias->dims[0] != a->dims[map])
         return rp_lower_misfit(l, node, "the bias does not match the input");
-    wide = rp_lower_spread(l, bias, &map, a->dims, a->rank);
+    struct rp_lower_value wide = rp_lower_spread(l, bias, &map, a->dims, a->rank);
     *out = rp_lower_binary(l, RP_OP_ADD, a, &wide);
     return RP_OK;
 }
@@ -130,11 +127,11 @@ RP_LOWER(bias_add_grad)
 RP_LOWER(l2_loss)
 {
     bool over[RP_TF_RANK];
-    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, in, in), half;
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, in, in);
 
     memset(over, 1, sizeof over);
     t = rp_lower_reduce(l, RP_OP_ADD, &t, over);
-    half = rp_lower_fill(l, 0.5, &t);
+    struct rp_lower_value half = rp_lower_fill(l, 0.5, &t);
     *out = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &half);
     return RP_OK;
 }
@@ -145,16 +142,15 @@ RP_LOWER(l2_loss)
 static struct rp_lower_value one_of_classes(struct rp_lower *l, const struct rp_lower_value *labels,
                                             const struct rp_lower_value *like)
 {
-    struct rp_lower_value places = rp_lower_like(l, labels->elem, like->dims, 2), wide, hit, one,
-                          zero;
+    struct rp_lower_value places = rp_lower_like(l, labels->elem, like->dims, 2);
     int64_t map = 0;
 
     rp_lower_begin(l, &places, RP_OP_IOTA);
     rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, 1);
-    wide = rp_lower_spread(l, labels, &map, like->dims, 2);
-    hit = rp_lower_compare(l, "EQ", &places, &wide);
-    one = rp_lower_fill(l, 1, like);
-    zero = rp_lower_fill(l, 0, like);
+    struct rp_lower_value wide = rp_lower_spread(l, labels, &map, like->dims, 2);
+    struct rp_lower_value hit = rp_lower_compare(l, "EQ", &places, &wide);
+    struct rp_lower_value one = rp_lower_fill(l, 1, like);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, like);
     return rp_lower_select(l, &hit, &one, &zero);
 }
 
@@ -162,19 +158,19 @@ static struct rp_lower_value one_of_classes(struct rp_lower *l, const struct rp_
 RP_LOWER(entropy)
 {
     bool over[2] = {false, true}, sparse = node->op.at[1] == 'p';
-    struct rp_lower_value x = in[0], labels = in[1], top, shifted, raised, sum, t;
+    struct rp_lower_value x = in[0], labels = in[1];
 
     if (x.rank != 2 || labels.rank != (sparse ? 1u : 2u) ||
         (sparse ? labels.dims[0] != x.dims[0] : !rp_lower_broadcast_both(l, &x, &labels)))
         return rp_lower_misfit(l, node, "the labels do not match the input");
     if (sparse)
         labels = one_of_classes(l, &in[1], &x);
-    top = rp_lower_reduce(l, RP_OP_MAXIMUM, &x, over);
+    struct rp_lower_value top = rp_lower_reduce(l, RP_OP_MAXIMUM, &x, over);
     top = along_last(l, &top, &x);
-    shifted = rp_lower_binary(l, RP_OP_SUBTRACT, &x, &top);
-    raised = rp_lower_unary(l, RP_OP_EXP, &shifted);
-    sum = rp_lower_reduce(l, RP_OP_ADD, &raised, over);
-    t = rp_lower_unary(l, RP_OP_LOG, &sum);
+    struct rp_lower_value shifted = rp_lower_binary(l, RP_OP_SUBTRACT, &x, &top);
+    struct rp_lower_value raised = rp_lower_unary(l, RP_OP_EXP, &shifted);
+    struct rp_lower_value sum = rp_lower_reduce(l, RP_OP_ADD, &raised, over);
+    struct rp_lower_value t = rp_lower_unary(l, RP_OP_LOG, &sum);
     t = along_last(l, &t, &x);
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &t, &shifted);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &labels);
@@ -194,23 +190,23 @@ RP_LOWER(arg_best)
     bool over[RP_TF_RANK] = {false};
     unsigned elem = rp_lower_attr_elem(node, "output_type");
     int64_t map[RP_TF_RANK];
-    struct rp_lower_value best, hit, places, none;
     size_t axis, n = 0;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "axis"));
     if (!in[1].nints || !rp_lower_axis(in[1].ints[0], in->rank, &axis))
         return rp_lower_misfit(l, node, "the axis is out of range");
     over[axis] = true;
-    best = rp_lower_reduce(l, rp_lower_opcode(node), in, over);
+    struct rp_lower_value best = rp_lower_reduce(l, rp_lower_opcode(node), in, over);
     for (size_t i = 0; i < in->rank; i++)
         if (i != axis)
             map[n++] = (int64_t)i;
     best = rp_lower_spread(l, &best, map, in->dims, in->rank);
-    hit = rp_lower_compare(l, "EQ", in, &best);
-    places = rp_lower_like(l, elem == RP_ELEM_INVALID ? RP_ELEM_S64 : elem, in->dims, in->rank);
+    struct rp_lower_value hit = rp_lower_compare(l, "EQ", in, &best);
+    struct rp_lower_value places =
+        rp_lower_like(l, elem == RP_ELEM_INVALID ? RP_ELEM_S64 : elem, in->dims, in->rank);
     rp_lower_begin(l, &places, RP_OP_IOTA);
     rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
-    none = rp_lower_fill(l, (double)in->dims[axis], &places);
+    struct rp_lower_value none = rp_lower_fill(l, (double)in->dims[axis], &places);
     places = rp_lower_select(l, &hit, &places, &none);
     *out = rp_lower_reduce(l, RP_OP_MINIMUM, &places, over);
     return RP_OK;
@@ -221,25 +217,22 @@ RP_LOWER(running)
 {
     bool without = rp_lower_attr_bool(node, "exclusive"),
          back = rp_lower_attr_bool(node, "reverse");
-    struct rp_window window;
-    struct rp_lower_value start;
-    uint32_t region;
     size_t axis;
-    int64_t n;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "axis"));
     if (!in[1].nints || !rp_lower_axis(in[1].ints[0], in->rank, &axis) || !in->dims[axis])
         return rp_lower_misfit(l, node, "the axis is out of range");
     if (in->rank > RP_WINDOW_DIMS)
         return rp_lower_refuse(l, node, "the input has too many dimensions");
-    n = in->dims[axis];
-    region = rp_lower_region(l, rp_lower_opcode(node), in->elem);
-    start = rp_lower_scalar(l, in->elem, rp_lower_opcode(node) != RP_OP_ADD ? 1 : 0);
+    int64_t n = in->dims[axis];
+    uint32_t region = rp_lower_region(l, rp_lower_opcode(node), in->elem);
+    struct rp_lower_value start =
+        rp_lower_scalar(l, in->elem, rp_lower_opcode(node) != RP_OP_ADD ? 1 : 0);
     *out = rp_lower_like(l, in->elem, in->dims, in->rank);
     rp_lower_begin(l, out, RP_OP_REDUCE_WINDOW);
     rp_lower_operand(l, in);
     rp_lower_operand(l, &start);
-    window = rp_lower_window(in->rank);
+    struct rp_window window = rp_lower_window(in->rank);
     window.dim[axis].size = n;
     window.dim[axis].pad_low = back ? without ? -1 : 0 : without ? n : n - 1;
     window.dim[axis].pad_high = back ? without ? n : n - 1 : without ? -1 : 0;
@@ -250,19 +243,18 @@ RP_LOWER(running)
 
 RP_LOWER(top_k)
 {
-    int64_t dims[RP_TF_RANK], k;
+    int64_t dims[RP_TF_RANK];
     unsigned elem = rp_lower_attr_elem(node, "index_type");
-    struct rp_lower_value both;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "number"));
     if (!in->rank || !in[1].nints || in[1].ints[0] < 0 || in[1].ints[0] > in->dims[in->rank - 1])
         return rp_lower_misfit(l, node, "k is larger than the input");
-    k = in[1].ints[0];
+    int64_t k = in[1].ints[0];
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = k;
     out[0] = rp_lower_like(l, in->elem, dims, in->rank);
     out[1] = rp_lower_like(l, RP_ELEM_S32, dims, in->rank);
-    both = rp_lower_like(l, in->elem, dims, in->rank);
+    struct rp_lower_value both = rp_lower_like(l, in->elem, dims, in->rank);
     rp_lower_begin_tuple(l, &both, RP_OP_TOPK, out, 2);
     rp_lower_operand(l, in);
     rp_lower_set_int(l, RP_ATTR_K, k);

@@ -20,13 +20,13 @@ static enum rp_code matrix_product(struct rp_lower *l, const struct rp_lower_nod
                                    const struct rp_lower_value *a, const struct rp_lower_value *b,
                                    bool transpose_a, bool transpose_b, struct rp_lower_value *out)
 {
-    size_t rank = a->rank, k, kb;
+    size_t rank = a->rank;
     int64_t dims[RP_TF_RANK], batch[RP_TF_RANK];
 
     if (rank < 2 || b->rank != rank || a->elem != b->elem)
         return rp_lower_misfit(l, node, "incompatible input shapes");
-    k = transpose_a ? rank - 2 : rank - 1;
-    kb = transpose_b ? rank - 1 : rank - 2;
+    size_t k = transpose_a ? rank - 2 : rank - 1;
+    size_t kb = transpose_b ? rank - 1 : rank - 2;
     if (a->dims[k] != b->dims[kb])
         return rp_lower_misfit(l, node, "incompatible input shapes");
     for (size_t i = 0; i + 2 < rank; i++) {
@@ -238,13 +238,11 @@ static bool term_contract(struct rp_lower *l, const struct rp_lower_value *v, co
 
     got->n = 0;
     for (size_t i = 0; i < t[0].n; i++) {
-        size_t kind;
-
         if (!term_find(&t[1], t[0].label[i], &other))
             continue;
         if (v[0].dims[i] != v[1].dims[other])
             return false;
-        kind = term_find(result, t[0].label[i], &at) ? 0 : 1;
+        size_t kind = term_find(result, t[0].label[i], &at) ? 0 : 1;
         p.left[kind][p.n[kind]] = (int64_t)i;
         p.right[kind][p.n[kind]++] = (int64_t)other;
         if (kind)

@@ -14,7 +14,6 @@ static struct rp_lower_value slice_value(struct rp_lower *l, const struct rp_low
                                          const int64_t *step)
 {
     int64_t dims[RP_TF_RANK], parts[3 * RP_TF_RANK];
-    struct rp_lower_value v;
 
     for (size_t i = 0; i < a->rank; i++) {
         dims[i] = to[i] > from[i] ? (to[i] - from[i] + step[i] - 1) / step[i] : 0;
@@ -22,7 +21,7 @@ static struct rp_lower_value slice_value(struct rp_lower *l, const struct rp_low
         parts[3 * i + 1] = to[i] > from[i] ? to[i] : from[i];
         parts[3 * i + 2] = step[i];
     }
-    v = rp_lower_like(l, a->elem, dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, dims, a->rank);
     rp_lower_begin(l, &v, RP_OP_SLICE);
     rp_lower_operand(l, a);
     rp_lower_set(l, rp_attr_int_list(l->builder.program, RP_ATTR_SLICE, RP_VALUE_SLICES, parts,
@@ -82,7 +81,7 @@ static bool strided_entry(struct strided *s, const struct rp_lower_value *in, si
 {
     int64_t size = s->used < in->rank ? in->dims[s->used] : 0, step = in[3].ints[i];
     int64_t from = in[1].ints[i], to = in[2].ints[i], least = step < 0 ? -1 : 0;
-    int64_t most = step < 0 ? size - 1 : size, n;
+    int64_t most = step < 0 ? size - 1 : size;
     size_t d = s->used;
 
     if (!step || step < -INT32_MAX || step > INT32_MAX || !strided_keep(s, in, false))
@@ -102,7 +101,7 @@ static bool strided_entry(struct strided *s, const struct rp_lower_value *in, si
         to = size - 1 - to;
         step = -step;
     }
-    n = to > from ? (to - from + step - 1) / step : 0;
+    int64_t n = to > from ? (to - from + step - 1) / step : 0;
     s->from[d] = from;
     s->to[d] = to > from ? to : from;
     s->step[d] = step;
@@ -151,7 +150,6 @@ static struct rp_lower_value reverse_value(struct rp_lower *l, const struct rp_l
                                            const bool *reversed)
 {
     int64_t dims[RP_TF_RANK];
-    struct rp_lower_value v;
     size_t n = 0;
 
     for (size_t i = 0; i < a->rank; i++)
@@ -159,7 +157,7 @@ static struct rp_lower_value reverse_value(struct rp_lower *l, const struct rp_l
             dims[n++] = (int64_t)i;
     if (!n)
         return *a;
-    v = rp_lower_like(l, a->elem, a->dims, a->rank);
+    struct rp_lower_value v = rp_lower_like(l, a->elem, a->dims, a->rank);
     rp_lower_begin(l, &v, RP_OP_REVERSE);
     rp_lower_operand(l, a);
     rp_lower_set_ints(l, RP_ATTR_DIMENSIONS, dims, n);
@@ -169,14 +167,13 @@ static struct rp_lower_value reverse_value(struct rp_lower *l, const struct rp_l
 RP_LOWER(strided_slice)
 {
     struct strided s = {.used = 0};
-    struct rp_lower_value whole;
     int64_t *ints;
 
     for (size_t i = 1; i < 4; i++)
         RP_TRY(rp_lower_need_ints(l, node, &in[i], "begin, end or stride"));
     if (!strided_read(node, in, &s))
         return rp_lower_misfit(l, node, "the entries do not match the input");
-    whole = reverse_value(l, in, s.reversed);
+    struct rp_lower_value whole = reverse_value(l, in, s.reversed);
     *out = slice_value(l, &whole, s.from, s.to, s.step);
     *out = rp_lower_reshape(l, out, s.dims, s.rank);
     out->ints = NULL;
@@ -210,27 +207,28 @@ RP_LOWER(reverse)
 /* Keeps a band around the diagonal of the last two dimensions; the rest becomes 0. */
 RP_LOWER(band)
 {
-    struct rp_lower_value row, column, apart, bound, hit[2], zero;
+    struct rp_lower_value hit[2];
     int64_t reach[2];
 
     for (size_t i = 1; i < 3; i++)
         RP_TRY(rp_lower_need_ints(l, node, &in[i], "width"));
     if (in->rank < 2 || !in[1].nints || !in[2].nints)
         return rp_lower_refuse(l, node, "the input is not a matrix");
-    row = rp_lower_like(l, RP_ELEM_S64, in->dims, in->rank);
+    struct rp_lower_value row = rp_lower_like(l, RP_ELEM_S64, in->dims, in->rank);
     rp_lower_begin(l, &row, RP_OP_IOTA);
     rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, in->rank - 2);
-    column = rp_lower_like(l, RP_ELEM_S64, in->dims, in->rank);
+    struct rp_lower_value column = rp_lower_like(l, RP_ELEM_S64, in->dims, in->rank);
     rp_lower_begin(l, &column, RP_OP_IOTA);
     rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, in->rank - 1);
     for (int i = 0; i < 2; i++) { /* below, then above the diagonal */
         reach[i] = in[1 + i].ints[0] < 0 ? INT32_MAX : in[1 + i].ints[0];
-        apart = rp_lower_binary(l, RP_OP_SUBTRACT, i ? &column : &row, i ? &row : &column);
-        bound = rp_lower_fill(l, (double)reach[i], &apart);
+        struct rp_lower_value apart =
+            rp_lower_binary(l, RP_OP_SUBTRACT, i ? &column : &row, i ? &row : &column);
+        struct rp_lower_value bound = rp_lower_fill(l, (double)reach[i], &apart);
         hit[i] = rp_lower_compare(l, "LE", &apart, &bound);
     }
     hit[0] = rp_lower_binary(l, RP_OP_AND, &hit[0], &hit[1]);
-    zero = rp_lower_fill(l, 0, in);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in);
     *out = rp_lower_select(l, &hit[0], in, &zero);
     return RP_OK;
 }

@@ -44,15 +44,13 @@ RP_LOWER(binary)
 /* Towards zero, as HLO divides integers. */
 RP_LOWER(truncate_div)
 {
-    struct rp_lower_value up, down, zero, negative;
-
     RP_TRY(lower_binary(l, node, in, nin, out, nout));
     if (!rp_elem_is_float(in->elem))
         return RP_OK;
-    up = rp_lower_unary(l, RP_OP_CEIL, out);
-    down = rp_lower_unary(l, RP_OP_FLOOR, out);
-    zero = rp_lower_fill(l, 0, out);
-    negative = rp_lower_compare(l, "LT", out, &zero);
+    struct rp_lower_value up = rp_lower_unary(l, RP_OP_CEIL, out);
+    struct rp_lower_value down = rp_lower_unary(l, RP_OP_FLOOR, out);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, out);
+    struct rp_lower_value negative = rp_lower_compare(l, "LT", out, &zero);
     *out = rp_lower_select(l, &negative, &up, &down);
     return RP_OK;
 }
@@ -80,13 +78,12 @@ RP_LOWER(atan)
 RP_LOWER(selu)
 {
     struct rp_lower_value zero = rp_lower_fill(l, 0, in), up = rp_lower_compare(l, "GT", in, &zero);
-    struct rp_lower_value scale = rp_lower_fill(l, 1.0507009873554804934193349852946, in), low,
-                          high;
+    struct rp_lower_value scale = rp_lower_fill(l, 1.0507009873554804934193349852946, in);
     struct rp_lower_value both = rp_lower_fill(l, 1.7580993408473768599402175208123, in);
+    struct rp_lower_value low = rp_lower_unary(l, RP_OP_EXPM1, in);
 
-    low = rp_lower_unary(l, RP_OP_EXPM1, in);
     low = rp_lower_binary(l, RP_OP_MULTIPLY, &low, &both);
-    high = rp_lower_binary(l, RP_OP_MULTIPLY, in, &scale);
+    struct rp_lower_value high = rp_lower_binary(l, RP_OP_MULTIPLY, in, &scale);
     *out = rp_lower_select(l, &up, &high, &low);
     return RP_OK;
 }
@@ -95,14 +92,14 @@ RP_LOWER(selu)
 RP_LOWER(zero_wins)
 {
     bool second = is_op(node, "MulNoNan");
-    struct rp_lower_value a, b, zero, none, t;
+    struct rp_lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    zero = rp_lower_fill(l, 0, &a);
-    none = rp_lower_compare(l, "EQ", second ? &b : &a, &zero);
-    t = is_op(node, "Xlogy")     ? rp_lower_unary(l, RP_OP_LOG, &b)
-        : is_op(node, "Xlog1py") ? rp_lower_unary(l, RP_OP_LOG1P, &b)
-                                 : b;
+    struct rp_lower_value zero = rp_lower_fill(l, 0, &a);
+    struct rp_lower_value none = rp_lower_compare(l, "EQ", second ? &b : &a, &zero);
+    struct rp_lower_value t = is_op(node, "Xlogy")     ? rp_lower_unary(l, RP_OP_LOG, &b)
+                              : is_op(node, "Xlog1py") ? rp_lower_unary(l, RP_OP_LOG1P, &b)
+                                                       : b;
     t = rp_lower_binary(l, is_op(node, "Xdivy") ? RP_OP_DIVIDE : RP_OP_MULTIPLY, &a, &t);
     *out = rp_lower_select(l, &none, &zero, &t);
     return RP_OK;
@@ -111,17 +108,17 @@ RP_LOWER(zero_wins)
 /* The remainder that has the sign of the divisor. */
 RP_LOWER(floor_mod)
 {
-    struct rp_lower_value a, b, zero, rest, other, apart, left, moved;
+    struct rp_lower_value a, b;
 
     RP_TRY(to_common(l, node, in, &a, &b));
-    rest = rp_lower_binary(l, RP_OP_REMAINDER, &a, &b);
-    zero = rp_lower_fill(l, 0, &a);
-    other = rp_lower_compare(l, "LT", &rest, &zero);
-    apart = rp_lower_compare(l, "LT", &b, &zero);
+    struct rp_lower_value rest = rp_lower_binary(l, RP_OP_REMAINDER, &a, &b);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, &a);
+    struct rp_lower_value other = rp_lower_compare(l, "LT", &rest, &zero);
+    struct rp_lower_value apart = rp_lower_compare(l, "LT", &b, &zero);
     other = rp_lower_binary(l, RP_OP_XOR, &other, &apart);
-    left = rp_lower_compare(l, "NE", &rest, &zero);
+    struct rp_lower_value left = rp_lower_compare(l, "NE", &rest, &zero);
     other = rp_lower_binary(l, RP_OP_AND, &other, &left);
-    moved = rp_lower_binary(l, RP_OP_ADD, &rest, &b);
+    struct rp_lower_value moved = rp_lower_binary(l, RP_OP_ADD, &rest, &b);
     *out = rp_lower_select(l, &other, &moved, &rest);
     return RP_OK;
 }
@@ -129,24 +126,25 @@ RP_LOWER(floor_mod)
 /* Gradients of activations, from the input x (SoftplusGrad) or the output y. */
 RP_LOWER(slope)
 {
-    struct rp_lower_value zero = rp_lower_fill(l, 0, in), one = rp_lower_fill(l, 1, in), up, t;
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in), one = rp_lower_fill(l, 1, in);
 
     if (in[0].rank != in[1].rank)
         return rp_lower_refuse(l, node, "the inputs have different shapes");
     if (is_op(node, "SoftplusGrad")) {
-        t = rp_lower_unary(l, RP_OP_LOGISTIC, &in[1]);
+        struct rp_lower_value t = rp_lower_unary(l, RP_OP_LOGISTIC, &in[1]);
         *out = rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);
         return RP_OK;
     }
-    up = rp_lower_compare(l, "GT", &in[1], &zero);
+    struct rp_lower_value up = rp_lower_compare(l, "GT", &in[1], &zero);
     if (is_op(node, "Relu6Grad")) {
-        t = rp_lower_fill(l, 6, in);
+        struct rp_lower_value t = rp_lower_fill(l, 6, in);
         t = rp_lower_compare(l, "LT", &in[1], &t);
         up = rp_lower_binary(l, RP_OP_AND, &up, &t);
         *out = rp_lower_select(l, &up, &in[0], &zero);
         return RP_OK;
     }
-    t = is_op(node, "EluGrad")
+    struct rp_lower_value t =
+        is_op(node, "EluGrad")
             ? rp_lower_binary(l, RP_OP_ADD, &in[1], &one)
             : rp_lower_fill(l, (double)rp_lower_attr_float(node, "alpha", 0.2F), in);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &in[0], &t);

@@ -21,7 +21,6 @@ RP_LOWER(blocks)
     int64_t s = rp_lower_attr_int(node, "block_size", 0), dims[6];
     size_t y = channels ? 2 : 1, c = channels ? 1 : 3;
     const int64_t *d = in->dims;
-    struct rp_lower_value t;
 
     if (in->rank != 4 || s < 1 || s > INT16_MAX ||
         (back ? d[c] % (s * s) : d[y] % s || d[y + 1] % s) ||
@@ -35,7 +34,7 @@ RP_LOWER(blocks)
         memcpy(dims, (int64_t[]){d[0], d[1], d[2] / s, s, d[3] / s, s}, sizeof dims);
     else
         memcpy(dims, (int64_t[]){d[0], d[1] / s, s, d[2] / s, s, d[3]}, sizeof dims);
-    t = rp_lower_reshape(l, in, dims, 6);
+    struct rp_lower_value t = rp_lower_reshape(l, in, dims, 6);
     t = rp_lower_permute(l, &t, perms[back][channels]);
     memcpy(dims, d, 4 * sizeof *dims);
     dims[c] = back ? d[c] / (s * s) : d[c] * s * s;
@@ -85,17 +84,6 @@ static void cubic_weights(const struct rp_lower_node *node, double x, int64_t fr
         weights[nearest_line(low + i - 1, from)] += (float)(half ? w[i] / sum : w[i]);
 }
 
-/* The part of each line that the place covers. */
-static void area_weights(const struct rp_lower_node *node, int64_t at, int64_t from, int64_t to,
-                         float *weights)
-{
-    double begin = source_of(node, at, from, to), end = source_of(node, at + 1, from, to);
-
-    for (int64_t i = (int64_t)floor(begin); (double)i < end; i++)
-        weights[nearest_line((double)i, from)] +=
-            (float)((fmin((double)i + 1, end) - fmax((double)i, begin)) / (end - begin));
-}
-
 /* The weights with which a line of the result takes lines of the input. */
 static void line_weights(const struct rp_lower_node *node, enum mode mode, int64_t at, int64_t from,
                          int64_t to, float *weights)
@@ -105,7 +93,12 @@ static void line_weights(const struct rp_lower_node *node, enum mode mode, int64
     if (mode == BICUBIC) {
         cubic_weights(node, x, from, weights);
     } else if (mode == AREA) {
-        area_weights(node, at, from, to, weights);
+        /* The part of each line that the place covers. */
+        double begin = source_of(node, at, from, to), end = source_of(node, at + 1, from, to);
+
+        for (int64_t i = (int64_t)floor(begin); (double)i < end; i++)
+            weights[nearest_line((double)i, from)] +=
+                (float)((fmin((double)i + 1, end) - fmax((double)i, begin)) / (end - begin));
     } else if (mode == NEAREST) {
         if (rp_lower_attr_bool(node, "half_pixel_centers"))
             x = floor(((double)at + 0.5) * (double)((float)from / (float)to));
@@ -126,18 +119,17 @@ static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *no
     static const int64_t perms[2][4] = {{1, 0, 2, 3}, {1, 2, 0, 3}};
     int64_t from = in->dims[axis], dims[4];
     float *weights = RP_ARENA_NEW(&l->builder.program->arena, float, (size_t)(from * to) + 1);
-    struct rp_lower_value matrix, mixed;
 
     RP_TRY(rp_err_need(weights, l->err, "lowering a graph"));
     for (int64_t i = 0; i < to; i++)
         line_weights(node, mode, i, from, to, weights + i * from);
-    matrix = rp_lower_like(l, RP_ELEM_F32, (int64_t[]){to, from}, 2);
+    struct rp_lower_value matrix = rp_lower_like(l, RP_ELEM_F32, (int64_t[]){to, from}, 2);
     rp_lower_literal(l, &matrix, weights, (size_t)(from * to) * sizeof *weights);
     dims[0] = to;
     for (int64_t k = 0, n = 1; k < 4; k++)
         if (k != axis)
             dims[n++] = in->dims[k];
-    mixed = rp_lower_like(l, RP_ELEM_F32, dims, 4);
+    struct rp_lower_value mixed = rp_lower_like(l, RP_ELEM_F32, dims, 4);
     rp_lower_begin(l, &mixed, RP_OP_DOT);
     rp_lower_operand(l, &matrix);
     rp_lower_operand(l, in);
@@ -157,7 +149,6 @@ RP_LOWER(resize)
                      : letter == 'l' ? BILINEAR
                      : letter == 'c' ? BICUBIC
                                      : AREA;
-    struct rp_lower_value t;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
     if (in->rank != 4 || in[1].nints != 2)
@@ -168,7 +159,7 @@ RP_LOWER(resize)
             return rp_lower_refuse(l, node, "the size is too small or too large");
     if (rp_elem_bits(in->elem) > 16 && in->elem != RP_ELEM_F32) /* exact in f32 */
         return rp_lower_refuse(l, node, "images of this type are not supported");
-    t = rp_lower_convert(l, in, RP_ELEM_F32);
+    struct rp_lower_value t = rp_lower_convert(l, in, RP_ELEM_F32);
     RP_TRY(mix_lines(l, node, mode, &t, 1, in[1].ints[0], &t));
     RP_TRY(mix_lines(l, node, mode, &t, 2, in[1].ints[1], out));
     if (mode == NEAREST)
@@ -192,18 +183,16 @@ static struct rp_lower_value places_along(struct rp_lower *l, const struct rp_lo
 /* The lower triangle; zeros above it. */
 RP_LOWER(cholesky)
 {
-    struct rp_lower_value whole, row, column, below, zero;
-
     if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2])
         return rp_lower_misfit(l, node, "the input is no square matrix");
-    whole = rp_lower_like(l, in->elem, in->dims, in->rank);
+    struct rp_lower_value whole = rp_lower_like(l, in->elem, in->dims, in->rank);
     rp_lower_begin(l, &whole, RP_OP_CHOLESKY);
     rp_lower_operand(l, in);
     rp_lower_set(l, rp_attr_flag(RP_ATTR_LOWER, true));
-    row = places_along(l, in, 2);
-    column = places_along(l, in, 1);
-    below = rp_lower_compare(l, "GE", &row, &column);
-    zero = rp_lower_fill(l, 0, in);
+    struct rp_lower_value row = places_along(l, in, 2);
+    struct rp_lower_value column = places_along(l, in, 1);
+    struct rp_lower_value below = rp_lower_compare(l, "GE", &row, &column);
+    struct rp_lower_value zero = rp_lower_fill(l, 0, in);
     *out = rp_lower_select(l, &below, &whole, &zero);
     return RP_OK;
 }
@@ -212,7 +201,6 @@ RP_LOWER(cholesky)
 RP_LOWER(matrix_diag)
 {
     int64_t dims[RP_TF_RANK], map[RP_TF_RANK];
-    struct rp_lower_value row, column, on, wide, rest;
     size_t n = in->rank;
 
     for (size_t i = 1; i < 4 && i < nin; i++) {
@@ -227,11 +215,12 @@ RP_LOWER(matrix_diag)
     dims[n] = dims[n - 1];
     for (size_t i = 0; i < n; i++)
         map[i] = (int64_t)i;
-    wide = rp_lower_spread(l, in, map, dims, n + 1);
-    row = places_along(l, &wide, 2);
-    column = places_along(l, &wide, 1);
-    on = rp_lower_compare(l, "EQ", &row, &column);
-    rest = nin > 4 ? rp_lower_broadcast(l, &in[4], dims, n + 1) : rp_lower_fill(l, 0, &wide);
+    struct rp_lower_value wide = rp_lower_spread(l, in, map, dims, n + 1);
+    struct rp_lower_value row = places_along(l, &wide, 2);
+    struct rp_lower_value column = places_along(l, &wide, 1);
+    struct rp_lower_value on = rp_lower_compare(l, "EQ", &row, &column);
+    struct rp_lower_value rest =
+        nin > 4 ? rp_lower_broadcast(l, &in[4], dims, n + 1) : rp_lower_fill(l, 0, &wide);
     *out = rp_lower_select(l, &on, &wide, &rest);
     return RP_OK;
 }
@@ -243,7 +232,6 @@ static struct rp_lower_value cut_to(struct rp_lower *l, const struct rp_lower_va
                                     const int64_t *length, size_t n)
 {
     int64_t dims[RP_TF_RANK], padding[3 * RP_TF_RANK] = {0};
-    struct rp_lower_value zero, v;
 
     memcpy(dims, in->dims, sizeof dims);
     for (size_t i = 0; i < n; i++) {
@@ -254,8 +242,8 @@ static struct rp_lower_value cut_to(struct rp_lower *l, const struct rp_lower_va
     }
     if (!memcmp(dims, in->dims, in->rank * sizeof *dims))
         return *in;
-    zero = rp_lower_scalar(l, in->elem, 0);
-    v = rp_lower_like(l, in->elem, dims, in->rank);
+    struct rp_lower_value zero = rp_lower_scalar(l, in->elem, 0);
+    struct rp_lower_value v = rp_lower_like(l, in->elem, dims, in->rank);
     rp_lower_begin(l, &v, RP_OP_PAD);
     rp_lower_operand(l, in);
     rp_lower_operand(l, &zero);
@@ -331,10 +319,10 @@ RP_LOWER(bitcast)
 static struct rp_lower_value polynomial(struct rp_lower *l, const struct rp_lower_value *x,
                                         const double *c, size_t n)
 {
-    struct rp_lower_value p = rp_lower_fill(l, c[0], x), next;
+    struct rp_lower_value p = rp_lower_fill(l, c[0], x);
 
     for (size_t i = 1; i < n; i++) {
-        next = rp_lower_fill(l, c[i], x);
+        struct rp_lower_value next = rp_lower_fill(l, c[i], x);
         p = rp_lower_binary(l, RP_OP_MULTIPLY, &p, x);
         p = rp_lower_binary(l, RP_OP_ADD, &p, &next);
     }
@@ -350,30 +338,29 @@ RP_LOWER(erfinv)
                         far[] = {-0.000200214257, 0.000100950558, 0.00134934322,
                                  -0.00367342844,  0.00573950773,  -0.0076224613,
                                  0.00943887047,   1.00167406,     2.83297682};
-    struct rp_lower_value x, w, t, small, low, high, one, end, hit, all;
 
     if (in->elem == RP_ELEM_F64)
         return rp_lower_refuse(l, node, "f64 is not supported");
-    x = rp_lower_convert(l, in, RP_ELEM_F32);
-    t = rp_lower_binary(l, RP_OP_MULTIPLY, &x, &x);
+    struct rp_lower_value x = rp_lower_convert(l, in, RP_ELEM_F32);
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, &x, &x);
     t = rp_lower_unary(l, RP_OP_NEGATE, &t);
-    w = rp_lower_unary(l, RP_OP_LOG1P, &t);
+    struct rp_lower_value w = rp_lower_unary(l, RP_OP_LOG1P, &t);
     w = rp_lower_unary(l, RP_OP_NEGATE, &w);
     t = rp_lower_fill(l, 5, &w);
-    small = rp_lower_compare(l, "LT", &w, &t);
+    struct rp_lower_value small = rp_lower_compare(l, "LT", &w, &t);
     t = rp_lower_fill(l, 2.5, &w);
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &w, &t);
-    low = polynomial(l, &t, near, sizeof near / sizeof *near);
+    struct rp_lower_value low = polynomial(l, &t, near, sizeof near / sizeof *near);
     t = rp_lower_fill(l, 3, &w);
     w = rp_lower_unary(l, RP_OP_SQRT, &w);
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &w, &t);
-    high = polynomial(l, &t, far, sizeof far / sizeof *far);
+    struct rp_lower_value high = polynomial(l, &t, far, sizeof far / sizeof *far);
     t = rp_lower_select(l, &small, &low, &high);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &x);
-    one = rp_lower_fill(l, 1, &x);
-    end = rp_lower_unary(l, RP_OP_ABS, &x);
-    hit = rp_lower_compare(l, "EQ", &end, &one);
-    all = rp_lower_fill(l, INFINITY, &x);
+    struct rp_lower_value one = rp_lower_fill(l, 1, &x);
+    struct rp_lower_value end = rp_lower_unary(l, RP_OP_ABS, &x);
+    struct rp_lower_value hit = rp_lower_compare(l, "EQ", &end, &one);
+    struct rp_lower_value all = rp_lower_fill(l, INFINITY, &x);
     all = rp_lower_binary(l, RP_OP_MULTIPLY, &x, &all);
     t = rp_lower_select(l, &hit, &all, &t);
     *out = rp_lower_convert(l, &t, in->elem);
@@ -385,20 +372,21 @@ RP_LOWER(fake_quant)
 {
     double most = ldexp(1, (int)rp_lower_attr_int(node, "num_bits", 8)) - 1,
            least = rp_lower_attr_bool(node, "narrow_range");
-    struct rp_lower_value low, high, scale, zero, t, bottom, top, half;
 
     if (in->elem != RP_ELEM_F32 || most < 3 || most > 65535 ||
         (nin > 2 && (in[1].rank > 1 || in[1].rank != in[2].rank ||
                      (in[1].rank && (!in->rank || in[1].dims[0] != in->dims[in->rank - 1])))))
         return rp_lower_misfit(l, node, "the range does not match the input");
-    low = nin > 2 ? in[1] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "min", -6));
-    high = nin > 2 ? in[2] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "max", 6));
-    bottom = rp_lower_fill(l, least, &low);
-    top = rp_lower_fill(l, most, &low);
-    scale = rp_lower_binary(l, RP_OP_SUBTRACT, &high, &low);
-    t = rp_lower_fill(l, most - least, &low);
+    struct rp_lower_value low =
+        nin > 2 ? in[1] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "min", -6));
+    struct rp_lower_value high =
+        nin > 2 ? in[2] : rp_lower_scalar(l, RP_ELEM_F32, rp_lower_attr_float(node, "max", 6));
+    struct rp_lower_value bottom = rp_lower_fill(l, least, &low);
+    struct rp_lower_value top = rp_lower_fill(l, most, &low);
+    struct rp_lower_value scale = rp_lower_binary(l, RP_OP_SUBTRACT, &high, &low);
+    struct rp_lower_value t = rp_lower_fill(l, most - least, &low);
     scale = rp_lower_binary(l, RP_OP_DIVIDE, &scale, &t);
-    zero = rp_lower_binary(l, RP_OP_DIVIDE, &low, &scale);
+    struct rp_lower_value zero = rp_lower_binary(l, RP_OP_DIVIDE, &low, &scale);
     zero = rp_lower_binary(l, RP_OP_SUBTRACT, &bottom, &zero);
     zero = rp_lower_unary(l, RP_OP_ROUND_NEAREST_AFZ, &zero);
     zero = rp_lower_binary(l, RP_OP_MAXIMUM, &zero, &bottom);
@@ -413,7 +401,7 @@ RP_LOWER(fake_quant)
     t = rp_lower_binary(l, RP_OP_MAXIMUM, in, &low);
     t = rp_lower_binary(l, RP_OP_MINIMUM, &t, &high);
     t = rp_lower_binary(l, RP_OP_SUBTRACT, &t, &low);
-    half = rp_lower_fill(l, 1, &t);
+    struct rp_lower_value half = rp_lower_fill(l, 1, &t);
     half = rp_lower_binary(l, RP_OP_DIVIDE, &half, &scale);
     t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &half);
     half = rp_lower_fill(l, 0.5, &t);

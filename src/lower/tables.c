@@ -16,14 +16,12 @@
 static void gather_known_ints(struct rp_lower *l, const struct rp_lower_value *table,
                               const struct rp_lower_value *rows, struct rp_lower_value *out)
 {
-    int64_t *ints;
-
     if (!table->ints || !rows->ints || table->rank != 1)
         return;
     for (size_t i = 0; i < rows->nints; i++)
         if (rows->ints[i] < 0 || rows->ints[i] >= (int64_t)table->nints)
             return;
-    ints = RP_ARENA_NEW(&l->arena, int64_t, rows->nints + 1);
+    int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, rows->nints + 1);
     for (size_t i = 0; ints && i < rows->nints; i++)
         ints[i] = table->ints[rows->ints[i]];
     out->ints = ints;
@@ -37,7 +35,7 @@ RP_LOWER(gather)
     const struct rp_lower_value *table = &in[0], *rows = &in[1];
     int64_t dims[RP_TF_RANK], offsets[RP_TF_RANK], sizes[RP_TF_RANK], batch[RP_TF_RANK];
     int64_t given = rp_lower_attr_int(node, "batch_dims", 0);
-    size_t axis, rank = 0, n = 0, nbatch;
+    size_t rank = 0, n = 0;
 
     if (nin > 2)
         RP_TRY(rp_lower_need_ints(l, node, &in[2], "axis"));
@@ -45,8 +43,8 @@ RP_LOWER(gather)
     if (given < 0 || given > rows->rank || given >= table->rank || !table->rank ||
         table->rank + rows->rank > RP_TF_RANK)
         return rp_lower_refuse(l, node, "the inputs have too few or too many dimensions");
-    nbatch = (size_t)given;
-    axis = nbatch;
+    size_t nbatch = (size_t)given;
+    size_t axis = nbatch;
     if (nin > 2 && (!in[2].nints || !rp_lower_axis(in[2].ints[0], table->rank, &axis)))
         return rp_lower_misfit(l, node, "the axis is out of range");
     if (axis < nbatch)
@@ -137,7 +135,6 @@ RP_LOWER(gather_nd)
 RP_LOWER(one_hot)
 {
     int64_t given = rp_lower_attr_int(node, "axis", -1), dims[RP_TF_RANK], map[RP_TF_RANK];
-    struct rp_lower_value places, wanted, yes, no, hit;
     size_t axis;
 
     RP_TRY(rp_lower_need_ints(l, node, &in[1], "depth"));
@@ -148,13 +145,13 @@ RP_LOWER(one_hot)
         dims[i] = i == axis ? in[1].ints[0] : in->dims[i - (i > axis)];
     for (size_t i = 0; i < in->rank; i++)
         map[i] = (int64_t)(i + (i >= axis));
-    places = rp_lower_like(l, in->elem, dims, in->rank + 1);
+    struct rp_lower_value places = rp_lower_like(l, in->elem, dims, in->rank + 1);
     rp_lower_begin(l, &places, RP_OP_IOTA);
     rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, axis);
-    wanted = rp_lower_spread(l, in, map, dims, in->rank + 1);
-    hit = rp_lower_compare(l, "EQ", &places, &wanted);
-    yes = rp_lower_spread(l, &in[2], NULL, dims, in->rank + 1);
-    no = rp_lower_spread(l, &in[3], NULL, dims, in->rank + 1);
+    struct rp_lower_value wanted = rp_lower_spread(l, in, map, dims, in->rank + 1);
+    struct rp_lower_value hit = rp_lower_compare(l, "EQ", &places, &wanted);
+    struct rp_lower_value yes = rp_lower_spread(l, &in[2], NULL, dims, in->rank + 1);
+    struct rp_lower_value no = rp_lower_spread(l, &in[3], NULL, dims, in->rank + 1);
     *out = rp_lower_select(l, &hit, &yes, &no);
     return RP_OK;
 }
@@ -248,7 +245,6 @@ static enum rp_code segments_of(struct rp_lower *l, const struct rp_lower_node *
 RP_LOWER(segment)
 {
     int64_t dims[RP_TF_RANK], with_one[RP_TF_RANK];
-    struct rp_lower_value table, indices;
     size_t n = in[1].rank, rank = 1;
     struct vectors v;
     double neutral;
@@ -262,8 +258,8 @@ RP_LOWER(segment)
         dims[rank++] = in->dims[i];
     memcpy(with_one, in[1].dims, n * sizeof *with_one);
     with_one[n] = 1;
-    indices = rp_lower_reshape(l, &in[1], with_one, n + 1);
-    table = rp_lower_like(l, in->elem, dims, rank);
+    struct rp_lower_value indices = rp_lower_reshape(l, &in[1], with_one, n + 1);
+    struct rp_lower_value table = rp_lower_like(l, in->elem, dims, rank);
     table = rp_lower_fill(l, neutral, &table);
     if (!plan_vectors(&indices, rank, &v) || !updates_fit(&table, &indices, in, &v))
         return rp_lower_misfit(l, node, "the segments do not match the input");

@@ -147,17 +147,6 @@ static bool scan_ints(struct scan *s, struct int_buffer *b)
     return true;
 }
 
-static bool scan_some(struct scan *s, char open, char close, struct rp_int_list *out)
-{
-    struct int_buffer b = {.few = s->few};
-    bool good =
-        scan_char(s, open) && (scan_char(s, close) || (scan_ints(s, &b) && scan_char(s, close)));
-
-    out->n = b.n;
-    out->at = buffer_keep(s, &b);
-    return good;
-}
-
 /* "{1,0}" with these brackets. */
 static bool scan_list(struct scan *s, char open, char close, struct rp_int_list *out)
 {
@@ -166,7 +155,13 @@ static bool scan_list(struct scan *s, char open, char close, struct rp_int_list 
         *out = (struct rp_int_list){NULL, 0};
         return true;
     }
-    return scan_some(s, open, close, out);
+    struct int_buffer b = {.few = s->few};
+    bool good =
+        scan_char(s, open) && (scan_char(s, close) || (scan_ints(s, &b) && scan_char(s, close)));
+
+    out->n = b.n;
+    out->at = buffer_keep(s, &b);
+    return good;
 }
 
 static struct rp_attr attr_of_ints(struct rp_int_list list)
@@ -285,7 +280,6 @@ static bool scan_string(struct scan *s, struct rp_slice *out)
 {
     char quote = *s->at;
     const char *from = s->at + 1, *to = from;
-    char *copy;
 
     while (to < s->end && *to != quote)
         to += *to == '\\' && to + 1 < s->end ? 2 : 1;
@@ -295,7 +289,7 @@ static bool scan_string(struct scan *s, struct rp_slice *out)
     *out = (struct rp_slice){from, (uint32_t)(to - from), 0};
     if (!memchr(from, '\\', out->n))
         return true;
-    copy = rp_arena_alloc(&s->p->arena, (size_t)out->n + 1, 1);
+    char *copy = rp_arena_alloc(&s->p->arena, (size_t)out->n + 1, 1);
     s->nomem |= !copy;
     if (!copy)
         return false;
@@ -378,10 +372,8 @@ static bool parse_words(struct scan *s, struct rp_attr *out)
     bool good = scan_char(s, '{');
 
     while (good && !scan_char(s, '}')) {
-        struct rp_slice word;
-
         scan_blank(s);
-        word = scan_until(s, ',', '}');
+        struct rp_slice word = scan_until(s, ',', '}');
         good = word.n && slices_push(s, &list, word);
         scan_char(s, ',');
     }
@@ -417,10 +409,10 @@ static bool parse_map(struct scan *s, struct rp_attr *out)
     bool good = scan_char(s, '{');
 
     while (good && !scan_char(s, '}')) {
-        struct rp_slice key, value;
+        struct rp_slice value;
 
         scan_blank(s);
-        key = scan_until(s, '=', '}');
+        struct rp_slice key = scan_until(s, '=', '}');
         good = key.n && scan_char(s, '=');
         scan_blank(s);
         good = good && (is_quote(s)                       ? scan_string(s, &value)
@@ -612,53 +604,45 @@ static bool scan_sharding_type(struct scan *s, int64_t *type)
 
 static bool scan_sharding(struct scan *s, unsigned depth, struct rp_sharding *out);
 
-/* "{...}, {...}" */
-static bool sharding_parts(struct scan *s, unsigned depth, struct rp_sharding *out)
-{
-    RP_VEC(struct rp_sharding) parts = {0};
-    bool good = true;
-
-    out->type = RP_SHARDING_TUPLE;
-    do {
-        struct rp_sharding part;
-
-        good = depth && scan_sharding(s, depth - 1, &part);
-        s->nomem |= good && rp_vec_push(&parts, part, NULL) != RP_OK;
-        good = good && !s->nomem;
-    } while (good && scan_char(s, ','));
-    out->nparts = parts.n;
-    out->parts = scan_keep(s, parts.at, parts.n, sizeof *parts.at);
-    rp_vec_release(&parts);
-    return good;
-}
-
-/* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" after "devices=[" */
-static bool sharding_devices(struct scan *s, struct rp_sharding *out)
-{
-    struct int_buffer b = {.few = s->few};
-    bool good;
-
-    out->type = RP_SHARDING_OTHER;
-    s->at--;
-    if (!scan_list(s, '[', ']', &out->tiles))
-        return false;
-    if (scan_text(s, "<="))
-        return scan_reshape(s, &out->dims, &out->perm);
-    good = scan_ints(s, &b);
-    out->devices.n = b.n;
-    out->devices.at = buffer_keep(s, &b);
-    return good;
-}
-
 static bool sharding_kind(struct scan *s, unsigned depth, struct rp_sharding *out)
 {
     int64_t type, device;
 
     scan_blank(s);
-    if (s->at < s->end && *s->at == '{')
-        return sharding_parts(s, depth, out);
-    if (scan_text(s, "devices=["))
-        return sharding_devices(s, out);
+    if (s->at < s->end && *s->at == '{') {
+        /* "{...}, {...}" */
+        RP_VEC(struct rp_sharding) parts = {0};
+        bool good = true;
+
+        out->type = RP_SHARDING_TUPLE;
+        do {
+            struct rp_sharding part;
+
+            good = depth && scan_sharding(s, depth - 1, &part);
+            s->nomem |= good && rp_vec_push(&parts, part, NULL) != RP_OK;
+            good = good && !s->nomem;
+        } while (good && scan_char(s, ','));
+        out->nparts = parts.n;
+        out->parts = scan_keep(s, parts.at, parts.n, sizeof *parts.at);
+        rp_vec_release(&parts);
+        return good;
+    }
+    if (scan_text(s, "devices=[")) {
+        /* "2,1]<=[4,2]T(1,0)" or "2,1]0,1" after "devices=[" */
+        struct int_buffer b = {.few = s->few};
+        bool good;
+
+        out->type = RP_SHARDING_OTHER;
+        s->at--;
+        if (!scan_list(s, '[', ']', &out->tiles))
+            return false;
+        if (scan_text(s, "<="))
+            return scan_reshape(s, &out->dims, &out->perm);
+        good = scan_ints(s, &b);
+        out->devices.n = b.n;
+        out->devices.at = buffer_keep(s, &b);
+        return good;
+    }
     if (!scan_sharding_type(s, &type))
         return false;
     out->type = (enum rp_sharding_type)type;

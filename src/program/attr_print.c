@@ -426,14 +426,14 @@ static void put_ops(const struct rp_program *p, struct rp_chars *to, const struc
 
 static void put_shape(const struct rp_program *p, struct rp_chars *to, uint32_t shape)
 {
-    char few[256], *many;
+    char few[256];
     size_t n = rp_shape_text(p, shape, true, few, sizeof few);
 
     if (n < sizeof few) {
         rp_chars_put(to, few, n);
         return;
     }
-    many = malloc(n + 1);
+    char *many = malloc(n + 1);
     to->failed |= !many;
     if (!many)
         return;
@@ -522,10 +522,9 @@ const char *rp_attr_text(const struct rp_program *p, const struct rp_attr *attr,
                          struct rp_arena *arena)
 {
     struct rp_chars chars = {0};
-    const char *text;
 
     rp_attr_print(p, attr, &chars);
-    text = rp_arena_text(arena, chars.at ? chars.at : "");
+    const char *text = rp_arena_text(arena, chars.at ? chars.at : "");
     arena->failed |= chars.failed;
     rp_chars_release(&chars);
     return text;

@@ -56,69 +56,52 @@ static bool scan_string(struct scan *s, uint64_t *hash)
     return true;
 }
 
-/* A number or a word; 0, 0.0 and -0 are one default. */
-static bool scan_word(struct scan *s, uint64_t *hash)
-{
-    const char *from = s->at;
-    size_t n;
-    bool zero = true;
-
-    while (s->at < s->end && !strchr(" \t\r\n,]}:\"[{", *s->at))
-        zero &= strchr("-+0.", *s->at++) != NULL;
-    n = (size_t)(s->at - from);
-    *hash = zero || (n == 5 && !memcmp(from, "false", n)) || (n == 4 && !memcmp(from, "null", n))
-                ? 0
-                : hash_text(s, from, n);
-    return n > 0;
-}
-
-static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash);
-
-static bool scan_object(struct scan *s, unsigned depth, uint64_t *hash)
-{
-    uint64_t key, value;
-
-    *hash = 0;
-    if (take(s, '}'))
-        return true;
-    do {
-        if (!take(s, '"') || !scan_string(s, &key) || !take(s, ':') ||
-            !scan_value(s, depth, &value))
-            return false;
-        if (value)
-            *hash += s->mix(key, value);
-    } while (take(s, ','));
-    return take(s, '}');
-}
-
-static bool scan_array(struct scan *s, unsigned depth, uint64_t *hash)
-{
-    uint64_t value;
-
-    *hash = 0;
-    if (take(s, ']'))
-        return true;
-    *hash = 1;
-    do {
-        if (!scan_value(s, depth, &value))
-            return false;
-        *hash = s->mix(*hash, value);
-    } while (take(s, ','));
-    return take(s, ']');
-}
-
 /* 0: the default of its type. */
 static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash)
 {
     if (depth > DEPTH_MOST)
         return false;
-    if (take(s, '{'))
-        return scan_object(s, depth + 1, hash);
-    if (take(s, '['))
-        return scan_array(s, depth + 1, hash);
+    if (take(s, '{')) {
+        uint64_t key, value;
+
+        *hash = 0;
+        if (take(s, '}'))
+            return true;
+        do {
+            if (!take(s, '"') || !scan_string(s, &key) || !take(s, ':') ||
+                !scan_value(s, depth + 1, &value))
+                return false;
+            if (value)
+                *hash += s->mix(key, value);
+        } while (take(s, ','));
+        return take(s, '}');
+    }
+    if (take(s, '[')) {
+        uint64_t value;
+
+        *hash = 0;
+        if (take(s, ']'))
+            return true;
+        *hash = 1;
+        do {
+            if (!scan_value(s, depth + 1, &value))
+                return false;
+            *hash = s->mix(*hash, value);
+        } while (take(s, ','));
+        return take(s, ']');
+    }
     if (take(s, '"'))
         return scan_string(s, hash);
-    return scan_word(s, hash);
+    /* A number or a word; 0, 0.0 and -0 are one default. */
+    const char *from = s->at;
+    bool zero = true;
+    while (s->at < s->end && !strchr(" \t\r\n,]}:\"[{", *s->at))
+        zero &= strchr("-+0.", *s->at++) != NULL;
+    size_t n = (size_t)(s->at - from);
+    *hash = zero || (n == 5 && !memcmp(from, "false", n)) || (n == 4 && !memcmp(from, "null", n))
+                ? 0
+                : hash_text(s, from, n);
+    return n > 0;
 }
 
 bool rp_config_hash(const char *at, size_t n, rp_mix_fn *mix, uint64_t *hash)

@@ -63,11 +63,9 @@ enum rp_code rp_copy_meta(struct rp_program_copy *c, uint32_t op, uint32_t *out)
 
 enum rp_code rp_copy_literal(struct rp_program_copy *c, int64_t *value)
 {
-    struct rp_literal literal;
-
     if (*value < 0 || (size_t)*value >= c->from->literals.n)
         return RP_OK;
-    literal = c->from->literals.at[*value];
+    struct rp_literal literal = c->from->literals.at[*value];
     RP_TRY(rp_copy_shape(c, literal.shape, &literal.shape));
     *value = (int64_t)c->to->literals.n;
     return rp_vec_push(&c->to->literals, literal, c->err);

@@ -24,27 +24,6 @@ struct counter {
     int64_t *elements, *bytes; /* by shape: a large tuple may be the operand of many operations */
 };
 
-/* Parts precede their tuple in the table. */
-static void size_shapes(struct counter *c)
-{
-    for (uint32_t i = 0; i < c->p->shapes.n; i++) {
-        const struct rp_op_shape *s = &c->p->shapes.at[i];
-
-        if (s->elem != RP_ELEM_TUPLE) {
-            c->elements[i] = rp_shape_elements(c->p, i);
-            c->bytes[i] = rp_shape_bytes(c->p, i);
-        }
-        for (uint32_t k = 0; s->elem == RP_ELEM_TUPLE && k < s->n; k++) {
-            uint32_t part = c->p->parts.at[s->first + k];
-
-            if (__builtin_add_overflow(c->elements[i], c->elements[part], &c->elements[i]))
-                c->elements[i] = INT64_MAX;
-            if (__builtin_add_overflow(c->bytes[i], c->bytes[part], &c->bytes[i]))
-                c->bytes[i] = INT64_MAX;
-        }
-    }
-}
-
 static double elements(const struct counter *c, uint32_t op)
 {
     return (double)c->elements[c->p->shape.at[op]];
@@ -105,14 +84,14 @@ static double position_hits(int64_t outputs, int64_t stride, int64_t offset, int
 /* Pairs of output and window position along one dimension that meet an element of the input. */
 static double valid_positions(const struct rp_window_dim *d, int64_t input, int64_t output)
 {
-    int64_t base = d->base_dilation, most = 1 << 30, limit;
+    int64_t base = d->base_dilation, most = 1 << 30;
     double sum = 0;
 
     if (d->stride < 1 || d->stride > most || base < 1 || base > 1 << 20 || d->size > 1 << 20 ||
         input > most || output > most || d->pad_low > most || d->pad_low < -most ||
         d->window_dilation < 0 || d->window_dilation > 1 << 20)
         return (double)d->size * (double)output;
-    limit = input ? (input - 1) * base + 1 : 0;
+    int64_t limit = input ? (input - 1) * base + 1 : 0;
     for (int64_t k = 0; k < d->size; k++) {
         int64_t offset = k * d->window_dilation - d->pad_low;
 
@@ -135,13 +114,12 @@ static double conv_flops(const struct counter *c, uint32_t op)
     struct rp_ids operands = rp_op_operands(c->p, op);
     struct rp_conv_dims d;
     struct rp_window w = {0};
-    double flops;
 
     if (operands.n < 2 || !rp_attr_conv_dims(rp_op_attr(c->p, op, RP_ATTR_DIM_LABELS), &d) ||
         (window && !rp_attr_window(window, &w)))
         return 0;
-    flops = 2 * dim_at(c, operands.at[0], d.input_feature) * dim_at(c, op, d.output_feature) *
-            dim_at(c, operands.at[0], d.input_batch);
+    double flops = 2 * dim_at(c, operands.at[0], d.input_feature) *
+                   dim_at(c, op, d.output_feature) * dim_at(c, operands.at[0], d.input_batch);
     flops /= (double)rp_op_int(c->p, op, RP_ATTR_FEATURE_GROUP_COUNT, 1);
     flops /= (double)rp_op_int(c->p, op, RP_ATTR_BATCH_GROUP_COUNT, 1);
     for (size_t i = 0; i < w.n && i < d.nspatial; i++)
@@ -165,13 +143,12 @@ static double window_elements(const struct counter *c, uint32_t op)
 int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op)
 {
     const struct rp_attr *attr = rp_op_attr(p, op, RP_ATTR_BACKEND_CONFIG);
-    const char *at, *end;
     int64_t n = 0;
 
     if (!attr || !rp_attr_is_bytes(attr))
         return 1;
-    end = attr->at + attr->n;
-    at = memmem(attr->at, attr->n, "known_trip_count", 16);
+    const char *end = attr->at + attr->n;
+    const char *at = memmem(attr->at, attr->n, "known_trip_count", 16);
     at = at ? memchr(at, '{', (size_t)(end - at)) : NULL;
     while (at && at < end && (*at < '0' || *at > '9') && *at != '}')
         at++;
@@ -466,7 +443,24 @@ enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena
     RP_TRY(rp_err_need(out->op && out->computation && counter.read && counter.elements &&
                            counter.bytes,
                        err, "counting a program"));
-    size_shapes(&counter);
+    /* Parts precede their tuple in the table. */
+    for (uint32_t i = 0; i < counter.p->shapes.n; i++) {
+        const struct rp_op_shape *s = &counter.p->shapes.at[i];
+
+        if (s->elem != RP_ELEM_TUPLE) {
+            counter.elements[i] = rp_shape_elements(counter.p, i);
+            counter.bytes[i] = rp_shape_bytes(counter.p, i);
+        }
+        for (uint32_t k = 0; s->elem == RP_ELEM_TUPLE && k < s->n; k++) {
+            uint32_t part = counter.p->parts.at[s->first + k];
+
+            if (__builtin_add_overflow(counter.elements[i], counter.elements[part],
+                                       &counter.elements[i]))
+                counter.elements[i] = INT64_MAX;
+            if (__builtin_add_overflow(counter.bytes[i], counter.bytes[part], &counter.bytes[i]))
+                counter.bytes[i] = INT64_MAX;
+        }
+    }
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
     for (size_t i = 0; i < p->computations.n; i++) {
         const struct rp_computation *c = &p->computations.at[calls[i]];

@@ -74,7 +74,6 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
     struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
     struct rp_new_op new = {
         .code = (enum rp_opcode)p->code.at[op], .value = p->value.at[op], .flags = p->flags.at[op]};
-    const struct rp_attr *attrs;
     uint32_t n;
 
     if (prefix) {
@@ -100,7 +99,7 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
         RP_TRY(rp_program_add_operand(c->to, op_of[operands.at[i]], 0, c->err));
     for (uint32_t i = 0; i < called.n; i++)
         RP_TRY(rp_program_add_called(c->to, c->computation_of[called.at[i]], c->err));
-    attrs = rp_op_attrs(p, op, &n);
+    const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
     for (uint32_t i = 0; i < n; i++) {
         struct rp_attr attr = attrs[i];
         bool kept;
@@ -252,7 +251,6 @@ static enum rp_code copy_body(struct copier *c, uint32_t id, const uint32_t *ord
 static enum rp_code copy_computation(struct copier *c, uint32_t id, uint32_t *out)
 {
     uint32_t *order;
-    enum rp_code code;
 
     *out = c->computation_of[id];
     if (*out != RP_NONE)
@@ -260,8 +258,8 @@ static enum rp_code copy_computation(struct copier *c, uint32_t id, uint32_t *ou
     if (++c->depth > COPY_DEPTH)
         return rp_err_set(c->err, RP_LIMIT, "calls are nested more than %d deep", COPY_DEPTH);
     order = calloc((size_t)c->from->computations.at[id].n + 1, sizeof *order);
-    code = order ? rp_computation_order(c->from, id, &c->scratch, order, c->err)
-                 : rp_err_nomem(c->err, "copying a program");
+    enum rp_code code = order ? rp_computation_order(c->from, id, &c->scratch, order, c->err)
+                              : rp_err_nomem(c->err, "copying a program");
     if (code == RP_OK)
         code = copy_body(c, id, order, out);
     free(order);
@@ -474,7 +472,6 @@ static enum rp_code cut_root(struct cutter *k, uint32_t *root)
 {
     struct copier *c = &k->copy;
     uint32_t *parts, shape;
-    enum rp_code code;
 
     if (k->results.n == 1) {
         *root = k->results.at[0];
@@ -484,7 +481,7 @@ static enum rp_code cut_root(struct cutter *k, uint32_t *root)
     RP_TRY(rp_err_need(parts, c->err, "cutting a program"));
     for (size_t i = 0; i < k->results.n; i++)
         parts[i] = c->to->shape.at[k->results.at[i]];
-    code = rp_program_tuple(c->to, parts, k->results.n, &shape, c->err);
+    enum rp_code code = rp_program_tuple(c->to, parts, k->results.n, &shape, c->err);
     free(parts);
     RP_TRY(code);
     RP_TRY(copy_add(c, RP_OP_TUPLE, RP_NONE, "results", shape, 0, root));
@@ -566,10 +563,9 @@ enum rp_code rp_program_cut(const struct rp_program *p, const struct rp_cut *cut
     struct cutter k = {.cut = cut, .out = out};
     uint32_t *order = calloc((size_t)n + 1, sizeof *order),
              *made = malloc(((size_t)n + 1) * sizeof *made);
-    enum rp_code code;
 
     *out = (struct rp_cut_program){0};
-    code = copier_init(&k.copy, p, err);
+    enum rp_code code = copier_init(&k.copy, p, err);
     if (code == RP_OK && (!order || !made))
         code = rp_err_nomem(err, "cutting a program");
     if (code == RP_OK) {

@@ -100,9 +100,9 @@ static uint64_t overflow_code(const struct format *f)
 
 static uint64_t float_encode(const struct format *f, double value)
 {
-    uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0, code;
+    uint64_t sign = signbit(value) ? UINT64_C(1) << (f->exponent + f->mantissa) : 0;
     uint64_t outside = sign;
-    double a = fabs(value), scaled;
+    double a = fabs(value);
     int exponent;
 
     if (f->special == FNUZ || f->special == UNSIGNED)
@@ -116,8 +116,8 @@ static uint64_t float_encode(const struct format *f, double value)
     frexp(a, &exponent);
     exponent = a == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
     /* in units of the last place; the carry into the exponent comes out right by itself */
-    scaled = nearbyint(ldexp(a, f->mantissa - exponent));
-    code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
+    double scaled = nearbyint(ldexp(a, f->mantissa - exponent));
+    uint64_t code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
     if (code > max_code(f))
         return overflow_code(f) | outside;
     return f->special == FNUZ && !code ? 0 : code | sign;
@@ -129,21 +129,20 @@ static double float_decode(const struct format *f, uint64_t bits)
     bool minus = f->special != UNSIGNED && (bits >> (f->exponent + f->mantissa) & 1);
     uint64_t fraction = code & ((UINT64_C(1) << f->mantissa) - 1);
     int exponent = (int)(code >> f->mantissa);
-    double value;
 
     if (f->special == UNSIGNED)
         return code == 255 ? (double)NAN : ldexp(1, exponent - f->bias);
     if (f->special == FNUZ && bits == nan_code(f))
         return (double)NAN;
     if (code > max_code(f)) {
-        value = f->special == IEEE && !fraction ? (double)INFINITY : (double)NAN;
+        double value = f->special == IEEE && !fraction ? (double)INFINITY : (double)NAN;
         return minus ? -value : value;
     }
     if (exponent)
         fraction |= UINT64_C(1) << f->mantissa;
     else
         exponent = 1;
-    value = ldexp((double)fraction, exponent - f->bias - f->mantissa);
+    double value = ldexp((double)fraction, exponent - f->bias - f->mantissa);
     return minus ? -value : value;
 }
 

@@ -213,11 +213,10 @@ static bool fold_slice(const struct fold *f)
     const struct rp_attr *attr = rp_op_attr(f->p, f->op, RP_ATTR_SLICE);
     const struct rp_infer_dims *in = &f->in[0].dims;
     int64_t index[RP_INFER_RANK];
-    const int64_t *at;
 
     if (!attr || attr->type != RP_VALUE_SLICES || attr->n != 3 * in->n || f->out->dims.n != in->n)
         return false;
-    at = attr->ints;
+    const int64_t *at = attr->ints;
     for (size_t i = 0; i < f->elements; i++) {
         int64_t from = 0;
 

@@ -107,12 +107,23 @@ static uint64_t hash_shape(const struct hasher *h, uint32_t id)
     return hash;
 }
 
-/* All NaNs are equal: text does not keep their bits. */
-static void unify_nans(unsigned elem, unsigned char *values, size_t n)
+static uint64_t hash_literal(const struct hasher *h, uint32_t op)
 {
-    unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
-    size_t unit = rp_literal_unit(part), count = n * rp_literal_unit(elem) / (unit ? unit : 1);
+    const struct rp_program *p = h->p;
+    unsigned char values[RP_HASH_ELEMENTS * 16];
+    unsigned elem = p->shapes.at[p->shape.at[op]].elem;
+    int64_t n = rp_shape_elements(p, p->shape.at[op]);
 
+    if ((uint64_t)p->value.at[op] >= p->literals.n)
+        return 1;
+    const struct rp_literal *literal = &p->literals.at[p->value.at[op]];
+    if (n > RP_HASH_ELEMENTS || !rp_literal_known(p, literal) ||
+        rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
+        return 1;
+    /* All NaNs are equal: text does not keep their bits. */
+    unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
+    size_t unit = rp_literal_unit(part),
+           count = (size_t)n * rp_literal_unit(elem) / (unit ? unit : 1);
     for (size_t i = 0; rp_elem_is_float(part) && i < count; i++) {
         uint64_t bits = 0;
 
@@ -120,23 +131,6 @@ static void unify_nans(unsigned elem, unsigned char *values, size_t n)
         if (isnan(rp_float_decode(part, bits)))
             memset(values + unit * i, 0x7f, unit);
     }
-}
-
-static uint64_t hash_literal(const struct hasher *h, uint32_t op)
-{
-    const struct rp_program *p = h->p;
-    const struct rp_literal *literal;
-    unsigned char values[RP_HASH_ELEMENTS * 16];
-    unsigned elem = p->shapes.at[p->shape.at[op]].elem;
-    int64_t n = rp_shape_elements(p, p->shape.at[op]);
-
-    if ((uint64_t)p->value.at[op] >= p->literals.n)
-        return 1;
-    literal = &p->literals.at[p->value.at[op]];
-    if (n > RP_HASH_ELEMENTS || !rp_literal_known(p, literal) ||
-        rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
-        return 1;
-    unify_nans(elem, values, (size_t)n);
     return hash_bytes((const char *)values, (size_t)n * rp_literal_unit(elem));
 }
 
@@ -310,6 +304,17 @@ static uint64_t hash_sharding(const struct rp_sharding *s)
     return s->grouped ? mix(mix(hash, 1U + s->shard_like), (uint64_t)s->group) : hash;
 }
 
+/* The structural hash does not include these; they depend on names. */
+static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *attr)
+{
+    struct rp_chars text = {0};
+
+    rp_attr_print(p, attr, &text);
+    uint64_t hash = hash_raw_text(text.at ? text.at : "", text.n);
+    rp_chars_release(&text);
+    return hash;
+}
+
 /* Text keeps six digits of a number. */
 static uint64_t hash_float(double value)
 {
@@ -317,18 +322,6 @@ static uint64_t hash_float(double value)
     int n = snprintf(text, sizeof text, "%g", value);
 
     return hash_bytes(text, (size_t)n);
-}
-
-/* The structural hash does not include these; they depend on names. */
-static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *attr)
-{
-    struct rp_chars text = {0};
-    uint64_t hash;
-
-    rp_attr_print(p, attr, &text);
-    hash = hash_raw_text(text.at ? text.at : "", text.n);
-    rp_chars_release(&text);
-    return hash;
 }
 
 /* Values are the same whichever file they come from, so their hashes are, too. */
@@ -471,17 +464,6 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
     return RP_OK;
 }
 
-/* Hashes of keys, opcodes and shapes. */
-static void hash_tables(const struct hasher *h)
-{
-    for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
-        h->key[i] = hash_bytes(known_keys[i], strlen(known_keys[i]));
-    for (uint32_t i = 0; i < RP_OP_COUNT; i++)
-        h->opcode[i] = hash_bytes(rp_op_info[i].name, strlen(rp_op_info[i].name));
-    for (uint32_t i = 0; i < h->p->shapes.n; i++)
-        h->out->shape[i] = hash_shape(h, i);
-}
-
 /* Dead computations count too, as a multiset: a change in them is a change of the module. */
 static void hash_program(const struct hasher *h, const uint32_t *calls)
 {
@@ -526,7 +508,13 @@ enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
                            out->shape && h.key && h.opcode && h.uses && h.order,
                        err, "hashing a program"));
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
-    hash_tables(&h);
+    /* Hashes of keys, opcodes and shapes. */
+    for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
+        h.key[i] = hash_bytes(known_keys[i], strlen(known_keys[i]));
+    for (uint32_t i = 0; i < RP_OP_COUNT; i++)
+        h.opcode[i] = hash_bytes(rp_op_info[i].name, strlen(rp_op_info[i].name));
+    for (uint32_t i = 0; i < h.p->shapes.n; i++)
+        h.out->shape[i] = hash_shape(&h, i);
     for (size_t i = 0; i < p->computations.n; i++)
         RP_TRY(hash_computation(&h, calls[i], err));
     hash_program(&h, calls);

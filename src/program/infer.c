@@ -164,11 +164,11 @@ static bool infer_gather(struct infer *q)
                        batch = list_of(q, RP_ATTR_OPERAND_BATCHING_DIMS),
                        sizes = list_of(q, RP_ATTR_SLICE_SIZES);
     int64_t vector = number_of(q, RP_ATTR_INDEX_VECTOR_DIM, 0);
-    size_t index = 0, slice = 0, rank;
+    size_t index = 0, slice = 0;
 
     if (q->n < 2 || sizes.n != q->in[0].n || q->in[1].n + offset.n > RP_INFER_RANK)
         return false;
-    rank = q->in[1].n + offset.n - (vector < (int64_t)q->in[1].n);
+    size_t rank = q->in[1].n + offset.n - (vector < (int64_t)q->in[1].n);
     for (size_t i = 0; i < rank; i++) {
         if (is_in(&offset, i)) {
             while (slice < sizes.n && (is_in(&collapsed, slice) || is_in(&batch, slice)))
@@ -202,17 +202,17 @@ static bool infer_concatenate(struct infer *q)
 static bool infer_pad(struct infer *q)
 {
     const struct rp_attr *attr = attr_of(q, RP_ATTR_PADDING);
-    const int64_t *at;
 
     if (!attr || attr->type != RP_VALUE_PADDING || !q->n || attr->n != 3 * q->in[0].n)
         return false;
-    at = attr->ints;
+    const int64_t *at = attr->ints;
     for (size_t i = 0; i < q->in[0].n; i++) {
-        int64_t size = q->in[0].at[i], all;
+        int64_t size = q->in[0].at[i];
 
         if (!fits(size) || !fits(at[3 * i]) || !fits(at[3 * i + 1]) || !fits(at[3 * i + 2]))
             return false;
-        all = size + (size > 0 ? (size - 1) * at[3 * i + 2] : 0) + at[3 * i] + at[3 * i + 1];
+        int64_t all =
+            size + (size > 0 ? (size - 1) * at[3 * i + 2] : 0) + at[3 * i] + at[3 * i + 1];
         if (!put_dim(q, all < 0 ? 0 : all))
             return false;
     }
@@ -227,11 +227,11 @@ static bool infer_slice(struct infer *q)
         return false;
     for (size_t i = 0; i + 2 < attr->n; i += 3) {
         const int64_t *at = attr->ints;
-        int64_t step = at[i + 2] > 0 ? at[i + 2] : 1, size;
+        int64_t step = at[i + 2] > 0 ? at[i + 2] : 1;
 
         if (!fits(at[i]) || !fits(at[i + 1]) || !fits(step))
             return false;
-        size = at[i + 1] - at[i];
+        int64_t size = at[i + 1] - at[i];
         if (!put_dim(q, size > 0 ? (size + step - 1) / step : 0))
             return false;
     }
@@ -275,53 +275,50 @@ static bool infer_listed(struct infer *q, uint32_t key)
     return true;
 }
 
-static bool infer_topk(struct infer *q)
+bool rp_infer(const struct rp_infer_op *op, size_t part, struct rp_infer_dims *out)
 {
-    if (!same_as(q, 0) || !q->out->n)
-        return false;
-    q->out->at[q->out->n - 1] = number_of(q, RP_ATTR_K, 0);
-    return true;
-}
+    struct infer q = {op, op->operands, op->n, part, out};
 
-static bool infer_by_code(struct infer *q, unsigned code)
-{
+    out->n = 0;
     struct rp_int_list dims;
-
-    switch (code) {
+    switch (op->code) {
     case RP_OP_DOT:
-        return infer_dot(q);
+        return infer_dot(&q);
     case RP_OP_CONVOLUTION:
-        return infer_convolution(q);
+        return infer_convolution(&q);
     case RP_OP_REDUCE:
-        dims = list_of(q, RP_ATTR_DIMENSIONS);
-        return without(q, q->part, &dims, NULL);
+        dims = list_of(&q, RP_ATTR_DIMENSIONS);
+        return without(&q, q.part, &dims, NULL);
     case RP_OP_REDUCE_WINDOW:
-        return infer_reduce_window(q);
+        return infer_reduce_window(&q);
     case RP_OP_GATHER:
-        return infer_gather(q);
+        return infer_gather(&q);
     case RP_OP_CONCATENATE:
-        return infer_concatenate(q);
+        return infer_concatenate(&q);
     case RP_OP_PAD:
-        return infer_pad(q);
+        return infer_pad(&q);
     case RP_OP_SLICE:
-        return infer_slice(q);
+        return infer_slice(&q);
     case RP_OP_DYNAMIC_SLICE:
-        return infer_listed(q, RP_ATTR_DYNAMIC_SLICE_SIZES);
+        return infer_listed(&q, RP_ATTR_DYNAMIC_SLICE_SIZES);
     case RP_OP_TRANSPOSE:
-        return infer_transpose(q);
+        return infer_transpose(&q);
     case RP_OP_FFT:
-        return infer_fft(q);
+        return infer_fft(&q);
     case RP_OP_TOPK:
-        return infer_topk(q);
+        if (!same_as(&q, 0) || !q.out->n)
+            return false;
+        q.out->at[q.out->n - 1] = number_of(&q, RP_ATTR_K, 0);
+        return true;
     case RP_OP_SELECT: /* conditions and bounds may be scalars */
     case RP_OP_CLAMP:
     case RP_OP_TRIANGULAR_SOLVE:
-        return same_as(q, 1);
+        return same_as(&q, 1);
     case RP_OP_SORT:
     case RP_OP_SCATTER:
     case RP_OP_OPT_BARRIER:
     case RP_OP_ALL_REDUCE:
-        return same_as(q, q->part);
+        return same_as(&q, q.part);
     case RP_OP_REVERSE:
     case RP_OP_COPY:
     case RP_OP_CHOLESKY:
@@ -333,16 +330,8 @@ static bool infer_by_code(struct infer *q, unsigned code)
     case RP_OP_CUSTOM_CALL: /* marks of shardings and the like */
     case RP_OP_FOREIGN:     /* functions of elements that HLO does not have */
     case RP_OP_BITCAST_CONVERT:
-        return same_as(q, 0);
+        return same_as(&q, 0);
     default:
-        return rp_op_info[code].class_ == RP_CLASS_ELEMENT && same_as(q, 0);
+        return rp_op_info[op->code].class_ == RP_CLASS_ELEMENT && same_as(&q, 0);
     }
-}
-
-bool rp_infer(const struct rp_infer_op *op, size_t part, struct rp_infer_dims *out)
-{
-    struct infer q = {op, op->operands, op->n, part, out};
-
-    out->n = 0;
-    return infer_by_code(&q, op->code);
 }

@@ -153,7 +153,7 @@ static bool parse_integer(unsigned elem, const char *word, bool mlir, uint64_t *
 {
     bool minus = *word == '-', hex = mlir && word[minus] == '0' && word[minus + 1] == 'x';
     unsigned width = elem == RP_ELEM_PRED ? 1 : rp_elem_bits(elem);
-    uint64_t value, top = UINT64_C(1) << (width - 1);
+    uint64_t top = UINT64_C(1) << (width - 1);
     char *end;
 
     if (width == 1 && (!strcmp(word, "true") || !strcmp(word, "false"))) {
@@ -161,7 +161,7 @@ static bool parse_integer(unsigned elem, const char *word, bool mlir, uint64_t *
         return true;
     }
     errno = 0;
-    value = strtoull(word + minus, &end, hex ? 16 : 10);
+    uint64_t value = strtoull(word + minus, &end, hex ? 16 : 10);
     if (word[minus] < '0' || word[minus] > '9' || *end || errno)
         return false;
     *bits = minus ? -value : value;
@@ -208,13 +208,6 @@ static const char *next_word(const char **at, const char *end, char *out, size_t
     return out;
 }
 
-/* One value for all elements, which MLIR writes without brackets. */
-static void repeat_value(unsigned char *out, size_t unit, size_t n)
-{
-    for (size_t i = 1; i < n; i++)
-        memcpy(out + i * unit, out, unit);
-}
-
 /* Truth values and what has fewer than eight bits: writers differ in the upper bits of a byte. */
 static void widen(unsigned elem, unsigned char *values, size_t n)
 {
@@ -246,9 +239,11 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
             return rp_err_set(err, RP_FORMAT, "a constant does not fit its shape at '%s'", word);
         rp_literal_store(out + unit * got++, unit, bits);
     }
-    if (mlir && got == parts && n > 1 && !memchr(literal->at, '[', literal->n))
-        repeat_value(out, parts * unit, n);
-    else if (got != parts * n)
+    if (mlir && got == parts && n > 1 && !memchr(literal->at, '[', literal->n)) {
+        /* One value for all elements, which MLIR writes without brackets. */
+        for (size_t i = 1; i < n; i++)
+            memcpy(out + i * (parts * unit), out, parts * unit);
+    } else if (got != parts * n)
         return rp_err_set(err, RP_FORMAT, "a constant has %zu values instead of %zu", got,
                           parts * n);
     widen(elem, out, n);
@@ -280,11 +275,10 @@ bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_
     const struct rp_op_shape *s = &p->shapes.at[shape];
     int64_t order[MAX_RANK];
     uint64_t seen = 0;
-    size_t n;
 
     if (s->flags & RP_SHAPE_DEFAULT_LAYOUT || s->n > cap || s->n > MAX_RANK)
         return false;
-    n = layout_ints(rp_program_text(p, s->layout), order, MAX_RANK);
+    size_t n = layout_ints(rp_program_text(p, s->layout), order, MAX_RANK);
     if (n != s->n)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -367,14 +361,20 @@ void rp_literal_lay(const struct rp_program *p, uint32_t shape, const void *valu
                unit);
 }
 
-static enum rp_code decode_list(const struct rp_program *p, const struct rp_literal *literal,
-                                unsigned char *out, size_t n, struct rp_err *err)
+enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_literal *literal,
+                               void *out, size_t cap, struct rp_err *err)
 {
+    unsigned elem = p->shapes.at[literal->shape].elem;
+    size_t n = (size_t)rp_shape_elements(p, literal->shape);
+
+    if (!rp_literal_known(p, literal) || cap / rp_literal_unit(elem) < n)
+        return rp_err_set(err, RP_BUG, "a constant cannot be decoded here");
+    if (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_MLIR)
+        return decode_text(elem, literal, out, n, err);
     size_t unit = rp_literal_unit(p->shapes.at[literal->shape].elem);
     const unsigned char *at = (const unsigned char *)literal->at, *end = at + literal->n;
     struct element_walk walk;
     uint64_t value;
-
     element_walk_init(&walk, p, literal->shape);
     if (literal->form == RP_LITERAL_RAW) {
         if (literal->n != n * unit)
@@ -393,19 +393,6 @@ static enum rp_code decode_list(const struct rp_program *p, const struct rp_lite
         rp_literal_store(out + unit * element_walk_next(&walk, i), unit, value);
     }
     return at == end ? RP_OK : rp_err_set(err, RP_FORMAT, "a constant has more than %zu values", n);
-}
-
-enum rp_code rp_literal_decode(const struct rp_program *p, const struct rp_literal *literal,
-                               void *out, size_t cap, struct rp_err *err)
-{
-    unsigned elem = p->shapes.at[literal->shape].elem;
-    size_t n = (size_t)rp_shape_elements(p, literal->shape);
-
-    if (!rp_literal_known(p, literal) || cap / rp_literal_unit(elem) < n)
-        return rp_err_set(err, RP_BUG, "a constant cannot be decoded here");
-    if (literal->form == RP_LITERAL_TEXT || literal->form == RP_LITERAL_MLIR)
-        return decode_text(elem, literal, out, n, err);
-    return decode_list(p, literal, out, n, err);
 }
 
 /* ---- printing ---- */
@@ -433,19 +420,18 @@ static size_t print_float(unsigned elem, uint64_t bits, char *out, size_t cap)
 size_t rp_literal_print(unsigned elem, const void *element, char *out, size_t cap)
 {
     const unsigned char *in = element;
-    size_t unit = rp_literal_unit(elem), n;
-    uint64_t bits;
+    size_t unit = rp_literal_unit(elem);
 
     if (elem == RP_ELEM_C64 || elem == RP_ELEM_C128) {
         unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
 
-        n = (size_t)snprintf(out, cap, "(");
+        size_t n = (size_t)snprintf(out, cap, "(");
         n += print_float(part, load_element(in, unit / 2), out + n, cap - n);
         n += (size_t)snprintf(out + n, cap - n, ", ");
         n += print_float(part, load_element(in + unit / 2, unit / 2), out + n, cap - n);
         return n + (size_t)snprintf(out + n, cap - n, ")");
     }
-    bits = load_element(in, unit);
+    uint64_t bits = load_element(in, unit);
     if (elem == RP_ELEM_PRED)
         return (size_t)snprintf(out, cap, bits ? "true" : "false");
     if (rp_elem_is_float(elem))

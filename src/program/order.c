@@ -35,7 +35,6 @@ static enum rp_code visit_calls(const struct rp_program *p, uint32_t from, struc
     color[from] = GREY;
     while (depth) {
         struct visit *top = &stack[depth - 1];
-        uint32_t to;
 
         if (top->next == calls_end(p, top->computation)) {
             color[top->computation] = BLACK;
@@ -43,7 +42,7 @@ static enum rp_code visit_calls(const struct rp_program *p, uint32_t from, struc
             depth--;
             continue;
         }
-        to = p->called.at[top->next++];
+        uint32_t to = p->called.at[top->next++];
         if (color[to] == GREY)
             return rp_err_set(err, RP_FORMAT, "computation '%s' calls itself",
                               rp_program_text(p, p->computations.at[to].name));
@@ -70,36 +69,6 @@ enum rp_code rp_program_call_order(const struct rp_program *p, struct rp_arena *
     return RP_OK;
 }
 
-static bool is_in_order(const struct rp_program *p, const struct rp_computation *c)
-{
-    for (uint32_t op = c->first; op < c->first + c->n; op++) {
-        struct rp_ids operands = rp_op_operands(p, op);
-
-        for (uint32_t i = 0; i < operands.n; i++)
-            if (operands.at[i] >= op)
-                return false;
-    }
-    return true;
-}
-
-/* users[start[i] .. start[i + 1]] are the operations that read the i-th of the computation. */
-static void list_users(const struct rp_program *p, const struct rp_computation *c, uint32_t *start,
-                       uint32_t *users)
-{
-    uint32_t from = p->operand_begin.at[c->first], to = p->operand_begin.at[c->first + c->n];
-
-    for (uint32_t k = from; k < to; k++)
-        start[p->operands.at[k] - c->first + 2]++;
-    for (uint32_t i = 2; i <= c->n + 1; i++)
-        start[i] += start[i - 1];
-    for (uint32_t i = 0; i < c->n; i++) {
-        struct rp_ids operands = rp_op_operands(p, c->first + i);
-
-        for (uint32_t k = 0; k < operands.n; k++)
-            users[start[operands.at[k] - c->first + 1]++] = i;
-    }
-}
-
 static enum rp_code order_by_users(const struct rp_program *p, const struct rp_computation *c,
                                    struct rp_arena *scratch, uint32_t *order, struct rp_err *err)
 {
@@ -110,7 +79,18 @@ static enum rp_code order_by_users(const struct rp_program *p, const struct rp_c
     uint32_t n = 0;
 
     RP_TRY(rp_err_need(start && users && waits, err, "ordering operations"));
-    list_users(p, c, start, users);
+    /* users[start[i] .. start[i + 1]] are the operations that read the i-th of the computation. */
+    uint32_t from = p->operand_begin.at[c->first], to = p->operand_begin.at[c->first + c->n];
+    for (uint32_t k = from; k < to; k++)
+        start[p->operands.at[k] - c->first + 2]++;
+    for (uint32_t i = 2; i <= c->n + 1; i++)
+        start[i] += start[i - 1];
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct rp_ids operands = rp_op_operands(p, c->first + i);
+
+        for (uint32_t k = 0; k < operands.n; k++)
+            users[start[operands.at[k] - c->first + 1]++] = i;
+    }
     for (uint32_t i = 0; i < c->n; i++) {
         waits[i] = rp_op_operands(p, c->first + i).n;
         if (!waits[i])
@@ -134,8 +114,13 @@ enum rp_code rp_computation_order(const struct rp_program *p, uint32_t computati
 {
     const struct rp_computation *c = &p->computations.at[computation];
 
-    if (!is_in_order(p, c))
-        return order_by_users(p, c, scratch, order, err);
+    for (uint32_t op = c->first; op < c->first + c->n; op++) {
+        struct rp_ids operands = rp_op_operands(p, op);
+
+        for (uint32_t i = 0; i < operands.n; i++)
+            if (operands.at[i] >= op)
+                return order_by_users(p, c, scratch, order, err);
+    }
     for (uint32_t i = 0; i < c->n; i++)
         order[i] = c->first + i;
     return RP_OK;

@@ -37,25 +37,6 @@ uint16_t rp_program_opcode(const struct rp_program *p, uint32_t string)
     return string < KNOWN_STRINGS ? p->opcode_of[string] : RP_OP_FOREIGN;
 }
 
-static enum rp_code fix_strings(struct rp_program *p, struct rp_err *err)
-{
-    uint32_t id;
-
-    for (size_t i = 1; i < RP_ATTR_COUNT; i++)
-        RP_TRY(rp_strtab_intern(&p->strings, attr_keys[i], strlen(attr_keys[i]), &id, err));
-    p->opcode_of = RP_ARENA_NEW(&p->arena, uint16_t, KNOWN_STRINGS);
-    RP_TRY(rp_err_need(p->opcode_of, err, "reading a program"));
-    for (size_t i = 0; i < KNOWN_STRINGS; i++)
-        p->opcode_of[i] = RP_OP_FOREIGN;
-    for (unsigned i = 0; i < RP_OP_FOREIGN; i++) {
-        const char *name = rp_op_info[i].name;
-
-        RP_TRY(rp_strtab_intern(&p->strings, name, strlen(name), &id, err));
-        p->opcode_of[id] = (uint16_t)i;
-    }
-    return RP_OK;
-}
-
 /* The first element of lists whose id 0 means "none". */
 static enum rp_code first_rows(struct rp_program *p, struct rp_err *err)
 {
@@ -72,13 +53,25 @@ static enum rp_code first_rows(struct rp_program *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->dim_dynamic, 16, err));
     RP_TRY(rp_vec_reserve(&p->parts, 16, err));
     RP_TRY(rp_vec_reserve(&p->literals, 16, err));
-    return fix_strings(p, err);
+    uint32_t id;
+    for (size_t i = 1; i < RP_ATTR_COUNT; i++)
+        RP_TRY(rp_strtab_intern(&p->strings, attr_keys[i], strlen(attr_keys[i]), &id, err));
+    p->opcode_of = RP_ARENA_NEW(&p->arena, uint16_t, KNOWN_STRINGS);
+    RP_TRY(rp_err_need(p->opcode_of, err, "reading a program"));
+    for (size_t i = 0; i < KNOWN_STRINGS; i++)
+        p->opcode_of[i] = RP_OP_FOREIGN;
+    for (unsigned i = 0; i < RP_OP_FOREIGN; i++) {
+        const char *name = rp_op_info[i].name;
+
+        RP_TRY(rp_strtab_intern(&p->strings, name, strlen(name), &id, err));
+        p->opcode_of[id] = (uint16_t)i;
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_program_new(const char *language, struct rp_program **out, struct rp_err *err)
 {
     struct rp_program *p = calloc(1, sizeof *p);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(p, err, "reading a program"));
@@ -86,7 +79,7 @@ enum rp_code rp_program_new(const char *language, struct rp_program **out, struc
     rp_map_init(&p->shape_map);
     p->language = language;
     p->entry = RP_NONE;
-    code = rp_strtab_init(&p->strings, err);
+    enum rp_code code = rp_strtab_init(&p->strings, err);
     if (code == RP_OK)
         code = first_rows(p, err);
     if (code != RP_OK) {
@@ -97,8 +90,10 @@ enum rp_code rp_program_new(const char *language, struct rp_program **out, struc
     return RP_OK;
 }
 
-static void release_ops(struct rp_program *p)
+void rp_program_free(struct rp_program *p)
 {
+    if (!p)
+        return;
     rp_vec_release(&p->code);
     rp_vec_release(&p->flags);
     rp_vec_release(&p->op_name);
@@ -115,13 +110,6 @@ static void release_ops(struct rp_program *p)
     rp_vec_release(&p->called);
     rp_vec_release(&p->attrs);
     rp_vec_release(&p->given);
-}
-
-void rp_program_free(struct rp_program *p)
-{
-    if (!p)
-        return;
-    release_ops(p);
     rp_vec_release(&p->computations);
     rp_vec_release(&p->shapes);
     rp_vec_release(&p->dims);
@@ -145,9 +133,14 @@ enum rp_code rp_program_string(struct rp_program *p, const char *text, size_t le
     return len ? rp_strtab_intern(&p->strings, text, len, id, err) : RP_OK;
 }
 
-/* Room for one more row in every column of operations. */
-static enum rp_code reserve_op(struct rp_program *p, struct rp_err *err)
+enum rp_code rp_program_add_op(struct rp_program *p, const struct rp_new_op *op, uint32_t *id,
+                               struct rp_err *err)
 {
+    uint32_t i = p->nops;
+
+    if (!p->computations.n)
+        return rp_err_set(err, RP_BUG, "an operation outside of a computation");
+    /* Room for one more row in every column of operations. */
     if (p->nops >= RP_NONE - 1)
         return rp_err_set(err, RP_LIMIT, "a program of more than 4 billion operations");
     RP_TRY(rp_vec_reserve(&p->code, 1, err));
@@ -160,17 +153,7 @@ static enum rp_code reserve_op(struct rp_program *p, struct rp_err *err)
     RP_TRY(rp_vec_reserve(&p->meta, 1, err));
     RP_TRY(rp_vec_reserve(&p->operand_begin, 2, err));
     RP_TRY(rp_vec_reserve(&p->called_begin, 2, err));
-    return rp_vec_reserve(&p->attr_begin, 2, err);
-}
-
-enum rp_code rp_program_add_op(struct rp_program *p, const struct rp_new_op *op, uint32_t *id,
-                               struct rp_err *err)
-{
-    uint32_t i = p->nops;
-
-    if (!p->computations.n)
-        return rp_err_set(err, RP_BUG, "an operation outside of a computation");
-    RP_TRY(reserve_op(p, err));
+    RP_TRY(rp_vec_reserve(&p->attr_begin, 2, err));
     p->code.at[p->code.n++] = (uint16_t)op->code;
     p->flags.at[p->flags.n++] = op->flags;
     p->op_name.at[p->op_name.n++] = op->name;

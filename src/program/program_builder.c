@@ -146,7 +146,6 @@ uint32_t rp_program_builder_array(struct rp_program_builder *b, unsigned elem, c
     char layout[256] = "{";
     uint32_t string = 0, id = 0;
     size_t n = 1;
-    enum rp_code code;
 
     if (elem == RP_ELEM_INVALID || !rp_elem_name(elem) || rank > RP_PROGRAM_BUILDER_RANK) {
         rp_program_builder_fail(b, RP_FORMAT,
@@ -161,7 +160,8 @@ uint32_t rp_program_builder_array(struct rp_program_builder *b, unsigned elem, c
         }
     for (size_t i = rank; i-- > 0;)
         n += (size_t)snprintf(layout + n, sizeof layout - n, "%zu%c", i, i ? ',' : '}');
-    code = rank ? rp_program_string(b->program, layout, n, &string, builder_err(b)) : RP_OK;
+    enum rp_code code =
+        rank ? rp_program_string(b->program, layout, n, &string, builder_err(b)) : RP_OK;
     if (code == RP_OK)
         code = rp_program_array(b->program, elem, dims, NULL, rank, string, &id, builder_err(b));
     builder_keep(b, code);

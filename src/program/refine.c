@@ -152,30 +152,26 @@ static enum rp_code add_new(struct rp_refine *c, uint32_t op, unsigned code, uin
     return RP_OK;
 }
 
-/* A constant of the elements that are known. */
-static enum rp_code add_known(struct rp_refine *c, const struct rp_refined *v, uint32_t *id)
-{
-    unsigned elem = c->b.program->shapes.at[v->shape].elem;
-    size_t n = (size_t)rp_shape_elements(c->b.program, v->shape), unit = rp_literal_unit(elem);
-    unsigned char *raw = rp_arena_alloc(&c->b.program->arena, n * unit + 1, 8);
-    char name[32];
-
-    RP_TRY(rp_err_need(raw, c->err, "refining shapes"));
-    for (size_t i = 0; i < n; i++)
-        rp_literal_store(raw + i * unit, unit, (uint64_t)v->known[i]);
-    snprintf(name, sizeof name, "refined.%u", c->made++);
-    *id = rp_program_builder_constant(&c->b, name, v->shape, raw, n * unit);
-    return RP_OK;
-}
-
 static enum rp_code value_op(struct rp_refine *c, struct rp_refined *v)
 {
     if (v->op != RP_NONE)
         return RP_OK;
     if (v->source != RP_NONE)
         return add_new(c, v->source, RP_OP_CONSTANT, v->shape, &v->op);
-    if (v->known)
-        return add_known(c, v, &v->op);
+    if (v->known) {
+        /* A constant of the elements that are known. */
+        unsigned elem = c->b.program->shapes.at[v->shape].elem;
+        size_t n = (size_t)rp_shape_elements(c->b.program, v->shape), unit = rp_literal_unit(elem);
+        unsigned char *raw = rp_arena_alloc(&c->b.program->arena, n * unit + 1, 8);
+        char name[32];
+
+        RP_TRY(rp_err_need(raw, c->err, "refining shapes"));
+        for (size_t i = 0; i < n; i++)
+            rp_literal_store(raw + i * unit, unit, (uint64_t)v->known[i]);
+        snprintf(name, sizeof name, "refined.%u", c->made++);
+        v->op = rp_program_builder_constant(&c->b, name, v->shape, raw, n * unit);
+        return RP_OK;
+    }
     return rp_err_set(c->err, RP_BUG, "a value of the refined program was not added");
 }
 
@@ -255,12 +251,12 @@ static enum rp_code array_shape(struct rp_refine *c, const struct rp_refine_op *
 
 static enum rp_code result_shape(struct rp_refine *c, const struct rp_refine_op *r, uint32_t *out)
 {
-    uint32_t shape = c->p->shape.at[r->op], *parts;
+    uint32_t shape = c->p->shape.at[r->op];
     const struct rp_op_shape *s = &c->p->shapes.at[shape];
 
     if (s->elem != RP_ELEM_TUPLE || !is_unknown(c->p, shape, 0))
         return array_shape(c, r, shape, 0, out);
-    parts = RP_ARENA_NEW(&c->scratch, uint32_t, (size_t)s->n + 1);
+    uint32_t *parts = RP_ARENA_NEW(&c->scratch, uint32_t, (size_t)s->n + 1);
     RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++)
         RP_TRY(array_shape(c, r, c->p->parts.at[s->first + i], i, &parts[i]));
@@ -272,16 +268,6 @@ static enum rp_code result_shape(struct rp_refine *c, const struct rp_refine_op 
 static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation,
                                        const struct rp_refined *args, size_t nargs, bool needed,
                                        struct rp_refine_instance *out);
-
-/* Computations of reductions, sorts and the like have arguments of fixed shapes. */
-static enum rp_code refine_called(struct rp_refine *c, uint32_t computation, uint32_t *id)
-{
-    struct rp_refine_instance made;
-
-    RP_TRY(refine_computation(c, computation, NULL, 0, true, &made));
-    *id = made.id;
-    return RP_OK;
-}
 
 static enum rp_code copy_args(struct rp_refine *c, const struct rp_refine_op *r, size_t first,
                               size_t n, struct rp_refined **args)
@@ -314,21 +300,20 @@ static enum rp_code refine_call(struct rp_refine_frame *f, const struct rp_refin
 /* Whether the body of a loop gives back the part i of its argument unchanged. */
 static bool is_passed_on(const struct rp_program *p, uint32_t body, uint32_t i, unsigned depth)
 {
-    uint32_t root = p->computations.at[body].root, from, inner;
-    struct rp_ids parts, carried;
+    uint32_t root = p->computations.at[body].root;
 
     if (root == RP_NONE || p->code.at[root] != RP_OP_TUPLE)
         return root != RP_NONE && p->code.at[root] == RP_OP_PARAMETER;
-    parts = rp_op_operands(p, root);
+    struct rp_ids parts = rp_op_operands(p, root);
     if (i >= parts.n || p->code.at[parts.at[i]] != RP_OP_GET_TUPLE_ELEMENT)
         return false;
-    from = rp_op_operands(p, parts.at[i]).at[0];
+    uint32_t from = rp_op_operands(p, parts.at[i]).at[0];
     if (p->code.at[from] == RP_OP_PARAMETER)
         return p->value.at[parts.at[i]] == i;
     if (p->code.at[from] != RP_OP_WHILE || depth == REFINE_DEPTH)
         return false;
-    inner = (uint32_t)p->value.at[parts.at[i]]; /* through a loop inside of this one */
-    carried = rp_op_operands(p, from);
+    uint32_t inner = (uint32_t)p->value.at[parts.at[i]]; /* through a loop inside of this one */
+    struct rp_ids carried = rp_op_operands(p, from);
     if (p->code.at[carried.at[0]] != RP_OP_TUPLE || !rp_op_called(p, from).n)
         return false;
     carried = rp_op_operands(p, carried.at[0]);
@@ -343,7 +328,6 @@ static enum rp_code loop_value(struct rp_refine *c, const struct rp_refine_op *r
                                struct rp_refined *out)
 {
     const struct rp_op_shape *s = &c->b.program->shapes.at[r->operands[0]->shape];
-    struct rp_refined *parts;
 
     *out = elsewhere(r->operands[0]);
     if (s->elem != RP_ELEM_TUPLE) {
@@ -351,7 +335,7 @@ static enum rp_code loop_value(struct rp_refine *c, const struct rp_refine_op *r
             out->known = NULL, out->source = RP_NONE;
         return RP_OK;
     }
-    parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
+    struct rp_refined *parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
     RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++) {
         parts[i] = elsewhere(&out->parts[i]);
@@ -414,11 +398,10 @@ static enum rp_code refine_branches(struct rp_refine_frame *f, const struct rp_r
 static enum rp_code unknown_parts(struct rp_refine *c, struct rp_refined *v)
 {
     const struct rp_op_shape *s = &c->b.program->shapes.at[v->shape];
-    struct rp_refined *parts;
 
     if (s->elem != RP_ELEM_TUPLE || v->parts)
         return RP_OK;
-    parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
+    struct rp_refined *parts = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)s->n + 1);
     RP_TRY(rp_err_need(parts, c->err, "refining shapes"));
     for (uint32_t i = 0; i < s->n; i++) {
         parts[i] = (struct rp_refined){.op = RP_NONE, .source = RP_NONE};
@@ -456,9 +439,8 @@ static enum rp_code refine_constant(struct rp_refine *c, uint32_t op, struct rp_
     struct rp_infer_dims dims;
     int64_t index = c->p->value.at[op];
     unsigned elem = c->p->shapes.at[c->p->shape.at[op]].elem;
-    size_t unit = rp_literal_unit(elem), n;
+    size_t unit = rp_literal_unit(elem);
     unsigned char raw[RP_FOLD_MOST * 8];
-    int64_t *known;
 
     value->source = op;
     RP_TRY(rp_copy_shape(&c->copy, c->p->shape.at[op], &value->shape));
@@ -466,9 +448,9 @@ static enum rp_code refine_constant(struct rp_refine *c, uint32_t op, struct rp_
     if (!rp_fold_fits(elem, &dims) || index < 0 || (size_t)index >= c->p->literals.n ||
         !rp_literal_known(c->p, &c->p->literals.at[index]))
         return value_op(c, value);
-    n = (size_t)rp_shape_elements(c->p, c->p->shape.at[op]);
+    size_t n = (size_t)rp_shape_elements(c->p, c->p->shape.at[op]);
     RP_TRY(rp_literal_decode(c->p, &c->p->literals.at[index], raw, n * unit, c->err));
-    known = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
+    int64_t *known = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
     RP_TRY(rp_err_need(known, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++) {
         memcpy(&known[i], raw + i * unit, unit); /* little-endian, as this machine */
@@ -482,14 +464,13 @@ static enum rp_code refine_fold(struct rp_refine *c, const struct rp_refine_op *
                                 struct rp_refined *value)
 {
     struct rp_known out = {.elem = c->b.program->shapes.at[shape].elem};
-    int64_t elements[RP_FOLD_MOST], *kept;
-    size_t n;
+    int64_t elements[RP_FOLD_MOST];
 
     rp_refine_dims(c->b.program, shape, &out.dims);
     if (!rp_fold(c->p, r->op, r->code, r->known, r->n, &out, elements))
         return RP_OK;
-    n = (size_t)rp_shape_elements(c->b.program, shape);
-    kept = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
+    size_t n = (size_t)rp_shape_elements(c->b.program, shape);
+    int64_t *kept = RP_ARENA_NEW(&c->scratch, int64_t, n + 1);
     RP_TRY(rp_err_need(kept, c->err, "refining shapes"));
     memcpy(kept, elements, n * sizeof *kept);
     value->known = kept;
@@ -560,8 +541,13 @@ static enum rp_code refine_other(struct rp_refine_frame *f, struct rp_refine_op 
     RP_TRY(refine_fold(c, r, shape, value));
     if (value->known)
         return RP_OK;
-    for (uint32_t i = 0; i < called.n; i++)
-        RP_TRY(refine_called(c, called.at[i], &ids[i]));
+    for (uint32_t i = 0; i < called.n; i++) {
+        /* Computations of reductions, sorts and the like have arguments of fixed shapes. */
+        struct rp_refine_instance made;
+
+        RP_TRY(refine_computation(c, called.at[i], NULL, 0, true, &made));
+        ids[i] = made.id;
+    }
     return rp_refine_emit(f, r, r->n, shape, ids, called.n, value);
 }
 
@@ -649,7 +635,6 @@ static enum rp_code refine_body(struct rp_refine *c, struct rp_refine_frame *f, 
                                 struct rp_refine_instance *out)
 {
     const struct rp_computation *from = &c->p->computations.at[out->computation];
-    struct rp_refined *root;
     char name[NAME_CAP];
     size_t before = 0;
 
@@ -658,7 +643,7 @@ static enum rp_code refine_body(struct rp_refine *c, struct rp_refine_frame *f, 
                           rp_program_text(c->p, from->name));
     for (uint32_t i = 0; i < from->n; i++)
         RP_TRY(refine_op(f, from->first + i));
-    root = &f->values[from->root - from->first];
+    struct rp_refined *root = &f->values[from->root - from->first];
     out->result = elsewhere(root);
     out->result.source = RP_NONE;
     out->id = RP_NONE;
@@ -679,12 +664,10 @@ static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation
 {
     const struct rp_computation *from = &c->p->computations.at[computation];
     struct rp_refine_frame f = {.c = c, .first = from->first, .args = args, .nargs = nargs};
-    const struct rp_refine_instance *have;
     struct rp_program_builder_scope *outer = c->b.open;
-    enum rp_code code;
 
     *out = (struct rp_refine_instance){.computation = computation, .args = args, .nargs = nargs};
-    have = find_instance(c, out, needed);
+    const struct rp_refine_instance *have = find_instance(c, out, needed);
     if (have) {
         *out = *have;
         return RP_OK;
@@ -696,7 +679,7 @@ static enum rp_code refine_computation(struct rp_refine *c, uint32_t computation
         return rp_err_nomem(c->err, "refining shapes");
     c->depth++;
     rp_program_builder_open(&c->b);
-    code = refine_body(c, &f, needed, out);
+    enum rp_code code = refine_body(c, &f, needed, out);
     if (c->b.open != outer)
         rp_program_builder_discard(&c->b);
     c->depth--;
@@ -755,36 +738,27 @@ static enum rp_code input_shape(struct rp_refine *c, uint32_t op,
     return rp_refine_array(c, c->p->shapes.at[shape].elem, &dims, out);
 }
 
-static enum rp_code entry_args(struct rp_refine *c, const struct rp_refine_shape *shapes, size_t n,
-                               struct rp_refined **args)
-{
-    const struct rp_computation *entry = &c->p->computations.at[c->p->entry];
-
-    *args = RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)entry->nparams + 1);
-    RP_TRY(rp_err_need(*args, c->err, "refining shapes"));
-    for (uint32_t op = entry->first; op < entry->first + entry->n; op++) {
-        int64_t number = c->p->value.at[op];
-        struct rp_refined *arg;
-
-        if (c->p->code.at[op] != RP_OP_PARAMETER || number < 0 || number >= entry->nparams)
-            continue;
-        arg = &(*args)[number];
-        *arg = (struct rp_refined){.op = RP_NONE, .source = RP_NONE};
-        RP_TRY(input_shape(c, op, (size_t)number < n ? &shapes[number] : NULL, &arg->shape));
-        RP_TRY(unknown_parts(c, arg));
-    }
-    return RP_OK;
-}
-
 static enum rp_code refine_program(struct rp_refine *c, const struct rp_refine_shape *shapes,
                                    size_t n, struct rp_program **out)
 {
     struct rp_refine_instance made;
-    struct rp_refined *args;
 
     c->copy = (struct rp_program_copy){c->p, c->b.program, c->err};
     RP_TRY(rp_copy_module_attrs(&c->copy));
-    RP_TRY(entry_args(c, shapes, n, &args));
+    const struct rp_computation *entry = &c->p->computations.at[c->p->entry];
+    struct rp_refined *args =
+        RP_ARENA_NEW(&c->scratch, struct rp_refined, (size_t)entry->nparams + 1);
+    RP_TRY(rp_err_need(args, c->err, "refining shapes"));
+    for (uint32_t op = entry->first; op < entry->first + entry->n; op++) {
+        int64_t number = c->p->value.at[op];
+
+        if (c->p->code.at[op] != RP_OP_PARAMETER || number < 0 || number >= entry->nparams)
+            continue;
+        struct rp_refined *arg = &args[number];
+        *arg = (struct rp_refined){.op = RP_NONE, .source = RP_NONE};
+        RP_TRY(input_shape(c, op, (size_t)number < n ? &shapes[number] : NULL, &arg->shape));
+        RP_TRY(unknown_parts(c, arg));
+    }
     RP_TRY(refine_computation(c, c->p->entry, args, c->p->computations.at[c->p->entry].nparams,
                               true, &made));
     return rp_program_builder_finish(&c->b, made.id, out, c->err);
@@ -794,14 +768,13 @@ enum rp_code rp_program_refine(const struct rp_program *p, const struct rp_refin
                                size_t n, struct rp_program **out, struct rp_err *err)
 {
     struct rp_refine c = {.p = p, .err = err};
-    enum rp_code code;
 
     *out = NULL;
     if (p->entry == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "the program has no entry");
     RP_TRY(rp_program_validate(p, err));
     rp_arena_init(&c.scratch);
-    code = rp_program_builder_init(&c.b, "hlo", rp_program_text(p, p->name), err);
+    enum rp_code code = rp_program_builder_init(&c.b, "hlo", rp_program_text(p, p->name), err);
     if (code == RP_OK)
         code = refine_program(&c, shapes, n, out);
     rp_program_builder_release(&c.b);
@@ -825,7 +798,6 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
 {
     const char *s = text;
     unsigned long most = 0;
-    int64_t *dims;
 
     for (const char *at = strstr(text, "in"); at; at = strstr(at + 2, "in")) {
         unsigned long number = strtoul(at + 2, NULL, 10);
@@ -834,10 +806,9 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
     }
     *n = most < 4096 ? most + 1 : 4096;
     *shapes = RP_ARENA_NEW(arena, struct rp_refine_shape, *n);
-    dims = RP_ARENA_NEW(arena, int64_t, strlen(text) + 1);
+    int64_t *dims = RP_ARENA_NEW(arena, int64_t, strlen(text) + 1);
     RP_TRY(rp_err_need(*shapes && dims, err, "reading shapes"));
     while (*s) {
-        struct rp_refine_shape *shape;
         unsigned long number;
         char *to;
 
@@ -846,7 +817,7 @@ enum rp_code rp_refine_parse(const char *text, struct rp_arena *arena,
         number = strtoul(s + 2, &to, 10);
         if (*to != '=' || number >= *n)
             return refine_bad(text, err);
-        shape = &(*shapes)[number];
+        struct rp_refine_shape *shape = &(*shapes)[number];
         *shape = (struct rp_refine_shape){.dims = dims, .given = true};
         for (s = to + 1; *s >= '0' && *s <= '9'; s += *s == 'x') {
             *dims++ = (int64_t)strtoull(s, &to, 10);

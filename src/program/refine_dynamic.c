@@ -139,16 +139,6 @@ static enum rp_code set_triples(struct rp_refine_frame *f, struct rp_refine_op *
     return RP_OK;
 }
 
-static enum rp_code set_sizes(struct rp_refine_frame *f, struct rp_refine_op *r, uint32_t key)
-{
-    struct rp_infer_dims sizes;
-
-    RP_TRY(known_list(f, r, 2, &sizes));
-    r->set[r->nset++] = rp_attr_ints(f->c->b.program, key, sizes.at, sizes.n);
-    r->n = 2;
-    return RP_OK;
-}
-
 static enum rp_code set_convolution(struct rp_refine_frame *f, struct rp_refine_op *r)
 {
     const struct rp_attr *window = rp_op_attr(f->c->p, r->op, RP_ATTR_WINDOW);
@@ -189,42 +179,18 @@ static void set_kernel_size(struct rp_refine_frame *f, struct rp_refine_op *r)
 
 /* ---- slices ---- */
 
-/* The operand as scalars of each of its elements, which HLO's dynamic-slice takes. */
-static enum rp_code add_scalars(struct rp_refine_frame *f, struct rp_refined *from, size_t n,
-                                struct rp_refined *scalars, struct rp_refined **operands)
-{
-    struct rp_refine *c = f->c;
-    unsigned elem = c->b.program->shapes.at[from->shape].elem;
-    uint32_t one, none;
-
-    RP_TRY(rp_refine_array(c, elem, &(struct rp_infer_dims){{1}, 1}, &one));
-    RP_TRY(rp_refine_array(c, elem, &(struct rp_infer_dims){{0}, 0}, &none));
-    for (size_t i = 0; i < n; i++) {
-        struct rp_attr slice =
-            rp_attr_int_list(c->b.program, RP_ATTR_SLICE, rp_attr_type(RP_ATTR_SLICE),
-                             (int64_t[]){(int64_t)i, (int64_t)i + 1, 1}, 3);
-        struct rp_refined part;
-
-        RP_TRY(rp_refine_step(f, RP_OP_SLICE, one, from, &slice, &part));
-        RP_TRY(rp_refine_step(f, RP_OP_RESHAPE, none, &part, NULL, &scalars[i]));
-        operands[i] = &scalars[i];
-    }
-    return RP_OK;
-}
-
 /* How long a slice is that begins anywhere: its end is the begin plus a known shape. */
 static enum rp_code slice_sizes(struct rp_refine_frame *f, const struct rp_refine_op *r,
                                 struct rp_infer_dims *sizes)
 {
     const struct rp_program *p = f->c->p;
-    struct rp_ids operands = rp_op_operands(p, r->op), sum;
+    struct rp_ids operands = rp_op_operands(p, r->op);
     uint32_t end = operands.at[2];
-    const struct rp_refined *v;
 
     if (p->code.at[end] == RP_OP_ADD) {
-        sum = rp_op_operands(p, end);
+        struct rp_ids sum = rp_op_operands(p, end);
         for (size_t i = 0; i < 2; i++) {
-            v = &f->values[sum.at[1 - i] - f->first];
+            const struct rp_refined *v = &f->values[sum.at[1 - i] - f->first];
             if (sum.at[i] != operands.at[1] || !v->known ||
                 rp_shape_elements(f->c->b.program, v->shape) != (int64_t)r->dims[0].n)
                 continue;
@@ -240,32 +206,6 @@ static enum rp_code slice_sizes(struct rp_refine_frame *f, const struct rp_refin
     return RP_OK;
 }
 
-/* A slice that begins where only a run knows; steps are of 1. */
-static enum rp_code refine_moving_slice(struct rp_refine_frame *f, const struct rp_refine_op *r,
-                                        struct rp_refined *value)
-{
-    struct rp_refined scalars[RP_INFER_RANK], *operands[RP_INFER_RANK + 1];
-    struct rp_infer_dims sizes, steps;
-    struct rp_refine_op made;
-    uint32_t shape;
-
-    RP_TRY(known_list(f, r, 3, &steps));
-    for (size_t i = 0; i < steps.n; i++)
-        if (steps.at[i] != 1)
-            return rp_refine_fail(f->c, r->op, RP_UNSUPPORTED,
-                                  "a slice with steps has to begin at a known place");
-    RP_TRY(slice_sizes(f, r, &sizes));
-    RP_TRY(rp_refine_array(f->c, elem_of(f, r->op), &sizes, &shape));
-    operands[0] = r->operands[0];
-    RP_TRY(add_scalars(f, r->operands[1], sizes.n, scalars, operands + 1));
-    made = *r;
-    made.code = RP_OP_DYNAMIC_SLICE;
-    made.set[made.nset++] =
-        rp_attr_ints(f->c->b.program, RP_ATTR_DYNAMIC_SLICE_SIZES, sizes.at, sizes.n);
-    made.operands = operands;
-    return rp_refine_emit(f, &made, sizes.n + 1, shape, NULL, 0, value);
-}
-
 static enum rp_code refine_slice(struct rp_refine_frame *f, struct rp_refine_op *r,
                                  struct rp_refined *value, bool *done)
 {
@@ -274,33 +214,43 @@ static enum rp_code refine_slice(struct rp_refine_frame *f, struct rp_refine_op 
     if (r->known[1].at && r->known[2].at && r->known[3].at)
         return set_triples(f, r, 1, RP_ATTR_SLICE);
     *done = true;
-    return refine_moving_slice(f, r, value);
+    /* A slice that begins where only a run knows; steps are of 1. */
+    struct rp_refined scalars[RP_INFER_RANK], *operands[RP_INFER_RANK + 1];
+    struct rp_infer_dims sizes, steps;
+    uint32_t shape;
+    RP_TRY(known_list(f, r, 3, &steps));
+    for (size_t i = 0; i < steps.n; i++)
+        if (steps.at[i] != 1)
+            return rp_refine_fail(f->c, r->op, RP_UNSUPPORTED,
+                                  "a slice with steps has to begin at a known place");
+    RP_TRY(slice_sizes(f, r, &sizes));
+    RP_TRY(rp_refine_array(f->c, elem_of(f, r->op), &sizes, &shape));
+    operands[0] = r->operands[0];
+    /* The operand as scalars of each of its elements, which HLO's dynamic-slice takes. */
+    struct rp_refine *c = f->c;
+    unsigned elem = c->b.program->shapes.at[(r->operands[1])->shape].elem;
+    uint32_t one, none;
+    RP_TRY(rp_refine_array(c, elem, &(struct rp_infer_dims){{1}, 1}, &one));
+    RP_TRY(rp_refine_array(c, elem, &(struct rp_infer_dims){{0}, 0}, &none));
+    for (size_t i = 0; i < sizes.n; i++) {
+        struct rp_attr slice =
+            rp_attr_int_list(c->b.program, RP_ATTR_SLICE, rp_attr_type(RP_ATTR_SLICE),
+                             (int64_t[]){(int64_t)i, (int64_t)i + 1, 1}, 3);
+        struct rp_refined part;
+
+        RP_TRY(rp_refine_step(f, RP_OP_SLICE, one, r->operands[1], &slice, &part));
+        RP_TRY(rp_refine_step(f, RP_OP_RESHAPE, none, &part, NULL, &scalars[i]));
+        (operands + 1)[i] = &scalars[i];
+    }
+    struct rp_refine_op made = *r;
+    made.code = RP_OP_DYNAMIC_SLICE;
+    made.set[made.nset++] =
+        rp_attr_ints(f->c->b.program, RP_ATTR_DYNAMIC_SLICE_SIZES, sizes.at, sizes.n);
+    made.operands = operands;
+    return rp_refine_emit(f, &made, sizes.n + 1, shape, NULL, 0, value);
 }
 
 /* ---- custom calls ---- */
-
-/* The text of the program about inputs that do not fit, with the sizes in the places of {0}, {1} */
-static enum rp_code assertion_failed(struct rp_refine_frame *f, const struct rp_refine_op *r,
-                                     const struct rp_attr *text)
-{
-    char out[512];
-    size_t at = 0;
-
-    for (uint32_t i = 0; text && rp_attr_is_bytes(text) && i < text->n && at + 1 < sizeof out;) {
-        size_t k = i + 2 < text->n ? (size_t)(text->at[i + 1] - '0') : 10;
-
-        if (text->at[i] == '{' && k < 10 && text->at[i + 2] == '}' && k + 1 < r->n &&
-            r->known[k + 1].at) {
-            at += (size_t)snprintf(out + at, sizeof out - at, "%lld",
-                                   (long long)r->known[k + 1].at[0]);
-            i += 3;
-        } else {
-            out[at++] = text->at[i++];
-        }
-    }
-    out[at < sizeof out ? at : sizeof out - 1] = '\0';
-    return rp_err_set(f->c->err, RP_FORMAT, "the program refuses inputs of these shapes: %s", out);
-}
 
 static enum rp_code check_assertion(struct rp_refine_frame *f, const struct rp_refine_op *r,
                                     struct rp_refined *value)
@@ -310,48 +260,31 @@ static enum rp_code check_assertion(struct rp_refine_frame *f, const struct rp_r
     if (!r->n || !r->known[0].at)
         return rp_refine_fail(f->c, r->op, RP_UNSUPPORTED,
                               "it asserts something that only a run knows");
-    if (!r->known[0].at[0])
-        return assertion_failed(f, r, key == UINT32_MAX ? NULL : rp_op_attr(f->c->p, r->op, key));
-    return rp_program_tuple(f->c->b.program, NULL, 0, &value->shape, f->c->err);
-}
+    if (!r->known[0].at[0]) {
+        /* The text of the program about inputs that do not fit, with the sizes in the places of
+           {0}, {1} */
+        const struct rp_attr *text = key == UINT32_MAX ? NULL : rp_op_attr(f->c->p, r->op, key);
+        char out[512];
+        size_t at = 0;
 
-/* Arrays, initial values, then sizes, strides, dilations of base and window, and paddings. */
-static enum rp_code set_reduce_window(struct rp_refine_frame *f, struct rp_refine_op *r)
-{
-    struct rp_infer_dims part[5];
-    struct rp_window w = {0};
+        for (uint32_t i = 0;
+             text && rp_attr_is_bytes(text) && i < text->n && at + 1 < sizeof out;) {
+            size_t k = i + 2 < text->n ? (size_t)(text->at[i + 1] - '0') : 10;
 
-    if (r->n < 7)
-        return rp_refine_fail(f->c, r->op, RP_FORMAT, "an operand is missing");
-    r->n -= 5;
-    for (size_t i = 0; i < 5; i++) {
-        struct rp_refine_op all = *r;
-
-        all.n = r->n + 5;
-        RP_TRY(known_list(f, &all, r->n + i, &part[i]));
-        if (part[i].n != r->dims[0].n * (i == 4 ? 2 : 1) || r->dims[0].n > RP_WINDOW_DIMS)
-            return rp_refine_fail(f->c, r->op, RP_FORMAT, "each dimension has a window");
+            if (text->at[i] == '{' && k < 10 && text->at[i + 2] == '}' && k + 1 < r->n &&
+                r->known[k + 1].at) {
+                at += (size_t)snprintf(out + at, sizeof out - at, "%lld",
+                                       (long long)r->known[k + 1].at[0]);
+                i += 3;
+            } else {
+                out[at++] = text->at[i++];
+            }
+        }
+        out[at < sizeof out ? at : sizeof out - 1] = '\0';
+        return rp_err_set(f->c->err, RP_FORMAT, "the program refuses inputs of these shapes: %s",
+                          out);
     }
-    w.n = r->dims[0].n;
-    for (size_t i = 0; i < w.n; i++)
-        w.dim[i] = (struct rp_window_dim){
-            part[0].at[i], part[1].at[i], part[4].at[2 * i], part[4].at[2 * i + 1], part[2].at[i],
-            part[3].at[i], false};
-    r->code = RP_OP_REDUCE_WINDOW;
-    r->set[r->nset++] = rp_attr_of_window(f->c->b.program, &w);
-    return RP_OK;
-}
-
-static enum rp_code set_top_k(struct rp_refine_frame *f, struct rp_refine_op *r)
-{
-    struct rp_infer_dims k;
-
-    RP_TRY(known_list(f, r, 1, &k));
-    r->code = RP_OP_TOPK;
-    r->set[r->nset++] = rp_attr_int(RP_ATTR_K, k.n ? k.at[0] : 0);
-    r->set[r->nset++] = rp_attr_flag(RP_ATTR_LARGEST, true);
-    r->n = 1;
-    return RP_OK;
+    return rp_program_tuple(f->c->b.program, NULL, 0, &value->shape, f->c->err);
 }
 
 /* An array with these sizes, and the type and layout of one of the old program. */
@@ -374,11 +307,10 @@ static enum rp_code set_layouts(struct rp_refine_frame *f, struct rp_refine_op *
     struct rp_refine *c = f->c;
     const struct rp_attr *old = rp_op_attr(c->p, r->op, RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS);
     struct rp_attr attr = {.key = RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS, .type = RP_VALUE_SHAPES};
-    uint32_t *ids;
 
     if (!old || old->type != RP_VALUE_SHAPES || old->n < n)
         return RP_OK;
-    ids = RP_ARENA_NEW(&c->b.program->arena, uint32_t, n + 1);
+    uint32_t *ids = RP_ARENA_NEW(&c->b.program->arena, uint32_t, n + 1);
     RP_TRY(rp_err_need(ids, c->err, "refining shapes"));
     for (size_t i = 0; i < n; i++)
         RP_TRY(array_like(c, old->ids[i], &r->dims[i], &ids[i]));
@@ -393,7 +325,7 @@ static enum rp_code refine_shaped_call(struct rp_refine_frame *f, struct rp_refi
                                        const struct rp_attr *which, struct rp_refined *value)
 {
     struct rp_refine *c = f->c;
-    uint32_t old = c->p->shape.at[r->op], shape, parts[RP_INFER_RANK], n = 0;
+    uint32_t old = c->p->shape.at[r->op], parts[RP_INFER_RANK], n = 0;
     const struct rp_op_shape *s = &c->p->shapes.at[old];
     bool tuple = s->elem == RP_ELEM_TUPLE;
     const int64_t *at;
@@ -411,7 +343,7 @@ static enum rp_code refine_shaped_call(struct rp_refine_frame *f, struct rp_refi
         RP_TRY(known_list(f, r, (size_t)at[i], &dims));
         RP_TRY(array_like(c, part, &dims, &parts[n++]));
     }
-    shape = parts[0];
+    uint32_t shape = parts[0];
     if (tuple)
         RP_TRY(rp_program_tuple(c->b.program, parts, n, &shape, c->err));
     RP_TRY(set_layouts(f, r, r->n - count));
@@ -427,10 +359,46 @@ static enum rp_code refine_custom(struct rp_refine_frame *f, struct rp_refine_op
     uint32_t key = rp_strtab_find(&p->strings, "indices_of_shape_operands", 25);
     const struct rp_attr *which = key == UINT32_MAX ? NULL : rp_op_attr(p, r->op, key);
 
-    if (target && rp_attr_is(target, "stablehlo.dynamic_reduce_window"))
-        return set_reduce_window(f, r);
-    if (target && rp_attr_is(target, "stablehlo.dynamic_top_k"))
-        return set_top_k(f, r);
+    if (target && rp_attr_is(target, "stablehlo.dynamic_reduce_window")) {
+        /* Arrays, initial values, then sizes, strides, dilations of base and window, and
+           paddings. */
+        struct rp_infer_dims part[5];
+        struct rp_window w = {0};
+
+        if (r->n < 7)
+            return rp_refine_fail(f->c, r->op, RP_FORMAT, "an operand is missing");
+        r->n -= 5;
+        for (size_t i = 0; i < 5; i++) {
+            struct rp_refine_op all = *r;
+
+            all.n = r->n + 5;
+            RP_TRY(known_list(f, &all, r->n + i, &part[i]));
+            if (part[i].n != r->dims[0].n * (i == 4 ? 2 : 1) || r->dims[0].n > RP_WINDOW_DIMS)
+                return rp_refine_fail(f->c, r->op, RP_FORMAT, "each dimension has a window");
+        }
+        w.n = r->dims[0].n;
+        for (size_t i = 0; i < w.n; i++)
+            w.dim[i] = (struct rp_window_dim){part[0].at[i],
+                                              part[1].at[i],
+                                              part[4].at[2 * i],
+                                              part[4].at[2 * i + 1],
+                                              part[2].at[i],
+                                              part[3].at[i],
+                                              false};
+        r->code = RP_OP_REDUCE_WINDOW;
+        r->set[r->nset++] = rp_attr_of_window(f->c->b.program, &w);
+        return RP_OK;
+    }
+    if (target && rp_attr_is(target, "stablehlo.dynamic_top_k")) {
+        struct rp_infer_dims k;
+
+        RP_TRY(known_list(f, r, 1, &k));
+        r->code = RP_OP_TOPK;
+        r->set[r->nset++] = rp_attr_int(RP_ATTR_K, k.n ? k.at[0] : 0);
+        r->set[r->nset++] = rp_attr_flag(RP_ATTR_LARGEST, true);
+        r->n = 1;
+        return RP_OK;
+    }
     *done = target && rp_attr_is(target, "shape_assertion");
     if (*done)
         return check_assertion(f, r, value);
@@ -461,8 +429,14 @@ enum rp_code rp_refine_dynamic(struct rp_refine_frame *f, struct rp_refine_op *r
         return refine_given(f, r, value);
     if (fixed == RP_OP_PAD)
         return set_triples(f, r, 2, RP_ATTR_PADDING);
-    if (fixed == RP_OP_GATHER)
-        return set_sizes(f, r, RP_ATTR_SLICE_SIZES);
+    if (fixed == RP_OP_GATHER) {
+        struct rp_infer_dims sizes;
+
+        RP_TRY(known_list(f, r, 2, &sizes));
+        r->set[r->nset++] = rp_attr_ints(f->c->b.program, RP_ATTR_SLICE_SIZES, sizes.at, sizes.n);
+        r->n = 2;
+        return RP_OK;
+    }
     if (fixed == RP_OP_SLICE)
         return refine_slice(f, r, value, done);
     if (fixed == RP_OP_CONVOLUTION)

@@ -53,17 +53,6 @@ static bool is_default_layout(const char *s, size_t rank)
     return *s == '}' && !s[1];
 }
 
-/* Whether counting the elements of the array, or their bits, stays within an int64. */
-static bool is_countable(unsigned elem, const int64_t *dims, size_t n)
-{
-    int64_t count = rp_elem_bits(elem) ? (int64_t)rp_elem_bits(elem) : 1;
-
-    for (size_t i = 0; i < n; i++)
-        if (dims[i] > 0 && __builtin_mul_overflow(count, dims[i], &count))
-            return false;
-    return true;
-}
-
 static bool is_same_shape(const struct rp_program *p, const struct rp_op_shape *a,
                           const struct rp_op_shape *b, const int64_t *dims, const uint8_t *dynamic,
                           const uint32_t *parts)
@@ -102,44 +91,27 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
     struct rp_op_shape shape = {
         .elem = (uint8_t)elem, .n = (uint32_t)n, .first = (uint32_t)p->dims.n, .layout = layout};
     bool fresh;
-    uint64_t hash;
 
     if (elem == RP_ELEM_TUPLE)
         return rp_err_set(err, RP_FORMAT, "a tuple where there must be an array");
-    if (!is_countable(elem, dims, n))
-        return rp_err_set(err, RP_LIMIT, "a shape of more than 2^63 bits");
+    /* Whether counting the elements of the array, or their bits, stays within an int64. */
+    int64_t count = rp_elem_bits(elem) ? (int64_t)rp_elem_bits(elem) : 1;
+    for (size_t i = 0; i < n; i++)
+        if (dims[i] > 0 && __builtin_mul_overflow(count, dims[i], &count))
+            return rp_err_set(err, RP_LIMIT, "a shape of more than 2^63 bits");
     for (size_t i = 0; i < n; i++)
         if (dims[i] < 0 || (dynamic && dynamic[i]))
             shape.flags |= RP_SHAPE_DYNAMIC;
     if (!layout || is_default_layout(rp_program_text(p, layout), n))
         shape.flags |= RP_SHAPE_DEFAULT_LAYOUT;
-    hash = rp_hash_mix(rp_hash_bytes(dims, n * sizeof *dims) ^ elem,
-                       (uint64_t)layout << 16 | shape.flags | UINT64_C(1) << 60);
+    uint64_t hash = rp_hash_mix(rp_hash_bytes(dims, n * sizeof *dims) ^ elem,
+                                (uint64_t)layout << 16 | shape.flags | UINT64_C(1) << 60);
     RP_TRY(shape_intern(p, hash, &shape, dims, dynamic, NULL, id, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++) {
         RP_TRY(rp_vec_push(&p->dims, dims[i], err));
         RP_TRY(
             rp_vec_push(&p->dim_dynamic, (uint8_t)(dims[i] < 0 || (dynamic && dynamic[i])), err));
     }
-    return RP_OK;
-}
-
-static enum rp_code measure_tuple(const struct rp_program *p, const uint32_t *parts,
-                                  struct rp_op_shape *shape, struct rp_err *err)
-{
-    uint64_t leaves = 0;
-
-    for (size_t i = 0; i < shape->n; i++) {
-        const struct rp_op_shape *part = &p->shapes.at[parts[i]];
-
-        leaves += part->depth ? part->leaves : 1;
-        shape->depth = part->depth > shape->depth ? part->depth : shape->depth;
-    }
-    if (++shape->depth > RP_SHAPE_DEPTH)
-        return rp_err_set(err, RP_LIMIT, "tuples are nested more than %d deep", RP_SHAPE_DEPTH);
-    if (leaves > RP_SHAPE_LEAVES)
-        return rp_err_set(err, RP_LIMIT, "a tuple of more than %u arrays", RP_SHAPE_LEAVES);
-    shape->leaves = (uint32_t)leaves;
     return RP_OK;
 }
 
@@ -154,7 +126,18 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
     uint32_t made; /* the caller may have its id and its part in one place */
     bool fresh;
 
-    RP_TRY(measure_tuple(p, parts, &shape, err));
+    uint64_t leaves = 0;
+    for (size_t i = 0; i < shape.n; i++) {
+        const struct rp_op_shape *part = &p->shapes.at[parts[i]];
+
+        leaves += part->depth ? part->leaves : 1;
+        shape.depth = part->depth > shape.depth ? part->depth : shape.depth;
+    }
+    if (++shape.depth > RP_SHAPE_DEPTH)
+        return rp_err_set(err, RP_LIMIT, "tuples are nested more than %d deep", RP_SHAPE_DEPTH);
+    if (leaves > RP_SHAPE_LEAVES)
+        return rp_err_set(err, RP_LIMIT, "a tuple of more than %u arrays", RP_SHAPE_LEAVES);
+    shape.leaves = (uint32_t)leaves;
     RP_TRY(shape_intern(p, hash, &shape, NULL, NULL, parts, &made, &fresh, err));
     for (size_t i = 0; fresh && i < n; i++)
         RP_TRY(rp_vec_push(&p->parts, parts[i], err));
@@ -209,26 +192,6 @@ static void shape_put(struct shape_writer *w, const char *text)
             w->out[w->n] = *text;
 }
 
-static void shape_put_dims(struct shape_writer *w, const struct rp_program *p,
-                           const struct rp_op_shape *s)
-{
-    char number[32];
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        int64_t dim = p->dims.at[s->first + i];
-
-        if (i)
-            shape_put(w, ",");
-        if (dim < 0) {
-            shape_put(w, "?");
-            continue;
-        }
-        snprintf(number, sizeof number, "%s%lld", p->dim_dynamic.at[s->first + i] ? "<=" : "",
-                 (long long)dim);
-        shape_put(w, number);
-    }
-}
-
 static void shape_put_shape(struct shape_writer *w, const struct rp_program *p, uint32_t shape,
                             bool layout)
 {
@@ -248,7 +211,20 @@ static void shape_put_shape(struct shape_writer *w, const struct rp_program *p, 
     if (s->flags & RP_SHAPE_UNKNOWN)
         return;
     shape_put(w, "[");
-    shape_put_dims(w, p, s);
+    char number[32];
+    for (uint32_t i = 0; i < s->n; i++) {
+        int64_t dim = p->dims.at[s->first + i];
+
+        if (i)
+            shape_put(w, ",");
+        if (dim < 0) {
+            shape_put(w, "?");
+            continue;
+        }
+        snprintf(number, sizeof number, "%s%lld", p->dim_dynamic.at[s->first + i] ? "<=" : "",
+                 (long long)dim);
+        shape_put(w, number);
+    }
     shape_put(w, "]");
     if (layout && s->layout)
         shape_put(w, rp_program_text(p, s->layout));

@@ -12,10 +12,9 @@ static bool scan_int(struct window_scan *s, int64_t *value)
 {
     bool minus = s->at < s->end && *s->at == '-';
     int64_t v = 0;
-    const char *from;
 
     s->at += minus;
-    from = s->at;
+    const char *from = s->at;
     for (; s->at < s->end && *s->at >= '0' && *s->at <= '9'; s->at++)
         if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, *s->at - '0', &v))
             return false;
@@ -71,16 +70,15 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
     for (size_t i = 0; i < RP_WINDOW_DIMS; i++)
         out->dim[i] = (struct rp_window_dim){1, 1, 0, 0, 1, 1, false};
     for (;;) {
-        const char *key;
-        size_t len, i = 0;
+        size_t i = 0;
 
         scan_space(&s);
         if (s.at == s.end)
             return true;
-        key = s.at;
+        const char *key = s.at;
         while (s.at < s.end && *s.at != '=')
             s.at++;
-        len = (size_t)(s.at - key);
+        size_t len = (size_t)(s.at - key);
         if (!scan_char(&s, '='))
             return false;
         do {

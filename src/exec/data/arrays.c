@@ -103,20 +103,6 @@ static const struct npy_type *header_type(const char *at, struct rp_err *err)
     return NULL;
 }
 
-/* Bytes of another order than this program's. */
-static void turn_bytes(struct rp_tensor *t)
-{
-    size_t part = rp_elem_is_complex(t->elem) ? t->unit / 2 : t->unit;
-
-    for (unsigned char *at = t->data, *end = at + rp_tensor_bytes(t); at < end; at += part)
-        for (size_t i = 0; i < part / 2; i++) {
-            unsigned char other = at[part - 1 - i];
-
-            at[part - 1 - i] = at[i];
-            at[i] = other;
-        }
-}
-
 static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
                              struct rp_tensor **out, struct rp_err *err)
 {
@@ -124,18 +110,15 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
     const char *order = header_value(header, "'fortran_order'");
     const char *shape = header_value(header, "'shape'");
     uint32_t minor_first[RP_TENSOR_RANK];
-    const struct npy_type *type;
     int64_t dims[RP_TENSOR_RANK];
     size_t rank, want = 1;
-    bool fortran;
-    enum rp_code code;
 
     if (!descr || !order || !shape || !header_shape(shape, dims, &rank))
         return rp_err_set(err, RP_FORMAT, "malformed header: %.60s", header);
-    type = header_type(descr, err);
+    const struct npy_type *type = header_type(descr, err);
     if (!type)
         return RP_UNSUPPORTED;
-    fortran = !strncmp(order, "True", 4);
+    bool fortran = !strncmp(order, "True", 4);
     for (size_t i = 0; i < rank; i++) { /* before anything is allocated */
         minor_first[i] = (uint32_t)i;
         if (__builtin_mul_overflow(want, (size_t)dims[i], &want))
@@ -145,15 +128,26 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
         return rp_err_set(err, RP_FORMAT, "its header asks for %zu elements, but %zu bytes follow",
                           want, n);
     RP_TRY(rp_tensor_new(type->elem, dims, rank, out, err));
-    code = rp_tensor_permute(*out, fortran ? minor_first : NULL, false, data, rp_tensor_bytes(*out),
-                             err);
+    enum rp_code code = rp_tensor_permute(*out, fortran ? minor_first : NULL, false, data,
+                                          rp_tensor_bytes(*out), err);
     if (code != RP_OK) {
         rp_tensor_drop(*out);
         *out = NULL;
         return code;
     }
-    if (descr[1] == '>')
-        turn_bytes(*out);
+    if (descr[1] == '>') {
+        /* Bytes of another order than this program's. */
+        struct rp_tensor *t = *out;
+        size_t part = rp_elem_is_complex(t->elem) ? t->unit / 2 : t->unit;
+
+        for (unsigned char *at = t->data, *end = at + rp_tensor_bytes(t); at < end; at += part)
+            for (size_t i = 0; i < part / 2; i++) {
+                unsigned char other = at[part - 1 - i];
+
+                at[part - 1 - i] = at[i];
+                at[i] = other;
+            }
+    }
     rp_tensor_tidy(*out);
     return RP_OK;
 }
@@ -161,22 +155,18 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
 enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out,
                           struct rp_err *err)
 {
-    size_t head, begin;
-    char *header;
-    enum rp_code code;
-
     *out = NULL;
     if (n < 12 || memcmp(bytes, "\x93NUMPY", 6) != 0)
         return rp_err_set(err, RP_FORMAT, "not an .npy array");
-    begin = bytes[6] == 1 ? 10 : 12;
-    head = bytes[6] == 1 ? le16(bytes + 8) : le32(bytes + 8);
+    size_t begin = bytes[6] == 1 ? 10 : 12;
+    size_t head = bytes[6] == 1 ? le16(bytes + 8) : le32(bytes + 8);
     if (bytes[6] < 1 || bytes[6] > 3 || head > n - begin || head > 65536)
         return rp_err_set_at(err, RP_FORMAT, 6, "its header is truncated or of an unknown version");
-    header = malloc(head + 1);
+    char *header = malloc(head + 1);
     RP_TRY(rp_err_need(header, err, "reading an array"));
     memcpy(header, bytes + begin, head);
     header[head] = '\0';
-    code = npy_fill(header, bytes + begin + head, n - begin - head, out, err);
+    enum rp_code code = npy_fill(header, bytes + begin + head, n - begin - head, out, err);
     free(header);
     return code;
 }
@@ -248,20 +238,18 @@ static void zip_wide(const uint8_t *extra, size_t n, uint64_t *plain, uint64_t *
 static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err *err)
 {
     const uint8_t *p = z->bytes + z->at;
-    uint64_t plain, packed, local, skip;
-    size_t nextra, ncomment;
 
     if (z->end - z->at < 46 || memcmp(p, "PK\1\2", 4) != 0)
         return ZIP_BAD(z->at, "the directory of the zip is damaged at byte %llu",
                        (unsigned long long)z->at);
     m->method = le16(p + 10);
     m->crc = le32(p + 16);
-    packed = le32(p + 20);
-    plain = le32(p + 24);
+    uint64_t packed = le32(p + 20);
+    uint64_t plain = le32(p + 24);
     m->nname = le16(p + 28);
-    nextra = le16(p + 30);
-    ncomment = le16(p + 32);
-    local = le32(p + 42);
+    size_t nextra = le16(p + 30);
+    size_t ncomment = le16(p + 32);
+    uint64_t local = le32(p + 42);
     if (z->end - z->at - 46 < m->nname + nextra + ncomment)
         return ZIP_BAD(z->at, "the directory of the zip is truncated");
     m->name = p + 46;
@@ -269,7 +257,7 @@ static enum rp_code zip_next(struct zip *z, struct zip_member *m, struct rp_err 
     z->at += 46 + m->nname + nextra + ncomment;
     if (local > z->n || z->n - local < 30 || memcmp(z->bytes + local, "PK\3\4", 4) != 0)
         return ZIP_BAD(local, "a member of the zip is not where its directory says");
-    skip = 30 + (uint64_t)le16(z->bytes + local + 26) + le16(z->bytes + local + 28);
+    uint64_t skip = 30 + (uint64_t)le16(z->bytes + local + 26) + le16(z->bytes + local + 28);
     if (z->n - local < skip || packed > z->n - local - skip)
         return ZIP_BAD(local, "a member of the zip extends past the end of the file");
     if (m->method == 0 ? plain != packed : plain / 1032 > packed + 1)
@@ -287,18 +275,17 @@ static enum rp_code zip_inflate(const struct zip_member *m, uint8_t *out, struct
     const struct rp_deflate *engine = &rp_deflate_zlib;
     enum rp_deflate_state now = RP_DEFLATE_MORE;
     const char *why = "it ends early";
-    size_t got = 0, step;
-    enum rp_code code;
+    size_t got = 0;
     void *state;
 
     RP_TRY(engine->open(&state, err));
     engine->reset(state);
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     while (code == RP_OK && now == RP_DEFLATE_MORE && got <= m->plain) {
         uint8_t over[1];
         bool full = got == m->plain;
 
-        step = 0;
+        size_t step = 0;
         code = engine->step(state, &feed, full ? over : out + got, full ? 1 : m->plain - got, &step,
                             &now, &why, err);
         got += step;
@@ -359,14 +346,12 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
         return ZIP_BAD(0, "it is neither .npz nor .npy");
     RP_TRY(zip_open(&z, err));
     while (z.at < z.end) {
-        enum rp_code code;
-
         RP_TRY(zip_next(&z, &m, err));
         if (out->list.n >= most.members || m.plain > most.held_bytes)
             return rp_err_set(err, RP_LIMIT, "the zip has too many or too large members");
         if (m.nname < 4 || memcmp(m.name + m.nname - 4, ".npy", 4) != 0)
             continue; /* other files beside the arrays */
-        code = zip_array(&m, &t, err);
+        enum rp_code code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);
         RP_TRY(arrays_add(out, (const char *)m.name, m.nname - 4, t, err));
@@ -380,11 +365,10 @@ enum rp_code rp_arrays_read(const char *path, const struct rp_limits *limits, st
     struct rp_input *in;
     const uint8_t *bytes;
     size_t n;
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_input_open(path, limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK)
         code = rp_arrays_parse(bytes, n, limits, out, err);
     rp_input_close(in);
@@ -441,20 +425,6 @@ static bool has_npy_type(unsigned elem)
     return false;
 }
 
-/* Whole bytes for integers of fewer bits: their values must fit. */
-static enum rp_code check_small(const struct rp_tensor *from, const struct rp_tensor *to,
-                                const char *name, struct rp_err *err)
-{
-    bool whole = rp_elem_is_signed(to->elem) || rp_elem_is_unsigned(to->elem);
-
-    for (size_t i = 0; whole && i < to->n; i++)
-        if (rp_tensor_integer(to, i) != rp_tensor_integer(from, i) &&
-            (from->data[i] & ~((1u << rp_elem_bits(to->elem)) - 1)))
-            return rp_err_set(err, RP_FORMAT, "array '%s' holds %lld, which is not a valid %s",
-                              name, (long long)rp_tensor_integer(from, i), rp_elem_name(to->elem));
-    return RP_OK;
-}
-
 static enum rp_code array_convert(const struct rp_tensor *from, struct rp_tensor *to,
                                   const char *name, struct rp_err *err)
 {
@@ -470,7 +440,15 @@ static enum rp_code array_convert(const struct rp_tensor *from, struct rp_tensor
         (rp_elem_is_unsigned(from->elem) || (byte && !float_to))) {
         memcpy(to->data, from->data, rp_tensor_bytes(from));
         rp_tensor_tidy(to);
-        return check_small(from, to, name, err);
+        /* Whole bytes for integers of fewer bits: their values must fit. */
+        bool whole = rp_elem_is_signed(to->elem) || rp_elem_is_unsigned(to->elem);
+        for (size_t i = 0; whole && i < to->n; i++)
+            if (rp_tensor_integer(to, i) != rp_tensor_integer(from, i) &&
+                (from->data[i] & ~((1u << rp_elem_bits(to->elem)) - 1)))
+                return rp_err_set(err, RP_FORMAT, "array '%s' holds %lld, which is not a valid %s",
+                                  name, (long long)rp_tensor_integer(from, i),
+                                  rp_elem_name(to->elem));
+        return RP_OK;
     }
     if (byte && (to->elem == RP_ELEM_PRED || from->elem == RP_ELEM_PRED)) {
         memcpy(to->data, from->data, rp_tensor_bytes(from));

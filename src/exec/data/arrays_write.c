@@ -72,7 +72,7 @@ static const char *npy_descr(unsigned elem)
 
 size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER])
 {
-    size_t n = 10, total;
+    size_t n = 10;
 
     memcpy(out, "\x93NUMPY\1\0", 8);
     n += (size_t)snprintf(out + n, RP_NPY_HEADER - n,
@@ -83,7 +83,7 @@ size_t rp_npy_header(const struct rp_tensor *t, char out[RP_NPY_HEADER])
                               : i + 1 < t->rank ? ", "
                                                 : "");
     n += (size_t)snprintf(out + n, RP_NPY_HEADER - n, "), }");
-    total = (n + 1 + 63) / 64 * 64;
+    size_t total = (n + 1 + 63) / 64 * 64;
     memset(out + n, ' ', total - n - 1);
     out[total - 1] = '\n';
     out[8] = (char)((total - 10) & 0xff);
@@ -183,7 +183,6 @@ enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size
     struct member *rows = RP_ARENA_NEW(&arena, struct member, n + 1);
     char head[RP_NPY_HEADER];
     struct rp_out *to;
-    uint64_t begin;
     enum rp_code code = rows ? rp_out_open(path, &to, err) : rp_err_nomem(err, "writing arrays");
 
     if (code != RP_OK) {
@@ -201,7 +200,7 @@ enum rp_code rp_arrays_write(const char *path, const struct rp_array *list, size
         rp_out_write(to, head, nhead);
         rp_out_write(to, t->data, rp_tensor_bytes(t));
     }
-    begin = rp_out_position(to);
+    uint64_t begin = rp_out_position(to);
     for (size_t i = 0; i < n; i++)
         central_header(to, list[i].name, &rows[i]);
     end_records(to, begin, n);

@@ -171,7 +171,6 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
     struct rp_tolerance t = tolerance_of_type(got->elem);
     bool floats = rp_elem_is_float(got->elem) || rp_elem_is_complex(got->elem);
     bool strict = given && (given->absolute >= 0 || given->relative >= 0 || given->ulp >= 0);
-    double floor;
 
     memset(c, 0, sizeof *c);
     c->n = got->n;
@@ -198,7 +197,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         return;
     }
     /* given bounds are absolute; those of the type are of the array's magnitude */
-    floor = strict ? t.absolute : floor_of(&t, want);
+    double floor = strict ? t.absolute : floor_of(&t, want);
     if (given && given->rounding > 0) {
         floor = given->rounding;
         t.relative = 0;

@@ -187,7 +187,7 @@ static bool mesh_groups(struct rp_arena *arena, const struct rp_replica_groups *
                         struct rp_groups *g)
 {
     struct mesh m = {.nparts = 0};
-    int64_t perm[AXES], index[AXES] = {0}, stride[AXES], dims[AXES], *devices;
+    int64_t perm[AXES], index[AXES] = {0}, stride[AXES], dims[AXES];
     size_t total, size = 1, n = 0;
 
     if (!from->naxes || from->naxes > AXES)
@@ -197,7 +197,7 @@ static bool mesh_groups(struct rp_arena *arena, const struct rp_replica_groups *
     if (!total_of(m.size, from->naxes, &total) || !mesh_parts(from, &m) ||
         !groups_alloc(arena, g, total, total))
         return false;
-    devices = RP_ARENA_NEW(arena, int64_t, total);
+    int64_t *devices = RP_ARENA_NEW(arena, int64_t, total);
     if (!devices || !mesh_devices(from, devices, total))
         return false;
     for (size_t i = 0; i < m.nparts; i++) {

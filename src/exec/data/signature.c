@@ -39,18 +39,14 @@ static size_t slots_outputs(const struct rp_program *p, const struct rp_computat
 enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *arena,
                                struct rp_signature *out, struct rp_err *err)
 {
-    const struct rp_computation *c;
-    uint32_t *params;
-    struct rp_slot *at;
-
     memset(out, 0, sizeof *out);
     if (p->entry == RP_NONE || p->entry >= p->computations.n ||
         (strcmp(p->language, "hlo") != 0 && strcmp(p->language, "stablehlo") != 0))
         return rp_err_set(err, RP_FORMAT, "not an HLO program with an entry computation");
-    c = &p->computations.at[p->entry];
+    const struct rp_computation *c = &p->computations.at[p->entry];
     if (!c->n || c->root < c->first || c->root - c->first >= c->n)
         return rp_err_set(err, RP_FORMAT, "the entry computation has no result");
-    params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
+    uint32_t *params = RP_ARENA_NEW(arena, uint32_t, c->nparams + 1);
     RP_TRY(rp_err_need(params, err, "looking at parameters"));
     for (uint32_t i = c->first; i < c->first + c->n; i++)
         if (p->code.at[i] == RP_OP_PARAMETER && p->value.at[i] >= 0 &&
@@ -62,7 +58,7 @@ enum rp_code rp_signature_find(const struct rp_program *p, struct rp_arena *aren
     out->in = RP_ARENA_NEW(arena, struct rp_slot, out->nin + 1);
     out->out = RP_ARENA_NEW(arena, struct rp_slot, out->nout + 1);
     RP_TRY(rp_err_need(out->in && out->out, err, "looking at parameters"));
-    at = out->in;
+    struct rp_slot *at = out->in;
     for (uint32_t i = 0; i < c->nparams; i++)
         slots_fill(p, p->shape.at[params[i]], params[i], &at);
     slots_outputs(p, c, out->out);

@@ -42,15 +42,6 @@ static uint64_t snapshot_place(const struct reader *r, const uint8_t *at)
     return (uint64_t)(at - r->file);
 }
 
-static enum rp_code add_dim(struct shape *s, uint64_t v, struct rp_err *err)
-{
-    if (s->rank == RP_TENSOR_RANK)
-        return rp_err_set(err, RP_LIMIT, "a recorded array of more than %d dimensions",
-                          RP_TENSOR_RANK);
-    s->dims[s->rank++] = (int64_t)v;
-    return RP_OK;
-}
-
 static enum rp_code read_layout(struct reader *r, struct rp_bytes bytes, struct shape *s)
 {
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, snapshot_place(r, bytes.at), 8);
@@ -84,8 +75,13 @@ static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct s
             break;
         case KEY(RP_HLO_SHAPE_DIMENSIONS, VARINT):
         case KEY(RP_HLO_SHAPE_DIMENSIONS, BYTES):
-            while (rp_proto_packed_varint(&list, &v))
-                RP_TRY(add_dim(s, v, r->err));
+            while (rp_proto_packed_varint(&list, &v)) {
+                if (s->rank == RP_TENSOR_RANK)
+                    return rp_err_set(r->err, RP_LIMIT,
+                                      "a recorded array of more than %d dimensions",
+                                      RP_TENSOR_RANK);
+                s->dims[s->rank++] = (int64_t)v;
+            }
             break;
         case KEY(RP_HLO_SHAPE_TUPLE_SHAPES, BYTES):
             s->nparts++;
@@ -263,12 +259,11 @@ static enum rp_code literal_leaf(struct reader *r, struct rp_bytes bytes, const 
     struct rp_bytes data;
     bool varints;
     uint32_t field = rp_literal_field(s->elem, &varints);
-    enum rp_code code;
 
     if (!field)
         return rp_err_set(r->err, RP_UNSUPPORTED, "element type %s has no values",
                           rp_elem_name(s->elem));
-    code = gather_fields(r, bytes, field, &joined, &data);
+    enum rp_code code = gather_fields(r, bytes, field, &joined, &data);
     if (code == RP_OK)
         code = take_values(r, s, data, varints, !joined.bytes.n, to);
     rp_proto_writer_release(&joined);
@@ -302,9 +297,8 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
 static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **at,
                              const uint8_t *end, void *to)
 {
-    const uint32_t *order;
     struct rp_tensor *t;
-    size_t bytes, n = 1;
+    size_t n = 1;
     enum rp_code code;
 
     if (s->dynamic) {
@@ -323,13 +317,13 @@ static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **
     for (size_t k = 0; k < s->rank; k++)
         if (s->dims[k] < 0 || __builtin_mul_overflow(n, (size_t)s->dims[k], &n))
             return rp_err_set(r->err, RP_LIMIT, "a recorded array is too large");
-    bytes = n < SIZE_MAX / 32 ? rp_tensor_packed_bytes(s->elem, n, true) : SIZE_MAX;
+    size_t bytes = n < SIZE_MAX / 32 ? rp_tensor_packed_bytes(s->elem, n, true) : SIZE_MAX;
     if (bytes > (size_t)(end - *at))
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, *at),
                              "a recorded array is truncated at byte %llu: %zu bytes are missing",
                              (unsigned long long)snapshot_place(r, end),
                              bytes - (size_t)(end - *at));
-    order = order_of(s);
+    const uint32_t *order = order_of(s);
     if (!order && rp_elem_bits(s->elem) >= 8 && s->elem != RP_ELEM_PRED)
         code = rp_tensor_borrow(s->elem, s->dims, s->rank, *at, &t, r->err);
     else
@@ -450,15 +444,13 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
     struct rp_proto_item it, field;
 
     while (rp_proto_next_bytes(&c, RP_HLO_PROTO_PARTITIONS, &it)) {
-        struct rp_proto_cursor d;
-
         if (++out->partitions > MOST_PARTS)
             return rp_err_set(r->err, RP_LIMIT, "more than %d partitions", MOST_PARTS);
         if (raw) {
             RP_TRY(framed_partition(r, it.bytes, &raw, end, &out->arguments));
             continue;
         }
-        d = rp_proto_enter(&c, &it);
+        struct rp_proto_cursor d = rp_proto_enter(&c, &it);
         for (size_t i = 0; rp_proto_next_bytes(&d, RP_HLO_INPUTS_ARGUMENTS, &field);) {
             enum rp_code code = read_literal(r, field.bytes, 0, &out->arguments);
 
@@ -470,24 +462,6 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
         return rp_err_set_at(r->err, RP_FORMAT, snapshot_place(r, raw),
                              "%llu extra bytes after the last argument",
                              (unsigned long long)(end - raw));
-    return rp_proto_finish(&c, r->err);
-}
-
-static enum rp_code read_old(struct reader *r, struct rp_bytes file, struct rp_snapshot *out)
-{
-    struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
-    struct rp_proto_item it;
-    size_t i = 0;
-
-    out->partitions = 1;
-    while (rp_proto_next(&c, &it)) {
-        if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_ARGUMENTS, BYTES))
-            RP_TRY(snapshot_error(r, read_literal(r, it.bytes, 0, &out->arguments), "argument", i++,
-                                  it.bytes));
-        else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_RESULT, BYTES))
-            RP_TRY(snapshot_error(r, read_literal(r, it.bytes, 0, &out->results), "result", 0,
-                                  it.bytes));
-    }
     return rp_proto_finish(&c, r->err);
 }
 
@@ -515,11 +489,10 @@ enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct 
 {
     struct reader r = {bytes, text, err};
     struct rp_bytes file = {bytes, n}, inner, first;
-    const uint8_t *meta;
     uint64_t len;
 
     memset(out, 0, sizeof *out);
-    meta = n ? rp_proto_varint_at(bytes, bytes + n, &len) : NULL;
+    const uint8_t *meta = n ? rp_proto_varint_at(bytes, bytes + n, &len) : NULL;
     if (meta && len && len <= (uint64_t)(bytes + n - meta)) {
         inner = (struct rp_bytes){meta, (size_t)len};
         if (first_field(inner, &first) && is_module(first)) {
@@ -543,7 +516,19 @@ enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct 
     }
     if (first_field(first, &inner) && is_module(inner)) {
         out->kind = "snapshot";
-        return read_old(&r, file, out);
+        struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
+        struct rp_proto_item it;
+        size_t i = 0;
+        out->partitions = 1;
+        while (rp_proto_next(&c, &it)) {
+            if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_ARGUMENTS, BYTES))
+                RP_TRY(snapshot_error(&r, read_literal(&r, it.bytes, 0, &out->arguments),
+                                      "argument", i++, it.bytes));
+            else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_SNAPSHOT_RESULT, BYTES))
+                RP_TRY(snapshot_error(&r, read_literal(&r, it.bytes, 0, &out->results), "result", 0,
+                                      it.bytes));
+        }
+        return rp_proto_finish(&c, r.err);
     }
     return RP_OK;
 }

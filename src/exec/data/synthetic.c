@@ -86,11 +86,11 @@ static int64_t draw_integer(const struct rp_tensor *t, const struct rp_use *use,
 /* Symmetric, and its diagonal larger than the rest of its rows. */
 static void make_definite(struct rp_tensor *t)
 {
-    size_t n = t->rank >= 2 ? (size_t)t->dims[t->rank - 1] : 0, matrices;
+    size_t n = t->rank >= 2 ? (size_t)t->dims[t->rank - 1] : 0;
 
     if (!n || t->dims[t->rank - 2] != (int64_t)n)
         return;
-    matrices = t->n / (n * n);
+    size_t matrices = t->n / (n * n);
     for (size_t m = 0; m < matrices; m++)
         for (size_t i = 0; i < n; i++) {
             size_t row = (m * n + i) * n;

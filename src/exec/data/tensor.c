@@ -75,14 +75,11 @@ static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank
 enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
                            struct rp_err *err)
 {
-    size_t bytes;
-    void *data;
-
     RP_TRY(tensor_alloc(elem, dims, rank, true, out, err));
     if ((*out)->inside)
         return RP_OK;
-    bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
-    data = aligned_alloc(ALIGN, bytes);
+    size_t bytes = (rp_tensor_bytes(*out) + ALIGN) / ALIGN * ALIGN;
+    void *data = aligned_alloc(ALIGN, bytes);
     if (data) {
         large_pages(data, bytes);
         (*out)->data = data;
@@ -112,14 +109,13 @@ enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp
                              struct rp_err *err)
 {
     struct rp_tensor *t = malloc(sizeof *t + n * sizeof(struct rp_tensor *));
-    struct rp_tensor **list;
 
     *out = NULL;
     if (!t) {
         drop_parts(parts, n);
         return rp_err_nomem(err, "making a tuple");
     }
-    list = (struct rp_tensor **)(void *)(t + 1);
+    struct rp_tensor **list = (struct rp_tensor **)(void *)(t + 1);
     memset(t, 0, offsetof(struct rp_tensor, dims));
     atomic_init(&t->users, 1);
     t->elem = RP_ELEM_TUPLE;
@@ -283,14 +279,12 @@ static int64_t integer_of(double value, bool is_signed)
 
 void rp_tensor_set(struct rp_tensor *t, size_t i, double value)
 {
-    uint64_t bits;
-
     if (rp_elem_is_float(t->elem)) {
-        bits = rp_float_encode(t->elem, value);
+        uint64_t bits = rp_float_encode(t->elem, value);
         memcpy(t->data + i * t->unit, &bits, t->unit);
     } else if (rp_elem_is_complex(t->elem)) {
         memset(t->data + i * t->unit, 0, t->unit);
-        bits = rp_float_encode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64, value);
+        uint64_t bits = rp_float_encode(t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64, value);
         memcpy(t->data + i * t->unit, &bits, t->unit / 2);
     } else {
         rp_tensor_set_integer(t, i, integer_of(value, rp_elem_is_signed(t->elem)));
@@ -369,11 +363,9 @@ void rp_tensor_tidy(struct rp_tensor *t)
 
 size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap)
 {
-    size_t n;
-
     if (t->elem == RP_ELEM_TUPLE)
         return (size_t)snprintf(out, cap, "a tuple of %zu", t->nparts);
-    n = (size_t)snprintf(out, cap, "%s[", rp_elem_name(t->elem));
+    size_t n = (size_t)snprintf(out, cap, "%s[", rp_elem_name(t->elem));
     for (size_t i = 0; i < t->rank && n < cap; i++)
         n += (size_t)snprintf(out + n, cap - n, "%s%lld", i ? "," : "", (long long)t->dims[i]);
     if (n < cap)

@@ -96,7 +96,7 @@ static size_t clean(struct rp_slice text, char *out)
 /* "["x"=4, "y"=2], device_ids=[1, 0]>" */
 static bool read_mesh(const char *s, unsigned device, struct mesh *m)
 {
-    const char *end = strchr(s, '>'), *ids;
+    const char *end = strchr(s, '>');
     int64_t place = device, k = 0;
 
     m->n = 0;
@@ -114,7 +114,7 @@ static bool read_mesh(const char *s, unsigned device, struct mesh *m)
         m->devices *= m->size[m->n++];
         s = close + 1;
     }
-    ids = strstr(m->n ? m->name[m->n - 1].at : "", "device_ids=[");
+    const char *ids = strstr(m->n ? m->name[m->n - 1].at : "", "device_ids=[");
     if (ids && end && ids < end)
         for (ids += 12; *ids && *ids != ']'; k++) {
             char *to;
@@ -149,14 +149,13 @@ unsigned rp_sdy_devices(struct rp_slice meshes)
 static bool find_mesh(const char *meshes, const char *sharding, unsigned device, struct mesh *m)
 {
     const char *at = strchr(sharding, '@'), *own = strstr(sharding, "mesh<"), *list = meshes;
-    size_t n;
 
     if (own && (!at || own < at))
         return read_mesh(own + 5, device, m);
     if (!at)
         return false;
     at += 1 + (at[1] == '"');
-    n = strcspn(at, ",\" >");
+    size_t n = strcspn(at, ",\" >");
     while ((list = strstr(list, "mesh<"))) { /* "name = #sdy.mesh<" */
         const char *name = list;
 
@@ -241,7 +240,6 @@ bool rp_tile_of_sdy(const struct rp_sdy *of, struct rp_slice sharding, size_t i,
                     unsigned device, struct rp_tile *out)
 {
     char text[MAX_TEXT], meshes[MAX_TEXT], axes[MAX_TEXT];
-    const char *s;
     struct mesh m;
 
     if (sharding.n + 1 >= MAX_TEXT || of->meshes.n + 1 >= MAX_TEXT || of->axes.n + 1 >= MAX_TEXT)
@@ -249,7 +247,7 @@ bool rp_tile_of_sdy(const struct rp_sdy *of, struct rp_slice sharding, size_t i,
     clean(sharding, text);
     clean(of->meshes, meshes);
     clean(of->axes, axes);
-    s = pick_sharding(text, i);
+    const char *s = pick_sharding(text, i);
     if (!s || !find_mesh(meshes, s, device, &m))
         return false;
     s = strstr(s, ", [");
@@ -286,7 +284,7 @@ static void tile_copy(struct rp_tensor *to, const struct rp_tensor *from,
 {
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], ws[RP_TENSOR_RANK],
             bs[RP_TENSOR_RANK], first = 0;
-    size_t rank = whole->rank, run;
+    size_t rank = whole->rank;
 
     rp_strides(whole->dims, rank, ws);
     rp_strides(block->dims, rank, bs);
@@ -298,7 +296,7 @@ static void tile_copy(struct rp_tensor *to, const struct rp_tensor *from,
             return;
         first += begin * ws[i];
     }
-    run = rank ? (size_t)dims[rank - 1] : 1;
+    size_t run = rank ? (size_t)dims[rank - 1] : 1;
     do {
         int64_t w = first, b = 0;
 

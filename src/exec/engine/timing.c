@@ -60,7 +60,7 @@ enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
 {
     size_t n = t->runs.n;
     double half = 0.98 * sqrt((double)n); /* 1.96 * sqrt(n) / 2 */
-    int64_t *sorted, low, high;
+    int64_t *sorted;
     double sum = 0;
 
     t->n = n;
@@ -83,8 +83,8 @@ enum rp_code rp_timing_sum_up(struct rp_timing *t, struct rp_err *err)
     t->p50_ns = percentile(sorted, n, 0.5);
     t->p90_ns = percentile(sorted, n, 0.9);
     t->p99_ns = percentile(sorted, n, 0.99);
-    low = (int64_t)floor(0.5 * (double)n - half) - 1;
-    high = (int64_t)ceil(0.5 * (double)n + half);
+    int64_t low = (int64_t)floor(0.5 * (double)n - half) - 1;
+    int64_t high = (int64_t)ceil(0.5 * (double)n + half);
     t->low_ns = sorted[low < 0 ? 0 : low];
     t->high_ns = sorted[high >= (int64_t)n ? (int64_t)n - 1 : high];
     free(sorted);
@@ -129,13 +129,11 @@ static uint64_t empty_caches(unsigned char *memory)
 static enum rp_code run_once(struct rp_executable *exe, unsigned char *cold, int64_t *ns,
                              struct rp_err *err)
 {
-    int64_t begin;
-
     if (cold && empty_caches(cold) == 1)
         return RP_OK;
     if (exe->engine->run_timed)
         return exe->engine->run_timed(exe, 1, ns, err);
-    begin = rp_clock_ns();
+    int64_t begin = rp_clock_ns();
     RP_TRY(exe->engine->run(exe, err));
     *ns = rp_clock_ns() - begin;
     return RP_OK;
@@ -172,11 +170,11 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
 static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
                         const unsigned char *cold, const struct rp_timing *t)
 {
-    int64_t last = t->runs.n ? t->runs.at[t->runs.n - 1] : t->first_ns, n;
+    int64_t last = t->runs.n ? t->runs.at[t->runs.n - 1] : t->first_ns;
 
     if (!exe->engine->run_timed || cold)
         return 1;
-    n = 100000000 / (last > 0 ? last : 1);
+    int64_t n = 100000000 / (last > 0 ? last : 1);
     if (o->iterations && n > o->iterations - (int64_t)t->runs.n)
         n = o->iterations - (int64_t)t->runs.n;
     return n < 1 ? 1 : n > BATCH ? BATCH : (size_t)n;
@@ -188,7 +186,6 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
 {
     int64_t begin = rp_clock_ns(), ns[BATCH], done, looked = 0;
     uint64_t work[WORK_WORDS] = {0};
-    size_t n;
 
     while ((done = (int64_t)out->runs.n) < MOST_RUNS) {
         if (o->iterations ? done >= o->iterations
@@ -200,7 +197,7 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
             looked = rp_clock_ns();
             RP_TRY(rp_vec_push(&out->machine, look_at_machine(work), err));
         }
-        n = at_a_time(exe, o, cold, out);
+        size_t n = at_a_time(exe, o, cold, out);
         RP_TRY(n > 1 ? exe->engine->run_timed(exe, n, ns, err) : run_once(exe, cold, ns, err));
         for (size_t i = 0; i < n; i++)
             RP_TRY(rp_vec_push(&out->runs, ns[i], err));
@@ -215,11 +212,10 @@ static int64_t waited_ns(const struct rp_executable *exe)
     char path[320];
     struct dirent *entry;
     int64_t all = 0, one;
-    DIR *tasks;
 
     snprintf(path, sizeof path, "/proc/%d/task",
              (int)(exe->engine->process ? exe->engine->process(exe) : getpid()));
-    tasks = opendir(path);
+    DIR *tasks = opendir(path);
     if (!tasks)
         return -1;
     while ((entry = readdir(tasks))) {
@@ -242,17 +238,16 @@ static int64_t waited_ns(const struct rp_executable *exe)
 static enum rp_code measure_runs(struct rp_executable *exe, const struct rp_timing_options *o,
                                  unsigned char *cold, struct rp_timing *out, struct rp_err *err)
 {
-    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000, begin, waited;
-    enum rp_code code;
+    int64_t limit_ns = o->time_ns ? o->time_ns : 1000000000;
 
     RP_TRY(run_once(exe, cold, &out->first_ns, err));
     /* with few requested runs, a program that takes seconds is warmed up only briefly */
     RP_TRY(warm_up(exe, o, o->iterations ? out->first_ns / 2 : limit_ns / 3, cold, out, err));
     if (exe->engine->mark)
         RP_TRY(exe->engine->mark(exe, true, err));
-    waited = waited_ns(exe);
-    begin = rp_clock_ns();
-    code = count_runs(exe, o, limit_ns, cold, out, err);
+    int64_t waited = waited_ns(exe);
+    int64_t begin = rp_clock_ns();
+    enum rp_code code = count_runs(exe, o, limit_ns, cold, out, err);
     if (waited >= 0)
         out->waited = (double)(waited_ns(exe) - waited) / (double)(rp_clock_ns() - begin + 1);
     if (code == RP_OK && exe->engine->mark)
@@ -264,14 +259,13 @@ enum rp_code rp_timing_run(struct rp_executable *exe, const struct rp_timing_opt
                            struct rp_timing *out, struct rp_err *err)
 {
     unsigned char *cold = NULL;
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     if (options->cold) {
         cold = calloc(1, COLD_BYTES);
         RP_TRY(rp_err_need(cold, err, "emptying caches"));
     }
-    code = measure_runs(exe, options, cold, out, err);
+    enum rp_code code = measure_runs(exe, options, cold, out, err);
     free(cold);
     return code;
 }

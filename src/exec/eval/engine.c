@@ -95,7 +95,6 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
                              bool threaded, struct rp_executable **out, struct rp_err *err)
 {
     struct executable *x;
-    enum rp_code code;
 
     *out = NULL;
     if (!program->program || (strcmp(program->program->language, "hlo") != 0 &&
@@ -107,7 +106,7 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
     RP_TRY(rp_err_need(x, err, "compiling"));
     x->base.engine = engine;
     kernels(x->kernels);
-    code = executable_build(x, program, options, improve, threaded, err);
+    enum rp_code code = executable_build(x, program, options, improve, threaded, err);
     if (code != RP_OK) {
         rp_eval_release(&x->base);
         return code;
@@ -125,20 +124,6 @@ static size_t align_budget(void)
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
     return pages > 0 && size > 0 ? (size_t)pages / 8 * (size_t)size : (size_t)1 << 30;
-}
-
-/* A leaf where kernels can read it; the use is new. */
-static enum rp_code align_leaf(struct rp_tensor *t, size_t *budget, struct rp_tensor **out,
-                               struct rp_err *err)
-{
-    if (!rp_tensor_is_unaligned(t))
-        return rp_tensor_align(t, out, err);
-    if (rp_tensor_bytes(t) > *budget) {
-        *out = rp_tensor_keep(t);
-        return RP_OK;
-    }
-    *budget -= rp_tensor_bytes(t);
-    return rp_tensor_align(t, out, err);
 }
 
 /* The first node of each parameter, and the nodes that a reader needs aligned. */
@@ -175,7 +160,6 @@ struct leaves {
 static enum rp_code assemble_value(const struct rp_value_shape *shape, struct leaves *leaves,
                                    size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {
-    struct rp_tensor **parts;
     enum rp_code code = RP_OK;
     uint32_t n = 0;
 
@@ -186,9 +170,18 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape, struct le
         if (!rp_elem_bits(shape->elem) || leaves->at == leaves->end)
             return rp_err_set(err, RP_UNSUPPORTED, "no value can be given for type '%s'",
                               rp_elem_name(shape->elem));
-        return align_leaf(*leaves->at++, budget, out, err);
+        /* A leaf where kernels can read it; the use is new. */
+        struct rp_tensor *t = *leaves->at++;
+        if (!rp_tensor_is_unaligned(t))
+            return rp_tensor_align(t, out, err);
+        if (rp_tensor_bytes(t) > *budget) {
+            *out = rp_tensor_keep(t);
+            return RP_OK;
+        }
+        *budget -= rp_tensor_bytes(t);
+        return rp_tensor_align(t, out, err);
     }
-    parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
+    struct rp_tensor **parts = calloc(shape->nparts + 1, sizeof(struct rp_tensor *));
     RP_TRY(rp_err_need(parts, err, "uploading"));
     while (n < shape->nparts && code == RP_OK) {
         code = assemble_value(shape->parts[n], leaves, budget, &parts[n], err);
@@ -244,13 +237,12 @@ enum rp_code rp_eval_upload(struct rp_executable *base, struct rp_tensor *const 
     struct executable *x = (struct executable *)base;
     struct leaves leaves = {arguments, arguments + base->partitions * base->narguments};
     struct uploaded of = {0};
-    enum rp_code code;
 
     for (size_t p = 0; p < base->partitions; p++)
         for (size_t i = 0; i < base->narguments; i++)
             RP_TRY(
                 check_argument(&x->signature.in[i], arguments[p * base->narguments + i], i, err));
-    code = find_parameters(x->plan->entry, x->nparams, &of, err);
+    enum rp_code code = find_parameters(x->plan->entry, x->nparams, &of, err);
     if (code == RP_OK)
         code = upload_arguments(x, &of, leaves, err);
     free(of.node);
@@ -275,7 +267,6 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
     struct executable *x = run->x;
     struct rp_eval e = {.plan = x->plan, .partition = p, .mesh = run->mesh, .pool = x->pool};
     uint64_t mode = rp_subnormals_flush();
-    enum rp_code code;
 
     e.vary = x->vary ? x->vary + ((uint64_t)p << 32) : 0;
     if (x->timeout_ns > 0) {
@@ -288,7 +279,8 @@ static enum rp_code run_partition(void *user, unsigned p, struct rp_err *err)
         e.times = x->times;
         e.calls = x->calls;
     }
-    code = rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
+    enum rp_code code =
+        rp_eval_graph(&e, x->plan->entry, x->arguments + p * x->nparams, &x->results[p], err);
     rp_subnormals_restore(mode);
     return code;
 }
@@ -363,26 +355,11 @@ const struct rp_op_time *rp_eval_times(struct rp_executable *base, size_t *n)
     return x->rows.at;
 }
 
-static enum rp_code gather_spans(struct executable *x, struct rp_op_spans *out, struct rp_err *err)
-{
-    enum rp_code code = RP_OK;
-
-    for (size_t p = 0; p < x->base.partitions; p++) {
-        for (size_t i = 0; i < x->spans[p].list.n && code == RP_OK; i++)
-            code = rp_vec_push(&out->list, x->spans[p].list.at[i], err);
-        out->dropped += x->spans[p].dropped;
-        rp_vec_release(&x->spans[p].list);
-    }
-    free(x->spans);
-    x->spans = NULL;
-    return code;
-}
-
 enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_op_spans *out,
                            struct rp_err *err)
 {
     struct executable *x = (struct executable *)base;
-    enum rp_code code = RP_OK, gathered;
+    enum rp_code code = RP_OK;
 
     memset(out, 0, sizeof *out);
     x->spans = calloc(base->partitions, sizeof *x->spans);
@@ -395,6 +372,15 @@ enum rp_code rp_eval_spans(struct rp_executable *base, unsigned runs, struct rp_
         if (code == RP_OK)
             code = rp_vec_push(&out->list, whole, err);
     }
-    gathered = gather_spans(x, out, code == RP_OK ? err : NULL);
+    enum rp_code gathered = RP_OK;
+    for (size_t p = 0; p < x->base.partitions; p++) {
+        for (size_t i = 0; i < x->spans[p].list.n && gathered == RP_OK; i++)
+            gathered =
+                rp_vec_push(&out->list, x->spans[p].list.at[i], gathered == RP_OK ? err : NULL);
+        out->dropped += x->spans[p].dropped;
+        rp_vec_release(&x->spans[p].list);
+    }
+    free(x->spans);
+    x->spans = NULL;
     return code == RP_OK ? gathered : code;
 }

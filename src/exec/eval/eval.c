@@ -77,14 +77,6 @@ enum rp_code rp_node_check_result(const struct rp_node *node, const struct rp_te
                          "the computed value does not have the declared shape");
 }
 
-static void note_span(struct rp_eval *e, const struct rp_node *node, int64_t begin)
-{
-    struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_clock_ns()};
-
-    if (e->spans->list.n >= RP_OP_SPANS_MOST || rp_vec_push(&e->spans->list, span, NULL) != RP_OK)
-        e->spans->dropped++;
-}
-
 /* Unaligned operands as copies, which the caller drops once the node has run. */
 static enum rp_code align_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
                                    struct rp_err *err)
@@ -108,27 +100,16 @@ static enum rp_code run_prepared(struct rp_eval *e, const struct rp_node *node,
 {
     bool rounds = rp_vary_takes_tf32(e, node);
     uint32_t n = 0;
-    enum rp_code code;
 
     if (!rounds && !any_unaligned(node, in))
         return node->run(e, node, in, out, err);
-    code = rounds ? rp_vary_operands(node, in, &n, err) : align_operands(node, in, &n, err);
+    enum rp_code code =
+        rounds ? rp_vary_operands(node, in, &n, err) : align_operands(node, in, &n, err);
     if (code == RP_OK)
         code = node->run(e, node, in, out, err);
     while (n-- > 0)
         rp_tensor_drop(in[n]);
     return code;
-}
-
-/* Time of a node, and of the calls that it stands for. */
-static void note_time(struct rp_eval *e, const struct rp_node *node, int64_t ns)
-{
-    e->times[node->op] += ns;
-    e->calls[node->op]++;
-    for (const struct rp_caller *c = node->caller; c; c = c->up) {
-        e->times[c->op] += ns;
-        e->calls[c->op] += c->last == node;
-    }
 }
 
 /* The values of a graph while it runs. */
@@ -138,17 +119,6 @@ struct eval_state {
     struct rp_tensor **kept; /* of nodes that are the same in every iteration; or NULL */
     bool owned;              /* args are given away */
 };
-
-static enum rp_code run_parameter(const struct rp_node *node, struct eval_state *s,
-                                  struct rp_tensor **out, struct rp_err *err)
-{
-    if (!s->args[node->value])
-        return rp_node_error(node, RP_FORMAT, err, "the parameter is declared twice");
-    *out = s->owned ? s->args[node->value] : rp_tensor_keep(s->args[node->value]);
-    if (s->owned)
-        s->args[node->value] = NULL;
-    return rp_node_check_result(node, *out, err);
-}
 
 /* A part that nobody else can see leaves its tuple. */
 static bool take_part(const struct rp_node *node, struct rp_tensor **values, struct rp_tensor **out)
@@ -192,10 +162,15 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     struct rp_tensor *few[8], **in = few, **values = s->values;
     bool timed = (e->times || e->spans) && !node->untimed;
     int64_t begin = 0;
-    enum rp_code code;
 
-    if (node->code == RP_OP_PARAMETER)
-        return run_parameter(node, s, out, err);
+    if (node->code == RP_OP_PARAMETER) {
+        if (!s->args[node->value])
+            return rp_node_error(node, RP_FORMAT, err, "the parameter is declared twice");
+        *out = s->owned ? s->args[node->value] : rp_tensor_keep(s->args[node->value]);
+        if (s->owned)
+            s->args[node->value] = NULL;
+        return rp_node_check_result(node, *out, err);
+    }
     if (take_part(node, values, out))
         return rp_node_check_result(node, *out, err);
     if (takes_over(node)) {
@@ -210,13 +185,26 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
         in[k] = values[node->in[k]];
     if (timed)
         begin = rp_clock_ns();
-    code = run_prepared(e, node, in, out, err);
+    enum rp_code code = run_prepared(e, node, in, out, err);
     if (code == RP_OK && e->vary)
         code = rp_vary_result(e, node, out, err);
-    if (timed && e->times)
-        note_time(e, node, rp_clock_ns() - begin);
-    if (timed && e->spans)
-        note_span(e, node, begin);
+    if (timed && e->times) {
+        /* Time of a node, and of the calls that it stands for. */
+        int64_t ns = rp_clock_ns() - begin;
+        e->times[node->op] += ns;
+        e->calls[node->op]++;
+        for (const struct rp_caller *c = node->caller; c; c = c->up) {
+            e->times[c->op] += ns;
+            e->calls[c->op] += c->last == node;
+        }
+    }
+    if (timed && e->spans) {
+        struct rp_op_span span = {node->name, node->opcode, e->partition, begin, rp_clock_ns()};
+
+        if (e->spans->list.n >= RP_OP_SPANS_MOST ||
+            rp_vec_push(&e->spans->list, span, NULL) != RP_OK)
+            e->spans->dropped++;
+    }
     if (in != few)
         free(in);
     return code == RP_OK ? rp_node_check_result(node, *out, err) : code;
@@ -476,14 +464,13 @@ static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node
     for (bool again = false;; again = true) {
         struct eval_state s = {.args = state, .kept = kept, .owned = true};
         struct rp_tensor *next;
-        enum rp_code code;
         bool on;
 
         RP_TRY(run_condition(e, node, more, *state, &on, err));
         if (!on)
             return RP_OK;
         RP_TRY(rp_eval_on_time(e, err));
-        code = eval_nodes(e, node->called[0], &s, again, &next, err);
+        enum rp_code code = eval_nodes(e, node->called[0], &s, again, &next, err);
         rp_tensor_drop(*state);
         *state = code == RP_OK ? next : NULL;
         RP_TRY(code);

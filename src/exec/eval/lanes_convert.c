@@ -14,7 +14,7 @@
 
 float rp_f16_to_f32(uint16_t h)
 {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31, bits;
+    uint32_t sign = (uint32_t)(h & 0x8000) << 16, exponent = h >> 10 & 31;
     uint32_t fraction = h & 0x3ff;
     float value;
 
@@ -22,19 +22,18 @@ float rp_f16_to_f32(uint16_t h)
         value = (float)fraction * 0x1p-24f;
         return sign ? -value : value;
     }
-    bits = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | fraction << 13;
+    uint32_t bits = sign | (exponent == 31 ? 0x7f800000 : (exponent + 112) << 23) | fraction << 13;
     memcpy(&value, &bits, sizeof value);
     return value;
 }
 
 uint16_t rp_f32_to_f16(float value)
 {
-    uint32_t bits, magnitude;
-    uint16_t sign;
+    uint32_t bits;
 
     memcpy(&bits, &value, sizeof bits);
-    sign = (uint16_t)(bits >> 16 & 0x8000);
-    magnitude = bits & 0x7fffffff;
+    uint16_t sign = (uint16_t)(bits >> 16 & 0x8000);
+    uint32_t magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000)
         return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000) /* rounds beyond 65504 */
@@ -75,10 +74,10 @@ RP_CLONES static void widen_bf16(size_t n, float *restrict out, const uint16_t *
 RP_CLONES static void narrow_bf16(size_t n, uint16_t *restrict out, const float *restrict in)
 {
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits, rounded;
+        uint32_t bits;
 
         memcpy(&bits, &in[i], sizeof bits);
-        rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
         out[i] = (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
     }
 }

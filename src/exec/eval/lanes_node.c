@@ -39,12 +39,12 @@ static bool direction_of(const struct rp_plan *plan, const struct rp_node *node,
 bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, bool wide,
                      struct rp_lane *lane)
 {
-    unsigned code = node->code, from, to = node->shape->elem;
+    unsigned code = node->code, to = node->shape->elem;
     bool total = rp_node_word(plan, node, RP_ATTR_TYPE, "TOTALORDER");
 
     if (!node->nin)
         return false;
-    from = rp_node_operand(plan, node, code == RP_OP_SELECT ? 1 : 0)->elem;
+    unsigned from = rp_node_operand(plan, node, code == RP_OP_SELECT ? 1 : 0)->elem;
     if (wide && rp_elem_is_small_float(from))
         from = RP_ELEM_F32;
     if (wide && rp_elem_is_small_float(to))

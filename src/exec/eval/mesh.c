@@ -56,13 +56,10 @@ static void *run_member(void *at)
 enum rp_code rp_mesh_rendezvous(struct rp_mesh *m, unsigned partition, struct rp_tensor *mine,
                                 struct rp_tensor *const **all, struct rp_err *err)
 {
-    uint64_t round;
-    bool failed;
-
     pthread_mutex_lock(&m->lock);
     while (m->reading && !m->failed) /* the previous rendezvous is not over */
         pthread_cond_wait(&m->changed, &m->lock);
-    round = m->round;
+    uint64_t round = m->round;
     m->values[partition] = mine;
     if (++m->arrived == m->n) {
         m->reading = true;
@@ -72,7 +69,7 @@ enum rp_code rp_mesh_rendezvous(struct rp_mesh *m, unsigned partition, struct rp
     }
     while (m->round == round && !m->failed)
         pthread_cond_wait(&m->changed, &m->lock);
-    failed = m->failed;
+    bool failed = m->failed;
     pthread_mutex_unlock(&m->lock);
     *all = m->values;
     return failed ? rp_err_set(err, RP_CANCELLED, "another partition failed") : RP_OK;
@@ -90,25 +87,6 @@ void rp_mesh_leave(struct rp_mesh *m)
     while (m->reading && !m->failed)
         pthread_cond_wait(&m->changed, &m->lock);
     pthread_mutex_unlock(&m->lock);
-}
-
-static enum rp_code mesh_join(struct member *members, unsigned n, struct rp_err *err)
-{
-    enum rp_code code = RP_OK;
-
-    for (unsigned i = 0; i < n; i++)
-        if (members[i].started)
-            pthread_join(members[i].thread, NULL);
-    for (unsigned i = 0; i < n; i++) {
-        bool first = code == RP_OK || code == RP_CANCELLED;
-
-        if (members[i].code != RP_OK && first) {
-            code = members[i].code;
-            if (err)
-                *err = members[i].err;
-        }
-    }
-    return code;
 }
 
 enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_mesh **mesh,
@@ -135,7 +113,19 @@ enum rp_code rp_mesh_run(unsigned n, rp_partition_fn *fn, void *user, struct rp_
             mesh_fail(&m);
         }
     }
-    code = mesh_join(members, n, err);
+    code = RP_OK;
+    for (unsigned i = 0; i < n; i++)
+        if (members[i].started)
+            pthread_join(members[i].thread, NULL);
+    for (unsigned i = 0; i < n; i++) {
+        bool first = code == RP_OK || code == RP_CANCELLED;
+
+        if (members[i].code != RP_OK && first) {
+            code = members[i].code;
+            if (err)
+                *err = members[i].err;
+        }
+    }
     *mesh = NULL;
     pthread_mutex_destroy(&m.lock);
     pthread_cond_destroy(&m.changed);

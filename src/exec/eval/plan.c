@@ -26,13 +26,12 @@ static enum rp_code open_shape(struct rp_plan *plan, uint32_t id,
 {
     const struct rp_program *p = plan->program;
     const struct rp_op_shape *s = &p->shapes.at[id];
-    struct rp_value_shape *to;
 
     if (memo[id]) {
         *out = memo[id];
         return RP_OK;
     }
-    to = RP_NODE_NEW(plan, struct rp_value_shape);
+    struct rp_value_shape *to = RP_NODE_NEW(plan, struct rp_value_shape);
     RP_TRY(rp_err_need(to, err, "planning shapes"));
     to->elem = s->elem;
     to->dynamic = (s->flags & RP_SHAPE_DYNAMIC) != 0;
@@ -156,39 +155,6 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 
 /* ---- graphs ---- */
 
-/* Parts that are taken out of their tuple by the last get-tuple-element that reads them, where
-   nothing but such nodes reads the tuple: a value is then held once, and can be changed in place.
- */
-static enum rp_code find_taken(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
-{
-    bool **seen =
-        RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts read later; NULL: not a tuple */
-
-    RP_TRY(rp_err_need(seen, err, "planning"));
-    for (uint32_t i = 0; i < g->n; i++)
-        if (g->nodes[i].shape->elem == RP_ELEM_TUPLE && i != g->root) {
-            seen[i] = RP_ARENA_NEW(&plan->arena, bool, (size_t)g->nodes[i].shape->nparts + 1);
-            RP_TRY(rp_err_need(seen[i], err, "planning"));
-        }
-    for (uint32_t i = 0; i < g->n; i++)
-        for (uint32_t k = 0; k < g->nodes[i].nin && g->nodes[i].code != RP_OP_GET_TUPLE_ELEMENT;
-             k++)
-            seen[g->nodes[i].in[k]] = NULL;
-    for (uint32_t i = g->n; i-- > 0;) {
-        struct rp_node *node = &g->nodes[i];
-        bool *parts =
-            node->code == RP_OP_GET_TUPLE_ELEMENT && node->nin == 1 ? seen[node->in[0]] : NULL;
-
-        node->takes_part = false;
-        if (!parts || node->value < 0 ||
-            (uint64_t)node->value >= g->nodes[node->in[0]].shape->nparts)
-            continue;
-        node->takes_part = !parts[node->value];
-        parts[node->value] = true;
-    }
-    return RP_OK;
-}
-
 /* Which values end where: after the last node that reads them. The root's ends never. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
@@ -217,7 +183,36 @@ enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct 
             list[at++] = i;
         g->nodes[i].ndead = (uint32_t)(list + at - g->nodes[i].dead);
     }
-    return find_taken(plan, g, err);
+    /* Parts that are taken out of their tuple by the last get-tuple-element that reads them, where
+       nothing but such nodes reads the tuple: a value is then held once, and can be changed in
+       place.
+     */
+    bool **seen =
+        RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts read later; NULL: not a tuple */
+
+    RP_TRY(rp_err_need(seen, err, "planning"));
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->nodes[i].shape->elem == RP_ELEM_TUPLE && i != g->root) {
+            seen[i] = RP_ARENA_NEW(&plan->arena, bool, (size_t)g->nodes[i].shape->nparts + 1);
+            RP_TRY(rp_err_need(seen[i], err, "planning"));
+        }
+    for (uint32_t i = 0; i < g->n; i++)
+        for (uint32_t k = 0; k < g->nodes[i].nin && g->nodes[i].code != RP_OP_GET_TUPLE_ELEMENT;
+             k++)
+            seen[g->nodes[i].in[k]] = NULL;
+    for (uint32_t i = g->n; i-- > 0;) {
+        struct rp_node *node = &g->nodes[i];
+        bool *parts =
+            node->code == RP_OP_GET_TUPLE_ELEMENT && node->nin == 1 ? seen[node->in[0]] : NULL;
+
+        node->takes_part = false;
+        if (!parts || node->value < 0 ||
+            (uint64_t)node->value >= g->nodes[node->in[0]].shape->nparts)
+            continue;
+        node->takes_part = !parts[node->value];
+        parts[node->value] = true;
+    }
+    return RP_OK;
 }
 
 bool rp_node_ends(const struct rp_node *node, uint32_t value)
@@ -335,22 +330,15 @@ static bool takes_unaligned(const struct rp_node *node)
     }
 }
 
-static enum rp_code check_dynamic(struct rp_plan *plan, const struct rp_node *node,
-                                  struct rp_err *err)
-{
-    for (uint32_t i = 0; i < node->nin; i++)
-        if (rp_node_operand(plan, node, i)->dynamic && !takes_dynamic(node))
-            return rp_node_error(node, RP_UNSUPPORTED, err,
-                                 "operands of dynamic size are not supported");
-    return RP_OK;
-}
-
 static enum rp_code prepare_node(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     node->kernel = plan->kernels[node->code];
     if (!node->kernel)
         return rp_node_error(node, RP_UNSUPPORTED, err, "unsupported operation");
-    RP_TRY(check_dynamic(plan, node, err));
+    for (uint32_t i = 0; i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->dynamic && !takes_dynamic(node))
+            return rp_node_error(node, RP_UNSUPPORTED, err,
+                                 "operands of dynamic size are not supported");
     RP_TRY(rp_node_check_shapes(plan, node, err));
     node->run = node->kernel->run;
     node->takes_unaligned = takes_unaligned(node);
@@ -397,15 +385,6 @@ static bool calls_refused(const struct rp_node *node)
     return false;
 }
 
-/* For rp_plan_check: the message without the name of the operation, which begins it. */
-static void note_refused(const struct rp_plan *plan, const struct rp_node *node, struct rp_err *err)
-{
-    const char *why = strstr(err->text, "': ");
-
-    plan->refused(plan->refused_user, node->op, why ? why + 3 : err->text);
-    rp_err_clear(err);
-}
-
 static enum rp_code run_refused(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err)
@@ -445,7 +424,11 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool
         enum rp_code code = node->skip || below ? RP_OK : prepare_node(plan, node, err);
 
         if (code == RP_UNSUPPORTED && plan->refused) {
-            note_refused(plan, node, err);
+            /* For rp_plan_check: the message without the name of the operation, which begins it. */
+            const char *why = strstr(err->text, "': ");
+
+            plan->refused(plan->refused_user, node->op, why ? why + 3 : err->text);
+            rp_err_clear(err);
             below = true;
             code = RP_OK;
         }
@@ -458,28 +441,6 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool
 }
 
 enum reach { NEVER, MAYBE, CERTAINLY }; /* in a branch or the body of a loop: maybe */
-
-/* Which computations the entry reaches. order: callees before their callers, so that from its end
-   every computation comes after all that call it. */
-static void mark_reached(const struct rp_plan *plan, const uint32_t *order, size_t n,
-                         uint8_t *reached)
-{
-    reached[plan->entry - plan->graphs] = CERTAINLY;
-    for (size_t i = n; i-- > 0;) {
-        const struct rp_graph *g = &plan->graphs[order[i]];
-
-        for (uint32_t k = 0; reached[order[i]] && k < g->n; k++) {
-            bool may = g->nodes[k].code == RP_OP_WHILE || g->nodes[k].code == RP_OP_CONDITIONAL;
-            uint8_t how = may ? MAYBE : reached[order[i]];
-
-            for (uint32_t c = 0; c < g->nodes[k].ncalled; c++) {
-                uint8_t *to = &reached[g->nodes[k].called[c] - plan->graphs];
-
-                *to = how > *to ? how : *to;
-            }
-        }
-    }
-}
 
 /* Module protobufs do not contain the number of partitions: it is inferred from the operations. */
 static bool is_partitioned(const struct rp_program *p)
@@ -512,7 +473,23 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_plan_unrounded(plan, err));
     plan->entry = &plan->graphs[p->entry];
     RP_TRY(rp_program_call_order(p, &plan->arena, &order, err));
-    mark_reached(plan, order, n, reached);
+    /* Which computations the entry reaches. order: callees before their callers, so that from its
+       end every computation comes after all that call it. */
+    reached[plan->entry - plan->graphs] = CERTAINLY;
+    for (size_t i = n; i-- > 0;) {
+        const struct rp_graph *g = &plan->graphs[order[i]];
+
+        for (uint32_t k = 0; reached[order[i]] && k < g->n; k++) {
+            bool may = g->nodes[k].code == RP_OP_WHILE || g->nodes[k].code == RP_OP_CONDITIONAL;
+            uint8_t how = may ? MAYBE : reached[order[i]];
+
+            for (uint32_t c = 0; c < g->nodes[k].ncalled; c++) {
+                uint8_t *to = &reached[g->nodes[k].called[c] - plan->graphs];
+
+                *to = how > *to ? how : *to;
+            }
+        }
+    }
     for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
         if (reached[order[i]])
             RP_TRY(
@@ -525,7 +502,6 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
                          struct rp_err *err)
 {
     struct rp_plan *plan = calloc(1, sizeof *plan);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(plan, err, "planning"));
@@ -535,7 +511,7 @@ enum rp_code rp_plan_new(const struct rp_program *program, const struct rp_kerne
     plan->tf32_convolutions = options->tf32_convolutions;
     plan->like_xla = options->like_xla;
     plan->varies = options->vary != 0;
-    code = plan_build(plan, err);
+    enum rp_code code = plan_build(plan, err);
     if (code != RP_OK) {
         rp_plan_free(plan);
         return code;

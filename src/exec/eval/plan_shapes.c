@@ -268,28 +268,6 @@ static unsigned real_of(unsigned elem)
     return elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
 }
 
-/* One element everywhere may be a scalar; sizes that vary stay so. */
-static enum rp_code element_dims(const struct look *l)
-{
-    shape_of to = l->node->shape;
-    bool whole = false;
-    char name[32];
-
-    for (uint32_t i = 0; i < l->node->nin; i++) {
-        shape_of from = operand(l, i);
-
-        if (from->dynamic && !to->dynamic)
-            return rp_node_error(l->node, RP_FORMAT, l->err,
-                                 "%s is of dynamic size and the result is not",
-                                 operand_name(i, name));
-        whole |= from->n == to->n && (l->node->nin < 3 || i == 1);
-        if (from->n != 1)
-            RP_TRY(operand_is(l, i, RP_ELEM_INVALID, to->dims, to->rank));
-    }
-    return whole ? RP_OK
-                 : rp_node_error(l->node, RP_FORMAT, l->err, "no operand has the result's shape");
-}
-
 static enum rp_code element_types(const struct look *l)
 {
     unsigned to = l->node->shape->elem, from = operand(l, 0)->elem;
@@ -346,7 +324,23 @@ static enum rp_code rule_element(const struct look *l)
     if (l->node->code == RP_OP_REDUCE_PRECISION)
         RP_TRY(precision_bits(l));
     RP_TRY(element_types(l));
-    return element_dims(l);
+    /* One element everywhere may be a scalar; sizes that vary stay so. */
+    shape_of to = l->node->shape;
+    bool whole = false;
+    char name[32];
+    for (uint32_t i = 0; i < l->node->nin; i++) {
+        shape_of from = operand(l, i);
+
+        if (from->dynamic && !to->dynamic)
+            return rp_node_error(l->node, RP_FORMAT, l->err,
+                                 "%s is of dynamic size and the result is not",
+                                 operand_name(i, name));
+        whole |= from->n == to->n && (l->node->nin < 3 || i == 1);
+        if (from->n != 1)
+            RP_TRY(operand_is(l, i, RP_ELEM_INVALID, to->dims, to->rank));
+    }
+    return whole ? RP_OK
+                 : rp_node_error(l->node, RP_FORMAT, l->err, "no operand has the result's shape");
 }
 
 /* ---- moving elements ---- */
@@ -545,11 +539,11 @@ static enum rp_code rule_sort(const struct look *l)
 
 static enum rp_code rule_topk(const struct look *l)
 {
-    shape_of from = operand(l, 0), to;
+    shape_of from = operand(l, 0);
     int64_t dims[RP_TENSOR_RANK];
 
     RP_TRY(has_results(l, 2));
-    to = result(l, 0);
+    shape_of to = result(l, 0);
     if (!from->rank || to->rank != from->rank || to->dims[to->rank - 1] > from->dims[to->rank - 1])
         return rp_node_error(l->node, RP_FORMAT, l->err, "the results do not match the operand");
     memcpy(dims, from->dims, from->rank * sizeof *dims);
@@ -609,12 +603,10 @@ static enum rp_code rule_reduce(const struct look *l)
 
 int64_t rp_window_result(const struct rp_window_dim *d, int64_t size)
 {
-    int64_t base, window;
-
     if (d->stride < 1 || d->base_dilation < 1 || d->window_dilation < 1 || d->size < 0)
         return -1;
-    base = padded(size, d->pad_low, d->base_dilation - 1, d->pad_high);
-    window = padded(d->size, 0, d->window_dilation - 1, 0);
+    int64_t base = padded(size, d->pad_low, d->base_dilation - 1, d->pad_high);
+    int64_t window = padded(d->size, 0, d->window_dilation - 1, 0);
     if (base < 0 || window < 0)
         return -1;
     return window > base || !base ? 0 : (base - window) / d->stride + 1;
@@ -681,11 +673,10 @@ static enum rp_code rule_norm(const struct look *l)
     bool grad = l->node->code == RP_OP_BATCH_NORM_GRAD;
     int64_t feature = rp_op_int(l->plan->program, l->node->op, RP_ATTR_FEATURE_INDEX, 0);
     shape_of x = operand(l, 0);
-    const int64_t *features;
 
     if (feature < 0 || feature >= x->rank)
         return rp_node_error(l->node, RP_FORMAT, l->err, "feature_index is out of range");
-    features = &x->dims[feature];
+    const int64_t *features = &x->dims[feature];
     RP_TRY(has_results(l, l->node->code == RP_OP_BATCH_NORM_INFERENCE ? 1 : 3));
     for (uint32_t i = 0; i < l->node->nin; i++) {
         bool whole = i == 0 || (grad && i == 4);
@@ -815,19 +806,6 @@ static shape_of read_of(const struct look *l, uint32_t i)
     return from;
 }
 
-static enum rp_code check_arrays(const struct look *l, unsigned of)
-{
-    for (uint32_t i = 0; i < l->node->nin; i++)
-        if (!rp_literal_unit(operand(l, i)->elem))
-            return rp_node_error(l->node, RP_FORMAT, l->err, "operand %u is not an array", i);
-    if (!(of & TUPLES) && l->node->shape->elem == RP_ELEM_TUPLE)
-        return rp_node_error(l->node, RP_FORMAT, l->err, "the result is not an array");
-    for (uint32_t i = 0; i < results(l); i++)
-        if (!rp_literal_unit(result(l, i)->elem))
-            return rp_node_error(l->node, RP_FORMAT, l->err, "result %u is not an array", i);
-    return RP_OK;
-}
-
 enum rp_code rp_node_check_shapes(struct rp_plan *plan, const struct rp_node *node,
                                   struct rp_err *err)
 {
@@ -841,7 +819,15 @@ enum rp_code rp_node_check_shapes(struct rp_plan *plan, const struct rp_node *no
     for (uint32_t i = 0; i < node->nin; i++)
         if (is_unknown(read_of(&l, i)))
             return RP_OK;
-    if (rule.of & ARRAYS)
-        RP_TRY(check_arrays(&l, rule.of));
+    if (rule.of & ARRAYS) {
+        for (uint32_t i = 0; i < l.node->nin; i++)
+            if (!rp_literal_unit(operand(&l, i)->elem))
+                return rp_node_error(l.node, RP_FORMAT, l.err, "operand %u is not an array", i);
+        if (!(rule.of & TUPLES) && l.node->shape->elem == RP_ELEM_TUPLE)
+            return rp_node_error(l.node, RP_FORMAT, l.err, "the result is not an array");
+        for (uint32_t i = 0; i < results(&l); i++)
+            if (!rp_literal_unit(result(&l, i)->elem))
+                return rp_node_error(l.node, RP_FORMAT, l.err, "result %u is not an array", i);
+    }
     return rule.check(&l);
 }

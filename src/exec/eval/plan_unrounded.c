@@ -103,11 +103,10 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
             uses[g->nodes[i].in[k]]++;
     for (uint32_t i = 0; i < g->n; i++) {
         struct rp_node *node = &g->nodes[i];
-        uint32_t from;
 
         if (node->code != RP_OP_CONVERT || node->nin != 1)
             continue;
-        from = node->in[0];
+        uint32_t from = node->in[0];
         if (!is_taken_whole(plan, g, &g->nodes[from], node->shape->elem))
             continue;
         take_over(node, &g->nodes[from]);

@@ -114,8 +114,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
 {
     struct rp_strided s;
     int64_t index[RP_TENSOR_RANK] = {0};
-    size_t outer, row = 0;
-    bool tiles;
+    size_t row = 0;
 
     for (size_t k = 0; k < given->rank; k++)
         if (!given->dims[k])
@@ -129,7 +128,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
     for (size_t k = 0; k + 1 < s.rank; k++)
         if (s.from[k] == 1)
             row = k;
-    tiles = s.rank >= 2 && s.from[row] == 1 && s.from[s.rank - 1] != 1 && s.dims[row] > 1;
+    bool tiles = s.rank >= 2 && s.from[row] == 1 && s.from[s.rank - 1] != 1 && s.dims[row] > 1;
     if (tiles && row != s.rank - 2) {
         int64_t d = s.dims[row], t = s.to[row], f = s.from[row];
 
@@ -142,7 +141,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
         s.to[s.rank - 2] = t;
         s.from[s.rank - 2] = f;
     }
-    outer = s.rank - (tiles ? 2 : 1);
+    size_t outer = s.rank - (tiles ? 2 : 1);
     do {
         int64_t at = 0, of = 0;
 
@@ -185,13 +184,13 @@ enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void 
                                struct rp_pool *pool, struct rp_err *err)
 {
     struct spread p = {.s = s, .to = to, .from = from};
-    int64_t total = 1, pieces;
+    int64_t total = 1;
 
     for (size_t k = 0; k < s->rank; k++)
         total *= s->dims[k];
     while (p.dim + 1 < s->rank && s->dims[p.dim] == 1)
         p.dim++;
-    pieces = total * (int64_t)s->unit / JOB_BYTES;
+    int64_t pieces = total * (int64_t)s->unit / JOB_BYTES;
     if (!pool || rp_pool_threads(pool) < 2 || pieces < 2 || s->dims[p.dim] < 2) {
         rp_strided_copy(s, to, from);
         return RP_OK;
@@ -206,10 +205,9 @@ enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *d
                             struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **owner = malloc(sizeof(struct rp_tensor *));
-    enum rp_code code;
 
     RP_TRY(rp_err_need(owner, err, "evaluating"));
-    code = rp_tensor_borrow(elem, dims, rank, t->data, out, err);
+    enum rp_code code = rp_tensor_borrow(elem, dims, rank, t->data, out, err);
     if (code == RP_OK && rp_tensor_bytes(*out) > rp_tensor_bytes(t)) {
         code = rp_err_set(err, RP_FORMAT, "cannot reshape to %zu bytes from %zu",
                           rp_tensor_bytes(*out), rp_tensor_bytes(t));

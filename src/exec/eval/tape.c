@@ -195,13 +195,11 @@ static enum rp_code tape_walk(struct tape_ctx *m, const struct rp_graph *g, cons
 static enum rp_code tape_parameter(struct tape_ctx *m, const struct rp_node *node,
                                    const struct rp_value_shape *shape, size_t i, struct rp_err *err)
 {
-    struct rp_tape_reg *reg;
-
     if (!rp_literal_unit(shape->elem))
         return rp_node_error(node, RP_UNSUPPORTED, err, "not a scalar parameter");
     if (i >= m->regs.n || !m->regs.at)
         return rp_node_error(node, RP_FORMAT, err, "no operand for this parameter");
-    reg = &m->regs.at[i];
+    struct rp_tape_reg *reg = &m->regs.at[i];
     reg->elem = (uint8_t)kept_elem(m, shape->elem);
     reg->unit = (uint8_t)rp_literal_unit(reg->elem);
     return RP_OK;

@@ -92,28 +92,6 @@ static bool is_counted(double x, int mantissa)
     return x == nearbyint(x) && fabs(x) <= ldexp(1, mantissa > 2 ? mantissa - 2 : 0);
 }
 
-static void move_elements(uint64_t *state, unsigned units, struct rp_tensor *t)
-{
-    uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
-    int mantissa = rp_elem_mantissa(t->elem);
-
-    for (size_t i = 0; i < t->n; i++) {
-        uint64_t bits = 0, moved, by;
-
-        *state = *state * 6364136223846793005u + 1442695040888963407u;
-        if (*state >> 32 & (MOVED_ONE_IN - 1) && units == 1)
-            continue;
-        by = 1 + (*state >> 40) % units;
-        memcpy(&bits, t->data + i * t->unit, t->unit);
-        if (is_counted(rp_float_decode(t->elem, bits), mantissa))
-            continue;
-        moved = *state >> 63 ? bits + by : bits - by;
-        if (!((moved ^ bits) & top) && isfinite(rp_float_decode(t->elem, bits)) &&
-            isfinite(rp_float_decode(t->elem, moved & (2 * top - 1))))
-            memcpy(t->data + i * t->unit, &moved, t->unit);
-    }
-}
-
 enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struct rp_tensor **out,
                             struct rp_err *err)
 {
@@ -130,7 +108,23 @@ enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struc
         rp_tensor_drop(t);
         *out = t = own;
     }
-    move_elements(&e->vary, units, t);
+    uint64_t top = UINT64_C(1) << (rp_elem_bits(t->elem) - 1);
+    int mantissa = rp_elem_mantissa(t->elem);
+    for (size_t i = 0; i < t->n; i++) {
+        uint64_t bits = 0;
+
+        e->vary = e->vary * 6364136223846793005u + 1442695040888963407u;
+        if (e->vary >> 32 & (MOVED_ONE_IN - 1) && units == 1)
+            continue;
+        uint64_t by = 1 + (e->vary >> 40) % units;
+        memcpy(&bits, t->data + i * t->unit, t->unit);
+        if (is_counted(rp_float_decode(t->elem, bits), mantissa))
+            continue;
+        uint64_t moved = e->vary >> 63 ? bits + by : bits - by;
+        if (!((moved ^ bits) & top) && isfinite(rp_float_decode(t->elem, bits)) &&
+            isfinite(rp_float_decode(t->elem, moved & (2 * top - 1))))
+            memcpy(t->data + i * t->unit, &moved, t->unit);
+    }
     return RP_OK;
 }
 
@@ -138,13 +132,11 @@ enum rp_code rp_vary_result(struct rp_eval *e, const struct rp_node *node, struc
 
 bool rp_vary_takes_tf32(const struct rp_eval *e, const struct rp_node *node)
 {
-    const struct rp_attr *target;
-
     if (!e->plan->tf32_convolutions)
         return false;
-    target = node->code == RP_OP_CUSTOM_CALL
-                 ? rp_node_attr(e->plan, node, RP_ATTR_CUSTOM_CALL_TARGET)
-                 : NULL;
+    const struct rp_attr *target = node->code == RP_OP_CUSTOM_CALL
+                                       ? rp_node_attr(e->plan, node, RP_ATTR_CUSTOM_CALL_TARGET)
+                                       : NULL;
     return node->code == RP_OP_CONVOLUTION ||
            (target && rp_attr_is_bytes(target) && memmem(target->at, target->n, "$conv", 5));
 }

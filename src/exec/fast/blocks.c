@@ -305,7 +305,7 @@ static void operand_lead(const struct blocks_ctx *c, const struct rp_node *node,
 /* The fewest dimensions whose rows are short enough. most: that may lead. */
 static bool choose_rows(struct blocks *b, const struct rp_value_shape *s, size_t most)
 {
-    size_t row = s->n, last;
+    size_t row = s->n;
 
     b->rank = 0;
     while (b->rank < most && row > BLOCK) {
@@ -314,7 +314,7 @@ static bool choose_rows(struct blocks *b, const struct rp_value_shape *s, size_t
     }
     if (!b->rank || row > ROW)
         return false;
-    last = b->rank - 1;
+    size_t last = b->rank - 1;
     b->rows = row < BLOCK ? (int64_t)(BLOCK / row) : 1;
     b->rows = b->rows < b->dims[last] ? b->rows : b->dims[last];
     b->jobs = (size_t)((b->dims[last] + b->rows - 1) / b->rows);
@@ -415,12 +415,11 @@ static const struct rp_value_shape *block_shape(struct blocks_ctx *c,
                                                 const struct rp_value_shape *s,
                                                 const struct lead *lead, int64_t rows)
 {
-    struct rp_value_shape *to;
     int64_t *dims;
 
     if (!rows || !lead->has)
         return s;
-    to = rp_plan_copy(c->plan, s, 1, sizeof *s);
+    struct rp_value_shape *to = rp_plan_copy(c->plan, s, 1, sizeof *s);
     dims = rp_plan_copy(c->plan, s->dims, s->rank, sizeof *dims);
     if (!to || !dims)
         return NULL;
@@ -479,29 +478,6 @@ static bool number_members(struct blocks_ctx *c, uint32_t *count)
                 return false;
         }
     return true;
-}
-
-static enum rp_code add_member(struct blocks_ctx *c, struct rp_graph *to, uint32_t i, int64_t rows,
-                               struct rp_err *err)
-{
-    const struct rp_node *from = &c->g->nodes[i];
-    struct rp_node *node = &to->nodes[to->n++];
-    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, (size_t)from->nin + 1);
-    struct lead lead;
-
-    RP_TRY(rp_err_need(in, err, "planning"));
-    for (uint32_t k = 0; k < from->nin; k++) {
-        operand_lead(c, from, k, &lead);
-        if (c->number[from->in[k]] && reads_row(from, k))
-            in[k] = (uint32_t)c->b->nin + c->number[from->in[k]] - 1;
-        else
-            find_input(c, from->in[k], &lead, &in[k]);
-    }
-    full_lead(c, &lead);
-    *node = *from;
-    node->in = in;
-    node->shape = block_shape(c, from->shape, &lead, rows);
-    return rp_err_need(node->shape, err, "planning");
 }
 
 static const struct rp_value_shape *tuple_shape(struct blocks_ctx *c, const struct rp_graph *g)
@@ -580,8 +556,26 @@ static enum rp_code cluster_graph(struct blocks_ctx *c, uint32_t members, int64_
         node->shape = block_shape(c, node->shape, &input->lead, rows);
         RP_TRY(rp_err_need(node->shape, err, "planning"));
     }
-    for (size_t n = 0; next_member(c, &n, &i);)
-        RP_TRY(add_member(c, to, i, rows, err));
+    for (size_t n = 0; next_member(c, &n, &i);) {
+        const struct rp_node *from = &c->g->nodes[i];
+        struct rp_node *node = &to->nodes[to->n++];
+        uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, (size_t)from->nin + 1);
+        struct lead lead;
+
+        RP_TRY(rp_err_need(in, err, "planning"));
+        for (uint32_t k = 0; k < from->nin; k++) {
+            operand_lead(c, from, k, &lead);
+            if (c->number[from->in[k]] && reads_row(from, k))
+                in[k] = (uint32_t)c->b->nin + c->number[from->in[k]] - 1;
+            else
+                find_input(c, from->in[k], &lead, &in[k]);
+        }
+        full_lead(c, &lead);
+        *node = *from;
+        node->in = in;
+        node->shape = block_shape(c, from->shape, &lead, rows);
+        RP_TRY(rp_err_need(node->shape, err, "planning"));
+    }
     RP_TRY(add_root(c, to, err));
     return rp_loops_form_graph(c->plan, to, err);
 }
@@ -630,26 +624,6 @@ static enum rp_code make_graphs(struct blocks_ctx *c, bool *done, struct rp_err 
 
 /* ---- putting it in place ---- */
 
-static enum rp_code cluster_node(struct blocks_ctx *c, struct rp_node *node, struct rp_err *err)
-{
-    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, c->b->nin + 1);
-
-    *node = own_node(c, RP_OP_FUSION, &c->g->nodes[c->outs[0]]);
-    node->called = RP_ARENA_NEW(&c->plan->arena, struct rp_graph *, 1);
-    RP_TRY(rp_err_need(in && node->called, err, "planning"));
-    for (size_t i = 0; i < c->b->nin; i++)
-        in[i] = c->inputs[i].node;
-    node->in = in;
-    node->nin = (uint32_t)c->b->nin;
-    node->called[0] = c->b->whole;
-    node->ncalled = 1;
-    node->attrs = c->b;
-    node->run = run_blocks;
-    if (c->b->nout > 1)
-        node->shape = tuple_shape(c, NULL);
-    return rp_err_need(node->shape, err, "planning");
-}
-
 static enum rp_code add_parts(struct blocks_ctx *c, struct rp_node *list, uint32_t *n,
                               struct rp_err *err)
 {
@@ -696,7 +670,7 @@ static enum rp_code arrange(struct blocks_ctx *c, struct rp_node *list, uint32_t
 {
     struct rp_graph *g = c->g;
     uint32_t n = 0, count = c->last - c->first + 1;
-    struct rp_node filler = g->nodes[c->outs[0]], *cluster;
+    struct rp_node filler = g->nodes[c->outs[0]];
 
     for (uint32_t i = c->first; i <= c->last; i++)
         if (c->place[i] == OUTSIDE) {
@@ -705,8 +679,22 @@ static enum rp_code arrange(struct blocks_ctx *c, struct rp_node *list, uint32_t
         }
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(move_operands(c, &list[i], err));
-    cluster = &list[n++];
-    RP_TRY(cluster_node(c, cluster, err));
+    struct rp_node *cluster = &list[n++];
+    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, c->b->nin + 1);
+    *cluster = own_node(c, RP_OP_FUSION, &c->g->nodes[c->outs[0]]);
+    cluster->called = RP_ARENA_NEW(&c->plan->arena, struct rp_graph *, 1);
+    RP_TRY(rp_err_need(in && cluster->called, err, "planning"));
+    for (size_t i = 0; i < c->b->nin; i++)
+        in[i] = c->inputs[i].node;
+    cluster->in = in;
+    cluster->nin = (uint32_t)c->b->nin;
+    cluster->called[0] = c->b->whole;
+    cluster->ncalled = 1;
+    cluster->attrs = c->b;
+    cluster->run = run_blocks;
+    if (c->b->nout > 1)
+        cluster->shape = tuple_shape(c, NULL);
+    RP_TRY(rp_err_need(cluster->shape, err, "planning"));
     RP_TRY(move_operands(c, cluster, err));
     RP_TRY(add_parts(c, list, &n, err));
     *next = c->first + n;
@@ -734,17 +722,6 @@ static void count_uses(struct blocks_ctx *c)
     for (uint32_t i = 0; i < c->g->n; i++)
         for (uint32_t k = 0; k < c->g->nodes[i].nin; k++)
             c->uses[c->g->nodes[i].in[k]]++;
-}
-
-static enum rp_code replace(struct blocks_ctx *c, uint32_t *next, struct rp_err *err)
-{
-    struct rp_node *list = calloc((size_t)(c->last - c->first) + 1, sizeof *list);
-    enum rp_code code = list ? arrange(c, list, next, err) : rp_err_nomem(err, "planning");
-
-    free(list);
-    count_uses(c);
-    c->budget -= c->g->n < c->budget ? c->g->n : c->budget;
-    return code;
 }
 
 static void forget(struct blocks_ctx *c)
@@ -782,8 +759,14 @@ static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const stru
             code = make_graphs(c, &done, err);
         }
     }
-    if (code == RP_OK && done)
-        code = replace(c, next, err);
+    if (code == RP_OK && done) {
+        struct rp_node *list = calloc((size_t)(c->last - c->first) + 1, sizeof *list);
+        code = list ? arrange(c, list, next, err) : rp_err_nomem(err, "planning");
+
+        free(list);
+        count_uses(c);
+        c->budget -= c->g->n < c->budget ? c->g->n : c->budget;
+    }
     forget(c);
     return code;
 }
@@ -793,12 +776,11 @@ static bool is_seed(const struct blocks_ctx *c, const struct rp_node *node, bool
                     struct blocks *b)
 {
     const struct rp_reduce *a = node->attrs;
-    const struct rp_value_shape *s;
     size_t most = 0;
 
     if (node->skip || !node->nin || !node->kernel || node->run != node->kernel->run)
         return false;
-    s = shape_of(c, node->in[0]);
+    const struct rp_value_shape *s = shape_of(c, node->in[0]);
     if (s->n < WORTH || s->dynamic || !rp_literal_unit(s->elem))
         return false;
     if (!reductions)
@@ -834,41 +816,35 @@ static bool has_long_arrays(const struct rp_graph *g)
     return false;
 }
 
-static enum rp_code blocks_of_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
-{
-    struct blocks_ctx *c = calloc(1, sizeof *c);
-    enum rp_code code = RP_OK;
-
-    RP_TRY(rp_err_need(c, err, "planning"));
-    c->plan = plan;
-    c->g = g;
-    c->budget = BUDGET;
-    c->place = calloc(g->n, sizeof *c->place);
-    c->kept = calloc(g->n, sizeof *c->kept);
-    c->uses = calloc(g->n, sizeof *c->uses);
-    c->inner = calloc(g->n, sizeof *c->inner);
-    c->moved = calloc(g->n, sizeof *c->moved);
-    c->number = calloc(g->n, sizeof *c->number);
-    code = c->place && c->kept && c->uses && c->inner && c->moved && c->number
-               ? form_clusters(c, err)
-               : rp_err_nomem(err, "planning");
-    free(c->place);
-    free(c->kept);
-    free(c->uses);
-    free(c->inner);
-    free(c->moved);
-    free(c->number);
-    free(c);
-    return code;
-}
-
 enum rp_code rp_blocks_form(struct rp_plan *plan, struct rp_err *err)
 {
     for (size_t i = 0; i < plan->program->computations.n; i++) {
         struct rp_graph *g = &plan->graphs[i];
 
-        if (g->n && g->nodes[0].kernel && has_long_arrays(g))
-            RP_TRY(blocks_of_graph(plan, g, err));
+        if (!g->n || !g->nodes[0].kernel || !has_long_arrays(g))
+            continue;
+        struct blocks_ctx *c = calloc(1, sizeof *c);
+        RP_TRY(rp_err_need(c, err, "planning"));
+        c->plan = plan;
+        c->g = g;
+        c->budget = BUDGET;
+        c->place = calloc(g->n, sizeof *c->place);
+        c->kept = calloc(g->n, sizeof *c->kept);
+        c->uses = calloc(g->n, sizeof *c->uses);
+        c->inner = calloc(g->n, sizeof *c->inner);
+        c->moved = calloc(g->n, sizeof *c->moved);
+        c->number = calloc(g->n, sizeof *c->number);
+        enum rp_code code = c->place && c->kept && c->uses && c->inner && c->moved && c->number
+                                ? form_clusters(c, err)
+                                : rp_err_nomem(err, "planning");
+        free(c->place);
+        free(c->kept);
+        free(c->uses);
+        free(c->inner);
+        free(c->moved);
+        free(c->number);
+        free(c);
+        RP_TRY(code);
     }
     return RP_OK;
 }

@@ -153,14 +153,13 @@ static enum rp_code conv_pack(const struct conv *v, struct rp_tensor *w, struct 
 {
     int64_t wide = v->kernel.wide, n = conv_panels(v);
     const float *from = (const float *)(void *)w->data;
-    float *to;
 
     if (!v->packed) {
         *out = rp_tensor_keep(w);
         return RP_OK;
     }
     RP_TRY(rp_tensor_new(RP_ELEM_F32, (int64_t[]){v->groups, n, v->terms, wide}, 4, out, err));
-    to = (float *)(void *)(*out)->data;
+    float *to = (float *)(void *)(*out)->data;
     for (int64_t g = 0; g < v->groups; g++)
         for (int64_t p = 0; p < n; p++, to += v->terms * wide) {
             int64_t have = v->outputs - p * wide < wide ? v->outputs - p * wide : wide;
@@ -243,8 +242,6 @@ static size_t make_steps(const struct axis *axis, size_t n, struct rp_conv_step 
 
 static void phase_begin(const struct conv *v, const int64_t *phase, struct phase *r)
 {
-    int64_t terms;
-
     memset(r, 0, sizeof *r);
     r->v = v;
     r->rows = r->count[0] = v->batch;
@@ -260,44 +257,12 @@ static void phase_begin(const struct conv *v, const int64_t *phase, struct phase
         r->y_step[i + 1] = d->phases * d->y_step;
         r->y_first += phase[i] * d->y_step;
     }
-    terms = v->terms * conv_panels(v);
+    int64_t terms = v->terms * conv_panels(v);
     r->job_rows = JOB_TERMS / (terms ? terms : 1);
     if (r->job_rows > r->rows / 2)
         r->job_rows = r->rows / 2;
     r->job_rows = (r->job_rows / v->kernel.rows + 1) * v->kernel.rows;
     r->blocks = (size_t)((r->rows + r->job_rows - 1) / r->job_rows);
-}
-
-static enum rp_code make_phases(struct rp_plan *plan, struct fast_conv *f, struct rp_err *err)
-{
-    const struct conv *v = &f->v;
-    int64_t at[RP_WINDOW_DIMS] = {0}, phases[RP_WINDOW_DIMS], places = v->features, *room;
-    struct rp_conv_step *steps = RP_ARENA_NEW(&plan->arena, struct rp_conv_step, (size_t)v->terms);
-    struct axis axis[RP_WINDOW_DIMS + 1];
-
-    f->nphases = 1;
-    for (size_t i = 0; i < v->n; i++) {
-        phases[i] = v->dim[i].phases < v->dim[i].out ? v->dim[i].phases : v->dim[i].out;
-        f->nphases *= (size_t)phases[i];
-        places += v->dim[i].window;
-    }
-    f->phases = RP_ARENA_NEW(&plan->arena, struct phase, f->nphases);
-    room = malloc((size_t)places * sizeof *room);
-    if (!steps || !f->phases || !room) {
-        free(room);
-        return rp_err_nomem(err, "planning");
-    }
-    for (size_t i = 0; i < f->nphases; i++, rp_index_next(at, phases, v->n)) {
-        struct phase *r = &f->phases[i];
-
-        phase_begin(v, at, r);
-        axes_of(r, axis, room);
-        r->steps = steps; /* a step is part of one phase only */
-        r->nsteps = make_steps(axis, v->n + 1, steps);
-        steps += r->nsteps;
-    }
-    free(room);
-    return RP_OK;
 }
 
 /* ---- running ---- */
@@ -450,28 +415,6 @@ static void strides_of(struct conv *v, const struct rp_conv *c, const struct rp_
     v->y_batch = sy[v->turns ? 0 : d->output_batch];
 }
 
-/* How the operands lie when it runs: x padded, w packed, y with its features last. */
-static void lay_out(struct conv *v, const struct rp_conv *c, const struct rp_value_shape *x,
-                    const struct rp_value_shape *w, const struct rp_value_shape *y)
-{
-    const struct rp_conv_dims *d = &c->dims;
-
-    memcpy(v->padded, x->dims, x->rank * sizeof *v->padded);
-    v->turns = d->output_feature != (int64_t)v->n + 1;
-    v->canonical[0] = v->batch;
-    v->back[d->output_batch] = 0;
-    for (size_t i = 0; i < v->n; i++) {
-        v->padded[d->input_spatial[i]] = v->dim[i].padded;
-        v->pads |= v->dim[i].padded != v->dim[i].in;
-        v->canonical[i + 1] = v->dim[i].out;
-        v->back[d->output_spatial[i]] = (uint32_t)i + 1;
-    }
-    v->canonical[v->n + 1] = v->outputs * v->groups;
-    v->back[d->output_feature] = (uint32_t)v->n + 1;
-    strides_of(v, c, w, y);
-    v->packed = v->w_output != 1 || v->outputs % v->kernel.wide || v->outputs > IN_PLACE;
-}
-
 /* What the reference must do: other types, and sizes beyond the offsets of steps or out of all
    proportion to the arrays. */
 static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
@@ -498,14 +441,14 @@ static bool conv_fits(const struct rp_value_shape *s)
 enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct fast_conv *f = RP_NODE_NEW(plan, struct fast_conv);
-    const struct rp_value_shape *x, *w, *y = node->shape;
+    const struct rp_value_shape *y = node->shape;
 
     RP_TRY(rp_conv_prepare(plan, node, err));
     RP_TRY(rp_err_need(f, err, "planning"));
     f->base = *(const struct rp_conv *)node->attrs;
     node->attrs = f;
-    x = rp_node_operand(plan, node, 0);
-    w = rp_node_operand(plan, node, 1);
+    const struct rp_value_shape *x = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *w = rp_node_operand(plan, node, 1);
     if (!conv_fits(x) || !conv_fits(w) || !conv_fits(y))
         return RP_OK;
     for (size_t i = 0; i < f->base.window.n; i++)
@@ -515,8 +458,49 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     f->taken = is_taken(&f->v, x, w, y);
     if (!f->taken)
         return RP_OK;
-    lay_out(&f->v, &f->base, x, w, y);
-    return make_phases(plan, f, err);
+    /* How the operands lie when it runs: x padded, w packed, y with its features last. */
+    const struct rp_conv_dims *d = &f->base.dims;
+    memcpy(f->v.padded, x->dims, x->rank * sizeof *f->v.padded);
+    f->v.turns = d->output_feature != (int64_t)f->v.n + 1;
+    f->v.canonical[0] = f->v.batch;
+    f->v.back[d->output_batch] = 0;
+    for (size_t i = 0; i < f->v.n; i++) {
+        f->v.padded[d->input_spatial[i]] = f->v.dim[i].padded;
+        f->v.pads |= f->v.dim[i].padded != f->v.dim[i].in;
+        f->v.canonical[i + 1] = f->v.dim[i].out;
+        f->v.back[d->output_spatial[i]] = (uint32_t)i + 1;
+    }
+    f->v.canonical[f->v.n + 1] = f->v.outputs * f->v.groups;
+    f->v.back[d->output_feature] = (uint32_t)f->v.n + 1;
+    strides_of(&f->v, &f->base, w, y);
+    f->v.packed = f->v.w_output != 1 || f->v.outputs % f->v.kernel.wide || f->v.outputs > IN_PLACE;
+    const struct conv *v = &f->v;
+    int64_t at[RP_WINDOW_DIMS] = {0}, phases[RP_WINDOW_DIMS], places = v->features, *room;
+    struct rp_conv_step *steps = RP_ARENA_NEW(&plan->arena, struct rp_conv_step, (size_t)v->terms);
+    struct axis axis[RP_WINDOW_DIMS + 1];
+    f->nphases = 1;
+    for (size_t i = 0; i < v->n; i++) {
+        phases[i] = v->dim[i].phases < v->dim[i].out ? v->dim[i].phases : v->dim[i].out;
+        f->nphases *= (size_t)phases[i];
+        places += v->dim[i].window;
+    }
+    f->phases = RP_ARENA_NEW(&plan->arena, struct phase, f->nphases);
+    room = malloc((size_t)places * sizeof *room);
+    if (!steps || !f->phases || !room) {
+        free(room);
+        return rp_err_nomem(err, "planning");
+    }
+    for (size_t i = 0; i < f->nphases; i++, rp_index_next(at, phases, v->n)) {
+        struct phase *r = &f->phases[i];
+
+        phase_begin(v, at, r);
+        axes_of(r, axis, room);
+        r->steps = steps; /* a step is part of one phase only */
+        r->nsteps = make_steps(axis, v->n + 1, steps);
+        steps += r->nsteps;
+    }
+    free(room);
+    return RP_OK;
 }
 
 static enum rp_code conv_run(struct rp_eval *e, const struct rp_node *node, struct rp_tensor *x,
@@ -547,11 +531,10 @@ enum rp_code rp_fast_conv(struct rp_eval *e, const struct rp_node *node,
 {
     const struct fast_conv *f = node->attrs;
     struct rp_tensor *wide[2] = {NULL, NULL}, *x = NULL, *w = NULL;
-    enum rp_code code;
 
     if (!f->taken)
         return e->plan->reference[RP_OP_CONVOLUTION]->run(e, node, in, out, err);
-    code = rp_tensor_wide(in[0], &wide[0], err);
+    enum rp_code code = rp_tensor_wide(in[0], &wide[0], err);
     if (code == RP_OK)
         code = conv_pad(&f->v, &f->base.dims, wide[0], e->pool, &x, err);
     if (code == RP_OK)

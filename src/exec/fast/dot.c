@@ -77,26 +77,10 @@ static enum rp_code dot_side(struct rp_tensor *t, unsigned elem, const uint32_t 
 /* Our own products round to TF32 while they pack; a library is not asked for those. */
 enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_dot *d;
-
     RP_TRY(rp_dot_prepare(plan, node, err));
-    d = node->attrs;
+    const struct rp_dot *d = node->attrs;
     if (d->tf32)
         node->run = rp_fast_dot;
-    return RP_OK;
-}
-
-/* A second operand that is the same in every iteration is packed in the first one: *memo. */
-static enum rp_code dot_packed(struct rp_eval *e, struct rp_gemm *g, struct rp_tensor **memo,
-                               struct rp_err *err)
-{
-    int64_t floats = (int64_t)rp_gemm_packed_floats(g);
-
-    if (!*memo) {
-        RP_TRY(rp_tensor_new(RP_ELEM_F32, &floats, 1, memo, err));
-        RP_TRY(rp_gemm_pack(g, (float *)(void *)(*memo)->data, e->pool, err));
-    }
-    g->packed = (const float *)(const void *)(*memo)->data;
     return RP_OK;
 }
 
@@ -113,13 +97,6 @@ struct sides {
     struct rp_tensor *l, *r, *to;
     bool lf, rf; /* flipped: contracted before free */
 };
-
-static void sides_drop(struct sides *s)
-{
-    rp_tensor_drop(s->l);
-    rp_tensor_drop(s->r);
-    rp_tensor_drop(s->to);
-}
 
 static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const struct sides *s,
                            struct rp_tensor **memo, struct rp_err *err)
@@ -141,8 +118,17 @@ static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const 
                         .b_batch = d->right * d->inner,
                         .tf32 = d->tf32};
 
-    if (memo)
-        RP_TRY(dot_packed(e, &g, memo, err));
+    if (memo) {
+        /* A second operand that is the same in every iteration is packed in the first one:
+         *memo. */
+        int64_t floats = (int64_t)rp_gemm_packed_floats(&g);
+
+        if (!*memo) {
+            RP_TRY(rp_tensor_new(RP_ELEM_F32, &floats, 1, memo, err));
+            RP_TRY(rp_gemm_pack(&g, (float *)(void *)(*memo)->data, e->pool, err));
+        }
+        g.packed = (const float *)(const void *)(*memo)->data;
+    }
     return rp_gemm_run(&g, e->plan->blas, e->pool, err);
 }
 
@@ -216,10 +202,9 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
     struct rp_tensor **memo = way == BY_F32 && wants_packed(e, d) ? e->memo : NULL;
     struct sides s = {.lf = d->lhs_flipped && !d->lhs_plain && !complex,
                       .rf = d->rhs_flipped && !d->rhs_plain && !complex};
-    enum rp_code code;
+    enum rp_code code = dot_side(in[0], way == BY_BYTES ? in[0]->elem : elem, d->lhs_perm,
+                                 d->lhs_plain || s.lf, e->pool, &s.l, err);
 
-    code = dot_side(in[0], way == BY_BYTES ? in[0]->elem : elem, d->lhs_perm, d->lhs_plain || s.lf,
-                    e->pool, &s.l, err);
     if (code == RP_OK && !(memo && *memo))
         code = dot_side(in[1], way == BY_BYTES ? in[1]->elem : elem, d->rhs_perm,
                         d->rhs_plain || s.rf, e->pool, &s.r, err);
@@ -231,6 +216,8 @@ enum rp_code rp_fast_dot(struct rp_eval *e, const struct rp_node *node, struct r
                                : by_wide(e, d, &s, way == BY_BYTES, err);
     if (code == RP_OK)
         code = rp_tensor_as(s.to, to, out, err);
-    sides_drop(&s);
+    rp_tensor_drop(s.l);
+    rp_tensor_drop(s.r);
+    rp_tensor_drop(s.to);
     return code;
 }

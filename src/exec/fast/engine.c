@@ -45,27 +45,15 @@ static void kernels_varied(const struct rp_kernel **by_code)
     by_code[RP_OP_WHILE] = reference[RP_OP_WHILE];
 }
 
-static void mark_unaligned(struct rp_plan *plan)
-{
-    for (size_t i = 0; i < plan->program->computations.n; i++) {
-        struct rp_graph *g = &plan->graphs[i];
-
-        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
-            if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
-                g->nodes[k].takes_unaligned = rp_fast_reduce_takes_unaligned(g, &g->nodes[k]);
-    }
-}
-
 static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
 {
     const struct rp_kernel **reference =
         RP_ARENA_NEW(&plan->arena, const struct rp_kernel *, RP_OP_COUNT);
-    struct rp_blas *blas;
 
     RP_TRY(rp_err_need(reference, err, "planning"));
     rp_kernels_reference(reference);
     plan->reference = reference;
-    blas = RP_NODE_NEW(plan, struct rp_blas);
+    struct rp_blas *blas = RP_NODE_NEW(plan, struct rp_blas);
     if (blas && rp_blas_open(blas))
         plan->blas = blas;
     if (plan->varies)
@@ -73,7 +61,13 @@ static enum rp_code fast_improve(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_calls_inline(plan, err));
     RP_TRY(rp_equals_merge(plan, err));
     RP_TRY(rp_turned_fold(plan, err));
-    mark_unaligned(plan);
+    for (size_t i = 0; i < plan->program->computations.n; i++) {
+        struct rp_graph *g = &plan->graphs[i];
+
+        for (uint32_t k = 0; k < g->n && g->nodes[0].kernel; k++)
+            if (g->nodes[k].code == RP_OP_REDUCE && !g->nodes[k].skip)
+                g->nodes[k].takes_unaligned = rp_fast_reduce_takes_unaligned(g, &g->nodes[k]);
+    }
     RP_TRY(rp_blocks_form(plan, err));
     RP_TRY(rp_loops_form(plan, err));
     rp_calls_finish(plan);
@@ -94,16 +88,6 @@ static enum rp_code fast_probe(const char *where, char *found, size_t cap, struc
     return RP_OK;
 }
 
-/* The arrays of a run are made and freed anew in every run: memory that was given back to the
-   system in between would come as fresh pages each time. Holds for the whole process. */
-static void keep_memory(void)
-{
-#if defined(__GLIBC__)
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
-    mallopt(M_TRIM_THRESHOLD, 1 << 30);
-#endif
-}
-
 extern const struct rp_engine rp_engine_fast;
 
 static enum rp_code fast_compile(const char *where, const struct rp_engine_program *program,
@@ -111,7 +95,12 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
                                  struct rp_executable **out, struct rp_err *err)
 {
     (void)where;
-    keep_memory();
+    /* The arrays of a run are made and freed anew in every run: memory that was given back to the
+       system in between would come as fresh pages each time. Holds for the whole process. */
+#if defined(__GLIBC__)
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
     return rp_eval_compile(&rp_engine_fast, program, options,
                            options->vary ? kernels_varied : rp_kernels_fast, fast_improve, true,
                            out, err);

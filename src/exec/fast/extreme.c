@@ -43,20 +43,6 @@ static bool only_chooses(const struct rp_graph *g)
     return true;
 }
 
-/* Values left and right in every order, NaN among them; places in theirs: the left one is before
-   the right one, or, where it is an initial value, the same. */
-static void set_cases(struct rp_tensor *const *in)
-{
-    static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
-
-    for (size_t i = 0; i < CASES; i++) {
-        rp_tensor_set(in[0], i, (double)values[i % 6][0]);
-        rp_tensor_set(in[2], i, (double)values[i % 6][1]);
-        rp_tensor_set_integer(in[1], i, i < 6 ? 3 : 5);
-        rp_tensor_set_integer(in[3], i, 5);
-    }
-}
-
 static bool is_extreme(const struct rp_tape_frame *f, struct rp_tensor *const *in, bool largest)
 {
     struct rp_tensor value = *in[0], place = *in[1];
@@ -75,33 +61,6 @@ static bool is_extreme(const struct rp_tape_frame *f, struct rp_tensor *const *i
     return true;
 }
 
-/* RP_OP_MAXIMUM, RP_OP_MINIMUM; 0: neither. */
-static enum rp_code ask_function(const struct rp_tape *tape, unsigned *opcode, struct rp_err *err)
-{
-    struct rp_tensor *in[4] = {NULL};
-    struct rp_tape_frame frame = {0};
-    enum rp_code code = RP_OK;
-
-    *opcode = 0;
-    for (size_t i = 0; i < 4 && code == RP_OK; i++)
-        code = rp_tensor_new(tape->regs[i].elem, (const int64_t[]){CASES}, 1, &in[i], err);
-    if (code == RP_OK)
-        code = rp_tape_begin(tape, &frame, err);
-    if (code == RP_OK) {
-        set_cases(in);
-        for (size_t i = 0; i < 4; i++)
-            frame.reg[i] = in[i]->data;
-        rp_tape_run(&frame, CASES);
-        *opcode = is_extreme(&frame, in, true)    ? RP_OP_MAXIMUM
-                  : is_extreme(&frame, in, false) ? RP_OP_MINIMUM
-                                                  : 0;
-        rp_tape_end(&frame);
-    }
-    for (size_t i = 0; i < 4; i++)
-        rp_tensor_drop(in[i]);
-    return code;
-}
-
 /* Places along the one dimension that is reduced, from an initial one that is not after them. */
 static bool counts_places(const struct rp_plan *plan, const struct rp_node *node,
                           const struct rp_reduce *a)
@@ -111,7 +70,6 @@ static bool counts_places(const struct rp_plan *plan, const struct rp_node *node
     const struct rp_value_shape *s = rp_node_operand(plan, node, 1);
     int64_t dim = rp_op_int(p, ops.at[1], RP_ATTR_IOTA_DIMENSION, -1), first = 1;
     struct rp_err ignored = RP_ERR_INIT;
-    const struct rp_literal *literal;
     size_t reduced = 0;
 
     for (size_t k = 0; k < s->rank; k++)
@@ -121,7 +79,7 @@ static bool counts_places(const struct rp_plan *plan, const struct rp_node *node
         (s->elem != RP_ELEM_S32 && s->elem != RP_ELEM_S64) ||
         (s->elem == RP_ELEM_S32 && s->dims[dim] > INT32_MAX))
         return false;
-    literal = &p->literals.at[p->value.at[ops.at[3]]];
+    const struct rp_literal *literal = &p->literals.at[p->value.at[ops.at[3]]];
     if (!rp_literal_known(p, literal) ||
         rp_literal_decode(p, literal, &first, rp_literal_unit(s->elem), &ignored) != RP_OK)
         return false;
@@ -132,20 +90,49 @@ static enum rp_code run_extreme(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err);
 
-static enum rp_code prepare_extreme(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
+enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
+    RP_TRY(rp_reduce_prepare(plan, node, err));
     struct rp_reduce *a = node->attrs;
-    unsigned opcode, elem = a->tape->regs[0].elem;
-    struct extreme *x;
+    unsigned elem = a->tape->regs[0].elem;
     uint32_t *ins;
-
     if (a->k != 2 || (elem != RP_ELEM_F32 && !rp_elem_is_small_float(elem)) ||
         !only_chooses(node->called[0]) || !counts_places(plan, node, a))
         return RP_OK;
-    RP_TRY(ask_function(a->tape, &opcode, err));
+    /* RP_OP_MAXIMUM, RP_OP_MINIMUM; 0: neither. */
+    struct rp_tensor *in[4] = {NULL};
+    struct rp_tape_frame frame = {0};
+    enum rp_code code = RP_OK;
+    unsigned opcode = 0;
+    for (size_t i = 0; i < 4 && code == RP_OK; i++)
+        code = rp_tensor_new(a->tape->regs[i].elem, (const int64_t[]){CASES}, 1, &in[i], err);
+    if (code == RP_OK)
+        code = rp_tape_begin(a->tape, &frame, err);
+    if (code == RP_OK) {
+        /* Values left and right in every order, NaN among them; places in theirs: the left one is
+           before the right one, or, where it is an initial value, the same. */
+        static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
+
+        for (size_t i = 0; i < CASES; i++) {
+            rp_tensor_set(in[0], i, (double)values[i % 6][0]);
+            rp_tensor_set(in[2], i, (double)values[i % 6][1]);
+            rp_tensor_set_integer(in[1], i, i < 6 ? 3 : 5);
+            rp_tensor_set_integer(in[3], i, 5);
+        }
+        for (size_t i = 0; i < 4; i++)
+            frame.reg[i] = in[i]->data;
+        rp_tape_run(&frame, CASES);
+        opcode = is_extreme(&frame, in, true)    ? RP_OP_MAXIMUM
+                 : is_extreme(&frame, in, false) ? RP_OP_MINIMUM
+                                                 : 0;
+        rp_tape_end(&frame);
+    }
+    for (size_t i = 0; i < 4; i++)
+        rp_tensor_drop(in[i]);
+    RP_TRY(code);
     if (!opcode)
         return RP_OK;
-    x = RP_NODE_NEW(plan, struct extreme);
+    struct extreme *x = RP_NODE_NEW(plan, struct extreme);
     ins = rp_plan_copy(plan, node->in, 4, sizeof *ins);
     RP_TRY(rp_err_need(x && ins, err, "planning"));
     ins[1] = ins[0]; /* the places are known */
@@ -155,12 +142,6 @@ static enum rp_code prepare_extreme(struct rp_plan *plan, struct rp_node *node, 
     node->attrs = x;
     node->run = run_extreme;
     return RP_OK;
-}
-
-enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
-{
-    RP_TRY(rp_reduce_prepare(plan, node, err));
-    return prepare_extreme(plan, node, err);
 }
 
 /* ---- running ---- */
@@ -220,10 +201,8 @@ static enum rp_code lines_job(void *user, size_t job, struct rp_err *err)
 
 static enum rp_code each_line(struct rp_eval *e, struct lines *l, struct rp_err *err)
 {
-    size_t jobs;
-
     l->per_job = JOB_VALUES / (l->length + 1) + 1;
-    jobs = (l->n + l->per_job - 1) / l->per_job;
+    size_t jobs = (l->n + l->per_job - 1) / l->per_job;
     if (e->pool && jobs > 1)
         return rp_pool_each(e->pool, jobs, lines_job, l, err);
     for (size_t i = 0; i < jobs; i++)

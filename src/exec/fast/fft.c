@@ -137,19 +137,18 @@ RP_CLONES static void join_four(const float *roots, float sign, struct pair *out
 {
     for (size_t k = 0; k < m; k++) {
         struct pair a = out[k], b, c, d;
-        lanes even, odd, sum, gap, even_i, odd_i, sum_i, gap_i;
 
         TIMES(b, out[m + k], roots + 2 * k * step);
         TIMES(c, out[2 * m + k], roots + 4 * k * step);
         TIMES(d, out[3 * m + k], roots + 6 * k * step);
-        even = a.re + c.re;
-        even_i = a.im + c.im;
-        odd = a.re - c.re;
-        odd_i = a.im - c.im;
-        sum = b.re + d.re;
-        sum_i = b.im + d.im;
-        gap = sign * (b.re - d.re);
-        gap_i = sign * (b.im - d.im);
+        lanes even = a.re + c.re;
+        lanes even_i = a.im + c.im;
+        lanes odd = a.re - c.re;
+        lanes odd_i = a.im - c.im;
+        lanes sum = b.re + d.re;
+        lanes sum_i = b.im + d.im;
+        lanes gap = sign * (b.re - d.re);
+        lanes gap_i = sign * (b.im - d.im);
         out[k].re = even + sum;
         out[k].im = even_i + sum_i;
         out[m + k].re = odd - gap_i;
@@ -171,10 +170,8 @@ RP_CLONES static void join_odd_one(const float *roots, size_t apart, struct pair
         struct pair c = first, s = {.re = {0}, .im = {0}};
 
         for (size_t q = 1, at = r; q <= p / 2; q++, at += r) {
-            const float *w;
-
             at -= at >= p ? p : 0;
-            w = roots + 2 * at * apart;
+            const float *w = roots + 2 * at * apart;
             c.re += w[0] * sum[q].re;
             c.im += w[0] * sum[q].im;
             s.re += w[1] * gap[q].re;
@@ -353,10 +350,10 @@ static enum rp_code complex_group(void *user, size_t job, struct rp_err *err)
     size_t have = r->inner == 1 ? r->lines : r->inner;
     size_t at = block * n * r->inner + first * (r->inner == 1 ? n : 1);
     size_t lines = have - first < LANES ? have - first : LANES;
-    struct pair *room, *done;
+    struct pair *room;
 
     RP_TRY(fft_room(r->w, &room, err));
-    done = room + n + 2;
+    struct pair *done = room + n + 2;
     if (r->inner == 1)
         turn(r->in + 2 * at, 2 * n, lines, 2 * n, (float *)room, LANES);
     else
@@ -420,10 +417,10 @@ static enum rp_code real_group(void *user, size_t job, struct rp_err *err)
     const struct fft_run *r = user;
     size_t n = r->w->n, half = n / 2 + 1, first = job * 2 * LANES;
     size_t real = first * n, spectrum = 2 * first * half;
-    struct pair *room, *done;
+    struct pair *room;
 
     RP_TRY(fft_room(r->w, &room, err));
-    done = room + n + 2;
+    struct pair *done = room + n + 2;
     for (size_t p = 0; p < 2; p++)
         if (r->type == RP_RFFT)
             turn(r->in + real + p * LANES * n, n, lines_of(r, first, p), n,
@@ -516,11 +513,11 @@ enum rp_code rp_fast_fft(struct rp_eval *e, const struct rp_node *node, struct r
 {
     const struct fast_fft *f = node->attrs;
     struct rp_tensor *middle = NULL;
-    enum rp_code code;
 
     if (!f->wave[0] || !in[0]->n || (f->base.type == RP_RFFT) != (in[0]->elem == RP_ELEM_F32))
         return e->plan->reference[RP_OP_FFT]->run(e, node, in, out, err);
-    code = rp_tensor_new(node->shape->elem, node->shape->dims, node->shape->rank, out, err);
+    enum rp_code code =
+        rp_tensor_new(node->shape->elem, node->shape->dims, node->shape->rank, out, err);
     if (code == RP_OK && f->base.type == RP_IRFFT && f->base.n > 1)
         code = rp_tensor_new(RP_ELEM_C64, in[0]->dims, in[0]->rank, &middle, err);
     if (code == RP_OK)

@@ -158,7 +158,7 @@ static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
 
     (void)err;
     while (begin < end) {
-        int64_t at = 0, to = 0, from = 0, n, rest = (int64_t)begin;
+        int64_t at = 0, to = 0, from = 0, rest = (int64_t)begin;
 
         for (size_t k = w->rank; k-- > 0; rest /= w->dims[k]) {
             int64_t i = rest % w->dims[k];
@@ -167,7 +167,7 @@ static enum rp_code windows_job(void *user, size_t job, struct rp_err *err)
             to += i * w->to[k];
             from += i * w->batch[k];
         }
-        n = w->dims[last] - (int64_t)begin % w->dims[last];
+        int64_t n = w->dims[last] - (int64_t)begin % w->dims[last];
         n = n < (int64_t)(end - begin) ? n : (int64_t)(end - begin);
         if (is_simple(w))
             copy_elements(w, at, to, from, n);
@@ -183,7 +183,6 @@ enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     struct windows w = {.a = node->attrs, .operand = in[0], .indices = in[1]};
-    size_t jobs;
 
     for (size_t i = 0; i < w.a->operand_batch.n; i++) /* a coordinate is used as it is */
         if (in[0]->dims[w.a->operand_batch.at[i]] != in[1]->dims[w.a->index_batch.at[i]])
@@ -201,7 +200,7 @@ enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
         return RP_OK;
     }
     w.per_job = JOB_BYTES / (w.bytes + 8) + 1;
-    jobs = (w.n + w.per_job - 1) / w.per_job;
+    size_t jobs = (w.n + w.per_job - 1) / w.per_job;
     if (jobs > 1 && e->pool)
         return rp_pool_each(e->pool, jobs, windows_job, &w, err);
     for (size_t i = 0; i < jobs; i++)

@@ -228,8 +228,6 @@ static void pack_panels(const struct job *j, const struct rp_gemm *g, struct blo
         round_packed(g, room, own - room);
     }
     for (int64_t n = 0; n < g->n; n += x->width) {
-        bool whole;
-
         x->columns = g->n - n < j->kernel.columns ? g->n - n : j->kernel.columns;
         x->width = j->kernel.columns;
         x->fn = j->kernel.fn;
@@ -237,8 +235,8 @@ static void pack_panels(const struct job *j, const struct rp_gemm *g, struct blo
             x->width /= 2;
             x->fn = j->kernel.narrow;
         }
-        whole = x->columns == x->width && g->b_column == 1 &&
-                !(g->tf32 && x->width < j->kernel.columns);
+        bool whole = x->columns == x->width && g->b_column == 1 &&
+                     !(g->tf32 && x->width < j->kernel.columns);
         if (!whole) {
             pack_b(g, b + n * g->b_column, x->columns, x->depth, x->width, own);
             round_packed(g, own, x->depth * x->width);
@@ -309,7 +307,6 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
 {
     struct job j = {.g = g, .kernel = best_kernel(), .blas = blas};
     int64_t threads = pool ? (int64_t)rp_pool_threads(pool) : 1;
-    size_t n;
 
     if (!g->batch || !g->m || !g->n)
         return RP_OK;
@@ -327,7 +324,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
     if (g->batch * j.tiles_m < threads)
         j.tile_n = even_blocks(g->n, (g->n + threads - 1) / threads, j.kernel.columns);
     j.tiles_n = (g->n + j.tile_n - 1) / j.tile_n;
-    n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
+    size_t n = (size_t)(g->batch * j.tiles_m * j.tiles_n);
     if (pool && n > 1 && g->m * g->n * g->k * g->batch > WORTH_THREADS)
         return rp_pool_each(pool, n, gemm_tile, &j, err);
     for (size_t i = 0; i < n; i++)

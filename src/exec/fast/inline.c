@@ -47,16 +47,6 @@ static bool is_inlined(const struct rp_node *node)
            !node->skip && node->called[0]->nparams == node->nin && !node->called[0]->deep;
 }
 
-/* The number of nodes after inlining. */
-static uint64_t inlined_size(const struct rp_graph *g)
-{
-    uint64_t n = 0;
-
-    for (uint32_t i = 0; i < g->n; i++)
-        n += is_inlined(&g->nodes[i]) ? g->nodes[i].called[0]->n : 1;
-    return n;
-}
-
 /* A copy of the node whose operands are place[] of its own. */
 static enum rp_code add_node(struct inline_ctx *c, const struct rp_node *from,
                              const uint32_t *place, struct rp_err *err)
@@ -127,7 +117,10 @@ static enum rp_code inline_graph(struct rp_plan *plan, struct rp_graph *g, uint6
                                  uint32_t *calls, struct rp_err *err)
 {
     struct inline_ctx c = {.plan = plan, .g = g, .calls = calls};
-    uint64_t size = inlined_size(g);
+    /* The number of nodes after inlining. */
+    uint64_t size = 0;
+    for (uint32_t i = 0; i < g->n; i++)
+        size += is_inlined(&g->nodes[i]) ? g->nodes[i].called[0]->n : 1;
     enum rp_code code = RP_OK;
     bool any = false;
 

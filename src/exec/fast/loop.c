@@ -228,12 +228,11 @@ static enum rp_code run_loop(struct rp_eval *e, const struct rp_node *node,
                              struct rp_err *err)
 {
     struct loop_run r = {.loop = node->attrs, .in = in};
-    size_t jobs;
 
     RP_TRY(result_of(e, node, in, out, err));
     r.out = *out;
     r.lanes = r.out->n < RP_TAPE_LANES ? r.out->n : RP_TAPE_LANES;
-    jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
+    size_t jobs = (r.out->n + JOB_ELEMENTS - 1) / JOB_ELEMENTS;
     if (jobs > 1 && e->pool &&
         r.out->n * (r.loop->tape.nops + r.loop->tape.nparams) > WORTH_THREADS)
         return rp_pool_each(e->pool, jobs, run_piece, &r, err);
@@ -493,13 +492,11 @@ SHIFTS(lane_shifts_64, uint64_t)
 static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
                       struct rp_lane *lane)
 {
-    const struct rp_node *left, *right;
-
     if (node->code != RP_OP_OR || (lane->to != RP_ELEM_U32 && lane->to != RP_ELEM_U64) ||
         b->f->loop_of[node->in[0]] != b->root || b->f->loop_of[node->in[1]] != b->root)
         return false;
-    left = &b->f->g->nodes[node->in[0]];
-    right = &b->f->g->nodes[node->in[1]];
+    const struct rp_node *left = &b->f->g->nodes[node->in[0]];
+    const struct rp_node *right = &b->f->g->nodes[node->in[1]];
     if (left->code == RP_OP_SHIFT_RIGHT_LOGICAL) {
         right = left;
         left = &b->f->g->nodes[node->in[1]];
@@ -535,14 +532,13 @@ WRAPPED(lane_wrapped_64, int64_t, uint64_t)
 static bool is_wrapped(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
                        struct rp_lane *lane)
 {
-    const struct rp_node *less, *sum;
     struct rp_lane compared;
 
     if (node->code != RP_OP_SELECT || (lane->to != RP_ELEM_S32 && lane->to != RP_ELEM_S64) ||
         b->f->loop_of[node->in[0]] != b->root || b->f->loop_of[node->in[1]] != b->root)
         return false;
-    less = &b->f->g->nodes[node->in[0]];
-    sum = &b->f->g->nodes[node->in[1]];
+    const struct rp_node *less = &b->f->g->nodes[node->in[0]];
+    const struct rp_node *sum = &b->f->g->nodes[node->in[1]];
     if (less->code != RP_OP_COMPARE || sum->code != RP_OP_ADD ||
         !rp_lane_of_node(b->f->plan, less, false, &compared) || compared.from != lane->to ||
         compared.direction != RP_CMP_LT || less->in[0] != node->in[2] ||
@@ -583,7 +579,6 @@ static bool is_multiplied(const struct loop_ctx *b, const struct rp_node *node, 
                           struct rp_lane *lane)
 {
     uint32_t k = 0;
-    const struct rp_node *product;
 
     if ((node->code != RP_OP_ADD && node->code != RP_OP_SUBTRACT) || lane->from != RP_ELEM_F32 ||
         lane->to != RP_ELEM_F32)
@@ -592,7 +587,7 @@ static bool is_multiplied(const struct loop_ctx *b, const struct rp_node *node, 
         k = 1;
     if (!is_product(b, node->in[k]))
         return false;
-    product = &b->f->g->nodes[node->in[k]];
+    const struct rp_node *product = &b->f->g->nodes[node->in[k]];
     in[0] = product->in[0];
     in[1] = product->in[1];
     in[2] = node->in[1 - k];
@@ -606,7 +601,6 @@ static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
     struct rp_tape_op op = {.to = (uint32_t)b->ops.n, .a = RP_NONE, .b = RP_NONE, .c = RP_NONE};
     uint32_t *place[3] = {&op.a, &op.b, &op.c}, joined[3], nin = node->nin;
     const uint32_t *in = node->in;
-    struct rp_tape_reg reg;
 
     loop_lane(b->f->plan, node, &op.lane);
     if (is_shifts(b, node, joined, &op.lane) || is_wrapped(b, node, joined, &op.lane) ||
@@ -616,7 +610,7 @@ static enum rp_code add_op(struct loop_ctx *b, uint32_t i, struct rp_err *err)
     }
     for (uint32_t k = 0; k < nin; k++)
         RP_TRY(loop_operand(b, in[k], place[k], err));
-    reg = (struct rp_tape_reg){op.lane.to, (uint8_t)((rp_elem_bits(op.lane.to) + 7) / 8), NULL};
+    struct rp_tape_reg reg = {op.lane.to, (uint8_t)((rp_elem_bits(op.lane.to) + 7) / 8), NULL};
     RP_TRY(rp_vec_push(&b->regs, reg, err));
     RP_TRY(rp_vec_push(&b->ops, op, err));
     b->reg_of[i] = op.to + 1;
@@ -628,28 +622,6 @@ static uint32_t final_reg(uint32_t reg, size_t ninputs)
     if (reg == RP_NONE)
         return reg;
     return reg & INPUT ? reg & ~INPUT : reg + (uint32_t)ninputs;
-}
-
-/* Leaves out operations whose results nothing reads any more; returns those that are left. Numbers
-   of registers stay. */
-static size_t drop_unread(struct rp_tape_op *ops, size_t n, bool *read)
-{
-    size_t kept = n;
-
-    memset(read, 0, n);
-    for (size_t i = n; i-- > 0;) {
-        const struct rp_tape_op *op = &ops[i];
-        const uint32_t in[3] = {op->a, op->b, op->c};
-
-        if (i + 1 < n && !read[op->to])
-            continue;
-        for (size_t k = 0; k < 3; k++)
-            if (!(in[k] & INPUT))
-                read[in[k]] = true;
-        ops[--kept] = *op;
-    }
-    memmove(ops, ops + kept, (n - kept) * sizeof *ops);
-    return n - kept;
 }
 
 /* The tape of a loop becomes the attributes of its last node, whose operands are the inputs. */
@@ -675,7 +647,23 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
                        err, "planning"));
     if (b->ops.n)
         memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
-    loop->tape.nops = drop_unread(loop->tape.ops, b->ops.n, read);
+    /* Leaves out operations whose results nothing reads any more; returns those that are left.
+       Numbers of registers stay. */
+    size_t kept = b->ops.n;
+    memset(read, 0, b->ops.n);
+    for (size_t i = b->ops.n; i-- > 0;) {
+        const struct rp_tape_op *op = &loop->tape.ops[i];
+        const uint32_t in[3] = {op->a, op->b, op->c};
+
+        if (i + 1 < b->ops.n && !read[op->to])
+            continue;
+        for (size_t k = 0; k < 3; k++)
+            if (!(in[k] & INPUT))
+                read[in[k]] = true;
+        loop->tape.ops[--kept] = *op;
+    }
+    memmove(loop->tape.ops, loop->tape.ops + kept, (b->ops.n - kept) * sizeof *loop->tape.ops);
+    loop->tape.nops = b->ops.n - kept;
     for (size_t i = 0; i < loop->tape.nops; i++) {
         struct rp_tape_op *op = &loop->tape.ops[i];
 
@@ -758,7 +746,7 @@ static void list_members(struct fusion_ctx *f)
         }
 }
 
-static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
+enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     struct fusion_ctx f = {.plan = plan, .g = g};
     uint32_t *reg_of = calloc(g->n, sizeof *reg_of);
@@ -794,12 +782,7 @@ static enum rp_code form_graph(struct rp_plan *plan, struct rp_graph *g, struct 
     free(f.next);
     free(f.input);
     free(f.uses);
-    return code;
-}
-
-enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
-{
-    RP_TRY(form_graph(plan, g, err));
+    RP_TRY(code);
     return rp_plan_lifetimes(plan, g, err);
 }
 

@@ -56,12 +56,12 @@ static inline float fast_log(float x)
 {
     float scaled = x < 1.17549435e-38f ? x * 8388608.0f : x;
     uint32_t bits = (uint32_t)as_bits(scaled);
-    float m, r, p, offset = x < 1.17549435e-38f ? -23.0f : 0.0f, special;
+    float offset = x < 1.17549435e-38f ? -23.0f : 0.0f;
     int32_t e = (int32_t)(bits - 0x3f3504f3u) >> 23;
+    float m = as_float((int32_t)(bits - ((uint32_t)e << 23))) - 1.0f;
+    float r = m * m;
+    float p = 7.0376836292e-2f;
 
-    m = as_float((int32_t)(bits - ((uint32_t)e << 23))) - 1.0f;
-    r = m * m;
-    p = 7.0376836292e-2f;
     p = p * m - 1.1514610310e-1f;
     p = p * m + 1.1676998740e-1f;
     p = p * m - 1.2420140846e-1f;
@@ -73,7 +73,7 @@ static inline float fast_log(float x)
     p = p * m * r;
     offset += (float)e;
     p = p + offset * -2.12194440e-4f - 0.5f * r + m + offset * 0.693359375f;
-    special = x == 0 ? -INFINITY : x < 0 ? NAN : x;
+    float special = x == 0 ? -INFINITY : x < 0 ? NAN : x;
     return x > 0 && x < INFINITY ? p : special;
 }
 
@@ -137,15 +137,15 @@ static inline float fast_erfc(float x)
                                   4.218463358204948e-1f,
                                   -2.820767439740514e-1f,
                                   5.641895067754075e-1f};
-    float a = fabsf(x), q = 1 / (a > 1 ? a : 1), y = q * q, s = x * x, p, tail, near;
+    float a = fabsf(x), q = 1 / (a > 1 ? a : 1), y = q * q, s = x * x;
     bool is_low = a < 2;
+    float p = is_low ? low[0] : high[0];
 
-    p = is_low ? low[0] : high[0];
     for (int i = 1; i < 9; i++)
         p = p * y + (is_low ? low[i] : high[i]);
-    tail = fast_exp(-a * a) * q * p;
+    float tail = fast_exp(-a * a) * q * p;
     tail = x < 0 ? 2 - tail : tail;
-    near = 7.853861353153693e-5f;
+    float near = 7.853861353153693e-5f;
     near = near * s - 8.010193625184903e-4f;
     near = near * s + 5.188327685732524e-3f;
     near = near * s - 2.685381193529856e-2f;
@@ -163,11 +163,11 @@ static inline float fast_erf_inv(float x)
     static const float far[9] = {-2.00214257e-04f, 1.00950558e-04f, 1.34934322e-03f,
                                  -3.67342844e-03f, 5.73950773e-03f, -7.6224613e-03f,
                                  9.43887047e-03f,  1.00167406f,     2.83297682f};
-    float w = -fast_log((1 - x) * (1 + x)), p, y;
+    float w = -fast_log((1 - x) * (1 + x));
     bool is_near = w < 5;
+    float y = is_near ? w - 2.5f : sqrtf(w) - 3;
+    float p = is_near ? near[0] : far[0];
 
-    y = is_near ? w - 2.5f : sqrtf(w) - 3;
-    p = is_near ? near[0] : far[0];
     for (int i = 1; i < 9; i++)
         p = p * y + (is_near ? near[i] : far[i]);
     return x == 1 || x == -1 ? x * INFINITY : p * x;

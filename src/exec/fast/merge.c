@@ -190,7 +190,6 @@ static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
     struct rp_graph *g = c->g;
     uint32_t merged = 0;
     size_t operands = 0;
-    uint32_t *in;
 
     for (uint32_t i = 0; i < g->n; i++) {
         c->equal[i] = find_equal(c, i);
@@ -200,7 +199,7 @@ static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
     }
     if (!merged)
         return RP_OK;
-    in = RP_ARENA_NEW(&c->plan->arena, uint32_t, operands + 1);
+    uint32_t *in = RP_ARENA_NEW(&c->plan->arena, uint32_t, operands + 1);
     RP_TRY(rp_err_need(in, err, "planning"));
     merge_compact(c, in);
     return rp_plan_lifetimes(c->plan, g, err);
@@ -209,7 +208,6 @@ static enum rp_code merge_all(struct merge_ctx *c, struct rp_err *err)
 static enum rp_code merge_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     struct merge_ctx c = {.plan = plan, .g = g, .cap = 64};
-    enum rp_code code;
 
     while (c.cap < 2 * (size_t)g->n)
         c.cap *= 2;
@@ -218,8 +216,9 @@ static enum rp_code merge_graph(struct rp_plan *plan, struct rp_graph *g, struct
     c.use = calloc(g->n, sizeof *c.use);
     c.live = calloc(g->n, sizeof *c.live);
     c.table = calloc(c.cap, sizeof *c.table);
-    code = c.hash && c.equal && c.use && c.live && c.table ? merge_all(&c, err)
-                                                           : rp_err_nomem(err, "planning");
+    enum rp_code code = c.hash && c.equal && c.use && c.live && c.table
+                            ? merge_all(&c, err)
+                            : rp_err_nomem(err, "planning");
     free(c.hash);
     free(c.equal);
     free(c.use);

@@ -168,11 +168,10 @@ static enum rp_code product_job(void *user, size_t job, struct rp_err *err)
 enum rp_code rp_product_run(const struct rp_product *p, struct rp_pool *pool, struct rp_err *err)
 {
     struct product_run r = {.p = p, .tiles = (p->m + TILE_M - 1) / TILE_M};
-    size_t jobs;
 
     r.columns = p->elem == RP_ELEM_S32 ? u32_columns : f64_columns;
     r.panels = (p->n + r.columns - 1) / r.columns;
-    jobs = (size_t)(p->batch * r.tiles * r.panels);
+    size_t jobs = (size_t)(p->batch * r.tiles * r.panels);
     if (pool && jobs > 1 && p->batch * p->m * p->n * p->k > WORTH_THREADS)
         return rp_pool_each(pool, jobs, product_job, &r, err);
     for (size_t i = 0; i < jobs; i++)

@@ -190,14 +190,14 @@ static void join_parts(const struct work *w)
 static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct rp_err *err)
 {
     bool columns = w->inner > 1;
-    size_t jobs, n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
+    size_t n = w->outer * w->inner, total = n * w->red, most = w->red / PART_ROWS;
     size_t threads = pool && total > WORTH_THREADS ? rp_pool_threads(pool) : 1;
     rp_job_fn *job = columns ? columns_job : rows_job;
     enum rp_code code = RP_OK;
 
     w->blocks = (w->inner + COLUMNS - 1) / COLUMNS;
     w->rows = w->red > 16384 ? 1 : 16384 / (w->red + 1) + 1;
-    jobs = columns ? w->outer * w->blocks : (w->outer + w->rows - 1) / w->rows;
+    size_t jobs = columns ? w->outer * w->blocks : (w->outer + w->rows - 1) / w->rows;
     w->parts = jobs && jobs < threads ? threads / jobs : 1;
     w->parts = w->parts < most ? w->parts : most;
     if (!w->parts)
@@ -300,14 +300,13 @@ bool rp_fast_reduce_takes_unaligned(const struct rp_graph *g, const struct rp_no
 bool rp_fast_reduces_row(const struct rp_graph *g, const struct rp_node *node)
 {
     const struct rp_reduce *a = node->attrs;
-    const struct rp_value_shape *in;
     struct work w;
 
     if (node->run != rp_fast_reduce || a->k != 1 || node->nin != 2 ||
         !choose_reduction(a->tape->simple, &w) ||
         rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem))
         return false;
-    in = g->nodes[node->in[0]].shape;
+    const struct rp_value_shape *in = g->nodes[node->in[0]].shape;
     return in->elem == RP_ELEM_F32 && in->n && node->shape->elem == RP_ELEM_F32 &&
            g->nodes[node->in[1]].shape->elem == RP_ELEM_F32 &&
            reduce_split(a, in->dims, in->rank, &w) && w.inner == 1 && w.outer == node->shape->n;
@@ -336,13 +335,12 @@ enum rp_code rp_fast_reduce(struct rp_eval *e, const struct rp_node *node,
     const struct rp_reduce *a = node->attrs;
     struct rp_tensor *wide = NULL, *turned = NULL, *to = NULL, *init = NULL;
     struct work w = {0};
-    enum rp_code code;
 
     if (a->k != 1 || !choose_reduction(a->tape->simple, &w) || !in[0]->n ||
         rp_reduce_is_rounded(a->tape, a->tape->regs[0].elem) ||
         (in[0]->elem != RP_ELEM_F32 && !rp_elem_is_small_float(in[0]->elem)))
         return rp_reduce_run(e, node, in, out, err);
-    code = in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err);
+    enum rp_code code = in[0]->elem == RP_ELEM_F32 ? RP_OK : rp_tensor_wide(in[0], &wide, err);
     if (code == RP_OK && in[1]->elem != RP_ELEM_F32)
         code = rp_tensor_wide(in[1], &init, err);
     if (code == RP_OK && !reduce_split(a, in[0]->dims, in[0]->rank, &w))

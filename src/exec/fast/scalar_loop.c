@@ -32,15 +32,13 @@ enum rp_code rp_fast_while_prepare(struct rp_plan *plan, struct rp_node *node, s
 {
     const struct rp_value_shape *state = rp_node_operand(plan, node, 0);
     struct rp_err ignored = RP_ERR_INIT;
-    struct scalar_loop *l;
-    enum rp_code code;
 
     RP_TRY(rp_while_prepare(plan, node, err));
     if (state->elem != RP_ELEM_TUPLE)
         return RP_OK;
-    l = RP_NODE_NEW(plan, struct scalar_loop);
+    struct scalar_loop *l = RP_NODE_NEW(plan, struct scalar_loop);
     RP_TRY(rp_err_need(l, err, "planning"));
-    code = rp_tape_new(plan, node->called[1], false, &l->more, &ignored);
+    enum rp_code code = rp_tape_new(plan, node->called[1], false, &l->more, &ignored);
     if (code == RP_OK && l->more->nparams == state->nparts && l->more->nresults == 1 &&
         l->more->regs[l->more->results[0]].elem == RP_ELEM_PRED)
         node->called[1]->tape = l->more;
@@ -82,10 +80,9 @@ static enum rp_code run_tapes(const struct rp_eval *e, const struct scalar_loop 
                               struct rp_err *err)
 {
     struct rp_tape_frame body, more;
-    enum rp_code code;
 
     RP_TRY(rp_tape_begin(l->body, &body, err));
-    code = rp_tape_begin(l->more, &more, err);
+    enum rp_code code = rp_tape_begin(l->more, &more, err);
     if (code == RP_OK) {
         for (size_t i = 0; i < l->body->nparams; i++)
             body.reg[i] = more.reg[i] = state + i * 16;
@@ -103,13 +100,12 @@ enum rp_code rp_fast_while(struct rp_eval *e, const struct rp_node *node,
     struct rp_tensor *parts[MOST];
     char state[MOST * 16] = {0};
     size_t n = 0;
-    enum rp_code code;
 
     if (!l || e->times || e->spans)
         return e->plan->reference[RP_OP_WHILE]->run(e, node, in, out, err);
     for (size_t i = 0; i < in[0]->nparts; i++)
         memcpy(state + i * 16, in[0]->parts[i]->data, in[0]->parts[i]->unit);
-    code = run_tapes(e, l, state, err);
+    enum rp_code code = run_tapes(e, l, state, err);
     for (; code == RP_OK && n < in[0]->nparts; n++) {
         code = rp_tensor_new(in[0]->parts[n]->elem, NULL, 0, &parts[n], err);
         if (code != RP_OK)

@@ -113,15 +113,13 @@ static enum rp_code scan_job(void *user, size_t job, struct rp_err *err)
     size_t columns = s->inner - begin < COLUMNS ? s->inner - begin : COLUMNS;
     size_t at = job / s->blocks * s->n * s->inner + begin;
     int64_t step = (int64_t)s->inner;
-    const char *in;
-    char *out;
 
     if (s->back) {
         at += (s->n - 1) * s->inner;
         step = -step;
     }
-    in = (const char *)s->in->data + at * unit;
-    out = (char *)s->out->data + at * unit;
+    const char *in = (const char *)s->in->data + at * unit;
+    char *out = (char *)s->out->data + at * unit;
     if (s->in->elem == RP_ELEM_F32 &&
         (s->tape->simple == RP_OP_ADD || s->tape->simple == RP_OP_MULTIPLY)) {
         double init = rp_tensor_number(s->init, 0);
@@ -139,7 +137,6 @@ enum rp_code rp_fast_scan(struct rp_eval *e, const struct rp_node *node,
 {
     const struct rp_reduce_window *a = node->attrs;
     struct scan s = {.tape = a->reduce.tape, .in = in[0], .init = in[1]};
-    size_t jobs;
 
     *done = false;
     if (a->reduce.k != 1 || !s.tape->simple || s.tape->regs[0].elem != in[0]->elem ||
@@ -150,7 +147,7 @@ enum rp_code rp_fast_scan(struct rp_eval *e, const struct rp_node *node,
     RP_TRY(rp_node_result(node, out, err));
     s.out = *out;
     s.blocks = (s.inner + COLUMNS - 1) / COLUMNS;
-    jobs = s.outer * s.blocks;
+    size_t jobs = s.outer * s.blocks;
     if (e->pool && jobs > 1)
         return rp_pool_each(e->pool, jobs, scan_job, &s, err);
     for (size_t i = 0; i < jobs; i++)

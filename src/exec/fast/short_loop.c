@@ -215,7 +215,6 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
 static bool name_element(struct short_ctx *c, uint32_t i)
 {
     const struct rp_node *node = &c->g->nodes[i], *from = &c->g->nodes[node->in[0]];
-    uint32_t what;
 
     if (node->value < 0)
         return false;
@@ -225,7 +224,7 @@ static bool name_element(struct short_ctx *c, uint32_t i)
     }
     if (from->code != RP_OP_TUPLE || from->skip || node->value >= (int64_t)from->nin)
         return false;
-    what = from->in[node->value];
+    uint32_t what = from->in[node->value];
     c->slot[i] = c->slot[what];
     c->value[i] = c->value[what];
     return true;
@@ -319,7 +318,6 @@ static bool is_short_state(const struct rp_node *loop, const struct rp_node **pa
 {
     const struct rp_graph *g = loop->called[0];
     const struct rp_node *root = &g->nodes[g->root];
-    const struct rp_value_shape *shape;
 
     *parameter = NULL;
     for (uint32_t i = 0; i < g->n; i++)
@@ -330,7 +328,7 @@ static bool is_short_state(const struct rp_node *loop, const struct rp_node **pa
     if (!*parameter || !loop->called[1]->tape || root->code != RP_OP_TUPLE || root->skip ||
         g->n > MOST_NODES)
         return false;
-    shape = (*parameter)->shape;
+    const struct rp_value_shape *shape = (*parameter)->shape;
     if (shape->elem != RP_ELEM_TUPLE || root->nin != shape->nparts || root->ncalled)
         return false;
     for (uint32_t i = 0; i < shape->nparts; i++)
@@ -498,7 +496,6 @@ static enum rp_code run_kernel(struct short_run *r, const struct step *s, size_t
 {
     struct rp_tensor *few[16], **in = few, *out = NULL;
     const struct rp_node *node = s->node;
-    enum rp_code code;
 
     if (node->nin > 16)
         in = malloc(node->nin * sizeof(struct rp_tensor *));
@@ -506,7 +503,7 @@ static enum rp_code run_kernel(struct short_run *r, const struct step *s, size_t
     for (uint32_t k = 0; k < node->nin; k++)
         in[k] = rp_tensor_keep(r->values[s->in[k]]);
     r->e->memo = node->same_second ? &r->memo[i] : NULL;
-    code = node->run(r->e, node, in, &out, err);
+    enum rp_code code = node->run(r->e, node, in, &out, err);
     for (uint32_t k = 0; k < node->nin; k++)
         rp_tensor_drop(in[k]);
     if (in != few)
@@ -558,22 +555,6 @@ static enum rp_code run_step(struct short_run *r, const struct step *s, size_t i
     }
 }
 
-/* The next state. Elements that are other elements go through a copy, since these change too. */
-static void take_next(struct short_run *r)
-{
-    const struct short_loop *l = r->l;
-
-    for (uint32_t p = 0; p < l->nstate; p++)
-        if (l->home[l->next[p]] != p && l->home[l->next[p]] < l->nstate)
-            memcpy(r->stage[p], r->values[l->next[p]]->data, rp_tensor_bytes(r->values[p]));
-    for (uint32_t p = 0; p < l->nstate; p++)
-        if (l->home[l->next[p]] != p)
-            memcpy(r->values[p]->data,
-                   l->home[l->next[p]] < l->nstate ? (void *)r->stage[p]
-                                                   : r->values[l->next[p]]->data,
-                   rp_tensor_bytes(r->values[p]));
-}
-
 static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *more,
                             struct rp_err *err)
 {
@@ -587,19 +568,29 @@ static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *mor
         for (size_t i = 0; i < r->l->nsteps; i++)
             if (!again || !r->l->steps[i].once)
                 RP_TRY(run_step(r, &r->l->steps[i], i, err));
-        take_next(r);
+        /* The next state. Elements that are other elements go through a copy, since these change
+           too. */
+        const struct short_loop *l = r->l;
+        for (uint32_t p = 0; p < l->nstate; p++)
+            if (l->home[l->next[p]] != p && l->home[l->next[p]] < l->nstate)
+                memcpy(r->stage[p], r->values[l->next[p]]->data, rp_tensor_bytes(r->values[p]));
+        for (uint32_t p = 0; p < l->nstate; p++)
+            if (l->home[l->next[p]] != p)
+                memcpy(r->values[p]->data,
+                       l->home[l->next[p]] < l->nstate ? (void *)r->stage[p]
+                                                       : r->values[l->next[p]]->data,
+                       rp_tensor_bytes(r->values[p]));
     }
 }
 
 static enum rp_code short_result(struct short_run *r, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor **parts = calloc(r->l->nstate + 1, sizeof *parts);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(parts, err, "evaluating"));
     for (uint32_t p = 0; p < r->l->nstate; p++)
         parts[p] = rp_tensor_keep(r->values[p]);
-    code = rp_tensor_tuple(parts, r->l->nstate, out, err);
+    enum rp_code code = rp_tensor_tuple(parts, r->l->nstate, out, err);
     free(parts);
     return code;
 }
@@ -611,7 +602,6 @@ static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node
     const struct short_loop *l = node->attrs;
     struct short_run r = {.e = e, .l = l};
     struct rp_tape_frame more = {0};
-    enum rp_code code;
 
     if (e->times || e->spans)
         return e->plan->reference[RP_OP_WHILE]->run(e, node, in, out, err);
@@ -620,7 +610,7 @@ static enum rp_code run_short_loop(struct rp_eval *e, const struct rp_node *node
     r.memo = calloc(l->nsteps + 1, sizeof(struct rp_tensor *));
     r.frame = calloc(l->nsteps + 1, sizeof *r.frame);
     r.stage = calloc(l->nstate + 1, sizeof *r.stage);
-    code = rp_err_need(r.values && r.memo && r.frame && r.stage, err, "evaluating");
+    enum rp_code code = rp_err_need(r.values && r.memo && r.frame && r.stage, err, "evaluating");
     if (code == RP_OK)
         code = make_values(&r, in[0], err);
     if (code == RP_OK)

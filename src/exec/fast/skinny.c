@@ -164,14 +164,13 @@ enum rp_code rp_gemm_skinny(const struct rp_gemm *g, struct rp_pool *pool, struc
 {
     struct skinny s = {.g = g, .columns = COLUMNS};
     int64_t threads = pool ? (int64_t)rp_pool_threads(pool) : 1;
-    size_t jobs;
 
     if (g->b_column != 1)
         s.columns = 64;
     while (s.columns > 128 && g->batch * ((g->n + s.columns - 1) / s.columns) < 2 * threads)
         s.columns /= 2;
     s.blocks = (g->n + s.columns - 1) / s.columns;
-    jobs = (size_t)(g->batch * s.blocks);
+    size_t jobs = (size_t)(g->batch * s.blocks);
     if (pool && jobs > 1 && g->batch * g->n * g->k > WORTH_THREADS)
         return rp_pool_each(pool, jobs, skinny_job, &s, err);
     for (size_t i = 0; i < jobs; i++)

@@ -54,8 +54,6 @@ static bool same_lane(const struct rp_lane *a, const struct rp_lane *b)
 static bool same_function(const struct rp_tape *t, uint32_t a, uint32_t b, size_t *k,
                           unsigned depth)
 {
-    const struct rp_tape_op *x, *y;
-
     if (a == RP_NONE || b == RP_NONE)
         return a == b;
     if (a < t->nparams || b < t->nparams) {
@@ -67,8 +65,8 @@ static bool same_function(const struct rp_tape *t, uint32_t a, uint32_t b, size_
     if (t->regs[a].constant || t->regs[b].constant)
         return t->regs[a].constant && t->regs[b].constant && t->regs[a].elem == t->regs[b].elem &&
                !memcmp(t->regs[a].constant, t->regs[b].constant, t->regs[a].unit);
-    x = op_of(t, a);
-    y = op_of(t, b);
+    const struct rp_tape_op *x = op_of(t, a);
+    const struct rp_tape_op *y = op_of(t, b);
     return x && y && depth < MOST_DEPTH && same_lane(&x->lane, &y->lane) &&
            same_function(t, x->a, y->a, k, depth + 1) &&
            same_function(t, x->b, y->b, k, depth + 1) && same_function(t, x->c, y->c, k, depth + 1);
@@ -106,7 +104,6 @@ static bool find_key(struct key_sort *s)
 {
     const struct rp_tape *t = s->base.tape;
     const struct rp_tape_op *last = op_of(t, t->results[0]);
-    uint32_t a, b;
 
     if (!last || last->b == RP_NONE || last->c != RP_NONE)
         return false;
@@ -116,8 +113,8 @@ static bool find_key(struct key_sort *s)
     if (last->lane.direction != RP_CMP_LT && last->lane.direction != RP_CMP_GT)
         return false;
     s->down = last->lane.direction == RP_CMP_GT;
-    a = last->a;
-    b = last->b;
+    uint32_t a = last->a;
+    uint32_t b = last->b;
     s->operand = SIZE_MAX;
     if (!same_function(t, a, b, &s->operand, 0)) { /* written the other way round */
         s->operand = SIZE_MAX;
@@ -164,14 +161,14 @@ static uint64_t read_bits(const void *at, size_t i, size_t unit)
 /* Order-preserving bits; *unordered is set where a NaN is compared by value. */
 static uint64_t order_bits(const struct key_sort *s, uint64_t v, unsigned bits, bool *unordered)
 {
-    uint64_t top = (uint64_t)1 << (bits - 1), all = top | (top - 1), exponent;
+    uint64_t top = (uint64_t)1 << (bits - 1), all = top | (top - 1);
 
     if (is_float(s->elem)) {
         if (!s->total) {
-            exponent = s->elem == RP_ELEM_F64   ? 0x7ff0000000000000u
-                       : s->elem == RP_ELEM_F32 ? 0x7f800000u
-                       : s->elem == RP_ELEM_F16 ? 0x7c00u
-                                                : 0x7f80u;
+            uint64_t exponent = s->elem == RP_ELEM_F64   ? 0x7ff0000000000000u
+                                : s->elem == RP_ELEM_F32 ? 0x7f800000u
+                                : s->elem == RP_ELEM_F16 ? 0x7c00u
+                                                         : 0x7f80u;
             if ((v & (all ^ top)) > exponent)
                 *unordered = true;
             if (v == top) /* -0 is 0 */
@@ -191,11 +188,11 @@ RP_CLONES static bool order_f32(const uint32_t *in, size_t n, bool total, uint32
     uint32_t nan = 0;
 
     for (size_t i = 0; i < n; i++) {
-        uint32_t v = in[i], sign;
+        uint32_t v = in[i];
 
         nan |= !total & ((v & 0x7fffffffu) > 0x7f800000u);
         v = !total && v == 0x80000000u ? 0 : v;
-        sign = (uint32_t)((int32_t)v >> 31);
+        uint32_t sign = (uint32_t)((int32_t)v >> 31);
         out[i].key = (v ^ (sign | 0x80000000u)) ^ flip;
         out[i].at = first + (uint32_t)i;
     }
@@ -392,11 +389,10 @@ static enum rp_code sort_job(void *user, size_t job, struct rp_err *err)
 static enum rp_code sort_lines(struct rp_eval *e, struct sort_run *r, bool *done,
                                struct rp_err *err)
 {
-    size_t jobs;
     enum rp_code code = RP_OK;
 
     r->per_job = JOB_LINES / r->n + 1;
-    jobs = (r->lines + r->per_job - 1) / r->per_job;
+    size_t jobs = (r->lines + r->per_job - 1) / r->per_job;
     r->unordered = calloc(jobs + 1, sizeof *r->unordered);
     RP_TRY(rp_err_need(r->unordered, err, "sorting"));
     if (jobs > 1 && e->pool)

@@ -32,22 +32,6 @@ static enum rp_code fold_operand(struct rp_plan *plan, struct rp_graph *g, struc
     return RP_OK;
 }
 
-/* Transpositions that nothing reads any more are left out. */
-static void leave_unread(struct rp_graph *g, bool *read)
-{
-    read[g->root] = true;
-    for (uint32_t i = g->n; i-- > 0;) {
-        struct rp_node *node = &g->nodes[i];
-
-        if (node->code == RP_OP_TRANSPOSE && !read[i]) {
-            node->skip = true;
-            node->nin = 0;
-        }
-        for (uint32_t k = 0; k < node->nin; k++)
-            read[node->in[k]] = true;
-    }
-}
-
 static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     bool done = false, *read;
@@ -59,7 +43,18 @@ static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct 
         return RP_OK;
     read = calloc(g->n, sizeof *read);
     RP_TRY(rp_err_need(read, err, "planning"));
-    leave_unread(g, read);
+    /* Transpositions that nothing reads any more are left out. */
+    read[g->root] = true;
+    for (uint32_t i = g->n; i-- > 0;) {
+        struct rp_node *node = &g->nodes[i];
+
+        if (node->code == RP_OP_TRANSPOSE && !read[i]) {
+            node->skip = true;
+            node->nin = 0;
+        }
+        for (uint32_t k = 0; k < node->nin; k++)
+            read[node->in[k]] = true;
+    }
     free(read);
     return rp_plan_lifetimes(plan, g, err);
 }

@@ -403,14 +403,13 @@ static enum rp_code select_and_add(struct selection *s, struct rp_pool *pool, st
 {
     const struct pass *p = &s->pass;
     int64_t rows = rows_of_job(p);
-    enum rp_code code;
 
     s->slices = 1;
     for (size_t k = 0; k < p->lead; k++)
         s->slices *= p->in[k];
     s->job_slices = rows / (p->rows / s->slices) + 1;
     RP_TRY(make_offsets(s, err));
-    code = window_spread(pool, s->slices, s->job_slices, slices_job, s, err);
+    enum rp_code code = window_spread(pool, s->slices, s->job_slices, slices_job, s, err);
     free(s->offset);
     return code;
 }

@@ -13,25 +13,6 @@
 
 #define MESSAGE_BYTES 700 /* of the plugin's own words in an error */
 
-static enum rp_code check_version(const char *path, struct rp_pjrt *pjrt, struct rp_err *err)
-{
-    uint32_t major = (uint32_t)pjrt->api[RP_PJRT_API_VERSION];
-    size_t words = (size_t)(pjrt->api[RP_PJRT_API_SIZE] / 8);
-
-    pjrt->minor = (unsigned)(pjrt->api[RP_PJRT_API_VERSION] >> 32);
-    if (major != 0)
-        return rp_err_set(err, RP_MISSING,
-                          "'%s' has PJRT version %u.%u; reprise supports versions 0.x", path, major,
-                          pjrt->minor);
-    if (words < RP_PJRT_API_FUNCTIONS + RP_PJRT_FUNCTIONS_NEEDED)
-        return rp_err_set(err, RP_MISSING,
-                          "'%s' has PJRT version 0.%u, whose table of %zu bytes is too short: a "
-                          "newer plugin is needed",
-                          path, pjrt->minor, words * 8);
-    pjrt->functions = words - RP_PJRT_API_FUNCTIONS;
-    return RP_OK;
-}
-
 enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err)
 {
     union {
@@ -50,7 +31,20 @@ enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *
     out->api = get.entry();
     if (!out->api)
         return rp_err_set(err, RP_MISSING, "GetPjrtApi of '%s' returned nothing", path);
-    return check_version(path, out, err);
+    uint32_t major = (uint32_t)out->api[RP_PJRT_API_VERSION];
+    size_t words = (size_t)(out->api[RP_PJRT_API_SIZE] / 8);
+    out->minor = (unsigned)(out->api[RP_PJRT_API_VERSION] >> 32);
+    if (major != 0)
+        return rp_err_set(err, RP_MISSING,
+                          "'%s' has PJRT version %u.%u; reprise supports versions 0.x", path, major,
+                          out->minor);
+    if (words < RP_PJRT_API_FUNCTIONS + RP_PJRT_FUNCTIONS_NEEDED)
+        return rp_err_set(err, RP_MISSING,
+                          "'%s' has PJRT version 0.%u, whose table of %zu bytes is too short: a "
+                          "newer plugin is needed",
+                          path, out->minor, words * 8);
+    out->functions = words - RP_PJRT_API_FUNCTIONS;
+    return RP_OK;
 }
 
 static rp_pjrt_fn *function_at(const struct rp_pjrt *pjrt, unsigned i)
@@ -72,12 +66,11 @@ static rp_pjrt_fn *function_at(const struct rp_pjrt *pjrt, unsigned i)
 static unsigned expected_size(const char *message, size_t n, bool *is_args)
 {
     char text[256];
-    const char *name, *size, *expected;
 
     snprintf(text, sizeof text, "%.*s", n < sizeof text ? (int)n : (int)sizeof text - 1, message);
-    name = strstr(text, "Unexpected ");
-    size = name ? strstr(name, " size: ") : NULL;
-    expected = size ? strstr(size, "expected ") : NULL;
+    const char *name = strstr(text, "Unexpected ");
+    const char *size = name ? strstr(name, " size: ") : NULL;
+    const char *expected = size ? strstr(size, "expected ") : NULL;
     if (!expected)
         return 0;
     *is_args = size - name >= 5 && memcmp(size - 5, "_Args", 5) == 0;
@@ -104,14 +97,12 @@ static enum rp_code code_of(uint64_t status, const char *message, enum rp_code o
 static void message_of(const struct rp_pjrt *pjrt, void *error, char *out, size_t cap)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    const char *text;
-    size_t n;
 
     args.word[0] = sizeof args;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_at(pjrt, RP_PJRT_ERROR_MESSAGE)(args.word);
-    text = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    n = text ? (size_t)args.word[RP_PJRT_RESULT_SIZE] : 0;
+    const char *text = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
+    size_t n = text ? (size_t)args.word[RP_PJRT_RESULT_SIZE] : 0;
     snprintf(out, cap, "%.*s", n < cap ? (int)n : (int)cap - 1, text ? text : "");
 }
 
@@ -126,9 +117,20 @@ static uint64_t status_of(const struct rp_pjrt *pjrt, void *error)
     return args.word[RP_PJRT_RESULT];
 }
 
-/* What to do about it, where that is known. */
-static enum rp_code explain_failure(const char *message, enum rp_code code, struct rp_err *err)
+/* Takes the error over. */
+static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
+                                 struct rp_err *err)
 {
+    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    char message[MESSAGE_BYTES];
+
+    message_of(pjrt, error, message, sizeof message);
+    enum rp_code code = code_of(status_of(pjrt, error), message, other);
+    args.word[0] = sizeof args;
+    args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
+    function_at(pjrt, RP_PJRT_ERROR_DESTROY)(args.word);
+    rp_err_set(err, code, "error from the plugin: %s", message[0] ? message : "(no message)");
+    /* What to do about it, where that is known. */
     if (strstr(message, "callback"))
         return rp_err_context(err, code,
                               "it calls back into the Python program, which is not running: give "
@@ -147,36 +149,17 @@ static enum rp_code explain_failure(const char *message, enum rp_code code, stru
     return code;
 }
 
-/* Takes the error over. */
-static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
-                                 struct rp_err *err)
-{
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
-    char message[MESSAGE_BYTES];
-    enum rp_code code;
-
-    message_of(pjrt, error, message, sizeof message);
-    code = code_of(status_of(pjrt, error), message, other);
-    args.word[0] = sizeof args;
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
-    function_at(pjrt, RP_PJRT_ERROR_DESTROY)(args.word);
-    rp_err_set(err, code, "error from the plugin: %s", message[0] ? message : "(no message)");
-    return explain_failure(message, code, err);
-}
-
 /* Whether the error was about a size, which is then known. */
 static bool learn_size(struct rp_pjrt *pjrt, unsigned function, void *error)
 {
     char message[256];
     bool is_args = false;
-    uint16_t *learned;
-    unsigned size;
 
     message_of(pjrt, error, message, sizeof message);
-    size = expected_size(message, strlen(message), &is_args);
+    unsigned size = expected_size(message, strlen(message), &is_args);
     if (size < 16 || size > sizeof(struct rp_pjrt_args) || function >= RP_PJRT_SIZES)
         return false;
-    learned = is_args ? &pjrt->size[function] : &pjrt->inner[function];
+    uint16_t *learned = is_args ? &pjrt->size[function] : &pjrt->inner[function];
     if (*learned == size)
         return false; /* that was it already */
     *learned = (uint16_t)size;
@@ -234,12 +217,11 @@ void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *ob
 enum rp_code rp_pjrt_await(struct rp_pjrt *pjrt, void *event, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    enum rp_code code;
 
     if (!event)
         return RP_OK;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(event);
-    code = rp_pjrt_call(pjrt, RP_PJRT_EVENT_AWAIT, &args, NULL, RP_IO, err);
+    enum rp_code code = rp_pjrt_call(pjrt, RP_PJRT_EVENT_AWAIT, &args, NULL, RP_IO, err);
     rp_pjrt_drop(pjrt, RP_PJRT_EVENT_DESTROY, event);
     return code;
 }

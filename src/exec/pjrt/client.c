@@ -27,7 +27,6 @@ static enum rp_code parse_option(const char *text, struct client_option *out,
                                  int64_t ints[LIST_MAX], struct rp_err *err)
 {
     const char *value = strchr(text, '=');
-    float real;
     char *end;
     size_t n = 0;
 
@@ -60,7 +59,7 @@ static enum rp_code parse_option(const char *text, struct client_option *out,
         out->word[RP_PJRT_OPTION_VALUE] = (uint64_t)ints[0];
         return RP_OK;
     }
-    real = strtof(value, &end);
+    float real = strtof(value, &end);
     if (end != value && !*end) {
         out->word[RP_PJRT_OPTION_TYPE] = RP_PJRT_OPTION_FLOAT;
         memcpy(&out->word[RP_PJRT_OPTION_VALUE], &real, sizeof real);
@@ -106,15 +105,13 @@ static void ask_text(struct rp_pjrt_client *c, enum rp_pjrt_function function, v
                      size_t cap)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    const char *text;
-    size_t n;
 
     out[0] = 0;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(of);
     if (rp_pjrt_call(&c->pjrt, function, &args, NULL, RP_MISSING, NULL))
         return;
-    text = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    n = (size_t)args.word[RP_PJRT_RESULT_SIZE];
+    const char *text = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
+    size_t n = (size_t)args.word[RP_PJRT_RESULT_SIZE];
     if (text)
         snprintf(out, cap, "%.*s", n < cap ? (int)n : (int)cap - 1, text);
     for (char *p = out; *p; p++) /* versions of some have several lines */
@@ -136,18 +133,6 @@ static enum rp_code ask_devices(struct rp_pjrt_client *c, enum rp_pjrt_function 
     return RP_OK;
 }
 
-static void describe_device(struct rp_pjrt_client *c)
-{
-    struct rp_pjrt_args args = RP_PJRT_ARGS;
-
-    ask_text(c, RP_PJRT_CLIENT_PLATFORM_NAME, c->client, c->platform, sizeof c->platform);
-    ask_text(c, RP_PJRT_CLIENT_PLATFORM_VERSION, c->client, c->version, sizeof c->version);
-    args.word[RP_PJRT_ARG] = rp_pjrt_word(c->devices[0]);
-    if (!rp_pjrt_call(&c->pjrt, RP_PJRT_DEVICE_DESCRIPTION, &args, NULL, RP_MISSING, NULL))
-        ask_text(c, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]), c->device,
-                 sizeof c->device);
-}
-
 enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t noptions,
                           unsigned devices, struct rp_pjrt_client *out, struct rp_err *err)
 {
@@ -159,7 +144,13 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
     RP_TRY(rp_pjrt_call(&out->pjrt, RP_PJRT_PLUGIN_INITIALIZE, &none, NULL, RP_MISSING, err));
     RP_TRY(create_client(out, options, noptions, NULL, err));
     RP_TRY(ask_devices(out, RP_PJRT_CLIENT_ADDRESSABLE_DEVICES, out->client, err));
-    describe_device(out);
+    struct rp_pjrt_args args = RP_PJRT_ARGS;
+    ask_text(out, RP_PJRT_CLIENT_PLATFORM_NAME, out->client, out->platform, sizeof out->platform);
+    ask_text(out, RP_PJRT_CLIENT_PLATFORM_VERSION, out->client, out->version, sizeof out->version);
+    args.word[RP_PJRT_ARG] = rp_pjrt_word(out->devices[0]);
+    if (!rp_pjrt_call(&out->pjrt, RP_PJRT_DEVICE_DESCRIPTION, &args, NULL, RP_MISSING, NULL))
+        ask_text(out, RP_PJRT_DESCRIPTION_KIND, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]),
+                 out->device, sizeof out->device);
     if (out->ndevices < devices && strstr(out->platform, "cpu")) {
         rp_pjrt_drop(&out->pjrt, RP_PJRT_CLIENT_DESTROY, out->client);
         out->client = NULL;
@@ -179,45 +170,19 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
 static enum rp_code count_outputs(struct rp_pjrt_client *c, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    void *executable;
-    enum rp_code code;
 
     args.word[RP_PJRT_ARG] = rp_pjrt_word(c->loaded);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, &args, NULL, RP_IO, err));
-    executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
+    void *executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
     args = (struct rp_pjrt_args)RP_PJRT_ARGS;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(executable);
-    code = rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTABLE_NUM_OUTPUTS, &args, NULL, RP_IO, err);
+    enum rp_code code =
+        rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTABLE_NUM_OUTPUTS, &args, NULL, RP_IO, err);
     c->noutputs = (size_t)args.word[RP_PJRT_RESULT];
     rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
     if (code == RP_OK && c->noutputs > UINT32_MAX)
         return rp_err_set(err, RP_IO, "the plugin reports %zu outputs", c->noutputs);
     return code;
-}
-
-/* The lists that execute wants, once for all runs. */
-static enum rp_code make_lists(struct rp_pjrt_client *c, struct rp_err *err)
-{
-    size_t nd = c->ndevices, na = c->narguments, no = c->noutputs;
-
-    c->arguments = calloc(nd * na + 1, sizeof *c->arguments);
-    c->consumed = calloc(nd * na + 1, sizeof *c->consumed);
-    c->outputs = calloc(nd * no + 1, sizeof *c->outputs);
-    c->argument_lists = calloc(nd, sizeof *c->argument_lists);
-    c->output_lists = calloc(nd, sizeof *c->output_lists);
-    c->events = calloc(nd, sizeof *c->events);
-    c->kept = calloc(na + 1, sizeof *c->kept);
-    RP_TRY(rp_err_need(c->arguments && c->consumed && c->outputs && c->argument_lists &&
-                           c->output_lists && c->events && c->kept,
-                       err, "preparing the arguments of a program"));
-    for (size_t d = 0; d < nd; d++) {
-        c->argument_lists[d] = c->arguments + d * na;
-        c->output_lists[d] = c->outputs + d * no;
-    }
-    for (size_t i = 0; i < na; i++)
-        if (!c->donated || !c->donated[i])
-            c->kept[c->nkept++] = (int64_t)i;
-    return RP_OK;
 }
 
 static enum rp_code compile_source(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
@@ -247,10 +212,9 @@ static enum rp_code compile_as_jax(struct rp_pjrt_client *c, const struct rp_pjr
 {
     struct rp_proto_writer w = {0};
     struct rp_bytes options;
-    enum rp_code code;
 
     rp_proto_add_bytes(&w, given.at, given.n);
-    code = rp_pjrt_put_flag(RP_PJRT_FAST_MIN_MAX "=false", &w, err);
+    enum rp_code code = rp_pjrt_put_flag(RP_PJRT_FAST_MIN_MAX "=false", &w, err);
     if (code == RP_OK)
         code = rp_proto_written(&w, &options, err);
     if (code == RP_OK)
@@ -287,7 +251,26 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
     c->results = source->results;
     if (c->partitions > 1 && !source->optimized && rp_pjrt_find_shards(c, NULL) != RP_OK)
         rp_pjrt_shards_release(&c->shards); /* then arrays go as they are, and XLA judges */
-    return make_lists(c, err);
+    /* The lists that execute wants, once for all runs. */
+    size_t nd = c->ndevices, na = c->narguments, no = c->noutputs;
+    c->arguments = calloc(nd * na + 1, sizeof *c->arguments);
+    c->consumed = calloc(nd * na + 1, sizeof *c->consumed);
+    c->outputs = calloc(nd * no + 1, sizeof *c->outputs);
+    c->argument_lists = calloc(nd, sizeof *c->argument_lists);
+    c->output_lists = calloc(nd, sizeof *c->output_lists);
+    c->events = calloc(nd, sizeof *c->events);
+    c->kept = calloc(na + 1, sizeof *c->kept);
+    RP_TRY(rp_err_need(c->arguments && c->consumed && c->outputs && c->argument_lists &&
+                           c->output_lists && c->events && c->kept,
+                       err, "preparing the arguments of a program"));
+    for (size_t d = 0; d < nd; d++) {
+        c->argument_lists[d] = c->arguments + d * na;
+        c->output_lists[d] = c->outputs + d * no;
+    }
+    for (size_t i = 0; i < na; i++)
+        if (!c->donated || !c->donated[i])
+            c->kept[c->nkept++] = (int64_t)i;
+    return RP_OK;
 }
 
 void rp_pjrt_close(struct rp_pjrt_client *c)

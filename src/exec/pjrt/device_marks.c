@@ -30,7 +30,7 @@ static void marks_look(struct rp_device_marks *m)
                                           "libcudart.so", NULL};
     static const char *const nvtx[] = {"libnvToolsExt.so.1", "libnvtx3interop.so.1",
                                        "libnvtx3interop.so", NULL};
-    void *cuda = NULL, *ranges;
+    void *cuda = NULL;
     union {
         void *symbol;
         int (*call)(void);
@@ -47,7 +47,7 @@ static void marks_look(struct rp_device_marks *m)
     m->start = as.call;
     as.symbol = find_symbol(cuda, "cudaProfilerStop");
     m->stop = as.call;
-    ranges = open_first(nvtx, 0);
+    void *ranges = open_first(nvtx, 0);
     as.symbol = find_symbol(ranges, "nvtxRangePushA");
     m->push = as.name;
     as.symbol = find_symbol(ranges, "nvtxRangePop");

@@ -37,11 +37,11 @@ static enum rp_code pjrt_open(void *self, struct rp_worker_facts *facts, struct 
     struct rp_pjrt_client *c = &x->client;
     unsigned devices = (x->source.replicas ? x->source.replicas : 1) *
                        (x->source.partitions ? x->source.partitions : 1);
-    int64_t begin = rp_clock_ns(), loaded;
+    int64_t begin = rp_clock_ns();
 
     RP_TRY(rp_pjrt_open(x->exe.path, options->plugin_options, options->nplugin_options, devices, c,
                         err));
-    loaded = rp_clock_ns();
+    int64_t loaded = rp_clock_ns();
     RP_TRY(rp_pjrt_compile(c, &x->source, err));
     facts->load_ns = loaded - begin;
     facts->compile_ns = rp_clock_ns() - loaded;
@@ -63,10 +63,9 @@ static enum rp_code pjrt_upload(void *self, struct rp_tensor *const *arguments, 
 static enum rp_code pjrt_run(void *self, int64_t *ns, struct rp_err *err)
 {
     struct pjrt_exe *x = self;
-    enum rp_code code;
 
     rp_device_marks_push(&x->marks, "reprise: run");
-    code = rp_pjrt_run(&x->client, ns, err);
+    enum rp_code code = rp_pjrt_run(&x->client, ns, err);
     rp_device_marks_pop(&x->marks);
     return code;
 }
@@ -91,13 +90,13 @@ static enum rp_code pjrt_profile(void *self, unsigned runs, uint8_t **xspace, si
 {
     struct pjrt_exe *x = self;
     struct rp_pjrt_profile profile;
-    enum rp_code code = RP_OK, stopped;
+    enum rp_code code = RP_OK;
     int64_t ns;
 
     RP_TRY(rp_pjrt_profile_start(&x->client, &profile, err));
     for (unsigned i = 0; i < runs && code == RP_OK; i++)
         code = rp_pjrt_run(&x->client, &ns, err);
-    stopped = rp_pjrt_profile_stop(&profile, xspace, n, code == RP_OK ? err : NULL);
+    enum rp_code stopped = rp_pjrt_profile_stop(&profile, xspace, n, code == RP_OK ? err : NULL);
     if (code != RP_OK) {
         free(*xspace);
         *xspace = NULL;
@@ -120,37 +119,6 @@ static unsigned module_number(const struct rp_program *p, uint32_t key)
     int64_t value = p ? rp_program_int(p, key, 0) : 0;
 
     return value > 0 && value <= 4096 ? (unsigned)value : 0;
-}
-
-/* Replicas are those of the text; what else runs at a time are partitions. */
-static void count_devices(struct rp_pjrt_source *source, const struct rp_program *p, unsigned all)
-{
-    unsigned replicas = module_number(p, RP_ATTR_REPLICA_COUNT);
-
-    source->replicas = replicas && all % replicas == 0 ? replicas : 1;
-    source->partitions = all ? all / source->replicas : module_number(p, RP_ATTR_NUM_PARTITIONS);
-}
-
-/* Recorded options, or made ones; flags after them count last. */
-static enum rp_code prepare_options(struct pjrt_exe *x, struct rp_err *err)
-{
-    const struct rp_engine_options *options = x->exe.options;
-    struct rp_proto_writer *to = &x->compile_options;
-    struct rp_bytes bytes;
-
-    x->source.as_jax = !options->compile_options;
-    if (options->compile_options)
-        rp_proto_add_bytes(to, options->compile_options, options->ncompile_options);
-    else
-        rp_pjrt_put_options(&x->source, to);
-    for (size_t i = 0; i < options->nxla_flags; i++) {
-        x->source.as_jax &= !strstr(options->xla_flags[i], RP_PJRT_FAST_MIN_MAX);
-        RP_TRY(rp_pjrt_put_flag(options->xla_flags[i], to, err));
-    }
-    RP_TRY(rp_proto_written(to, &bytes, err));
-    x->source.options = bytes.at;
-    x->source.noptions = bytes.n;
-    return RP_OK;
 }
 
 /* The arguments of bytecode: those of the program that was read from it. */
@@ -192,12 +160,33 @@ static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
     source->tupled = x->module.tupled;
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
-    count_devices(source, program->program, exe->options->partitions);
+    /* Replicas are those of the text; what else runs at a time are partitions. */
+    unsigned replicas = module_number(program->program, RP_ATTR_REPLICA_COUNT);
+    source->replicas = replicas && exe->options->partitions % replicas == 0 ? replicas : 1;
+    source->partitions = exe->options->partitions
+                             ? exe->options->partitions / source->replicas
+                             : module_number(program->program, RP_ATTR_NUM_PARTITIONS);
     if (program->program && source->partitions > 1) {
         RP_TRY(rp_signature_find(program->program, &x->arena, &x->signature, err));
         source->results = &x->signature;
     }
-    return prepare_options(x, err);
+    /* Recorded options, or made ones; flags after them count last. */
+    const struct rp_engine_options *options = x->exe.options;
+    struct rp_proto_writer *to = &x->compile_options;
+    struct rp_bytes bytes;
+    x->source.as_jax = !options->compile_options;
+    if (options->compile_options)
+        rp_proto_add_bytes(to, options->compile_options, options->ncompile_options);
+    else
+        rp_pjrt_put_options(&x->source, to);
+    for (size_t i = 0; i < options->nxla_flags; i++) {
+        x->source.as_jax &= !strstr(options->xla_flags[i], RP_PJRT_FAST_MIN_MAX);
+        RP_TRY(rp_pjrt_put_flag(options->xla_flags[i], to, err));
+    }
+    RP_TRY(rp_proto_written(to, &bytes, err));
+    x->source.options = bytes.at;
+    x->source.noptions = bytes.n;
+    return RP_OK;
 }
 
 static void pjrt_release(struct rp_worker_exe *exe)

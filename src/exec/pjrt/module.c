@@ -71,13 +71,12 @@ static enum rp_code read_entry(struct rp_proto_cursor c, uint32_t parameter_fiel
                                uint32_t index_field, struct rp_pjrt_module *out, struct rp_err *err)
 {
     struct rp_proto_item item;
-    struct rp_proto_cursor packed;
     uint64_t parameter = 0, index = 0;
 
     while (rp_proto_next(&c, &item)) {
         if (item.number == parameter_field && item.wire == RP_WIRE_VARINT)
             parameter = item.value;
-        packed = rp_proto_list(&c, &item);
+        struct rp_proto_cursor packed = rp_proto_list(&c, &item);
         if (item.number == index_field)
             rp_proto_packed_varint(&packed, &index);
     }
@@ -102,7 +101,7 @@ static enum rp_code read_entries(struct rp_proto_cursor c, uint32_t parameter_fi
 enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_module *out,
                               struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, DEPTH), at;
+    struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, DEPTH);
     struct rp_bytes alias = {0}, donor = {0};
     struct rp_proto_item item;
 
@@ -122,7 +121,8 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
             out->shardy = memmem(item.bytes.at, item.bytes.n, "xla.sdy.", 8) != NULL;
     }
     RP_TRY(rp_proto_finish(&c, err));
-    at = rp_proto_cursor(alias.at, alias.n, 0, DEPTH); /* now that the arguments are counted */
+    struct rp_proto_cursor at =
+        rp_proto_cursor(alias.at, alias.n, 0, DEPTH); /* now that the arguments are counted */
     RP_TRY(read_entries(at, RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER,
                         RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, out, err));
     at = rp_proto_cursor(donor.at, donor.n, 0, DEPTH);

@@ -27,39 +27,34 @@ enum {
     BUILD_SHARDY = 19
 };
 
-/* Devices in order: partition p of replica r is device r * partitions + p. */
-static void put_assignment(struct rp_proto_writer *w, unsigned replicas, unsigned partitions)
-{
-    size_t assignment = rp_proto_begin(w, BUILD_ASSIGNMENT), devices, ids;
-
-    rp_proto_put_varint(w, RP_HLO_DEVICE_ASSIGNMENT_REPLICA_COUNT, replicas);
-    rp_proto_put_varint(w, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_COUNT, partitions);
-    for (unsigned p = 0; p < partitions; p++) {
-        devices = rp_proto_begin(w, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_DEVICES);
-        ids = rp_proto_begin(w, RP_HLO_COMPUTATION_DEVICE_REPLICA_DEVICE_IDS);
-        for (unsigned r = 0; r < replicas; r++)
-            rp_proto_add_varint(w, (uint64_t)r * partitions + p);
-        rp_proto_end(w, ids);
-        rp_proto_end(w, devices);
-    }
-    rp_proto_end(w, assignment);
-}
-
 void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_writer *to)
 {
     unsigned replicas = source->replicas ? source->replicas : 1;
     unsigned partitions = source->partitions ? source->partitions : 1;
-    size_t build;
 
     if (source->tupled)
         rp_proto_put_varint(to, COMPILE_TUPLED, 1);
-    build = rp_proto_begin(to, COMPILE_BUILD);
+    size_t build = rp_proto_begin(to, COMPILE_BUILD);
     rp_proto_put_varint(to, BUILD_REPLICAS, replicas);
     rp_proto_put_varint(to, BUILD_PARTITIONS, partitions);
     if (partitions > 1 && !source->optimized)
         rp_proto_put_varint(to, BUILD_SPMD, 1);
-    if (replicas > 1 || partitions > 1)
-        put_assignment(to, replicas, partitions);
+    if (replicas > 1 || partitions > 1) {
+        /* Devices in order: partition p of replica r is device r * partitions + p. */
+        size_t assignment = rp_proto_begin(to, BUILD_ASSIGNMENT);
+
+        rp_proto_put_varint(to, RP_HLO_DEVICE_ASSIGNMENT_REPLICA_COUNT, replicas);
+        rp_proto_put_varint(to, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_COUNT, partitions);
+        for (unsigned p = 0; p < partitions; p++) {
+            size_t devices = rp_proto_begin(to, RP_HLO_DEVICE_ASSIGNMENT_COMPUTATION_DEVICES);
+            size_t ids = rp_proto_begin(to, RP_HLO_COMPUTATION_DEVICE_REPLICA_DEVICE_IDS);
+            for (unsigned r = 0; r < replicas; r++)
+                rp_proto_add_varint(to, (uint64_t)r * partitions + p);
+            rp_proto_end(to, ids);
+            rp_proto_end(to, devices);
+        }
+        rp_proto_end(to, assignment);
+    }
     if (source->optimized)
         rp_proto_put_varint(to, BUILD_BACKEND_ONLY, 1);
     if (source->shardy)
@@ -71,14 +66,13 @@ void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_wr
 enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err)
 {
     const char *name = strncmp(text, "--", 2) == 0 ? text + 2 : text, *equals = strchr(name, '=');
-    size_t entry, value;
 
     if (!equals || equals == name)
         return rp_err_set(err, RP_USAGE,
                           "an XLA flag is NAME=VALUE, such as xla_dump_to=/tmp/x, not '%s'", text);
-    entry = rp_proto_begin(to, COMPILE_OVERRIDES);
+    size_t entry = rp_proto_begin(to, COMPILE_OVERRIDES);
     rp_proto_put_bytes(to, OVERRIDE_KEY, name, (size_t)(equals - name));
-    value = rp_proto_begin(to, OVERRIDE_VALUE);
+    size_t value = rp_proto_begin(to, OVERRIDE_VALUE);
     if (!strcasecmp(equals + 1, "true") || !strcasecmp(equals + 1, "false"))
         rp_proto_put_varint(to, VALUE_BOOL, !strcasecmp(equals + 1, "true"));
     else
@@ -94,11 +88,10 @@ static enum rp_code copy_without(struct rp_proto_cursor c, uint32_t inner, uint3
                                  struct rp_proto_writer *to, struct rp_err *err)
 {
     struct rp_proto_item item;
-    size_t begun;
 
     while (rp_proto_next(&c, &item)) {
         if (inner && item.number == inner && item.wire == RP_WIRE_BYTES) {
-            begun = rp_proto_begin(to, inner);
+            size_t begun = rp_proto_begin(to, inner);
             RP_TRY(copy_without(rp_proto_enter(&c, &item), 0, without, to, err));
             rp_proto_end(to, begun);
         } else if (inner || item.number != without) {

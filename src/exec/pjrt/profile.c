@@ -17,11 +17,10 @@ static const uint8_t profile_options[] = {0x28, 1, 0x10, 2, 0x18, 1, 0x38, 1};
 static const uint64_t *table_of(const struct rp_pjrt *pjrt)
 {
     const uint64_t *extension = rp_pjrt_extension(pjrt, RP_PJRT_EXTENSION_PROFILER);
-    const uint64_t *table;
 
     if (!extension || extension[0] < (RP_PJRT_EXTENSION_PAYLOAD + 1) * sizeof *extension)
         return NULL;
-    table = rp_pjrt_pointer(extension[RP_PJRT_EXTENSION_PAYLOAD]);
+    const uint64_t *table = rp_pjrt_pointer(extension[RP_PJRT_EXTENSION_PAYLOAD]);
     return table && table[0] >= RP_PJRT_PROFILER_TABLE * sizeof *table ? table : NULL;
 }
 
@@ -44,17 +43,15 @@ static enum rp_code profiler_call(const uint64_t *table, unsigned i, struct rp_p
                                   struct rp_err *err)
 {
     struct rp_pjrt_args asked = RP_PJRT_ARGS;
-    const char *text;
-    void *error;
 
     args->word[0] = sizeof *args;
-    error = function_of(table, i)(args->word);
+    void *error = function_of(table, i)(args->word);
     if (!error)
         return RP_OK;
     asked.word[0] = sizeof asked;
     asked.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_of(table, RP_PJRT_PROFILER_ERROR_MESSAGE)(asked.word);
-    text = rp_pjrt_pointer(asked.word[RP_PJRT_RESULT]);
+    const char *text = rp_pjrt_pointer(asked.word[RP_PJRT_RESULT]);
     rp_err_set(err, RP_IO, "error from the plugin's profiler: %.*s",
                text ? (int)(asked.word[RP_PJRT_RESULT_SIZE] & 0x3ff) : 0, text ? text : "");
     asked = (struct rp_pjrt_args)RP_PJRT_ARGS;
@@ -77,7 +74,6 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
                                    struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     out->table = table_of(&c->pjrt);
@@ -89,7 +85,7 @@ enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_prof
     args.word[RP_PJRT_PROFILER_OPTIONS_SIZE] = sizeof profile_options;
     RP_TRY(profiler_call(out->table, RP_PJRT_PROFILER_CREATE, &args, err));
     out->profiler = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_CREATED]);
-    code = call_profiler(out, RP_PJRT_PROFILER_START, err);
+    enum rp_code code = call_profiler(out, RP_PJRT_PROFILER_START, err);
     if (code != RP_OK)
         call_profiler(out, RP_PJRT_PROFILER_DESTROY, NULL);
     return code;
@@ -118,13 +114,11 @@ static enum rp_code collect_profile(struct rp_pjrt_profile *profile, uint8_t **b
                                     struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
-    uint64_t size;
-    const void *theirs;
 
     args.word[RP_PJRT_PROFILER_ARG] = rp_pjrt_word(profile->profiler);
     RP_TRY(profiler_call(profile->table, RP_PJRT_PROFILER_COLLECT, &args, err));
-    size = args.word[RP_PJRT_PROFILER_BUFFER_SIZE];
-    theirs = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_BUFFER]);
+    uint64_t size = args.word[RP_PJRT_PROFILER_BUFFER_SIZE];
+    const void *theirs = rp_pjrt_pointer(args.word[RP_PJRT_PROFILER_BUFFER]);
     if (theirs)
         return copy_bytes(theirs, size ? size - 1 : 0, bytes, n, err);
     RP_TRY(copy_bytes(NULL, size, bytes, n, err));

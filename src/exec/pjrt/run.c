@@ -61,7 +61,6 @@ static enum rp_code send_argument(struct rp_pjrt_client *c, size_t i, void **don
     struct rp_pjrt_args args = RP_PJRT_ARGS;
     uint32_t type = type_of(t->elem);
     char shape[512];
-    enum rp_code code;
 
     rp_tensor_shape_text(t, shape, sizeof shape);
     if (!type || t->elem == RP_ELEM_TOKEN)
@@ -75,7 +74,7 @@ static enum rp_code send_argument(struct rp_pjrt_client *c, size_t i, void **don
     args.word[RP_PJRT_FROM_HOST_NDIMS] = t->rank;
     args.word[RP_PJRT_FROM_HOST_SEMANTICS] = 1;
     args.word[RP_PJRT_FROM_HOST_DEVICE] = rp_pjrt_word(c->devices[i / c->narguments]);
-    code = rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_FROM_HOST, &args, NULL, RP_IO, err);
+    enum rp_code code = rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_FROM_HOST, &args, NULL, RP_IO, err);
     if (code != RP_OK)
         return rp_err_context(err, code, "while sending argument %zu, %s", i % c->narguments,
                               shape);
@@ -101,7 +100,7 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
                             struct rp_err *err)
 {
     size_t n = c->ndevices * c->narguments, sent = 0;
-    enum rp_code code = RP_OK, waited;
+    enum rp_code code = RP_OK;
     void **done;
 
     RP_TRY(rp_pjrt_split(c, arguments, err));
@@ -115,38 +114,14 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
     for (size_t i = 0; i < sent; i++) { /* also after a failure: they read our memory */
         if (!c->arguments[i])
             continue;
-        waited = finish_argument(c, i, done[i], code == RP_OK ? err : NULL);
+        enum rp_code waited = finish_argument(c, i, done[i], code == RP_OK ? err : NULL);
         code = code == RP_OK ? waited : code;
     }
     free(done);
     return code;
 }
 
-/* Arguments that the run before gave away. */
-static enum rp_code renew_donated(struct rp_pjrt_client *c, struct rp_err *err)
-{
-    void *done = NULL;
-
-    for (size_t i = 0; i < c->ndevices * c->narguments; i++) {
-        if (!c->consumed[i])
-            continue;
-        rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->arguments[i]);
-        c->arguments[i] = NULL;
-        RP_TRY(send_argument(c, i, &done, err));
-        RP_TRY(finish_argument(c, i, done, err));
-    }
-    return RP_OK;
-}
-
 /* ---- running ---- */
-
-static void drop_outputs(struct rp_pjrt_client *c)
-{
-    for (size_t i = 0; i < c->ndevices * c->noutputs; i++) {
-        rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->outputs[i]);
-        c->outputs[i] = NULL;
-    }
-}
 
 static void mark_consumed(struct rp_pjrt_client *c)
 {
@@ -159,11 +134,21 @@ static void mark_consumed(struct rp_pjrt_client *c)
 enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS, options = RP_PJRT_ARGS;
-    enum rp_code code, waited;
-    int64_t begin;
 
-    drop_outputs(c);
-    RP_TRY(renew_donated(c, err));
+    for (size_t i = 0; i < c->ndevices * c->noutputs; i++) {
+        rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->outputs[i]);
+        c->outputs[i] = NULL;
+    }
+    /* Arguments that the run before gave away. */
+    void *done = NULL;
+    for (size_t i = 0; i < c->ndevices * c->narguments; i++) {
+        if (!c->consumed[i])
+            continue;
+        rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->arguments[i]);
+        c->arguments[i] = NULL;
+        RP_TRY(send_argument(c, i, &done, err));
+        RP_TRY(finish_argument(c, i, done, err));
+    }
     options.word[RP_PJRT_OPTIONS_LAUNCH] = ++c->launch & INT32_MAX;
     options.word[RP_PJRT_OPTIONS_KEPT] = rp_pjrt_word(c->kept);
     options.word[RP_PJRT_OPTIONS_NKEPT] = c->nkept;
@@ -174,12 +159,12 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
     args.word[RP_PJRT_EXECUTE_NARGUMENTS] = c->narguments;
     args.word[RP_PJRT_EXECUTE_OUTPUTS] = rp_pjrt_word(c->output_lists);
     args.word[RP_PJRT_EXECUTE_EVENTS] = rp_pjrt_word(c->events);
-    begin = rp_clock_ns();
+    int64_t begin = rp_clock_ns();
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTE, &args, &options, RP_IO, err));
     mark_consumed(c);
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t d = 0; d < c->ndevices; d++) {
-        waited = rp_pjrt_await(&c->pjrt, c->events[d], code == RP_OK ? err : NULL);
+        enum rp_code waited = rp_pjrt_await(&c->pjrt, c->events[d], code == RP_OK ? err : NULL);
         code = code == RP_OK ? waited : code;
         c->events[d] = NULL;
     }
@@ -193,14 +178,12 @@ static enum rp_code shape_of(struct rp_pjrt_client *c, void *buffer, struct rp_t
                              struct rp_err *err)
 {
     struct rp_pjrt_args type = RP_PJRT_ARGS, dims = RP_PJRT_ARGS;
-    unsigned elem;
-    size_t rank;
 
     type.word[RP_PJRT_ARG] = dims.word[RP_PJRT_ARG] = rp_pjrt_word(buffer);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_ELEMENT_TYPE, &type, NULL, RP_IO, err));
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_DIMENSIONS, &dims, NULL, RP_IO, err));
-    elem = elem_of((uint32_t)type.word[RP_PJRT_RESULT]);
-    rank = (size_t)dims.word[RP_PJRT_RESULT_SIZE];
+    unsigned elem = elem_of((uint32_t)type.word[RP_PJRT_RESULT]);
+    size_t rank = (size_t)dims.word[RP_PJRT_RESULT_SIZE];
     if (elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (elem == RP_ELEM_INVALID || rank > RP_TENSOR_RANK)
@@ -209,25 +192,20 @@ static enum rp_code shape_of(struct rp_pjrt_client *c, void *buffer, struct rp_t
     return rp_tensor_new(elem, rp_pjrt_pointer(dims.word[RP_PJRT_RESULT]), rank, out, err);
 }
 
-/* Row-major, whatever the device has: without it the device's own order would come. */
-static void row_major(struct rp_pjrt_args *layout, int64_t order[RP_TENSOR_RANK], size_t rank)
-{
-    for (size_t i = 0; i < rank; i++)
-        order[i] = (int64_t)(rank - 1 - i);
-    layout->word[0] = RP_PJRT_LAYOUT_WORDS * sizeof layout->word[0];
-    layout->word[RP_PJRT_LAYOUT_TILED] = RP_PJRT_LAYOUT_TILED_WORDS * sizeof layout->word[0];
-    layout->word[RP_PJRT_LAYOUT_MINOR_TO_MAJOR] = rp_pjrt_word(order);
-    layout->word[RP_PJRT_LAYOUT_NMINOR_TO_MAJOR] = rank;
-    layout->word[RP_PJRT_LAYOUT_TYPE] = 0;
-}
-
 static enum rp_code copy_out(struct rp_pjrt_client *c, void *buffer, struct rp_tensor *to,
                              struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS, layout = RP_PJRT_ARGS;
     int64_t order[RP_TENSOR_RANK];
 
-    row_major(&layout, order, to->rank);
+    /* Row-major, whatever the device has: without it the device's own order would come. */
+    for (size_t i = 0; i < to->rank; i++)
+        order[i] = (int64_t)(to->rank - 1 - i);
+    layout.word[0] = RP_PJRT_LAYOUT_WORDS * sizeof layout.word[0];
+    layout.word[RP_PJRT_LAYOUT_TILED] = RP_PJRT_LAYOUT_TILED_WORDS * sizeof layout.word[0];
+    layout.word[RP_PJRT_LAYOUT_MINOR_TO_MAJOR] = rp_pjrt_word(order);
+    layout.word[RP_PJRT_LAYOUT_NMINOR_TO_MAJOR] = to->rank;
+    layout.word[RP_PJRT_LAYOUT_TYPE] = 0;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(buffer);
     args.word[RP_PJRT_TO_HOST_LAYOUT] = rp_pjrt_word(&layout);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_BUFFER_TO_HOST, &args, NULL, RP_IO, err));

@@ -100,7 +100,6 @@ static enum rp_code compiled_module(struct rp_pjrt_client *c, void *executable, 
                                     struct rp_bytes *out, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS, program = RP_PJRT_ARGS;
-    const char *format;
 
     args.word[RP_PJRT_ARG] = rp_pjrt_word(executable);
     args.word[RP_PJRT_RESULT] = rp_pjrt_word(&program);
@@ -113,7 +112,7 @@ static enum rp_code compiled_module(struct rp_pjrt_client *c, void *executable, 
     RP_TRY(
         rp_pjrt_call(&c->pjrt, RP_PJRT_EXECUTABLE_OPTIMIZED, &args, &program, RP_UNSUPPORTED, err));
     out->at = *memory;
-    format = rp_pjrt_pointer(program.word[RP_PJRT_PROGRAM_FORMAT]);
+    const char *format = rp_pjrt_pointer(program.word[RP_PJRT_PROGRAM_FORMAT]);
     if (format && program.word[RP_PJRT_PROGRAM_FORMAT_SIZE] == strlen("hlo_with_config") &&
         !memcmp(format, "hlo_with_config", strlen("hlo_with_config")))
         *out = rp_proto_find(*out, RP_HLO_PROTO_HLO_MODULE);
@@ -124,13 +123,12 @@ enum rp_code rp_pjrt_find_shards(struct rp_pjrt_client *c, struct rp_err *err)
 {
     struct rp_pjrt_args args = RP_PJRT_ARGS;
     struct rp_bytes module = {0};
-    void *executable, *memory = NULL;
-    enum rp_code code;
+    void *memory = NULL;
 
     args.word[RP_PJRT_ARG] = rp_pjrt_word(c->loaded);
     RP_TRY(rp_pjrt_call(&c->pjrt, RP_PJRT_LOADED_EXECUTABLE, &args, NULL, RP_IO, err));
-    executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
-    code = compiled_module(c, executable, &memory, &module, err);
+    void *executable = rp_pjrt_pointer(args.word[RP_PJRT_RESULT]);
+    enum rp_code code = compiled_module(c, executable, &memory, &module, err);
     rp_pjrt_drop(&c->pjrt, RP_PJRT_EXECUTABLE_DESTROY, executable);
     if (code == RP_OK)
         code = rp_pjrt_read_shards(module.at, module.n, &c->shards, err);

@@ -73,13 +73,12 @@ bool rp_elf_has_symbol(const char *path, const char *symbol)
     struct image image;
     struct stat st;
     bool has = false;
-    void *map;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
 
     if (fd < 0)
         return false;
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-        map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (map != MAP_FAILED) {
             image = (struct image){map, (size_t)st.st_size};
             has = has_symbol(&image, symbol);

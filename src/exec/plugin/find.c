@@ -54,12 +54,12 @@ static void name_of(const char *path, const char **name, size_t *n)
 
 static enum rp_code from_environment(struct rp_plugins *to, struct rp_err *err)
 {
-    const char *list = getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), *colon, *end;
+    const char *list = getenv("PJRT_NAMES_AND_LIBRARY_PATHS"), *end;
     char path[PATH_MAX];
 
     for (; list && *list; list = *end ? end + 1 : end) {
         end = list + strcspn(list, ",");
-        colon = memchr(list, ':', (size_t)(end - list));
+        const char *colon = memchr(list, ':', (size_t)(end - list));
         if (!colon || end - colon - 1 <= 0 || end - colon > (ptrdiff_t)sizeof path)
             continue;
         snprintf(path, sizeof path, "%.*s", (int)(end - colon - 1), colon + 1);
@@ -108,14 +108,13 @@ static enum rp_code from_packages(struct rp_plugins *to, const char *root, struc
         {RP_PLUGIN_PJRT, "*/libpjrt_*.so", "GetPjrtApi"},
         {RP_PLUGIN_TF, "tensorflow/libtensorflow_cc.so.2", "TF_NewSession"},
         {RP_PLUGIN_LAPACK, "scipy.libs/libscipy_openblas*.so", "scipy_sgesdd_"}};
-    const char *copy;
 
     for (size_t i = 0; i < to->looked.n; i++)
         if (same_file(to->looked.at[i], root))
             return RP_OK;
     if (access(root, X_OK) != 0)
         return RP_OK;
-    copy = rp_arena_strdup(&to->arena, root);
+    const char *copy = rp_arena_strdup(&to->arena, root);
     RP_TRY(rp_err_need(copy, err, "looking for plugins"));
     RP_TRY(rp_vec_push(&to->looked, copy, err));
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++)
@@ -178,20 +177,6 @@ static enum rp_code from_python(struct rp_plugins *to, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code from_python_path(struct rp_plugins *to, struct rp_err *err)
-{
-    const char *at = getenv("PYTHONPATH"), *end;
-    char path[PATH_MAX];
-
-    for (; at && *at; at = *end ? end + 1 : end) {
-        end = at + strcspn(at, ":");
-        snprintf(path, sizeof path, "%.*s", (int)(end - at), at);
-        if (*path)
-            RP_TRY(from_packages(to, path, err));
-    }
-    return RP_OK;
-}
-
 const char *rp_plugin_folder(struct rp_arena *arena)
 {
     const char *own = getenv("REPRISE_ENGINES"), *data = getenv("XDG_DATA_HOME");
@@ -206,17 +191,24 @@ const char *rp_plugin_folder(struct rp_arena *arena)
 
 enum rp_code rp_plugins_find(struct rp_plugins *out, struct rp_err *err)
 {
-    const char *home = getenv("HOME"), *user = getenv("PYTHONUSERBASE"), *folder;
+    const char *home = getenv("HOME"), *user = getenv("PYTHONUSERBASE");
 
     memset(out, 0, sizeof *out);
     rp_arena_init(&out->arena);
     RP_TRY(from_environment(out, err));
-    folder = rp_plugin_folder(&out->arena);
+    const char *folder = rp_plugin_folder(&out->arena);
     if (folder)
         RP_TRY(from_packages(out, folder, err));
     RP_TRY(from_prefix(out, getenv("VIRTUAL_ENV"), err));
     RP_TRY(from_prefix(out, getenv("CONDA_PREFIX"), err));
-    RP_TRY(from_python_path(out, err));
+    const char *at = getenv("PYTHONPATH"), *end;
+    char path[PATH_MAX];
+    for (; at && *at; at = *end ? end + 1 : end) {
+        end = at + strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s", (int)(end - at), at);
+        if (*path)
+            RP_TRY(from_packages(out, path, err));
+    }
     RP_TRY(from_python(out, err));
     if (!user && home)
         user = rp_arena_printf(&out->arena, "%s/.local", home);
@@ -255,22 +247,6 @@ static int rank_of(const struct rp_plugin *plugin)
     return strstr(plugin->path, "cpu") ? 1 : 0;
 }
 
-static const struct rp_plugin *choose_plugin(const struct rp_plugins *plugins,
-                                             enum rp_plugin_kind kind, const char *name)
-{
-    const struct rp_plugin *best = NULL;
-
-    for (size_t i = 0; i < plugins->list.n; i++) {
-        const struct rp_plugin *at = &plugins->list.at[i];
-
-        if (at->kind != kind || (name && strcmp(at->name, name) != 0))
-            continue;
-        if (!best || rank_of(at) > rank_of(best))
-            best = at;
-    }
-    return best && (name || rank_of(best) >= 0) ? best : NULL;
-}
-
 static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, struct rp_err *err)
 {
     static const char *const get[] = {
@@ -296,9 +272,7 @@ static enum rp_code none_found(enum rp_plugin_kind kind, const char *where, stru
 enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
                                struct rp_err *err)
 {
-    const struct rp_plugin *chosen;
     struct rp_plugins plugins;
-    enum rp_code code;
 
     *path = NULL;
     if (where && !*where)
@@ -309,9 +283,19 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
         *path = realpath(where, NULL); /* dlopen looks for plain names elsewhere */
         return rp_err_need(*path, err, "looking for plugins");
     }
-    code = rp_plugins_find(&plugins, err);
+    enum rp_code code = rp_plugins_find(&plugins, err);
     if (code == RP_OK) {
-        chosen = choose_plugin(&plugins, kind, where);
+        const struct rp_plugin *best = NULL;
+
+        for (size_t i = 0; i < plugins.list.n; i++) {
+            const struct rp_plugin *at = &plugins.list.at[i];
+
+            if (at->kind != kind || (where && strcmp(at->name, where) != 0))
+                continue;
+            if (!best || rank_of(at) > rank_of(best))
+                best = at;
+        }
+        const struct rp_plugin *chosen = best && (where || rank_of(best) >= 0) ? best : NULL;
         *path = chosen ? strdup(chosen->path) : NULL;
         if (!chosen)
             code = none_found(kind, where, err);

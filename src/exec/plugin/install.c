@@ -29,21 +29,6 @@ static enum rp_code make_folder(char *path, struct rp_err *err)
     return RP_OK;
 }
 
-/* The last line that is not empty. */
-static void last_line(int log, char *out, size_t cap)
-{
-    char text[4096], *save = NULL;
-    off_t end = lseek(log, 0, SEEK_END);
-    ssize_t n = pread(log, text, sizeof text - 1,
-                      end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0);
-
-    out[0] = 0;
-    text[n > 0 ? n : 0] = 0;
-    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
-        if (line[strspn(line, " ")])
-            snprintf(out, cap, "%s", line);
-}
-
 /* Runs a program with everything it prints in `log`; its exit status, or -1 where it cannot run. */
 static int run_command(char *const argv[], int log)
 {
@@ -67,16 +52,27 @@ static enum rp_code pip_install(const char *package, char *folder, struct rp_err
     char python[] = "python3", m[] = "-m", pip[] = "pip", install[] = "install";
     char quiet[] = "--quiet", alone[] = "--no-deps", upgrade[] = "--upgrade";
     char binary[] = "--only-binary=:all:", target[] = "--target", name[128], words[600];
+
     char *const argv[] = {python,  m,      pip,    install, quiet, alone,
                           upgrade, binary, target, folder,  name,  NULL};
-    int log = memfd_create("reprise-pip", MFD_CLOEXEC), status;
+    int log = memfd_create("reprise-pip", MFD_CLOEXEC);
     enum rp_code code = RP_OK;
 
     if (log < 0)
         return rp_err_set_os(err, errno, "cannot run pip");
     snprintf(name, sizeof name, "%s", package);
-    status = run_command(argv, log);
-    last_line(log, words, sizeof words);
+    int status = run_command(argv, log);
+    /* The last line that is not empty. */
+    char text[4096], *save = NULL;
+    off_t end = lseek(log, 0, SEEK_END);
+    ssize_t n = pread(log, text, sizeof text - 1,
+                      end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0);
+
+    words[0] = 0;
+    text[n > 0 ? n : 0] = 0;
+    for (char *line = strtok_r(text, "\r\n", &save); line; line = strtok_r(NULL, "\r\n", &save))
+        if (line[strspn(line, " ")])
+            snprintf(words, sizeof words, "%s", line);
     if (status < 0)
         code = rp_err_set(err, RP_MISSING, "python3 is needed to fetch '%s'", package);
     else if (status != 0)
@@ -92,16 +88,15 @@ enum rp_code rp_plugin_install(const char *package, struct rp_err *err)
 {
     struct rp_arena arena = RP_ARENA_INIT;
     char folder[PATH_MAX];
-    const char *own;
-    enum rp_code code;
 
     if (strcmp(package, "xla-cpu-pjrt") != 0 && strcmp(package, "tensorflow-cpu") != 0)
         return rp_err_set(err, RP_USAGE,
                           "no package '%s' to install: xla-cpu-pjrt or tensorflow-cpu", package);
-    own = rp_plugin_folder(&arena);
-    code = own ? RP_OK
-               : rp_err_set(err, RP_MISSING,
-                            "no home folder: set REPRISE_ENGINES to the folder to install into");
+    const char *own = rp_plugin_folder(&arena);
+    enum rp_code code =
+        own ? RP_OK
+            : rp_err_set(err, RP_MISSING,
+                         "no home folder: set REPRISE_ENGINES to the folder to install into");
     if (code == RP_OK) {
         snprintf(folder, sizeof folder, "%s", own);
         code = make_folder(folder, err);

@@ -22,30 +22,6 @@ struct collective {
     struct rp_tape *tape;
 };
 
-/* The function of a reduction: of two scalars of the operands' type, and one result of it. */
-static enum rp_code prepare_function(struct rp_plan *plan, const struct rp_node *node,
-                                     struct collective *c, struct rp_err *err)
-{
-    unsigned elem;
-
-    if (node->ncalled != 1 || node->called[0]->nparams != 2)
-        return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
-    RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
-    if (c->tape->nresults != 1)
-        return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not 1",
-                             c->tape->nresults);
-    elem = c->tape->regs[c->tape->results[0]].elem;
-    for (uint32_t i = 0; i < node->nin; i++) {
-        unsigned from = rp_node_operand(plan, node, i)->elem;
-
-        from = rp_elem_is_small_float(from) ? RP_ELEM_F32 : from;
-        if (from != elem || c->tape->regs[0].elem != elem || c->tape->regs[1].elem != elem)
-            return rp_node_error(node, RP_UNSUPPORTED, err,
-                                 "functions of mixed types are not supported");
-    }
-    return RP_OK;
-}
-
 static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *node,
                                        struct rp_err *err)
 {
@@ -65,8 +41,27 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     c->dim = n ? dims[0] : -1;
     c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
     if (node->code == RP_OP_ALL_REDUCE || node->code == RP_OP_ALL_REDUCE_START ||
-        node->code == RP_OP_REDUCE_SCATTER)
-        RP_TRY(prepare_function(plan, node, c, err));
+        node->code == RP_OP_REDUCE_SCATTER) {
+        /* The function of a reduction: of two scalars of the operands' type, and one result of
+           it. */
+        unsigned elem;
+
+        if (node->ncalled != 1 || node->called[0]->nparams != 2)
+            return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
+        RP_TRY(rp_tape_new(plan, node->called[0], true, &c->tape, err));
+        if (c->tape->nresults != 1)
+            return rp_node_error(node, RP_FORMAT, err, "the function has %zu results, not 1",
+                                 c->tape->nresults);
+        elem = c->tape->regs[c->tape->results[0]].elem;
+        for (uint32_t i = 0; i < node->nin; i++) {
+            unsigned from = rp_node_operand(plan, node, i)->elem;
+
+            from = rp_elem_is_small_float(from) ? RP_ELEM_F32 : from;
+            if (from != elem || c->tape->regs[0].elem != elem || c->tape->regs[1].elem != elem)
+                return rp_node_error(node, RP_UNSUPPORTED, err,
+                                     "functions of mixed types are not supported");
+        }
+    }
     for (uint32_t i = 0; i < node->nin && c->dim >= 0; i++)
         if (c->dim >= (int64_t)rp_node_operand(plan, node, i)->rank)
             return rp_node_error(node, RP_FORMAT, err, "dimension out of range");
@@ -268,31 +263,6 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
 
 /* ---- the rendezvous ---- */
 
-static enum rp_code make_results(struct rp_eval *e, const struct rp_node *node,
-                                 const struct group *g, struct rp_tensor *const *all,
-                                 struct rp_tensor **out, struct rp_err *err)
-{
-    struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
-    enum rp_code code = rp_err_need(parts, err, "communicating");
-    uint32_t n = 0;
-
-    while (n < node->nin && code == RP_OK) {
-        code = collective_result(e, node, g, all, n, &parts[n], err);
-        n += code == RP_OK;
-    }
-    if (code == RP_OK &&
-        (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
-                   node->code != RP_OP_ALL_GATHER_START)))
-        code = rp_tensor_tuple(parts, n, out, err);
-    else if (code == RP_OK)
-        *out = parts[0];
-    else
-        while (n-- > 0)
-            rp_tensor_drop(parts[n]);
-    free(parts);
-    return code;
-}
-
 static enum rp_code collective_run(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err)
@@ -313,7 +283,24 @@ static enum rp_code collective_run(struct rp_eval *e, const struct rp_node *node
     if (code == RP_OK && e->mesh)
         code = rp_mesh_rendezvous(e->mesh, e->partition, mine, &all, err);
     if (code == RP_OK) {
-        code = make_results(e, node, g, all, &result, err);
+        struct rp_tensor **parts = calloc(node->nin + 1, sizeof(struct rp_tensor *));
+        code = rp_err_need(parts, err, "communicating");
+        uint32_t n = 0;
+
+        while (n < node->nin && code == RP_OK) {
+            code = collective_result(e, node, g, all, n, &parts[n], err);
+            n += code == RP_OK;
+        }
+        if (code == RP_OK &&
+            (n > 1 || (node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts == 1 &&
+                       node->code != RP_OP_ALL_GATHER_START)))
+            code = rp_tensor_tuple(parts, n, &result, err);
+        else if (code == RP_OK)
+            result = parts[0];
+        else
+            while (n-- > 0)
+                rp_tensor_drop(parts[n]);
+        free(parts);
         if (e->mesh)
             rp_mesh_leave(e->mesh);
     }

@@ -59,36 +59,6 @@ enum rp_code rp_conv_fill(struct rp_plan *plan, const struct rp_node *node, stru
     return RP_OK;
 }
 
-/* That the sizes fit each other, so that the loops need not look. */
-static enum rp_code conv_check(const struct rp_conv *c, const struct rp_node *node,
-                               const struct rp_value_shape *in, const struct rp_value_shape *kernel,
-                               const struct rp_value_shape *out, struct rp_err *err)
-{
-    size_t rank = c->dims.nspatial + 2;
-    int64_t features, outputs, batch;
-
-    if (in->rank != rank || kernel->rank != rank || out->rank != rank)
-        return rp_node_error(node, RP_FORMAT, err, "the operands do not match dim_labels");
-    features = in->dims[c->dims.input_feature];
-    outputs = out->dims[c->dims.output_feature];
-    batch = in->dims[c->dims.input_batch];
-    if (features != kernel->dims[c->dims.kernel_input] * c->feature_groups ||
-        outputs != kernel->dims[c->dims.kernel_output] || outputs % c->feature_groups ||
-        batch % c->batch_groups || outputs % c->batch_groups ||
-        out->dims[c->dims.output_batch] != batch / c->batch_groups)
-        return rp_node_error(node, RP_FORMAT, err, "features, batch and group counts do not match");
-    for (size_t k = 0; k < c->dims.nspatial; k++) {
-        if (c->window.dim[k].size != kernel->dims[c->dims.kernel_spatial[k]])
-            return rp_node_error(node, RP_FORMAT, err,
-                                 "the window does not have the size of the kernel");
-        if (rp_window_result(&c->window.dim[k], in->dims[c->dims.input_spatial[k]]) !=
-            out->dims[c->dims.output_spatial[k]])
-            return rp_node_error(node, RP_FORMAT, err,
-                                 "the result does not have the size that the window gives");
-    }
-    return RP_OK;
-}
-
 enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_conv *c = RP_NODE_NEW(plan, struct rp_conv);
@@ -98,8 +68,30 @@ enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct 
     if (node->nin != 2)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a convolution of %u operands", node->nin);
     RP_TRY(rp_conv_fill(plan, node, c, err));
-    return conv_check(c, node, rp_node_operand(plan, node, 0), rp_node_operand(plan, node, 1),
-                      node->shape, err);
+    /* That the sizes fit each other, so that the loops need not look. */
+    const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *kernel = rp_node_operand(plan, node, 1);
+    size_t rank = c->dims.nspatial + 2;
+    if (in->rank != rank || kernel->rank != rank || node->shape->rank != rank)
+        return rp_node_error(node, RP_FORMAT, err, "the operands do not match dim_labels");
+    int64_t features = in->dims[c->dims.input_feature];
+    int64_t outputs = node->shape->dims[c->dims.output_feature];
+    int64_t batch = in->dims[c->dims.input_batch];
+    if (features != kernel->dims[c->dims.kernel_input] * c->feature_groups ||
+        outputs != kernel->dims[c->dims.kernel_output] || outputs % c->feature_groups ||
+        batch % c->batch_groups || outputs % c->batch_groups ||
+        node->shape->dims[c->dims.output_batch] != batch / c->batch_groups)
+        return rp_node_error(node, RP_FORMAT, err, "features, batch and group counts do not match");
+    for (size_t k = 0; k < c->dims.nspatial; k++) {
+        if (c->window.dim[k].size != kernel->dims[c->dims.kernel_spatial[k]])
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "the window does not have the size of the kernel");
+        if (rp_window_result(&c->window.dim[k], in->dims[c->dims.input_spatial[k]]) !=
+            node->shape->dims[c->dims.output_spatial[k]])
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "the result does not have the size that the window gives");
+    }
+    return RP_OK;
 }
 
 struct sizes {
@@ -184,13 +176,12 @@ enum rp_code rp_conv_run(const struct rp_conv *c, struct rp_tensor *input, struc
     struct sizes s = {.c = c, .in = input->dims, .kernel = kernel->dims, .out = shape->dims};
     struct rp_tensor *in = NULL, *k = NULL, *to = NULL;
     bool empty = false;
-    enum rp_code code;
 
     rp_strides(input->dims, input->rank, s.in_stride);
     rp_strides(kernel->dims, kernel->rank, s.kernel_stride);
     for (size_t i = 0; i < c->dims.nspatial; i++)
         empty |= c->window.dim[i].size == 0;
-    code = rp_tensor_as(input, wide, &in, err);
+    enum rp_code code = rp_tensor_as(input, wide, &in, err);
     if (code == RP_OK)
         code = rp_tensor_as(kernel, wide, &k, err);
     if (code == RP_OK)

@@ -34,14 +34,13 @@ static int64_t second_of(const struct rp_plan *plan, const struct rp_node *node,
                          const char *key)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_BACKEND_CONFIG);
-    const char *at, *end;
     int64_t second = -1;
     int seen = 0;
 
     if (!attr || !rp_attr_is_bytes(attr))
         return -1;
-    end = attr->at + attr->n;
-    at = memmem(attr->at, attr->n, outer, strlen(outer));
+    const char *end = attr->at + attr->n;
+    const char *at = memmem(attr->at, attr->n, outer, strlen(outer));
     at = at ? memmem(at, (size_t)(end - at), key, strlen(key)) : NULL;
     at = at ? memchr(at, '[', (size_t)(end - at)) : NULL;
     for (; at && at < end && *at != ']'; at++)
@@ -283,13 +282,14 @@ static void head_backward(const struct head *x, struct rp_tensor **out)
         whole =
             dot_of(d, row_of(a, x->in[a->output], a->heads, a->rows, x->b, x->h, r), a->out_width);
         for (int64_t c = 0; c < a->columns; c++) {
-            double p = x->p[r * a->columns + c], ds;
+            double p = x->p[r * a->columns + c];
 
             if (p == 0)
                 continue;
-            ds = p * (dot_of(d, row_of(a, x->in[2], a->groups, a->columns, x->b, x->group, c),
-                             a->out_width) -
-                      whole);
+            double ds =
+                p * (dot_of(d, row_of(a, x->in[2], a->groups, a->columns, x->b, x->group, c),
+                            a->out_width) -
+                     whole);
             add_row(out_row(out[2], a->groups, a->columns, x->b, x->group, c), p, d, a->out_width);
             add_row(dq, a->scale * ds,
                     row_of(a, x->in[1], a->groups, a->columns, x->b, x->group, c), a->width);

@@ -53,7 +53,6 @@ static enum rp_code custom_conv_prepare(struct rp_plan *plan, struct rp_node *no
 {
     struct custom *c = RP_NODE_NEW(plan, struct custom);
     const struct rp_value_shape *shape = rp_custom_shape(node);
-    size_t rank;
 
     RP_TRY(rp_err_need(c, err, "planning"));
     node->attrs = c;
@@ -61,7 +60,7 @@ static enum rp_code custom_conv_prepare(struct rp_plan *plan, struct rp_node *no
     if (node->nin < 2)
         return rp_node_error(node, RP_FORMAT, err, "a convolution of one operand");
     RP_TRY(rp_conv_fill(plan, node, &c->conv, err));
-    rank = c->conv.dims.nspatial + 2;
+    size_t rank = c->conv.dims.nspatial + 2;
     if (rp_node_operand(plan, node, 0)->rank != rank ||
         rp_node_operand(plan, node, 1)->rank != rank || shape->rank != rank)
         return rp_node_error(node, RP_FORMAT, err, "the operands do not match dim_labels");
@@ -151,7 +150,6 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
     size_t rank = c->conv.dims.nspatial + 2;
     int64_t index[RP_TENSOR_RANK] = {0};
     struct rp_tensor *l = NULL, *r = NULL, *to = NULL;
-    enum rp_code code;
 
     if (b.x[c->conv.dims.input_feature] !=
             b.w[c->conv.dims.kernel_input] * c->conv.feature_groups ||
@@ -164,7 +162,7 @@ static enum rp_code conv_backward(const struct rp_node *node, const struct custo
     rp_strides(b.x, rank, b.xs);
     rp_strides(b.w, rank, b.ws);
     rp_strides(b.y, rank, b.ys);
-    code = rp_tensor_as(in[0], RP_ELEM_F64, &l, err);
+    enum rp_code code = rp_tensor_as(in[0], RP_ELEM_F64, &l, err);
     if (code == RP_OK)
         code = rp_tensor_as(in[1], RP_ELEM_F64, &r, err);
     if (code == RP_OK)
@@ -194,7 +192,6 @@ static enum rp_code conv_forward(const struct rp_node *node, const struct custom
     const struct rp_value_shape *shape = rp_custom_shape(node);
     struct rp_value_shape wide = *shape;
     struct rp_tensor *t;
-    enum rp_code code;
 
     if (rp_elem_is_complex(shape->elem) ||
         (node->nin == 2 && c->alpha == 1 && (!c->activation[0] || !strcmp(c->activation, "kNone"))))
@@ -214,7 +211,7 @@ static enum rp_code conv_forward(const struct rp_node *node, const struct custom
             *v += rp_tensor_number(in[2], i / inner % features);
         *v = activate(c, *v);
     }
-    code = rp_tensor_as(t, shape->elem, out, err);
+    enum rp_code code = rp_tensor_as(t, shape->elem, out, err);
     rp_tensor_drop(t);
     return code;
 }

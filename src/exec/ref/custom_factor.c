@@ -51,10 +51,8 @@ static bool factor_flag(const struct factor *c, struct rp_tensor *const *in, uin
 
 static enum rp_code prepare_potrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_value_shape *in;
-
     RP_TRY(factor_check(plan, node, 1, 2, err));
-    in = factor_operand(plan, node, 0);
+    const struct rp_value_shape *in = factor_operand(plan, node, 0);
     return in->dims[in->rank - 1] == in->dims[in->rank - 2]
                ? RP_OK
                : rp_node_error(node, RP_FORMAT, err, "the matrix is not square");
@@ -67,10 +65,8 @@ static enum rp_code prepare_getrf(struct rp_plan *plan, struct rp_node *node, st
 
 static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    struct factor *c;
-
     RP_TRY(factor_check(plan, node, 2, 1, err));
-    c = node->attrs;
+    struct factor *c = node->attrs;
     c->solve = (struct rp_solve){.left = rp_config_letter(plan, node, "side", 'L'),
                                  .lower = c->lower,
                                  .unit = rp_config_letter(plan, node, "diag", 'U'),
@@ -82,12 +78,11 @@ static enum rp_code prepare_trsm(struct rp_plan *plan, struct rp_node *node, str
 
 static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    struct factor *c;
     char word[16];
 
     RP_TRY(factor_check(plan, node, 2, 1, err));
     rp_config_word(plan, node, "transpose_a", word, sizeof word);
-    c = node->attrs;
+    struct factor *c = node->attrs;
     c->solve = (struct rp_solve){.left = rp_config_flag(plan, node, "left_side"),
                                  .lower = c->lower,
                                  .unit = rp_config_flag(plan, node, "unit_diagonal"),
@@ -120,7 +115,7 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
 {
     const struct factor *c = node->attrs;
     bool lower = factor_flag(c, in, 0, 1, c->lower);
-    struct rp_tensor *a = in[c->first], *first, *info;
+    struct rp_tensor *a = in[c->first], *first;
     size_t n = (size_t)a->dims[a->rank - 1], at = 1;
 
     (void)e;
@@ -134,7 +129,7 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
     RP_TRY(rp_custom_results(node, &first, 1, out, err));
     while (at + 1 < (*out)->nparts && (*out)->parts[at]->elem != RP_ELEM_S32)
         at++; /* XLA has its work space before it */
-    info = (*out)->parts[at];
+    struct rp_tensor *info = (*out)->parts[at];
     for (size_t b = 0; b < info->n && (b + 1) * n * n <= first->n; b++) {
         int64_t bad = 0;
 
@@ -199,16 +194,15 @@ static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
    from x on, to (beta, 0 ...): *alpha becomes beta, x the vector after its one. */
 rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
 {
-    double norm = 0, re = creal(*alpha), im = cimag(*alpha), beta;
-    rp_c128 tau, scale;
+    double norm = 0, re = creal(*alpha), im = cimag(*alpha);
 
     for (size_t i = 0; i + 1 < n; i++)
         norm = hypot(norm, cabs(x[i * step]));
     if (!n || (norm == 0 && im == 0))
         return 0;
-    beta = -copysign(hypot(hypot(re, im), norm), re);
-    tau = CMPLX((beta - re) / beta, -im / beta);
-    scale = 1 / (*alpha - beta);
+    double beta = -copysign(hypot(hypot(re, im), norm), re);
+    rp_c128 tau = CMPLX((beta - re) / beta, -im / beta);
+    rp_c128 scale = 1 / (*alpha - beta);
     for (size_t i = 0; i + 1 < n; i++)
         x[i * step] *= scale;
     *alpha = beta;
@@ -266,13 +260,10 @@ enum rp_code rp_tensor_c128(const struct rp_tensor *in, struct rp_tensor **out, 
 
 static enum rp_code prepare_geqrf(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_value_shape *in;
-    int64_t least;
-
     RP_TRY(factor_check(plan, node, 1, 2, err));
-    in = factor_operand(plan, node, 0);
-    least = in->dims[in->rank - 1] < in->dims[in->rank - 2] ? in->dims[in->rank - 1]
-                                                            : in->dims[in->rank - 2];
+    const struct rp_value_shape *in = factor_operand(plan, node, 0);
+    int64_t least = in->dims[in->rank - 1] < in->dims[in->rank - 2] ? in->dims[in->rank - 1]
+                                                                    : in->dims[in->rank - 2];
     if (node->shape->parts[0]->n != in->n || node->shape->parts[1]->rank + 1 != in->rank ||
         node->shape->parts[1]->dims[in->rank - 2] != least)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of the results");
@@ -288,11 +279,10 @@ static enum rp_code geqrf(struct rp_eval *e, const struct rp_node *node,
            columns = (size_t)in[0]->dims[in[0]->rank - 1], least = rows < columns ? rows : columns;
     const struct rp_value_shape *small = node->shape->parts[1];
     struct rp_tensor *a, *tau = NULL, *parts[2] = {NULL, NULL};
-    enum rp_code code;
 
     (void)e;
     RP_TRY(rp_tensor_c128(in[0], &a, err));
-    code = rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err);
+    enum rp_code code = rp_tensor_new(RP_ELEM_C128, small->dims, small->rank, &tau, err);
     for (size_t b = 0;
          code == RP_OK && least && b < a->n / (rows * columns) && (b + 1) * least <= tau->n; b++)
         qr((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
@@ -311,11 +301,9 @@ static enum rp_code geqrf(struct rp_eval *e, const struct rp_node *node,
 
 static enum rp_code prepare_orgqr(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_value_shape *a, *tau;
-
     RP_TRY(factor_check(plan, node, 2, 1, err));
-    a = factor_operand(plan, node, 0);
-    tau = factor_operand(plan, node, 1);
+    const struct rp_value_shape *a = factor_operand(plan, node, 0);
+    const struct rp_value_shape *tau = factor_operand(plan, node, 1);
     if (tau->rank + 1 != a->rank || tau->dims[tau->rank - 1] > a->dims[a->rank - 1] ||
         a->dims[a->rank - 1] > a->dims[a->rank - 2] || rp_custom_shape(node)->n != a->n ||
         (a->n &&
@@ -335,11 +323,10 @@ static enum rp_code orgqr(struct rp_eval *e, const struct rp_node *node,
            columns = (size_t)in[0]->dims[in[0]->rank - 1];
     size_t k = (size_t)in[1]->dims[in[1]->rank - 1];
     struct rp_tensor *a, *tau = NULL, *first = NULL;
-    enum rp_code code;
 
     (void)e;
     RP_TRY(rp_tensor_c128(in[0], &a, err));
-    code = rp_tensor_c128(in[1], &tau, err);
+    enum rp_code code = rp_tensor_c128(in[1], &tau, err);
     for (size_t b = 0; code == RP_OK && columns && b < a->n / (rows * columns); b++)
         reflectors_product((rp_c128 *)(void *)a->data + b * rows * columns, rows, columns,
                            (rp_c128 *)(void *)tau->data + b * k, k);

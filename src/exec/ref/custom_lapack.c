@@ -120,7 +120,7 @@ static size_t unit_of(const struct call *c)
 static void invoke(struct call *c, void *const *words, size_t n)
 {
     bool asks = false;
-    double probe[2] = {0, 0}, size;
+    double probe[2] = {0, 0};
     int64_t lwork = -1;
     void *work = NULL;
     float narrow;
@@ -132,7 +132,7 @@ static void invoke(struct call *c, void *const *words, size_t n)
     if (asks) {
         fortran_call(c, words, n, probe, &lwork);
         memcpy(&narrow, probe, sizeof narrow);
-        size = c->l->wide ? probe[0] : (double)narrow;
+        double size = c->l->wide ? probe[0] : (double)narrow;
         lwork = c->info || !(size >= 1) || size > 1e12 ? 1 : (int64_t)(size * (1 + 1e-6)) + 1;
         work = scratch(c, lwork, unit_of(c));
         if (!work || (int32_t)c->info)
@@ -175,14 +175,6 @@ static int64_t operand_integer(const struct call *c, size_t i)
 static int64_t at_least_one(int64_t n)
 {
     return n > 0 ? n : 1;
-}
-
-static void set_info(struct call *c)
-{
-    int32_t info = (int32_t)c->info;
-
-    if (data(c, 'i'))
-        memcpy(data(c, 'i'), &info, sizeof info);
 }
 
 /* A: all columns of both sides, S: as many as there are singular values, N: none. */
@@ -559,14 +551,6 @@ static struct rp_tensor *result_part(struct rp_tensor *all, size_t i)
     return all->elem != RP_ELEM_TUPLE ? i ? NULL : all : i < all->nparts ? all->parts[i] : NULL;
 }
 
-static void blocks_free(struct call *c)
-{
-    for (size_t i = 0; i < OPERANDS; i++)
-        free(c->operand[i].data);
-    for (size_t i = 0; i < 26; i++)
-        free(c->result[i].data);
-}
-
 /* Room for one matrix of every operand and result, after their shapes are checked. */
 static enum rp_code blocks_new(struct call *c, const struct rp_node *node, struct rp_tensor *all,
                                struct rp_err *err)
@@ -607,7 +591,9 @@ static enum rp_code run_matrix(struct call *c, const struct rp_node *node, struc
     for (size_t i = 0; shape_entry(c->l->routine->operands, i); i++)
         move_block(c->in[c->l->first + i], b, &c->operand[i], false);
     c->l->routine->run(c);
-    set_info(c);
+    int32_t info = (int32_t)c->info;
+    if (data(c, 'i'))
+        memcpy(data(c, 'i'), &info, sizeof info);
     for (size_t i = 0; i < c->nscratch; i++)
         free(c->scratch[i]);
     c->nscratch = 0;
@@ -629,16 +615,17 @@ static enum rp_code lapack_run(struct rp_eval *e, const struct rp_node *node,
     struct call c = {.l = node->attrs, .in = in};
     const struct rp_tensor *main = in[c.l->first + c.l->routine->main];
     struct rp_tensor *none = NULL;
-    size_t matrices;
-    enum rp_code code;
 
     (void)e;
     RP_TRY(rp_custom_results(node, &none, 0, out, err));
-    code = blocks_new(&c, node, *out, err);
-    matrices = code == RP_OK && c.k ? main->n / ((size_t)c.m * (size_t)c.n) : 0;
+    enum rp_code code = blocks_new(&c, node, *out, err);
+    size_t matrices = code == RP_OK && c.k ? main->n / ((size_t)c.m * (size_t)c.n) : 0;
     for (size_t b = 0; code == RP_OK && b < matrices; b++)
         code = run_matrix(&c, node, *out, b, err);
-    blocks_free(&c);
+    for (size_t i = 0; i < OPERANDS; i++)
+        free(c.operand[i].data);
+    for (size_t i = 0; i < 26; i++)
+        free(c.result[i].data);
     if (code != RP_OK) {
         rp_tensor_drop(*out);
         *out = NULL;
@@ -706,15 +693,6 @@ static const struct routine *find_gpu_routine(const char *name, size_t n, bool *
     return NULL;
 }
 
-static uint32_t count_entries(const char *shapes)
-{
-    uint32_t n = 0;
-
-    while (shape_entry(shapes, n))
-        n++;
-    return n;
-}
-
 /* What the typed calls of CPUs have in letters: from flags and from the shapes. */
 static enum rp_code read_gpu_config(struct rp_plan *plan, const struct rp_node *node,
                                     struct lapack *l, bool older, struct rp_err *err)
@@ -767,7 +745,6 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
 {
     struct lapack *l = RP_NODE_NEW(plan, struct lapack);
     struct rp_lapack library;
-    uint32_t operands;
     char letter = 0, name[32];
     bool on_gpu = false, old_name = false;
     size_t n;
@@ -789,7 +766,9 @@ enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struc
     l->is_complex = letter == 'c' || letter == 'z';
     l->wide = letter == 'd' || letter == 'z';
     l->results = l->routine->results[2 * l->older + l->is_complex];
-    operands = count_entries(l->routine->operands);
+    uint32_t operands = 0;
+    while (shape_entry(l->routine->operands, operands))
+        operands++;
     if (!l->results || node->nin < operands || (on_gpu && node->nin != operands) ||
         rp_node_operand(plan, node, node->nin - operands + l->routine->main)->rank < 2)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");

@@ -76,11 +76,10 @@ static enum rp_code softmax(struct rp_eval *e, const struct rp_node *node,
 {
     const struct norm *s = node->attrs;
     struct rp_tensor *wide;
-    double *x;
 
     (void)e;
     RP_TRY(rp_tensor_new(RP_ELEM_F64, in[0]->dims, in[0]->rank, &wide, err));
-    x = (double *)(void *)wide->data;
+    double *x = (double *)(void *)wide->data;
     for (size_t i = 0; i < wide->n; i++)
         x[i] = rp_tensor_number(in[0], i);
     for (size_t line = 0; line < s->lines; line++) {
@@ -98,26 +97,20 @@ static enum rp_code softmax(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- layer normalization ---- */
 
-/* The configuration has the bits of an f32. */
-static double typecast(double bits)
-{
-    int32_t whole = bits >= -2147483648.0 && bits <= 2147483647.0 ? (int32_t)bits : 0;
-    float x;
-
-    memcpy(&x, &whole, sizeof x);
-    return (double)x;
-}
-
 static enum rp_code prepare_layer(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     const struct rp_value_shape *in = node->nin == 3 ? rp_node_operand(plan, node, 0) : NULL;
-    struct norm *s;
 
     if (!in || !in->rank || rp_custom_shape(node)->n != in->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
-    s = norm_new(plan, node, in, in->rank - 1);
+    struct norm *s = norm_new(plan, node, in, in->rank - 1);
     RP_TRY(rp_err_need(s, err, "planning"));
-    s->epsilon = typecast(rp_config_number(plan, node, "epsilon_typecast", 0));
+    /* The configuration has the bits of an f32. */
+    double bits = rp_config_number(plan, node, "epsilon_typecast", 0);
+    int32_t whole = bits >= -2147483648.0 && bits <= 2147483647.0 ? (int32_t)bits : 0;
+    float x;
+    memcpy(&x, &whole, sizeof x);
+    s->epsilon = (double)x;
     for (uint32_t i = 1; i < 3; i++)
         if (rp_node_operand(plan, node, i)->n != s->length)
             return rp_node_error(node, RP_FORMAT, err, "wrong shape of the scale or the shift");
@@ -128,14 +121,13 @@ static enum rp_code prepare_cudnn(struct rp_plan *plan, struct rp_node *node, st
 {
     const struct rp_value_shape *in = node->nin ? rp_node_operand(plan, node, 0) : NULL;
     char kind[24];
-    struct norm *s;
 
     rp_config_word(plan, node, "kind", kind, sizeof kind);
     if (!strcmp(kind, "LAYER_BWD"))
         return rp_node_error(node, RP_UNSUPPORTED, err, "'__cudnn$norm' of the kind %s", kind);
     if (!in || node->nin != 3 || in->rank < 2 || rp_custom_shape(node)->n != in->n || !in->dims[0])
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
-    s = norm_new(plan, node, in, in->rank - 1);
+    struct norm *s = norm_new(plan, node, in, in->rank - 1);
     RP_TRY(rp_err_need(s, err, "planning"));
     s->lines = (size_t)in->dims[0];
     s->length = in->n / s->lines;

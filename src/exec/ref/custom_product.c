@@ -123,30 +123,6 @@ static enum rp_code product_steps(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-/* Which operand is what. */
-static enum rp_code product_operands(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
-                                     bool f8, bool bias, struct rp_err *err)
-{
-    uint32_t at = 2;
-
-    if (g->beta != 0)
-        g->matrix = at++;
-    if (f8) {
-        g->scale[0] = at++;
-        g->scale[1] = at++;
-    }
-    for (uint32_t i = at; f8 && i < node->nin; i++)
-        if (rp_node_operand(plan, node, i)->n == 1 && !(bias && rp_custom_shape(node)->n == 1))
-            g->scale_result = i;
-    if (bias)
-        g->bias = g->scale_result == at ? at + 1 : at;
-    if (node->nin < at || (bias && node->nin <= g->bias) ||
-        (g->matrix && rp_node_operand(plan, node, g->matrix)->n != rp_custom_shape(node)->n) ||
-        (bias && !rp_node_operand(plan, node, g->bias)->n))
-        return rp_node_error(node, RP_FORMAT, err, "a missing operand, or one of the wrong shape");
-    return RP_OK;
-}
-
 /* What cuBLASLt does after the product, by XLA's name for it; false: it is not known. */
 static bool read_epilogue(const char *name, struct gemm *g, bool *bias)
 {
@@ -154,12 +130,11 @@ static bool read_epilogue(const char *name, struct gemm *g, bool *bias)
         const char *name;
         enum activation activation;
     } known[] = {{"", NONE}, {"DEFAULT", NONE}, {"RELU", RELU}, {"GELU", GELU}, {"SILU", SILU}};
-    size_t n;
 
     *bias = !strncmp(name, "BIAS", 4);
     if (*bias)
         name += name[4] == '_' ? 5 : 4;
-    n = strlen(name);
+    size_t n = strlen(name);
     g->aux = n > 4 && !strcmp(name + n - 4, "_AUX");
     n -= g->aux ? 4 : 0;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -196,7 +171,25 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
     if ((g->aux || g->largest) && parts < 2)
         return rp_node_error(node, RP_FORMAT, err, "no second result");
     RP_TRY(product_steps(plan, node, g, err));
-    return product_operands(plan, node, g, n > 3 && !memcmp(name + n - 3, "$f8", 3), bias, err);
+    /* Which operand is what. */
+    bool f8 = n > 3 && !memcmp(name + n - 3, "$f8", 3);
+    uint32_t at = 2;
+    if (g->beta != 0)
+        g->matrix = at++;
+    if (f8) {
+        g->scale[0] = at++;
+        g->scale[1] = at++;
+    }
+    for (uint32_t i = at; f8 && i < node->nin; i++)
+        if (rp_node_operand(plan, node, i)->n == 1 && !(bias && rp_custom_shape(node)->n == 1))
+            g->scale_result = i;
+    if (bias)
+        g->bias = g->scale_result == at ? at + 1 : at;
+    if (node->nin < at || (bias && node->nin <= g->bias) ||
+        (g->matrix && rp_node_operand(plan, node, g->matrix)->n != rp_custom_shape(node)->n) ||
+        (bias && !rp_node_operand(plan, node, g->bias)->n))
+        return rp_node_error(node, RP_FORMAT, err, "a missing operand, or one of the wrong shape");
+    return RP_OK;
 }
 
 static double activate(enum activation which, double x)
@@ -287,31 +280,13 @@ static double product_finish(const struct rp_node *node, const struct gemm *g,
     return largest;
 }
 
-static void finish_other(const struct gemm *g, struct rp_tensor *const *in, struct rp_tensor *wide)
-{
-    for (size_t i = 0; i < wide->n; i++) {
-        if (wide->elem == RP_ELEM_C128) {
-            rp_c128 *w = (rp_c128 *)(void *)wide->data + i;
-
-            *w *= g->alpha;
-            if (g->matrix)
-                *w += g->beta * CMPLX(rp_tensor_number(in[g->matrix], i),
-                                      rp_tensor_imaginary(in[g->matrix], i));
-        } else if (g->matrix) {
-            ((int64_t *)(void *)wide->data)[i] +=
-                (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);
-        }
-    }
-}
-
 static enum rp_code as_shape(struct rp_tensor *t, const struct rp_value_shape *shape,
                              struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *narrow;
-    enum rp_code code;
 
     RP_TRY(rp_tensor_as(t, shape->elem, &narrow, err));
-    code = rp_tensor_view(narrow, shape->elem, shape->dims, shape->rank, out, err);
+    enum rp_code code = rp_tensor_view(narrow, shape->elem, shape->dims, shape->rank, out, err);
     rp_tensor_drop(narrow);
     return code;
 }
@@ -332,8 +307,21 @@ static enum rp_code product_run(struct rp_eval *e, const struct rp_node *node,
     if (code == RP_OK && wide->elem == RP_ELEM_F64)
         largest = product_finish(node, g, in, (double *)(void *)wide->data, wide->n,
                                  aux ? (double *)(void *)aux->data : NULL);
-    else if (code == RP_OK)
-        finish_other(g, in, wide);
+    else if (code == RP_OK) {
+        for (size_t i = 0; i < wide->n; i++) {
+            if (wide->elem == RP_ELEM_C128) {
+                rp_c128 *w = (rp_c128 *)(void *)wide->data + i;
+
+                *w *= g->alpha;
+                if (g->matrix)
+                    *w += g->beta * CMPLX(rp_tensor_number(in[g->matrix], i),
+                                          rp_tensor_imaginary(in[g->matrix], i));
+            } else if (g->matrix) {
+                ((int64_t *)(void *)wide->data)[i] +=
+                    (int64_t)g->beta * rp_tensor_integer(in[g->matrix], i);
+            }
+        }
+    }
     if (code == RP_OK)
         code = as_shape(wide, rp_custom_shape(node), &parts[0], err);
     if (code == RP_OK && aux)

@@ -70,13 +70,10 @@ static enum rp_code prepare_global(struct rp_plan *plan, struct rp_node *node, s
 static enum rp_code prepare_spmd(struct rp_plan *plan, struct rp_node *node, uint32_t op,
                                  struct rp_err *err)
 {
-    const struct rp_attr *attr;
-    struct shard *s;
-
     RP_TRY(shard_prepare(plan, node, "", err));
-    s = node->attrs;
+    struct shard *s = node->attrs;
     s->list.n = 0;
-    attr = rp_op_attr(plan->program, op, RP_ATTR_SHARDING);
+    const struct rp_attr *attr = rp_op_attr(plan->program, op, RP_ATTR_SHARDING);
     s->sharding = attr && attr->type == RP_VALUE_SHARDING ? attr->sharding : NULL;
     return RP_OK;
 }

@@ -82,11 +82,11 @@ static enum rp_code custom_sort(struct rp_eval *e, const struct rp_node *node,
 
 static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
-    const struct rp_value_shape *to = rp_custom_shape(node), *in;
+    const struct rp_value_shape *to = rp_custom_shape(node);
 
     if (!node->nin)
         return rp_node_error(node, RP_FORMAT, err, "no operand");
-    in = rp_node_operand(plan, node, 0);
+    const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
     if ((!rp_elem_is_signed(in->elem) && !rp_elem_is_unsigned(in->elem)) || in->elem != to->elem)
         return rp_node_error(node, RP_FORMAT, err, "pivots and permutation are not of one type");
     if (!in->rank || to->rank != in->rank || in->dims[in->rank - 1] > to->dims[to->rank - 1] ||
@@ -100,21 +100,21 @@ static enum rp_code lu_pivots(struct rp_eval *e, const struct rp_node *node,
                               struct rp_tensor *const *in, struct rp_tensor **out,
                               struct rp_err *err)
 {
-    size_t k = (size_t)in[0]->dims[in[0]->rank - 1], n;
+    size_t k = (size_t)in[0]->dims[in[0]->rank - 1];
     struct rp_tensor *to;
 
     (void)e;
     RP_TRY(rp_shape_tensor(rp_custom_shape(node), &to, err));
-    n = (size_t)to->dims[to->rank - 1];
+    size_t n = (size_t)to->dims[to->rank - 1];
     for (size_t line = 0; n && line < to->n / n; line++) {
         for (size_t i = 0; i < n; i++)
             rp_tensor_set_integer(to, line * n + i, (int64_t)i);
         for (size_t i = 0; i < k; i++) {
-            int64_t j = rp_tensor_integer(in[0], line * k + i), kept;
+            int64_t j = rp_tensor_integer(in[0], line * k + i);
 
             if (j < 0 || j >= (int64_t)n)
                 continue;
-            kept = rp_tensor_integer(to, line * n + i);
+            int64_t kept = rp_tensor_integer(to, line * n + i);
             rp_tensor_set_integer(to, line * n + i, rp_tensor_integer(to, line * n + (size_t)j));
             rp_tensor_set_integer(to, line * n + (size_t)j, kept);
         }

@@ -24,14 +24,13 @@ struct sparse {
 static int descriptor_last(const struct rp_plan *plan, const struct rp_node *node)
 {
     const struct rp_attr *attr = rp_node_attr(plan, node, RP_ATTR_BACKEND_CONFIG);
-    const char *at, *end, *key;
     unsigned char last[4] = {0, 0, 0, 0};
 
     if (!attr || !rp_attr_is_bytes(attr) || attr->n < 4)
         return -1;
-    at = attr->at;
-    end = at + attr->n;
-    key = memmem(at, attr->n, "opaque", 6);
+    const char *at = attr->at;
+    const char *end = at + attr->n;
+    const char *key = memmem(at, attr->n, "opaque", 6);
     if (!key && attr->n % 4 == 0 && attr->n >= 48) {
         memcpy(last, end - 4, 4);
         return last[0];
@@ -107,17 +106,16 @@ static enum rp_code prepare_sparse_product(struct rp_plan *plan, struct rp_node 
                                            struct rp_err *err)
 {
     struct sparse *s = sparse_new(plan, node);
-    const struct rp_value_shape *out = rp_custom_shape(node), *in;
-    int last;
+    const struct rp_value_shape *out = rp_custom_shape(node);
 
     RP_TRY(rp_err_need(s, err, "planning"));
-    in = node->nin == 4 ? rp_node_operand(plan, node, 3) : NULL;
+    const struct rp_value_shape *in = node->nin == 4 ? rp_node_operand(plan, node, 3) : NULL;
     if (!in || !lists_fit(plan, node, s) || in->rank < 1 || in->rank > 2 || out->rank != in->rank ||
         (in->rank == 2 && in->dims[1] != out->dims[1]))
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     if (name_has(plan, node, "cpu_"))
         return RP_OK;
-    last = descriptor_last(plan, node);
+    int last = descriptor_last(plan, node);
     s->transpose = last == 1;
     if (s->csr && in->dims[0] != out->dims[0])
         s->transpose = (int64_t)rp_node_operand(plan, node, s->rows)->n - 1 == in->dims[0];
@@ -131,10 +129,9 @@ static enum rp_code prepare_from_dense(struct rp_plan *plan, struct rp_node *nod
                                        struct rp_err *err)
 {
     struct sparse *s = sparse_new(plan, node);
-    const struct rp_value_shape *in;
 
     RP_TRY(rp_err_need(s, err, "planning"));
-    in = node->nin == 1 ? rp_node_operand(plan, node, 0) : NULL;
+    const struct rp_value_shape *in = node->nin == 1 ? rp_node_operand(plan, node, 0) : NULL;
     if (!in || in->rank != 2 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3 ||
         node->shape->parts[0]->elem != in->elem ||
         node->shape->parts[s->columns]->n != node->shape->parts[0]->n ||
@@ -201,11 +198,11 @@ static enum rp_code sparse_product(struct rp_eval *e, const struct rp_node *node
     struct rp_tensor *wide;
     size_t width = in[3]->rank == 2 ? (size_t)in[3]->dims[1] : 1;
     int64_t row, column;
-    rp_c128 value, *to;
+    rp_c128 value;
 
     (void)e;
     RP_TRY(wide_zeros(rp_custom_shape(node), &wide, err));
-    to = (rp_c128 *)(void *)wide->data;
+    rp_c128 *to = (rp_c128 *)(void *)wide->data;
     while (next_entry(&entries, &row, &column, &value)) {
         int64_t i = s->transpose ? column : row, k = s->transpose ? row : column;
 
@@ -244,13 +241,13 @@ static enum rp_code from_dense(struct rp_eval *e, const struct rp_node *node,
                                struct rp_err *err)
 {
     const struct sparse *s = node->attrs;
-    struct rp_tensor *none = NULL, **part, *rows;
+    struct rp_tensor *none = NULL;
     size_t at = 0, columns = (size_t)in[0]->dims[1];
 
     (void)e;
     RP_TRY(rp_custom_results(node, &none, 0, out, err));
-    part = (*out)->parts;
-    rows = part[s->rows];
+    struct rp_tensor **part = (*out)->parts;
+    struct rp_tensor *rows = part[s->rows];
     for (size_t i = 0; i < in[0]->n && at < part[0]->n; i++) {
         if (rp_tensor_number(in[0], i) == 0 && rp_tensor_imaginary(in[0], i) == 0)
             continue;

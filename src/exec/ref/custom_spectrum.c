@@ -157,7 +157,7 @@ static void rotate_columns(struct ql *q, size_t j, double c, double s)
 static void two_by_two(double a, double b, double c, double *first, double *second, double *cs,
                        double *sn)
 {
-    double sum = a + c, df = a - c, tb = b + b, root = hypot(df, tb), ratio;
+    double sum = a + c, df = a - c, tb = b + b, root = hypot(df, tb);
     double most = fabs(a) > fabs(c) ? a : c, least = fabs(a) > fabs(c) ? c : a;
     int sign = 1, sign2 = df >= 0 ? 1 : -1;
 
@@ -171,19 +171,19 @@ static void two_by_two(double a, double b, double c, double *first, double *seco
     }
     df += sign2 * root;
     if (fabs(df) > fabs(tb)) {
-        ratio = -tb / df;
+        double ratio = -tb / df;
         *sn = 1 / sqrt(1 + ratio * ratio);
         *cs = ratio * *sn;
     } else if (tb == 0) {
         *cs = 1;
         *sn = 0;
     } else {
-        ratio = -df / tb;
+        double ratio = -df / tb;
         *cs = 1 / sqrt(1 + ratio * ratio);
         *sn = ratio * *cs;
     }
     if (sign == sign2) {
-        ratio = *cs;
+        double ratio = *cs;
         *cs = -*sn;
         *sn = ratio;
     }
@@ -311,30 +311,6 @@ static bool block_qr(struct ql *q, size_t at, size_t end, size_t *left)
     return true;
 }
 
-/* Smallest first. */
-static void sort_spectrum(struct ql *q)
-{
-    for (size_t i = 0; i + 1 < q->n; i++) {
-        size_t k = i;
-        double kept;
-
-        for (size_t j = i + 1; j < q->n; j++)
-            if (q->d[j] < q->d[k])
-                k = j;
-        if (k == i)
-            continue;
-        kept = q->d[k];
-        q->d[k] = q->d[i];
-        q->d[i] = kept;
-        for (size_t r = 0; r < q->n; r++) {
-            rp_c128 v = q->z[r * q->n + k];
-
-            q->z[r * q->n + k] = q->z[r * q->n + i];
-            q->z[r * q->n + i] = v;
-        }
-    }
-}
-
 static bool diagonalize(struct ql *q)
 {
     size_t left = 30 * q->n, next = 0;
@@ -354,7 +330,25 @@ static bool diagonalize(struct ql *q)
                                               : block_ql(q, l, end, &left)))
             return false;
     }
-    sort_spectrum(q);
+    /* Smallest first. */
+    for (size_t i = 0; i + 1 < q->n; i++) {
+        size_t k = i;
+
+        for (size_t j = i + 1; j < q->n; j++)
+            if (q->d[j] < q->d[k])
+                k = j;
+        if (k == i)
+            continue;
+        double kept = q->d[k];
+        q->d[k] = q->d[i];
+        q->d[i] = kept;
+        for (size_t r = 0; r < q->n; r++) {
+            rp_c128 v = q->z[r * q->n + k];
+
+            q->z[r * q->n + k] = q->z[r * q->n + i];
+            q->z[r * q->n + i] = v;
+        }
+    }
     return true;
 }
 
@@ -366,7 +360,7 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
 {
     struct tridiagonal t = {.n = n, .a = a, .d = d};
     struct ql q = {.n = n, .d = d, .eps = eps};
-    rp_c128 *complexes = calloc(n * n + 3 * n + 1, sizeof *complexes), *v;
+    rp_c128 *complexes = calloc(n * n + 3 * n + 1, sizeof *complexes);
     double *reals = calloc(3 * n + 1, sizeof *reals);
 
     if (!complexes || !reals) {
@@ -377,7 +371,7 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
     q.z = complexes;
     t.tau = complexes + n * n;
     t.x = t.tau + n;
-    v = t.x + n;
+    rp_c128 *v = t.x + n;
     t.e = q.e = reals;
     q.c = reals + n;
     q.s = reals + 2 * n;
@@ -407,7 +401,6 @@ struct spectrum {
 static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct spectrum *s = RP_NODE_NEW(plan, struct spectrum);
-    const struct rp_value_shape *in;
     struct rp_lapack library;
     size_t n;
 
@@ -415,7 +408,7 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
     if (node->nin < 1 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts < 3)
         return rp_node_error(node, RP_FORMAT, err, "wrong shape of operands or results");
     s->first = rp_custom_integers(plan, node, 1);
-    in = rp_node_operand(plan, node, s->first);
+    const struct rp_value_shape *in = rp_node_operand(plan, node, s->first);
     if (in->rank < 2 || in->dims[in->rank - 1] != in->dims[in->rank - 2] ||
         node->shape->parts[0]->n != in->n ||
         node->shape->parts[1]->n * (size_t)in->dims[in->rank - 1] != in->n)
@@ -428,45 +421,39 @@ static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node,
     return RP_OK;
 }
 
-static enum rp_code each_matrix(bool lower, struct rp_tensor *a, struct rp_tensor *w,
-                                struct rp_tensor *info, double eps, struct rp_err *err)
-{
-    size_t n = (size_t)a->dims[a->rank - 1];
-    double *d = calloc(n + 1, sizeof *d);
-    enum rp_code code = rp_err_need(d, err, "eigenvalues");
-
-    for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
-        bool done = false;
-
-        code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, lower, eps, d, &done, err);
-        for (size_t i = 0; i < n; i++)
-            rp_tensor_set(w, b * n + i, d[i]);
-        if (b < info->n)
-            rp_tensor_set_integer(info, b, !done);
-    }
-    free(d);
-    return code;
-}
-
 static enum rp_code syevd(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *operands, struct rp_tensor **out,
                           struct rp_err *err)
 {
     const struct spectrum *s = node->attrs;
+
     struct rp_tensor *const *in = operands + s->first;
     bool lower = s->first && operands[0]->n ? rp_tensor_integer(operands[0], 0) != 0 : s->lower;
     bool wide = in[0]->elem == RP_ELEM_F64 || in[0]->elem == RP_ELEM_C128;
     struct rp_tensor *a, *parts[3] = {NULL, NULL, NULL};
-    enum rp_code code;
 
     (void)e;
     RP_TRY(rp_tensor_c128(in[0], &a, err));
-    code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
+    enum rp_code code = rp_shape_tensor(node->shape->parts[1], &parts[1], err);
     if (code == RP_OK)
         code = rp_shape_tensor(node->shape->parts[2], &parts[2], err);
-    if (code == RP_OK)
-        code = each_matrix(lower, a, parts[1], parts[2],
-                           (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, err);
+    if (code == RP_OK) {
+        size_t n = (size_t)a->dims[a->rank - 1];
+        double *d = calloc(n + 1, sizeof *d);
+        code = rp_err_need(d, err, "eigenvalues");
+
+        for (size_t b = 0; code == RP_OK && n && b < a->n / (n * n); b++) {
+            bool done = false;
+
+            code = decompose((rp_c128 *)(void *)a->data + b * n * n, n, lower,
+                             (wide ? DBL_EPSILON : (double)FLT_EPSILON) / 2, d, &done, err);
+            for (size_t i = 0; i < n; i++)
+                rp_tensor_set(parts[1], b * n + i, d[i]);
+            if (b < parts[2]->n)
+                rp_tensor_set_integer(parts[2], b, !done);
+        }
+        free(d);
+    }
     if (code == RP_OK)
         code = rp_tensor_as(a, in[0]->elem, &parts[0], err);
     rp_tensor_drop(a);

@@ -59,20 +59,6 @@ static void eliminate(struct three *t, size_t k)
     t->u[k] = next;
 }
 
-static void back(struct three *t)
-{
-    for (size_t k = t->n; k-- > 0;)
-        for (size_t j = 0; j < t->columns; j++) {
-            rp_c128 x = t->b[k * t->columns + j];
-
-            if (k + 1 < t->n)
-                x -= t->u[k] * t->b[(k + 1) * t->columns + j];
-            if (k + 2 < t->n)
-                x -= t->l[k] * t->b[(k + 2) * t->columns + j];
-            t->b[k * t->columns + j] = x / t->d[k];
-        }
-}
-
 /* 0, or the number from 1 of the first pivot that is zero. */
 static int64_t solve_three(struct three *t)
 {
@@ -86,7 +72,16 @@ static int64_t solve_three(struct three *t)
         if (!last)
             eliminate(t, k);
     }
-    back(t);
+    for (size_t k = t->n; k-- > 0;)
+        for (size_t j = 0; j < t->columns; j++) {
+            rp_c128 x = t->b[k * t->columns + j];
+
+            if (k + 1 < t->n)
+                x -= t->u[k] * t->b[(k + 1) * t->columns + j];
+            if (k + 2 < t->n)
+                x -= t->l[k] * t->b[(k + 2) * t->columns + j];
+            t->b[k * t->columns + j] = x / t->d[k];
+        }
     return 0;
 }
 
@@ -138,7 +133,6 @@ static enum rp_code solve_batch(const struct rp_node *node, struct rp_tensor *co
 
     for (size_t i = 0; n && i < all[1]->n / n; i++) {
         struct three t = {.n = n, .columns = columns};
-        int64_t pivot;
 
         t.l = (rp_c128 *)(void *)all[0]->data + i * n;
         t.d = (rp_c128 *)(void *)all[1]->data + i * n;
@@ -146,7 +140,7 @@ static enum rp_code solve_batch(const struct rp_node *node, struct rp_tensor *co
         t.b = (rp_c128 *)(void *)all[3]->data + i * n * columns;
         memmove(t.l, t.l + 1, (n - 1) * sizeof *t.l); /* the first number is not used */
         t.least = a->perturbs ? least_pivot(&t, in[3]->elem) : 0;
-        pivot = solve_three(&t);
+        int64_t pivot = solve_three(&t);
         memmove(t.l + 1, t.l, (n - 1) * sizeof *t.l);
         if (info && i < info->n)
             rp_tensor_set_integer(info, i, pivot);

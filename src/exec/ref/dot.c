@@ -245,10 +245,9 @@ static enum rp_code dot_split(struct rp_eval *e, const struct rp_node *node,
                               struct rp_err *err)
 {
     struct rp_tensor *rest;
-    enum rp_code code;
 
     RP_TRY(dot_of_parts(e, node, in, LOW, HIGH, &rest, err));
-    code = dot_of_parts(e, node, in, HIGH, BOTH, out, err);
+    enum rp_code code = dot_of_parts(e, node, in, HIGH, BOTH, out, err);
     for (size_t i = 0; code == RP_OK && i < rest->n; i++)
         ((float *)(void *)(*out)->data)[i] += ((const float *)(const void *)rest->data)[i];
     rp_tensor_drop(rest);
@@ -286,21 +285,6 @@ static void choose_cut(const struct rp_plan *plan, struct rp_node *node, struct 
         node->run = d->split ? dot_split : dot_cut;
 }
 
-/* The result is batch, free of the left and free of the right side. */
-static enum rp_code dot_result(const struct rp_dot *d, const struct rp_node *node,
-                               const struct rp_value_shape *const side[2], size_t nbatch,
-                               size_t ninner, struct rp_err *err)
-{
-    int64_t dims[2 * RP_TENSOR_RANK];
-    size_t n = 0;
-
-    for (size_t i = 0; i < side[0]->rank - ninner; i++)
-        dims[n++] = side[0]->dims[d->lhs_perm[i]];
-    for (size_t i = nbatch; i < side[1]->rank - ninner; i++)
-        dims[n++] = side[1]->dims[d->rhs_perm[i]];
-    return rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, n, err);
-}
-
 enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const unsigned keys[4] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
@@ -318,7 +302,14 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
         RP_TRY(rp_node_ints(plan, node, keys[i], side[i % 2]->rank ? side[i % 2]->rank : 1,
                             &lists[i], &counts[i], err));
     RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
-    RP_TRY(dot_result(d, node, side, counts[2], counts[0], err));
+    /* The result is batch, free of the left and free of the right side. */
+    int64_t dims[2 * RP_TENSOR_RANK];
+    size_t n = 0;
+    for (size_t i = 0; i < side[0]->rank - counts[0]; i++)
+        dims[n++] = side[0]->dims[d->lhs_perm[i]];
+    for (size_t i = counts[2]; i < side[1]->rank - counts[0]; i++)
+        dims[n++] = side[1]->dims[d->rhs_perm[i]];
+    RP_TRY(rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, n, err));
     node->attrs = d;
     choose_cut(plan, node, d);
     return RP_OK;
@@ -358,12 +349,11 @@ enum rp_code rp_dot_side(struct rp_tensor *t, const uint32_t *perm, bool plain, 
                          struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *turned;
-    enum rp_code code;
 
     if (plain)
         return rp_tensor_as(t, wide, out, err);
     RP_TRY(rp_tensor_transpose(t, perm, &turned, err));
-    code = rp_tensor_as(turned, wide, out, err);
+    enum rp_code code = rp_tensor_as(turned, wide, out, err);
     rp_tensor_drop(turned);
     return code;
 }
@@ -374,10 +364,9 @@ enum rp_code rp_dot_wide(const struct rp_dot *d, struct rp_tensor *lhs, struct r
     unsigned wide = rp_dot_elem(elem);
     int64_t dims[3] = {d->batch, d->left, d->right};
     struct rp_tensor *l = NULL, *r = NULL;
-    enum rp_code code;
 
     *out = NULL;
-    code = rp_dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
+    enum rp_code code = rp_dot_side(lhs, d->lhs_perm, d->lhs_plain, wide, &l, err);
     if (code == RP_OK)
         code = rp_dot_side(rhs, d->rhs_perm, d->rhs_plain, wide, &r, err);
     if (code == RP_OK)

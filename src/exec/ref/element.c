@@ -153,8 +153,6 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
 {
     const struct rp_literal *literal = &plan->program->literals.at[node->value];
     struct rp_source_line line;
-    struct rp_tensor *t;
-    enum rp_code code;
 
     if (node->shape->elem == RP_ELEM_TOKEN)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a constant token");
@@ -171,8 +169,8 @@ static enum rp_code prepare_constant(struct rp_plan *plan, struct rp_node *node,
                    : RP_FORMAT;
     }
     RP_TRY(hold_constant(plan, node, err));
-    t = node->attrs;
-    code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
+    struct rp_tensor *t = node->attrs;
+    enum rp_code code = rp_literal_decode(plan->program, literal, t->data, rp_tensor_bytes(t), err);
     return code == RP_OK ? code : rp_err_prefix(err, code, "constant '%s'", node->name);
 }
 
@@ -201,14 +199,13 @@ static void repeat_bytes(unsigned char *at, size_t first, size_t n)
 static enum rp_code prepare_iota(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     int64_t dim = rp_node_int(plan, node, RP_ATTR_IOTA_DIMENSION, -1), inner = 1;
-    struct rp_tensor *t;
 
     if (dim < 0 || dim >= (int64_t)node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "iota_dimension is missing or out of range");
     if (is_only_checked(plan, node))
         return RP_OK;
     RP_TRY(hold_constant(plan, node, err));
-    t = node->attrs;
+    struct rp_tensor *t = node->attrs;
     for (size_t k = (size_t)dim + 1; k < t->rank; k++)
         inner *= t->dims[k];
     if (!t->n)
@@ -248,13 +245,11 @@ static enum rp_code map_run(struct rp_eval *e, const struct rp_node *node,
                             struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tape_frame frame;
-    struct rp_tensor *t;
-    enum rp_code code;
 
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
-    t = *out;
-    code = rp_tape_begin(node->attrs, &frame, err);
+    struct rp_tensor *t = *out;
+    enum rp_code code = rp_tape_begin(node->attrs, &frame, err);
     for (size_t at = 0; code == RP_OK && at < t->n; at += RP_TAPE_LANES) {
         size_t n = t->n - at < RP_TAPE_LANES ? t->n - at : RP_TAPE_LANES;
 

@@ -154,13 +154,13 @@ static void join_many(const struct rp_fft *f, rp_c128 *out, size_t p, size_t m, 
 static void transform(const struct rp_fft *f, const rp_c128 *in, size_t step, size_t n,
                       size_t level, rp_c128 *out)
 {
-    size_t p = f->factor[level], m;
+    size_t p = f->factor[level];
 
     if (n == 1) {
         *out = *in;
         return;
     }
-    m = n / p;
+    size_t m = n / p;
     for (size_t q = 0; q < p; q++)
         transform(f, in + q * step, step * p, m, level + 1, out + q * m);
     if (p == 2)

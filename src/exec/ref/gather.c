@@ -29,27 +29,6 @@ static size_t window_dims(const struct rp_gather *a, size_t rank, size_t *dims)
     return n;
 }
 
-/* The dimensions that count windows are those of the indices, in their order. */
-static enum rp_code check_batch(const struct rp_gather *a, const struct rp_node *node,
-                                const struct rp_value_shape *indices,
-                                const struct rp_value_shape *windows, struct rp_err *err)
-{
-    uint32_t d = 0;
-
-    for (uint32_t k = 0; k < windows->rank; k++) {
-        if (rp_dims_has(a->offset, k))
-            continue;
-        d += d == a->vector_dim;
-        if (d >= indices->rank || windows->dims[k] != indices->dims[d])
-            return rp_node_error(node, RP_FORMAT, err,
-                                 "dimension %u of the result or the updates is not that of the "
-                                 "indices",
-                                 k);
-        d++;
-    }
-    return RP_OK;
-}
-
 static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node *node,
                                  const struct rp_value_shape *operand,
                                  const struct rp_value_shape *indices,
@@ -77,7 +56,20 @@ static enum rp_code gather_check(const struct rp_gather *a, const struct rp_node
         if (a->index_batch.at[i] == a->vector_dim || rp_dims_has(a->map, a->operand_batch.at[i]) ||
             operand->dims[a->operand_batch.at[i]] != indices->dims[a->index_batch.at[i]])
             return rp_node_error(node, RP_FORMAT, err, "the batching dimensions do not match");
-    return check_batch(a, node, indices, windows, err);
+    /* The dimensions that count windows are those of the indices, in their order. */
+    uint32_t d = 0;
+    for (uint32_t k = 0; k < windows->rank; k++) {
+        if (rp_dims_has(a->offset, k))
+            continue;
+        d += d == a->vector_dim;
+        if (d >= indices->rank || windows->dims[k] != indices->dims[d])
+            return rp_node_error(node, RP_FORMAT, err,
+                                 "dimension %u of the result or the updates is not that of the "
+                                 "indices",
+                                 k);
+        d++;
+    }
+    return RP_OK;
 }
 
 enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
@@ -85,7 +77,7 @@ enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struc
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
     const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
     const struct rp_value_shape *indices = rp_node_operand(plan, node, 1);
-    size_t dims[RP_TENSOR_RANK], n;
+    size_t dims[RP_TENSOR_RANK];
 
     RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
@@ -103,7 +95,7 @@ enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struc
                           node->shape->rank, err));
     if (a->sizes.n != operand->rank)
         return rp_node_error(node, RP_FORMAT, err, "slice_sizes do not match the operand");
-    n = window_dims(a, operand->rank, dims);
+    size_t n = window_dims(a, operand->rank, dims);
     for (size_t k = 0; k < operand->rank; k++)
         if (a->sizes.at[k] < 0 || a->sizes.at[k] > operand->dims[k] ||
             (rp_dims_has(a->operand_batch, (int64_t)k) && a->sizes.at[k] > 1))
@@ -180,13 +172,11 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
     int64_t index[RP_TENSOR_RANK] = {0}, dims[RP_TENSOR_RANK], start[RP_TENSOR_RANK];
     int64_t stride[RP_TENSOR_RANK], to_stride[RP_TENSOR_RANK];
     struct rp_strided s = {.unit = in[0]->unit};
-    struct rp_tensor *to;
     struct place p;
-    size_t windows;
 
     (void)e;
     RP_TRY(rp_node_result(node, out, err));
-    to = *out;
+    struct rp_tensor *to = *out;
     place_init(&p, a, in[0], in[1]);
     rp_strides(in[0]->dims, in[0]->rank, stride);
     rp_strides(to->dims, to->rank, to_stride);
@@ -196,7 +186,7 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
         s.from[k] = stride[p.window[k]];
         s.to[k] = to_stride[a->offset.at[k]];
     }
-    windows = to->n ? count_windows(a, to, dims) : 0;
+    size_t windows = to->n ? count_windows(a, to, dims) : 0;
     for (size_t w = 0; w < windows; w++) {
         int64_t from = 0, at = 0;
 
@@ -242,7 +232,7 @@ static enum rp_code scatter_shapes(struct rp_plan *plan, const struct rp_node *n
 enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_gather *a = RP_NODE_NEW(plan, struct rp_gather);
-    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0), *indices, *updates;
+    const struct rp_value_shape *operand = rp_node_operand(plan, node, 0);
 
     RP_TRY(rp_err_need(a, err, "planning"));
     node->attrs = a;
@@ -251,8 +241,8 @@ enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, stru
         node->called[0]->nparams != 2 * a->k)
         return rp_node_error(node, RP_FORMAT, err, "the function does not match the operands");
     RP_TRY(scatter_shapes(plan, node, (uint32_t)a->k, err));
-    indices = rp_node_operand(plan, node, a->k);
-    updates = rp_node_operand(plan, node, a->k + 1);
+    const struct rp_value_shape *indices = rp_node_operand(plan, node, a->k);
+    const struct rp_value_shape *updates = rp_node_operand(plan, node, a->k + 1);
     RP_TRY(read_list(plan, node, RP_ATTR_UPDATE_WINDOW_DIMS, updates->rank, &a->offset, err));
     RP_TRY(read_list(plan, node, RP_ATTR_INSERTED_WINDOW_DIMS, operand->rank, &a->collapsed, err));
     RP_TRY(
@@ -319,20 +309,6 @@ struct runs {
     int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], from[RP_TENSOR_RANK], length;
 };
 
-static void find_runs(const struct place *p, const struct rp_tensor *updates, const int64_t *stride,
-                      const int64_t *update_stride, struct runs *r)
-{
-    r->rank = p->nwindow;
-    r->length = 1;
-    for (size_t k = 0; k < p->nwindow; k++) {
-        r->dims[k] = updates->dims[p->a->offset.at[k]];
-        r->to[k] = stride[p->window[k]];
-        r->from[k] = update_stride[p->a->offset.at[k]];
-    }
-    if (r->rank && r->to[r->rank - 1] == 1 && r->from[r->rank - 1] == 1)
-        r->length = r->dims[--r->rank];
-}
-
 static void scatter_window(const struct rp_gather *a, const struct runs *r, struct rp_tape_frame *f,
                            struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
                            int64_t at, int64_t from)
@@ -372,7 +348,15 @@ static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *con
     place_init(&p, a, in[0], in[a->k]);
     rp_strides(in[0]->dims, in[0]->rank, stride);
     rp_strides(updates->dims, updates->rank, update_stride);
-    find_runs(&p, updates, stride, update_stride, &runs);
+    runs.rank = p.nwindow;
+    runs.length = 1;
+    for (size_t k = 0; k < p.nwindow; k++) {
+        runs.dims[k] = updates->dims[p.a->offset.at[k]];
+        runs.to[k] = stride[p.window[k]];
+        runs.from[k] = update_stride[p.a->offset.at[k]];
+    }
+    if (runs.rank && runs.to[runs.rank - 1] == 1 && runs.from[runs.rank - 1] == 1)
+        runs.length = runs.dims[--runs.rank];
     for (size_t w = 0; w < windows; w++) {
         int64_t at = 0, from = 0;
 

@@ -34,18 +34,6 @@ static bool try_library(const char *path, struct rp_lapack *out)
     return false;
 }
 
-/* The one of SciPy's wheel, which JAX itself calls. */
-static bool try_scipy(struct rp_lapack *out)
-{
-    struct rp_err ignored = RP_ERR_INIT;
-    char *path;
-    bool found = rp_plugin_resolve(RP_PLUGIN_LAPACK, NULL, &path, &ignored) == RP_OK &&
-                 try_library(path, out);
-
-    free(path);
-    return found;
-}
-
 bool rp_lapack_open(struct rp_lapack *out)
 {
     static const char *const usual[] = {"libopenblas.so.0", "liblapack.so.3", "libopenblas.so",
@@ -58,7 +46,14 @@ bool rp_lapack_open(struct rp_lapack *out)
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (try_library(usual[i], out))
             return true;
-    return try_scipy(out);
+    /* The one of SciPy's wheel, which JAX itself calls. */
+    struct rp_err ignored = RP_ERR_INIT;
+    char *path;
+    bool found = rp_plugin_resolve(RP_PLUGIN_LAPACK, NULL, &path, &ignored) == RP_OK &&
+                 try_library(path, out);
+
+    free(path);
+    return found;
 }
 
 void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine)

@@ -18,23 +18,6 @@
 
 #define FFT_JOB 4096 /* numbers from which on threads share the lines */
 
-/* The last dimensions are fft_length; of a real signal's transform, the last is half. */
-static enum rp_code fft_shapes(struct rp_plan *plan, const struct rp_node *node,
-                               const struct rp_fft_attr *a, struct rp_err *err)
-{
-    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
-    int64_t dims[RP_TENSOR_RANK], half = a->length[a->n - 1] / 2 + 1;
-    size_t rank = node->shape->rank;
-
-    memcpy(dims, node->shape->dims, rank * sizeof *dims);
-    memcpy(dims + rank - a->n, a->length, a->n * sizeof *dims);
-    if (a->type == RP_RFFT)
-        dims[rank - 1] = half;
-    RP_TRY(rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, rank, err));
-    dims[rank - 1] = a->type == RP_IRFFT ? half : a->length[a->n - 1];
-    return rp_node_expect(node, "the operand", from, RP_ELEM_INVALID, dims, rank, err);
-}
-
 enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const char *const names[] = {"FFT", "IFFT", "RFFT", "IRFFT"};
@@ -53,7 +36,17 @@ enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return rp_node_error(node, RP_FORMAT, err, "unknown fft_type");
     if (!a->n || a->n > node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "fft_length does not match the operand");
-    return fft_shapes(plan, node, a, err);
+    /* The last dimensions are fft_length; of a real signal's transform, the last is half. */
+    const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
+    int64_t dims[RP_TENSOR_RANK], half = a->length[a->n - 1] / 2 + 1;
+    size_t rank = node->shape->rank;
+    memcpy(dims, node->shape->dims, rank * sizeof *dims);
+    memcpy(dims + rank - a->n, a->length, a->n * sizeof *dims);
+    if (a->type == RP_RFFT)
+        dims[rank - 1] = half;
+    RP_TRY(rp_node_expect(node, "the result", node->shape, RP_ELEM_INVALID, dims, rank, err));
+    dims[rank - 1] = a->type == RP_IRFFT ? half : a->length[a->n - 1];
+    return rp_node_expect(node, "the operand", from, RP_ELEM_INVALID, dims, rank, err);
 }
 
 /* Lines of a c128 array along a dimension, each in place: line l begins at l / inner * n * inner +
@@ -68,10 +61,10 @@ static enum rp_code fft_job(void *user, size_t job, struct rp_err *err)
 {
     const struct fft_lines *f = user;
     size_t n = f->n, last = (job + 1) * f->each < f->lines ? (job + 1) * f->each : f->lines;
-    rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line), *done;
+    rp_c128 *line = malloc((2 * n + rp_fft_work(&f->plan) + 1) * sizeof *line);
 
     RP_TRY(rp_err_need(line, err, "transforming"));
-    done = line + n;
+    rp_c128 *done = line + n;
     for (size_t l = job * f->each; l < last; l++) {
         rp_c128 *at = f->data + l / f->inner * n * f->inner + l % f->inner;
 
@@ -91,14 +84,13 @@ static enum rp_code fft_along(const struct rp_eval *e, struct rp_tensor *t, size
     struct fft_lines f = {
         .data = (rp_c128 *)(void *)t->data, .n = (size_t)t->dims[dim], .inner = 1};
     size_t jobs = e->pool ? 4 * (size_t)rp_pool_threads(e->pool) : 1;
-    enum rp_code code;
 
     for (size_t k = dim + 1; k < t->rank; k++)
         f.inner *= (size_t)t->dims[k];
     f.lines = t->n / f.n;
     jobs = t->n < FFT_JOB ? 1 : jobs < f.lines ? jobs : f.lines;
     f.each = (f.lines + jobs - 1) / jobs;
-    code = rp_fft_init(&f.plan, f.n, sign, err);
+    enum rp_code code = rp_fft_init(&f.plan, f.n, sign, err);
     if (code == RP_OK)
         code = jobs > 1 ? rp_pool_each(e->pool, jobs, fft_job, &f, err) : fft_job(&f, 0, err);
     rp_fft_release(&f.plan);
@@ -120,7 +112,6 @@ static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t d
     for (size_t i = 0; i < (*out)->n; i++) {
         bool other = index[last] >= half->dims[last];
         int64_t at = 0;
-        rp_c128 v;
 
         for (size_t k = 0; k <= last; k++) {
             int64_t x = index[k];
@@ -129,7 +120,7 @@ static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t d
                 x = (shape[k] - x) % shape[k];
             at += x * stride[k];
         }
-        v = from[at];
+        rp_c128 v = from[at];
         ((rp_c128 *)(void *)(*out)->data)[i] = other ? conj(v) : v;
         rp_index_next(index, shape, half->rank);
     }
@@ -140,12 +131,11 @@ static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t d
 static enum rp_code fft_widen(struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err)
 {
     const float *from = (const float *)(const void *)in->data;
-    rp_c128 *to;
 
     if ((in->elem != RP_ELEM_C64 && in->elem != RP_ELEM_F32) || (uintptr_t)in->data % sizeof *from)
         return rp_tensor_as(in, RP_ELEM_C128, out, err);
     RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, out, err));
-    to = (rp_c128 *)(void *)(*out)->data;
+    rp_c128 *to = (rp_c128 *)(void *)(*out)->data;
     if (in->elem == RP_ELEM_F32)
         for (size_t i = 0; i < in->n; i++)
             to[i] = from[i];
@@ -159,12 +149,11 @@ static enum rp_code fft_narrow(struct rp_tensor *t, unsigned elem, struct rp_ten
                                struct rp_err *err)
 {
     const rp_c128 *from = (const rp_c128 *)(const void *)t->data;
-    float *to;
 
     if (elem != RP_ELEM_C64 && elem != RP_ELEM_F32)
         return rp_tensor_as(t, elem, out, err);
     RP_TRY(rp_tensor_new(elem, t->dims, t->rank, out, err));
-    to = (float *)(void *)(*out)->data;
+    float *to = (float *)(void *)(*out)->data;
     for (size_t i = 0; i < t->n; i++)
         if (elem == RP_ELEM_F32) {
             to[i] = (float)creal(from[i]);
@@ -181,7 +170,6 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
 {
     struct rp_strided s = {.unit = t->unit, .rank = t->rank};
     struct rp_tensor *cut;
-    enum rp_code code;
 
     if (!memcmp(t->dims, shape->dims, t->rank * sizeof *t->dims))
         return fft_narrow(t, elem, out, err);
@@ -191,7 +179,7 @@ static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *s
     memcpy(s.dims, cut->dims, sizeof s.dims);
     if (cut->n)
         rp_strided_copy(&s, cut->data, t->data);
-    code = fft_narrow(cut, elem, out, err);
+    enum rp_code code = fft_narrow(cut, elem, out, err);
     rp_tensor_drop(cut);
     return code;
 }
@@ -263,7 +251,6 @@ enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor 
 {
     struct rp_tensor *t;
     size_t n = (size_t)in->dims[in->rank - 1];
-    enum rp_code code;
 
     RP_TRY(rp_tensor_new(RP_ELEM_C128, in->dims, in->rank, &t, err));
     for (size_t i = 0; i < t->n; i++)
@@ -271,7 +258,7 @@ enum rp_code rp_cholesky_run(struct rp_tensor *in, bool lower, struct rp_tensor 
             CMPLX(rp_tensor_number(in, i), rp_tensor_imaginary(in, i));
     for (size_t b = 0; n && b < t->n / (n * n); b++)
         cholesky_factor((rp_c128 *)(void *)t->data + b * n * n, n, lower);
-    code = rp_tensor_as(t, in->elem, out, err);
+    enum rp_code code = rp_tensor_as(t, in->elem, out, err);
     rp_tensor_drop(t);
     return code;
 }
@@ -349,11 +336,9 @@ static enum rp_code prepare_solve(struct rp_plan *plan, struct rp_node *node, st
 static rp_c128 matrix_entry(const struct rp_solve *a, const rp_c128 *m, size_t n, size_t i,
                             size_t j)
 {
-    rp_c128 v;
-
     if (i == j && a->unit)
         return 1;
-    v = a->transpose || a->adjoint ? m[j * n + i] : m[i * n + j];
+    rp_c128 v = a->transpose || a->adjoint ? m[j * n + i] : m[i * n + j];
     return a->adjoint ? conj(v) : v;
 }
 
@@ -383,18 +368,16 @@ enum rp_code rp_solve_run(const struct rp_solve *a, struct rp_tensor *left, stru
                           struct rp_tensor **out, struct rp_err *err)
 {
     struct rp_tensor *m = NULL, *x = NULL;
-    size_t n, rows, columns;
-    enum rp_code code;
 
     if (left->rank < 2 || right->rank < 2)
         return rp_err_set(err, RP_FORMAT, "operands of a triangular solve are not matrices");
-    n = (size_t)left->dims[left->rank - 1];
-    rows = (size_t)right->dims[right->rank - 2];
-    columns = (size_t)right->dims[right->rank - 1];
+    size_t n = (size_t)left->dims[left->rank - 1];
+    size_t rows = (size_t)right->dims[right->rank - 2];
+    size_t columns = (size_t)right->dims[right->rank - 1];
     if (left->dims[left->rank - 2] != (int64_t)n || (a->left ? rows : columns) != n ||
         left->n / (n ? n * n : 1) != right->n / (rows && columns ? rows * columns : 1))
         return rp_err_set(err, RP_FORMAT, "wrong shape of the operands of a triangular solve");
-    code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
+    enum rp_code code = rp_tensor_as(left, RP_ELEM_C128, &m, err);
 
     if (code == RP_OK)
         code = rp_tensor_new(RP_ELEM_C128, right->dims, right->rank, &x, err);

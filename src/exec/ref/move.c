@@ -66,13 +66,12 @@ RUN(broadcast)
 
 RUN(reshape)
 {
-    enum rp_code code;
-
     (void)e;
     if (in[0]->n != node->shape->n)
         return rp_node_error(node, RP_FORMAT, err, "the operand has %zu elements, the result %zu",
                              in[0]->n, node->shape->n);
-    code = rp_tensor_view(in[0], node->shape->elem, node->shape->dims, node->shape->rank, out, err);
+    enum rp_code code =
+        rp_tensor_view(in[0], node->shape->elem, node->shape->dims, node->shape->rank, out, err);
     return code;
 }
 
@@ -146,14 +145,14 @@ RUN(bitcast)
     const struct rp_value_shape *from = node->attrs, *to = node->shape;
     uint32_t perm[RP_TENSOR_RANK], back[RP_TENSOR_RANK];
     int64_t dims[RP_TENSOR_RANK];
-    struct rp_tensor *plain, *seen;
+    struct rp_tensor *seen;
     enum rp_code code = RP_OK;
 
     (void)e;
     if (!from->order && !to->order)
         return rp_tensor_view(in[0], to->elem, to->dims, to->rank, out, err);
     physical_order(from, perm, dims);
-    plain = rp_tensor_keep(in[0]);
+    struct rp_tensor *plain = rp_tensor_keep(in[0]);
     if (from->order) {
         rp_tensor_drop(plain);
         RP_TRY(rp_tensor_transpose(in[0], perm, &plain, err));
@@ -231,11 +230,11 @@ static enum rp_code slice_starts(const struct rp_node *node, struct rp_tensor *c
 {
     for (uint32_t k = 0; k < of->rank; k++) {
         bool vector = n == 1 && in[0]->n == of->rank && of->rank != 1;
-        int64_t v, most = of->dims[k] - size[k];
+        int64_t most = of->dims[k] - size[k];
 
         if (!vector && (k >= n || !in[k]->n))
             return rp_node_error(node, RP_FORMAT, err, "%u indices for %u dimensions", n, of->rank);
-        v = vector ? rp_tensor_integer(in[0], k) : rp_tensor_integer(in[k], 0);
+        int64_t v = vector ? rp_tensor_integer(in[0], k) : rp_tensor_integer(in[k], 0);
         if ((vector ? in[0] : in[k])->elem == RP_ELEM_U64 && v < 0)
             v = INT64_MAX;
         begin[k] = v < 0 ? 0 : v > most ? most : v;

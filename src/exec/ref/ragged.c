@@ -129,19 +129,6 @@ static enum rp_code ragged_sizes(const struct rp_node *node, struct ragged *g,
     return RP_OK;
 }
 
-/* The group sizes have a row each of the batch dimensions and of those before the ragged one, or
-   one for all. */
-static enum rp_code check_rows(const struct rp_node *node, const struct ragged *g,
-                               const struct rp_value_shape *sizes, struct rp_err *err)
-{
-    for (uint32_t k = 0, at = 0; k + 1 < sizes->rank; k++, at++) {
-        at += at == g->ragged;
-        if (at >= g->nsizes || sizes->dims[k] != g->sizes[at])
-            return rp_node_error(node, RP_FORMAT, err, "the group sizes have another shape");
-    }
-    return RP_OK;
-}
-
 static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const unsigned keys[6] = {RP_ATTR_LHS_CONTRACTING_DIMS, RP_ATTR_RHS_CONTRACTING_DIMS,
@@ -175,8 +162,15 @@ static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, s
     }
     if (g->mode == RAGGED_BATCH)
         RP_TRY(rp_dot_fill(&g->plain, node, sides[0], sides[1], lists, counts, err));
-    else
-        RP_TRY(check_rows(node, g, sides[2], err));
+    else {
+        /* The group sizes have a row each of the batch dimensions and of those before the ragged
+           one, or one for all. */
+        for (uint32_t k = 0, at = 0; k + 1 < sides[2]->rank; k++, at++) {
+            at += at == g->ragged;
+            if (at >= g->nsizes || sides[2]->dims[k] != g->sizes[at])
+                return rp_node_error(node, RP_FORMAT, err, "the group sizes have another shape");
+        }
+    }
     if ((size_t)((g->mode == RAGGED_CONTRACTED ? g->groups : 1) * g->batch * g->left * g->right) !=
         node->shape->n)
         return rp_node_error(node, RP_FORMAT, err, "wrong size of the result");
@@ -277,14 +271,13 @@ static enum rp_code ragged_wide(const struct rp_node *node, struct rp_tensor *co
     size_t rows = (size_t)(g->batch * (g->mode == RAGGED_FREE ? g->left : g->inner));
     int64_t *group;
     struct rp_tensor *l = NULL, *r = NULL;
-    enum rp_code code;
 
     *out = NULL;
     if (g->mode == RAGGED_BATCH)
         return rp_dot_wide(&g->plain, in[0], in[1], elem, out, err);
     group = calloc(rows + 1, sizeof *group);
     RP_TRY(rp_err_need(group, err, "evaluating"));
-    code = rp_dot_side(in[0], g->perm[0], false, wide, &l, err);
+    enum rp_code code = rp_dot_side(in[0], g->perm[0], false, wide, &l, err);
     if (code == RP_OK)
         code = rp_dot_side(in[1], g->perm[1], false, wide, &r, err);
     if (code == RP_OK)

@@ -147,7 +147,7 @@ static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *in, struct rp_tensor **out,
                                 struct rp_err *err)
 {
-    uint64_t state[4] = {0}, used = 0, before;
+    uint64_t state[4] = {0}, used = 0;
     struct rp_tensor *parts[2];
     size_t bytes = rp_tensor_bytes(in[0]);
 
@@ -166,7 +166,7 @@ static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
         threefry_64(parts[1], state[0], state[1], &used);
     else
         threefry_32(parts[1], state[0], state[1], &used);
-    before = state[1];
+    uint64_t before = state[1];
     state[1] += used;
     if (state[1] < before && bytes > 16)
         state[2]++;

@@ -71,12 +71,6 @@ static enum rp_code work_begin(struct work *w, const struct rp_tape *tape, struc
     return RP_NOMEM;
 }
 
-static void work_end(struct work *w)
-{
-    free(w->memory);
-    rp_tape_end(&w->frame);
-}
-
 static void fill_initial(char *to, const struct rp_tensor *scalar, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -398,7 +392,8 @@ static enum rp_code run_reduce(const struct rp_node *node, const struct rp_reduc
         window_lanes(w, window);
     else
         reduce_lanes(w, &d);
-    work_end(w);
+    free(w->memory);
+    rp_tape_end(&w->frame);
     return RP_OK;
 }
 
@@ -411,11 +406,10 @@ static enum rp_code reduce_any(const struct rp_node *node, const struct rp_reduc
                      .in = wide,
                      .init = wide + RP_REDUCE_MOST,
                      .out = wide + 2 * (size_t)RP_REDUCE_MOST};
-    enum rp_code code;
 
     for (size_t i = 0; i < a->k; i++)
         w.elem[i] = a->tape->regs[i].elem;
-    code = open_work(node, in, &w, err);
+    enum rp_code code = open_work(node, in, &w, err);
     if (code == RP_OK)
         code = run_reduce(node, a, window, &w, err);
     if (code == RP_OK)

@@ -112,10 +112,9 @@ enum rp_code rp_reduce_rounded(const struct rp_reduce *a, struct rp_tensor *in,
     struct rp_tensor *wide, *front = NULL;
     float *acc = NULL, *part = NULL;
     bool windows;
-    enum rp_code code;
 
     RP_TRY(rp_tensor_wide(in, &wide, err));
-    code = round_arrange(&r, a, wide, &windows, &front, err);
+    enum rp_code code = round_arrange(&r, a, wide, &windows, &front, err);
     rp_tensor_drop(wide);
     if (code != RP_OK)
         return code;

@@ -96,11 +96,10 @@ static void slice_copy(struct rp_tensor *whole, struct rp_tensor *slice, uint32_
 {
     struct rp_strided s = {.unit = whole->unit, .rank = slice->rank};
     int64_t strides[RP_TENSOR_RANK], apart[RP_TENSOR_RANK];
-    unsigned char *at;
 
     rp_strides(whole->dims, whole->rank, strides);
     rp_strides(slice->dims, slice->rank, apart);
-    at = whole->data + (size_t)(t * strides[dim]) * whole->unit;
+    unsigned char *at = whole->data + (size_t)(t * strides[dim]) * whole->unit;
     memcpy(s.dims, slice->dims, slice->rank * sizeof *s.dims);
     slice_dims(strides, whole->rank, dim, store ? s.to : s.from);
     memcpy(store ? s.from : s.to, apart, slice->rank * sizeof *apart);
@@ -157,11 +156,11 @@ static enum rp_code scan_run(struct rp_eval *e, const struct rp_node *node,
 {
     const struct scan *s = node->attrs;
     uint32_t results = s->outputs + s->carries;
-    struct rp_tensor **args = calloc(node->nin + results + 1, sizeof(struct rp_tensor *)), **made;
+    struct rp_tensor **args = calloc(node->nin + results + 1, sizeof(struct rp_tensor *));
     enum rp_code code = RP_OK;
 
     RP_TRY(rp_err_need(args, err, "evaluating"));
-    made = args + node->nin;
+    struct rp_tensor **made = args + node->nin;
     for (uint32_t i = 0; i < s->outputs && code == RP_OK; i++)
         code = rp_shape_tensor(scan_result(node, i), &made[i], err);
     for (uint32_t i = 0; i < s->carries; i++)

@@ -169,14 +169,13 @@ static enum rp_code sort_run(struct rp_eval *e, const struct rp_node *node,
 enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_t dim,
                               struct rp_err *err)
 {
-    const struct rp_value_shape *from, *to;
     uint32_t nin = node->nin / 2;
 
     if (!nin || node->nin % 2 || node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != nin)
         return rp_node_error(node, RP_FORMAT, err, "wrong number of operands or results");
     for (uint32_t i = 0; i < nin; i++) {
-        from = rp_node_operand(plan, node, i);
-        to = node->shape->parts[i];
+        const struct rp_value_shape *from = rp_node_operand(plan, node, i);
+        const struct rp_value_shape *to = node->shape->parts[i];
         if (dim < 0 || dim >= (int64_t)from->rank || from->elem != to->elem ||
             from->rank != to->rank || from->n != rp_node_operand(plan, node, 0)->n)
             return rp_node_error(node, RP_FORMAT, err, "wrong shape of operand %u", i);
@@ -199,15 +198,15 @@ enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
 
     (void)e;
     for (size_t i = 0; i < nin && code == RP_OK; i++) {
-        size_t inner = sorted[i]->unit, from, kept;
+        size_t inner = sorted[i]->unit;
 
         code = rp_shape_tensor(node->shape->parts[i], &to[i], err);
         if (code != RP_OK)
             break;
         for (size_t d = (size_t)a->dim + 1; d < to[i]->rank; d++)
             inner *= (size_t)to[i]->dims[d];
-        from = inner * (size_t)sorted[i]->dims[a->dim];
-        kept = inner * (size_t)to[i]->dims[a->dim];
+        size_t from = inner * (size_t)sorted[i]->dims[a->dim];
+        size_t kept = inner * (size_t)to[i]->dims[a->dim];
         for (size_t k = 0; kept && k < rp_tensor_bytes(to[i]) / kept; k++)
             memcpy(to[i]->data + k * kept, sorted[i]->data + k * from, kept);
     }
@@ -298,15 +297,21 @@ RP_CLONES_FEW static bool any_above(const int64_t *keys, int64_t least)
     return any != 0;
 }
 
-/* heap: the k first of n keys, in their order. */
-static void select_first(const int64_t *keys, size_t n, struct ranked *heap, size_t k)
+static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
 {
-    for (size_t i = 0; i < k; i++)
+    const struct topk *t = user;
+    int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
+
+    RP_TRY(rp_err_need(keys, err, "sorting"));
+    struct ranked *heap = (struct ranked *)(void *)(keys + t->n);
+    topk_keys(t, line * t->n, keys);
+    /* heap: the k first of n keys, in their order. */
+    for (size_t i = 0; i < t->k; i++)
         heap[i] = (struct ranked){keys[i], i};
-    for (size_t i = k / 2; i-- > 0;)
-        sink(heap, k, i);
-    for (size_t i = k; k && i < n;) {
-        size_t end = n - i < TOPK_BLOCK ? n : i + TOPK_BLOCK;
+    for (size_t i = t->k / 2; i-- > 0;)
+        sink(heap, t->k, i);
+    for (size_t i = t->k; t->k && i < t->n;) {
+        size_t end = t->n - i < TOPK_BLOCK ? t->n : i + TOPK_BLOCK;
 
         if (end - i == TOPK_BLOCK && !any_above(keys + i, heap->key)) {
             i = end;
@@ -315,28 +320,16 @@ static void select_first(const int64_t *keys, size_t n, struct ranked *heap, siz
         for (; i < end; i++)
             if (keys[i] > heap->key) {
                 *heap = (struct ranked){keys[i], i};
-                sink(heap, k, 0);
+                sink(heap, t->k, 0);
             }
     }
-    for (size_t left = k; left > 1; left--) {
+    for (size_t left = t->k; left > 1; left--) {
         struct ranked last = *heap;
 
         *heap = heap[left - 1];
         heap[left - 1] = last;
         sink(heap, left - 1, 0);
     }
-}
-
-static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
-{
-    const struct topk *t = user;
-    int64_t *keys = malloc(t->n * sizeof *keys + t->k * sizeof(struct ranked) + 1);
-    struct ranked *heap;
-
-    RP_TRY(rp_err_need(keys, err, "sorting"));
-    heap = (struct ranked *)(void *)(keys + t->n);
-    topk_keys(t, line * t->n, keys);
-    select_first(keys, t->n, heap, t->k);
     for (size_t i = 0; i < t->k; i++) {
         memcpy(t->values->data + (line * t->k + i) * t->in->unit,
                t->in->data + (line * t->n + heap[i].at) * t->in->unit, t->in->unit);
@@ -351,8 +344,6 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
 {
     struct topk t = {.in = in, .k = k, .largest = largest};
     int64_t dims[RP_TENSOR_RANK];
-    enum rp_code code;
-    size_t lines;
 
     t.n = in->rank ? (size_t)in->dims[in->rank - 1] : 1;
     if (!rp_elem_is_signed(index_elem) && !rp_elem_is_unsigned(index_elem))
@@ -362,10 +353,10 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
         return rp_err_set(err, RP_FORMAT, "the top %zu of %zu elements", k, t.n);
     memcpy(dims, in->dims, sizeof dims);
     dims[in->rank - 1] = (int64_t)k;
-    code = rp_tensor_new(in->elem, dims, in->rank, &t.values, err);
+    enum rp_code code = rp_tensor_new(in->elem, dims, in->rank, &t.values, err);
     if (code == RP_OK)
         code = rp_tensor_new(index_elem, dims, in->rank, &t.places, err);
-    lines = t.n ? in->n / t.n : 0;
+    size_t lines = t.n ? in->n / t.n : 0;
     if (code == RP_OK && e->pool && lines > 1)
         code = rp_pool_each(e->pool, lines, topk_line, &t, err);
     else
@@ -381,11 +372,10 @@ enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k
 static enum rp_code prepare_topk(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     int64_t k = rp_node_int(plan, node, RP_ATTR_K, 0);
-    const struct rp_value_shape *values;
 
     if (node->shape->elem != RP_ELEM_TUPLE || node->shape->nparts != 2)
         return rp_node_error(node, RP_FORMAT, err, "the result is not a pair");
-    values = node->shape->parts[0];
+    const struct rp_value_shape *values = node->shape->parts[0];
     if (k < 0 || !values->rank || values->dims[values->rank - 1] != k)
         return rp_node_error(node, RP_FORMAT, err, "k is not the size of the result");
     node->value = rp_node_word(plan, node, RP_ATTR_LARGEST, "false") ? -k - 1 : k;

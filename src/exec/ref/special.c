@@ -17,17 +17,17 @@
 /* Halley's method on erfc, which is exact where erf is close to 1. */
 static double special_erf_inv(double y)
 {
-    double a = fabs(y), t, x;
+    double a = fabs(y);
 
     if (!(a < 1))
         return a == 1 ? copysign(INFINITY, y) : NAN;
-    t = log1p(-a * a);
-    x = 2 / (PI * 0.147) + t / 2;
+    double t = log1p(-a * a);
+    double x = 2 / (PI * 0.147) + t / 2;
     x = sqrt(sqrt(x * x - t / 0.147) - x);
     for (int i = 0; i < 4 && a > 0; i++) {
-        double off = a < 0.5 ? erf(x) - a : (1 - a) - erfc(x), u;
+        double off = a < 0.5 ? erf(x) - a : (1 - a) - erfc(x);
+        double u = off / (2 / sqrt(PI) * exp(-x * x));
 
-        u = off / (2 / sqrt(PI) * exp(-x * x));
         x -= u / (1 + x * u);
     }
     return copysign(a > 0 ? x : 0, y);
@@ -112,7 +112,7 @@ static double special_zeta(double x, double q)
                                        1.0 / 30240,    -1.0 / 1209600,
                                        1.0 / 47900160, -1.8924375803183791606e9,
                                        7.47242496e10,  -2.950130727918164224e12};
-    double sum = 0, at, factor, power;
+    double sum = 0, at;
 
     if (x == 1)
         return INFINITY;
@@ -125,8 +125,8 @@ static double special_zeta(double x, double q)
     for (at = q; at < q + 16 || at < 16; at++)
         sum += pow(at, -x);
     sum += pow(at, 1 - x) / (x - 1) + 0.5 * pow(at, -x);
-    factor = x;
-    power = pow(at, -x - 1);
+    double factor = x;
+    double power = pow(at, -x - 1);
     for (int k = 0; k < 8; k++) {
         double b = k < 5 ? bernoulli[k] : 1 / bernoulli[k];
 

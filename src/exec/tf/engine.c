@@ -86,16 +86,6 @@ static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
     return find_assigns(x, err);
 }
 
-static enum rp_code import_graph(struct tf_exe *x, struct rp_err *err)
-{
-    struct rp_tf_buffer graph = {x->exe.program->module, x->exe.program->nmodule, NULL};
-    void *options = x->tf.import_new();
-
-    x->tf.graph_import(x->graph, &graph, options, x->status);
-    x->tf.import_free(options);
-    return rp_tf_check(&x->tf, x->status, RP_FORMAT, err);
-}
-
 /* The graph of a SavedModel comes with its session: variables are restored from files. */
 static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 {
@@ -114,15 +104,21 @@ static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp_err *err)
 {
     struct tf_exe *x = self;
-    int64_t begin = rp_clock_ns(), loaded;
+    int64_t begin = rp_clock_ns();
 
     setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
     RP_TRY(rp_tf_load(x->exe.path, &x->tf, err));
     x->status = x->tf.status_new();
-    loaded = rp_clock_ns();
+    int64_t loaded = rp_clock_ns();
     x->graph = x->tf.graph_new();
-    if (!x->exe.program->saved_folder)
-        RP_TRY(import_graph(x, err));
+    if (!x->exe.program->saved_folder) {
+        struct rp_tf_buffer graph = {x->exe.program->module, x->exe.program->nmodule, NULL};
+        void *options = x->tf.import_new();
+
+        x->tf.graph_import(x->graph, &graph, options, x->status);
+        x->tf.import_free(options);
+        RP_TRY(rp_tf_check(&x->tf, x->status, RP_FORMAT, err));
+    }
     RP_TRY(start_session(x, err));
     RP_TRY(find_ports(x, err));
     facts->load_ns = loaded - begin;
@@ -134,30 +130,6 @@ static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp
     snprintf(facts->platform, sizeof facts->platform, "tensorflow");
     snprintf(facts->version, sizeof facts->version, "%s", x->tf.version());
     snprintf(facts->device, sizeof facts->device, "TensorFlow %.80s", x->tf.version());
-    return RP_OK;
-}
-
-static enum rp_code send_one(struct tf_exe *x, size_t i, const struct rp_tensor *t,
-                             struct rp_err *err)
-{
-    int type = rp_tf_type(t->elem), want = x->tf.operation_type(x->feeds[i]);
-    char shape[512];
-    void *tensor;
-
-    rp_tensor_shape_text(t, shape, sizeof shape);
-    if (!type || (want != type && want % 100 != type)) /* references are 100 more */
-        return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph expects %s", i,
-                          x->exe.program ? x->exe.program->feeds[i] : "", shape,
-                          rp_elem_name(rp_tf_elem(want % 100))
-                              ? rp_elem_name(rp_tf_elem(want % 100))
-                              : "another type");
-    tensor = x->tf.tensor_new(type, t->dims, (int)t->rank, rp_tensor_bytes(t));
-    RP_TRY(rp_err_need(tensor, err, "sending an argument"));
-    if (rp_tensor_bytes(t))
-        memcpy(x->tf.tensor_data(tensor), t->data, rp_tensor_bytes(t));
-    if (x->inputs[i])
-        x->tf.tensor_free(x->inputs[i]);
-    x->inputs[i] = tensor;
     return RP_OK;
 }
 
@@ -174,8 +146,26 @@ static enum rp_code tf_upload(void *self, struct rp_tensor *const *arguments, st
 {
     struct tf_exe *x = self;
 
-    for (size_t i = 0; i < x->nfeeds; i++)
-        RP_TRY(send_one(x, i, arguments[i], err));
+    for (size_t i = 0; i < x->nfeeds; i++) {
+        const struct rp_tensor *t = arguments[i];
+        int type = rp_tf_type(t->elem), want = x->tf.operation_type(x->feeds[i]);
+        char shape[512];
+
+        rp_tensor_shape_text(t, shape, sizeof shape);
+        if (!type || (want != type && want % 100 != type)) /* references are 100 more */
+            return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph expects %s", i,
+                              x->exe.program ? x->exe.program->feeds[i] : "", shape,
+                              rp_elem_name(rp_tf_elem(want % 100))
+                                  ? rp_elem_name(rp_tf_elem(want % 100))
+                                  : "another type");
+        void *tensor = x->tf.tensor_new(type, t->dims, (int)t->rank, rp_tensor_bytes(t));
+        RP_TRY(rp_err_need(tensor, err, "sending an argument"));
+        if (rp_tensor_bytes(t))
+            memcpy(x->tf.tensor_data(tensor), t->data, rp_tensor_bytes(t));
+        if (x->inputs[i])
+            x->tf.tensor_free(x->inputs[i]);
+        x->inputs[i] = tensor;
+    }
     return x->nvariables ? assign_variables(x, err) : RP_OK;
 }
 
@@ -191,10 +181,8 @@ static void drop_outputs(struct tf_exe *x)
 static enum rp_code run_with(struct tf_exe *x, const struct rp_tf_buffer *options,
                              struct rp_tf_buffer *metadata, int64_t *ns, struct rp_err *err)
 {
-    int64_t begin;
-
     drop_outputs(x);
-    begin = rp_clock_ns();
+    int64_t begin = rp_clock_ns();
     x->tf.session_run(x->session, options, x->feeds, x->inputs, (int)(x->nfeeds - x->nvariables),
                       x->fetches, x->outputs, (int)x->nfetches, NULL, 0, metadata, x->status);
     *ns = rp_clock_ns() - begin;
@@ -252,7 +240,7 @@ static enum rp_code tf_profile(void *self, unsigned runs, uint8_t **bytes, size_
                                struct rp_err *err)
 {
     static const uint8_t full_trace[] = {0x08, 0x03};
-    struct rp_tf_buffer options = {full_trace, sizeof full_trace, NULL}, *metadata;
+    struct rp_tf_buffer options = {full_trace, sizeof full_trace, NULL};
     struct tf_exe *x = self;
     enum rp_code code = RP_OK;
     int64_t ns;
@@ -260,7 +248,7 @@ static enum rp_code tf_profile(void *self, unsigned runs, uint8_t **bytes, size_
     for (unsigned i = 1; i < runs && code == RP_OK; i++)
         code = run_with(x, &options, NULL, &ns, err);
     RP_TRY(code);
-    metadata = x->tf.buffer_new();
+    struct rp_tf_buffer *metadata = x->tf.buffer_new();
     code = metadata ? run_with(x, &options, metadata, &ns, err)
                     : rp_err_nomem(err, "profiling a graph");
     if (code == RP_OK) {

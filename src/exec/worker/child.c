@@ -74,13 +74,11 @@ enum rp_code rp_worker_run_here(const struct rp_worker_ops *ops, void *self, siz
 static bool child_run(struct child_ctx *s, uint64_t n, struct rp_err *err)
 {
     int64_t *ns = n < SIZE_MAX ? calloc((size_t)n + 1, sizeof *ns) : NULL;
-    enum rp_code code;
-    bool there;
 
     if (!ns)
         return false;
-    code = rp_worker_run_here(s->ops, s->self, (size_t)n, ns, err);
-    there = child_answer(s, RP_WIRE_RUN, code, n, err);
+    enum rp_code code = rp_worker_run_here(s->ops, s->self, (size_t)n, ns, err);
+    bool there = child_answer(s, RP_WIRE_RUN, code, n, err);
     if (there && code == RP_OK)
         there = rp_wire_send(s->fd, ns, (size_t)n * sizeof *ns);
     free(ns);
@@ -90,13 +88,11 @@ static bool child_run(struct child_ctx *s, uint64_t n, struct rp_err *err)
 static bool child_fetch(struct child_ctx *s, struct rp_err *err)
 {
     struct rp_tensor **outputs = calloc(s->noutputs + 1, sizeof *outputs);
-    enum rp_code code;
-    bool there;
 
     if (!outputs)
         return false;
-    code = s->ops->fetch(s->self, outputs, err);
-    there = child_answer(s, RP_WIRE_FETCH, code, s->noutputs, err);
+    enum rp_code code = s->ops->fetch(s->self, outputs, err);
+    bool there = child_answer(s, RP_WIRE_FETCH, code, s->noutputs, err);
     for (size_t i = 0; code == RP_OK && i < s->noutputs; i++) {
         there = there && rp_wire_send_tensor(s->fd, outputs[i]);
         rp_tensor_drop(outputs[i]);

@@ -59,10 +59,9 @@ static enum rp_code start_worker(struct rp_worker_exe *exe, struct rp_err *err)
                                     .arguments = options->arguments,
                                     .narguments = options->narguments,
                                     .timeout_ns = options->timeout_ns};
-    const struct rp_worker_facts *facts;
 
     RP_TRY(rp_worker_start(&exe->own->ops, &start, &exe->worker, err));
-    facts = rp_worker_borrow_facts(exe->worker);
+    const struct rp_worker_facts *facts = rp_worker_borrow_facts(exe->worker);
     base->narguments = facts->narguments;
     base->noutputs = facts->noutputs;
     base->partitions = facts->devices;
@@ -77,7 +76,6 @@ enum rp_code rp_worker_engine_compile(const struct rp_worker_engine *own, const 
                                       struct rp_executable **out, struct rp_err *err)
 {
     struct rp_worker_exe *exe = calloc(1, own->size);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(exe, err, "starting an engine"));
@@ -85,7 +83,7 @@ enum rp_code rp_worker_engine_compile(const struct rp_worker_engine *own, const 
     exe->own = own;
     exe->program = program;
     exe->options = options;
-    code = own->prepare(exe, err);
+    enum rp_code code = own->prepare(exe, err);
     if (code == RP_OK)
         code = rp_plugin_resolve(own->kind, where, &exe->path, err);
     if (code == RP_OK)

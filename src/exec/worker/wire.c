@@ -10,10 +10,9 @@
 bool rp_wire_send(int fd, const void *bytes, size_t n)
 {
     const char *at = bytes;
-    ssize_t sent;
 
     while (n) {
-        sent = send(fd, at, n < PIECE_BYTES ? n : PIECE_BYTES, MSG_NOSIGNAL);
+        ssize_t sent = send(fd, at, n < PIECE_BYTES ? n : PIECE_BYTES, MSG_NOSIGNAL);
         if (sent < 0 && errno == EINTR)
             continue;
         if (sent <= 0)
@@ -27,10 +26,9 @@ bool rp_wire_send(int fd, const void *bytes, size_t n)
 bool rp_wire_receive(int fd, void *bytes, size_t n)
 {
     char *at = bytes;
-    ssize_t got;
 
     while (n) {
-        got = recv(fd, at, n < PIECE_BYTES ? n : PIECE_BYTES, 0);
+        ssize_t got = recv(fd, at, n < PIECE_BYTES ? n : PIECE_BYTES, 0);
         if (got < 0 && errno == EINTR)
             continue;
         if (got <= 0)

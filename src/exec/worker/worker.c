@@ -55,16 +55,15 @@ bool rp_worker_is_profiled(void)
 static void last_words(int log, char *out, size_t cap)
 {
     static const char *const marks[] = {"Check failed", "what():", "Assertion", "FATAL", "ERROR:"};
-    char text[8192], *line, *next;
-    off_t end = lseek(log, 0, SEEK_END), from;
-    ssize_t n;
+    char text[8192], *next;
+    off_t end = lseek(log, 0, SEEK_END);
     bool sure = false;
 
     out[0] = 0;
-    from = end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0;
-    n = end > 0 ? pread(log, text, sizeof text - 1, from) : 0;
+    off_t from = end > (off_t)sizeof text - 1 ? end - (off_t)sizeof text + 1 : 0;
+    ssize_t n = end > 0 ? pread(log, text, sizeof text - 1, from) : 0;
     text[n > 0 ? n : 0] = 0;
-    for (line = text; *line; line = next) {
+    for (char *line = text; *line; line = next) {
         bool marked = false;
 
         next = line + strcspn(line, "\n");
@@ -248,29 +247,6 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
 
 /* ---- start and stop ---- */
 
-static void be_child(const struct rp_worker *w, int fd)
-{
-    dup2(w->log, STDOUT_FILENO);
-    dup2(w->log, STDERR_FILENO);
-    rp_worker_serve(w->ops, &w->start, fd);
-    _exit(0); /* nothing is unloaded: libraries that fail at that have given their answer */
-}
-
-static enum rp_code receive_facts(struct rp_worker *w, struct rp_err *err)
-{
-    struct rp_worker_facts *f = &w->facts;
-
-    if (!rp_wire_receive(w->fd, f, sizeof *f))
-        return child_died(w, "loading and compiling", err);
-    f->platform[sizeof f->platform - 1] = '\0';
-    f->version[sizeof f->version - 1] = '\0';
-    f->device[sizeof f->device - 1] = '\0';
-    if (f->devices > MOST_DEVICES || f->narguments > MOST_ARRAYS || f->noutputs > MOST_ARRAYS ||
-        f->can_profile > 1)
-        return rp_err_set(err, RP_FORMAT, "%s answered with what cannot be", w->ops->what);
-    return RP_OK;
-}
-
 static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
 {
     int pair[2];
@@ -282,14 +258,26 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
     w->pid = fork();
     if (w->pid == 0) {
         close(pair[0]);
-        be_child(w, pair[1]);
+        dup2(w->log, STDOUT_FILENO);
+        dup2(w->log, STDERR_FILENO);
+        rp_worker_serve(w->ops, &w->start, pair[1]);
+        _exit(0); /* nothing is unloaded: libraries that fail at that have given their answer */
     }
     close(pair[1]);
     w->fd = pair[0];
     if (w->pid < 0)
         return rp_err_set_os(err, errno, "cannot create a child process");
     RP_TRY(hear_answer(w, "loading and compiling", NULL, err));
-    return receive_facts(w, err);
+    struct rp_worker_facts *f = &w->facts;
+    if (!rp_wire_receive(w->fd, f, sizeof *f))
+        return child_died(w, "loading and compiling", err);
+    f->platform[sizeof f->platform - 1] = '\0';
+    f->version[sizeof f->version - 1] = '\0';
+    f->device[sizeof f->device - 1] = '\0';
+    if (f->devices > MOST_DEVICES || f->narguments > MOST_ARRAYS || f->noutputs > MOST_ARRAYS ||
+        f->can_profile > 1)
+        return rp_err_set(err, RP_FORMAT, "%s answered with what cannot be", w->ops->what);
+    return RP_OK;
 }
 
 /* Both share one buffer (stdio's): what is in it goes out before descriptors change. */
@@ -306,12 +294,11 @@ enum rp_code rp_worker_start(const struct rp_worker_ops *ops, const struct rp_wo
                              struct rp_worker **out, struct rp_err *err)
 {
     struct rp_worker *w = calloc(1, sizeof *w);
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(w, err, "starting an engine"));
     *w = (struct rp_worker){.ops = ops, .start = *start, .fd = -1, .log = -1, .stdout_was = -1};
-    code = start->in_process ? start_here(w, err) : start_child(w, err);
+    enum rp_code code = start->in_process ? start_here(w, err) : start_child(w, err);
     if (code != RP_OK) {
         rp_worker_stop(w);
         return code;
