@@ -188,7 +188,6 @@ static enum rp_code find_outputs(struct alias_ctx *ctx)
     const struct rp_program *p = ctx->xref.program;
     const struct rp_computation *c = &p->computations.at[p->entry];
     uint32_t root_key = rp_strtab_find(&p->strings, "ROOT", 4);
-    struct rp_ids parts;
 
     ctx->outputs = RP_ARENA_NEW(ctx->arena, struct alias_output, p->operands.n + c->n + 1);
     RP_TRY(rp_err_need(ctx->outputs, ctx->err, "listing outputs"));
@@ -208,7 +207,7 @@ static enum rp_code find_outputs(struct alias_ctx *ctx)
             (struct alias_output){c->root, writer_of(p, c->root), false};
         return RP_OK;
     }
-    parts = rp_op_operands(p, c->root);
+    struct rp_ids parts = rp_op_operands(p, c->root);
     for (uint32_t i = 0; i < parts.n; i++)
         ctx->outputs[ctx->noutputs++] =
             (struct alias_output){parts.at[i], writer_of(p, parts.at[i]), false};
@@ -252,12 +251,11 @@ static struct alias_row row_of(const struct alias_ctx *ctx, size_t input, size_t
 static void add_donated(struct alias_ctx *ctx, int64_t input, int64_t output, const char *kind)
 {
     struct alias_root *root = ctx->root;
-    struct alias_row row;
 
     if (input < 0 || input >= (int64_t)ctx->ninputs || ctx->inputs[input].op == RP_NONE ||
         ctx->inputs[input].taken)
         return;
-    row = row_of(ctx, (size_t)input, output < 0 ? SIZE_MAX : (size_t)output);
+    struct alias_row row = row_of(ctx, (size_t)input, output < 0 ? SIZE_MAX : (size_t)output);
     row.output = output;
     row.kind = kind;
     ctx->inputs[input].taken = true;
@@ -353,11 +351,9 @@ static enum rp_code list_possible(struct alias_ctx *ctx)
         for (size_t k = 0; k < ctx->noutputs; k++)
             for (size_t i = 0; i < ctx->ninputs && !ctx->outputs[k].taken && tried < MAX_TRIES;
                  i++, tried++) {
-                struct alias_row row;
-
                 if ((int)fit_of(ctx, &ctx->inputs[i], &ctx->outputs[k]) != fit)
                     continue;
-                row = row_of(ctx, i, k);
+                struct alias_row row = row_of(ctx, i, k);
                 row.kind = fit_kinds[fit];
                 row.why = fit_words[fit];
                 ctx->inputs[i].taken = ctx->outputs[k].taken = true;
@@ -378,11 +374,11 @@ static enum rp_code use_alias_dump(struct alias_ctx *ctx, size_t source)
     const char *name = rp_sources_borrow(ctx->call->dataset->sources, source)->name;
     struct rp_alias_pair *pairs = NULL;
     struct rp_input *in;
-    enum rp_code code;
     size_t n = 0;
 
     RP_TRY(rp_source_open(ctx->call->dataset->sources, source, &in, ctx->err));
-    code = rp_alias_dump_read(in, &ctx->call->dataset->limits, ctx->arena, &pairs, &n, ctx->err);
+    enum rp_code code =
+        rp_alias_dump_read(in, &ctx->call->dataset->limits, ctx->arena, &pairs, &n, ctx->err);
     rp_input_close(in);
     RP_TRY(rp_dump_in_file(&ctx->folder, source, code, ctx->err));
     if (!n)
@@ -458,10 +454,8 @@ static enum rp_code fill_root(struct alias_ctx *ctx)
 
 static enum rp_code answer_alias(struct alias_ctx *ctx)
 {
-    const struct rp_dump_stage *final;
-
     RP_TRY(rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
-    final = rp_dump_final(ctx->module);
+    const struct rp_dump_stage *final = rp_dump_final(ctx->module);
     RP_TRY(rp_dump_load(&ctx->folder, ctx->module, NULL, &ctx->program, ctx->err));
     RP_TRY(rp_xref_init(&ctx->xref, ctx->program.program, ctx->err));
     if (ctx->program.program->entry == RP_NONE)
@@ -493,10 +487,9 @@ static enum rp_code alias_run(const struct rp_dump_call *call, struct rp_result 
                             .root = result->root,
                             .program = RP_IMPORT_INIT,
                             .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    code = answer_alias(&ctx);
+    enum rp_code code = answer_alias(&ctx);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);
     return code;

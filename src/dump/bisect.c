@@ -158,12 +158,11 @@ static enum rp_code bisect_judge(struct bisect *b, size_t i)
 {
     struct bisect_root *root = b->root;
     char message[256];
-    enum rp_code code;
     bool differ;
 
     if (b->verdict[i] != UNKNOWN)
         return RP_OK;
-    code = bisect_compare(b, 0, i, &differ, NULL);
+    enum rp_code code = bisect_compare(b, 0, i, &differ, NULL);
     if (is_ours(code))
         return code;
     if (code == RP_OK) {
@@ -207,11 +206,11 @@ static const char *pass_of(const struct bisect *b, size_t i)
 {
     const struct rp_dump_stage *stage = b->stages[i];
     const char *pipeline = strchr(stage->name, '.');
-    const char *after = strstr(stage->name, ".after_"), *end;
+    const char *after = strstr(stage->name, ".after_");
 
     if (stage->point != RP_DUMP_AT_PASS || !pipeline || !after)
         return "the last passes";
-    end = strstr(after, ".before_");
+    const char *end = strstr(after, ".before_");
     end = end ? end : after + strlen(after);
     after += strlen(".after_");
     pipeline++;
@@ -224,7 +223,6 @@ static enum rp_code bisect_blame(struct bisect *b, size_t right, size_t wrong)
     struct bisect_root *root = b->root;
     struct rp_isolated_pair found;
     size_t between = wrong - right - 1;
-    enum rp_code code;
     bool differ;
 
     root->pass = pass_of(b, wrong);
@@ -236,7 +234,7 @@ static enum rp_code bisect_blame(struct bisect *b, size_t right, size_t wrong)
                                  "wrong after %s, or after one that cannot run (%zu before it)",
                                  root->pass, between)
                 : rp_arena_textf(b->arena, "wrong after %s, right before it", root->pass);
-    code = bisect_compare(b, right, wrong, &differ, &found);
+    enum rp_code code = bisect_compare(b, right, wrong, &differ, &found);
     if (code == RP_OK && differ && found.first < found.rows.n) {
         const struct rp_pair_row *row = &found.rows.at[found.first];
 
@@ -295,7 +293,6 @@ enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dum
                        .on = {.engine = &rp_engine_fast},
                        .arena = &result->arena,
                        .err = err};
-    enum rp_code code;
 
     result->type = &bisect_type;
     result->root = b.root = RP_ARENA_NEW(b.arena, struct bisect_root, 1);
@@ -305,7 +302,7 @@ enum rp_code rp_dump_bisect(const struct rp_dump_call *call, const struct rp_dum
     b.root->number = RP_ABSENT_I64;
     b.root->max_abs = __builtin_nan("");
     RP_NOTE(b.root, b.arena, rp_dump_one_of(folder, b.arena));
-    code = bisect_stages(&b, module);
+    enum rp_code code = bisect_stages(&b, module);
     if (code == RP_OK)
         code = bisect_open(&b);
     if (code == RP_OK)

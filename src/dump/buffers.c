@@ -10,10 +10,9 @@ static enum rp_code read_text(const struct rp_dump_folder *folder, size_t source
                               struct rp_buffers *b, struct rp_err *err)
 {
     struct rp_dump_content file;
-    enum rp_code code;
 
     RP_TRY(rp_dump_open(&file, folder, source, err));
-    code = reader(b, (const char *)file.bytes, file.n, &folder->dataset->limits, err);
+    enum rp_code code = reader(b, (const char *)file.bytes, file.n, &folder->dataset->limits, err);
     return rp_dump_close(&file, code, err);
 }
 
@@ -23,11 +22,10 @@ static enum rp_code read_proto(const struct rp_dump_folder *folder, size_t sourc
     const struct rp_format *format;
     const uint8_t *bytes;
     struct rp_input *in;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_source_open(folder->dataset->sources, source, &in, err));
-    code = rp_format_sniff(in, &format, err);
+    enum rp_code code = rp_format_sniff(in, &format, err);
     if (code != RP_OK || strcmp(format->name, "hlo-proto") != 0) {
         rp_source_return(folder->dataset->sources, source, in);
         return code == RP_FORMAT ? RP_OK : code;
@@ -66,12 +64,11 @@ enum rp_code rp_dump_reported_bytes(const struct rp_dump_folder *folder,
 {
     size_t source = rp_dump_file_of(module, RP_DUMP_MEMORY_REPORT);
     struct rp_dump_content file;
-    enum rp_code code;
 
     *out = RP_ABSENT_I64;
     if (source == SIZE_MAX)
         return RP_OK;
     RP_TRY(rp_dump_open(&file, folder, source, err));
-    code = rp_buffers_read_report((const char *)file.bytes, file.n, out, err);
+    enum rp_code code = rp_buffers_read_report((const char *)file.bytes, file.n, out, err);
     return rp_dump_close(&file, code, err);
 }

@@ -150,8 +150,6 @@ static enum rp_code collect_right(struct compare_ctx *c, bool *const equal[2])
     const struct rp_match_side *l = &c->match.left, *r = &c->match.right;
 
     for (uint32_t op = 0; op < r->p->nops; op++) {
-        uint32_t i;
-
         if (!is_counted(r->p, op))
             continue;
         RP_TRY(add_net(c, r->p, op, 1));
@@ -160,7 +158,7 @@ static enum rp_code collect_right(struct compare_ctx *c, bool *const equal[2])
                 r->visited[op] && l->hashes.local[r->match[op]] != r->hashes.local[op];
             continue;
         }
-        i = rp_map_get(&c->rest, r->hashes.local[op]);
+        uint32_t i = rp_map_get(&c->rest, r->hashes.local[op]);
         if (i != RP_MAP_NONE && c->left.at[i]) {
             c->left.at[i]--;
             c->out->moved++;
@@ -207,7 +205,6 @@ enum rp_code rp_dump_compare(const struct rp_dump_version *left,
 {
     struct compare_ctx c = {.v = {left, right}, .out = out, .err = err};
     bool *equal[2];
-    enum rp_code code;
 
     *out = (struct rp_dump_change){.before = left->program->nops,
                                    .after = right->program->nops,
@@ -218,7 +215,7 @@ enum rp_code rp_dump_compare(const struct rp_dump_version *left,
     rp_map_init(&c.opcodes);
     equal[0] = RP_ARENA_NEW(&c.scratch, bool, left->program->computations.n + 1);
     equal[1] = RP_ARENA_NEW(&c.scratch, bool, right->program->computations.n + 1);
-    code = rp_err_need(equal[0] && equal[1], err, "comparing programs");
+    enum rp_code code = rp_err_need(equal[0] && equal[1], err, "comparing programs");
     if (code == RP_OK)
         code = rp_program_match(&left->side, RP_NONE, &right->side, RP_NONE, &c.scratch, &c.match,
                                 err);

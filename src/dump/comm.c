@@ -145,11 +145,9 @@ static enum rp_code fill_root(struct comm_ctx *ctx)
 
 static enum rp_code answer_comm(struct comm_ctx *ctx)
 {
-    const struct rp_program *p;
-
     RP_TRY(rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
     RP_TRY(rp_dump_load(&ctx->folder, ctx->module, NULL, &ctx->program, ctx->err));
-    p = ctx->program.program;
+    const struct rp_program *p = ctx->program.program;
     RP_TRY(rp_xref_init(&ctx->xref, p, ctx->err));
     if (p->entry == RP_NONE)
         return rp_err_set(ctx->err, RP_FORMAT, "the program has no entry computation");
@@ -164,10 +162,9 @@ static enum rp_code comm_run(const struct rp_dump_call *call, struct rp_result *
 {
     struct comm_ctx ctx = {
         .arena = &result->arena, .root = result->root, .program = RP_IMPORT_INIT, .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    code = answer_comm(&ctx);
+    enum rp_code code = answer_comm(&ctx);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);
     return code;

@@ -221,7 +221,7 @@ static void compare_logs(struct compiles_root *root, const struct rp_dump_torch 
                          struct rp_arena *arena)
 {
     const struct rp_torch_trace *t = &torch->trace;
-    struct log_rows first = {NULL, 0}, rows;
+    struct log_rows first = {NULL, 0};
     uint32_t compile = 0;
     size_t at = 0;
 
@@ -229,7 +229,7 @@ static void compare_logs(struct compiles_root *root, const struct rp_dump_torch 
         return;
     root->ranks = RP_ARENA_NEW(arena, struct rank_row, t->logs.n);
     for (uint32_t log = 0; root->ranks && log < t->logs.n; log++) {
-        rows = (struct log_rows){root->compiles + at, 0};
+        struct log_rows rows = {root->compiles + at, 0};
         for (; compile < t->compiles.n && t->compiles.at[compile].log == log; compile++)
             rows.n += torch->wanted[compile];
         at += rows.n;

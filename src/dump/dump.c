@@ -121,7 +121,6 @@ static enum rp_code answer_word(struct rp_ctx *ctx, const struct rp_dump_word *w
     struct rp_dump_call call = {.ctx = ctx, .settings = settings};
     const char **paths = RP_ARENA_NEW(&result->arena, const char *, settings->ngiven + 1);
     struct rp_dataset *dataset = NULL;
-    enum rp_code code;
     size_t npaths;
 
     result->type = word->type;
@@ -129,7 +128,7 @@ static enum rp_code answer_word(struct rp_ctx *ctx, const struct rp_dump_word *w
     RP_TRY(rp_err_need(paths && result->root, err, "answering"));
     RP_TRY(check_options(word, settings, err));
     RP_TRY(divide_sources(word, &call, paths, &npaths, err));
-    code = npaths ? rp_open(ctx, paths, npaths, NULL, &dataset, err) : RP_OK;
+    enum rp_code code = npaths ? rp_open(ctx, paths, npaths, NULL, &dataset, err) : RP_OK;
     call.dataset = dataset;
     if (code == RP_OK)
         code = word->run(&call, result, err);
@@ -142,12 +141,11 @@ static enum rp_code dump_run(struct rp_ctx *ctx, const struct rp_dataset *datase
                              struct rp_err *err)
 {
     const char *action = rp_settings_text(settings, "action");
-    const struct rp_dump_word *word;
 
     (void)dataset;
     if (!action && !rp_settings_has(settings, "source"))
         return list_words(result, err);
-    word = find_word(action ? action : "ls");
+    const struct rp_dump_word *word = find_word(action ? action : "ls");
     if (!word)
         return rp_err_set(err, RP_USAGE, "'dump' needs a word: 'reprise dump' lists them");
     return answer_word(ctx, word, settings, result, err);

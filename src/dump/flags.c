@@ -129,12 +129,11 @@ static enum rp_code flags_run(const struct rp_dump_call *call, struct rp_result 
     struct flags_root *root = result->root;
     const char *name = call->subject ? call->subject + strspn(call->subject, "-") : NULL;
     struct rp_dump_call wanted = *call;
-    const struct rp_flag *all, *exact;
     size_t n;
 
     wanted.subject = name;
-    all = rp_flags(&n);
-    exact = name ? rp_flag_find(name, strcspn(name, "=")) : NULL;
+    const struct rp_flag *all = rp_flags(&n);
+    const struct rp_flag *exact = name ? rp_flag_find(name, strcspn(name, "=")) : NULL;
     root->flags = RP_ARENA_NEW(&result->arena, struct flag_row, n);
     for (size_t i = 0; root->flags && i < n; i++)
         if (exact ? exact == &all[i] : is_wanted(&all[i], &wanted))

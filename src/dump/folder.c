@@ -161,12 +161,11 @@ static enum rp_code weigh_module(const struct rp_dump_folder *folder,
     struct rp_import import = RP_IMPORT_INIT;
     struct rp_arena scratch = RP_ARENA_INIT;
     struct rp_costs costs;
-    enum rp_code code;
 
     *out = 0;
     if (!final)
         return RP_OK;
-    code = rp_load_program(folder->dataset, final->source, &import, NULL);
+    enum rp_code code = rp_load_program(folder->dataset, final->source, &import, NULL);
     if (code == RP_OK)
         code = rp_program_count(import.program, &scratch, &costs, NULL);
     if (code == RP_OK)
@@ -180,7 +179,7 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
                              struct rp_err *err)
 {
     double most = -1, weight = 0;
-    bool any = false, compiled;
+    bool any = false;
 
     *out = NULL;
     for (size_t i = 0; i < folder->dump.nmodules; i++) {
@@ -188,7 +187,7 @@ enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct r
             continue;
         if (folder->nwanted > 1)
             RP_TRY(weigh_module(folder, &folder->dump.modules[i], &weight, err));
-        compiled = rp_dump_stage_at(&folder->dump.modules[i], RP_DUMP_AT_AFTER) != NULL;
+        bool compiled = rp_dump_stage_at(&folder->dump.modules[i], RP_DUMP_AT_AFTER) != NULL;
         if (compiled > any || (compiled == any && weight > most)) {
             any = compiled; /* what was compiled comes before what was only traced */
             most = weight;
@@ -226,11 +225,9 @@ enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source,
 enum rp_code rp_dump_open(struct rp_dump_content *content, const struct rp_dump_folder *folder,
                           size_t source, struct rp_err *err)
 {
-    enum rp_code code;
-
     *content = (struct rp_dump_content){.folder = folder, .source = source};
     RP_TRY(rp_source_open(folder->dataset->sources, source, &content->in, err));
-    code = rp_input_slurp(content->in, &content->bytes, &content->n, err);
+    enum rp_code code = rp_input_slurp(content->in, &content->bytes, &content->n, err);
     return code == RP_OK ? RP_OK : rp_dump_close(content, code, err);
 }
 
@@ -245,10 +242,10 @@ enum rp_code rp_dump_pass_times(const struct rp_dump_folder *folder, size_t sour
                                 struct rp_err *err)
 {
     struct rp_dump_content file;
-    enum rp_code code;
 
     RP_TRY(rp_dump_open(&file, folder, source, err));
-    code = rp_pass_times_read(file.bytes, file.n, &folder->dataset->limits, arena, out, err);
+    enum rp_code code =
+        rp_pass_times_read(file.bytes, file.n, &folder->dataset->limits, arena, out, err);
     return rp_dump_close(&file, code, err);
 }
 

@@ -118,12 +118,10 @@ static const char *script_interpreter(const char *word, struct rp_arena *arena)
 /* The words of launchers, their options and variables before the program are passed over. */
 static const char *find_interpreter(const char *const *words, size_t n, struct rp_arena *arena)
 {
-    const char *found;
-
     for (size_t i = 0; i < n; i++) {
         if (is_python(words[i]))
             return words[i];
-        found = words[i][0] == '-' ? NULL : script_interpreter(words[i], arena);
+        const char *found = words[i][0] == '-' ? NULL : script_interpreter(words[i], arena);
         if (found)
             return found;
     }
@@ -136,10 +134,11 @@ static const char *find_interpreter(const char *const *words, size_t n, struct r
 static FILE *ask_interpreter(const char *interpreter, pid_t *pid)
 {
     static const char program[] = "import sys; print('\\n'.join(p for p in sys.path if p))";
+
     const char *const words[] = {interpreter, "-c", program, NULL};
     posix_spawn_file_actions_t actions;
     char *argv[4];
-    int fds[2], failed;
+    int fds[2];
 
     memcpy(argv, words, sizeof argv); /* posix_spawn does not change them */
     *pid = -1;
@@ -149,7 +148,7 @@ static FILE *ask_interpreter(const char *interpreter, pid_t *pid)
     posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO);
     posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-    failed = posix_spawnp(pid, interpreter, &actions, NULL, argv, environ);
+    int failed = posix_spawnp(pid, interpreter, &actions, NULL, argv, environ);
     posix_spawn_file_actions_destroy(&actions);
     close(fds[1]);
     if (!failed)
@@ -308,10 +307,9 @@ static bool is_part(char c)
 bool rp_file_has_name(const char *path, const char *name)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    size_t n = strlen(name), size;
+    size_t n = strlen(name);
     bool found = false;
     struct stat st;
-    const char *all, *at;
 
     if (fd < 0)
         return false;
@@ -319,12 +317,13 @@ bool rp_file_has_name(const char *path, const char *name)
         close(fd);
         return false;
     }
-    size = (size_t)st.st_size;
-    all = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    size_t size = (size_t)st.st_size;
+    const char *all = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (all == MAP_FAILED)
         return false;
-    for (at = all; !found && (at = memmem(at, size - (size_t)(at - all), name, n)); at++)
+    for (const char *at = all; !found && (at = memmem(at, size - (size_t)(at - all), name, n));
+         at++)
         found = (at == all || !is_part(at[-1])) && (at + n == all + size || !is_part(at[n]));
     munmap((void *)(uintptr_t)all, size);
     return found;

@@ -150,15 +150,14 @@ static enum rp_code read_log(struct fusion_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_FUSION_LOG);
     struct rp_dump_content file;
-    enum rp_code code;
 
     if (source == SIZE_MAX)
         return RP_OK;
     ctx->root->log =
         rp_arena_text(ctx->arena, rp_sources_borrow(ctx->call->dataset->sources, source)->name);
     RP_TRY(rp_dump_open(&file, &ctx->folder, source, ctx->err));
-    code = rp_fusion_log_read(file.bytes, file.n, &ctx->call->dataset->limits, ctx->arena,
-                              &ctx->log, ctx->err);
+    enum rp_code code = rp_fusion_log_read(file.bytes, file.n, &ctx->call->dataset->limits,
+                                           ctx->arena, &ctx->log, ctx->err);
     return rp_dump_close(&file, code, ctx->err);
 }
 
@@ -221,13 +220,12 @@ static uint64_t stem_key(const struct rp_program *p, const char *name, size_t n,
 static enum rp_code read_after(struct fusion_ctx *ctx)
 {
     const struct rp_dump_stage *final = rp_dump_final(ctx->module);
-    const struct rp_program *p;
     uint32_t known;
 
     if (final)
         RP_TRY(rp_dump_load(&ctx->folder, ctx->module, "fusions", &ctx->after, ctx->err));
     RP_TRY(rp_xref_init(&ctx->after_x, ctx->after.program, ctx->err));
-    p = ctx->after.program;
+    const struct rp_program *p = ctx->after.program;
     for (uint32_t op = 0; p && op < p->nops; op++) {
         const char *name = rp_program_text(p, p->op_name.at[op]);
 
@@ -248,11 +246,10 @@ static enum rp_code read_after(struct fusion_ctx *ctx)
 static uint32_t counterpart(const struct fusion_ctx *ctx, const struct rp_program *p, uint32_t op)
 {
     const char *name = rp_program_text(p, p->op_name.at[op]);
-    uint32_t at;
 
     if (p == ctx->after.program)
         return p->computations.at[p->computation.at[op]].fused ? op : RP_NONE;
-    at = rp_map_get(&ctx->stems, stem_key(p, name, strlen(name), op));
+    uint32_t at = rp_map_get(&ctx->stems, stem_key(p, name, strlen(name), op));
     if (at == RP_MAP_NONE)
         at = rp_map_get(&ctx->stems, stem_key(p, name, stem_of(name), op));
     return at == RP_MAP_NONE ? RP_NONE : at;
@@ -554,14 +551,14 @@ static bool op_matches(const struct fusion_ctx *ctx, const struct rp_xref *x, ui
                        const char *text)
 {
     const struct rp_program *p = x->program;
-    const char *name = rp_program_text(p, p->op_name.at[op]), *line;
+    const char *name = rp_program_text(p, p->op_name.at[op]);
     uint32_t then = p == ctx->after.program ? RP_NONE : counterpart(ctx, p, op);
     size_t n = strlen(text);
 
     if (then != RP_NONE && op_matches(ctx, &ctx->after_x, then, text))
         return true;
     if (strchr(text, ':')) {
-        line = rp_xref_own_line(x, op, ctx->arena);
+        const char *line = rp_xref_own_line(x, op, ctx->arena);
         return line && !strncmp(line, text, n) && (line[n] == 0 || line[n] == ' ');
     }
     return !strcmp(rp_op_opcode_name(p, op), text) || !strcmp(rp_xref_operator(x, op), text) ||
@@ -574,10 +571,9 @@ static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref
 {
     const struct rp_program *p = x->program;
     uint32_t exact = rp_xref_find(x, text);
-    struct producer_sum sum;
 
     if (exact != RP_NONE) {
-        sum = sum_of(ctx, text);
+        struct producer_sum sum = sum_of(ctx, text);
         return explain_op(ctx, x, exact, text, &sum);
     }
     for (uint32_t op = 0; p && op < p->nops; op++) {
@@ -585,7 +581,7 @@ static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref
 
         if (p->code.at[op] == RP_OP_PARAMETER || !op_matches(ctx, x, op, text))
             continue;
-        sum = sum_of(ctx, name);
+        struct producer_sum sum = sum_of(ctx, name);
         RP_TRY(explain_op(ctx, x, op, name, &sum));
     }
     return RP_OK;
@@ -685,10 +681,8 @@ static enum rp_code sum_producers(struct fusion_ctx *ctx, struct producer_sum *s
 static enum rp_code explain_all(struct fusion_ctx *ctx)
 {
     struct fusion_root *root = ctx->root;
-    int64_t never;
     struct producer_sum *sums = RP_ARENA_NEW(ctx->arena, struct producer_sum, 2 * ctx->log.n + 1);
     struct rp_map reasons;
-    enum rp_code code;
     size_t n;
 
     root->reasons = RP_ARENA_NEW(ctx->arena, struct fusion_reason, ctx->log.n + 1);
@@ -696,7 +690,7 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     RP_TRY(sum_producers(ctx, sums, &n));
     rp_sort(sums, n, sizeof *sums, by_first);
     rp_map_init(&reasons);
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t i = 0; i < n && code == RP_OK; i++) {
         bool fused = sums[i].fused || sums[i].absorbed;
 
@@ -715,7 +709,7 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     rp_map_release(&reasons);
     rp_sort(root->reasons, root->nreasons, sizeof *root->reasons, by_count);
     root->steps = ctx->log.n ? (int64_t)ctx->log.n : RP_ABSENT_I64;
-    never = root->ineligible + root->unprofitable;
+    int64_t never = root->ineligible + root->unprofitable;
     if (ctx->log.n)
         root->summary = rp_arena_textf(
             ctx->arena, "%lld instructions fused, %lld never; %s in the final program",
@@ -808,12 +802,11 @@ static enum rp_code fusion_run(const struct rp_dump_call *call, struct rp_result
                              .before = RP_IMPORT_INIT,
                              .after = RP_IMPORT_INIT,
                              .err = err};
-    enum rp_code code;
 
     rp_map_init(&ctx.stems);
     rp_map_init(&ctx.names);
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    code = answer_fusion(&ctx);
+    enum rp_code code = answer_fusion(&ctx);
     rp_xref_release(&ctx.before_x);
     rp_xref_release(&ctx.after_x);
     rp_import_release(&ctx.before);

@@ -195,16 +195,16 @@ static enum rp_code read_file(struct kernels_ctx *ctx, size_t source, bool metad
 {
     const struct rp_limits *limits = &ctx->call->dataset->limits;
     struct rp_dump_content file;
-    enum rp_code code;
 
     *out = (struct rp_thunks){0};
     if (source == SIZE_MAX)
         return RP_OK;
     RP_TRY(rp_dump_open(&file, &ctx->folder, source, ctx->err));
-    code = metadata ? rp_thunk_metadata_read(file.bytes, file.n, limits, ctx->arena, out, ctx->err)
-           : file.n
-               ? rp_thunks_read((const char *)file.bytes, file.n, limits, ctx->arena, out, ctx->err)
-               : RP_OK;
+    enum rp_code code =
+        metadata ? rp_thunk_metadata_read(file.bytes, file.n, limits, ctx->arena, out, ctx->err)
+        : file.n
+            ? rp_thunks_read((const char *)file.bytes, file.n, limits, ctx->arena, out, ctx->err)
+            : RP_OK;
     return rp_dump_close(&file, code, ctx->err);
 }
 
@@ -248,12 +248,11 @@ static bool has_object(const struct kernels_ctx *ctx, const char *instruction)
 
     for (size_t i = 0; i < ctx->module->nfiles; i++) {
         const struct rp_dump_file *file = &ctx->module->files[i];
-        const char *name, *at;
 
         if (file->role != RP_DUMP_OBJECT)
             continue;
-        name = rp_sources_borrow(ctx->call->dataset->sources, file->source)->name;
-        at = strstr(name, ".obj-file.");
+        const char *name = rp_sources_borrow(ctx->call->dataset->sources, file->source)->name;
+        const char *at = strstr(name, ".obj-file.");
         if (!at)
             continue;
         at += 10;
@@ -485,10 +484,9 @@ static enum rp_code kernels_run(const struct rp_dump_call *call, struct rp_resul
                               .root = result->root,
                               .program = RP_IMPORT_INIT,
                               .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    code = answer_kernels(&ctx);
+    enum rp_code code = answer_kernels(&ctx);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);
     for (size_t i = 0; i < ctx.imports.n; i++)

@@ -219,11 +219,10 @@ static enum rp_code fill_passes(struct ls_ctx *ls, const struct rp_dump_module *
     size_t source = rp_dump_file_of(module, RP_DUMP_PASS_TIMES);
     struct rp_pass_times times;
     struct rp_err local = {0};
-    enum rp_code code;
 
     if (source == SIZE_MAX)
         return RP_OK;
-    code = rp_dump_pass_times(&ls->folder, source, ls->arena, &times, &local);
+    enum rp_code code = rp_dump_pass_times(&ls->folder, source, ls->arena, &times, &local);
     if (code != RP_OK)
         return note_error(ls, code, &local, err);
     row->passes = (int64_t)times.n;
@@ -310,7 +309,7 @@ static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *
                                 struct ls_module *row, struct rp_err *err)
 {
     const struct rp_dump_stage *final = rp_dump_final(module);
-    const struct ls_program *before, *after;
+    const struct ls_program *after;
 
     *row = (struct ls_module){.id = module->id < 0 ? RP_ABSENT_I64 : module->id,
                               .name = module->name,
@@ -328,7 +327,7 @@ static enum rp_code fill_module(struct ls_ctx *ls, const struct rp_dump_module *
                               .stage = final ? final->name : NULL};
     count_stages(module, row);
     RP_TRY(fill_kinds(ls, module, row, err));
-    before = program_of(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE));
+    const struct ls_program *before = program_of(ls, rp_dump_stage_at(module, RP_DUMP_AT_BEFORE));
     if (final && final == rp_dump_stage_at(module, RP_DUMP_AT_BEFORE))
         after = before;
     else
@@ -463,10 +462,9 @@ static enum rp_code ls_all(struct ls_ctx *ls, struct ls_root *root, struct rp_er
 {
     size_t n = rp_sources_count(ls->call->dataset->sources);
     struct rp_err local = {0};
-    enum rp_code code;
 
     RP_TRY(rp_dump_torch_open(ls->call, ls->arena, &ls->torch, err));
-    code = rp_dump_folder_open(ls->call, ls->arena, &ls->folder, &local);
+    enum rp_code code = rp_dump_folder_open(ls->call, ls->arena, &ls->folder, &local);
     if (code != RP_OK && (code == RP_NOMEM || !ls->torch.nwanted)) {
         if (err)
             *err = local;

@@ -348,11 +348,10 @@ static int64_t find_padding(const struct memory_ctx *ctx)
         const struct rp_buffer_value *v = &ctx->buffers.values.at[i];
         uint32_t op = strchr(v->name, '{') ? RP_NONE : rp_xref_find(&ctx->xref, v->name);
         const struct rp_program *p = ctx->xref.program;
-        int64_t bytes;
 
         if (op == RP_NONE || p->shapes.at[p->shape.at[op]].elem == RP_ELEM_TUPLE)
             continue;
-        bytes = rp_shape_bytes(p, p->shape.at[op]);
+        int64_t bytes = rp_shape_bytes(p, p->shape.at[op]);
         if (v->bytes > bytes)
             rp_ns_add(&padding, v->bytes - bytes);
     }
@@ -527,11 +526,10 @@ static enum rp_code list_modules(struct memory_ctx *ctx)
         struct memory_module *row = &root->modules[root->nmodules];
         struct rp_err local = {0};
         bool found = false;
-        enum rp_code code;
 
         if (!ctx->folder.wanted[i])
             continue;
-        code = module_row(ctx, &ctx->folder.dump.modules[i], row, &found, &local);
+        enum rp_code code = module_row(ctx, &ctx->folder.dump.modules[i], row, &found, &local);
         if (code != RP_OK && (code == RP_NOMEM || ctx->folder.nwanted == 1)) {
             *ctx->err = local;
             return code;
@@ -576,7 +574,6 @@ static enum rp_code add_notes(struct memory_ctx *ctx)
 
 static enum rp_code answer_memory(struct memory_ctx *ctx)
 {
-    const struct rp_dump_stage *final;
     bool found;
 
     RP_TRY(list_modules(ctx));
@@ -584,7 +581,7 @@ static enum rp_code answer_memory(struct memory_ctx *ctx)
     RP_TRY(rp_buffers_lives(&ctx->buffers, ctx->arena, &ctx->lives, ctx->err));
     if (ctx->lives.n && ctx->buffers.peak_at >= 0)
         ctx->lives.peak = ctx->buffers.peak_at; /* of equal positions the one that XLA names */
-    final = rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER);
+    const struct rp_dump_stage *final = rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER);
     if (!final)
         final = rp_dump_stage_at(ctx->module, RP_DUMP_AT_NAMED);
     if (final &&
@@ -603,11 +600,10 @@ static enum rp_code memory_run(const struct rp_dump_call *call, struct rp_result
                              .root = result->root,
                              .program = RP_IMPORT_INIT,
                              .err = err};
-    enum rp_code code;
 
     rp_buffers_init(&ctx.buffers);
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    code = answer_memory(&ctx);
+    enum rp_code code = answer_memory(&ctx);
     rp_buffers_release(&ctx.buffers);
     rp_xref_release(&ctx.xref);
     rp_import_release(&ctx.program);

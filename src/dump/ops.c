@@ -182,7 +182,6 @@ static bool has_lane(unsigned opcode, unsigned elem)
 static const char *accepted_types(struct rp_arena *arena, unsigned opcode)
 {
     uint64_t elems[2] = {0, 0};
-    const char *list;
 
     if (opcode >= RP_OP_COUNT || rp_op_info[opcode].class_ != RP_CLASS_ELEMENT ||
         opcode == RP_OP_MAP)
@@ -190,7 +189,7 @@ static const char *accepted_types(struct rp_arena *arena, unsigned opcode)
     for (unsigned e = 1; e < RP_ELEM_COUNT; e++)
         if (rp_elem_name(e) && rp_elem_bits(e) && has_lane(opcode, e))
             elems[e / 64] |= UINT64_C(1) << (e % 64);
-    list = elem_list(arena, elems);
+    const char *list = elem_list(arena, elems);
     return list ? rp_arena_textf(arena, "T={%s}", list) : NULL;
 }
 
@@ -360,7 +359,6 @@ static enum rp_code judge_lowering(struct ops_ctx *x)
     for (uint32_t op = 0; op < p->nops; op++) {
         const char *name = rp_op_opcode_name(p, op);
         unsigned opcode = RP_OP_COUNT;
-        struct ops_row *row;
         char type[32];
         struct verdict v = {name, "yes", NULL, RP_OP_COUNT};
 
@@ -383,7 +381,7 @@ static enum rp_code judge_lowering(struct ops_ctx *x)
             v.why = "HLO has no such type; the engine tf runs it";
         }
         add_op(x, op, &v);
-        row = row_of(x, &v, op);
+        struct ops_row *row = row_of(x, &v, op);
         if (row && *type)
             add_type_name(x, row, type);
     }
@@ -450,11 +448,10 @@ static enum rp_code judge_modules(struct ops_ctx *x, const struct rp_dump_folder
         const struct rp_dump_module *module = &folder->dump.modules[i];
         const struct rp_dump_stage *stage = folder->wanted[i] ? stage_to_judge(module) : NULL;
         struct rp_import import = RP_IMPORT_INIT;
-        enum rp_code code;
 
         if (!stage)
             continue;
-        code = rp_load_program(folder->dataset, stage->source, &import, x->err);
+        enum rp_code code = rp_load_program(folder->dataset, stage->source, &import, x->err);
         if (code == RP_OK) {
             x->program = import.program;
             code = judge_program(x, rp_dump_label(module, x->arena));
@@ -564,7 +561,6 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     struct ops_root *root = result->root;
     struct ops_ctx x = {.arena = &result->arena, .root = root, .err = err};
     struct rp_dump_folder folder;
-    enum rp_code code;
 
     root->target = rp_settings_text(call->settings, "target");
     while (strcmp(targets[x.target], root->target) != 0)
@@ -578,7 +574,8 @@ static enum rp_code ops_run(const struct rp_dump_call *call, struct rp_result *r
     if (x.target == PJRT && rp_plugin_resolve(RP_PLUGIN_PJRT, NULL, &x.plugin, err) != RP_OK)
         rp_err_clear(err);
     root->plugin = rp_arena_text(&result->arena, x.plugin);
-    code = call->dataset ? rp_dump_folder_open(call, &result->arena, &folder, err) : RP_OK;
+    enum rp_code code =
+        call->dataset ? rp_dump_folder_open(call, &result->arena, &folder, err) : RP_OK;
     if (code == RP_OK)
         code = call->dataset ? judge_modules(&x, &folder) : list_operations(&x);
     if (code == RP_OK && !root->operations && root->nnotes)

@@ -142,14 +142,14 @@ struct stage_name {                        /* "0021.fusion.after_cse.before_dce"
 static struct stage_name split_stage(const char *stage, struct rp_arena *arena)
 {
     struct stage_name out = {"", "", ""};
-    const char *pipeline = strchr(stage, '.'), *rest, *before;
+    const char *pipeline = strchr(stage, '.');
 
     if (!pipeline)
         return out;
     pipeline++;
-    rest = pipeline + strcspn(pipeline, ".");
+    const char *rest = pipeline + strcspn(pipeline, ".");
     out.pipeline = rp_arena_textf(arena, "%.*s", (int)(rest - pipeline), pipeline);
-    before = strstr(rest, ".before_");
+    const char *before = strstr(rest, ".before_");
     if (!strncmp(rest, ".after_", 7))
         out.after = rp_arena_textf(
             arena, "%.*s", (int)((before ? before : rest + strlen(rest)) - rest - 7), rest + 7);
@@ -331,10 +331,10 @@ static enum rp_code add_details(struct passes_ctx *ctx, const struct rp_program 
 {
     struct rp_program_diff diff = {0};
     struct passes_root *root = ctx->root;
-    struct detail_row *rows;
 
     RP_TRY(rp_program_diff_compare(left, right, ctx->arena, &diff, ctx->err));
-    rows = RP_ARENA_NEW(ctx->arena, struct detail_row, root->ndetails + diff.nchanges + 1);
+    struct detail_row *rows =
+        RP_ARENA_NEW(ctx->arena, struct detail_row, root->ndetails + diff.nchanges + 1);
     RP_TRY(rp_err_need(rows, ctx->err, "listing changes"));
     if (root->ndetails)
         memcpy(rows, root->details, root->ndetails * sizeof *rows);
@@ -365,10 +365,8 @@ struct stage_program {
 static enum rp_code open_stage(const struct passes_ctx *ctx, size_t source,
                                struct stage_program *out)
 {
-    enum rp_code code;
-
     *out = (struct stage_program){.import = RP_IMPORT_INIT};
-    code = rp_load_program(ctx->call->dataset, source, &out->import, ctx->err);
+    enum rp_code code = rp_load_program(ctx->call->dataset, source, &out->import, ctx->err);
     return code == RP_OK ? rp_dump_version_init(&out->version, out->import.program, ctx->err)
                          : code;
 }
@@ -447,11 +445,10 @@ static enum rp_code compare_ends(struct passes_ctx *ctx)
     struct stage_program a, b;
     struct rp_dump_change change;
     struct pass_row row = new_row();
-    enum rp_code code;
 
     if (!from || !to)
         return RP_OK;
-    code = open_stage(ctx, from->source, &a);
+    enum rp_code code = open_stage(ctx, from->source, &a);
     if (code == RP_OK) {
         code = open_stage(ctx, to->source, &b);
         if (code == RP_OK)
@@ -476,14 +473,13 @@ RP_ORDER(by_number, struct pass_row, RP_UP(number))
 static enum rp_code add_to_profile(struct passes_root *root, struct rp_map *names,
                                    const struct pass_row *row, struct rp_err *err)
 {
-    struct pass_profile *p;
     uint32_t at;
 
     RP_TRY(rp_map_intern(names, rp_hash_bytes(row->pass, strlen(row->pass)),
                          (uint32_t)root->nprofile, &at, err));
     if (at == root->nprofile)
         root->profile[root->nprofile++] = (struct pass_profile){.pass = row->pass};
-    p = &root->profile[at];
+    struct pass_profile *p = &root->profile[at];
     p->runs++;
     p->changed += !strcmp(row->effect, "changed");
     rp_ns_add(&p->time_ns, row->self_ns);
@@ -569,17 +565,16 @@ static enum rp_code add_notes(struct passes_ctx *ctx, bool dumped)
 static enum rp_code join_unchanged(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
-    size_t room = 64, used;
-    char *text;
+    size_t room = 64;
 
     root->quiet_lines = RP_ARENA_NEW(ctx->arena, const char *, 1);
     for (size_t i = 0; i < root->nunchanged; i++)
         room += strlen(root->unchanged[i]) + 2;
-    text = rp_arena_alloc(ctx->arena, room, 1);
+    char *text = rp_arena_alloc(ctx->arena, room, 1);
     RP_TRY(rp_err_need(root->quiet_lines && text, ctx->err, "listing passes"));
     if (!root->nunchanged)
         return RP_OK;
-    used = (size_t)snprintf(text, room, "%zu passes: ", root->nunchanged);
+    size_t used = (size_t)snprintf(text, room, "%zu passes: ", root->nunchanged);
     for (size_t i = 0; i < root->nunchanged; i++)
         used +=
             (size_t)snprintf(text + used, room - used, "%s%s", i ? ", " : "", root->unchanged[i]);
@@ -653,7 +648,6 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
 {
     struct passes_ctx ctx = {
         .call = call, .arena = &result->arena, .root = result->root, .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_torch_graphs_list(call->dataset->sources, &call->dataset->limits, err));
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
@@ -665,7 +659,7 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
         return rp_dump_bisect(call, &ctx.folder, ctx.module, result, err);
     if (rp_settings_has(call->settings, "inputs") || rp_settings_has(call->settings, "seed"))
         return rp_err_set(err, RP_USAGE, "--inputs and --seed are for 'dump passes --bisect'");
-    code = answer_passes(&ctx);
+    enum rp_code code = answer_passes(&ctx);
     rp_vec_release(&ctx.rows);
     rp_vec_release(&ctx.quiet);
     return code;

@@ -151,13 +151,13 @@ static enum rp_code sum_functions(struct recompiles_root *root, const struct rp_
     struct function_row *all = RP_ARENA_NEW(arena, struct function_row, n + 1);
     struct rp_names names = {0};
     enum rp_code code = rp_err_need(all, err, "listing recompiles");
-    uint32_t used = 0, f;
+    uint32_t used = 0;
 
     for (size_t i = 0; i < n && code == RP_OK; i++) {
         const char *name = rp_arena_textf(arena, "%s\n%s", rows[i].function ? rows[i].function : "",
                                           rows[i].place ? rows[i].place : "");
 
-        f = rp_names_find(&names, name);
+        uint32_t f = rp_names_find(&names, name);
         if (f == RP_NONE) {
             f = used++;
             all[f] = (struct function_row){.function = rows[i].function, .place = rows[i].place};
@@ -172,7 +172,7 @@ static enum rp_code sum_functions(struct recompiles_root *root, const struct rp_
     }
     rp_names_release(&names);
     root->functions = all;
-    for (f = 0; f < used && code == RP_OK; f++)
+    for (uint32_t f = 0; f < used && code == RP_OK; f++)
         if (all[f].again)
             all[root->nfunctions++] = all[f];
     return code;
@@ -181,12 +181,10 @@ static enum rp_code sum_functions(struct recompiles_root *root, const struct rp_
 static enum rp_code add_advice(struct recompiles_root *root, const struct again_row *row,
                                struct rp_names *said, struct rp_arena *arena, struct rp_err *err)
 {
-    const char *text;
-
     if (!row->avoid)
         return RP_OK;
-    text = rp_arena_textf(arena, "%s (%s): %s", row->function ? row->function : row->id, row->kind,
-                          row->avoid);
+    const char *text = rp_arena_textf(arena, "%s (%s): %s", row->function ? row->function : row->id,
+                                      row->kind, row->avoid);
     if (rp_names_find(said, text) != RP_NONE)
         return RP_OK;
     rp_arena_append(arena, &root->advice, &root->nadvice, text);

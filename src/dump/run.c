@@ -402,7 +402,6 @@ static enum rp_code run_plan(const struct rp_dump_call *call, struct rp_result *
                      .err = err};
     const char **words = RP_ARENA_NEW(&result->arena, const char *, call->settings->ngiven + 1);
     int32_t rank = rp_launcher_number(ranks);
-    enum rp_code code;
     size_t n = 0;
 
     while (words && (words[n] = rp_settings_nth(call->settings, "source", n)))
@@ -415,8 +414,8 @@ static enum rp_code run_plan(const struct rp_dump_call *call, struct rp_result *
     root->rank = rank < 0 ? RP_ABSENT_I64 : rank;
     p.folder = rank < 0 ? root->folder
                         : rp_arena_textf(&result->arena, "%s/rank%d", root->folder, (int)rank);
-    code = rp_frameworks_find(words, n, rp_settings_text(call->settings, "framework"),
-                              &result->arena, &frameworks, err);
+    enum rp_code code = rp_frameworks_find(words, n, rp_settings_text(call->settings, "framework"),
+                                           &result->arena, &frameworks, err);
     if (code == RP_OK)
         code = plan_make(&p);
     if (code == RP_OK) {

@@ -72,13 +72,13 @@ static enum rp_code split_flags(const char *text, struct rp_arena *arena, flag_l
                                 struct rp_err *err)
 {
     while (*text) {
-        char *flag, quote = 0;
+        char quote = 0;
         size_t n = 0;
 
         text += strspn(text, " \t\r\n");
         if (!*text)
             break;
-        flag = rp_arena_copy(arena, text, strlen(text));
+        char *flag = rp_arena_copy(arena, text, strlen(text));
         RP_TRY(rp_err_need(flag, err, "reading flags"));
         for (; *text && (quote || !isspace((unsigned char)*text)); text++) {
             if (quote ? *text == quote : *text == '"' || *text == '\'')
@@ -138,12 +138,11 @@ static bool is_accepted(const struct rp_dump_environment *e, const struct rp_fla
 
     for (size_t i = 0; i < RP_USES_COUNT && accepted; i++) {
         const struct rp_framework_found *of = &f->of[i];
-        enum rp_flag_known known;
 
         if (!of->present || (i != RP_USES_JAX && i != RP_USES_TENSORFLOW && i != RP_USES_TORCH_XLA))
             continue;
         any = true;
-        known = flag ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
+        enum rp_flag_known known = flag ? rp_flag_known_to(flag, of->xla) : RP_FLAG_UNSURE;
         if (known == RP_FLAG_UNSURE)
             accepted = of->library ? rp_file_has_name(of->library, name) : flag ? unsure : false;
         else
@@ -159,8 +158,6 @@ static bool is_accepted(const struct rp_dump_environment *e, const struct rp_fla
 static const char *why_unknown(const struct rp_dump_environment *e, const struct rp_flag *flag,
                                enum rp_flag_kind kind, const char *name)
 {
-    const char *nearest;
-
     if (flag && flag->caution && strstr(flag->caution, "removed"))
         return flag->caution;
     if (flag && flag->kind == kind)
@@ -170,7 +167,7 @@ static const char *why_unknown(const struct rp_dump_environment *e, const struct
     if (flag)
         return rp_arena_textf(e->arena, "it is a flag of %s",
                               flag->kind == RP_FLAG_TF ? "TF_XLA_FLAGS" : "XLA_FLAGS");
-    nearest = rp_flag_nearest(kind, name);
+    const char *nearest = rp_flag_nearest(kind, name);
     return *nearest ? rp_arena_textf(e->arena, "unknown; did you mean '--%s'?", nearest)
                     : "unknown";
 }

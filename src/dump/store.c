@@ -123,13 +123,11 @@ RP_ORDER(by_inode, struct dump_file, RP_UP(device), RP_UP(inode))
 
 static enum rp_code list_files(struct rp_dump_store *store, bool tidy, struct rp_err *err)
 {
-    struct dump_file *f;
-
     store->files.n = 0;
     rp_arena_release(&store->arena);
     RP_TRY(walk(store, store->folder, 0, tidy, err));
     RP_TRY(rp_arena_check(&store->arena, "listing dumps", err));
-    f = store->files.at;
+    struct dump_file *f = store->files.at;
     rp_sort(f, store->files.n, sizeof *f, by_inode);
     store->state.files = store->files.n;
     store->state.bytes = 0;
@@ -149,11 +147,10 @@ static void remove_oldest(struct rp_dump_store *store)
 {
     uint64_t aim = store->max_bytes - store->max_bytes / 10;
     char list[PATH_MAX + 16];
-    FILE *names;
 
     qsort(store->files.at, store->files.n, sizeof *store->files.at, by_worth);
     snprintf(list, sizeof list, "%s/.removed", store->folder);
-    names = fopen(list, "ae");
+    FILE *names = fopen(list, "ae");
     for (size_t i = 0; i < store->files.n && store->state.bytes > aim; i++) {
         const struct dump_file *file = &store->files.at[i];
 
@@ -260,14 +257,13 @@ static enum rp_code compact_graphs(struct rp_dump_store *store, struct rp_err *e
 
 enum rp_code rp_dump_store_share(struct rp_dump_store *store, struct rp_err *err)
 {
-    struct dump_file *f;
-    size_t n, end;
+    size_t end;
 
     RP_TRY(list_files(store, true, err));
     RP_TRY(compact_graphs(store, err));
     RP_TRY(list_files(store, true, err));
-    f = store->files.at;
-    n = store->files.n;
+    struct dump_file *f = store->files.at;
+    size_t n = store->files.n;
     rp_sort(f, n, sizeof *f, by_size);
     for (size_t i = 0; i < n; i = end) {
         for (end = i + 1; end < n && f[end].size == f[i].size; end++)

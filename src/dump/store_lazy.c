@@ -94,7 +94,6 @@ enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, u
     struct compaction c = {0};
     char graphs[PATH_MAX + 16], steps[PATH_MAX + 16];
     enum rp_code code = RP_OK;
-    bool ok;
 
     *saved = 0;
     snprintf(graphs, sizeof graphs, "%s.reprise", path);
@@ -102,7 +101,7 @@ enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, u
     rp_map_init(&c.by_hash);
     c.graphs = fopen(graphs, "we");
     c.steps = fopen(steps, "we");
-    ok = c.graphs && c.steps;
+    bool ok = c.graphs && c.steps;
     if (ok)
         code = write_once(&c, all, n, err);
     if (c.graphs && fclose(c.graphs))

@@ -429,13 +429,11 @@ static enum rp_code list_resumes(const struct rp_dump_torch *torch, struct break
     for (size_t i = 0; i < torch->trace.compiles.n; i++) {
         const struct rp_torch_compile *c = &torch->trace.compiles.at[i];
         int64_t phases[RP_TORCH_PHASES];
-        const char *key;
-        uint32_t at;
 
         if (!c->function || !rp_text_begins(c->function, "torch_dynamo_resume_in_"))
             continue;
-        key = place_key(c->path, c->line, arena);
-        at = rp_names_find(&lists->resumed, key);
+        const char *key = place_key(c->path, c->line, arena);
+        uint32_t at = rp_names_find(&lists->resumed, key);
         if (at == RP_NONE) {
             at = used++;
             RP_TRY(rp_names_add(&lists->resumed, key, at, NULL));
@@ -499,15 +497,13 @@ static enum rp_code list_breaks(const struct rp_dump_torch *torch, struct break_
     RP_TRY(list_resumes(torch, lists, arena));
     for (uint32_t i = 0; i < t->breaks.n; i++) {
         const struct rp_torch_break *is = &t->breaks.at[i];
-        const char *key;
-        uint32_t row;
 
         if (!torch->wanted[is->compile])
             continue;
-        key = rp_arena_textf(arena, "%d\n%s\n%s\n%s", is->skips, is->kind,
-                             place_key(is->at.path, is->at.line, arena),
-                             place_key(is->user.path, is->user.line, arena));
-        row = rp_names_find(&lists->breaks, key);
+        const char *key = rp_arena_textf(arena, "%d\n%s\n%s\n%s", is->skips, is->kind,
+                                         place_key(is->at.path, is->at.line, arena),
+                                         place_key(is->user.path, is->user.line, arena));
+        uint32_t row = rp_names_find(&lists->breaks, key);
         if (row == RP_NONE) {
             row = (uint32_t)lists->n++;
             first_break(lists, is, arena, &lists->rows[row]);

@@ -208,12 +208,11 @@ static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_cut_
     struct rp_tensor **got = NULL;
     struct rp_trial_verdict v;
     size_t n = 0;
-    enum rp_code code;
 
     *want = NULL;
     *out = RP_COMPLAINT_NONE;
-    code = rp_trial_once(s->oracle, cut->program, arguments, cut->inputs.n, s->partitions, want,
-                         nwant, b->err);
+    enum rp_code code = rp_trial_once(s->oracle, cut->program, arguments, cut->inputs.n,
+                                      s->partitions, want, nwant, b->err);
     if (code != RP_OK)
         return is_ours(code) ? code : RP_OK; /* no part that tells anything */
     code = rp_trial_once(s->tested, cut->program, arguments, cut->inputs.n, s->partitions, &got, &n,
@@ -425,7 +424,6 @@ static enum rp_code bisect_init(struct bisect *b)
     const struct rp_program *p = b->s->program;
     const struct rp_computation *c = &p->computations.at[p->entry];
     struct rp_arena scratch = RP_ARENA_INIT;
-    enum rp_code code;
 
     b->computation = p->entry;
     b->first = c->first;
@@ -434,7 +432,7 @@ static enum rp_code bisect_init(struct bisect *b)
     RP_TRY(rp_err_need(b->order, b->err, "shrinking a program"));
     RP_TRY(rp_values_init(&b->values, p, b->s->partitions, b->err));
     RP_TRY(rp_search_parameters(b->s, &b->values, b->err));
-    code = rp_computation_order(p, p->entry, &scratch, b->order, b->err);
+    enum rp_code code = rp_computation_order(p, p->entry, &scratch, b->order, b->err);
     rp_arena_release(&scratch);
     return code;
 }
@@ -479,10 +477,9 @@ enum rp_code rp_bisect(const struct rp_search *search, struct rp_arena *arena,
                        struct rp_reproducer *out, struct rp_err *err)
 {
     struct bisect b = {.s = search, .out = out, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_reproducer){0};
-    code = bisect_init(&b);
+    enum rp_code code = bisect_init(&b);
     if (code == RP_OK)
         code = bisect_run(&b, arena);
     rp_values_release(&b.values);
@@ -495,10 +492,9 @@ enum rp_code rp_search_part(const struct rp_search *search, const uint8_t *keep,
                             struct rp_err *err)
 {
     struct bisect b = {.s = search, .out = out, .err = err};
-    enum rp_code code;
 
     *out = (struct rp_reproducer){0};
-    code = bisect_init(&b);
+    enum rp_code code = bisect_init(&b);
     if (code == RP_OK)
         code = rp_program_cut(search->program,
                               &(struct rp_cut){b.computation, keep, outputs, noutputs, false},

@@ -54,12 +54,11 @@ enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t mani
 {
     struct rp_input *in = NULL;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     memset(out, 0, sizeof *out);
     RP_TRY(rp_source_open(dataset->sources, manifest, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK)
         code = rp_bundle_parse(bytes, n, arena, &out->bundle, err);
     rp_input_close(in);
@@ -86,14 +85,13 @@ static enum rp_code with_member(const struct rp_dataset *dataset, const struct r
     struct rp_sha256 sha;
     struct rp_input *in = NULL;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     if (file->source == RP_NONE)
         return rp_err_set(err, RP_FORMAT, "'%s': member '%s' is missing", dataset->given,
                           file->path);
     RP_TRY(rp_source_open(dataset->sources, file->source, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK) {
         rp_sha256_begin(&sha);
         rp_sha256_add(&sha, bytes, n);
@@ -318,11 +316,10 @@ enum rp_code rp_replay_unpack(const struct rp_dataset *dataset, const struct rp_
 {
     const char *folder = rp_settings_text(settings, "save");
     struct rp_opened_bundle o;
-    enum rp_code code;
 
     if (!folder)
         return rp_err_set(err, RP_USAGE, "'replay unpack' needs --save FOLDER");
-    code = open_given(dataset, &result->arena, &o, err);
+    enum rp_code code = open_given(dataset, &result->arena, &o, err);
     if (code == RP_OK)
         code = unpack_to(dataset, &o.bundle, folder, &result->arena, err);
     rp_bundle_release(&o.bundle);

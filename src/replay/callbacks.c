@@ -95,18 +95,18 @@ static enum rp_code cut_callbacks(struct rp_session *s, struct rp_err *err)
     const struct rp_computation *c = &flat->computations.at[flat->entry];
     uint8_t *keep = calloc((size_t)c->n + 1, 1);
     struct rp_cut cut = {flat->entry, keep, &c->root, 1, false};
-    enum rp_code code;
 
     RP_TRY(rp_err_need(keep, err, "preparing inputs"));
     for (uint32_t i = 0; i < c->n; i++)
         keep[i] =
             !is_callback(flat, c->first + i) && flat->code.at[c->first + i] != RP_OP_PARAMETER;
-    code = keep[c->root - c->first]
-               ? rp_program_cut(flat, &cut, &r->cut, err)
-               : rp_err_set(err, RP_UNSUPPORTED,
-                            "'%s': its results are those of the recorded callback: nothing is left "
-                            "to run",
-                            s->file);
+    enum rp_code code =
+        keep[c->root - c->first]
+            ? rp_program_cut(flat, &cut, &r->cut, err)
+            : rp_err_set(err, RP_UNSUPPORTED,
+                         "'%s': its results are those of the recorded callback: nothing is left "
+                         "to run",
+                         s->file);
     free(keep);
     return code;
 }

@@ -172,12 +172,11 @@ static enum rp_code check_engine(const struct rp_session *s, const struct rp_set
 {
     struct rp_session_run other = {.options = run->options};
     struct rp_replay *root = result->root;
-    enum rp_code code;
 
     RP_TRY(rp_engine_find(name, &other.engine, &other.where, err));
     root->checked = rp_arena_printf(&result->arena, "engine %s", name);
     other.options.profile = false;
-    code = rp_session_execute(s, &other, err);
+    enum rp_code code = rp_session_execute(s, &other, err);
     if (code == RP_OK && other.noutputs != run->noutputs)
         code = rp_err_set(err, RP_FORMAT, "engine '%s' gives %zu outputs instead of %zu", name,
                           other.noutputs, run->noutputs);
@@ -193,14 +192,13 @@ static enum rp_code check_expected(const struct rp_session *s, const struct rp_s
 {
     struct rp_tensor **want = calloc(run->noutputs + 1, sizeof(struct rp_tensor *));
     struct rp_replay *root = result->root;
-    enum rp_code code;
 
     RP_TRY(rp_err_need(want, err, "comparing"));
     root->checked = rp_settings_has(settings, "expect")
                         ? rp_arena_strdup(&result->arena, rp_settings_text(settings, "expect"))
                     : s->bundle ? "the bundle"
                                 : "the recorded result";
-    code = rp_session_expected(s, want, run->noutputs, err);
+    enum rp_code code = rp_session_expected(s, want, run->noutputs, err);
     if (code == RP_OK)
         code = compare_all(s, settings, run, NULL, want, result, err);
     for (size_t i = 0; i < run->noutputs; i++)

@@ -39,7 +39,7 @@ static double low_median(const struct rp_replay_times *t, double *scatter)
    none. */
 static double p_value_of(const struct rp_replay_times *a, const struct rp_replay_times *b)
 {
-    double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0, spread, z;
+    double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0;
 
     for (size_t i = 0; i < a->nblocks; i++)
         for (size_t k = 0; k < b->nblocks; k++)
@@ -48,8 +48,8 @@ static double p_value_of(const struct rp_replay_times *a, const struct rp_replay
             else
                 above += a->blocks[i] > b->blocks[k];
     /* ties count half on both sides, and leave less to tell apart */
-    spread = sqrt(n * m * (n + m + 1) / 12 * (1 - ties / (n * m)));
-    z = fabs(above + ties / 2 - n * m / 2) - 0.5;
+    double spread = sqrt(n * m * (n + m + 1) / 12 * (1 - ties / (n * m)));
+    double z = fabs(above + ties / 2 - n * m / 2) - 0.5;
     return spread > 0 && z > 0 ? erfc(z / spread / sqrt(2)) : 1;
 }
 
@@ -62,17 +62,16 @@ struct old_answer {
 static enum rp_code read_old_answer(const char *path, struct rp_arena *arena,
                                     struct old_answer *old, struct rp_err *err)
 {
-    const struct rp_json_node *root, *run;
+    const struct rp_json_node *root;
     struct rp_replay_times *t = &old->times;
     struct rp_input *in = NULL;
-    enum rp_code code;
 
     RP_TRY(rp_input_open(path, NULL, &in, err));
-    code = rp_json_tree_read(in, arena, &root, err);
+    enum rp_code code = rp_json_tree_read(in, arena, &root, err);
     rp_input_close(in);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "'%s'", path);
-    run = rp_json_get(root, "run_ns");
+    const struct rp_json_node *run = rp_json_get(root, "run_ns");
     *t = (struct rp_replay_times){
         .p50 = rp_json_int(rp_json_get(run, "p50"), 0),
         .n = rp_json_int(rp_json_get(run, "n"), 0),

@@ -87,12 +87,11 @@ enum rp_code rp_replay_list_engines(const struct rp_settings *settings, struct r
     struct rp_replay *root = result->root;
     struct listing list = {.arena = &result->arena};
     struct rp_plugins plugins;
-    enum rp_code code;
     size_t n = 0;
 
     if (rp_settings_flag(settings, "install"))
         RP_TRY(rp_plugin_install(rp_settings_text(settings, "package"), err));
-    code = rp_plugins_find(&plugins, err);
+    enum rp_code code = rp_plugins_find(&plugins, err);
     while (rp_engine_at(n))
         n++;
     list.rows = RP_ARENA_NEW(&result->arena, struct rp_replay_engine, n + plugins.list.n + 1);

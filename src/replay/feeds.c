@@ -43,11 +43,10 @@ static struct rp_tensor *find_input(const struct feed_ctx *f, size_t i)
     const struct rp_replay_graph *g = f->g;
     const struct rp_arrays *arrays = &f->s->inputs;
     const struct rp_tf_port_name *port = port_of(g, i);
-    struct rp_tensor *t;
     char name[512];
 
     snprintf(name, sizeof name, "in%zu", i);
-    t = rp_arrays_find(arrays, name);
+    struct rp_tensor *t = rp_arrays_find(arrays, name);
     if (!t && port)
         t = rp_arrays_find(arrays, port->name);
     if (!t)
@@ -139,7 +138,6 @@ static enum rp_code feed_arrays(struct feed_ctx *f)
         struct rp_tensor *t = find_input(f, i);
         uint64_t type = port ? port->type : 0;
         bool variable = i >= g->nfeeds - g->nvariables;
-        enum rp_code code;
 
         if (!t && variable && g->checkpoint) {
             RP_TRY(from_checkpoint(f, i));
@@ -153,8 +151,9 @@ static enum rp_code feed_arrays(struct feed_ctx *f)
             return rp_err_set(f->err, RP_FORMAT,
                               "'%s': array 'in%zu' or '%s' is missing; the program has %zu inputs",
                               f->file, i, g->feeds[i], g->nfeeds);
-        code = rp_array_as(t, type && rp_tf_elem_of(type) ? rp_tf_elem_of(type) : t->elem, t->dims,
-                           t->rank, g->feeds[i], &f->s->arguments[i], f->err);
+        enum rp_code code =
+            rp_array_as(t, type && rp_tf_elem_of(type) ? rp_tf_elem_of(type) : t->elem, t->dims,
+                        t->rank, g->feeds[i], &f->s->arguments[i], f->err);
         if (code != RP_OK)
             return rp_err_prefix(f->err, code, "'%s'", f->file ? f->file : f->s->file);
     }

@@ -114,7 +114,6 @@ static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t comput
     const struct rp_program *p = i->search->program;
     const struct rp_computation *c = &p->computations.at[computation];
     struct rp_arena scratch = RP_ARENA_INIT;
-    enum rp_code code;
 
     *w = (struct walk){.i = i,
                        .computation = computation,
@@ -129,7 +128,7 @@ static enum rp_code walk_init(struct walk *w, struct isolate *i, uint32_t comput
     w->batch = calloc(BATCH_OPS + 1, sizeof *w->batch);
     RP_TRY(rp_err_need(w->order && w->last_use && w->live && w->keep && w->batch, i->err,
                        "isolating operations"));
-    code = rp_computation_order(p, computation, &scratch, w->order, i->err);
+    enum rp_code code = rp_computation_order(p, computation, &scratch, w->order, i->err);
     rp_arena_release(&scratch);
     if (code == RP_OK)
         walk_mark_live(w, p);
@@ -160,7 +159,6 @@ static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *v
 {
     struct isolate *i = w->i;
     struct rp_isolated *out = i->out;
-    struct rp_isolated_op *row;
 
     if (out->n == MOST_ROWS)
         return RP_OK;
@@ -168,7 +166,7 @@ static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *v
         out->rows = RP_ARENA_NEW(i->arena, struct rp_isolated_op, MOST_ROWS);
         RP_TRY(rp_err_need(out->rows, i->err, "isolating operations"));
     }
-    row = &out->rows[out->n++];
+    struct rp_isolated_op *row = &out->rows[out->n++];
     *row = (struct rp_isolated_op){.op = op,
                                    .placed = walk_placed(w, op),
                                    .verdict = verdict,
@@ -239,11 +237,11 @@ static enum rp_code batch_on_ref(struct walk *w)
 {
     const struct rp_program *p = w->i->search->program;
     uint32_t selected[BATCH_OPS];
-    size_t n = batch_select(w, w->batch, w->nbatch, true, selected), at = 0, each;
+    size_t n = batch_select(w, w->batch, w->nbatch, true, selected), at = 0;
     struct batch_run run;
     enum rp_code code = batch_run(w, w->i->search->oracle, false, selected, n, &run);
+    size_t each = run.noutputs / w->values->partitions;
 
-    each = run.noutputs / w->values->partitions;
     for (size_t k = 0; code == RP_OK && k < n; k++) {
         code = rp_values_put(w->values, selected[k], run.outputs, each, at, w->i->err);
         at += rp_shape_leaves(p, p->shape.at[selected[k]]);
@@ -292,12 +290,9 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     struct batch_run run;
     uint32_t selected[1];
     char message[256];
-    bool captured, within;
-    const char *failed;
-    enum rp_code code;
 
     batch_select(w, &op, 1, true, selected);
-    code = batch_run(w, s->tested, true, selected, 1, &run);
+    enum rp_code code = batch_run(w, s->tested, true, selected, 1, &run);
     if (code == RP_OK && run.noutputs != want->n)
         code = rp_err_set(i->err, RP_FORMAT, "%zu results instead of %zu", run.noutputs, want->n);
     if (code == RP_OK) {
@@ -305,7 +300,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
 
         code = rp_trial_judge(&judge, &run.cut, run.arguments, w->values->partitions, run.outputs,
                               want->at, want->n, &v, i->err);
-        captured = i->capture && i->capture->complaint == RP_COMPLAINT_NONE;
+        bool captured = i->capture && i->capture->complaint == RP_COMPLAINT_NONE;
         if (code == RP_OK && !v.ok && !v.sensitive)
             code = isolate_capture(w, RP_COMPLAINT_WRONG, "", &run, want);
         batch_run_release(&run);
@@ -319,7 +314,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
         }
         i->out->diverging++;
         RP_TRY(isolate_row(w, op, "differs", &v, NULL));
-        within = i->within;
+        bool within = i->within;
         i->within = within || captured;
         code = isolate_enter(w, op);
         i->within = within;
@@ -331,7 +326,7 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     }
     i->out->diverging += code != RP_UNSUPPORTED;
     rp_trial_message(i->err, message, sizeof message);
-    failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
+    const char *failed = code == RP_UNSUPPORTED ? "not supported" : "fails";
     code = code == RP_UNSUPPORTED ? RP_OK
                                   : isolate_capture(w, RP_COMPLAINT_FAILS, message, &run, want);
     batch_run_release(&run);
@@ -364,15 +359,14 @@ static enum rp_code batch_on_tested(struct walk *w, const uint32_t *ops, size_t 
 {
     const struct rp_program *p = w->i->search->program;
     uint32_t selected[BATCH_OPS];
-    size_t count = batch_select(w, ops, n, false, selected), at = 0, each;
+    size_t count = batch_select(w, ops, n, false, selected), at = 0;
     struct batch_run run;
-    enum rp_code code;
 
     if (!count)
         return RP_OK;
     if (count == 1)
         return isolate_alone(w, selected[0]);
-    code = batch_run(w, w->i->search->tested, true, selected, count, &run);
+    enum rp_code code = batch_run(w, w->i->search->tested, true, selected, count, &run);
     if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED) {
         batch_run_release(&run);
         return code;
@@ -382,7 +376,7 @@ static enum rp_code batch_on_tested(struct walk *w, const uint32_t *ops, size_t 
         RP_TRY(batch_on_tested(w, ops, n / 2));
         return batch_on_tested(w, ops + n / 2, n - n / 2);
     }
-    each = run.noutputs / w->values->partitions;
+    size_t each = run.noutputs / w->values->partitions;
     for (size_t k = 0; code == RP_OK && k < count; k++) {
         if (!looks_right(w, selected[k], run.outputs, each, at))
             code = isolate_alone(w, selected[k]);
@@ -443,14 +437,13 @@ static enum rp_code enter_parameters(const struct walk *w, uint32_t computation,
     for (uint32_t k = 0; k < c->n; k++) {
         uint32_t op = c->first + k;
         int64_t number = p->value.at[op];
-        size_t each;
 
         if (p->code.at[op] != RP_OP_PARAMETER)
             continue;
         if (number < 0 || number >= (int64_t)n)
             return rp_err_set(w->i->err, RP_FORMAT, "'%s' is called with %u operands",
                               rp_program_text(p, c->name), n);
-        each = operands[number].n / inner->partitions;
+        size_t each = operands[number].n / inner->partitions;
         if (each)
             RP_TRY(rp_values_put(inner, op, operands[number].at, each, 0, w->i->err));
     }
@@ -465,13 +458,12 @@ static enum rp_code enter_computation(const struct walk *outer, uint32_t op, uin
     const struct rp_program *p = i->search->program;
     struct rp_values values;
     struct walk w;
-    enum rp_code code;
 
     if (++i->depth > MOST_DEPTH) {
         i->depth--;
         return RP_OK;
     }
-    code = rp_values_init(&values, p, outer->values->partitions, i->err);
+    enum rp_code code = rp_values_init(&values, p, outer->values->partitions, i->err);
     if (code == RP_OK)
         code = enter_parameters(outer, computation, operands, n, &values);
     if (code == RP_OK) {
@@ -496,11 +488,10 @@ static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
     const struct rp_computation *c = &i->search->program->computations.at[computation];
     uint8_t *keep = malloc((size_t)c->n + 1);
     struct rp_cut cut = {computation, keep, &c->root, 1, false};
-    enum rp_code code;
 
     RP_TRY(rp_err_need(keep, i->err, "entering a loop"));
     memset(keep, 1, (size_t)c->n + 1);
-    code = rp_program_cut(i->search->program, &cut, out, i->err);
+    enum rp_code code = rp_program_cut(i->search->program, &cut, out, i->err);
     free(keep);
     return code;
 }
@@ -675,10 +666,9 @@ enum rp_code rp_isolate(const struct rp_search *search, struct rp_arena *arena,
         .search = search, .arena = arena, .out = out, .capture = capture, .err = err};
     struct rp_values values;
     struct walk w = {0};
-    enum rp_code code;
 
     *out = (struct rp_isolated){0};
-    code = rp_values_init(&values, p, search->partitions, err);
+    enum rp_code code = rp_values_init(&values, p, search->partitions, err);
     if (code == RP_OK)
         code = rp_search_parameters(search, &values, err);
     if (code == RP_OK)

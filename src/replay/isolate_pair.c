@@ -232,7 +232,7 @@ static enum rp_code level_pair(struct rp_level *l)
 
 static enum rp_code level_search(struct rp_level *l, const struct rp_level_verdict *results)
 {
-    uint32_t *from, first, op[2];
+    uint32_t *from, op[2];
     size_t n, nrows = l->out->rows.n;
 
     RP_TRY(differing_results(l, results, &from, &n));
@@ -240,7 +240,7 @@ static enum rp_code level_search(struct rp_level *l, const struct rp_level_verdi
         return RP_OK;
     RP_TRY(level_pair(l));
     RP_TRY(rp_level_compare(l, from, n));
-    first = first_suspect(l, from, n);
+    uint32_t first = first_suspect(l, from, n);
     op[0] = maker_of(l, first);
     op[1] = l->side[0].match[op[0]];
     RP_TRY(row_add(l, op[0], op[1], "differs", &l->verdict[first]));

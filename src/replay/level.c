@@ -136,7 +136,6 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
                            .narguments = given->narguments,
                            .partitions = search->partitions};
     struct rp_arena scratch = RP_ARENA_INIT;
-    enum rp_code code;
 
     RP_TRY(rp_program_flatten(given->program, 0, &s->flat, err));
     of.program = s->flat;
@@ -148,7 +147,7 @@ enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_se
     RP_TRY(rp_err_need(s->order && s->keep && s->reached && s->stack, err, "comparing programs"));
     RP_TRY(rp_values_init(&s->values, s->flat, search->partitions, err));
     RP_TRY(rp_search_parameters(&of, &s->values, err));
-    code = rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
+    enum rp_code code = rp_computation_order(s->flat, s->flat->entry, &scratch, s->order, err);
     rp_arena_release(&scratch);
     return code;
 }
@@ -359,11 +358,11 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
 static enum rp_code compare_values(struct rp_level *l)
 {
     struct rp_level_side *s = l->side;
-    uint32_t *match[2] = {s[0].match, s[1].match}, *known;
+    uint32_t *match[2] = {s[0].match, s[1].match};
     struct rp_value_print *print[2];
     size_t n[2];
+    uint32_t *known = RP_ARENA_NEW(&l->arena, uint32_t, (size_t)s->flat->nops + 1);
 
-    known = RP_ARENA_NEW(&l->arena, uint32_t, (size_t)s->flat->nops + 1);
     RP_TRY(rp_err_need(known, l->err, "comparing programs"));
     memcpy(known, match[0], s->flat->nops * sizeof *known);
     for (int k = 0; k < 2; k++)

@@ -30,12 +30,11 @@ static enum rp_code body_init(const struct rp_level *l, int side, uint32_t compu
     const struct rp_computation *c = &s->flat->computations.at[computation];
     uint8_t *keep = malloc((size_t)c->n + 1);
     struct rp_cut cut = {computation, keep, &c->root, 1, false};
-    enum rp_code code;
 
     *b = (struct body){0};
     RP_TRY(rp_err_need(keep, l->err, "comparing loops"));
     memset(keep, 1, (size_t)c->n + 1);
-    code = rp_program_cut(s->flat, &cut, &b->cut, l->err);
+    enum rp_code code = rp_program_cut(s->flat, &cut, &b->cut, l->err);
     free(keep);
     if (code == RP_OK) {
         b->arguments = calloc(b->cut.inputs.n * l->search->partitions + 1, sizeof *b->arguments);

@@ -28,13 +28,12 @@ static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp
 
     RP_TRY(rp_tensor_new(t->elem, t->dims, t->rank, out, err));
     for (size_t i = 0; i < t->n * parts; i++) {
-        uint64_t bits = 0, changed;
-        double x;
+        uint64_t bits = 0;
 
         memcpy(&bits, t->data + i * unit, unit);
-        x = rp_float_decode(real, bits);
+        double x = rp_float_decode(real, bits);
         *state = *state * 6364136223846793005u + 1442695040888963407u;
-        changed = rp_float_encode(real, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
+        uint64_t changed = rp_float_encode(real, x + (*state >> 63 ? 1.4 : -1.4) * step * fabs(x));
         if (!isfinite(rp_float_decode(real, changed)))
             changed = bits;
         memcpy((*out)->data + i * unit, &changed, unit);
@@ -95,12 +94,11 @@ static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal 
     const struct rp_op_shape *s = &p->shapes.at[literal->shape];
     int64_t n = s->elem == RP_ELEM_TUPLE ? 0 : rp_shape_elements(p, literal->shape);
     struct rp_tensor *values = NULL, *changed = NULL;
-    enum rp_code code;
 
     if (n < 1 || n > MOST_ELEMENTS || !is_nudged(s->elem) || !rp_literal_unit(s->elem) ||
         !(s->flags & RP_SHAPE_DEFAULT_LAYOUT) || !rp_literal_known(p, literal))
         return RP_OK;
-    code = rp_tensor_new(s->elem, &n, 1, &values, err);
+    enum rp_code code = rp_tensor_new(s->elem, &n, 1, &values, err);
     if (code == RP_OK)
         code = rp_literal_decode(p, literal, values->data, rp_tensor_bytes(values), err);
     if (code == RP_OK)
@@ -124,14 +122,13 @@ static enum rp_code nudge_constants(const struct rp_program *p, uint64_t *state,
     uint32_t *list = RP_ARENA_NEW(arena, uint32_t, p->computations.n + 1);
     bool *listed = RP_ARENA_NEW(arena, bool, p->computations.n + 1),
          *done = RP_ARENA_NEW(arena, bool, p->literals.n + 1);
-    size_t n;
 
     *out = *p;
     out->literals.at = RP_ARENA_NEW(arena, struct rp_literal, p->literals.n + 1);
     RP_TRY(rp_err_need(list && listed && done && out->literals.at, err, "measuring sensitivity"));
     if (p->literals.n)
         memcpy(out->literals.at, p->literals.at, p->literals.n * sizeof *p->literals.at);
-    n = list_inside(p, list, listed);
+    size_t n = list_inside(p, list, listed);
     for (size_t k = 0; k < n; k++) {
         const struct rp_computation *c = &p->computations.at[list[k]];
 

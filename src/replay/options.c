@@ -95,11 +95,9 @@ static bool calls_a_gpu(const struct rp_program *p)
 static const char *gpu_of_name(struct rp_arena *arena, const char *name, const char *prefix,
                                size_t n)
 {
-    const char *end;
-
     if (strncmp(name, prefix, n) != 0 || strncmp(name + n, "sm_", 3) != 0)
         return NULL;
-    end = strstr(name + n, "_gpu_after_optimizations");
+    const char *end = strstr(name + n, "_gpu_after_optimizations");
     if (!end || strtol(name + n + 3, NULL, 10) < 8)
         return NULL;
     return rp_arena_printf(arena, "%.*s", (int)(end - name - (ptrdiff_t)n), name + n);
@@ -111,13 +109,12 @@ static const char *gpu_beside(struct rp_arena *arena, const char *file)
     const char *stage = strstr(name, ".before_optimizations.");
     char *folder;
     struct dirent *entry;
-    DIR *dir;
 
     if (!stage)
         return NULL;
     folder =
         rp_arena_printf(arena, "%.*s", slash ? (int)(slash - file) + 1 : 1, slash ? file : ".");
-    dir = folder ? opendir(folder) : NULL;
+    DIR *dir = folder ? opendir(folder) : NULL;
     while (dir && !found && (entry = readdir(dir)))
         found = gpu_of_name(arena, entry->d_name, name, (size_t)(stage + 1 - name));
     if (dir)
@@ -164,12 +161,11 @@ static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *s
                              const char *option, const char *const **out, size_t *count,
                              struct rp_err *err)
 {
-    const char **list;
     size_t n = 0;
 
     while (rp_settings_nth(settings, option, n))
         n++;
-    list = RP_ARENA_NEW(arena, const char *, n + 1);
+    const char **list = RP_ARENA_NEW(arena, const char *, n + 1);
     RP_TRY(rp_err_need(list, err, "reading options"));
     for (size_t i = 0; i < n; i++)
         list[i] = rp_settings_nth(settings, option, i);
@@ -184,11 +180,10 @@ static enum rp_code read_compile_options(const char *path, bool keep_flags,
 {
     struct rp_input *file;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_open(path, NULL, &file, err));
-    code = rp_input_slurp(file, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(file, &bytes, &n, err);
     if (code == RP_OK && !n)
         code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
     if (code == RP_OK) { /* also if they are kept: this validates all of them */

@@ -151,10 +151,9 @@ static enum rp_code add_program(struct pack_ctx *p, struct rp_session *s)
     struct rp_sha256 sha;
     struct rp_bytes bytes, wire;
     struct member m = {0};
-    bool text;
 
     RP_TRY(program_bytes(p, s, &bytes));
-    text = !p->bundle.redacted && !s->recorded.flat && !rp_replay_wire(s, &wire);
+    bool text = !p->bundle.redacted && !s->recorded.flat && !rp_replay_wire(s, &wire);
     m.path = s->graph                                      ? "program.graph.pb"
              : !text                                       ? "program.hlo.pb"
              : !strcmp(s->import.program->language, "hlo") ? "program.hlo.txt"
@@ -188,14 +187,12 @@ static void put_member(struct rp_out *out, const struct member *m)
 static enum rp_code write_tar(const struct pack_ctx *p, const char *path, struct rp_err *err)
 {
     struct rp_out *manifest, *out;
-    const char *text;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_out_open_memory(&manifest, err));
     rp_bundle_write(&p->bundle, manifest);
-    text = rp_out_borrow_memory(manifest, &n);
-    code = rp_out_flush(manifest, err);
+    const char *text = rp_out_borrow_memory(manifest, &n);
+    enum rp_code code = rp_out_flush(manifest, err);
     if (code == RP_OK)
         code = rp_out_open(path, &out, err);
     if (code == RP_OK) {
@@ -247,7 +244,6 @@ static enum rp_code pack_to(struct rp_session *s, const char *to,
     const char *flags = getenv("XLA_FLAGS");
     const char *name = strrchr(s->file, '/');
     struct pack_ctx p = {.arena = &result->arena, .err = err};
-    enum rp_code code;
 
     p.bundle.schema = RP_BUNDLE_SCHEMA;
     p.bundle.reprise = rp_version();
@@ -262,7 +258,7 @@ static enum rp_code pack_to(struct rp_session *s, const char *to,
         p.bundle.source = NULL;
         p.bundle.flags = rp_redact_flags(p.bundle.flags, p.arena);
     }
-    code = add_program(&p, s);
+    enum rp_code code = add_program(&p, s);
     if (code == RP_OK)
         code = add_arrays(&p, "in", s->arguments, s->signature.nin, s->partitions,
                           s->graph ? s->graph->known : NULL);

@@ -117,11 +117,11 @@ static void pairs_follow(struct pairing *g)
         for (uint32_t i = 0; a.n == b.n && same_kind(g, left, right) && i < a.n; i++)
             pair_if_same(g, a.at[i], b.at[i]);
         for (uint32_t i = s->user_begin[left]; i < s->user_begin[left + 1]; i++) {
-            uint32_t user = s->users[i], other;
+            uint32_t user = s->users[i];
 
             if (!is_candidate(g, 0, user) || only_user(g, 0, left, user) != user)
                 continue;
-            other = only_user(g, 1, right, user);
+            uint32_t other = only_user(g, 1, right, user);
             if (other != RP_NONE)
                 pair_add(g, user, other);
         }
@@ -150,11 +150,10 @@ static uint64_t key_of_scope(const struct pairing *g, int side, uint32_t op)
     const struct rp_program *p = g->p[side];
     uint32_t scope = p->metas.at[p->meta.at[op]].op_name;
     struct rp_source_line at;
-    uint64_t key;
 
     if (!scope)
         return 0;
-    key = key_of_kind(g, side, op, rp_program_text(p, scope));
+    uint64_t key = key_of_kind(g, side, op, rp_program_text(p, scope));
     return rp_op_source(p, op, &at)
                ? rp_hash_join(rp_hash_join(key, text_key(at.file)), (uint64_t)at.line)
                : key;
@@ -351,11 +350,10 @@ enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_progra
                            struct rp_arena *arena, uint32_t *match[2], struct rp_err *err)
 {
     struct pairing g = {.p = {left, right}, .err = err};
-    enum rp_code code;
 
     rp_arena_init(&g.scratch);
     match[0] = match[1] = NULL;
-    code = pairing_init(&g, arena, match);
+    enum rp_code code = pairing_init(&g, arena, match);
     if (code == RP_OK) {
         pair_parameters(&g);
         pair_results(&g);
@@ -374,10 +372,9 @@ enum rp_code rp_pair_similar(const struct rp_program *left, const struct rp_prog
                              uint32_t *match[2], struct rp_err *err)
 {
     struct pairing g = {.p = {left, right}, .err = err};
-    enum rp_code code;
 
     rp_arena_init(&g.scratch);
-    code = pairing_init(&g, NULL, match);
+    enum rp_code code = pairing_init(&g, NULL, match);
     if (code == RP_OK)
         code = pair_structures(&g);
     if (code == RP_OK)

@@ -59,12 +59,11 @@ static bool takes_platform(const struct rp_session *s)
 {
     static const char mark[] = "_platform_index";
     const struct rp_program *p = s->program.program;
-    const struct rp_computation *c;
 
     if (!p || strcmp(p->language, "stablehlo") != 0 || p->entry >= p->computations.n ||
         !memmem(s->program.bytes, s->program.nbytes, mark, sizeof mark - 1))
         return false;
-    c = &p->computations.at[p->entry];
+    const struct rp_computation *c = &p->computations.at[p->entry];
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (p->code.at[op] == RP_OP_PARAMETER && p->value.at[op] == 0) {
             const struct rp_op_shape *shape = &p->shapes.at[p->shape.at[op]];
@@ -118,12 +117,10 @@ static enum rp_code shift_arrays(struct rp_session *s, size_t n, struct rp_err *
 
 enum rp_code rp_session_platform(struct rp_session *s, struct rp_err *err)
 {
-    size_t n;
-
     s->platform = -1;
     if (!takes_platform(s))
         return RP_OK;
-    n = s->program.program->computations.at[s->program.program->entry].nparams;
+    size_t n = s->program.program->computations.at[s->program.program->entry].nparams;
     if (s->inputs.list.n && rp_session_input(s, n - 1))
         return RP_OK; /* given */
     s->platform = find_platform(s->program.bytes, s->program.nbytes);

@@ -261,7 +261,6 @@ enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t mo
                                     struct rp_result *result, struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    const struct rp_op_time *times;
     double all = (double)run->times.first_ns + (double)run->times.warmup_ns;
     size_t n;
 
@@ -270,7 +269,7 @@ enum rp_code rp_replay_instructions(const struct rp_session_run *run, int64_t mo
     if (!run->exe->engine->times)
         return rp_err_set(err, RP_UNSUPPORTED, "engine '%s' does not record times of instructions",
                           run->exe->engine->name);
-    times = run->exe->engine->times(run->exe, &n);
+    const struct rp_op_time *times = run->exe->engine->times(run->exe, &n);
     root->instructions = RP_ARENA_NEW(&result->arena, struct rp_replay_op, n + 1);
     RP_TRY(rp_err_need(root->instructions, err, "listing instructions"));
     for (size_t i = 0; i < run->times.runs.n; i++)

@@ -57,15 +57,14 @@ static enum rp_code redact_literal(const struct rp_program *program, struct rp_l
                                    struct rp_arena *arena, struct rp_err *err)
 {
     unsigned elem = program->shapes.at[literal->shape].elem;
-    size_t n, unit = rp_literal_unit(elem);
-    unsigned char *values;
+    size_t unit = rp_literal_unit(elem);
 
     if (literal->form == RP_LITERAL_PROTO)
         return rp_err_set(err, RP_UNSUPPORTED, "a tuple constant cannot be redacted");
-    n = (size_t)rp_shape_elements(program, literal->shape);
+    size_t n = (size_t)rp_shape_elements(program, literal->shape);
     if (literal->form == RP_LITERAL_NONE || !unit || !is_weight(elem, n))
         return RP_OK;
-    values = rp_arena_calloc(arena, n, unit, 16);
+    unsigned char *values = rp_arena_calloc(arena, n, unit, 16);
     RP_TRY(rp_err_need(values, err, "redacting"));
     fill_pattern(elem, n, values);
     literal->at = (const char *)values;
@@ -138,7 +137,6 @@ static enum rp_code redact_tensor(struct redaction *r, struct rp_bytes tensor)
     struct rp_proto_cursor c = rp_proto_cursor(tensor.at, tensor.n, 0, DEPTH);
     struct rp_proto_item it;
     struct rp_tf_value v;
-    enum rp_code code;
     uint64_t type = 0;
 
     while (rp_proto_next(&c, &it))
@@ -146,7 +144,7 @@ static enum rp_code redact_tensor(struct redaction *r, struct rp_bytes tensor)
             type = it.value;
     if (type == RP_TF_TYPE_DT_STRING)
         return blank_texts(r, tensor);
-    code = rp_tf_value_decode(tensor, 0, NULL, &r->arena, &v, r->err);
+    enum rp_code code = rp_tf_value_decode(tensor, 0, NULL, &r->arena, &v, r->err);
     if (code == RP_OK && is_weight(v.elem, v.n))
         code = put_pattern(r, tensor, &v);
     else if (code == RP_OK)
@@ -164,7 +162,6 @@ static enum rp_code redact_message(struct redaction *r, const struct rp_schema *
 
     while (rp_proto_next(&c, &it)) {
         const struct rp_schema_field *field = rp_schema_field(schema, it.number);
-        size_t begun;
 
         if (schema == &rp_schema_TF_GRAPH && it.number == RP_TF_GRAPH_DEBUG_INFO)
             continue; /* source files and lines */
@@ -172,7 +169,7 @@ static enum rp_code redact_message(struct redaction *r, const struct rp_schema *
             copy_field(r, &c, &it);
             continue;
         }
-        begun = rp_proto_begin(r->to, it.number);
+        size_t begun = rp_proto_begin(r->to, it.number);
         RP_TRY(field->message == &rp_schema_TF_TENSOR
                    ? redact_tensor(r, it.bytes)
                    : redact_message(r, field->message, rp_proto_enter(&c, &it)));

@@ -210,7 +210,6 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     struct rp_replay *root = result->root;
     struct rp_session_run run = {0};
     struct rp_proto_writer compile_options = {0};
-    enum rp_code code;
 
     if (s->bundle && !rp_settings_has(settings, "seed"))
         options.seed = (uint64_t)s->bundle_seed;
@@ -229,7 +228,8 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     rp_replay_choose_products(s, settings, &run, root);
     if (rp_settings_flag(settings, "wait-attach"))
         RP_TRY(rp_wait_attach(err));
-    code = rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
+    enum rp_code code =
+        rp_replay_plugin_options(s->arena, settings, &run.options, &compile_options, err);
     if (code == RP_OK && rp_replay_is_surgery(rp_settings_text(settings, "action")))
         code = rp_replay_surgery(s, settings, &run, result, err);
     else if (code == RP_OK)
@@ -249,7 +249,6 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     const char *data = rp_settings_text(settings, "data");
     struct rp_session s = {.arena = &result->arena};
     struct rp_replay *root = result->root;
-    enum rp_code code;
 
     if (!program || !data || dataset)
         return rp_err_set(err, RP_USAGE,
@@ -257,7 +256,7 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     s.file = root->program = rp_arena_strdup(&result->arena, program);
     root->format = "blade";
     s.program = (struct rp_engine_program){.name = root->program, .format = root->format};
-    code = rp_replay_open_blade(&s, program, data, err);
+    enum rp_code code = rp_replay_open_blade(&s, program, data, err);
     if (code == RP_OK)
         code = replay_session(ctx, &s, settings, result, err);
     rp_session_release(&s);
@@ -273,7 +272,6 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
 {
     struct rp_session s = {.arena = &result->arena, .other = other};
     struct rp_replay *root = result->root;
-    enum rp_code code;
 
     s.file = bundle ? dataset->given : rp_dataset_borrow_name(dataset, at);
     s.other_file = other ? rp_dataset_borrow_name(dataset, 1) : NULL;
@@ -282,8 +280,9 @@ static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *data
     root->format = s.import.format->name;
     s.program = (struct rp_engine_program){
         .program = s.import.program, .name = root->program, .format = root->format};
-    code = s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
-                          : RP_OK;
+    enum rp_code code =
+        s.import.input ? rp_input_slurp(s.import.input, &s.program.bytes, &s.program.nbytes, err)
+                       : RP_OK;
     if (code == RP_OK && rp_replay_is_graph(&s))
         code = rp_replay_open_graph(&s, settings, err);
     else if (code == RP_OK && rp_settings_has(settings, "fetch"))

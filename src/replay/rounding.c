@@ -222,7 +222,6 @@ static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tenso
     struct rp_tolerance t = {.absolute = -1, .relative = -1, .ulp = -1};
     struct rp_comparison c = {0};
     struct rp_tensor *part = NULL;
-    enum rp_code code;
     double quiet = 0;
 
     if (i >= m->nplain || i >= m->nnudged || m->plain[i]->n != got->n || want[i]->n != got->n ||
@@ -232,7 +231,7 @@ static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tenso
     if (!(fmax(quiet, least) * 4 < bound))
         return RP_OK;
     t.rounding = fmax(quiet, least);
-    code = quiet_part(m, i, quiet, got, want[i], &part, err);
+    enum rp_code code = quiet_part(m, i, quiet, got, want[i], &part, err);
     if (code == RP_OK)
         rp_compare(part, want[i], &t, &c);
     if (code == RP_OK && c.wrong >= FEW)

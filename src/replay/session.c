@@ -49,15 +49,14 @@ static enum rp_code from_arrays(struct rp_session *s, const char *file, struct r
             const struct rp_slot *slot = &s->signature.in[i];
             struct rp_tensor *t = find_array(&s->inputs, input_names, p, i);
             char name[32];
-            enum rp_code code;
 
             snprintf(name, sizeof name, "in%zu", i);
             if (!t)
                 return rp_err_set(err, RP_FORMAT,
                                   "'%s': array '%s' is missing; the program has %zu inputs", file,
                                   name, s->signature.nin);
-            code = rp_session_shard(s, slot, false, i, t, (unsigned)p, name,
-                                    &s->arguments[p * s->signature.nin + i], err);
+            enum rp_code code = rp_session_shard(s, slot, false, i, t, (unsigned)p, name,
+                                                 &s->arguments[p * s->signature.nin + i], err);
             if (code != RP_OK)
                 return rp_err_prefix(err, code, "'%s'", file);
         }
@@ -110,11 +109,11 @@ static enum rp_code from_snapshot(struct rp_session *s, struct rp_err *err)
         for (size_t i = 0; i < have; i++) {
             const struct rp_slot *slot = &s->signature.in[i];
             char name[32];
-            enum rp_code code;
 
             snprintf(name, sizeof name, "recorded in%zu", i);
-            code = rp_array_as(s->snapshot.arguments.at[p % parts * have + i], slot->elem,
-                               slot->dims, slot->rank, name, &s->arguments[p * have + i], err);
+            enum rp_code code =
+                rp_array_as(s->snapshot.arguments.at[p % parts * have + i], slot->elem, slot->dims,
+                            slot->rank, name, &s->arguments[p * have + i], err);
             if (code != RP_OK)
                 return rp_err_prefix(err, code, "'%s'", s->file);
         }
@@ -157,7 +156,6 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
                                struct rp_replay *root, struct rp_err *err)
 {
     struct rp_bytes wire;
-    enum rp_code code;
 
     s->expect = o->expect;
     if (o->expect)
@@ -173,7 +171,7 @@ enum rp_code rp_session_inputs(struct rp_session *s, const struct rp_session_opt
     RP_TRY(rp_session_platform(s, err));
     RP_TRY(rp_session_refine(s, o, err));
     RP_TRY(rp_session_callbacks(s, err));
-    code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
+    enum rp_code code = rp_signature_find(s->program.program, s->arena, &s->signature, err);
     if (code == RP_OK && rp_replay_wire(s, &wire))
         code = rp_snapshot_read(wire.at, wire.n, wire.at != s->program.bytes, &s->snapshot, err);
     if (code != RP_OK)
@@ -264,14 +262,12 @@ enum rp_code rp_session_execute(const struct rp_session *s, struct rp_session_ru
     const struct rp_engine *engine = run->engine;
     struct rp_proto_writer made = {0};
     struct rp_engine_program program;
-    enum rp_code code;
-    int64_t begin;
 
     run->options.partitions = (unsigned)s->partitions;
     run->options.arguments = s->arguments;
     run->options.narguments = s->arguments ? s->partitions * s->signature.nin : 0;
-    code = module_for_engine(s, engine, &made, &program, err);
-    begin = rp_clock_ns();
+    enum rp_code code = module_for_engine(s, engine, &made, &program, err);
+    int64_t begin = rp_clock_ns();
     if (code == RP_OK)
         code = engine->compile(run->where, &program, &run->options, &run->exe, err);
     run->compile_ns = rp_clock_ns() - begin - (run->exe ? run->exe->load_ns : 0);
@@ -328,13 +324,12 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
                           "'%s' records no outputs to compare with: give --expect FILE", s->file);
     for (size_t i = 0; i < n; i++) {
         const struct rp_slot *slot = &s->signature.out[i % each];
-        struct rp_tensor *t;
-        enum rp_code code;
         char name[48];
 
         snprintf(name, sizeof name, "out%zu", i % each);
-        t = s->expected.list.n ? find_array(&s->expected, output_names, i / each, i % each)
-                               : s->snapshot.results.at[i % each];
+        struct rp_tensor *t = s->expected.list.n
+                                  ? find_array(&s->expected, output_names, i / each, i % each)
+                                  : s->snapshot.results.at[i % each];
         if (!t && s->graph)
             t = rp_replay_graph_expected(s, i % each);
         if (!t)
@@ -345,10 +340,10 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
             out[i] = rp_tensor_keep(t);
             continue;
         }
-        code = is_within_bounds(s->program.program, slot, t)
-                   ? rp_array_as(t, slot->elem, t->dims, t->rank, name, &out[i], err)
-                   : rp_session_shard(s, slot, true, i % each, t, (unsigned)(i / each), name,
-                                      &out[i], err);
+        enum rp_code code = is_within_bounds(s->program.program, slot, t)
+                                ? rp_array_as(t, slot->elem, t->dims, t->rank, name, &out[i], err)
+                                : rp_session_shard(s, slot, true, i % each, t, (unsigned)(i / each),
+                                                   name, &out[i], err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "'%s'", s->expect ? s->expect : s->file);
     }

@@ -38,19 +38,16 @@ enum rp_code rp_session_refine(struct rp_session *s, const struct rp_session_opt
                                struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
-    struct rp_refine_shape *shapes;
-    enum rp_code code;
-    size_t n;
 
     if (!p || p->entry == RP_NONE || !rp_program_is_dynamic(p))
         return !o->refine ? RP_OK
                           : rp_err_set(err, RP_USAGE,
                                        "'%s': all its shapes are known: --refine has nothing to do",
                                        s->file);
-    n = p->computations.at[p->entry].nparams;
-    shapes = RP_ARENA_NEW(s->arena, struct rp_refine_shape, n + 1);
+    size_t n = p->computations.at[p->entry].nparams;
+    struct rp_refine_shape *shapes = RP_ARENA_NEW(s->arena, struct rp_refine_shape, n + 1);
     RP_TRY(rp_err_need(shapes, err, "refining shapes"));
-    code = given_shapes(s, o, shapes, n, err);
+    enum rp_code code = given_shapes(s, o, shapes, n, err);
     if (code == RP_OK)
         code = rp_program_refine(p, shapes, n, &s->refined, err);
     if (code != RP_OK)

@@ -140,7 +140,6 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
     int64_t blocks[RP_TENSOR_RANK];
     struct rp_tensor *whole;
     struct rp_tile tile;
-    enum rp_code code;
 
     if (s->partitions < 2 || !s->program.program || !blocks_of(t, slot, blocks) || !slot->rank ||
         !memcmp(t->dims, slot->dims, slot->rank * sizeof *t->dims))
@@ -156,7 +155,7 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
                           name, have, s->partitions, name, name);
     }
     RP_TRY(rp_array_as(t, slot->elem, t->dims, t->rank, name, &whole, err));
-    code = rp_tile_take(whole, &tile, out, err);
+    enum rp_code code = rp_tile_take(whole, &tile, out, err);
     rp_tensor_drop(whole);
     return code;
 }
@@ -167,11 +166,9 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
 static const struct rp_sharding *
 compiled_sharding(const struct rp_program *p, const struct rp_signature *sig, bool output, size_t i)
 {
-    const struct rp_sharding *sharding;
-
     if (i >= (output ? sig->nout : sig->nin))
         return NULL;
-    sharding = output ? p->placement : sharding_of(p, sig->in[i].op);
+    const struct rp_sharding *sharding = output ? p->placement : sharding_of(p, sig->in[i].op);
     if (sharding && sharding->type == RP_SHARDING_TUPLE)
         sharding = i < sharding->nparts ? &sharding->parts[i] : NULL;
     return sharding;
@@ -192,11 +189,10 @@ static bool tile_in_line(const int64_t *blocks, size_t rank, size_t partitions, 
 static struct rp_tensor *first_block(const struct rp_arrays *arrays, const struct rp_slot *slot,
                                      const char *kind, size_t i)
 {
-    struct rp_tensor *t;
     char name[64];
 
     snprintf(name, sizeof name, "p0_%s%zu", kind, i);
-    t = rp_arrays_find(arrays, name);
+    struct rp_tensor *t = rp_arrays_find(arrays, name);
     if (!t || t->rank != slot->rank || t->elem != slot->elem ||
         !memcmp(t->dims, slot->dims, slot->rank * sizeof *t->dims))
         return NULL;

@@ -89,14 +89,13 @@ static enum rp_code surgery_isolate(const struct rp_search *search, struct rp_re
                                     struct rp_err *err)
 {
     struct rp_replay *root = result->root;
-    const struct rp_replay_divergence *first;
     struct rp_isolated isolated;
 
     RP_TRY(rp_isolate(search, &result->arena, &isolated, NULL, err));
     RP_TRY(put_rows(search->program, &isolated, result, err));
     root->isolated = isolated.tested;
     root->ok = !isolated.diverging;
-    first = first_divergence(root);
+    const struct rp_replay_divergence *first = first_divergence(root);
     if (first) {
         root->first = rp_arena_textf(&result->arena, "%s (%s)", first->name, first->opcode);
         root->first_source = first->source;
@@ -189,11 +188,10 @@ static enum rp_code surgery_isolate_pair(const struct rp_session *s, const struc
         {left, right}, search->partitions, search->tested, search->tolerance, false};
     struct rp_replay *root = result->root;
     struct rp_isolated_pair found;
-    enum rp_code code;
 
     RP_TRY(rp_session_takes(s, s->other, s->other_file, err));
     root->checked = rp_arena_textf(&result->arena, "%s, operation by operation", s->other_file);
-    code = rp_isolate_pair(&two, &result->arena, &found, err);
+    enum rp_code code = rp_isolate_pair(&two, &result->arena, &found, err);
     if (code == RP_OK)
         code = put_pairs(&found, result, err);
     if (code == RP_OK)
@@ -244,10 +242,9 @@ static enum rp_code write_bundle(const struct rp_session *of, struct rp_reproduc
                            .arguments = r->arguments,
                            .partitions = of->partitions};
     struct rp_out *text;
-    enum rp_code code;
 
     RP_TRY(rp_out_open_memory(&text, err));
-    code = rp_hlo_text_print(r->cut.program, text, err);
+    enum rp_code code = rp_hlo_text_print(r->cut.program, text, err);
     if (code == RP_OK)
         code = rp_out_flush(text, err);
     if (code == RP_OK)
@@ -436,7 +433,6 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
     const char *slice = rp_settings_text(settings, "slice");
     int64_t depth = rp_settings_has(settings, "depth") ? rp_settings_int(settings, "depth") : -1;
     struct rp_arena scratch = RP_ARENA_INIT;
-    enum rp_code code;
 
     s->first = c->first;
     s->n = c->n;
@@ -444,7 +440,7 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
     s->outputs = calloc((size_t)c->n + 1, sizeof *s->outputs);
     s->keep = calloc((size_t)c->n + 1, 1);
     RP_TRY(rp_err_need(s->order && s->outputs && s->keep, err, "extracting operations"));
-    code = rp_computation_order(s->p, s->p->entry, &scratch, s->order, err);
+    enum rp_code code = rp_computation_order(s->p, s->p->entry, &scratch, s->order, err);
     rp_arena_release(&scratch);
     RP_TRY(code);
     for (uint32_t i = 0; i < s->n; i++)
@@ -471,12 +467,11 @@ static enum rp_code surgery_extract(const struct rp_session *s, const struct rp_
     struct rp_replay *root = result->root;
     struct selection chosen = {.p = search->program};
     struct rp_reproducer r = {0};
-    enum rp_code code;
 
     if (!rp_settings_has(settings, "op") && !rp_settings_has(settings, "opcode") &&
         !rp_settings_has(settings, "scope"))
         return rp_err_set(err, RP_USAGE, "'replay extract' needs --op, --opcode or --scope");
-    code = selection_make(&chosen, settings, err);
+    enum rp_code code = selection_make(&chosen, settings, err);
     if (code == RP_OK && rp_text_ends(rp_settings_text(settings, "save"), ".tar"))
         code = rp_search_part(search, chosen.keep, chosen.outputs, chosen.noutputs, &r, err);
     else if (code == RP_OK)
@@ -503,7 +498,6 @@ static enum rp_code surgery_flatten(const struct rp_session *s, const struct rp_
     const char *to = rp_settings_text(settings, "save");
     struct rp_replay *root = result->root;
     struct rp_program *flat;
-    enum rp_code code;
 
     if (rp_text_ends(to, ".tar"))
         return rp_err_set(err, RP_USAGE,
@@ -513,7 +507,7 @@ static enum rp_code surgery_flatten(const struct rp_session *s, const struct rp_
     root->operations_before = s->program.program->nops;
     root->operations = flat->nops;
     root->written = rp_arena_strdup(&result->arena, to);
-    code = write_program(flat, to, err);
+    enum rp_code code = write_program(flat, to, err);
     rp_program_free(flat);
     return code;
 }

@@ -73,10 +73,10 @@ enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments
                           struct rp_tensor **outputs, int64_t *ns, struct rp_err *err)
 {
     const struct rp_engine *engine = t->exe->engine;
-    int64_t begin, took = 0;
+    int64_t took = 0;
 
     RP_TRY(engine->upload(t->exe, arguments, err));
-    begin = rp_clock_ns();
+    int64_t begin = rp_clock_ns();
     if (engine->run) {
         RP_TRY(engine->run(t->exe, err));
         took = rp_clock_ns() - begin;
@@ -248,10 +248,9 @@ enum rp_code rp_trial_sensitivity(const struct rp_trial_engine *on, const struct
 {
     struct rp_tensor **base = NULL, **other = NULL;
     size_t nbase = 0, nother = 0;
-    enum rp_code code;
 
     memset(moved, 0, n * sizeof *moved);
-    code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
+    enum rp_code code = rp_trial_once(on, p, arguments, narguments, partitions, &base, &nbase, err);
     if (code == RP_OK)
         code = rp_trial_nudged(on, p, arguments, narguments, partitions, &other, &nother, err);
     for (size_t i = 0; code == RP_OK && i < n && i < nbase && i < nother; i++) {
@@ -272,7 +271,6 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
 {
     struct rp_tolerance tolerance;
     double *moved, most = 0;
-    enum rp_code code;
 
     *out = (struct rp_trial_verdict){.ok = true};
     RP_TRY(judge_tolerance(judge, cut, &tolerance, err));
@@ -285,9 +283,9 @@ enum rp_code rp_trial_judge(const struct rp_trial_judge *judge, const struct rp_
     if (out->ok || out->reason)
         return RP_OK;
     moved = calloc(n + 1, sizeof *moved);
-    code = moved ? rp_trial_sensitivity(judge->oracle, cut->program, arguments, cut->inputs.n,
-                                        partitions, moved, n, err)
-                 : rp_err_nomem(err, "measuring sensitivity");
+    enum rp_code code = moved ? rp_trial_sensitivity(judge->oracle, cut->program, arguments,
+                                                     cut->inputs.n, partitions, moved, n, err)
+                              : rp_err_nomem(err, "measuring sensitivity");
     for (size_t i = 0; code == RP_OK && i < n; i++)
         most = fmax(most, moved[i]);
     free(moved);

@@ -49,13 +49,12 @@ static uint32_t rank_of(const struct rp_program *p, uint32_t op)
    everywhere, in the order of their size or the library's, which differs for Schur forms only. */
 static bool is_values(const struct rp_program *p, uint32_t op)
 {
-    struct rp_ids in = rp_op_operands(p, op), matrix;
-    const struct rp_attr *target;
+    struct rp_ids in = rp_op_operands(p, op);
 
     if (p->code.at[op] != RP_OP_GET_TUPLE_ELEMENT || !in.n || !is_decomposition(p, in.at[0]))
         return false;
-    target = rp_op_attr(p, in.at[0], RP_ATTR_CUSTOM_CALL_TARGET);
-    matrix = rp_op_operands(p, in.at[0]);
+    const struct rp_attr *target = rp_op_attr(p, in.at[0], RP_ATTR_CUSTOM_CALL_TARGET);
+    struct rp_ids matrix = rp_op_operands(p, in.at[0]);
     return matrix.n && rank_of(p, op) < rank_of(p, matrix.at[matrix.n - 1]) &&
            !memmem(target->at, target->n, "gees", 4);
 }
@@ -99,13 +98,12 @@ static void excuse_output(const struct rp_session *s, struct rp_replay_output *o
                           uint8_t *seen, uint32_t *stack, struct rp_arena *arena)
 {
     const struct rp_program *p = s->program.program;
-    uint32_t source;
 
     if (find_source(p, op, is_random, NULL, seen, stack) != RP_NONE) {
         o->verdict = "not comparable: it depends on random numbers of the device";
         return;
     }
-    source = find_source(p, op, is_decomposition, is_values, seen, stack);
+    uint32_t source = find_source(p, op, is_decomposition, is_values, seen, stack);
     if (source != RP_NONE) {
         const struct rp_attr *target = rp_op_attr(p, source, RP_ATTR_CUSTOM_CALL_TARGET);
 
@@ -120,7 +118,6 @@ static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay 
                                    struct rp_arena *arena, struct rp_err *err)
 {
     const struct rp_program *p = s->program.program;
-    uint8_t *seen;
     uint32_t *stack;
     bool any = false;
 
@@ -128,7 +125,7 @@ static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay 
         any |= is_random(p, i) || is_decomposition(p, i);
     if (!any)
         return RP_OK;
-    seen = malloc((size_t)p->nops + 1);
+    uint8_t *seen = malloc((size_t)p->nops + 1);
     stack = malloc(((size_t)p->nops + 1) * sizeof *stack);
     for (size_t i = 0; seen && stack && i < root->noutputs; i++)
         if (!root->outputs[i].ok && !root->outputs[i].reason)
@@ -156,12 +153,12 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
 {
     struct rp_trial_engine on = {.engine = &rp_engine_fast, .options = run->options};
     double *moved = calloc(root->noutputs + 1, sizeof *moved);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(moved, err, "judging outputs"));
     on.options.profile = false;
-    code = rp_trial_sensitivity(&on, s->program.program, s->arguments, s->signature.nin,
-                                s->partitions, moved, root->noutputs, err);
+    enum rp_code code =
+        rp_trial_sensitivity(&on, s->program.program, s->arguments, s->signature.nin, s->partitions,
+                             moved, root->noutputs, err);
     for (size_t i = 0; code == RP_OK && i < root->noutputs; i++) {
         struct rp_replay_output *o = &root->outputs[i];
 

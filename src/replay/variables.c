@@ -42,14 +42,14 @@ static void put_assignment(struct rp_proto_writer *w, const char *variable, cons
 /* Whether a node of the graph is a VarHandleOp. */
 static bool is_handle(struct rp_bytes graph, const char *tensor)
 {
-    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, 32), node;
+    struct rp_proto_cursor c = rp_proto_cursor(graph.at, graph.n, 0, 32);
     struct rp_proto_item it, field;
     size_t n = strcspn(tensor, ":");
 
     while (rp_proto_next_bytes(&c, RP_TF_GRAPH_NODE, &it)) {
         bool named = false, handle = false;
 
-        node = rp_proto_enter(&c, &it);
+        struct rp_proto_cursor node = rp_proto_enter(&c, &it);
         while (rp_proto_next(&node, &field))
             if (field.wire == RP_WIRE_BYTES && field.number == RP_TF_NODE_NAME)
                 named = field.bytes.n == n && !memcmp(field.bytes.at, tensor, n);

@@ -141,16 +141,16 @@ static enum rp_code middle_of(const struct rp_variants *v, size_t i, const struc
                               struct rp_err *err)
 {
     size_t count = n < SAMPLE ? n : SAMPLE, used = 0;
-    double *list = calloc(2 * count + 1, sizeof *list), *moves, middle;
+    double *list = calloc(2 * count + 1, sizeof *list);
 
     *out = 0;
     RP_TRY(rp_err_need(list, err, "judging outputs"));
-    moves = list + count;
+    double *moves = list + count;
     for (size_t c = 0; c < count; c++)
         moves[c] = moved(v, i, (size_t)((double)c * ((double)n / (double)count)));
     memcpy(list, moves, count * sizeof *list);
     qsort(list, count, sizeof *list, by_size);
-    middle = list[count / 2];
+    double middle = list[count / 2];
     for (size_t c = 0; c < count; c++) {
         size_t k = (size_t)((double)c * ((double)n / (double)count));
         double off = fabs(number(got, k) - number(want, k)), by = fmax(moves[c], middle);
