@@ -265,22 +265,6 @@ static void add_donated(struct alias_ctx *ctx, int64_t input, int64_t output, co
     rp_ns_add(&root->donated_bytes, row.size_bytes);
 }
 
-/* "{ (0, {}), (3, {}) }": inputs that are donated to any output. */
-static void add_donors(struct alias_ctx *ctx, const struct rp_attr *attr)
-{
-    const char *end = attr->at + attr->n;
-
-    for (const char *at = attr->at; at < end && (at = memchr(at, '(', (size_t)(end - at)));) {
-        int64_t number = 0;
-        bool any = false;
-
-        for (at++; at < end && *at >= '0' && *at <= '9' && number < INT32_MAX; at++, any = true)
-            number = number * 10 + (*at - '0');
-        if (any)
-            add_donated(ctx, number, -1, "donor");
-    }
-}
-
 static enum rp_code list_donated(struct alias_ctx *ctx)
 {
     const struct rp_program *p = ctx->xref.program;
@@ -297,8 +281,22 @@ static enum rp_code list_donated(struct alias_ctx *ctx)
     }
     for (size_t i = 0; i < p->module_attrs.n; i++)
         if (p->module_attrs.at[i].key == RP_ATTR_BUFFER_DONOR &&
-            rp_attr_is_bytes(&p->module_attrs.at[i]))
-            add_donors(ctx, &p->module_attrs.at[i]);
+            rp_attr_is_bytes(&p->module_attrs.at[i])) {
+            /* "{ (0, {}), (3, {}) }": inputs that are donated to any output. */
+            const struct rp_attr *attr = &p->module_attrs.at[i];
+            const char *end = attr->at + attr->n;
+            for (const char *at = attr->at;
+                 at < end && (at = memchr(at, '(', (size_t)(end - at)));) {
+                int64_t number = 0;
+                bool any = false;
+
+                for (at++; at < end && *at >= '0' && *at <= '9' && number < INT32_MAX;
+                     at++, any = true)
+                    number = number * 10 + (*at - '0');
+                if (any)
+                    add_donated(ctx, number, -1, "donor");
+            }
+        }
     return RP_OK;
 }
 

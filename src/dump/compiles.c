@@ -112,24 +112,6 @@ static void sum_phases(struct compiles_root *root, struct rp_arena *arena)
     }
 }
 
-/* Different functions: what a compile begins that is no second one. */
-static const char *summary_text(const struct compiles_root *root, struct rp_arena *arena)
-{
-    int64_t functions = 0, breaks = 0;
-
-    for (size_t i = 0; i < root->ncompiles; i++) {
-        functions += !root->compiles[i].nrecompiled && !root->compiles[i].occurrence &&
-                     !root->compiles[i].limited;
-        breaks += root->compiles[i].breaks;
-    }
-    return rp_arena_textf(
-        arena, "%s of %s in %s: %s, %s again, %s failed",
-        rp_units_count(arena, (int64_t)root->ncompiles, "compile"),
-        rp_units_count(arena, functions, "function"), rp_units_time(arena, root->compile_ns),
-        rp_units_count(arena, breaks, "graph break"), rp_units_number(arena, root->recompiled),
-        rp_units_number(arena, root->failed));
-}
-
 static const char *caches_text(const struct compiles_root *root, struct rp_arena *arena)
 {
     int64_t hits = 0, misses = 0, bypassed = 0;
@@ -269,7 +251,19 @@ static enum rp_code fill_compiles(const struct rp_dump_torch *torch, struct comp
     sum_phases(root, arena);
     compare_logs(root, torch, arena);
     rp_dump_torch_problems(torch, arena, &root->problems);
-    root->summary = summary_text(root, arena);
+    /* Different functions: what a compile begins that is no second one. */
+    int64_t functions = 0, breaks = 0;
+    for (size_t i = 0; i < root->ncompiles; i++) {
+        functions += !root->compiles[i].nrecompiled && !root->compiles[i].occurrence &&
+                     !root->compiles[i].limited;
+        breaks += root->compiles[i].breaks;
+    }
+    root->summary = rp_arena_textf(
+        arena, "%s of %s in %s: %s, %s again, %s failed",
+        rp_units_count(arena, (int64_t)root->ncompiles, "compile"),
+        rp_units_count(arena, functions, "function"), rp_units_time(arena, root->compile_ns),
+        rp_units_count(arena, breaks, "graph break"), rp_units_number(arena, root->recompiled),
+        rp_units_number(arena, root->failed));
     root->caches = caches_text(root, arena);
     RP_NOTE(root, arena, rp_dump_torch_warning(&root->problems, arena));
     for (size_t i = 0; i < root->ncompiles; i++)

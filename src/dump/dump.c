@@ -75,20 +75,6 @@ static bool has_name(const char *list, const char *name)
     return false;
 }
 
-/* An option that says something about another word would change nothing: better to say so. */
-static enum rp_code check_options(const struct rp_dump_word *word,
-                                  const struct rp_settings *settings, struct rp_err *err)
-{
-    for (size_t i = 0; i < settings->ngiven; i++) {
-        const char *name = settings->given[i].name;
-
-        if (strcmp(name, "action") != 0 && strcmp(name, "source") != 0 &&
-            !has_name(word->options, name))
-            return rp_err_set(err, RP_USAGE, "'dump %s' takes no option '--%s'", word->name, name);
-    }
-    return RP_OK;
-}
-
 /* Divides the words of the command line into files and, where the word takes one, the subject: the
    only one that is no file. */
 static enum rp_code divide_sources(const struct rp_dump_word *word, struct rp_dump_call *call,
@@ -126,7 +112,15 @@ static enum rp_code answer_word(struct rp_ctx *ctx, const struct rp_dump_word *w
     result->type = word->type;
     result->root = rp_arena_calloc(&result->arena, 1, word->type->size, _Alignof(max_align_t));
     RP_TRY(rp_err_need(paths && result->root, err, "answering"));
-    RP_TRY(check_options(word, settings, err));
+    /* An option that says something about another word would change nothing: better to say so. */
+    for (size_t i = 0; i < settings->ngiven; i++) {
+        const char *name = settings->given[i].name;
+
+        if (strcmp(name, "action") != 0 && strcmp(name, "source") != 0 &&
+            !has_name(word->options, name))
+            return rp_err_set(err, RP_USAGE, "'dump %s' takes no option '--%s'", word->name, name);
+    }
+
     RP_TRY(divide_sources(word, &call, paths, &npaths, err));
     enum rp_code code = npaths ? rp_open(ctx, paths, npaths, NULL, &dataset, err) : RP_OK;
     call.dataset = dataset;

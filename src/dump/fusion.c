@@ -136,16 +136,6 @@ struct fusion_ctx {
 
 /* ------------------------------------------------------------------ inputs */
 
-/* The wanted module with a log; else the largest. */
-static enum rp_code choose_module(struct fusion_ctx *ctx)
-{
-    for (size_t i = 0; i < ctx->folder.dump.nmodules && !ctx->module; i++)
-        if (ctx->folder.wanted[i] &&
-            rp_dump_file_of(&ctx->folder.dump.modules[i], RP_DUMP_FUSION_LOG) != SIZE_MAX)
-            ctx->module = &ctx->folder.dump.modules[i];
-    return ctx->module ? RP_OK : rp_dump_largest(&ctx->folder, &ctx->module, ctx->err);
-}
-
 static enum rp_code read_log(struct fusion_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_FUSION_LOG);
@@ -253,17 +243,6 @@ static uint32_t counterpart(const struct fusion_ctx *ctx, const struct rp_progra
     if (at == RP_MAP_NONE)
         at = rp_map_get(&ctx->stems, stem_key(p, name, stem_of(name), op));
     return at == RP_MAP_NONE ? RP_NONE : at;
-}
-
-/* The fusion of the final program that executes that operation; NULL: none is known. */
-static const char *kernel_of(const struct fusion_ctx *ctx, uint32_t at)
-{
-    const struct rp_program *after = ctx->after.program;
-    uint32_t caller = at == RP_NONE ? RP_NONE : ctx->after_x.caller[after->computation.at[at]];
-
-    return caller == RP_NONE
-               ? NULL
-               : rp_arena_text(ctx->arena, rp_program_text(after, after->op_name.at[caller]));
 }
 
 static const char *rule_of(const struct rp_xref *x, uint32_t op, const char **state)
@@ -385,20 +364,6 @@ static void sum_step(struct producer_sum *to, const struct rp_fusion_step *s, si
     }
 }
 
-/* "fused into 2 consumers; 3 producers fused into it" */
-static const char *fused_words(struct fusion_ctx *ctx, const struct producer_sum *sum)
-{
-    const char *text = "";
-
-    if (sum->fused)
-        text = rp_arena_textf(ctx->arena, "fused into %s",
-                              rp_units_count(ctx->arena, sum->fused, "consumer"));
-    if (sum->absorbed)
-        text = rp_arena_textf(ctx->arena, "%s%s%s fused into it", text, *text ? "; " : "",
-                              rp_units_count(ctx->arena, sum->absorbed, "producer"));
-    return text;
-}
-
 static void describe_sum(struct fusion_ctx *ctx, const struct producer_sum *sum,
                          struct fusion_op *op)
 {
@@ -416,7 +381,15 @@ static void describe_sum(struct fusion_ctx *ctx, const struct producer_sum *sum,
         rest = rp_arena_textf(ctx->arena, "%.2f µs fused, %.2f µs not%s", sum->fused_us,
                               sum->unfused_us,
                               sum->fused_us < sum->unfused_us ? "" : ": it would cost time");
-    op->why = fused_words(ctx, sum);
+    /* "fused into 2 consumers; 3 producers fused into it" */
+    const char *text = "";
+    if (sum->fused)
+        text = rp_arena_textf(ctx->arena, "fused into %s",
+                              rp_units_count(ctx->arena, sum->fused, "consumer"));
+    if (sum->absorbed)
+        text = rp_arena_textf(ctx->arena, "%s%s%s fused into it", text, *text ? "; " : "",
+                              rp_units_count(ctx->arena, sum->absorbed, "producer"));
+    op->why = text;
     if (*rest)
         op->why =
             rp_arena_textf(ctx->arena, "%s%s%s", op->why, *op->why ? "; not further: " : "", rest);
@@ -482,7 +455,12 @@ static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, 
         rp_xref_place(&ctx->after_x, then, ctx->arena, &place);
     op.operator_ = *place.operator_ ? place.operator_ : NULL;
     op.line = place.line;
-    op.kernel = kernel_of(ctx, then);
+    /* The fusion of the final program that executes that operation; NULL: none is known. */
+    const struct rp_program *after = ctx->after.program;
+    uint32_t caller = then == RP_NONE ? RP_NONE : ctx->after_x.caller[after->computation.at[then]];
+    op.kernel = caller == RP_NONE
+                    ? NULL
+                    : rp_arena_text(ctx->arena, rp_program_text(after, after->op_name.at[caller]));
     if (sum && (sum->steps || sum->absorbed)) {
         describe_sum(ctx, sum, &op);
     } else if (op.kernel) {
@@ -775,7 +753,12 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
 
 static enum rp_code answer_fusion(struct fusion_ctx *ctx)
 {
-    RP_TRY(choose_module(ctx));
+    /* The wanted module with a log; else the largest. */
+    for (size_t i = 0; i < ctx->folder.dump.nmodules && !ctx->module; i++)
+        if (ctx->folder.wanted[i] &&
+            rp_dump_file_of(&ctx->folder.dump.modules[i], RP_DUMP_FUSION_LOG) != SIZE_MAX)
+            ctx->module = &ctx->folder.dump.modules[i];
+    RP_TRY(ctx->module ? RP_OK : rp_dump_largest(&ctx->folder, &ctx->module, ctx->err));
     RP_TRY(read_log(ctx));
     RP_TRY(number_names(ctx));
     RP_TRY(read_before(ctx));

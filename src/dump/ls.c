@@ -391,17 +391,6 @@ static enum rp_code list_ignored(struct ls_ctx *ls, struct ls_root *root, struct
 
 /* ------------------------------------------------------------------ the word */
 
-/* Only where there are several. */
-static void show_folders(struct ls_root *root)
-{
-    bool several = false;
-
-    for (size_t i = 1; i < root->nmodules; i++)
-        several = several || strcmp(root->modules[i].folder, root->modules[0].folder) != 0;
-    for (size_t i = 0; several && i < root->nmodules; i++)
-        root->modules[i].shown_folder = root->modules[i].folder;
-}
-
 static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
 {
     const struct rp_dump *dump = &ls->folder.dump;
@@ -421,7 +410,12 @@ static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct
     for (size_t i = 0; i < dump->nmodules; i++)
         if (ls->folder.wanted[i])
             RP_TRY(fill_module(ls, &dump->modules[i], &root->modules[root->nmodules++], err));
-    show_folders(root);
+    /* Only where there are several. */
+    bool several = false;
+    for (size_t i = 1; i < root->nmodules; i++)
+        several = several || strcmp(root->modules[i].folder, root->modules[0].folder) != 0;
+    for (size_t i = 0; several && i < root->nmodules; i++)
+        root->modules[i].shown_folder = root->modules[i].folder;
     RP_TRY(list_ignored(ls, root, err));
     root->nfiles = (int64_t)rp_sources_count(ls->call->dataset->sources);
     return rp_arena_check(ls->arena, "listing modules", err);

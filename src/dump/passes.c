@@ -178,24 +178,6 @@ struct passes_ctx {
     struct rp_err *err;
 };
 
-/* The one with most programs between passes, then with times, then with most stages. */
-static const struct rp_dump_module *main_module(const struct rp_dump_folder *folder)
-{
-    const struct rp_dump_module *best = NULL;
-    size_t most = 0;
-
-    for (size_t i = 0; i < folder->dump.nmodules; i++) {
-        const struct rp_dump_module *m = &folder->dump.modules[i];
-        size_t weight = m->nstages * 2 + 1 + (rp_dump_file_of(m, RP_DUMP_PASS_TIMES) != SIZE_MAX);
-
-        if (folder->wanted[i] && (!best || weight > most)) {
-            best = m;
-            most = weight;
-        }
-    }
-    return best;
-}
-
 static enum rp_code read_times(struct passes_ctx *ctx)
 {
     size_t source = rp_dump_file_of(ctx->module, RP_DUMP_PASS_TIMES);
@@ -223,31 +205,6 @@ static struct pass_row new_row(void)
                              .effect = "not known"};
 }
 
-/* A fixed-point pipeline is a pass that runs others. Passes come in the order of their begins, so
-   those that are open form a stack. */
-static void find_self_times(struct passes_ctx *ctx)
-{
-    size_t open[MAX_NESTED], depth = 0, row = 0;
-    int64_t ends[MAX_NESTED];
-
-    for (size_t i = 0; i < ctx->times.n; i++) {
-        const struct rp_pass_time *t = &ctx->times.at[i];
-
-        if (!is_pass(t->name))
-            continue;
-        while (depth && ends[depth - 1] < t->end_us)
-            depth--;
-        ctx->rows.at[row].self_ns = ctx->rows.at[row].time_ns;
-        if (depth && ctx->rows.at[open[depth - 1]].self_ns >= ctx->rows.at[row].time_ns)
-            ctx->rows.at[open[depth - 1]].self_ns -= ctx->rows.at[row].time_ns;
-        if (depth < MAX_NESTED) {
-            ends[depth] = t->end_us;
-            open[depth++] = row;
-        }
-        row++;
-    }
-}
-
 static enum rp_code add_times(struct passes_ctx *ctx)
 {
     for (size_t i = 0; i < ctx->times.n; i++) {
@@ -264,7 +221,26 @@ static enum rp_code add_times(struct passes_ctx *ctx)
         row.timed = true;
         RP_TRY(rp_vec_push(&ctx->rows, row, ctx->err));
     }
-    find_self_times(ctx);
+    /* A fixed-point pipeline is a pass that runs others. Passes come in the order of their begins,
+     * so those that are open form a stack. */
+    size_t open[MAX_NESTED], depth = 0, row = 0;
+    int64_t ends[MAX_NESTED];
+    for (size_t i = 0; i < ctx->times.n; i++) {
+        const struct rp_pass_time *t = &ctx->times.at[i];
+
+        if (!is_pass(t->name))
+            continue;
+        while (depth && ends[depth - 1] < t->end_us)
+            depth--;
+        ctx->rows.at[row].self_ns = ctx->rows.at[row].time_ns;
+        if (depth && ctx->rows.at[open[depth - 1]].self_ns >= ctx->rows.at[row].time_ns)
+            ctx->rows.at[open[depth - 1]].self_ns -= ctx->rows.at[row].time_ns;
+        if (depth < MAX_NESTED) {
+            ends[depth] = t->end_us;
+            open[depth++] = row;
+        }
+        row++;
+    }
     return RP_OK;
 }
 
@@ -409,32 +385,6 @@ static bool is_step(const struct passes_ctx *ctx, const struct rp_dump_stage *st
     if (ctx->named)
         return stage->point == RP_DUMP_AT_NAMED;
     return stage->point == RP_DUMP_AT_BEFORE || stage->point == RP_DUMP_AT_PASS;
-}
-
-/* Each program with the one before. */
-static enum rp_code compare_stages(struct passes_ctx *ctx)
-{
-    struct stage_program a, b;
-    bool have = false;
-    enum rp_code code = RP_OK;
-    size_t from = 0;
-
-    for (size_t i = 0; i < ctx->module->nstages && code == RP_OK; i++) {
-        const struct rp_dump_stage *stage = &ctx->module->stages[i];
-
-        if (!is_step(ctx, stage))
-            continue;
-        code = open_stage(ctx, stage->source, &b);
-        if (code == RP_OK && have)
-            code = compare_stage(ctx, stage, &a, &b, &from);
-        if (have)
-            close_stage(&a);
-        a = b;
-        have = true;
-    }
-    if (have)
-        close_stage(&a);
-    return code;
 }
 
 /* Without programs between passes: what all of them did together. */
@@ -631,9 +581,29 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
 
     RP_TRY(read_times(ctx));
     RP_TRY(add_times(ctx));
-    if (dumped)
-        RP_TRY(compare_stages(ctx));
-    else
+    if (dumped) {
+        /* Each program with the one before. */
+        struct stage_program a, b;
+        bool have = false;
+        enum rp_code code = RP_OK;
+        size_t from = 0;
+        for (size_t i = 0; i < ctx->module->nstages && code == RP_OK; i++) {
+            const struct rp_dump_stage *stage = &ctx->module->stages[i];
+
+            if (!is_step(ctx, stage))
+                continue;
+            code = open_stage(ctx, stage->source, &b);
+            if (code == RP_OK && have)
+                code = compare_stage(ctx, stage, &a, &b, &from);
+            if (have)
+                close_stage(&a);
+            a = b;
+            have = true;
+        }
+        if (have)
+            close_stage(&a);
+        RP_TRY(code);
+    } else
         RP_TRY(compare_ends(ctx));
     if (wanted && !ctx->root->detail)
         return rp_err_set(ctx->err, RP_USAGE,
@@ -651,7 +621,20 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
 
     RP_TRY(rp_torch_graphs_list(call->dataset->sources, &call->dataset->limits, err));
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    ctx.module = main_module(&ctx.folder);
+    /* The one with most programs between passes, then with times, then with most stages. */
+    const struct rp_dump_folder *folder = &ctx.folder;
+    const struct rp_dump_module *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < folder->dump.nmodules; i++) {
+        const struct rp_dump_module *m = &folder->dump.modules[i];
+        size_t weight = m->nstages * 2 + 1 + (rp_dump_file_of(m, RP_DUMP_PASS_TIMES) != SIZE_MAX);
+
+        if (folder->wanted[i] && (!best || weight > most)) {
+            best = m;
+            most = weight;
+        }
+    }
+    ctx.module = best;
     if (!ctx.module || (!rp_dump_stage_at(ctx.module, RP_DUMP_AT_PASS) &&
                         rp_dump_file_of(ctx.module, RP_DUMP_PASS_TIMES) == SIZE_MAX))
         RP_TRY(rp_dump_largest(&ctx.folder, &ctx.module, err));

@@ -144,40 +144,6 @@ static void fill_again(const struct rp_compile_row *from, struct rp_arena *arena
             rp_arena_textf(arena, "%s:%lld", rp_text_file(guard->path), (long long)guard->line);
 }
 
-/* By function: all compiles of those that have several. */
-static enum rp_code sum_functions(struct recompiles_root *root, const struct rp_compile_row *rows,
-                                  size_t n, struct rp_arena *arena, struct rp_err *err)
-{
-    struct function_row *all = RP_ARENA_NEW(arena, struct function_row, n + 1);
-    struct rp_names names = {0};
-    enum rp_code code = rp_err_need(all, err, "listing recompiles");
-    uint32_t used = 0;
-
-    for (size_t i = 0; i < n && code == RP_OK; i++) {
-        const char *name = rp_arena_textf(arena, "%s\n%s", rows[i].function ? rows[i].function : "",
-                                          rows[i].place ? rows[i].place : "");
-
-        uint32_t f = rp_names_find(&names, name);
-        if (f == RP_NONE) {
-            f = used++;
-            all[f] = (struct function_row){.function = rows[i].function, .place = rows[i].place};
-            code = rp_names_add(&names, name, f, err);
-        }
-        all[f].compiles++;
-        all[f].limited = all[f].limited || rows[i].limited;
-        if (rows[i].nrecompiled || rows[i].limited) {
-            all[f].again++;
-            all[f].compile_ns += rows[i].compile_ns == RP_ABSENT_I64 ? 0 : rows[i].compile_ns;
-        }
-    }
-    rp_names_release(&names);
-    root->functions = all;
-    for (uint32_t f = 0; f < used && code == RP_OK; f++)
-        if (all[f].again)
-            all[root->nfunctions++] = all[f];
-    return code;
-}
-
 static enum rp_code add_advice(struct recompiles_root *root, const struct again_row *row,
                                struct rp_names *said, struct rp_arena *arena, struct rp_err *err)
 {
@@ -220,7 +186,34 @@ static enum rp_code fill_recompiles(const struct rp_dump_torch *torch, struct re
 
     root->recompiles = RP_ARENA_NEW(arena, struct again_row, n + 1);
     RP_TRY(rp_arena_check(arena, "listing recompiles", err));
-    RP_TRY(sum_functions(root, rows, n, arena, err));
+    /* By function: all compiles of those that have several. */
+    struct function_row *all = RP_ARENA_NEW(arena, struct function_row, n + 1);
+    struct rp_names names = {0};
+    enum rp_code code = rp_err_need(all, err, "listing recompiles");
+    uint32_t used = 0;
+    for (size_t i = 0; i < n && code == RP_OK; i++) {
+        const char *name = rp_arena_textf(arena, "%s\n%s", rows[i].function ? rows[i].function : "",
+                                          rows[i].place ? rows[i].place : "");
+
+        uint32_t f = rp_names_find(&names, name);
+        if (f == RP_NONE) {
+            f = used++;
+            all[f] = (struct function_row){.function = rows[i].function, .place = rows[i].place};
+            code = rp_names_add(&names, name, f, err);
+        }
+        all[f].compiles++;
+        all[f].limited = all[f].limited || rows[i].limited;
+        if (rows[i].nrecompiled || rows[i].limited) {
+            all[f].again++;
+            all[f].compile_ns += rows[i].compile_ns == RP_ABSENT_I64 ? 0 : rows[i].compile_ns;
+        }
+    }
+    rp_names_release(&names);
+    root->functions = all;
+    for (uint32_t f = 0; f < used && code == RP_OK; f++)
+        if (all[f].again)
+            all[root->nfunctions++] = all[f];
+    RP_TRY(code);
     RP_TRY(add_again(root, rows, n, arena, err));
     for (size_t i = 0; i < root->nrecompiles; i++)
         limited += root->recompiles[i].limited;

@@ -133,34 +133,6 @@ static const char *pass_expression(const struct plan *p)
     return p->preset == PASSES ? ".*" : p->preset == FUSION ? ".*fusion.*" : NULL;
 }
 
-/* Text is named, because any other format would turn it off; not beside snapshots, which would be
-   text then, and which turn the dumps of programs off anyway. */
-static enum rp_code plan_xla(struct plan *p)
-{
-    const char *module = rp_settings_text(p->settings, "module"), *pass = pass_expression(p);
-    struct rp_dump_flag flags[12];
-    size_t n = 0;
-
-    flags[n++] = (struct rp_dump_flag){"xla_dump_to", plan_path(p, "xla", NULL), true};
-    if (p->preset != REPLAY)
-        flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_as_text", "true", true};
-    if (module)
-        flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_module_re", module, true};
-    if (pass)
-        flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_pass_re", pass,
-                                           rp_settings_has(p->settings, "pass")};
-    if (p->preset == PASSES)
-        flags[n++] = (struct rp_dump_flag){"xla_dump_module_metadata", "true", true};
-    if (p->preset == MEMORY || p->preset == REPLAY)
-        flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_as_proto", "true", true};
-    if (p->preset == REPLAY) {
-        flags[n++] = (struct rp_dump_flag){"xla_dump_large_constants", "true", true};
-        flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_unoptimized_snapshots", "true", true};
-    }
-    return rp_dump_flags_merge(&p->env, "XLA_FLAGS", RP_FLAG_XLA, flags, n,
-                               "XLA's dumps of what it compiles", p->err);
-}
-
 static enum rp_code plan_jax(struct plan *p)
 {
     RP_TRY(plan_set(p, "JAX_DUMP_IR_TO", plan_path(p, "jax", NULL), "what JAX gives to XLA"));
@@ -188,19 +160,6 @@ static enum rp_code plan_tensorflow(struct plan *p)
                       "1,functionalize_control_flow=1,xla_compiler=2,meta_optimizer=1",
                       "TF_DUMP_GRAPH_PREFIX writes only where verbose messages are on"));
     return plan_offer(p, "TF_CPP_MIN_LOG_LEVEL", "1", "keeps those messages off the screen");
-}
-
-/* Verbose messages of TensorFlow and of XLA, which share these variables; the second is the name in
-   old versions. */
-static enum rp_code plan_log_level(struct plan *p)
-{
-    const char *level = rp_settings_text(p->settings, "log-level");
-
-    if (!level)
-        return RP_OK;
-    RP_TRY(plan_set(p, "TF_CPP_MIN_LOG_LEVEL", "0", "verbose messages need it"));
-    RP_TRY(plan_set(p, "TF_CPP_MAX_VLOG_LEVEL", level, "verbose messages, and graphs from 1 on"));
-    return plan_set(p, "TF_CPP_MIN_VLOG_LEVEL", level, "the same in old versions");
 }
 
 /* The names of logs differ between versions, and an unknown one raises an exception. */
@@ -309,8 +268,31 @@ static enum rp_code plan_make(struct plan *p)
     const struct rp_frameworks *f = p->env.frameworks;
 
     if (!f->n || plan_has(p, RP_USES_JAX) || plan_has(p, RP_USES_TENSORFLOW) ||
-        plan_has(p, RP_USES_TORCH_XLA))
-        RP_TRY(plan_xla(p));
+        plan_has(p, RP_USES_TORCH_XLA)) {
+        /* Text is named, because any other format would turn it off; not beside snapshots, which
+         * would be text then, and which turn the dumps of programs off anyway. */
+        const char *module = rp_settings_text(p->settings, "module"), *pass = pass_expression(p);
+        struct rp_dump_flag flags[12];
+        size_t n = 0;
+        flags[n++] = (struct rp_dump_flag){"xla_dump_to", plan_path(p, "xla", NULL), true};
+        if (p->preset != REPLAY)
+            flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_as_text", "true", true};
+        if (module)
+            flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_module_re", module, true};
+        if (pass)
+            flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_pass_re", pass,
+                                               rp_settings_has(p->settings, "pass")};
+        if (p->preset == PASSES)
+            flags[n++] = (struct rp_dump_flag){"xla_dump_module_metadata", "true", true};
+        if (p->preset == MEMORY || p->preset == REPLAY)
+            flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_as_proto", "true", true};
+        if (p->preset == REPLAY) {
+            flags[n++] = (struct rp_dump_flag){"xla_dump_large_constants", "true", true};
+            flags[n++] = (struct rp_dump_flag){"xla_dump_hlo_unoptimized_snapshots", "true", true};
+        }
+        RP_TRY(rp_dump_flags_merge(&p->env, "XLA_FLAGS", RP_FLAG_XLA, flags, n,
+                                   "XLA's dumps of what it compiles", p->err));
+    }
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (plan_has(p, rows[i].framework))
             RP_TRY(rows[i].plan(p));
@@ -319,7 +301,14 @@ static enum rp_code plan_make(struct plan *p)
                             "%s: only the flags of XLA are set; --framework names others",
                             f->interpreter ? "the interpreter of the command has no framework"
                                            : "there is no Python interpreter in the command"));
-    return plan_log_level(p);
+    /* Verbose messages of TensorFlow and of XLA, which share these variables; the second is the
+     * name in old versions. */
+    const char *level = rp_settings_text(p->settings, "log-level");
+    if (!level)
+        return RP_OK;
+    RP_TRY(plan_set(p, "TF_CPP_MIN_LOG_LEVEL", "0", "verbose messages need it"));
+    RP_TRY(plan_set(p, "TF_CPP_MAX_VLOG_LEVEL", level, "verbose messages, and graphs from 1 on"));
+    return plan_set(p, "TF_CPP_MIN_VLOG_LEVEL", level, "the same in old versions");
 }
 
 /* The folder with no link and no dot in it; it need not exist. */

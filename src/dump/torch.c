@@ -356,12 +356,23 @@ static void fill_row(const struct rp_dump_torch *torch, uint32_t i, struct rp_ar
     row->state = state_text(row, arena);
 }
 
-/* The graphs of all compiles, to their rows; row_of: by compile. */
-static void fill_graphs(const struct rp_dump_torch *torch, struct rp_compile_row *const *row_of,
-                        struct rp_arena *arena)
+struct rp_compile_row *rp_dump_torch_rows(const struct rp_dump_torch *torch, struct rp_arena *arena,
+                                          size_t *n)
 {
-    const struct rp_torch_trace *t = &torch->trace;
+    struct rp_compile_row *rows = RP_ARENA_NEW(arena, struct rp_compile_row, torch->nwanted + 1);
+    struct rp_compile_row **row_of =
+        RP_ARENA_NEW(arena, struct rp_compile_row *, torch->trace.compiles.n + 1);
 
+    *n = 0;
+    if (!rows || !row_of)
+        return rows;
+    for (uint32_t i = 0; i < torch->trace.compiles.n; i++)
+        if (torch->wanted[i]) {
+            row_of[i] = &rows[(*n)++];
+            fill_row(torch, i, arena, row_of[i]);
+        }
+    /* The graphs of all compiles, to their rows; row_of: by compile. */
+    const struct rp_torch_trace *t = &torch->trace;
     for (size_t i = 0; i < t->graphs.n; i++)
         if (row_of[t->graphs.at[i].compile])
             row_of[t->graphs.at[i].compile]->ngraphs++;
@@ -380,24 +391,6 @@ static void fill_graphs(const struct rp_dump_torch *torch, struct rp_compile_row
         for (uint32_t k = 0; k < t->graphs.at[i].nkernels; k++)
             row->kernels += !t->kernels.at[t->graphs.at[i].first_kernel + k].op;
     }
-}
-
-struct rp_compile_row *rp_dump_torch_rows(const struct rp_dump_torch *torch, struct rp_arena *arena,
-                                          size_t *n)
-{
-    struct rp_compile_row *rows = RP_ARENA_NEW(arena, struct rp_compile_row, torch->nwanted + 1);
-    struct rp_compile_row **row_of =
-        RP_ARENA_NEW(arena, struct rp_compile_row *, torch->trace.compiles.n + 1);
-
-    *n = 0;
-    if (!rows || !row_of)
-        return rows;
-    for (uint32_t i = 0; i < torch->trace.compiles.n; i++)
-        if (torch->wanted[i]) {
-            row_of[i] = &rows[(*n)++];
-            fill_row(torch, i, arena, row_of[i]);
-        }
-    fill_graphs(torch, row_of, arena);
     return rows;
 }
 

@@ -274,34 +274,6 @@ static enum rp_code bisect_try(struct bisect *b, const struct part *part, enum r
 
 /* ---- shrinking ---- */
 
-/* Results one by one: the first alone that shows the complaint. */
-static enum rp_code shrink_outputs(struct bisect *b, struct part *now)
-{
-    const struct rp_program *p = b->s->program;
-    uint32_t root = p->computations.at[b->computation].root;
-    struct rp_ids in = rp_op_operands(p, root);
-    struct part trial;
-    bool stays = false;
-    enum rp_code code = part_init(b, &trial);
-
-    for (uint32_t i = 0; code == RP_OK && p->code.at[root] == RP_OP_TUPLE && !stays && i < in.n;
-         i++) {
-        enum rp_opcode made_by = (enum rp_opcode)p->code.at[in.at[i]];
-
-        if (made_by == RP_OP_PARAMETER || made_by == RP_OP_CONSTANT)
-            continue;
-        part_copy(b, &trial, now);
-        trial.outputs[0] = in.at[i];
-        trial.noutputs = 1;
-        part_restrict(b, &trial);
-        code = bisect_try(b, &trial, b->out->complaint, &stays);
-        if (code == RP_OK && stays)
-            part_copy(b, now, &trial);
-    }
-    part_release(&trial);
-    return code;
-}
-
 /* Operations before place `from` are replaced by their values. */
 static enum rp_code try_suffix(struct bisect *b, struct part *now, struct part *trial,
                                uint32_t from, bool *stays)
@@ -405,7 +377,29 @@ static enum rp_code bisect_shrink(struct bisect *b, struct part *now)
 {
     bool shrunk = true;
 
-    RP_TRY(shrink_outputs(b, now));
+    /* Results one by one: the first alone that shows the complaint. */
+    const struct rp_program *p = b->s->program;
+    uint32_t root = p->computations.at[b->computation].root;
+    struct rp_ids in = rp_op_operands(p, root);
+    struct part trial;
+    bool stays = false;
+    enum rp_code code = part_init(b, &trial);
+    for (uint32_t i = 0; code == RP_OK && p->code.at[root] == RP_OP_TUPLE && !stays && i < in.n;
+         i++) {
+        enum rp_opcode made_by = (enum rp_opcode)p->code.at[in.at[i]];
+
+        if (made_by == RP_OP_PARAMETER || made_by == RP_OP_CONSTANT)
+            continue;
+        part_copy(b, &trial, now);
+        trial.outputs[0] = in.at[i];
+        trial.noutputs = 1;
+        part_restrict(b, &trial);
+        code = bisect_try(b, &trial, b->out->complaint, &stays);
+        if (code == RP_OK && stays)
+            part_copy(b, now, &trial);
+    }
+    part_release(&trial);
+    RP_TRY(code);
     RP_TRY(shrink_beginning(b, now));
     while (shrunk && part_size(b, now) > 1) {
         shrunk = false;

@@ -276,21 +276,6 @@ static enum rp_code write_file(void *user, const uint8_t *bytes, size_t n, struc
     return rp_out_close(out, err);
 }
 
-/* Arrays as one .npz with both inputs and outputs, which --inputs and --expect take. */
-static enum rp_code write_arrays(const struct rp_dataset *dataset, const struct rp_bundle *b,
-                                 const char *path, struct rp_err *err)
-{
-    struct rp_arrays arrays = {0};
-    enum rp_code code = load_arrays(dataset, b, false, &arrays, err);
-
-    if (code == RP_OK)
-        code = load_arrays(dataset, b, true, &arrays, err);
-    if (code == RP_OK && arrays.list.n)
-        code = rp_arrays_write(path, arrays.list.at, arrays.list.n, err);
-    rp_arrays_release(&arrays);
-    return code;
-}
-
 static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_bundle *b,
                               const char *folder, struct rp_arena *arena, struct rp_err *err)
 {
@@ -305,7 +290,15 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set(err, RP_IO, "'%s': %s", folder, strerror(errno));
     RP_TRY(with_member(dataset, b, rp_bundle_find(b, b->program), write_file, &program, err));
-    RP_TRY(write_arrays(dataset, b, io, err));
+    /* Arrays as one .npz with both inputs and outputs, which --inputs and --expect take. */
+    struct rp_arrays arrays = {0};
+    enum rp_code code = load_arrays(dataset, b, false, &arrays, err);
+    if (code == RP_OK)
+        code = load_arrays(dataset, b, true, &arrays, err);
+    if (code == RP_OK && arrays.list.n)
+        code = rp_arrays_write(io, arrays.list.at, arrays.list.n, err);
+    rp_arrays_release(&arrays);
+    RP_TRY(code);
     RP_TRY(rp_out_open(rp_arena_printf(arena, "%s/" RP_BUNDLE_MANIFEST, folder), &out, err));
     rp_bundle_write(b, out);
     return rp_out_close(out, err);

@@ -35,24 +35,6 @@ static double low_median(const struct rp_replay_times *t, double *scatter)
     return ((double)sorted[before] + (double)sorted[mid]) / 2;
 }
 
-/* Two-sided p-value of equal runs, by the ranks of the low times of their blocks; 1 where there are
-   none. */
-static double p_value_of(const struct rp_replay_times *a, const struct rp_replay_times *b)
-{
-    double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0;
-
-    for (size_t i = 0; i < a->nblocks; i++)
-        for (size_t k = 0; k < b->nblocks; k++)
-            if (a->blocks[i] == b->blocks[k])
-                ties++;
-            else
-                above += a->blocks[i] > b->blocks[k];
-    /* ties count half on both sides, and leave less to tell apart */
-    double spread = sqrt(n * m * (n + m + 1) / 12 * (1 - ties / (n * m)));
-    double z = fabs(above + ties / 2 - n * m / 2) - 0.5;
-    return spread > 0 && z > 0 ? erfc(z / spread / sqrt(2)) : 1;
-}
-
 struct old_answer {
     struct rp_replay_times times;
     int64_t blocks[RP_TIMING_BLOCKS];
@@ -93,23 +75,6 @@ static enum rp_code read_old_answer(const char *path, struct rp_arena *arena,
     return RP_OK;
 }
 
-/* Fills ratios, of which the noise is the least change that counts. */
-static void weigh_change(const struct rp_replay_times *now, const struct rp_replay_times *then,
-                         struct rp_replay_compared *c)
-{
-    double scatter[2], noise = log1p(LEAST);
-
-    c->change_ratio = low_median(now, &scatter[0]) / low_median(then, &scatter[1]) - 1;
-    noise += fmax(scatter[0], scatter[1]) / 2;
-    noise += log1p(now->waited_ratio) + log1p(then->waited_ratio); /* at most so much longer */
-    c->machine_ratio = (double)NAN;
-    if (now->machine > 0 && then->machine > 0) {
-        c->machine_ratio = (double)now->machine / (double)then->machine - 1;
-        noise += fabs(log1p(c->machine_ratio));
-    }
-    c->noise_ratio = expm1(noise);
-}
-
 enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct rp_replay *root,
                                struct rp_err *err)
 {
@@ -122,8 +87,34 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     c->engine = rp_arena_strdup(arena, old.engine);
     c->p50_ns = old.times.p50;
     c->n = old.times.n;
-    weigh_change(&root->run_ns, &old.times, c);
-    c->p_value = p_value_of(&root->run_ns, &old.times);
+    /* Fills ratios, of which the noise is the least change that counts. */
+    const struct rp_replay_times *now = &root->run_ns;
+    const struct rp_replay_times *then = &old.times;
+    double scatter[2], noise = log1p(LEAST);
+    c->change_ratio = low_median(now, &scatter[0]) / low_median(then, &scatter[1]) - 1;
+    noise += fmax(scatter[0], scatter[1]) / 2;
+    noise += log1p(now->waited_ratio) + log1p(then->waited_ratio); /* at most so much longer */
+    c->machine_ratio = (double)NAN;
+    if (now->machine > 0 && then->machine > 0) {
+        c->machine_ratio = (double)now->machine / (double)then->machine - 1;
+        noise += fabs(log1p(c->machine_ratio));
+    }
+    c->noise_ratio = expm1(noise);
+    /* Two-sided p-value of equal runs, by the ranks of the low times of their blocks; 1 where there
+     * are none. */
+    const struct rp_replay_times *a = &root->run_ns;
+    const struct rp_replay_times *b = &old.times;
+    double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0;
+    for (size_t i = 0; i < a->nblocks; i++)
+        for (size_t k = 0; k < b->nblocks; k++)
+            if (a->blocks[i] == b->blocks[k])
+                ties++;
+            else
+                above += a->blocks[i] > b->blocks[k];
+    /* ties count half on both sides, and leave less to tell apart */
+    double spread = sqrt(n * m * (n + m + 1) / 12 * (1 - ties / (n * m)));
+    double z = fabs(above + ties / 2 - n * m / 2) - 0.5;
+    c->p_value = spread > 0 && z > 0 ? erfc(z / spread / sqrt(2)) : 1;
     c->verdict = c->p_value >= SIGNIFICANT || fabs(log1p(c->change_ratio)) < log1p(c->noise_ratio)
                      ? "no difference"
                  : c->change_ratio < 0 ? "faster"

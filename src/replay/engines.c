@@ -39,20 +39,6 @@ static void add_own(struct listing *to, const struct rp_engine *engine)
             present);
 }
 
-/* A library: its version, or why it cannot be used; and which of the places it was found in. */
-static void add_library(struct listing *to, const struct rp_engine *engine,
-                        const struct rp_plugin *plugin)
-{
-    struct rp_err why = RP_ERR_INIT;
-    char version[256] = "";
-    bool present = engine->probe(plugin->path, version, sizeof version, &why) == RP_OK;
-
-    add_row(to, engine, rp_arena_textf(to->arena, "%s:%s", engine->name, plugin->path),
-            rp_arena_textf(to->arena, "%s, '%s', in %s", present ? version : why.text, plugin->name,
-                           plugin->found),
-            present);
-}
-
 static void add_libraries(struct listing *to, const struct rp_engine *engine,
                           const struct rp_plugins *plugins)
 {
@@ -60,8 +46,18 @@ static void add_libraries(struct listing *to, const struct rp_engine *engine,
     size_t before = to->n;
 
     for (size_t i = 0; i < plugins->list.n; i++)
-        if (plugins->list.at[i].kind == kind)
-            add_library(to, engine, &plugins->list.at[i]);
+        if (plugins->list.at[i].kind == kind) {
+            /* A library: its version, or why it cannot be used; and which of the places it was
+             * found in. */
+            const struct rp_plugin *plugin = &plugins->list.at[i];
+            struct rp_err why = RP_ERR_INIT;
+            char version[256] = "";
+            bool present = engine->probe(plugin->path, version, sizeof version, &why) == RP_OK;
+            add_row(to, engine, rp_arena_textf(to->arena, "%s:%s", engine->name, plugin->path),
+                    rp_arena_textf(to->arena, "%s, '%s', in %s", present ? version : why.text,
+                                   plugin->name, plugin->found),
+                    present);
+        }
     if (to->n == before)
         add_row(to, engine, rp_arena_textf(to->arena, "%s:PATH", engine->name),
                 rp_arena_textf(to->arena, "not found in %zu package folders", plugins->looked.n),

@@ -220,21 +220,6 @@ static void lower_graph(struct feed_ctx *f, const bool *known)
         s->program.program = g->lowered;
 }
 
-/* Without values first: only where that does not do are some of them needed, and taken as known. */
-static void lower_with_least(struct feed_ctx *f)
-{
-    struct rp_replay_graph *g = f->g;
-    bool any = false;
-
-    for (size_t i = 0; i < g->nfeeds; i++)
-        any |= g->known[i];
-    lower_graph(f, NULL);
-    if (any && !f->s->program.program)
-        lower_graph(f, g->known);
-    else if (any)
-        memset(g->known, 0, g->nfeeds * sizeof *g->known);
-}
-
 /* A signature from the feeds alone; only the engine knows the shapes of the outputs. */
 static enum rp_code plain_signature(struct feed_ctx *f)
 {
@@ -321,7 +306,17 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     RP_TRY(mark_known(&f));
     root->inputs = describe_feeds(&f, o->seed);
     s->program.program = NULL;
-    lower_with_least(&f);
+    /* Without values first: only where that does not do are some of them needed, and taken as
+     * known. */
+    struct rp_replay_graph *g = f.g;
+    bool any = false;
+    for (size_t i = 0; i < g->nfeeds; i++)
+        any |= g->known[i];
+    lower_graph(&f, NULL);
+    if (any && !f.s->program.program)
+        lower_graph(&f, g->known);
+    else if (any)
+        memset(g->known, 0, g->nfeeds * sizeof *g->known);
     RP_TRY(s->program.program ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
                               : plain_signature(&f));
     return f.nmade ? fill_made(&f, o->seed) : RP_OK;

@@ -59,15 +59,6 @@ static enum rp_code import_row(struct import *i, const char *module, const char 
 
 /* ---- one bundle ---- */
 
-/* "jit_step.3.tar" of the folder: the name with what file names can hold. */
-static const char *bundle_path(const struct import *i, const char *module)
-{
-    char name[RP_FILE_NAME_MAX];
-
-    rp_file_name(name, *module ? module : "program");
-    return rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, name, i->made);
-}
-
 /* A session whose program is open: inputs are chosen, and it is packed. A failure is a row. */
 static enum rp_code import_session(struct import *i, struct rp_session *s, const char *module,
                                    const char *from, enum rp_code code)
@@ -75,7 +66,10 @@ static enum rp_code import_session(struct import *i, struct rp_session *s, const
     struct rp_session_options options = {.seed = (uint64_t)rp_settings_int(i->settings, "seed"),
                                          .partitions = s->bundle_partitions};
     struct rp_replay root = {0};
-    const char *path = bundle_path(i, module);
+    /* "jit_step.3.tar" of the folder: the name with what file names can hold. */
+    char name[RP_FILE_NAME_MAX];
+    rp_file_name(name, *module ? module : "program");
+    const char *path = rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, name, i->made);
 
     if (code == RP_OK)
         code = rp_session_inputs(s, &options, &root, i->err);

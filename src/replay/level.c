@@ -234,30 +234,6 @@ static void verdict_join(struct rp_level_verdict *to, const struct rp_level_verd
     to->is.reason = v->is.reason ? v->is.reason : to->is.reason;
 }
 
-/* Verdicts of the arrays become those of their operations. */
-static void group_note(struct rp_level *l, const struct rp_level_verdict *v, size_t each)
-{
-    const struct rp_level_side *s = &l->side[0];
-    size_t at = 0;
-
-    for (size_t k = 0; k < l->ngroup; k++) {
-        uint32_t op = l->group[0][k];
-        size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[op]);
-        struct rp_level_verdict all = {.is = {.ok = true}};
-
-        for (size_t p = 0; p < l->search->partitions; p++)
-            for (size_t i = 0; i < leaves; i++)
-                verdict_join(&all, &v[p * each + at + i]);
-        at += leaves;
-        l->verdict[op] = all;
-        l->state[op] = all.is.ok     ? RP_LEVEL_AGREES
-                       : all.rounded ? RP_LEVEL_ROUNDED
-                                     : RP_LEVEL_DIFFERS;
-        if (all.is.ok)
-            l->side[0].agreed[op] = l->side[1].agreed[l->group[1][k]] = 1;
-    }
-}
-
 static enum rp_code group_run(struct rp_level *l)
 {
     struct rp_level_part part[2] = {0};
@@ -272,8 +248,28 @@ static enum rp_code group_run(struct rp_level *l)
         code = rp_err_set(l->err, RP_BUG, "counterparts with different numbers of arrays");
     if (code == RP_OK)
         code = rp_level_judge(l, part, &v);
-    if (code == RP_OK)
-        group_note(l, v, part[0].n / l->search->partitions);
+    if (code == RP_OK) {
+        /* Verdicts of the arrays become those of their operations. */
+        size_t each = part[0].n / l->search->partitions;
+        const struct rp_level_side *s = &l->side[0];
+        size_t at = 0;
+        for (size_t k = 0; k < l->ngroup; k++) {
+            uint32_t op = l->group[0][k];
+            size_t leaves = rp_shape_leaves(s->flat, s->flat->shape.at[op]);
+            struct rp_level_verdict all = {.is = {.ok = true}};
+
+            for (size_t p = 0; p < l->search->partitions; p++)
+                for (size_t i = 0; i < leaves; i++)
+                    verdict_join(&all, &v[p * each + at + i]);
+            at += leaves;
+            l->verdict[op] = all;
+            l->state[op] = all.is.ok     ? RP_LEVEL_AGREES
+                           : all.rounded ? RP_LEVEL_ROUNDED
+                                         : RP_LEVEL_DIFFERS;
+            if (all.is.ok)
+                l->side[0].agreed[op] = l->side[1].agreed[l->group[1][k]] = 1;
+        }
+    }
     free(v);
     rp_level_part_release(&part[0]);
     rp_level_part_release(&part[1]);

@@ -92,22 +92,6 @@ static enum rp_code add_arrays(struct pack_ctx *p, const char *kind, struct rp_t
 
 /* ---- the program ---- */
 
-/* A GraphDef, with the names of what is fed and fetched. */
-static enum rp_code graph_bytes(struct pack_ctx *p, const struct rp_replay_graph *g,
-                                struct rp_bytes *out)
-{
-    for (size_t i = 0; i < g->nfeeds; i++)
-        RP_TRY(rp_vec_push(&p->bundle.feeds, g->feeds[i], p->err));
-    for (size_t i = 0; i < g->nfetches; i++)
-        RP_TRY(rp_vec_push(&p->bundle.fetches, g->fetches[i], p->err));
-    p->bundle.variables = (int64_t)g->nvariables;
-    *out = g->graph;
-    if (!p->bundle.redacted)
-        return RP_OK;
-    RP_TRY(rp_redact_graph(g->graph, &p->made, p->err));
-    return rp_proto_written(&p->made, out, p->err);
-}
-
 /* The bytes of the program as they go into the bundle. */
 static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, struct rp_bytes *out)
 {
@@ -115,8 +99,20 @@ static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, stru
     bool hlo = program && !strcmp(program->language, "hlo");
     struct rp_bytes wire;
 
-    if (s->graph)
-        return graph_bytes(p, s->graph, out);
+    if (s->graph) {
+        /* A GraphDef, with the names of what is fed and fetched. */
+        const struct rp_replay_graph *g = s->graph;
+        for (size_t i = 0; i < g->nfeeds; i++)
+            RP_TRY(rp_vec_push(&p->bundle.feeds, g->feeds[i], p->err));
+        for (size_t i = 0; i < g->nfetches; i++)
+            RP_TRY(rp_vec_push(&p->bundle.fetches, g->fetches[i], p->err));
+        p->bundle.variables = (int64_t)g->nvariables;
+        *out = g->graph;
+        if (!p->bundle.redacted)
+            return RP_OK;
+        RP_TRY(rp_redact_graph(g->graph, &p->made, p->err));
+        return rp_proto_written(&p->made, out, p->err);
+    }
     if (!program || (!hlo && strcmp(program->language, "stablehlo") != 0))
         return rp_err_set(p->err, RP_UNSUPPORTED,
                           "'%s': bundles hold programs in HLO, StableHLO or TensorFlow's graphs",

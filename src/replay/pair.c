@@ -207,18 +207,6 @@ static size_t run_of(const struct keyed *k, size_t from, size_t n)
     return to - from;
 }
 
-/* What is left over of one side has the last one of the other, which does not know of it. */
-static void pair_runs(struct pairing *g, const struct keyed *a, size_t na, const struct keyed *b,
-                      size_t nb)
-{
-    for (size_t k = 0; k < na && k < nb; k++)
-        pair_add(g, a[k].op, b[k].op);
-    for (size_t k = nb; k < na; k++)
-        g->match[0][a[k].op] = b[nb - 1].op;
-    for (size_t k = na; k < nb; k++)
-        g->match[1][b[k].op] = a[na - 1].op;
-}
-
 /* Equal keys that each side has `most` times at most are pairs in order: where both sides have them
    equally often, or where equal keys are equal values. */
 static void pairs_by(struct pairing *g, pair_key_fn *key_of, size_t most)
@@ -229,8 +217,16 @@ static void pairs_by(struct pairing *g, pair_key_fn *key_of, size_t most)
         const struct keyed *a = &g->keyed[0][i], *b = &g->keyed[1][j];
         size_t na = run_of(g->keyed[0], i, n), nb = run_of(g->keyed[1], j, m);
 
-        if (a->key == b->key && (na == nb || key_of == key_of_hash) && na <= most)
-            pair_runs(g, a, na, b, nb);
+        if (a->key == b->key && (na == nb || key_of == key_of_hash) && na <= most) {
+            /* What is left over of one side has the last one of the other, which does not know of
+             * it. */
+            for (size_t k = 0; k < na && k < nb; k++)
+                pair_add(g, a[k].op, b[k].op);
+            for (size_t k = nb; k < na; k++)
+                g->match[0][a[k].op] = b[nb - 1].op;
+            for (size_t k = na; k < nb; k++)
+                g->match[1][b[k].op] = a[na - 1].op;
+        }
         i += a->key <= b->key ? na : 0;
         j += b->key <= a->key ? nb : 0;
     }
@@ -255,28 +251,6 @@ static bool names_are_kept(struct pairing *g)
 }
 
 /* ---- all of it ---- */
-
-/* Parameters of one number. */
-static void pair_parameters(struct pairing *g)
-{
-    const struct rp_computation *a = &g->p[0]->computations.at[g->p[0]->entry];
-    const struct rp_computation *b = &g->p[1]->computations.at[g->p[1]->entry];
-    size_t n = 0;
-
-    for (uint32_t op = b->first; op < b->first + b->n; op++)
-        if (g->p[1]->code.at[op] == RP_OP_PARAMETER)
-            g->keyed[1][n++] = (struct keyed){(uint64_t)g->p[1]->value.at[op], op};
-    qsort(g->keyed[1], n, sizeof *g->keyed[1], keyed_order);
-    for (uint32_t op = a->first; op < a->first + a->n; op++) {
-        size_t i;
-
-        if (g->p[0]->code.at[op] != RP_OP_PARAMETER)
-            continue;
-        RP_LOWER_BOUND(i, n, g->keyed[1][i].key < (uint64_t)g->p[0]->value.at[op]);
-        if (i < n && g->keyed[1][i].key == (uint64_t)g->p[0]->value.at[op])
-            pair_add(g, op, g->keyed[1][i].op);
-    }
-}
 
 /* The results are counterparts, whatever computes them. */
 static void pair_results(struct pairing *g)
@@ -355,7 +329,23 @@ enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_progra
     match[0] = match[1] = NULL;
     enum rp_code code = pairing_init(&g, arena, match);
     if (code == RP_OK) {
-        pair_parameters(&g);
+        /* Parameters of one number. */
+        const struct rp_computation *a = &g.p[0]->computations.at[g.p[0]->entry];
+        const struct rp_computation *b = &g.p[1]->computations.at[g.p[1]->entry];
+        size_t n = 0;
+        for (uint32_t op = b->first; op < b->first + b->n; op++)
+            if (g.p[1]->code.at[op] == RP_OP_PARAMETER)
+                g.keyed[1][n++] = (struct keyed){(uint64_t)g.p[1]->value.at[op], op};
+        qsort(g.keyed[1], n, sizeof *g.keyed[1], keyed_order);
+        for (uint32_t op = a->first; op < a->first + a->n; op++) {
+            size_t i;
+
+            if (g.p[0]->code.at[op] != RP_OP_PARAMETER)
+                continue;
+            RP_LOWER_BOUND(i, n, g.keyed[1][i].key < (uint64_t)g.p[0]->value.at[op]);
+            if (i < n && g.keyed[1][i].key == (uint64_t)g.p[0]->value.at[op])
+                pair_add(&g, op, g.keyed[1][i].op);
+        }
         pair_results(&g);
         g.nqueue = 0; /* what makes them may be the change itself */
         if (names_are_kept(&g))

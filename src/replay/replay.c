@@ -313,22 +313,6 @@ static enum rp_code run_bundle(struct rp_ctx *ctx, const struct rp_dataset *data
     return code;
 }
 
-/* Two programs, the first of which says the inputs. */
-static enum rp_code run_two(struct rp_ctx *ctx, const struct rp_dataset *dataset,
-                            const struct rp_settings *settings, struct rp_result *result,
-                            struct rp_err *err)
-{
-    struct rp_import other = {0};
-    enum rp_code code = rp_load_program(dataset, 1, &other, err);
-
-    if (code == RP_OK && !other.program)
-        code = rp_err_set(err, RP_USAGE, "'%s' is no program", rp_dataset_borrow_name(dataset, 1));
-    if (code == RP_OK)
-        code = run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
-    rp_import_release(&other);
-    return code;
-}
-
 /* The program in the folder of a SavedModel. */
 static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
 {
@@ -373,21 +357,6 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 
 /* ---- the verdict in words ---- */
 
-/* "0, 2 and 5 more" */
-static const char *excused_text(const struct rp_replay *root, struct rp_arena *arena)
-{
-    const char *text = "";
-    size_t n = 0;
-
-    for (size_t i = 0; i < root->noutputs; i++) {
-        const struct rp_replay_output *o = &root->outputs[i];
-
-        if (!o->ok && n++ < 5)
-            text = rp_arena_textf(arena, "%s%s%lld", text, n > 1 ? ", " : "", (long long)o->index);
-    }
-    return n > 5 ? rp_arena_textf(arena, "%s and %zu more", text, n - 5) : text;
-}
-
 /* An output that is off is excused where nothing is wrong. What was not compared is not right. */
 static enum rp_code put_verdict(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
 {
@@ -415,7 +384,17 @@ static enum rp_code put_verdict(struct rp_replay *root, struct rp_arena *arena, 
         root->verdict = "not comparable";
         root->correct = "not known: no output can be compared";
     } else {
-        const char *list = excused_text(root, arena);
+        /* "0, 2 and 5 more" */
+        const char *text = "";
+        size_t n = 0;
+        for (size_t i = 0; i < root->noutputs; i++) {
+            const struct rp_replay_output *o = &root->outputs[i];
+
+            if (!o->ok && n++ < 5)
+                text =
+                    rp_arena_textf(arena, "%s%s%lld", text, n > 1 ? ", " : "", (long long)o->index);
+        }
+        const char *list = n > 5 ? rp_arena_textf(arena, "%s and %zu more", text, n - 5) : text;
 
         root->verdict =
             rp_arena_textf(arena, "right except for outputs that cannot be compared: %s", list);
@@ -460,8 +439,18 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
         return run_bundle(ctx, dataset, manifest, settings, result, err);
     if (find_saved_model(dataset, &manifest))
         return run_source(ctx, dataset, manifest, NULL, NULL, settings, result, err);
-    if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2)
-        return run_two(ctx, dataset, settings, result, err);
+    if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2) {
+        /* Two programs, the first of which says the inputs. */
+        struct rp_import other = {0};
+        enum rp_code code = rp_load_program(dataset, 1, &other, err);
+        if (code == RP_OK && !other.program)
+            code =
+                rp_err_set(err, RP_USAGE, "'%s' is no program", rp_dataset_borrow_name(dataset, 1));
+        if (code == RP_OK)
+            code = run_source(ctx, dataset, 0, NULL, other.program, settings, result, err);
+        rp_import_release(&other);
+        return code;
+    }
     if (rp_dataset_count(dataset) != 1)
         return rp_err_set(err, RP_USAGE, "'replay' runs one program, not %zu files",
                           rp_dataset_count(dataset));

@@ -402,30 +402,6 @@ static void selection_grow(struct selection *s, bool backward, int64_t depth)
     }
 }
 
-/* Kept operations that something else uses, that are the root, or that nothing uses. */
-static void selection_outputs(struct selection *s)
-{
-    uint32_t root = s->p->computations.at[s->p->entry].root;
-
-    for (uint32_t i = 0; i < s->n; i++) {
-        uint32_t op = s->order[i];
-        bool used_inside = false, used_outside = op == root;
-
-        for (uint32_t k = 0; s->keep[op - s->first] && k < s->n; k++) {
-            struct rp_ids in = rp_op_operands(s->p, s->order[k]);
-
-            for (uint32_t o = 0; o < in.n; o++)
-                if (in.at[o] == op) {
-                    used_inside |= s->keep[s->order[k] - s->first];
-                    used_outside |= !s->keep[s->order[k] - s->first];
-                }
-        }
-        if (s->keep[op - s->first] && (used_outside || !used_inside) &&
-            rp_shape_leaves(s->p, s->p->shape.at[op]))
-            s->outputs[s->noutputs++] = op;
-    }
-}
-
 static enum rp_code selection_make(struct selection *s, const struct rp_settings *settings,
                                    struct rp_err *err)
 {
@@ -456,7 +432,25 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
         selection_grow(s, true, depth);
     if (!strcmp(slice, "forward") || !strcmp(slice, "both"))
         selection_grow(s, false, depth);
-    selection_outputs(s);
+    /* Kept operations that something else uses, that are the root, or that nothing uses. */
+    uint32_t root = s->p->computations.at[s->p->entry].root;
+    for (uint32_t i = 0; i < s->n; i++) {
+        uint32_t op = s->order[i];
+        bool used_inside = false, used_outside = op == root;
+
+        for (uint32_t k = 0; s->keep[op - s->first] && k < s->n; k++) {
+            struct rp_ids in = rp_op_operands(s->p, s->order[k]);
+
+            for (uint32_t o = 0; o < in.n; o++)
+                if (in.at[o] == op) {
+                    used_inside |= s->keep[s->order[k] - s->first];
+                    used_outside |= !s->keep[s->order[k] - s->first];
+                }
+        }
+        if (s->keep[op - s->first] && (used_outside || !used_inside) &&
+            rp_shape_leaves(s->p, s->p->shape.at[op]))
+            s->outputs[s->noutputs++] = op;
+    }
     return RP_OK;
 }
 

@@ -53,22 +53,6 @@ enum rp_code rp_trial_open(const struct rp_trial_engine *on, const struct rp_pro
     return code;
 }
 
-/* An output may be a constant, or lie in one: such arrays belong to the executable. */
-static enum rp_code own_outputs(struct rp_tensor **outputs, size_t n, struct rp_err *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct rp_tensor *shared = outputs[i], *own;
-
-        if (!shared->borrowed)
-            continue;
-        RP_TRY(rp_tensor_new(shared->elem, shared->dims, shared->rank, &own, err));
-        memcpy(own->data, shared->data, rp_tensor_bytes(shared));
-        rp_tensor_drop(shared);
-        outputs[i] = own;
-    }
-    return RP_OK;
-}
-
 enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments,
                           struct rp_tensor **outputs, int64_t *ns, struct rp_err *err)
 {
@@ -86,7 +70,19 @@ enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments
     if (ns)
         *ns = took;
     RP_TRY(engine->fetch(t->exe, outputs, err));
-    return own_outputs(outputs, t->noutputs, err);
+    /* An output may be a constant, or lie in one: such arrays belong to the executable. */
+    size_t n = t->noutputs;
+    for (size_t i = 0; i < n; i++) {
+        struct rp_tensor *shared = outputs[i], *own;
+
+        if (!shared->borrowed)
+            continue;
+        RP_TRY(rp_tensor_new(shared->elem, shared->dims, shared->rank, &own, err));
+        memcpy(own->data, shared->data, rp_tensor_bytes(shared));
+        rp_tensor_drop(shared);
+        outputs[i] = own;
+    }
+    return RP_OK;
 }
 
 void rp_trial_close(struct rp_trial *t)

@@ -184,43 +184,6 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
                : rp_arena_check(arena, "judging outputs", err);
 }
 
-/* The device that computed what is expected may multiply f32 in TF32 by default, which no file
-   says. */
-static enum rp_code excuse_tf32(const struct rp_session *s, struct rp_replay *root,
-                                const struct rp_session_run *run, struct rp_arena *arena,
-                                struct rp_err *err)
-{
-    struct rp_trial_engine on = {.options = run->options};
-    struct rp_variants_of of = {.on = &on,
-                                .program = s->program.program,
-                                .arguments = s->arguments,
-                                .narguments = s->signature.nin,
-                                .partitions = s->partitions};
-    struct rp_variants v = {0};
-    enum rp_code code = RP_OK;
-    bool open = false;
-
-    for (size_t i = 0; i < root->noutputs; i++)
-        open |= is_open(&root->outputs[i]);
-    if (open)
-        code = rp_variants_cut(&v, &of, err);
-    for (size_t i = 0; open && code == RP_OK && i < root->noutputs && i < v.n && i < v.ncut; i++) {
-        struct rp_comparison c;
-
-        rp_compare(v.cut[i], v.plain[i], NULL, &c);
-        if (is_open(&root->outputs[i]) && 4 * c.max_abs >= root->outputs[i].max_abs)
-            root->outputs[i].verdict = rp_arena_textf(
-                arena,
-                "undecided: it was perhaps computed with products in TF32, as NVIDIA's GPUs do by "
-                "default (it moves by %.3g by them; --products f32 says that it was not)",
-                c.max_abs);
-    }
-    rp_variants_release(&v);
-    return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
-               ? code
-               : rp_arena_check(arena, "judging outputs", err);
-}
-
 /* ---- all of it ---- */
 
 /* On the screen, as warnings: the first few of them. */
@@ -259,8 +222,40 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
         return RP_OK;
     RP_TRY(excuse_sources(s, root, &result->arena, err));
     RP_TRY(excuse_rounding(s, root, run, &result->arena, err));
-    if (any_tf32 && rp_rounding_of(s->program.program).products)
-        RP_TRY(excuse_tf32(s, root, run, &result->arena, err));
+    if (any_tf32 && rp_rounding_of(s->program.program).products) {
+        /* The device that computed what is expected may multiply f32 in TF32 by default, which no
+         * file says. */
+        struct rp_arena *arena = &result->arena;
+        struct rp_trial_engine on = {.options = run->options};
+        struct rp_variants_of of = {.on = &on,
+                                    .program = s->program.program,
+                                    .arguments = s->arguments,
+                                    .narguments = s->signature.nin,
+                                    .partitions = s->partitions};
+        struct rp_variants v = {0};
+        enum rp_code code = RP_OK;
+        bool open = false;
+        for (size_t i = 0; i < root->noutputs; i++)
+            open |= is_open(&root->outputs[i]);
+        if (open)
+            code = rp_variants_cut(&v, &of, err);
+        for (size_t i = 0; open && code == RP_OK && i < root->noutputs && i < v.n && i < v.ncut;
+             i++) {
+            struct rp_comparison c;
+
+            rp_compare(v.cut[i], v.plain[i], NULL, &c);
+            if (is_open(&root->outputs[i]) && 4 * c.max_abs >= root->outputs[i].max_abs)
+                root->outputs[i].verdict = rp_arena_textf(
+                    arena,
+                    "undecided: it was perhaps computed with products in TF32, as NVIDIA's GPUs do by "
+                    "default (it moves by %.3g by them; --products f32 says that it was not)",
+                    c.max_abs);
+        }
+        rp_variants_release(&v);
+        RP_TRY(code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED
+                   ? code
+                   : rp_arena_check(arena, "judging outputs", err));
+    }
     root->ok = true;
     for (size_t i = 0; i < root->noutputs; i++)
         root->ok &= strcmp(root->outputs[i].verdict, "wrong") != 0;
