@@ -218,20 +218,23 @@ static enum rp_code read_events(struct austin *a)
                            a->is_memory ? "memory" : "time");
 }
 
+static void austin_release(struct austin *a)
+{
+    rp_profile_release(&a->p);
+    rp_vec_release(&a->texts);
+    rp_vec_release(&a->frames);
+    rp_map_release(&a->text_of);
+    rp_map_release(&a->frame_of);
+}
+
 static enum rp_code read_austin(struct rp_input *in, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
-    struct austin a = {0};
-    enum rp_code code = rp_profile_begin(&a.p, in, options, "austin", err);
+    RP_SCOPED(austin_release) struct austin a = {0};
 
-    if (code == RP_OK)
-        code = read_events(&a);
-    code = rp_profile_end(&a.p, code, to);
-    rp_vec_release(&a.texts);
-    rp_vec_release(&a.frames);
-    rp_map_release(&a.text_of);
-    rp_map_release(&a.frame_of);
-    return code;
+    RP_TRY(rp_profile_begin(&a.p, in, options, "austin", err));
+    RP_TRY(read_events(&a));
+    return rp_profile_end(&a.p, to);
 }
 
 static enum rp_sniff sniff_austin(const uint8_t *head, size_t n, const char *file)

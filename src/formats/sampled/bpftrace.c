@@ -109,14 +109,12 @@ static enum rp_code read_maps(struct rp_profile *p)
 static enum rp_code read_bpftrace(struct rp_input *in, const struct rp_read_options *options,
                                   struct rp_import *to, struct rp_err *err)
 {
-    struct rp_profile p;
-    enum rp_code code = rp_profile_begin(&p, in, options, "bpftrace", err);
+    RP_SCOPED(rp_profile_release) struct rp_profile p = {0};
 
-    if (code == RP_OK)
-        code = read_maps(&p);
-    if (code == RP_OK)
-        code = rp_profile_unit(&p, RP_WEIGHT_COUNT, "samples");
-    return rp_profile_end(&p, code, to);
+    RP_TRY(rp_profile_begin(&p, in, options, "bpftrace", err));
+    RP_TRY(read_maps(&p));
+    RP_TRY(rp_profile_unit(&p, RP_WEIGHT_COUNT, "samples"));
+    return rp_profile_end(&p, to);
 }
 
 /* An entry whose first line ends with its '[': a map of stacks, not of numbers. */

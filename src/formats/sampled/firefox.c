@@ -64,7 +64,6 @@ struct tables {
 
 struct firefox {
     struct rp_profile p;
-    struct rp_json *json;
     struct rp_arena texts;
     RP_VEC(rp_str) libs;
     struct tables shared, own; /* own: of the thread that is being read */
@@ -79,10 +78,10 @@ struct firefox {
 
 static enum rp_code bad_json(struct firefox *f, const char *what)
 {
-    uint64_t at = rp_json_offset(f->json);
+    uint64_t at = rp_json_offset(f->p.json);
 
-    if (rp_json_failed(f->json))
-        return rp_json_finish(f->json, f->p.err);
+    if (rp_json_failed(f->p.json))
+        return rp_json_finish(f->p.json, f->p.err);
     return rp_err_set_at(f->p.err, RP_FORMAT, at, "byte %llu: %s", (unsigned long long)at, what);
 }
 
@@ -92,13 +91,13 @@ static enum rp_code bad_json(struct firefox *f, const char *what)
 static enum rp_code read_text(struct firefox *f, struct rp_bytes *out)
 {
     struct rp_json_token value;
-    enum rp_json_kind kind = rp_json_value(f->json, &value);
+    enum rp_json_kind kind = rp_json_value(f->p.json, &value);
 
     *out = (struct rp_bytes){0};
     if (kind == RP_JSON_OBJECT || kind == RP_JSON_ARRAY)
         return bad_json(f, "a text is expected here");
-    if (kind == RP_JSON_STRING && value.has_escapes && !rp_json_decode(f->json, &value))
-        return rp_json_finish(f->json, f->p.err);
+    if (kind == RP_JSON_STRING && value.has_escapes && !rp_json_decode(f->p.json, &value))
+        return rp_json_finish(f->p.json, f->p.err);
     if (kind == RP_JSON_STRING || kind == RP_JSON_NUMBER)
         *out = (struct rp_bytes){(const uint8_t *)value.text, value.len};
     return RP_OK;
@@ -107,17 +106,17 @@ static enum rp_code read_text(struct firefox *f, struct rp_bytes *out)
 static enum rp_code read_column(struct firefox *f, column_vec *to, unsigned scale)
 {
     struct rp_json_token value;
-    enum rp_json_kind kind = rp_json_value(f->json, &value);
+    enum rp_json_kind kind = rp_json_value(f->p.json, &value);
 
     to->n = 0;
     if (kind == RP_JSON_NULL)
         return RP_OK;
     if (kind != RP_JSON_ARRAY)
         return bad_json(f, "a column is no list");
-    while (rp_json_element(f->json)) {
+    while (rp_json_element(f->p.json)) {
         int64_t number = NOTHING;
 
-        kind = rp_json_value(f->json, &value);
+        kind = rp_json_value(f->p.json, &value);
         if (kind == RP_JSON_OBJECT || kind == RP_JSON_ARRAY)
             return bad_json(f, "a number is expected here");
         if (kind == RP_JSON_NUMBER && rp_decimal_parse(value.text, value.len, scale, &number) &
@@ -135,9 +134,9 @@ static enum rp_code read_strings(struct firefox *f, struct tables *t)
     rp_str str;
 
     t->strings.n = 0;
-    if (rp_json_value(f->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(f, "the texts are no list");
-    while (rp_json_element(f->json)) {
+    while (rp_json_element(f->p.json)) {
         RP_TRY(read_text(f, &text));
         RP_TRY(rp_proto_trace_intern(&f->p.t, text, &str, f->p.err));
         RP_TRY(rp_vec_push(&t->strings, str, f->p.err));
@@ -150,9 +149,9 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
     struct rp_json_token key, value;
     struct rp_bytes text;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "a table is no object");
-    while (rp_json_field(f->json, &key)) {
+    while (rp_json_field(f->p.json, &key)) {
         size_t i = 0;
 
         if (!strcmp(table, "samples") && rp_json_key_is(&key, "weightType")) {
@@ -167,7 +166,7 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
         if (i < NCOLUMNS)
             RP_TRY(read_column(f, &t->at[i], columns[i].scale));
         else
-            rp_json_skip(f->json);
+            rp_json_skip(f->p.json);
     }
     return RP_OK;
 }
@@ -361,9 +360,9 @@ static enum rp_code read_thread(struct firefox *f, int64_t number)
     f->pid = 0;
     f->tid = number;
     f->name = f->process = "";
-    if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "a thread is no object");
-    while (rp_json_field(f->json, &key)) {
+    while (rp_json_field(f->p.json, &key)) {
         if (rp_json_key_is(&key, "name"))
             RP_TRY(keep_name(f, &f->name));
         else if (rp_json_key_is(&key, "processName"))
@@ -375,10 +374,10 @@ static enum rp_code read_thread(struct firefox *f, int64_t number)
         else {
             RP_TRY(read_part(f, &f->own, &key, &known));
             if (!known)
-                rp_json_skip(f->json);
+                rp_json_skip(f->p.json);
         }
     }
-    return rp_json_failed(f->json) ? RP_OK : add_thread(f);
+    return rp_json_failed(f->p.json) ? RP_OK : add_thread(f);
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -387,14 +386,14 @@ static enum rp_code read_meta(struct firefox *f)
 {
     struct rp_json_token key, value;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "'meta' is no object");
-    while (rp_json_field(f->json, &key)) {
+    while (rp_json_field(f->p.json, &key)) {
         if (rp_json_key_is(&key, "weightsAreCounts")) {
-            f->counts = rp_json_value(f->json, &value) == RP_JSON_TRUE;
+            f->counts = rp_json_value(f->p.json, &value) == RP_JSON_TRUE;
         } else if (!rp_json_key_is(&key, "interval")) {
-            rp_json_skip(f->json);
-        } else if (rp_json_value(f->json, &value) != RP_JSON_NUMBER ||
+            rp_json_skip(f->p.json);
+        } else if (rp_json_value(f->p.json, &value) != RP_JSON_NUMBER ||
                    rp_decimal_parse(value.text, value.len, 6, &f->interval_ns) &
                        (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE)) {
             return bad_json(f, "the interval is no number");
@@ -409,18 +408,18 @@ static enum rp_code read_libs(struct firefox *f)
     struct rp_bytes text;
     rp_str name;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(f, "'libs' is no list");
-    while (rp_json_element(f->json)) {
+    while (rp_json_element(f->p.json)) {
         name = 0;
-        if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+        if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
             return bad_json(f, "a library is no object");
-        while (rp_json_field(f->json, &key)) {
+        while (rp_json_field(f->p.json, &key)) {
             if (rp_json_key_is(&key, "name")) {
                 RP_TRY(read_text(f, &text));
                 RP_TRY(rp_proto_trace_intern(&f->p.t, text, &name, f->p.err));
             } else {
-                rp_json_skip(f->json);
+                rp_json_skip(f->p.json);
             }
         }
         RP_TRY(rp_vec_push(&f->libs, name, f->p.err));
@@ -433,12 +432,12 @@ static enum rp_code read_shared(struct firefox *f)
     struct rp_json_token key, value;
     bool known;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "'shared' is no object");
-    while (rp_json_field(f->json, &key)) {
+    while (rp_json_field(f->p.json, &key)) {
         RP_TRY(read_part(f, &f->shared, &key, &known));
         if (!known)
-            rp_json_skip(f->json);
+            rp_json_skip(f->p.json);
     }
     return RP_OK;
 }
@@ -448,9 +447,9 @@ static enum rp_code read_threads(struct firefox *f)
     struct rp_json_token value;
     int64_t number = 0;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(f, "'threads' is no list");
-    while (rp_json_element(f->json))
+    while (rp_json_element(f->p.json))
         RP_TRY(read_thread(f, number++));
     return RP_OK;
 }
@@ -459,9 +458,9 @@ static enum rp_code walk_file(struct firefox *f, bool threads)
 {
     struct rp_json_token key, value;
 
-    if (rp_json_value(f->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(f, "the file is no JSON object");
-    while (rp_json_field(f->json, &key)) {
+    while (rp_json_field(f->p.json, &key)) {
         if (threads && rp_json_key_is(&key, "threads"))
             RP_TRY(read_threads(f));
         else if (!threads && rp_json_key_is(&key, "meta"))
@@ -471,25 +470,9 @@ static enum rp_code walk_file(struct firefox *f, bool threads)
         else if (!threads && rp_json_key_is(&key, "shared"))
             RP_TRY(read_shared(f));
         else
-            rp_json_skip(f->json);
+            rp_json_skip(f->p.json);
     }
-    return rp_json_finish(f->json, f->p.err);
-}
-
-static enum rp_code walk_again(struct firefox *f, bool threads)
-{
-    struct rp_json_options options = {.limits = &f->p.t.limits};
-    struct rp_input *in;
-    enum rp_code code;
-
-    RP_TRY(rp_input_open_memory("profile", f->p.t.bytes, f->p.t.n, &f->p.t.limits, &in, f->p.err));
-    code = rp_json_open(in, &options, &f->json, f->p.err);
-    if (code == RP_OK)
-        code = walk_file(f, threads);
-    rp_json_close(f->json);
-    f->json = NULL;
-    rp_input_close(in);
-    return code;
+    return rp_json_finish(f->p.json, f->p.err);
 }
 
 static void release_tables(struct tables *t)
@@ -499,27 +482,31 @@ static void release_tables(struct tables *t)
     rp_vec_release(&t->strings);
 }
 
+static void firefox_release(struct firefox *f)
+{
+    rp_profile_release(&f->p);
+    release_tables(&f->shared);
+    release_tables(&f->own);
+    rp_vec_release(&f->libs);
+    rp_vec_release(&f->stacks);
+    rp_arena_release(&f->texts);
+}
+
 static enum rp_code read_firefox(struct rp_input *in, const struct rp_read_options *options,
                                  struct rp_import *to, struct rp_err *err)
 {
-    struct firefox f = {.texts = RP_ARENA_INIT};
-    enum rp_code code = rp_profile_begin(&f.p, in, options, "firefox", err);
+    RP_SCOPED(firefox_release) struct firefox f = {.texts = RP_ARENA_INIT};
 
-    if (code == RP_OK)
-        code = walk_again(&f, false);
-    if (code == RP_OK)
-        code = walk_again(&f, true);
-    if (code == RP_OK && f.left_out)
-        code = rp_builder_warn(f.p.t.builder, err,
+    RP_TRY(rp_profile_begin(&f.p, in, options, "firefox", err));
+    RP_TRY(rp_profile_json(&f.p));
+    RP_TRY(walk_file(&f, false));
+    RP_TRY(rp_profile_json(&f.p));
+    RP_TRY(walk_file(&f, true));
+    if (f.left_out)
+        RP_TRY(rp_builder_warn(f.p.t.builder, err,
                                "%llu threads were left out: their unit is not that of the first",
-                               (unsigned long long)f.left_out);
-    code = rp_profile_end(&f.p, code, to);
-    release_tables(&f.shared);
-    release_tables(&f.own);
-    rp_vec_release(&f.libs);
-    rp_vec_release(&f.stacks);
-    rp_arena_release(&f.texts);
-    return code;
+                               (unsigned long long)f.left_out));
+    return rp_profile_end(&f.p, to);
 }
 
 static enum rp_sniff sniff_firefox(const uint8_t *head, size_t n, const char *file)

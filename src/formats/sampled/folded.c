@@ -198,17 +198,20 @@ static enum rp_code note_counts(struct folded *f)
     return rp_profile_unit(&f->p, unit, name);
 }
 
+static void folded_release(struct folded *f)
+{
+    rp_profile_release(&f->p);
+}
+
 static enum rp_code read_folded(struct rp_input *in, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
-    struct folded f = {0};
-    enum rp_code code = rp_profile_begin(&f.p, in, options, "folded", err);
+    RP_SCOPED(folded_release) struct folded f = {0};
 
-    if (code == RP_OK)
-        code = read_folded_lines(&f);
-    if (code == RP_OK)
-        code = note_counts(&f);
-    return rp_profile_end(&f.p, code, to);
+    RP_TRY(rp_profile_begin(&f.p, in, options, "folded", err));
+    RP_TRY(read_folded_lines(&f));
+    RP_TRY(note_counts(&f));
+    return rp_profile_end(&f.p, to);
 }
 
 static bool has_name_of_folded(const char *file)

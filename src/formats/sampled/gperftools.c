@@ -278,22 +278,24 @@ static bool is_heap(const uint8_t *bytes, size_t n)
     return n >= 10 && !memcmp(bytes, "--- heapz ", 10);
 }
 
+static void gperftools_release(struct gperftools *g)
+{
+    rp_profile_release(&g->p);
+    rp_vec_release(&g->maps);
+    rp_vec_release(&g->names);
+    rp_map_release(&g->name_of);
+    rp_arena_release(&g->texts);
+}
+
 static enum rp_code read_gperftools(struct rp_input *in, const struct rp_read_options *options,
                                     struct rp_import *to, struct rp_err *err)
 {
-    struct gperftools g = {.texts = RP_ARENA_INIT};
-    enum rp_code code = rp_profile_begin(&g.p, in, options, "gperftools", err);
+    RP_SCOPED(gperftools_release) struct gperftools g = {.texts = RP_ARENA_INIT};
 
-    if (code == RP_OK)
-        code = rp_profile_thread(&g.p, 0, 0, rp_bytes_of(""), &g.track);
-    if (code == RP_OK)
-        code = is_heap(g.p.t.bytes, g.p.t.n) ? read_heap(&g) : read_cpu(&g);
-    code = rp_profile_end(&g.p, code, to);
-    rp_vec_release(&g.maps);
-    rp_vec_release(&g.names);
-    rp_map_release(&g.name_of);
-    rp_arena_release(&g.texts);
-    return code;
+    RP_TRY(rp_profile_begin(&g.p, in, options, "gperftools", err));
+    RP_TRY(rp_profile_thread(&g.p, 0, 0, rp_bytes_of(""), &g.track));
+    RP_TRY(is_heap(g.p.t.bytes, g.p.t.n) ? read_heap(&g) : read_cpu(&g));
+    return rp_profile_end(&g.p, to);
 }
 
 static enum rp_sniff sniff_gperftools(const uint8_t *head, size_t n, const char *file)

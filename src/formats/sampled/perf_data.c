@@ -786,6 +786,7 @@ static enum rp_code read_perf(struct perf_data *r)
 
 static void release_perf(struct perf_data *r)
 {
+    rp_profile_release(&r->p);
     for (size_t i = 0; i < r->processes.n; i++)
         rp_vec_release(&r->processes.at[i].maps);
     rp_vec_release(&r->processes);
@@ -807,16 +808,13 @@ static void release_perf(struct perf_data *r)
 static enum rp_code read_perf_data(struct rp_input *in, const struct rp_read_options *options,
                                    struct rp_import *to, struct rp_err *err)
 {
-    struct perf_data r = {.texts = RP_ARENA_INIT};
-    enum rp_code code = rp_profile_begin(&r.p, in, options, "perf-data", err);
+    RP_SCOPED(release_perf) struct perf_data r = {.texts = RP_ARENA_INIT};
 
-    if (code == RP_OK && r.p.t.n < HEADER_PIPE)
-        code = rp_err_set(err, RP_FORMAT, "the header of perf is truncated");
-    if (code == RP_OK)
-        code = read_perf(&r);
-    code = rp_profile_end(&r.p, code, to);
-    release_perf(&r);
-    return code;
+    RP_TRY(rp_profile_begin(&r.p, in, options, "perf-data", err));
+    if (r.p.t.n < HEADER_PIPE)
+        return rp_err_set(err, RP_FORMAT, "the header of perf is truncated");
+    RP_TRY(read_perf(&r));
+    return rp_profile_end(&r.p, to);
 }
 
 static enum rp_sniff sniff_perf_data(const uint8_t *head, size_t n, const char *file)

@@ -238,15 +238,19 @@ static enum rp_code read_script(struct perf_text *r)
                            (const char *)r->event.at);
 }
 
+static void perf_text_release(struct perf_text *r)
+{
+    rp_profile_release(&r->p);
+}
+
 static enum rp_code read_perf_script(struct rp_input *in, const struct rp_read_options *options,
                                      struct rp_import *to, struct rp_err *err)
 {
-    struct perf_text r = {0};
-    enum rp_code code = rp_profile_begin(&r.p, in, options, "perf-script", err);
+    RP_SCOPED(perf_text_release) struct perf_text r = {0};
 
-    if (code == RP_OK)
-        code = read_script(&r);
-    return rp_profile_end(&r.p, code, to);
+    RP_TRY(rp_profile_begin(&r.p, in, options, "perf-script", err));
+    RP_TRY(read_script(&r));
+    return rp_profile_end(&r.p, to);
 }
 
 /* The first line that is no comment is one of a sample, and a frame or an empty line follows it. */

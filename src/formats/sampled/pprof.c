@@ -312,6 +312,7 @@ static enum rp_code read_samples(struct pprof *r)
 
 static void release_pprof(struct pprof *r)
 {
+    rp_profile_release(&r->p);
     rp_vec_release(&r->strings);
     rp_vec_release(&r->functions);
     rp_vec_release(&r->locations);
@@ -328,18 +329,13 @@ static void release_pprof(struct pprof *r)
 static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options *options,
                                struct rp_import *to, struct rp_err *err)
 {
-    struct pprof r = {0};
-    enum rp_code code = rp_profile_begin(&r.p, in, options, "pprof", err);
+    RP_SCOPED(release_pprof) struct pprof r = {0};
 
-    if (code == RP_OK)
-        code = read_tables(&r);
-    if (code == RP_OK)
-        code = choose_value(&r);
-    if (code == RP_OK)
-        code = read_samples(&r);
-    code = rp_profile_end(&r.p, code, to);
-    release_pprof(&r);
-    return code;
+    RP_TRY(rp_profile_begin(&r.p, in, options, "pprof", err));
+    RP_TRY(read_tables(&r));
+    RP_TRY(choose_value(&r));
+    RP_TRY(read_samples(&r));
+    return rp_profile_end(&r.p, to);
 }
 
 /* No magic: the first field is a type of values of two small string ids, or a sample; all fields

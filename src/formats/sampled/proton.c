@@ -39,15 +39,14 @@ struct proton_node {
 
 struct proton {
     struct rp_profile p;
-    struct rp_json *json;
     RP_VEC(struct proton_node) nodes;
     RP_VEC(uint32_t) open; /* nodes that are being read, the innermost last */
 };
 
 static enum rp_code intern_token(struct proton *r, struct rp_json_token *v, rp_str *out)
 {
-    if (v->has_escapes && !rp_json_decode(r->json, v))
-        return rp_json_finish(r->json, r->p.err);
+    if (v->has_escapes && !rp_json_decode(r->p.json, v))
+        return rp_json_finish(r->p.json, r->p.err);
     return rp_proto_trace_intern(&r->p.t, (struct rp_bytes){(const uint8_t *)v->text, v->len}, out,
                                  r->p.err);
 }
@@ -58,8 +57,8 @@ static enum rp_code set_name(struct proton *r, struct rp_call_frame *frame, stru
     const char *at, *colon, *end;
     int64_t line = 0;
 
-    if (v->has_escapes && !rp_json_decode(r->json, v))
-        return rp_json_finish(r->json, r->p.err);
+    if (v->has_escapes && !rp_json_decode(r->p.json, v))
+        return rp_json_finish(r->p.json, r->p.err);
     end = v->text + v->len;
     at = memrchr(v->text, '@', v->len);
     colon = at ? memrchr(v->text, ':', (size_t)(at - v->text)) : NULL;
@@ -102,15 +101,15 @@ static enum rp_code read_object(struct proton *r, bool frame)
     struct proton_node *node = &r->nodes.at[r->open.at[r->open.n - 1]];
     struct rp_json_token key, v;
 
-    if (*r->json->at != '{') {
-        rp_json_skip(r->json);
+    if (*r->p.json->at != '{') {
+        rp_json_skip(r->p.json);
         return RP_OK;
     }
-    rp_json_value(r->json, &v);
-    while (rp_json_field(r->json, &key)) {
-        if (*r->json->at == '{' || *r->json->at == '[')
-            rp_json_skip(r->json);
-        else if (rp_json_value(r->json, &v) == RP_JSON_NONE)
+    rp_json_value(r->p.json, &v);
+    while (rp_json_field(r->p.json, &key)) {
+        if (*r->p.json->at == '{' || *r->p.json->at == '[')
+            rp_json_skip(r->p.json);
+        else if (rp_json_value(r->p.json, &v) == RP_JSON_NONE)
             break;
         else if (!frame)
             RP_TRY(set_metric(r, node, &key, &v));
@@ -140,10 +139,10 @@ static enum rp_code read_field(struct proton *r, const struct rp_json_token *key
         return read_object(r, true);
     if (rp_json_key_is(key, "metrics"))
         return read_object(r, false);
-    if (rp_json_key_is(key, "children") && *r->json->at == '[')
-        rp_json_value(r->json, &v);
+    if (rp_json_key_is(key, "children") && *r->p.json->at == '[')
+        rp_json_value(r->p.json, &v);
     else
-        rp_json_skip(r->json);
+        rp_json_skip(r->p.json);
     return RP_OK;
 }
 
@@ -152,28 +151,28 @@ static enum rp_code read_tree(struct proton *r)
 {
     struct rp_json_token v;
 
-    if (rp_json_value(r->json, &v) != RP_JSON_ARRAY)
-        return rp_json_failed(r->json)
-                   ? rp_json_finish(r->json, r->p.err)
+    if (rp_json_value(r->p.json, &v) != RP_JSON_ARRAY)
+        return rp_json_failed(r->p.json)
+                   ? rp_json_finish(r->p.json, r->p.err)
                    : rp_err_set_at(r->p.err, RP_FORMAT, 0, "byte 0: a list of trees is expected");
-    while (rp_json_depth(r->json)) {
-        if (rp_json_in_object(r->json)) {
-            if (rp_json_field(r->json, &v))
+    while (rp_json_depth(r->p.json)) {
+        if (rp_json_in_object(r->p.json)) {
+            if (rp_json_field(r->p.json, &v))
                 RP_TRY(read_field(r, &v));
             else if (r->open.n)
                 r->open.n--;
-        } else if (rp_json_element(r->json)) {
-            if (*r->json->at != '{') {
-                rp_json_skip(r->json);
+        } else if (rp_json_element(r->p.json)) {
+            if (*r->p.json->at != '{') {
+                rp_json_skip(r->p.json);
             } else {
                 RP_TRY(open_node(r));
-                rp_json_value(r->json, &v);
+                rp_json_value(r->p.json, &v);
             }
         }
-        if (rp_json_failed(r->json))
+        if (rp_json_failed(r->p.json))
             break;
     }
-    return rp_json_finish(r->json, r->p.err);
+    return rp_json_finish(r->p.json, r->p.err);
 }
 
 /* ------------------------------------------------------------------ samples */
@@ -227,35 +226,23 @@ static enum rp_code add_nodes(struct proton *r)
     return RP_OK;
 }
 
-static enum rp_code read_text(struct proton *r)
+static void proton_release(struct proton *r)
 {
-    struct rp_json_options options = {.limits = &r->p.t.limits};
-    struct rp_input *in;
-    enum rp_code code;
-
-    RP_TRY(rp_input_open_memory("tree", r->p.t.bytes, r->p.t.n, &r->p.t.limits, &in, r->p.err));
-    code = rp_json_open(in, &options, &r->json, r->p.err);
-    if (code == RP_OK)
-        code = read_tree(r);
-    rp_json_close(r->json);
-    r->json = NULL;
-    rp_input_close(in);
-    return code;
+    rp_profile_release(&r->p);
+    rp_vec_release(&r->nodes);
+    rp_vec_release(&r->open);
 }
 
 static enum rp_code read_proton(struct rp_input *in, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
-    struct proton r = {0};
-    enum rp_code code = rp_profile_begin(&r.p, in, options, "proton", err);
+    RP_SCOPED(proton_release) struct proton r = {0};
 
-    if (code == RP_OK)
-        code = read_text(&r);
-    if (code == RP_OK)
-        code = add_nodes(&r);
-    rp_vec_release(&r.nodes);
-    rp_vec_release(&r.open);
-    return rp_profile_end(&r.p, code, to);
+    RP_TRY(rp_profile_begin(&r.p, in, options, "proton", err));
+    RP_TRY(rp_profile_json(&r.p));
+    RP_TRY(read_tree(&r));
+    RP_TRY(add_nodes(&r));
+    return rp_profile_end(&r.p, to);
 }
 
 /* The first element is a node: it has children, metrics or a frame that is an object. */

@@ -28,20 +28,41 @@ enum rp_code rp_profile_unit(struct rp_profile *p, uint32_t unit, const char *un
                                p->err);
 }
 
-enum rp_code rp_profile_end(struct rp_profile *p, enum rp_code code, struct rp_import *to)
+static void close_json(struct rp_profile *p)
 {
-    if (code == RP_OK && !p->samples)
-        code = rp_err_set(p->err, RP_FORMAT, "no samples in the profile");
-    if (code == RP_OK && p->skipped)
-        code = rp_builder_warn(p->t.builder, p->err, "%llu records are no samples and were skipped",
-                               (unsigned long long)p->skipped);
+    rp_json_close(p->json);
+    rp_input_close(p->text);
+    p->json = NULL;
+    p->text = NULL;
+}
+
+enum rp_code rp_profile_json(struct rp_profile *p)
+{
+    struct rp_json_options options = {.limits = &p->t.limits};
+
+    close_json(p);
+    RP_TRY(rp_input_open_memory("profile", p->t.bytes, p->t.n, &p->t.limits, &p->text, p->err));
+    return rp_json_open(p->text, &options, &p->json, p->err);
+}
+
+enum rp_code rp_profile_end(struct rp_profile *p, struct rp_import *to)
+{
+    if (!p->samples)
+        return rp_err_set(p->err, RP_FORMAT, "no samples in the profile");
+    if (p->skipped)
+        RP_TRY(rp_builder_warn(p->t.builder, p->err, "%llu records are no samples and were skipped",
+                               (unsigned long long)p->skipped));
+    close_json(p); /* before the passes need memory */
+    to->unread |= p->unread;
+    return rp_proto_trace_finish(&p->t, to, p->begin_ns, p->err);
+}
+
+void rp_profile_release(struct rp_profile *p)
+{
+    close_json(p);
     rp_map_release(&p->named);
     rp_vec_release(&p->kept);
-    to->unread |= p->unread;
-    if (code == RP_OK)
-        code = rp_proto_trace_finish(&p->t, to, p->begin_ns, p->err);
     rp_proto_trace_release(&p->t);
-    return code;
 }
 
 /* ------------------------------------------------------------------ texts */

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/hash.h"
 #include "formats/trace_proto.h"
+#include "io/json_pull.h"
 
 struct rp_profile_frame {
     struct rp_bytes name, file; /* borrowed; file may be empty */
@@ -24,19 +25,25 @@ struct rp_profile {
     struct rp_map named;                  /* tracks that have a name */
     uint32_t stack;                       /* the stack so far; RP_NONE: empty */
     RP_VEC(struct rp_profile_frame) kept; /* innermost first */
+    struct rp_input *text;                /* of json */
+    struct rp_json *json;                 /* after rp_profile_json */
     int64_t begin_ns;
     uint32_t unread; /* secrets in the file, as in struct rp_import */
     struct rp_err *err;
 };
 
 /* Slurps the input and opens a builder. `unit` is what the weights count (enum rp_weight_unit),
-   `unit_name` its name in the file's words, or NULL. Release it in every case by _end. */
+   `unit_name` its name in the file's words, or NULL. Release it in every case. */
 enum rp_code rp_profile_begin(struct rp_profile *p, struct rp_input *in,
                               const struct rp_read_options *options, const char *format,
                               struct rp_err *err);
 enum rp_code rp_profile_unit(struct rp_profile *p, uint32_t unit, const char *unit_name);
-/* Finishes the trace where code is RP_OK; a file without samples is an error. */
-enum rp_code rp_profile_end(struct rp_profile *p, enum rp_code code, struct rp_import *to);
+/* Finishes the trace; a file without samples is an error. */
+enum rp_code rp_profile_end(struct rp_profile *p, struct rp_import *to);
+void rp_profile_release(struct rp_profile *p);
+
+/* Reads the content as JSON, from its beginning; once more where it is called again. */
+enum rp_code rp_profile_json(struct rp_profile *p);
 
 /* The next line of a text, without its end; false at the end of the text. */
 bool rp_profile_line(struct rp_profile *p, struct rp_bytes *line);

@@ -26,7 +26,6 @@ struct speedscope_head {
 
 struct speedscope {
     struct rp_profile p;
-    struct rp_json *json;
     RP_VEC(uint32_t) frames; /* by number in the file: in the builder */
     RP_VEC(uint32_t) open;   /* of an evented profile: the stack at each depth */
     RP_VEC(uint32_t) nested; /* and its frame */
@@ -42,7 +41,7 @@ struct speedscope {
 
 static enum rp_code bad_json(struct speedscope *s, const char *what)
 {
-    uint64_t at = rp_json_offset(s->json);
+    uint64_t at = rp_json_offset(s->p.json);
 
     return rp_err_set_at(s->p.err, RP_FORMAT, at, "byte %llu: %s", (unsigned long long)at, what);
 }
@@ -52,9 +51,9 @@ static enum rp_code read_text(struct speedscope *s, struct rp_bytes *out)
     struct rp_json_token value;
 
     *out = (struct rp_bytes){0};
-    if (rp_json_value(s->json, &value) == RP_JSON_STRING) {
-        if (value.has_escapes && !rp_json_decode(s->json, &value))
-            return rp_json_finish(s->json, s->p.err);
+    if (rp_json_value(s->p.json, &value) == RP_JSON_STRING) {
+        if (value.has_escapes && !rp_json_decode(s->p.json, &value))
+            return rp_json_finish(s->p.json, s->p.err);
         *out = (struct rp_bytes){(const uint8_t *)value.text, value.len};
     } else if (value.kind == RP_JSON_OBJECT || value.kind == RP_JSON_ARRAY) {
         return bad_json(s, "a text is expected here");
@@ -66,11 +65,11 @@ static enum rp_code read_number(struct speedscope *s, unsigned scale, int64_t *o
 {
     struct rp_json_token value;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_NUMBER ||
+    if (rp_json_value(s->p.json, &value) != RP_JSON_NUMBER ||
         rp_decimal_parse(value.text, value.len, scale, out) &
             (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE))
-        return rp_json_failed(s->json) ? rp_json_finish(s->json, s->p.err)
-                                       : bad_json(s, "a number is expected here");
+        return rp_json_failed(s->p.json) ? rp_json_finish(s->p.json, s->p.err)
+                                         : bad_json(s, "a number is expected here");
     return RP_OK;
 }
 
@@ -84,9 +83,9 @@ static enum rp_code read_frame(struct speedscope *s)
     int64_t line = 0;
     uint32_t id;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "a frame is no object");
-    while (rp_json_field(s->json, &key)) {
+    while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
             RP_TRY(read_text(s, &text));
             RP_TRY(rp_proto_trace_intern(&s->p.t, text, &frame.name, s->p.err));
@@ -95,10 +94,10 @@ static enum rp_code read_frame(struct speedscope *s)
             frame.kind = rp_profile_kind_of_file(file);
             RP_TRY(rp_proto_trace_intern(&s->p.t, file, &frame.file, s->p.err));
         } else if (rp_json_key_is(&key, "line") &&
-                   rp_json_value(s->json, &value) == RP_JSON_NUMBER) {
+                   rp_json_value(s->p.json, &value) == RP_JSON_NUMBER) {
             rp_decimal_parse(value.text, value.len, 0, &line);
         } else if (!rp_json_key_is(&key, "line")) {
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
         }
     }
     frame.line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
@@ -110,16 +109,16 @@ static enum rp_code read_shared(struct speedscope *s)
 {
     struct rp_json_token key, value;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "'shared' is no object");
-    while (rp_json_field(s->json, &key)) {
+    while (rp_json_field(s->p.json, &key)) {
         if (!rp_json_key_is(&key, "frames") || s->frames.n) {
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
             continue;
         }
-        if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+        if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
             return bad_json(s, "'frames' is no list");
-        while (rp_json_element(s->json))
+        while (rp_json_element(s->p.json))
             RP_TRY(read_frame(s));
     }
     return RP_OK;
@@ -143,14 +142,14 @@ static enum rp_code read_samples(struct speedscope *s)
     struct rp_json_token value;
     uint32_t frame;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(s, "'samples' is no list");
-    while (rp_json_element(s->json)) {
+    while (rp_json_element(s->p.json)) {
         uint32_t stack = RP_NONE;
 
-        if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+        if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
             return bad_json(s, "a sample is no list of frames");
-        while (rp_json_element(s->json)) {
+        while (rp_json_element(s->p.json)) {
             RP_TRY(read_frame_number(s, &frame));
             RP_TRY(rp_builder_stack(s->p.t.builder, stack, frame, &stack, s->p.err));
         }
@@ -164,9 +163,9 @@ static enum rp_code read_weights(struct speedscope *s)
     struct rp_json_token value;
     int64_t weight;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(s, "'weights' is no list");
-    while (rp_json_element(s->json)) {
+    while (rp_json_element(s->p.json)) {
         RP_TRY(read_number(s, s->scale, &weight));
         RP_TRY(rp_vec_push(&s->weights, weight, s->p.err));
     }
@@ -211,9 +210,9 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
     int64_t at = INT64_MIN;
     char letter = 0;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "an event is no object");
-    while (rp_json_field(s->json, &key)) {
+    while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "type")) {
             RP_TRY(read_text(s, &type));
             letter = type.n == 1 ? (char)type.at[0] : 0;
@@ -222,7 +221,7 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
         } else if (rp_json_key_is(&key, "at")) {
             RP_TRY(read_number(s, s->scale, &at));
         } else {
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
         }
     }
     if ((letter != 'O' && letter != 'C') || frame == RP_NONE || at == INT64_MIN)
@@ -238,10 +237,10 @@ static enum rp_code read_events(struct speedscope *s)
     struct rp_json_token value;
     int64_t last = 0;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(s, "'events' is no list");
     s->open.n = s->nested.n = 0;
-    while (rp_json_element(s->json))
+    while (rp_json_element(s->p.json))
         RP_TRY(read_event(s, &last));
     return RP_OK;
 }
@@ -295,10 +294,10 @@ static enum rp_code read_profile_head(struct speedscope *s)
     struct rp_bytes text = {0};
     bool has_unit = false;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "a profile is no object");
     RP_TRY(rp_profile_thread(&s->p, 0, number, text, &head.track));
-    while (rp_json_field(s->json, &key)) {
+    while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "name")) {
             RP_TRY(read_text(s, &text));
             RP_TRY(rp_profile_thread(&s->p, 0, number, text, &head.track));
@@ -307,7 +306,7 @@ static enum rp_code read_profile_head(struct speedscope *s)
             RP_TRY(set_unit(s, &head, text));
             has_unit = true;
         } else {
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
         }
     }
     if (!has_unit)
@@ -321,14 +320,14 @@ static enum rp_code read_profile_body(struct speedscope *s, size_t i)
     struct rp_json_token key, value;
 
     if (i >= s->heads.n || s->heads.at[i].left_out) {
-        rp_json_skip(s->json);
+        rp_json_skip(s->p.json);
         return RP_OK;
     }
     s->scale = s->heads.at[i].scale;
     s->track = s->heads.at[i].track;
     s->stacks.n = s->weights.n = 0;
-    rp_json_value(s->json, &value);
-    while (rp_json_field(s->json, &key)) {
+    rp_json_value(s->p.json, &value);
+    while (rp_json_field(s->p.json, &key)) {
         if (rp_json_key_is(&key, "samples"))
             RP_TRY(read_samples(s));
         else if (rp_json_key_is(&key, "weights"))
@@ -336,9 +335,9 @@ static enum rp_code read_profile_body(struct speedscope *s, size_t i)
         else if (rp_json_key_is(&key, "events"))
             RP_TRY(read_events(s));
         else
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
     }
-    return rp_json_failed(s->json) ? RP_OK : add_sampled(s);
+    return rp_json_failed(s->p.json) ? RP_OK : add_sampled(s);
 }
 
 /* ------------------------------------------------------------------ the file */
@@ -349,9 +348,9 @@ static enum rp_code read_profiles(struct speedscope *s, enum speedscope_pass pas
 {
     struct rp_json_token value;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_ARRAY)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(s, "'profiles' is no list");
-    for (size_t i = 0; rp_json_element(s->json); i++)
+    for (size_t i = 0; rp_json_element(s->p.json); i++)
         RP_TRY(pass == HEADS ? read_profile_head(s) : read_profile_body(s, i));
     return RP_OK;
 }
@@ -360,54 +359,45 @@ static enum rp_code walk_file(struct speedscope *s, enum speedscope_pass pass)
 {
     struct rp_json_token key, value;
 
-    if (rp_json_value(s->json, &value) != RP_JSON_OBJECT)
+    if (rp_json_value(s->p.json, &value) != RP_JSON_OBJECT)
         return bad_json(s, "the file is no JSON object");
-    while (rp_json_field(s->json, &key)) {
+    while (rp_json_field(s->p.json, &key)) {
         if (pass == FRAMES && rp_json_key_is(&key, "shared"))
             RP_TRY(read_shared(s));
         else if (pass != FRAMES && rp_json_key_is(&key, "profiles"))
             RP_TRY(read_profiles(s, pass));
         else
-            rp_json_skip(s->json);
+            rp_json_skip(s->p.json);
     }
-    return rp_json_finish(s->json, s->p.err);
+    return rp_json_finish(s->p.json, s->p.err);
 }
 
-static enum rp_code walk_again(struct speedscope *s, enum speedscope_pass pass)
+static void speedscope_release(struct speedscope *s)
 {
-    struct rp_json_options options = {.limits = &s->p.t.limits};
-    struct rp_input *in;
-    enum rp_code code;
-
-    RP_TRY(rp_input_open_memory("profile", s->p.t.bytes, s->p.t.n, &s->p.t.limits, &in, s->p.err));
-    code = rp_json_open(in, &options, &s->json, s->p.err);
-    if (code == RP_OK)
-        code = walk_file(s, pass);
-    rp_json_close(s->json);
-    s->json = NULL;
-    rp_input_close(in);
-    return code;
+    rp_profile_release(&s->p);
+    rp_vec_release(&s->frames);
+    rp_vec_release(&s->open);
+    rp_vec_release(&s->nested);
+    rp_vec_release(&s->stacks);
+    rp_vec_release(&s->weights);
+    rp_vec_release(&s->heads);
 }
 
 static enum rp_code read_speedscope(struct rp_input *in, const struct rp_read_options *options,
                                     struct rp_import *to, struct rp_err *err)
 {
-    struct speedscope s = {0};
-    enum rp_code code = rp_profile_begin(&s.p, in, options, "speedscope", err);
+    RP_SCOPED(speedscope_release) struct speedscope s = {0};
 
-    for (int pass = FRAMES; code == RP_OK && pass <= BODIES; pass++)
-        code = walk_again(&s, (enum speedscope_pass)pass);
-    if (code == RP_OK && s.left_out)
-        code = rp_builder_warn(s.p.t.builder, err,
+    RP_TRY(rp_profile_begin(&s.p, in, options, "speedscope", err));
+    for (int pass = FRAMES; pass <= BODIES; pass++) {
+        RP_TRY(rp_profile_json(&s.p));
+        RP_TRY(walk_file(&s, (enum speedscope_pass)pass));
+    }
+    if (s.left_out)
+        RP_TRY(rp_builder_warn(s.p.t.builder, err,
                                "%llu profiles were left out: their unit is not that of the first",
-                               (unsigned long long)s.left_out);
-    rp_vec_release(&s.frames);
-    rp_vec_release(&s.open);
-    rp_vec_release(&s.nested);
-    rp_vec_release(&s.stacks);
-    rp_vec_release(&s.weights);
-    rp_vec_release(&s.heads);
-    return rp_profile_end(&s.p, code, to);
+                               (unsigned long long)s.left_out));
+    return rp_profile_end(&s.p, to);
 }
 
 static enum rp_sniff sniff_speedscope(const uint8_t *head, size_t n, const char *file)
