@@ -24,19 +24,15 @@ static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
     const struct rp_table *table =
         rp_table_find(options && options->table ? options->table : "events");
     struct rp_table_rank *rank = calloc(1, sizeof *rank);
-    struct rp_table_set set = {0};
-    enum rp_code code;
+    RP_SCOPED(rp_table_set_release) struct rp_table_set set = {0};
 
     RP_TRY(rp_err_need(rank, err, "writing a table"));
     rank->trace = trace;
     rank->number = trace->rank != RP_NO_RANK ? trace->rank : options ? options->rank : 0;
     rank->path = options && options->input ? options->input : "";
     rp_table_set_init(&set, rank, 1);
-    code = rp_table_prepare(&set, table, err);
-    if (code == RP_OK)
-        code = save_table(&set, table, path, err);
-    rp_table_set_release(&set);
-    return code;
+    RP_TRY(rp_table_prepare(&set, table, err));
+    return save_table(&set, table, path, err);
 }
 
 const struct rp_writer rp_writer_arrow = {

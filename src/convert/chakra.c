@@ -336,17 +336,14 @@ static void chakra_release(struct chakra_writer *c)
 static enum rp_code write_chakra(const struct rp_trace *trace, const char *path,
                                  const struct rp_write_options *options, struct rp_err *err)
 {
+    RP_SCOPED(chakra_release)
     struct chakra_writer c = {.t = trace, .arena = RP_ARENA_INIT, .err = err};
-    enum rp_code code;
 
     (void)options;
     rp_map_init(&c.item_of);
     rp_trace_categories_init(&c.categories, trace, NULL);
-    code = chakra_prepare(&c);
-    if (code == RP_OK)
-        code = chakra_put_all(&c, path);
-    chakra_release(&c);
-    return code;
+    RP_TRY(chakra_prepare(&c));
+    return chakra_put_all(&c, path);
 }
 
 const struct rp_writer rp_writer_chakra = {

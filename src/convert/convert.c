@@ -330,37 +330,32 @@ static int32_t number_of(const struct rp_loaded *loaded)
 static enum rp_code convert_trace(void *user, const struct rp_loaded *loaded, struct rp_err *err)
 {
     struct convert *convert = user;
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_merged merged = {0};
-    enum rp_code code = rp_trace_require(loaded->trace, RP_NEED_ALL, err);
 
-    if (code == RP_OK && (convert->cut.asked || convert->writer->by_rank))
-        code = rp_merged_read(loaded->trace, &arena, &merged, err);
-    if (code == RP_OK && merged.n)
-        code = convert_merged(convert, loaded, &merged, err);
-    else if (code == RP_OK &&
-             (!convert->cut.ranks || rp_rank_wanted(convert->cut.ranks, number_of(loaded))))
-        code = write_rank(convert, loaded, loaded->trace, number_of(loaded),
-                          &convert->rows[loaded->index], err);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_trace_require(loaded->trace, RP_NEED_ALL, err));
+    if (convert->cut.asked || convert->writer->by_rank)
+        RP_TRY(rp_merged_read(loaded->trace, &arena, &merged, err));
+    if (merged.n)
+        RP_TRY(convert_merged(convert, loaded, &merged, err));
+    else if (!convert->cut.ranks || rp_rank_wanted(convert->cut.ranks, number_of(loaded)))
+        RP_TRY(write_rank(convert, loaded, loaded->trace, number_of(loaded),
+                          &convert->rows[loaded->index], err));
+    return RP_OK;
 }
 
 /* The program for inputs of the shapes that are given. */
 static enum rp_code refine_program(const struct convert *convert, const struct rp_program *program,
                                    struct rp_program **out, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     struct rp_refine_shape *shapes;
     size_t n;
-    enum rp_code code = rp_refine_parse(convert->refine, &arena, &shapes, &n, err);
 
-    if (code == RP_OK && !rp_program_is_dynamic(program))
-        code = rp_err_set(err, RP_USAGE, "all its shapes are known: --refine has nothing to do");
-    if (code == RP_OK)
-        code = rp_program_refine(program, shapes, n, out, err);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_refine_parse(convert->refine, &arena, &shapes, &n, err));
+    if (!rp_program_is_dynamic(program))
+        return rp_err_set(err, RP_USAGE, "all its shapes are known: --refine has nothing to do");
+    return rp_program_refine(program, shapes, n, out, err);
 }
 
 static enum rp_code convert_program(void *user, const struct rp_loaded_program *loaded,

@@ -281,18 +281,15 @@ static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limit
                                    .begin_ns = c->t->totals.span_begin_ns,
                                    .previous_ns = rp_cut_previous_end(c->t),
                                    .nameless = true};
-    struct rp_arena arena = RP_ARENA_INIT;
-    enum rp_code code = learn_trace(c, err);
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
 
+    RP_TRY(learn_trace(c, err));
     /* what marks the steps has another name then */
-    if (code == RP_OK && c->scrub->names && !c->merged && c->t->nsteps) {
+    if (c->scrub->names && !c->merged && c->t->nsteps) {
         how.cut = rp_cut_describe(c->t, &record, &arena, err);
-        code = rp_err_need(how.cut, err, "removing secrets");
+        RP_TRY(rp_err_need(how.cut, err, "removing secrets"));
     }
-    if (code == RP_OK)
-        code = rp_trace_copy(c->t, &how, limits, out, err);
-    rp_arena_release(&arena);
-    return code;
+    return rp_trace_copy(c->t, &how, limits, out, err);
 }
 
 /* ------------------------------------------------------------------ what is left */
@@ -343,9 +340,7 @@ static const char *where_is(struct rp_arena *arena, const struct rp_trace *t,
 static enum rp_code add_left(struct cleaning *c, struct rp_scrub *scrub, const char *file,
                              uint32_t unread, struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
-
-    for (size_t i = 0; i < c->left.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < c->left.n; i++) {
         const struct left_text *left = &c->left.at[i];
         const char *name = rp_secret_rows[left->kind].name;
         rp_event e = event_of(c->t, left);
@@ -353,7 +348,7 @@ static enum rp_code add_left(struct cleaning *c, struct rp_scrub *scrub, const c
         rp_emit_reset(&c->clean);
         clean_text(c, left->use, left->key == RP_NONE ? "" : rp_trace_str(c->t, left->key),
                    left->s);
-        code = rp_vec_push(
+        RP_TRY(rp_vec_push(
             &scrub->left,
             ((struct left_row){
                 .file = file,
@@ -362,18 +357,18 @@ static enum rp_code add_left(struct cleaning *c, struct rp_scrub *scrub, const c
                 .text = rp_arena_copy(scrub->arena, c->clean.buffer, rp_emit_length(&c->clean)),
                 .event = e == RP_NONE ? RP_ABSENT_I64 : (int64_t)e,
                 .byte = (int64_t)left->byte}),
-            err);
+            err));
     }
-    for (int k = 0; k < RP_SECRETS && code == RP_OK; k++)
+    for (int k = 0; k < RP_SECRETS; k++)
         if (unread >> k & 1)
-            code = rp_vec_push(&scrub->left,
+            RP_TRY(rp_vec_push(&scrub->left,
                                ((struct left_row){.file = file,
                                                   .kind = rp_secret_rows[k].name,
                                                   .where = "the file, beside the trace",
                                                   .event = RP_ABSENT_I64,
                                                   .byte = RP_ABSENT_I64}),
-                               err);
-    return code;
+                               err));
+    return RP_OK;
 }
 
 enum rp_code rp_scrub_make(struct rp_scrub *scrub, const struct rp_loaded *loaded,

@@ -185,28 +185,29 @@ static enum rp_code clean_lines(struct log_scrub *l, struct rp_snip rest, struct
     return RP_OK;
 }
 
+static void log_scrub_release(struct log_scrub *l)
+{
+    rp_emit_abandon(&l->text);
+    rp_emit_abandon(&l->out);
+    rp_secret_words_release(&l->words);
+    free(l->payload);
+}
+
 enum rp_code rp_scrub_log(struct rp_input *in, struct rp_out *to, int64_t counts[RP_SECRETS],
                           struct rp_err *err)
 {
+    RP_SCOPED(log_scrub_release)
     struct log_scrub l = {.words = {.arena = RP_ARENA_INIT}, .to = to, .counts = counts};
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     l.payload = malloc(n + 1);
-    code = rp_err_need(l.payload, err, "removing secrets");
-    if (code == RP_OK)
-        code = rp_emit_open_memory(&l.text, err);
-    if (code == RP_OK)
-        code = rp_emit_open_memory(&l.out, err);
-    if (code == RP_OK)
-        code = clean_lines(&l, (struct rp_snip){(const char *)bytes, n}, err);
-    if (code == RP_OK && (l.text.failure.code != RP_OK || l.out.failure.code != RP_OK))
-        code = rp_err_nomem(err, "removing secrets");
-    rp_emit_abandon(&l.text);
-    rp_emit_abandon(&l.out);
-    rp_secret_words_release(&l.words);
-    free(l.payload);
-    return code;
+    RP_TRY(rp_err_need(l.payload, err, "removing secrets"));
+    RP_TRY(rp_emit_open_memory(&l.text, err));
+    RP_TRY(rp_emit_open_memory(&l.out, err));
+    RP_TRY(clean_lines(&l, (struct rp_snip){(const char *)bytes, n}, err));
+    if (l.text.failure.code != RP_OK || l.out.failure.code != RP_OK)
+        return rp_err_nomem(err, "removing secrets");
+    return RP_OK;
 }

@@ -216,25 +216,22 @@ static enum rp_code make_dictionary(struct batch *b, const struct rp_table_colum
 static enum rp_code number_texts(const struct rp_table_span *span, size_t offset, uint32_t n,
                                  int32_t *map, struct rp_arrow_texts *texts, struct rp_err *err)
 {
-    struct rp_names names = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_names_release) struct rp_names names = {0};
     uint32_t found, different = 0;
 
-    for (uint32_t i = 0; code == RP_OK && i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const char *text = *(const char *const *)(const void *)((const char *)span->at +
                                                                 span->stride * i + offset);
 
         found = rp_names_find(&names, text);
         if (text && found == RP_NONE) {
             found = different++;
-            code = rp_names_add(&names, text, found, err);
-            if (code == RP_OK)
-                code = rp_arrow_add_text(texts, text, strlen(text), err);
+            RP_TRY(rp_names_add(&names, text, found, err));
+            RP_TRY(rp_arrow_add_text(texts, text, strlen(text), err));
         }
         map[i] = (int32_t)found;
     }
-    rp_names_release(&names);
-    return code;
+    return RP_OK;
 }
 
 /* Texts of few elements (tracks, streams) that many rows share. */

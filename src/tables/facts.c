@@ -150,17 +150,13 @@ static void fill_step(struct rp_step_row *row, const struct rp_trace *t, uint32_
 static enum rp_code unite_main_device(const struct rp_table_rank *r, struct rp_work_unions *out,
                                       struct rp_err *err)
 {
-    struct rp_work one = {0};
-    enum rp_code code;
+    RP_SCOPED(rp_work_release) struct rp_work one = {0};
 
     *out = (struct rp_work_unions){0};
     if (!r->work.items.n)
         return RP_OK;
-    code = rp_work_of_device(&r->work, rp_work_main_device(&r->work), &one, err);
-    if (code == RP_OK)
-        code = rp_work_unite(&one, out, err);
-    rp_work_release(&one);
-    return code;
+    RP_TRY(rp_work_of_device(&r->work, rp_work_main_device(&r->work), &one, err));
+    return rp_work_unite(&one, out, err);
 }
 
 static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
@@ -361,15 +357,18 @@ static enum rp_code make_operators(struct operator_rows *o, struct rp_table_rank
     return RP_OK;
 }
 
+static void operator_rows_release(struct operator_rows *o)
+{
+    rp_arg_key_release(&o->dims);
+    rp_arg_key_release(&o->types);
+    free(o->row_of);
+}
+
 static enum rp_code fill_operators(struct rp_table_rank *r, struct rp_err *err)
 {
-    struct operator_rows o = {.t = r->trace};
-    enum rp_code code = make_operators(&o, r, err);
+    RP_SCOPED(operator_rows_release) struct operator_rows o = {.t = r->trace};
 
-    rp_arg_key_release(&o.dims);
-    rp_arg_key_release(&o.types);
-    free(o.row_of);
-    return code;
+    return make_operators(&o, r, err);
 }
 
 /* ------------------------------------------------------------------ collectives */
@@ -428,20 +427,18 @@ static void note_meeting(struct rp_table_set *set, const struct rp_rendezvous_li
 
 static enum rp_code match_collectives(struct rp_table_set *set, struct rp_err *err)
 {
-    struct rp_arena arena = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
     const struct rp_collectives **ranks =
         RP_ARENA_NEW(&arena, const struct rp_collectives *, set->n + 1);
     struct rp_rendezvous_list list = {0};
-    enum rp_code code = rp_err_need(ranks, err, "matching collectives");
 
-    for (size_t i = 0; code == RP_OK && i < set->n; i++)
+    RP_TRY(rp_err_need(ranks, err, "matching collectives"));
+    for (size_t i = 0; i < set->n; i++)
         ranks[i] = &set->ranks[i].collectives;
-    if (code == RP_OK)
-        code = rp_rendezvous_find(ranks, set->n, &arena, &list, err);
-    for (size_t i = 0; code == RP_OK && i < list.n; i++)
+    RP_TRY(rp_rendezvous_find(ranks, set->n, &arena, &list, err));
+    for (size_t i = 0; i < list.n; i++)
         note_meeting(set, &list, ranks, i);
-    rp_arena_release(&arena);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the set */

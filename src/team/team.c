@@ -184,20 +184,17 @@ static enum rp_code take_key(void *user, size_t process, const char *bytes, size
 enum rp_code rp_team_divide(struct rp_team *team, uint64_t key, size_t *place, size_t *of,
                             struct rp_err *err)
 {
-    uint64_t *keys = calloc(team->size, sizeof *keys);
-    enum rp_code code = rp_err_need(keys, err, "dividing the files");
+    RP_FREED uint64_t *keys = calloc(team->size, sizeof *keys);
 
+    RP_TRY(rp_err_need(keys, err, "dividing the files"));
     *place = *of = 0;
-    if (code == RP_OK)
-        code = rp_team_gather(team, RP_OK, &key, sizeof key, take_key, keys, err);
-    if (code == RP_OK)
-        code = tell_all(team, keys, team->size * sizeof *keys, err);
-    for (size_t i = 0; i < team->size && code == RP_OK; i++) {
+    RP_TRY(rp_team_gather(team, RP_OK, &key, sizeof key, take_key, keys, err));
+    RP_TRY(tell_all(team, keys, team->size * sizeof *keys, err));
+    for (size_t i = 0; i < team->size; i++) {
         *place += i < team->rank && keys[i] == key;
         *of += keys[i] == key;
     }
-    free(keys);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the board */

@@ -275,17 +275,21 @@ static enum rp_code count_all(struct comm_ctx *ctx)
     return rp_arena_check(ctx->arena, "listing collectives", ctx->err);
 }
 
+static void comm_ctx_release(struct comm_ctx *ctx)
+{
+    rp_vec_release(&ctx->ops);
+}
+
 enum rp_code rp_comm_count(const struct rp_xref *x, const struct rp_meshes *meshes,
                            struct rp_arena *arena, struct rp_comm *out, struct rp_err *err)
 {
+    RP_SCOPED(comm_ctx_release)
     struct comm_ctx ctx = {.xref = x, .meshes = meshes, .arena = arena, .out = out, .err = err};
-    enum rp_code code = RP_OK;
 
     *out = (struct rp_comm){.devices = RP_ABSENT_I64};
     if (x->program && x->program->entry != RP_NONE)
-        code = count_all(&ctx);
-    rp_vec_release(&ctx.ops);
-    return code;
+        RP_TRY(count_all(&ctx));
+    return RP_OK;
 }
 
 bool rp_comm_has_any(const struct rp_program *p)

@@ -161,33 +161,31 @@ static enum rp_code find_runs(struct rp_compiled *c, struct call_lists *lists,
     return RP_OK;
 }
 
+static void call_lists_release(struct call_lists *lists)
+{
+    rp_map_release(&lists->first);
+    rp_map_release(&lists->progress);
+    rp_vec_release(&lists->next);
+}
+
 enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *trace,
                               const struct rp_torch_trace *log, struct rp_err *err)
 {
-    struct call_lists lists = {0};
-    struct rp_map by_key = {0};
-    enum rp_code code;
+    RP_SCOPED(call_lists_release) struct call_lists lists = {0};
+    RP_SCOPED(rp_map_release) struct rp_map by_key = {0};
 
     *out = (struct rp_compiled){.trace = trace, .log = log};
-    code = rp_vec_reserve(&out->runs, log->graphs.n + 1, err);
-    for (uint32_t g = 0; g < log->graphs.n && code == RP_OK; g++) {
+    RP_TRY(rp_vec_reserve(&out->runs, log->graphs.n + 1, err));
+    for (uint32_t g = 0; g < log->graphs.n; g++) {
         uint32_t first;
 
         out->runs.at[out->runs.n++] = 0;
         if (log->graphs.at[g].key) /* ranks and later runs make the same graph again */
-            code = rp_map_intern(&by_key, text_hash(log->graphs.at[g].key), g, &first, err);
+            RP_TRY(rp_map_intern(&by_key, text_hash(log->graphs.at[g].key), g, &first, err));
     }
-    if (code == RP_OK)
-        code = list_calls(&lists, log, err);
-    if (code == RP_OK)
-        code = list_names(out, err);
-    if (code == RP_OK)
-        code = find_runs(out, &lists, &by_key, err);
-    rp_map_release(&by_key);
-    rp_map_release(&lists.first);
-    rp_map_release(&lists.progress);
-    rp_vec_release(&lists.next);
-    return code;
+    RP_TRY(list_calls(&lists, log, err));
+    RP_TRY(list_names(out, err));
+    return find_runs(out, &lists, &by_key, err);
 }
 
 void rp_compiled_release(struct rp_compiled *c)

@@ -179,23 +179,19 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
                              struct rp_arena *arena, struct rp_xref_kernels *out,
                              struct rp_err *err)
 {
-    struct rp_map kernels;
-    enum rp_code code;
+    RP_SCOPED(rp_map_release) struct rp_map kernels = {0};
 
     *out = (struct rp_xref_kernels){0};
     if (!thunks->n)
         return kernels_of_program(x, arena, out, err);
     out->at = RP_ARENA_NEW(arena, struct rp_xref_kernel, thunks->n);
     RP_TRY(rp_err_need(out->at, err, "listing kernels"));
-    rp_map_init(&kernels);
-    code = index_kernels(x, &kernels, err);
-    for (size_t i = 0; i < thunks->n && code == RP_OK; i++) {
+    RP_TRY(index_kernels(x, &kernels, err));
+    for (size_t i = 0; i < thunks->n; i++) {
         out->at[i] = (struct rp_xref_kernel){.thunk = thunks->at[i], .runs = 1};
         resolve_thunk(x, &kernels, &out->at[i]);
     }
     out->n = thunks->n;
-    rp_map_release(&kernels);
-    if (code == RP_OK)
-        look_around(x, out);
-    return code;
+    look_around(x, out);
+    return RP_OK;
 }

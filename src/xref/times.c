@@ -255,31 +255,30 @@ static enum rp_code assign_named(struct measure *m)
     return RP_OK;
 }
 
+static void measure_release(struct measure *m)
+{
+    rp_arg_key_release(&m->op_key);
+    rp_arg_key_release(&m->module_key);
+    rp_map_release(&m->by_op);
+    rp_map_release(&m->by_name);
+    rp_vec_release(&m->groups);
+    rp_vec_release(&m->events);
+    rp_arena_release(&m->arena);
+}
+
 enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
                              const struct rp_xref *x, struct rp_xref_kernels *kernels,
                              struct rp_xref_times *out, struct rp_err *err)
 {
+    RP_SCOPED(measure_release)
     struct measure m = {.t = trace, .x = x, .kernels = kernels, .out = out, .err = err};
-    enum rp_code code = rp_trace_require(trace, RP_NEED_ARGS, err);
 
+    RP_TRY(rp_trace_require(trace, RP_NEED_ARGS, err));
     rp_map_init(&m.by_op);
     rp_map_init(&m.by_name);
-    if (code == RP_OK)
-        code = rp_arg_key_init(&m.op_key, trace, "hlo_op", err);
-    if (code == RP_OK)
-        code = rp_arg_key_init(&m.module_key, trace, "hlo_module", err);
-    if (code == RP_OK)
-        code = index_rows(&m);
-    if (code == RP_OK)
-        code = measure_events(&m, module);
-    if (code == RP_OK)
-        code = assign_named(&m);
-    rp_arg_key_release(&m.op_key);
-    rp_arg_key_release(&m.module_key);
-    rp_map_release(&m.by_op);
-    rp_map_release(&m.by_name);
-    rp_vec_release(&m.groups);
-    rp_vec_release(&m.events);
-    rp_arena_release(&m.arena);
-    return code;
+    RP_TRY(rp_arg_key_init(&m.op_key, trace, "hlo_op", err));
+    RP_TRY(rp_arg_key_init(&m.module_key, trace, "hlo_module", err));
+    RP_TRY(index_rows(&m));
+    RP_TRY(measure_events(&m, module));
+    return assign_named(&m);
 }

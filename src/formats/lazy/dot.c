@@ -165,10 +165,9 @@ static enum rp_code read_dot_line(struct rp_lazy *r, const char *s, const char *
 enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line)
 {
     const char *s = *line, *end = s;
-    struct dot_node *nodes;
+    RP_FREED struct dot_node *nodes = NULL;
     uint32_t first = r->p->nops;
     size_t lines = 1, n = 0;
-    enum rp_code code;
 
     for (const char *at = s; at < r->end && lines < r->limits.events; lines++) {
         at += *at == '\n';
@@ -179,22 +178,20 @@ enum rp_code rp_lazy_dot(struct rp_lazy *r, const char **line)
     nodes = calloc(lines + 1, sizeof *nodes);
     RP_TRY(rp_err_need(nodes, r->err, "reading a dot graph"));
     r->edges.n = 0;
-    code = rp_lazy_begin_graph(r);
-    while (code == RP_OK && s < r->end && n < lines) {
+    RP_TRY(rp_lazy_begin_graph(r));
+    while (s < r->end && n < lines) {
         s += *s == '\n';
         end = line_end(r, s);
         while (s < end && *s == ' ')
             s++;
         if (s < end && *s == '}')
             break;
-        code = read_dot_line(r, s, end, first, nodes, &n);
+        RP_TRY(read_dot_line(r, s, end, first, nodes, &n));
         s = end;
     }
-    if (code == RP_OK)
-        rp_sort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
-    for (size_t i = 0; code == RP_OK && i < n; i++)
-        code = add_dot_node(r, &nodes[i]);
-    free(nodes);
+    rp_sort(r->edges.at, r->edges.n, sizeof *r->edges.at, by_target);
+    for (size_t i = 0; i < n; i++)
+        RP_TRY(add_dot_node(r, &nodes[i]));
     *line = end;
-    return code;
+    return RP_OK;
 }

@@ -357,13 +357,19 @@ static const char *newest_hlo(const char *text, size_t n, size_t *len)
     return last;
 }
 
+static void lazy_release(struct rp_lazy *r)
+{
+    rp_vec_release(&r->op_of);
+    rp_vec_release(&r->operands);
+    rp_vec_release(&r->edges);
+}
+
 static enum rp_code lazy_read(struct rp_input *in, const struct rp_read_options *options,
                               struct rp_import *to, struct rp_err *err)
 {
-    struct rp_lazy r = {.err = err};
+    RP_SCOPED(lazy_release) struct rp_lazy r = {.err = err};
     const uint8_t *bytes;
     const char *hlo;
-    enum rp_code code;
     size_t n, len;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
@@ -377,11 +383,7 @@ static enum rp_code lazy_read(struct rp_input *in, const struct rp_read_options 
     r.end = r.begin + n;
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    code = lazy_lines(&r);
-    rp_vec_release(&r.op_of);
-    rp_vec_release(&r.operands);
-    rp_vec_release(&r.edges);
-    return code;
+    return lazy_lines(&r);
 }
 
 static enum rp_sniff lazy_sniff(const uint8_t *head, size_t n, const char *file)

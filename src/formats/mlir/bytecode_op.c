@@ -325,23 +325,20 @@ static enum rp_code list_attributes(struct rp_bytecode *b, const struct rp_bc_op
 static enum rp_code result_shape(struct rp_mlir *r, const struct rp_bc_op *op, uint32_t *shape)
 {
     struct rp_bytecode *b = r->bytecode;
-    RP_VEC(uint32_t) parts = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, parts);
 
     *shape = 0;
     if (op->nresults == 1)
         return rp_bc_shape(r, b->values.at[op->result].type, shape);
-    for (uint32_t i = 0; i < op->nresults && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < op->nresults; i++) {
         uint32_t part;
 
-        code = rp_bc_shape(r, b->values.at[op->result + i].type, &part);
-        if (code == RP_OK)
-            code = rp_vec_push(&parts, part, r->err);
+        RP_TRY(rp_bc_shape(r, b->values.at[op->result + i].type, &part));
+        RP_TRY(rp_vec_push(&parts, part, r->err));
     }
-    if (code == RP_OK && parts.n)
-        code = rp_program_tuple(r->p, parts.at, parts.n, shape, r->err);
-    rp_vec_release(&parts);
-    return code;
+    if (parts.n)
+        RP_TRY(rp_program_tuple(r->p, parts.at, parts.n, shape, r->err));
+    return RP_OK;
 }
 
 /* Operands of nested operations are in one piece. */

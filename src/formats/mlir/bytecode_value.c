@@ -195,23 +195,18 @@ static enum rp_code tuple_shape(struct rp_mlir *r, struct rp_bc_type *t, unsigne
                                 uint32_t *shape)
 {
     struct rp_bytecode *b = r->bytecode;
-    RP_VEC(uint32_t) parts = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, parts);
 
     if (depth > RP_BC_DEPTH)
         return rp_bc_fail(b, t->types.at, "types nested too deep");
-    for (size_t i = 0; i < t->n && code == RP_OK; i++) {
+    for (size_t i = 0; i < t->n; i++) {
         uint64_t part = rp_bc_varint(b, &t->types);
         uint32_t id;
 
-        code = b->code == RP_OK ? shape_of(r, part, depth + 1, &id) : b->code;
-        if (code == RP_OK)
-            code = rp_vec_push(&parts, id, r->err);
+        RP_TRY(b->code == RP_OK ? shape_of(r, part, depth + 1, &id) : b->code);
+        RP_TRY(rp_vec_push(&parts, id, r->err));
     }
-    if (code == RP_OK)
-        code = rp_program_tuple(r->p, parts.at, parts.n, shape, r->err);
-    rp_vec_release(&parts);
-    return code;
+    return rp_program_tuple(r->p, parts.at, parts.n, shape, r->err);
 }
 
 static enum rp_code shape_of(struct rp_mlir *r, uint64_t type, unsigned depth, uint32_t *shape)

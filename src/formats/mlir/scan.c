@@ -200,10 +200,9 @@ static enum rp_code read_type(struct rp_mlir *r, struct rp_slice name, const cha
 static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end, unsigned depth,
                                bool tuple, uint32_t *shape)
 {
-    RP_VEC(uint32_t) parts = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, parts);
 
-    while (s < end && *s != '{' && code == RP_OK) {
+    while (s < end && *s != '{') {
         struct rp_slice name = {s, 0, 0};
         const char *inside = NULL;
         uint32_t part;
@@ -224,15 +223,13 @@ static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end
                    (name.n == 10 && memcmp(name.at, "attributes", 10) == 0)) {
             break;
         }
-        code = read_type(r, name, inside, s - 1, depth, &part);
-        if (code == RP_OK)
-            code = rp_vec_push(&parts, part, r->err);
+        RP_TRY(read_type(r, name, inside, s - 1, depth, &part));
+        RP_TRY(rp_vec_push(&parts, part, r->err));
     }
     *shape = parts.n ? parts.at[0] : 0;
-    if (code == RP_OK && (tuple || parts.n > 1))
-        code = rp_program_tuple(r->p, parts.at, parts.n, shape, r->err);
-    rp_vec_release(&parts);
-    return code;
+    if (tuple || parts.n > 1)
+        RP_TRY(rp_program_tuple(r->p, parts.at, parts.n, shape, r->err));
+    return RP_OK;
 }
 
 enum rp_code rp_mlir_types(struct rp_mlir *r, const char *s, const char *end, uint32_t *shape)

@@ -43,9 +43,8 @@ static enum rp_code put_groups(struct rp_mlir *r, struct rp_chars *text,
 static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                const char *word, uint32_t key)
 {
+    RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
     struct rp_mlir_ints list;
-    struct rp_chars out = {0};
-    enum rp_code code;
     size_t each;
     char *kept;
 
@@ -54,13 +53,10 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *at
         return RP_OK;
     if (list.n >= RP_MLIR_INTS)
         return RP_MLIR_FAIL(r, attrs->at, "groups of more than %d devices", RP_MLIR_INTS);
-    code = put_groups(r, &out, &list, each);
-    kept = code == RP_OK ? rp_arena_copy(&r->p->arena, out.at, out.n) : NULL;
-    if (code == RP_OK)
-        code = kept ? rp_program_add_attr(r->p, rp_attr_parse(r->p, key, kept, out.n), r->err)
-                    : rp_err_nomem(r->err, "reading groups");
-    rp_chars_release(&out);
-    return code;
+    RP_TRY(put_groups(r, &out, &list, each));
+    kept = rp_arena_copy(&r->p->arena, out.at, out.n);
+    RP_TRY(rp_err_need(kept, r->err, "reading groups"));
+    return rp_program_add_attr(r->p, rp_attr_parse(r->p, key, kept, out.n), r->err);
 }
 
 enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code, const struct rp_mlir_attrs *attrs)
@@ -168,23 +164,17 @@ static enum rp_code put_shardings(struct rp_mlir *r, const struct rp_mlir_attrs 
 enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                   bool results)
 {
-    struct rp_chars out = {0};
-    enum rp_code code;
+    RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
     char *kept;
-    size_t n;
 
     rp_chars_put(&out, "{", 1);
-    code = put_shardings(r, attrs, results ? "out_shardings" : "in_shardings",
-                         "#sdy.sharding_per_value<", ">", &out);
-    if (code == RP_OK)
-        code = put_shardings(r, attrs, "manual_axes", "#sdy<manual_axes", ">", &out);
+    RP_TRY(put_shardings(r, attrs, results ? "out_shardings" : "in_shardings",
+                         "#sdy.sharding_per_value<", ">", &out));
+    RP_TRY(put_shardings(r, attrs, "manual_axes", "#sdy<manual_axes", ">", &out));
     rp_chars_put(&out, "}", 1);
     kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
-    n = out.n;
-    rp_chars_release(&out);
-    RP_TRY(code);
     RP_TRY(rp_err_need(kept, r->err, "reading shardings"));
-    RP_TRY(rp_program_add_attr(r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, n),
+    RP_TRY(rp_program_add_attr(r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, out.n),
                                r->err));
     return rp_mlir_target(r, results ? "xla.sdy.LocalToGlobalShape" : "xla.sdy.GlobalToLocalShape");
 }
@@ -338,19 +328,16 @@ enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const struct rp_mlir_attrs 
 
 enum rp_code rp_mlir_add_meshes(struct rp_mlir *r)
 {
-    struct rp_chars out = {0};
+    RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
     char *kept;
-    size_t n;
 
     if (!r->meshes.n)
         return RP_OK;
     rp_chars_put(&out, "{xla.sdy.meshes=\"", 17);
     rp_chars_put(&out, r->meshes.at, r->meshes.n);
     rp_chars_put(&out, "}\"}", 3);
-    n = out.n;
-    kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, n);
-    rp_chars_release(&out);
+    kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
     RP_TRY(rp_err_need(kept, r->err, "reading meshes"));
     return rp_program_add_module_attr(
-        r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, n), r->err);
+        r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, out.n), r->err);
 }

@@ -39,11 +39,10 @@ static size_t find_begin(const struct rp_perfetto *r, const uint32_t *open, size
 
 enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
 {
-    RP_VEC(uint32_t) open = {0}; /* marks, innermost last */
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, open); /* marks, innermost last */
 
     rp_sort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
-    for (size_t i = 0; i < r->marks.n && code == RP_OK; i++) {
+    for (size_t i = 0; i < r->marks.n; i++) {
         const struct rp_perfetto_mark *m = &r->marks.at[i];
         size_t left;
 
@@ -57,11 +56,10 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
         while (open.n > left)
             end_slice(r, &r->marks.at[open.at[--open.n]], m->ts_ns);
         if (m->type != RP_PFT_END)
-            code = rp_vec_push(&open, (uint32_t)i, err);
+            RP_TRY(rp_vec_push(&open, (uint32_t)i, err));
     }
     r->t.health->unended += (int64_t)open.n;
-    rp_vec_release(&open);
-    return code;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ arrows */

@@ -840,22 +840,25 @@ static enum rp_code execute_all(struct pickle_reader *r)
     return cut_short(r);
 }
 
+static void reader_release(struct pickle_reader *r)
+{
+    rp_vec_release(&r->stack);
+    rp_vec_release(&r->marks);
+    rp_vec_release(&r->memo);
+}
+
 enum rp_code rp_pickle_read(struct rp_pickle *out, const void *bytes, size_t n,
                             const struct rp_limits *limits, struct rp_err *err)
 {
-    struct pickle_reader r = {.out = out, .begin = bytes, .err = err};
-    enum rp_code code;
+    RP_SCOPED(reader_release) struct pickle_reader r = {.out = out, .begin = bytes, .err = err};
 
     *out = (struct rp_pickle){.root = RP_NONE};
     r.at = r.op = r.begin;
     r.end = r.begin + n;
     r.limits = limits ? *limits : RP_LIMITS_DEFAULT;
     memset(r.small, 0xff, sizeof r.small);
-    code = n ? execute_all(&r) : rp_err_set_at(err, RP_FORMAT, 0, "is empty");
-    rp_vec_release(&r.stack);
-    rp_vec_release(&r.marks);
-    rp_vec_release(&r.memo);
-    return code == RP_OK ? index_dicts(out, err) : code;
+    RP_TRY(n ? execute_all(&r) : rp_err_set_at(err, RP_FORMAT, 0, "is empty"));
+    return index_dicts(out, err);
 }
 
 enum rp_code rp_pickle_items(struct rp_pickle *p, rp_pickle_id list, size_t bytes,

@@ -572,36 +572,32 @@ static enum rp_code add_functions(struct raf *r)
 {
     const struct raf_node *root = node_at(r, (uint32_t)r->root),
                           *map = node_at(r, root->ref[REF_A]);
-    RP_VEC(uint32_t) names = {0};
-    enum rp_code code = RP_OK;
+    RP_VEC_LOCAL(uint32_t, names);
     uint32_t closure;
 
     RP_TRY(rp_program_string(r->p, "closure", 7, &closure, r->err));
-    for (uint32_t k = 0; code == RP_OK && root->kind == RAF_MODULE && k + 1 < map->ndata; k += 2) {
+    for (uint32_t k = 0; root->kind == RAF_MODULE && k + 1 < map->ndata; k += 2) {
         uint32_t f = r->data.at[map->data + k + 1];
 
         if (node_at(r, f)->kind != RAF_FUNCTION || node_at(r, f)->value)
             continue;
-        code = rp_vec_push(&r->functions, f, r->err);
+        RP_TRY(rp_vec_push(&r->functions, f, r->err));
         node_at(r, f)->value = node_at(r, r->data.at[map->data + k])->value =
             (int64_t)r->functions.n;
-        if (code == RP_OK)
-            code = rp_vec_push(&names, node_at(r, r->data.at[map->data + k])->text, r->err);
+        RP_TRY(rp_vec_push(&names, node_at(r, r->data.at[map->data + k])->text, r->err));
     }
-    for (uint32_t i = 0; code == RP_OK && i < r->nodes.n; i++) {
+    for (uint32_t i = 0; i < r->nodes.n; i++) {
         if (node_at(r, i)->kind != RAF_FUNCTION || node_at(r, i)->value)
             continue;
-        code = rp_vec_push(&r->functions, i, r->err);
+        RP_TRY(rp_vec_push(&r->functions, i, r->err));
         node_at(r, i)->value = (int64_t)r->functions.n;
-        if (code == RP_OK)
-            code = rp_vec_push(&names, closure, r->err);
+        RP_TRY(rp_vec_push(&names, closure, r->err));
     }
-    if (code == RP_OK && !r->functions.n)
-        code = rp_err_set(r->err, RP_FORMAT, "the module has no functions");
-    for (size_t i = 0; code == RP_OK && i < r->functions.n; i++)
-        code = add_function(r, r->functions.at[i], names.at[i]);
-    rp_vec_release(&names);
-    return code;
+    if (!r->functions.n)
+        return rp_err_set(r->err, RP_FORMAT, "the module has no functions");
+    for (size_t i = 0; i < r->functions.n; i++)
+        RP_TRY(add_function(r, r->functions.at[i], names.at[i]));
+    return RP_OK;
 }
 
 static enum rp_code build_program(struct raf *r)

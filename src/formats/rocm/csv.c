@@ -416,14 +416,18 @@ static enum rp_code read_rows(struct csv_reader *r, struct table *t)
     return RP_OK;
 }
 
+static void table_release(struct table *t)
+{
+    rp_vec_release(&t->plain);
+}
+
 static enum rp_code read_file(struct csv_reader *r, const char *name, const uint8_t *bytes,
                               size_t n)
 {
+    RP_SCOPED(table_release)
     struct table t = {.name = name, .at = (const char *)bytes, .end = (const char *)bytes + n};
-    enum rp_code code = read_rows(r, &t);
 
-    rp_vec_release(&t.plain);
-    return code;
+    return read_rows(r, &t);
 }
 
 /* Files of a process. The first that is there reads the others into its trace: kernels, else what
@@ -560,19 +564,22 @@ static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
     return rp_activity_finish(r->a, to, begin_ns, r->err);
 }
 
+static void csv_reader_release(struct csv_reader *r)
+{
+    rp_vec_release(&r->counted);
+    if (r->a)
+        rp_activity_release(r->a);
+    free(r->a);
+}
+
 static enum rp_code read_rocprof_csv(struct rp_input *in, const struct rp_read_options *options,
                                      struct rp_import *to, struct rp_err *err)
 {
+    RP_SCOPED(csv_reader_release)
     struct csv_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
-    enum rp_code code;
 
-    if (!r.a)
-        return rp_err_nomem(err, "reading a trace");
-    code = read_all(&r, in, options, to);
-    rp_vec_release(&r.counted);
-    rp_activity_release(r.a);
-    free(r.a);
-    return code;
+    RP_TRY(rp_err_need(r.a, err, "reading a trace"));
+    return read_all(&r, in, options, to);
 }
 
 /* Titles may be in any order. */

@@ -252,11 +252,10 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
                                const char *best, const char *other)
 {
     struct rp_json_token key, v;
-    struct rp_arena arena = {0};
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = {0};
     const char *kept = NULL;
     size_t nkept = 0;
     int64_t id = 0;
-    enum rp_code code;
 
     while (rp_json_field(r->p, &key)) {
         bool is_best = key.len == strlen(best) && !memcmp(key.text, best, key.len);
@@ -269,11 +268,10 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
         else if (read_text(r, &v) && v.len && (is_best || !kept))
             kept = rp_arena_copy(&arena, v.text, nkept = v.len);
     }
-    code = rp_arena_check(&arena, "reading names", r->err);
-    if (kept && code == RP_OK)
-        code = rp_texts_add(to, id, kept, nkept, r->err);
-    rp_arena_release(&arena);
-    return code;
+    RP_TRY(rp_arena_check(&arena, "reading names", r->err));
+    if (kept)
+        RP_TRY(rp_texts_add(to, id, kept, nkept, r->err));
+    return RP_OK;
 }
 
 /* The program and nothing else of the command: its arguments may hold anything. */

@@ -437,20 +437,18 @@ static enum rp_code each_process(struct rp_activity *a, struct rp_database *db,
                                  enum rp_code (*read)(struct rocpd *r, struct rp_err *err),
                                  struct rp_err *err)
 {
-    enum rp_code code = RP_OK;
     const char *table;
     uint32_t part = 0;
 
-    for (size_t i = 0; code == RP_OK && (table = rp_database_table(db, i)); i++) {
-        struct rocpd r = {.a = a, .db = db, .part = part};
+    for (size_t i = 0; (table = rp_database_table(db, i)); i++) {
+        RP_SCOPED(release_process) struct rocpd r = {.a = a, .db = db, .part = part};
 
         if (!uuid_of(table, r.uuid))
             continue;
-        code = read(&r, err);
-        release_process(&r);
+        RP_TRY(read(&r, err));
         part++;
     }
-    return code;
+    return RP_OK;
 }
 
 static enum rp_code describe_and_read(struct rocpd *r, struct rp_err *err)

@@ -226,16 +226,19 @@ static enum rp_code read_tables(struct rpd *r, struct rp_database *db, struct rp
     return rp_rows_each(db, "rocpd_monitor", monitor, read_monitor, r, err);
 }
 
+static void rpd_release(struct rpd *r)
+{
+    rp_texts_release(&r->texts);
+    rp_map_release(&r->call_of);
+    rp_map_release(&r->launch);
+    rp_vec_release(&r->calls);
+}
+
 enum rp_code rp_rpd_read(struct rp_activity *a, struct rp_database *db, struct rp_err *err)
 {
-    struct rpd r = {.a = a};
-    enum rp_code code = read_tables(&r, db, err);
+    RP_SCOPED(rpd_release) struct rpd r = {.a = a};
 
-    rp_texts_release(&r.texts);
-    rp_map_release(&r.call_of);
-    rp_map_release(&r.launch);
-    rp_vec_release(&r.calls);
-    return code;
+    return read_tables(&r, db, err);
 }
 
 #endif

@@ -346,37 +346,35 @@ static enum rp_code read_graph(struct graph_reader *r, struct rp_bytes graph)
     return rp_program_finish(r->p, r->err);
 }
 
+static void graph_reader_release(struct graph_reader *r)
+{
+    rp_vec_release(&r->op_of);
+    rp_vec_release(&r->function_of);
+    rp_vec_release(&r->control);
+}
+
 enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
                               const struct rp_limits *limits, struct rp_err *err)
 {
+    RP_SCOPED(graph_reader_release)
     struct graph_reader r = {.p = p, .limits = limits ? *limits : RP_LIMITS_DEFAULT, .err = err};
-    enum rp_code code = graph.n > UINT32_MAX
-                            ? rp_err_set(err, RP_LIMIT, "the graph is larger than 4 GiB")
-                            : read_graph(&r, graph);
 
-    rp_vec_release(&r.op_of);
-    rp_vec_release(&r.function_of);
-    rp_vec_release(&r.control);
-    return code;
+    return graph.n > UINT32_MAX ? rp_err_set(err, RP_LIMIT, "the graph is larger than 4 GiB")
+                                : read_graph(&r, graph);
 }
 
 /* Text: the wire form is made in the program's arena, where the program points into. */
 enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_t n,
                                    const struct rp_limits *limits, struct rp_err *err)
 {
-    struct rp_proto_writer w = {0};
-    enum rp_code code = rp_textproto_parse(&rp_schema_TF_GRAPH, text, n, limits, &w, err);
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_bytes bytes;
     char *copy;
 
-    if (code == RP_OK)
-        code = rp_proto_written(&w, &bytes, err);
-    if (code == RP_OK) {
-        copy = rp_arena_copy(&p->arena, bytes.n ? (const char *)bytes.at : "", bytes.n);
-        code = copy ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)copy, bytes.n}, limits,
-                                       err)
-                    : rp_err_nomem(err, "reading a graph");
-    }
-    rp_proto_writer_release(&w);
-    return code;
+    RP_TRY(rp_textproto_parse(&rp_schema_TF_GRAPH, text, n, limits, &w, err));
+    RP_TRY(rp_proto_written(&w, &bytes, err));
+    copy = rp_arena_copy(&p->arena, bytes.n ? (const char *)bytes.at : "", bytes.n);
+    return copy
+               ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)copy, bytes.n}, limits, err)
+               : rp_err_nomem(err, "reading a graph");
 }

@@ -282,21 +282,16 @@ static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *fi
 static enum rp_code fill_library(struct rp_program *p, struct rp_bytes library,
                                  const struct rp_limits *limits, struct rp_err *err)
 {
-    struct rp_proto_writer w = {0};
+    RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_bytes bytes;
-    enum rp_code code;
 
     rp_proto_put_bytes(&w, RP_TF_GRAPH_LIBRARY, library.at, library.n);
-    code = rp_proto_written(&w, &bytes, err);
-    if (code == RP_OK) {
-        const char *kept = rp_arena_copy(&p->arena, (const char *)bytes.at, bytes.n);
+    RP_TRY(rp_proto_written(&w, &bytes, err));
+    const char *kept = rp_arena_copy(&p->arena, (const char *)bytes.at, bytes.n);
 
-        code = kept ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)kept, bytes.n}, limits,
-                                       err)
-                    : rp_err_nomem(err, "reading functions");
-    }
-    rp_proto_writer_release(&w);
-    return code;
+    return kept
+               ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)kept, bytes.n}, limits, err)
+               : rp_err_nomem(err, "reading functions");
 }
 
 static enum rp_code read_library(struct rp_input *in, const struct rp_read_options *options,

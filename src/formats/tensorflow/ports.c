@@ -433,26 +433,26 @@ static enum rp_code keep_needed(struct needs *n, struct rp_arena *arena, struct 
     return RP_OK;
 }
 
+static void needs_release(struct needs *n)
+{
+    rp_vec_release(&n->nodes);
+    rp_vec_release(&n->work);
+    rp_map_release(&n->by_name);
+    rp_map_release(&n->reached);
+}
+
 enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fetches, size_t count,
                                 struct rp_arena *arena, struct rp_err *err)
 {
-    struct needs n = {.err = err};
-    enum rp_code code;
+    RP_SCOPED(needs_release) struct needs n = {.err = err};
 
     rp_map_init(&n.by_name);
     rp_map_init(&n.reached);
-    code = list_nodes(&n, ports->graph);
-    for (size_t i = 0; i < count && code == RP_OK; i++)
-        code = reach_node(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])});
-    if (code == RP_OK)
-        code = walk_back(&n);
-    if (code == RP_OK)
-        code = keep_needed(&n, arena, ports);
-    rp_vec_release(&n.nodes);
-    rp_vec_release(&n.work);
-    rp_map_release(&n.by_name);
-    rp_map_release(&n.reached);
-    return code;
+    RP_TRY(list_nodes(&n, ports->graph));
+    for (size_t i = 0; i < count; i++)
+        RP_TRY(reach_node(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])}));
+    RP_TRY(walk_back(&n));
+    return keep_needed(&n, arena, ports);
 }
 
 void rp_tf_ports_release(struct rp_tf_ports *ports)

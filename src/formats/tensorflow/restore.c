@@ -126,10 +126,10 @@ static enum rp_code restores_in_function(struct restore_ctx *f, struct rp_bytes 
                                          struct rp_bytes function)
 {
     struct rp_bytes signature = rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE);
-    struct scope s = {0};
-    enum rp_code code = scope_fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err);
+    RP_SCOPED(scope_release) struct scope s = {0};
 
-    for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
+    RP_TRY(scope_fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err));
+    for (size_t i = 0; i < s.nodes.n; i++) {
         struct rp_bytes node = s.nodes.at[i], variable, key, argument;
 
         if (!assigns(rp_proto_find(node, RP_TF_NODE_OP)))
@@ -141,13 +141,12 @@ static enum rp_code restores_in_function(struct restore_ctx *f, struct rp_bytes 
             struct rp_bytes name = rp_proto_find(argument, RP_TF_ARG_NAME);
 
             if (name.n == variable.n && !memcmp(name.at, variable.at, name.n)) {
-                code = note_restored(f, rp_proto_find_nth(call, RP_TF_NODE_INPUT, k), key);
+                RP_TRY(note_restored(f, rp_proto_find_nth(call, RP_TF_NODE_INPUT, k), key));
                 break;
             }
         }
     }
-    scope_release(&s);
-    return code;
+    return RP_OK;
 }
 
 static struct rp_bytes find_function(const struct restore_ctx *f, struct rp_bytes name)
@@ -173,27 +172,26 @@ enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
                                  struct rp_tf_restores *out, struct rp_err *err)
 {
     struct restore_ctx f = {graph, rp_proto_find(graph, RP_TF_GRAPH_LIBRARY), arena, out, err};
-    struct scope s = {0};
-    enum rp_code code = scope_fill(&s, graph, RP_TF_GRAPH_NODE, err);
+    RP_SCOPED(scope_release) struct scope s = {0};
 
-    for (size_t i = 0; i < s.nodes.n && code == RP_OK; i++) {
+    RP_TRY(scope_fill(&s, graph, RP_TF_GRAPH_NODE, err));
+    for (size_t i = 0; i < s.nodes.n; i++) {
         struct rp_bytes node = s.nodes.at[i], op = rp_proto_find(node, RP_TF_NODE_OP), key,
                         function;
 
         if (assigns(op)) {
             key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
             if (key.n)
-                code = note_restored(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key);
+                RP_TRY(note_restored(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key));
         } else if (text_is(op, "StatefulPartitionedCall") || text_is(op, "PartitionedCall")) {
             function = find_function(
                 &f, rp_proto_find(rp_proto_find(rp_tf_node_attr(node, "f"), RP_TF_ATTR_FUNC),
                                   RP_TF_NAME_ATTRS_NAME));
             if (function.n && restores(function))
-                code = restores_in_function(&f, node, function);
+                RP_TRY(restores_in_function(&f, node, function));
         }
     }
-    scope_release(&s);
-    return code;
+    return RP_OK;
 }
 
 const char *rp_tf_restored_key(const struct rp_tf_restores *r, const char *tensor)

@@ -376,16 +376,21 @@ static enum rp_code read_text(struct fx_reader *r, struct rp_snip rest)
 
 /* ---- the format ---- */
 
+static void fx_reader_release(struct fx_reader *r)
+{
+    rp_map_release(&r->by_name);
+}
+
 static enum rp_code read_fx(struct rp_input *in, const struct rp_read_options *options,
                             struct rp_import *to, struct rp_err *err)
 {
     struct rp_limits limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
+    RP_SCOPED(fx_reader_release)
     struct fx_reader r = {
         .err = err, .most = limits.events, .computation = RP_NONE, .result = RP_NONE};
     const char *name = strstr(rp_input_borrow_name(in), "!fx:");
     const uint8_t *bytes;
     size_t n;
-    enum rp_code code;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     to->borrows_input = true;
@@ -394,9 +399,7 @@ static enum rp_code read_fx(struct rp_input *in, const struct rp_read_options *o
     RP_TRY(rp_program_new("fx", &to->program, err));
     r.p = to->program;
     RP_TRY(rp_program_string(r.p, name, strlen(name), &r.p->name, err));
-    code = read_text(&r, (struct rp_snip){(const char *)bytes, n});
-    rp_map_release(&r.by_name);
-    return code;
+    return read_text(&r, (struct rp_snip){(const char *)bytes, n});
 }
 
 static enum rp_sniff sniff_fx(const uint8_t *head, size_t n, const char *file)

@@ -532,19 +532,14 @@ static void chrome_release(struct chrome *c)
 static enum rp_code write_chrome(const struct rp_trace *trace, const char *path,
                                  const struct rp_write_options *options, struct rp_err *err)
 {
+    RP_SCOPED(chrome_release)
     struct chrome c = {.t = trace, .overlay = options ? options->overlay : NULL};
-    enum rp_code code;
 
     c.foreign = strcmp(rp_trace_str(trace, trace->format), "chrome-json") != 0;
-    code = make_pieces(&c, err);
-    if (code == RP_OK)
-        code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);
-    if (code == RP_OK)
-        code = put_document(&c, err);
-    if (code == RP_OK)
-        code = rp_emit_close(&c.e, err);
-    chrome_release(&c);
-    return code;
+    RP_TRY(make_pieces(&c, err));
+    RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
+    RP_TRY(put_document(&c, err));
+    return rp_emit_close(&c.e, err);
 }
 
 const struct rp_writer rp_writer_json = {

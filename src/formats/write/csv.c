@@ -136,28 +136,28 @@ static enum rp_code prepare_csv(struct csv *c, struct rp_err *err)
     return rp_pieces_check(&c->tracks, err);
 }
 
+static void csv_release(struct csv *c)
+{
+    rp_emit_abandon(&c->e);
+    rp_emit_abandon(&c->args);
+    rp_emit_json_release(&c->json);
+    rp_pieces_release(&c->tracks);
+    free(c->seen);
+}
+
 static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
                               const struct rp_write_options *options, struct rp_err *err)
 {
-    struct csv c = {.t = trace};
-    enum rp_code code = prepare_csv(&c, err);
+    RP_SCOPED(csv_release) struct csv c = {.t = trace};
 
-    if (code == RP_OK)
-        code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);
-    if (code == RP_OK) {
-        rp_emit_text(&c.e, HEADER);
-        for (rp_event i = 0; i < trace->ev.n; i++)
-            put_event(&c, i);
-        if (c.e.failure.code == RP_OK)
-            c.e.failure = c.args.failure;
-        code = rp_emit_close(&c.e, err);
-    }
-    rp_emit_abandon(&c.e);
-    rp_emit_abandon(&c.args);
-    rp_emit_json_release(&c.json);
-    rp_pieces_release(&c.tracks);
-    free(c.seen);
-    return code;
+    RP_TRY(prepare_csv(&c, err));
+    RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
+    rp_emit_text(&c.e, HEADER);
+    for (rp_event i = 0; i < trace->ev.n; i++)
+        put_event(&c, i);
+    if (c.e.failure.code == RP_OK)
+        c.e.failure = c.args.failure;
+    return rp_emit_close(&c.e, err);
 }
 
 const struct rp_writer rp_writer_csv = {

@@ -33,18 +33,14 @@ enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_a
 {
     const char *key = rp_program_text(put->p, attr->key);
     size_t begun = rp_proto_begin(put->w, RP_HLO_OWN_FIELD);
-    struct rp_chars text = {0};
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_chars_release) struct rp_chars text = {0};
 
     rp_attr_print(put->p, attr, &text);
     rp_proto_add_bytes(put->w, key, strlen(key));
     rp_proto_add_bytes(put->w, "=", 1);
     rp_proto_add_bytes(put->w, text.at, text.n);
     rp_proto_end(put->w, begun);
-    if (text.failed)
-        code = rp_err_nomem(put->err, "writing an attribute");
-    rp_chars_release(&text);
-    return code;
+    return text.failed ? rp_err_nomem(put->err, "writing an attribute") : RP_OK;
 }
 
 /* ---- shapes ---- */
@@ -258,8 +254,7 @@ static enum rp_code put_decoded(const struct rp_hlo_writer *put, const struct rp
 static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_literal *literal;
-    unsigned char *values;
-    enum rp_code code;
+    RP_FREED unsigned char *values = NULL;
     uint32_t shape;
     size_t n, size;
 
@@ -287,9 +282,7 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
     size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
     values = malloc(2 * size + 1);
     RP_TRY(rp_err_need(values, put->err, "writing a constant"));
-    code = put_decoded(put, literal, shape, values, n);
-    free(values);
-    return code;
+    return put_decoded(put, literal, shape, values, n);
 }
 
 /* ---- instructions ---- */
@@ -391,7 +384,7 @@ static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op
 static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t field,
                                       const struct rp_computation *c)
 {
-    uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
+    RP_FREED uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
     size_t begun;
 
     RP_TRY(rp_err_need(at, put->err, "writing a computation"));
@@ -406,7 +399,6 @@ static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t 
         rp_proto_put_text(put->w, RP_HLO_PROGRAM_SHAPE_PARAMETER_NAMES,
                           rp_program_text(put->p, put->p->op_name.at[at[i]]));
     rp_proto_end(put->w, begun);
-    free(at);
     return RP_OK;
 }
 
@@ -509,14 +501,13 @@ static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
 /* Callees first, as XLA requires. */
 static enum rp_code put_computations(const struct rp_hlo_writer *put)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
-    enum rp_code code = rp_program_call_order(put->p, &scratch, &order, put->err);
 
-    for (size_t i = 0; code == RP_OK && i < put->p->computations.n; i++)
-        code = put_computation(put, order[i]);
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_program_call_order(put->p, &scratch, &order, put->err));
+    for (size_t i = 0; i < put->p->computations.n; i++)
+        RP_TRY(put_computation(put, order[i]));
+    return RP_OK;
 }
 
 static enum rp_code put_module(const struct rp_hlo_writer *put)

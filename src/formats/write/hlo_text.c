@@ -33,7 +33,8 @@ static void put_string(const struct text_writer *w, const char *key, uint32_t st
 
 static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool layout)
 {
-    char small[256], *large;
+    RP_FREED char *large = NULL;
+    char small[256];
     size_t n = rp_shape_text(w->p, shape, layout, small, sizeof small);
 
     if (n < sizeof small) {
@@ -44,7 +45,6 @@ static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool 
     RP_TRY(rp_err_need(large, w->err, "writing a shape"));
     rp_shape_text(w->p, shape, layout, large, n + 1);
     rp_out_write(w->to, large, n);
-    free(large);
     return RP_OK;
 }
 
@@ -153,8 +153,7 @@ static enum rp_code put_elements(const struct text_writer *w, const struct rp_li
 
 static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
 {
-    unsigned char *values;
-    enum rp_code code;
+    RP_FREED unsigned char *values = NULL;
     size_t size;
     const struct rp_literal *literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
                                            ? &w->p->literals.at[w->p->value.at[op]]
@@ -172,11 +171,8 @@ static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
            rp_literal_unit(w->p->shapes.at[literal->shape].elem);
     values = malloc(size + 1);
     RP_TRY(rp_err_need(values, w->err, "writing a constant"));
-    code = rp_literal_decode(w->p, literal, values, size, w->err);
-    if (code == RP_OK)
-        code = put_elements(w, literal, values);
-    free(values);
-    return code;
+    RP_TRY(rp_literal_decode(w->p, literal, values, size, w->err));
+    return put_elements(w, literal, values);
 }
 
 static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
@@ -348,14 +344,11 @@ static enum rp_code put_parameters(const struct text_writer *w, const struct rp_
 
 static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
 {
-    uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
-    enum rp_code code;
+    RP_FREED uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
 
     RP_TRY(rp_err_need(at, w->err, "writing a computation"));
     rp_out_text(w->to, " (");
-    code = put_parameters(w, c, at);
-    free(at);
-    RP_TRY(code);
+    RP_TRY(put_parameters(w, c, at));
     rp_out_text(w->to, ") -> ");
     RP_TRY(put_shape(w, w->p->shape.at[c->root], false));
     rp_out_text(w->to, " {\n");
@@ -441,30 +434,24 @@ static enum rp_code put_tables(const struct text_writer *w, struct rp_map *files
 
 static enum rp_code put_frames(const struct text_writer *w)
 {
-    struct rp_map files, functions;
-    enum rp_code code;
+    RP_SCOPED(rp_map_release) struct rp_map files = {0};
+    RP_SCOPED(rp_map_release) struct rp_map functions = {0};
 
     if (!w->p->frames.n)
         return RP_OK;
-    rp_map_init(&files);
-    rp_map_init(&functions);
-    code = put_tables(w, &files, &functions);
-    rp_map_release(&files);
-    rp_map_release(&functions);
-    return code;
+    return put_tables(w, &files, &functions);
 }
 
 /* Callees first: XLA reads in one pass. The order of the file, if callees come first there. */
 static enum rp_code put_computations(const struct text_writer *w)
 {
-    struct rp_arena scratch = RP_ARENA_INIT;
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
-    enum rp_code code = rp_program_call_order(w->p, &scratch, &order, w->err);
 
-    for (size_t i = 0; code == RP_OK && i < w->p->computations.n; i++)
-        code = put_computation(w, order[i]);
-    rp_arena_release(&scratch);
-    return code;
+    RP_TRY(rp_program_call_order(w->p, &scratch, &order, w->err));
+    for (size_t i = 0; i < w->p->computations.n; i++)
+        RP_TRY(put_computation(w, order[i]));
+    return RP_OK;
 }
 
 enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err)

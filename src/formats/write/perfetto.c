@@ -459,11 +459,9 @@ RP_ORDER(by_event, struct end, RP_UP(event), RP_UP(flow))
 static enum rp_code find_ends(struct writer *c, struct rp_err *err)
 {
     const struct rp_flows *f = &c->t->flows;
-    struct rp_map count;
-    enum rp_code code = RP_OK;
+    RP_SCOPED(rp_map_release) struct rp_map count = {0};
 
-    rp_map_init(&count);
-    for (uint32_t i = 0; i < f->n && code == RP_OK; i++) {
+    for (uint32_t i = 0; i < f->n; i++) {
         struct end end = {.event = f->event[i], .flow = i};
         bool last = c->t->origins[f->origin[i]].phase == 'f';
 
@@ -474,17 +472,15 @@ static enum rp_code find_ends(struct writer *c, struct rp_err *err)
         if (last) {
             uint32_t n = rp_map_get(&count, end.id);
 
-            code = rp_map_put(&count, end.id, n == RP_MAP_NONE ? 1 : 2, err);
+            RP_TRY(rp_map_put(&count, end.id, n == RP_MAP_NONE ? 1 : 2, err));
         }
         end.last = last;
-        if (code == RP_OK)
-            code = rp_vec_push(&c->ends, end, err);
+        RP_TRY(rp_vec_push(&c->ends, end, err));
     }
     for (size_t i = 0; i < c->ends.n; i++)
         c->ends.at[i].last &= rp_map_get(&count, c->ends.at[i].id) == 1;
-    rp_map_release(&count);
     rp_sort(c->ends.at, c->ends.n, sizeof *c->ends.at, by_event);
-    return code;
+    return RP_OK;
 }
 
 static void note_category(struct writer *c, uint32_t flow)
@@ -811,20 +807,14 @@ static void writer_release(struct writer *c)
 static enum rp_code write_perfetto(const struct rp_trace *trace, const char *path,
                                    const struct rp_write_options *options, struct rp_err *err)
 {
-    struct writer c = {.t = trace, .err = err};
-    enum rp_code code = prepare(&c, err);
+    RP_SCOPED(writer_release) struct writer c = {.t = trace, .err = err};
 
-    if (code == RP_OK)
-        code = rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err);
-    if (code == RP_OK) {
-        put_beginning(&c);
-        put_tracks(&c);
-        code = put_samples(&c, err);
-    }
-    if (code == RP_OK)
-        code = rp_emit_close(&c.e, err);
-    writer_release(&c);
-    return code;
+    RP_TRY(prepare(&c, err));
+    RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
+    put_beginning(&c);
+    put_tracks(&c);
+    RP_TRY(put_samples(&c, err));
+    return rp_emit_close(&c.e, err);
 }
 
 const struct rp_writer rp_writer_perfetto = {

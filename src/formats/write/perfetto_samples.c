@@ -155,22 +155,24 @@ static enum rp_code put_samples(struct sampled *s)
     return RP_OK;
 }
 
+static void sampled_release(struct sampled *s)
+{
+    rp_vec_release(&s->path);
+    free(s->strings);
+    free(s->frames);
+    free(s->stacks);
+}
+
 enum rp_code rp_samples_put_perfetto(const struct rp_perfetto_sampled *to, struct rp_err *err)
 {
     const struct rp_trace *t = to->t;
-    struct sampled s = {.to = to, .err = err};
-    enum rp_code code;
+    RP_SCOPED(sampled_release) struct sampled s = {.to = to, .err = err};
 
     if (rp_samples_untimed(t) == t->samples.n)
         return RP_OK;
     s.strings = calloc((size_t)t->str.n + 1, 1);
     s.frames = calloc((size_t)t->samples.nframes + 1, 1);
     s.stacks = calloc((size_t)t->samples.nstacks + 1, 1);
-    code =
-        s.strings && s.frames && s.stacks ? put_samples(&s) : rp_err_nomem(err, "writing samples");
-    rp_vec_release(&s.path);
-    free(s.strings);
-    free(s.frames);
-    free(s.stacks);
-    return code;
+    return s.strings && s.frames && s.stacks ? put_samples(&s)
+                                             : rp_err_nomem(err, "writing samples");
 }

@@ -174,23 +174,25 @@ static enum rp_code put_profile(struct pprof_writer *p)
     return RP_OK;
 }
 
+static void pprof_writer_release(struct pprof_writer *p)
+{
+    rp_emit_abandon(&p->e);
+    rp_proto_writer_release(&p->w);
+    rp_vec_release(&p->strings);
+    rp_map_release(&p->string_of);
+    rp_vec_release(&p->path);
+}
+
 static enum rp_code write_pprof(const struct rp_trace *t, const char *path,
                                 const struct rp_write_options *options, struct rp_err *err)
 {
+    RP_SCOPED(pprof_writer_release)
     struct pprof_writer p = {.t = t, .has_waits = has_waits(&t->samples), .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_stacks_require(t, err));
     RP_TRY(rp_emit_open(&p.e, path, options ? options->gzip_level : 0, err));
-    code = put_profile(&p);
-    if (code == RP_OK)
-        code = rp_emit_close(&p.e, err);
-    rp_emit_abandon(&p.e);
-    rp_proto_writer_release(&p.w);
-    rp_vec_release(&p.strings);
-    rp_map_release(&p.string_of);
-    rp_vec_release(&p.path);
-    return code;
+    RP_TRY(put_profile(&p));
+    return rp_emit_close(&p.e, err);
 }
 
 const struct rp_writer rp_writer_pprof = {

@@ -103,20 +103,21 @@ static enum rp_code put_profile(struct scope_writer *w)
     return RP_OK;
 }
 
+static void scope_writer_release(struct scope_writer *w)
+{
+    rp_emit_abandon(&w->e);
+    rp_vec_release(&w->path);
+}
+
 static enum rp_code write_speedscope(const struct rp_trace *t, const char *path,
                                      const struct rp_write_options *options, struct rp_err *err)
 {
-    struct scope_writer w = {.t = t, .err = err};
-    enum rp_code code;
+    RP_SCOPED(scope_writer_release) struct scope_writer w = {.t = t, .err = err};
 
     RP_TRY(rp_stacks_require(t, err));
     RP_TRY(rp_emit_open(&w.e, path, options ? options->gzip_level : 0, err));
-    code = put_profile(&w);
-    if (code == RP_OK)
-        code = rp_emit_close(&w.e, err);
-    rp_emit_abandon(&w.e);
-    rp_vec_release(&w.path);
-    return code;
+    RP_TRY(put_profile(&w));
+    return rp_emit_close(&w.e, err);
 }
 
 const struct rp_writer rp_writer_speedscope = {

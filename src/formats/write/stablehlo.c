@@ -933,21 +933,24 @@ static enum rp_code print_program(struct rp_shlo *w)
     return put_module(w);
 }
 
+static void shlo_release(struct rp_shlo *w)
+{
+    rp_vec_release(&w->values);
+    rp_vec_release(&w->functions);
+    rp_arena_release(&w->scratch);
+}
+
 enum rp_code rp_stablehlo_print(const struct rp_program *p, struct rp_out *to, struct rp_err *err)
 {
+    RP_SCOPED(shlo_release)
     struct rp_shlo w = {.p = p, .to = to, .err = err, .scratch = RP_ARENA_INIT};
-    enum rp_code code;
 
     w.shardings = true;
     for (size_t i = 0; i < p->module_attrs.n; i++) /* compiled code is partitioned already */
         if (p->module_attrs.at[i].key == RP_ATTR_IS_SCHEDULED &&
             rp_attr_is(&p->module_attrs.at[i], "true"))
             w.shardings = false;
-    code = print_program(&w);
-    rp_vec_release(&w.values);
-    rp_vec_release(&w.functions);
-    rp_arena_release(&w.scratch);
-    return code;
+    return print_program(&w);
 }
 
 static enum rp_code write_stablehlo(const struct rp_program *program, const char *path,

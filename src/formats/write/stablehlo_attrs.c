@@ -615,13 +615,12 @@ enum rp_code rp_shlo_attrs(struct rp_shlo *w, uint32_t op)
 
 static enum rp_code put_sharding(const struct rp_shlo *w, const struct rp_attr *attr)
 {
-    struct rp_chars text = {0};
+    RP_SCOPED(rp_chars_release) struct rp_chars text = {0};
 
     rp_attr_print(w->p, attr, &text);
     rp_out_text(w->to, "mhlo.sharding = ");
     if (!text.failed)
         rp_shlo_string(w, text.at ? text.at : "", text.n);
-    rp_chars_release(&text);
     return text.failed ? rp_err_nomem(w->err, "writing a sharding") : RP_OK;
 }
 

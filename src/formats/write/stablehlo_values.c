@@ -198,8 +198,7 @@ enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op)
 {
     const struct rp_program *p = w->p;
     const struct rp_literal *literal;
-    unsigned char *values;
-    enum rp_code code;
+    RP_FREED unsigned char *values = NULL;
     size_t size;
 
     literal = (uint64_t)p->value.at[op] < p->literals.n ? &p->literals.at[p->value.at[op]] : NULL;
@@ -211,13 +210,10 @@ enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op)
            rp_literal_unit(p->shapes.at[literal->shape].elem);
     values = malloc(size + 1);
     RP_TRY(rp_err_need(values, w->err, "writing a constant"));
-    code = rp_literal_decode(p, literal, values, size, w->err);
-    if (code == RP_OK) {
-        rp_out_text(w->to, "dense<");
-        put_values(w, literal->shape, values);
-        rp_out_text(w->to, "> : ");
-        rp_shlo_type(w, literal->shape);
-    }
-    free(values);
-    return code;
+    RP_TRY(rp_literal_decode(p, literal, values, size, w->err));
+    rp_out_text(w->to, "dense<");
+    put_values(w, literal->shape, values);
+    rp_out_text(w->to, "> : ");
+    rp_shlo_type(w, literal->shape);
+    return RP_OK;
 }
