@@ -5,19 +5,6 @@
 
 #include <stdlib.h>
 
-static enum rp_code save_table(const struct rp_table_set *set, const struct rp_table *table,
-                               const char *path, struct rp_err *err)
-{
-    struct ArrowArrayStream stream;
-    enum rp_code code;
-    int64_t rows;
-
-    RP_TRY(rp_arrow_stream(set, table, NULL, 0, NULL, &stream, err));
-    code = rp_ipc_save(&stream, path, &rows, err);
-    stream.release(&stream);
-    return code;
-}
-
 static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
                                 const struct rp_write_options *options, struct rp_err *err)
 {
@@ -32,7 +19,13 @@ static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
     rank->path = options && options->input ? options->input : "";
     rp_table_set_init(&set, rank, 1);
     RP_TRY(rp_table_prepare(&set, table, err));
-    return save_table(&set, table, path, err);
+    struct ArrowArrayStream stream;
+    enum rp_code code;
+    int64_t rows;
+    RP_TRY(rp_arrow_stream(&set, table, NULL, 0, NULL, &stream, err));
+    code = rp_ipc_save(&stream, path, &rows, err);
+    stream.release(&stream);
+    return code;
 }
 
 const struct rp_writer rp_writer_arrow = {

@@ -90,19 +90,6 @@ static void put_size(struct chakra_writer *c, const char *name, uint32_t type, d
         put_number(c, RP_CHAKRA_NODE_ATTR, name, type, (uint64_t)llround(value));
 }
 
-static enum rp_code put_metadata(struct chakra_writer *c)
-{
-    rp_proto_put_text(&c->w, RP_CHAKRA_METADATA_VERSION, VERSION);
-    put_text(c, RP_CHAKRA_METADATA_ATTR, "generated_by", "reprise");
-    if (c->t->rank != RP_NO_RANK)
-        put_number(c, RP_CHAKRA_METADATA_ATTR, "rank", RP_CHAKRA_ATTR_INT64_VAL,
-                   (uint64_t)c->t->rank);
-    if (c->t->world_size > 0)
-        put_number(c, RP_CHAKRA_METADATA_ATTR, "world_size", RP_CHAKRA_ATTR_INT64_VAL,
-                   (uint64_t)c->t->world_size);
-    return put_message(c);
-}
-
 /* ------------------------------------------------------------------ dependencies */
 
 static bool has_id(const uint32_t *ids, size_t n, uint32_t id)
@@ -200,21 +187,6 @@ static uint64_t node_type(const struct rp_stepgraph *g, const struct rp_sg_node 
     return way == RP_COPY_TO_DEVICE ? MEM_LOAD : way == RP_COPY_TO_HOST ? MEM_STORE : COMP;
 }
 
-/* Simulators want the names of groups to be numbers, "0" for all ranks. */
-static void put_group(struct chakra_writer *c, const struct rp_collective *coll)
-{
-    bool is_number =
-        *coll->group && strlen(coll->group) < 8 && !coll->group[strspn(coll->group, "0123456789")];
-    bool of_all = coll->group_size <= 0 || coll->group_size == c->t->world_size;
-    char number[24];
-
-    snprintf(number, sizeof number, "%u",
-             of_all ? 0 : 1 + (uint32_t)(rp_hash_bytes(coll->group, strlen(coll->group)) % 999999));
-    put_text(c, RP_CHAKRA_NODE_ATTR, "pg_name", is_number ? coll->group : number);
-    if (!is_number)
-        put_text(c, RP_CHAKRA_NODE_ATTR, "process_group", coll->group);
-}
-
 static void put_collective(struct chakra_writer *c, const struct rp_collective *coll, uint64_t type)
 {
     int64_t size = coll->in_bytes >= 0 ? coll->in_bytes : coll->out_bytes;
@@ -224,8 +196,19 @@ static void put_collective(struct chakra_writer *c, const struct rp_collective *
                    comm_type(coll->kind));
     if (size >= 0)
         put_number(c, RP_CHAKRA_NODE_ATTR, "comm_size", RP_CHAKRA_ATTR_INT64_VAL, (uint64_t)size);
-    if (coll->group)
-        put_group(c, coll);
+    if (coll->group) {
+        /* Simulators want the names of groups to be numbers, "0" for all ranks. */
+        bool is_number = *coll->group && strlen(coll->group) < 8 &&
+                         !coll->group[strspn(coll->group, "0123456789")];
+        bool of_all = coll->group_size <= 0 || coll->group_size == c->t->world_size;
+        char number[24];
+        snprintf(number, sizeof number, "%u",
+                 of_all ? 0
+                        : 1 + (uint32_t)(rp_hash_bytes(coll->group, strlen(coll->group)) % 999999));
+        put_text(c, RP_CHAKRA_NODE_ATTR, "pg_name", is_number ? coll->group : number);
+        if (!is_number)
+            put_text(c, RP_CHAKRA_NODE_ATTR, "process_group", coll->group);
+    }
 }
 
 /* Operations and bytes of device work. Of the kernels of one operator the longest has them. */
@@ -285,25 +268,20 @@ static enum rp_code put_node(struct chakra_writer *c, uint32_t i)
 
 /* ------------------------------------------------------------------ the file */
 
-static enum rp_code chakra_prepare(struct chakra_writer *c)
-{
-    RP_TRY(rp_trace_require(c->t, RP_NEED_ALL, c->err));
-    RP_TRY(rp_work_init(&c->work, c->t, NULL, c->err));
-    RP_TRY(rp_collectives_init(&c->collectives, &c->work, NULL, &c->arena, c->err));
-    RP_TRY(rp_sg_init(&c->g, &c->work, &c->collectives, c->err));
-    RP_TRY(rp_op_costs_init(&c->costs, &c->categories, c->err));
-    RP_TRY(rp_cost_calls_init(&c->calls, &c->costs, &c->work, NULL, NULL, c->err));
-    for (size_t i = 0; i < c->work.items.n; i++)
-        RP_TRY(rp_map_put(&c->item_of, c->work.items.at[i].event, (uint32_t)i, c->err));
-    return rp_arg_key_init(&c->bytes, c->t, "bytes", c->err);
-}
-
 static enum rp_code chakra_put_all(struct chakra_writer *c, const char *path)
 {
     enum rp_code code;
 
     RP_TRY(rp_emit_open(&c->e, path, 0, c->err));
-    code = put_metadata(c);
+    rp_proto_put_text(&c->w, RP_CHAKRA_METADATA_VERSION, VERSION);
+    put_text(c, RP_CHAKRA_METADATA_ATTR, "generated_by", "reprise");
+    if (c->t->rank != RP_NO_RANK)
+        put_number(c, RP_CHAKRA_METADATA_ATTR, "rank", RP_CHAKRA_ATTR_INT64_VAL,
+                   (uint64_t)c->t->rank);
+    if (c->t->world_size > 0)
+        put_number(c, RP_CHAKRA_METADATA_ATTR, "world_size", RP_CHAKRA_ATTR_INT64_VAL,
+                   (uint64_t)c->t->world_size);
+    code = put_message(c);
     for (size_t i = 0; code == RP_OK && i < c->g.order.n; i++) {
         uint32_t node = c->g.order.at[i];
 
@@ -342,7 +320,15 @@ static enum rp_code write_chakra(const struct rp_trace *trace, const char *path,
     (void)options;
     rp_map_init(&c.item_of);
     rp_trace_categories_init(&c.categories, trace, NULL);
-    RP_TRY(chakra_prepare(&c));
+    RP_TRY(rp_trace_require(c.t, RP_NEED_ALL, c.err));
+    RP_TRY(rp_work_init(&c.work, c.t, NULL, c.err));
+    RP_TRY(rp_collectives_init(&c.collectives, &c.work, NULL, &c.arena, c.err));
+    RP_TRY(rp_sg_init(&c.g, &c.work, &c.collectives, c.err));
+    RP_TRY(rp_op_costs_init(&c.costs, &c.categories, c.err));
+    RP_TRY(rp_cost_calls_init(&c.calls, &c.costs, &c.work, NULL, NULL, c.err));
+    for (size_t i = 0; i < c.work.items.n; i++)
+        RP_TRY(rp_map_put(&c.item_of, c.work.items.at[i].event, (uint32_t)i, c.err));
+    RP_TRY(rp_arg_key_init(&c.bytes, c.t, "bytes", c.err));
     return chakra_put_all(&c, path);
 }
 

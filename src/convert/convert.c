@@ -134,35 +134,6 @@ enum rp_code rp_convert_folder(const char *path, size_t n, struct rp_err *err)
                : RP_OK;
 }
 
-/* Determines the names of all outputs before anything is read: errors come at once. */
-static enum rp_code convert_plan(struct convert *convert, const struct rp_dataset *dataset,
-                                 const char *output, struct rp_arena *arena, struct rp_err *err)
-{
-    size_t i, n = rp_dataset_count(dataset);
-    bool folder = n > 1 || is_folder(output);
-
-    convert->folder = folder;
-    convert->rows = RP_ARENA_NEW(arena, struct rp_written, n);
-    RP_TRY(rp_err_need(convert->rows, err, "planning the outputs"));
-    if (folder && !is_folder(output) && has_ending(convert->writer, output))
-        return rp_err_set(err, RP_USAGE,
-                          "'%s' is the name of a file, but %zu traces need a folder: give a name"
-                          " without ending, and '--to %s'",
-                          output, n, convert->writer->name);
-    if (folder)
-        RP_TRY(rp_convert_folder(output, n, err));
-    for (i = 0; i < n; i++) {
-        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
-
-        convert->rows[i].output =
-            folder ? name_in_folder(convert, output, i, source->name, arena) : output;
-        RP_TRY(rp_err_need(convert->rows[i].output, err, "planning the outputs"));
-        if (rp_is_same_file(source->path, convert->rows[i].output))
-            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", source->path);
-    }
-    return RP_OK;
-}
-
 /* Fills the row of an output that was written; rows without an input are still to be written. */
 static void convert_note(const struct convert *convert, struct rp_written *row, const char *input,
                          int64_t events)
@@ -234,43 +205,6 @@ static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *
     return code;
 }
 
-/* Several ranks of the only input, a merged trace, become a folder. */
-static enum rp_code plan_ranks(struct convert *convert, const struct rp_loaded *loaded, size_t n,
-                               struct rp_err *err)
-{
-    struct rp_written *row = &convert->rows[loaded->index];
-    const char *output = row->output;
-
-    if (convert->folder)
-        return RP_OK;
-    if (has_ending(convert->writer, output) || !strcmp(output, "-"))
-        return rp_err_set(
-            err, RP_USAGE,
-            "'%s' holds several ranks, each of which needs a file: give a folder, a name "
-            "without ending, and '--to %s', or choose one with '--ranks'",
-            loaded->source->name, convert->writer->name);
-    RP_TRY(rp_convert_folder(output, n, err));
-    convert->folder = true;
-    row->output =
-        name_in_folder(convert, output, loaded->index, loaded->source->name, convert->arena);
-    return rp_err_need(row->output, err, "planning the outputs");
-}
-
-/* The row of a rank of a merged trace, of which several are written: its file has its number. */
-static enum rp_code row_of_rank(struct convert *convert, const struct rp_loaded *loaded,
-                                int32_t number, struct rp_written *row, struct rp_err *err)
-{
-    const char *planned = convert->rows[loaded->index].output;
-    const char *ending = convert->writer->endings[0];
-
-    pthread_mutex_lock(&convert->lock);
-    *row = (struct rp_written){.output = rp_arena_printf(convert->arena, "%.*s_rank%d%s",
-                                                         (int)(strlen(planned) - strlen(ending)),
-                                                         planned, number, ending)};
-    pthread_mutex_unlock(&convert->lock);
-    return rp_err_need(row->output, err, "planning the outputs");
-}
-
 static enum rp_code add_row(struct convert *convert, const struct rp_written *row,
                             struct rp_err *err)
 {
@@ -291,7 +225,17 @@ static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded
 
     if (!single) {
         to = &row;
-        RP_TRY(row_of_rank(convert, loaded, rank->number, to, err));
+
+        /* The row of a rank of a merged trace, of which several are written: its file has its
+           number. */
+        const char *planned = convert->rows[loaded->index].output;
+        const char *ending = convert->writer->endings[0];
+        pthread_mutex_lock(&convert->lock);
+        *to = (struct rp_written){.output = rp_arena_printf(convert->arena, "%.*s_rank%d%s",
+                                                            (int)(strlen(planned) - strlen(ending)),
+                                                            planned, rank->number, ending)};
+        pthread_mutex_unlock(&convert->lock);
+        RP_TRY(rp_err_need(to->output, err, "planning the outputs"));
     }
     RP_TRY(rp_load_merged_rank(loaded->dataset, loaded->trace, rank, &trace, err));
     code = write_rank(convert, loaded, trace, rank->number, to, err);
@@ -308,8 +252,24 @@ static enum rp_code convert_merged(struct convert *convert, const struct rp_load
 
     for (i = 0; i < merged->n; i++)
         wanted += !list || rp_rank_wanted(list, merged->ranks[i].number);
-    if (wanted > 1)
-        RP_TRY(plan_ranks(convert, loaded, wanted, err));
+    if (wanted > 1) {
+        /* Several ranks of the only input, a merged trace, become a folder. */
+        struct rp_written *row = &convert->rows[loaded->index];
+        const char *output = row->output;
+        if (!convert->folder) {
+            if (has_ending(convert->writer, output) || !strcmp(output, "-"))
+                return rp_err_set(
+                    err, RP_USAGE,
+                    "'%s' holds several ranks, each of which needs a file: give a folder, a name "
+                    "without ending, and '--to %s', or choose one with '--ranks'",
+                    loaded->source->name, convert->writer->name);
+            RP_TRY(rp_convert_folder(output, wanted, err));
+            convert->folder = true;
+            row->output = name_in_folder(convert, output, loaded->index, loaded->source->name,
+                                         convert->arena);
+            RP_TRY(rp_err_need(row->output, err, "planning the outputs"));
+        }
+    }
     for (i = 0; i < merged->n; i++)
         if (!list || rp_rank_wanted(list, merged->ranks[i].number))
             RP_TRY(convert_rank(convert, loaded, &merged->ranks[i], wanted == 1, err));
@@ -384,43 +344,6 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct rp_written *)a)->output, ((const struct rp_written *)b)->output);
 }
 
-/* Leaves the rows that were written; their texts get copies that outlive the dataset. */
-static enum rp_code convert_finish(struct convert *convert, size_t n, struct rp_result *result,
-                                   struct rp_written_list *root, struct rp_err *err)
-{
-    root->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
-    rp_sort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
-    for (size_t i = 0; root->written && i < n + convert->more.n; i++) {
-        struct rp_written row = i < n ? convert->rows[i] : convert->more.at[i - n];
-
-        if (!row.input)
-            continue;
-        row.input = rp_arena_text(&result->arena, row.input);
-        row.output = rp_arena_text(&result->arena, row.output);
-        root->written[root->nwritten++] = row;
-    }
-    if (!root->nwritten && convert->cut.ranks)
-        return rp_err_set(err, RP_USAGE, "none of the ranks '%s' is there", convert->cut.ranks);
-    return rp_arena_check(&result->arena, "listing the outputs", err);
-}
-
-/* Nothing is lost without a word. */
-static enum rp_code note_samples(const struct convert *convert, struct rp_err *err)
-{
-    bool timed = convert->writer->samples == RP_SAMPLES_TIMED;
-    char text[300];
-
-    if (!convert->samples || !convert->dataset->trust)
-        return RP_OK;
-    snprintf(text, sizeof text,
-             "not written: %llu sample%s of call stacks%s, which '%s' has no place for: 'rpt', "
-             "'sqlite', 'speedscope' and 'pprof' have",
-             (unsigned long long)convert->samples, convert->samples == 1 ? "" : "s",
-             timed ? " without a time" : "", convert->writer->name);
-    return rp_trust_note(convert->dataset->trust, "not_written", true, (int64_t)convert->samples,
-                         text, err);
-}
-
 static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
                                 struct rp_result *result, struct rp_written_list *out,
                                 struct rp_err *err)
@@ -440,8 +363,36 @@ static enum rp_code convert_all(struct convert *convert, struct rp_ctx *ctx,
         RP_TRY(rp_each_program(ctx, convert->dataset, convert_program, convert, err));
     else
         RP_TRY(rp_each_trace(ctx, convert->dataset, convert_trace, convert, err));
-    RP_TRY(note_samples(convert, err));
-    return convert_finish(convert, rp_dataset_count(convert->dataset), result, out, err);
+
+    /* Nothing is lost without a word. */
+    bool timed = convert->writer->samples == RP_SAMPLES_TIMED;
+    char text[300];
+    if (convert->samples && convert->dataset->trust) {
+        snprintf(text, sizeof text,
+                 "not written: %llu sample%s of call stacks%s, which '%s' has no place for: 'rpt', "
+                 "'sqlite', 'speedscope' and 'pprof' have",
+                 (unsigned long long)convert->samples, convert->samples == 1 ? "" : "s",
+                 timed ? " without a time" : "", convert->writer->name);
+        RP_TRY(rp_trust_note(convert->dataset->trust, "not_written", true,
+                             (int64_t)convert->samples, text, err));
+    }
+
+    /* Leaves the rows that were written; their texts get copies that outlive the dataset. */
+    size_t n = rp_dataset_count(convert->dataset);
+    out->written = RP_ARENA_NEW(&result->arena, struct rp_written, n + convert->more.n + 1);
+    rp_sort(convert->more.at, convert->more.n, sizeof *convert->more.at, by_name);
+    for (size_t i = 0; out->written && i < n + convert->more.n; i++) {
+        struct rp_written row = i < n ? convert->rows[i] : convert->more.at[i - n];
+
+        if (!row.input)
+            continue;
+        row.input = rp_arena_text(&result->arena, row.input);
+        row.output = rp_arena_text(&result->arena, row.output);
+        out->written[out->nwritten++] = row;
+    }
+    if (!out->nwritten && convert->cut.ranks)
+        return rp_err_set(err, RP_USAGE, "none of the ranks '%s' is there", convert->cut.ranks);
+    return rp_arena_check(&result->arena, "listing the outputs", err);
 }
 
 enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
@@ -469,7 +420,29 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
         convert.refine = rp_settings_text(settings, "refine");
         RP_TRY(rp_trace_cut_init(&convert.cut, settings, err));
     }
-    RP_TRY(convert_plan(&convert, dataset, output, &result->arena, err));
+
+    /* Determines the names of all outputs before anything is read: errors come at once. */
+    size_t i, n = rp_dataset_count(dataset);
+    bool folder = n > 1 || is_folder(output);
+    convert.folder = folder;
+    convert.rows = RP_ARENA_NEW(&result->arena, struct rp_written, n);
+    RP_TRY(rp_err_need(convert.rows, err, "planning the outputs"));
+    if (folder && !is_folder(output) && has_ending(convert.writer, output))
+        return rp_err_set(err, RP_USAGE,
+                          "'%s' is the name of a file, but %zu traces need a folder: give a name"
+                          " without ending, and '--to %s'",
+                          output, n, convert.writer->name);
+    if (folder)
+        RP_TRY(rp_convert_folder(output, n, err));
+    for (i = 0; i < n; i++) {
+        const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
+
+        convert.rows[i].output =
+            folder ? name_in_folder(&convert, output, i, source->name, &result->arena) : output;
+        RP_TRY(rp_err_need(convert.rows[i].output, err, "planning the outputs"));
+        if (rp_is_same_file(source->path, convert.rows[i].output))
+            return rp_err_set(err, RP_USAGE, "'%s' is both input and output", source->path);
+    }
     pthread_mutex_init(&convert.lock, NULL);
     code = convert_all(&convert, ctx, result, out, err);
     pthread_mutex_destroy(&convert.lock);

@@ -182,24 +182,6 @@ static uint64_t place_of(uint64_t use, rp_str key, rp_str s)
     return rp_hash_bytes(words, sizeof words);
 }
 
-/* Notes what was found in the text that is now in c->clean, one of each kind. */
-static enum rp_code note_left(struct cleaning *c, enum rp_text_use use, rp_str key, rp_str s,
-                              const int64_t before[RP_SECRETS], struct rp_err *err)
-{
-    struct left_text left = {.use = use, .key = key, .s = s};
-    const char *text = rp_trace_str(c->t, s);
-    size_t n = rp_trace_str_len(c->t, s), now = rp_emit_length(&c->clean);
-
-    while (left.byte < n && left.byte < now && text[left.byte] == c->clean.buffer[left.byte])
-        left.byte++;
-    for (int k = 0; k < RP_SECRETS; k++) {
-        left.kind = (enum rp_secret)k;
-        if (c->counts[k] > before[k] && c->left.n < MOST_LEFT)
-            RP_TRY(rp_vec_push(&c->left, left, err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_use use, rp_str key,
                                rp_str s, rp_str *out, struct rp_err *err)
 {
@@ -212,8 +194,19 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
         return RP_OK;
     memcpy(before, c->counts, sizeof before);
     clean_text(c, use, key == RP_NONE ? "" : rp_trace_str(c->t, key), s);
-    if (c->scrub->check)
-        RP_TRY(note_left(c, use, key, s, before, err));
+    if (c->scrub->check) {
+        /* Notes what was found in the text that is now in c->clean, one of each kind. */
+        struct left_text left = {.use = use, .key = key, .s = s};
+        const char *text = rp_trace_str(c->t, s);
+        size_t n = rp_trace_str_len(c->t, s), now = rp_emit_length(&c->clean);
+        while (left.byte < n && left.byte < now && text[left.byte] == c->clean.buffer[left.byte])
+            left.byte++;
+        for (int k = 0; k < RP_SECRETS; k++) {
+            left.kind = (enum rp_secret)k;
+            if (c->counts[k] > before[k] && c->left.n < MOST_LEFT)
+                RP_TRY(rp_vec_push(&c->left, left, err));
+        }
+    }
     if (use == RP_TEXT_ID)
         RP_TRY(keep_apart(c, s, err));
     RP_TRY(rp_builder_intern(b, c->clean.buffer, rp_emit_length(&c->clean), out, err));
@@ -250,11 +243,18 @@ static bool is_known_kind(uint8_t kind)
            kind == RP_KIND_SYNC || kind == RP_KIND_METADATA || kind == RP_KIND_COUNTER;
 }
 
-/* Hosts and users that any text names, and the names that stay. */
-static enum rp_code learn_trace(struct cleaning *c, struct rp_err *err)
+static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limits,
+                               struct rp_trace **out, struct rp_err *err)
 {
-    const struct rp_trace *t = c->t;
+    struct rp_copy how = {.text = scrub_text, .text_user = c};
+    struct rp_cut_record record = {.n = c->t->nsteps,
+                                   .begin_ns = c->t->totals.span_begin_ns,
+                                   .previous_ns = rp_cut_previous_end(c->t),
+                                   .nameless = true};
+    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
 
+    /* Hosts and users that any text names, and the names that stay. */
+    const struct rp_trace *t = c->t;
     for (uint32_t i = 0; i < t->nmeta; i++)
         RP_TRY(rp_secrets_learn(&c->words, rp_trace_str(t, t->meta[i].key),
                                 rp_trace_str(t, t->meta[i].value),
@@ -270,20 +270,6 @@ static enum rp_code learn_trace(struct cleaning *c, struct rp_err *err)
     }
     rp_map_release(&c->done);
     rp_map_init(&c->done);
-    return RP_OK;
-}
-
-static enum rp_code copy_clean(struct cleaning *c, const struct rp_limits *limits,
-                               struct rp_trace **out, struct rp_err *err)
-{
-    struct rp_copy how = {.text = scrub_text, .text_user = c};
-    struct rp_cut_record record = {.n = c->t->nsteps,
-                                   .begin_ns = c->t->totals.span_begin_ns,
-                                   .previous_ns = rp_cut_previous_end(c->t),
-                                   .nameless = true};
-    RP_SCOPED(rp_arena_release) struct rp_arena arena = RP_ARENA_INIT;
-
-    RP_TRY(learn_trace(c, err));
     /* what marks the steps has another name then */
     if (c->scrub->names && !c->merged && c->t->nsteps) {
         how.cut = rp_cut_describe(c->t, &record, &arena, err);

@@ -94,17 +94,6 @@ static enum rp_code unknown_format(const uint8_t *head, size_t n, const char *na
     return rp_err_context(err, RP_FORMAT, "supported formats: %s", names);
 }
 
-/* There is no first byte: the content is empty, truncated, or damaged at its start. */
-static enum rp_code no_bytes(struct rp_input *in, struct rp_err *err)
-{
-    size_t got;
-    char byte;
-
-    RP_TRY(rp_input_read(in, &byte, 1, &got, err));
-    return rp_err_set_at(err, RP_FORMAT, 0, "is %s",
-                         rp_input_truncated(in) ? "cut short before its first byte" : "empty");
-}
-
 /* Adds the file name, unless the error has it already. */
 static enum rp_code name_file(const struct rp_input *in, enum rp_code code, struct rp_err *err)
 {
@@ -133,8 +122,14 @@ static enum rp_code choose_format(struct rp_input *in, const struct rp_format **
 
     *out = NULL;
     RP_TRY(rp_input_peek(in, RP_SNIFF_BYTES, &head, &n, err));
-    if (!n)
-        return no_bytes(in, err);
+    if (!n) {
+        /* There is no first byte: the content is empty, truncated, or damaged at its start. */
+        size_t got;
+        char byte;
+        RP_TRY(rp_input_read(in, &byte, 1, &got, err));
+        return rp_err_set_at(err, RP_FORMAT, 0, "is %s",
+                             rp_input_truncated(in) ? "cut short before its first byte" : "empty");
+    }
     for (size_t i = 0; (format = rp_format_at(i)); i++) {
         fit = format->sniff(head, n, rp_input_borrow_name(in));
         if (fit > best) {

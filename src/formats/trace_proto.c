@@ -11,14 +11,6 @@
 
 #include <time.h>
 
-static enum rp_code open_builder(struct rp_proto_trace *t, const char *name, struct rp_err *err)
-{
-    RP_TRY(rp_builder_new(t->options->limits, &t->builder, err));
-    t->trace = rp_builder_borrow_trace(t->builder);
-    t->health = &t->trace->health;
-    return rp_proto_trace_text(t, name, &t->trace->format, err);
-}
-
 enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
                                  const struct rp_read_options *options, const char *name,
                                  struct rp_err *err)
@@ -26,7 +18,10 @@ enum rp_code rp_proto_trace_init(struct rp_proto_trace *t, struct rp_input *in,
     *t = (struct rp_proto_trace){.in = in, .options = options};
     t->limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
     RP_TRY(rp_input_slurp(in, &t->bytes, &t->n, err));
-    return open_builder(t, name, err);
+    RP_TRY(rp_builder_new(t->options->limits, &t->builder, err));
+    t->trace = rp_builder_borrow_trace(t->builder);
+    t->health = &t->trace->health;
+    return rp_proto_trace_text(t, name, &t->trace->format, err);
 }
 
 void rp_proto_trace_release(struct rp_proto_trace *t)

@@ -96,16 +96,6 @@ static const char *field_metadata(struct rp_arena *arena, const struct rp_arrow_
     return out;
 }
 
-static void fill_field(struct ArrowSchema *s, struct block *b, const struct rp_arrow_field *f)
-{
-    init_schema(s, b, f->format, f->name);
-    s->flags = f->nullable ? ARROW_FLAG_NULLABLE : 0;
-    s->metadata = f->doc ? field_metadata(&b->arena, f) : NULL;
-    s->dictionary = f->values ? RP_ARENA_NEW(&b->arena, struct ArrowSchema, 1) : NULL;
-    if (s->dictionary)
-        init_schema(s->dictionary, b, f->values, "");
-}
-
 enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, struct ArrowSchema *out,
                              struct rp_err *err)
 {
@@ -119,7 +109,14 @@ enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, stru
     init_schema(out, b, "+s", "");
     out->children = RP_ARENA_NEW(&b->arena, struct ArrowSchema *, n + 1);
     for (size_t i = 0; all && out->children && i < n; i++) {
-        fill_field(&all[i], b, &fields[i]);
+        struct ArrowSchema *s = &all[i];
+        const struct rp_arrow_field *f = &fields[i];
+        init_schema(s, b, f->format, f->name);
+        s->flags = f->nullable ? ARROW_FLAG_NULLABLE : 0;
+        s->metadata = f->doc ? field_metadata(&b->arena, f) : NULL;
+        s->dictionary = f->values ? RP_ARENA_NEW(&b->arena, struct ArrowSchema, 1) : NULL;
+        if (s->dictionary)
+            init_schema(s->dictionary, b, f->values, "");
         out->children[i] = &all[i];
         out->n_children++;
     }

@@ -180,20 +180,6 @@ static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
 
 /* ------------------------------------------------------------------ device work */
 
-static enum rp_code fill_streams(struct rp_table_rank *r, struct rp_err *err)
-{
-    struct rp_stream_row *rows =
-        RP_ARENA_NEW(&r->arena, struct rp_stream_row, r->work.streams.n + 1);
-    char label[128];
-
-    for (uint32_t i = 0; rows && i < r->work.streams.n; i++) {
-        rp_work_stream_label(&r->work, i, label, sizeof label);
-        rows[i].label = rp_arena_text(&r->arena, label);
-    }
-    set_array(r, RP_ARRAY_STREAM, rows, sizeof *rows);
-    return rp_arena_check(&r->arena, "making a table of kernels", err);
-}
-
 /* How long the stream of each item did nothing before it; items are in the order of their starts.
    Negative where they overlap. */
 static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more,
@@ -241,7 +227,15 @@ static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err
     set_array(r, RP_ARRAY_OWNER, r->owners.owners.at, sizeof *r->owners.owners.at);
     set_array(r, RP_ARRAY_ITEM_MORE, more, sizeof *more);
     r->nrows[RP_TABLE_DEVICE_WORK] = r->work.items.n;
-    return fill_streams(r, err);
+    struct rp_stream_row *rows =
+        RP_ARENA_NEW(&r->arena, struct rp_stream_row, r->work.streams.n + 1);
+    char label[128];
+    for (uint32_t i = 0; rows && i < r->work.streams.n; i++) {
+        rp_work_stream_label(&r->work, i, label, sizeof label);
+        rows[i].label = rp_arena_text(&r->arena, label);
+    }
+    set_array(r, RP_ARRAY_STREAM, rows, sizeof *rows);
+    return rp_arena_check(&r->arena, "making a table of kernels", err);
 }
 
 /* Copies of the rows of device work that are kernels. */
@@ -322,41 +316,6 @@ static void fill_operator(struct operator_rows *o, rp_event e)
         row->types = 0;
 }
 
-static void add_device_time(struct operator_rows *o, const struct rp_table_rank *r)
-{
-    for (size_t i = 0; i < r->work.items.n; i++) {
-        const struct rp_work_item *item = &r->work.items.at[i];
-        rp_event op = r->owners.owners.at[i].op;
-
-        if (op == RP_NONE || o->row_of[op] == RP_NONE)
-            continue;
-        rp_ns_add(&o->rows[o->row_of[op]].device_ns, rp_ns_between(item->begin_ns, item->end_ns));
-        o->rows[o->row_of[op]].kernels++;
-    }
-}
-
-static enum rp_code make_operators(struct operator_rows *o, struct rp_table_rank *r,
-                                   struct rp_err *err)
-{
-    const struct rp_trace *t = r->trace;
-    uint32_t n = 0;
-
-    o->row_of = malloc(((size_t)t->ev.n + 1) * sizeof *o->row_of);
-    for (rp_event e = 0; o->row_of && e < t->ev.n; e++)
-        o->row_of[e] = t->ev.kind[e] == RP_KIND_CPU_OP ? n++ : RP_NONE;
-    o->rows = RP_ARENA_NEW(&r->arena, struct rp_operator_row, (size_t)n + 1);
-    RP_TRY(rp_err_need(o->row_of && o->rows, err, "making a table of operators"));
-    RP_TRY(rp_arg_key_init_dims(&o->dims, t, err));
-    RP_TRY(rp_arg_key_init(&o->types, t, "Input type", err));
-    for (rp_event e = 0; e < t->ev.n; e++)
-        if (o->row_of[e] != RP_NONE)
-            fill_operator(o, e);
-    add_device_time(o, r);
-    set_array(r, RP_ARRAY_OPERATOR, o->rows, sizeof *o->rows);
-    r->nrows[RP_TABLE_OPERATORS] = n;
-    return RP_OK;
-}
-
 static void operator_rows_release(struct operator_rows *o)
 {
     rp_arg_key_release(&o->dims);
@@ -368,7 +327,30 @@ static enum rp_code fill_operators(struct rp_table_rank *r, struct rp_err *err)
 {
     RP_SCOPED(operator_rows_release) struct operator_rows o = {.t = r->trace};
 
-    return make_operators(&o, r, err);
+    const struct rp_trace *t = r->trace;
+    uint32_t n = 0;
+    o.row_of = malloc(((size_t)t->ev.n + 1) * sizeof *o.row_of);
+    for (rp_event e = 0; o.row_of && e < t->ev.n; e++)
+        o.row_of[e] = t->ev.kind[e] == RP_KIND_CPU_OP ? n++ : RP_NONE;
+    o.rows = RP_ARENA_NEW(&r->arena, struct rp_operator_row, (size_t)n + 1);
+    RP_TRY(rp_err_need(o.row_of && o.rows, err, "making a table of operators"));
+    RP_TRY(rp_arg_key_init_dims(&o.dims, t, err));
+    RP_TRY(rp_arg_key_init(&o.types, t, "Input type", err));
+    for (rp_event e = 0; e < t->ev.n; e++)
+        if (o.row_of[e] != RP_NONE)
+            fill_operator(&o, e);
+    for (size_t i = 0; i < r->work.items.n; i++) {
+        const struct rp_work_item *item = &r->work.items.at[i];
+        rp_event op = r->owners.owners.at[i].op;
+
+        if (op == RP_NONE || o.row_of[op] == RP_NONE)
+            continue;
+        rp_ns_add(&o.rows[o.row_of[op]].device_ns, rp_ns_between(item->begin_ns, item->end_ns));
+        o.rows[o.row_of[op]].kernels++;
+    }
+    set_array(r, RP_ARRAY_OPERATOR, o.rows, sizeof *o.rows);
+    r->nrows[RP_TABLE_OPERATORS] = n;
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ collectives */
@@ -398,22 +380,18 @@ static enum rp_code list_collectives(struct rp_table_rank *r, struct rp_err *err
     return RP_OK;
 }
 
-static struct rp_collective_more *collective_row(const struct rp_table_rank *r, uint32_t i)
-{
-    /* The rows are the rank's own: made above. */
-    struct rp_collective_more *rows =
-        (struct rp_collective_more *)(uintptr_t)r->arrays[RP_ARRAY_COLLECTIVE_MORE].at;
-
-    return &rows[i];
-}
-
 static void note_meeting(struct rp_table_set *set, const struct rp_rendezvous_list *list,
                          const struct rp_collectives *const *ranks, size_t number)
 {
     const struct rp_rendezvous *m = &list->at[number];
 
     for (uint32_t i = 0; i < m->n; i++) {
-        struct rp_collective_more *row = collective_row(&set->ranks[m->rank[i]], m->at[i]);
+        /* The rows are the rank's own: made above. */
+        struct rp_collective_more *rows =
+            (struct rp_collective_more *)(uintptr_t)set->ranks[m->rank[i]]
+                .arrays[RP_ARRAY_COLLECTIVE_MORE]
+                .at;
+        struct rp_collective_more *row = &rows[m->at[i]];
         int64_t wait = rp_rendezvous_wait(list, ranks, m, i);
 
         if (row->meeting != RP_ABSENT_I64 && wait <= row->wait_ns)

@@ -175,13 +175,6 @@ static void begin_message(struct ipc *w)
     w->body_bytes = 0;
 }
 
-static void write_padding(struct ipc *w)
-{
-    static const char zeros[ALIGN];
-
-    rp_out_write(w->out, zeros, (0 - (size_t)rp_out_position(w->out)) % ALIGN);
-}
-
 /* Marks, length and description of a message, then its buffers. */
 static enum rp_code write_message(struct ipc *w, enum header type, uint32_t header,
                                   struct block *block, struct rp_err *err)
@@ -207,7 +200,8 @@ static enum rp_code write_message(struct ipc *w, enum header type, uint32_t head
     rp_out_write(w->out, bytes, n);
     for (size_t i = 0; i < w->places.n; i++) {
         rp_out_write(w->out, w->buffers.at[i], (size_t)w->places.at[i].length);
-        write_padding(w);
+        static const char zeros[ALIGN];
+        rp_out_write(w->out, zeros, (0 - (size_t)rp_out_position(w->out)) % ALIGN);
     }
     return RP_OK;
 }
@@ -252,19 +246,6 @@ static uint32_t put_batch(struct ipc *w, int64_t length)
 
 /* ------------------------------------------------------------------ dictionaries */
 
-/* The number of a text in the dictionary of the file. map: by number in the batch. */
-static enum rp_code map_text(struct rp_strtab *texts, const struct ArrowArray *dictionary,
-                             int64_t from, uint32_t *map, struct rp_err *err)
-{
-    const int64_t *ends = dictionary->buffers[1];
-    const char *bytes = dictionary->buffers[2];
-
-    if (map[from] != RP_NONE)
-        return RP_OK;
-    return rp_strtab_intern(texts, bytes + ends[from], (size_t)(ends[from + 1] - ends[from]),
-                            &map[from], err);
-}
-
 /* The column with numbers in the dictionary of the file, in the arena. */
 static enum rp_code map_column(struct ipc *w, size_t column, const struct ArrowArray *a,
                                const uint32_t **out, struct rp_err *err)
@@ -287,7 +268,14 @@ static enum rp_code map_column(struct ipc *w, size_t column, const struct ArrowA
         if (from < 0 || from >= d->length)
             return rp_err_set(err, RP_BUG, "row %lld of '%s' has no text in its dictionary",
                               (long long)i, w->schema.children[column]->name);
-        RP_TRY(map_text(&w->texts[column], d, from, map, err));
+
+        /* The number of a text in the dictionary of the file. map: by number in the batch. */
+        const int64_t *ends = d->buffers[1];
+        const char *bytes = d->buffers[2];
+        if (map[from] == RP_NONE) {
+            RP_TRY(rp_strtab_intern(&w->texts[column], bytes + ends[from],
+                                    (size_t)(ends[from + 1] - ends[from]), &map[from], err));
+        }
         rows[i] = map[from];
     }
     *out = rows;
@@ -321,42 +309,7 @@ static enum rp_code write_dictionary(struct ipc *w, size_t column, struct rp_err
     return rp_vec_push(&w->dictionary_blocks, block, err);
 }
 
-/* Each column's texts of all batches, before the first batch: also readers that never look at the
-   footer know them in time. */
-static enum rp_code write_dictionaries(struct ipc *w, struct rp_err *err)
-{
-    const uint32_t *rows;
-
-    for (size_t i = 0; i < w->ncolumns; i++) {
-        if (!w->schema.children[i]->dictionary)
-            continue;
-        RP_TRY(rp_strtab_init(&w->texts[i], err));
-        for (size_t k = 0; k < w->batches.n; k++) {
-            begin_message(w); /* empties the arena */
-            RP_TRY(map_column(w, i, w->batches.at[k].children[i], &rows, err));
-        }
-        RP_TRY(write_dictionary(w, i, err));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ the file */
-
-static enum rp_code write_schema(struct ipc *w, struct rp_err *err)
-{
-    struct block block;
-
-    for (size_t i = 0; i < w->ncolumns; i++) {
-        const struct ArrowSchema *s = w->schema.children[i];
-
-        if (!find_kind(s) || (s->dictionary && s->dictionary->format[0] != 'U') ||
-            (s->dictionary && s->format[0] != 'c' && s->format[0] != 'i'))
-            return rp_err_set(err, RP_BUG, "column '%s' has a type that cannot be written: '%s'",
-                              s->name, s->format);
-    }
-    begin_message(w);
-    return write_message(w, SCHEMA, put_schema(w), &block, err);
-}
 
 static enum rp_code write_batch(struct ipc *w, const struct ArrowArray *batch, struct rp_err *err)
 {
@@ -376,36 +329,6 @@ static enum rp_code write_batch(struct ipc *w, const struct ArrowArray *batch, s
     }
     RP_TRY(write_message(w, RECORD_BATCH, put_batch(w, batch->length), &block, err));
     return rp_vec_push(&w->batch_blocks, block, err);
-}
-
-static enum rp_code write_footer(struct ipc *w, struct rp_err *err)
-{
-    static const int32_t end[2] = {-1, 0};
-    struct rp_flat *f = &w->flat;
-    uint32_t schema, dictionaries, batches;
-    const void *bytes;
-    int32_t length;
-    size_t n;
-
-    rp_out_write(w->out, end, sizeof end);
-    begin_message(w);
-    schema = put_schema(w);
-    dictionaries = rp_flat_structs(f, w->dictionary_blocks.at, w->dictionary_blocks.n,
-                                   sizeof *w->dictionary_blocks.at);
-    batches = rp_flat_structs(f, w->batch_blocks.at, w->batch_blocks.n, sizeof *w->batch_blocks.at);
-    rp_flat_begin(f);
-    rp_flat_add_ref(f, 1, schema);
-    rp_flat_add_ref(f, 2, dictionaries);
-    rp_flat_add_ref(f, 3, batches);
-    rp_flat_add(f, 0, VERSION_5, sizeof(int16_t));
-    rp_flat_finish(f, rp_flat_end(f));
-    RP_TRY(rp_flat_written(f, &bytes, &n, err));
-    RP_TRY(rp_arena_check(&w->arena, "writing a table", err));
-    length = (int32_t)n;
-    rp_out_write(w->out, bytes, n);
-    rp_out_write(w->out, &length, sizeof length);
-    rp_out_write(w->out, magic, 6);
-    return RP_OK;
 }
 
 static enum rp_code read_stream(struct ipc *w, struct ArrowArrayStream *stream, int64_t *rows,
@@ -433,11 +356,58 @@ static enum rp_code write_file(struct ipc *w, struct rp_err *err)
     w->texts = calloc(w->ncolumns + 1, sizeof *w->texts);
     RP_TRY(rp_err_need(w->texts, err, "writing a table"));
     rp_out_write(w->out, magic, sizeof magic);
-    RP_TRY(write_schema(w, err));
-    RP_TRY(write_dictionaries(w, err));
+    struct block block;
+    for (size_t i = 0; i < w->ncolumns; i++) {
+        const struct ArrowSchema *s = w->schema.children[i];
+
+        if (!find_kind(s) || (s->dictionary && s->dictionary->format[0] != 'U') ||
+            (s->dictionary && s->format[0] != 'c' && s->format[0] != 'i'))
+            return rp_err_set(err, RP_BUG, "column '%s' has a type that cannot be written: '%s'",
+                              s->name, s->format);
+    }
+    begin_message(w);
+    RP_TRY(write_message(w, SCHEMA, put_schema(w), &block, err));
+
+    /* Each column's texts of all batches, before the first batch: also readers that never look
+       at the footer know them in time. */
+    const uint32_t *rows;
+    for (size_t i = 0; i < w->ncolumns; i++) {
+        if (!w->schema.children[i]->dictionary)
+            continue;
+        RP_TRY(rp_strtab_init(&w->texts[i], err));
+        for (size_t k = 0; k < w->batches.n; k++) {
+            begin_message(w); /* empties the arena */
+            RP_TRY(map_column(w, i, w->batches.at[k].children[i], &rows, err));
+        }
+        RP_TRY(write_dictionary(w, i, err));
+    }
     for (size_t i = 0; i < w->batches.n; i++)
         RP_TRY(write_batch(w, &w->batches.at[i], err));
-    return write_footer(w, err);
+    static const int32_t end[2] = {-1, 0};
+    struct rp_flat *f = &w->flat;
+    uint32_t schema, dictionaries, batches;
+    const void *bytes;
+    int32_t length;
+    size_t n;
+    rp_out_write(w->out, end, sizeof end);
+    begin_message(w);
+    schema = put_schema(w);
+    dictionaries = rp_flat_structs(f, w->dictionary_blocks.at, w->dictionary_blocks.n,
+                                   sizeof *w->dictionary_blocks.at);
+    batches = rp_flat_structs(f, w->batch_blocks.at, w->batch_blocks.n, sizeof *w->batch_blocks.at);
+    rp_flat_begin(f);
+    rp_flat_add_ref(f, 1, schema);
+    rp_flat_add_ref(f, 2, dictionaries);
+    rp_flat_add_ref(f, 3, batches);
+    rp_flat_add(f, 0, VERSION_5, sizeof(int16_t));
+    rp_flat_finish(f, rp_flat_end(f));
+    RP_TRY(rp_flat_written(f, &bytes, &n, err));
+    RP_TRY(rp_arena_check(&w->arena, "writing a table", err));
+    length = (int32_t)n;
+    rp_out_write(w->out, bytes, n);
+    rp_out_write(w->out, &length, sizeof length);
+    rp_out_write(w->out, magic, 6);
+    return RP_OK;
 }
 
 static void release_all(struct ipc *w)

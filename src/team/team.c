@@ -89,15 +89,6 @@ size_t rp_team_rank(const struct rp_team *team)
     return team ? team->rank : 0;
 }
 
-static enum rp_code send_frame(struct rp_team *team, const struct frame *frame, size_t to,
-                               struct rp_err *err)
-{
-    uint64_t head[2] = {frame->n, frame->code};
-
-    RP_TRY(rp_mpi_send(team->mpi, head, sizeof head, to, err));
-    return rp_mpi_send(team->mpi, frame->bytes, frame->n, to, err);
-}
-
 static enum rp_code receive_frame(struct rp_team *team, size_t from, struct rp_err *err)
 {
     uint64_t head[2];
@@ -121,8 +112,13 @@ static enum rp_code climb_tree(struct rp_team *team, struct rp_err *err)
         size_t from = team->rank + step;
 
         if (team->rank & step) {
-            for (size_t i = 0; i < team->frames.n; i++)
-                RP_TRY(send_frame(team, &team->frames.at[i], team->rank - step, err));
+            for (size_t i = 0; i < team->frames.n; i++) {
+                const struct frame *frame = &team->frames.at[i];
+                size_t to = team->rank - step;
+                uint64_t head[2] = {frame->n, frame->code};
+                RP_TRY(rp_mpi_send(team->mpi, head, sizeof head, to, err));
+                RP_TRY(rp_mpi_send(team->mpi, frame->bytes, frame->n, to, err));
+            }
             return RP_OK;
         }
         for (size_t i = from; i < from + step && i < team->size; i++)

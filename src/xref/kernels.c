@@ -27,17 +27,6 @@ static uint64_t kernel_key(const char *name)
     return hash;
 }
 
-static enum rp_code index_kernels(const struct rp_xref *x, struct rp_map *out, struct rp_err *err)
-{
-    const struct rp_program *p = x->program;
-    uint32_t first;
-
-    for (uint32_t i = 0; p && i < p->nops; i++)
-        RP_TRY(
-            rp_map_intern(out, kernel_key(rp_program_text(p, p->op_name.at[i])), i, &first, err));
-    return RP_OK;
-}
-
 /* Instructions that the runtime does not execute. */
 static bool needs_code(const struct rp_program *p, uint32_t op)
 {
@@ -114,28 +103,6 @@ static enum rp_code walk_computation(struct program_walk *w, uint32_t computatio
     return RP_OK;
 }
 
-static enum rp_code kernels_of_program(const struct rp_xref *x, struct rp_arena *arena,
-                                       struct rp_xref_kernels *out, struct rp_err *err)
-{
-    struct program_walk w = {.x = x, .arena = arena, .err = err};
-    enum rp_code code;
-
-    if (!x->program || x->program->entry == RP_NONE)
-        return RP_OK;
-    w.visited = RP_ARENA_NEW(arena, bool, x->program->computations.n + 1);
-    RP_TRY(rp_err_need(w.visited, err, "listing kernels"));
-    code = walk_computation(&w, x->program->entry, RP_NONE, 0, 1);
-    if (code == RP_OK)
-        code = rp_arena_adopt_column(arena, w.rows.at, w.rows.cap, sizeof *w.rows.at, err);
-    if (code != RP_OK) {
-        rp_vec_release(&w.rows);
-        return code;
-    }
-    out->at = w.rows.at;
-    out->n = w.rows.n;
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ thunks */
 
 static void resolve_thunk(const struct rp_xref *x, const struct rp_map *kernels,
@@ -157,9 +124,46 @@ static void resolve_thunk(const struct rp_xref *x, const struct rp_map *kernels,
     row->op = op;
 }
 
-/* From outside in: how often loops run a thunk, and what it belongs to where that is not said. */
-static void look_around(const struct rp_xref *x, struct rp_xref_kernels *out)
+enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *thunks,
+                             struct rp_arena *arena, struct rp_xref_kernels *out,
+                             struct rp_err *err)
 {
+    RP_SCOPED(rp_map_release) struct rp_map kernels = {0};
+
+    *out = (struct rp_xref_kernels){0};
+    if (!thunks->n) {
+        struct program_walk w = {.x = x, .arena = arena, .err = err};
+        enum rp_code code;
+        if (!x->program || x->program->entry == RP_NONE)
+            return RP_OK;
+        w.visited = RP_ARENA_NEW(arena, bool, x->program->computations.n + 1);
+        RP_TRY(rp_err_need(w.visited, err, "listing kernels"));
+        code = walk_computation(&w, x->program->entry, RP_NONE, 0, 1);
+        if (code == RP_OK)
+            code = rp_arena_adopt_column(arena, w.rows.at, w.rows.cap, sizeof *w.rows.at, err);
+        if (code != RP_OK) {
+            rp_vec_release(&w.rows);
+            return code;
+        }
+        out->at = w.rows.at;
+        out->n = w.rows.n;
+        return RP_OK;
+    }
+    out->at = RP_ARENA_NEW(arena, struct rp_xref_kernel, thunks->n);
+    RP_TRY(rp_err_need(out->at, err, "listing kernels"));
+    const struct rp_program *p = x->program;
+    uint32_t first;
+    for (uint32_t i = 0; p && i < p->nops; i++)
+        RP_TRY(rp_map_intern(&kernels, kernel_key(rp_program_text(p, p->op_name.at[i])), i, &first,
+                             err));
+    for (size_t i = 0; i < thunks->n; i++) {
+        out->at[i] = (struct rp_xref_kernel){.thunk = thunks->at[i], .runs = 1};
+        resolve_thunk(x, &kernels, &out->at[i]);
+    }
+    out->n = thunks->n;
+
+    /* From outside in: how often loops run a thunk, and what it belongs to where that is not
+       said. */
     for (size_t i = 0; i < out->n; i++) {
         uint32_t parent = out->at[i].thunk.parent;
         const struct rp_xref_kernel *around = parent == RP_NONE ? NULL : &out->at[parent];
@@ -173,25 +177,5 @@ static void look_around(const struct rp_xref *x, struct rp_xref_kernels *out)
         if (around && around->op != RP_NONE && x->program->code.at[around->op] == RP_OP_WHILE)
             out->at[i].runs = times(around->runs, rp_op_trip_count(x->program, around->op));
     }
-}
-
-enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *thunks,
-                             struct rp_arena *arena, struct rp_xref_kernels *out,
-                             struct rp_err *err)
-{
-    RP_SCOPED(rp_map_release) struct rp_map kernels = {0};
-
-    *out = (struct rp_xref_kernels){0};
-    if (!thunks->n)
-        return kernels_of_program(x, arena, out, err);
-    out->at = RP_ARENA_NEW(arena, struct rp_xref_kernel, thunks->n);
-    RP_TRY(rp_err_need(out->at, err, "listing kernels"));
-    RP_TRY(index_kernels(x, &kernels, err));
-    for (size_t i = 0; i < thunks->n; i++) {
-        out->at[i] = (struct rp_xref_kernel){.thunk = thunks->at[i], .runs = 1};
-        resolve_thunk(x, &kernels, &out->at[i]);
-    }
-    out->n = thunks->n;
-    look_around(x, out);
     return RP_OK;
 }

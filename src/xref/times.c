@@ -188,20 +188,6 @@ static enum rp_code find_self_times(struct measure *m)
     return RP_OK;
 }
 
-static enum rp_code measure_events(struct measure *m, const char *module)
-{
-    const struct rp_trace *t = m->t;
-    bool device = t->totals.count[RP_KIND_KERNEL] > 0;
-
-    if (!device)
-        RP_TRY(find_self_times(m));
-    for (rp_event e = 0; e < t->ev.n; e++) {
-        if (device ? t->ev.dur_ns[e] >= 0 && rp_kind_is_device_work(t->ev.kind[e]) : names_op(m, e))
-            RP_TRY(measure_event(m, module, e));
-    }
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ events known by name */
 
 RP_ORDER(by_group_and_time, struct named_event, RP_UP(group), RP_UP(ts_ns), RP_UP(event))
@@ -234,27 +220,6 @@ static enum rp_code group_sequence(struct measure *m, const struct kernel_group 
     return RP_OK;
 }
 
-static enum rp_code assign_named(struct measure *m)
-{
-    size_t i = 0;
-
-    rp_sort(m->events.at, m->events.n, sizeof *m->events.at, by_group_and_time);
-    while (i < m->events.n) {
-        const struct kernel_group *g = &m->groups.at[m->events.at[i].group];
-        uint32_t *sequence, group = m->events.at[i].group;
-        size_t n = 1, k;
-
-        RP_TRY(group_sequence(m, g, &sequence, &n));
-        for (k = 0; i < m->events.n && m->events.at[i].group == group; i++, k++) {
-            struct rp_xref_kernel *row = &m->kernels->at[sequence[n ? k % n : 0]];
-
-            row->by_order = g->n > 1;
-            add_time(m, row, m->events.at[i].event);
-        }
-    }
-    return RP_OK;
-}
-
 static void measure_release(struct measure *m)
 {
     rp_arg_key_release(&m->op_key);
@@ -279,6 +244,29 @@ enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
     RP_TRY(rp_arg_key_init(&m.op_key, trace, "hlo_op", err));
     RP_TRY(rp_arg_key_init(&m.module_key, trace, "hlo_module", err));
     RP_TRY(index_rows(&m));
-    RP_TRY(measure_events(&m, module));
-    return assign_named(&m);
+    const struct rp_trace *t = m.t;
+    bool device = t->totals.count[RP_KIND_KERNEL] > 0;
+    if (!device)
+        RP_TRY(find_self_times(&m));
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        if (device ? t->ev.dur_ns[e] >= 0 && rp_kind_is_device_work(t->ev.kind[e])
+                   : names_op(&m, e))
+            RP_TRY(measure_event(&m, module, e));
+    }
+    size_t i = 0;
+    rp_sort(m.events.at, m.events.n, sizeof *m.events.at, by_group_and_time);
+    while (i < m.events.n) {
+        const struct kernel_group *g = &m.groups.at[m.events.at[i].group];
+        uint32_t *sequence, group = m.events.at[i].group;
+        size_t n = 1, k;
+
+        RP_TRY(group_sequence(&m, g, &sequence, &n));
+        for (k = 0; i < m.events.n && m.events.at[i].group == group; i++, k++) {
+            struct rp_xref_kernel *row = &m.kernels->at[sequence[n ? k % n : 0]];
+
+            row->by_order = g->n > 1;
+            add_time(&m, row, m.events.at[i].event);
+        }
+    }
+    return RP_OK;
 }

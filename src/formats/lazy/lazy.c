@@ -142,18 +142,6 @@ static enum rp_code lazy_add(struct rp_lazy *r, const char *where, uint32_t id,
     return RP_OK;
 }
 
-/* Somebody replaced nodes of the graph by "...": one of them is known by the nodes that use it. */
-static enum rp_code lazy_omitted(struct rp_lazy *r, const char *where, uint32_t id)
-{
-    struct rp_new_op op = {.code = RP_OP_FOREIGN};
-    char number[16];
-    int n = snprintf(number, sizeof number, "%u", id);
-
-    RP_TRY(rp_program_string(r->p, number, (size_t)n, &op.name, r->err));
-    RP_TRY(rp_program_string(r->p, "omitted", 7, &op.foreign, r->err));
-    return lazy_add(r, where, id, &op);
-}
-
 /* "%19.1, %8)": moves past the bracket. */
 static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char *end)
 {
@@ -173,8 +161,16 @@ static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char 
             at = rp_lazy_number(at + 1, end, &index);
         if ((id >= r->op_of.n || !r->op_of.at[id]) && !r->abridged)
             return RP_LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
-        if (id >= r->op_of.n || !r->op_of.at[id])
-            RP_TRY(lazy_omitted(r, where, id));
+        if (id >= r->op_of.n || !r->op_of.at[id]) {
+            /* Somebody replaced nodes of the graph by "...": one of them is known by the nodes
+               that use it. */
+            struct rp_new_op op = {.code = RP_OP_FOREIGN};
+            char number[16];
+            int n = snprintf(number, sizeof number, "%u", id);
+            RP_TRY(rp_program_string(r->p, number, (size_t)n, &op.name, r->err));
+            RP_TRY(rp_program_string(r->p, "omitted", 7, &op.foreign, r->err));
+            RP_TRY(lazy_add(r, where, id, &op));
+        }
         RP_TRY(rp_vec_push(&r->operands, r->op_of.at[id] - 1, r->err));
         RP_TRY(rp_vec_push(&r->operands, index, r->err));
     }

@@ -153,37 +153,6 @@ static bool is_type(struct rp_slice text, const char *type)
     return text.n >= n && memcmp(text.at, type, n) == 0 && (text.n == n || strcmp(type, "f8") == 0);
 }
 
-/* "algorithm = <lhs_precision_type = tf32, ...>", or the parts as attributes of their own, of the
-   type "none" where there is no algorithm. HLO has a word for what XLA knows; other text is kept.
- */
-static enum rp_code add_dot_algorithm(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
-{
-    static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type",
-                                       "accumulation_type"};
-    struct rp_mlir_attrs in = *attrs;
-    struct rp_slice text, type[3];
-    int64_t products;
-    bool imprecise, single;
-
-    RP_TRY(rp_mlir_find_text(r, attrs, "algorithm", &text));
-    if (text.n)
-        in = (struct rp_mlir_attrs){.at = text.at, .end = text.at + text.n};
-    for (size_t i = 0; i < 3; i++)
-        RP_TRY(rp_mlir_find_text(r, &in, keys[i], &type[i]));
-    products = rp_mlir_find_int(r, &in, "num_primitive_operations", 1);
-    imprecise = rp_mlir_find_int(r, &in, "allow_imprecise_accumulation", 0) != 0;
-    single = rp_mlir_find_int(r, &in, "lhs_component_count", 1) == 1 &&
-             rp_mlir_find_int(r, &in, "rhs_component_count", 1) == 1;
-    for (size_t i = 0; i < rp_dot_nalgorithms && single; i++) {
-        const struct rp_dot_algorithm *a = &rp_dot_algorithms[i];
-
-        if (a->products == products && a->imprecise == imprecise && is_type(type[0], a->operands) &&
-            is_type(type[1], a->operands) && is_type(type[2], a->sum))
-            return add_ints_attr(r, rp_attr_word(RP_ATTR_ALGORITHM, a->word));
-    }
-    return text.n ? rp_program_add_text(r->p, RP_ATTR_ALGORITHM, text.at, text.n, r->err) : RP_OK;
-}
-
 /* "contracting_dims = [1] x [0]", or four lists of long names */
 static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
@@ -217,7 +186,33 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
         }
     }
     RP_TRY(add_operand_precision(r, attrs));
-    return add_dot_algorithm(r, attrs);
+
+    /* "algorithm = <lhs_precision_type = tf32, ...>", or the parts as attributes of their own,
+       of the type "none" where there is no algorithm. HLO has a word for what XLA knows; other
+       text is kept. */
+    static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type",
+                                       "accumulation_type"};
+    struct rp_mlir_attrs in = *attrs;
+    struct rp_slice text, type[3];
+    int64_t products;
+    bool imprecise, single;
+    RP_TRY(rp_mlir_find_text(r, attrs, "algorithm", &text));
+    if (text.n)
+        in = (struct rp_mlir_attrs){.at = text.at, .end = text.at + text.n};
+    for (size_t i = 0; i < 3; i++)
+        RP_TRY(rp_mlir_find_text(r, &in, keys[i], &type[i]));
+    products = rp_mlir_find_int(r, &in, "num_primitive_operations", 1);
+    imprecise = rp_mlir_find_int(r, &in, "allow_imprecise_accumulation", 0) != 0;
+    single = rp_mlir_find_int(r, &in, "lhs_component_count", 1) == 1 &&
+             rp_mlir_find_int(r, &in, "rhs_component_count", 1) == 1;
+    for (size_t i = 0; i < rp_dot_nalgorithms && single; i++) {
+        const struct rp_dot_algorithm *a = &rp_dot_algorithms[i];
+
+        if (a->products == products && a->imprecise == imprecise && is_type(type[0], a->operands) &&
+            is_type(type[1], a->operands) && is_type(type[2], a->sum))
+            return add_ints_attr(r, rp_attr_word(RP_ATTR_ALGORITHM, a->word));
+    }
+    return text.n ? rp_program_add_text(r->p, RP_ATTR_ALGORITHM, text.at, text.n, r->err) : RP_OK;
 }
 
 /* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
@@ -243,24 +238,6 @@ static enum rp_code add_largest(struct rp_mlir *r, const struct rp_mlir_attrs *a
     return add_ints_attr(r, rp_attr_flag(RP_ATTR_LARGEST, !smallest));
 }
 
-/* "[0:32, 1:4:2]" into lists of starts, ends and steps */
-static void slice_ranges(const struct rp_mlir_attrs *attrs, struct rp_mlir_ints *part)
-{
-    const char *s = memchr(attrs->at, '[', (size_t)(attrs->end - attrs->at));
-
-    while (s && s < attrs->end && *s != ']' && part[0].n < RP_MLIR_INTS) {
-        const char *to = s + 1;
-        struct rp_mlir_ints dim;
-
-        while (to < attrs->end && *to != ',' && *to != ']')
-            to++;
-        rp_mlir_ints_in(s + 1, to, &dim);
-        for (size_t i = 0; i < 3 && dim.n; i++)
-            part[i].at[part[i].n++] = i < dim.n ? dim.at[i] : 1;
-        s = to;
-    }
-}
-
 /* Zips three lists into triples; `usual` is the default of the last. */
 static struct rp_attr add_triples(struct rp_mlir *r, uint32_t key, const struct rp_mlir_ints *part,
                                   int64_t usual)
@@ -284,8 +261,21 @@ static enum rp_code add_slice(struct rp_mlir *r, const struct rp_mlir_attrs *att
 
     for (int i = 0; i < 3; i++)
         rp_mlir_find_ints(r, attrs, words[i], &part[i]);
-    if (!part[0].n)
-        slice_ranges(attrs, part);
+    if (!part[0].n) {
+        /* "[0:32, 1:4:2]" into lists of starts, ends and steps */
+        const char *s = memchr(attrs->at, '[', (size_t)(attrs->end - attrs->at));
+        while (s && s < attrs->end && *s != ']' && part[0].n < RP_MLIR_INTS) {
+            const char *to = s + 1;
+            struct rp_mlir_ints dim;
+
+            while (to < attrs->end && *to != ',' && *to != ']')
+                to++;
+            rp_mlir_ints_in(s + 1, to, &dim);
+            for (size_t i = 0; i < 3 && dim.n; i++)
+                part[i].at[part[i].n++] = i < dim.n ? dim.at[i] : 1;
+            s = to;
+        }
+    }
     return add_ints_attr(r, add_triples(r, RP_ATTR_SLICE, part, 1));
 }
 
@@ -445,30 +435,6 @@ static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_attr
     return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
 }
 
-/* The content of a string, or a dictionary as it is written; nothing where it is empty. */
-static enum rp_code add_config(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
-{
-    static const char *const words[] = {"mhlo.backend_config", "backend_config"};
-    struct rp_slice text = {0}, dictionary = {0};
-    bool own, typed;
-
-    RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));
-    own = dictionary.at != NULL;
-    RP_TRY(rp_mlir_find_string(r, attrs, words[!own], &text));
-    RP_TRY(rp_mlir_find_text(r, attrs, words[!own], &dictionary));
-    typed = dictionary.n > 1 && dictionary.at[0] == '{';
-    RP_TRY(add_api_version(r, attrs, own && typed));
-    if (typed)
-        text = dictionary;
-    return text.n > (typed ? 2U : 0U)
-               ? rp_program_add_attr(r->p,
-                                     rp_attr_bytes(RP_ATTR_BACKEND_CONFIG,
-                                                   rp_attr_type(RP_ATTR_BACKEND_CONFIG), text.at,
-                                                   text.n),
-                                     r->err)
-               : RP_OK;
-}
-
 /* Of programs for inputs of any size: which operands are shapes, what an assertion says. */
 static enum rp_code add_shape_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
@@ -507,7 +473,26 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attr
     RP_TRY(rp_mlir_called_list(r, attrs));
     RP_TRY(add_shape_attrs(r, attrs));
     RP_TRY(rp_mlir_operand_layouts(r, attrs));
-    return add_config(r, attrs);
+
+    /* The content of a string, or a dictionary as it is written; nothing where it is empty. */
+    static const char *const words[] = {"mhlo.backend_config", "backend_config"};
+    struct rp_slice text = {0}, dictionary = {0};
+    bool own, typed;
+    RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));
+    own = dictionary.at != NULL;
+    RP_TRY(rp_mlir_find_string(r, attrs, words[!own], &text));
+    RP_TRY(rp_mlir_find_text(r, attrs, words[!own], &dictionary));
+    typed = dictionary.n > 1 && dictionary.at[0] == '{';
+    RP_TRY(add_api_version(r, attrs, own && typed));
+    if (typed)
+        text = dictionary;
+    return text.n > (typed ? 2U : 0U)
+               ? rp_program_add_attr(r->p,
+                                     rp_attr_bytes(RP_ATTR_BACKEND_CONFIG,
+                                                   rp_attr_type(RP_ATTR_BACKEND_CONFIG), text.at,
+                                                   text.n),
+                                     r->err)
+               : RP_OK;
 }
 
 static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,

@@ -52,19 +52,6 @@ static enum rp_code add_step(struct rp_mlir *r, enum rp_opcode code, const struc
                : RP_OK;
 }
 
-/* The positions in which both have one size, and these sizes. */
-static void kept_positions(const struct dims *in, const struct dims *out,
-                           struct rp_mlir_ints *places, struct dims *kept)
-{
-    places->n = kept->n = 0;
-    for (size_t i = 0; i < out->n; i++) {
-        if (in->at[i] != out->at[i])
-            continue;
-        places->at[places->n++] = (int64_t)i;
-        kept->at[kept->n++] = out->at[i];
-    }
-}
-
 enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dimensions,
                                struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
                                bool *split)
@@ -91,7 +78,15 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
     if (memcmp(wide.at, out.at, out.n * sizeof *out.at) == 0)
         return RP_OK;
     *split = true;
-    kept_positions(&wide, &out, rest, &kept);
+
+    /* The positions in which both have one size, and these sizes. */
+    rest->n = kept.n = 0;
+    for (size_t i = 0; i < out.n; i++) {
+        if (wide.at[i] != out.at[i])
+            continue;
+        rest->at[rest->n++] = (int64_t)i;
+        kept.at[kept.n++] = out.at[i];
+    }
     RP_TRY(add_step(r, RP_OP_BROADCAST, &wide, dimensions, operand));
     return add_step(r, RP_OP_RESHAPE, &kept, NULL, operand);
 }

@@ -210,24 +210,6 @@ static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 
 /* ---- attributes ---- */
 
-/* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions of the
-   last. */
-static enum rp_code add_broadcast(struct rp_mlir *r, struct rp_mlir_statement *s,
-                                  struct rp_mlir_ints *rest, bool *split)
-{
-    struct rp_mlir_ints dims;
-    uint32_t operand;
-
-    *split = false;
-    if (s->op.code != RP_OP_BROADCAST || r->operands.n != s->operand + 2)
-        return RP_OK;
-    operand = r->operands.at[s->operand];
-    rp_mlir_broadcast_dims(r, &s->attrs, &dims);
-    RP_TRY(rp_mlir_broadcast(r, &dims, &s->op, &operand, rest, split));
-    r->operands.at[s->operand] = operand;
-    return RP_OK;
-}
-
 /* '@name' is a function where it is called, and the target of a custom call. */
 static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement *s)
 {
@@ -242,28 +224,6 @@ static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement
     return rp_program_add_attr(
         r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target, strlen(target)),
         r->err);
-}
-
-/* How many operands of a scan are carried along: those that its region takes whole. */
-static enum rp_code add_carries(struct rp_mlir *r, const struct rp_mlir_statement *s)
-{
-    static const char *const sizes[] = {"operandSegmentSizes", NULL};
-    size_t args = r->args.n, n = (r->operands.n - s->operand) / 2;
-    const char *at = r->at;
-    struct rp_mlir_ints list;
-    int64_t carries = 0;
-
-    if (r->regions.n > s->region) {
-        RP_TRY(rp_mlir_region_arguments(r, &r->regions.at[s->region]));
-        for (size_t i = 0; i < n && args + i < r->args.n; i++)
-            carries += r->p->shapes.at[r->args.at[args + i].shape].n ==
-                       r->p->shapes.at[r->p->shape.at[r->operands.at[s->operand + 2 * i]]].n;
-        r->args.n = args;
-        r->at = at;
-    } else if (rp_mlir_find_ints(r, &s->attrs, sizes, &list)) {
-        carries = list.n > 1 ? list.at[1] : 0;
-    }
-    return rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_NUM_CARRIES, carries), r->err);
 }
 
 /* ---- squares ---- */
@@ -361,7 +321,18 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     RP_TRY(control_operands(r, s));
     if (s->op.code == RP_OP_MULTIPLY && one)
         RP_TRY(add_square(r, s));
-    RP_TRY(add_broadcast(r, s, &m->rest, &m->split));
+
+    /* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions
+       of the last. */
+    struct rp_mlir_ints dims;
+    uint32_t operand;
+    m->split = false;
+    if (s->op.code == RP_OP_BROADCAST && r->operands.n == s->operand + 2) {
+        operand = r->operands.at[s->operand];
+        rp_mlir_broadcast_dims(r, &s->attrs, &dims);
+        RP_TRY(rp_mlir_broadcast(r, &dims, &s->op, &operand, &m->rest, &m->split));
+        r->operands.at[s->operand] = operand;
+    }
     if (s->op.code == RP_OP_CONSTANT) {
         RP_TRY(rp_mlir_constant(r, &s->attrs, &s->op, &m->scalar));
         if (m->scalar != RP_NONE)
@@ -399,8 +370,25 @@ static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *
             r->p, rp_attr_ints(r->p, RP_ATTR_DIMENSIONS, m->rest.at, m->rest.n), r->err));
     else
         RP_TRY(rp_mlir_attributes(r, attributes_like(r, &s->op), &s->attrs, &known));
-    if (s->op.code == RP_OP_SCAN)
-        RP_TRY(add_carries(r, s));
+    if (s->op.code == RP_OP_SCAN) {
+        /* How many operands of a scan are carried along: those that its region takes whole. */
+        static const char *const sizes[] = {"operandSegmentSizes", NULL};
+        size_t args = r->args.n, n = (r->operands.n - s->operand) / 2;
+        const char *at = r->at;
+        struct rp_mlir_ints list;
+        int64_t carries = 0;
+        if (r->regions.n > s->region) {
+            RP_TRY(rp_mlir_region_arguments(r, &r->regions.at[s->region]));
+            for (size_t i = 0; i < n && args + i < r->args.n; i++)
+                carries += r->p->shapes.at[r->args.at[args + i].shape].n ==
+                           r->p->shapes.at[r->p->shape.at[r->operands.at[s->operand + 2 * i]]].n;
+            r->args.n = args;
+            r->at = at;
+        } else if (rp_mlir_find_ints(r, &s->attrs, sizes, &list)) {
+            carries = list.n > 1 ? list.at[1] : 0;
+        }
+        RP_TRY(rp_program_add_attr(r->p, rp_attr_int(RP_ATTR_NUM_CARRIES, carries), r->err));
+    }
     if (!known && !steps && s->op.code != RP_OP_RESHAPE)
         RP_TRY(rp_mlir_keep_text(r, &s->attrs, s->op.foreign));
     RP_TRY(add_regions(r, s));
@@ -425,23 +413,6 @@ static enum rp_code add_operation(struct rp_mlir *r, struct rp_mlir_statement *s
 
 /* ---- statements ---- */
 
-/* "%a, %b = ": each key is one result of the operation. */
-static enum rp_code define_results(struct rp_mlir *r, size_t first, uint32_t id, bool counted)
-{
-    size_t n = r->results.n - first;
-    /* a loop with one result and captured values is a tuple */
-    bool carries = r->p->code.at[id] == RP_OP_WHILE && r->outside.n && !counted;
-
-    for (size_t i = 0; i < n; i++) {
-        uint32_t op = id;
-
-        if ((n > 1 || carries) && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
-            RP_TRY(rp_mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
-        RP_TRY(rp_mlir_define(r, r->results.at[first + i], op));
-    }
-    return RP_OK;
-}
-
 enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct rp_slice name,
                          size_t results, bool counted)
 {
@@ -453,7 +424,18 @@ enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct 
         RP_TRY(add_return(r, s->operand));
     } else {
         RP_TRY(add_operation(r, s, &id));
-        RP_TRY(define_results(r, results, id, counted));
+
+        /* "%a, %b = ": each key is one result of the operation. */
+        size_t n = r->results.n - results;
+        /* a loop with one result and captured values is a tuple */
+        bool carries = r->p->code.at[id] == RP_OP_WHILE && r->outside.n && !counted;
+        for (size_t i = 0; i < n; i++) {
+            uint32_t op = id;
+
+            if ((n > 1 || carries) && r->p->shapes.at[r->p->shape.at[id]].elem == RP_ELEM_TUPLE)
+                RP_TRY(rp_mlir_part(r, r->at < r->end ? r->at : r->end, &op, (uint32_t)i));
+            RP_TRY(rp_mlir_define(r, r->results.at[results + i], op));
+        }
     }
     r->results.n = results;
     r->operands.n = s->operand;
@@ -475,9 +457,22 @@ enum rp_code rp_mlir_begin_function(struct rp_mlir *r, uint32_t name)
     return RP_OK;
 }
 
-/* Replaces location numbers by the locations. */
-static enum rp_code resolve_locations(struct rp_mlir *r)
+enum rp_code rp_mlir_finish(struct rp_mlir *r)
 {
+    if (!r->p->computations.n)
+        return RP_MLIR_FAIL(r, r->end, "a module without functions");
+    RP_TRY(rp_mlir_add_meshes(r));
+    for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
+        uint32_t name = r->waiting.at[i + 1];
+        uint32_t id = name < r->function_of.n ? r->function_of.at[name] : 0;
+
+        if (!id)
+            return rp_err_set(r->err, RP_FORMAT, "function '@%s' is not defined",
+                              rp_program_text(r->p, name));
+        r->p->called.at[r->waiting.at[i]] = id - 1;
+    }
+
+    /* Replaces location numbers by the locations. */
     for (uint32_t op = 0; op < r->p->nops; op++) {
         uint32_t number = r->p->meta.at[op];
         struct rp_op_meta meta = {0};
@@ -497,29 +492,5 @@ static enum rp_code resolve_locations(struct rp_mlir *r)
         r->p->meta.at[op] = (uint32_t)r->p->metas.n;
         RP_TRY(rp_vec_push(&r->p->metas, meta, r->err));
     }
-    return RP_OK;
-}
-
-static enum rp_code resolve_calls(struct rp_mlir *r)
-{
-    for (size_t i = 0; i + 1 < r->waiting.n; i += 2) {
-        uint32_t name = r->waiting.at[i + 1];
-        uint32_t id = name < r->function_of.n ? r->function_of.at[name] : 0;
-
-        if (!id)
-            return rp_err_set(r->err, RP_FORMAT, "function '@%s' is not defined",
-                              rp_program_text(r->p, name));
-        r->p->called.at[r->waiting.at[i]] = id - 1;
-    }
-    return RP_OK;
-}
-
-enum rp_code rp_mlir_finish(struct rp_mlir *r)
-{
-    if (!r->p->computations.n)
-        return RP_MLIR_FAIL(r, r->end, "a module without functions");
-    RP_TRY(rp_mlir_add_meshes(r));
-    RP_TRY(resolve_calls(r));
-    RP_TRY(resolve_locations(r));
     return rp_program_finish(r->p, r->err);
 }

@@ -183,44 +183,6 @@ static void read_operands(struct rp_bytecode *b, struct rp_bc_cursor *c, struct 
     }
 }
 
-/* The results are values of the region around it, but may be used only after it. */
-static void read_op(struct rp_bytecode *b, struct rp_bc_cursor *c, unsigned depth)
-{
-    struct rp_bc_op op = {
-        .at = c->at, .operand = (uint32_t)b->operands.n, .result = (uint32_t)b->values.n};
-    uint64_t name = rp_bc_varint(b, c);
-    uint8_t mask = rp_bc_byte(b, c);
-    size_t id = b->ops.n;
-
-    if (b->code == RP_OK && name >= b->names.n)
-        rp_bc_fail(b, op.at, "operation %" PRIu64 " of %zu", name, b->names.n);
-    op.name = (uint32_t)name;
-    op.loc = (uint32_t)rp_bc_varint(b, c);
-    if (mask & HAS_ATTRS)
-        op.attrs = (uint32_t)rp_bc_varint(b, c) + 1;
-    if (mask & HAS_PROPERTIES)
-        op.properties = (uint32_t)rp_bc_varint(b, c) + 1;
-    if (op.properties > b->properties.n)
-        rp_bc_fail(b, op.at, "properties %u of %zu", op.properties - 1, b->properties.n);
-    if (b->code == RP_OK && strcmp(b->names.at[name].name.at, "func.func") == 0)
-        b->arguments = b->results = 0;
-    if (mask & HAS_RESULTS)
-        read_results(b, c, &op);
-    if (mask & HAS_OPERANDS)
-        read_operands(b, c, &op);
-    if (mask & HAS_SUCCESSORS)
-        for (size_t n = rp_bc_count(b, c); n && b->code == RP_OK; n--)
-            rp_bc_varint(b, c);
-    if (mask & HAS_USE_LISTS && b->version >= 3)
-        skip_use_lists(b, c, op.nresults);
-    if (b->code == RP_OK)
-        b->code = rp_vec_push(&b->ops, op, b->err);
-    if (b->code == RP_OK && mask & HAS_REGIONS)
-        read_regions(b, c, id, depth);
-    if (b->code == RP_OK)
-        b->ops.at[id].end = (uint32_t)b->ops.n;
-}
-
 static void read_arguments(struct rp_bytecode *b, struct rp_bc_cursor *c)
 {
     size_t n = rp_bc_count(b, c);
@@ -247,8 +209,41 @@ static void read_block(struct rp_bytecode *b, struct rp_bc_cursor *c, unsigned d
     if (head & 1)
         read_arguments(b, c);
     region->nargs = (uint32_t)b->values.n - region->arg;
-    for (uint64_t i = 0; i < head >> 1 && b->code == RP_OK; i++)
-        read_op(b, c, depth);
+    for (uint64_t i = 0; i < head >> 1 && b->code == RP_OK; i++) {
+        /* The results are values of the region around it, but may be used only after it. */
+        struct rp_bc_op op = {
+            .at = c->at, .operand = (uint32_t)b->operands.n, .result = (uint32_t)b->values.n};
+        uint64_t name = rp_bc_varint(b, c);
+        uint8_t mask = rp_bc_byte(b, c);
+        size_t id = b->ops.n;
+        if (b->code == RP_OK && name >= b->names.n)
+            rp_bc_fail(b, op.at, "operation %" PRIu64 " of %zu", name, b->names.n);
+        op.name = (uint32_t)name;
+        op.loc = (uint32_t)rp_bc_varint(b, c);
+        if (mask & HAS_ATTRS)
+            op.attrs = (uint32_t)rp_bc_varint(b, c) + 1;
+        if (mask & HAS_PROPERTIES)
+            op.properties = (uint32_t)rp_bc_varint(b, c) + 1;
+        if (op.properties > b->properties.n)
+            rp_bc_fail(b, op.at, "properties %u of %zu", op.properties - 1, b->properties.n);
+        if (b->code == RP_OK && strcmp(b->names.at[name].name.at, "func.func") == 0)
+            b->arguments = b->results = 0;
+        if (mask & HAS_RESULTS)
+            read_results(b, c, &op);
+        if (mask & HAS_OPERANDS)
+            read_operands(b, c, &op);
+        if (mask & HAS_SUCCESSORS)
+            for (size_t n = rp_bc_count(b, c); n && b->code == RP_OK; n--)
+                rp_bc_varint(b, c);
+        if (mask & HAS_USE_LISTS && b->version >= 3)
+            skip_use_lists(b, c, op.nresults);
+        if (b->code == RP_OK)
+            b->code = rp_vec_push(&b->ops, op, b->err);
+        if (b->code == RP_OK && mask & HAS_REGIONS)
+            read_regions(b, c, id, depth);
+        if (b->code == RP_OK)
+            b->ops.at[id].end = (uint32_t)b->ops.n;
+    }
 }
 
 void rp_bc_read_ir(struct rp_bytecode *b, struct rp_bc_cursor ir)
@@ -262,14 +257,6 @@ void rp_bc_read_ir(struct rp_bytecode *b, struct rp_bc_cursor ir)
 }
 
 /* ---- attributes ---- */
-
-static void add_named(struct rp_bytecode *b, const char *name, size_t n, uint64_t value)
-{
-    struct rp_mlir_named one = {{name, (uint32_t)n, 0}, value};
-
-    if (b->code == RP_OK)
-        b->code = rp_vec_push(&b->named, one, b->err);
-}
 
 /* The values are in the order of the table; what follows them is not needed. */
 static void add_properties(struct rp_bytecode *b, const char *names, struct rp_bc_cursor c)
@@ -288,8 +275,12 @@ static void add_properties(struct rp_bytecode *b, const char *names, struct rp_b
         if (!newer || places >= wanted) {
             uint64_t value = rp_bc_varint(b, &c);
 
-            if (!optional || value & 1)
-                add_named(b, names, n - optional, optional ? value >> 1 : value);
+            if (!optional || value & 1) {
+                struct rp_mlir_named one = {{names, (uint32_t)(n - optional), 0},
+                                            (optional ? value >> 1 : value)};
+                if (b->code == RP_OK)
+                    b->code = rp_vec_push(&b->named, one, b->err);
+            }
         }
         names += n + (names[n] == ' ');
     }
@@ -450,16 +441,6 @@ static enum rp_code build_module(struct rp_mlir *r, const struct rp_bc_op *op)
     return rp_mlir_module_attrs(r, &attrs);
 }
 
-static enum rp_code build_mesh(struct rp_mlir *r, const struct rp_bc_op *op)
-{
-    struct rp_mlir_attrs attrs;
-    struct rp_slice mesh = {0};
-
-    RP_TRY(list_attributes(r->bytecode, op, &attrs));
-    RP_TRY(rp_bc_find_text(r, &attrs, "mesh", &mesh));
-    return rp_mlir_mesh(r, rp_bc_find_string(r, &attrs, "sym_name"), mesh);
-}
-
 enum rp_code rp_bc_module(struct rp_mlir *r)
 {
     const struct rp_bytecode *b = r->bytecode;
@@ -474,8 +455,13 @@ enum rp_code rp_bc_module(struct rp_mlir *r)
             RP_TRY(build_module(r, op));
         else if (strcmp(name, "func.func") == 0)
             RP_TRY(build_function(r, op));
-        else if (strcmp(name, "sdy.mesh") == 0)
-            RP_TRY(build_mesh(r, op));
+        else if (strcmp(name, "sdy.mesh") == 0) {
+            struct rp_mlir_attrs attrs;
+            struct rp_slice mesh = {0};
+            RP_TRY(list_attributes(r->bytecode, op, &attrs));
+            RP_TRY(rp_bc_find_text(r, &attrs, "mesh", &mesh));
+            RP_TRY(rp_mlir_mesh(r, rp_bc_find_string(r, &attrs, "sym_name"), mesh));
+        }
         i = module ? i + 1 : op->end;
     }
     RP_TRY(b->code);

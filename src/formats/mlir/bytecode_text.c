@@ -243,20 +243,6 @@ static void put_dictionary(struct writer *w, struct rp_bc_cursor *c, unsigned de
     put(w, "}");
 }
 
-static void put_lists(struct writer *w, struct rp_bc_lists *lists)
-{
-    struct rp_mlir_ints list;
-    const char *name, *comma = "";
-
-    putf(w, "#stablehlo.%s<", lists->kind);
-    for (; (name = rp_bc_next_list(w->b, lists, &list)); comma = ", ") {
-        putf(w, "%s%s = [", comma, name);
-        put_ints(w, &list);
-        put(w, "]");
-    }
-    put(w, ">");
-}
-
 static void put_dot_algorithm(struct writer *w, struct rp_bc_cursor *c)
 {
     static const char *const types[] = {"lhs_precision_type", "rhs_precision_type",
@@ -337,7 +323,16 @@ static void put_attr(struct writer *w, uint64_t index, unsigned depth)
     } else if (rp_bc_word(b, index, &of, &word)) {
         putf(w, "#stablehlo<%s %s>", of, word);
     } else if (rp_bc_lists(b, index, &lists)) {
-        put_lists(w, &lists);
+        struct rp_mlir_ints list;
+        const char *name, *comma = "";
+
+        putf(w, "#stablehlo.%s<", lists.kind);
+        for (; (name = rp_bc_next_list(w->b, &lists, &list)); comma = ", ") {
+            putf(w, "%s%s = [", comma, name);
+            put_ints(w, &list);
+            put(w, "]");
+        }
+        put(w, ">");
     } else {
         put_nested(w, index, depth);
     }

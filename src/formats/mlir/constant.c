@@ -31,13 +31,6 @@ static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, stru
     return bytes != NULL;
 }
 
-/* Truth values as bytes: older versions of MLIR have eight in a byte. */
-static void unpack_bits(const char *packed, char *out, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        out[i] = (char)((unsigned char)packed[i / 8] >> i % 8 & 1);
-}
-
 /* The bytes of all elements, or of one for all of them; *splat: of one, for many. */
 static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_literal *literal,
                               bool *splat)
@@ -59,8 +52,11 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
         return RP_OK;
     all = rp_arena_alloc(&r->p->arena, unit * n + 1, 8);
     RP_TRY(rp_err_need(all, r->err, "reading a constant"));
-    if (packed)
-        unpack_bits(at, all, n);
+    if (packed) {
+        /* Truth values as bytes: older versions of MLIR have eight in a byte. */
+        for (size_t i = 0; i < n; i++)
+            all[i] = (char)((unsigned char)at[i / 8] >> i % 8 & 1);
+    }
     for (size_t i = 0; !packed && i < n; i++)
         memcpy(all + i * unit, at, unit);
     literal->at = all;

@@ -31,22 +31,16 @@ enum rp_code rp_mlir_add_implicit(struct rp_mlir *r, const struct rp_new_op *op,
 
 /* ---- arguments ---- */
 
-static enum rp_code tuple_shape(struct rp_mlir *r, size_t first, size_t n, uint32_t *shape)
-{
-    uint32_t *parts = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
-
-    RP_TRY(rp_err_need(parts, r->err, "reading a region"));
-    for (size_t i = 0; i < n; i++)
-        parts[i] = r->args.at[first + i].shape;
-    return rp_program_tuple(r->p, parts, n, shape, r->err);
-}
-
 static enum rp_code parts_of_tuple(struct rp_mlir *r, size_t first, size_t n)
 {
     struct rp_new_op op = {.code = RP_OP_PARAMETER};
     uint32_t whole, id;
 
-    RP_TRY(tuple_shape(r, first, n, &op.shape));
+    uint32_t *parts = RP_ARENA_NEW(&r->p->arena, uint32_t, n + 1);
+    RP_TRY(rp_err_need(parts, r->err, "reading a region"));
+    for (size_t i = 0; i < n; i++)
+        parts[i] = r->args.at[first + i].shape;
+    RP_TRY(rp_program_tuple(r->p, parts, n, &op.shape, r->err));
     RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &whole));
     for (size_t i = 0; i < n; i++) {
         struct rp_mlir_arg arg = r->args.at[first + i];
@@ -157,21 +151,6 @@ enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_re
     return mlir_block_arguments(r);
 }
 
-/* Those that the region names itself, if it does. */
-static enum rp_code block_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
-{
-    size_t first = r->args.n;
-
-    RP_TRY(rp_mlir_region_arguments(r, region));
-    if (r->at < r->end && *r->at == ':')
-        r->at++;
-    if (r->args.n == first)
-        return RP_OK;
-    region->args = (uint32_t)first;
-    region->nargs = (uint32_t)(r->args.n - first);
-    return RP_OK;
-}
-
 /* Own arguments and captured values, as one list. */
 static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
@@ -235,21 +214,6 @@ static enum rp_code clone_captured(struct rp_mlir *r, const struct rp_mlir_regio
     return RP_OK;
 }
 
-/* The parameters that stand for captured values. */
-static enum rp_code note_captured(struct rp_mlir *r, const struct rp_mlir_region *region)
-{
-    r->carried.n = 0;
-    for (uint32_t i = 0; i < region->noutside; i++) {
-        struct rp_mlir_arg arg = r->args.at[region->outside + i];
-        uint32_t inside = (uint32_t)r->op_of.at[arg.key];
-
-        RP_TRY(rp_map_put(&r->origins, inside, arg.op, r->err));
-        if (region->carry)
-            RP_TRY(rp_vec_push(&r->carried, inside, r->err));
-    }
-    return RP_OK;
-}
-
 /* "applies stablehlo.add": two scalars and one operation. */
 static enum rp_code add_reducer(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
@@ -283,7 +247,16 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
     if (!region.at)
         return add_reducer(r, &region);
     r->depth = region.depth;
-    RP_TRY(block_arguments(r, &region));
+
+    /* Those that the region names itself, if it does. */
+    size_t first = r->args.n;
+    RP_TRY(rp_mlir_region_arguments(r, &region));
+    if (r->at < r->end && *r->at == ':')
+        r->at++;
+    if (r->args.n != first) {
+        region.args = (uint32_t)first;
+        region.nargs = (uint32_t)(r->args.n - first);
+    }
     r->carried.n = 0;
     if (!region.tuple) {
         RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, false));
@@ -292,7 +265,17 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
     }
     RP_TRY(join_arguments(r, &region));
     RP_TRY(rp_mlir_parameters(r, region.args, region.nargs, region.nargs != 1));
-    RP_TRY(note_captured(r, &region));
+
+    /* The parameters that stand for captured values. */
+    r->carried.n = 0;
+    for (uint32_t i = 0; i < region.noutside; i++) {
+        struct rp_mlir_arg arg = r->args.at[region.outside + i];
+        uint32_t inside = (uint32_t)r->op_of.at[arg.key];
+
+        RP_TRY(rp_map_put(&r->origins, inside, arg.op, r->err));
+        if (region.carry)
+            RP_TRY(rp_vec_push(&r->carried, inside, r->err));
+    }
     return r->bytecode ? rp_bc_block(r, region.number) : rp_mlir_block(r);
 }
 

@@ -77,20 +77,6 @@ static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
     return rp_mlir_operand(r);
 }
 
-static void read_location(struct rp_mlir *r, struct statement *s)
-{
-    const char *to = rp_mlir_bracket_end(r, r->at), *hash;
-
-    if (!to)
-        return;
-    hash = memmem(r->at, (size_t)(to - r->at), "#loc", 4);
-    s->s.loc = 1;
-    if (hash)
-        for (hash += 4; *hash >= '0' && *hash <= '9' && s->s.loc < 100000000; hash++)
-            s->s.loc = (s->s.loc == 1 ? 0 : s->s.loc - 1) * 10 + (uint32_t)(*hash - '0') + 1;
-    r->at = to;
-}
-
 /* "(%a: type, ...": the names of a region's arguments, before the region. */
 static bool is_at_arguments(const struct rp_mlir *r)
 {
@@ -144,7 +130,16 @@ static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned 
             if (!s->types_done)
                 s->types_end = w.at;
             s->types_done = true;
-            read_location(r, s);
+            const char *to = rp_mlir_bracket_end(r, r->at), *hash;
+            if (to) {
+                hash = memmem(r->at, (size_t)(to - r->at), "#loc", 4);
+                s->s.loc = 1;
+                if (hash)
+                    for (hash += 4; *hash >= '0' && *hash <= '9' && s->s.loc < 100000000; hash++)
+                        s->s.loc =
+                            (s->s.loc == 1 ? 0 : s->s.loc - 1) * 10 + (uint32_t)(*hash - '0') + 1;
+                r->at = to;
+            }
         } else if (w.n == 7 && memcmp(w.at, "reducer", 7) == 0) {
             s->reducer = true;
         } else if (w.n == 4 && memcmp(w.at, "init", 4) == 0) {
@@ -306,30 +301,6 @@ static enum rp_code read_statement(struct rp_mlir *r)
     return rp_mlir_add(r, &s.s, name, results, counted);
 }
 
-/* "^bb1(%a: type):" after the first: branches between blocks are not supported. */
-static enum rp_code skip_later_block(struct rp_mlir *r)
-{
-    size_t first = r->args.n;
-
-    r->at++;
-    rp_mlir_word(r);
-    if (r->at < r->end && *r->at == '(')
-        RP_TRY(rp_mlir_arguments(r));
-    for (; first < r->args.n; first++) {
-        struct rp_new_op op = {.code = RP_OP_FOREIGN,
-                               .name = r->args.at[first].name,
-                               .shape = r->args.at[first].shape};
-        uint32_t id;
-
-        RP_TRY(rp_program_string(r->p, "(argument)", 10, &op.foreign, r->err));
-        RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &id));
-        RP_TRY(rp_mlir_define(r, op.name, id));
-    }
-    if (r->at < r->end && *r->at == ':')
-        r->at++;
-    return RP_OK;
-}
-
 /* Statements up to '}'. */
 enum rp_code rp_mlir_block(struct rp_mlir *r)
 {
@@ -341,9 +312,26 @@ enum rp_code rp_mlir_block(struct rp_mlir *r)
             r->at++;
             return RP_OK;
         }
-        if (*r->at == '^')
-            RP_TRY(skip_later_block(r));
-        else
+        if (*r->at == '^') {
+            /* "^bb1(%a: type):" after the first: branches between blocks are not supported. */
+            size_t first = r->args.n;
+            r->at++;
+            rp_mlir_word(r);
+            if (r->at < r->end && *r->at == '(')
+                RP_TRY(rp_mlir_arguments(r));
+            for (; first < r->args.n; first++) {
+                struct rp_new_op op = {.code = RP_OP_FOREIGN,
+                                       .name = r->args.at[first].name,
+                                       .shape = r->args.at[first].shape};
+                uint32_t id;
+
+                RP_TRY(rp_program_string(r->p, "(argument)", 10, &op.foreign, r->err));
+                RP_TRY(rp_mlir_add_implicit(r, &op, NULL, 0, &id));
+                RP_TRY(rp_mlir_define(r, op.name, id));
+            }
+            if (r->at < r->end && *r->at == ':')
+                r->at++;
+        } else
             RP_TRY(read_statement(r));
     }
 }

@@ -215,25 +215,6 @@ static enum rp_code read_text(struct inspector *r)
 
 RP_ORDER(by_comm, struct inspected, RP_UP(comm), RP_UP(rank), RP_UP(p2p), RP_UP(sn), RP_UP(line))
 
-/* Lines without times, from the last one of a communicator to the first: each ends when it was
-   written, or when the next one began. */
-static void place_untimed(struct inspector *r)
-{
-    rp_sort(r->all.at, r->all.n, sizeof *r->all.at, by_comm);
-    for (size_t i = r->all.n; i-- > 0;) {
-        struct inspected *x = &r->all.at[i];
-        const struct inspected *next = i + 1 < r->all.n ? x + 1 : NULL;
-
-        if (x->timed)
-            continue;
-        x->end_ns = x->dump_ns;
-        if (next && next->comm == x->comm && next->rank == x->rank && next->begin_ns < x->end_ns)
-            x->end_ns = next->begin_ns;
-        x->begin_ns = x->end_ns - x->exec_ns;
-        r->untimed++;
-    }
-}
-
 /* Ranks of the process in its largest communicator; with one, all lines are its. */
 static enum rp_code find_ranks(struct inspector *r, int64_t *only)
 {
@@ -289,24 +270,6 @@ static enum rp_code add_line(struct inspector *r, const struct inspected *x, int
     return rp_activity_add(r->a, &e, r->err);
 }
 
-/* Where the process ran, as facts look for it (facts/host/trace_host.h). */
-static enum rp_code add_host(struct inspector *r)
-{
-    struct rp_emit e;
-    enum rp_code code;
-    const char *host;
-    size_t n;
-
-    if (r->host == RP_NONE)
-        return RP_OK;
-    host = rp_builder_borrow_str(r->a->t.builder, r->host, &n);
-    RP_TRY(rp_emit_open_memory(&e, r->err));
-    rp_emit_escaped(&e, RP_IN_JSON, host, n);
-    code = rp_proto_trace_meta(&r->a->t, "hostname", &e, r->err);
-    rp_emit_abandon(&e);
-    return code;
-}
-
 static enum rp_code warn_lines(struct inspector *r, uint64_t n, const char *what)
 {
     return n ? rp_builder_warn(r->a->t.builder, r->err, "%llu %s", (unsigned long long)n, what)
@@ -319,9 +282,37 @@ static enum rp_code add_lines(struct inspector *r)
 
     if (!r->all.n)
         return rp_err_set(r->err, RP_FORMAT, "no collective in the file");
-    place_untimed(r);
+
+    /* Lines without times, from the last one of a communicator to the first: each ends when it
+       was written, or when the next one began. */
+    rp_sort(r->all.at, r->all.n, sizeof *r->all.at, by_comm);
+    for (size_t i = r->all.n; i-- > 0;) {
+        struct inspected *x = &r->all.at[i];
+        const struct inspected *next = i + 1 < r->all.n ? x + 1 : NULL;
+
+        if (x->timed)
+            continue;
+        x->end_ns = x->dump_ns;
+        if (next && next->comm == x->comm && next->rank == x->rank && next->begin_ns < x->end_ns)
+            x->end_ns = next->begin_ns;
+        x->begin_ns = x->end_ns - x->exec_ns;
+        r->untimed++;
+    }
     RP_TRY(find_ranks(r, &only));
-    RP_TRY(add_host(r));
+
+    /* Where the process ran, as facts look for it (facts/host/trace_host.h). */
+    struct rp_emit e;
+    enum rp_code code;
+    const char *host;
+    size_t n;
+    if (r->host != RP_NONE) {
+        host = rp_builder_borrow_str(r->a->t.builder, r->host, &n);
+        RP_TRY(rp_emit_open_memory(&e, r->err));
+        rp_emit_escaped(&e, RP_IN_JSON, host, n);
+        code = rp_proto_trace_meta(&r->a->t, "hostname", &e, r->err);
+        rp_emit_abandon(&e);
+        RP_TRY(code);
+    }
     for (size_t i = 0; i < r->all.n; i++)
         RP_TRY(add_line(r, &r->all.at[i], only));
     r->a->t.trace->has_base = 1; /* times are those of the day */

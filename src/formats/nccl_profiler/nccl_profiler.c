@@ -262,15 +262,6 @@ static const struct {
                     {"ProxyCtrlAppend", RP_KIND_OTHER}};
 #define PROXY_STATES (sizeof proxy_states / sizeof *proxy_states)
 
-static enum rp_code note_state(struct nccl_reader *r, const struct record *x)
-{
-    for (uint32_t i = 0; i < PROXY_STATES && x->address.len; i++)
-        if (is_text(&x->name, proxy_states[i].name))
-            return rp_map_put(&r->state_of, rp_hash_bytes(x->address.text, x->address.len), i,
-                              r->err);
-    return RP_OK;
-}
-
 /* Of an event that ends, and whose address may be that of another one next: PROXY_STATES: none. */
 static enum rp_code take_state(struct nccl_reader *r, const struct record *x, uint32_t *out)
 {
@@ -386,8 +377,13 @@ static enum rp_code add_record(struct nccl_reader *r, struct record *x)
 {
     bool known;
 
-    if (is_text(&x->kind, "state"))
-        return note_state(r, x);
+    if (is_text(&x->kind, "state")) {
+        for (uint32_t i = 0; i < PROXY_STATES && x->address.len; i++)
+            if (is_text(&x->name, proxy_states[i].name))
+                return rp_map_put(&r->state_of, rp_hash_bytes(x->address.text, x->address.len), i,
+                                  r->err);
+        return RP_OK;
+    }
     RP_TRY(note_rank(r, x, &known));
     if (!known || !x->has_begin || !x->type.len) {
         r->strange++;
@@ -397,44 +393,6 @@ static enum rp_code add_record(struct nccl_reader *r, struct record *x)
 }
 
 /* ------------------------------------------------------------------ the file */
-
-/* Says which processes are of which rank. */
-static enum rp_code add_ranks(struct nccl_reader *r)
-{
-    struct rp_trace *t = rp_builder_borrow_trace(r->b);
-    char text[160];
-    struct rp_emit e;
-    rp_str key, value;
-    enum rp_code code;
-    size_t n = 0;
-
-    t->world_size = (int32_t)r->world_size;
-    RP_TRY(rp_emit_open_memory(&e, r->err));
-    rp_emit_char(&e, '[');
-    for (int64_t rank = 0; rank < RANKS && n < r->nranks_of.n; rank++) {
-        if (rp_map_get(&r->nranks_of, (uint64_t)rank) == RP_MAP_NONE)
-            continue;
-        t->rank = (int32_t)rank;
-        snprintf(text, sizeof text,
-                 "%s{\"rank\":%lld,\"world_size\":%lld,\"label\":\"rank %lld\",\"first_pid\":%lld,"
-                 "\"pids\":[0,1]}",
-                 n++ ? "," : "", (long long)rank, (long long)r->world_size, (long long)rank,
-                 (long long)rank * PIDS);
-        rp_emit_text(&e, text);
-    }
-    rp_emit_char(&e, ']');
-    code = e.failure.code != RP_OK ? rp_err_nomem(r->err, "joining ranks") : RP_OK;
-    if (code == RP_OK && n > 1) {
-        t->rank = RP_NO_RANK;
-        code = rp_builder_intern(r->b, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, r->err);
-        if (code == RP_OK)
-            code = rp_builder_intern(r->b, e.buffer, rp_emit_length(&e), &value, r->err);
-        if (code == RP_OK)
-            code = rp_builder_add_meta(r->b, key, value, false, r->err);
-    }
-    rp_emit_abandon(&e);
-    return code;
-}
 
 /* The error of the parser, which was given one byte more at the beginning, and at the end. */
 static enum rp_code line_error(struct nccl_reader *r)
@@ -474,7 +432,40 @@ static enum rp_code read_lines(struct nccl_reader *r)
                                (unsigned long long)r->strange));
     if (!rp_builder_count(r->b))
         return rp_err_set(r->err, RP_FORMAT, "no event in the file");
-    return add_ranks(r);
+
+    /* Says which processes are of which rank. */
+    struct rp_trace *t = rp_builder_borrow_trace(r->b);
+    char text[160];
+    struct rp_emit e;
+    rp_str key, value;
+    enum rp_code code;
+    size_t n = 0;
+    t->world_size = (int32_t)r->world_size;
+    RP_TRY(rp_emit_open_memory(&e, r->err));
+    rp_emit_char(&e, '[');
+    for (int64_t rank = 0; rank < RANKS && n < r->nranks_of.n; rank++) {
+        if (rp_map_get(&r->nranks_of, (uint64_t)rank) == RP_MAP_NONE)
+            continue;
+        t->rank = (int32_t)rank;
+        snprintf(text, sizeof text,
+                 "%s{\"rank\":%lld,\"world_size\":%lld,\"label\":\"rank %lld\",\"first_pid\":%lld,"
+                 "\"pids\":[0,1]}",
+                 n++ ? "," : "", (long long)rank, (long long)r->world_size, (long long)rank,
+                 (long long)rank * PIDS);
+        rp_emit_text(&e, text);
+    }
+    rp_emit_char(&e, ']');
+    code = e.failure.code != RP_OK ? rp_err_nomem(r->err, "joining ranks") : RP_OK;
+    if (code == RP_OK && n > 1) {
+        t->rank = RP_NO_RANK;
+        code = rp_builder_intern(r->b, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, r->err);
+        if (code == RP_OK)
+            code = rp_builder_intern(r->b, e.buffer, rp_emit_length(&e), &value, r->err);
+        if (code == RP_OK)
+            code = rp_builder_add_meta(r->b, key, value, false, r->err);
+    }
+    rp_emit_abandon(&e);
+    return code;
 }
 
 /* The lines as one list, whose commas may be missing. */

@@ -191,14 +191,23 @@ static size_t small(int64_t number)
     return number < 0 || number >= 15 ? 15 : (size_t)number;
 }
 
-/* "Memcpy HtoD (Pageable -> Device)", as PyTorch's profiler names them. */
-static enum rp_code copy_name(struct rp_nsys *r, size_t kind, size_t from, size_t to, rp_str *out,
-                              struct rp_err *err)
+enum { BYTES = OWN, COPY_KIND, FROM, TO, COPY_NODE };
+
+static enum rp_code read_copy(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
+    struct rp_nsys *r = user;
+    struct rp_activity_event e = {.kind = RP_ACTIVITY_MEMCPY};
+
+    if (!device_event(r, rows, &e))
+        return RP_OK;
+
+    /* "Memcpy HtoD (Pageable -> Device)", as PyTorch's profiler names them. */
+    size_t kind = small(rp_cell_int(rows, COPY_KIND, 0));
+    size_t from = small(rp_cell_int(rows, FROM, 15));
+    size_t to = small(rp_cell_int(rows, TO, 15));
     const struct rp_builder *b = r->a->t.builder;
     rp_str *name = &r->copy_names[kind][from][to];
     char text[200];
-
     if (!*name) {
         snprintf(text, sizeof text, "Memcpy%s%s (%.40s -> ",
                  copy_kinds[kind] && *copy_kinds[kind] ? " " : "",
@@ -210,21 +219,7 @@ static enum rp_code copy_name(struct rp_nsys *r, size_t kind, size_t from, size_
                                      : "Unknown");
         RP_TRY(rp_proto_trace_text(&r->a->t, text, name, err));
     }
-    *out = *name;
-    return RP_OK;
-}
-
-enum { BYTES = OWN, COPY_KIND, FROM, TO, COPY_NODE };
-
-static enum rp_code read_copy(void *user, const struct rp_rows *rows, struct rp_err *err)
-{
-    struct rp_nsys *r = user;
-    struct rp_activity_event e = {.kind = RP_ACTIVITY_MEMCPY};
-
-    if (!device_event(r, rows, &e))
-        return RP_OK;
-    RP_TRY(copy_name(r, small(rp_cell_int(rows, COPY_KIND, 0)), small(rp_cell_int(rows, FROM, 15)),
-                     small(rp_cell_int(rows, TO, 15)), &e.name, err));
+    e.name = *name;
     RP_TRY(keep_context(r, rows, &e, err));
     RP_TRY(rp_activity_int(r->a, &e, "context", rp_cell_int(rows, CONTEXT, 0), err));
     RP_TRY(rp_activity_int(r->a, &e, "bytes", rp_cell_int(rows, BYTES, 0), err));
@@ -329,17 +324,6 @@ static enum rp_code read_graph(void *user, const struct rp_rows *rows, struct rp
     return rp_activity_add(r->a, &e, err);
 }
 
-static enum rp_code warn_of_graphs(struct rp_nsys *r, struct rp_err *err)
-{
-    if (!r->graphs)
-        return RP_OK;
-    return rp_builder_warn(
-        r->a->t.builder, err,
-        "%llu launches of CUDA graphs were recorded as a whole: %.3f ms of device time, whose "
-        "kernels are hidden; each launch counts as one kernel; record with 'nsys profile --cuda-graph-trace=node'",
-        (unsigned long long)r->graphs, (double)r->graphs_ns / 1e6);
-}
-
 /* ------------------------------------------------------------------ all */
 
 enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err)
@@ -382,7 +366,13 @@ enum rp_code rp_nsys_read_device(struct rp_nsys *r, struct rp_err *err)
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         RP_TRY(rp_rows_each(r->db, tables[i].table, tables[i].columns, tables[i].read, r, err));
     rp_nsys_order_nodes(r);
-    return warn_of_graphs(r, err);
+    if (!r->graphs)
+        return RP_OK;
+    return rp_builder_warn(
+        r->a->t.builder, err,
+        "%llu launches of CUDA graphs were recorded as a whole: %.3f ms of device time, whose "
+        "kernels are hidden; each launch counts as one kernel; record with 'nsys profile --cuda-graph-trace=node'",
+        (unsigned long long)r->graphs, (double)r->graphs_ns / 1e6);
 }
 
 #endif

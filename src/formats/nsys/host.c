@@ -31,29 +31,6 @@ bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int sta
 
 /* ------------------------------------------------------------------ calls */
 
-/* The name without its version; it is the same for all calls of a function. */
-static enum rp_code call_name(struct rp_nsys *r, int64_t number, struct rp_activity_event *e,
-                              struct rp_err *err)
-{
-    uint32_t known = rp_map_get(&r->calls, (uint64_t)number);
-    const char *text;
-    bool driver;
-    size_t n;
-
-    if (known == RP_MAP_NONE) {
-        text = rp_texts_borrow(&r->texts, number, &n);
-        driver = n > 2 && text[0] == 'c' && text[1] == 'u' && text[2] >= 'A' && text[2] <= 'Z';
-        RP_TRY(rp_activity_intern(r->a, text, rp_activity_plain_call(text, n), &e->name, err));
-        if (e->name > UINT32_MAX / 4)
-            return rp_err_set(err, RP_LIMIT, "too many different texts");
-        known = e->name << 1 | driver;
-        RP_TRY(rp_map_put(&r->calls, (uint64_t)number, known, err));
-    }
-    e->name = known >> 1;
-    e->kind = known & 1 ? RP_ACTIVITY_DRIVER : RP_ACTIVITY_RUNTIME;
-    return RP_OK;
-}
-
 static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -63,7 +40,24 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
 
     if (!rp_nsys_thread_event(r, rows, 0, 1, 2, &e))
         return RP_OK;
-    RP_TRY(call_name(r, rp_cell_int(rows, 4, -1), &e, err));
+
+    /* The name without its version; it is the same for all calls of a function. */
+    int64_t number = rp_cell_int(rows, 4, -1);
+    uint32_t known = rp_map_get(&r->calls, (uint64_t)number);
+    const char *text;
+    bool driver;
+    size_t n;
+    if (known == RP_MAP_NONE) {
+        text = rp_texts_borrow(&r->texts, number, &n);
+        driver = n > 2 && text[0] == 'c' && text[1] == 'u' && text[2] >= 'A' && text[2] <= 'Z';
+        RP_TRY(rp_activity_intern(r->a, text, rp_activity_plain_call(text, n), &e.name, err));
+        if (e.name > UINT32_MAX / 4)
+            return rp_err_set(err, RP_LIMIT, "too many different texts");
+        known = e.name << 1 | driver;
+        RP_TRY(rp_map_put(&r->calls, (uint64_t)number, known, err));
+    }
+    e.name = known >> 1;
+    e.kind = known & 1 ? RP_ACTIVITY_DRIVER : RP_ACTIVITY_RUNTIME;
     e.correlation = rp_cell_int(rows, 3, 0);
     if (result)
         RP_TRY(rp_activity_int(r->a, &e, "result", result, err));
@@ -132,14 +126,20 @@ static const char *frame_text(const struct rp_nsys *r, const struct rp_nsys_fram
     return slash ? slash + 1 : text;
 }
 
-/* The frames of a sample, outermost first: "main;train;cudaLaunchKernel"; its name is the last. */
-static enum rp_code sample_stack(struct rp_nsys *r, int64_t id, struct rp_activity_event *e,
-                                 struct rp_err *err)
+static enum rp_code read_sample(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
+    struct rp_nsys *r = user;
+    struct rp_activity_event e = {.kind = RP_ACTIVITY_SAMPLE};
+
+    if (!rp_nsys_thread_event(r, rows, 0, -1, 1, &e))
+        return RP_OK;
+
+    /* The frames of a sample, outermost first: "main;train;cudaLaunchKernel"; its name is the
+       last. */
+    int64_t id = rp_cell_int(rows, 2, -1);
     const char *text = "(unknown)";
     size_t n = strlen(text), i;
     rp_str stack;
-
     r->stack.n = 0;
     RP_LOWER_BOUND(i, r->frames.n, r->frames.at[i].id < id);
     for (; i < r->frames.n && r->frames.at[i].id == id; i++) {
@@ -152,33 +152,13 @@ static enum rp_code sample_stack(struct rp_nsys *r, int64_t id, struct rp_activi
         memcpy(r->stack.at + r->stack.n, text, n);
         r->stack.n += n;
     }
-    RP_TRY(rp_activity_intern(r->a, text, n, &e->name, err));
-    if (!r->stack.n)
-        return RP_OK;
-    RP_TRY(rp_activity_intern(r->a, r->stack.at, r->stack.n, &stack, err));
-    return rp_activity_text(r->a, e, "stack", stack, err);
-}
-
-static enum rp_code read_sample(void *user, const struct rp_rows *rows, struct rp_err *err)
-{
-    struct rp_nsys *r = user;
-    struct rp_activity_event e = {.kind = RP_ACTIVITY_SAMPLE};
-
-    if (!rp_nsys_thread_event(r, rows, 0, -1, 1, &e))
-        return RP_OK;
-    RP_TRY(sample_stack(r, rp_cell_int(rows, 2, -1), &e, err));
+    RP_TRY(rp_activity_intern(r->a, text, n, &e.name, err));
+    if (r->stack.n) {
+        RP_TRY(rp_activity_intern(r->a, r->stack.at, r->stack.n, &stack, err));
+        RP_TRY(rp_activity_text(r->a, &e, "stack", stack, err));
+    }
     RP_TRY(rp_activity_int(r->a, &e, "cpu", rp_cell_int(rows, 3, -1), err));
     return rp_activity_add(r->a, &e, err);
-}
-
-static enum rp_code read_samples(struct rp_nsys *r, struct rp_err *err)
-{
-    static const char *const chain[] = {"id", "stackDepth", "symbol", "module", "unresolved", NULL};
-    static const char *const sample[] = {"start", "globalTid", "id", "cpu", NULL};
-
-    RP_TRY(rp_rows_each(r->db, "SAMPLING_CALLCHAINS", chain, read_frame, r, err));
-    rp_sort(r->frames.at, r->frames.n, sizeof *r->frames.at, by_sample);
-    return rp_rows_each(r->db, "COMPOSITE_EVENTS", sample, read_sample, r, err);
 }
 
 /* ------------------------------------------------------------------ metrics of devices */
@@ -258,7 +238,11 @@ enum rp_code rp_nsys_read_host(struct rp_nsys *r, struct rp_err *err)
     RP_TRY(rp_rows_each(r->db, "CUPTI_ACTIVITY_KIND_RUNTIME", call, read_call, r, err));
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         RP_TRY(rp_rows_each(r->db, tables[i].table, plain, tables[i].read, r, err));
-    RP_TRY(read_samples(r, err));
+    static const char *const chain[] = {"id", "stackDepth", "symbol", "module", "unresolved", NULL};
+    static const char *const sample[] = {"start", "globalTid", "id", "cpu", NULL};
+    RP_TRY(rp_rows_each(r->db, "SAMPLING_CALLCHAINS", chain, read_frame, r, err));
+    rp_sort(r->frames.at, r->frames.n, sizeof *r->frames.at, by_sample);
+    RP_TRY(rp_rows_each(r->db, "COMPOSITE_EVENTS", sample, read_sample, r, err));
     RP_TRY(rp_rows_each(r->db, "TARGET_INFO_GPU_METRICS", metric_name, read_metric_name, r, err));
     return rp_rows_each(r->db, "GPU_METRICS", metric, read_metric, r, err);
 }

@@ -115,27 +115,6 @@ static enum rp_code read_length(void *user, const struct rp_rows *rows, struct r
     return RP_OK;
 }
 
-/* Times count from the start of the session. Some exports have times of the system's clock instead:
-   then all are later than the start on that clock, and than the session is long. */
-static enum rp_code set_clock(struct rp_nsys *r, struct rp_err *err)
-{
-    static const char *const start[] = {"utcEpochNs", "systemClockNs", NULL};
-    static const char *const length[] = {"duration", NULL};
-    struct rp_trace *t = r->a->t.trace;
-    struct session s = {0};
-
-    RP_TRY(rp_rows_each(r->db, "TARGET_INFO_SESSION_START_TIME", start, read_start, &s, err));
-    RP_TRY(rp_rows_each(r->db, "ANALYSIS_DETAILS", length, read_length, &s, err));
-    if (!s.has_utc || s.utc_ns < 0 || s.utc_ns > RP_TIME_MAX_NS)
-        return RP_OK;
-    t->has_base = 1;
-    t->base_ns = s.utc_ns;
-    if (s.has_system && s.system_ns > 0 && s.length_ns > 0 && r->a->first_ns >= s.system_ns &&
-        r->a->last_ns > s.length_ns && r->a->last_ns != INT64_MIN)
-        t->base_ns -= s.system_ns;
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ warnings */
 
 static enum rp_code read_diagnostic(void *user, const struct rp_rows *rows, struct rp_err *err)
@@ -180,7 +159,23 @@ static enum rp_code read_tables(struct rp_nsys *r, struct rp_err *err)
     RP_TRY(rp_rows_each(r->db, "PROCESSES", process, read_process, r, err));
     RP_TRY(rp_rows_each(r->db, "ThreadNames", thread, read_thread, r, err));
     RP_TRY(rp_rows_each(r->db, "DIAGNOSTIC_EVENT", diagnostic, read_diagnostic, r, err));
-    return set_clock(r, err);
+
+    /* Times count from the start of the session. Some exports have times of the system's clock
+       instead: then all are later than the start on that clock, and than the session is long. */
+    static const char *const start[] = {"utcEpochNs", "systemClockNs", NULL};
+    static const char *const length[] = {"duration", NULL};
+    struct rp_trace *t = r->a->t.trace;
+    struct session s = {0};
+    RP_TRY(rp_rows_each(r->db, "TARGET_INFO_SESSION_START_TIME", start, read_start, &s, err));
+    RP_TRY(rp_rows_each(r->db, "ANALYSIS_DETAILS", length, read_length, &s, err));
+    if (!s.has_utc || s.utc_ns < 0 || s.utc_ns > RP_TIME_MAX_NS)
+        return RP_OK;
+    t->has_base = 1;
+    t->base_ns = s.utc_ns;
+    if (s.has_system && s.system_ns > 0 && s.length_ns > 0 && r->a->first_ns >= s.system_ns &&
+        r->a->last_ns > s.length_ns && r->a->last_ns != INT64_MIN)
+        t->base_ns -= s.system_ns;
+    return RP_OK;
 }
 
 enum rp_code rp_nsys_read(struct rp_activity *a, struct rp_database *db, struct rp_err *err)

@@ -58,21 +58,6 @@ static enum rp_code read_word(void *user, const struct rp_rows *rows, struct rp_
     return rp_vec_push(&r->words, w, err);
 }
 
-static enum rp_code read_layouts(struct rp_nsys *r, struct rp_err *err)
-{
-    static const char *const entry[] = {"domainId", "schemaId", "idx", "type",
-                                        "name",     "offset",   NULL};
-    static const char *const word[] = {"domainId", "schemaId", "name", "value", NULL};
-    uint32_t known;
-
-    RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_SCHEMA_ENTRIES", entry, read_entry, r, err));
-    RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_ENUM_ENTRIES", word, read_word, r, err));
-    rp_sort(r->entries.at, r->entries.n, sizeof *r->entries.at, by_entry);
-    for (uint32_t i = 0; i < r->entries.n; i++)
-        RP_TRY(rp_map_intern(&r->schemas, r->entries.at[i].schema, i, &known, err));
-    return RP_OK;
-}
-
 /* ------------------------------------------------------------------ payloads */
 
 struct payload {
@@ -152,20 +137,6 @@ static rp_str word_of(const struct rp_nsys *r, uint64_t domain, const struct rp_
     return 0;
 }
 
-/* NCCL's id of a communicator is the same on all of its ranks: the name of the group. */
-static enum rp_code add_group(struct rp_nsys *r, int64_t id, struct rp_activity_event *e,
-                              struct rp_err *err)
-{
-    uint32_t size = rp_map_get(&r->group_sizes, (uint64_t)id);
-    char text[24];
-    rp_str group;
-
-    snprintf(text, sizeof text, "0x%llx", (unsigned long long)id);
-    RP_TRY(rp_proto_trace_text(&r->a->t, text, &group, err));
-    RP_TRY(rp_activity_text(r->a, e, "Process Group Name", group, err));
-    return size == RP_MAP_NONE ? RP_OK : rp_activity_int(r->a, e, "Group size", size, err);
-}
-
 static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
                                 struct rp_activity_event *e, struct rp_err *err)
 {
@@ -179,7 +150,17 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
         if (!entry_number(p, entry, &value))
             continue;
         if (entry_is(r, entry, "NCCL communicator ID")) {
-            RP_TRY(add_group(r, value, e, err));
+            /* NCCL's id of a communicator is the same on all of its ranks: the name of the
+               group. */
+            uint32_t size = rp_map_get(&r->group_sizes, (uint64_t)value);
+            char text[24];
+            rp_str group;
+
+            snprintf(text, sizeof text, "0x%llx", (unsigned long long)value);
+            RP_TRY(rp_proto_trace_text(&r->a->t, text, &group, err));
+            RP_TRY(rp_activity_text(r->a, e, "Process Group Name", group, err));
+            if (size != RP_MAP_NONE)
+                RP_TRY(rp_activity_int(r->a, e, "Group size", size, err));
             continue;
         }
         word = word_of(r, p->schema >> 32, entry, value);
@@ -303,17 +284,6 @@ static enum rp_code add_value(struct rp_nsys *r, const struct rp_rows *rows,
     return rp_activity_text(r->a, e, "payload", json, err);
 }
 
-/* Ranges of nvtxRangeStart may end on another thread and cross each other: they are beside the
-   thread, not around its calls. */
-static enum rp_code move_aside(struct rp_nsys *r, struct rp_activity_event *e, struct rp_err *err)
-{
-    rp_str name;
-
-    e->track = -1 - e->track;
-    RP_TRY(rp_proto_trace_word(&r->a->t, "ranges of nvtxRangeStart", &name, err));
-    return rp_activity_name_track(r->a, e->process, e->device, e->track, name, err);
-}
-
 static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -331,8 +301,14 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
         RP_TRY(rp_activity_intern(r->a, text, n, &e.name, err));
     else
         RP_TRY(name_range(r, text, n, &e, err));
-    if (kind == START_END)
-        RP_TRY(move_aside(r, &e, err));
+    if (kind == START_END) {
+        /* Ranges of nvtxRangeStart may end on another thread and cross each other: they are
+           beside the thread, not around its calls. */
+        rp_str name;
+        e.track = -1 - e.track;
+        RP_TRY(rp_proto_trace_word(&r->a->t, "ranges of nvtxRangeStart", &name, err));
+        RP_TRY(rp_activity_name_track(r->a, e.process, e.device, e.track, name, err));
+    }
     payload = payload_of(r, rows, BINARY);
     RP_TRY(add_payload(r, &payload, &e, err));
     RP_TRY(add_value(r, rows, &e, err));
@@ -353,7 +329,16 @@ enum rp_code rp_nsys_read_nvtx(struct rp_nsys *r, struct rp_err *err)
         "uint64Value|int64Value|uint32Value|int32Value|doubleValue|floatValue",
         NULL};
 
-    RP_TRY(read_layouts(r, err));
+    /* Layouts of payloads, and the words of their enumerations. */
+    static const char *const entry[] = {"domainId", "schemaId", "idx", "type",
+                                        "name",     "offset",   NULL};
+    static const char *const word[] = {"domainId", "schemaId", "name", "value", NULL};
+    uint32_t known;
+    RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_SCHEMA_ENTRIES", entry, read_entry, r, err));
+    RP_TRY(rp_rows_each(r->db, "NVTX_PAYLOAD_ENUM_ENTRIES", word, read_word, r, err));
+    rp_sort(r->entries.at, r->entries.n, sizeof *r->entries.at, by_entry);
+    for (uint32_t i = 0; i < r->entries.n; i++)
+        RP_TRY(rp_map_intern(&r->schemas, r->entries.at[i].schema, i, &known, err));
     if (r->entries.n)
         RP_TRY(rp_rows_with(r->db, "NVTX_EVENTS", "binaryData", communicator, read_communicator, r,
                             err));

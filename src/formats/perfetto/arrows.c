@@ -79,17 +79,6 @@ static enum rp_code arrow_category(struct rp_perfetto *r, const struct rp_perfet
     return rp_proto_trace_word(&r->t, "flow", out, err);
 }
 
-static enum rp_code add_end(struct rp_perfetto *r, const struct rp_perfetto_flow *f, char phase,
-                            rp_str category, struct rp_err *err)
-{
-    struct rp_origin origin = {.phase = phase, .category = category, .has_category = 1};
-    struct rp_raw_flow raw = {
-        .ts_ns = f->ts_ns, .id = (int64_t)f->id, .name = category, .track = f->track};
-
-    RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
-    return rp_builder_add_flow(r->t.builder, &raw, err);
-}
-
 enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err)
 {
     const struct rp_perfetto_flow *f = r->flows.at;
@@ -102,11 +91,15 @@ enum rp_code rp_perfetto_add_arrows(struct rp_perfetto *r, struct rp_err *err)
 
         if (begins)
             RP_TRY(arrow_category(r, &f[i], more ? &f[i + 1] : NULL, &category, err));
-        RP_TRY(add_end(r, &f[i],
-                       begins && (more || !f[i].ends) ? 's'
-                       : more                         ? 't'
-                                                      : 'f',
-                       category, err));
+        struct rp_origin origin = {.phase = begins && (more || !f[i].ends) ? 's'
+                                            : more                         ? 't'
+                                                                           : 'f',
+                                   .category = category,
+                                   .has_category = 1};
+        struct rp_raw_flow raw = {
+            .ts_ns = f[i].ts_ns, .id = (int64_t)f[i].id, .name = category, .track = f[i].track};
+        RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
+        RP_TRY(rp_builder_add_flow(r->t.builder, &raw, err));
         begins = !more;
     }
     return RP_OK;

@@ -48,21 +48,6 @@ static int64_t scaled_ns(struct rp_perfetto *r, uint64_t timestamp, uint64_t uni
     return rp_proto_trace_clamp(&r->t, (rp_wide_ns)timestamp * unit);
 }
 
-static enum rp_code note_unit(struct rp_perfetto *r, uint64_t key, const struct clock *clock,
-                              struct rp_err *err)
-{
-    if (clock->unit != 1)
-        RP_TRY(rp_map_put(&r->unit_of, key, (uint32_t)clock->unit - 1, err));
-    return clock->incremental ? rp_map_put(&r->incremental_of, key, 1, err) : RP_OK;
-}
-
-/* The first snapshot decides which clock is the trace's. */
-static void choose_trace_clock(struct rp_perfetto *r, uint64_t primary)
-{
-    if (!r->trace_clock)
-        r->trace_clock = primary ? primary : RP_PFT_CLOCK_BOOTTIME;
-}
-
 enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                      struct rp_err *err)
 {
@@ -83,12 +68,18 @@ enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perf
         struct rp_perfetto_clock at = {.clock = clock_key(packet, clock.id)};
 
         RP_TRY(rp_proto_finish(&inner, err));
-        RP_TRY(note_unit(r, at.clock, &clock, err));
+        if (clock.unit != 1)
+            RP_TRY(rp_map_put(&r->unit_of, at.clock, (uint32_t)clock.unit - 1, err));
+        if (clock.incremental)
+            RP_TRY(rp_map_put(&r->incremental_of, at.clock, 1, err));
         at.ns = scaled_ns(r, clock.timestamp, clock.unit);
         RP_TRY(rp_vec_push(&r->clocks, at, err));
     }
     RP_TRY(rp_proto_finish(&c, err));
-    choose_trace_clock(r, primary);
+
+    /* The first snapshot decides which clock is the trace's. */
+    if (!r->trace_clock)
+        r->trace_clock = primary ? primary : RP_PFT_CLOCK_BOOTTIME;
     for (i = first; i < r->clocks.n && !found; i++) {
         found = r->clocks.at[i].clock == r->trace_clock;
         trace_ns = r->clocks.at[i].ns;

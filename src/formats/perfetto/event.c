@@ -227,23 +227,6 @@ static bool fits_wire(const struct rp_proto_item *it)
     }
 }
 
-static enum rp_code parse_event(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
-                                struct event *e, struct rp_err *err)
-{
-    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
-    struct rp_proto_item it;
-
-    *e = (struct event){0};
-    r->args.n = 0;
-    while (rp_proto_next(&c, &it))
-        if (it.number == RP_PFT_EVENT_EXTRA_COUNTER_VALUES ||
-            it.number == RP_PFT_EVENT_EXTRA_DOUBLE_COUNTER_VALUES)
-            e->has_extra = true;
-        else if (fits_wire(&it))
-            RP_TRY(parse_field(r, packet, &c, &it, e, err));
-    return rp_proto_finish(&c, err);
-}
-
 /* ------------------------------------------------------------------ what it is */
 
 enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
@@ -621,7 +604,17 @@ enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfe
     struct event e;
     int64_t ns;
 
-    RP_TRY(parse_event(r, packet, &e, err));
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
+    struct rp_proto_item it;
+    e = (struct event){0};
+    r->args.n = 0;
+    while (rp_proto_next(&c, &it))
+        if (it.number == RP_PFT_EVENT_EXTRA_COUNTER_VALUES ||
+            it.number == RP_PFT_EVENT_EXTRA_DOUBLE_COUNTER_VALUES)
+            e.has_extra = true;
+        else if (fits_wire(&it))
+            RP_TRY(parse_field(r, packet, &c, &it, &e, err));
+    RP_TRY(rp_proto_finish(&c, err));
     RP_TRY(find_kind(r, &e, err));
     RP_TRY(event_time(r, packet, &e, &ns, err));
     RP_TRY(add_event(r, packet, &e, ns, err));

@@ -195,38 +195,6 @@ static enum rp_code stage_name(struct rp_perfetto *r, const struct rp_perfetto_p
     return *out ? RP_OK : spec_name(r, packet, s->has_stage_iid, s->stage, "stage", out, err);
 }
 
-/* By the name of the event, and of what PyTorch calls no work of the device by that of its stage.
- */
-static enum rp_code stage_origin(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
-                                 const struct stage *s, rp_str event, uint16_t *out,
-                                 struct rp_err *err)
-{
-    struct rp_origin origin = {
-        .phase = 'X', .kind = RP_KIND_KERNEL, .flags = RP_ORIGIN_GPU, .has_category = 1};
-    const char *category = "gpu_render_stage", *name, *stage;
-    struct rp_chrome_kind is = {0};
-    rp_str spec;
-
-    RP_TRY(spec_name(r, packet, s->has_stage_iid, s->stage, "stage", &spec, err));
-    name = rp_builder_borrow_str(r->t.builder, event, NULL);
-    stage = rp_builder_borrow_str(r->t.builder, spec, NULL);
-    if (!strcmp(stage, "Annotation"))
-        category = "gpu_user_annotation";
-    else if (!strcmp(stage, "EventRecord") || !strcmp(stage, "HostNode"))
-        category = "cuda_event";
-    else if (strcasestr(name, "memcpy") || strcasestr(name, "copy buffer"))
-        origin.kind = RP_KIND_MEMCPY;
-    else if (strcasestr(name, "memset"))
-        origin.kind = RP_KIND_MEMSET;
-    RP_TRY(rp_proto_trace_word(&r->t, category, &origin.category, err));
-    if (strcmp(category, "gpu_render_stage") != 0) {
-        RP_TRY(rp_perfetto_category(r, origin.category, &is, err));
-        origin.kind = is.kind;
-        origin.flags = is.flags;
-    }
-    return rp_builder_origin(r->t.builder, &origin, out, err);
-}
-
 /* The stream of a device where the file tells it, else the queue of a GPU. */
 static enum rp_code stage_track(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                 const struct stage *s, rp_track *out, struct rp_err *err)
@@ -239,22 +207,6 @@ static enum rp_code stage_track(struct rp_perfetto *r, const struct rp_perfetto_
     RP_TRY(spec_name(r, packet, s->has_queue_iid, s->queue, "queue", &queue, err));
     snprintf(process, sizeof process, "GPU %u", (unsigned)s->gpu);
     return rp_perfetto_own_track(r, process, queue, out, err);
-}
-
-/* The call that submitted a stage names the stage, where no other number joins them. */
-static enum rp_code set_submission(struct rp_perfetto *r, const struct stage *s, struct rp_raw *raw,
-                                   struct rp_err *err)
-{
-    struct rp_arg arg = {.type = RP_ARG_I64, .v.i = (int64_t)s->event};
-
-    RP_TRY(rp_perfetto_set_link(r, raw, err));
-    r->correlates |= raw->has_link;
-    if (!r->submits || r->correlates || !s->event)
-        return RP_OK;
-    raw->has_link = true;
-    raw->link = arg.v.i;
-    RP_TRY(rp_proto_trace_word(&r->t, "correlation", &arg.key, err));
-    return rp_vec_push(&r->args, arg, err);
 }
 
 enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
@@ -279,8 +231,43 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
     RP_TRY(stage_track(r, packet, &s, &raw.track, err));
     RP_TRY(rp_perfetto_time(r, packet, &raw.ts_ns, err));
     raw.dur_ns = rp_proto_trace_clamp(&r->t, s.duration);
-    RP_TRY(stage_origin(r, packet, &s, raw.name, &raw.origin, err));
-    RP_TRY(set_submission(r, &s, &raw, err));
+
+    /* By the name of the event, and of what PyTorch calls no work of the device by that of its
+       stage. */
+    struct rp_origin origin = {
+        .phase = 'X', .kind = RP_KIND_KERNEL, .flags = RP_ORIGIN_GPU, .has_category = 1};
+    const char *category = "gpu_render_stage", *name, *stage;
+    struct rp_chrome_kind is = {0};
+    rp_str spec;
+    RP_TRY(spec_name(r, packet, s.has_stage_iid, s.stage, "stage", &spec, err));
+    name = rp_builder_borrow_str(r->t.builder, raw.name, NULL);
+    stage = rp_builder_borrow_str(r->t.builder, spec, NULL);
+    if (!strcmp(stage, "Annotation"))
+        category = "gpu_user_annotation";
+    else if (!strcmp(stage, "EventRecord") || !strcmp(stage, "HostNode"))
+        category = "cuda_event";
+    else if (strcasestr(name, "memcpy") || strcasestr(name, "copy buffer"))
+        origin.kind = RP_KIND_MEMCPY;
+    else if (strcasestr(name, "memset"))
+        origin.kind = RP_KIND_MEMSET;
+    RP_TRY(rp_proto_trace_word(&r->t, category, &origin.category, err));
+    if (strcmp(category, "gpu_render_stage") != 0) {
+        RP_TRY(rp_perfetto_category(r, origin.category, &is, err));
+        origin.kind = is.kind;
+        origin.flags = is.flags;
+    }
+    RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
+
+    /* The call that submitted a stage names the stage, where no other number joins them. */
+    struct rp_arg arg = {.type = RP_ARG_I64, .v.i = (int64_t)s.event};
+    RP_TRY(rp_perfetto_set_link(r, &raw, err));
+    r->correlates |= raw.has_link;
+    if (r->submits && !r->correlates && s.event) {
+        raw.has_link = true;
+        raw.link = arg.v.i;
+        RP_TRY(rp_proto_trace_word(&r->t, "correlation", &arg.key, err));
+        RP_TRY(rp_vec_push(&r->args, arg, err));
+    }
     raw.args = r->args.at;
     raw.nargs = (uint32_t)r->args.n;
     if (raw.nargs)

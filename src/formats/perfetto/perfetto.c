@@ -78,16 +78,6 @@ static enum rp_sniff perfetto_sniff(const uint8_t *head, size_t n, const char *f
 
 /* ------------------------------------------------------------------ sequences */
 
-static void clear_state(struct rp_perfetto *r, struct rp_perfetto_sequence *seq)
-{
-    rp_map_release(&seq->interned);
-    rp_map_init(&seq->interned);
-    seq->generation = ++r->generations;
-    seq->clock = seq->track = 0;
-    seq->counters.n = seq->doubles.n = 0;
-    seq->valid = true;
-}
-
 static enum rp_code find_sequence(struct rp_perfetto *r, uint64_t id,
                                   struct rp_perfetto_sequence **out, struct rp_err *err)
 {
@@ -502,47 +492,20 @@ static enum rp_code update_sequence(struct rp_perfetto *r, struct rp_perfetto_pa
     RP_TRY(find_sequence(r, p->sequence, &p->seq, err));
     if (p->dropped)
         p->seq->valid = false;
-    if (p->cleared)
-        clear_state(r, p->seq);
+    if (p->cleared) {
+        rp_map_release(&p->seq->interned);
+        rp_map_init(&p->seq->interned);
+        p->seq->generation = ++r->generations;
+        p->seq->clock = p->seq->track = 0;
+        p->seq->counters.n = p->seq->doubles.n = 0;
+        p->seq->valid = true;
+    }
     *usable = !(p->flags & RP_PFT_FLAG_NEEDED) || p->seq->valid;
     if (!*usable)
         return RP_OK;
     if (p->interned.number)
         RP_TRY(read_interned(r, p, err));
     return p->defaults.number ? read_defaults(p, err) : RP_OK;
-}
-
-static enum rp_code read_data(struct rp_perfetto *r, const struct rp_perfetto_packet *p,
-                              struct rp_err *err)
-{
-    switch (p->data.number) {
-    case 0:
-        return RP_OK;
-    case RP_PFT_PACKET_TRACK_EVENT:
-        return rp_perfetto_read_event(r, p, err);
-    case RP_PFT_PACKET_TRACK_DESCRIPTOR:
-        return rp_perfetto_describe(r, p, true, err);
-    case RP_PFT_PACKET_PROCESS_DESCRIPTOR:
-    case RP_PFT_PACKET_THREAD_DESCRIPTOR:
-        return rp_perfetto_describe_old(r, p, true, err);
-    case RP_PFT_PACKET_PROCESS_TREE:
-        return rp_perfetto_read_tree(r, p, err);
-    case RP_PFT_PACKET_CLOCK_SNAPSHOT:
-        return rp_perfetto_restart_clocks(r, p, err);
-    case RP_PFT_PACKET_CHROME_EVENTS:
-        return read_chrome_events(r, p, err);
-    case RP_PFT_PACKET_GPU_RENDER_STAGE_EVENT:
-        return rp_perfetto_read_stage(r, p, err);
-    case RP_PFT_PACKET_GPU_COUNTER_EVENT:
-        return rp_perfetto_read_gpu_counters(r, p, err);
-    case RP_PFT_PACKET_GPU_INFO:
-        return rp_perfetto_read_gpus(r, p, err);
-    case RP_PFT_PACKET_PERF_SAMPLE:
-        return rp_perfetto_read_sample(r, p, err);
-    default:
-        r->ignored++;
-        return RP_OK;
-    }
 }
 
 static enum rp_code read_packet(struct rp_perfetto *r, struct rp_proto_cursor c, bool packed,
@@ -555,8 +518,36 @@ static enum rp_code read_packet(struct rp_perfetto *r, struct rp_proto_cursor c,
     if (is_packed(&p) && !packed && r->blob < r->blobs.n)
         return each_packet(r, r->blobs.at[r->blob++], true, read_packet, err);
     RP_TRY(update_sequence(r, &p, &usable, err));
-    if (usable)
-        return read_data(r, &p, err);
+    if (usable) {
+        switch (p.data.number) {
+        case 0:
+            return RP_OK;
+        case RP_PFT_PACKET_TRACK_EVENT:
+            return rp_perfetto_read_event(r, &p, err);
+        case RP_PFT_PACKET_TRACK_DESCRIPTOR:
+            return rp_perfetto_describe(r, &p, true, err);
+        case RP_PFT_PACKET_PROCESS_DESCRIPTOR:
+        case RP_PFT_PACKET_THREAD_DESCRIPTOR:
+            return rp_perfetto_describe_old(r, &p, true, err);
+        case RP_PFT_PACKET_PROCESS_TREE:
+            return rp_perfetto_read_tree(r, &p, err);
+        case RP_PFT_PACKET_CLOCK_SNAPSHOT:
+            return rp_perfetto_restart_clocks(r, &p, err);
+        case RP_PFT_PACKET_CHROME_EVENTS:
+            return read_chrome_events(r, &p, err);
+        case RP_PFT_PACKET_GPU_RENDER_STAGE_EVENT:
+            return rp_perfetto_read_stage(r, &p, err);
+        case RP_PFT_PACKET_GPU_COUNTER_EVENT:
+            return rp_perfetto_read_gpu_counters(r, &p, err);
+        case RP_PFT_PACKET_GPU_INFO:
+            return rp_perfetto_read_gpus(r, &p, err);
+        case RP_PFT_PACKET_PERF_SAMPLE:
+            return rp_perfetto_read_sample(r, &p, err);
+        default:
+            r->ignored++;
+            return RP_OK;
+        }
+    }
     r->stateless++;
     return RP_OK;
 }
@@ -592,18 +583,6 @@ static enum rp_code warn_about(struct rp_perfetto *r, uint64_t n, const char *wh
     return n ? rp_builder_warn(r->t.builder, err, "%s: %llu", what, (unsigned long long)n) : RP_OK;
 }
 
-static enum rp_code add_warnings(struct rp_perfetto *r, struct rp_err *err)
-{
-    RP_TRY(warn_about(r, r->ignored,
-                      "ignored packets of other data sources (scheduler, memory ...)", err));
-    RP_TRY(warn_about(r, r->stateless,
-                      "ignored packets, because packets they refer to were lost while recording",
-                      err));
-    RP_TRY(warn_about(r, r->no_clock,
-                      "times of a clock without a snapshot, which were taken as they are", err));
-    return warn_about(r, r->end_args, "ends of slices with arguments, which were ignored", err);
-}
-
 static enum rp_code read_passes(struct rp_perfetto *r, struct rp_err *err)
 {
     struct rp_bytes all;
@@ -616,7 +595,14 @@ static enum rp_code read_passes(struct rp_perfetto *r, struct rp_err *err)
     RP_TRY(rp_perfetto_end_slices(r, err));
     RP_TRY(rp_perfetto_add_arrows(r, err));
     RP_TRY(rp_perfetto_name_tracks(r, err));
-    RP_TRY(add_warnings(r, err));
+    RP_TRY(warn_about(r, r->ignored,
+                      "ignored packets of other data sources (scheduler, memory ...)", err));
+    RP_TRY(warn_about(r, r->stateless,
+                      "ignored packets, because packets they refer to were lost while recording",
+                      err));
+    RP_TRY(warn_about(r, r->no_clock,
+                      "times of a clock without a snapshot, which were taken as they are", err));
+    RP_TRY(warn_about(r, r->end_args, "ends of slices with arguments, which were ignored", err));
     return rp_chrome_end_facts(&r->facts, err);
 }
 

@@ -23,24 +23,6 @@ static uint32_t kind_of(uint64_t kind)
                                               : RP_FRAME_OTHER;
 }
 
-static void scan_frame(struct rp_proto_cursor *c, struct frame_ids *f)
-{
-    struct rp_proto_item it;
-
-    while (rp_proto_next(c, &it)) {
-        uint64_t *to[] = {[RP_PFT_FRAME_IID] = &f->iid,
-                          [RP_PFT_FRAME_FUNCTION_NAME_ID] = &f->name,
-                          [RP_PFT_FRAME_MAPPING_ID] = &f->mapping,
-                          [RP_PFT_FRAME_REL_PC] = &f->pc,
-                          [RP_PFT_FRAME_SOURCE_PATH_IID] = &f->file,
-                          [RP_PFT_FRAME_LINE_NUMBER] = &f->line,
-                          [RP_PFT_FRAME_KIND] = &f->kind};
-
-        if (it.wire == RP_WIRE_VARINT && it.number < sizeof to / sizeof *to && to[it.number])
-            *to[it.number] = it.value;
-    }
-}
-
 /* A frame without a name has its address. */
 static enum rp_code read_frame(struct rp_perfetto *r, struct rp_perfetto_sequence *seq,
                                struct rp_proto_cursor c, struct rp_err *err)
@@ -50,7 +32,19 @@ static enum rp_code read_frame(struct rp_perfetto *r, struct rp_perfetto_sequenc
     uint32_t id;
     char pc[24];
 
-    scan_frame(&c, &ids);
+    struct rp_proto_item it;
+    while (rp_proto_next(&c, &it)) {
+        uint64_t *to[] = {[RP_PFT_FRAME_IID] = &ids.iid,
+                          [RP_PFT_FRAME_FUNCTION_NAME_ID] = &ids.name,
+                          [RP_PFT_FRAME_MAPPING_ID] = &ids.mapping,
+                          [RP_PFT_FRAME_REL_PC] = &ids.pc,
+                          [RP_PFT_FRAME_SOURCE_PATH_IID] = &ids.file,
+                          [RP_PFT_FRAME_LINE_NUMBER] = &ids.line,
+                          [RP_PFT_FRAME_KIND] = &ids.kind};
+
+        if (it.wire == RP_WIRE_VARINT && it.number < sizeof to / sizeof *to && to[it.number])
+            *to[it.number] = it.value;
+    }
     RP_TRY(rp_proto_finish(&c, err));
     frame.name = rp_perfetto_interned(r, seq, RP_PFT_FUNCTIONS, ids.name);
     frame.file = rp_perfetto_interned(r, seq, RP_PFT_SOURCES, ids.file);

@@ -50,23 +50,6 @@ static enum rp_code find_process(struct rp_perfetto *r, int64_t pid, uint64_t uu
     return RP_OK;
 }
 
-/* Its id in the model: the number, or a text where the number was used before. */
-static enum rp_code use_process(struct rp_perfetto *r, uint32_t process, struct rp_err *err)
-{
-    struct rp_perfetto_process *p = &r->processes.at[process];
-    char text[48];
-    rp_str id = 0;
-
-    if (p->process != RP_PFT_NO_INDEX)
-        return RP_OK;
-    for (uint32_t i = 0; i < process; i++)
-        if (r->processes.at[i].pid == p->pid && !id) {
-            snprintf(text, sizeof text, "%lld (%u)", (long long)p->pid, process);
-            RP_TRY(rp_proto_trace_text(&r->t, text, &id, err));
-        }
-    return rp_builder_process(r->t.builder, p->pid, id, &p->process, err);
-}
-
 /* ------------------------------------------------------------------ descriptors */
 
 enum rp_code rp_perfetto_track(struct rp_perfetto *r, uint64_t uuid, uint32_t *out,
@@ -94,11 +77,6 @@ struct described {
     uint8_t kind;
     bool incremental, has_parent;
 };
-
-static uint64_t text_key(struct rp_bytes text)
-{
-    return rp_hash_bytes(text.at, text.n) | 1;
-}
 
 static enum rp_code read_owner(struct described *d, struct rp_proto_cursor c, bool thread,
                                struct rp_err *err)
@@ -168,7 +146,7 @@ static enum rp_code read_descriptor(const struct rp_perfetto_packet *packet, str
             RP_TRY(read_counter(d, rp_proto_enter(&c, &it), err));
             break;
         case RP_PROTO_KEY(RP_PFT_TRACK_SIBLING_MERGE_KEY, RP_WIRE_BYTES):
-            d->merge_key = text_key(it.bytes);
+            d->merge_key = rp_hash_bytes(it.bytes.at, it.bytes.n) | 1;
             break;
         default:
             rp_proto_take(slots, &it);
@@ -193,15 +171,6 @@ static int64_t track_number(const char *name)
     return n;
 }
 
-static int64_t described_number(struct rp_bytes text)
-{
-    char copy[40] = "";
-
-    if (text.n < sizeof copy && text.n)
-        memcpy(copy, text.at, text.n);
-    return track_number(copy);
-}
-
 static enum rp_code set_structure(struct rp_perfetto *r, uint32_t at, const struct described *d,
                                   struct rp_err *err)
 {
@@ -216,7 +185,10 @@ static enum rp_code set_structure(struct rp_perfetto *r, uint32_t at, const stru
     t->merge_key = d->merge_key;
     t->multiplier = d->multiplier;
     t->incremental = d->incremental;
-    t->number = described_number(d->description);
+    char copy[40] = "";
+    if (d->description.n < sizeof copy && d->description.n)
+        memcpy(copy, d->description.at, d->description.n);
+    t->number = track_number(copy);
     if (d->kind != RP_PFT_PROCESS && d->kind != RP_PFT_THREAD)
         return RP_OK;
     t->pid = d->pid;
@@ -396,7 +368,19 @@ enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t at, rp_str na
     if (!t->name && t->kind != RP_PFT_THREAD && t->kind != RP_PFT_PROCESS)
         t->name = name;
     RP_TRY(process_above(r, at, &process, err));
-    RP_TRY(use_process(r, process, err));
+
+    /* Its id in the model: the number, or a text where the number was used before. */
+    struct rp_perfetto_process *p = &r->processes.at[process];
+    char text[48];
+    rp_str id = 0;
+    if (p->process == RP_PFT_NO_INDEX) {
+        for (uint32_t i = 0; i < process; i++)
+            if (r->processes.at[i].pid == p->pid && !id) {
+                snprintf(text, sizeof text, "%lld (%u)", (long long)p->pid, process);
+                RP_TRY(rp_proto_trace_text(&r->t, text, &id, err));
+            }
+        RP_TRY(rp_builder_process(r->t.builder, p->pid, id, &p->process, err));
+    }
     RP_TRY(merged_with(r, at, process, &first, err));
     t = &r->tracks.at[at];
     if (first != at && r->tracks.at[first].track != RP_NONE) {

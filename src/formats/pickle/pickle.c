@@ -287,23 +287,17 @@ static enum rp_code push_plain(struct pickle_reader *r, enum rp_pickle_type type
     return RP_OK;
 }
 
-static enum rp_code push_text(struct pickle_reader *r, enum rp_pickle_type type, uint64_t n)
-{
-    const uint8_t *p = NULL;
-
-    RP_TRY(check_length(r, n));
-    RP_TRY(take_bytes(r, n, &p));
-    return push_value(r, (struct rp_pickle_value){
-                             .type = (uint8_t)type, .n = (uint32_t)n, .v.text = (const char *)p});
-}
-
 /* A text whose length is a number of `width` bytes before it. */
 static enum rp_code push_counted(struct pickle_reader *r, enum rp_pickle_type type, unsigned width)
 {
     uint64_t n = 0;
 
     RP_TRY(take_number(r, width, &n));
-    return push_text(r, type, n);
+    const uint8_t *p = NULL;
+    RP_TRY(check_length(r, n));
+    RP_TRY(take_bytes(r, n, &p));
+    return push_value(r, (struct rp_pickle_value){
+                             .type = (uint8_t)type, .n = (uint32_t)n, .v.text = (const char *)p});
 }
 
 /* Values that the innermost mark, or the bottom of the stack, does not hide. */

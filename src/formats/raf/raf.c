@@ -567,14 +567,16 @@ static enum rp_code add_function(struct raf *r, uint32_t i, uint32_t name)
     return RP_OK;
 }
 
-/* A function alone may be the root, too. Closures are computations after those with names. */
-static enum rp_code add_functions(struct raf *r)
+static enum rp_code build_program(struct raf *r)
 {
+    if (!r->nodes.n)
+        return rp_err_set(r->err, RP_FORMAT, "the module has no objects");
+
+    /* A function alone may be the root, too. Closures are computations after those with names. */
     const struct raf_node *root = node_at(r, (uint32_t)r->root),
                           *map = node_at(r, root->ref[REF_A]);
     RP_VEC_LOCAL(uint32_t, names);
     uint32_t closure;
-
     RP_TRY(rp_program_string(r->p, "closure", 7, &closure, r->err));
     for (uint32_t k = 0; root->kind == RAF_MODULE && k + 1 < map->ndata; k += 2) {
         uint32_t f = r->data.at[map->data + k + 1];
@@ -597,14 +599,6 @@ static enum rp_code add_functions(struct raf *r)
         return rp_err_set(r->err, RP_FORMAT, "the module has no functions");
     for (size_t i = 0; i < r->functions.n; i++)
         RP_TRY(add_function(r, r->functions.at[i], names.at[i]));
-    return RP_OK;
-}
-
-static enum rp_code build_program(struct raf *r)
-{
-    if (!r->nodes.n)
-        return rp_err_set(r->err, RP_FORMAT, "the module has no objects");
-    RP_TRY(add_functions(r));
     if (r->p->entry == RP_NONE)
         r->p->entry = 0;
     return rp_program_finish(r->p, r->err);

@@ -388,23 +388,6 @@ static enum rp_code read_lists(struct rocpd *r, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code read_events(struct rocpd *r, struct rp_err *err)
-{
-    static const char *const kernel[] = {
-        COMMON,        "agent_id",         "kernel_id",        "grid_size_x",      "grid_size_y",
-        "grid_size_z", "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", NULL};
-    static const char *const copy[] = {COMMON, "dst_agent_id", "src_agent_id",
-                                       "size", "name_id",      NULL};
-    static const char *const region[] = {"start", "end", "pid", "tid", "name_id", "event_id", NULL};
-    static const char *const sample[] = {"timestamp", "event_id", NULL};
-
-    RP_TRY(read_lists(r, err));
-    RP_TRY(each_row(r, "kernel_dispatch", kernel, read_kernel, err));
-    RP_TRY(each_row(r, "memory_copy", copy, read_copy, err));
-    RP_TRY(each_row(r, "region", region, read_region, err));
-    return each_row(r, "sample", sample, read_sample, err);
-}
-
 static void release_process(struct rocpd *r)
 {
     rp_texts_release(&r->texts);
@@ -458,7 +441,18 @@ static enum rp_code describe_and_read(struct rocpd *r, struct rp_err *err)
 
     r->described = true;
     RP_TRY(each_row(r, "info_agent", agent, read_agent, err));
-    return read_events(r, err);
+    static const char *const kernel[] = {
+        COMMON,        "agent_id",         "kernel_id",        "grid_size_x",      "grid_size_y",
+        "grid_size_z", "workgroup_size_x", "workgroup_size_y", "workgroup_size_z", NULL};
+    static const char *const copy[] = {COMMON, "dst_agent_id", "src_agent_id",
+                                       "size", "name_id",      NULL};
+    static const char *const region[] = {"start", "end", "pid", "tid", "name_id", "event_id", NULL};
+    static const char *const sample[] = {"timestamp", "event_id", NULL};
+    RP_TRY(read_lists(r, err));
+    RP_TRY(each_row(r, "kernel_dispatch", kernel, read_kernel, err));
+    RP_TRY(each_row(r, "memory_copy", copy, read_copy, err));
+    RP_TRY(each_row(r, "region", region, read_region, err));
+    return each_row(r, "sample", sample, read_sample, err);
 }
 
 enum rp_code rp_rocpd_read(struct rp_activity *a, struct rp_database *db, struct rp_err *err)

@@ -200,32 +200,6 @@ static enum rp_code read_monitor(void *user, const struct rp_rows *rows, struct 
 
 /* ------------------------------------------------------------------ the file */
 
-static enum rp_code read_tables(struct rpd *r, struct rp_database *db, struct rp_err *err)
-{
-    static const char *const call[] = {"id", "pid", NULL};
-    static const char *const dims[] = {"api_ptr_id", "gridX",      "gridY",      "gridZ",
-                                       "workgroupX", "workgroupY", "workgroupZ", NULL};
-    static const char *const bytes[] = {"api_ptr_id", "size", NULL};
-    static const char *const launch[] = {"api_id", "op_id", NULL};
-    static const char *const rank[] = {"id", "gpuId", NULL};
-    static const char *const operation[] = {"id",  "gpuId",          "queueId",   "start",
-                                            "end", "description_id", "opType_id", NULL};
-    static const char *const api[] = {"id",  "pid",        "tid",     "start",
-                                      "end", "apiName_id", "args_id", NULL};
-    static const char *const monitor[] = {"deviceId", "monitorType", "start", "value", NULL};
-
-    RP_TRY(rp_texts_load(&r->texts, db, "rocpd_string", "id", "string", err));
-    RP_TRY(rp_rows_each(db, "rocpd_api", call, note_call, r, err));
-    RP_TRY(rp_rows_each(db, "rocpd_kernelapi", dims, note_dims, r, err));
-    RP_TRY(rp_rows_each(db, "rocpd_copyapi", bytes, note_bytes, r, err));
-    RP_TRY(rp_rows_each(db, "rocpd_api_ops", launch, note_launch, r, err));
-    RP_TRY(rp_rows_each(db, "rocpd_op", rank, note_rank, r, err));
-    RP_TRY(rp_activity_order_ranks(r->a, err));
-    RP_TRY(rp_rows_each(db, "rocpd_op", operation, read_operation, r, err));
-    RP_TRY(rp_rows_each(db, "rocpd_api", api, read_api, r, err));
-    return rp_rows_each(db, "rocpd_monitor", monitor, read_monitor, r, err);
-}
-
 static void rpd_release(struct rpd *r)
 {
     rp_texts_release(&r->texts);
@@ -238,7 +212,27 @@ enum rp_code rp_rpd_read(struct rp_activity *a, struct rp_database *db, struct r
 {
     RP_SCOPED(rpd_release) struct rpd r = {.a = a};
 
-    return read_tables(&r, db, err);
+    static const char *const call[] = {"id", "pid", NULL};
+    static const char *const dims[] = {"api_ptr_id", "gridX",      "gridY",      "gridZ",
+                                       "workgroupX", "workgroupY", "workgroupZ", NULL};
+    static const char *const bytes[] = {"api_ptr_id", "size", NULL};
+    static const char *const launch[] = {"api_id", "op_id", NULL};
+    static const char *const rank[] = {"id", "gpuId", NULL};
+    static const char *const operation[] = {"id",  "gpuId",          "queueId",   "start",
+                                            "end", "description_id", "opType_id", NULL};
+    static const char *const api[] = {"id",  "pid",        "tid",     "start",
+                                      "end", "apiName_id", "args_id", NULL};
+    static const char *const monitor[] = {"deviceId", "monitorType", "start", "value", NULL};
+    RP_TRY(rp_texts_load(&r.texts, db, "rocpd_string", "id", "string", err));
+    RP_TRY(rp_rows_each(db, "rocpd_api", call, note_call, &r, err));
+    RP_TRY(rp_rows_each(db, "rocpd_kernelapi", dims, note_dims, &r, err));
+    RP_TRY(rp_rows_each(db, "rocpd_copyapi", bytes, note_bytes, &r, err));
+    RP_TRY(rp_rows_each(db, "rocpd_api_ops", launch, note_launch, &r, err));
+    RP_TRY(rp_rows_each(db, "rocpd_op", rank, note_rank, &r, err));
+    RP_TRY(rp_activity_order_ranks(r.a, err));
+    RP_TRY(rp_rows_each(db, "rocpd_op", operation, read_operation, &r, err));
+    RP_TRY(rp_rows_each(db, "rocpd_api", api, read_api, &r, err));
+    return rp_rows_each(db, "rocpd_monitor", monitor, read_monitor, &r, err);
 }
 
 #endif

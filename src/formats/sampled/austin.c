@@ -204,20 +204,6 @@ static enum rp_code read_event(struct austin *a)
 
 /* ------------------------------------------------------------------ the file */
 
-static enum rp_code read_events(struct austin *a)
-{
-    a->p.at = a->p.t.bytes + (a->p.t.n < 3 ? a->p.t.n : 3);
-    a->version = take_number(a);
-    if (a->version < 1 || a->version > 4)
-        return rp_err_set(a->p.err, RP_FORMAT, "austin's format has another version than 1 to 4");
-    while (!a->is_cut && a->p.at < a->p.t.bytes + a->p.t.n)
-        RP_TRY(read_event(a));
-    if (a->is_cut)
-        RP_TRY(rp_builder_warn(a->p.t.builder, a->p.err, "the file ends within an event"));
-    return rp_profile_unit(&a->p, a->is_memory ? RP_WEIGHT_BYTES : RP_WEIGHT_NS,
-                           a->is_memory ? "memory" : "time");
-}
-
 static void austin_release(struct austin *a)
 {
     rp_profile_release(&a->p);
@@ -233,7 +219,16 @@ static enum rp_code read_austin(struct rp_input *in, const struct rp_read_option
     RP_SCOPED(austin_release) struct austin a = {0};
 
     RP_TRY(rp_profile_begin(&a.p, in, options, "austin", err));
-    RP_TRY(read_events(&a));
+    a.p.at = a.p.t.bytes + (a.p.t.n < 3 ? a.p.t.n : 3);
+    a.version = take_number(&a);
+    if (a.version < 1 || a.version > 4)
+        return rp_err_set(a.p.err, RP_FORMAT, "austin's format has another version than 1 to 4");
+    while (!a.is_cut && a.p.at < a.p.t.bytes + a.p.t.n)
+        RP_TRY(read_event(&a));
+    if (a.is_cut)
+        RP_TRY(rp_builder_warn(a.p.t.builder, a.p.err, "the file ends within an event"));
+    RP_TRY(rp_profile_unit(&a.p, a.is_memory ? RP_WEIGHT_BYTES : RP_WEIGHT_NS,
+                           a.is_memory ? "memory" : "time"));
     return rp_profile_end(&a.p, to);
 }
 

@@ -13,20 +13,6 @@
  */
 #include "formats/sampled/sampled.h"
 
-/* "name+12" without the offset. */
-static struct rp_profile_frame parse_bpf_frame(struct rp_bytes text)
-{
-    const uint8_t *plus = text.n ? memrchr(text.at, '+', text.n) : NULL;
-    struct rp_bytes name = text;
-    int64_t offset;
-
-    if (plus && plus > text.at &&
-        rp_bytes_number((struct rp_bytes){plus + 1, (size_t)(text.at + text.n - plus - 1)},
-                        &offset))
-        name.n = (size_t)(plus - text.at);
-    return rp_profile_parse_frame(name);
-}
-
 /* Where "]: 12" ends an entry: *count, and the text before it. */
 static bool cut_count(struct rp_bytes *line, int64_t *count)
 {
@@ -58,20 +44,17 @@ static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct
     }
     if (part.at[part.n - 1] == ',')
         part.n--;
-    frame = parse_bpf_frame(part);
+
+    /* "name+12" without the offset. */
+    const uint8_t *plus = part.n ? memrchr(part.at, '+', part.n) : NULL;
+    struct rp_bytes name = part;
+    int64_t offset;
+    if (plus && plus > part.at &&
+        rp_bytes_number((struct rp_bytes){plus + 1, (size_t)(part.at + part.n - plus - 1)},
+                        &offset))
+        name.n = (size_t)(plus - part.at);
+    frame = rp_profile_parse_frame(name);
     return rp_profile_keep(p, &frame);
-}
-
-static enum rp_code end_entry(struct rp_profile *p, struct rp_bytes texts, int64_t count)
-{
-    struct rp_profile_frame frame = {.name = texts};
-    rp_track track;
-
-    if (texts.n)
-        RP_TRY(rp_profile_keep(p, &frame));
-    RP_TRY(rp_profile_push_kept(p));
-    RP_TRY(rp_profile_thread(p, 0, 0, (struct rp_bytes){0}, &track));
-    return rp_profile_sample(p, track, RP_NO_TS, count, 0);
 }
 
 /* The lines of one entry; `rest` is what follows its '['. */
@@ -83,27 +66,17 @@ static enum rp_code read_entry(struct rp_profile *p, struct rp_bytes rest)
     do {
         if (cut_count(&line, &count)) {
             RP_TRY(keep_part(p, line, &texts));
-            return end_entry(p, texts, count);
+            struct rp_profile_frame frame = {.name = texts};
+            rp_track track;
+            if (texts.n)
+                RP_TRY(rp_profile_keep(p, &frame));
+            RP_TRY(rp_profile_push_kept(p));
+            RP_TRY(rp_profile_thread(p, 0, 0, (struct rp_bytes){0}, &track));
+            return rp_profile_sample(p, track, RP_NO_TS, count, 0);
         }
         RP_TRY(keep_part(p, line, &texts));
     } while (rp_profile_line(p, &line));
     return rp_profile_bad_line(p, "the file ends inside a stack");
-}
-
-static enum rp_code read_maps(struct rp_profile *p)
-{
-    struct rp_bytes line;
-
-    while (rp_profile_line(p, &line)) {
-        const uint8_t *open = memchr(line.at, '[', line.n);
-
-        if (!line.n || line.at[0] != '@' || !open) {
-            p->skipped += rp_bytes_trim(line).n != 0 && !rp_bytes_begin(line, "Attach");
-            continue;
-        }
-        RP_TRY(read_entry(p, (struct rp_bytes){open + 1, (size_t)(line.at + line.n - open - 1)}));
-    }
-    return RP_OK;
 }
 
 static enum rp_code read_bpftrace(struct rp_input *in, const struct rp_read_options *options,
@@ -112,7 +85,16 @@ static enum rp_code read_bpftrace(struct rp_input *in, const struct rp_read_opti
     RP_SCOPED(rp_profile_release) struct rp_profile p = {0};
 
     RP_TRY(rp_profile_begin(&p, in, options, "bpftrace", err));
-    RP_TRY(read_maps(&p));
+    struct rp_bytes line;
+    while (rp_profile_line(&p, &line)) {
+        const uint8_t *open = memchr(line.at, '[', line.n);
+
+        if (!line.n || line.at[0] != '@' || !open) {
+            p.skipped += rp_bytes_trim(line).n != 0 && !rp_bytes_begin(line, "Attach");
+            continue;
+        }
+        RP_TRY(read_entry(&p, (struct rp_bytes){open + 1, (size_t)(line.at + line.n - open - 1)}));
+    }
     RP_TRY(rp_profile_unit(&p, RP_WEIGHT_COUNT, "samples"));
     return rp_profile_end(&p, to);
 }

@@ -127,23 +127,6 @@ static enum rp_code read_column(struct firefox *f, column_vec *to, unsigned scal
     return RP_OK;
 }
 
-static enum rp_code read_strings(struct firefox *f, struct tables *t)
-{
-    struct rp_json_token value;
-    struct rp_bytes text;
-    rp_str str;
-
-    t->strings.n = 0;
-    if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
-        return bad_json(f, "the texts are no list");
-    while (rp_json_element(f->p.json)) {
-        RP_TRY(read_text(f, &text));
-        RP_TRY(rp_proto_trace_intern(&f->p.t, text, &str, f->p.err));
-        RP_TRY(rp_vec_push(&t->strings, str, f->p.err));
-    }
-    return RP_OK;
-}
-
 static enum rp_code read_table(struct firefox *f, struct tables *t, const char *table)
 {
     struct rp_json_token key, value;
@@ -176,8 +159,20 @@ static enum rp_code read_part(struct firefox *f, struct tables *t, const struct 
                               bool *known)
 {
     *known = true;
-    if (rp_json_key_is(key, "stringArray") || rp_json_key_is(key, "stringTable"))
-        return read_strings(f, t);
+    if (rp_json_key_is(key, "stringArray") || rp_json_key_is(key, "stringTable")) {
+        struct rp_json_token value;
+        struct rp_bytes text;
+        rp_str str;
+        t->strings.n = 0;
+        if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
+            return bad_json(f, "the texts are no list");
+        while (rp_json_element(f->p.json)) {
+            RP_TRY(read_text(f, &text));
+            RP_TRY(rp_proto_trace_intern(&f->p.t, text, &str, f->p.err));
+            RP_TRY(rp_vec_push(&t->strings, str, f->p.err));
+        }
+        return RP_OK;
+    }
     for (size_t i = 0; i < NCOLUMNS; i++)
         if (rp_json_key_is(key, columns[i].table))
             return read_table(f, t, columns[i].table);
@@ -212,32 +207,6 @@ static struct rp_bytes bytes_of(struct firefox *f, rp_str str)
     return rp_bytes_of(rp_builder_borrow_str(f->p.t.builder, str, NULL));
 }
 
-/* A function without a symbol is named by its address in its library: "libc.so.6+0x271d0". */
-static enum rp_code make_frame(struct firefox *f, int64_t frame, uint32_t *out)
-{
-    int64_t func = cell(f, FRAME_FUNC, frame), line = cell(f, FRAME_LINE, frame);
-    int64_t resource = cell(f, FUNC_RESOURCE, func), lib = cell(f, RESOURCE_LIB, resource);
-    struct rp_call_frame made = {.name = string_at(f, cell(f, FUNC_NAME, func)),
-                                 .file = string_at(f, cell(f, FUNC_FILE, func)),
-                                 .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0};
-    struct rp_bytes name = bytes_of(f, made.name);
-
-    if (!made.file && lib >= 0 && (uint64_t)lib < f->libs.n)
-        made.file = f->libs.at[lib];
-    if (!made.file)
-        made.file = string_at(f, cell(f, RESOURCE_NAME, resource));
-    made.kind = rp_profile_kind_of_file(bytes_of(f, made.file));
-    if (rp_bytes_begin(name, "0x") && made.file) {
-        const char *text = rp_arena_textf(&f->texts, "%s+%s",
-                                          rp_builder_borrow_str(f->p.t.builder, made.file, NULL),
-                                          rp_builder_borrow_str(f->p.t.builder, made.name, NULL));
-
-        RP_TRY(rp_arena_check(&f->texts, "naming addresses", f->p.err));
-        RP_TRY(rp_proto_trace_intern(&f->p.t, rp_bytes_of(text), &made.name, f->p.err));
-    }
-    return rp_builder_frame(f->p.t.builder, &made, out, f->p.err);
-}
-
 static enum rp_code make_stacks(struct firefox *f)
 {
     const column_vec *prefix = column(f, STACK_PREFIX), *frame = column(f, STACK_FRAME);
@@ -249,7 +218,29 @@ static enum rp_code make_stacks(struct firefox *f)
 
         if (up != NOTHING && (up < 0 || (uint64_t)up >= i))
             return bad_json(f, "a stack is not after the one that it continues");
-        RP_TRY(make_frame(f, frame->at[i], &id));
+
+        /* A function without a symbol is named by its address in its library:
+           "libc.so.6+0x271d0". */
+        int64_t func = cell(f, FRAME_FUNC, frame->at[i]), line = cell(f, FRAME_LINE, frame->at[i]);
+        int64_t resource = cell(f, FUNC_RESOURCE, func), lib = cell(f, RESOURCE_LIB, resource);
+        struct rp_call_frame made = {.name = string_at(f, cell(f, FUNC_NAME, func)),
+                                     .file = string_at(f, cell(f, FUNC_FILE, func)),
+                                     .line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0};
+        struct rp_bytes name = bytes_of(f, made.name);
+        if (!made.file && lib >= 0 && (uint64_t)lib < f->libs.n)
+            made.file = f->libs.at[lib];
+        if (!made.file)
+            made.file = string_at(f, cell(f, RESOURCE_NAME, resource));
+        made.kind = rp_profile_kind_of_file(bytes_of(f, made.file));
+        if (rp_bytes_begin(name, "0x") && made.file) {
+            const char *text = rp_arena_textf(
+                &f->texts, "%s+%s", rp_builder_borrow_str(f->p.t.builder, made.file, NULL),
+                rp_builder_borrow_str(f->p.t.builder, made.name, NULL));
+
+            RP_TRY(rp_arena_check(&f->texts, "naming addresses", f->p.err));
+            RP_TRY(rp_proto_trace_intern(&f->p.t, rp_bytes_of(text), &made.name, f->p.err));
+        }
+        RP_TRY(rp_builder_frame(f->p.t.builder, &made, &id, f->p.err));
         RP_TRY(rp_builder_stack(f->p.t.builder, up == NOTHING ? RP_NONE : f->stacks.at[up], id, &id,
                                 f->p.err));
         RP_TRY(rp_vec_push(&f->stacks, id, f->p.err));
@@ -258,21 +249,6 @@ static enum rp_code make_stacks(struct firefox *f)
 }
 
 /* ------------------------------------------------------------------ samples of a thread */
-
-static enum rp_code set_unit(struct firefox *f, bool *fits)
-{
-    static const char *const names[RP_WEIGHT_UNITS] = {"time", "samples", "memory"};
-    uint32_t unit = f->own.by_bytes                                        ? RP_WEIGHT_BYTES
-                    : f->own.by_time || (f->interval_ns > 0 && !f->counts) ? RP_WEIGHT_NS
-                                                                           : RP_WEIGHT_COUNT;
-
-    *fits = !f->has_unit || unit == f->unit;
-    if (f->has_unit)
-        return RP_OK;
-    f->has_unit = true;
-    f->unit = unit;
-    return rp_profile_unit(&f->p, unit, names[unit]);
-}
 
 static int64_t weight_of(const struct firefox *f, size_t i)
 {
@@ -295,7 +271,18 @@ static enum rp_code add_thread(struct firefox *f)
 
     if (!f->own.at[SAMPLE_STACK].n)
         return RP_OK;
-    RP_TRY(set_unit(f, &fits));
+
+    /* The first thread tells the unit; those with another one are left out. */
+    static const char *const names[RP_WEIGHT_UNITS] = {"time", "samples", "memory"};
+    uint32_t unit = f->own.by_bytes                                        ? RP_WEIGHT_BYTES
+                    : f->own.by_time || (f->interval_ns > 0 && !f->counts) ? RP_WEIGHT_NS
+                                                                           : RP_WEIGHT_COUNT;
+    fits = !f->has_unit || unit == f->unit;
+    if (!f->has_unit) {
+        f->has_unit = true;
+        f->unit = unit;
+        RP_TRY(rp_profile_unit(&f->p, unit, names[unit]));
+    }
     if (!fits) {
         f->left_out++;
         return RP_OK;

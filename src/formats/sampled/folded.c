@@ -106,25 +106,6 @@ static bool take_thread(struct folded *f, struct rp_bytes part)
     return true;
 }
 
-static enum rp_code read_stack(struct folded *f, struct rp_bytes stack)
-{
-    bool leading = true;
-
-    while (stack.n) {
-        const uint8_t *semi = memchr(stack.at, ';', stack.n);
-        struct rp_bytes part = {stack.at, semi ? (size_t)(semi - stack.at) : stack.n};
-        struct rp_profile_frame frame;
-
-        stack = after(stack, part.n + (semi != NULL));
-        leading = leading && take_thread(f, part);
-        if (leading || !part.n)
-            continue;
-        frame = rp_profile_parse_frame(part);
-        RP_TRY(rp_profile_push(&f->p, &frame));
-    }
-    return RP_OK;
-}
-
 static enum rp_code read_folded_line(struct folded *f, struct rp_bytes line)
 {
     struct rp_bytes word, rest, other;
@@ -139,63 +120,26 @@ static enum rp_code read_folded_line(struct folded *f, struct rp_bytes line)
         line = rest;
     f->pid = f->tid = 0;
     f->process_name.n = f->thread_name.n = 0;
-    RP_TRY(read_stack(f, line));
+
+    /* The first parts may name the process and the thread. */
+    struct rp_bytes stack = line;
+    bool leading = true;
+    while (stack.n) {
+        const uint8_t *semi = memchr(stack.at, ';', stack.n);
+        struct rp_bytes part = {stack.at, semi ? (size_t)(semi - stack.at) : stack.n};
+        struct rp_profile_frame frame;
+
+        stack = after(stack, part.n + (semi != NULL));
+        leading = leading && take_thread(f, part);
+        if (leading || !part.n)
+            continue;
+        frame = rp_profile_parse_frame(part);
+        RP_TRY(rp_profile_push(&f->p, &frame));
+    }
     RP_TRY(rp_profile_thread(&f->p, f->pid, f->tid, f->thread_name, &track));
     if (f->process_name.n)
         RP_TRY(rp_profile_process_name(&f->p, track, f->process_name));
     return rp_profile_sample(&f->p, track, RP_NO_TS, weight, idle ? RP_SAMPLE_WAITED : 0);
-}
-
-/* "# austin: 3.6.0", "# mode: wall" */
-static void read_comment(struct folded *f, struct rp_bytes line)
-{
-    if (rp_bytes_begin(line, "# austin"))
-        f->austin = true;
-    if (rp_bytes_begin(line, "# mode: memory"))
-        f->memory = true;
-}
-
-static enum rp_code read_folded_lines(struct folded *f)
-{
-    struct rp_bytes line, rest, word;
-    bool first = true;
-
-    while (rp_profile_line(&f->p, &line)) {
-        line = rp_bytes_trim(line);
-        if (line.n && line.at[0] == '#') {
-            read_comment(f, line);
-            continue;
-        }
-        if (!line.n)
-            continue;
-        if (first) {
-            rest = line;
-            f->austin |= rp_bytes_begin(line, "P") && memmem(line.at, line.n, ";T", 2) &&
-                         leading_number(after(line, 1));
-            f->two = false;
-            if (cut_last_word(&rest, &word)) /* the count; before it another one, or a frame */
-                f->two = cut_last_word(&rest, &word) && is_count(word);
-            first = false;
-        }
-        RP_TRY(read_folded_line(f, line));
-        if (f->p.line % 4096 == 0)
-            RP_TRY(rp_proto_trace_progress(&f->p.t, f->p.at, f->p.err));
-    }
-    return RP_OK;
-}
-
-static enum rp_code note_counts(struct folded *f)
-{
-    const char *name = !f->austin ? "samples" : f->memory ? "memory" : "time";
-    uint32_t unit = !f->austin ? RP_WEIGHT_COUNT : f->memory ? RP_WEIGHT_BYTES : RP_WEIGHT_NS;
-
-    if (f->two)
-        RP_TRY(rp_builder_warn(f->p.t.builder, f->p.err,
-                               "lines have two counts, of two profiles: the second was read"));
-    if (f->rounded)
-        RP_TRY(rp_builder_warn(f->p.t.builder, f->p.err,
-                               "counts with a fraction were rounded to whole numbers"));
-    return rp_profile_unit(&f->p, unit, name);
 }
 
 static void folded_release(struct folded *f)
@@ -209,8 +153,42 @@ static enum rp_code read_folded(struct rp_input *in, const struct rp_read_option
     RP_SCOPED(folded_release) struct folded f = {0};
 
     RP_TRY(rp_profile_begin(&f.p, in, options, "folded", err));
-    RP_TRY(read_folded_lines(&f));
-    RP_TRY(note_counts(&f));
+    struct rp_bytes line, rest, word;
+    bool first = true;
+    while (rp_profile_line(&f.p, &line)) {
+        line = rp_bytes_trim(line);
+        if (line.n && line.at[0] == '#') {
+            /* "# austin: 3.6.0", "# mode: wall" */
+            if (rp_bytes_begin(line, "# austin"))
+                f.austin = true;
+            if (rp_bytes_begin(line, "# mode: memory"))
+                f.memory = true;
+            continue;
+        }
+        if (!line.n)
+            continue;
+        if (first) {
+            rest = line;
+            f.austin |= rp_bytes_begin(line, "P") && memmem(line.at, line.n, ";T", 2) &&
+                        leading_number(after(line, 1));
+            f.two = false;
+            if (cut_last_word(&rest, &word)) /* the count; before it another one, or a frame */
+                f.two = cut_last_word(&rest, &word) && is_count(word);
+            first = false;
+        }
+        RP_TRY(read_folded_line(&f, line));
+        if (f.p.line % 4096 == 0)
+            RP_TRY(rp_proto_trace_progress(&f.p.t, f.p.at, f.p.err));
+    }
+    const char *name = !f.austin ? "samples" : f.memory ? "memory" : "time";
+    uint32_t unit = !f.austin ? RP_WEIGHT_COUNT : f.memory ? RP_WEIGHT_BYTES : RP_WEIGHT_NS;
+    if (f.two)
+        RP_TRY(rp_builder_warn(f.p.t.builder, f.p.err,
+                               "lines have two counts, of two profiles: the second was read"));
+    if (f.rounded)
+        RP_TRY(rp_builder_warn(f.p.t.builder, f.p.err,
+                               "counts with a fraction were rounded to whole numbers"));
+    RP_TRY(rp_profile_unit(&f.p, unit, name));
     return rp_profile_end(&f.p, to);
 }
 

@@ -236,28 +236,6 @@ static int64_t all_bytes(int64_t bytes, int64_t count)
     return all < (double)(INT64_MAX / 4) ? (int64_t)all : INT64_MAX / 4;
 }
 
-/* Bytes, objects, their stack: "  7048   1 @ 0x00000003 0x00000004" */
-static enum rp_code read_heap_line(struct gperftools *g, struct rp_bytes line)
-{
-    const uint8_t *mark = line.n ? memchr(line.at, '@', line.n) : NULL;
-    struct rp_bytes rest, head = line;
-    int64_t bytes, count;
-    uint64_t address;
-    bool first = true;
-
-    if (!mark || !take_number(&head, &bytes) || !take_number(&head, &count))
-        return RP_OK;
-    rest = (struct rp_bytes){mark + 1, (size_t)(line.at + line.n - mark - 1)};
-    for (rest = rp_bytes_trim(rest); rp_bytes_begin(rest, "0x"); rest = rp_bytes_trim(rest)) {
-        rest = after(rest, 2);
-        if (!take_hex(&rest, &address))
-            return rp_profile_bad_line(&g->p, "this is no address");
-        RP_TRY(keep_address(g, address, !first));
-        first = false;
-    }
-    return add_stack(g, all_bytes(bytes, count));
-}
-
 static enum rp_code read_heap(struct gperftools *g)
 {
     struct rp_bytes line;
@@ -266,8 +244,25 @@ static enum rp_code read_heap(struct gperftools *g)
     RP_TRY(read_names(g));
     g->p.at = g->p.t.bytes;
     g->p.line = 0;
-    while (rp_profile_line(&g->p, &line))
-        RP_TRY(read_heap_line(g, line));
+    while (rp_profile_line(&g->p, &line)) {
+        /* Bytes, objects, their stack: " 7048 1 @ 0x00000003 0x00000004" */
+        const uint8_t *mark = line.n ? memchr(line.at, '@', line.n) : NULL;
+        struct rp_bytes rest, head = line;
+        int64_t bytes, count;
+        uint64_t address;
+        bool first = true;
+        if (!mark || !take_number(&head, &bytes) || !take_number(&head, &count))
+            continue;
+        rest = (struct rp_bytes){mark + 1, (size_t)(line.at + line.n - mark - 1)};
+        for (rest = rp_bytes_trim(rest); rp_bytes_begin(rest, "0x"); rest = rp_bytes_trim(rest)) {
+            rest = after(rest, 2);
+            if (!take_hex(&rest, &address))
+                return rp_profile_bad_line(&g->p, "this is no address");
+            RP_TRY(keep_address(g, address, !first));
+            first = false;
+        }
+        RP_TRY(add_stack(g, all_bytes(bytes, count)));
+    }
     return RP_OK;
 }
 

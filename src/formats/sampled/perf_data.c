@@ -361,28 +361,26 @@ static struct mapped *find_mapping(const struct perf_data *r, int64_t pid, uint6
 
 /* ------------------------------------------------------------------ frames */
 
-static enum rp_code open_symbols(struct perf_data *r, struct mapped *m)
-{
-    if (m->has_symbols || !m->path.n || m->path.at[0] != '/' || rp_bytes_begin(m->path, "//"))
-        return RP_OK;
-    m->has_symbols = true;
-    m->file.path = (const char *)m->path.at;
-    for (size_t i = 0; i < r->build_ids.n && !m->file.nbuild_id; i++)
-        if (r->build_ids.at[i].path.n == m->path.n &&
-            !memcmp(r->build_ids.at[i].path.at, m->path.at, m->path.n)) {
-            m->file.nbuild_id = r->build_ids.at[i].n;
-            memcpy(m->file.build_id, r->build_ids.at[i].bytes, RP_BUILD_ID);
-        }
-    return rp_symbols_open(&r->symbols, &m->file, &m->symbols, r->p.err);
-}
-
 /* By a symbol; empty: there is none. */
 static enum rp_code find_name(struct perf_data *r, struct mapped *m, int64_t pid, uint64_t ip,
                               struct rp_bytes *out)
 {
     *out = (struct rp_bytes){0};
-    if (m)
-        RP_TRY(open_symbols(r, m));
+    if (m) {
+        /* Symbols of a file are read when an address in it is named. */
+        if (!m->has_symbols && m->path.n && m->path.at[0] == '/' &&
+            !rp_bytes_begin(m->path, "//")) {
+            m->has_symbols = true;
+            m->file.path = (const char *)m->path.at;
+            for (size_t i = 0; i < r->build_ids.n && !m->file.nbuild_id; i++)
+                if (r->build_ids.at[i].path.n == m->path.n &&
+                    !memcmp(r->build_ids.at[i].path.at, m->path.at, m->path.n)) {
+                    m->file.nbuild_id = r->build_ids.at[i].n;
+                    memcpy(m->file.build_id, r->build_ids.at[i].bytes, RP_BUILD_ID);
+                }
+            RP_TRY(rp_symbols_open(&r->symbols, &m->file, &m->symbols, r->p.err));
+        }
+    }
     if (m && m->symbols != RP_NONE)
         *out = rp_symbols_at(&r->symbols, m->symbols, ip - m->from + m->offset);
     else if (!m || !m->has_symbols) /* memory that belongs to no file */
@@ -452,18 +450,6 @@ static enum rp_code keep_chain(struct perf_data *r, struct cut *c, int64_t pid, 
 
 /* ------------------------------------------------------------------ samples */
 
-static void skip_read(struct cut *c, uint64_t format)
-{
-    uint64_t each = 1 + (format >> 2 & 1) + (format >> 4 & 1);
-    uint64_t times = (format & 1) + (format >> 1 & 1), n = 1;
-
-    if (format & 8)
-        n = cut_u64(c);
-    if (n > UINT16_MAX)
-        n = UINT16_MAX; /* no record is as long */
-    cut_skip(c, 8 * (times + n * each));
-}
-
 static const struct perf_attr *attr_of_sample(const struct perf_data *r, struct cut c,
                                               uint32_t *index)
 {
@@ -482,20 +468,6 @@ static bool counts_while_running(const struct perf_data *r)
     const struct perf_attr *a = &r->attrs.at[r->chosen];
 
     return (a->type == 0 && (a->config & UINT32_MAX) < 2) || (a->type == 1 && a->config < 2);
-}
-
-static enum rp_code add_sample(struct perf_data *r, uint32_t pid, uint32_t tid, uint64_t time,
-                               int64_t weight)
-{
-    uint32_t at = rp_map_get(&r->thread_of, (uint64_t)pid << 32 | tid);
-    struct rp_bytes name = at == RP_MAP_NONE ? rp_bytes_of("") : r->comms.at[at];
-    rp_track track;
-
-    RP_TRY(rp_profile_thread(&r->p, (int32_t)pid, (int32_t)tid, name, &track));
-    RP_TRY(rp_profile_push_kept(&r->p));
-    return rp_profile_sample(&r->p, track,
-                             time < (uint64_t)RP_TIME_MAX_NS ? (int64_t)time : RP_NO_TS, weight,
-                             counts_while_running(r) ? RP_SAMPLE_RAN : 0);
 }
 
 static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc)
@@ -526,15 +498,29 @@ static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc
          bit++)
         cut_skip(&c, type & (uint64_t)*bit ? 8 : 0);
     period = type & SAMPLE_PERIOD ? cut_u64(&c) : has_weight(a) ? a->period : 1;
-    if (type & SAMPLE_READ)
-        skip_read(&c, a->read_format);
+    if (type & SAMPLE_READ) {
+        uint64_t each = 1 + (a->read_format >> 2 & 1) + (a->read_format >> 4 & 1);
+        uint64_t times = (a->read_format & 1) + (a->read_format >> 1 & 1), n = 1;
+        if (a->read_format & 8)
+            n = cut_u64(&c);
+        if (n > UINT16_MAX)
+            n = UINT16_MAX; /* no record is as long */
+        cut_skip(&c, 8 * (times + n * each));
+    }
     if (type & SAMPLE_CALLCHAIN)
         RP_TRY(keep_chain(r, &c, (int32_t)pid, kernel));
     if (c.short_of)
         return bad_record(r, c.end, "a sample is too short");
     if (!r->p.kept.n && type & SAMPLE_IP)
         RP_TRY(keep_address(r, (int32_t)pid, ip, kernel));
-    return add_sample(r, pid, tid, time, period < INT64_MAX / 4 ? (int64_t)period : 0);
+    uint32_t at = rp_map_get(&r->thread_of, (uint64_t)pid << 32 | tid);
+    struct rp_bytes name = at == RP_MAP_NONE ? rp_bytes_of("") : r->comms.at[at];
+    rp_track track;
+    RP_TRY(rp_profile_thread(&r->p, (int32_t)pid, (int32_t)tid, name, &track));
+    RP_TRY(rp_profile_push_kept(&r->p));
+    return rp_profile_sample(
+        &r->p, track, time < (uint64_t)RP_TIME_MAX_NS ? (int64_t)time : RP_NO_TS,
+        period < INT64_MAX / 4 ? (int64_t)period : 0, counts_while_running(r) ? RP_SAMPLE_RAN : 0);
 }
 
 /* ------------------------------------------------------------------ records */
@@ -619,25 +605,6 @@ static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const ui
     return RP_OK;
 }
 
-/* What was decompressed so far; a record that does not end there is kept for later. */
-static enum rp_code read_plain(struct perf_data *r)
-{
-    const uint8_t *at = r->plain.at, *end = at + r->plain.n;
-    struct record record;
-
-    for (;; at = record.next) {
-        RP_TRY(take_record(r, at, end, &record));
-        if (!record.is_whole)
-            break;
-        if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2)
-            return bad_record(r, at, "a compressed record is inside another one");
-        RP_TRY(read_record(r, record.type, record.misc, record.body));
-    }
-    r->plain.n = (size_t)(end - at);
-    memmove(r->plain.at, at, r->plain.n);
-    return RP_OK;
-}
-
 static enum rp_code read_compressed(struct perf_data *r, struct cut c, bool second)
 {
     struct rp_codec_end ended = {0};
@@ -661,7 +628,20 @@ static enum rp_code read_compressed(struct perf_data *r, struct cut c, bool seco
                                   r->p.err));
         r->plain.n += got;
         r->end_at = feed.end_offset;
-        RP_TRY(read_plain(r));
+
+        /* What was decompressed so far; a record that does not end there is kept for later. */
+        const uint8_t *at = r->plain.at, *end = at + r->plain.n;
+        struct record record;
+        for (;; at = record.next) {
+            RP_TRY(take_record(r, at, end, &record));
+            if (!record.is_whole)
+                break;
+            if (record.type == RECORD_COMPRESSED || record.type == RECORD_COMPRESSED2)
+                return bad_record(r, at, "a compressed record is inside another one");
+            RP_TRY(read_record(r, record.type, record.misc, record.body));
+        }
+        r->plain.n = (size_t)(end - at);
+        memmove(r->plain.at, at, r->plain.n);
     } while (got);
     return RP_OK;
 }
@@ -755,35 +735,6 @@ static enum rp_code read_features(struct perf_data *r, struct section data)
     }
 }
 
-static enum rp_code read_perf(struct perf_data *r)
-{
-    const uint8_t *bytes = r->p.t.bytes;
-    struct cut c = {bytes + 8, bytes + r->p.t.n, false};
-    uint64_t size = cut_u64(&c), attr_size;
-    struct section attrs, data = {HEADER_PIPE, r->p.t.n - HEADER_PIPE};
-
-    r->is_pipe = size == HEADER_PIPE;
-    if (!r->is_pipe) {
-        attr_size = cut_u64(&c);
-        attrs = cut_section(&c);
-        data = cut_section(&c);
-        if (c.short_of || size < HEADER_FILE || r->p.t.n < HEADER_FILE)
-            return bad_record(r, bytes + 8, "the header is not one of perf");
-        RP_TRY(read_attrs(r, attrs, attr_size));
-        if (!data.n && data.at < r->p.t.n)
-            data.n = r->p.t.n - data.at; /* perf was killed before it wrote the size */
-        if (!is_inside(r, data))
-            return bad_record(r, bytes + 40, "the records end beyond the file: it is truncated");
-        RP_TRY(read_features(r, data));
-    }
-    RP_TRY(read_records(r, bytes + data.at, bytes + data.at + data.n));
-    if (r->others)
-        RP_TRY(rp_builder_warn(r->p.t.builder, r->p.err,
-                               "%llu samples of other events were left out",
-                               (unsigned long long)r->others));
-    return RP_OK;
-}
-
 static void release_perf(struct perf_data *r)
 {
     rp_profile_release(&r->p);
@@ -813,7 +764,28 @@ static enum rp_code read_perf_data(struct rp_input *in, const struct rp_read_opt
     RP_TRY(rp_profile_begin(&r.p, in, options, "perf-data", err));
     if (r.p.t.n < HEADER_PIPE)
         return rp_err_set(err, RP_FORMAT, "the header of perf is truncated");
-    RP_TRY(read_perf(&r));
+    const uint8_t *bytes = r.p.t.bytes;
+    struct cut c = {bytes + 8, bytes + r.p.t.n, false};
+    uint64_t size = cut_u64(&c), attr_size;
+    struct section attrs, data = {HEADER_PIPE, r.p.t.n - HEADER_PIPE};
+    r.is_pipe = size == HEADER_PIPE;
+    if (!r.is_pipe) {
+        attr_size = cut_u64(&c);
+        attrs = cut_section(&c);
+        data = cut_section(&c);
+        if (c.short_of || size < HEADER_FILE || r.p.t.n < HEADER_FILE)
+            return bad_record(&r, bytes + 8, "the header is not one of perf");
+        RP_TRY(read_attrs(&r, attrs, attr_size));
+        if (!data.n && data.at < r.p.t.n)
+            data.n = r.p.t.n - data.at; /* perf was killed before it wrote the size */
+        if (!is_inside(&r, data))
+            return bad_record(&r, bytes + 40, "the records end beyond the file: it is truncated");
+        RP_TRY(read_features(&r, data));
+    }
+    RP_TRY(read_records(&r, bytes + data.at, bytes + data.at + data.n));
+    if (r.others)
+        RP_TRY(rp_builder_warn(r.p.t.builder, r.p.err, "%llu samples of other events were left out",
+                               (unsigned long long)r.others));
     return rp_profile_end(&r.p, to);
 }
 

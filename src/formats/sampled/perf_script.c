@@ -144,12 +144,34 @@ static bool parse_perf_frame(struct rp_bytes line, struct rp_profile_frame *f)
     return address.n > 0;
 }
 
-/* The frames up to the empty line. A sample without a call chain has its only frame in its line. */
-static enum rp_code read_frames(struct perf_text *r, const struct perf_head *h)
+static bool counts_while_running(struct rp_bytes event)
 {
+    return rp_bytes_begin(event, "cpu-clock") || rp_bytes_begin(event, "task-clock") ||
+           rp_bytes_begin(event, "cycles") || rp_bytes_begin(event, "cpu-cycles") ||
+           rp_bytes_begin(event, "instructions") || memmem(event.at, event.n, "/cycles", 7) ||
+           memmem(event.at, event.n, "/cpu-cycles", 11);
+}
+
+static enum rp_code read_sample(struct perf_text *r, const struct perf_head *h)
+{
+    rp_track track;
+
+    if (!r->event.n) {
+        char name[80];
+        int n = (int)(h->event.n < 70 ? h->event.n : 70);
+        r->event = h->event;
+        r->periods = h->period >= 0;
+        r->clock = r->periods && (rp_bytes_begin(h->event, "cpu-clock") ||
+                                  rp_bytes_begin(h->event, "task-clock"));
+        snprintf(name, sizeof name, "%.*s", n, (const char *)h->event.at);
+        RP_TRY(rp_profile_unit(&r->p, r->clock ? RP_WEIGHT_NS : RP_WEIGHT_COUNT,
+                               r->periods ? name : "samples"));
+    }
+
+    /* The frames up to the empty line. A sample without a call chain has its only frame in its
+       line. */
     struct rp_profile_frame frame;
     struct rp_bytes line;
-
     if (h->rest.n && parse_perf_frame(h->rest, &frame) && frame.name.n)
         RP_TRY(rp_profile_keep(&r->p, &frame));
     while (r->p.at < r->p.t.bytes + r->p.t.n && isspace(*r->p.at) &&
@@ -162,38 +184,7 @@ static enum rp_code read_frames(struct perf_text *r, const struct perf_head *h)
         }
         RP_TRY(rp_profile_keep(&r->p, &frame));
     }
-    return rp_profile_push_kept(&r->p);
-}
-
-static bool counts_while_running(struct rp_bytes event)
-{
-    return rp_bytes_begin(event, "cpu-clock") || rp_bytes_begin(event, "task-clock") ||
-           rp_bytes_begin(event, "cycles") || rp_bytes_begin(event, "cpu-cycles") ||
-           rp_bytes_begin(event, "instructions") || memmem(event.at, event.n, "/cycles", 7) ||
-           memmem(event.at, event.n, "/cpu-cycles", 11);
-}
-
-static enum rp_code choose_event(struct perf_text *r, const struct perf_head *h)
-{
-    char name[80];
-    int n = (int)(h->event.n < 70 ? h->event.n : 70);
-
-    r->event = h->event;
-    r->periods = h->period >= 0;
-    r->clock = r->periods &&
-               (rp_bytes_begin(h->event, "cpu-clock") || rp_bytes_begin(h->event, "task-clock"));
-    snprintf(name, sizeof name, "%.*s", n, (const char *)h->event.at);
-    return rp_profile_unit(&r->p, r->clock ? RP_WEIGHT_NS : RP_WEIGHT_COUNT,
-                           r->periods ? name : "samples");
-}
-
-static enum rp_code read_sample(struct perf_text *r, const struct perf_head *h)
-{
-    rp_track track;
-
-    if (!r->event.n)
-        RP_TRY(choose_event(r, h));
-    RP_TRY(read_frames(r, h));
+    RP_TRY(rp_profile_push_kept(&r->p));
     if (h->event.n != r->event.n || memcmp(h->event.at, r->event.at, h->event.n) != 0) {
         r->others++;
         r->p.stack = RP_NONE;
@@ -202,40 +193,6 @@ static enum rp_code read_sample(struct perf_text *r, const struct perf_head *h)
     RP_TRY(rp_profile_thread(&r->p, h->pid, h->tid, h->comm, &track));
     return rp_profile_sample(&r->p, track, h->ts_ns, r->periods && h->period >= 0 ? h->period : 1,
                              counts_while_running(h->event) ? RP_SAMPLE_RAN : 0);
-}
-
-/* Lines of `perf script --header`, of which nothing is read. */
-static void note_header(struct perf_text *r, struct rp_bytes line)
-{
-    if (rp_bytes_begin(line, "# hostname :"))
-        r->p.unread |= RP_SECRET_BIT(HOST);
-    if (rp_bytes_begin(line, "# cmdline :"))
-        r->p.unread |= RP_SECRET_BIT(COMMAND);
-}
-
-static enum rp_code read_script(struct perf_text *r)
-{
-    struct rp_bytes line;
-    struct perf_head h;
-
-    while (rp_profile_line(&r->p, &line)) {
-        if (!line.n || line.at[0] == '#') {
-            note_header(r, line);
-            continue;
-        }
-        if (parse_head(line, &h))
-            RP_TRY(read_sample(r, &h));
-        else
-            r->p.skipped += rp_bytes_trim(line).n != 0;
-        if (r->p.samples % 1024 == 0)
-            RP_TRY(rp_proto_trace_progress(&r->p.t, r->p.at, r->p.err));
-    }
-    if (!r->others)
-        return RP_OK;
-    return rp_builder_warn(r->p.t.builder, r->p.err,
-                           "%llu samples of other events than '%.*s' were left out",
-                           (unsigned long long)r->others, (int)(r->event.n < 70 ? r->event.n : 70),
-                           (const char *)r->event.at);
 }
 
 static void perf_text_release(struct perf_text *r)
@@ -249,7 +206,30 @@ static enum rp_code read_perf_script(struct rp_input *in, const struct rp_read_o
     RP_SCOPED(perf_text_release) struct perf_text r = {0};
 
     RP_TRY(rp_profile_begin(&r.p, in, options, "perf-script", err));
-    RP_TRY(read_script(&r));
+    struct rp_bytes line;
+    struct perf_head h;
+    while (rp_profile_line(&r.p, &line)) {
+        if (!line.n || line.at[0] == '#') {
+            /* Lines of `perf script --header`, of which nothing is read. */
+            if (rp_bytes_begin(line, "# hostname :"))
+                r.p.unread |= RP_SECRET_BIT(HOST);
+            if (rp_bytes_begin(line, "# cmdline :"))
+                r.p.unread |= RP_SECRET_BIT(COMMAND);
+            continue;
+        }
+        if (parse_head(line, &h))
+            RP_TRY(read_sample(&r, &h));
+        else
+            r.p.skipped += rp_bytes_trim(line).n != 0;
+        if (r.p.samples % 1024 == 0)
+            RP_TRY(rp_proto_trace_progress(&r.p.t, r.p.at, r.p.err));
+    }
+    if (r.others) {
+        RP_TRY(rp_builder_warn(r.p.t.builder, r.p.err,
+                               "%llu samples of other events than '%.*s' were left out",
+                               (unsigned long long)r.others, (int)(r.event.n < 70 ? r.event.n : 70),
+                               (const char *)r.event.at));
+    }
     return rp_profile_end(&r.p, to);
 }
 

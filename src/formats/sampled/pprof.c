@@ -95,61 +95,6 @@ static enum rp_code add_table_row(struct pprof *r, const struct rp_proto_item *i
     }
 }
 
-static enum rp_code read_tables(struct pprof *r)
-{
-    struct rp_proto_cursor c = message_cursor(r, (struct rp_bytes){r->p.t.bytes, r->p.t.n});
-    struct rp_proto_item it;
-
-    while (rp_proto_next(&c, &it)) {
-        if (it.wire == RP_WIRE_BYTES)
-            RP_TRY(add_table_row(r, &it));
-        else if (it.number == PROFILE_DEFAULT_TYPE && it.wire == RP_WIRE_VARINT)
-            r->default_type = it.value;
-    }
-    RP_TRY(rp_proto_finish(&c, r->p.err));
-    if (!r->strings.n || r->strings.at[0].n)
-        return rp_err_set(r->p.err, RP_FORMAT, "the first string of the profile is not empty");
-    if (!r->types.n)
-        return rp_err_set(r->p.err, RP_FORMAT, "the profile does not say what its values are");
-    r->address = calloc(r->locations.n + 1, sizeof *r->address);
-    return rp_err_need(r->address, r->p.err, "reading a profile");
-}
-
-/* ------------------------------------------------------------------ values */
-
-static enum rp_code choose_value(struct pprof *r)
-{
-    static const struct {
-        const char *name;
-        uint32_t unit;
-        int64_t scale;
-    } units[] = {{"nanoseconds", RP_WEIGHT_NS, 1},
-                 {"microseconds", RP_WEIGHT_NS, 1000},
-                 {"milliseconds", RP_WEIGHT_NS, 1000000},
-                 {"seconds", RP_WEIGHT_NS, 1000000000},
-                 {"bytes", RP_WEIGHT_BYTES, 1},
-                 {"kilobytes", RP_WEIGHT_BYTES, 1024},
-                 {"megabytes", RP_WEIGHT_BYTES, INT64_C(1024) * 1024}};
-    struct rp_bytes type, unit;
-    uint32_t kind = RP_WEIGHT_COUNT;
-    char name[100];
-
-    r->value = r->types.n - 1;
-    for (size_t i = 0; r->default_type && i < r->types.n; i++)
-        if (r->types.at[i].type == r->default_type)
-            r->value = i;
-    type = string_at(r, r->types.at[r->value].type);
-    unit = string_at(r, r->types.at[r->value].unit);
-    r->scale = 1;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (rp_bytes_are(unit, units[i].name)) {
-            kind = units[i].unit;
-            r->scale = units[i].scale;
-        }
-    snprintf(name, sizeof name, "%.*s", (int)(type.n < 90 ? type.n : 90), (const char *)type.at);
-    return rp_profile_unit(&r->p, kind, type.n ? name : NULL);
-}
-
 /* ------------------------------------------------------------------ locations */
 
 static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
@@ -221,49 +166,49 @@ static enum rp_code add_number(struct pprof *r, struct pprof_sample *s, uint32_t
     return RP_OK;
 }
 
-/* {key, text, number}: the thread that was sampled, where a profiler says it. */
-static enum rp_code read_label(struct pprof *r, struct pprof_sample *s, struct rp_bytes message)
+static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
 {
-    struct rp_bytes key;
-    uint64_t f[4];
+    struct pprof_sample s = {0};
+    rp_track track;
 
-    RP_TRY(rp_proto_numbers(message_cursor(r, message), f, 4, r->p.err));
-    key = string_at(r, f[1]);
-    if (rp_bytes_are(key, "pid") || rp_bytes_are(key, "process_id"))
-        s->pid = (int64_t)f[3];
-    else if (rp_bytes_are(key, "tid") || rp_bytes_are(key, "thread_id") ||
-             rp_bytes_are(key, "thread id"))
-        s->tid = (int64_t)f[3];
-    else if (rp_bytes_are(key, "thread") || rp_bytes_are(key, "thread_name") ||
-             rp_bytes_are(key, "thread name"))
-        s->thread = string_at(r, f[2]);
-    return RP_OK;
-}
-
-static enum rp_code read_sample_fields(struct pprof *r, struct rp_bytes message,
-                                       struct pprof_sample *s)
-{
     struct rp_proto_cursor c = message_cursor(r, message);
     struct rp_proto_item it;
     uint64_t number;
-
     r->stack.n = 0;
     while (rp_proto_next(&c, &it)) {
         if (it.number == 3 && it.wire == RP_WIRE_BYTES) {
-            RP_TRY(read_label(r, s, it.bytes));
+            /* {key, text, number}: the thread that was sampled, where a profiler says it. */
+            struct rp_bytes key;
+            uint64_t f[4];
+
+            RP_TRY(rp_proto_numbers(message_cursor(r, it.bytes), f, 4, r->p.err));
+            key = string_at(r, f[1]);
+            if (rp_bytes_are(key, "pid") || rp_bytes_are(key, "process_id"))
+                s.pid = (int64_t)f[3];
+            else if (rp_bytes_are(key, "tid") || rp_bytes_are(key, "thread_id") ||
+                     rp_bytes_are(key, "thread id"))
+                s.tid = (int64_t)f[3];
+            else if (rp_bytes_are(key, "thread") || rp_bytes_are(key, "thread_name") ||
+                     rp_bytes_are(key, "thread name"))
+                s.thread = string_at(r, f[2]);
         } else if (it.number <= 2) {
             struct rp_proto_cursor list = rp_proto_list(&c, &it);
 
             while (rp_proto_packed_varint(&list, &number))
-                RP_TRY(add_number(r, s, it.number, number));
+                RP_TRY(add_number(r, &s, it.number, number));
             RP_TRY(rp_proto_finish(&list, r->p.err));
         }
     }
-    return rp_proto_finish(&c, r->p.err);
-}
-
-static enum rp_code push_stack(struct pprof *r)
-{
+    RP_TRY(rp_proto_finish(&c, r->p.err));
+    if (s.nvalues != r->types.n)
+        return rp_err_set_at(
+            r->p.err, RP_FORMAT, (uint64_t)(message.at - r->p.t.bytes),
+            "byte %llu: the sample has %zu values, but the profile %zu types of values",
+            (unsigned long long)(message.at - r->p.t.bytes), s.nvalues, r->types.n);
+    if (s.thread.n && !s.tid)
+        s.tid = RP_PROFILE_BY_NAME;
+    if (__builtin_mul_overflow(s.value, r->scale, &s.value))
+        s.value = INT64_MAX;
     for (size_t i = r->stack.n; i-- > 0;) {
         uint32_t location = rp_map_get(&r->location_of, r->stack.at[i]), k;
 
@@ -274,25 +219,6 @@ static enum rp_code push_stack(struct pprof *r)
         for (k = r->locations.at[location].nframes; k-- > 0;)
             RP_TRY(rp_profile_push(&r->p, &r->located.at[r->locations.at[location].first + k]));
     }
-    return RP_OK;
-}
-
-static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
-{
-    struct pprof_sample s = {0};
-    rp_track track;
-
-    RP_TRY(read_sample_fields(r, message, &s));
-    if (s.nvalues != r->types.n)
-        return rp_err_set_at(
-            r->p.err, RP_FORMAT, (uint64_t)(message.at - r->p.t.bytes),
-            "byte %llu: the sample has %zu values, but the profile %zu types of values",
-            (unsigned long long)(message.at - r->p.t.bytes), s.nvalues, r->types.n);
-    if (s.thread.n && !s.tid)
-        s.tid = RP_PROFILE_BY_NAME;
-    if (__builtin_mul_overflow(s.value, r->scale, &s.value))
-        s.value = INT64_MAX;
-    RP_TRY(push_stack(r));
     RP_TRY(rp_profile_thread(&r->p, s.pid, s.tid, s.thread, &track));
     return rp_profile_sample(&r->p, track, RP_NO_TS, s.value, 0);
 }
@@ -332,8 +258,51 @@ static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options
     RP_SCOPED(release_pprof) struct pprof r = {0};
 
     RP_TRY(rp_profile_begin(&r.p, in, options, "pprof", err));
-    RP_TRY(read_tables(&r));
-    RP_TRY(choose_value(&r));
+    struct rp_proto_cursor c = message_cursor(&r, (struct rp_bytes){r.p.t.bytes, r.p.t.n});
+    struct rp_proto_item it;
+    while (rp_proto_next(&c, &it)) {
+        if (it.wire == RP_WIRE_BYTES)
+            RP_TRY(add_table_row(&r, &it));
+        else if (it.number == PROFILE_DEFAULT_TYPE && it.wire == RP_WIRE_VARINT)
+            r.default_type = it.value;
+    }
+    RP_TRY(rp_proto_finish(&c, r.p.err));
+    if (!r.strings.n || r.strings.at[0].n)
+        return rp_err_set(r.p.err, RP_FORMAT, "the first string of the profile is not empty");
+    if (!r.types.n)
+        return rp_err_set(r.p.err, RP_FORMAT, "the profile does not say what its values are");
+    r.address = calloc(r.locations.n + 1, sizeof *r.address);
+    RP_TRY(rp_err_need(r.address, r.p.err, "reading a profile"));
+
+    /* Which value is shown, and its unit: the default of the file, else the last one. */
+    static const struct {
+        const char *name;
+        uint32_t unit;
+        int64_t scale;
+    } units[] = {{"nanoseconds", RP_WEIGHT_NS, 1},
+                 {"microseconds", RP_WEIGHT_NS, 1000},
+                 {"milliseconds", RP_WEIGHT_NS, 1000000},
+                 {"seconds", RP_WEIGHT_NS, 1000000000},
+                 {"bytes", RP_WEIGHT_BYTES, 1},
+                 {"kilobytes", RP_WEIGHT_BYTES, 1024},
+                 {"megabytes", RP_WEIGHT_BYTES, INT64_C(1024) * 1024}};
+    struct rp_bytes type, unit;
+    uint32_t kind = RP_WEIGHT_COUNT;
+    char name[100];
+    r.value = r.types.n - 1;
+    for (size_t i = 0; r.default_type && i < r.types.n; i++)
+        if (r.types.at[i].type == r.default_type)
+            r.value = i;
+    type = string_at(&r, r.types.at[r.value].type);
+    unit = string_at(&r, r.types.at[r.value].unit);
+    r.scale = 1;
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        if (rp_bytes_are(unit, units[i].name)) {
+            kind = units[i].unit;
+            r.scale = units[i].scale;
+        }
+    snprintf(name, sizeof name, "%.*s", (int)(type.n < 90 ? type.n : 90), (const char *)type.at);
+    RP_TRY(rp_profile_unit(&r.p, kind, type.n ? name : NULL));
     RP_TRY(read_samples(&r));
     return rp_profile_end(&r.p, to);
 }

@@ -146,35 +146,6 @@ static enum rp_code read_field(struct proton *r, const struct rp_json_token *key
     return RP_OK;
 }
 
-/* Lists of nodes and nodes, as deep as the limits of JSON allow: nothing here calls itself. */
-static enum rp_code read_tree(struct proton *r)
-{
-    struct rp_json_token v;
-
-    if (rp_json_value(r->p.json, &v) != RP_JSON_ARRAY)
-        return rp_json_failed(r->p.json)
-                   ? rp_json_finish(r->p.json, r->p.err)
-                   : rp_err_set_at(r->p.err, RP_FORMAT, 0, "byte 0: a list of trees is expected");
-    while (rp_json_depth(r->p.json)) {
-        if (rp_json_in_object(r->p.json)) {
-            if (rp_json_field(r->p.json, &v))
-                RP_TRY(read_field(r, &v));
-            else if (r->open.n)
-                r->open.n--;
-        } else if (rp_json_element(r->p.json)) {
-            if (*r->p.json->at != '{') {
-                rp_json_skip(r->p.json);
-            } else {
-                RP_TRY(open_node(r));
-                rp_json_value(r->p.json, &v);
-            }
-        }
-        if (rp_json_failed(r->p.json))
-            break;
-    }
-    return rp_json_finish(r->p.json, r->p.err);
-}
-
 /* ------------------------------------------------------------------ samples */
 
 static enum rp_code find_track(struct proton *r, const struct proton_node *node, rp_track *out)
@@ -195,23 +166,6 @@ static bool is_bare(const struct proton *r, const struct proton_node *node)
             !strcmp(rp_builder_borrow_str(r->p.t.builder, node->frame.name, NULL), "ROOT"));
 }
 
-static enum rp_code add_node(struct proton *r, struct proton_node *node, unsigned metric)
-{
-    uint32_t id;
-    rp_track track;
-
-    node->stack = node->parent == RP_NONE ? RP_NONE : r->nodes.at[node->parent].stack;
-    if (!is_bare(r, node)) {
-        RP_TRY(rp_builder_frame(r->p.t.builder, &node->frame, &id, r->p.err));
-        RP_TRY(rp_builder_stack(r->p.t.builder, node->stack, id, &node->stack, r->p.err));
-    }
-    if (!(node->has & 1u << metric))
-        return RP_OK;
-    RP_TRY(find_track(r, node, &track));
-    r->p.stack = node->stack;
-    return rp_profile_sample(&r->p, track, RP_NO_TS, node->value[metric], 0);
-}
-
 static enum rp_code add_nodes(struct proton *r)
 {
     unsigned metric = 0, has = 0;
@@ -221,8 +175,21 @@ static enum rp_code add_nodes(struct proton *r)
     while (metric + 1 < METRICS && !(has & 1u << metric))
         metric++;
     RP_TRY(rp_profile_unit(&r->p, metrics[metric].unit, metrics[metric].name));
-    for (size_t i = 0; i < r->nodes.n; i++)
-        RP_TRY(add_node(r, &r->nodes.at[i], metric));
+    for (size_t i = 0; i < r->nodes.n; i++) {
+        struct proton_node *node = &r->nodes.at[i];
+        uint32_t id;
+        rp_track track;
+        node->stack = node->parent == RP_NONE ? RP_NONE : r->nodes.at[node->parent].stack;
+        if (!is_bare(r, node)) {
+            RP_TRY(rp_builder_frame(r->p.t.builder, &node->frame, &id, r->p.err));
+            RP_TRY(rp_builder_stack(r->p.t.builder, node->stack, id, &node->stack, r->p.err));
+        }
+        if (!(node->has & 1u << metric))
+            continue;
+        RP_TRY(find_track(r, node, &track));
+        r->p.stack = node->stack;
+        RP_TRY(rp_profile_sample(&r->p, track, RP_NO_TS, node->value[metric], 0));
+    }
     return RP_OK;
 }
 
@@ -240,7 +207,31 @@ static enum rp_code read_proton(struct rp_input *in, const struct rp_read_option
 
     RP_TRY(rp_profile_begin(&r.p, in, options, "proton", err));
     RP_TRY(rp_profile_json(&r.p));
-    RP_TRY(read_tree(&r));
+
+    /* Lists of nodes and nodes, as deep as the limits of JSON allow: nothing here calls itself. */
+    struct rp_json_token v;
+    if (rp_json_value(r.p.json, &v) != RP_JSON_ARRAY)
+        return rp_json_failed(r.p.json)
+                   ? rp_json_finish(r.p.json, r.p.err)
+                   : rp_err_set_at(r.p.err, RP_FORMAT, 0, "byte 0: a list of trees is expected");
+    while (rp_json_depth(r.p.json)) {
+        if (rp_json_in_object(r.p.json)) {
+            if (rp_json_field(r.p.json, &v))
+                RP_TRY(read_field(&r, &v));
+            else if (r.open.n)
+                r.open.n--;
+        } else if (rp_json_element(r.p.json)) {
+            if (*r.p.json->at != '{') {
+                rp_json_skip(r.p.json);
+            } else {
+                RP_TRY(open_node(&r));
+                rp_json_value(r.p.json, &v);
+            }
+        }
+        if (rp_json_failed(r.p.json))
+            break;
+    }
+    RP_TRY(rp_json_finish(r.p.json, r.p.err));
     RP_TRY(add_nodes(&r));
     return rp_profile_end(&r.p, to);
 }

@@ -172,36 +172,6 @@ static enum rp_code read_weights(struct speedscope *s)
     return RP_OK;
 }
 
-/* The frames that are open from *last to now. */
-static enum rp_code close_interval(struct speedscope *s, int64_t *last, int64_t now)
-{
-    if (now < *last)
-        return bad_json(s, "an event is earlier than the one before");
-    if (now > *last && s->open.n) {
-        s->p.stack = s->open.at[s->open.n - 1];
-        RP_TRY(rp_profile_sample(&s->p, s->track, s->unit == RP_WEIGHT_NS ? *last : RP_NO_TS,
-                                 now - *last, 0));
-    }
-    *last = now;
-    return RP_OK;
-}
-
-static enum rp_code apply_event(struct speedscope *s, bool opens, uint32_t frame)
-{
-    uint32_t stack = s->open.n ? s->open.at[s->open.n - 1] : RP_NONE;
-
-    if (opens) {
-        RP_TRY(rp_builder_stack(s->p.t.builder, stack, frame, &stack, s->p.err));
-        RP_TRY(rp_vec_push(&s->nested, frame, s->p.err));
-        return rp_vec_push(&s->open, stack, s->p.err);
-    }
-    if (!s->open.n || s->nested.at[s->nested.n - 1] != frame)
-        return bad_json(s, "an event closes a frame that is not the innermost one");
-    s->open.n--;
-    s->nested.n--;
-    return RP_OK;
-}
-
 static enum rp_code read_event(struct speedscope *s, int64_t *last)
 {
     struct rp_json_token key, value;
@@ -228,8 +198,27 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
         return bad_json(s, "an event without its type, frame or time");
     if (!s->open.n)
         *last = at;
-    RP_TRY(close_interval(s, last, at));
-    return apply_event(s, letter == 'O', frame);
+
+    /* The frames that are open from *last to now. */
+    if (at < *last)
+        return bad_json(s, "an event is earlier than the one before");
+    if (at > *last && s->open.n) {
+        s->p.stack = s->open.at[s->open.n - 1];
+        RP_TRY(rp_profile_sample(&s->p, s->track, s->unit == RP_WEIGHT_NS ? *last : RP_NO_TS,
+                                 at - *last, 0));
+    }
+    *last = at;
+    uint32_t stack = s->open.n ? s->open.at[s->open.n - 1] : RP_NONE;
+    if (letter == 'O') {
+        RP_TRY(rp_builder_stack(s->p.t.builder, stack, frame, &stack, s->p.err));
+        RP_TRY(rp_vec_push(&s->nested, frame, s->p.err));
+        return rp_vec_push(&s->open, stack, s->p.err);
+    }
+    if (!s->open.n || s->nested.at[s->nested.n - 1] != frame)
+        return bad_json(s, "an event closes a frame that is not the innermost one");
+    s->open.n--;
+    s->nested.n--;
+    return RP_OK;
 }
 
 static enum rp_code read_events(struct speedscope *s)

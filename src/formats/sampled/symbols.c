@@ -170,17 +170,6 @@ static enum rp_code read_functions(struct rp_symbols_table *t, struct rp_err *er
     return RP_OK;
 }
 
-static enum rp_code read_map(struct rp_symbols_table *t, struct rp_err *err)
-{
-    const char *at = (const char *)t->file.at, *end = at ? at + t->file.n : NULL;
-    struct rp_perf_map_line line;
-
-    while (at && rp_perf_map_next(&at, end, &line))
-        RP_TRY(rp_vec_push(&t->symbols, ((struct symbol){line.start, line.size, line.name, line.n}),
-                           err));
-    return RP_OK;
-}
-
 static void sort_symbols(struct rp_symbols_table *t)
 {
     rp_sort(t->symbols.at, t->symbols.n, sizeof *t->symbols.at, by_address);
@@ -227,23 +216,6 @@ static bool is_file(const struct rp_symbols_table *t, const struct rp_symbols_fi
            (!f->nbuild_id || !memcmp(t->id.build_id, f->build_id, RP_BUILD_ID));
 }
 
-/* The file where it was, or in perf's own store. */
-static enum rp_code fill_table(struct rp_symbols_table *t, struct rp_err *err)
-{
-    const char *home = getenv("HOME");
-    char path[4096], before[2048];
-
-    if (!open_same(t, t->path) && t->id.nbuild_id && home) {
-        snprintf(before, sizeof before, "%.2000s/.debug/.build-id/", home);
-        id_path(t, before, "/elf", path, sizeof path);
-        open_same(t, path);
-    }
-    if (t->is_here)
-        RP_TRY(read_functions(t, err));
-    sort_symbols(t);
-    return RP_OK;
-}
-
 enum rp_code rp_symbols_open(struct rp_symbols *s, const struct rp_symbols_file *file,
                              uint32_t *out, struct rp_err *err)
 {
@@ -260,7 +232,18 @@ enum rp_code rp_symbols_open(struct rp_symbols *s, const struct rp_symbols_file 
             return rp_err_nomem(err, "naming addresses");
         }
         t->id = *file;
-        RP_TRY(fill_table(t, err));
+
+        /* The file where it was, or in perf's own store. */
+        const char *home = getenv("HOME");
+        char path[4096], before[2048];
+        if (!open_same(t, t->path) && t->id.nbuild_id && home) {
+            snprintf(before, sizeof before, "%.2000s/.debug/.build-id/", home);
+            id_path(t, before, "/elf", path, sizeof path);
+            open_same(t, path);
+        }
+        if (t->is_here)
+            RP_TRY(read_functions(t, err));
+        sort_symbols(t);
     }
     if (s->tables.at[i]->is_here)
         *out = i;
@@ -293,7 +276,11 @@ enum rp_code rp_symbols_made(struct rp_symbols *s, int64_t pid, uint64_t address
         RP_TRY(rp_err_need(s->map, err, "naming addresses"));
         snprintf(path, sizeof path, "/tmp/perf-%lld.map", (long long)pid);
         s->map->file = map_file(path, &inode);
-        RP_TRY(read_map(s->map, err));
+        const char *at = (const char *)s->map->file.at, *end = at ? at + s->map->file.n : NULL;
+        struct rp_perf_map_line line;
+        while (at && rp_perf_map_next(&at, end, &line))
+            RP_TRY(rp_vec_push(&s->map->symbols,
+                               ((struct symbol){line.start, line.size, line.name, line.n}), err));
         sort_symbols(s->map);
     }
     *out = find_symbol(s->map, address);

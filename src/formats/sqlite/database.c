@@ -75,27 +75,6 @@ static uint64_t page_bytes(const uint8_t *header)
     return n == 1 ? 65536 : n;
 }
 
-/* A file that ends before its last page cannot be opened, unless only what is there is wanted. */
-static enum rp_code check_length(const uint8_t *bytes, size_t n,
-                                 const struct rp_read_options *options, struct rp_err *err)
-{
-    uint64_t pages, size;
-
-    if (n < HEADER_BYTES)
-        return rp_err_set_at(err, RP_FORMAT, n, "byte %zu: the file ends inside its header", n);
-    pages = be32(bytes + AT_PAGES);
-    size = page_bytes(bytes);
-    if (size < 512 || (size & (size - 1)))
-        return rp_err_set_at(err, RP_FORMAT, AT_PAGE_SIZE,
-                             "byte %d: pages of %llu bytes: the file is damaged", AT_PAGE_SIZE,
-                             (unsigned long long)size);
-    if (pages <= n / size || options->salvage)
-        return RP_OK;
-    return rp_err_set_at(
-        err, RP_FORMAT, n, "byte %zu: the file is cut short: %llu of its %llu bytes are missing", n,
-        (unsigned long long)(pages * size - n), (unsigned long long)(pages * size));
-}
-
 /* SQLite refuses files that may have changes in a "-wal" file beside them, and files that are cut
    short: a copy says that there is none, and that they end here. */
 static enum rp_code change_header(struct rp_database *db, const uint8_t *bytes, size_t n,
@@ -234,7 +213,24 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
     enum rp_code code;
 
     *out = NULL;
-    RP_TRY(check_length(bytes, n, options, err));
+
+    /* A file that ends before its last page cannot be opened, unless only what is there is
+       wanted. */
+    uint64_t pages, size;
+    if (n < HEADER_BYTES)
+        return rp_err_set_at(err, RP_FORMAT, n, "byte %zu: the file ends inside its header", n);
+    pages = be32(bytes + AT_PAGES);
+    size = page_bytes(bytes);
+    if (size < 512 || (size & (size - 1)))
+        return rp_err_set_at(err, RP_FORMAT, AT_PAGE_SIZE,
+                             "byte %d: pages of %llu bytes: the file is damaged", AT_PAGE_SIZE,
+                             (unsigned long long)size);
+    if (pages > n / size && !options->salvage) {
+        return rp_err_set_at(err, RP_FORMAT, n,
+                             "byte %zu: the file is cut short: %llu of its %llu bytes are missing",
+                             n, (unsigned long long)(pages * size - n),
+                             (unsigned long long)(pages * size));
+    }
     db = calloc(1, sizeof *db);
     RP_TRY(rp_err_need(db, err, "reading a SQLite file"));
     db->options = options;
@@ -295,28 +291,6 @@ const char *rp_database_damage(const struct rp_database *db)
 
 /* ------------------------------------------------------------------ rows */
 
-/* Appends the SQL of a column: of "a|b|c" the first that has a value; NULL where the table has none
-   of them. A failure stays in the text until its end. */
-static void add_column(struct rp_database *db, const char *table, const char *names,
-                       sqlite3_str *sql)
-{
-    bool any = false, several = strchr(names, '|') != NULL;
-    char name[64];
-
-    for (size_t n; *names; names += n + (names[n] == '|')) {
-        n = strcspn(names, "|");
-        snprintf(name, sizeof name, "%.*s", (int)n, names);
-        if (!rp_database_has_column(db, table, name))
-            continue;
-        if (several)
-            sqlite3_str_appendf(sql, "%s WHEN main.\"%w\".\"%w\" IS NOT NULL THEN",
-                                any ? "" : " CASE", table, name);
-        sqlite3_str_appendf(sql, " main.\"%w\".\"%w\"", table, name);
-        any = true;
-    }
-    sqlite3_str_appendall(sql, !any ? " NULL" : several ? " END" : "");
-}
-
 /* "SELECT "a",NULL,"b" FROM main."t" WHERE "c" IS NOT NULL", to be freed; NULL: no memory. */
 static char *make_select(struct rp_database *db, const char *table, const char *with,
                          const char *const *columns)
@@ -325,7 +299,24 @@ static char *make_select(struct rp_database *db, const char *table, const char *
 
     for (size_t i = 0; i < MOST_COLUMNS && columns[i]; i++) {
         sqlite3_str_appendall(sql, i ? "," : "SELECT");
-        add_column(db, table, columns[i], sql);
+
+        /* Appends the SQL of a column: of "a|b|c" the first that has a value; NULL where the
+           table has none of them. A failure stays in the text until its end. */
+        const char *names = columns[i];
+        bool any = false, several = strchr(names, '|') != NULL;
+        char name[64];
+        for (size_t n; *names; names += n + (names[n] == '|')) {
+            n = strcspn(names, "|");
+            snprintf(name, sizeof name, "%.*s", (int)n, names);
+            if (!rp_database_has_column(db, table, name))
+                continue;
+            if (several)
+                sqlite3_str_appendf(sql, "%s WHEN main.\"%w\".\"%w\" IS NOT NULL THEN",
+                                    any ? "" : " CASE", table, name);
+            sqlite3_str_appendf(sql, " main.\"%w\".\"%w\"", table, name);
+            any = true;
+        }
+        sqlite3_str_appendall(sql, !any ? " NULL" : several ? " END" : "");
     }
     sqlite3_str_appendf(sql, " FROM main.\"%w\"", table);
     if (with)

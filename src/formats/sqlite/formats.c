@@ -188,15 +188,6 @@ static enum rp_code read_with(struct rp_activity *a, struct rp_input *in,
 }
 #endif
 
-static enum rp_code refuse_report(struct rp_err *err)
-{
-    rp_err_set_at(err, RP_FORMAT, 0,
-                  "is a report of Nsight Systems, whose format is not published");
-    return rp_err_context(err, RP_FORMAT,
-                          "export it, and give the .sqlite file: 'nsys export --type sqlite "
-                          "--include-blobs true REPORT'");
-}
-
 static enum rp_code read_sqlite(struct rp_input *in, const struct rp_read_options *options,
                                 struct rp_import *to, struct rp_err *err)
 {
@@ -206,8 +197,13 @@ static enum rp_code read_sqlite(struct rp_input *in, const struct rp_read_option
     size_t n;
 
     RP_TRY(rp_input_peek(in, sizeof magic, &head, &n, err));
-    if (n < sizeof magic || memcmp(head, magic, sizeof magic) != 0)
-        return refuse_report(err);
+    if (n < sizeof magic || memcmp(head, magic, sizeof magic) != 0) {
+        rp_err_set_at(err, RP_FORMAT, 0,
+                      "is a report of Nsight Systems, whose format is not published");
+        return rp_err_context(err, RP_FORMAT,
+                              "export it, and give the .sqlite file: 'nsys export --type sqlite "
+                              "--include-blobs true REPORT'");
+    }
     a = calloc(1, sizeof *a);
     RP_TRY(rp_err_need(a, err, "reading a trace"));
     code = read_with(a, in, options, to, err);

@@ -154,28 +154,6 @@ struct node {
 };
 typedef RP_VEC(struct node) node_list;
 
-/* The attributes dtype, shape and shared_name. */
-static enum rp_code read_attr(struct rp_proto_cursor c, struct node *node, struct rp_err *err)
-{
-    struct rp_bytes key = {0}, value = {0};
-
-    RP_TRY(rp_proto_read(c,
-                         (const struct rp_proto_slot[]){{RP_TF_ATTR_ENTRY_KEY, .bytes = &key},
-                                                        {RP_TF_ATTR_ENTRY_VALUE, .bytes = &value},
-                                                        {0}},
-                         err));
-    if (!text_is(key, "dtype") && !text_is(key, "T") && !text_is(key, "shape") &&
-        !text_is(key, "shared_name") && !text_is(key, "index"))
-        return RP_OK;
-    return rp_proto_read(rp_proto_cursor(value.at, value.n, 0, DEPTH),
-                         (const struct rp_proto_slot[]){{RP_TF_ATTR_TYPE, .u64 = &node->type},
-                                                        {RP_TF_ATTR_SHAPE, .bytes = &node->shape},
-                                                        {RP_TF_ATTR_S, .bytes = &node->shared},
-                                                        {RP_TF_ATTR_I, .u64 = &node->index},
-                                                        {0}},
-                         err);
-}
-
 /* "^x" and "x:1" are inputs from x. */
 static uint64_t input_hash(struct rp_bytes input)
 {
@@ -206,8 +184,27 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
             node->input = item.bytes;
         if (item.number == RP_TF_NODE_INPUT && used)
             RP_TRY(rp_map_put(used, input_hash(item.bytes), 1, err));
-        if (item.number == RP_TF_NODE_ATTR)
-            RP_TRY(read_attr(rp_proto_enter(&c, &item), node, err));
+        if (item.number == RP_TF_NODE_ATTR) {
+            /* The attributes dtype, shape and shared_name. */
+            struct rp_bytes key = {0}, value = {0};
+            RP_TRY(rp_proto_read(
+                rp_proto_enter(&c, &item),
+                (const struct rp_proto_slot[]){{RP_TF_ATTR_ENTRY_KEY, .bytes = &key},
+                                               {RP_TF_ATTR_ENTRY_VALUE, .bytes = &value},
+                                               {0}},
+                err));
+            if (text_is(key, "dtype") || text_is(key, "T") || text_is(key, "shape") ||
+                text_is(key, "shared_name") || text_is(key, "index")) {
+                RP_TRY(rp_proto_read(
+                    rp_proto_cursor(value.at, value.n, 0, DEPTH),
+                    (const struct rp_proto_slot[]){{RP_TF_ATTR_TYPE, .u64 = &node->type},
+                                                   {RP_TF_ATTR_SHAPE, .bytes = &node->shape},
+                                                   {RP_TF_ATTR_S, .bytes = &node->shared},
+                                                   {RP_TF_ATTR_I, .u64 = &node->index},
+                                                   {0}},
+                    err));
+            }
+        }
     }
     return rp_proto_finish(&c, err);
 }
@@ -243,18 +240,6 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
 
 RP_ORDER(by_index, struct rp_tf_port_name, RP_UP(index))
 
-/* The value that a _Retval returns, under its own name. */
-static enum rp_code add_returned(struct rp_arena *arena, const struct node *node,
-                                 struct rp_tf_port_name *port, struct rp_err *err)
-{
-    const char *input = node->input.at ? (const char *)node->input.at : "";
-    bool colon = node->input.n && memchr(input, ':', node->input.n);
-
-    RP_TRY(add_port(arena, node, port, err));
-    port->tensor = rp_arena_printf(arena, "%.*s%s", (int)node->input.n, input, colon ? "" : ":0");
-    return rp_err_need(port->tensor, err, "reading a graph");
-}
-
 /* Arguments and results of a function whose body the graph is, in their order. */
 static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *arena,
                                      struct rp_tf_ports *out, struct rp_err *err)
@@ -268,7 +253,14 @@ static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *ar
             RP_TRY(add_port(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->feeds, port, err));
         } else if (text_is(node->op, "_Retval") || text_is(node->op, "_DeviceRetval")) {
-            RP_TRY(add_returned(arena, node, &port, err));
+            /* The value that a _Retval returns, under its own name. */
+            const char *input = node->input.at ? (const char *)node->input.at : "";
+            bool colon = node->input.n && memchr(input, ':', node->input.n);
+
+            RP_TRY(add_port(arena, node, &port, err));
+            port.tensor =
+                rp_arena_printf(arena, "%.*s%s", (int)node->input.n, input, colon ? "" : ":0");
+            RP_TRY(rp_err_need(port.tensor, err, "reading a graph"));
             RP_TRY(rp_vec_push(&out->fetches, port, err));
         }
     }
@@ -388,19 +380,6 @@ static enum rp_code list_nodes(struct needs *n, struct rp_bytes graph)
     return rp_proto_finish(&c, n->err);
 }
 
-static enum rp_code walk_back(struct needs *n)
-{
-    while (n->work.n) {
-        struct rp_bytes message = n->nodes.at[n->work.at[--n->work.n]].message;
-        struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
-        struct rp_proto_item item;
-
-        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
-            RP_TRY(reach_node(n, item.bytes));
-    }
-    return RP_OK;
-}
-
 static bool is_reached(const struct needs *n, const char *tensor)
 {
     struct rp_bytes text = {(const uint8_t *)tensor, strlen(tensor)};
@@ -451,7 +430,14 @@ enum rp_code rp_tf_ports_narrow(struct rp_tf_ports *ports, const char *const *fe
     RP_TRY(list_nodes(&n, ports->graph));
     for (size_t i = 0; i < count; i++)
         RP_TRY(reach_node(&n, (struct rp_bytes){(const uint8_t *)fetches[i], strlen(fetches[i])}));
-    RP_TRY(walk_back(&n));
+    while (n.work.n) {
+        struct rp_bytes message = n.nodes.at[n.work.at[--n.work.n]].message;
+        struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, 0, DEPTH);
+        struct rp_proto_item item;
+
+        while (rp_proto_next_bytes(&c, RP_TF_NODE_INPUT, &item))
+            RP_TRY(reach_node(&n, item.bytes));
+    }
     return keep_needed(&n, arena, ports);
 }
 

@@ -32,16 +32,6 @@ static size_t find_last_text(struct rp_bytes b, size_t before, const char *word)
     return b.n;
 }
 
-/* "[...] name": the text in the brackets and the name. */
-static void split_memory(struct rp_bytes name, struct rp_runmeta_label *out)
-{
-    size_t end = name.n && name.at[0] == '[' ? find_text(name, 0, "] ") : name.n;
-
-    out->name = end < name.n ? slice(name, end + 2, name.n) : name;
-    if (end < name.n)
-        out->memory = slice(name, 1, end);
-}
-
 /* The pattern "(.*) = (.*)\((.*)\)", each part as long as possible. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out)
 {
@@ -56,7 +46,13 @@ void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *ou
         equals = find_last_text(label, equals, " = ");
     if (equals == label.n)
         return;
-    split_memory(slice(label, 0, equals), out);
+
+    /* "[...] name": the text in the brackets and the name. */
+    struct rp_bytes name = slice(label, 0, equals);
+    size_t end = name.n && name.at[0] == '[' ? find_text(name, 0, "] ") : name.n;
+    out->name = end < name.n ? slice(name, end + 2, name.n) : name;
+    if (end < name.n)
+        out->memory = slice(name, 1, end);
     out->op = slice(label, equals + 3, open);
     out->inputs = slice(label, open + 1, close);
 }

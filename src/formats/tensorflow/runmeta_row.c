@@ -97,37 +97,6 @@ static enum rp_code read_part(const struct rp_proto_cursor *c, const struct rp_p
     }
 }
 
-/* Nanoseconds where the row has them. A row has all or none: 0 is a value then. */
-static void choose_times(struct rp_runmeta_row *row, const int64_t *field)
-{
-    int64_t start;
-
-    row->start_us = field[RP_RUNMETA_NODE_ALL_START_MICROS];
-    row->end_rel_us = field[RP_RUNMETA_NODE_ALL_END_REL_MICROS];
-    row->has_nanos = field[RP_RUNMETA_NODE_ALL_START_NANOS] != 0;
-    row->start = field[RP_RUNMETA_NODE_ALL_START_NANOS];
-    row->op_start_rel = field[RP_RUNMETA_NODE_OP_START_REL_NANOS];
-    row->op_end_rel = field[RP_RUNMETA_NODE_OP_END_REL_NANOS];
-    row->end_rel = field[RP_RUNMETA_NODE_ALL_END_REL_NANOS];
-    row->scheduled = field[RP_RUNMETA_NODE_SCHEDULED_NANOS];
-    if (row->has_nanos)
-        return;
-    if (__builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_START_MICROS], 1000, &start))
-        start = INT64_MAX;
-    row->start = start;
-    row->op_start_rel =
-        __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_START_REL_MICROS], 1000, &start) ? INT64_MAX
-                                                                                         : start;
-    row->op_end_rel = __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_END_REL_MICROS], 1000, &start)
-                          ? INT64_MAX
-                          : start;
-    row->end_rel = __builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_END_REL_MICROS], 1000, &start)
-                       ? INT64_MAX
-                       : start;
-    row->scheduled =
-        __builtin_mul_overflow(field[RP_RUNMETA_NODE_SCHEDULED_MICROS], 1000, &start) ? 0 : start;
-}
-
 enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                  struct rp_runmeta_row *row, struct rp_err *err)
 {
@@ -144,7 +113,37 @@ enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct 
             field[it.number] = (int64_t)it.value;
     }
     row->thread_id = (uint32_t)field[RP_RUNMETA_NODE_THREAD_ID];
-    choose_times(row, field);
+
+    /* Nanoseconds where the row has them. A row has all or none: 0 is a value then. */
+    int64_t start;
+    row->start_us = field[RP_RUNMETA_NODE_ALL_START_MICROS];
+    row->end_rel_us = field[RP_RUNMETA_NODE_ALL_END_REL_MICROS];
+    row->has_nanos = field[RP_RUNMETA_NODE_ALL_START_NANOS] != 0;
+    row->start = field[RP_RUNMETA_NODE_ALL_START_NANOS];
+    row->op_start_rel = field[RP_RUNMETA_NODE_OP_START_REL_NANOS];
+    row->op_end_rel = field[RP_RUNMETA_NODE_OP_END_REL_NANOS];
+    row->end_rel = field[RP_RUNMETA_NODE_ALL_END_REL_NANOS];
+    row->scheduled = field[RP_RUNMETA_NODE_SCHEDULED_NANOS];
+    if (!row->has_nanos) {
+        if (__builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_START_MICROS], 1000, &start))
+            start = INT64_MAX;
+        row->start = start;
+        row->op_start_rel =
+            __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_START_REL_MICROS], 1000, &start)
+                ? INT64_MAX
+                : start;
+        row->op_end_rel =
+            __builtin_mul_overflow(field[RP_RUNMETA_NODE_OP_END_REL_MICROS], 1000, &start)
+                ? INT64_MAX
+                : start;
+        row->end_rel =
+            __builtin_mul_overflow(field[RP_RUNMETA_NODE_ALL_END_REL_MICROS], 1000, &start)
+                ? INT64_MAX
+                : start;
+        row->scheduled =
+            __builtin_mul_overflow(field[RP_RUNMETA_NODE_SCHEDULED_MICROS], 1000, &start) ? 0
+                                                                                          : start;
+    }
     return rp_proto_finish(&c, err);
 }
 
@@ -222,35 +221,7 @@ static enum rp_code put_memory(struct args *a, const struct rp_runmeta_row *row,
     return RP_OK;
 }
 
-/* Times inside the span, and how long the node waited for a thread before it. */
-static enum rp_code put_times(struct args *a, const struct rp_runmeta_row *row, struct rp_err *err)
-{
-    int64_t waited;
-
-    if (!rp_runmeta_is_recv(row)) {
-        RP_TRY(put_number(a, "op_start_rel_ns", row->op_start_rel, err));
-        RP_TRY(put_number(a, "op_end_rel_ns", row->op_end_rel, err));
-    }
-    if (row->scheduled && !__builtin_sub_overflow(row->start, row->scheduled, &waited))
-        return put_number(a, "scheduled_wait_ns", waited, err);
-    return RP_OK;
-}
-
 /* -------------------------------------------------------------------------- the span */
-
-static void read_row_label(const struct rp_runmeta_row *row, enum rp_runmeta_device device,
-                           struct rp_runmeta_label *label)
-{
-    if (device != RP_RUNMETA_HOST) {
-        rp_runmeta_read_kernel_label(row->label, row->node_name, label);
-    } else if (rp_runmeta_is_recv(row)) {
-        rp_runmeta_read_recv_label(row->label, label);
-        label->op = label->name = row->node_name;
-    } else {
-        rp_runmeta_read_op_label(row->label, label);
-        label->name = row->node_name;
-    }
-}
 
 static struct rp_origin origin_of(const struct rp_runmeta_row *row, enum rp_runmeta_device device)
 {
@@ -284,7 +255,16 @@ static enum rp_code put_args(struct args *a, const struct rp_runmeta_row *row,
         RP_TRY(put_text(a, "label", row->label, err));
     RP_TRY(put_text(a, "memory", label->memory, err));
     RP_TRY(put_memory(a, row, err));
-    return put_times(a, row, err);
+
+    /* Times inside the span, and how long the node waited for a thread before it. */
+    int64_t waited;
+    if (!rp_runmeta_is_recv(row)) {
+        RP_TRY(put_number(a, "op_start_rel_ns", row->op_start_rel, err));
+        RP_TRY(put_number(a, "op_end_rel_ns", row->op_end_rel, err));
+    }
+    if (row->scheduled && !__builtin_sub_overflow(row->start, row->scheduled, &waited))
+        return put_number(a, "scheduled_wait_ns", waited, err);
+    return RP_OK;
 }
 
 enum rp_code rp_runmeta_add_row(struct rp_proto_trace *t, const struct rp_runmeta_row *row,
@@ -297,7 +277,15 @@ enum rp_code rp_runmeta_add_row(struct rp_proto_trace *t, const struct rp_runmet
 
     a.t = t;
     a.n = 0;
-    read_row_label(row, device, &label);
+    if (device != RP_RUNMETA_HOST) {
+        rp_runmeta_read_kernel_label(row->label, row->node_name, &label);
+    } else if (rp_runmeta_is_recv(row)) {
+        rp_runmeta_read_recv_label(row->label, &label);
+        label.op = label.name = row->node_name;
+    } else {
+        rp_runmeta_read_op_label(row->label, &label);
+        label.name = row->node_name;
+    }
     RP_TRY(put_args(&a, row, &label, device, err));
     RP_TRY(rp_proto_trace_intern(t, label.op, &raw.name, err));
     RP_TRY(rp_proto_trace_word(t, "Op", &origin.category, err));

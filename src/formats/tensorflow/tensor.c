@@ -115,15 +115,6 @@ static void put_entries(struct filling *f, enum list_form form, const struct rp_
     }
 }
 
-/* Missing elements are copies of the last one, or zeros. */
-static void repeat_last(struct filling *f, unsigned parts)
-{
-    size_t element = f->unit * parts, have = f->got * f->unit / element, all = f->n / parts;
-
-    for (size_t i = have; have && i < all; i++)
-        memcpy(f->out + i * element, f->out + (have - 1) * element, element);
-}
-
 static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out, uint8_t *bytes,
                               struct rp_err *err)
 {
@@ -150,7 +141,11 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
     }
     if (f.got > f.n)
         return rp_err_set(err, RP_FORMAT, "%zu values for %zu elements", f.got, f.n);
-    repeat_last(&f, parts);
+
+    /* Missing elements are copies of the last one, or zeros. */
+    size_t element = f.unit * parts, have = f.got * f.unit / element, all = f.n / parts;
+    for (size_t i = have; have && i < all; i++)
+        memcpy(f.out + i * element, f.out + (have - 1) * element, element);
     return rp_proto_finish(&c, err);
 }
 
@@ -172,22 +167,6 @@ static enum rp_code read_head(struct rp_proto_cursor c, struct rp_tf_value *out,
     return rp_proto_finish(&c, err);
 }
 
-static enum rp_code count_elements(const struct rp_limits *limits, struct rp_tf_value *out,
-                                   struct rp_err *err)
-{
-    uint64_t most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
-    size_t unit = rp_literal_unit(out->elem);
-
-    out->n = 1;
-    for (uint32_t i = 0; i < out->rank; i++) {
-        if (out->dims[i] && out->n > most / unit / (uint64_t)out->dims[i])
-            return rp_err_set(err, RP_LIMIT, "larger than %llu bytes", (unsigned long long)most);
-        out->n *= (size_t)out->dims[i];
-    }
-    out->nbytes = out->n * unit;
-    return RP_OK;
-}
-
 enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
                                 const struct rp_limits *limits, struct rp_arena *arena,
                                 struct rp_tf_value *out, struct rp_err *err)
@@ -203,7 +182,17 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
     if (out->elem == RP_ELEM_INVALID)
         return rp_err_set(err, RP_UNSUPPORTED, "TensorFlow type %llu is not numeric",
                           (unsigned long long)type);
-    RP_TRY(count_elements(limits, out, err));
+
+    /* How many elements there are, and whether memory may be asked for them. */
+    uint64_t most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
+    size_t unit = rp_literal_unit(out->elem);
+    out->n = 1;
+    for (uint32_t i = 0; i < out->rank; i++) {
+        if (out->dims[i] && out->n > most / unit / (uint64_t)out->dims[i])
+            return rp_err_set(err, RP_LIMIT, "larger than %llu bytes", (unsigned long long)most);
+        out->n *= (size_t)out->dims[i];
+    }
+    out->nbytes = out->n * unit;
     if (content.n) {
         if (content.n != out->nbytes)
             return rp_err_set_at(err, RP_FORMAT, offset, "%zu bytes of content instead of %zu",

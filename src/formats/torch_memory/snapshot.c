@@ -319,29 +319,6 @@ static void see_time(struct snapshot_reader *r, rp_pickle_id entry)
     r->timed = true;
 }
 
-/* What the log of a device says about the time before it: segments and blocks that it frees without
-   having allocated them. What it allocated is noted in `open`. */
-static enum rp_code rewind_entry(struct snapshot_reader *r, struct device_state *d,
-                                 rp_pickle_id entry, int64_t *reserved)
-{
-    struct rp_pickle_text action = rp_pickle_get_text(&r->values, entry, "action");
-    int64_t size = entry_size(r, entry), addr = get_int(r, entry, "addr");
-    int64_t change = allocated_by(action, size), grows = reserved_by(action, size);
-    uint64_t key = (uint64_t)addr << 1 | (grows != 0); /* a segment and its first block */
-    uint32_t was = rp_map_get(&d->open, key);
-
-    see_time(r, entry);
-    r->expandable = r->expandable || rp_pickle_text_is(action, "segment_map") ||
-                    rp_pickle_text_is(action, "segment_unmap");
-    if (__builtin_add_overflow(*reserved, grows, reserved))
-        return rp_err_set(r->err, RP_FORMAT, "the sizes of a log add up to over 2^63 bytes");
-    if (grows < 0 && was != 1)
-        RP_TRY(rp_blocks_add_segment(&d->blocks, addr, size, r->err));
-    if (!change && !grows)
-        return RP_OK;
-    return rp_map_put(&d->open, key, change > 0 || grows > 0, r->err);
-}
-
 static enum rp_code rewind_device(struct snapshot_reader *r, size_t device, rp_pickle_id log)
 {
     struct device_state *d = &r->devices[device];
@@ -352,8 +329,25 @@ static enum rp_code rewind_device(struct snapshot_reader *r, size_t device, rp_p
     RP_TRY(list_items(r, log, &items, &n));
     if (n && device >= r->ndevices)
         r->ndevices = device + 1;
-    for (i = 0; i < n; i++)
-        RP_TRY(rewind_entry(r, d, items[i], &reserved));
+    for (i = 0; i < n; i++) {
+        /* What the log of a device says about the time before it: segments and blocks that it
+           frees without having allocated them. What it allocated is noted in `open`. */
+        struct rp_pickle_text action = rp_pickle_get_text(&r->values, items[i], "action");
+        int64_t size = entry_size(r, items[i]), addr = get_int(r, items[i], "addr");
+        int64_t change = allocated_by(action, size), grows = reserved_by(action, size);
+        uint64_t key = (uint64_t)addr << 1 | (grows != 0); /* a segment and its first block */
+        uint32_t was = rp_map_get(&d->open, key);
+        see_time(r, items[i]);
+        r->expandable = r->expandable || rp_pickle_text_is(action, "segment_map") ||
+                        rp_pickle_text_is(action, "segment_unmap");
+        if (__builtin_add_overflow(reserved, grows, &reserved))
+            return rp_err_set(r->err, RP_FORMAT, "the sizes of a log add up to over 2^63 bytes");
+        if (grows < 0 && was != 1)
+            RP_TRY(rp_blocks_add_segment(&d->blocks, addr, size, r->err));
+        if (!change && !grows)
+            continue;
+        RP_TRY(rp_map_put(&d->open, key, change > 0 || grows > 0, r->err));
+    }
     d->reserved = d->reserved_end >= reserved ? d->reserved_end - reserved : 0;
     if (d->reserved_end < reserved)
         r->clamped = true;
@@ -411,16 +405,6 @@ static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pi
     }
     rp_map_release(&d->open);
     return RP_OK;
-}
-
-/* The total when the log begins. */
-static void settle_device(struct snapshot_reader *r, struct device_state *d)
-{
-    rp_blocks_settle(&d->blocks);
-    d->allocated = 0;
-    for (const struct rp_ordered_entry *block = rp_ordered_from(&d->blocks.live, 0); block;
-         block = rp_ordered_from(&d->blocks.live, block->key + 1))
-        d->allocated = add_clamped(r, d->allocated, block->value);
 }
 
 /* With segments that grow the log's own sizes are all there is. */
@@ -503,26 +487,6 @@ static enum rp_code add_segment(struct snapshot_reader *r, rp_pickle_id segment)
 
 /* ------------------------------------------------------------------ annotations */
 
-/* Begin and end events; finish joins them to spans. */
-static enum rp_code add_annotation(struct snapshot_reader *r, rp_pickle_id annotation,
-                                   const uint16_t origins[2])
-{
-    struct rp_pickle_text stage = rp_pickle_get_text(&r->values, annotation, "stage");
-    struct rp_pickle_text name = rp_pickle_get_text(&r->values, annotation, "name");
-    int64_t device = segment_device(r, annotation), us = entry_us(r, annotation, 0);
-    struct rp_raw raw = {.ts_ns = (us - r->first_us) * 1000, .dur_ns = RP_OPEN_NS};
-    bool begins = rp_pickle_text_is(stage, "START");
-
-    if (!r->timed || (!begins && !rp_pickle_text_is(stage, "END")))
-        return RP_OK;
-    r->ndevices = (size_t)device + 1 > r->ndevices ? (size_t)device + 1 : r->ndevices;
-    RP_TRY(name_device(r, (size_t)device));
-    raw.track = r->devices[device].track;
-    raw.origin = origins[begins ? 0 : 1];
-    RP_TRY(rp_builder_intern(r->b, name.at, name.n < 1000 ? name.n : 1000, &raw.name, r->err));
-    return rp_builder_add(r->b, &raw, r->err);
-}
-
 static enum rp_code add_annotations(struct snapshot_reader *r, rp_pickle_id list)
 {
     struct rp_origin o = {.phase = 'B', .kind = RP_KIND_ANNOTATION, .has_category = 1};
@@ -535,8 +499,22 @@ static enum rp_code add_annotations(struct snapshot_reader *r, rp_pickle_id list
     o.phase = 'E';
     RP_TRY(rp_builder_origin(r->b, &o, &origins[1], r->err));
     RP_TRY(list_items(r, list, &items, &n));
-    for (i = 0; i < n; i++)
-        RP_TRY(add_annotation(r, items[i], origins));
+    for (i = 0; i < n; i++) {
+        /* Begin and end events; finish joins them to spans. */
+        struct rp_pickle_text stage = rp_pickle_get_text(&r->values, items[i], "stage");
+        struct rp_pickle_text name = rp_pickle_get_text(&r->values, items[i], "name");
+        int64_t device = segment_device(r, items[i]), us = entry_us(r, items[i], 0);
+        struct rp_raw raw = {.ts_ns = (us - r->first_us) * 1000, .dur_ns = RP_OPEN_NS};
+        bool begins = rp_pickle_text_is(stage, "START");
+        if (!r->timed || (!begins && !rp_pickle_text_is(stage, "END")))
+            continue;
+        r->ndevices = (size_t)device + 1 > r->ndevices ? (size_t)device + 1 : r->ndevices;
+        RP_TRY(name_device(r, (size_t)device));
+        raw.track = r->devices[device].track;
+        raw.origin = origins[begins ? 0 : 1];
+        RP_TRY(rp_builder_intern(r->b, name.at, name.n < 1000 ? name.n : 1000, &raw.name, r->err));
+        RP_TRY(rp_builder_add(r->b, &raw, r->err));
+    }
     return RP_OK;
 }
 
@@ -585,8 +563,15 @@ static enum rp_code rewind_blocks(struct snapshot_reader *r, const rp_pickle_id 
         RP_TRY(rewind_segment(r, items[i]));
     for (i = 0; i < nlogs; i++)
         RP_TRY(r->expandable ? rewind_plainly(r, i, logs[i]) : rewind_freed(r, i, logs[i]));
-    for (i = 0; i < r->ndevices && !r->expandable; i++)
-        settle_device(r, &r->devices[i]);
+    for (i = 0; i < r->ndevices && !r->expandable; i++) {
+        /* The total when the log begins. */
+        struct device_state *d = &r->devices[i];
+        rp_blocks_settle(&d->blocks);
+        d->allocated = 0;
+        for (const struct rp_ordered_entry *block = rp_ordered_from(&d->blocks.live, 0); block;
+             block = rp_ordered_from(&d->blocks.live, block->key + 1))
+            d->allocated = add_clamped(r, d->allocated, block->value);
+    }
     return RP_OK;
 }
 

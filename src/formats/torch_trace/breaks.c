@@ -58,30 +58,6 @@ static const char *number_of(struct rp_snip line, struct rp_arena *arena)
     return n ? rp_arena_textf(arena, "GB%.*s", n, at) : NULL;
 }
 
-/* A break's text, line by line; each is found once, where it stands first. */
-static void read_line(struct rp_snip line, struct rp_arena *arena, struct rp_torch_break *out)
-{
-    struct rp_snip s = rp_snip_trim(line), rest;
-
-    if (after_word(s, "Graph break in user code at ", &rest)) {
-        set_place(rest, arena, &out->at);
-    } else if (!out->reason &&
-               (after_word(s, "Graph Break Reason:", &rest) || after_word(s, "Reason:", &rest))) {
-        out->reason = rp_snip_copy(rest, arena);
-        out->skips =
-            rp_snip_has(rest, "Skipping the function") || rp_snip_has(rest, "Skipping frame");
-    } else if (!out->explanation && after_word(s, "Explanation:", &rest)) {
-        out->explanation = rp_snip_copy(rest, arena);
-    } else if (!out->hint && after_word(s, "Hint:", &rest)) {
-        out->hint = rp_snip_copy(rest, arena);
-    } else if (!out->gb && rp_snip_has(s, "/gb/gb")) {
-        out->gb = number_of(s, arena);
-    } else if (out->reason && !out->kind && !out->explanation && s.n && line.n && *line.at != ' ' &&
-               !rp_snip_begins(s, "User code traceback")) {
-        out->kind = rp_snip_copy(s, arena);
-    }
-}
-
 void rp_torch_break_read(struct rp_snip text, struct rp_arena *arena, struct rp_torch_break *out)
 {
     static const char heading[] = "User code traceback:";
@@ -92,8 +68,27 @@ void rp_torch_break_read(struct rp_snip text, struct rp_arena *arena, struct rp_
         stack ? (struct rp_snip){stack, (size_t)((end ? end : text.at + text.n) - stack)} : text;
     struct rp_torch_frame frame;
 
-    while (rp_snip_line(&head, &line))
-        read_line(line, arena, out);
+    while (rp_snip_line(&head, &line)) {
+        /* A break's text, line by line; each is found once, where it stands first. */
+        struct rp_snip s = rp_snip_trim(line), rest;
+        if (after_word(s, "Graph break in user code at ", &rest)) {
+            set_place(rest, arena, &out->at);
+        } else if (!out->reason && (after_word(s, "Graph Break Reason:", &rest) ||
+                                    after_word(s, "Reason:", &rest))) {
+            out->reason = rp_snip_copy(rest, arena);
+            out->skips =
+                rp_snip_has(rest, "Skipping the function") || rp_snip_has(rest, "Skipping frame");
+        } else if (!out->explanation && after_word(s, "Explanation:", &rest)) {
+            out->explanation = rp_snip_copy(rest, arena);
+        } else if (!out->hint && after_word(s, "Hint:", &rest)) {
+            out->hint = rp_snip_copy(rest, arena);
+        } else if (!out->gb && rp_snip_has(s, "/gb/gb")) {
+            out->gb = number_of(s, arena);
+        } else if (out->reason && !out->kind && !out->explanation && s.n && line.n &&
+                   *line.at != ' ' && !rp_snip_begins(s, "User code traceback")) {
+            out->kind = rp_snip_copy(s, arena);
+        }
+    }
     if (rp_torch_user_frame(user, &frame))
         out->user = place_of(&frame, arena);
     if (!out->at.path)

@@ -73,16 +73,6 @@ static bool has_symbol(struct rp_snip type)
     return false;
 }
 
-static enum rp_code add_node(struct rp_torch_nodes *nodes, struct rp_snip name, uint32_t place,
-                             struct rp_err *err)
-{
-    struct rp_torch_node node = {rp_hash_bytes(name.at, name.n), place};
-    uint32_t is;
-
-    RP_TRY(rp_map_intern(&nodes->by_name, node.name, (uint32_t)nodes->at.n, &is, err));
-    return is == nodes->at.n ? rp_vec_push(&nodes->at, node, err) : RP_OK;
-}
-
 bool rp_torch_statement_of(struct rp_snip line, struct rp_torch_statement *out)
 {
     struct rp_snip rest = line, part = first_part(&rest), what = part;
@@ -97,19 +87,6 @@ bool rp_torch_statement_of(struct rp_snip line, struct rp_torch_statement *out)
         return false;
     out->what = what;
     return true;
-}
-
-static enum rp_code read_statement(struct rp_torch_nodes *nodes, struct rp_snip line,
-                                   uint32_t place, struct rp_err *err)
-{
-    struct rp_torch_statement s;
-
-    if (!rp_torch_statement_of(line, &s))
-        return RP_OK;
-    /* an input or an attribute has another name, and is no call */
-    nodes->ops += rp_torch_name_length(s.what) != s.what.n && !rp_snip_begins(s.what, "self.");
-    nodes->dynamic = nodes->dynamic || has_symbol(s.type);
-    return add_node(nodes, s.name, place, err);
 }
 
 bool rp_torch_comment_of(struct rp_snip line, struct rp_torch_frame *out)
@@ -152,8 +129,20 @@ enum rp_code rp_torch_nodes_read(struct rp_torch_nodes *nodes, struct rp_snip te
         line = rp_snip_trim(line);
         if (line.n && *line.at == '#')
             RP_TRY(read_comment(trace, line, &place, err));
-        else if (line.n)
-            RP_TRY(read_statement(nodes, line, place, err));
+        else if (line.n) {
+            struct rp_torch_statement s;
+            if (rp_torch_statement_of(line, &s)) {
+                /* an input or an attribute has another name, and is no call */
+                nodes->ops +=
+                    rp_torch_name_length(s.what) != s.what.n && !rp_snip_begins(s.what, "self.");
+                nodes->dynamic = nodes->dynamic || has_symbol(s.type);
+                struct rp_torch_node node = {rp_hash_bytes(s.name.at, s.name.n), place};
+                uint32_t is;
+                RP_TRY(rp_map_intern(&nodes->by_name, node.name, (uint32_t)nodes->at.n, &is, err));
+                if (is == nodes->at.n)
+                    RP_TRY(rp_vec_push(&nodes->at, node, err));
+            }
+        }
     }
     return RP_OK;
 }

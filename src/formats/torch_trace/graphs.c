@@ -42,22 +42,6 @@ static uint8_t direction_of(const char *name)
                                                   : RP_TORCH_IS_UNKNOWN;
 }
 
-/* The graphs since the last code are of this code's direction, which its first lines say. */
-static void settle_direction(struct lister *l, uint32_t compile, struct rp_snip code)
-{
-    struct rp_snip head = {code.at, code.n < 200 ? code.n : 200};
-    uint8_t direction = rp_snip_has(head, "_backward'")    ? RP_TORCH_IS_BACKWARD
-                        : rp_snip_has(head, "_inference'") ? RP_TORCH_IS_INFERENCE
-                                                           : RP_TORCH_IS_FORWARD;
-
-    for (size_t i = l->stages.n; i-- > 0;) {
-        struct stage *s = &l->stages.at[i];
-
-        if (s->compile == compile && strstr(s->name, "post_grad") && !s->direction)
-            s->direction = direction;
-    }
-}
-
 static enum rp_code add_stage(void *user, uint32_t compile, const char *name, struct rp_snip text,
                               struct rp_err *err)
 {
@@ -69,7 +53,19 @@ static enum rp_code add_stage(void *user, uint32_t compile, const char *name, st
                           .n = text.n};
 
     if (!strcmp(name, "inductor_output_code")) {
-        settle_direction(l, compile, text);
+        /* The graphs since the last code are of this code's direction, which its first lines
+           say. */
+        struct rp_snip head = {text.at, text.n < 200 ? text.n : 200};
+        uint8_t direction = rp_snip_has(head, "_backward'")    ? RP_TORCH_IS_BACKWARD
+                            : rp_snip_has(head, "_inference'") ? RP_TORCH_IS_INFERENCE
+                                                               : RP_TORCH_IS_FORWARD;
+
+        for (size_t i = l->stages.n; i-- > 0;) {
+            struct stage *s = &l->stages.at[i];
+
+            if (s->compile == compile && strstr(s->name, "post_grad") && !s->direction)
+                s->direction = direction;
+        }
         return RP_OK;
     }
     if (!rp_snip_has((struct rp_snip){text.at, text.n < 400 ? text.n : 400}, "class "))

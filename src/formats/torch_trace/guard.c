@@ -69,22 +69,6 @@ static struct rp_snip take_entry(struct rp_snip *text)
     return entry;
 }
 
-/* "…  # work/programs.py:96 in by_constant" */
-static void read_comment(struct rp_snip line, struct rp_arena *arena, struct rp_torch_guard *out)
-{
-    const char *hash = line.n ? memrchr(line.at, '#', line.n) : NULL, *in, *colon;
-    const char *end = line.at + line.n;
-    int64_t number;
-
-    in = hash ? memmem(hash, (size_t)(end - hash), " in ", 4) : NULL;
-    colon = in ? memrchr(hash, ':', (size_t)(in - hash)) : NULL;
-    if (!colon || !rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &number))
-        return;
-    out->path =
-        rp_snip_copy(rp_snip_trim((struct rp_snip){hash + 1, (size_t)(colon - hash - 1)}), arena);
-    out->line = number;
-}
-
 /* What is between two words of a text. */
 static struct rp_snip between(struct rp_snip text, const char *from, const char *to)
 {
@@ -108,27 +92,6 @@ static const char *sentence(const char *text, struct rp_snip name, struct rp_are
 }
 
 #define N(snip) (int)(snip).n, (snip).at
-
-/* "tensor 'x' size mismatch at index 1. expected 8, actual 12" */
-static void read_mismatch(struct rp_snip text, const struct guard_row *row, bool dynamic,
-                          struct rp_arena *arena, struct rp_torch_guard *out)
-{
-    struct rp_snip name = between(text, "'", "'"), index = between(text, " at index ", ".");
-    struct rp_snip expected = between(text, "expected ", ", actual ");
-    struct rp_snip actual = between(text, ", actual ", "\n");
-
-    out->what =
-        rp_arena_textf(arena, "%.*s: %s%s%.*s%s %.*s -> %.*s", N(name), row->kind,
-                       index.n ? "[" : "", N(index), index.n ? "]" : "", N(expected), N(actual));
-    if (row->avoid)
-        out->avoid = sentence(row->avoid, name, arena);
-    else
-        out->avoid = rp_arena_textf(
-            arena,
-            "%s torch._dynamo.mark_dynamic(%.*s, %.*s) before the first call, or pad to one size",
-            dynamic ? "any size is compiled in from here on; to save this compile:" : "call",
-            N(name), N(index));
-}
 
 /* "mode == 'log'    # …": the expression is what comes before the comment. */
 static void read_expression(struct rp_snip text, struct rp_arena *arena, struct rp_torch_guard *out)
@@ -159,7 +122,18 @@ void rp_torch_guard_read(const char *reason, bool dynamic, struct rp_arena *aren
     *out = (struct rp_torch_guard){.text = reason, .line = RP_TORCH_NO_ID};
     entry = take_entry(&text);
     out->entry = entry.n ? rp_snip_copy(entry, arena) : NULL;
-    read_comment(text, arena, out);
+
+    /* "… # work/programs.py:96 in by_constant" */
+    const char *hash = text.n ? memrchr(text.at, '#', text.n) : NULL, *in, *colon;
+    const char *end = text.at + text.n;
+    int64_t number;
+    in = hash ? memmem(hash, (size_t)(end - hash), " in ", 4) : NULL;
+    colon = in ? memrchr(hash, ':', (size_t)(in - hash)) : NULL;
+    if (colon && rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &number)) {
+        out->path = rp_snip_copy(
+            rp_snip_trim((struct rp_snip){hash + 1, (size_t)(colon - hash - 1)}), arena);
+        out->line = number;
+    }
     if (rp_torch_user_frame(whole, &frame)) {
         out->path = rp_snip_copy(frame.path, arena);
         out->line = frame.line;
@@ -167,7 +141,24 @@ void rp_torch_guard_read(const char *reason, bool dynamic, struct rp_arena *aren
     for (size_t i = 0; i < sizeof mismatches / sizeof mismatches[0]; i++)
         if (rp_snip_begins(text, "tensor ") && rp_snip_has(text, mismatches[i].has)) {
             out->kind = mismatches[i].kind;
-            read_mismatch(text, &mismatches[i], dynamic, arena, out);
+
+            /* "tensor 'x' size mismatch at index 1. expected 8, actual 12" */
+            const struct guard_row *row = &mismatches[i];
+            struct rp_snip name = between(text, "'", "'"), index = between(text, " at index ", ".");
+            struct rp_snip expected = between(text, "expected ", ", actual ");
+            struct rp_snip actual = between(text, ", actual ", "\n");
+            out->what = rp_arena_textf(arena, "%.*s: %s%s%.*s%s %.*s -> %.*s", N(name), row->kind,
+                                       index.n ? "[" : "", N(index), index.n ? "]" : "",
+                                       N(expected), N(actual));
+            if (row->avoid)
+                out->avoid = sentence(row->avoid, name, arena);
+            else
+                out->avoid = rp_arena_textf(
+                    arena,
+                    "%s torch._dynamo.mark_dynamic(%.*s, %.*s) before the first call, or pad to one size",
+                    dynamic ? "any size is compiled in from here on; to save this compile:"
+                            : "call",
+                    N(name), N(index));
             return;
         }
     read_expression(text, arena, out);

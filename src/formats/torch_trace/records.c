@@ -176,22 +176,6 @@ static enum rp_code close_record(struct log_reader *r)
                    : RP_OK;
 }
 
-static enum rp_code open_record(struct log_reader *r, const struct rp_torch_record *record)
-{
-    r->keep = false;
-    r->open = record->md5.n > 0;
-    r->lines = false;
-    if (r->open) {
-        memset(r->want, 0, sizeof r->want);
-        memcpy(r->want, record->md5.at, record->md5.n);
-        rp_md5_begin(&r->md5);
-        r->payload.n = 0;
-        RP_TRY(rp_vec_reserve(&r->payload, 1, r->err));
-    }
-    RP_TRY(r->sink->record(r->sink->user, record, &r->keep, r->err));
-    return RP_OK;
-}
-
 static enum rp_code add_payload(struct log_reader *r, struct rp_snip line)
 {
     if (r->lines)
@@ -230,7 +214,18 @@ static enum rp_code read_line(struct log_reader *r, struct rp_snip line, bool wh
     }
     RP_TRY(close_record(r));
     r->counts->records++;
-    return open_record(r, &record);
+    r->keep = false;
+    r->open = record.md5.n > 0;
+    r->lines = false;
+    if (r->open) {
+        memset(r->want, 0, sizeof r->want);
+        memcpy(r->want, record.md5.at, record.md5.n);
+        rp_md5_begin(&r->md5);
+        r->payload.n = 0;
+        RP_TRY(rp_vec_reserve(&r->payload, 1, r->err));
+    }
+    RP_TRY(r->sink->record(r->sink->user, &record, &r->keep, r->err));
+    return RP_OK;
 }
 
 static enum rp_code read_log(struct log_reader *r)

@@ -258,24 +258,6 @@ static enum rp_code compile_of(struct trace_reader *r, const struct rp_torch_rec
 
 /* ------------------------------------------------------------------ graphs */
 
-/* The line that stands for a compile as a whole: its function, or, of a function of a library (a
-   module without code of its own), the line of the program that called it. */
-static enum rp_code place_of_compile(struct trace_reader *r, uint32_t compile, uint32_t *out)
-{
-    const struct rp_torch_compile *c = &r->trace->compiles.at[compile];
-    bool own = c->path && !rp_torch_is_library(c->path);
-    struct rp_torch_place at = {own ? c->path : c->caller.path,
-                                own ? c->function : c->caller.function,
-                                own ? c->line : c->caller.line};
-
-    *out = RP_NONE;
-    if (!at.path)
-        return RP_OK;
-    at.function = at.function ? at.function : "";
-    return rp_torch_place(r->trace, (struct rp_snip){at.path, strlen(at.path)}, at.line,
-                          (struct rp_snip){at.function, strlen(at.function)}, out, r->err);
-}
-
 /* Calls of which nothing says the line: foreach kernels of optimizers, modules of torch.nn alone.
  */
 static enum rp_code place_the_rest(struct trace_reader *r, const struct rp_torch_graph *graph)
@@ -283,7 +265,19 @@ static enum rp_code place_the_rest(struct trace_reader *r, const struct rp_torch
     struct rp_torch_trace *t = r->trace;
     uint32_t place, first = (uint32_t)t->shares.n;
 
-    RP_TRY(place_of_compile(r, graph->compile, &place));
+    /* The line that stands for a compile as a whole: its function, or, of a function of a
+       library (a module without code of its own), the line of the program that called it. */
+    const struct rp_torch_compile *c = &r->trace->compiles.at[graph->compile];
+    bool own = c->path && !rp_torch_is_library(c->path);
+    struct rp_torch_place at = {own ? c->path : c->caller.path,
+                                own ? c->function : c->caller.function,
+                                own ? c->line : c->caller.line};
+    place = RP_NONE;
+    if (at.path) {
+        at.function = at.function ? at.function : "";
+        RP_TRY(rp_torch_place(r->trace, (struct rp_snip){at.path, strlen(at.path)}, at.line,
+                              (struct rp_snip){at.function, strlen(at.function)}, &place, r->err));
+    }
     for (uint32_t i = 0; place != RP_NONE && i < graph->ncalls; i++) {
         struct rp_torch_call *call = &t->calls.at[graph->first_call + i];
 

@@ -231,17 +231,6 @@ static bool ends_first(const struct chrome *c, rp_event a, rp_event b)
     return end_a < end_b || (end_a == end_b && a > b);
 }
 
-static enum rp_code open_pair(struct chrome *c, rp_event i, struct rp_err *err)
-{
-    size_t at = c->open.n, up;
-
-    RP_TRY(rp_vec_push(&c->open, i, err));
-    for (; at > 0 && ends_first(c, i, c->open.at[up = (at - 1) / 2]); at = up)
-        c->open.at[at] = c->open.at[up];
-    c->open.at[at] = i;
-    return RP_OK;
-}
-
 static rp_event close_pair(struct chrome *c)
 {
     rp_event first = c->open.at[0], last = c->open.at[--c->open.n];
@@ -293,23 +282,15 @@ static enum rp_code put_track_events(struct chrome *c, const struct rp_track_inf
         if (unbegun && ev->flags[i] & RP_EVENT_NO_BEGIN)
             continue;
         put_event(c, i);
-        if (ev->flags[i] & RP_EVENT_PAIR)
-            RP_TRY(open_pair(c, i, err));
+        if (ev->flags[i] & RP_EVENT_PAIR) {
+            size_t at = c->open.n, up;
+            RP_TRY(rp_vec_push(&c->open, i, err));
+            for (; at > 0 && ends_first(c, i, c->open.at[up = (at - 1) / 2]); at = up)
+                c->open.at[at] = c->open.at[up];
+            c->open.at[at] = i;
+        }
     }
     put_ends(c, INT64_MAX);
-    return RP_OK;
-}
-
-static enum rp_code put_events(struct chrome *c, struct rp_err *err)
-{
-    bool in_file_order = !has_pairs(c->t);
-
-    if (in_file_order)
-        RP_TRY(find_order(c, &in_file_order, err));
-    for (rp_event i = 0; in_file_order && i < c->t->ev.n; i++)
-        put_event(c, c->order.at[i]);
-    for (uint32_t i = 0; !in_file_order && i < c->t->ntracks; i++)
-        RP_TRY(put_track_events(c, &c->t->tracks[i], err));
     return RP_OK;
 }
 
@@ -416,17 +397,6 @@ static void put_overlay_name(struct chrome *c, const char *what, int64_t row, co
     rp_emit_text(&c->e, "}}");
 }
 
-static void put_overlay_span(struct chrome *c, const struct rp_overlay_span *s)
-{
-    put_overlay_head(c, 'X', s->name);
-    put_overlay_row(c, s->row);
-    put_time(&c->e, ",\"ts\":", 6, s->ts_ns);
-    put_time(&c->e, ",\"dur\":", 7, s->dur_ns);
-    rp_emit_text(&c->e, ",\"args\":{\"kind\":");
-    put_text(&c->e, s->kind);
-    rp_emit_text(&c->e, "}}");
-}
-
 static void put_overlay_arrow(struct chrome *c, char phase, rp_track track, int64_t ns, size_t id)
 {
     put_overlay_head(c, phase, c->overlay->title);
@@ -435,24 +405,6 @@ static void put_overlay_arrow(struct chrome *c, char phase, rp_track track, int6
     rp_emit_text(&c->e, ",\"id\":");
     rp_emit_i64(&c->e, (int64_t)id);
     rp_emit_text(&c->e, phase == 'f' ? ",\"bp\":\"e\"}" : "}");
-}
-
-static void put_overlay(struct chrome *c)
-{
-    const struct rp_write_overlay *o = c->overlay;
-
-    put_overlay_name(c, "process_name", -1, o->title);
-    put_overlay_head(c, 'M', "process_sort_index");
-    put_overlay_row(c, -1);
-    rp_emit_text(&c->e, ",\"args\":{\"sort_index\":-1000}}");
-    for (size_t i = 0; i < o->nrows; i++)
-        put_overlay_name(c, "thread_name", (int64_t)i, o->rows[i]);
-    for (size_t i = 0; i < o->nspans; i++)
-        put_overlay_span(c, &o->spans[i]);
-    for (size_t i = 0; i < o->narrows; i++) {
-        put_overlay_arrow(c, 's', o->arrows[i].from, o->arrows[i].from_ns, i + 1);
-        put_overlay_arrow(c, 'f', o->arrows[i].to, o->arrows[i].to_ns, i + 1);
-    }
 }
 
 /* ------------------------------------------------------------------ the document */
@@ -505,11 +457,38 @@ static enum rp_code put_document(struct chrome *c, struct rp_err *err)
     c->any = false;
     if (c->foreign)
         put_names(c);
-    RP_TRY(put_events(c, err));
+    bool in_file_order = !has_pairs(c->t);
+    if (in_file_order)
+        RP_TRY(find_order(c, &in_file_order, err));
+    for (rp_event i = 0; in_file_order && i < c->t->ev.n; i++)
+        put_event(c, c->order.at[i]);
+    for (uint32_t i = 0; !in_file_order && i < c->t->ntracks; i++)
+        RP_TRY(put_track_events(c, &c->t->tracks[i], err));
     for (uint32_t i = 0; i < t->flows.n; i++)
         put_flow(c, i);
-    if (c->overlay)
-        put_overlay(c);
+    if (c->overlay) {
+        const struct rp_write_overlay *o = c->overlay;
+        put_overlay_name(c, "process_name", -1, o->title);
+        put_overlay_head(c, 'M', "process_sort_index");
+        put_overlay_row(c, -1);
+        rp_emit_text(&c->e, ",\"args\":{\"sort_index\":-1000}}");
+        for (size_t i = 0; i < o->nrows; i++)
+            put_overlay_name(c, "thread_name", (int64_t)i, o->rows[i]);
+        for (size_t i = 0; i < o->nspans; i++) {
+            const struct rp_overlay_span *s = &o->spans[i];
+            put_overlay_head(c, 'X', s->name);
+            put_overlay_row(c, s->row);
+            put_time(&c->e, ",\"ts\":", 6, s->ts_ns);
+            put_time(&c->e, ",\"dur\":", 7, s->dur_ns);
+            rp_emit_text(&c->e, ",\"args\":{\"kind\":");
+            put_text(&c->e, s->kind);
+            rp_emit_text(&c->e, "}}");
+        }
+        for (size_t i = 0; i < o->narrows; i++) {
+            put_overlay_arrow(c, 's', o->arrows[i].from, o->arrows[i].from_ns, i + 1);
+            put_overlay_arrow(c, 'f', o->arrows[i].to, o->arrows[i].to_ns, i + 1);
+        }
+    }
     rp_emit_text(&c->e, c->any ? "\n]" : "]");
     c->any = true;
     put_meta(c, true);

@@ -70,25 +70,6 @@ static void put_optional(struct rp_emit *e, bool there, int64_t v)
     rp_emit_char(e, ',');
 }
 
-/* The correlation id, or the async id. */
-static void put_link(struct csv *c, rp_event i)
-{
-    rp_link link = c->t->ev.link[i];
-
-    if (link != RP_NONE && c->t->ev.flags[i] & RP_EVENT_ID_TEXT)
-        put_str(c, &c->e, (rp_str)c->t->links.native_id[link]);
-    else if (link != RP_NONE)
-        rp_emit_i64(&c->e, c->t->links.native_id[link]);
-    rp_emit_char(&c->e, ',');
-}
-
-/* As in the file; a native file may have any byte here. */
-static void put_phase(struct rp_emit *e, char phase)
-{
-    if (phase > ' ' && phase <= '~')
-        rp_emit_escaped(e, RP_IN_CSV, &phase, 1);
-}
-
 static void put_event(struct csv *c, rp_event i)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -105,35 +86,31 @@ static void put_event(struct csv *c, rp_event i)
     if (origin->has_category)
         put_str(c, &c->e, origin->category);
     rp_emit_char(&c->e, ',');
-    put_phase(&c->e, origin->phase);
+
+    /* As in the file; a native file may have any byte here. */
+    char phase = origin->phase;
+    if (phase > ' ' && phase <= '~')
+        rp_emit_escaped(&c->e, RP_IN_CSV, &phase, 1);
     rp_emit_char(&c->e, ',');
     rp_emit_text(&c->e, rp_word_kind(ev->kind[i]));
     rp_emit_char(&c->e, ',');
     put_optional(&c->e, ev->ts_ns[i] != RP_NO_TS, ev->ts_ns[i]);
     put_optional(&c->e, ev->dur_ns[i] != RP_OPEN_NS, ev->dur_ns[i]);
     put_optional(&c->e, ev->parent[i] != RP_NONE, ev->parent[i]);
-    put_link(c, i);
+
+    /* The correlation id, or the async id. */
+    rp_link link = c->t->ev.link[i];
+    if (link != RP_NONE && c->t->ev.flags[i] & RP_EVENT_ID_TEXT)
+        put_str(c, &c->e, (rp_str)c->t->links.native_id[link]);
+    else if (link != RP_NONE)
+        rp_emit_i64(&c->e, c->t->links.native_id[link]);
+    rp_emit_char(&c->e, ',');
     if (ev->shape[i]) {
         rp_emit_reset(&c->args);
         rp_emit_json_args(&c->args, &c->json, ev->shape[i], ev->arg_row[i]);
         rp_emit_escaped(&c->e, RP_IN_CSV, c->args.buffer, rp_emit_length(&c->args));
     }
     rp_emit_char(&c->e, '\n');
-}
-
-static enum rp_code prepare_csv(struct csv *c, struct rp_err *err)
-{
-    RP_TRY(rp_trace_require(c->t, RP_NEED_ALL & ~RP_NEED_FLOWS, err));
-    RP_TRY(rp_emit_json_init(&c->json, c->t, err));
-    RP_TRY(rp_emit_open_memory(&c->args, err));
-    RP_TRY(rp_pieces_init(&c->tracks, c->t->ntracks, err));
-    c->seen = calloc((size_t)c->t->str.n + 1, 1);
-    RP_TRY(rp_err_need(c->seen, err, "writing text"));
-    for (uint32_t i = 0; i < c->t->ntracks; i++) {
-        put_track(c, &c->tracks.text, &c->t->tracks[i]);
-        rp_pieces_end(&c->tracks);
-    }
-    return rp_pieces_check(&c->tracks, err);
 }
 
 static void csv_release(struct csv *c)
@@ -150,7 +127,17 @@ static enum rp_code write_csv(const struct rp_trace *trace, const char *path,
 {
     RP_SCOPED(csv_release) struct csv c = {.t = trace};
 
-    RP_TRY(prepare_csv(&c, err));
+    RP_TRY(rp_trace_require(c.t, RP_NEED_ALL & ~RP_NEED_FLOWS, err));
+    RP_TRY(rp_emit_json_init(&c.json, c.t, err));
+    RP_TRY(rp_emit_open_memory(&c.args, err));
+    RP_TRY(rp_pieces_init(&c.tracks, c.t->ntracks, err));
+    c.seen = calloc((size_t)c.t->str.n + 1, 1);
+    RP_TRY(rp_err_need(c.seen, err, "writing text"));
+    for (uint32_t i = 0; i < c.t->ntracks; i++) {
+        put_track(&c, &c.tracks.text, &c.t->tracks[i]);
+        rp_pieces_end(&c.tracks);
+    }
+    RP_TRY(rp_pieces_check(&c.tracks, err));
     RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
     rp_emit_text(&c.e, HEADER);
     for (rp_event i = 0; i < trace->ev.n; i++)

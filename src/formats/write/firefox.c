@@ -266,34 +266,6 @@ static void put_samples(struct firefox_writer *w, uint32_t begin, uint32_t end)
     rp_emit_char(&w->e, '}');
 }
 
-/* The samples from begin to end, which are of one thread. */
-static enum rp_code put_thread(struct firefox_writer *w, uint32_t begin, uint32_t end)
-{
-    rp_track track = w->t->samples.track[begin];
-    const struct rp_track_info *k = &w->t->tracks[track];
-    const struct rp_process *process = &w->t->processes[k->process];
-    char room[32];
-
-    RP_TRY(collect_stacks(w, begin, end));
-    rp_emit_text(&w->e, "{\"name\": ");
-    put_text(w, rp_stacks_thread(w->t, track, room));
-    rp_emit_text(&w->e, ", \"processType\": \"default\", \"processName\": ");
-    put_text(w, rp_trace_str(w->t, process->name));
-    rp_emit_text(&w->e, ", \"isMainThread\": ");
-    rp_emit_text(&w->e, k->native_id == process->native_id ? "true" : "false");
-    rp_emit_text(&w->e, ", \"processStartupTime\": 0, \"processShutdownTime\": null, "
-                        "\"registerTime\": 0, \"unregisterTime\": null, \"pausedRanges\": [], "
-                        "\"pid\": \"");
-    rp_emit_i64(&w->e, process->native_id);
-    rp_emit_text(&w->e, "\", \"tid\": ");
-    rp_emit_i64(&w->e, k->native_id);
-    rp_emit_text(&w->e, ",\n");
-    put_samples(w, begin, end);
-    put_tables(w);
-    rp_emit_char(&w->e, '}');
-    return RP_OK;
-}
-
 /* The categories are the kinds of frames, in their order. */
 static const char meta[] =
     "\"interval\": 1, \"startTime\": 0, \"processType\": 0, \"product\": \"reprise\", "
@@ -322,7 +294,29 @@ static enum rp_code put_profile(struct firefox_writer *w)
             ;
         if (begin)
             rp_emit_text(&w->e, ",\n");
-        RP_TRY(put_thread(w, begin, end));
+
+        /* The samples from begin to end, which are of one thread. */
+        rp_track track = w->t->samples.track[begin];
+        const struct rp_track_info *k = &w->t->tracks[track];
+        const struct rp_process *process = &w->t->processes[k->process];
+        char room[32];
+        RP_TRY(collect_stacks(w, begin, end));
+        rp_emit_text(&w->e, "{\"name\": ");
+        put_text(w, rp_stacks_thread(w->t, track, room));
+        rp_emit_text(&w->e, ", \"processType\": \"default\", \"processName\": ");
+        put_text(w, rp_trace_str(w->t, process->name));
+        rp_emit_text(&w->e, ", \"isMainThread\": ");
+        rp_emit_text(&w->e, k->native_id == process->native_id ? "true" : "false");
+        rp_emit_text(&w->e, ", \"processStartupTime\": 0, \"processShutdownTime\": null, "
+                            "\"registerTime\": 0, \"unregisterTime\": null, \"pausedRanges\": [], "
+                            "\"pid\": \"");
+        rp_emit_i64(&w->e, process->native_id);
+        rp_emit_text(&w->e, "\", \"tid\": ");
+        rp_emit_i64(&w->e, k->native_id);
+        rp_emit_text(&w->e, ",\n");
+        put_samples(w, begin, end);
+        put_tables(w);
+        rp_emit_char(&w->e, '}');
     }
     rp_emit_text(&w->e, "]}\n");
     return RP_OK;

@@ -33,44 +33,6 @@ static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint
     rp_proto_end(w, begun);
 }
 
-/* `value` is scratch for the text of an attribute. */
-static void put_node(const struct rp_program *p, struct rp_proto_writer *w, uint32_t op,
-                     struct rp_chars *value)
-{
-    size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
-    struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
-    struct rp_source_line at;
-    char text[512];
-    uint32_t n;
-    const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
-
-    put_name(p, w, RP_TF_NODE_NAME, op);
-    rp_proto_put_text(w, RP_TF_NODE_OP, rp_op_opcode_name(p, op));
-    for (uint32_t i = 0; i < operands.n; i++)
-        put_name(p, w, RP_TF_NODE_INPUT, operands.at[i]);
-    rp_shape_text(p, p->shape.at[op], true, text, sizeof text);
-    rp_tf_put_attr_bytes(w, "shape", RP_TF_ATTR_S, text, strlen(text));
-    for (uint32_t i = 0; i < n; i++) {
-        if (attrs[i].type == RP_VALUE_WIRE)
-            continue;
-        value->n = 0;
-        rp_attr_print(p, &attrs[i], value);
-        rp_tf_put_attr_bytes(w, rp_program_text(p, attrs[i].key), RP_TF_ATTR_S, value->at,
-                             value->n);
-    }
-    for (uint32_t i = 0; i < called.n; i++) {
-        const char *name = rp_program_text(p, p->computations.at[called.at[i]].name);
-
-        snprintf(text, sizeof text, "calls_%u", i);
-        rp_tf_put_attr_bytes(w, text, RP_TF_ATTR_S, name, strlen(name));
-    }
-    if (rp_op_source(p, op, &at)) {
-        snprintf(text, sizeof text, "%.400s:%d", at.file, at.line);
-        rp_tf_put_attr_bytes(w, "source", RP_TF_ATTR_S, text, strlen(text));
-    }
-    rp_proto_end(w, node);
-}
-
 /* The wire form; `w` holds it where it had to be made. */
 static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writer *w,
                                 struct rp_bytes *bytes, struct rp_err *err)
@@ -82,8 +44,40 @@ static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writ
         *bytes = (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n};
         return RP_OK;
     }
-    for (uint32_t op = 0; op < p->nops; op++)
-        put_node(p, w, op, &value);
+    for (uint32_t op = 0; op < p->nops; op++) {
+        /* `value` is scratch for the text of an attribute. */
+        size_t node = rp_proto_begin(w, RP_TF_GRAPH_NODE);
+        struct rp_ids operands = rp_op_operands(p, op), called = rp_op_called(p, op);
+        struct rp_source_line at;
+        char text[512];
+        uint32_t n;
+        const struct rp_attr *attrs = rp_op_attrs(p, op, &n);
+        put_name(p, w, RP_TF_NODE_NAME, op);
+        rp_proto_put_text(w, RP_TF_NODE_OP, rp_op_opcode_name(p, op));
+        for (uint32_t i = 0; i < operands.n; i++)
+            put_name(p, w, RP_TF_NODE_INPUT, operands.at[i]);
+        rp_shape_text(p, p->shape.at[op], true, text, sizeof text);
+        rp_tf_put_attr_bytes(w, "shape", RP_TF_ATTR_S, text, strlen(text));
+        for (uint32_t i = 0; i < n; i++) {
+            if (attrs[i].type == RP_VALUE_WIRE)
+                continue;
+            value.n = 0;
+            rp_attr_print(p, &attrs[i], &value);
+            rp_tf_put_attr_bytes(w, rp_program_text(p, attrs[i].key), RP_TF_ATTR_S, value.at,
+                                 value.n);
+        }
+        for (uint32_t i = 0; i < called.n; i++) {
+            const char *name = rp_program_text(p, p->computations.at[called.at[i]].name);
+
+            snprintf(text, sizeof text, "calls_%u", i);
+            rp_tf_put_attr_bytes(w, text, RP_TF_ATTR_S, name, strlen(name));
+        }
+        if (rp_op_source(p, op, &at)) {
+            snprintf(text, sizeof text, "%.400s:%d", at.file, at.line);
+            rp_tf_put_attr_bytes(w, "source", RP_TF_ATTR_S, text, strlen(text));
+        }
+        rp_proto_end(w, node);
+    }
     failed = value.failed;
     rp_chars_release(&value);
     return failed ? rp_err_nomem(err, "writing attributes") : rp_proto_written(w, bytes, err);

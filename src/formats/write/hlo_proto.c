@@ -154,16 +154,6 @@ static void put_dims(const struct rp_hlo_writer *put, const struct rp_op_shape *
     rp_proto_end(put->w, list);
 }
 
-/* Text without a layout means row-major; XLA requires it to be explicit. */
-static void put_layout_or_default(const struct rp_hlo_writer *put, const struct rp_op_shape *s,
-                                  const char *layout)
-{
-    if (*layout)
-        put_layout(put, layout);
-    else if (s->elem != RP_ELEM_TOKEN && s->elem != RP_ELEM_OPAQUE && s->elem != RP_ELEM_INVALID)
-        put_row_major(put, s->n);
-}
-
 void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_t shape)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
@@ -175,7 +165,14 @@ void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_
             rp_hlo_write_shape(put, RP_HLO_SHAPE_TUPLE_SHAPES, put->p->parts.at[s->first + i]);
     } else {
         put_dims(put, s);
-        put_layout_or_default(put, s, rp_program_text(put->p, s->layout));
+
+        /* Text without a layout means row-major; XLA requires it to be explicit. */
+        const char *layout = rp_program_text(put->p, s->layout);
+        if (*layout)
+            put_layout(put, layout);
+        else if (s->elem != RP_ELEM_TOKEN && s->elem != RP_ELEM_OPAQUE &&
+                 s->elem != RP_ELEM_INVALID)
+            put_row_major(put, s->n);
     }
     rp_proto_end(put->w, begun);
 }
@@ -228,29 +225,6 @@ static void put_plain_shape(const struct rp_hlo_writer *put, uint32_t shape, con
     rp_proto_end(put->w, begun);
 }
 
-/* Values in the order of the instruction's layout, which XLA requires of the literal. */
-static enum rp_code put_decoded(const struct rp_hlo_writer *put, const struct rp_literal *literal,
-                                uint32_t shape, unsigned char *values, size_t n)
-{
-    unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
-    size_t unit = rp_literal_unit(elem), begun;
-    uint32_t order[64];
-    bool laid = rp_shape_minor_to_major(put->p, shape, order, 64);
-
-    RP_TRY(rp_literal_decode(put->p, literal, values, n * unit, put->err));
-    if (laid) {
-        rp_literal_lay(put->p, shape, values, values + n * unit);
-        values += n * unit;
-    }
-    for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
-        values[i] = (unsigned char)(values[i] & ((1u << bits) - 1)); /* as XLA writes them */
-    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_LITERAL);
-    put_plain_shape(put, shape, laid ? order : NULL);
-    put_values(put, elem, values, n);
-    rp_proto_end(put->w, begun);
-    return RP_OK;
-}
-
 static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_literal *literal;
@@ -282,7 +256,25 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
     size = n * rp_literal_unit(put->p->shapes.at[shape].elem);
     values = malloc(2 * size + 1);
     RP_TRY(rp_err_need(values, put->err, "writing a constant"));
-    return put_decoded(put, literal, shape, values, n);
+
+    /* Values in the order of the instruction's layout, which XLA requires of the literal. */
+    unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
+    size_t unit = rp_literal_unit(elem), begun;
+    unsigned char *laid_out = values;
+    uint32_t order[64];
+    bool laid = rp_shape_minor_to_major(put->p, shape, order, 64);
+    RP_TRY(rp_literal_decode(put->p, literal, values, n * unit, put->err));
+    if (laid) {
+        rp_literal_lay(put->p, shape, values, values + n * unit);
+        laid_out += n * unit;
+    }
+    for (size_t i = 0; i < n && bits < 8 && elem != RP_ELEM_PRED; i++)
+        laid_out[i] = (unsigned char)(laid_out[i] & ((1u << bits) - 1)); /* as XLA writes them */
+    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_LITERAL);
+    put_plain_shape(put, shape, laid ? order : NULL);
+    put_values(put, elem, laid_out, n);
+    rp_proto_end(put->w, begun);
+    return RP_OK;
 }
 
 /* ---- instructions ---- */
@@ -306,26 +298,6 @@ static void put_metadata(const struct rp_hlo_writer *put, uint32_t op)
     put_number(put, RP_HLO_METADATA_SOURCE_COLUMN, m->column);
     put_number(put, RP_HLO_METADATA_SOURCE_END_COLUMN, m->end_column);
     rp_proto_end(put->w, begun);
-}
-
-static void put_ids(const struct rp_hlo_writer *put, uint32_t op)
-{
-    struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
-    size_t list;
-
-    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, rp_hlo_write_id(put->p, op));
-    if (operands.n) {
-        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
-        for (uint32_t i = 0; i < operands.n; i++)
-            rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, operands.at[i]));
-        rp_proto_end(put->w, list);
-    }
-    if (called.n) {
-        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS);
-        for (uint32_t i = 0; i < called.n; i++)
-            rp_proto_add_varint(put->w, (uint64_t)called.at[i] + 1);
-        rp_proto_end(put->w, list);
-    }
 }
 
 /* Implicit parts of tuples get generated names: "x.gte.0". In text, names are unique in their
@@ -373,7 +345,23 @@ static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op
         put_number(put, RP_HLO_INSTRUCTION_PARAMETER_NUMBER, put->p->value.at[op]);
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
         put_number(put, RP_HLO_INSTRUCTION_TUPLE_INDEX, put->p->value.at[op]);
-    put_ids(put, op);
+
+    /* Ids of the instruction, of its operands, and of what it calls. */
+    struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
+    size_t list;
+    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, rp_hlo_write_id(put->p, op));
+    if (operands.n) {
+        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_OPERAND_IDS);
+        for (uint32_t i = 0; i < operands.n; i++)
+            rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, operands.at[i]));
+        rp_proto_end(put->w, list);
+    }
+    if (called.n) {
+        list = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_CALLED_COMPUTATION_IDS);
+        for (uint32_t i = 0; i < called.n; i++)
+            rp_proto_add_varint(put->w, (uint64_t)called.at[i] + 1);
+        rp_proto_end(put->w, list);
+    }
     RP_TRY(rp_hlo_write_attrs(put, op));
     rp_proto_end(put->w, begun);
     return RP_OK;
@@ -443,44 +431,55 @@ static void put_schedule(const struct rp_hlo_writer *put)
     rp_proto_end(put->w, schedule);
 }
 
-/* Names are numbered by their place in the list of locations: each location has its own pair. */
-static void put_frames(const struct rp_hlo_writer *put)
+static enum rp_code put_module(const struct rp_hlo_writer *put)
 {
+    const struct rp_program *p = put->p;
+    const struct rp_computation *entry = &p->computations.at[p->entry];
+
+    rp_proto_put_text(put->w, RP_HLO_MODULE_NAME, p->name ? rp_program_text(p, p->name) : "module");
+    put_text(put, RP_HLO_MODULE_ENTRY_COMPUTATION_NAME, entry->name);
+
+    /* Callees first, as XLA requires. */
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    RP_TRY(rp_program_call_order(put->p, &scratch, &order, put->err));
+    for (size_t i = 0; i < put->p->computations.n; i++)
+        RP_TRY(put_computation(put, order[i]));
+    RP_TRY(put_program_shape(put, RP_HLO_MODULE_HOST_PROGRAM_SHAPE, entry));
+    rp_proto_put_varint(put->w, RP_HLO_MODULE_ENTRY_COMPUTATION_ID, (uint64_t)p->entry + 1);
+
+    /* Names are numbered by their place in the list of locations: each location has its own
+       pair. */
     size_t frames, begun;
+    if (put->p->frames.n) {
+        frames = rp_proto_begin(put->w, RP_HLO_MODULE_STACK_FRAME_INDEX);
+        for (size_t i = 0; i < put->p->locations.n; i++)
+            rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FILE_NAMES,
+                              rp_program_text(put->p, put->p->locations.at[i].file));
+        for (size_t i = 0; i < put->p->locations.n; i++)
+            rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FUNCTION_NAMES,
+                              rp_program_text(put->p, put->p->locations.at[i].function));
+        for (size_t i = 0; i < put->p->locations.n; i++) {
+            const struct rp_location *at = &put->p->locations.at[i];
 
-    if (!put->p->frames.n)
-        return;
-    frames = rp_proto_begin(put->w, RP_HLO_MODULE_STACK_FRAME_INDEX);
-    for (size_t i = 0; i < put->p->locations.n; i++)
-        rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FILE_NAMES,
-                          rp_program_text(put->p, put->p->locations.at[i].file));
-    for (size_t i = 0; i < put->p->locations.n; i++)
-        rp_proto_put_text(put->w, RP_HLO_FRAME_INDEX_FUNCTION_NAMES,
-                          rp_program_text(put->p, put->p->locations.at[i].function));
-    for (size_t i = 0; i < put->p->locations.n; i++) {
-        const struct rp_location *at = &put->p->locations.at[i];
-
-        begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_FILE_LOCATIONS);
-        rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FILE_NAME_ID, i + 1);
-        rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID, i + 1);
-        put_number(put, RP_HLO_FILE_LOCATION_LINE, at->line);
-        put_number(put, RP_HLO_FILE_LOCATION_COLUMN, at->column);
-        put_number(put, RP_HLO_FILE_LOCATION_END_LINE, at->end_line);
-        put_number(put, RP_HLO_FILE_LOCATION_END_COLUMN, at->end_column);
-        rp_proto_end(put->w, begun);
+            begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_FILE_LOCATIONS);
+            rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FILE_NAME_ID, i + 1);
+            rp_proto_put_varint(put->w, RP_HLO_FILE_LOCATION_FUNCTION_NAME_ID, i + 1);
+            put_number(put, RP_HLO_FILE_LOCATION_LINE, at->line);
+            put_number(put, RP_HLO_FILE_LOCATION_COLUMN, at->column);
+            put_number(put, RP_HLO_FILE_LOCATION_END_LINE, at->end_line);
+            put_number(put, RP_HLO_FILE_LOCATION_END_COLUMN, at->end_column);
+            rp_proto_end(put->w, begun);
+        }
+        for (size_t i = 0; i < put->p->frames.n; i++) {
+            begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_STACK_FRAMES);
+            rp_proto_put_varint(put->w, RP_HLO_STACK_FRAME_FILE_LOCATION_ID,
+                                (uint64_t)put->p->frames.at[i].location + 1);
+            put_number(put, RP_HLO_STACK_FRAME_PARENT_FRAME_ID, put->p->frames.at[i].parent);
+            rp_proto_end(put->w, begun);
+        }
+        rp_proto_end(put->w, frames);
     }
-    for (size_t i = 0; i < put->p->frames.n; i++) {
-        begun = rp_proto_begin(put->w, RP_HLO_FRAME_INDEX_STACK_FRAMES);
-        rp_proto_put_varint(put->w, RP_HLO_STACK_FRAME_FILE_LOCATION_ID,
-                            (uint64_t)put->p->frames.at[i].location + 1);
-        put_number(put, RP_HLO_STACK_FRAME_PARENT_FRAME_ID, put->p->frames.at[i].parent);
-        rp_proto_end(put->w, begun);
-    }
-    rp_proto_end(put->w, frames);
-}
-
-static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
-{
     for (size_t i = 0; i < put->p->module_attrs.n; i++) {
         const struct rp_attr *attr = &put->p->module_attrs.at[i];
 
@@ -496,32 +495,6 @@ static enum rp_code put_module_attrs(const struct rp_hlo_writer *put)
             RP_TRY(rp_hlo_write_own(put, attr));
     }
     return RP_OK;
-}
-
-/* Callees first, as XLA requires. */
-static enum rp_code put_computations(const struct rp_hlo_writer *put)
-{
-    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
-    uint32_t *order;
-
-    RP_TRY(rp_program_call_order(put->p, &scratch, &order, put->err));
-    for (size_t i = 0; i < put->p->computations.n; i++)
-        RP_TRY(put_computation(put, order[i]));
-    return RP_OK;
-}
-
-static enum rp_code put_module(const struct rp_hlo_writer *put)
-{
-    const struct rp_program *p = put->p;
-    const struct rp_computation *entry = &p->computations.at[p->entry];
-
-    rp_proto_put_text(put->w, RP_HLO_MODULE_NAME, p->name ? rp_program_text(p, p->name) : "module");
-    put_text(put, RP_HLO_MODULE_ENTRY_COMPUTATION_NAME, entry->name);
-    RP_TRY(put_computations(put));
-    RP_TRY(put_program_shape(put, RP_HLO_MODULE_HOST_PROGRAM_SHAPE, entry));
-    rp_proto_put_varint(put->w, RP_HLO_MODULE_ENTRY_COMPUTATION_ID, (uint64_t)p->entry + 1);
-    put_frames(put);
-    return put_module_attrs(put);
 }
 
 enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err)

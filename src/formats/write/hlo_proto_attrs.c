@@ -102,10 +102,11 @@ static void put_conv_dims(const struct rp_hlo_writer *put, const struct rp_attr 
     rp_proto_end(put->w, begun);
 }
 
-static void put_mesh(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
+static void put_mesh_groups(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
 {
-    size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH), begun;
+    size_t groups = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST);
 
+    size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH), begun;
     for (size_t i = 0; i < g->naxes; i++) {
         begun = rp_proto_begin(put->w, RP_HLO_MESH_AXES);
         put_slice(put, RP_HLO_MESH_AXIS_NAME, g->axes[i].name);
@@ -120,13 +121,6 @@ static void put_mesh(const struct rp_hlo_writer *put, const struct rp_replica_gr
         rp_proto_end(put->w, begun);
     }
     rp_proto_end(put->w, mesh);
-}
-
-static void put_mesh_groups(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
-{
-    size_t groups = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST);
-
-    put_mesh(put, g);
     for (size_t i = 0; i < g->nparts; i++) {
         size_t part = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_AXES), sub;
 
@@ -248,13 +242,6 @@ static void put_predecessors(const struct rp_hlo_writer *put, const struct rp_at
     for (uint32_t i = 0; i < attr->n; i++)
         rp_proto_add_varint(put->w, rp_hlo_write_id(put->p, attr->ids[i]));
     rp_proto_end(put->w, begun);
-}
-
-static void put_constraints(const struct rp_hlo_writer *put, const struct rp_attr *attr)
-{
-    rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT, 1);
-    for (uint32_t i = 0; i < attr->n; i++)
-        rp_hlo_write_shape(put, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT, attr->ids[i]);
 }
 
 /* ---- attributes that share a message ---- */
@@ -478,24 +465,16 @@ static bool put_value(const struct rp_hlo_writer *put, uint32_t op, const struct
         put_predecessors(put, attr);
         return true;
     case RP_VALUE_SHAPES:
-        if (put->p->code.at[op] == RP_OP_CUSTOM_CALL)
-            put_constraints(put, attr);
+        if (put->p->code.at[op] == RP_OP_CUSTOM_CALL) {
+            rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_CONSTRAIN_LAYOUT, 1);
+            for (uint32_t i = 0; i < attr->n; i++)
+                rp_hlo_write_shape(put, RP_HLO_INSTRUCTION_OPERAND_SHAPES_WITH_LAYOUT,
+                                   attr->ids[i]);
+        }
         return put->p->code.at[op] == RP_OP_CUSTOM_CALL;
     default:
         return false;
     }
-}
-
-static enum rp_code put_attr(const struct rp_hlo_writer *put, uint32_t op,
-                             const struct rp_attr *attr)
-{
-    if (attr->type == RP_VALUE_WIRE) {
-        rp_proto_add_bytes(put->w, attr->at, attr->n);
-        return RP_OK;
-    }
-    if (in_message(put, op, attr) || put_value(put, op, attr))
-        return RP_OK;
-    return rp_hlo_write_own(put, attr);
 }
 
 enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op)
@@ -503,8 +482,16 @@ enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op)
     uint32_t n;
     const struct rp_attr *attrs = rp_op_attrs(put->p, op, &n);
 
-    for (uint32_t i = 0; i < n; i++)
-        RP_TRY(put_attr(put, op, &attrs[i]));
+    for (uint32_t i = 0; i < n; i++) {
+        const struct rp_attr *attr = &attrs[i];
+        if (attr->type == RP_VALUE_WIRE) {
+            rp_proto_add_bytes(put->w, attr->at, attr->n);
+            continue;
+        }
+        if (in_message(put, op, attr) || put_value(put, op, attr))
+            continue;
+        RP_TRY(rp_hlo_write_own(put, attr));
+    }
     put_dims_message(put, op);
     put_precision(put, op);
     if (is_solve(put, op))

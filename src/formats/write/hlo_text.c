@@ -151,36 +151,31 @@ static enum rp_code put_elements(const struct text_writer *w, const struct rp_li
     return RP_OK;
 }
 
-static enum rp_code put_literal(const struct text_writer *w, uint32_t op)
-{
-    RP_FREED unsigned char *values = NULL;
-    size_t size;
-    const struct rp_literal *literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
-                                           ? &w->p->literals.at[w->p->value.at[op]]
-                                           : NULL;
-
-    if (literal && literal->form == RP_LITERAL_TEXT) {
-        rp_out_write(w->to, literal->at, literal->n);
-        return RP_OK;
-    }
-    if (!literal || !rp_literal_known(w->p, literal)) {
-        rp_out_text(w->to, "{...}");
-        return RP_OK;
-    }
-    size = (size_t)rp_shape_elements(w->p, literal->shape) *
-           rp_literal_unit(w->p->shapes.at[literal->shape].elem);
-    values = malloc(size + 1);
-    RP_TRY(rp_err_need(values, w->err, "writing a constant"));
-    RP_TRY(rp_literal_decode(w->p, literal, values, size, w->err));
-    return put_elements(w, literal, values);
-}
-
 static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(w->p, op);
 
-    if (w->p->code.at[op] == RP_OP_CONSTANT)
-        return put_literal(w, op);
+    if (w->p->code.at[op] == RP_OP_CONSTANT) {
+        RP_FREED unsigned char *values = NULL;
+        size_t size;
+        const struct rp_literal *literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
+                                               ? &w->p->literals.at[w->p->value.at[op]]
+                                               : NULL;
+        if (literal && literal->form == RP_LITERAL_TEXT) {
+            rp_out_write(w->to, literal->at, literal->n);
+            return RP_OK;
+        }
+        if (!literal || !rp_literal_known(w->p, literal)) {
+            rp_out_text(w->to, "{...}");
+            return RP_OK;
+        }
+        size = (size_t)rp_shape_elements(w->p, literal->shape) *
+               rp_literal_unit(w->p->shapes.at[literal->shape].elem);
+        values = malloc(size + 1);
+        RP_TRY(rp_err_need(values, w->err, "writing a constant"));
+        RP_TRY(rp_literal_decode(w->p, literal, values, size, w->err));
+        return put_elements(w, literal, values);
+    }
     if (w->p->code.at[op] == RP_OP_PARAMETER)
         rp_out_printf(w->to, "%lld", (long long)w->p->value.at[op]);
     for (uint32_t i = 0; i < operands.n; i++) {
@@ -322,11 +317,15 @@ static enum rp_code put_op(const struct text_writer *w, uint32_t op, bool root)
     return RP_OK;
 }
 
-static enum rp_code put_parameters(const struct text_writer *w, const struct rp_computation *c,
-                                   uint32_t *at)
+static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
 {
-    bool first = true;
+    RP_FREED uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
 
+    RP_TRY(rp_err_need(at, w->err, "writing a computation"));
+    rp_out_text(w->to, " (");
+
+    /* Parameters, in the order of their numbers. */
+    bool first = true;
     memset(at, 0xff, c->nparams * sizeof *at); /* RP_NONE */
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (w->p->code.at[op] == RP_OP_PARAMETER && (uint64_t)w->p->value.at[op] < c->nparams)
@@ -339,16 +338,6 @@ static enum rp_code put_parameters(const struct text_writer *w, const struct rp_
         RP_TRY(put_shape(w, w->p->shape.at[at[i]], false));
         first = false;
     }
-    return RP_OK;
-}
-
-static enum rp_code put_signature(const struct text_writer *w, const struct rp_computation *c)
-{
-    RP_FREED uint32_t *at = calloc((size_t)c->nparams + 1, sizeof *at);
-
-    RP_TRY(rp_err_need(at, w->err, "writing a computation"));
-    rp_out_text(w->to, " (");
-    RP_TRY(put_parameters(w, c, at));
     rp_out_text(w->to, ") -> ");
     RP_TRY(put_shape(w, w->p->shape.at[c->root], false));
     rp_out_text(w->to, " {\n");
@@ -407,31 +396,6 @@ static enum rp_code put_names(const struct text_writer *w, const char *heading, 
     return RP_OK;
 }
 
-static enum rp_code put_tables(const struct text_writer *w, struct rp_map *files,
-                               struct rp_map *functions)
-{
-    const struct rp_program *p = w->p;
-
-    RP_TRY(put_names(w, "FileNames", false, files));
-    RP_TRY(put_names(w, "FunctionNames", true, functions));
-    rp_out_text(w->to, "\nFileLocations\n");
-    for (size_t i = 0; i < p->locations.n; i++) {
-        const struct rp_location *at = &p->locations.at[i];
-
-        rp_out_printf(w->to,
-                      "%zu {file_name_id=%u function_name_id=%u line=%d end_line=%d column=%d "
-                      "end_column=%d}\n",
-                      i + 1, rp_map_get(files, at->file) + 1,
-                      rp_map_get(functions, at->function) + 1, at->line, at->end_line, at->column,
-                      at->end_column);
-    }
-    rp_out_text(w->to, "\nStackFrames\n"); /* parents are written one too high, as XLA does */
-    for (size_t i = 0; i < p->frames.n; i++)
-        rp_out_printf(w->to, "%zu {file_location_id=%u parent_frame_id=%u}\n", i + 1,
-                      p->frames.at[i].location + 1, p->frames.at[i].parent + 1);
-    return RP_OK;
-}
-
 static enum rp_code put_frames(const struct text_writer *w)
 {
     RP_SCOPED(rp_map_release) struct rp_map files = {0};
@@ -439,18 +403,24 @@ static enum rp_code put_frames(const struct text_writer *w)
 
     if (!w->p->frames.n)
         return RP_OK;
-    return put_tables(w, &files, &functions);
-}
+    const struct rp_program *p = w->p;
+    RP_TRY(put_names(w, "FileNames", false, &files));
+    RP_TRY(put_names(w, "FunctionNames", true, &functions));
+    rp_out_text(w->to, "\nFileLocations\n");
+    for (size_t i = 0; i < p->locations.n; i++) {
+        const struct rp_location *at = &p->locations.at[i];
 
-/* Callees first: XLA reads in one pass. The order of the file, if callees come first there. */
-static enum rp_code put_computations(const struct text_writer *w)
-{
-    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
-    uint32_t *order;
-
-    RP_TRY(rp_program_call_order(w->p, &scratch, &order, w->err));
-    for (size_t i = 0; i < w->p->computations.n; i++)
-        RP_TRY(put_computation(w, order[i]));
+        rp_out_printf(w->to,
+                      "%zu {file_name_id=%u function_name_id=%u line=%d end_line=%d column=%d "
+                      "end_column=%d}\n",
+                      i + 1, rp_map_get(&files, at->file) + 1,
+                      rp_map_get(&functions, at->function) + 1, at->line, at->end_line, at->column,
+                      at->end_column);
+    }
+    rp_out_text(w->to, "\nStackFrames\n"); /* parents are written one too high, as XLA does */
+    for (size_t i = 0; i < p->frames.n; i++)
+        rp_out_printf(w->to, "%zu {file_location_id=%u parent_frame_id=%u}\n", i + 1,
+                      p->frames.at[i].location + 1, p->frames.at[i].parent + 1);
     return RP_OK;
 }
 
@@ -464,7 +434,14 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     RP_TRY(put_attrs(&w, p->module_attrs.at, p->module_attrs.n));
     rp_out_char(to, '\n');
     RP_TRY(put_frames(&w));
-    return put_computations(&w);
+
+    /* Callees first: XLA reads in one pass. The order of the file, if callees come first there. */
+    RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+    uint32_t *order;
+    RP_TRY(rp_program_call_order(w.p, &scratch, &order, w.err));
+    for (size_t i = 0; i < w.p->computations.n; i++)
+        RP_TRY(put_computation(&w, order[i]));
+    return RP_OK;
 }
 
 static enum rp_code write_text(const struct rp_program *program, const char *path,

@@ -207,18 +207,6 @@ static void put_clocks(struct writer *c)
     end_packet(c, packet, RP_PFT_FLAG_NEEDED);
 }
 
-static void put_beginning(struct writer *c)
-{
-    size_t packet = begin_packet(c),
-           defaults = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
-
-    rp_proto_put_varint(&c->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
-    rp_proto_end(&c->w, defaults);
-    end_packet(c, packet, RP_PFT_FLAG_CLEARED);
-    put_clocks(c);
-    put_all_metadata(c);
-}
-
 /* ------------------------------------------------------------------ tracks */
 
 static uint64_t process_uuid(const struct writer *c, uint32_t process)
@@ -332,20 +320,6 @@ static void new_lane(struct writer *c, uint32_t track, bool thread)
     c->lanes.at[c->nlanes++].ends.n = 0;
 }
 
-/* The events of the first lane need not name their track. */
-static void put_default_track(struct writer *c)
-{
-    size_t packet = begin_packet(c),
-           defaults = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS), inner;
-
-    rp_proto_put_varint(&c->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
-    inner = rp_proto_begin(&c->w, RP_PFT_DEFAULTS_TRACK_EVENT_DEFAULTS);
-    rp_proto_put_varint(&c->w, RP_PFT_EVENT_DEFAULTS_TRACK_UUID, c->lanes.at[0].uuid);
-    rp_proto_end(&c->w, inner);
-    rp_proto_end(&c->w, defaults);
-    end_packet(c, packet, RP_PFT_FLAG_NEEDED);
-}
-
 /* ------------------------------------------------------------------ what events have */
 
 static const char *const kind_words[RP_KIND_COUNT] = {
@@ -363,23 +337,6 @@ static const char *const kind_words[RP_KIND_COUNT] = {
     [RP_KIND_TRANSFER] = "Comm",
     [RP_KIND_WAIT] = "blocking",
 };
-
-/* The category of the file, and where that does not say what the event is, one that does. */
-static void put_categories(struct writer *c, rp_event e)
-{
-    const struct rp_origin *o = &c->t->origins[c->t->ev.origin[e]];
-    uint8_t kind = c->t->ev.kind[e], means = c->kinds[c->t->ev.origin[e]];
-    const char *word = kind != means ? kind_words[kind] : NULL;
-    uint64_t word_iid = word ? intern_text(c, c->t->str.n + kind, word, strlen(word), CATEGORY) : 0;
-
-    if (word && means)
-        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS, word_iid);
-    if (o->category)
-        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS,
-                            intern_str(c, o->category, CATEGORY));
-    if (word && !means)
-        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS, word_iid);
-}
 
 /* null is an annotation without a value: as JSON it ends Perfetto's trace processor. */
 static void put_raw(struct writer *c, rp_str s)
@@ -483,19 +440,6 @@ static enum rp_code find_ends(struct writer *c, struct rp_err *err)
     return RP_OK;
 }
 
-static void note_category(struct writer *c, uint32_t flow)
-{
-    const struct rp_origin *o = &c->t->origins[c->t->flows.origin[flow]];
-    size_t one;
-
-    if (o->phase != 's' || !o->category || strcmp(rp_trace_str(c->t, o->category), "ac2g") == 0)
-        return;
-    one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
-    rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, RP_PFT_ARROW_KEY);
-    rp_proto_put_varint(&c->w, RP_PFT_ARG_STRING_VALUE_IID, intern_str(c, o->category, ARG_TEXT));
-    rp_proto_end(&c->w, one);
-}
-
 /* Events come in their order, and so do the arrows. */
 static void put_arrows(struct writer *c, rp_event e)
 {
@@ -506,7 +450,15 @@ static void put_arrows(struct writer *c, rp_event e)
 
         rp_proto_put_fixed64(
             &c->w, end->last ? RP_PFT_EVENT_TERMINATING_FLOW_IDS : RP_PFT_EVENT_FLOW_IDS, end->id);
-        note_category(c, end->flow);
+        const struct rp_origin *o = &c->t->origins[c->t->flows.origin[end->flow]];
+        size_t one;
+        if (o->phase != 's' || !o->category || strcmp(rp_trace_str(c->t, o->category), "ac2g") == 0)
+            continue;
+        one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
+        rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, RP_PFT_ARROW_KEY);
+        rp_proto_put_varint(&c->w, RP_PFT_ARG_STRING_VALUE_IID,
+                            intern_str(c, o->category, ARG_TEXT));
+        rp_proto_end(&c->w, one);
     }
 }
 
@@ -542,7 +494,19 @@ static void put_event(struct writer *c, rp_event e, enum rp_perfetto_type type, 
     size_t packet, event = begin_event(c, c->t->ev.ts_ns[e], type, lane_uuid(c, lane), &packet);
 
     rp_proto_put_varint(&c->w, RP_PFT_EVENT_NAME_IID, intern_str(c, c->t->ev.name[e], NAME));
-    put_categories(c, e);
+
+    /* The category of the file, and where that does not say what the event is, one that does. */
+    const struct rp_origin *o = &c->t->origins[c->t->ev.origin[e]];
+    uint8_t kind = c->t->ev.kind[e], means = c->kinds[c->t->ev.origin[e]];
+    const char *word = kind != means ? kind_words[kind] : NULL;
+    uint64_t word_iid = word ? intern_text(c, c->t->str.n + kind, word, strlen(word), CATEGORY) : 0;
+    if (word && means)
+        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS, word_iid);
+    if (o->category)
+        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS,
+                            intern_str(c, o->category, CATEGORY));
+    if (word && !means)
+        rp_proto_put_varint(&c->w, RP_PFT_EVENT_CATEGORY_IIDS, word_iid);
     put_args(c, e);
     put_arrows(c, e);
     end_event(c, event, packet);
@@ -574,19 +538,6 @@ static size_t find_lane(struct writer *c, uint32_t track, rp_event e, int64_t en
     }
     new_lane(c, track, false);
     return c->nlanes - 1;
-}
-
-static void put_span(struct writer *c, uint32_t track, rp_event e)
-{
-    bool open = c->t->ev.flags[e] & RP_EVENT_UNENDED;
-    int64_t end_ns = open ? INT64_MAX : rp_event_end_ns(c->t, e);
-    size_t lane = find_lane(c, track, e, end_ns);
-
-    if (c->code != RP_OK)
-        return;
-    put_event(c, e, RP_PFT_BEGIN, lane);
-    if (c->code == RP_OK)
-        c->code = rp_vec_push(&c->lanes.at[lane].ends, end_ns, c->err);
 }
 
 /* ------------------------------------------------------------------ counters */
@@ -651,9 +602,16 @@ static void put_track_event(struct writer *c, uint32_t track, rp_event e)
 
     if (ev->kind[e] == RP_KIND_COUNTER)
         put_counter(c, e);
-    else if (ev->dur_ns[e] >= 0 || ev->flags[e] & RP_EVENT_UNENDED)
-        put_span(c, track, e);
-    else
+    else if (ev->dur_ns[e] >= 0 || ev->flags[e] & RP_EVENT_UNENDED) {
+        bool open = c->t->ev.flags[e] & RP_EVENT_UNENDED;
+        int64_t end_ns = open ? INT64_MAX : rp_event_end_ns(c->t, e);
+        size_t lane = find_lane(c, track, e, end_ns);
+        if (c->code == RP_OK) {
+            put_event(c, e, RP_PFT_BEGIN, lane);
+            if (c->code == RP_OK)
+                c->code = rp_vec_push(&c->lanes.at[lane].ends, end_ns, c->err);
+        }
+    } else
         put_event(c, e, RP_PFT_INSTANT, 0);
 }
 
@@ -676,22 +634,21 @@ static void put_track_events(struct writer *c, uint32_t track)
             new_lane(c, track, is_thread(c, track));
             if (c->code != RP_OK)
                 return;
-            put_default_track(c);
+
+            /* The events of the first lane need not name their track. */
+            size_t packet = begin_packet(c),
+                   defaults = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS), inner;
+            rp_proto_put_varint(&c->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
+            inner = rp_proto_begin(&c->w, RP_PFT_DEFAULTS_TRACK_EVENT_DEFAULTS);
+            rp_proto_put_varint(&c->w, RP_PFT_EVENT_DEFAULTS_TRACK_UUID, c->lanes.at[0].uuid);
+            rp_proto_end(&c->w, inner);
+            rp_proto_end(&c->w, defaults);
+            end_packet(c, packet, RP_PFT_FLAG_NEEDED);
         }
         put_track_event(c, track, e);
     }
     for (size_t k = 0; k < c->nlanes && c->code == RP_OK; k++)
         end_slices(c, k, INT64_MAX - 1);
-}
-
-static void put_tracks(struct writer *c)
-{
-    const struct rp_trace *t = c->t;
-
-    for (uint32_t i = 0; i < t->nprocesses; i++)
-        put_process(c, i);
-    for (uint32_t i = 0; i < t->ntracks && c->code == RP_OK; i++)
-        put_track_events(c, i);
 }
 
 /* ------------------------------------------------------------------ samples */
@@ -713,11 +670,18 @@ static void sampled_thread(const void *user, rp_track track, uint64_t *pid, uint
     *tid = thread_number(c, track);
 }
 
-/* Threads that have samples and no events are not described yet. */
-static void put_sampled_threads(struct writer *c)
+static enum rp_code put_samples(struct writer *c, struct rp_err *err)
 {
-    const struct rp_call_samples *s = &c->t->samples;
+    struct rp_perfetto_sampled to = {.t = c->t,
+                                     .e = &c->e,
+                                     .w = &c->w,
+                                     .sequence = (c->first_uuid >> 32) + SAMPLES_SEQUENCE,
+                                     .shift_ns = c->shift_ns,
+                                     .thread = sampled_thread,
+                                     .user = c};
 
+    /* Threads that have samples and no events are not described yet. */
+    const struct rp_call_samples *s = &c->t->samples;
     for (uint32_t i = 0; i < s->n && c->code == RP_OK; i++) {
         struct rp_track_info at = c->t->tracks[s->track[i]];
         size_t packet, inner;
@@ -734,19 +698,6 @@ static void put_sampled_threads(struct writer *c)
         rp_proto_end(&c->w, inner);
         end_packet(c, packet, RP_PFT_FLAG_NEEDED);
     }
-}
-
-static enum rp_code put_samples(struct writer *c, struct rp_err *err)
-{
-    struct rp_perfetto_sampled to = {.t = c->t,
-                                     .e = &c->e,
-                                     .w = &c->w,
-                                     .sequence = (c->first_uuid >> 32) + SAMPLES_SEQUENCE,
-                                     .shift_ns = c->shift_ns,
-                                     .thread = sampled_thread,
-                                     .user = c};
-
-    put_sampled_threads(c);
     return c->code == RP_OK ? rp_samples_put_perfetto(&to, err) : c->code;
 }
 
@@ -811,8 +762,18 @@ static enum rp_code write_perfetto(const struct rp_trace *trace, const char *pat
 
     RP_TRY(prepare(&c, err));
     RP_TRY(rp_emit_open(&c.e, path, options ? options->gzip_level : 0, err));
-    put_beginning(&c);
-    put_tracks(&c);
+    size_t packet = begin_packet(&c),
+           defaults = rp_proto_begin(&c.w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
+    rp_proto_put_varint(&c.w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
+    rp_proto_end(&c.w, defaults);
+    end_packet(&c, packet, RP_PFT_FLAG_CLEARED);
+    put_clocks(&c);
+    put_all_metadata(&c);
+    const struct rp_trace *t = c.t;
+    for (uint32_t i = 0; i < t->nprocesses; i++)
+        put_process(&c, i);
+    for (uint32_t i = 0; i < t->ntracks && c.code == RP_OK; i++)
+        put_track_events(&c, i);
     RP_TRY(put_samples(&c, err));
     return rp_emit_close(&c.e, err);
 }

@@ -127,23 +127,17 @@ static enum rp_code put_sample(struct sampled *s, uint32_t i, uint64_t count)
     return end_packet(s, packet, RP_PFT_FLAG_NEEDED);
 }
 
-/* The clock of the packets, which are those of a sequence that begins here. */
-static enum rp_code put_beginning(const struct sampled *s)
-{
-    size_t packet = begin_packet(s),
-           defaults = rp_proto_begin(s->to->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
-
-    rp_proto_put_varint(s->to->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
-    rp_proto_end(s->to->w, defaults);
-    return end_packet(s, packet, RP_PFT_FLAG_CLEARED);
-}
-
 static enum rp_code put_samples(struct sampled *s)
 {
     const struct rp_call_samples *from = &s->to->t->samples;
     uint64_t count = 0;
 
-    RP_TRY(put_beginning(s));
+    /* The clock of the packets, which are those of a sequence that begins here. */
+    size_t packet = begin_packet(s),
+           defaults = rp_proto_begin(s->to->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
+    rp_proto_put_varint(s->to->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
+    rp_proto_end(s->to->w, defaults);
+    RP_TRY(end_packet(s, packet, RP_PFT_FLAG_CLEARED));
     for (uint32_t i = 0; i < from->n; i++) {
         if (i && from->track[i] != from->track[i - 1])
             count = 0;

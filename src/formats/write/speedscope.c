@@ -39,19 +39,6 @@ static void put_frames(struct scope_writer *w)
     rp_emit_text(&w->e, "]}");
 }
 
-static enum rp_code put_stack(struct scope_writer *w, uint32_t stack)
-{
-    RP_TRY(rp_stack_walk(w->t, stack, &w->path, w->err));
-    rp_emit_char(&w->e, '[');
-    while (w->path.n) {
-        rp_emit_i64(&w->e, w->path.at[--w->path.n]);
-        if (w->path.n)
-            rp_emit_char(&w->e, ',');
-    }
-    rp_emit_char(&w->e, ']');
-    return RP_OK;
-}
-
 /* The samples from begin to end, which are of one thread. */
 static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t end)
 {
@@ -68,7 +55,14 @@ static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t 
     for (uint32_t i = begin; i < end; i++) {
         if (i > begin)
             rp_emit_char(&w->e, ',');
-        RP_TRY(put_stack(w, s->stack[i]));
+        RP_TRY(rp_stack_walk(w->t, s->stack[i], &w->path, w->err));
+        rp_emit_char(&w->e, '[');
+        while (w->path.n) {
+            rp_emit_i64(&w->e, w->path.at[--w->path.n]);
+            if (w->path.n)
+                rp_emit_char(&w->e, ',');
+        }
+        rp_emit_char(&w->e, ']');
     }
     rp_emit_text(&w->e, "],\n\"weights\": [");
     for (uint32_t i = begin; i < end; i++) {

@@ -178,18 +178,6 @@ static void fill_event(struct db *db)
     }
 }
 
-static void put_arg(struct db *db, const struct rp_arg *arg)
-{
-    put_str(db, arg->key);
-    put_text(db, rp_word_arg_type(arg->type));
-    if (arg->type == RP_ARG_I64)
-        put_int(db, arg->v.i);
-    else if (arg->type == RP_ARG_F64)
-        sqlite3_bind_double(db->insert, ++db->column, arg->v.f);
-    else
-        put_str(db, arg->v.s);
-}
-
 /* The arguments of the object with this id. */
 static void put_args(struct db *db, uint32_t of, uint16_t shape, uint32_t row)
 {
@@ -200,7 +188,14 @@ static void put_args(struct db *db, uint32_t of, uint16_t shape, uint32_t row)
 
         put_int(db, of);
         put_int(db, i);
-        put_arg(db, &arg);
+        put_str(db, arg.key);
+        put_text(db, rp_word_arg_type(arg.type));
+        if (arg.type == RP_ARG_I64)
+            put_int(db, arg.v.i);
+        else if (arg.type == RP_ARG_F64)
+            sqlite3_bind_double(db->insert, ++db->column, arg.v.f);
+        else
+            put_str(db, arg.v.s);
         end_row(db);
     }
 }

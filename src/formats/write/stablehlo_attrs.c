@@ -365,13 +365,23 @@ static enum rp_code put_precision(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
-static enum rp_code put_dot_algorithm(struct rp_shlo *w, uint32_t op)
+static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
 {
+    static const struct part parts[] = {
+        {RP_ATTR_LHS_BATCH_DIMS, "lhs_batching_dimensions"},
+        {RP_ATTR_RHS_BATCH_DIMS, "rhs_batching_dimensions"},
+        {RP_ATTR_LHS_CONTRACTING_DIMS, "lhs_contracting_dimensions"},
+        {RP_ATTR_RHS_CONTRACTING_DIMS, "rhs_contracting_dimensions"},
+        {0, NULL}};
+
+    rp_shlo_key(w, "dot_dimension_numbers");
+    rp_out_text(w->to, "#stablehlo.dot<");
+    RP_TRY(put_parts(w, op, parts));
+    RP_TRY(put_precision(w, op));
     static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type"};
     const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_ALGORITHM);
     const struct rp_dot_algorithm *a;
     struct rp_ids in = rp_op_operands(w->p, op);
-
     if (!attr)
         return RP_OK;
     a = attr->type == RP_VALUE_WORD ? rp_dot_algorithm_find(attr->at, attr->n) : NULL;
@@ -390,22 +400,6 @@ static enum rp_code put_dot_algorithm(struct rp_shlo *w, uint32_t op)
                   "num_primitive_operations = %u, allow_imprecise_accumulation = %s>",
                   a->sum, a->products, a->imprecise ? "true" : "false");
     return RP_OK;
-}
-
-static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
-{
-    static const struct part parts[] = {
-        {RP_ATTR_LHS_BATCH_DIMS, "lhs_batching_dimensions"},
-        {RP_ATTR_RHS_BATCH_DIMS, "rhs_batching_dimensions"},
-        {RP_ATTR_LHS_CONTRACTING_DIMS, "lhs_contracting_dimensions"},
-        {RP_ATTR_RHS_CONTRACTING_DIMS, "rhs_contracting_dimensions"},
-        {0, NULL}};
-
-    rp_shlo_key(w, "dot_dimension_numbers");
-    rp_out_text(w->to, "#stablehlo.dot<");
-    RP_TRY(put_parts(w, op, parts));
-    RP_TRY(put_precision(w, op));
-    return put_dot_algorithm(w, op);
 }
 
 static enum rp_code put_compare(struct rp_shlo *w, uint32_t op)

@@ -127,29 +127,6 @@ static enum rp_code put_layouts(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
-static enum rp_code put_aliases(struct rp_shlo *w, uint32_t op)
-{
-    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-
-    if (!attr)
-        return RP_OK;
-    if (attr->type != RP_VALUE_ALIASES)
-        return rp_shlo_refuse_attr(w, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
-    rp_shlo_key(w, "output_operand_aliases");
-    rp_out_char(w->to, '[');
-    for (uint32_t i = 0; i < attr->n; i++) {
-        rp_out_printf(w->to, "%s#stablehlo.output_operand_alias<output_tuple_indices = [",
-                      i ? ", " : "");
-        rp_shlo_list(w, attr->aliases[i].output.at, attr->aliases[i].output.n);
-        rp_out_printf(w->to, "], operand_index = %lld, operand_tuple_indices = [",
-                      (long long)attr->aliases[i].number);
-        rp_shlo_list(w, attr->aliases[i].operand.at, attr->aliases[i].operand.n);
-        rp_out_text(w->to, "]>");
-    }
-    rp_out_char(w->to, ']');
-    return RP_OK;
-}
-
 /* Tuples would become several operands or results, which the function behind the call does not
    expect; several results are one tuple of arrays in HLO. */
 static bool takes_arrays(const struct rp_program *p, uint32_t op)
@@ -182,15 +159,6 @@ bool rp_shlo_is_topk(const struct rp_program *p, uint32_t op)
            part[0]->n == part[1]->n;
 }
 
-static void put_topk(struct rp_shlo *w, uint32_t op)
-{
-    const struct rp_program *p = w->p;
-    const struct rp_op_shape *values =
-        &p->shapes.at[p->parts.at[p->shapes.at[p->shape.at[op]].first]];
-
-    rp_shlo_int(w, "k", p->dims.at[values->first + values->n - 1]);
-}
-
 enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op)
 {
     const struct rp_attr *target = rp_op_attr(w->p, op, RP_ATTR_CUSTOM_CALL_TARGET),
@@ -199,7 +167,11 @@ enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op)
     struct rp_ids called = rp_op_called(w->p, op);
 
     if (rp_shlo_is_topk(w->p, op)) {
-        put_topk(w, op);
+        const struct rp_program *p = w->p;
+        const struct rp_op_shape *values =
+            &p->shapes.at[p->parts.at[p->shapes.at[p->shape.at[op]].first]];
+
+        rp_shlo_int(w, "k", p->dims.at[values->first + values->n - 1]);
         return RP_OK;
     }
     if (!target || !rp_attr_is_bytes(target))
@@ -223,5 +195,22 @@ enum rp_code rp_shlo_custom_call(struct rp_shlo *w, uint32_t op)
         rp_out_char(w->to, ']');
     }
     RP_TRY(put_layouts(w, op));
-    return put_aliases(w, op);
+    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    if (!attr)
+        return RP_OK;
+    if (attr->type != RP_VALUE_ALIASES)
+        return rp_shlo_refuse_attr(w, op, RP_ATTR_OUTPUT_TO_OPERAND_ALIASING);
+    rp_shlo_key(w, "output_operand_aliases");
+    rp_out_char(w->to, '[');
+    for (uint32_t i = 0; i < attr->n; i++) {
+        rp_out_printf(w->to, "%s#stablehlo.output_operand_alias<output_tuple_indices = [",
+                      i ? ", " : "");
+        rp_shlo_list(w, attr->aliases[i].output.at, attr->aliases[i].output.n);
+        rp_out_printf(w->to, "], operand_index = %lld, operand_tuple_indices = [",
+                      (long long)attr->aliases[i].number);
+        rp_shlo_list(w, attr->aliases[i].operand.at, attr->aliases[i].operand.n);
+        rp_out_text(w->to, "]>");
+    }
+    rp_out_char(w->to, ']');
+    return RP_OK;
 }

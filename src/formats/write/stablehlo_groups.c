@@ -46,41 +46,6 @@ static bool is_iota(const struct rp_replica_groups *g)
            (int64_t)g->ngroups * g->group_size == n;
 }
 
-/* All groups as a table, those that are shorter filled with -1; its columns, or 0. */
-static enum rp_code groups_table(struct rp_shlo *w, uint32_t op, int64_t **table, size_t *rows_n,
-                                 size_t *columns)
-{
-    const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_REPLICA_GROUPS);
-    const struct rp_replica_groups *g = attr && attr->type == RP_VALUE_GROUPS ? attr->groups : NULL;
-
-    *table = NULL;
-    *rows_n = g ? g->ngroups : 0;
-    *columns = 0;
-    if (!attr)
-        return RP_OK;
-    if (!g || (g->form != RP_GROUPS_LISTED && !is_iota(g)))
-        return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
-    if (g->form == RP_GROUPS_IOTA)
-        *columns = (size_t)g->group_size;
-    for (size_t i = 0; g->form == RP_GROUPS_LISTED && i < g->ngroups; i++)
-        if (g->begin[i + 1] - g->begin[i] > *columns)
-            *columns = g->begin[i + 1] - g->begin[i];
-    if (*columns && g->ngroups > (size_t)MAX_DEVICES * 4 / *columns)
-        return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
-    *table = RP_ARENA_NEW(&w->scratch, int64_t, g->ngroups * *columns + 1);
-    RP_TRY(rp_err_need(*table, w->err, "writing groups of devices"));
-    for (size_t i = 0; i < g->ngroups; i++)
-        for (size_t k = 0; k < *columns; k++) {
-            int64_t *to = &(*table)[i * *columns + k];
-
-            if (g->form == RP_GROUPS_IOTA)
-                *to = iota_device(g, (int64_t)(i * *columns + k));
-            else
-                *to = k < g->begin[i + 1] - g->begin[i] ? g->ids.at[g->begin[i] + k] : -1;
-        }
-    return RP_OK;
-}
-
 static enum rp_code put_all_to_all(struct rp_shlo *w, uint32_t op, size_t group)
 {
     size_t n;
@@ -106,7 +71,36 @@ enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code)
             return rp_shlo_refuse_attr(w, op, RP_ATTR_SOURCE_TARGET_PAIRS);
         rp_shlo_table(w, "source_target_pairs", pairs->ints, pairs->n / 2, 2);
     } else {
-        RP_TRY(groups_table(w, op, &table, &n, &columns));
+        /* All groups as a table, those that are shorter filled with -1; its columns, or 0. */
+        const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_REPLICA_GROUPS);
+        const struct rp_replica_groups *g =
+            attr && attr->type == RP_VALUE_GROUPS ? attr->groups : NULL;
+
+        table = NULL;
+        n = g ? g->ngroups : 0;
+        columns = 0;
+        if (attr) {
+            if (!g || (g->form != RP_GROUPS_LISTED && !is_iota(g)))
+                return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
+            if (g->form == RP_GROUPS_IOTA)
+                columns = (size_t)g->group_size;
+            for (size_t i = 0; g->form == RP_GROUPS_LISTED && i < g->ngroups; i++)
+                if (g->begin[i + 1] - g->begin[i] > columns)
+                    columns = g->begin[i + 1] - g->begin[i];
+            if (columns && g->ngroups > (size_t)MAX_DEVICES * 4 / columns)
+                return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);
+            table = RP_ARENA_NEW(&w->scratch, int64_t, g->ngroups * columns + 1);
+            RP_TRY(rp_err_need(table, w->err, "writing groups of devices"));
+            for (size_t i = 0; i < g->ngroups; i++)
+                for (size_t k = 0; k < columns; k++) {
+                    int64_t *to = &table[i * columns + k];
+
+                    if (g->form == RP_GROUPS_IOTA)
+                        *to = iota_device(g, (int64_t)(i * columns + k));
+                    else
+                        *to = k < g->begin[i + 1] - g->begin[i] ? g->ids.at[g->begin[i] + k] : -1;
+                }
+        }
         rp_shlo_table(w, "replica_groups", table, n, columns);
         if (code == RP_OP_ALL_TO_ALL)
             RP_TRY(put_all_to_all(w, op, columns));

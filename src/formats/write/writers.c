@@ -87,19 +87,6 @@ static const struct rp_format *read_only(const struct rp_writer *const *more, co
     return found;
 }
 
-/* Adds "rpt (.rpt), json (.json, .json.gz), ..." to what is in text. */
-static void add_choices(const struct rp_writer *const *more, char *text, size_t cap)
-{
-    const struct rp_writer *w;
-
-    for (size_t i = 0; (w = writer_at(more, i)); i++) {
-        size_t len = strlen(text);
-
-        snprintf(text + len, cap - len, "%s%s (%s%s%s)", i ? ", " : "", w->name, w->endings[0],
-                 w->endings[1] ? ", " : "", w->endings[1] ? w->endings[1] : "");
-    }
-}
-
 enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
                            struct rp_err *err)
 {
@@ -117,7 +104,16 @@ enum rp_code rp_writer_among(const struct rp_writer *const *more, const char *na
     char choices[768] = "";
 
     *out = NULL;
-    add_choices(more, choices, sizeof choices);
+
+    /* Adds "rpt (.rpt), json (.json, .json.gz), ..." to what is in text. */
+    size_t cap = sizeof choices;
+    const struct rp_writer *w;
+    for (size_t i = 0; (w = writer_at(more, i)); i++) {
+        size_t len = strlen(choices);
+
+        snprintf(choices + len, cap - len, "%s%s (%s%s%s)", i ? ", " : "", w->name, w->endings[0],
+                 w->endings[1] ? ", " : "", w->endings[1] ? w->endings[1] : "");
+    }
     if (!writer && name)
         return rp_err_set(err, RP_USAGE, "unknown output format '%s'; choose one of: %s", name,
                           choices);

@@ -82,20 +82,6 @@ enum rp_code rp_xplane_read_value(const struct rp_proto_cursor *up,
 
 /* -------------------------------------------------------------------------- arguments */
 
-static enum rp_code text_argument(struct rp_xplane *r, struct rp_bytes text,
-                                  struct rp_xplane_stat *stat, struct rp_arg *out,
-                                  struct rp_err *err)
-{
-    out->type = RP_ARG_STR;
-    if (!stat->memo.text.at || stat->memo.text.n != text.n ||
-        memcmp(stat->memo.text.at, text.at, text.n) != 0) {
-        RP_TRY(rp_proto_trace_intern(&r->t, text, &stat->memo.str, err));
-        stat->memo.text = text;
-    }
-    out->v.s = stat->memo.str;
-    return RP_OK;
-}
-
 /* Bytes are whole programs, mostly: only their size is kept, under "<name>.size_bytes". */
 static enum rp_code size_argument(struct rp_xplane *r, size_t n, struct rp_xplane_key *key,
                                   struct rp_arg *out, struct rp_err *err)
@@ -149,7 +135,14 @@ static inline enum rp_code make_argument(struct rp_xplane *r, const struct rp_xp
         out->v.s = r->keys.at[r->stats.at[other].key].str;
         return RP_OK;
     case RP_XSTAT_STR:
-        return text_argument(r, v->bytes, stat, out, err);
+        out->type = RP_ARG_STR;
+        if (!stat->memo.text.at || stat->memo.text.n != v->bytes.n ||
+            memcmp(stat->memo.text.at, v->bytes.at, v->bytes.n) != 0) {
+            RP_TRY(rp_proto_trace_intern(&r->t, v->bytes, &stat->memo.str, err));
+            stat->memo.text = v->bytes;
+        }
+        out->v.s = stat->memo.str;
+        return RP_OK;
     case RP_XSTAT_DOUBLE:
         out->type = RP_ARG_F64;
         out->v.f = rp_proto_double(v->value);
@@ -167,25 +160,6 @@ enum rp_code rp_xplane_argument(struct rp_xplane *r, const struct rp_xplane_valu
     return make_argument(r, v, stat, out, err);
 }
 
-/* The child of a node for one more argument. */
-static enum rp_code make_child(struct rp_xplane *r, uint32_t *node, uint32_t id, struct rp_err *err)
-{
-    struct rp_xplane_node fresh = {.id = id};
-    uint32_t place = (uint32_t)r->nodes.n, found;
-
-    if (place >= NODES_MAX && rp_map_get(&r->child_of, (uint64_t)*node << 32 | id) == RP_MAP_NONE) {
-        *node = OFF_TREE;
-        return RP_OK;
-    }
-    RP_TRY(rp_vec_reserve(&r->nodes, 1, err));
-    RP_TRY(rp_map_intern(&r->child_of, (uint64_t)*node << 32 | id, place, &found, err));
-    if (found == place)
-        r->nodes.at[r->nodes.n++] = fresh;
-    r->nodes.at[*node].hot = found;
-    *node = found;
-    return RP_OK;
-}
-
 /* Appends the argument to those of the event and advances its tree node. */
 static inline enum rp_code push_argument(struct rp_xplane *r, uint32_t *node, uint32_t key,
                                          const struct rp_arg *arg, struct rp_err *err)
@@ -201,7 +175,21 @@ static inline enum rp_code push_argument(struct rp_xplane *r, uint32_t *node, ui
         *node = hot;
         return RP_OK;
     }
-    return make_child(r, node, id, err);
+
+    /* The child of a node for one more argument. */
+    struct rp_xplane_node fresh = {.id = id};
+    uint32_t place = (uint32_t)r->nodes.n, found;
+    if (place >= NODES_MAX && rp_map_get(&r->child_of, (uint64_t)*node << 32 | id) == RP_MAP_NONE) {
+        *node = OFF_TREE;
+        return RP_OK;
+    }
+    RP_TRY(rp_vec_reserve(&r->nodes, 1, err));
+    RP_TRY(rp_map_intern(&r->child_of, (uint64_t)*node << 32 | id, place, &found, err));
+    if (found == place)
+        r->nodes.at[r->nodes.n++] = fresh;
+    r->nodes.at[*node].hot = found;
+    *node = found;
+    return RP_OK;
 }
 
 static enum rp_code push_number(struct rp_xplane *r, uint32_t *node, uint32_t key, int64_t number,
@@ -246,49 +234,6 @@ struct event {
     uint32_t node;
 };
 
-/* A statistic that determines the kind of the event or what it belongs to. */
-static void note_role(struct event *e, uint16_t role, const struct rp_xplane_value *v)
-{
-    bool number = v->type == RP_XSTAT_INT64 || v->type == RP_XSTAT_UINT64;
-
-    if (role >= RP_XPLANE_ROLES && !number)
-        return;
-    e->roles |= role;
-    switch (role) {
-    case RP_XPLANE_CORRELATES:
-        e->has_correlation = number;
-        e->correlation = (int64_t)v->value;
-        break;
-    case RP_XPLANE_PRODUCER_TYPE:
-        e->produced_type = v->value;
-        break;
-    case RP_XPLANE_PRODUCER:
-        e->produced = (int64_t)v->value;
-        break;
-    case RP_XPLANE_CONSUMER_TYPE:
-        e->consumed_type = v->value;
-        break;
-    case RP_XPLANE_CONSUMER:
-        e->consumed = (int64_t)v->value;
-        break;
-    default:
-        break;
-    }
-}
-
-/* A duplicate statistic: the last one wins. */
-static enum rp_code replace_argument(struct rp_xplane *r, struct event *e,
-                                     const struct rp_xplane_key *key, const struct rp_arg *arg)
-{
-    struct rp_arg *old = &r->args.at[key->place];
-
-    r->t.health->duplicate_keys++;
-    if (old->type != arg->type || old->key != arg->key)
-        e->node = OFF_TREE;
-    *old = *arg;
-    return RP_OK;
-}
-
 static enum rp_code add_stat(struct rp_xplane *r, struct event *e, const struct rp_proto_cursor *up,
                              const struct rp_proto_item *item, struct rp_err *err)
 {
@@ -305,10 +250,42 @@ static enum rp_code add_stat(struct rp_xplane *r, struct event *e, const struct 
     name = r->stats.at[place].key;
     RP_TRY(make_argument(r, &v, &r->stats.at[place], &arg, err));
     key = &r->keys.at[name];
-    if (key->role)
-        note_role(e, key->role, &v);
-    if (key->seen == r->serial)
-        return replace_argument(r, e, key, &arg);
+    if (key->role) {
+        /* A statistic that determines the kind of the event or what it belongs to. */
+        bool number = v.type == RP_XSTAT_INT64 || v.type == RP_XSTAT_UINT64;
+        if (key->role < RP_XPLANE_ROLES || number) {
+            e->roles |= key->role;
+            switch (key->role) {
+            case RP_XPLANE_CORRELATES:
+                e->has_correlation = number;
+                e->correlation = (int64_t)v.value;
+                break;
+            case RP_XPLANE_PRODUCER_TYPE:
+                e->produced_type = v.value;
+                break;
+            case RP_XPLANE_PRODUCER:
+                e->produced = (int64_t)v.value;
+                break;
+            case RP_XPLANE_CONSUMER_TYPE:
+                e->consumed_type = v.value;
+                break;
+            case RP_XPLANE_CONSUMER:
+                e->consumed = (int64_t)v.value;
+                break;
+            default:
+                break;
+            }
+        }
+    }
+    if (key->seen == r->serial) {
+        /* A duplicate statistic: the last one wins. */
+        struct rp_arg *old = &r->args.at[key->place];
+        r->t.health->duplicate_keys++;
+        if (old->type != arg.type || old->key != arg.key)
+            e->node = OFF_TREE;
+        *old = arg;
+        return RP_OK;
+    }
     key->seen = r->serial;
     key->place = (uint32_t)r->args.n;
     return push_argument(r, &e->node, name, &arg, err);
@@ -427,17 +404,6 @@ static enum rp_code find_origin(struct rp_xplane *r, enum rp_xplane_line_kind li
     return RP_OK;
 }
 
-/* A total over many occurrences has no time: it is kept as metadata of its thread. */
-static enum rp_code set_counts(struct rp_xplane *r, struct event *e, struct rp_raw *raw,
-                               struct rp_err *err)
-{
-    r->aggregated++;
-    raw->ts_ns = RP_NO_TS;
-    raw->dur_ns = RP_OPEN_NS;
-    RP_TRY(push_number(r, &e->node, r->occurrences_key, e->occurrences, err));
-    return push_number(r, &e->node, r->duration_key, e->duration_ps, err);
-}
-
 /* A span of zero length on a thread was recorded as an instant: its clock has nanoseconds. */
 static uint8_t kind_of(const struct rp_xplane *r, const struct event *e,
                        enum rp_xplane_line_kind line, const struct rp_xplane_label *label)
@@ -473,41 +439,6 @@ static enum rp_code add_arrow(struct rp_xplane *r, const struct rp_raw *raw, uin
     return rp_builder_add_flow(r->t.builder, &flow, err);
 }
 
-static enum rp_code add_arrows(struct rp_xplane *r, const struct event *e, const struct rp_raw *raw,
-                               struct rp_err *err)
-{
-    if (e->roles & RP_XPLANE_CONSUMER)
-        RP_TRY(add_arrow(r, raw, e->consumed_type, e->consumed, true, err));
-    if (e->roles & RP_XPLANE_PRODUCER)
-        RP_TRY(add_arrow(r, raw, e->produced_type, e->produced, false, err));
-    return RP_OK;
-}
-
-static enum rp_code add_event(struct rp_xplane *r, const struct rp_xplane_line *line,
-                              struct event *e, uint32_t place, struct rp_err *err)
-{
-    struct rp_raw raw = {.name = r->labels.at[place].name,
-                         .track = line->track,
-                         .has_link = e->has_correlation,
-                         .link = e->correlation};
-    uint8_t kind = kind_of(r, e, line->kind, &r->labels.at[place]);
-
-    RP_TRY(add_label_args(r, e, &r->labels.at[place], err));
-    if (e->aggregated)
-        RP_TRY(set_counts(r, e, &raw, err));
-    else
-        RP_TRY(set_times(r, e, line->timestamp_ns, &raw, err));
-    if (kind == RP_KIND_INSTANT || kind == RP_KIND_COUNTER)
-        raw.dur_ns = RP_OPEN_NS;
-    RP_TRY(find_origin(r, line->kind, kind, &raw.origin, err));
-    RP_TRY(find_shape(r, e->node, &raw.shape, err));
-    raw.args = r->args.at;
-    raw.nargs = (uint32_t)r->args.n;
-    if (e->roles >= RP_XPLANE_ROLES && !e->aggregated)
-        RP_TRY(add_arrows(r, e, &raw, err));
-    return rp_builder_add(r->t.builder, &raw, err);
-}
-
 enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_line *line,
                                   const struct rp_proto_cursor *up,
                                   const struct rp_proto_item *item, struct rp_err *err)
@@ -522,5 +453,32 @@ enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_li
     place = rp_xplane_find(&r->label_of, e.metadata);
     if (place == RP_MAP_NONE || !r->labels.at[place].read)
         RP_TRY(rp_xplane_label(r, e.metadata, &place, err));
-    return add_event(r, line, &e, place, err);
+    struct rp_raw raw = {.name = r->labels.at[place].name,
+                         .track = line->track,
+                         .has_link = e.has_correlation,
+                         .link = e.correlation};
+    uint8_t kind = kind_of(r, &e, line->kind, &r->labels.at[place]);
+    RP_TRY(add_label_args(r, &e, &r->labels.at[place], err));
+    if (e.aggregated) {
+        /* A total over many occurrences has no time: it is kept as metadata of its thread. */
+        r->aggregated++;
+        raw.ts_ns = RP_NO_TS;
+        raw.dur_ns = RP_OPEN_NS;
+        RP_TRY(push_number(r, &e.node, r->occurrences_key, e.occurrences, err));
+        RP_TRY(push_number(r, &e.node, r->duration_key, e.duration_ps, err));
+    } else
+        RP_TRY(set_times(r, &e, line->timestamp_ns, &raw, err));
+    if (kind == RP_KIND_INSTANT || kind == RP_KIND_COUNTER)
+        raw.dur_ns = RP_OPEN_NS;
+    RP_TRY(find_origin(r, line->kind, kind, &raw.origin, err));
+    RP_TRY(find_shape(r, e.node, &raw.shape, err));
+    raw.args = r->args.at;
+    raw.nargs = (uint32_t)r->args.n;
+    if (e.roles >= RP_XPLANE_ROLES && !e.aggregated) {
+        if (e.roles & RP_XPLANE_CONSUMER)
+            RP_TRY(add_arrow(r, &raw, e.consumed_type, e.consumed, true, err));
+        if (e.roles & RP_XPLANE_PRODUCER)
+            RP_TRY(add_arrow(r, &raw, e.produced_type, e.produced, false, err));
+    }
+    return rp_builder_add(r->t.builder, &raw, err);
 }

@@ -242,24 +242,18 @@ static const char *framework_of(unsigned signs)
     return signs & RP_XPLANE_TENSORFLOW ? "tensorflow" : "xprof";
 }
 
-/* Times of lines are since 1970, or since the start of the profile. */
-static void set_base(struct rp_xplane *r)
+enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err)
 {
-    struct rp_trace *trace = r->t.trace;
+    struct rp_builder *b = r->t.builder;
 
+    /* Times of lines are since 1970, or since the start of the profile. */
+    struct rp_trace *trace = r->t.trace;
     if (r->latest_ns >= ABSOLUTE_NS) {
         trace->has_base = 1;
     } else if (r->start_ns > 0 && r->start_ns <= BASE_MAX_NS) {
         trace->base_ns = r->start_ns;
         trace->has_base = 1;
     }
-}
-
-enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err)
-{
-    struct rp_builder *b = r->t.builder;
-
-    set_base(r);
     RP_TRY(rp_proto_trace_text(&r->t, framework_of(r->signs), &r->t.trace->framework, err));
     r->t.trace->framework_version = r->version;
     if (r->aggregated)

@@ -151,20 +151,6 @@ static enum rp_code add_label_arg(struct rp_xplane *r, struct rp_xplane_label *l
     return rp_vec_push(&r->label_args, arg, err);
 }
 
-/* The display name, and the full name if it differs. */
-static enum rp_code name_label(struct rp_xplane *r, struct rp_xplane_label *label,
-                               struct rp_bytes name, struct rp_bytes display, struct rp_err *err)
-{
-    bool both =
-        name.n && display.n && (name.n != display.n || memcmp(name.at, display.at, name.n) != 0);
-
-    label->name_kind = (uint8_t)rp_xplane_name_kind(name.n ? name : display, both, &r->signs);
-    RP_TRY(rp_proto_trace_intern(&r->t, display.n ? display : name, &label->name, err));
-    if (both)
-        RP_TRY(rp_proto_trace_intern(&r->t, name, &label->long_name, err));
-    return RP_OK;
-}
-
 static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *label,
                                struct rp_err *err)
 {
@@ -190,7 +176,15 @@ static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *labe
         }
     RP_TRY(rp_proto_finish(&c, err));
     label->read = true;
-    return name_label(r, label, name, display, err);
+
+    /* The display name, and the full name if it differs. */
+    bool both =
+        name.n && display.n && (name.n != display.n || memcmp(name.at, display.at, name.n) != 0);
+    label->name_kind = (uint8_t)rp_xplane_name_kind(name.n ? name : display, both, &r->signs);
+    RP_TRY(rp_proto_trace_intern(&r->t, display.n ? display : name, &label->name, err));
+    if (both)
+        RP_TRY(rp_proto_trace_intern(&r->t, name, &label->long_name, err));
+    return RP_OK;
 }
 
 enum rp_code rp_xplane_label(struct rp_xplane *r, int64_t id, uint32_t *out, struct rp_err *err)
@@ -252,22 +246,6 @@ struct line_head {
     struct rp_bytes name, display_name;
 };
 
-static enum rp_code read_line_head(struct rp_proto_cursor c, struct line_head *head,
-                                   struct rp_xplane_line *line, struct rp_err *err)
-{
-    *head = (struct line_head){.name = {(const uint8_t *)"", 0},
-                               .display_name = {(const uint8_t *)"", 0}};
-    return rp_proto_read(
-        c,
-        (const struct rp_proto_slot[]){{RP_XLINE_ID, .i64 = &head->id},
-                                       {RP_XLINE_NAME, .bytes = &head->name},
-                                       {RP_XLINE_TIMESTAMP_NS, .i64 = &line->timestamp_ns},
-                                       {RP_XLINE_DISPLAY_ID, .i64 = &head->display_id},
-                                       {RP_XLINE_DISPLAY_NAME, .bytes = &head->display_name},
-                                       {0}},
-        err);
-}
-
 /* Whether another line of the plane has the same id and another name. */
 static enum rp_code id_is_taken(struct rp_xplane *r, int64_t id, struct rp_bytes name, bool *taken,
                                 struct rp_err *err)
@@ -320,7 +298,17 @@ static enum rp_code read_line(struct rp_xplane *r, const struct rp_proto_cursor 
     struct line_head head;
     struct rp_proto_item it;
 
-    RP_TRY(read_line_head(c, &head, &line, err));
+    head = (struct line_head){.name = {(const uint8_t *)"", 0},
+                              .display_name = {(const uint8_t *)"", 0}};
+    RP_TRY(rp_proto_read(
+        c,
+        (const struct rp_proto_slot[]){{RP_XLINE_ID, .i64 = &head.id},
+                                       {RP_XLINE_NAME, .bytes = &head.name},
+                                       {RP_XLINE_TIMESTAMP_NS, .i64 = &line.timestamp_ns},
+                                       {RP_XLINE_DISPLAY_ID, .i64 = &head.display_id},
+                                       {RP_XLINE_DISPLAY_NAME, .bytes = &head.display_name},
+                                       {0}},
+        err));
     RP_TRY(open_line(r, &head, &line, err));
     if (line.timestamp_ns > r->latest_ns)
         r->latest_ns = line.timestamp_ns;
@@ -333,16 +321,6 @@ static enum rp_code read_line(struct rp_xplane *r, const struct rp_proto_cursor 
 }
 
 /* -------------------------------------------------------------------------- the plane */
-
-static void forget_plane(struct rp_xplane *r)
-{
-    r->plane_name = (struct rp_bytes){(const uint8_t *)"", 0};
-    r->named = false;
-    r->stats.n = r->labels.n = r->label_args.n = r->label_keys.n = r->line_names.n = 0;
-    forget_ids(&r->stat_of);
-    forget_ids(&r->label_of);
-    rp_map_release(&r->line_ids);
-}
 
 static enum rp_code read_tables(struct rp_xplane *r, struct rp_proto_cursor c, struct rp_err *err)
 {
@@ -371,7 +349,12 @@ enum rp_code rp_xplane_read_plane(struct rp_xplane *r, const struct rp_proto_cur
     struct rp_proto_cursor c = rp_proto_enter(up, item);
     struct rp_proto_item it;
 
-    forget_plane(r);
+    r->plane_name = (struct rp_bytes){(const uint8_t *)"", 0};
+    r->named = false;
+    r->stats.n = r->labels.n = r->label_args.n = r->label_keys.n = r->line_names.n = 0;
+    forget_ids(&r->stat_of);
+    forget_ids(&r->label_of);
+    rp_map_release(&r->line_ids);
     RP_TRY(read_tables(r, c, err));
     r->plane_kind = rp_xplane_plane_kind(r->plane_name);
     RP_TRY(rp_xplane_read_facts(r, &c, err));

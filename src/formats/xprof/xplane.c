@@ -112,21 +112,6 @@ static enum rp_sniff sniff_xplane(const uint8_t *head, size_t n, const char *fil
 
 /* -------------------------------------------------------------------------- reading */
 
-static enum rp_code open_keys(struct rp_xplane *r, struct rp_err *err)
-{
-    static const char *const names[] = {"long_name", "offset_ps", "duration_ps", "num_occurrences"};
-    uint32_t *const keys[] = {&r->long_name_key, &r->offset_key, &r->duration_key,
-                              &r->occurrences_key};
-    struct rp_xplane_node root = {0};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        struct rp_bytes name = {(const uint8_t *)names[i], strlen(names[i])};
-
-        RP_TRY(rp_xplane_key(r, name, keys[i], err));
-    }
-    return rp_vec_push(&r->nodes, root, err);
-}
-
 static enum rp_code open_reader(struct rp_xplane *r, struct rp_input *in,
                                 const struct rp_read_options *options, struct rp_err *err)
 {
@@ -139,7 +124,16 @@ static enum rp_code open_reader(struct rp_xplane *r, struct rp_input *in,
     RP_TRY(rp_proto_trace_init(&r->t, in, options, "xplane", err));
     RP_TRY(rp_emit_open_memory(&r->json, err));
     rp_xplane_fill_kinds(r);
-    return open_keys(r, err);
+    static const char *const names[] = {"long_name", "offset_ps", "duration_ps", "num_occurrences"};
+    uint32_t *const keys[] = {&r->long_name_key, &r->offset_key, &r->duration_key,
+                              &r->occurrences_key};
+    struct rp_xplane_node root = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct rp_bytes name = {(const uint8_t *)names[i], strlen(names[i])};
+
+        RP_TRY(rp_xplane_key(r, name, keys[i], err));
+    }
+    return rp_vec_push(&r->nodes, root, err);
 }
 
 static void release_reader(struct rp_xplane *r)
@@ -163,22 +157,6 @@ static void release_reader(struct rp_xplane *r)
     rp_vec_release(&r->nodes);
     rp_vec_release(&r->args);
     free(r);
-}
-
-/* A plane that cannot be read to its end. */
-static enum rp_code end_plane(struct rp_xplane *r, enum rp_code code, struct rp_err *err)
-{
-    struct rp_err why = RP_ERR_INIT;
-
-    if (err)
-        why = *err;
-    if (code != RP_FORMAT || !r->t.options->salvage)
-        return code;
-    r->t.health->salvaged = 1;
-    return rp_builder_warn(r->t.builder, err,
-                           "plane '%.*s' is damaged; everything before the damage was read: %.*s",
-                           (int)(r->plane_name.n < 80 ? r->plane_name.n : 80),
-                           (const char *)r->plane_name.at, (int)strcspn(why.text, "\n"), why.text);
 }
 
 /* The file ends inside a field. What comes before it is a trace, if it has events. */
@@ -213,8 +191,20 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
         if (it.number != RP_XSPACE_PLANES)
             continue;
         code = rp_xplane_read_plane(r, &c, &it, err);
-        if (code != RP_OK)
-            RP_TRY(end_plane(r, code, err));
+        if (code != RP_OK) {
+            /* A plane that cannot be read to its end. */
+            struct rp_err why = RP_ERR_INIT;
+            if (err)
+                why = *err;
+            if (code != RP_FORMAT || !r->t.options->salvage)
+                return code;
+            r->t.health->salvaged = 1;
+            RP_TRY(rp_builder_warn(
+                r->t.builder, err,
+                "plane '%.*s' is damaged; everything before the damage was read: %.*s",
+                (int)(r->plane_name.n < 80 ? r->plane_name.n : 80), (const char *)r->plane_name.at,
+                (int)strcspn(why.text, "\n"), why.text));
+        }
         rp_input_release_before(r->t.in, (size_t)(c.at - r->t.bytes));
         RP_TRY(rp_proto_trace_progress(&r->t, c.at, err));
     }
