@@ -20,10 +20,9 @@ static enum rp_code write_arrow(const struct rp_trace *trace, const char *path,
     rp_table_set_init(&set, rank, 1);
     RP_TRY(rp_table_prepare(&set, table, err));
     struct ArrowArrayStream stream;
-    enum rp_code code;
     int64_t rows;
     RP_TRY(rp_arrow_stream(&set, table, NULL, 0, NULL, &stream, err));
-    code = rp_ipc_save(&stream, path, &rows, err);
+    enum rp_code code = rp_ipc_save(&stream, path, &rows, err);
     stream.release(&stream);
     return code;
 }

@@ -150,11 +150,9 @@ static enum rp_code find_deps(struct chakra_writer *c, uint32_t node)
 
 static void put_ids(struct chakra_writer *c, uint32_t field, const uint32_t *ids, size_t n)
 {
-    size_t at;
-
     if (!n)
         return;
-    at = rp_proto_begin(&c->w, field);
+    size_t at = rp_proto_begin(&c->w, field);
     for (size_t i = 0; i < n; i++)
         rp_proto_add_varint(&c->w, ids[i]);
     rp_proto_end(&c->w, at);
@@ -215,7 +213,6 @@ static void put_collective(struct chakra_writer *c, const struct rp_collective *
 static void put_cost(struct chakra_writer *c, const struct rp_sg_node *node)
 {
     uint32_t item = rp_map_get(&c->item_of, node->event);
-    const struct rp_cost_call *call;
     int64_t bytes;
 
     if (node->kind == RP_SG_MEMORY && rp_arg_key_int(&c->bytes, node->event, &bytes)) {
@@ -224,7 +221,7 @@ static void put_cost(struct chakra_writer *c, const struct rp_sg_node *node)
     }
     if (item == RP_MAP_NONE || item >= c->calls.of_item.n)
         return;
-    call = &c->calls.calls.at[c->calls.of_item.at[item]];
+    const struct rp_cost_call *call = &c->calls.calls.at[c->calls.of_item.at[item]];
     if (call->item != item || !rp_cost_is_known(&c->costs.costs.at[call->cost]))
         return;
     put_size(c, "num_ops", RP_CHAKRA_ATTR_INT64_VAL, c->costs.costs.at[call->cost].flops);
@@ -270,8 +267,6 @@ static enum rp_code put_node(struct chakra_writer *c, uint32_t i)
 
 static enum rp_code chakra_put_all(struct chakra_writer *c, const char *path)
 {
-    enum rp_code code;
-
     RP_TRY(rp_emit_open(&c->e, path, 0, c->err));
     rp_proto_put_text(&c->w, RP_CHAKRA_METADATA_VERSION, VERSION);
     put_text(c, RP_CHAKRA_METADATA_ATTR, "generated_by", "reprise");
@@ -281,7 +276,7 @@ static enum rp_code chakra_put_all(struct chakra_writer *c, const char *path)
     if (c->t->world_size > 0)
         put_number(c, RP_CHAKRA_METADATA_ATTR, "world_size", RP_CHAKRA_ATTR_INT64_VAL,
                    (uint64_t)c->t->world_size);
-    code = put_message(c);
+    enum rp_code code = put_message(c);
     for (size_t i = 0; code == RP_OK && i < c->g.order.n; i++) {
         uint32_t node = c->g.order.at[i];
 

@@ -73,11 +73,10 @@ static void input_stem(const char *name, char *out, size_t cap)
                                           ".csv", ".sqlite", ".pftrace", NULL};
     const char *slash = strrchr(name, '/'), *bang = strrchr(name, '!');
     const char *begin = slash > bang ? slash : bang;
-    size_t len, i;
 
     begin = begin ? begin + 1 : name;
-    len = strlen(begin);
-    for (i = 0; endings[i]; i++) {
+    size_t len = strlen(begin);
+    for (size_t i = 0; endings[i]; i++) {
         size_t n = strlen(endings[i]);
 
         if (len > n && !memcmp(begin + len - n, endings[i], n)) {
@@ -101,11 +100,11 @@ static bool name_taken(const struct rp_written *rows, size_t n, const char *path
 static const char *name_in_folder(const struct convert *convert, const char *folder, size_t i,
                                   const char *input, struct rp_arena *arena)
 {
-    const char *ending = convert->writer->endings[0], *path;
+    const char *ending = convert->writer->endings[0];
     char base[200];
 
     input_stem(input, base, sizeof base);
-    path = rp_arena_printf(arena, "%s/%s%s", folder, base, ending);
+    const char *path = rp_arena_printf(arena, "%s/%s%s", folder, base, ending);
     if (path && name_taken(convert->rows, i, path))
         path = rp_arena_printf(arena, "%s/%s_%zu%s", folder, base, i, ending);
     return path;
@@ -187,7 +186,6 @@ static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *
                                        .input = convert->scrub ? NULL : loaded->source->name,
                                        .rank = number};
     struct rp_trace *part = NULL;
-    enum rp_code code;
 
     RP_TRY(number_output(convert, number, row, err));
 
@@ -196,7 +194,7 @@ static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *
     else if (convert->cut.asked)
         RP_TRY(rp_trace_cut_make(&convert->cut, trace, loaded->source->name,
                                  &loaded->dataset->limits, &part, err));
-    code = convert->writer->write(part ? part : trace, row->output, &options, err);
+    enum rp_code code = convert->writer->write(part ? part : trace, row->output, &options, err);
     if (code == RP_OK) {
         convert_note(convert, row, loaded->source->name, (part ? part : trace)->health.events);
         convert->samples += samples_left_out(convert->writer, part ? part : trace);
@@ -208,10 +206,8 @@ static enum rp_code write_rank(struct convert *convert, const struct rp_loaded *
 static enum rp_code add_row(struct convert *convert, const struct rp_written *row,
                             struct rp_err *err)
 {
-    enum rp_code code;
-
     pthread_mutex_lock(&convert->lock);
-    code = rp_vec_push(&convert->more, *row, err);
+    enum rp_code code = rp_vec_push(&convert->more, *row, err);
     pthread_mutex_unlock(&convert->lock);
     return code;
 }
@@ -221,7 +217,6 @@ static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded
 {
     struct rp_written row, *to = &convert->rows[loaded->index];
     struct rp_trace *trace;
-    enum rp_code code;
 
     if (!single) {
         to = &row;
@@ -238,7 +233,7 @@ static enum rp_code convert_rank(struct convert *convert, const struct rp_loaded
         RP_TRY(rp_err_need(to->output, err, "planning the outputs"));
     }
     RP_TRY(rp_load_merged_rank(loaded->dataset, loaded->trace, rank, &trace, err));
-    code = write_rank(convert, loaded, trace, rank->number, to, err);
+    enum rp_code code = write_rank(convert, loaded, trace, rank->number, to, err);
     rp_trace_free(trace);
     return code == RP_OK && !single ? add_row(convert, &row, err) : code;
 }
@@ -248,9 +243,9 @@ static enum rp_code convert_merged(struct convert *convert, const struct rp_load
                                    const struct rp_merged *merged, struct rp_err *err)
 {
     const char *list = convert->cut.ranks;
-    size_t i, wanted = 0;
+    size_t wanted = 0;
 
-    for (i = 0; i < merged->n; i++)
+    for (size_t i = 0; i < merged->n; i++)
         wanted += !list || rp_rank_wanted(list, merged->ranks[i].number);
     if (wanted > 1) {
         /* Several ranks of the only input, a merged trace, become a folder. */
@@ -270,7 +265,7 @@ static enum rp_code convert_merged(struct convert *convert, const struct rp_load
             RP_TRY(rp_err_need(row->output, err, "planning the outputs"));
         }
     }
-    for (i = 0; i < merged->n; i++)
+    for (size_t i = 0; i < merged->n; i++)
         if (!list || rp_rank_wanted(list, merged->ranks[i].number))
             RP_TRY(convert_rank(convert, loaded, &merged->ranks[i], wanted == 1, err));
     return RP_OK;
@@ -324,12 +319,11 @@ static enum rp_code convert_program(void *user, const struct rp_loaded_program *
     struct convert *convert = user;
     struct rp_written *row = &convert->rows[loaded->index];
     struct rp_program *refined = NULL;
-    const struct rp_program *program;
     enum rp_code code = RP_OK;
 
     if (convert->refine)
         code = refine_program(convert, loaded->program, &refined, err);
-    program = refined ? refined : loaded->program;
+    const struct rp_program *program = refined ? refined : loaded->program;
     if (code == RP_OK)
         code = convert->writer->write_program(program, row->output, NULL, err);
     if (code == RP_OK)
@@ -407,7 +401,6 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
                               .scrub = scrub,
                               .table = rp_settings_text(settings, "table"),
                               .output = output};
-    enum rp_code code;
 
     if (!output)
         return rp_err_set(err, RP_USAGE, "'%s' needs '--output FILE'", scrub ? "scrub" : "convert");
@@ -422,7 +415,7 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
     }
 
     /* Determines the names of all outputs before anything is read: errors come at once. */
-    size_t i, n = rp_dataset_count(dataset);
+    size_t n = rp_dataset_count(dataset);
     bool folder = n > 1 || is_folder(output);
     convert.folder = folder;
     convert.rows = RP_ARENA_NEW(&result->arena, struct rp_written, n);
@@ -434,7 +427,7 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
                           output, n, convert.writer->name);
     if (folder)
         RP_TRY(rp_convert_folder(output, n, err));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
 
         convert.rows[i].output =
@@ -444,7 +437,7 @@ enum rp_code rp_convert_write(struct rp_ctx *ctx, const struct rp_dataset *datas
             return rp_err_set(err, RP_USAGE, "'%s' is both input and output", source->path);
     }
     pthread_mutex_init(&convert.lock, NULL);
-    code = convert_all(&convert, ctx, result, out, err);
+    enum rp_code code = convert_all(&convert, ctx, result, out, err);
     pthread_mutex_destroy(&convert.lock);
     rp_vec_release(&convert.more);
     rp_vec_release(&convert.numbers);

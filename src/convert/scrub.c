@@ -219,9 +219,9 @@ static enum rp_code scrub_text(void *user, struct rp_builder *b, enum rp_text_us
 static enum rp_code learn_args(struct cleaning *c, rp_event e, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
-    uint32_t i, n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
+    uint32_t n = t->ev.shape[e] ? rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]) : 0;
 
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
         size_t before = c->done.n;
         uint32_t seen;
@@ -480,12 +480,11 @@ static enum rp_code scrub_log(const struct rp_dataset *dataset, size_t i, const 
 {
     struct rp_input *in;
     struct rp_out *to = NULL;
-    enum rp_code code;
 
     if (output && rp_is_same_file(rp_sources_borrow(dataset->sources, i)->path, output))
         return rp_err_set(err, RP_USAGE, "'%s' is both input and output", output);
     RP_TRY(rp_source_open(dataset->sources, i, &in, err));
-    code = output ? rp_out_open(output, &to, err) : RP_OK;
+    enum rp_code code = output ? rp_out_open(output, &to, err) : RP_OK;
     if (code == RP_OK)
         code = rp_scrub_log(in, to, scrub->counts, err);
     rp_input_close(in);
@@ -556,14 +555,13 @@ static enum rp_code scrub_run(struct rp_ctx *ctx, const struct rp_dataset *datas
     struct rp_scrub scrub = {.names = rp_settings_flag(settings, "names")};
     struct scrub_root *root = result->root;
     struct rp_written_list list = {0};
-    enum rp_code code;
 
     if (are_logs(dataset))
         return scrub_logs(dataset, settings, &scrub, result, err);
     pthread_mutex_init(&scrub.lock, NULL);
-    code = rp_settings_flag(settings, "check")
-               ? scrub_check(ctx, dataset, settings, &scrub, result, err)
-               : rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
+    enum rp_code code = rp_settings_flag(settings, "check")
+                            ? scrub_check(ctx, dataset, settings, &scrub, result, err)
+                            : rp_convert_write(ctx, dataset, settings, &scrub, result, &list, err);
     pthread_mutex_destroy(&scrub.lock);
     rp_vec_release(&scrub.left);
     RP_TRY(code);

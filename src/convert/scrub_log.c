@@ -121,11 +121,11 @@ static void clean_record(struct log_scrub *l, const char *md5)
 {
     static const char key[] = "\"has_payload\": \"", loc[] = "\"loc\": \"";
     struct rp_snip s = l->record, head = s;
-    const char *sum = md5 ? memmem(s.at, s.n, key, sizeof key - 1) : NULL, *after;
+    const char *sum = md5 ? memmem(s.at, s.n, key, sizeof key - 1) : NULL;
 
     if (sum) {
         head.n = (size_t)(sum + sizeof key - 1 - s.at);
-        after = memchr(s.at + head.n, '"', s.n - head.n);
+        const char *after = memchr(s.at + head.n, '"', s.n - head.n);
         s.n -= after ? (size_t)(after - s.at) : s.n;
         s.at = after;
     }

@@ -115,7 +115,7 @@ static enum rp_code name_file(const struct rp_input *in, enum rp_code code, stru
 static enum rp_code choose_format(struct rp_input *in, const struct rp_format **out,
                                   struct rp_err *err)
 {
-    enum rp_sniff best = RP_SNIFF_NO, fit;
+    enum rp_sniff best = RP_SNIFF_NO;
     const struct rp_format *format;
     const uint8_t *head;
     size_t n;
@@ -131,7 +131,7 @@ static enum rp_code choose_format(struct rp_input *in, const struct rp_format **
                              rp_input_truncated(in) ? "cut short before its first byte" : "empty");
     }
     for (size_t i = 0; (format = rp_format_at(i)); i++) {
-        fit = format->sniff(head, n, rp_input_borrow_name(in));
+        enum rp_sniff fit = format->sniff(head, n, rp_input_borrow_name(in));
         if (fit > best) {
             best = fit;
             *out = format;
@@ -149,10 +149,9 @@ enum rp_code rp_format_read(struct rp_input *in, const struct rp_read_options *o
                             struct rp_import *to, struct rp_err *err)
 {
     static const struct rp_read_options none = {0};
-    enum rp_code code;
 
     *to = (struct rp_import)RP_IMPORT_INIT;
-    code = choose_format(in, &to->format, err);
+    enum rp_code code = choose_format(in, &to->format, err);
     if (code == RP_OK && to->format)
         code = to->format->read(in, options ? options : &none, to, err);
     code = name_file(in, code, err);

@@ -34,12 +34,11 @@ enum rp_code rp_proto_trace_finish(struct rp_proto_trace *t, struct rp_import *t
                                    struct rp_err *err)
 {
     struct rp_builder *builder = t->builder;
-    enum rp_code code;
 
     t->builder = NULL;
     to->content_bytes = t->n;
     to->read_ns = rp_clock_ns() - begin_ns;
-    code = rp_builder_finish(builder, &to->trace, err);
+    enum rp_code code = rp_builder_finish(builder, &to->trace, err);
     to->finish_ns = rp_clock_ns() - begin_ns - to->read_ns;
     return code;
 }
@@ -73,7 +72,7 @@ static size_t utf8_sequence(const uint8_t *s, size_t left)
 static size_t utf8_length(const uint8_t *s, size_t n, size_t *marks)
 {
     static const uint8_t mark[] = {0xef, 0xbf, 0xbd};
-    size_t i = 0, step;
+    size_t i = 0;
     uint64_t word;
 
     while (i < n) {
@@ -84,7 +83,7 @@ static size_t utf8_length(const uint8_t *s, size_t n, size_t *marks)
                 continue;
             }
         }
-        step = utf8_sequence(s + i, n - i);
+        size_t step = utf8_sequence(s + i, n - i);
         if (!step)
             return i;
         *marks += step == 3 && memcmp(s + i, mark, 3) == 0;

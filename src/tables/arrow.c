@@ -83,13 +83,13 @@ static const char *field_metadata(struct rp_arena *arena, const struct rp_arrow_
 {
     size_t size =
         5 * sizeof(int32_t) + strlen("unit") + strlen(f->unit) + strlen("doc") + strlen(f->doc);
-    char *at, *out = rp_arena_alloc(arena, size, 8);
+    char *out = rp_arena_alloc(arena, size, 8);
     int32_t n = 2;
 
     if (!out)
         return NULL;
     memcpy(out, &n, sizeof n);
-    at = put_counted(out + sizeof n, "unit");
+    char *at = put_counted(out + sizeof n, "unit");
     at = put_counted(at, f->unit);
     at = put_counted(at, "doc");
     put_counted(at, f->doc);
@@ -102,7 +102,6 @@ enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, stru
     struct rp_arena arena = RP_ARENA_INIT;
     struct block *b = new_block(&arena, NULL);
     struct ArrowSchema *all = b ? RP_ARENA_NEW(&b->arena, struct ArrowSchema, n + 1) : NULL;
-    enum rp_code code;
 
     out->release = NULL;
     RP_TRY(rp_err_need(b, err, "describing a table"));
@@ -120,7 +119,7 @@ enum rp_code rp_arrow_schema(const struct rp_arrow_field *fields, size_t n, stru
         out->children[i] = &all[i];
         out->n_children++;
     }
-    code = rp_arena_check(&b->arena, "describing a table", err);
+    enum rp_code code = rp_arena_check(&b->arena, "describing a table", err);
     drop_block(b); /* now it is the schema's */
     if (code != RP_OK)
         out->release(out);
@@ -180,20 +179,18 @@ enum rp_code rp_arrow_batch(const struct rp_arrow_data *columns, size_t n, int64
 {
     struct rp_arrow_data rows = {.length = length};
     struct block *b = new_block(arena, owner);
-    struct ArrowArray *all;
-    enum rp_code code;
 
     out->release = NULL;
     RP_TRY(rp_err_need(b, err, "making a batch"));
     init_array(out, b, &rows);
-    all = RP_ARENA_NEW(&b->arena, struct ArrowArray, n + 1);
+    struct ArrowArray *all = RP_ARENA_NEW(&b->arena, struct ArrowArray, n + 1);
     out->children = RP_ARENA_NEW(&b->arena, struct ArrowArray *, n + 1);
     for (size_t i = 0; all && out->children && i < n; i++) {
         init_array(&all[i], b, &columns[i]);
         out->children[i] = &all[i];
         out->n_children++;
     }
-    code = rp_arena_check(&b->arena, "making a batch", err);
+    enum rp_code code = rp_arena_check(&b->arena, "making a batch", err);
     drop_block(b); /* now it is the batch's */
     if (code != RP_OK)
         out->release(out);
@@ -231,14 +228,14 @@ enum rp_code rp_arrow_keep_texts(struct rp_arrow_texts *texts, struct rp_arena *
                                  struct rp_arrow_data *out, struct rp_err *err)
 {
     static const int64_t nothing[1] = {0};
-    enum rp_code code, second;
+    enum rp_code code;
 
     out->values = texts->ends.n ? texts->ends.at : nothing;
     out->bytes = texts->bytes.n ? texts->bytes.at : (const void *)nothing;
     code =
         rp_arena_adopt_column(arena, texts->ends.at, texts->ends.cap, sizeof *texts->ends.at, err);
-    second = rp_arena_adopt_column(arena, texts->bytes.at, texts->bytes.cap, 1,
-                                   code == RP_OK ? err : NULL);
+    enum rp_code second = rp_arena_adopt_column(arena, texts->bytes.at, texts->bytes.cap, 1,
+                                                code == RP_OK ? err : NULL);
     return code == RP_OK ? second : code;
 }
 

@@ -54,10 +54,8 @@ struct batch {
 /* Memory for the rows of a column, not cleared; Arrow advises to align it so. */
 static void *batch_alloc(struct batch *b, size_t size)
 {
-    void *memory;
-
     pthread_mutex_lock(&b->lock);
-    memory = rp_arena_alloc(&b->arena, (b->n + 1) * size, 64);
+    void *memory = rp_arena_alloc(&b->arena, (b->n + 1) * size, 64);
     pthread_mutex_unlock(&b->lock);
     return memory;
 }
@@ -65,10 +63,8 @@ static void *batch_alloc(struct batch *b, size_t size)
 static enum rp_code keep_texts(struct batch *b, struct rp_arrow_texts *texts,
                                struct rp_arrow_data *out, struct rp_err *err)
 {
-    enum rp_code code;
-
     pthread_mutex_lock(&b->lock);
-    code = rp_arrow_keep_texts(texts, &b->arena, out, err);
+    enum rp_code code = rp_arrow_keep_texts(texts, &b->arena, out, err);
     pthread_mutex_unlock(&b->lock);
     return code;
 }
@@ -82,11 +78,9 @@ static void put_bit(uint8_t *bits, size_t i)
 static enum rp_code note_nulls(struct batch *b, const struct rp_table_column *c,
                                struct rp_arrow_data *out, struct rp_err *err)
 {
-    uint8_t *bits;
-
     if (!c->nullable && !c->via)
         return RP_OK;
-    bits = batch_alloc(b, 1);
+    uint8_t *bits = batch_alloc(b, 1);
     RP_TRY(rp_err_need(bits, err, "making a batch"));
     memset(bits, 0, b->n / 8 + 1);
     for (size_t i = 0; i < b->n; i++) {
@@ -163,7 +157,7 @@ static enum rp_code gather_texts(struct batch *b, const struct rp_table_column *
                                  struct rp_arrow_data *out, struct rp_err *err)
 {
     struct rp_arrow_texts texts = {0};
-    enum rp_code code = RP_OK, kept;
+    enum rp_code code = RP_OK;
     size_t len;
 
     for (size_t i = 0; code == RP_OK && i < b->n; i++) {
@@ -171,7 +165,7 @@ static enum rp_code gather_texts(struct batch *b, const struct rp_table_column *
 
         code = rp_arrow_add_text(&texts, text ? text : "", len, err);
     }
-    kept = keep_texts(b, &texts, out, code == RP_OK ? err : NULL);
+    enum rp_code kept = keep_texts(b, &texts, out, code == RP_OK ? err : NULL);
     RP_TRY(code == RP_OK ? kept : code);
     return note_nulls(b, c, out, err);
 }
@@ -180,10 +174,8 @@ static enum rp_code gather_texts(struct batch *b, const struct rp_table_column *
 
 static struct rp_arrow_data *new_dictionary(struct batch *b)
 {
-    struct rp_arrow_data *d;
-
     pthread_mutex_lock(&b->lock);
-    d = RP_ARENA_NEW(&b->arena, struct rp_arrow_data, 1);
+    struct rp_arrow_data *d = RP_ARENA_NEW(&b->arena, struct rp_arrow_data, 1);
     pthread_mutex_unlock(&b->lock);
     return d;
 }
@@ -217,13 +209,13 @@ static enum rp_code number_texts(const struct rp_table_span *span, size_t offset
                                  int32_t *map, struct rp_arrow_texts *texts, struct rp_err *err)
 {
     RP_SCOPED(rp_names_release) struct rp_names names = {0};
-    uint32_t found, different = 0;
+    uint32_t different = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         const char *text = *(const char *const *)(const void *)((const char *)span->at +
                                                                 span->stride * i + offset);
 
-        found = rp_names_find(&names, text);
+        uint32_t found = rp_names_find(&names, text);
         if (text && found == RP_NONE) {
             found = different++;
             RP_TRY(rp_names_add(&names, text, found, err));
@@ -243,18 +235,18 @@ static enum rp_code gather_shared(struct batch *b, const struct rp_table_column 
     int32_t *to = batch_alloc(b, sizeof *to), *map;
     bool none;
     uint32_t n = rp_gather_reach(b->r, c, b->n, &none);
-    enum rp_code code, kept;
 
     map = calloc((size_t)n + 1, sizeof *map);
-    code = d && to && map ? number_texts(&b->r->arrays[c->array], c->offset, n, map, &texts, err)
-                          : rp_err_nomem(err, "making a batch");
+    enum rp_code code = d && to && map
+                            ? number_texts(&b->r->arrays[c->array], c->offset, n, map, &texts, err)
+                            : rp_err_nomem(err, "making a batch");
     if (code == RP_OK)
         rp_gather_mapped(b->r, c, b->n, map, to);
     free(map);
     out->values = to;
     if (d) {
         d->length = texts.ends.n ? (int64_t)texts.ends.n - 1 : 0;
-        kept = keep_texts(b, &texts, d, code == RP_OK ? err : NULL);
+        enum rp_code kept = keep_texts(b, &texts, d, code == RP_OK ? err : NULL);
         code = code == RP_OK ? kept : code;
     }
     out->dictionary = d;
@@ -326,7 +318,6 @@ static int table_next(struct ArrowArrayStream *s, struct ArrowArray *out)
 {
     struct table_stream *from = s->private_data;
     struct batch b = {.arena = RP_ARENA_INIT, .lock = PTHREAD_MUTEX_INITIALIZER};
-    enum rp_code code;
 
     *out = (struct ArrowArray){0};
     if (from->next >= rp_table_parts(from->set, from->table))
@@ -334,7 +325,7 @@ static int table_next(struct ArrowArrayStream *s, struct ArrowArray *out)
     b.r = rp_table_part(from->set, from->table, from->next++);
     b.n = b.r->nrows[rp_table_id(from->table)];
     b.columns = from->columns;
-    code = make_columns(&b, from->ncolumns, from->set->threads, &from->err);
+    enum rp_code code = make_columns(&b, from->ncolumns, from->set->threads, &from->err);
     pthread_mutex_destroy(&b.lock);
     if (code != RP_OK)
         rp_arena_release(&b.arena);
@@ -388,13 +379,12 @@ enum rp_code rp_arrow_stream(const struct rp_table_set *set, const struct rp_tab
                              struct rp_err *err)
 {
     struct table_stream *from = calloc(1, sizeof *from);
-    enum rp_code code;
 
     *out = (struct ArrowArrayStream){0};
     RP_TRY(rp_err_need(from, err, "making a stream"));
     from->set = set;
     from->table = table;
-    code = choose_columns(from, columns, ncolumns, err);
+    enum rp_code code = choose_columns(from, columns, ncolumns, err);
     if (code != RP_OK) {
         free(from);
         return code;

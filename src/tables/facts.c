@@ -165,11 +165,10 @@ static enum rp_code fill_steps(struct rp_table_rank *r, struct rp_err *err)
     struct rp_step_row *rows = RP_ARENA_NEW(&r->arena, struct rp_step_row, t->nsteps + 1);
     struct rp_interval *times;
     struct rp_work_unions u;
-    enum rp_code code;
 
     RP_TRY(rp_err_need(rows, err, "making a table of steps"));
     RP_TRY(rp_step_times(t, &r->arena, &times, err));
-    code = unite_main_device(r, &u, err);
+    enum rp_code code = unite_main_device(r, &u, err);
     for (uint32_t i = 0; code == RP_OK && i < t->nsteps; i++)
         fill_step(&rows[i], t, i, times[i], &u);
     rp_work_unions_release(&u);
@@ -205,11 +204,10 @@ static enum rp_code fill_gaps(struct rp_table_rank *r, struct rp_item_more *more
 static enum rp_code fill_device_work(struct rp_table_rank *r, struct rp_err *err)
 {
     const struct rp_trace *t = r->trace;
-    struct rp_item_more *more;
 
     RP_TRY(rp_work_init(&r->work, t, NULL, err));
     RP_TRY(rp_attribution_init(&r->owners, &r->work, err));
-    more = RP_ARENA_NEW(&r->arena, struct rp_item_more, r->work.items.n + 1);
+    struct rp_item_more *more = RP_ARENA_NEW(&r->arena, struct rp_item_more, r->work.items.n + 1);
     RP_TRY(rp_err_need(more, err, "making a table of kernels"));
     for (size_t i = 0; i < r->work.items.n; i++) {
         const struct rp_work_item *item = &r->work.items.at[i];
@@ -263,11 +261,11 @@ static enum rp_code fill_kernels(struct rp_table_rank *r, struct rp_err *err)
 
 static enum rp_code fill_launches(struct rp_table_rank *r, struct rp_err *err)
 {
-    struct rp_launch_more *more;
     const struct rp_step *s;
 
     RP_TRY(rp_queues_init(&r->queues, &r->work, err));
-    more = RP_ARENA_NEW(&r->arena, struct rp_launch_more, r->queues.list.n + 1);
+    struct rp_launch_more *more =
+        RP_ARENA_NEW(&r->arena, struct rp_launch_more, r->queues.list.n + 1);
     RP_TRY(rp_err_need(more, err, "making a table of launches"));
     for (size_t i = 0; i < r->queues.list.n; i++) {
         const struct rp_launch *launch = &r->queues.list.at[i];
@@ -358,10 +356,10 @@ static enum rp_code fill_operators(struct rp_table_rank *r, struct rp_err *err)
 static enum rp_code list_collectives(struct rp_table_rank *r, struct rp_err *err)
 {
     struct rp_scope all = {0};
-    struct rp_collective_more *more;
 
     RP_TRY(rp_collectives_init(&r->collectives, &r->work, &all, &r->arena, err));
-    more = RP_ARENA_NEW(&r->arena, struct rp_collective_more, r->collectives.list.n + 1);
+    struct rp_collective_more *more =
+        RP_ARENA_NEW(&r->arena, struct rp_collective_more, r->collectives.list.n + 1);
     RP_TRY(rp_err_need(more, err, "making a table of collectives"));
     for (size_t i = 0; i < r->collectives.list.n; i++) {
         const struct rp_collective *c = &r->collectives.list.at[i];

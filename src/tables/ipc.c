@@ -153,11 +153,11 @@ static uint32_t put_field(struct ipc *w, const struct ArrowSchema *s, int64_t id
 
 static uint32_t put_schema(struct ipc *w)
 {
-    uint32_t *fields = RP_ARENA_NEW(&w->arena, uint32_t, w->ncolumns + 1), list;
+    uint32_t *fields = RP_ARENA_NEW(&w->arena, uint32_t, w->ncolumns + 1);
 
     for (size_t i = 0; fields && i < w->ncolumns; i++)
         fields[i] = put_field(w, w->schema.children[i], (int64_t)i);
-    list = rp_flat_refs(&w->flat, fields, fields ? w->ncolumns : 0);
+    uint32_t list = rp_flat_refs(&w->flat, fields, fields ? w->ncolumns : 0);
     rp_flat_begin(&w->flat);
     rp_flat_add_ref(&w->flat, 1, list);
     rp_flat_add(&w->flat, 0, 0, sizeof(int16_t)); /* Endianness.Little */
@@ -289,19 +289,18 @@ static enum rp_code write_dictionary(struct ipc *w, size_t column, struct rp_err
     struct rp_arrow_texts copy = {0};
     struct rp_arrow_data data = {0};
     struct block block;
-    enum rp_code code = RP_OK, kept;
-    uint32_t batch;
+    enum rp_code code = RP_OK;
 
     begin_message(w);
     for (uint32_t i = 0; code == RP_OK && i < texts->n; i++)
         code = rp_arrow_add_text(&copy, rp_strtab_borrow(texts, i), rp_strtab_len(texts, i), err);
-    kept = rp_arrow_keep_texts(&copy, &w->arena, &data, code == RP_OK ? err : NULL);
+    enum rp_code kept = rp_arrow_keep_texts(&copy, &w->arena, &data, code == RP_OK ? err : NULL);
     RP_TRY(code);
     RP_TRY(kept);
     all.buffers[2] = data.bytes;
     RP_TRY(
         add_column(w, find_kind(w->schema.children[column]->dictionary), &all, data.values, err));
-    batch = put_batch(w, all.length);
+    uint32_t batch = put_batch(w, all.length);
     rp_flat_begin(&w->flat);
     rp_flat_add(&w->flat, 0, (int64_t)column, sizeof(int64_t));
     rp_flat_add_ref(&w->flat, 1, batch);
@@ -385,16 +384,15 @@ static enum rp_code write_file(struct ipc *w, struct rp_err *err)
         RP_TRY(write_batch(w, &w->batches.at[i], err));
     static const int32_t end[2] = {-1, 0};
     struct rp_flat *f = &w->flat;
-    uint32_t schema, dictionaries, batches;
     const void *bytes;
-    int32_t length;
     size_t n;
     rp_out_write(w->out, end, sizeof end);
     begin_message(w);
-    schema = put_schema(w);
-    dictionaries = rp_flat_structs(f, w->dictionary_blocks.at, w->dictionary_blocks.n,
-                                   sizeof *w->dictionary_blocks.at);
-    batches = rp_flat_structs(f, w->batch_blocks.at, w->batch_blocks.n, sizeof *w->batch_blocks.at);
+    uint32_t schema = put_schema(w);
+    uint32_t dictionaries = rp_flat_structs(f, w->dictionary_blocks.at, w->dictionary_blocks.n,
+                                            sizeof *w->dictionary_blocks.at);
+    uint32_t batches =
+        rp_flat_structs(f, w->batch_blocks.at, w->batch_blocks.n, sizeof *w->batch_blocks.at);
     rp_flat_begin(f);
     rp_flat_add_ref(f, 1, schema);
     rp_flat_add_ref(f, 2, dictionaries);
@@ -403,7 +401,7 @@ static enum rp_code write_file(struct ipc *w, struct rp_err *err)
     rp_flat_finish(f, rp_flat_end(f));
     RP_TRY(rp_flat_written(f, &bytes, &n, err));
     RP_TRY(rp_arena_check(&w->arena, "writing a table", err));
-    length = (int32_t)n;
+    int32_t length = (int32_t)n;
     rp_out_write(w->out, bytes, n);
     rp_out_write(w->out, &length, sizeof length);
     rp_out_write(w->out, magic, 6);

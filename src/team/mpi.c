@@ -90,11 +90,9 @@ static bool find(const struct rp_mpi *mpi, const char *name, void *function)
 
 static enum rp_code find_functions(struct rp_mpi *mpi, struct rp_err *err)
 {
-    bool numbers;
-
     mpi->world = dlsym(mpi->library, "ompi_mpi_comm_world");
     mpi->byte = dlsym(mpi->library, "ompi_mpi_byte");
-    numbers = !mpi->world;
+    bool numbers = !mpi->world;
     if (find(mpi, "MPI_Init_thread", &mpi->init) && find(mpi, "MPI_Finalize", &mpi->finalize) &&
         find(mpi, "MPI_Send", numbers ? (void *)&mpi->numbers.send : (void *)&mpi->pointers.send) &&
         find(mpi, "MPI_Recv",
@@ -111,11 +109,10 @@ enum rp_code rp_mpi_open(struct rp_mpi **out, size_t *rank, size_t *size, struct
 {
     struct rp_mpi *mpi = calloc(1, sizeof *mpi);
     int level = 0, r = 0, n = 1;
-    enum rp_code code;
 
     *out = NULL;
     RP_TRY(rp_err_need(mpi, err, "starting MPI"));
-    code = load_library(mpi, err);
+    enum rp_code code = load_library(mpi, err);
     if (code == RP_OK)
         code = find_functions(mpi, err);
     if (code == RP_OK &&

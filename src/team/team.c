@@ -38,14 +38,13 @@ struct rp_team {
 enum rp_code rp_team_join(struct rp_team **out, struct rp_err *err)
 {
     struct rp_team *team;
-    enum rp_code code;
 
     *out = NULL;
     if (!rp_mpi_is_started())
         return RP_OK;
     team = calloc(1, sizeof *team);
     RP_TRY(rp_err_need(team, err, "joining processes"));
-    code = rp_mpi_open(&team->mpi, &team->rank, &team->size, err);
+    enum rp_code code = rp_mpi_open(&team->mpi, &team->rank, &team->size, err);
     if (code != RP_OK) {
         free(team);
         return code;
@@ -229,20 +228,17 @@ static struct rp_team_board *make_board(struct board_name *name, int *fd)
 static struct rp_team_board *find_board(const struct board_name *name)
 {
     char path[80], wanted[80], found[80];
-    struct rp_team_board *board;
-    ssize_t n;
-    int fd;
 
     if (!name->pid)
         return NULL;
     snprintf(path, sizeof path, "/proc/%llu/fd/%llu", (unsigned long long)name->pid,
              (unsigned long long)name->fd);
     snprintf(wanted, sizeof wanted, "/memfd:%s (deleted)", name->name);
-    n = readlink(path, found, sizeof found);
+    ssize_t n = readlink(path, found, sizeof found);
     if (n != (ssize_t)strlen(wanted) || memcmp(found, wanted, (size_t)n) != 0)
         return NULL;
-    fd = open(path, O_RDWR | O_CLOEXEC);
-    board = fd < 0 ? NULL : map_board(fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    struct rp_team_board *board = fd < 0 ? NULL : map_board(fd);
     if (fd >= 0)
         close(fd);
     return board;
@@ -263,17 +259,15 @@ enum rp_code rp_team_share(struct rp_team *team, struct rp_team_board **out, boo
     struct board_name name = {0};
     struct rp_team_board *board = NULL;
     uint64_t sharing = 0;
-    enum rp_code code;
-    char has;
     int fd = -1;
 
     unmap_board(team);
     if (!team->rank)
         board = make_board(&name, &fd);
-    code = tell_all(team, &name, sizeof name, err);
+    enum rp_code code = tell_all(team, &name, sizeof name, err);
     if (code == RP_OK && team->rank)
         board = find_board(&name);
-    has = board != NULL;
+    char has = board != NULL;
     if (code == RP_OK) /* until all have opened it */
         code = rp_team_gather(team, RP_OK, &has, sizeof has, count_board, &sharing, err);
     if (code == RP_OK)

@@ -106,13 +106,10 @@ static enum rp_code match_run(struct rp_compiled *c, struct call_lists *lists, r
 
     rp_map_release(&lists->progress);
     for (rp_event e = run + 1; e < last && ev->ts_ns[e] < end_ns; e++) {
-        uint64_t name;
-        uint32_t call;
-
         if (ev->parent[e] != run || ev->kind[e] != RP_KIND_CPU_OP)
             continue;
-        name = text_hash(rp_trace_str(c->trace, ev->name[e]));
-        call = rp_map_get(&lists->progress, name);
+        uint64_t name = text_hash(rp_trace_str(c->trace, ev->name[e]));
+        uint32_t call = rp_map_get(&lists->progress, name);
         if (call == RP_MAP_NONE)
             call = rp_map_get(&lists->first, rp_hash_join(graph, name));
         if (call == RP_MAP_NONE || call == MANY)
@@ -145,11 +142,9 @@ static enum rp_code find_runs(struct rp_compiled *c, struct call_lists *lists,
                               const struct rp_map *by_key, struct rp_err *err)
 {
     for (rp_event e = 0; e < c->trace->ev.n; e++) {
-        uint32_t graph;
-
         if (!rp_compiled_is_run(c->trace, e))
             continue;
-        graph = rp_map_get(by_key, key_of_run(c->trace, e));
+        uint32_t graph = rp_map_get(by_key, key_of_run(c->trace, e));
         RP_TRY(rp_map_put(&c->run_of, e, graph == RP_MAP_NONE ? 0 : graph + 1, err));
         if (graph == RP_MAP_NONE) {
             c->unknown_runs++;
@@ -236,11 +231,10 @@ static struct rp_compiled_span by_name(const struct rp_compiled *c, struct rp_co
                                        rp_event e)
 {
     const char *name = rp_trace_str(c->trace, c->trace->ev.name[e]);
-    uint32_t graph;
 
     if (out.in_graph && out.call != RP_NONE)
         return out;
-    graph = rp_map_get(&c->by_name, text_hash(name));
+    uint32_t graph = rp_map_get(&c->by_name, text_hash(name));
     if (graph == RP_MAP_NONE || graph == MANY || (out.graph != RP_NONE && out.graph != graph))
         return out;
     return (struct rp_compiled_span){graph, single_call(c, graph, name), true};

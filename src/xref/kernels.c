@@ -133,12 +133,12 @@ enum rp_code rp_xref_kernels(const struct rp_xref *x, const struct rp_thunks *th
     *out = (struct rp_xref_kernels){0};
     if (!thunks->n) {
         struct program_walk w = {.x = x, .arena = arena, .err = err};
-        enum rp_code code;
+
         if (!x->program || x->program->entry == RP_NONE)
             return RP_OK;
         w.visited = RP_ARENA_NEW(arena, bool, x->program->computations.n + 1);
         RP_TRY(rp_err_need(w.visited, err, "listing kernels"));
-        code = walk_computation(&w, x->program->entry, RP_NONE, 0, 1);
+        enum rp_code code = walk_computation(&w, x->program->entry, RP_NONE, 0, 1);
         if (code == RP_OK)
             code = rp_arena_adopt_column(arena, w.rows.at, w.rows.cap, sizeof *w.rows.at, err);
         if (code != RP_OK) {

@@ -32,10 +32,8 @@ static bool take(struct scan *s, char c)
 
 static bool take_number(struct scan *s, int64_t *out)
 {
-    const char *begin;
-
     skip_space(s);
-    begin = s->at;
+    const char *begin = s->at;
     for (*out = 0; s->at < s->end && isdigit((unsigned char)*s->at) && *out <= DEVICES_MOST;)
         *out = *out * 10 + (*s->at++ - '0');
     return s->at > begin && *out <= DEVICES_MOST;
@@ -45,14 +43,13 @@ static bool take_number(struct scan *s, int64_t *out)
 static bool take_axis(struct scan *s, struct rp_mesh *mesh, struct rp_arena *arena)
 {
     const char *name;
-    size_t n;
     int64_t size;
 
     if (!take(s, '"'))
         return false;
     for (name = s->at; s->at < s->end && *s->at != '"' && *s->at != '\\';)
         s->at++;
-    n = (size_t)(s->at - name);
+    size_t n = (size_t)(s->at - name);
     if (!take(s, '"') || !take(s, '=') || !take_number(s, &size) || size < 1)
         return false;
     if (size == 1)
@@ -245,11 +242,11 @@ static int64_t group_begin(const struct rp_replica_groups *g, int64_t position)
         for (size_t i = 0; i < g->nparts; i++) {
             const struct rp_mesh_part *part = &g->parts[i];
             int64_t all = g->axes[axis].size, size = part->size ? part->size : all;
-            int64_t before = part->size && part->before > 0 ? part->before : 1, rest;
+            int64_t before = part->size && part->before > 0 ? part->before : 1;
 
             if (part->axis != axis || size < 1 || before > all / size)
                 continue;
-            rest = all / (before * size);
+            int64_t rest = all / (before * size);
             begin -= position / stride % all / rest % size * rest * stride;
         }
     return begin;
@@ -384,13 +381,12 @@ void rp_meshes_groups(const struct rp_meshes *meshes, const struct rp_replica_gr
 {
     struct expanded e = {0};
     struct rp_arena scratch;
-    bool ok;
 
     *out = (struct rp_device_groups){0};
     rp_arena_init(&scratch);
-    ok = groups->form == RP_GROUPS_MESH   ? expand_mesh(groups, &scratch, &e, out)
-         : groups->form == RP_GROUPS_IOTA ? expand_iota(groups, &scratch, &e, out)
-                                          : expand_listed(groups, &scratch, &e, out);
+    bool ok = groups->form == RP_GROUPS_MESH   ? expand_mesh(groups, &scratch, &e, out)
+              : groups->form == RP_GROUPS_IOTA ? expand_iota(groups, &scratch, &e, out)
+                                               : expand_listed(groups, &scratch, &e, out);
     if (ok) {
         out->stride = stride_of(&e);
         out->axis = find_axis(meshes, &e, out->size, arena);

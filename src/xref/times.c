@@ -64,7 +64,7 @@ static uint64_t row_key(const struct rp_xref_kernel *row)
 static enum rp_code index_rows(struct measure *m)
 {
     size_t n = m->kernels->n;
-    uint32_t *count, known;
+    uint32_t known;
 
     m->rows = RP_ARENA_NEW(&m->arena, uint32_t, n + 1);
     RP_TRY(rp_err_need(m->rows, m->err, "measuring kernels"));
@@ -81,7 +81,7 @@ static enum rp_code index_rows(struct measure *m)
             RP_TRY(rp_vec_push(&m->groups, fresh, m->err));
         m->groups.at[known].n++;
     }
-    count = RP_ARENA_NEW(&m->arena, uint32_t, m->groups.n + 1);
+    uint32_t *count = RP_ARENA_NEW(&m->arena, uint32_t, m->groups.n + 1);
     RP_TRY(rp_err_need(count, m->err, "measuring kernels"));
     for (size_t g = 1; g < m->groups.n; g++)
         m->groups.at[g].first = m->groups.at[g - 1].first + m->groups.at[g - 1].n;
@@ -137,7 +137,7 @@ static uint64_t event_key(const struct measure *m, rp_event e)
 static enum rp_code measure_event(struct measure *m, const char *module, rp_event e)
 {
     rp_str op = 0, of = 0;
-    uint32_t row = RP_NONE, found;
+    uint32_t row = RP_NONE;
     struct named_event named = {.event = e, .ts_ns = m->t->ev.ts_ns[e]};
 
     m->out->events++;
@@ -149,7 +149,7 @@ static enum rp_code measure_event(struct measure *m, const char *module, rp_even
         return RP_OK;
     }
     if (rp_arg_key_text(&m->op_key, e, &op) && op) {
-        found = rp_xref_find(m->x, rp_trace_str(m->t, op));
+        uint32_t found = rp_xref_find(m->x, rp_trace_str(m->t, op));
         row = found == RP_NONE ? RP_NONE : rp_map_get(&m->by_op, found);
     }
     if (row != RP_NONE && row != RP_MAP_NONE) {
@@ -258,10 +258,10 @@ enum rp_code rp_xref_measure(const struct rp_trace *trace, const char *module,
     while (i < m.events.n) {
         const struct kernel_group *g = &m.groups.at[m.events.at[i].group];
         uint32_t *sequence, group = m.events.at[i].group;
-        size_t n = 1, k;
+        size_t n = 1;
 
         RP_TRY(group_sequence(&m, g, &sequence, &n));
-        for (k = 0; i < m.events.n && m.events.at[i].group == group; i++, k++) {
+        for (size_t k = 0; i < m.events.n && m.events.at[i].group == group; i++, k++) {
             struct rp_xref_kernel *row = &m.kernels->at[sequence[n ? k % n : 0]];
 
             row->by_order = g->n > 1;

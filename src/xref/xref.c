@@ -14,12 +14,11 @@ static uint64_t name_key(const char *name, size_t n)
 static enum rp_code index_users(struct rp_xref *x, struct rp_err *err)
 {
     const struct rp_program *p = x->program;
-    uint32_t *at;
 
     x->user_begin = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 2);
     x->users = RP_ARENA_NEW(&x->arena, uint32_t, p->operands.n + 1);
     x->caller = RP_ARENA_NEW(&x->arena, uint32_t, p->computations.n + 1);
-    at = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 1);
+    uint32_t *at = RP_ARENA_NEW(&x->arena, uint32_t, (size_t)p->nops + 1);
     RP_TRY(rp_err_need(x->user_begin && x->users && x->caller && at, err, "indexing instructions"));
     memset(x->caller, 0xff, (p->computations.n + 1) * sizeof *x->caller);
     for (size_t i = 0; i < p->operands.n; i++)
@@ -63,11 +62,9 @@ void rp_xref_release(struct rp_xref *x)
 
 uint32_t rp_xref_find(const struct rp_xref *x, const char *name)
 {
-    uint32_t op;
-
     if (!x->program)
         return RP_NONE;
-    op = rp_map_get(&x->names, name_key(name, strcspn(name, "{")));
+    uint32_t op = rp_map_get(&x->names, name_key(name, strcspn(name, "{")));
     return op == RP_MAP_NONE ? RP_NONE : op;
 }
 
@@ -90,11 +87,11 @@ const char *rp_xref_operator(const struct rp_xref *x, uint32_t op)
 const char *rp_xref_own_line(const struct rp_xref *x, uint32_t op, struct rp_arena *arena)
 {
     struct rp_source_line line;
-    const char *slash, *inner;
+    const char *inner;
 
     if (op == RP_NONE || !rp_op_source(x->program, op, &line))
         return NULL;
-    slash = strrchr(line.file, '/');
+    const char *slash = strrchr(line.file, '/');
     /* of "step.<locals>.loss" the function itself */
     while ((inner = strstr(line.function, "<locals>.")))
         line.function = inner + 9;
@@ -169,7 +166,6 @@ static uint32_t outer_op(const struct rp_xref *x, uint32_t op, bool up, int hops
 
     for (; hops > 0 && op != RP_NONE; hops--) {
         struct rp_ids in = rp_op_operands(x->program, op);
-        uint32_t inner;
 
         if (up)
             op = in.n ? in.at[0] : RP_NONE;
@@ -177,7 +173,7 @@ static uint32_t outer_op(const struct rp_xref *x, uint32_t op, bool up, int hops
             op = x->user_begin[op] < x->user_begin[op + 1] ? x->users[x->user_begin[op]] : RP_NONE;
         if (op == RP_NONE || has_line(x, op))
             return op;
-        inner = inner_op(x, op, 1, &basis);
+        uint32_t inner = inner_op(x, op, 1, &basis);
         if (inner != RP_NONE)
             return inner;
     }
@@ -199,7 +195,6 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
                    struct rp_xref_place *out)
 {
     uint32_t from = op;
-    bool inner;
 
     *out = (struct rp_xref_place){.operator_ = "", .scope = ""};
     if (op == RP_NONE || !x->program)
@@ -207,7 +202,7 @@ void rp_xref_place(const struct rp_xref *x, uint32_t op, struct rp_arena *arena,
     out->basis = "instruction";
     if (!has_line(x, op))
         from = inner_op(x, op, 2, &out->basis);
-    inner = from != RP_NONE;
+    bool inner = from != RP_NONE;
     if (!inner) {
         from = outer_op(x, op, true, HOPS);
         out->basis = "operand";

@@ -34,12 +34,12 @@ static enum rp_code read_alias_lines(const char *text, size_t len, struct rp_ali
 
     for (const char *s = text; s < end;) {
         const char *line = memchr(s, '\n', (size_t)(end - s)), *to = line ? line : end;
-        const char *at = skip_blanks(s, to), *behind;
+        const char *at = skip_blanks(s, to);
 
         s = line ? line + 1 : end;
         if (at == to)
             continue;
-        behind = read_number(at, to, &out[*n].parameter);
+        const char *behind = read_number(at, to, &out[*n].parameter);
         if (!behind || skip_blanks(behind, to) == behind)
             return FAIL(behind ? behind : at, "expected the number of an input and a space");
         at = skip_blanks(behind, to);

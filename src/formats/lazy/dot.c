@@ -26,11 +26,11 @@ struct dot_node {
 /* After "node12", or NULL. */
 static const char *node_name(const char *s, const char *end, uint32_t *number)
 {
-    const char *digits = s + 4, *behind;
+    const char *digits = s + 4;
 
     if (end - s < 5 || memcmp(s, "node", 4) != 0)
         return NULL;
-    behind = rp_lazy_number(digits, end, number);
+    const char *behind = rp_lazy_number(digits, end, number);
     return behind > digits ? behind : NULL;
 }
 
@@ -147,11 +147,11 @@ static enum rp_code read_dot_line(struct rp_lazy *r, const char *s, const char *
                                   struct dot_node *nodes, size_t *n)
 {
     uint32_t number;
-    const char *behind = node_name(s, end, &number), *bracket;
+    const char *behind = node_name(s, end, &number);
 
     if (!behind)
         return RP_OK;
-    bracket = memchr(behind, '[', (size_t)(end - behind));
+    const char *bracket = memchr(behind, '[', (size_t)(end - behind));
     if (memmem(behind, (size_t)((bracket ? bracket : end) - behind), "->", 2))
         return read_edge(r, behind, end, number);
     nodes[*n].number = number;

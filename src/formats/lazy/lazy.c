@@ -54,21 +54,19 @@ static enum rp_code lazy_array(struct rp_lazy *r, const char **s, const char *en
     const char *from = *s, *bracket = memchr(from, '[', (size_t)(end - from));
     int64_t dims[64];
     uint8_t dynamic[64] = {0};
-    unsigned elem;
     size_t n = 0;
 
     *id = 0;
     *s = end;
     if (!bracket)
         return RP_OK;
-    elem = lazy_elem(from, (size_t)(bracket - from));
+    unsigned elem = lazy_elem(from, (size_t)(bracket - from));
     for (from = bracket + 1; from < end && *from != ']' && n < 64;) {
         uint32_t v;
-        const char *digits;
 
         dynamic[n] = *from == '<';
         from += *from == '<' ? 2 : 0;
-        digits = from;
+        const char *digits = from;
         from = rp_lazy_number(from, end, &v);
         if (from == digits)
             return RP_LAZY_FAIL(r, from, "expected a dimension of the shape");
@@ -212,7 +210,7 @@ static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *en
 enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *end)
 {
     while (s < end) {
-        const char *from, *assign, *to;
+        const char *from, *to;
         uint32_t key;
         int depth = 0;
 
@@ -226,7 +224,7 @@ enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *en
         s = to;
         if (from == to)
             break;
-        assign = memchr(from, '=', (size_t)(to - from));
+        const char *assign = memchr(from, '=', (size_t)(to - from));
         if (!assign) {
             const char *open = memchr(from, '(', (size_t)(to - from));
 
@@ -261,17 +259,17 @@ enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *en
 static enum rp_code lazy_node(struct rp_lazy *r, const char *s, const char *end)
 {
     struct rp_new_op op = {.code = RP_OP_FOREIGN};
-    const char *name = s + 1, *open, *to;
+    const char *name = s + 1;
     uint32_t id;
 
     s = rp_lazy_number(name, end, &id);
     RP_TRY(rp_program_string(r->p, name, (size_t)(s - name), &op.name, r->err));
     if (end - s < 4 || memcmp(s, " = ", 3) != 0)
         return RP_LAZY_FAIL(r, s, "expected ' = '");
-    to = shape_end(s + 3, end);
+    const char *to = shape_end(s + 3, end);
     RP_TRY(rp_lazy_shape(r, s + 3, to, &op.shape));
     s = to < end ? to + 1 : end;
-    open = memchr(s, '(', (size_t)(end - s));
+    const char *open = memchr(s, '(', (size_t)(end - s));
     if (!open)
         return RP_LAZY_FAIL(r, s, "expected an operation with its operands");
     RP_TRY(rp_program_string(r->p, s, (size_t)(open - s), &op.foreign, r->err));
@@ -333,13 +331,13 @@ static enum rp_code lazy_lines(struct rp_lazy *r)
 /* The last graph of the text, where it is HLO; NULL otherwise. */
 static const char *newest_hlo(const char *text, size_t n, size_t *len)
 {
-    const char *end = text + n, *last = NULL, *close;
+    const char *end = text + n, *last = NULL;
 
     for (const char *s = text; (s = memmem(s, (size_t)(end - s), BEGIN, sizeof BEGIN - 1));)
         last = s += sizeof BEGIN - 1;
     if (!last || end - last < 10 || memcmp(last, "HloModule ", 10) != 0)
         return NULL;
-    close = memmem(last, (size_t)(end - last), "\n## END_GRAPH", 13);
+    const char *close = memmem(last, (size_t)(end - last), "\n## END_GRAPH", 13);
     for (const char *s = last; s < (close ? close : end);) { /* lines that torch_xla appends */
         const char *line = memchr(s, '\n', (size_t)(end - s));
 
@@ -365,13 +363,12 @@ static enum rp_code lazy_read(struct rp_input *in, const struct rp_read_options 
 {
     RP_SCOPED(lazy_release) struct rp_lazy r = {.err = err};
     const uint8_t *bytes;
-    const char *hlo;
     size_t n, len;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
     to->borrows_input = true;
     to->content_bytes = n;
-    hlo = newest_hlo((const char *)bytes, n, &len);
+    const char *hlo = newest_hlo((const char *)bytes, n, &len);
     if (hlo)
         return rp_hlo_text_parse(hlo, len, options->limits, &to->program, err);
     RP_TRY(rp_program_new("lazy", &to->program, err));

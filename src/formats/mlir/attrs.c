@@ -166,7 +166,7 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     struct rp_mlir_ints list;
 
     for (size_t i = 0; i < 2; i++) {
-        const char *s = rp_mlir_find_key(attrs, lists[i].both), *open, *to;
+        const char *s = rp_mlir_find_key(attrs, lists[i].both);
 
         if (!s) {
             if (rp_mlir_find_ints(r, attrs, (const char *const[]){lists[i].left, NULL}, &list))
@@ -176,8 +176,8 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
             continue;
         }
         for (int side = 0; side < 2; side++) {
-            open = memchr(s, '[', (size_t)(attrs->end - s));
-            to = open ? memchr(open, ']', (size_t)(attrs->end - open)) : NULL;
+            const char *open = memchr(s, '[', (size_t)(attrs->end - s));
+            const char *to = open ? memchr(open, ']', (size_t)(attrs->end - open)) : NULL;
             if (!to)
                 break;
             rp_mlir_ints_in(open, to, &list);
@@ -194,17 +194,15 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
                                        "accumulation_type"};
     struct rp_mlir_attrs in = *attrs;
     struct rp_slice text, type[3];
-    int64_t products;
-    bool imprecise, single;
     RP_TRY(rp_mlir_find_text(r, attrs, "algorithm", &text));
     if (text.n)
         in = (struct rp_mlir_attrs){.at = text.at, .end = text.at + text.n};
     for (size_t i = 0; i < 3; i++)
         RP_TRY(rp_mlir_find_text(r, &in, keys[i], &type[i]));
-    products = rp_mlir_find_int(r, &in, "num_primitive_operations", 1);
-    imprecise = rp_mlir_find_int(r, &in, "allow_imprecise_accumulation", 0) != 0;
-    single = rp_mlir_find_int(r, &in, "lhs_component_count", 1) == 1 &&
-             rp_mlir_find_int(r, &in, "rhs_component_count", 1) == 1;
+    int64_t products = rp_mlir_find_int(r, &in, "num_primitive_operations", 1);
+    bool imprecise = rp_mlir_find_int(r, &in, "allow_imprecise_accumulation", 0) != 0;
+    bool single = rp_mlir_find_int(r, &in, "lhs_component_count", 1) == 1 &&
+                  rp_mlir_find_int(r, &in, "rhs_component_count", 1) == 1;
     for (size_t i = 0; i < rp_dot_nalgorithms && single; i++) {
         const struct rp_dot_algorithm *a = &rp_dot_algorithms[i];
 
@@ -352,12 +350,11 @@ static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_attrs *att
                         const char *label, struct rp_mlir_ints *size)
 {
     const char *kernel = strchr(label, '_');
-    const struct rp_op_shape *shape;
 
     size->n = 0;
     if (!kernel || attrs->operands.n < 2)
         return;
-    shape = &r->p->shapes.at[r->p->shape.at[attrs->operands.at[1]]];
+    const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[attrs->operands.at[1]]];
     for (int digit = '0'; digit <= '9'; digit++) {
         const char *at = strchr(kernel + 1, digit), *end = strchr(kernel, '-');
 
@@ -371,7 +368,6 @@ static void kernel_size(const struct rp_mlir *r, const struct rp_mlir_attrs *att
 static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     struct window_lists w;
-    const char *kept;
     char label[64];
 
     if (!rp_mlir_find_labels(r, attrs, label, sizeof label))
@@ -380,7 +376,8 @@ static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attr
     kernel_size(r, attrs, label, &w.size);
     RP_TRY(add_window(r, &w));
     RP_TRY(add_operand_precision(r, attrs));
-    kept = rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
+    const char *kept =
+        rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
     return kept ? add_ints_attr(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
                 : rp_err_nomem(r->err, "reading attributes");
 }
@@ -477,12 +474,11 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attr
     /* The content of a string, or a dictionary as it is written; nothing where it is empty. */
     static const char *const words[] = {"mhlo.backend_config", "backend_config"};
     struct rp_slice text = {0}, dictionary = {0};
-    bool own, typed;
     RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));
-    own = dictionary.at != NULL;
+    bool own = dictionary.at != NULL;
     RP_TRY(rp_mlir_find_string(r, attrs, words[!own], &text));
     RP_TRY(rp_mlir_find_text(r, attrs, words[!own], &dictionary));
-    typed = dictionary.n > 1 && dictionary.at[0] == '{';
+    bool typed = dictionary.n > 1 && dictionary.at[0] == '{';
     RP_TRY(add_api_version(r, attrs, own && typed));
     if (typed)
         text = dictionary;

@@ -56,7 +56,7 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
                                struct rp_new_op *op, uint32_t *operand, struct rp_mlir_ints *rest,
                                bool *split)
 {
-    struct dims in, out, wide, kept;
+    struct dims in, out, kept;
     const int64_t *places = dimensions->at;
     size_t n = dimensions->n;
 
@@ -64,7 +64,7 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
     if (!sizes_of(r->p, r->p->shape.at[*operand], &in) || !sizes_of(r->p, op->shape, &out) ||
         n != in.n)
         return RP_OK;
-    wide = out;
+    struct dims wide = out;
     for (size_t i = 0; i < n; i++) {
         if (places[i] < 0 || (size_t)places[i] >= out.n || (i && places[i] <= places[i - 1]))
             return RP_OK;

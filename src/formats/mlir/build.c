@@ -21,7 +21,6 @@ enum rp_code rp_mlir_opcode(struct rp_mlir *r, struct rp_slice name, struct rp_n
     const char *dot = memrchr(name.at, '.', name.n);
     size_t skip = dot ? (size_t)(dot + 1 - name.at) : 0, n = name.n - skip;
     char text[64];
-    uint32_t id;
 
     RP_TRY(rp_program_string(r->p, name.at, name.n, &op->foreign, r->err));
     op->code = RP_OP_FOREIGN;
@@ -37,7 +36,7 @@ enum rp_code rp_mlir_opcode(struct rp_mlir *r, struct rp_slice name, struct rp_n
     for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
         if (strcmp(text, renamed[i][0]) == 0)
             strcpy(text, renamed[i][1]);
-    id = rp_strtab_find(&r->p->strings, text, strlen(text));
+    uint32_t id = rp_strtab_find(&r->p->strings, text, strlen(text));
     if (id != UINT32_MAX && rp_program_opcode(r->p, id) != RP_OP_PARAMETER)
         op->code = rp_program_opcode(r->p, id);
     return RP_OK;
@@ -93,7 +92,7 @@ static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tup
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
     size_t n = (r->operands.n - first) / 2 + r->outside.n, at = 0;
-    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1), *shapes;
+    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
 
     RP_TRY(rp_err_need(ids, r->err, "reading a region"));
     for (size_t i = first; i + 1 < r->operands.n; i += 2)
@@ -105,7 +104,7 @@ static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tup
         *tuple = ids[0];
         return RP_OK;
     }
-    shapes = ids + n;
+    uint32_t *shapes = ids + n;
     for (size_t i = 0; i < n; i++)
         shapes[i] = r->p->shape.at[ids[i]];
     RP_TRY(rp_program_tuple(r->p, shapes, n, &op.shape, r->err));
@@ -184,19 +183,18 @@ enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args)
 static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
-    size_t n;
-    uint32_t *ids, *shapes, id;
+    uint32_t id;
 
     for (size_t i = 0; i < r->carried.n; i++)
         RP_TRY(rp_mlir_push_operand(r, r->carried.at[i]));
-    n = (r->operands.n - first_operand) / 2;
+    size_t n = (r->operands.n - first_operand) / 2;
     if (n == 1) {
         r->p->computations.at[r->p->computations.n - 1].root = r->operands.at[first_operand];
         return RP_OK;
     }
-    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
+    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * n + 1);
     RP_TRY(rp_err_need(ids, r->err, "reading a region"));
-    shapes = ids + n;
+    uint32_t *shapes = ids + n;
     for (size_t i = 0; i < n; i++) {
         ids[i] = r->operands.at[first_operand + 2 * i];
         shapes[i] = r->p->shape.at[ids[i]];
@@ -213,13 +211,11 @@ static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 /* '@name' is a function where it is called, and the target of a custom call. */
 static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement *s)
 {
-    char *target;
-
     if (s->op.code == RP_OP_CALL)
         return rp_mlir_add_call(r, s->called);
     if (s->op.code != RP_OP_CUSTOM_CALL)
         return RP_OK;
-    target = rp_arena_strdup(&r->p->arena, rp_program_text(r->p, s->called));
+    char *target = rp_arena_strdup(&r->p->arena, rp_program_text(r->p, s->called));
     RP_TRY(rp_err_need(target, r->err, "reading a custom call"));
     return rp_program_add_attr(
         r->p, rp_attr_bytes(RP_ATTR_CUSTOM_CALL_TARGET, RP_VALUE_STRING, target, strlen(target)),
@@ -325,10 +321,9 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     /* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions
        of the last. */
     struct rp_mlir_ints dims;
-    uint32_t operand;
     m->split = false;
     if (s->op.code == RP_OP_BROADCAST && r->operands.n == s->operand + 2) {
-        operand = r->operands.at[s->operand];
+        uint32_t operand = r->operands.at[s->operand];
         rp_mlir_broadcast_dims(r, &s->attrs, &dims);
         RP_TRY(rp_mlir_broadcast(r, &dims, &s->op, &operand, &m->rest, &m->split));
         r->operands.at[s->operand] = operand;

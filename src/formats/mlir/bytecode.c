@@ -147,10 +147,9 @@ static void bc_align(struct rp_bytecode *b, struct rp_bc_cursor *c, uint64_t ali
 struct rp_bc_cursor rp_bc_section(struct rp_bytecode *b, struct rp_bc_cursor *c, uint8_t *id)
 {
     const uint8_t *at = c->at;
-    uint64_t length;
 
     *id = rp_bc_byte(b, c);
-    length = rp_bc_varint(b, c);
+    uint64_t length = rp_bc_varint(b, c);
     if (*id & 0x80)
         bc_align(b, c, rp_bc_varint(b, c));
     *id &= 0x7f;
@@ -307,12 +306,11 @@ static void bc_read_resource_group(struct rp_bytecode *b, struct rp_bc_cursor *c
     size_t n = rp_bc_count(b, c);
 
     for (size_t i = 0; i < n && b->code == RP_OK; i++) {
-        struct rp_bc_cursor one, blob = {NULL, NULL};
-        uint8_t kind;
+        struct rp_bc_cursor blob = {NULL, NULL};
 
         rp_bc_string(b, c);
-        one = rp_bc_bytes(b, data, rp_bc_varint(b, c));
-        kind = rp_bc_byte(b, c);
+        struct rp_bc_cursor one = rp_bc_bytes(b, data, rp_bc_varint(b, c));
+        uint8_t kind = rp_bc_byte(b, c);
 
         if (kind == RESOURCE_BLOB && one.at < one.end) {
             uint64_t alignment = rp_bc_varint(b, &one), size = rp_bc_varint(b, &one);
@@ -345,13 +343,12 @@ static void bc_read_resources(struct rp_bytecode *b, struct rp_bc_cursor c,
 static void bc_read_module(struct rp_bytecode *b)
 {
     struct rp_bc_cursor c = {b->begin + 4, b->end}, sections[SECTION_COUNT] = {{NULL, NULL}};
-    const uint8_t *zero;
 
     b->version = rp_bc_varint(b, &c);
     if (b->version > MAX_VERSION)
         rp_bc_fail(b, b->begin + 4, "version %" PRIu64 "; up to %d can be read", b->version,
                    MAX_VERSION);
-    zero = b->code == RP_OK ? memchr(c.at, 0, (size_t)(c.end - c.at)) : NULL;
+    const uint8_t *zero = b->code == RP_OK ? memchr(c.at, 0, (size_t)(c.end - c.at)) : NULL;
     if (!zero) {
         rp_bc_fail(b, c.at, "the name of the producer does not end");
         return;
@@ -388,7 +385,6 @@ enum rp_code rp_bytecode_build(struct rp_mlir *r)
                             .end = (const uint8_t *)r->end,
                             .err = r->err,
                             .p = r->p};
-    enum rp_code code;
 
     b.work_most = (UINT64_C(16) << 20) + 512 * (uint64_t)(b.end - b.begin);
     r->bytecode = &b;
@@ -396,7 +392,7 @@ enum rp_code rp_bytecode_build(struct rp_mlir *r)
         rp_bc_fail(&b, b.begin, "not MLIR bytecode");
     else
         bc_read_module(&b);
-    code = b.code == RP_OK ? rp_bc_module(r) : b.code;
+    enum rp_code code = b.code == RP_OK ? rp_bc_module(r) : b.code;
     rp_vec_release(&b.strings);
     rp_vec_release(&b.dialects);
     rp_vec_release(&b.names);

@@ -42,7 +42,6 @@ static bool attr_ints(struct rp_bytecode *b, uint64_t index, struct rp_mlir_ints
     struct rp_bc_cursor c = {NULL, NULL};
     struct rp_mlir_attrs text;
     uint64_t code;
-    size_t n;
 
     out->n = 0;
     if (text_of(b, index, &text))
@@ -54,7 +53,8 @@ static bool attr_ints(struct rp_bytecode *b, uint64_t index, struct rp_mlir_ints
     else if (rp_bc_open(b, false, index, &c, &code) == RP_BC_STABLEHLO && code == 1)
         out->at[out->n++] = rp_bc_signed(b, &c); /* the handle of a channel */
     else
-        for (n = rp_bc_array(b, index, &c); n && out->n < RP_MLIR_INTS && b->code == RP_OK; n--)
+        for (size_t n = rp_bc_array(b, index, &c); n && out->n < RP_MLIR_INTS && b->code == RP_OK;
+             n--)
             if (rp_bc_number(b, rp_bc_varint(b, &c), &number))
                 out->at[out->n++] = number.value;
     return b->code == RP_OK;
@@ -138,10 +138,8 @@ static bool put_labels(const struct rp_mlir_ints *dims, const char *letters, cha
 /* The structure of StableHLO: two numbers and a list, for each side. */
 static bool read_dims(struct rp_bytecode *b, struct rp_bc_cursor *c, struct rp_mlir_ints *dims)
 {
-    size_t n;
-
     for (int k = 0; k < 3; k++) {
-        n = k == 2 ? rp_bc_count(b, c) : 1;
+        size_t n = k == 2 ? rp_bc_count(b, c) : 1;
         for (dims[k].n = 0; dims[k].n < n && n < RP_MLIR_INTS && b->code == RP_OK;)
             dims[k].at[dims[k].n++] = rp_bc_signed(b, c);
     }

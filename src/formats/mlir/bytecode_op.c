@@ -86,11 +86,9 @@ static void skip_use_lists(struct rp_bytecode *b, struct rp_bc_cursor *c, size_t
     size_t n = values > 1 ? rp_bc_count(b, c) : 1;
 
     for (size_t i = 0; i < n && b->code == RP_OK; i++) {
-        uint64_t uses;
-
         if (values > 1)
             rp_bc_varint(b, c);
-        uses = rp_bc_varint(b, c) >> 1;
+        uint64_t uses = rp_bc_varint(b, c) >> 1;
         for (uint64_t k = 0; k < uses && b->code == RP_OK; k++)
             rp_bc_varint(b, c);
     }
@@ -290,14 +288,12 @@ static void add_properties(struct rp_bytecode *b, const char *names, struct rp_b
 static enum rp_code list_attributes(struct rp_bytecode *b, const struct rp_bc_op *op,
                                     struct rp_mlir_attrs *out)
 {
-    size_t own;
-
     b->named.n = 0;
     if (op->properties)
         add_properties(b, b->names.at[op->name].attrs, b->properties.at[op->properties - 1]);
     if (op->attrs)
         rp_bc_dictionary(b, op->attrs - 1);
-    own = b->named.n;
+    size_t own = b->named.n;
     for (size_t i = 0; i < own && b->code == RP_OK; i++)
         rp_bc_dictionary(b, b->named.at[i].value);
     if (b->code == RP_OK)
@@ -412,13 +408,12 @@ static enum rp_code build_function(struct rp_mlir *r, const struct rp_bc_op *op)
     struct rp_bytecode *b = r->bytecode;
     struct rp_mlir_attrs attrs;
     size_t first = r->args.n;
-    struct rp_slice text;
     uint32_t name;
 
     if (!op->nregions || !b->regions.at[op->region].body)
         return RP_OK; /* a declaration */
     RP_TRY(list_attributes(b, op, &attrs));
-    text = rp_bc_find_string(r, &attrs, "sym_name");
+    struct rp_slice text = rp_bc_find_string(r, &attrs, "sym_name");
     if (!text.at)
         return rp_bc_fail(b, op->at, "a function without a name");
     RP_TRY(rp_program_string(r->p, text.at, text.n, &name, r->err));
@@ -432,10 +427,9 @@ static enum rp_code build_function(struct rp_mlir *r, const struct rp_bc_op *op)
 static enum rp_code build_module(struct rp_mlir *r, const struct rp_bc_op *op)
 {
     struct rp_mlir_attrs attrs;
-    struct rp_slice name;
 
     RP_TRY(list_attributes(r->bytecode, op, &attrs));
-    name = rp_bc_find_string(r, &attrs, "sym_name");
+    struct rp_slice name = rp_bc_find_string(r, &attrs, "sym_name");
     if (name.at)
         RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
     return rp_mlir_module_attrs(r, &attrs);

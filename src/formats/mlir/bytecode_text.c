@@ -151,12 +151,10 @@ static void put_dim_sharding(struct writer *w, struct rp_bc_cursor *c, unsigned 
 
 static void put_sharding(struct writer *w, struct rp_bc_cursor *c, uint64_t code, unsigned depth)
 {
-    struct rp_bc_cursor look;
-
     put(w, "#sdy.sharding<");
     put_attr(w, rp_bc_varint(w->b, c), depth + 1);
     put_joined(w, c, ", [", "]", depth);
-    look = *c;
+    struct rp_bc_cursor look = *c;
     if (rp_bc_count(w->b, &look))
         put_joined(w, c, ", replicated={", "}", depth);
     else
@@ -168,10 +166,8 @@ static void put_sharding(struct writer *w, struct rp_bc_cursor *c, uint64_t code
 
 static void put_mesh(struct writer *w, struct rp_bc_cursor *c, unsigned depth)
 {
-    size_t n;
-
     put_joined(w, c, "#sdy.mesh<[", "]", depth);
-    n = rp_bc_count(w->b, c);
+    size_t n = rp_bc_count(w->b, c);
     for (size_t i = 0; i < n && w->b->code == RP_OK; i++)
         putf(w, i ? ", %" PRId64 : ", device_ids=[%" PRId64, rp_bc_signed(w->b, c));
     put(w, n ? "]>" : ">");
@@ -299,7 +295,6 @@ static void put_attr(struct writer *w, uint64_t index, unsigned depth)
     struct rp_bc_number number;
     struct rp_bc_lists lists;
     const char *of, *word;
-    struct rp_slice text;
     uint64_t code;
 
     b->work += 16;
@@ -308,7 +303,7 @@ static void put_attr(struct writer *w, uint64_t index, unsigned depth)
                    "attributes nested too deep");
     if (b->code != RP_OK)
         return;
-    text = rp_bc_attr_string(b, index);
+    struct rp_slice text = rp_bc_attr_string(b, index);
     if (text.at) {
         if (rp_bc_open(b, false, index, &c, &code) != RP_BC_BUILTIN || code < 4) {
             put_string(w, text);

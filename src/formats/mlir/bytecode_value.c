@@ -26,7 +26,6 @@ enum rp_bc_dialect rp_bc_open(struct rp_bytecode *b, bool type, uint64_t index,
     const struct rp_bc_entry *e = type ? b->types.at : b->attrs.at;
     size_t n = type ? b->types.n : b->attrs.n;
     const uint8_t *from = c->at ? c->at : b->begin;
-    enum rp_bc_dialect d;
 
     *code = UINT64_MAX;
     *c = (struct rp_bc_cursor){b->end, b->end};
@@ -39,7 +38,7 @@ enum rp_bc_dialect rp_bc_open(struct rp_bytecode *b, bool type, uint64_t index,
         return RP_BC_TEXT;
     e += index;
     *c = e->data;
-    d = e->custom ? dialect_of(b, e) : RP_BC_TEXT;
+    enum rp_bc_dialect d = e->custom ? dialect_of(b, e) : RP_BC_TEXT;
     if (e->custom && d == RP_BC_TEXT)
         rp_bc_fail(b, e->data.at, "%s of the dialect '%.*s' in an encoding that is not known",
                    type ? "a type" : "an attribute", (int)b->dialects.at[e->dialect].n,
@@ -54,10 +53,9 @@ static bool open_as(struct rp_bytecode *b, uint64_t index, uint64_t vhlo, uint64
                     struct rp_bc_cursor *c)
 {
     uint64_t code;
-    enum rp_bc_dialect d;
 
     *c = (struct rp_bc_cursor){NULL, NULL};
-    d = rp_bc_open(b, false, index, c, &code);
+    enum rp_bc_dialect d = rp_bc_open(b, false, index, c, &code);
     return (d == RP_BC_VHLO && code == vhlo) || (d == RP_BC_BUILTIN && code == builtin);
 }
 
@@ -114,7 +112,7 @@ static void plain_scalar(struct rp_bytecode *b, uint64_t index, const uint8_t *f
                          size_t cap)
 {
     struct rp_bc_cursor c = {from, from};
-    uint64_t code, width;
+    uint64_t code;
     enum rp_bc_dialect d = rp_bc_open(b, true, index, &c, &code);
     const char *name = scalar_name(d, code);
 
@@ -122,7 +120,7 @@ static void plain_scalar(struct rp_bytecode *b, uint64_t index, const uint8_t *f
     if (name) {
         snprintf(out, cap, "%s", name);
     } else if (d == RP_BC_BUILTIN && code == B_INTEGER) {
-        width = rp_bc_varint(b, &c);
+        uint64_t width = rp_bc_varint(b, &c);
         snprintf(out, cap, "%s%" PRIu64, (width & 3) == 2 ? "ui" : "i", width >> 2);
     } else if (d == RP_BC_TEXT && (size_t)(c.end - c.at) < cap) { /* "f8E4M3FN" */
         snprintf(out, cap, "%.*s", (int)(c.end - c.at), (const char *)c.at);
@@ -213,7 +211,6 @@ static enum rp_code shape_of(struct rp_mlir *r, uint64_t type, unsigned depth, u
 {
     struct rp_bytecode *b = r->bytecode;
     struct rp_bc_type t;
-    unsigned elem;
 
     *shape = 0;
     while (type < b->types.n && b->shapes.n <= type)
@@ -224,7 +221,7 @@ static enum rp_code shape_of(struct rp_mlir *r, uint64_t type, unsigned depth, u
     }
     rp_bc_type(b, type, &t);
     RP_TRY(b->code);
-    elem = rp_mlir_elem(t.scalar, strlen(t.scalar));
+    unsigned elem = rp_mlir_elem(t.scalar, strlen(t.scalar));
     if (t.kind == RP_BC_TUPLE)
         RP_TRY(tuple_shape(r, &t, depth, shape));
     else if (t.kind == RP_BC_TOKEN)
@@ -308,7 +305,7 @@ static const struct {
 bool rp_bc_word(struct rp_bytecode *b, uint64_t index, const char **of, const char **word)
 {
     struct rp_bc_cursor c = {NULL, NULL};
-    uint64_t code, value;
+    uint64_t code;
     enum rp_bc_dialect d = rp_bc_open(b, false, index, &c, &code);
     const uint8_t *at = c.at;
 
@@ -317,7 +314,7 @@ bool rp_bc_word(struct rp_bytecode *b, uint64_t index, const char **of, const ch
               (d == RP_BC_STABLEHLO && code == enumerations[i].stablehlo) ||
               (d == RP_BC_CHLO && code == i)))
             continue;
-        value = rp_bc_varint(b, &c);
+        uint64_t value = rp_bc_varint(b, &c);
         if (value >= 6 || !enumerations[i].words[value]) {
             rp_bc_fail(b, at, "%" PRIu64 " is no %s", value, enumerations[i].name);
             return false;
@@ -372,15 +369,12 @@ bool rp_bc_lists(struct rp_bytecode *b, uint64_t index, struct rp_bc_lists *out)
 const char *rp_bc_next_list(struct rp_bytecode *b, struct rp_bc_lists *lists,
                             struct rp_mlir_ints *out)
 {
-    bool number;
-    size_t n;
-
     if (lists->older && lists->at == 2)
         lists->at += 2;
     if (lists->at == lists->n || b->code != RP_OK)
         return NULL;
-    number = lists->number && lists->at + 1 == lists->n;
-    n = number ? 1 : rp_bc_count(b, &lists->c);
+    bool number = lists->number && lists->at + 1 == lists->n;
+    size_t n = number ? 1 : rp_bc_count(b, &lists->c);
     out->n = 0;
     for (size_t i = 0; i < n && b->code == RP_OK; i++) {
         int64_t value = rp_bc_signed(b, &lists->c);
@@ -400,7 +394,6 @@ bool rp_bc_number(struct rp_bytecode *b, uint64_t index, struct rp_bc_number *ou
     enum rp_bc_dialect d = rp_bc_open(b, false, index, &c, &code);
     bool vhlo = d == RP_BC_VHLO;
     const uint8_t *at = c.at;
-    unsigned bits;
 
     *out = (struct rp_bc_number){0};
     if (d != RP_BC_VHLO && d != RP_BC_BUILTIN)
@@ -414,7 +407,7 @@ bool rp_bc_number(struct rp_bytecode *b, uint64_t index, struct rp_bc_number *ou
     if (code != 8 && code != 9)
         return false;
     scalar_of(b, rp_bc_varint(b, &c), at, out->scalar, sizeof out->scalar);
-    bits = rp_bc_bits(out->scalar);
+    unsigned bits = rp_bc_bits(out->scalar);
     out->value = bits && bits <= 8 ? rp_bc_byte(b, &c) : rp_bc_signed(b, &c);
     if (!out->real && bits > 1 && bits <= 8)
         out->value = (out->value & 0xff) - (out->value & 0x80 ? 0x100 : 0);
@@ -426,7 +419,6 @@ static struct rp_bc_cursor unpack_booleans(struct rp_bytecode *b, struct rp_bc_c
                                            uint64_t n)
 {
     size_t size = (size_t)(raw.end - raw.at);
-    uint8_t *bytes;
 
     if (size == 1 && raw.at[0] == 0xff) {
         static const uint8_t one = 1;
@@ -436,7 +428,7 @@ static struct rp_bc_cursor unpack_booleans(struct rp_bytecode *b, struct rp_bc_c
     if (size != n / 8 + (n % 8 != 0) || size == n)
         return raw;
     b->work += n;
-    bytes = rp_arena_alloc(&b->p->arena, (size_t)n + 1, 1);
+    uint8_t *bytes = rp_arena_alloc(&b->p->arena, (size_t)n + 1, 1);
     if (!bytes) {
         b->code = rp_err_nomem(b->err, "reading a constant");
         return (struct rp_bc_cursor){b->end, b->end};
@@ -459,7 +451,7 @@ static void data_type(struct rp_bytecode *b, uint64_t type, struct rp_bc_data *o
 bool rp_bc_data(struct rp_bytecode *b, uint64_t index, struct rp_bc_data *out)
 {
     struct rp_bc_cursor c = {NULL, NULL};
-    uint64_t code, handle;
+    uint64_t code;
     enum rp_bc_dialect d = rp_bc_open(b, false, index, &c, &code);
     const uint8_t *at = c.at;
 
@@ -471,7 +463,7 @@ bool rp_bc_data(struct rp_bytecode *b, uint64_t index, struct rp_bc_data *out)
             out->raw = unpack_booleans(b, out->raw, out->elements);
     } else if (d == RP_BC_BUILTIN && code == 16) {
         data_type(b, rp_bc_varint(b, &c), out);
-        handle = rp_bc_varint(b, &c);
+        uint64_t handle = rp_bc_varint(b, &c);
         if (handle >= b->resources.n)
             rp_bc_fail(b, at, "resource %" PRIu64 " of %zu", handle, b->resources.n);
         else
@@ -533,14 +525,14 @@ enum rp_code rp_bc_locations(struct rp_mlir *r)
     for (size_t i = 0; i < b->attrs.n && b->code == RP_OK; i++) {
         struct rp_mlir_loc loc = {0};
         struct rp_bc_cursor c = {NULL, NULL};
-        uint64_t code = 0, n, ref = RP_NONE;
+        uint64_t code = 0, ref = RP_NONE;
         bool builtin = b->attrs.at[i].custom && dialect_of(b, &b->attrs.at[i]) == RP_BC_BUILTIN;
 
         if (builtin)
             rp_bc_open(b, false, i, &c, &code);
         if (builtin && (code == LOC_FILE || code == LOC_RANGE)) {
             RP_TRY(loc_text(r, &c, &loc.file));
-            n = code == LOC_RANGE ? rp_bc_varint(b, &c) : 1;
+            uint64_t n = code == LOC_RANGE ? rp_bc_varint(b, &c) : 1;
             loc.line = n ? (int32_t)rp_bc_varint(b, &c) : 0;
         } else if (builtin && code == LOC_NAME) {
             RP_TRY(loc_text(r, &c, &loc.name));

@@ -40,7 +40,6 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
     const char *at = literal->at;
     bool one = literal->n == unit && n > 1;
     bool packed = elem == RP_ELEM_PRED && n > 8 && !one && literal->n == (n + 7) / 8;
-    char *all;
 
     if (literal->n == unit * n)
         return RP_OK;
@@ -50,7 +49,7 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
     *splat = one && n > RP_LITERAL_REPEAT;
     if (*splat)
         return RP_OK;
-    all = rp_arena_alloc(&r->p->arena, unit * n + 1, 8);
+    char *all = rp_arena_alloc(&r->p->arena, unit * n + 1, 8);
     RP_TRY(rp_err_need(all, r->err, "reading a constant"));
     if (packed) {
         /* Truth values as bytes: older versions of MLIR have eight in a byte. */
@@ -71,12 +70,12 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
 static bool find_resource(struct rp_mlir *r, struct rp_slice name, struct rp_literal *out)
 {
     size_t n = (size_t)(r->end - r->begin);
-    const char *s = r->resources ? r->resources : memmem(r->begin, n, "{-#", 3), *to;
+    const char *s = r->resources ? r->resources : memmem(r->begin, n, "{-#", 3);
 
     out->form = RP_LITERAL_RAW;
     r->resources = s = s ? s : r->end;
     while (s < r->end && (s = memmem(s, (size_t)(r->end - s), name.at, name.n))) {
-        to = s + name.n;
+        const char *to = s + name.n;
         while (to < r->end && (*to == ' ' || *to == ':'))
             to++;
         if (!rp_mlir_word_char(s[-1]) && r->end - to > 12 && memcmp(to, "\"0x", 3) == 0) {
@@ -107,15 +106,15 @@ static enum rp_code resource_literal(struct rp_mlir *r, const char *s, const cha
 static enum rp_code dense_literal(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                   struct rp_literal *literal, bool *splat)
 {
-    const char *s = memmem(attrs->at, (size_t)(attrs->end - attrs->at), "dense", 5), *open, *end;
+    const char *s = memmem(attrs->at, (size_t)(attrs->end - attrs->at), "dense", 5);
 
     if (!rp_literal_unit(r->p->shapes.at[literal->shape].elem))
         return RP_OK;
     if (attrs->named)
         return rp_bc_find_bytes(r, attrs, literal) ? fit_bytes(r, attrs->at, literal, splat)
                                                    : RP_OK;
-    open = s ? memchr(s, '<', (size_t)(attrs->end - s)) : NULL;
-    end = open ? rp_mlir_bracket_end(r, open) : NULL;
+    const char *open = s ? memchr(s, '<', (size_t)(attrs->end - s)) : NULL;
+    const char *end = open ? rp_mlir_bracket_end(r, open) : NULL;
     if (!end || end > attrs->end)
         return RP_OK;
     if (open - s > 5)

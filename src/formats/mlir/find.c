@@ -35,13 +35,11 @@ const char *rp_mlir_find_key(const struct rp_mlir_attrs *attrs, const char *key)
 static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                              const char *s)
 {
-    const char *to;
-
     while (s < attrs->end && (rp_mlir_word_char(*s) || *s == '#'))
         s++;
     if (s >= attrs->end || (*s != '[' && *s != '<' && *s != '{'))
         return s;
-    to = rp_mlir_bracket_end(r, s);
+    const char *to = rp_mlir_bracket_end(r, s);
     return to && to < attrs->end ? to : attrs->end;
 }
 
@@ -90,11 +88,11 @@ void rp_mlir_ints_in(const char *s, const char *end, struct rp_mlir_ints *out)
 static size_t repeat_one(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *s,
                          struct rp_mlir_ints *out)
 {
-    const char *to = value_end(r, attrs, s), *type;
+    const char *to = value_end(r, attrs, s);
     struct rp_mlir_ints dims;
     int64_t n = 1;
+    const char *type = to < attrs->end ? memmem(to, (size_t)(attrs->end - to), "tensor<", 7) : NULL;
 
-    type = to < attrs->end ? memmem(to, (size_t)(attrs->end - to), "tensor<", 7) : NULL;
     if (!type || type - to > 8 || memcmp(s, "dense", 5) != 0)
         return 0;
     rp_mlir_ints_in(type + 7, rp_mlir_bracket_end(r, type + 6), &dims); /* "2x2xi64": 2, 2, 64 */
@@ -234,11 +232,9 @@ static size_t unescape_string(const char *in, size_t n, char *out)
 
 enum rp_code rp_mlir_unescape(struct rp_mlir *r, struct rp_slice *text)
 {
-    char *copy;
-
     if (!memchr(text->at, '\\', text->n))
         return RP_OK;
-    copy = rp_arena_alloc(&r->p->arena, text->n, 1);
+    char *copy = rp_arena_alloc(&r->p->arena, text->n, 1);
     RP_TRY(rp_err_need(copy, r->err, "reading a string"));
     *text = (struct rp_slice){copy, (uint32_t)unescape_string(text->at, text->n, copy), 0};
     return RP_OK;
@@ -247,14 +243,14 @@ enum rp_code rp_mlir_unescape(struct rp_mlir *r, struct rp_slice *text)
 enum rp_code rp_mlir_find_string(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                  const char *key, struct rp_slice *out)
 {
-    const char *s = value_of(attrs, key), *to;
+    const char *s = value_of(attrs, key);
 
     *out = (struct rp_slice){0};
     if (attrs->named) {
         *out = rp_bc_find_string(r, attrs, key);
         return RP_OK;
     }
-    to = s && *s == '"' ? rp_mlir_string_end(r, s) : NULL;
+    const char *to = s && *s == '"' ? rp_mlir_string_end(r, s) : NULL;
     if (!to || to > attrs->end || to - s < 2)
         return RP_OK;
     *out = (struct rp_slice){s + 1, (uint32_t)(to - s - 2), 0};
@@ -311,10 +307,9 @@ enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
 {
     struct rp_mlir look = *r;
     const char *s = value_of(attrs, "callee");
-    struct rp_slice text;
 
     if (attrs->named) {
-        text = rp_bc_find_string(r, attrs, "callee");
+        struct rp_slice text = rp_bc_find_string(r, attrs, "callee");
         text = text.at ? text : rp_bc_find_string(r, attrs, "decomposition");
         return text.at ? rp_program_string(r->p, text.at, text.n, name, r->err) : RP_OK;
     }
@@ -351,18 +346,17 @@ enum rp_code rp_mlir_keep_text(struct rp_mlir *r, const struct rp_mlir_attrs *at
 {
     struct rp_slice text = other_text(attrs);
     bool shardy = strncmp(rp_program_text(r->p, operation), "sdy.", 4) == 0;
-    const char *mesh, *to;
     uint32_t key = RP_ATTR_SHARDING;
 
     if (attrs->named)
         RP_TRY(rp_bc_all_text(r, attrs, &text));
     if (!text.n)
         return RP_OK;
-    mesh = shardy ? memmem(text.at, text.n, "<@", 2) : NULL;
+    const char *mesh = shardy ? memmem(text.at, text.n, "<@", 2) : NULL;
     if (mesh) { /* the same in both forms */
         struct rp_mlir look = {.end = text.at + text.n};
 
-        to = rp_mlir_bracket_end(&look, mesh);
+        const char *to = rp_mlir_bracket_end(&look, mesh);
         text.n = (uint32_t)((to ? to : look.end) - mesh);
         text.at = mesh;
     } else {

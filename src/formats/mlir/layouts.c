@@ -13,12 +13,12 @@
 /* The next of the lists in a text, as "{0,1}"; false: there is none. */
 static bool next_layout(struct rp_slice *rest, char *out, size_t cap)
 {
-    const char *end = rest->at + rest->n, *at, *to;
+    const char *end = rest->at + rest->n;
     struct rp_mlir_ints list;
     size_t n = 1;
+    const char *at = rest->n ? memmem(rest->at, rest->n, "dense<", 6) : NULL;
+    const char *to = at ? memchr(at, '>', (size_t)(end - at)) : NULL;
 
-    at = rest->n ? memmem(rest->at, rest->n, "dense<", 6) : NULL;
-    to = at ? memchr(at, '>', (size_t)(end - at)) : NULL;
     if (!to)
         return false;
     rp_mlir_ints_in(at + 6, to, &list);
@@ -52,14 +52,13 @@ enum rp_code rp_mlir_result_layouts(struct rp_mlir *r, const struct rp_mlir_attr
 {
     struct rp_op_shape s = r->p->shapes.at[*shape];
     struct rp_slice layouts;
-    uint32_t *parts;
 
     RP_TRY(rp_mlir_find_text(r, attrs, "result_layouts", &layouts));
     if (!layouts.n)
         return RP_OK;
     if (s.elem != RP_ELEM_TUPLE)
         return lay_out(r, &layouts, *shape, shape);
-    parts = RP_ARENA_NEW(&r->p->arena, uint32_t, (size_t)s.n + 1);
+    uint32_t *parts = RP_ARENA_NEW(&r->p->arena, uint32_t, (size_t)s.n + 1);
     RP_TRY(rp_err_need(parts, r->err, "reading layouts"));
     for (uint32_t i = 0; i < s.n; i++)
         RP_TRY(lay_out(r, &layouts, r->p->parts.at[s.first + i], &parts[i]));
@@ -71,12 +70,11 @@ enum rp_code rp_mlir_operand_layouts(struct rp_mlir *r, const struct rp_mlir_att
     struct rp_attr attr = {
         .key = RP_ATTR_OPERAND_LAYOUT_CONSTRAINTS, .type = RP_VALUE_SHAPES, .n = attrs->operands.n};
     struct rp_slice layouts;
-    uint32_t *ids;
 
     RP_TRY(rp_mlir_find_text(r, attrs, "operand_layouts", &layouts));
     if (!layouts.n || !attr.n)
         return RP_OK;
-    ids = RP_ARENA_NEW(&r->p->arena, uint32_t, attr.n);
+    uint32_t *ids = RP_ARENA_NEW(&r->p->arena, uint32_t, attr.n);
     RP_TRY(rp_err_need(ids, r->err, "reading layouts"));
     for (uint32_t i = 0; i < attr.n; i++)
         RP_TRY(lay_out(r, &layouts, r->p->shape.at[attrs->operands.at[i]], &ids[i]));

@@ -97,7 +97,6 @@ static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *
 {
     for (; at < end; at++) {
         const char *from = at + 1;
-        uint32_t name;
 
         if (*at == '"')
             at = rp_mlir_string_end(r, at) - 1;
@@ -105,7 +104,7 @@ static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *
             continue;
         while (at + 1 < end && rp_mlir_word_char(at[1]))
             at++;
-        name = rp_strtab_find(&r->p->strings, from, (size_t)(at + 1 - from));
+        uint32_t name = rp_strtab_find(&r->p->strings, from, (size_t)(at + 1 - from));
         RP_TRY(rp_mlir_capture(r, name, name));
     }
     return RP_OK;
@@ -186,7 +185,7 @@ static enum rp_code clone_op(struct rp_mlir *r, uint32_t captured, unsigned dept
                              .shape = p->shape.at[op],
                              .name = p->op_name.at[op],
                              .value = p->value.at[op]};
-    uint32_t ids[8], first = p->operand_begin.at[op], n = rp_op_operands(p, op).n, attr, nattrs;
+    uint32_t ids[8], first = p->operand_begin.at[op], n = rp_op_operands(p, op).n, nattrs;
 
     if (depth > 8 || n > 8 || made.code == RP_OP_PARAMETER || rp_op_called(p, op).n)
         return rp_err_set(r->err, RP_UNSUPPORTED,
@@ -195,7 +194,7 @@ static enum rp_code clone_op(struct rp_mlir *r, uint32_t captured, unsigned dept
     for (uint32_t i = 0; i < n; i++)
         RP_TRY(clone_op(r, p->operands.at[first + i], depth + 1, &ids[i]));
     rp_op_attrs(p, op, &nattrs);
-    attr = p->attr_begin.at[op];
+    uint32_t attr = p->attr_begin.at[op];
     RP_TRY(rp_mlir_add_implicit(r, &made, ids, n, out));
     for (uint32_t i = 0; i < nattrs; i++)
         RP_TRY(rp_program_add_attr(p, p->attrs.at[attr + i], r->err));

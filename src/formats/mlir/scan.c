@@ -140,7 +140,6 @@ static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const cha
 {
     int64_t dims[64];
     size_t n = 0, len;
-    unsigned elem;
 
     *shape = 0;
     for (; n < 64; n++, s++) {
@@ -164,7 +163,7 @@ static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const cha
     }
     for (len = 0; s + len < end && s[len] != ','; len++)
         ;
-    elem = rp_mlir_elem(s, len);
+    unsigned elem = rp_mlir_elem(s, len);
     if (elem == RP_ELEM_INVALID)
         return RP_OK;
     return rp_program_array(r->p, elem, dims, NULL, n, 0, shape, r->err);
@@ -318,11 +317,10 @@ enum rp_code rp_mlir_operand(struct rp_mlir *r)
 static enum rp_code read_argument(struct rp_mlir *r)
 {
     struct rp_mlir_arg arg = {.op = RP_NONE};
-    const char *from;
 
     RP_TRY(rp_mlir_name_at(r, &arg.name));
     arg.key = arg.name;
-    from = r->at;
+    const char *from = r->at;
     while (r->at < r->end && *r->at != ',' && *r->at != ')') {
         if (*r->at == '<' || *r->at == '{' || *r->at == '(' || *r->at == '[')
             RP_TRY(rp_mlir_skip_bracket(r));

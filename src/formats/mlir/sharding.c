@@ -46,7 +46,6 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *at
     RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
     struct rp_mlir_ints list;
     size_t each;
-    char *kept;
 
     RP_TRY(rp_mlir_find_groups(r, attrs, word, &list, &each));
     if (!each)
@@ -54,7 +53,7 @@ static enum rp_code add_groups(struct rp_mlir *r, const struct rp_mlir_attrs *at
     if (list.n >= RP_MLIR_INTS)
         return RP_MLIR_FAIL(r, attrs->at, "groups of more than %d devices", RP_MLIR_INTS);
     RP_TRY(put_groups(r, &out, &list, each));
-    kept = rp_arena_copy(&r->p->arena, out.at, out.n);
+    char *kept = rp_arena_copy(&r->p->arena, out.at, out.n);
     RP_TRY(rp_err_need(kept, r->err, "reading groups"));
     return rp_program_add_attr(r->p, rp_attr_parse(r->p, key, kept, out.n), r->err);
 }
@@ -165,14 +164,13 @@ enum rp_code rp_mlir_manual_attrs(struct rp_mlir *r, const struct rp_mlir_attrs 
                                   bool results)
 {
     RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
-    char *kept;
 
     rp_chars_put(&out, "{", 1);
     RP_TRY(put_shardings(r, attrs, results ? "out_shardings" : "in_shardings",
                          "#sdy.sharding_per_value<", ">", &out));
     RP_TRY(put_shardings(r, attrs, "manual_axes", "#sdy<manual_axes", ">", &out));
     rp_chars_put(&out, "}", 1);
-    kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
+    char *kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
     RP_TRY(rp_err_need(kept, r->err, "reading shardings"));
     RP_TRY(rp_program_add_attr(r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, out.n),
                                r->err));
@@ -239,7 +237,6 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     size_t results = result->elem == RP_ELEM_TUPLE ? result->n : 1;
     struct manual m = {.n = (r->operands.n - first_operand) / 2};
     struct rp_new_op call = {.code = RP_OP_CALL, .shape = op->shape};
-    struct rp_mlir_late late;
     uint32_t id;
 
     m.ids = RP_ARENA_NEW(&r->p->arena, uint32_t, 2 * m.n + 1);
@@ -252,7 +249,7 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     RP_TRY(region_shapes(r, &r->regions.at[region], args, m.shapes, m.n));
     RP_TRY(manual_locals(r, attrs, &m));
     RP_TRY(rp_mlir_add_implicit(r, &call, m.ids, m.n, &id));
-    late = (struct rp_mlir_late){id, (uint32_t)results};
+    struct rp_mlir_late late = {id, (uint32_t)results};
     RP_TRY(rp_vec_push(&r->late, late, r->err));
     RP_TRY(rp_mlir_call_region(r, region, args));
     r->operands.n = first_operand;
@@ -271,17 +268,16 @@ enum rp_code rp_mlir_manual(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
 enum rp_code rp_mlir_set_late(struct rp_mlir *r)
 {
     for (size_t i = 0; i < r->late.n; i++) {
-        uint32_t id = r->late.at[i].op, root;
+        uint32_t id = r->late.at[i].op;
         struct rp_ids called = rp_op_called(r->p, id);
-        const struct rp_op_shape *shape;
 
         if (!called.n || called.at[0] >= r->p->computations.n)
             continue;
-        root = r->p->computations.at[called.at[0]].root;
+        uint32_t root = r->p->computations.at[called.at[0]].root;
         if (root >= r->p->nops)
             continue;
         r->p->shape.at[id] = r->p->shape.at[root];
-        shape = &r->p->shapes.at[r->p->shape.at[root]];
+        const struct rp_op_shape *shape = &r->p->shapes.at[r->p->shape.at[root]];
         if (r->late.at[i].parts > 1 &&
             (shape->elem != RP_ELEM_TUPLE || shape->n != r->late.at[i].parts))
             return rp_err_set(r->err, RP_FORMAT, "a manual computation returns %u values, not %u",
@@ -329,14 +325,13 @@ enum rp_code rp_mlir_module_attrs(struct rp_mlir *r, const struct rp_mlir_attrs 
 enum rp_code rp_mlir_add_meshes(struct rp_mlir *r)
 {
     RP_SCOPED(rp_chars_release) struct rp_chars out = {0};
-    char *kept;
 
     if (!r->meshes.n)
         return RP_OK;
     rp_chars_put(&out, "{xla.sdy.meshes=\"", 17);
     rp_chars_put(&out, r->meshes.at, r->meshes.n);
     rp_chars_put(&out, "}\"}", 3);
-    kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
+    char *kept = out.failed ? NULL : rp_arena_copy(&r->p->arena, out.at, out.n);
     RP_TRY(rp_err_need(kept, r->err, "reading meshes"));
     return rp_program_add_module_attr(
         r->p, rp_attr_parse(r->p, RP_ATTR_FRONTEND_ATTRIBUTES, kept, out.n), r->err);

@@ -55,16 +55,15 @@ static enum rp_code read_function(struct rp_mlir *r)
 static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *end, uint32_t *name)
 {
     struct rp_mlir_attrs text = {.at = at, .end = end};
-    const char *s = rp_mlir_find_key(&text, "sym_name"), *close;
-    struct rp_slice value;
+    const char *s = rp_mlir_find_key(&text, "sym_name");
 
     *name = 0;
     while (s && s < end && *s == ' ')
         s++;
     if (!s || s >= end || *s != '"')
         return RP_OK;
-    close = rp_mlir_string_end(r, s);
-    value = (struct rp_slice){s + 1, close > s + 1 ? (uint32_t)(close - s - 2) : 0, 0};
+    const char *close = rp_mlir_string_end(r, s);
+    struct rp_slice value = {s + 1, close > s + 1 ? (uint32_t)(close - s - 2) : 0, 0};
     RP_TRY(rp_mlir_unescape(r, &value));
     return rp_program_string(r->p, value.at, value.n, name, r->err);
 }
@@ -73,7 +72,7 @@ static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *e
    versions have the name after the region. */
 static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
 {
-    const char *from = r->at, *to, *line;
+    const char *from = r->at, *to;
 
     for (;;) {
         if (r->end - r->at < 2)
@@ -89,7 +88,7 @@ static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
     if (*r->at != '(')
         return RP_OK;
     if (!*name && (to = rp_mlir_bracket_end(r, r->at))) {
-        line = memchr(to, '\n', (size_t)(r->end - to));
+        const char *line = memchr(to, '\n', (size_t)(r->end - to));
         RP_TRY(symbol_name(r, to, line ? line : r->end, name));
     }
     r->at += 2;
@@ -125,28 +124,27 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
 {
     struct rp_mlir_loc loc = {0};
     uint64_t number = 0;
-    const char *s, *quote, *ref;
+    const char *s;
 
     for (s = at + 4; s < end && *s >= '0' && *s <= '9' && number < 10000000; s++)
         number = number * 10 + (uint64_t)(*s - '0');
     if (s == at + 4)
         number = 0;
-    quote = memchr(s, '"', (size_t)(end - s));
+    const char *quote = memchr(s, '"', (size_t)(end - s));
     if (quote) {
         const char *close = rp_mlir_string_end(r, quote);
         uint32_t *text = close < end && *close == ':' ? &loc.file : &loc.name;
-        struct rp_slice value;
 
         if (close > end || close - quote < 2)
             return RP_OK;
-        value = (struct rp_slice){quote + 1, (uint32_t)(close - quote - 2), 0};
+        struct rp_slice value = {quote + 1, (uint32_t)(close - quote - 2), 0};
         RP_TRY(rp_mlir_unescape(r, &value));
         RP_TRY(rp_program_string(r->p, value.at, value.n, text, r->err));
         for (s = close < end ? close + 1 : end;
              loc.file && s < end && *s >= '0' && *s <= '9' && loc.line < 100000000; s++)
             loc.line = loc.line * 10 + (*s - '0');
     }
-    ref = memmem(s, (size_t)(end - s), "#loc", 4);
+    const char *ref = memmem(s, (size_t)(end - s), "#loc", 4);
     if (ref && !loc.file) {
         for (ref += 4; ref < end && *ref >= '0' && *ref <= '9' && loc.ref < 10000000; ref++)
             loc.ref = loc.ref * 10 + (uint32_t)(*ref - '0');
@@ -163,10 +161,10 @@ static enum rp_code read_location_line(struct rp_mlir *r, const char *at, const 
 /* "sdy.mesh @mesh = <["x"=4]>" */
 static enum rp_code read_mesh_line(struct rp_mlir *r, const char *at, const char *end)
 {
-    const char *name = memchr(at, '@', (size_t)(end - at)), *open, *to, *from;
+    const char *name = memchr(at, '@', (size_t)(end - at)), *from;
+    const char *open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
+    const char *to = open ? rp_mlir_bracket_end(r, open) : NULL;
 
-    open = name ? memchr(name, '<', (size_t)(end - name)) : NULL;
-    to = open ? rp_mlir_bracket_end(r, open) : NULL;
     if (!to || to > end)
         return RP_OK;
     for (from = name += 1 + (name[1] == '"'); name < open && rp_mlir_word_char(*name); name++)
@@ -190,8 +188,6 @@ static enum rp_code read_top_line(struct rp_mlir *r)
 
 static enum rp_code read_module(struct rp_mlir *r)
 {
-    const char *line;
-
     for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) {
         if (rp_mlir_take_word(r, "func.func") || rp_mlir_take_word(r, "func")) {
             RP_TRY(read_function(r));
@@ -203,7 +199,7 @@ static enum rp_code read_module(struct rp_mlir *r)
             rp_mlir_space(r);
             if (r->at < r->end && *r->at == '@')
                 RP_TRY(rp_mlir_name_at(r, &r->p->name));
-            line = memchr(r->at, '\n', (size_t)(r->end - r->at));
+            const char *line = memchr(r->at, '\n', (size_t)(r->end - r->at));
             RP_TRY(rp_mlir_module_attrs(
                 r, &(struct rp_mlir_attrs){.at = r->at, .end = line ? line : r->end}));
             RP_TRY(read_top_line(r)); /* attributes up to the '{' at its end */
@@ -217,13 +213,11 @@ static enum rp_code read_module(struct rp_mlir *r)
 static enum rp_code mlir_read_program(struct rp_mlir *r, const uint8_t *bytes, size_t n,
                                       bool bytecode)
 {
-    enum rp_code code;
-
     r->begin = r->at = (const char *)bytes;
     r->end = r->begin + n;
     rp_map_init(&r->parts);
     rp_map_init(&r->origins);
-    code = bytecode ? rp_bytecode_build(r) : read_module(r);
+    enum rp_code code = bytecode ? rp_bytecode_build(r) : read_module(r);
     rp_map_release(&r->parts);
     rp_map_release(&r->origins);
     rp_vec_release(&r->regions);
@@ -262,7 +256,7 @@ static enum rp_code bytecode_read(struct rp_input *in, const struct rp_read_opti
                                   struct rp_import *to, struct rp_err *err)
 {
     struct rp_mlir r = {.err = err};
-    const uint8_t *bytes, *module;
+    const uint8_t *bytes;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
@@ -271,7 +265,7 @@ static enum rp_code bytecode_read(struct rp_input *in, const struct rp_read_opti
     to->content_bytes = n;
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    module = rp_bytecode_find(bytes, n);
+    const uint8_t *module = rp_bytecode_find(bytes, n);
     if (!module)
         return rp_err_set(err, RP_FORMAT, "no MLIR bytecode in it");
     n -= (size_t)(module - bytes);

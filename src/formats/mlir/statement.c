@@ -59,7 +59,7 @@ struct statement {
 static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
 {
     struct rp_mlir look = *r;
-    uint32_t name, shape;
+    uint32_t name;
 
     RP_TRY(rp_mlir_name_at(&look, &name));
     rp_mlir_space(&look);
@@ -69,7 +69,7 @@ static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
         if (look.at < look.end && *look.at == '%') {
             r->at = look.at;
             RP_TRY(rp_mlir_operand(r));
-            shape = r->p->shape.at[r->operands.at[r->operands.n - 2]];
+            uint32_t shape = r->p->shape.at[r->operands.at[r->operands.n - 2]];
             return rp_vec_push(&r->args, ((struct rp_mlir_arg){name, name, shape, RP_NONE}),
                                r->err);
         }
@@ -95,7 +95,6 @@ static bool is_at_arguments(const struct rp_mlir *r)
 static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned *paren)
 {
     char c = *r->at;
-    struct rp_slice w;
 
     if (c == '%')
         return s->colon && !*paren ? rp_mlir_operand(r) : read_name_or_alias(r, s);
@@ -125,14 +124,14 @@ static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned 
     } else if (c == ':' && !*paren && !s->colon) {
         s->colon = r->at;
     } else if (rp_mlir_word_char(c)) {
-        w = rp_mlir_word(r);
+        struct rp_slice w = rp_mlir_word(r);
         if (w.n == 3 && memcmp(w.at, "loc", 3) == 0 && r->at < r->end && *r->at == '(') {
             if (!s->types_done)
                 s->types_end = w.at;
             s->types_done = true;
-            const char *to = rp_mlir_bracket_end(r, r->at), *hash;
+            const char *to = rp_mlir_bracket_end(r, r->at);
             if (to) {
-                hash = memmem(r->at, (size_t)(to - r->at), "#loc", 4);
+                const char *hash = memmem(r->at, (size_t)(to - r->at), "#loc", 4);
                 s->s.loc = 1;
                 if (hash)
                     for (hash += 4; *hash >= '0' && *hash <= '9' && s->s.loc < 100000000; hash++)

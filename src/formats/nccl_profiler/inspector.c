@@ -194,13 +194,12 @@ static enum rp_code read_text(struct inspector *r)
     struct rp_input *list = NULL;
     size_t n = r->a->t.n;
     char *copy = malloc(n + 2);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(copy, r->err, "reading lines"));
     copy[0] = '[';
     memcpy(copy + 1, r->a->t.bytes, n);
     copy[n + 1] = ']';
-    code = rp_input_open_memory("lines", copy, n + 2, NULL, &list, r->err);
+    enum rp_code code = rp_input_open_memory("lines", copy, n + 2, NULL, &list, r->err);
     if (code == RP_OK)
         code = rp_json_open(list, &options, &r->json, r->err);
     if (code == RP_OK)
@@ -302,14 +301,12 @@ static enum rp_code add_lines(struct inspector *r)
 
     /* Where the process ran, as facts look for it (facts/host/trace_host.h). */
     struct rp_emit e;
-    enum rp_code code;
-    const char *host;
     size_t n;
     if (r->host != RP_NONE) {
-        host = rp_builder_borrow_str(r->a->t.builder, r->host, &n);
+        const char *host = rp_builder_borrow_str(r->a->t.builder, r->host, &n);
         RP_TRY(rp_emit_open_memory(&e, r->err));
         rp_emit_escaped(&e, RP_IN_JSON, host, n);
-        code = rp_proto_trace_meta(&r->a->t, "hostname", &e, r->err);
+        enum rp_code code = rp_proto_trace_meta(&r->a->t, "hostname", &e, r->err);
         rp_emit_abandon(&e);
         RP_TRY(code);
     }
@@ -331,11 +328,10 @@ static enum rp_code read_inspector(struct rp_input *in, const struct rp_read_opt
 {
     struct inspector r = {.a = calloc(1, sizeof *r.a), .host = RP_NONE, .err = err};
     int64_t begin_ns = rp_clock_ns();
-    enum rp_code code;
 
     if (!r.a)
         return rp_err_nomem(err, "reading a trace");
-    code = rp_activity_init(r.a, in, options, "nccl-inspector", err);
+    enum rp_code code = rp_activity_init(r.a, in, options, "nccl-inspector", err);
     if (code == RP_OK)
         code = read_text(&r);
     if (code == RP_OK)

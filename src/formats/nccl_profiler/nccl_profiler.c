@@ -180,11 +180,10 @@ static bool read_record(struct nccl_reader *r, struct record *to)
 static enum rp_code note_rank(struct nccl_reader *r, struct record *x, bool *known)
 {
     uint64_t gpu = rp_hash_bytes(x->gpu.text ? x->gpu.text : "", x->gpu.text ? x->gpu.len : 0);
-    uint32_t rank;
 
     *known = x->has_rank;
     if (!x->has_rank) {
-        rank = x->has_link ? rp_map_get(&r->rank_of_link, (uint64_t)x->link) : RP_MAP_NONE;
+        uint32_t rank = x->has_link ? rp_map_get(&r->rank_of_link, (uint64_t)x->link) : RP_MAP_NONE;
         rank = rank == RP_MAP_NONE ? rp_map_get(&r->rank_of_gpu, gpu) : rank;
         *known = rank != RP_MAP_NONE;
         x->rank = *known ? rank : 0;
@@ -265,14 +264,11 @@ static const struct {
 /* Of an event that ends, and whose address may be that of another one next: PROXY_STATES: none. */
 static enum rp_code take_state(struct nccl_reader *r, const struct record *x, uint32_t *out)
 {
-    uint64_t key;
-    uint32_t found;
-
     *out = PROXY_STATES;
     if (!x->address.len || !is_text(&x->type, "ncclProfileProxyCtrl"))
         return RP_OK;
-    key = rp_hash_bytes(x->address.text, x->address.len);
-    found = rp_map_get(&r->state_of, key);
+    uint64_t key = rp_hash_bytes(x->address.text, x->address.len);
+    uint32_t found = rp_map_get(&r->state_of, key);
     if (found >= PROXY_STATES)
         return RP_OK;
     *out = found;
@@ -438,7 +434,6 @@ static enum rp_code read_lines(struct nccl_reader *r)
     char text[160];
     struct rp_emit e;
     rp_str key, value;
-    enum rp_code code;
     size_t n = 0;
     t->world_size = (int32_t)r->world_size;
     RP_TRY(rp_emit_open_memory(&e, r->err));
@@ -455,7 +450,7 @@ static enum rp_code read_lines(struct nccl_reader *r)
         rp_emit_text(&e, text);
     }
     rp_emit_char(&e, ']');
-    code = e.failure.code != RP_OK ? rp_err_nomem(r->err, "joining ranks") : RP_OK;
+    enum rp_code code = e.failure.code != RP_OK ? rp_err_nomem(r->err, "joining ranks") : RP_OK;
     if (code == RP_OK && n > 1) {
         t->rank = RP_NO_RANK;
         code = rp_builder_intern(r->b, RP_MERGED_KEY, strlen(RP_MERGED_KEY), &key, r->err);
@@ -491,9 +486,7 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
 {
     struct nccl_reader r = {.err = err};
     struct rp_input *list = NULL;
-    struct rp_trace *t;
     const uint8_t *bytes;
-    enum rp_code code;
     size_t n;
 
     RP_TRY(rp_input_slurp(in, &bytes, &n, err));
@@ -502,9 +495,9 @@ static enum rp_code read_plugin(struct rp_input *in, const struct rp_read_option
     rp_map_init(&r.nranks_of);
     rp_map_init(&r.named);
     rp_map_init(&r.state_of);
-    code = rp_builder_new(options->limits, &r.b, err);
+    enum rp_code code = rp_builder_new(options->limits, &r.b, err);
     if (code == RP_OK) {
-        t = rp_builder_borrow_trace(r.b);
+        struct rp_trace *t = rp_builder_borrow_trace(r.b);
         t->rank = RP_NO_RANK;
         code = rp_builder_intern(r.b, "nccl-profiler", 13, &t->format, err);
     }

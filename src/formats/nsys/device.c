@@ -22,11 +22,11 @@ enum { START, END, PROCESS, DEVICE, STREAM, CORRELATION, CONTEXT, OWN };
 static enum rp_code note_rank(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
-    int64_t process, device;
+    int64_t process;
 
     if (!rp_cell_get(rows, 0, &process))
         return RP_OK;
-    device = rp_cell_int(rows, 1, 0);
+    int64_t device = rp_cell_int(rows, 1, 0);
     if (r->a->nranks && process == r->last_process && device == r->last_device)
         return RP_OK; /* as the row before: nearly all are */
     r->last_process = process;
@@ -163,12 +163,11 @@ static enum rp_code read_memory_kind(void *user, const struct rp_rows *rows, str
 {
     struct rp_nsys *r = user;
     int64_t id = rp_cell_int(rows, 0, -1);
-    const char *label;
     size_t n;
 
     if (id < 0 || id >= 16)
         return RP_OK;
-    label = rp_cell_text(rows, 1, &n);
+    const char *label = rp_cell_text(rows, 1, &n);
     return rp_activity_intern(r->a, label, n, &r->memory_kinds[id], err);
 }
 

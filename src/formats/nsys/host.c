@@ -36,7 +36,6 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     struct rp_nsys *r = user;
     struct rp_activity_event e = {0};
     int64_t result = rp_cell_int(rows, 5, 0);
-    rp_str kernel;
 
     if (!rp_nsys_thread_event(r, rows, 0, 1, 2, &e))
         return RP_OK;
@@ -44,12 +43,10 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     /* The name without its version; it is the same for all calls of a function. */
     int64_t number = rp_cell_int(rows, 4, -1);
     uint32_t known = rp_map_get(&r->calls, (uint64_t)number);
-    const char *text;
-    bool driver;
     size_t n;
     if (known == RP_MAP_NONE) {
-        text = rp_texts_borrow(&r->texts, number, &n);
-        driver = n > 2 && text[0] == 'c' && text[1] == 'u' && text[2] >= 'A' && text[2] <= 'Z';
+        const char *text = rp_texts_borrow(&r->texts, number, &n);
+        bool driver = n > 2 && text[0] == 'c' && text[1] == 'u' && text[2] >= 'A' && text[2] <= 'Z';
         RP_TRY(rp_activity_intern(r->a, text, rp_activity_plain_call(text, n), &e.name, err));
         if (e.name > UINT32_MAX / 4)
             return rp_err_set(err, RP_LIMIT, "too many different texts");
@@ -61,7 +58,7 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     e.correlation = rp_cell_int(rows, 3, 0);
     if (result)
         RP_TRY(rp_activity_int(r->a, &e, "result", result, err));
-    kernel = rp_nsys_captured_kernel(r, &e);
+    rp_str kernel = rp_nsys_captured_kernel(r, &e);
     if (kernel)
         RP_TRY(rp_activity_text(r->a, &e, "kernel", kernel, err));
     return rp_activity_add(r->a, &e, err);
@@ -72,12 +69,11 @@ static enum rp_code read_system_call(void *user, const struct rp_rows *rows, str
 {
     struct rp_nsys *r = user;
     struct rp_activity_event e = {0};
-    const char *text;
     size_t n;
 
     if (!rp_nsys_thread_event(r, rows, 0, 1, 2, &e))
         return RP_OK;
-    text = rp_texts_borrow(&r->texts, rp_cell_int(rows, 3, -1), &n);
+    const char *text = rp_texts_borrow(&r->texts, rp_cell_int(rows, 3, -1), &n);
     e.kind = rp_activity_call_kind(text, n);
     RP_TRY(rp_texts_intern(&r->texts, r->a, rp_cell_int(rows, 3, -1), &e.name, err));
     return rp_activity_add(r->a, &e, err);
@@ -113,15 +109,13 @@ static enum rp_code read_frame(void *user, const struct rp_rows *rows, struct rp
 /* Of a function without a name, its library. */
 static const char *frame_text(const struct rp_nsys *r, const struct rp_nsys_frame *f, size_t *n)
 {
-    const char *text, *slash;
-
     if (!f->unresolved) {
-        text = rp_texts_borrow(&r->texts, f->symbol, n);
+        const char *text = rp_texts_borrow(&r->texts, f->symbol, n);
         if (*n)
             return text;
     }
-    text = rp_texts_borrow(&r->texts, f->module, n);
-    slash = *n ? strrchr(text, '/') : NULL;
+    const char *text = rp_texts_borrow(&r->texts, f->module, n);
+    const char *slash = *n ? strrchr(text, '/') : NULL;
     *n = slash ? *n - (size_t)(slash + 1 - text) : *n;
     return slash ? slash + 1 : text;
 }

@@ -24,12 +24,11 @@ static enum rp_code read_export(void *user, const struct rp_rows *rows, struct r
 {
     static const char *const kept[] = {"EXPORT_PRODUCT_VERSION", "EXPORT_SCHEMA_VERSION"};
     struct rp_nsys *r = user;
-    const char *text;
     rp_str key, value;
     size_t n;
 
     for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
-        text = rp_cell_text(rows, 0, &n);
+        const char *text = rp_cell_text(rows, 0, &n);
         if (strcmp(text, kept[i]) != 0)
             continue;
         RP_TRY(rp_proto_trace_text(&r->a->t, kept[i], &key, err));
@@ -46,13 +45,12 @@ static enum rp_code read_process(void *user, const struct rp_rows *rows, struct 
 {
     struct rp_nsys *r = user;
     uint64_t key = rp_nsys_process(rp_cell_int(rows, 0, 0));
-    const char *text;
     rp_str name;
     size_t n;
 
     if (rp_map_get(&r->a->by_key, key) == RP_MAP_NONE)
         return RP_OK; /* of hundreds of compilers and shells no one asks */
-    text = rp_cell_text(rows, 2, &n);
+    const char *text = rp_cell_text(rows, 2, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &name, err));
     return rp_activity_process(r->a, key, rp_cell_int(rows, 1, 0), name, err);
 }
@@ -79,12 +77,11 @@ static enum rp_code read_gpu(void *user, const struct rp_rows *rows, struct rp_e
     struct rp_device device = {.id = rp_cell_int(rows, 1, rp_cell_int(rows, 0, 0)),
                                .memory_bytes = rp_cell_int(rows, 3, 0),
                                .multiprocessors = rp_cell_int(rows, 4, 0)};
-    const char *text;
     size_t n;
 
     if (device.id < 0 || device.memory_bytes < 0 || device.multiprocessors < 0)
         return RP_OK;
-    text = rp_cell_text(rows, 2, &n);
+    const char *text = rp_cell_text(rows, 2, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &device.name, err));
     return rp_builder_add_device(r->a->t.builder, &device, err);
 }
@@ -123,10 +120,9 @@ static enum rp_code read_diagnostic(void *user, const struct rp_rows *rows, stru
     struct rp_nsys *r = user;
     int64_t severity = rp_cell_int(rows, 0, 0);
     bool told = severity == SEVERITY_ERROR;
-    const char *text;
     size_t n;
 
-    text = rp_cell_text(rows, 1, &n);
+    const char *text = rp_cell_text(rows, 1, &n);
     for (size_t i = 0; severity == SEVERITY_WARNING && i < sizeof losses / sizeof *losses; i++)
         told |= strcasestr(text, losses[i]) != NULL;
     if (!told)
@@ -181,12 +177,11 @@ static enum rp_code read_tables(struct rp_nsys *r, struct rp_err *err)
 enum rp_code rp_nsys_read(struct rp_activity *a, struct rp_database *db, struct rp_err *err)
 {
     struct rp_nsys *r = calloc(1, sizeof *r);
-    enum rp_code code;
 
     RP_TRY(rp_err_need(r, err, "reading a trace"));
     r->a = a;
     r->db = db;
-    code = read_tables(r, err);
+    enum rp_code code = read_tables(r, err);
     rp_texts_release(&r->texts);
     rp_map_release(&r->calls);
     rp_map_release(&r->contexts);

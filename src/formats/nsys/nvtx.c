@@ -145,8 +145,6 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
     int64_t value;
 
     while (p->first != RP_MAP_NONE && e->nargs < 12 && (entry = next_entry(r, p, &i))) {
-        rp_str word;
-
         if (!entry_number(p, entry, &value))
             continue;
         if (entry_is(r, entry, "NCCL communicator ID")) {
@@ -163,7 +161,7 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
                 RP_TRY(rp_activity_int(r->a, e, "Group size", size, err));
             continue;
         }
-        word = word_of(r, p->schema >> 32, entry, value);
+        rp_str word = word_of(r, p->schema >> 32, entry, value);
         e->args[e->nargs++] =
             word ? (struct rp_arg){.key = entry->name, .type = RP_ARG_STR, .v.s = word}
                  : (struct rp_arg){.key = entry->name, .type = RP_ARG_I64, .v.i = value};
@@ -268,7 +266,6 @@ static const char *event_text(const struct rp_nsys *r, const struct rp_rows *row
 static enum rp_code add_value(struct rp_nsys *r, const struct rp_rows *rows,
                               struct rp_activity_event *e, struct rp_err *err)
 {
-    const char *text;
     int64_t value;
     rp_str json;
     size_t n;
@@ -279,7 +276,7 @@ static enum rp_code add_value(struct rp_nsys *r, const struct rp_rows *rows,
         return rp_activity_real(r->a, e, "payload", rp_cell_real(rows, VALUE), err);
     if (!rp_cell_has(rows, JSON))
         return RP_OK;
-    text = event_text(r, rows, JSON, &n);
+    const char *text = event_text(r, rows, JSON, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &json, err));
     return rp_activity_text(r->a, e, "payload", json, err);
 }
@@ -289,14 +286,12 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
     struct rp_nsys *r = user;
     int64_t kind = rp_cell_int(rows, KIND, 0);
     struct rp_activity_event e = {.kind = kind == MARK ? RP_ACTIVITY_MARK : RP_ACTIVITY_ANNOTATION};
-    struct payload payload;
-    const char *text;
     size_t n;
 
     if ((kind != MARK && kind != PUSH_POP && kind != START_END) ||
         !rp_nsys_thread_event(r, rows, START, END, THREAD, &e))
         return RP_OK;
-    text = event_text(r, rows, TEXT, &n);
+    const char *text = event_text(r, rows, TEXT, &n);
     if (kind == MARK)
         RP_TRY(rp_activity_intern(r->a, text, n, &e.name, err));
     else
@@ -309,7 +304,7 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
         RP_TRY(rp_proto_trace_word(&r->a->t, "ranges of nvtxRangeStart", &name, err));
         RP_TRY(rp_activity_name_track(r->a, e.process, e.device, e.track, name, err));
     }
-    payload = payload_of(r, rows, BINARY);
+    struct payload payload = payload_of(r, rows, BINARY);
     RP_TRY(add_payload(r, &payload, &e, err));
     RP_TRY(add_value(r, rows, &e, err));
     return rp_activity_add(r->a, &e, err);

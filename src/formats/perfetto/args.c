@@ -162,9 +162,8 @@ static enum rp_code put_entries(struct rp_perfetto *r, const struct rp_perfetto_
 
     rp_emit_char(&r->json, dict ? '{' : '[');
     while (rp_proto_next_bytes(&c, wanted, &it)) {
-        struct rp_proto_cursor inner;
+        struct rp_proto_cursor inner = rp_proto_enter(&c, &it);
 
-        inner = rp_proto_enter(&c, &it);
         RP_TRY(scan_annotation(r, packet, inner, &a, err));
         if (any)
             rp_emit_char(&r->json, ',');
@@ -281,7 +280,6 @@ enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfett
     struct rp_arg arg = {.type = RP_ARG_I64};
     struct annotation a;
     rp_str arrow;
-    uint32_t at;
 
     RP_TRY(scan_annotation(r, packet, c, &a, err));
     RP_TRY(set_value(r, packet, &c, &a, &arg, err));
@@ -291,7 +289,7 @@ enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfett
         *category = arg.v.s;
         return RP_OK;
     }
-    at = rp_map_get(&r->arg_of, arg.key);
+    uint32_t at = rp_map_get(&r->arg_of, arg.key);
     if (at < r->args.n && r->args.at[at].key == arg.key) {
         r->args.at[at] = arg; /* the last one counts, as in Chrome's format */
         return RP_OK;

@@ -44,13 +44,12 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
     rp_sort(r->marks.at, r->marks.n, sizeof *r->marks.at, by_track);
     for (size_t i = 0; i < r->marks.n; i++) {
         const struct rp_perfetto_mark *m = &r->marks.at[i];
-        size_t left;
 
         if (open.n && r->marks.at[open.at[open.n - 1]].track != m->track) {
             r->t.health->unended += (int64_t)open.n;
             open.n = 0;
         }
-        left = find_begin(r, open.at, open.n, m);
+        size_t left = find_begin(r, open.at, open.n, m);
         if (left == open.n && m->type == RP_PFT_END)
             r->t.health->unbegun++;
         while (open.n > left)

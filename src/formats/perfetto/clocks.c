@@ -51,8 +51,8 @@ static int64_t scaled_ns(struct rp_perfetto *r, uint64_t timestamp, uint64_t uni
 enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                      struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), inner;
-    size_t first = r->clocks.n, i;
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
+    size_t first = r->clocks.n;
     int64_t trace_ns = 0;
     uint64_t primary = 0;
     bool found = false;
@@ -63,7 +63,7 @@ enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perf
             primary = it.value;
         if (it.number != RP_PFT_CLOCKS_CLOCKS || it.wire != RP_WIRE_BYTES)
             continue;
-        inner = rp_proto_enter(&c, &it);
+        struct rp_proto_cursor inner = rp_proto_enter(&c, &it);
         struct clock clock = parse_clock(&inner);
         struct rp_perfetto_clock at = {.clock = clock_key(packet, clock.id)};
 
@@ -80,11 +80,11 @@ enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perf
     /* The first snapshot decides which clock is the trace's. */
     if (!r->trace_clock)
         r->trace_clock = primary ? primary : RP_PFT_CLOCK_BOOTTIME;
-    for (i = first; i < r->clocks.n && !found; i++) {
+    for (size_t i = first; i < r->clocks.n && !found; i++) {
         found = r->clocks.at[i].clock == r->trace_clock;
         trace_ns = r->clocks.at[i].ns;
     }
-    for (i = first; i < r->clocks.n; i++)
+    for (size_t i = first; i < r->clocks.n; i++)
         r->clocks.at[i].trace_ns = trace_ns;
     if (!found)
         r->clocks.n = first; /* relates no clock to the trace's */
@@ -126,11 +126,11 @@ static enum rp_code set_now(struct rp_perfetto *r, uint64_t key, int64_t ns, str
 enum rp_code rp_perfetto_restart_clocks(struct rp_perfetto *r,
                                         const struct rp_perfetto_packet *packet, struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), inner;
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it;
 
     while (r->incremental_of.n && rp_proto_next_bytes(&c, RP_PFT_CLOCKS_CLOCKS, &it)) {
-        inner = rp_proto_enter(&c, &it);
+        struct rp_proto_cursor inner = rp_proto_enter(&c, &it);
         struct clock clock = parse_clock(&inner);
 
         if (clock.incremental)
@@ -160,15 +160,14 @@ static int64_t convert_ns(struct rp_perfetto *r, uint64_t key, int64_t ns)
 enum rp_code rp_perfetto_time(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                               int64_t *ns, struct rp_err *err)
 {
-    uint64_t id = packet->has_clock ? packet->clock : packet->seq->clock, key;
-    uint32_t unit, last;
+    uint64_t id = packet->has_clock ? packet->clock : packet->seq->clock;
 
     id = id ? id : r->trace_clock;
-    key = clock_key(packet, id);
-    unit = rp_map_get(&r->unit_of, key);
+    uint64_t key = clock_key(packet, id);
+    uint32_t unit = rp_map_get(&r->unit_of, key);
     *ns = scaled_ns(r, packet->timestamp, unit == RP_MAP_NONE ? 1 : (uint64_t)unit + 1);
     if (rp_map_get(&r->incremental_of, key) != RP_MAP_NONE) {
-        last = rp_map_get(&r->now_of, key);
+        uint32_t last = rp_map_get(&r->now_of, key);
         if (last != RP_MAP_NONE)
             *ns = rp_proto_trace_clamp(&r->t, (rp_wide_ns)*ns + r->now.at[last]);
         RP_TRY(set_now(r, key, *ns, err));

@@ -88,14 +88,13 @@ static void add_id(uint64_t *ids, size_t *n, uint64_t id)
 static enum rp_code add_ids(const struct rp_proto_cursor *up, const struct rp_proto_item *it,
                             uint64_t *ids, size_t *n, bool fixed, struct rp_err *err)
 {
-    struct rp_proto_cursor c;
     uint64_t id;
 
     if (it->wire != RP_WIRE_BYTES) {
         add_id(ids, n, it->value);
         return RP_OK;
     }
-    c = rp_proto_enter(up, it);
+    struct rp_proto_cursor c = rp_proto_enter(up, it);
     while (fixed ? rp_proto_packed_fixed64(&c, &id) : rp_proto_packed_varint(&c, &id))
         add_id(ids, n, id);
     return rp_proto_finish(&c, err);
@@ -389,17 +388,17 @@ static enum rp_code add_extra_counts(struct rp_perfetto *r, const struct rp_perf
     uint32_t number =
         doubles ? RP_PFT_EVENT_EXTRA_DOUBLE_COUNTER_VALUES : RP_PFT_EVENT_EXTRA_COUNTER_VALUES;
     uint64_t uuids[16], values[16];
-    size_t nuuids = 0, nvalues = 0, i, ndefaults;
+    size_t nuuids = 0, nvalues = 0;
     const uint64_t *defaults = doubles ? packet->seq->doubles.at : packet->seq->counters.at;
     struct rp_proto_item it;
+    size_t ndefaults = doubles ? packet->seq->doubles.n : packet->seq->counters.n;
 
-    ndefaults = doubles ? packet->seq->doubles.n : packet->seq->counters.n;
     while (rp_proto_next(&c, &it))
         if (it.number == of)
             RP_TRY(add_ids(&c, &it, uuids, &nuuids, false, err));
         else if (it.number == number)
             RP_TRY(add_ids(&c, &it, values, &nvalues, doubles, err));
-    for (i = 0; i < nvalues && i < (nuuids ? nuuids : ndefaults); i++) {
+    for (size_t i = 0; i < nvalues && i < (nuuids ? nuuids : ndefaults); i++) {
         struct rp_arg value = {.type = doubles ? RP_ARG_F64 : RP_ARG_I64};
         uint32_t track;
 
@@ -601,12 +600,11 @@ static enum rp_code add_event(struct rp_perfetto *r, const struct rp_perfetto_pa
 enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                     struct rp_err *err)
 {
-    struct event e;
     int64_t ns;
 
     struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it;
-    e = (struct event){0};
+    struct event e = {0};
     r->args.n = 0;
     while (rp_proto_next(&c, &it))
         if (it.number == RP_PFT_EVENT_EXTRA_COUNTER_VALUES ||

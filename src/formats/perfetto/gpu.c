@@ -42,7 +42,6 @@ static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, s
     struct rp_arg arg = {.type = RP_ARG_STR};
     struct rp_bytes key = {0}, value = {0};
     struct rp_proto_item it;
-    const char *name;
     size_t n;
 
     while (rp_proto_next(&c, &it))
@@ -53,7 +52,7 @@ static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, s
     RP_TRY(rp_proto_finish(&c, err));
     if (!key.n)
         return RP_OK;
-    name = plain_key(key, &n);
+    const char *name = plain_key(key, &n);
     RP_TRY(
         rp_proto_trace_intern(&r->t, (struct rp_bytes){(const uint8_t *)name, n}, &arg.key, err));
     if (value.n && !rp_text_ends_n(name, n, "ame") &&
@@ -92,7 +91,6 @@ static enum rp_code add_launch_arg(struct rp_perfetto *r, const struct rp_perfet
     struct rp_arg arg = {.type = RP_ARG_I64};
     struct rp_proto_item it;
     struct rp_bytes key;
-    const char *name;
     size_t n;
 
     while (rp_proto_next(&c, &it))
@@ -104,7 +102,7 @@ static enum rp_code add_launch_arg(struct rp_perfetto *r, const struct rp_perfet
     if (!arg.key)
         return RP_OK;
     key.at = (const uint8_t *)rp_builder_borrow_str(r->t.builder, arg.key, &key.n);
-    name = plain_key(key, &n);
+    const char *name = plain_key(key, &n);
     if (name != (const char *)key.at)
         RP_TRY(rp_proto_trace_text(&r->t, name, &arg.key, err));
     return rp_vec_push(&r->args, arg, err);
@@ -236,12 +234,12 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
        stage. */
     struct rp_origin origin = {
         .phase = 'X', .kind = RP_KIND_KERNEL, .flags = RP_ORIGIN_GPU, .has_category = 1};
-    const char *category = "gpu_render_stage", *name, *stage;
+    const char *category = "gpu_render_stage";
     struct rp_chrome_kind is = {0};
     rp_str spec;
     RP_TRY(spec_name(r, packet, s.has_stage_iid, s.stage, "stage", &spec, err));
-    name = rp_builder_borrow_str(r->t.builder, raw.name, NULL);
-    stage = rp_builder_borrow_str(r->t.builder, spec, NULL);
+    const char *name = rp_builder_borrow_str(r->t.builder, raw.name, NULL);
+    const char *stage = rp_builder_borrow_str(r->t.builder, spec, NULL);
     if (!strcmp(stage, "Annotation"))
         category = "gpu_user_annotation";
     else if (!strcmp(stage, "EventRecord") || !strcmp(stage, "HostNode"))
@@ -309,7 +307,6 @@ static enum rp_code read_value(struct rp_perfetto *r, struct rp_proto_cursor c, 
     char process[32], text[40];
     uint64_t id = 0;
     rp_track track;
-    rp_str name;
 
     while (rp_proto_next(&c, &it))
         if (it.number == RP_PFT_GPU_VALUE_COUNTER_ID && it.wire == RP_WIRE_VARINT) {
@@ -321,7 +318,7 @@ static enum rp_code read_value(struct rp_perfetto *r, struct rp_proto_cursor c, 
             value.v.f = rp_proto_double(it.value);
         }
     RP_TRY(rp_proto_finish(&c, err));
-    name = rp_map_get(&r->gpu_names, rp_hash_join(gpu, id));
+    rp_str name = rp_map_get(&r->gpu_names, rp_hash_join(gpu, id));
     if (name == RP_MAP_NONE) {
         snprintf(text, sizeof text, "counter %llu", (unsigned long long)id);
         RP_TRY(rp_proto_trace_text(&r->t, text, &name, err));

@@ -58,14 +58,12 @@ static enum rp_sniff perfetto_sniff(const uint8_t *head, size_t n, const char *f
 
     (void)file;
     for (unsigned i = 0; i < 64 && at < end; i++) {
-        bool whole;
-
         if (*at != RP_PROTO_KEY(RP_PFT_TRACE_PACKET, RP_WIRE_BYTES))
             return RP_SNIFF_NO;
         at = rp_proto_varint_at(at + 1, end, &length);
         if (!at)
             break;
-        whole = length <= (uint64_t)(end - at);
+        bool whole = length <= (uint64_t)(end - at);
         fit =
             fits_packet((struct rp_bytes){at, whole ? (size_t)length : (size_t)(end - at)}, whole);
         if (fit < 0)
@@ -373,13 +371,12 @@ static enum rp_code inflate_packets(struct rp_perfetto *r, struct rp_bytes from,
     RP_VEC(uint8_t) bytes = {0};
     enum rp_deflate_state now = RP_DEFLATE_MORE;
     const char *why = "it is cut short";
-    enum rp_code code;
     void *state = NULL;
 
     if (from.n < 6)
         return rp_err_set(err, RP_FORMAT, "compressed packets are cut short");
     feed.end_offset = from.n;
-    code = rp_deflate_zlib.open(&state, err);
+    enum rp_code code = rp_deflate_zlib.open(&state, err);
     if (code == RP_OK)
         rp_deflate_zlib.reset(state);
     while (code == RP_OK && now == RP_DEFLATE_MORE) {
@@ -417,16 +414,14 @@ static enum rp_code unpack_zstd(struct rp_perfetto *r, struct rp_bytes from, str
 {
     struct rp_input *in;
     const uint8_t *bytes;
-    enum rp_code code;
-    uint8_t *copy;
     size_t n;
 
     RP_TRY(rp_input_open_memory("packets", from.at, from.n, &r->t.limits, &in, err));
-    code = rp_input_slurp(in, &bytes, &n, err);
+    enum rp_code code = rp_input_slurp(in, &bytes, &n, err);
     if (code == RP_OK && r->blob_bytes + n > r->t.limits.input_bytes)
         code = rp_err_set(err, RP_LIMIT, "compressed packets have more than %llu bytes",
                           (unsigned long long)r->t.limits.input_bytes);
-    copy = code == RP_OK ? malloc(n + 1) : NULL;
+    uint8_t *copy = code == RP_OK ? malloc(n + 1) : NULL;
     if (code == RP_OK && !copy)
         code = rp_err_nomem(err, "decompressing packets");
     if (copy && n)
@@ -441,12 +436,11 @@ static enum rp_code unpack(struct rp_perfetto *r, const struct rp_perfetto_packe
 {
     uint64_t offset = rp_proto_offset(&p->c, p->data.begin);
     struct rp_bytes blob = {0};
-    enum rp_code code;
 
     RP_TRY(rp_vec_reserve(&r->blobs, 1, err));
-    code = p->data.number == RP_PFT_PACKET_COMPRESSED_PACKETS
-               ? inflate_packets(r, p->data.bytes, &blob, err)
-               : unpack_zstd(r, p->data.bytes, &blob, err);
+    enum rp_code code = p->data.number == RP_PFT_PACKET_COMPRESSED_PACKETS
+                            ? inflate_packets(r, p->data.bytes, &blob, err)
+                            : unpack_zstd(r, p->data.bytes, &blob, err);
     if (code != RP_OK)
         return rp_err_prefix(err, code, "packet at byte %llu", (unsigned long long)offset);
     r->blobs.at[r->blobs.n++] = blob;
@@ -585,10 +579,8 @@ static enum rp_code warn_about(struct rp_perfetto *r, uint64_t n, const char *wh
 
 static enum rp_code read_passes(struct rp_perfetto *r, struct rp_err *err)
 {
-    struct rp_bytes all;
-
     RP_TRY(find_usable(r, err));
-    all = (struct rp_bytes){r->t.bytes, r->usable};
+    struct rp_bytes all = {r->t.bytes, r->usable};
     RP_TRY(each_packet(r, all, false, prepare_packet, err));
     rp_perfetto_sort_clocks(r);
     RP_TRY(each_packet(r, all, false, read_packet, err));
@@ -657,10 +649,9 @@ static enum rp_code read_perfetto(struct rp_input *in, const struct rp_read_opti
 {
     struct rp_perfetto *r = calloc(1, sizeof *r);
     int64_t begin_ns = rp_clock_ns();
-    enum rp_code code;
 
     RP_TRY(rp_err_need(r, err, "reading a trace"));
-    code = open_reader(r, in, options, err);
+    enum rp_code code = open_reader(r, in, options, err);
     if (code == RP_OK)
         code = read_passes(r, err);
     release_reader(r);

@@ -36,12 +36,10 @@ static enum rp_code new_process(struct rp_perfetto *r, int64_t pid, uint64_t uui
 static enum rp_code find_process(struct rp_perfetto *r, int64_t pid, uint64_t uuid, uint32_t *out,
                                  struct rp_err *err)
 {
-    struct rp_perfetto_process *p;
-
     *out = rp_map_get(&r->process_of, (uint64_t)pid);
     if (*out == RP_MAP_NONE)
         return new_process(r, pid, uuid, out, err);
-    p = &r->processes.at[*out];
+    struct rp_perfetto_process *p = &r->processes.at[*out];
     if (!uuid || p->uuid == uuid)
         return RP_OK;
     if (p->uuid)
@@ -259,15 +257,14 @@ enum rp_code rp_perfetto_describe_old(struct rp_perfetto *r,
 enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                    struct rp_err *err)
 {
-    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data), inner;
+    struct rp_proto_cursor c = rp_proto_enter(&packet->c, &packet->data);
     struct rp_proto_item it, field;
 
     while (rp_proto_next_bytes(&c, RP_PFT_PROCESS_TREE_PROCESSES, &it)) {
         struct rp_bytes name = {0};
-        uint32_t process;
         int64_t pid = 0;
+        struct rp_proto_cursor inner = rp_proto_enter(&c, &it);
 
-        inner = rp_proto_enter(&c, &it);
         while (rp_proto_next(&inner, &field))
             if (field.number == RP_PFT_TREE_PROCESS_PID && field.wire == RP_WIRE_VARINT)
                 pid = (int64_t)field.value;
@@ -275,7 +272,7 @@ enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfet
                      !name.n)
                 name = field.bytes;
         RP_TRY(rp_proto_finish(&inner, err));
-        process = rp_map_get(&r->process_of, (uint64_t)pid);
+        uint32_t process = rp_map_get(&r->process_of, (uint64_t)pid);
         if (process != RP_MAP_NONE && name.n && !r->processes.at[process].name)
             RP_TRY(rp_proto_trace_intern(&r->t, name, &r->processes.at[process].name, err));
     }
@@ -401,12 +398,11 @@ enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t at, rp_str na
 enum rp_code rp_perfetto_stream(struct rp_perfetto *r, int64_t device, int64_t stream,
                                 rp_track *out, struct rp_err *err)
 {
-    struct rp_perfetto_process *p;
     char text[40];
     uint32_t at;
 
     RP_TRY(rp_perfetto_thread(r, device, stream, &at, err));
-    p = &r->processes.at[r->tracks.at[at].process];
+    struct rp_perfetto_process *p = &r->processes.at[r->tracks.at[at].process];
     if (!p->name) {
         snprintf(text, sizeof text, "GPU %lld", (long long)device);
         RP_TRY(rp_proto_trace_text(&r->t, text, &p->name, err));
@@ -424,20 +420,19 @@ enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, r
                                    rp_track *out, struct rp_err *err)
 {
     uint64_t key = rp_hash_join(rp_hash_bytes(process, strlen(process)), 11);
-    uint32_t at, known = (uint32_t)r->processes.n, before = known, group;
-    struct rp_perfetto_process *p;
+    uint32_t known = (uint32_t)r->processes.n, before = known, group;
 
     RP_TRY(rp_map_intern(&r->group_of, key, known, &known, err));
     if (known == before) {
         RP_TRY(rp_vec_push(
             &r->processes,
             ((struct rp_perfetto_process){.uuid = UINT64_MAX, .process = RP_PFT_NO_INDEX}), err));
-        p = &r->processes.at[known];
+        struct rp_perfetto_process *p = &r->processes.at[known];
         RP_TRY(rp_proto_trace_text(&r->t, process, &p->name, err));
         RP_TRY(rp_builder_process(r->t.builder, 0, p->name, &p->process, err));
     }
     key = rp_hash_join(rp_hash_join(key, name), 13);
-    at = (uint32_t)r->tracks.n;
+    uint32_t at = (uint32_t)r->tracks.n;
     RP_TRY(rp_map_intern(&r->group_of, key, at, &group, err));
     if (group == at) {
         struct rp_perfetto_track t = {

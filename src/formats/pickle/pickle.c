@@ -48,10 +48,8 @@ enum rp_code rp_pickle_append(struct rp_pickle *p, rp_pickle_id container,
     if (need > UINT32_MAX / 2)
         return rp_err_set(err, RP_LIMIT, "a list of more than %u items", UINT32_MAX / 2);
     if (need > cap) {
-        rp_pickle_id *grown;
-
         cap = need > 2 * cap ? need : 2 * cap;
-        grown = RP_ARENA_NEW(&p->arena, rp_pickle_id, cap);
+        rp_pickle_id *grown = RP_ARENA_NEW(&p->arena, rp_pickle_id, cap);
         RP_TRY(rp_err_need(grown, err, "reading a list"));
         if (c->n)
             memcpy(grown, c->v.items, c->n * sizeof *grown);
@@ -99,12 +97,11 @@ static enum rp_code index_dicts(struct rp_pickle *p, struct rp_err *err)
 rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const char *key)
 {
     const struct rp_pickle_value *d = dict == RP_NONE ? NULL : &p->values.at[dict];
-    uint32_t known;
 
     if (!d || d->type != RP_PICKLE_DICT)
         return RP_NONE;
     if (d->n > LARGE_DICT && p->indexed) {
-        known = rp_map_get(&p->keys, key_hash(dict, key, strlen(key)));
+        uint32_t known = rp_map_get(&p->keys, key_hash(dict, key, strlen(key)));
         if (known == RP_MAP_NONE)
             return RP_NONE;
         if (value_is(&p->values.at[d->v.items[known - 1]], key))
@@ -364,11 +361,10 @@ static enum rp_code collect_last(struct pickle_reader *r, size_t n)
 static enum rp_code add_items(struct pickle_reader *r, enum rp_pickle_type type, size_t from)
 {
     size_t floor = r->marks.n ? r->marks.at[r->marks.n - 1] : 0;
-    rp_pickle_id into;
 
     if (from <= floor)
         return pickle_error(r, "there is no container to add to");
-    into = r->stack.at[from - 1];
+    rp_pickle_id into = r->stack.at[from - 1];
     if (r->out->values.at[into].type != type)
         return pickle_error(r, "items are added to a value of another type");
     if (type == RP_PICKLE_DICT && (r->stack.n - from) % 2)
@@ -458,14 +454,13 @@ static enum rp_code push_line_float(struct pickle_reader *r)
     char text[64], *end;
     const char *line = NULL;
     size_t n;
-    double f;
 
     RP_TRY(take_line(r, &line, &n));
     if (n >= sizeof text)
         return pickle_error(r, "not a number");
     memcpy(text, line, n);
     text[n] = '\0';
-    f = strtod(text, &end);
+    double f = strtod(text, &end);
     if (end == text || *end)
         return pickle_error(r, "not a number");
     return push_value(r, (struct rp_pickle_value){.type = RP_PICKLE_FLOAT, .v.f = f});
@@ -474,10 +469,10 @@ static enum rp_code push_line_float(struct pickle_reader *r)
 /* The character of \uXXXX, \UXXXXXXXX or \xXX at `at`, which is the letter; 0 digits: none. */
 static size_t hex_escape(const char *at, size_t n, uint32_t *out)
 {
-    size_t digits = *at == 'u' ? 4 : *at == 'U' ? 8 : *at == 'x' ? 2 : 0, i;
+    size_t digits = *at == 'u' ? 4 : *at == 'U' ? 8 : *at == 'x' ? 2 : 0;
 
     *out = 0;
-    for (i = 1; i <= digits; i++) {
+    for (size_t i = 1; i <= digits; i++) {
         int d = i < n ? rp_hex_digit(at[i]) : -1;
 
         if (d < 0)
@@ -491,19 +486,18 @@ static size_t hex_escape(const char *at, size_t n, uint32_t *out)
 static size_t unescape_line(char *to, const char *line, size_t n, bool repr)
 {
     static const char letters[] = "ntr\\'\"", meant[] = "\n\t\r\\'\"";
-    size_t i, used = 0, digits;
-    const char *letter;
+    size_t used = 0;
     uint32_t c;
 
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (line[i] != '\\' || i + 1 == n) {
             used += repr || !((unsigned char)line[i] & 0x80)
                         ? (to[used] = line[i], 1)
                         : rp_utf8_encode(to + used, (unsigned char)line[i]);
             continue;
         }
-        digits = (line[i + 1] == 'x') == repr ? hex_escape(line + i + 1, n - i - 1, &c) : 0;
-        letter = repr ? strchr(letters, line[i + 1]) : NULL;
+        size_t digits = (line[i + 1] == 'x') == repr ? hex_escape(line + i + 1, n - i - 1, &c) : 0;
+        const char *letter = repr ? strchr(letters, line[i + 1]) : NULL;
         if (digits) {
             used += rp_utf8_encode(to + used, c > 0x10ffff ? 0xfffd : c);
             i += 1 + digits;
@@ -521,7 +515,6 @@ static enum rp_code push_line_text(struct pickle_reader *r)
 {
     bool repr = *r->op == 'S';
     const char *line = NULL;
-    char *text;
     size_t n;
 
     RP_TRY(take_line(r, &line, &n));
@@ -531,7 +524,7 @@ static enum rp_code push_line_text(struct pickle_reader *r)
         line++;
         n -= 2;
     }
-    text = rp_arena_alloc(&r->out->arena, 2 * n + 8, 1);
+    char *text = rp_arena_alloc(&r->out->arena, 2 * n + 8, 1);
     RP_TRY(rp_err_need(text, r->err, "reading a text"));
     n = unescape_line(text, line, n, repr);
     return push_value(
@@ -617,13 +610,11 @@ static enum rp_code push_text_global(struct pickle_reader *r)
 
 static enum rp_code push_stack_global(struct pickle_reader *r)
 {
-    const struct rp_pickle_value *name, *module;
-
     RP_TRY(need_values(r, 2));
     if (!r->stack.at)
         return pickle_error(r, "the stack has too few values");
-    name = &r->out->values.at[r->stack.at[r->stack.n - 1]];
-    module = &r->out->values.at[r->stack.at[r->stack.n - 2]];
+    const struct rp_pickle_value *name = &r->out->values.at[r->stack.at[r->stack.n - 1]];
+    const struct rp_pickle_value *module = &r->out->values.at[r->stack.at[r->stack.n - 2]];
     if (name->type != RP_PICKLE_TEXT || module->type != RP_PICKLE_TEXT)
         return pickle_error(r, "a name that is not a text");
     r->stack.n -= 2;
@@ -633,13 +624,13 @@ static enum rp_code push_stack_global(struct pickle_reader *r)
 /* REDUCE of one of the containers with the arguments of an empty one. */
 static enum rp_code reduce(struct pickle_reader *r)
 {
-    const struct rp_pickle_value *args, *callee, *of;
+    const struct rp_pickle_value *of;
 
     RP_TRY(need_values(r, 2));
     if (!r->stack.at)
         return pickle_error(r, "the stack has too few values");
-    args = &r->out->values.at[r->stack.at[r->stack.n - 1]];
-    callee = &r->out->values.at[r->stack.at[r->stack.n - 2]];
+    const struct rp_pickle_value *args = &r->out->values.at[r->stack.at[r->stack.n - 1]];
+    const struct rp_pickle_value *callee = &r->out->values.at[r->stack.at[r->stack.n - 2]];
     of =
         args->type == RP_PICKLE_TUPLE && args->n == 1 ? &r->out->values.at[args->v.items[0]] : NULL;
     if (callee->type != RP_PICKLE_GLOBAL || args->type != RP_PICKLE_TUPLE || callee->v.i > 2 ||

@@ -150,10 +150,9 @@ static enum rp_code read_attrs(struct raf *r, struct raf_node *node)
         return RP_OK;
     while (rp_json_field(r->json, &key)) {
         struct rp_slice attr = {0};
-        enum rp_json_kind kind;
 
         RP_TRY(rp_program_string(r->p, key.text, key.len, &attr.key, r->err));
-        kind = rp_json_value(r->json, &value);
+        enum rp_json_kind kind = rp_json_value(r->json, &value);
         if (kind == RP_JSON_OBJECT || kind == RP_JSON_ARRAY)
             return rp_err_set_at(r->err, RP_FORMAT, rp_json_offset(r->json),
                                  "an attribute is not a string");
@@ -609,12 +608,11 @@ static enum rp_code raf_read(struct rp_input *in, const struct rp_read_options *
 {
     struct rp_json_options settings = {.limits = options->limits};
     struct raf r = {.err = err};
-    enum rp_code code;
 
     RP_TRY(rp_program_new("relay", &to->program, err));
     r.p = to->program;
     r.limits = options->limits ? *options->limits : RP_LIMITS_DEFAULT;
-    code = rp_json_open(in, &settings, &r.json, err);
+    enum rp_code code = rp_json_open(in, &settings, &r.json, err);
     if (code == RP_OK)
         code = read_objects(&r);
     rp_json_close(r.json);

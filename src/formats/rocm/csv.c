@@ -136,13 +136,12 @@ static enum rp_code next_field(struct table *t, struct field *out, bool *more, s
 /* The fields of the next line that is not empty; false: there is none. */
 static enum rp_code next_line(struct table *t, uint64_t most, bool *any, struct rp_err *err)
 {
-    const char *begin;
     bool more = true;
 
     while (t->at < t->end && (*t->at == '\n' || *t->at == '\r'))
         t->line += *t->at++ == '\n';
     *any = t->at < t->end;
-    begin = t->at;
+    const char *begin = t->at;
     t->nfields = 0;
     t->plain.n = 0;
     t->line++;
@@ -398,11 +397,10 @@ static row_fn *reader_of(const struct table *t)
 
 static enum rp_code read_rows(struct csv_reader *r, struct table *t)
 {
-    row_fn *read;
     bool any;
 
     RP_TRY(read_header(t, &r->a->t.limits, r->err));
-    read = reader_of(t);
+    row_fn *read = reader_of(t);
     for (;;) {
         RP_TRY(next_line(t, r->a->t.limits.token_bytes, &any, r->err));
         if (!any)
@@ -534,11 +532,10 @@ static enum rp_code read_beside(struct csv_reader *r, const char *name)
 static int64_t pid_in(const char *name)
 {
     const char *base = strrchr(name, '/');
-    size_t n;
     int64_t pid;
 
     base = base ? base + 1 : name;
-    n = strspn(base, "0123456789");
+    size_t n = strspn(base, "0123456789");
     return n && base[n] == '_' && !rp_decimal_parse(base, n, 0, &pid) ? pid : 0;
 }
 
@@ -547,12 +544,11 @@ static enum rp_code read_all(struct csv_reader *r, struct rp_input *in,
 {
     const char *name = rp_input_borrow_name(in);
     int64_t begin_ns = rp_clock_ns();
-    bool kernels;
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_csv.name, r->err));
     r->pid = pid_in(name);
-    kernels = first_line_has(r->a->t.bytes, r->a->t.n, "Kernel_Name") &&
-              !first_line_has(r->a->t.bytes, r->a->t.n, "Counter_Name");
+    bool kernels = first_line_has(r->a->t.bytes, r->a->t.n, "Kernel_Name") &&
+                   !first_line_has(r->a->t.bytes, r->a->t.n, "Counter_Name");
     to->beside_another = is_read_by_another(r, name);
     if (!to->beside_another && first_line_has(r->a->t.bytes, r->a->t.n, "Start_Timestamp"))
         RP_TRY(read_beside(r, name));

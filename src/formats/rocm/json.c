@@ -290,12 +290,10 @@ static enum rp_code read_metadata(struct json_reader *r)
             rp_json_skip(r->p);
         } else if (enter(r, '[')) {
             while (rp_json_element(r->p)) {
-                const char *slash;
-
                 r->has_command |= name != 0;
                 if (!read_text(r, &v) || name)
                     continue;
-                slash = memrchr(v.text, '/', v.len);
+                const char *slash = memrchr(v.text, '/', v.len);
                 RP_TRY(rp_activity_intern(r->a, slash ? slash + 1 : v.text,
                                           slash ? v.len - (size_t)(slash + 1 - v.text) : v.len,
                                           &name, r->err));
@@ -437,12 +435,11 @@ static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
     int64_t to = device_of(r, rec->agent), from = device_of(r, rec->from_agent);
-    const char *direction;
     size_t n;
 
     e.kind = RP_ACTIVITY_MEMCPY;
     e.device = to >= 0 ? to : from >= 0 ? from : 0;
-    direction = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
+    const char *direction = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
     RP_TRY(rp_proto_trace_word(&r->a->t, rp_rocm_copy_name(direction), &e.name, r->err));
     if (rec->has_bytes)
         RP_TRY(rp_activity_int(r->a, &e, "bytes", rec->bytes, r->err));
@@ -453,11 +450,10 @@ static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
 static enum rp_code add_call(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
-    const char *domain, *name;
     size_t n;
+    const char *domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
+    const char *name = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
 
-    domain = rp_texts_borrow(&r->of->kinds, rec->kind, &n);
-    name = rp_texts_borrow(&r->of->operations, operation_of(rec), &n);
     e.device = RP_ACTIVITY_HOST;
     e.track = rec->thread;
     e.kind = rp_rocm_call_kind(domain, name);
@@ -672,11 +668,10 @@ static enum rp_code read_elements_of_text(struct json_reader *r)
                                       .threaded = r->a->t.options->threaded};
     struct rp_json_token key, v;
     struct rp_input *in;
-    enum rp_code code;
 
     RP_TRY(rp_input_open_memory(rp_input_borrow_name(r->a->t.in), r->a->t.bytes, r->a->t.n,
                                 r->a->t.options->limits, &in, r->err));
-    code = rp_json_open(in, &options, &r->p, r->err);
+    enum rp_code code = rp_json_open(in, &options, &r->p, r->err);
     if (code == RP_OK && rp_json_value(r->p, &v) == RP_JSON_OBJECT)
         while (code == RP_OK && rp_json_field(r->p, &key)) {
             if (rp_json_key_is(&key, TOP_KEY))
@@ -702,7 +697,6 @@ static enum rp_code find_ranks(struct json_reader *r)
 {
     for (size_t i = 0; i < r->processes.n; i++) {
         size_t k = 0;
-        int64_t device;
 
         r->of = &r->processes.at[i];
         rp_rocm_values_sort(&r->of->values);
@@ -710,7 +704,7 @@ static enum rp_code find_ranks(struct json_reader *r)
             k++;
         if (k == r->of->records.n)
             continue;
-        device = device_of(r, r->of->records.at[k].agent);
+        int64_t device = device_of(r, r->of->records.at[k].agent);
         RP_TRY(rp_activity_add_rank(r->a, i + 1, device < 0 ? 0 : device, r->err));
     }
     return rp_activity_order_ranks(r->a, r->err);
@@ -769,10 +763,9 @@ static enum rp_code read_all(struct json_reader *r, struct rp_input *in,
                              const struct rp_read_options *options, struct rp_import *to)
 {
     int64_t begin_ns = rp_clock_ns();
-    enum rp_code code;
 
     RP_TRY(rp_activity_init(r->a, in, options, rp_format_rocprof_json.name, r->err));
-    code = read_elements_of_text(r);
+    enum rp_code code = read_elements_of_text(r);
     if (code != RP_OK && (code != RP_FORMAT || !options->salvage))
         return code;
     if (r->has_command)
@@ -788,11 +781,10 @@ static enum rp_code read_rocprof_json(struct rp_input *in, const struct rp_read_
                                       struct rp_import *to, struct rp_err *err)
 {
     struct json_reader r = {.a = calloc(1, sizeof *r.a), .err = err};
-    enum rp_code code;
 
     if (!r.a)
         return rp_err_nomem(err, "reading a trace");
-    code = read_all(&r, in, options, to);
+    enum rp_code code = read_all(&r, in, options, to);
     release_reader(&r);
     rp_activity_release(r.a);
     free(r.a);

@@ -75,13 +75,12 @@ size_t rp_rocm_values_first(const struct rp_rocm_values *values, int64_t kernel)
 enum rp_code rp_rocm_values_add(const struct rp_rocm_values *values, struct rp_activity *a,
                                 int64_t kernel, struct rp_activity_event *e, struct rp_err *err)
 {
-    const struct rp_rocm_value *at, *end;
     size_t n;
 
     if (!values->all.n)
         return RP_OK;
-    at = values->all.at + rp_rocm_values_first(values, kernel);
-    end = values->all.at + values->all.n;
+    const struct rp_rocm_value *at = values->all.at + rp_rocm_values_first(values, kernel);
+    const struct rp_rocm_value *end = values->all.at + values->all.n;
     while (at < end && at->kernel == kernel) {
         int64_t counter = at->counter;
         double sum = 0;

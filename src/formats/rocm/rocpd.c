@@ -77,13 +77,12 @@ static enum rp_code load_texts(struct rocpd *r, const char *thing, const char *t
 static enum rp_code read_process(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rocpd *r = user;
-    const char *text, *slash;
     rp_str name;
     size_t n;
+    const char *text = rp_cell_text(rows, 2, &n);
 
-    text = rp_cell_text(rows, 2, &n);
     n = strcspn(text, " ");
-    slash = memrchr(text, '/', n);
+    const char *slash = memrchr(text, '/', n);
     if (slash) {
         n -= (size_t)(slash + 1 - text);
         text = slash + 1;
@@ -332,7 +331,6 @@ static enum rp_code read_region(void *user, const struct rp_rows *rows, struct r
                                   .process = process_key(r, rp_cell_int(rows, 2, 0)),
                                   .correlation = event->stack};
     uint32_t thread = rp_map_get(&r->threads, (uint64_t)rp_cell_int(rows, 3, -1));
-    const char *name, *category;
     size_t n, len;
 
     if (!rp_cell_get(rows, 0, &e.begin_ns) || !rp_cell_get(rows, 1, &e.end_ns)) {
@@ -340,8 +338,8 @@ static enum rp_code read_region(void *user, const struct rp_rows *rows, struct r
         return RP_OK;
     }
     e.track = thread == RP_MAP_NONE ? rp_cell_int(rows, 3, 0) : thread;
-    category = rp_texts_borrow(&r->texts, event->category, &len);
-    name = rp_texts_borrow(&r->texts, rp_cell_int(rows, 4, -1), &n);
+    const char *category = rp_texts_borrow(&r->texts, event->category, &len);
+    const char *name = rp_texts_borrow(&r->texts, rp_cell_int(rows, 4, -1), &n);
     e.kind = rp_rocm_call_kind(category, name);
     if (e.kind == RP_ACTIVITY_ANNOTATION && event->message) {
         e.name = event->message;

@@ -155,14 +155,13 @@ static enum rp_code read_api(void *user, const struct rp_rows *rows, struct rp_e
     struct rp_activity_event e = {.device = RP_ACTIVITY_HOST,
                                   .process = (uint64_t)rp_cell_int(rows, 1, 0),
                                   .track = rp_cell_int(rows, 2, 0)};
-    const char *name;
     size_t n;
 
     if (!rp_cell_get(rows, 3, &e.begin_ns) || !rp_cell_get(rows, 4, &e.end_ns)) {
         rp_activity_skip(r->a, rp_rows_table(rows), rp_rows_number(rows));
         return RP_OK;
     }
-    name = rp_texts_borrow(&r->texts, rp_cell_int(rows, 5, -1), &n);
+    const char *name = rp_texts_borrow(&r->texts, rp_cell_int(rows, 5, -1), &n);
     e.correlation = (int64_t)rp_map_get(&r->call_of, (uint64_t)rp_cell_int(rows, 0, 0)) + 1;
     if (!strcmp(name, "UserMarker")) {
         e.kind = RP_ACTIVITY_ANNOTATION;
@@ -184,14 +183,13 @@ static enum rp_code read_monitor(void *user, const struct rp_rows *rows, struct 
     struct rp_activity_event e = {.kind = RP_ACTIVITY_COUNTER,
                                   .process = r->first_process,
                                   .device = rp_cell_int(rows, 0, 0)};
-    const char *name;
     size_t n;
 
     if (!rp_cell_get(rows, 2, &e.begin_ns)) {
         rp_activity_skip(r->a, rp_rows_table(rows), rp_rows_number(rows));
         return RP_OK;
     }
-    name = rp_cell_text(rows, 1, &n);
+    const char *name = rp_cell_text(rows, 1, &n);
     RP_TRY(rp_activity_intern(r->a, name, n, &e.name, err));
     e.track = -2 - (int64_t)e.name;
     RP_TRY(rp_activity_real(r->a, &e, "value", rp_cell_real(rows, 3), err));

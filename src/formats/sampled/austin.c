@@ -86,16 +86,14 @@ static struct rp_bytes take_reference(struct austin *a)
 /* The number of a thread is written in base 16. */
 static enum rp_code begin_stack(struct austin *a)
 {
-    struct rp_bytes name;
     char digits[17] = "", *end;
-    int64_t tid;
 
     a->pid = take_number(a);
     if (a->version >= 3)
         take_number(a); /* the interpreter */
-    name = take_text(a);
+    struct rp_bytes name = take_text(a);
     memcpy(digits, name.at, name.n < 16 ? name.n : 16);
-    tid = (int64_t)(strtoull(digits, &end, 16) & INT64_MAX);
+    int64_t tid = (int64_t)(strtoull(digits, &end, 16) & INT64_MAX);
     if (*end || name.n > 16)
         tid = RP_PROFILE_BY_NAME;
     a->p.stack = RP_NONE;
@@ -109,10 +107,9 @@ static enum rp_code define_frame(struct austin *a)
 {
     uint64_t key = key_of(a, take_number(a));
     struct rp_profile_frame frame = {.file = take_reference(a)};
-    int64_t line;
 
     frame.name = take_reference(a);
-    line = take_number(a);
+    int64_t line = take_number(a);
     frame.line = line > 0 && line < INT32_MAX ? (uint32_t)line : 0;
     frame.kind = rp_bytes_begin(frame.file, "<") ? RP_FRAME_PYTHON /* <string>, <frozen os> */
                                                  : rp_profile_kind_of_file(frame.file);

@@ -32,7 +32,6 @@ static bool cut_count(struct rp_bytes *line, int64_t *count)
 static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct rp_bytes *texts)
 {
     struct rp_bytes part = rp_bytes_trim(line);
-    struct rp_profile_frame frame;
 
     if (!part.n || rp_bytes_are(part, ","))
         return RP_OK;
@@ -53,7 +52,7 @@ static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct
         rp_bytes_number((struct rp_bytes){plus + 1, (size_t)(part.at + part.n - plus - 1)},
                         &offset))
         name.n = (size_t)(plus - part.at);
-    frame = rp_profile_parse_frame(name);
+    struct rp_profile_frame frame = rp_profile_parse_frame(name);
     return rp_profile_keep(p, &frame);
 }
 

@@ -267,7 +267,6 @@ static enum rp_code add_thread(struct firefox *f)
     const column_vec *time = &f->own.at[SAMPLE_TIME], *delta = &f->own.at[SAMPLE_DELTA];
     int64_t now = 0;
     rp_track track;
-    bool fits;
 
     if (!f->own.at[SAMPLE_STACK].n)
         return RP_OK;
@@ -277,7 +276,7 @@ static enum rp_code add_thread(struct firefox *f)
     uint32_t unit = f->own.by_bytes                                        ? RP_WEIGHT_BYTES
                     : f->own.by_time || (f->interval_ns > 0 && !f->counts) ? RP_WEIGHT_NS
                                                                            : RP_WEIGHT_COUNT;
-    fits = !f->has_unit || unit == f->unit;
+    bool fits = !f->has_unit || unit == f->unit;
     if (!f->has_unit) {
         f->has_unit = true;
         f->unit = unit;
@@ -393,12 +392,11 @@ static enum rp_code read_libs(struct firefox *f)
 {
     struct rp_json_token key, value;
     struct rp_bytes text;
-    rp_str name;
 
     if (rp_json_value(f->p.json, &value) != RP_JSON_ARRAY)
         return bad_json(f, "'libs' is no list");
     while (rp_json_element(f->p.json)) {
-        name = 0;
+        rp_str name = 0;
         if (rp_json_value(f->p.json, &value) != RP_JSON_OBJECT)
             return bad_json(f, "a library is no object");
         while (rp_json_field(f->p.json, &key)) {

@@ -108,14 +108,14 @@ static bool take_thread(struct folded *f, struct rp_bytes part)
 
 static enum rp_code read_folded_line(struct folded *f, struct rp_bytes line)
 {
-    struct rp_bytes word, rest, other;
+    struct rp_bytes word, other;
     int64_t weight;
     rp_track track;
     bool idle;
 
     if (!cut_last_word(&line, &word) || !parse_metric(f, word, &weight, &idle))
         return rp_profile_bad_line(&f->p, "no stack with a count after it");
-    rest = line;
+    struct rp_bytes rest = line;
     if (f->two && cut_last_word(&rest, &other) && is_count(other))
         line = rest;
     f->pid = f->tid = 0;
@@ -127,13 +127,12 @@ static enum rp_code read_folded_line(struct folded *f, struct rp_bytes line)
     while (stack.n) {
         const uint8_t *semi = memchr(stack.at, ';', stack.n);
         struct rp_bytes part = {stack.at, semi ? (size_t)(semi - stack.at) : stack.n};
-        struct rp_profile_frame frame;
 
         stack = after(stack, part.n + (semi != NULL));
         leading = leading && take_thread(f, part);
         if (leading || !part.n)
             continue;
-        frame = rp_profile_parse_frame(part);
+        struct rp_profile_frame frame = rp_profile_parse_frame(part);
         RP_TRY(rp_profile_push(&f->p, &frame));
     }
     RP_TRY(rp_profile_thread(&f->p, f->pid, f->tid, f->thread_name, &track));
@@ -153,7 +152,7 @@ static enum rp_code read_folded(struct rp_input *in, const struct rp_read_option
     RP_SCOPED(folded_release) struct folded f = {0};
 
     RP_TRY(rp_profile_begin(&f.p, in, options, "folded", err));
-    struct rp_bytes line, rest, word;
+    struct rp_bytes line, word;
     bool first = true;
     while (rp_profile_line(&f.p, &line)) {
         line = rp_bytes_trim(line);
@@ -168,7 +167,7 @@ static enum rp_code read_folded(struct rp_input *in, const struct rp_read_option
         if (!line.n)
             continue;
         if (first) {
-            rest = line;
+            struct rp_bytes rest = line;
             f.austin |= rp_bytes_begin(line, "P") && memmem(line.at, line.n, ";T", 2) &&
                         leading_number(after(line, 1));
             f.two = false;

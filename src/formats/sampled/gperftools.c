@@ -247,13 +247,13 @@ static enum rp_code read_heap(struct gperftools *g)
     while (rp_profile_line(&g->p, &line)) {
         /* Bytes, objects, their stack: " 7048 1 @ 0x00000003 0x00000004" */
         const uint8_t *mark = line.n ? memchr(line.at, '@', line.n) : NULL;
-        struct rp_bytes rest, head = line;
+        struct rp_bytes head = line;
         int64_t bytes, count;
         uint64_t address;
         bool first = true;
         if (!mark || !take_number(&head, &bytes) || !take_number(&head, &count))
             continue;
-        rest = (struct rp_bytes){mark + 1, (size_t)(line.at + line.n - mark - 1)};
+        struct rp_bytes rest = {mark + 1, (size_t)(line.at + line.n - mark - 1)};
         for (rest = rp_bytes_trim(rest); rp_bytes_begin(rest, "0x"); rest = rp_bytes_trim(rest)) {
             rest = after(rest, 2);
             if (!take_hex(&rest, &address))

@@ -170,10 +170,9 @@ static enum rp_code bad_record(struct perf_data *r, const uint8_t *at, const cha
 static enum rp_code add_attr(struct perf_data *r, struct cut c)
 {
     struct perf_attr a;
-    uint32_t size;
 
     a.type = cut_u32(&c);
-    size = cut_u32(&c);
+    uint32_t size = cut_u32(&c);
     a.config = cut_u64(&c);
     a.period = cut_u64(&c);
     a.sample_type = cut_u64(&c);
@@ -215,17 +214,13 @@ static bool has_weight(const struct perf_attr *a)
 /* The first event that is no dummy: a trace has one unit. */
 static enum rp_code choose_event(struct perf_data *r)
 {
-    const struct perf_attr *a;
-    const char *name;
-    bool is_time;
-
     r->has_chosen = true;
     for (r->chosen = 0; r->chosen + 1 < r->attrs.n; r->chosen++)
         if (strcmp(event_name(&r->attrs.at[r->chosen]), "dummy") != 0)
             break;
-    a = &r->attrs.at[r->chosen];
-    name = event_name(a);
-    is_time = a->type == 1 && a->config < 2 && has_weight(a);
+    const struct perf_attr *a = &r->attrs.at[r->chosen];
+    const char *name = event_name(a);
+    bool is_time = a->type == 1 && a->config < 2 && has_weight(a);
     return rp_profile_unit(&r->p, is_time ? RP_WEIGHT_NS : RP_WEIGHT_COUNT,
                            has_weight(a) ? name : "samples");
 }
@@ -316,13 +311,13 @@ static enum rp_code read_mapping(struct perf_data *r, struct cut c, bool second,
 
 static enum rp_code read_comm(struct perf_data *r, struct cut c)
 {
-    uint32_t pid = cut_u32(&c), tid = cut_u32(&c), index;
+    uint32_t pid = cut_u32(&c), tid = cut_u32(&c);
     struct rp_bytes name;
 
     if (c.short_of)
         return bad_record(r, c.end, "a name of a thread is too short");
     RP_TRY(keep_text(r, cut_text(&c), &name));
-    index = (uint32_t)r->comms.n;
+    uint32_t index = (uint32_t)r->comms.n;
     RP_TRY(rp_vec_push(&r->comms, name, r->p.err));
     return rp_map_put(&r->thread_of, (uint64_t)pid << 32 | tid, index, r->p.err);
 }
@@ -344,11 +339,10 @@ static struct mapped *find_mapping(const struct perf_data *r, int64_t pid, uint6
 {
     for (int deep = 0; deep < FORKS_DEEP && (pid >= 0 || pid == KERNEL_PID); deep++) {
         uint32_t at = rp_map_get(&r->process_of, (uint64_t)pid);
-        const struct process *process;
 
         if (at == RP_MAP_NONE)
             return NULL;
-        process = &r->processes.at[at];
+        const struct process *process = &r->processes.at[at];
         for (size_t i = process->maps.n; i-- > 0;)
             if (ip >= process->maps.at[i].from && ip < process->maps.at[i].to)
                 return &process->maps.at[i];
@@ -472,8 +466,7 @@ static bool counts_while_running(const struct perf_data *r)
 
 static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc)
 {
-    const struct perf_attr *a;
-    uint64_t type, ip = 0, time = UINT64_MAX, period;
+    uint64_t ip = 0, time = UINT64_MAX;
     uint32_t index, pid = 0, tid = 0;
     bool kernel = (misc & CPU_MODE) == MODE_KERNEL;
 
@@ -481,8 +474,8 @@ static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc
         return bad_record(r, c.at, "a sample precedes the attributes of its event");
     if (!r->has_chosen)
         RP_TRY(choose_event(r));
-    a = attr_of_sample(r, c, &index);
-    type = a->sample_type;
+    const struct perf_attr *a = attr_of_sample(r, c, &index);
+    uint64_t type = a->sample_type;
     if (index != r->chosen) {
         r->others++;
         return RP_OK;
@@ -497,7 +490,7 @@ static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc
     for (const int *bit = (const int[]){SAMPLE_ADDR, SAMPLE_ID, SAMPLE_STREAM, SAMPLE_CPU, 0}; *bit;
          bit++)
         cut_skip(&c, type & (uint64_t)*bit ? 8 : 0);
-    period = type & SAMPLE_PERIOD ? cut_u64(&c) : has_weight(a) ? a->period : 1;
+    uint64_t period = type & SAMPLE_PERIOD ? cut_u64(&c) : has_weight(a) ? a->period : 1;
     if (type & SAMPLE_READ) {
         uint64_t each = 1 + (a->read_format >> 2 & 1) + (a->read_format >> 4 & 1);
         uint64_t times = (a->read_format & 1) + (a->read_format >> 1 & 1), n = 1;
@@ -582,16 +575,13 @@ static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const ui
                                 struct record *out)
 {
     struct cut head = {at, end, false};
-    uint32_t both;
-    uint16_t size;
-    uint64_t after;
 
     *out = (struct record){.type = cut_u32(&head)};
-    both = cut_u32(&head);
+    uint32_t both = cut_u32(&head);
     if (head.short_of)
         return RP_OK;
     out->misc = (uint16_t)both;
-    size = (uint16_t)(both >> 16);
+    uint16_t size = (uint16_t)(both >> 16);
     if (size < 8 || out->type >= RECORD_TYPES)
         return r->is_pipe && r->p.samples ? RP_OK /* what perf printed after its end */
                                           : bad_record(r, at, "this is no record of perf");
@@ -599,7 +589,7 @@ static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const ui
         return RP_OK;
     out->is_whole = true;
     out->body = (struct cut){at + 8, at + size, false};
-    after = size_after(out->type, out->body);
+    uint64_t after = size_after(out->type, out->body);
     at += size;
     out->next = after < (uint64_t)(end - at) ? at + after : end;
     return RP_OK;
@@ -704,7 +694,7 @@ static enum rp_code read_attrs(struct perf_data *r, struct section attrs, uint64
 static enum rp_code read_features(struct perf_data *r, struct section data)
 {
     const uint8_t *bytes = r->p.t.bytes;
-    struct section table = {data.at + data.n, 32}, ids;
+    struct section table = {data.at + data.n, 32};
     uint64_t features;
     struct record record;
 
@@ -717,7 +707,7 @@ static enum rp_code read_features(struct perf_data *r, struct section data)
     table.at += 16 * (uint64_t)(features & 1) + 16 * (uint64_t)(features >> 1 & 1);
     if (!is_inside(r, table))
         return RP_OK;
-    ids = cut_section(&(struct cut){bytes + table.at, bytes + table.at + 16, false});
+    struct section ids = cut_section(&(struct cut){bytes + table.at, bytes + table.at + 16, false});
     if (!is_inside(r, ids))
         return RP_OK;
     for (const uint8_t *at = bytes + ids.at;; at = record.next) {
@@ -766,12 +756,12 @@ static enum rp_code read_perf_data(struct rp_input *in, const struct rp_read_opt
         return rp_err_set(err, RP_FORMAT, "the header of perf is truncated");
     const uint8_t *bytes = r.p.t.bytes;
     struct cut c = {bytes + 8, bytes + r.p.t.n, false};
-    uint64_t size = cut_u64(&c), attr_size;
-    struct section attrs, data = {HEADER_PIPE, r.p.t.n - HEADER_PIPE};
+    uint64_t size = cut_u64(&c);
+    struct section data = {HEADER_PIPE, r.p.t.n - HEADER_PIPE};
     r.is_pipe = size == HEADER_PIPE;
     if (!r.is_pipe) {
-        attr_size = cut_u64(&c);
-        attrs = cut_section(&c);
+        uint64_t attr_size = cut_u64(&c);
+        struct section attrs = cut_section(&c);
         data = cut_section(&c);
         if (c.short_of || size < HEADER_FILE || r.p.t.n < HEADER_FILE)
             return bad_record(&r, bytes + 8, "the header is not one of perf");

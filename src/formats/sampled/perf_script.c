@@ -33,13 +33,11 @@ struct perf_text {
 /* The next word of a line; the line begins after it. */
 static struct rp_bytes next_word(struct rp_bytes *line)
 {
-    struct rp_bytes word;
-
     while (line->n && isspace(line->at[0])) {
         line->at++;
         line->n--;
     }
-    word = (struct rp_bytes){line->at, 0};
+    struct rp_bytes word = {line->at, 0};
     while (word.n < line->n && !isspace(line->at[word.n]))
         word.n++;
     line->at += word.n;
@@ -71,11 +69,9 @@ static bool parse_time(struct rp_bytes word, int64_t *ns)
 /* What follows the name of the thread. */
 static bool parse_rest(struct rp_bytes line, struct perf_head *h)
 {
-    struct rp_bytes word;
-
     if (!parse_ids(next_word(&line), h))
         return false;
-    word = next_word(&line);
+    struct rp_bytes word = next_word(&line);
     if (word.n && word.at[0] == '[')
         word = next_word(&line);
     if (!parse_time(word, &h->ts_ns))
@@ -116,22 +112,22 @@ static bool parse_head(struct rp_bytes line, struct perf_head *h)
 /* "6f1 gamma+0x1 (/workdir/forks)" */
 static bool parse_perf_frame(struct rp_bytes line, struct rp_profile_frame *f)
 {
-    struct rp_bytes address, dso = {0};
-    const uint8_t *open, *plus;
+    struct rp_bytes dso = {0};
 
     line = rp_bytes_trim(line);
-    address = next_word(&line);
+    struct rp_bytes address = next_word(&line);
     for (size_t i = 0; i < address.n; i++)
         if (!isxdigit(address.at[i]))
             return false;
     line = rp_bytes_trim(line);
-    open = line.n && line.at[line.n - 1] == ')' ? memrchr(line.at, '(', line.n) : NULL;
+    const uint8_t *open =
+        line.n && line.at[line.n - 1] == ')' ? memrchr(line.at, '(', line.n) : NULL;
     if (open) {
         dso = (struct rp_bytes){open + 1, (size_t)(line.at + line.n - open - 2)};
         line.n = (size_t)(open - line.at);
         line = rp_bytes_trim(line);
     }
-    plus = line.n ? memrchr(line.at, '+', line.n) : NULL;
+    const uint8_t *plus = line.n ? memrchr(line.at, '+', line.n) : NULL;
     if (plus && plus > line.at && line.at + line.n - plus > 3 && plus[1] == '0' && plus[2] == 'x')
         line.n = (size_t)(plus - line.at);
     *f = rp_profile_parse_frame(line.n ? line : rp_bytes_of("[unknown]"));

@@ -54,14 +54,13 @@ static enum rp_code intern_token(struct proton *r, struct rp_json_token *v, rp_s
 /* "/src/model.py:12@forward" is a line of Python; other names are scopes and kernels. */
 static enum rp_code set_name(struct proton *r, struct rp_call_frame *frame, struct rp_json_token *v)
 {
-    const char *at, *colon, *end;
     int64_t line = 0;
 
     if (v->has_escapes && !rp_json_decode(r->p.json, v))
         return rp_json_finish(r->p.json, r->p.err);
-    end = v->text + v->len;
-    at = memrchr(v->text, '@', v->len);
-    colon = at ? memrchr(v->text, ':', (size_t)(at - v->text)) : NULL;
+    const char *end = v->text + v->len;
+    const char *at = memrchr(v->text, '@', v->len);
+    const char *colon = at ? memrchr(v->text, ':', (size_t)(at - v->text)) : NULL;
     if (!colon ||
         !rp_bytes_number((struct rp_bytes){(const uint8_t *)colon + 1, (size_t)(at - colon - 1)},
                          &line))

@@ -69,11 +69,11 @@ void rp_profile_release(struct rp_profile *p)
 
 bool rp_profile_line(struct rp_profile *p, struct rp_bytes *line)
 {
-    const uint8_t *end = p->t.bytes + p->t.n, *nl;
+    const uint8_t *end = p->t.bytes + p->t.n;
 
     if (p->at == end)
         return false;
-    nl = memchr(p->at, '\n', (size_t)(end - p->at));
+    const uint8_t *nl = memchr(p->at, '\n', (size_t)(end - p->at));
     *line = (struct rp_bytes){p->at, (size_t)((nl ? nl : end) - p->at)};
     if (line->n && line->at[line->n - 1] == '\r')
         line->n--;
@@ -166,11 +166,10 @@ static bool split_line_number(struct rp_bytes *text, uint32_t *line)
 static bool parse_file_in_brackets(struct rp_bytes text, struct rp_profile_frame *f)
 {
     const uint8_t *open = text.n ? memrchr(text.at, '(', text.n) : NULL;
-    struct rp_bytes file;
 
     if (!open || open < text.at + 2 || open[-1] != ' ' || text.at[text.n - 1] != ')')
         return false;
-    file = (struct rp_bytes){open + 1, (size_t)(text.at + text.n - open - 2)};
+    struct rp_bytes file = {open + 1, (size_t)(text.at + text.n - open - 2)};
     if (!split_line_number(&file, &f->line) && rp_profile_kind_of_file(file) != RP_FRAME_PYTHON)
         return false; /* the arguments of a C++ function */
     f->name = (struct rp_bytes){text.at, (size_t)(open - text.at - 1)};
@@ -182,13 +181,11 @@ static bool parse_file_in_brackets(struct rp_bytes text, struct rp_profile_frame
 /* "py::name:file" of Python's perf trampoline */
 static bool parse_trampoline(struct rp_bytes text, struct rp_profile_frame *f)
 {
-    const uint8_t *colon;
-
     if (!rp_bytes_begin(text, "py::"))
         return false;
     text.at += 4;
     text.n -= 4;
-    colon = memchr(text.at, ':', text.n);
+    const uint8_t *colon = memchr(text.at, ':', text.n);
     f->kind = RP_FRAME_PYTHON;
     f->name = (struct rp_bytes){text.at, colon ? (size_t)(colon - text.at) : text.n};
     if (colon)
@@ -200,11 +197,10 @@ static bool parse_trampoline(struct rp_bytes text, struct rp_profile_frame *f)
 static bool parse_austin(struct rp_bytes text, struct rp_profile_frame *f)
 {
     struct rp_bytes rest = text;
-    const uint8_t *colon;
 
     if (!split_line_number(&rest, &f->line))
         return false;
-    colon = memrchr(rest.at, ':', rest.n);
+    const uint8_t *colon = memrchr(rest.at, ':', rest.n);
     if (!colon || colon == rest.at)
         return false;
     f->file = (struct rp_bytes){rest.at, (size_t)(colon - rest.at)};

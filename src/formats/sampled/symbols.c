@@ -47,12 +47,11 @@ static struct rp_elf_file map_file(const char *path, uint64_t *inode)
     struct rp_elf_file out = {0};
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    void *p;
 
     if (fd < 0)
         return out;
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0) {
-        p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
         if (p != MAP_FAILED)
             out = (struct rp_elf_file){p, (size_t)st.st_size};
         *inode = (uint64_t)st.st_ino;
@@ -73,11 +72,10 @@ static size_t id_in_notes(const uint8_t *at, uint64_t n, uint8_t out[RP_BUILD_ID
 {
     while (n >= 12) {
         uint32_t head[3];
-        uint64_t name, body;
 
         memcpy(head, at, sizeof head);
-        name = ((uint64_t)head[0] + 3) & ~UINT64_C(3);
-        body = ((uint64_t)head[1] + 3) & ~UINT64_C(3);
+        uint64_t name = ((uint64_t)head[0] + 3) & ~UINT64_C(3);
+        uint64_t body = ((uint64_t)head[1] + 3) & ~UINT64_C(3);
         if (name + body > n - 12)
             return 0;
         if (head[0] == 4 && head[2] == NT_GNU_BUILD_ID && !memcmp(at + 12, "GNU", 4) &&
@@ -116,11 +114,10 @@ static bool open_same(struct rp_symbols_table *t, const char *path)
 {
     uint8_t id[RP_BUILD_ID];
     uint64_t inode = 0;
-    size_t nid;
 
     t->nsegments = 0;
     t->file = map_file(path, &inode);
-    nid = read_segments(t, id);
+    size_t nid = read_segments(t, id);
     t->is_here = t->nsegments &&
                  (t->id.nbuild_id ? nid == t->id.nbuild_id && !memcmp(id, t->id.build_id, nid)
                                   : t->id.inode && inode == t->id.inode);
@@ -177,13 +174,12 @@ static void sort_symbols(struct rp_symbols_table *t)
 
 static struct rp_bytes find_symbol(const struct rp_symbols_table *t, uint64_t address)
 {
-    const struct symbol *s;
     size_t i;
 
     RP_LOWER_BOUND(i, t->symbols.n, t->symbols.at[i].from <= address);
     if (!i)
         return (struct rp_bytes){0};
-    s = &t->symbols.at[i - 1];
+    const struct symbol *s = &t->symbols.at[i - 1];
     return address - s->from < (s->size ? s->size : 1)
                ? (struct rp_bytes){(const uint8_t *)s->name, s->n}
                : (struct rp_bytes){0};

@@ -118,11 +118,10 @@ static enum rp_code note_damage(struct rp_activity *a, const struct rp_database 
 static enum rp_code note_unread(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_import *to = user;
-    const char *name;
     size_t n;
 
     (void)err;
-    name = rp_cell_text(rows, 0, &n);
+    const char *name = rp_cell_text(rows, 0, &n);
     if (strstr(name, "ENVIRONMENT") || rp_cell_has(rows, 1))
         to->unread |= RP_SECRET_BIT(ENVIRONMENT);
     if (strstr(name, ":ARGUMENT") || strchr(rp_cell_text(rows, 2, &n), ' '))
@@ -152,14 +151,13 @@ static enum rp_code read_with(struct rp_activity *a, struct rp_input *in,
 {
     int64_t begin_ns = rp_clock_ns();
     struct rp_database *db = NULL;
-    enum rp_code code;
     size_t i = 0;
 
     RP_TRY(rp_activity_init(a, in, options, rp_format_nsys.name, err));
     RP_TRY(rp_database_open(a->t.bytes, a->t.n, options, &db, err));
     while (i < NREADERS && !readers[i].fits(db))
         i++;
-    code = i < NREADERS ? RP_OK : no_reader(db, err);
+    enum rp_code code = i < NREADERS ? RP_OK : no_reader(db, err);
     if (code == RP_OK) {
         to->format = readers[i].format;
         code = rp_proto_trace_text(&a->t, to->format->name, &a->t.trace->format, err);
@@ -192,7 +190,6 @@ static enum rp_code read_sqlite(struct rp_input *in, const struct rp_read_option
                                 struct rp_import *to, struct rp_err *err)
 {
     struct rp_activity *a;
-    enum rp_code code;
     const uint8_t *head;
     size_t n;
 
@@ -206,7 +203,7 @@ static enum rp_code read_sqlite(struct rp_input *in, const struct rp_read_option
     }
     a = calloc(1, sizeof *a);
     RP_TRY(rp_err_need(a, err, "reading a trace"));
-    code = read_with(a, in, options, to, err);
+    enum rp_code code = read_with(a, in, options, to, err);
     rp_activity_release(a);
     free(a);
     return code;

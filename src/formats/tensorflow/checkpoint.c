@@ -94,20 +94,17 @@ static const uint8_t *read_handle(const uint8_t *p, const uint8_t *end, uint64_t
 static enum rp_code open_block(const struct rp_checkpoint *c, struct rp_bytes file, uint64_t offset,
                                uint64_t size, struct block *out, struct rp_err *err)
 {
-    const uint8_t *at;
-    uint64_t restarts;
-
     if (offset > file.n || size > file.n - offset || file.n - offset - size < 5 || size < 4)
         return rp_err_set_at(err, RP_FORMAT, offset,
                              "a block of the index extends past the end of the file");
-    at = file.at + offset;
+    const uint8_t *at = file.at + offset;
     if (at[size] != 0)
         return rp_err_set_at(err, RP_UNSUPPORTED, offset, "a compressed block in the index");
     if (crc_of(c->crc_table, at, size + 1) != u32(at + size + 1))
         return rp_err_set_at(err, RP_FORMAT, offset,
                              "a block of the index is damaged at byte %llu: checksum mismatch",
                              (unsigned long long)offset);
-    restarts = u32(at + size - 4);
+    uint64_t restarts = u32(at + size - 4);
     if (restarts > (size - 4) / 4)
         return rp_err_set_at(err, RP_FORMAT, offset, "a block of the index is damaged");
     out->bytes = (struct rp_bytes){at, (size_t)(size - 4 - 4 * restarts)};
@@ -211,19 +208,18 @@ static enum rp_code read_data_block(struct rp_checkpoint *c, struct rp_bytes fil
 
 static enum rp_code read_index(struct rp_checkpoint *c, struct rp_bytes file, struct rp_err *err)
 {
-    const uint8_t *footer, *p;
     uint64_t offset, size, magic = 0;
     struct block b;
 
     if (file.n < FOOTER)
         return rp_err_set(err, RP_FORMAT, "too short for the index of a checkpoint");
-    footer = file.at + file.n - FOOTER;
+    const uint8_t *footer = file.at + file.n - FOOTER;
     for (size_t i = 8; i-- > 0;)
         magic = magic << 8 | footer[40 + i];
     if (magic != MAGIC)
         return rp_err_set(err, RP_FORMAT,
                           "it is not the index of a checkpoint, or it is truncated");
-    p = read_handle(footer, footer + 40, &offset, &size);
+    const uint8_t *p = read_handle(footer, footer + 40, &offset, &size);
     p = p ? read_handle(p, footer + 40, &offset, &size) : NULL;
     if (!p)
         return rp_err_set(err, RP_FORMAT, "the footer of the index is damaged");
@@ -264,15 +260,13 @@ enum rp_code rp_checkpoint_open(const char *prefix, const struct rp_limits *limi
 {
     struct rp_checkpoint *c = *out = new_checkpoint(limits);
     struct rp_bytes file;
-    char *path;
-    enum rp_code code;
 
     RP_TRY(rp_err_need(c, err, "reading a checkpoint"));
     c->prefix = rp_arena_strdup(&c->arena, prefix);
-    path = rp_arena_printf(&c->arena, "%s.index", prefix);
+    char *path = rp_arena_printf(&c->arena, "%s.index", prefix);
     RP_TRY(rp_err_need(path && c->prefix, err, "reading a checkpoint"));
     RP_TRY(rp_input_open(path, limits, &c->index, err));
-    code = rp_input_slurp(c->index, &file.at, &file.n, err);
+    enum rp_code code = rp_input_slurp(c->index, &file.at, &file.n, err);
     if (code == RP_OK)
         code = read_index(c, file, err);
     return code == RP_OK ? RP_OK : rp_err_prefix(err, code, "'%s'", path);
@@ -301,13 +295,11 @@ static const struct entry *find_entry(const struct rp_checkpoint *c, const char 
 static enum rp_code data_of(struct rp_checkpoint *c, uint64_t file, struct rp_bytes *out,
                             struct rp_err *err)
 {
-    char *path;
-
     if (file >= c->nfiles || !c->prefix)
         return rp_err_set(err, RP_FORMAT, "it refers to data file %llu of %llu",
                           (unsigned long long)file, (unsigned long long)c->nfiles);
-    path = rp_arena_printf(&c->arena, "%s.data-%05llu-of-%05llu", c->prefix,
-                           (unsigned long long)file, (unsigned long long)c->nfiles);
+    char *path = rp_arena_printf(&c->arena, "%s.data-%05llu-of-%05llu", c->prefix,
+                                 (unsigned long long)file, (unsigned long long)c->nfiles);
     RP_TRY(rp_err_need(path, err, "reading a checkpoint"));
     if (!c->files[file])
         RP_TRY(rp_input_open(path, &c->limits, &c->files[file], err));
@@ -318,11 +310,10 @@ static enum rp_code take_value(struct rp_checkpoint *c, const struct entry *e,
                                struct rp_tf_value *out, struct rp_err *err)
 {
     struct rp_bytes file;
-    size_t unit;
 
     memset(out, 0, sizeof *out);
     out->elem = rp_tf_elem_of(e->type);
-    unit = rp_literal_unit(out->elem);
+    size_t unit = rp_literal_unit(out->elem);
     if (!unit || e->sliced)
         return rp_err_set(err, RP_UNSUPPORTED, "%s",
                           e->sliced ? "it is stored in slices" : "its type is not supported");
@@ -351,12 +342,11 @@ enum rp_code rp_checkpoint_value(struct rp_checkpoint *c, const char *key, struc
                                  struct rp_err *err)
 {
     const struct entry *e = find_entry(c, key);
-    enum rp_code code;
 
     if (!e)
         return rp_err_set(err, RP_FORMAT, "the checkpoint '%s' has no '%s'",
                           c->prefix ? c->prefix : "", key);
-    code = take_value(c, e, out, err);
+    enum rp_code code = take_value(c, e, out, err);
     return code == RP_OK || code == RP_NOMEM ? code
                                              : rp_err_prefix(err, code, "variable '%s'", key);
 }

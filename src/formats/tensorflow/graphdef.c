@@ -61,8 +61,7 @@ static enum rp_code add_node_input(struct graph_reader *r, struct rp_bytes input
 {
     const uint8_t *colon = input.n ? memchr(input.at, ':', input.n) : NULL;
     struct rp_bytes name = {input.at, colon ? (size_t)(colon - input.at) : input.n};
-    uint32_t id, index = 0, here = (uint32_t)r->p->computations.n;
-    uint64_t slot;
+    uint32_t index = 0, here = (uint32_t)r->p->computations.n;
 
     if (input.n && *input.at == '^')
         return add_control(r, (struct rp_bytes){input.at + 1, input.n - 1});
@@ -72,8 +71,8 @@ static enum rp_code add_node_input(struct graph_reader *r, struct rp_bytes input
         for (index = 0, last++; last < input.at + input.n && *last >= '0' && *last <= '9'; last++)
             index = index * 10 + (uint32_t)(*last - '0');
     }
-    id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
-    slot = id < r->op_of.n ? r->op_of.at[id] : 0;
+    uint32_t id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
+    uint64_t slot = id < r->op_of.n ? r->op_of.at[id] : 0;
     if ((uint32_t)(slot >> 32) != here)
         return rp_err_set(r->err, RP_FORMAT, "input '%.*s' of node '%s' is not in the graph",
                           (int)(input.n < 200 ? input.n : 200), (const char *)input.at,
@@ -98,17 +97,14 @@ static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, boo
     struct rp_proto_item it;
 
     while (rp_proto_next(&c, &it)) {
-        struct rp_bytes name;
-        uint32_t id;
-
         if (it.wire != RP_WIRE_BYTES)
             continue;
         if (it.number == RP_TF_ATTR_LIST && !list)
             RP_TRY(add_calls(r, it.bytes, true));
         if (it.number != (list ? RP_TF_ATTR_LIST_FUNC : RP_TF_ATTR_FUNC))
             continue;
-        name = rp_proto_find(it.bytes, RP_TF_NAME_ATTRS_NAME);
-        id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
+        struct rp_bytes name = rp_proto_find(it.bytes, RP_TF_NAME_ATTRS_NAME);
+        uint32_t id = rp_strtab_find(&r->p->strings, (const char *)name.at, name.n);
         if (id < r->function_of.n && r->function_of.at[id])
             RP_TRY(rp_program_add_called(r->p, r->function_of.at[id] - 1, r->err));
     }
@@ -118,18 +114,16 @@ static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, boo
 static enum rp_code add_node_attr(struct graph_reader *r, struct rp_bytes entry)
 {
     struct rp_bytes value = rp_proto_find(entry, RP_TF_ATTR_ENTRY_VALUE);
-    enum rp_code code;
     uint32_t key;
-    const char *text;
     size_t n;
 
     RP_TRY(graph_intern(r, rp_proto_find(entry, RP_TF_ATTR_ENTRY_KEY), &key));
     RP_TRY(rp_out_open_memory(&r->text, r->err));
-    code = rp_textproto_print(&rp_schema_TF_ATTR, value, true, r->text, r->err);
+    enum rp_code code = rp_textproto_print(&rp_schema_TF_ATTR, value, true, r->text, r->err);
     if (code == RP_OK)
         code = rp_out_flush(r->text, r->err);
     if (code == RP_OK) {
-        text = rp_out_borrow_memory(r->text, &n);
+        const char *text = rp_out_borrow_memory(r->text, &n);
         code = add_text_attr(r, key, text, n);
     }
     rp_out_abandon(r->text);
@@ -191,10 +185,9 @@ static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, 
 
     *shape = 0;
     while (rp_proto_next_bytes(&c, RP_TF_NODE_ATTR, &it)) {
-        struct rp_bytes key, value;
+        struct rp_bytes key = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
+        struct rp_bytes value = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);
 
-        key = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
-        value = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);
         if ((key.n == 1 && *key.at == 'T') || (key.n == 5 && !memcmp(key.at, "dtype", 5)) ||
             (key.n == 4 && !memcmp(key.at, "DstT", 4)))
             elem = elem_of(varint_of(value, RP_TF_ATTR_TYPE));
@@ -312,9 +305,8 @@ static enum rp_code each_function(struct graph_reader *r, struct rp_bytes librar
     uint32_t number = 1, name, id;
 
     while (rp_proto_next_bytes(&c, RP_TF_LIBRARY_FUNCTION, &it)) {
-        struct rp_bytes signature;
+        struct rp_bytes signature = rp_proto_find(it.bytes, RP_TF_FUNCTION_SIGNATURE);
 
-        signature = rp_proto_find(it.bytes, RP_TF_FUNCTION_SIGNATURE);
         RP_TRY(graph_intern(r, rp_proto_find(signature, RP_TF_OP_NAME), &name));
         if (names) {
             while (r->function_of.n <= name)
@@ -369,11 +361,10 @@ enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_
 {
     RP_SCOPED(rp_proto_writer_release) struct rp_proto_writer w = {0};
     struct rp_bytes bytes;
-    char *copy;
 
     RP_TRY(rp_textproto_parse(&rp_schema_TF_GRAPH, text, n, limits, &w, err));
     RP_TRY(rp_proto_written(&w, &bytes, err));
-    copy = rp_arena_copy(&p->arena, bytes.n ? (const char *)bytes.at : "", bytes.n);
+    char *copy = rp_arena_copy(&p->arena, bytes.n ? (const char *)bytes.at : "", bytes.n);
     return copy
                ? rp_graphdef_fill(p, (struct rp_bytes){(const uint8_t *)copy, bytes.n}, limits, err)
                : rp_err_nomem(err, "reading a graph");

@@ -12,9 +12,8 @@ struct rp_bytes rp_tf_node_attr(struct rp_bytes node, const char *key)
     struct rp_proto_item it;
 
     while (rp_proto_next_bytes(&c, RP_TF_NODE_ATTR, &it)) {
-        struct rp_bytes name;
+        struct rp_bytes name = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
 
-        name = rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_KEY);
         if (name.n == n && !memcmp(name.at, key, n))
             return rp_proto_find(it.bytes, RP_TF_ATTR_ENTRY_VALUE);
     }

@@ -157,13 +157,11 @@ typedef RP_VEC(struct node) node_list;
 /* "^x" and "x:1" are inputs from x. */
 static uint64_t input_hash(struct rp_bytes input)
 {
-    const uint8_t *colon;
-
     if (input.n && *input.at == '^') {
         input.at++;
         input.n--;
     }
-    colon = memchr(input.at, ':', input.n);
+    const uint8_t *colon = memchr(input.at, ':', input.n);
     return rp_hash_bytes(input.at, colon ? (size_t)(colon - input.at) : input.n);
 }
 
@@ -326,7 +324,6 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
     struct rp_proto_cursor c = rp_proto_cursor(bytes.at, bytes.n, 0, DEPTH);
     struct rp_tf_ports plain = {0};
     struct rp_proto_item item;
-    enum rp_code code;
 
     memset(out, 0, sizeof *out);
     out->graph = bytes;
@@ -334,7 +331,7 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
         return read_graph(bytes, arena, out, err);
     if (rp_proto_next_bytes(&c, RP_TF_SAVED_MODEL_META_GRAPHS, &item)) {
         RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
-        code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
+        enum rp_code code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
         out->has_variables = plain.has_variables;
         rp_tf_ports_release(&plain);
         return code;

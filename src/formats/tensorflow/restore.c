@@ -45,9 +45,8 @@ static enum rp_code scope_fill(struct scope *s, struct rp_bytes message, uint32_
 
     rp_map_init(&s->by_name);
     while (rp_proto_next_bytes(&c, number, &it)) {
-        struct rp_bytes name;
+        struct rp_bytes name = rp_proto_find(it.bytes, RP_TF_NODE_NAME);
 
-        name = rp_proto_find(it.bytes, RP_TF_NODE_NAME);
         RP_TRY(rp_map_put(&s->by_name, rp_hash_bytes(name.at, name.n), (uint32_t)s->nodes.n, err));
         RP_TRY(rp_vec_push(&s->nodes, it.bytes, err));
     }
@@ -90,10 +89,11 @@ static struct rp_bytes source_of(const struct scope *s, struct rp_bytes value)
 
     for (unsigned hop = 0; hop < HOPS; hop++) {
         struct rp_bytes node = scope_find(s, value, &output),
-                        op = rp_proto_find(node, RP_TF_NODE_OP), names;
+                        op = rp_proto_find(node, RP_TF_NODE_OP);
 
         if (text_is(op, "RestoreV2")) {
-            names = scope_find(s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1), &ignored);
+            struct rp_bytes names =
+                scope_find(s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1), &ignored);
             return rp_proto_find_nth(
                 rp_proto_find(rp_tf_node_attr(names, "value"), RP_TF_ATTR_TENSOR),
                 RP_TF_TENSOR_STRING_VAL, output);
@@ -130,12 +130,12 @@ static enum rp_code restores_in_function(struct restore_ctx *f, struct rp_bytes 
 
     RP_TRY(scope_fill(&s, function, RP_TF_FUNCTION_NODE_DEF, f->err));
     for (size_t i = 0; i < s.nodes.n; i++) {
-        struct rp_bytes node = s.nodes.at[i], variable, key, argument;
+        struct rp_bytes node = s.nodes.at[i], argument;
 
         if (!assigns(rp_proto_find(node, RP_TF_NODE_OP)))
             continue;
-        key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
-        variable = rp_proto_find(node, RP_TF_NODE_INPUT);
+        struct rp_bytes key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
+        struct rp_bytes variable = rp_proto_find(node, RP_TF_NODE_INPUT);
         for (size_t k = 0;
              key.n && (argument = rp_proto_find_nth(signature, RP_TF_OP_INPUT_ARG, k)).n; k++) {
             struct rp_bytes name = rp_proto_find(argument, RP_TF_ARG_NAME);
@@ -151,11 +151,12 @@ static enum rp_code restores_in_function(struct restore_ctx *f, struct rp_bytes 
 
 static struct rp_bytes find_function(const struct restore_ctx *f, struct rp_bytes name)
 {
-    struct rp_bytes function, own;
+    struct rp_bytes function;
 
     for (size_t i = 0; (function = rp_proto_find_nth(f->library, RP_TF_LIBRARY_FUNCTION, i)).n;
          i++) {
-        own = rp_proto_find(rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME);
+        struct rp_bytes own =
+            rp_proto_find(rp_proto_find(function, RP_TF_FUNCTION_SIGNATURE), RP_TF_OP_NAME);
         if (own.n == name.n && !memcmp(own.at, name.at, own.n))
             return function;
     }
@@ -176,15 +177,14 @@ enum rp_code rp_tf_restores_find(struct rp_bytes graph, struct rp_arena *arena,
 
     RP_TRY(scope_fill(&s, graph, RP_TF_GRAPH_NODE, err));
     for (size_t i = 0; i < s.nodes.n; i++) {
-        struct rp_bytes node = s.nodes.at[i], op = rp_proto_find(node, RP_TF_NODE_OP), key,
-                        function;
+        struct rp_bytes node = s.nodes.at[i], op = rp_proto_find(node, RP_TF_NODE_OP);
 
         if (assigns(op)) {
-            key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
+            struct rp_bytes key = source_of(&s, rp_proto_find_nth(node, RP_TF_NODE_INPUT, 1));
             if (key.n)
                 RP_TRY(note_restored(&f, rp_proto_find(node, RP_TF_NODE_INPUT), key));
         } else if (text_is(op, "StatefulPartitionedCall") || text_is(op, "PartitionedCall")) {
-            function = find_function(
+            struct rp_bytes function = find_function(
                 &f, rp_proto_find(rp_proto_find(rp_tf_node_attr(node, "f"), RP_TF_ATTR_FUNC),
                                   RP_TF_NAME_ATTRS_NAME));
             if (function.n && restores(function))

@@ -25,12 +25,12 @@
    does not begin with a nested field 1. */
 static bool enter_first_field(struct rp_bytes *b)
 {
-    const uint8_t *end = b->at + b->n, *p;
+    const uint8_t *end = b->at + b->n;
     uint64_t len;
 
     if (b->n < 2 || b->at[0] != '\n')
         return false;
-    p = rp_proto_varint_at(b->at + 1, end, &len);
+    const uint8_t *p = rp_proto_varint_at(b->at + 1, end, &len);
     if (!p || len < 2)
         return false;
     *b = (struct rp_bytes){p, len < (uint64_t)(end - p) ? (size_t)len : (size_t)(end - p)};
@@ -66,13 +66,12 @@ static bool fits_device(struct rp_bytes b)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 8);
     struct rp_proto_item it;
-    struct rp_bytes name;
 
     if (!rp_proto_next(&c, &it) || it.number != RP_RUNMETA_DEVICE_DEVICE ||
         it.wire != RP_WIRE_BYTES || !it.bytes.n || it.bytes.at[0] != '/' ||
         !rp_proto_is_text(it.bytes))
         return false;
-    name = it.bytes;
+    struct rp_bytes name = it.bytes;
     if (!rp_proto_next(&c, &it)) /* a device without rows */
         return !c.why && (rp_bytes_begin(name, "/job:") || rp_bytes_begin(name, "/device:"));
     return it.number == RP_RUNMETA_DEVICE_NODE_STATS && it.wire == RP_WIRE_BYTES &&
@@ -366,10 +365,9 @@ static enum rp_code read_runmeta(struct rp_input *in, const struct rp_read_optio
 {
     struct runmeta_reader *r = calloc(1, sizeof *r);
     int64_t begin_ns = rp_clock_ns();
-    enum rp_code code;
 
     RP_TRY(rp_err_need(r, err, "reading a trace"));
-    code = rp_proto_trace_init(&r->t, in, options, "runmetadata", err);
+    enum rp_code code = rp_proto_trace_init(&r->t, in, options, "runmetadata", err);
     if (code == RP_OK)
         code = read_runmeta_file(r, err);
     if (code == RP_OK)

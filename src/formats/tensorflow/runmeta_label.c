@@ -35,13 +35,13 @@ static size_t find_last_text(struct rp_bytes b, size_t before, const char *word)
 /* The pattern "(.*) = (.*)\((.*)\)", each part as long as possible. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out)
 {
-    size_t close = find_last_text(label, label.n, ")"), open, equals;
+    size_t close = find_last_text(label, label.n, ")");
 
     *out = (struct rp_runmeta_label){.name = unknown, .op = unknown};
     if (close == label.n)
         return;
-    open = find_last_text(label, close, "(");
-    equals = open < label.n ? find_last_text(label, open, " = ") : label.n;
+    size_t open = find_last_text(label, close, "(");
+    size_t equals = open < label.n ? find_last_text(label, open, " = ") : label.n;
     while (equals < label.n && equals + 3 > open) /* it must end before the parenthesis */
         equals = find_last_text(label, equals, " = ");
     if (equals == label.n)
@@ -60,28 +60,28 @@ void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *ou
 void rp_runmeta_read_kernel_label(struct rp_bytes label, struct rp_bytes node_name,
                                   struct rp_runmeta_label *out)
 {
-    size_t start = find_text(label, 0, "@@"), end = find_text(label, 0, "#"), colon, next;
+    size_t start = find_text(label, 0, "@@"), end = find_text(label, 0, "#");
 
     *out = (struct rp_runmeta_label){.op = unknown};
     if (start < label.n && end < label.n && start + 2 < end)
         node_name = slice(label, start + 2, end);
-    colon = find_text(node_name, 0, ":");
+    size_t colon = find_text(node_name, 0, ":");
     out->name = slice(node_name, 0, colon);
     if (colon == node_name.n)
         return;
-    next = find_text(node_name, colon + 1, ":");
+    size_t next = find_text(node_name, colon + 1, ":");
     out->op = slice(node_name, colon + 1, next);
 }
 
 void rp_runmeta_read_recv_label(struct rp_bytes label, struct rp_runmeta_label *out)
 {
-    size_t edge = 0, from, to;
+    size_t edge = 0;
 
     *out = (struct rp_runmeta_label){0};
     while (edge < label.n && label.at[edge] == '[') /* size and rate */
         edge = find_text(label, edge, "] ") == label.n ? label.n : find_text(label, edge, "] ") + 2;
-    from = find_text(label, edge, " from ");
-    to = find_text(label, from, " to ");
+    size_t from = find_text(label, edge, " from ");
+    size_t to = find_text(label, from, " to ");
     if (from == label.n || to == label.n)
         return;
     out->edge = slice(label, edge, from);
@@ -91,11 +91,9 @@ void rp_runmeta_read_recv_label(struct rp_bytes label, struct rp_runmeta_label *
 
 bool rp_runmeta_next_input(struct rp_bytes *inputs, struct rp_bytes *out)
 {
-    size_t end;
-
     if (!inputs->n)
         return false;
-    end = find_text(*inputs, 0, ", ");
+    size_t end = find_text(*inputs, 0, ", ");
     *out = slice(*inputs, 0, end);
     *inputs = end + 2 <= inputs->n ? slice(*inputs, end + 2, inputs->n) : (struct rp_bytes){0};
     return true;

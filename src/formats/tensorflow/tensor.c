@@ -174,7 +174,6 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
     struct rp_proto_cursor c = rp_proto_cursor(message.at, message.n, offset, DEPTH);
     struct rp_bytes content = {0};
     uint64_t type;
-    uint8_t *bytes;
 
     memset(out, 0, sizeof *out);
     RP_TRY(read_head(c, out, &content, &type, err));
@@ -200,7 +199,7 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
         out->data = content.at;
         return RP_OK;
     }
-    bytes = rp_arena_calloc(arena, out->nbytes + 1, 1, 64);
+    uint8_t *bytes = rp_arena_calloc(arena, out->nbytes + 1, 1, 64);
     RP_TRY(rp_err_need(bytes, err, "reading a tensor"));
     out->data = bytes;
     return from_list(c, out, bytes, err);

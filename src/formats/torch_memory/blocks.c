@@ -105,8 +105,7 @@ void rp_blocks_settle(struct rp_blocks *b)
 enum rp_code rp_blocks_allocate(struct rp_blocks *b, int64_t addr, int64_t asked, int64_t *bytes,
                                 struct rp_err *err)
 {
-    const struct rp_ordered_entry *s = segment_of(b, addr), *before;
-    int64_t room;
+    const struct rp_ordered_entry *s = segment_of(b, addr);
 
     *bytes = rounded(asked);
     rp_blocks_free(b, addr); /* its end was not recorded */
@@ -114,8 +113,8 @@ enum rp_code rp_blocks_allocate(struct rp_blocks *b, int64_t addr, int64_t asked
         b->misfits++;
         return RP_OK;
     }
-    before = rp_ordered_upto(&b->live, addr);
-    room = room_at(b, s, addr);
+    const struct rp_ordered_entry *before = rp_ordered_upto(&b->live, addr);
+    int64_t room = room_at(b, s, addr);
     if (room < *bytes || (before && before->key >= s->key && addr - before->key < before->value))
         b->misfits++;
     *bytes = block_size(s, room, asked);

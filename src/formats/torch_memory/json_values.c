@@ -112,11 +112,10 @@ enum rp_code rp_json_values_read(struct rp_pickle *out, const void *bytes, size_
     struct rp_json_options options = {.limits = limits};
     struct json_reader r = {.out = out, .err = err};
     struct rp_input *in;
-    enum rp_code code;
 
     *out = (struct rp_pickle){.root = RP_NONE, .used = n};
     RP_TRY(rp_input_open_memory("json", bytes, n, limits, &in, err));
-    code = rp_json_open(in, &options, &r.p, err);
+    enum rp_code code = rp_json_open(in, &options, &r.p, err);
     if (code == RP_OK)
         code = add_value(&r, &out->root);
     if (code == RP_OK)

@@ -119,19 +119,18 @@ static int print_frame(const struct snapshot_reader *r, rp_pickle_id frame, char
 static enum rp_code stack_text(struct snapshot_reader *r, rp_pickle_id frames, rp_str *out)
 {
     const rp_pickle_id *items;
-    size_t i, n, used = 0;
-    uint32_t known;
+    size_t n, used = 0;
 
     *out = r->empty_stack;
     if (!rp_pickle_is_list(&r->values, frames))
         return RP_OK;
-    known = rp_map_get(&r->stacks, frames);
+    uint32_t known = rp_map_get(&r->stacks, frames);
     if (known != RP_MAP_NONE) {
         *out = known;
         return RP_OK;
     }
     RP_TRY(list_items(r, frames, &items, &n));
-    for (i = 0; i < n && used + 2100 < STACK_BYTES; i++) {
+    for (size_t i = 0; i < n && used + 2100 < STACK_BYTES; i++) {
         if (used)
             r->text[used++] = ';';
         used += (size_t)print_frame(r, items[i], r->text + used, STACK_BYTES - used);
@@ -294,10 +293,10 @@ static int64_t segment_device(const struct snapshot_reader *r, rp_pickle_id segm
 static enum rp_code sum_segments(struct snapshot_reader *r, rp_pickle_id segments)
 {
     const rp_pickle_id *items;
-    size_t i, n;
+    size_t n;
 
     RP_TRY(list_items(r, segments, &items, &n));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         size_t device = (size_t)segment_device(r, items[i]);
         struct device_state *d = &r->devices[device];
 
@@ -324,12 +323,12 @@ static enum rp_code rewind_device(struct snapshot_reader *r, size_t device, rp_p
     struct device_state *d = &r->devices[device];
     const rp_pickle_id *items;
     int64_t reserved = 0;
-    size_t i, n;
+    size_t n;
 
     RP_TRY(list_items(r, log, &items, &n));
     if (n && device >= r->ndevices)
         r->ndevices = device + 1;
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         /* What the log of a device says about the time before it: segments and blocks that it
            frees without having allocated them. What it allocated is noted in `open`. */
         struct rp_pickle_text action = rp_pickle_get_text(&r->values, items[i], "action");
@@ -360,14 +359,14 @@ static enum rp_code rewind_segment(struct snapshot_reader *r, rp_pickle_id segme
     struct device_state *d = &r->devices[segment_device(r, segment)];
     int64_t address = get_int(r, segment, "address"), next = address;
     const rp_pickle_id *blocks;
-    size_t i, n;
+    size_t n;
 
     r->expandable = r->expandable || rp_pickle_get_int(&r->values, segment, "is_expandable", 0);
     if (rp_map_get(&d->open, (uint64_t)address << 1 | 1) != 1)
         RP_TRY(
             rp_blocks_add_segment(&d->blocks, address, get_int(r, segment, "total_size"), r->err));
     RP_TRY(list_items(r, rp_pickle_get(&r->values, segment, "blocks"), &blocks, &n));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rp_pickle_text state = rp_pickle_get_text(&r->values, blocks[i], "state");
         int64_t at = rp_pickle_get_int(&r->values, blocks[i], "address", next);
         int64_t size = entry_size(r, blocks[i]);
@@ -387,12 +386,12 @@ static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pi
 {
     struct device_state *d = &r->devices[device];
     const rp_pickle_id *items;
-    size_t i, n;
+    size_t n;
 
     rp_map_release(&d->open);
     rp_map_init(&d->open);
     RP_TRY(list_items(r, log, &items, &n));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rp_pickle_text action = rp_pickle_get_text(&r->values, items[i], "action");
         int64_t size = entry_size(r, items[i]), change = allocated_by(action, size);
         int64_t addr = get_int(r, items[i], "addr");
@@ -413,10 +412,10 @@ static enum rp_code rewind_plainly(struct snapshot_reader *r, size_t device, rp_
     struct device_state *d = &r->devices[device];
     const rp_pickle_id *items;
     int64_t net = 0;
-    size_t i, n;
+    size_t n;
 
     RP_TRY(list_items(r, log, &items, &n));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         struct rp_pickle_text action = rp_pickle_get_text(&r->values, items[i], "action");
         int64_t change = allocated_by(action, entry_size(r, items[i]));
 
@@ -432,11 +431,11 @@ static enum rp_code rewind_plainly(struct snapshot_reader *r, size_t device, rp_
 
 static rp_pickle_id block_frames(const struct snapshot_reader *r, rp_pickle_id block)
 {
-    rp_pickle_id frames = rp_pickle_get(&r->values, block, "frames"), history;
+    rp_pickle_id frames = rp_pickle_get(&r->values, block, "frames");
 
     if (frames != RP_NONE)
         return frames;
-    history = rp_pickle_get(&r->values, block, "history");
+    rp_pickle_id history = rp_pickle_get(&r->values, block, "history");
     if (!rp_pickle_is_list(&r->values, history) || !rp_pickle_at(&r->values, history)->n)
         return RP_NONE;
     return rp_pickle_get(&r->values, rp_pickle_at(&r->values, history)->v.items[0], "frames");
@@ -466,7 +465,7 @@ static enum rp_code add_block(struct snapshot_reader *r, size_t device, rp_pickl
 
 static enum rp_code add_segment(struct snapshot_reader *r, rp_pickle_id segment)
 {
-    size_t i, n, device = (size_t)segment_device(r, segment);
+    size_t n, device = (size_t)segment_device(r, segment);
     int64_t address = get_int(r, segment, "address"), next = address;
     const rp_pickle_id *blocks;
     struct rp_arg args[6];
@@ -480,7 +479,7 @@ static enum rp_code add_segment(struct snapshot_reader *r, rp_pickle_id segment)
     RP_TRY(name_device(r, device));
     RP_TRY(add_instant(r, device, r->last_us, "[segment]", 9, args, 6));
     RP_TRY(list_items(r, rp_pickle_get(&r->values, segment, "blocks"), &blocks, &n));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         RP_TRY(add_block(r, device, blocks[i], address, &next));
     return RP_OK;
 }
@@ -492,14 +491,14 @@ static enum rp_code add_annotations(struct snapshot_reader *r, rp_pickle_id list
     struct rp_origin o = {.phase = 'B', .kind = RP_KIND_ANNOTATION, .has_category = 1};
     const rp_pickle_id *items;
     uint16_t origins[2];
-    size_t i, n;
+    size_t n;
 
     RP_TRY(rp_builder_intern(r->b, "user_annotation", 15, &o.category, r->err));
     RP_TRY(rp_builder_origin(r->b, &o, &origins[0], r->err));
     o.phase = 'E';
     RP_TRY(rp_builder_origin(r->b, &o, &origins[1], r->err));
     RP_TRY(list_items(r, list, &items, &n));
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         /* Begin and end events; finish joins them to spans. */
         struct rp_pickle_text stage = rp_pickle_get_text(&r->values, items[i], "stage");
         struct rp_pickle_text name = rp_pickle_get_text(&r->values, items[i], "name");
@@ -539,14 +538,14 @@ static enum rp_code prepare_builder(struct snapshot_reader *r)
 static enum rp_code add_logs(struct snapshot_reader *r, rp_pickle_id traces)
 {
     const rp_pickle_id *logs, *entries;
-    size_t device, i, n, ndevices;
+    size_t n, ndevices;
 
     RP_TRY(list_items(r, traces, &logs, &ndevices));
-    for (device = 0; device < ndevices && device < MOST_DEVICES; device++) {
+    for (size_t device = 0; device < ndevices && device < MOST_DEVICES; device++) {
         RP_TRY(list_items(r, logs[device], &entries, &n));
         if (n)
             RP_TRY(name_device(r, device));
-        for (i = 0; i < n; i++)
+        for (size_t i = 0; i < n; i++)
             RP_TRY(add_entry(r, device, entries[i], entry_us(r, entries[i], i)));
     }
     return RP_OK;
@@ -556,14 +555,14 @@ static enum rp_code rewind_blocks(struct snapshot_reader *r, const rp_pickle_id 
                                   rp_pickle_id segments)
 {
     const rp_pickle_id *items;
-    size_t i, n;
+    size_t n;
 
     RP_TRY(list_items(r, segments, &items, &n));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         RP_TRY(rewind_segment(r, items[i]));
-    for (i = 0; i < nlogs; i++)
+    for (size_t i = 0; i < nlogs; i++)
         RP_TRY(r->expandable ? rewind_plainly(r, i, logs[i]) : rewind_freed(r, i, logs[i]));
-    for (i = 0; i < r->ndevices && !r->expandable; i++) {
+    for (size_t i = 0; i < r->ndevices && !r->expandable; i++) {
         /* The total when the log begins. */
         struct device_state *d = &r->devices[i];
         rp_blocks_settle(&d->blocks);
@@ -579,19 +578,19 @@ static enum rp_code see_times(struct snapshot_reader *r, rp_pickle_id traces, rp
                               rp_pickle_id segments)
 {
     const rp_pickle_id *items;
-    size_t i, n, most = 0;
+    size_t n, most = 0;
 
     RP_TRY(list_items(r, traces, &items, &n));
     if (n > MOST_DEVICES)
         return rp_err_set(r->err, RP_LIMIT, "more than %d devices", MOST_DEVICES);
-    for (i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         RP_TRY(rewind_device(r, i, items[i]));
         if (rp_pickle_is_list(&r->values, items[i]) && rp_pickle_at(&r->values, items[i])->n > most)
             most = rp_pickle_at(&r->values, items[i])->n;
     }
     RP_TRY(rewind_blocks(r, items, n, segments));
     RP_TRY(list_items(r, notes, &items, &n));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         see_time(r, items[i]);
     if (!r->timed)
         r->last_us = (int64_t)most;
@@ -630,7 +629,7 @@ static enum rp_code build_trace(struct snapshot_reader *r)
     rp_pickle_id notes = rp_pickle_get(&r->values, root, "external_annotations");
     struct rp_trace *t = rp_builder_borrow_trace(r->b);
     const rp_pickle_id *items;
-    size_t i, n, entries = 0;
+    size_t n, entries = 0;
 
     if (rp_pickle_is_list(&r->values, root))
         segments = root;
@@ -641,7 +640,7 @@ static enum rp_code build_trace(struct snapshot_reader *r)
     RP_TRY(add_logs(r, traces));
     entries = rp_builder_count(r->b);
     RP_TRY(list_items(r, segments, &items, &n));
-    for (i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++)
         RP_TRY(add_segment(r, items[i]));
     t->base_ns = r->timed ? r->first_us * 1000 : 0;
     t->has_base = r->timed;
@@ -684,14 +683,13 @@ static enum rp_code read_snapshot(struct rp_input *in, const struct rp_read_opti
                                   struct rp_import *to, struct rp_err *err)
 {
     struct snapshot_reader r = {.err = err, .values = {.root = RP_NONE}};
-    enum rp_code code;
     size_t n = 0;
 
     rp_map_init(&r.stacks);
     r.devices = calloc(MOST_DEVICES, sizeof *r.devices);
     r.text = malloc(STACK_BYTES);
-    code = r.devices && r.text ? rp_builder_new(options->limits, &r.b, err)
-                               : rp_err_nomem(err, "reading a snapshot");
+    enum rp_code code = r.devices && r.text ? rp_builder_new(options->limits, &r.b, err)
+                                            : rp_err_nomem(err, "reading a snapshot");
     if (code == RP_OK)
         code = read_values(&r, in, options->limits, &n);
     if (code == RP_OK)

@@ -119,12 +119,12 @@ static uint32_t last_place(const struct code_reader *r, struct rp_snip names)
 static struct rp_snip bracketed(struct rp_snip line, const char *word)
 {
     const char *at = memmem(line.at, line.n, word, strlen(word));
-    const char *end = line.at + line.n, *close;
+    const char *end = line.at + line.n;
 
     if (!at)
         return (struct rp_snip){line.at, 0};
     at += strlen(word);
-    close = memchr(at, ']', (size_t)(end - at));
+    const char *close = memchr(at, ']', (size_t)(end - at));
     return close ? (struct rp_snip){at, (size_t)(close - at)} : (struct rp_snip){line.at, 0};
 }
 
@@ -292,9 +292,8 @@ static enum rp_code read_definition(struct code_reader *r, struct rp_snip line, 
 static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
 {
     static const char extern_kernels[] = "extern_kernels.", ops[] = "torch.ops.", aten[] = "aten.";
-    const char *at, *space = "aten", *dot;
+    const char *at, *space = "aten";
     int space_n = 4;
-    size_t n;
 
     if (rp_snip_begins(callee, extern_kernels)) {
         at = callee.at + sizeof extern_kernels - 1;
@@ -302,14 +301,14 @@ static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
         at = callee.at + sizeof aten - 1;
     } else {
         space = callee.at + sizeof ops - 1;
-        dot = memchr(space, '.', (size_t)(callee.at + callee.n - space));
+        const char *dot = memchr(space, '.', (size_t)(callee.at + callee.n - space));
         if (!dot)
             return NULL;
         space_n = (int)(dot - space);
         at = dot + 1;
     }
-    n = (size_t)(callee.at + callee.n - at);
-    dot = n ? memchr(at, '.', n) : NULL;
+    size_t n = (size_t)(callee.at + callee.n - at);
+    const char *dot = n ? memchr(at, '.', n) : NULL;
     return rp_arena_textf(arena, "%.*s::%.*s", space_n, space, (int)(dot ? (size_t)(dot - at) : n),
                           at);
 }
@@ -359,7 +358,6 @@ static enum rp_code lines_of_handles(struct code_reader *r)
 static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
 {
     const struct code_kernel *kernel = &r->kernels.at[call->kernel];
-    uint32_t place;
 
     RP_TRY(lines_of_handles(r));
     if (r->fragment.n) {
@@ -372,7 +370,7 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
         call->n = kernel->n;
         return RP_OK;
     }
-    place = last_place(r, r->nodes);
+    uint32_t place = last_place(r, r->nodes);
     if (place == RP_NONE)
         return RP_OK;
     call->basis = RP_TORCH_BY_NODE;
@@ -412,18 +410,17 @@ static enum rp_code add_call(struct code_reader *r, uint32_t kernel, struct rp_s
 /* "buf6 = torch.ops.aten.f.default(…)", "extern_kernels.mm(…)", "NAME.run(…)", "NAME(…)". */
 static enum rp_code read_statement(struct code_reader *r, struct rp_snip s)
 {
-    const char *open = memchr(s.at, '(', s.n), *equals;
+    const char *open = memchr(s.at, '(', s.n);
     struct rp_snip callee = {s.at, open ? (size_t)(open - s.at) : 0};
-    bool external;
     uint32_t kernel;
+    const char *equals = callee.n ? memmem(callee.at, callee.n, " = ", 3) : NULL;
 
-    equals = callee.n ? memmem(callee.at, callee.n, " = ", 3) : NULL;
     if (equals)
         callee = (struct rp_snip){equals + 3, (size_t)(open - equals - 3)};
     if (!callee.n)
         return RP_OK;
-    external = rp_snip_begins(callee, "extern_kernels.") || rp_snip_begins(callee, "torch.ops.") ||
-               rp_snip_begins(callee, "aten.");
+    bool external = rp_snip_begins(callee, "extern_kernels.") ||
+                    rp_snip_begins(callee, "torch.ops.") || rp_snip_begins(callee, "aten.");
     if (!external && callee.n > 4 && !memcmp(callee.at + callee.n - 4, ".run", 4))
         callee.n -= 4;
     RP_TRY(kernel_of(r, callee, external, &kernel));
@@ -478,8 +475,6 @@ static enum rp_code read_code(struct code_reader *r)
 /* A graph with a single kernel and no other call: whatever it computes is computed there. */
 static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
 {
-    struct rp_torch_call *call;
-
     if (r->trace->calls.n != first_call + 1 || r->trace->calls.at[first_call].basis)
         return RP_OK;
     r->fragment.n = 0;
@@ -487,7 +482,7 @@ static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
         RP_TRY(add_line(r, r->code->post->at.at[i].place));
     if (!r->fragment.n)
         return RP_OK;
-    call = &r->trace->calls.at[first_call];
+    struct rp_torch_call *call = &r->trace->calls.at[first_call];
     call->basis = RP_TORCH_BY_GRAPH;
     return keep_lines(r, &call->first, &call->n);
 }

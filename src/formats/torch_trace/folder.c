@@ -36,10 +36,9 @@ static enum rp_code read_log(struct rp_torch_trace *trace, struct rp_sources *so
 {
     struct rp_input *in;
     struct rp_err local = {0};
-    enum rp_code code;
 
     RP_TRY(rp_source_open(sources, i, &in, err));
-    code = rp_torch_trace_read(trace, in, limits, &local);
+    enum rp_code code = rp_torch_trace_read(trace, in, limits, &local);
     rp_input_close(in);
     if (code == RP_FORMAT || code == RP_IO) {
         trace->logs.at[trace->logs.n - 1].counts.cut = true;
@@ -73,11 +72,10 @@ static enum rp_code add_of_rank(struct rp_torch_trace *trace, const char *path, 
                                 const struct rp_limits *limits, struct rp_err *err)
 {
     struct rp_sources *sources;
-    enum rp_code code;
     bool is;
 
     RP_TRY(rp_sources_open(&path, 1, limits, &sources, err));
-    code = RP_OK;
+    enum rp_code code = RP_OK;
     for (size_t i = 0; i < rp_sources_count(sources) && code == RP_OK; i++) {
         int64_t of = rp_torch_rank_of_name(rp_sources_borrow(sources, i)->name);
 
@@ -102,14 +100,13 @@ enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *pat
     struct stat is;
     struct dirent *entry;
     enum rp_code code = RP_OK;
-    DIR *dir;
 
     if (!stat(path, &is) && S_ISDIR(is.st_mode))
         snprintf(folder, sizeof folder, "%s", path);
     else
         snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
                  slash ? path : ".");
-    dir = opendir(folder);
+    DIR *dir = opendir(folder);
     while (dir && code == RP_OK && (entry = readdir(dir)))
         if ((!strcmp(entry->d_name, "torch_trace") ||
              rp_text_begins(entry->d_name, "dedicated_log_torch_trace_")) &&

@@ -92,17 +92,17 @@ bool rp_torch_statement_of(struct rp_snip line, struct rp_torch_statement *out)
 bool rp_torch_comment_of(struct rp_snip line, struct rp_torch_frame *out)
 {
     static const char begin[] = "# File: ";
-    const char *in, *colon, *code, *end = line.at + line.n;
+    const char *end = line.at + line.n;
 
     if (!rp_snip_begins(line, begin))
         return false;
     out->path.at = line.at + sizeof begin - 1;
-    in = memmem(out->path.at, (size_t)(end - out->path.at), " in ", 4);
-    colon = in ? memrchr(out->path.at, ':', (size_t)(in - out->path.at)) : NULL;
+    const char *in = memmem(out->path.at, (size_t)(end - out->path.at), " in ", 4);
+    const char *colon = in ? memrchr(out->path.at, ':', (size_t)(in - out->path.at)) : NULL;
     if (!colon || !rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &out->line))
         return false;
     out->path.n = (size_t)(colon - out->path.at);
-    code = memmem(in, (size_t)(end - in), ", code: ", 8);
+    const char *code = memmem(in, (size_t)(end - in), ", code: ", 8);
     out->function = (struct rp_snip){in + 4, (size_t)((code ? code : end) - in - 4)};
     return true;
 }

@@ -57,12 +57,11 @@ static struct rp_snip first_line(struct rp_snip text)
 static struct rp_snip take_entry(struct rp_snip *text)
 {
     size_t n = 0;
-    struct rp_snip entry;
 
     while (n < text->n &&
            ((text->at[n] >= '0' && text->at[n] <= '9') || text->at[n] == '/' || text->at[n] == '!'))
         n++;
-    entry = (struct rp_snip){text->at, n};
+    struct rp_snip entry = {text->at, n};
     if (!n || n + 1 >= text->n || text->at[n] != ':')
         return (struct rp_snip){text->at, 0};
     *text = rp_snip_trim((struct rp_snip){text->at + n + 1, text->n - n - 1});
@@ -72,12 +71,12 @@ static struct rp_snip take_entry(struct rp_snip *text)
 /* What is between two words of a text. */
 static struct rp_snip between(struct rp_snip text, const char *from, const char *to)
 {
-    const char *at = memmem(text.at, text.n, from, strlen(from)), *end = text.at + text.n, *stop;
+    const char *at = memmem(text.at, text.n, from, strlen(from)), *end = text.at + text.n;
 
     if (!at)
         return (struct rp_snip){text.at, 0};
     at += strlen(from);
-    stop = memmem(at, (size_t)(end - at), to, strlen(to));
+    const char *stop = memmem(at, (size_t)(end - at), to, strlen(to));
     return (struct rp_snip){at, (size_t)((stop ? stop : end) - at)};
 }
 
@@ -116,19 +115,19 @@ static void read_expression(struct rp_snip text, struct rp_arena *arena, struct 
 void rp_torch_guard_read(const char *reason, bool dynamic, struct rp_arena *arena,
                          struct rp_torch_guard *out)
 {
-    struct rp_snip whole = {reason, strlen(reason)}, text = first_line(whole), entry;
+    struct rp_snip whole = {reason, strlen(reason)}, text = first_line(whole);
     struct rp_torch_frame frame;
 
     *out = (struct rp_torch_guard){.text = reason, .line = RP_TORCH_NO_ID};
-    entry = take_entry(&text);
+    struct rp_snip entry = take_entry(&text);
     out->entry = entry.n ? rp_snip_copy(entry, arena) : NULL;
 
     /* "… # work/programs.py:96 in by_constant" */
-    const char *hash = text.n ? memrchr(text.at, '#', text.n) : NULL, *in, *colon;
+    const char *hash = text.n ? memrchr(text.at, '#', text.n) : NULL;
     const char *end = text.at + text.n;
     int64_t number;
-    in = hash ? memmem(hash, (size_t)(end - hash), " in ", 4) : NULL;
-    colon = in ? memrchr(hash, ':', (size_t)(in - hash)) : NULL;
+    const char *in = hash ? memmem(hash, (size_t)(end - hash), " in ", 4) : NULL;
+    const char *colon = in ? memrchr(hash, ':', (size_t)(in - hash)) : NULL;
     if (colon && rp_snip_int((struct rp_snip){colon + 1, (size_t)(in - colon - 1)}, &number)) {
         out->path = rp_snip_copy(
             rp_snip_trim((struct rp_snip){hash + 1, (size_t)(colon - hash - 1)}), arena);

@@ -201,17 +201,16 @@ static int64_t take(int64_t *left, int64_t us)
 static void add_phases(const struct rp_torch_times *t, int64_t out[RP_TORCH_PHASES])
 {
     int64_t whole = stated(t->duration_us > 0 ? t->duration_us : t->dynamo_us);
-    int64_t aot, inductor, codegen;
 
     out[RP_TORCH_IN_RESTARTS] += take(&whole, stated(t->restart_us));
     out[RP_TORCH_IN_PASSES] += take(&whole, stated(t->pre_grad_us));
-    aot = take(&whole, stated(t->aot_us > 0 ? t->aot_us : t->inductor_us));
+    int64_t aot = take(&whole, stated(t->aot_us > 0 ? t->aot_us : t->inductor_us));
     out[RP_TORCH_IN_DYNAMO] += whole;
     out[RP_TORCH_IN_PASSES] += take(&aot, stated(t->joint_us));
-    inductor = take(&aot, stated(t->inductor_us));
+    int64_t inductor = take(&aot, stated(t->inductor_us));
     out[RP_TORCH_IN_AOT] += aot;
     out[RP_TORCH_IN_PASSES] += take(&inductor, stated(t->post_grad_us));
-    codegen = take(&inductor, stated(t->codegen_us));
+    int64_t codegen = take(&inductor, stated(t->codegen_us));
     out[RP_TORCH_IN_INDUCTOR] += inductor;
     out[RP_TORCH_IN_KERNELS] += take(&codegen, stated(t->kernels_us));
     out[RP_TORCH_IN_CODEGEN] += codegen;

@@ -59,13 +59,12 @@ static enum rp_code shape_of(struct fx_reader *r, struct rp_snip type, uint32_t 
     const char *close = open ? memchr(open, ']', (size_t)(end - open)) : NULL;
     int64_t dims[MOST_DIMS];
     uint8_t dynamic[MOST_DIMS];
-    unsigned elem;
     size_t n = 0;
 
     *out = 0;
     if (!close)
         return RP_OK;
-    elem = element_of((struct rp_snip){type.at, (size_t)(open - type.at)});
+    unsigned elem = element_of((struct rp_snip){type.at, (size_t)(open - type.at)});
     for (const char *at = open + 1; at < close && n < MOST_DIMS; n++) {
         const char *comma = memchr(at, ',', (size_t)(close - at));
         struct rp_snip dim = {at, (size_t)((comma ? comma : close) - at)};
@@ -187,7 +186,7 @@ static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
     static const char *const places[] = {"torch.ops.", "torch._C._nn.", "torch.nn.functional.",
                                          "torch."};
     static const struct rp_snip getitem = {"getitem", 7}, attribute = {"get_attr", 8};
-    struct rp_snip path = {what.at, 0}, sign;
+    struct rp_snip path = {what.at, 0};
     size_t first = rp_torch_name_length(what);
 
     while (path.n < what.n && (is_word(what.at[path.n]) || what.at[path.n] == '.'))
@@ -198,7 +197,7 @@ static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
     if (what.at[path.n] == '[')
         return getitem;
     if (what.at[path.n] != '(') { /* "a + b", "-a" */
-        sign = rp_snip_trim((struct rp_snip){what.at + path.n, what.n - path.n});
+        struct rp_snip sign = rp_snip_trim((struct rp_snip){what.at + path.n, what.n - path.n});
         for (first = 0; first < sign.n && !is_word(sign.at[first]) && sign.at[first] != ' ';)
             first++;
         return first ? (struct rp_snip){sign.at, first} : path;
@@ -333,7 +332,6 @@ static enum rp_code read_return(struct fx_reader *r, struct rp_snip line)
 static enum rp_code read_line(struct fx_reader *r, struct rp_snip line)
 {
     struct rp_torch_statement s;
-    struct rp_snip rest;
 
     if (rp_snip_begins(line, "class "))
         return begin_class(r, line);
@@ -349,7 +347,8 @@ static enum rp_code read_line(struct fx_reader *r, struct rp_snip line)
         return add_operands(r, line, NULL, NULL);
     if (rp_torch_statement_of(line, &s))
         return read_statement(r, &s);
-    rest = rp_torch_typed_name(line, &s.name, &s.type); /* an input of a header of several lines */
+    struct rp_snip rest =
+        rp_torch_typed_name(line, &s.name, &s.type); /* an input of a header of several lines */
     return s.type.n && (!rest.n || *rp_snip_trim(rest).at == '#') ? add_parameter(r, s.name, s.type)
                                                                   : RP_OK;
 }

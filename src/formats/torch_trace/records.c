@@ -106,11 +106,10 @@ static const char *json_of(struct rp_snip line, int64_t *pid)
 bool rp_torch_begins(const char *text, size_t n)
 {
     struct rp_snip rest = {text, n}, line;
-    const char *json;
     int64_t pid;
 
     while (rp_snip_line(&rest, &line)) {
-        json = json_of(line, &pid);
+        const char *json = json_of(line, &pid);
         if (json && json + 2 < line.at + line.n && json[1] == '"')
             return true;
     }
@@ -251,10 +250,9 @@ enum rp_code rp_torch_records(struct rp_input *in, const struct rp_limits *limit
                            .sink = sink,
                            .counts = counts,
                            .err = err};
-    enum rp_code code;
 
     *counts = (struct rp_torch_counts){0};
-    code = rp_vec_reserve(&r.buffer, BLOCK_BYTES, err);
+    enum rp_code code = rp_vec_reserve(&r.buffer, BLOCK_BYTES, err);
     if (code == RP_OK)
         code = read_log(&r);
     counts->cut = counts->cut || rp_input_truncated(in);

@@ -106,11 +106,9 @@ static bool walk_failed(struct rp_snip_walk *walk)
 /* "key": and the space after it. */
 static bool read_key(struct rp_snip_walk *walk, struct rp_snip *key)
 {
-    const char *after;
-
     if (walk->at == walk->end || *walk->at != '"')
         return walk_failed(walk);
-    after = after_string(walk->at, walk->end);
+    const char *after = after_string(walk->at, walk->end);
     if (!after)
         return walk_failed(walk);
     *key = (struct rp_snip){walk->at + 1, (size_t)(after - walk->at - 2)};
@@ -123,8 +121,6 @@ static bool read_key(struct rp_snip_walk *walk, struct rp_snip *key)
 
 bool rp_snip_next(struct rp_snip_walk *walk, struct rp_snip *key, struct rp_snip *value)
 {
-    const char *after;
-
     if (walk->failed)
         return false;
     walk->at = after_space(walk->at, walk->end);
@@ -137,7 +133,7 @@ bool rp_snip_next(struct rp_snip_walk *walk, struct rp_snip *key, struct rp_snip
     *key = (struct rp_snip){walk->at, 0};
     if (walk->object && !read_key(walk, key))
         return false;
-    after = after_value(walk->at, walk->end);
+    const char *after = after_value(walk->at, walk->end);
     if (!after)
         return walk_failed(walk);
     *value = (struct rp_snip){walk->at, (size_t)(after - walk->at)};
@@ -194,11 +190,9 @@ bool rp_snip_int(struct rp_snip value, int64_t *out)
 
 const char *rp_snip_text(struct rp_snip value, struct rp_arena *arena)
 {
-    char *out;
-
     if (value.n < 2 || *value.at != '"')
         return NULL;
-    out = rp_arena_copy(arena, value.at + 1, value.n - 2);
+    char *out = rp_arena_copy(arena, value.at + 1, value.n - 2);
     if (!out)
         return "";
     out[rp_json_unescape(value.at + 1, value.n - 2, out, NULL)] = '\0';
@@ -207,11 +201,9 @@ const char *rp_snip_text(struct rp_snip value, struct rp_arena *arena)
 
 bool rp_snip_line(struct rp_snip *rest, struct rp_snip *line)
 {
-    const char *nl;
-
     if (!rest->n)
         return false;
-    nl = memchr(rest->at, '\n', rest->n);
+    const char *nl = memchr(rest->at, '\n', rest->n);
     *line = (struct rp_snip){rest->at, nl ? (size_t)(nl - rest->at) : rest->n};
     rest->n -= line->n + (nl != NULL);
     rest->at += line->n + (nl != NULL);

@@ -32,18 +32,18 @@ static bool is_library(struct rp_snip path)
 bool rp_torch_frame_of(struct rp_snip line, struct rp_torch_frame *out)
 {
     static const char begin[] = "File \"", middle[] = "\", line ";
-    struct rp_snip s = rp_snip_trim(line), rest;
-    const char *after;
+    struct rp_snip s = rp_snip_trim(line);
 
     if (!rp_snip_begins(s, begin))
         return false;
     out->path.at = s.at + sizeof begin - 1;
-    after = memmem(out->path.at, (size_t)(s.at + s.n - out->path.at), middle, sizeof middle - 1);
+    const char *after =
+        memmem(out->path.at, (size_t)(s.at + s.n - out->path.at), middle, sizeof middle - 1);
     if (!after)
         return false;
     out->path.n = (size_t)(after - out->path.at);
     after += sizeof middle - 1;
-    rest = (struct rp_snip){after, (size_t)(s.at + s.n - after)};
+    struct rp_snip rest = {after, (size_t)(s.at + s.n - after)};
     out->line = 0;
     for (; rest.n && *rest.at >= '0' && *rest.at <= '9' && out->line < INT32_MAX;
          rest.at++, rest.n--)

@@ -263,7 +263,7 @@ static enum rp_code compile_of(struct trace_reader *r, const struct rp_torch_rec
 static enum rp_code place_the_rest(struct trace_reader *r, const struct rp_torch_graph *graph)
 {
     struct rp_torch_trace *t = r->trace;
-    uint32_t place, first = (uint32_t)t->shares.n;
+    uint32_t first = (uint32_t)t->shares.n;
 
     /* The line that stands for a compile as a whole: its function, or, of a function of a
        library (a module without code of its own), the line of the program that called it. */
@@ -272,7 +272,7 @@ static enum rp_code place_the_rest(struct trace_reader *r, const struct rp_torch
     struct rp_torch_place at = {own ? c->path : c->caller.path,
                                 own ? c->function : c->caller.function,
                                 own ? c->line : c->caller.line};
-    place = RP_NONE;
+    uint32_t place = RP_NONE;
     if (at.path) {
         at.function = at.function ? at.function : "";
         RP_TRY(rp_torch_place(r->trace, (struct rp_snip){at.path, strlen(at.path)}, at.line,
@@ -466,13 +466,12 @@ static enum rp_code read_string(struct trace_reader *r, struct rp_snip value)
 {
     struct rp_snip_walk walk;
     struct rp_snip key, text, number;
-    const char *name;
     int64_t id;
 
     if (!rp_snip_array(value, &walk) || !rp_snip_next(&walk, &key, &text) ||
         !rp_snip_next(&walk, &key, &number) || !rp_snip_int(number, &id))
         return RP_OK;
-    name = rp_snip_text(text, &r->trace->arena);
+    const char *name = rp_snip_text(text, &r->trace->arena);
     if (!name)
         return RP_OK;
     RP_TRY(rp_map_put(&r->strings, (uint64_t)id, (uint32_t)r->names.n, r->err));
@@ -483,12 +482,11 @@ static enum rp_code read_string(struct trace_reader *r, struct rp_snip value)
 static bool read_frame(struct trace_reader *r, struct rp_snip value, struct rp_torch_place *out)
 {
     struct rp_snip file = rp_snip_member(value, "filename");
-    uint32_t known;
     int64_t id;
 
     *out = (struct rp_torch_place){.line = RP_TORCH_NO_ID};
     if (rp_snip_int(file, &id)) {
-        known = rp_map_get(&r->strings, (uint64_t)id);
+        uint32_t known = rp_map_get(&r->strings, (uint64_t)id);
         out->path = known == RP_MAP_NONE ? NULL : r->names.at[known];
     } else {
         out->path = rp_snip_text(file, &r->trace->arena);
@@ -599,12 +597,11 @@ static enum wanted want_artifact(struct trace_reader *r, const char *name)
 static enum rp_code count_unknown(struct trace_reader *r, struct rp_snip kind)
 {
     struct rp_torch_trace *trace = r->trace;
-    uint32_t i;
 
-    for (i = 0; i < sizeof known_kinds / sizeof known_kinds[0]; i++)
+    for (uint32_t i = 0; i < sizeof known_kinds / sizeof known_kinds[0]; i++)
         if (rp_snip_is(kind, known_kinds[i]))
             return RP_OK;
-    for (i = 0; i < trace->unknown.n; i++)
+    for (uint32_t i = 0; i < trace->unknown.n; i++)
         if (rp_snip_is(kind, trace->unknown.at[i].kind) || i + 1 == MOST_UNKNOWN) {
             trace->unknown.at[i].records++;
             return RP_OK;
@@ -725,11 +722,10 @@ enum rp_code rp_torch_trace_read(struct rp_torch_trace *trace, struct rp_input *
     struct rp_torch_sink sink = {&r, trace_record, trace_payload};
     struct rp_torch_log log = {.pid = RP_TORCH_NO_ID, .rank = RP_TORCH_NO_ID};
     struct rp_torch_counts counts;
-    enum rp_code code;
 
     log.name = rp_arena_text(&trace->arena, rp_input_borrow_name(in));
     RP_TRY(rp_vec_push(&trace->logs, log, err));
-    code = rp_torch_records(in, limits, &sink, &counts, err);
+    enum rp_code code = rp_torch_records(in, limits, &sink, &counts, err);
     trace->logs.at[r.log].counts = counts;
     for (uint32_t i = r.first; i < trace->compiles.n && code == RP_OK; i++)
         code = finish_graph(&r, i);

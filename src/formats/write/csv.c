@@ -74,12 +74,11 @@ static void put_event(struct csv *c, rp_event i)
 {
     const struct rp_events *ev = &c->t->ev;
     const struct rp_origin *origin = &c->t->origins[ev->origin[i]];
-    const char *track;
     size_t len;
 
     rp_emit_i64(&c->e, i);
     rp_emit_char(&c->e, ',');
-    track = rp_piece(&c->tracks, ev->track[i], &len);
+    const char *track = rp_piece(&c->tracks, ev->track[i], &len);
     rp_emit_bytes(&c->e, track, len);
     put_str(c, &c->e, ev->name[i]);
     rp_emit_char(&c->e, ',');

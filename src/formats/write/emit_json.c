@@ -53,8 +53,6 @@ void rp_pieces_release(struct rp_pieces *p)
 enum rp_code rp_emit_json_init(struct rp_emit_json *j, const struct rp_trace *trace,
                                struct rp_err *err)
 {
-    enum rp_code code;
-
     *j = (struct rp_emit_json){.trace = trace};
     RP_TRY(rp_pieces_init(&j->keys, trace->args.nkeys, err));
     j->seen = calloc((size_t)trace->str.n + 1, 1);
@@ -68,7 +66,7 @@ enum rp_code rp_emit_json_init(struct rp_emit_json *j, const struct rp_trace *tr
         rp_emit_char(&j->keys.text, ':');
         rp_pieces_end(&j->keys);
     }
-    code = rp_pieces_check(&j->keys, err);
+    enum rp_code code = rp_pieces_check(&j->keys, err);
     if (code != RP_OK)
         rp_emit_json_release(j);
     return code;

@@ -283,13 +283,13 @@ static const char meta[] =
 static enum rp_code put_profile(struct firefox_writer *w)
 {
     const struct rp_call_samples *s = &w->t->samples;
-    uint32_t begin, end;
+    uint32_t end;
 
     rp_emit_text(&w->e, "{\"meta\": {");
     if (s->unit == RP_WEIGHT_COUNT) /* our own key: the interval is none of theirs */
         rp_emit_text(&w->e, "\"weightsAreCounts\": true, ");
     rp_emit_text(&w->e, meta);
-    for (begin = 0; begin < s->n; begin = end) {
+    for (uint32_t begin = 0; begin < s->n; begin = end) {
         for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)
             ;
         if (begin)
@@ -326,14 +326,13 @@ static enum rp_code write_firefox(const struct rp_trace *t, const char *path,
                                   const struct rp_write_options *options, struct rp_err *err)
 {
     struct firefox_writer w = {.t = t, .err = err};
-    enum rp_code code;
 
     RP_TRY(rp_stacks_require(t, err));
     w.stack_of = malloc(((size_t)t->samples.nstacks + 1) * sizeof *w.stack_of);
     w.frame_of = malloc(((size_t)t->samples.nframes + 1) * sizeof *w.frame_of);
-    code = w.stack_of && w.frame_of
-               ? rp_emit_open(&w.e, path, options ? options->gzip_level : 0, err)
-               : rp_err_nomem(err, "writing samples");
+    enum rp_code code = w.stack_of && w.frame_of
+                            ? rp_emit_open(&w.e, path, options ? options->gzip_level : 0, err)
+                            : rp_err_nomem(err, "writing samples");
     if (code == RP_OK) {
         memset(w.stack_of, 0xff, ((size_t)t->samples.nstacks + 1) * sizeof *w.stack_of);
         memset(w.frame_of, 0xff, ((size_t)t->samples.nframes + 1) * sizeof *w.frame_of);

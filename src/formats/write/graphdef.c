@@ -38,7 +38,6 @@ static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writ
                                 struct rp_bytes *bytes, struct rp_err *err)
 {
     struct rp_chars value = {0};
-    bool failed;
 
     if (p->source.at && strcmp(p->language, "graphdef") == 0) {
         *bytes = (struct rp_bytes){(const uint8_t *)p->source.at, p->source.n};
@@ -78,7 +77,7 @@ static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writ
         }
         rp_proto_end(w, node);
     }
-    failed = value.failed;
+    bool failed = value.failed;
     rp_chars_release(&value);
     return failed ? rp_err_nomem(err, "writing attributes") : rp_proto_written(w, bytes, err);
 }

@@ -14,11 +14,9 @@
 
 static void put_ints(const struct rp_hlo_writer *put, uint32_t field, const int64_t *at, size_t n)
 {
-    size_t begun;
-
     if (!n)
         return;
-    begun = rp_proto_begin(put->w, field);
+    size_t begun = rp_proto_begin(put->w, field);
     for (size_t i = 0; i < n; i++)
         rp_proto_add_varint(put->w, (uint64_t)at[i]);
     rp_proto_end(put->w, begun);
@@ -106,27 +104,27 @@ static void put_mesh_groups(const struct rp_hlo_writer *put, const struct rp_rep
 {
     size_t groups = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_MESH_AXES_REPLICA_GROUP_LIST);
 
-    size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH), begun;
+    size_t mesh = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_MESH);
     for (size_t i = 0; i < g->naxes; i++) {
-        begun = rp_proto_begin(put->w, RP_HLO_MESH_AXES);
+        size_t begun = rp_proto_begin(put->w, RP_HLO_MESH_AXES);
         put_slice(put, RP_HLO_MESH_AXIS_NAME, g->axes[i].name);
         rp_proto_put_varint(put->w, RP_HLO_MESH_AXIS_SIZE, (uint64_t)g->axes[i].size);
         rp_proto_end(put->w, begun);
     }
     put_list(put, RP_HLO_MESH_DEVICE_IDS, g->ids);
     if (g->dims.n) {
-        begun = rp_proto_begin(put->w, RP_HLO_MESH_IOTA_TRANSFORM);
+        size_t begun = rp_proto_begin(put->w, RP_HLO_MESH_IOTA_TRANSFORM);
         put_list(put, RP_HLO_MESH_IOTA_RESHAPE_DIMS, g->dims);
         put_list(put, RP_HLO_MESH_IOTA_TRANSPOSE_PERM, g->perm);
         rp_proto_end(put->w, begun);
     }
     rp_proto_end(put->w, mesh);
     for (size_t i = 0; i < g->nparts; i++) {
-        size_t part = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_AXES), sub;
+        size_t part = rp_proto_begin(put->w, RP_HLO_MESH_GROUPS_AXES);
 
         rp_proto_put_varint(put->w, RP_HLO_AXIS_REF_MESH_AXIS_INDEX, g->parts[i].axis);
         if (g->parts[i].size) {
-            sub = rp_proto_begin(put->w, RP_HLO_AXIS_REF_SUB_AXIS_INFO);
+            size_t sub = rp_proto_begin(put->w, RP_HLO_AXIS_REF_SUB_AXIS_INFO);
             rp_proto_put_varint(put->w, RP_HLO_SUB_AXIS_PRE_SIZE, (uint64_t)g->parts[i].before);
             rp_proto_put_varint(put->w, RP_HLO_SUB_AXIS_SIZE, (uint64_t)g->parts[i].size);
             rp_proto_end(put->w, sub);
@@ -138,12 +136,10 @@ static void put_mesh_groups(const struct rp_hlo_writer *put, const struct rp_rep
 
 static void put_groups(const struct rp_hlo_writer *put, const struct rp_replica_groups *g)
 {
-    size_t begun;
-
     if (g->form == RP_GROUPS_MESH) {
         put_mesh_groups(put, g);
     } else if (g->form == RP_GROUPS_IOTA) {
-        begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST);
+        size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_IOTA_COLLECTIVE_DEVICE_LIST);
         rp_proto_put_varint(put->w, RP_HLO_IOTA_GROUPS_NUM_REPLICA_GROUPS, g->ngroups);
         rp_proto_put_varint(put->w, RP_HLO_IOTA_GROUPS_NUM_DEVICES_PER_GROUP,
                             (uint64_t)g->group_size);
@@ -155,7 +151,7 @@ static void put_groups(const struct rp_hlo_writer *put, const struct rp_replica_
         rp_proto_end(put->w, begun);
     } else {
         for (size_t i = 0; i < g->ngroups; i++) {
-            begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_REPLICA_GROUPS);
+            size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_REPLICA_GROUPS);
             put_ints(put, RP_HLO_REPLICA_GROUP_REPLICA_IDS, g->ids.at + g->begin[i],
                      g->begin[i + 1] - g->begin[i]);
             rp_proto_end(put->w, begun);
@@ -194,7 +190,7 @@ void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct r
 static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
                          const struct rp_sharding *s)
 {
-    size_t begun = rp_proto_begin(put->w, field), perm;
+    size_t begun = rp_proto_begin(put->w, field);
 
     rp_proto_put_varint(put->w, RP_HLO_SHARDING_TYPE, s->type);
     put_list(put, RP_HLO_SHARDING_TILE_ASSIGNMENT_DIMENSIONS, s->tiles);
@@ -208,7 +204,7 @@ static void put_sharding(const struct rp_hlo_writer *put, uint32_t field,
     if (s->perm.n) {
         put_list(put, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM, s->perm);
     } else if (s->dims.n) { /* XLA requires the identity permutation to be explicit */
-        perm = rp_proto_begin(put->w, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM);
+        size_t perm = rp_proto_begin(put->w, RP_HLO_SHARDING_IOTA_TRANSPOSE_PERM);
         for (size_t i = 0; i < s->dims.n; i++)
             rp_proto_add_varint(put->w, i);
         rp_proto_end(put->w, perm);
@@ -301,13 +297,12 @@ static uint32_t dims_field(const struct rp_hlo_writer *put, uint32_t op)
 static void put_dims_message(const struct rp_hlo_writer *put, uint32_t op)
 {
     uint32_t field = dims_field(put, op);
-    size_t begun, dot;
 
     if (!field)
         return;
-    begun = rp_proto_begin(put->w, field);
+    size_t begun = rp_proto_begin(put->w, field);
     if (field == RP_HLO_INSTRUCTION_RAGGED_DOT_DIMENSION_NUMBERS) {
-        dot = rp_proto_begin(put->w, RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS);
+        size_t dot = rp_proto_begin(put->w, RP_HLO_RAGGED_DOT_DIMS_DOT_DIMENSION_NUMBERS);
         put_dims(put, op, RP_HLO_INSTRUCTION_DOT_DIMENSION_NUMBERS);
         rp_proto_end(put->w, dot);
     }
@@ -319,16 +314,15 @@ static void put_precision(const struct rp_hlo_writer *put, uint32_t op)
 {
     const struct rp_attr *list = value_of(put, op, RP_ATTR_OPERAND_PRECISION);
     const struct rp_attr *algorithm = value_of(put, op, RP_ATTR_ALGORITHM);
-    size_t begun, packed;
     uint64_t v;
 
     if (algorithm && !of_dot(put, op))
         algorithm = NULL;
     if (!list && !algorithm)
         return;
-    begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_PRECISION_CONFIG);
+    size_t begun = rp_proto_begin(put->w, RP_HLO_INSTRUCTION_PRECISION_CONFIG);
     if (list) {
-        packed = rp_proto_begin(put->w, RP_HLO_PRECISION_OPERAND_PRECISION);
+        size_t packed = rp_proto_begin(put->w, RP_HLO_PRECISION_OPERAND_PRECISION);
         for (uint32_t i = 0; i < list->n; i++) {
             if (!rp_hlo_enum_value(RP_ATTR_OPERAND_PRECISION, false, list->texts[i].at,
                                    list->texts[i].n, &v))

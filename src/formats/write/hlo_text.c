@@ -157,10 +157,10 @@ static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
 
     if (w->p->code.at[op] == RP_OP_CONSTANT) {
         RP_FREED unsigned char *values = NULL;
-        size_t size;
         const struct rp_literal *literal = (uint64_t)w->p->value.at[op] < w->p->literals.n
                                                ? &w->p->literals.at[w->p->value.at[op]]
                                                : NULL;
+
         if (literal && literal->form == RP_LITERAL_TEXT) {
             rp_out_write(w->to, literal->at, literal->n);
             return RP_OK;
@@ -169,8 +169,8 @@ static enum rp_code put_operands(const struct text_writer *w, uint32_t op)
             rp_out_text(w->to, "{...}");
             return RP_OK;
         }
-        size = (size_t)rp_shape_elements(w->p, literal->shape) *
-               rp_literal_unit(w->p->shapes.at[literal->shape].elem);
+        size_t size = (size_t)rp_shape_elements(w->p, literal->shape) *
+                      rp_literal_unit(w->p->shapes.at[literal->shape].elem);
         values = malloc(size + 1);
         RP_TRY(rp_err_need(values, w->err, "writing a constant"));
         RP_TRY(rp_literal_decode(w->p, literal, values, size, w->err));

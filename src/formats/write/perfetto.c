@@ -91,15 +91,14 @@ static void put_interned(struct writer *c)
         [ARG_NAME] = RP_PFT_INTERNED_DEBUG_ANNOTATION_NAMES,
         [ARG_TEXT] = RP_PFT_INTERNED_DEBUG_ANNOTATION_STRING_VALUES,
     };
-    size_t all, one;
 
     if (!c->fresh.n)
         return;
-    all = rp_proto_begin(&c->w, RP_PFT_PACKET_INTERNED_DATA);
+    size_t all = rp_proto_begin(&c->w, RP_PFT_PACKET_INTERNED_DATA);
     for (size_t i = 0; i < c->fresh.n; i++) {
         const struct fresh *f = &c->fresh.at[i];
 
-        one = rp_proto_begin(&c->w, numbers[f->table]);
+        size_t one = rp_proto_begin(&c->w, numbers[f->table]);
         rp_proto_put_varint(&c->w, RP_PFT_NAMED_IID, f->iid);
         rp_proto_put_bytes(&c->w, RP_PFT_NAMED_NAME, f->text, f->n);
         rp_proto_end(&c->w, one);
@@ -194,12 +193,11 @@ static void put_clocks(struct writer *c)
 {
     const struct rp_trace *t = c->t;
     int64_t begin = t->totals.span_begin_ns;
-    size_t packet, all;
 
     if (!t->has_base || begin + t->base_ns < 0)
         return;
-    packet = begin_packet(c);
-    all = rp_proto_begin(&c->w, RP_PFT_PACKET_CLOCK_SNAPSHOT);
+    size_t packet = begin_packet(c);
+    size_t all = rp_proto_begin(&c->w, RP_PFT_PACKET_CLOCK_SNAPSHOT);
     put_clock(c, RP_PFT_CLOCK_BOOTTIME, (uint64_t)(begin + c->shift_ns));
     put_clock(c, RP_PFT_CLOCK_REALTIME, (uint64_t)(begin + t->base_ns));
     rp_proto_put_varint(&c->w, RP_PFT_CLOCKS_PRIMARY_TRACE_CLOCK, RP_PFT_CLOCK_BOOTTIME);
@@ -226,11 +224,10 @@ static void put_process(struct writer *c, uint32_t process)
 {
     const struct rp_process *p = &c->t->processes[process];
     rp_str name = p->name ? p->name : p->text;
-    size_t packet = begin_packet(c), track = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR),
-           inner;
+    size_t packet = begin_packet(c), track = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
 
     rp_proto_put_varint(&c->w, RP_PFT_TRACK_UUID, process_uuid(c, process));
-    inner = rp_proto_begin(&c->w, RP_PFT_TRACK_PROCESS);
+    size_t inner = rp_proto_begin(&c->w, RP_PFT_TRACK_PROCESS);
     rp_proto_put_varint(&c->w, RP_PFT_PROCESS_PID, process_pid(c, process));
     if (name)
         rp_proto_put_text(&c->w, RP_PFT_PROCESS_PROCESS_NAME, rp_trace_str(c->t, name));
@@ -380,12 +377,11 @@ static void put_correlation(struct writer *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
     uint32_t link = t->ev.link[e];
-    size_t one;
 
     if (link == RP_NONE || t->links.source[link] != RP_LINK_CORRELATION ||
         t->ev.flags[e] & (RP_EVENT_ID_TEXT | RP_EVENT_ASYNC))
         return;
-    one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
+    size_t one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
     rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, "correlation");
     rp_proto_put_varint(&c->w, RP_PFT_ARG_INT_VALUE, (uint64_t)t->links.native_id[link]);
     rp_proto_end(&c->w, one);
@@ -394,10 +390,10 @@ static void put_correlation(struct writer *c, rp_event e)
 static void put_args(struct writer *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
-    uint32_t n = rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]), i;
+    uint32_t n = rp_args_count(&t->args, t->ev.shape[e], t->ev.arg_row[e]);
     bool correlates = false;
 
-    for (i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
 
         correlates |= arg.key == c->correlation;
@@ -451,10 +447,9 @@ static void put_arrows(struct writer *c, rp_event e)
         rp_proto_put_fixed64(
             &c->w, end->last ? RP_PFT_EVENT_TERMINATING_FLOW_IDS : RP_PFT_EVENT_FLOW_IDS, end->id);
         const struct rp_origin *o = &c->t->origins[c->t->flows.origin[end->flow]];
-        size_t one;
         if (o->phase != 's' || !o->category || strcmp(rp_trace_str(c->t, o->category), "ac2g") == 0)
             continue;
-        one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
+        size_t one = rp_proto_begin(&c->w, RP_PFT_EVENT_DEBUG_ANNOTATIONS);
         rp_proto_put_text(&c->w, RP_PFT_ARG_NAME, RP_PFT_ARROW_KEY);
         rp_proto_put_varint(&c->w, RP_PFT_ARG_STRING_VALUE_IID,
                             intern_str(c, o->category, ARG_TEXT));
@@ -467,11 +462,9 @@ static void put_arrows(struct writer *c, rp_event e)
 static size_t begin_event(struct writer *c, int64_t ns, enum rp_perfetto_type type, uint64_t uuid,
                           size_t *packet)
 {
-    size_t event;
-
     *packet = begin_packet(c);
     rp_proto_put_varint(&c->w, RP_PFT_PACKET_TIMESTAMP, (uint64_t)(ns + c->shift_ns));
-    event = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_EVENT);
+    size_t event = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_EVENT);
     rp_proto_put_varint(&c->w, RP_PFT_EVENT_TYPE, type);
     if (uuid)
         rp_proto_put_varint(&c->w, RP_PFT_EVENT_TRACK_UUID, uuid);
@@ -547,7 +540,6 @@ static uint64_t counter_track(struct writer *c, rp_event e, const struct rp_arg 
     const struct rp_trace *t = c->t;
     uint64_t key = rp_hash_join(rp_hash_join(t->ev.track[e], t->ev.name[e]), arg->key);
     uint32_t fresh = (uint32_t)c->uuids, at = fresh;
-    size_t packet, track, inner;
     char name[600];
 
     if (c->code == RP_OK)
@@ -557,13 +549,13 @@ static uint64_t counter_track(struct writer *c, rp_event e, const struct rp_arg 
     c->uuids++;
     snprintf(name, sizeof name, "%.290s%s%.290s", rp_trace_str(t, t->ev.name[e]), only ? "" : " ",
              only ? "" : rp_trace_str(t, arg->key));
-    packet = begin_packet(c);
-    track = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
+    size_t packet = begin_packet(c);
+    size_t track = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
     rp_proto_put_varint(&c->w, RP_PFT_TRACK_UUID, c->first_uuid + 1 + t->nprocesses + at);
     rp_proto_put_varint(&c->w, RP_PFT_TRACK_PARENT_UUID,
                         process_uuid(c, t->tracks[t->ev.track[e]].process));
     rp_proto_put_text(&c->w, RP_PFT_TRACK_NAME, name);
-    inner = rp_proto_begin(&c->w, RP_PFT_TRACK_COUNTER);
+    size_t inner = rp_proto_begin(&c->w, RP_PFT_TRACK_COUNTER);
     rp_proto_end(&c->w, inner);
     rp_proto_end(&c->w, track);
     end_packet(c, packet, RP_PFT_FLAG_NEEDED);
@@ -577,13 +569,13 @@ static void put_counter(struct writer *c, rp_event e)
 
     for (uint32_t i = 0; i < n; i++) {
         struct rp_arg arg = rp_args_at(&t->args, t->ev.shape[e], t->ev.arg_row[e], i);
-        size_t packet, event;
-        uint64_t uuid, bits;
+        size_t packet;
+        uint64_t bits;
 
         if (arg.type != RP_ARG_I64 && arg.type != RP_ARG_F64)
             continue;
-        uuid = counter_track(c, e, &arg, n == 1);
-        event = begin_event(c, t->ev.ts_ns[e], RP_PFT_COUNT, uuid, &packet);
+        uint64_t uuid = counter_track(c, e, &arg, n == 1);
+        size_t event = begin_event(c, t->ev.ts_ns[e], RP_PFT_COUNT, uuid, &packet);
         if (arg.type == RP_ARG_I64) {
             rp_proto_put_varint(&c->w, RP_PFT_EVENT_COUNTER_VALUE, (uint64_t)arg.v.i);
         } else {
@@ -637,9 +629,9 @@ static void put_track_events(struct writer *c, uint32_t track)
 
             /* The events of the first lane need not name their track. */
             size_t packet = begin_packet(c),
-                   defaults = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS), inner;
+                   defaults = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
             rp_proto_put_varint(&c->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);
-            inner = rp_proto_begin(&c->w, RP_PFT_DEFAULTS_TRACK_EVENT_DEFAULTS);
+            size_t inner = rp_proto_begin(&c->w, RP_PFT_DEFAULTS_TRACK_EVENT_DEFAULTS);
             rp_proto_put_varint(&c->w, RP_PFT_EVENT_DEFAULTS_TRACK_UUID, c->lanes.at[0].uuid);
             rp_proto_end(&c->w, inner);
             rp_proto_end(&c->w, defaults);
@@ -684,13 +676,12 @@ static enum rp_code put_samples(struct writer *c, struct rp_err *err)
     const struct rp_call_samples *s = &c->t->samples;
     for (uint32_t i = 0; i < s->n && c->code == RP_OK; i++) {
         struct rp_track_info at = c->t->tracks[s->track[i]];
-        size_t packet, inner;
 
         if ((i && s->track[i] == s->track[i - 1]) || at.first < at.end)
             continue;
         at.native_id = (int64_t)thread_number(c, s->track[i]);
-        packet = begin_packet(c);
-        inner = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
+        size_t packet = begin_packet(c);
+        size_t inner = rp_proto_begin(&c->w, RP_PFT_PACKET_TRACK_DESCRIPTOR);
         rp_proto_put_varint(&c->w, RP_PFT_TRACK_UUID,
                             c->first_uuid + 1 + c->t->nprocesses + c->uuids++);
         rp_proto_put_varint(&c->w, RP_PFT_TRACK_PARENT_UUID, process_uuid(c, at.process));

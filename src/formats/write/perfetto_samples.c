@@ -44,13 +44,12 @@ static size_t begin_packet(const struct sampled *s)
 static void put_string(struct sampled *s, rp_str str, uint8_t use)
 {
     const struct rp_trace *t = s->to->t;
-    size_t one;
 
     if (s->strings[str] & use)
         return;
     s->strings[str] |= use;
-    one = rp_proto_begin(s->to->w, use == FUNCTION ? RP_PFT_INTERNED_FUNCTION_NAMES
-                                                   : RP_PFT_INTERNED_SOURCE_PATHS);
+    size_t one = rp_proto_begin(s->to->w, use == FUNCTION ? RP_PFT_INTERNED_FUNCTION_NAMES
+                                                          : RP_PFT_INTERNED_SOURCE_PATHS);
     rp_proto_put_varint(s->to->w, RP_PFT_NAMED_IID, (uint64_t)str + 1);
     rp_proto_put_bytes(s->to->w, RP_PFT_NAMED_NAME, rp_trace_str(t, str), rp_trace_str_len(t, str));
     rp_proto_end(s->to->w, one);
@@ -63,7 +62,6 @@ static void put_frame(struct sampled *s, uint32_t frame)
                                                   [RP_FRAME_KERNEL] = RP_PFT_FRAME_KERNEL};
     const struct rp_call_frame *f = &s->to->t->samples.frame[frame];
     struct rp_proto_writer *w = s->to->w;
-    size_t one;
 
     if (s->frames[frame])
         return;
@@ -71,7 +69,7 @@ static void put_frame(struct sampled *s, uint32_t frame)
     put_string(s, f->name, FUNCTION);
     if (f->file)
         put_string(s, f->file, SOURCE);
-    one = rp_proto_begin(w, RP_PFT_INTERNED_FRAMES);
+    size_t one = rp_proto_begin(w, RP_PFT_INTERNED_FRAMES);
     rp_proto_put_varint(w, RP_PFT_FRAME_IID, (uint64_t)frame + 1);
     rp_proto_put_varint(w, RP_PFT_FRAME_FUNCTION_NAME_ID, (uint64_t)f->name + 1);
     if (f->file)
@@ -86,17 +84,16 @@ static void put_frame(struct sampled *s, uint32_t frame)
 static enum rp_code put_stack(struct sampled *s, uint32_t stack)
 {
     struct rp_proto_writer *w = s->to->w;
-    size_t packet, all, one;
 
     if (s->stacks[stack])
         return RP_OK;
     s->stacks[stack] = 1;
     RP_TRY(rp_stack_walk(s->to->t, stack, &s->path, s->err));
-    packet = begin_packet(s);
-    all = rp_proto_begin(w, RP_PFT_PACKET_INTERNED_DATA);
+    size_t packet = begin_packet(s);
+    size_t all = rp_proto_begin(w, RP_PFT_PACKET_INTERNED_DATA);
     for (size_t i = 0; i < s->path.n; i++)
         put_frame(s, s->path.at[i]);
-    one = rp_proto_begin(w, RP_PFT_INTERNED_CALLSTACKS);
+    size_t one = rp_proto_begin(w, RP_PFT_INTERNED_CALLSTACKS);
     rp_proto_put_varint(w, RP_PFT_CALLSTACK_IID, (uint64_t)stack + 1);
     while (s->path.n)
         rp_proto_put_varint(w, RP_PFT_CALLSTACK_FRAME_IDS, (uint64_t)s->path.at[--s->path.n] + 1);
@@ -110,14 +107,13 @@ static enum rp_code put_sample(struct sampled *s, uint32_t i, uint64_t count)
     const struct rp_call_samples *from = &s->to->t->samples;
     struct rp_proto_writer *w = s->to->w;
     uint64_t pid, tid;
-    size_t packet, one;
 
     if (from->stack[i] != RP_NONE)
         RP_TRY(put_stack(s, from->stack[i]));
     s->to->thread(s->to->user, from->track[i], &pid, &tid);
-    packet = begin_packet(s);
+    size_t packet = begin_packet(s);
     rp_proto_put_varint(w, RP_PFT_PACKET_TIMESTAMP, (uint64_t)(from->ts_ns[i] + s->to->shift_ns));
-    one = rp_proto_begin(w, RP_PFT_PACKET_PERF_SAMPLE);
+    size_t one = rp_proto_begin(w, RP_PFT_PACKET_PERF_SAMPLE);
     rp_proto_put_varint(w, RP_PFT_SAMPLE_PID, pid);
     rp_proto_put_varint(w, RP_PFT_SAMPLE_TID, tid);
     if (from->stack[i] != RP_NONE)

@@ -89,13 +89,12 @@ static enum rp_code put_frame(struct pprof_writer *p, uint32_t i)
 {
     const struct rp_call_frame *f = &p->t->samples.frame[i];
     uint64_t name, file;
-    size_t at, line;
 
     RP_TRY(string_of(p, f->name, &name));
     RP_TRY(string_of(p, f->file, &file));
-    at = rp_proto_begin(&p->w, 4);
+    size_t at = rp_proto_begin(&p->w, 4);
     rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
-    line = rp_proto_begin(&p->w, 4);
+    size_t line = rp_proto_begin(&p->w, 4);
     rp_proto_put_varint(&p->w, 1, (uint64_t)i + 1);
     rp_proto_put_varint(&p->w, 2, f->line);
     rp_proto_end(&p->w, line);
@@ -115,17 +114,16 @@ static enum rp_code put_labels(struct pprof_writer *p, rp_track track, const uin
     const struct rp_track_info *k = &p->t->tracks[track];
     rp_str name = k->name ? k->name : k->text;
     uint64_t text;
-    size_t at;
 
     if (name) {
         RP_TRY(string_of(p, name, &text));
-        at = rp_proto_begin(&p->w, 3);
+        size_t at = rp_proto_begin(&p->w, 3);
         rp_proto_put_varint(&p->w, 1, key[0]);
         rp_proto_put_varint(&p->w, 2, text);
         rp_proto_end(&p->w, at);
     }
     if (k->has_id && !k->text && k->native_id) {
-        at = rp_proto_begin(&p->w, 3);
+        size_t at = rp_proto_begin(&p->w, 3);
         rp_proto_put_varint(&p->w, 1, key[1]);
         rp_proto_put_varint(&p->w, 3, (uint64_t)k->native_id);
         rp_proto_end(&p->w, at);
@@ -136,12 +134,11 @@ static enum rp_code put_labels(struct pprof_writer *p, rp_track track, const uin
 static enum rp_code put_sample(struct pprof_writer *p, uint32_t i, const uint64_t key[2])
 {
     const struct rp_call_samples *s = &p->t->samples;
-    size_t at, list, k;
 
     RP_TRY(rp_stack_walk(p->t, s->stack[i], &p->path, p->err));
-    at = rp_proto_begin(&p->w, 2);
-    list = rp_proto_begin(&p->w, 1);
-    for (k = 0; k < p->path.n; k++)
+    size_t at = rp_proto_begin(&p->w, 2);
+    size_t list = rp_proto_begin(&p->w, 1);
+    for (size_t k = 0; k < p->path.n; k++)
         rp_proto_add_varint(&p->w, (uint64_t)p->path.at[k] + 1);
     rp_proto_end(&p->w, list);
     list = rp_proto_begin(&p->w, 2);

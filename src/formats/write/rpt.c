@@ -8,11 +8,10 @@ static enum rp_code write_rpt(const struct rp_trace *trace, const char *path,
                               const struct rp_write_options *options, struct rp_err *err)
 {
     struct rp_out *out;
-    enum rp_code code;
 
     (void)options;
     RP_TRY(rp_out_open(path, &out, err));
-    code = rp_rpt_write(trace, out, err);
+    enum rp_code code = rp_rpt_write(trace, out, err);
     if (code != RP_OK) {
         rp_out_abandon(out);
         return code;

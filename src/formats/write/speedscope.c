@@ -80,13 +80,13 @@ static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t 
 static enum rp_code put_profile(struct scope_writer *w)
 {
     const struct rp_call_samples *s = &w->t->samples;
-    uint32_t begin, end;
+    uint32_t end;
 
     rp_emit_text(&w->e, "{\"$schema\": \"https://www.speedscope.app/file-format-schema.json\",\n"
                         "\"exporter\": \"reprise\",\n");
     put_frames(w);
     rp_emit_text(&w->e, ",\n\"profiles\": [\n");
-    for (begin = 0; begin < s->n; begin = end) {
+    for (uint32_t begin = 0; begin < s->n; begin = end) {
         for (end = begin; end < s->n && s->track[end] == s->track[begin]; end++)
             ;
         if (begin)

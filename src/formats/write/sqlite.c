@@ -513,11 +513,10 @@ static enum rp_code run_sql(struct db *db, const char *sql, struct rp_err *err)
 static enum rp_code write_table(struct db *db, const struct table *table, struct rp_err *err)
 {
     char sql[640];
-    int n;
 
     snprintf(sql, sizeof sql, "CREATE TABLE %s %s", table->name, table->definition);
     RP_TRY(run_sql(db, sql, err));
-    n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES (?", table->name);
+    int n = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES (?", table->name);
     for (int i = 1; i < table->ncolumns; i++)
         n += snprintf(sql + n, sizeof sql - (size_t)n, ",?");
     snprintf(sql + n, sizeof sql - (size_t)n, ")");
@@ -559,13 +558,12 @@ static char *new_temp(const char *path, mode_t mode)
     for (int i = 0; i < TEMP_TRIES; i++) {
         struct timespec now;
         char *name;
-        int fd;
 
         clock_gettime(CLOCK_REALTIME, &now);
         if (asprintf(&name, "%.*s.reprise-%ld-%lx%x.tmp", folder, path, (long)getpid(),
                      (unsigned long)now.tv_nsec, (unsigned)i) < 0)
             return NULL;
-        fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int fd = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0) {
             if (mode)
                 (void)!fchmod(fd, mode);
@@ -600,16 +598,16 @@ static enum rp_code write_sqlite(const struct rp_trace *trace, const char *path,
     struct db db = {.t = trace, .path = path};
     struct stat st;
     bool exists = stat(path, &st) == 0;
-    char *real = exists ? realpath(path, NULL) : NULL, *temp;
-    enum rp_code code;
+    char *real = exists ? realpath(path, NULL) : NULL;
 
     (void)options;
     if (strcmp(path, "-") == 0 || (exists && !S_ISREG(st.st_mode))) {
         free(real);
         return rp_err_set(err, RP_USAGE, "'%s': an SQLite database needs the path of a file", path);
     }
-    code = rp_trace_require(trace, RP_NEED_ALL, err);
-    temp = code == RP_OK ? new_temp(real ? real : path, exists ? st.st_mode & 0777 : 0) : NULL;
+    enum rp_code code = rp_trace_require(trace, RP_NEED_ALL, err);
+    char *temp =
+        code == RP_OK ? new_temp(real ? real : path, exists ? st.st_mode & 0777 : 0) : NULL;
     if (code == RP_OK && !temp)
         code = rp_err_set_os(err, errno, "cannot write '%s'", path);
     if (code == RP_OK)

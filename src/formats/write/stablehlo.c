@@ -99,13 +99,12 @@ static bool is_done(uint16_t code)
 /* The shape of what it computes: of what starts a collective, the last part that is no context. */
 static enum rp_code result_shape(const struct rp_shlo *w, uint32_t op, uint32_t *shape)
 {
-    const struct rp_op_shape *s;
     uint16_t code = w->p->code.at[op];
 
     *shape = w->p->shape.at[op];
     if (code != RP_OP_ALL_GATHER_START && code != RP_OP_COLLECTIVE_PERMUTE_START)
         return RP_OK;
-    s = &w->p->shapes.at[*shape];
+    const struct rp_op_shape *s = &w->p->shapes.at[*shape];
     if (s->elem != RP_ELEM_TUPLE || s->n < 2)
         return rp_shlo_refuse(w, op, "its shape");
     *shape = w->p->parts.at[s->first + 1];
@@ -213,10 +212,10 @@ static void put_result_types(const struct rp_shlo *w, const struct rp_shlo_value
 /* '%5:2 = "stablehlo.sort"', with its values. */
 static enum rp_code begin_op(struct rp_shlo *w, uint32_t op, const char *name)
 {
-    uint32_t shape, index = 0, n;
+    uint32_t shape, index = 0;
 
     RP_TRY(result_shape(w, op, &shape));
-    n = rp_shlo_leaves(w->p, shape);
+    uint32_t n = rp_shlo_leaves(w->p, shape);
     w->first[op] = (uint32_t)w->values.n;
     w->count[op] = n;
     RP_TRY(count_written(w, 1));
@@ -404,14 +403,13 @@ static enum rp_code put_region(struct rp_shlo *w, uint32_t id, bool first, bool 
 static enum rp_code put_inline(struct rp_shlo *w, uint32_t op)
 {
     struct rp_ids called = rp_op_called(w->p, op);
-    uint32_t root;
 
     if (called.n != 1)
         return rp_shlo_refuse(w, op, "it calls no computation");
     RP_TRY(enter(w, called.at[0]));
     RP_TRY(bind_parameters(w, op, called.at[0], rp_op_operands(w->p, op)));
     RP_TRY(put_operations(w, called.at[0]));
-    root = w->p->computations.at[called.at[0]].root;
+    uint32_t root = w->p->computations.at[called.at[0]].root;
     be_value(w, op, root);
     return w->p->code.at[op] == RP_OP_ASYNC_START ? RP_OK
                                                   : check_fits(w, op, w->p->shape.at[op], root);
@@ -422,13 +420,12 @@ static enum rp_code put_inline(struct rp_shlo *w, uint32_t op)
 static enum rp_code put_call(struct rp_shlo *w, uint32_t op)
 {
     struct rp_ids called = rp_op_called(w->p, op), operands = rp_op_operands(w->p, op);
-    const struct rp_computation *c;
 
     if (called.n != 1)
         return rp_shlo_refuse(w, op, "it calls no computation");
     if (w->scalars)
         return put_inline(w, op);
-    c = &w->p->computations.at[called.at[0]];
+    const struct rp_computation *c = &w->p->computations.at[called.at[0]];
     RP_TRY(find_body(w, called.at[0]));
     if (c->nparams != operands.n)
         return rp_shlo_refuse(w, op, "it calls a computation of other parameters");
@@ -819,11 +816,11 @@ void rp_shlo_symbol(const struct rp_shlo *w, const char *sign, uint32_t id)
 static enum rp_code put_function_type(struct rp_shlo *w, uint32_t id)
 {
     const struct rp_computation *c = &w->p->computations.at[id];
-    uint32_t begin = (uint32_t)w->values.n, names_before = w->names, index = 0, nargs;
+    uint32_t begin = (uint32_t)w->values.n, names_before = w->names, index = 0;
 
     for (uint32_t i = 0; i < c->nparams; i++)
         RP_TRY(push_leaves(w, w->p->shape.at[w->body[id].params[i]], true, &index));
-    nargs = (uint32_t)w->values.n - begin;
+    uint32_t nargs = (uint32_t)w->values.n - begin;
     RP_TRY(push_leaves(w, w->p->shape.at[c->root], true, &index));
     rp_out_char(w->to, '(');
     put_types(w, w->values.at + begin, nargs, true);

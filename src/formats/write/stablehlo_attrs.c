@@ -380,11 +380,11 @@ static enum rp_code put_dot(struct rp_shlo *w, uint32_t op)
     RP_TRY(put_precision(w, op));
     static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type"};
     const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_ALGORITHM);
-    const struct rp_dot_algorithm *a;
     struct rp_ids in = rp_op_operands(w->p, op);
     if (!attr)
         return RP_OK;
-    a = attr->type == RP_VALUE_WORD ? rp_dot_algorithm_find(attr->at, attr->n) : NULL;
+    const struct rp_dot_algorithm *a =
+        attr->type == RP_VALUE_WORD ? rp_dot_algorithm_find(attr->at, attr->n) : NULL;
     if (!a || in.n < 2)
         return rp_shlo_refuse_attr(w, op, RP_ATTR_ALGORITHM);
     rp_shlo_key(w, "algorithm");

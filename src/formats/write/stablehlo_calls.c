@@ -70,11 +70,10 @@ static bool put_layout(const struct rp_shlo *w, uint32_t shape)
 {
     const struct rp_op_shape *s = &w->p->shapes.at[shape];
     uint32_t order[RP_SHLO_RANK];
-    bool given;
 
     if (s->n > RP_SHLO_RANK || strstr(rp_program_text(w->p, s->layout), "T("))
         return false;
-    given = rp_shape_minor_to_major(w->p, shape, order, RP_SHLO_RANK);
+    bool given = rp_shape_minor_to_major(w->p, shape, order, RP_SHLO_RANK);
     rp_out_text(w->to, s->n ? "dense<[" : "dense<");
     for (uint32_t i = 0; i < s->n; i++)
         rp_out_printf(w->to, i ? ", %u" : "%u", given ? order[i] : s->n - 1 - i);

@@ -63,8 +63,7 @@ enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code)
 {
     const struct rp_attr *pairs = rp_op_attr(w->p, op, RP_ATTR_SOURCE_TARGET_PAIRS),
                          *ids = rp_op_attr(w->p, op, RP_ATTR_USE_GLOBAL_DEVICE_IDS);
-    int64_t channel = rp_op_int(w->p, op, RP_ATTR_CHANNEL_ID, 0), *table;
-    size_t n, columns;
+    int64_t channel = rp_op_int(w->p, op, RP_ATTR_CHANNEL_ID, 0);
 
     if (code == RP_OP_COLLECTIVE_PERMUTE) {
         if (!pairs || pairs->type != RP_VALUE_PAIRS)
@@ -76,9 +75,9 @@ enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code)
         const struct rp_replica_groups *g =
             attr && attr->type == RP_VALUE_GROUPS ? attr->groups : NULL;
 
-        table = NULL;
-        n = g ? g->ngroups : 0;
-        columns = 0;
+        int64_t *table = NULL;
+        size_t n = g ? g->ngroups : 0;
+        size_t columns = 0;
         if (attr) {
             if (!g || (g->form != RP_GROUPS_LISTED && !is_iota(g)))
                 return rp_shlo_refuse_attr(w, op, RP_ATTR_REPLICA_GROUPS);

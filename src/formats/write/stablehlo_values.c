@@ -108,11 +108,11 @@ static bool has_decimals(unsigned elem)
    as bits. */
 static void put_real(const struct rp_shlo *w, unsigned elem, const unsigned char *element)
 {
-    size_t unit = rp_literal_unit(elem), n, digits;
+    size_t unit = rp_literal_unit(elem);
     char text[96];
+    size_t n = has_decimals(elem) ? rp_literal_print(elem, element, text, sizeof text) : 0;
+    size_t digits = n ? strspn(text, "-+0123456789") : 0;
 
-    n = has_decimals(elem) ? rp_literal_print(elem, element, text, sizeof text) : 0;
-    digits = n ? strspn(text, "-+0123456789") : 0;
     if (digits && (digits == n || text[digits] == '.' || text[digits] == 'e')) {
         rp_out_write(w->to, text, digits);
         rp_out_text(w->to, text[digits] == '.' ? "" : ".0");
@@ -197,17 +197,16 @@ static void put_values(const struct rp_shlo *w, uint32_t shape, const unsigned c
 enum rp_code rp_shlo_constant(const struct rp_shlo *w, uint32_t op)
 {
     const struct rp_program *p = w->p;
-    const struct rp_literal *literal;
     RP_FREED unsigned char *values = NULL;
-    size_t size;
+    const struct rp_literal *literal =
+        (uint64_t)p->value.at[op] < p->literals.n ? &p->literals.at[p->value.at[op]] : NULL;
 
-    literal = (uint64_t)p->value.at[op] < p->literals.n ? &p->literals.at[p->value.at[op]] : NULL;
     if (!literal || !rp_literal_known(p, literal))
         return rp_shlo_refuse(w, op, "the file does not have its values");
     if (!rp_shlo_same_type(p, literal->shape, p->shape.at[op]))
         return rp_shlo_refuse(w, op, "its values have another shape");
-    size = (size_t)rp_shape_elements(p, literal->shape) *
-           rp_literal_unit(p->shapes.at[literal->shape].elem);
+    size_t size = (size_t)rp_shape_elements(p, literal->shape) *
+                  rp_literal_unit(p->shapes.at[literal->shape].elem);
     values = malloc(size + 1);
     RP_TRY(rp_err_need(values, w->err, "writing a constant"));
     RP_TRY(rp_literal_decode(p, literal, values, size, w->err));

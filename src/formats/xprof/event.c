@@ -24,14 +24,13 @@ static inline bool read_plain_value(struct rp_bytes b, struct rp_xplane_value *o
 {
     const uint8_t *p = b.at, *end = b.at + b.n;
     uint64_t id;
-    uint32_t tag;
 
     if (b.n < 4 || *p++ != RP_PROTO_KEY(RP_XSTAT_METADATA_ID, RP_WIRE_VARINT))
         return false;
     p = rp_proto_varint_at(p, end, &id);
     if (!p || end - p < 2)
         return false;
-    tag = *p++;
+    uint32_t tag = *p++;
     p = rp_proto_varint_at(p, end, &out->value);
     if (!p)
         return false;
@@ -165,12 +164,12 @@ static inline enum rp_code push_argument(struct rp_xplane *r, uint32_t *node, ui
                                          const struct rp_arg *arg, struct rp_err *err)
 {
     bool is_size = arg->key != r->keys.at[key].str;
-    uint32_t id = key << 3 | (uint32_t)is_size << 2 | arg->type, hot;
+    uint32_t id = key << 3 | (uint32_t)is_size << 2 | arg->type;
 
     RP_TRY(rp_vec_push(&r->args, *arg, err));
     if (*node == OFF_TREE)
         return RP_OK;
-    hot = r->nodes.at[*node].hot;
+    uint32_t hot = r->nodes.at[*node].hot;
     if (hot && r->nodes.at[hot].id == id) {
         *node = hot;
         return RP_OK;
@@ -205,15 +204,13 @@ static enum rp_code push_number(struct rp_xplane *r, uint32_t *node, uint32_t ke
 static enum rp_code find_shape(struct rp_xplane *r, uint32_t place, uint16_t *shape,
                                struct rp_err *err)
 {
-    struct rp_xplane_node *node;
-
     if (!r->args.n) {
         *shape = 0;
         return RP_OK;
     }
     if (place == OFF_TREE)
         return rp_builder_shape(r->t.builder, r->args.at, (uint32_t)r->args.n, shape, err);
-    node = &r->nodes.at[place];
+    struct rp_xplane_node *node = &r->nodes.at[place];
     if (!node->has_shape) {
         RP_TRY(rp_builder_shape(r->t.builder, r->args.at, (uint32_t)r->args.n, &node->shape, err));
         node->has_shape = true;
@@ -238,18 +235,16 @@ static enum rp_code add_stat(struct rp_xplane *r, struct event *e, const struct 
                              const struct rp_proto_item *item, struct rp_err *err)
 {
     struct rp_xplane_value v;
-    struct rp_xplane_key *key;
     struct rp_arg arg;
-    uint32_t place, name;
 
     if (!read_plain_value(item->bytes, &v))
         RP_TRY(rp_xplane_read_value(up, item, &v, err));
-    place = rp_xplane_find(&r->stat_of, v.metadata);
+    uint32_t place = rp_xplane_find(&r->stat_of, v.metadata);
     if (place == RP_MAP_NONE)
         RP_TRY(rp_xplane_stat(r, v.metadata, &place, err));
-    name = r->stats.at[place].key;
+    uint32_t name = r->stats.at[place].key;
     RP_TRY(make_argument(r, &v, &r->stats.at[place], &arg, err));
-    key = &r->keys.at[name];
+    struct rp_xplane_key *key = &r->keys.at[name];
     if (key->role) {
         /* A statistic that determines the kind of the event or what it belongs to. */
         bool number = v.type == RP_XSTAT_INT64 || v.type == RP_XSTAT_UINT64;
@@ -363,14 +358,13 @@ static enum rp_code set_times(struct rp_xplane *r, struct event *e, int64_t line
     struct rp_health *h = r->t.health;
     rp_wide_ns begin = (rp_wide_ns)line_ns * 1000 + e->offset_ps;
     bool odd_begin = e->offset_ps % 1000 != 0, odd_dur = e->duration_ps % 1000 != 0;
-    int64_t end;
 
     if (!odd_begin && !odd_dur) {
         raw->ts_ns = rp_proto_trace_clamp(&r->t, (rp_wide_ns)line_ns + e->offset_ps / 1000);
         raw->dur_ns = e->duration_ps / 1000;
     } else {
         raw->ts_ns = rp_proto_trace_clamp(&r->t, round_ps(begin));
-        end = rp_proto_trace_clamp(&r->t, round_ps(begin + e->duration_ps));
+        int64_t end = rp_proto_trace_clamp(&r->t, round_ps(begin + e->duration_ps));
         raw->dur_ns = end - raw->ts_ns;
         raw->flags |= RP_EVENT_ROUNDED;
         h->rounded_time += odd_begin + odd_dur;
@@ -444,13 +438,12 @@ enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_li
                                   const struct rp_proto_item *item, struct rp_err *err)
 {
     struct event e = {0};
-    uint32_t place;
 
     r->args.n = 0;
     if (++r->serial == 0) /* wrapped around: marks of old events would look current */
         return rp_err_set(err, RP_LIMIT, "more than %u events", UINT32_MAX);
     RP_TRY(read_fields(r, &e, up, item, err));
-    place = rp_xplane_find(&r->label_of, e.metadata);
+    uint32_t place = rp_xplane_find(&r->label_of, e.metadata);
     if (place == RP_MAP_NONE || !r->labels.at[place].read)
         RP_TRY(rp_xplane_label(r, e.metadata, &place, err));
     struct rp_raw raw = {.name = r->labels.at[place].name,

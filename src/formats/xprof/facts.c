@@ -171,12 +171,11 @@ static enum rp_code put_programs(struct rp_xplane *r, const struct rp_proto_curs
     put_separator(&r->json);
     rp_emit_text(&r->json, "\"programs\":[");
     while (rp_proto_next(&c, &it) && count < PROGRAMS_MAX) {
-        struct rp_proto_cursor entry;
         struct rp_proto_item key;
 
         if (it.number != RP_XPLANE_EVENT_METADATA || it.wire != RP_WIRE_BYTES)
             continue;
-        entry = rp_proto_enter(&c, &it);
+        struct rp_proto_cursor entry = rp_proto_enter(&c, &it);
         if (!rp_proto_next(&entry, &key) || key.number != RP_XENTRY_KEY ||
             key.wire != RP_WIRE_VARINT)
             continue;

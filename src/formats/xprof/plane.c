@@ -107,12 +107,11 @@ static enum rp_code read_stat_metadata(struct rp_xplane *r, const struct rp_prot
                                        const struct rp_proto_item *item, struct rp_err *err)
 {
     struct rp_bytes message, name = {(const uint8_t *)"", 0};
-    struct rp_proto_cursor c;
     struct rp_proto_item it;
     int64_t id;
 
     RP_TRY(read_entry(up, item, &id, &message, err));
-    c = cursor_at(r, message);
+    struct rp_proto_cursor c = cursor_at(r, message);
     while (rp_proto_next_bytes(&c, RP_XMETA_STAT_NAME, &it))
         name = it.bytes;
     RP_TRY(rp_proto_finish(&c, err));
@@ -251,7 +250,6 @@ static enum rp_code id_is_taken(struct rp_xplane *r, int64_t id, struct rp_bytes
                                 struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)r->line_names.n, found;
-    const struct rp_bytes *other;
 
     *taken = false;
     RP_TRY(rp_vec_reserve(&r->line_names, 1, err));
@@ -260,7 +258,7 @@ static enum rp_code id_is_taken(struct rp_xplane *r, int64_t id, struct rp_bytes
         r->line_names.at[r->line_names.n++] = name;
         return RP_OK;
     }
-    other = &r->line_names.at[found];
+    const struct rp_bytes *other = &r->line_names.at[found];
     *taken = other->n != name.n || memcmp(other->at, name.at, name.n) != 0;
     return RP_OK;
 }
@@ -295,11 +293,10 @@ static enum rp_code read_line(struct rp_xplane *r, const struct rp_proto_cursor 
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
     struct rp_xplane_line line = {0};
-    struct line_head head;
     struct rp_proto_item it;
+    struct line_head head = {.name = {(const uint8_t *)"", 0},
+                             .display_name = {(const uint8_t *)"", 0}};
 
-    head = (struct line_head){.name = {(const uint8_t *)"", 0},
-                              .display_name = {(const uint8_t *)"", 0}};
     RP_TRY(rp_proto_read(
         c,
         (const struct rp_proto_slot[]){{RP_XLINE_ID, .i64 = &head.id},

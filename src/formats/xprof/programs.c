@@ -12,13 +12,13 @@
 static enum rp_code read_program(struct rp_bytes metadata, rp_xplane_program_fn *fn, void *user,
                                  struct rp_err *err)
 {
-    struct rp_bytes name = rp_proto_find(metadata, RP_XMETA_EVENT_NAME), stat, hlo;
+    struct rp_bytes name = rp_proto_find(metadata, RP_XMETA_EVENT_NAME);
 
     for (size_t i = 0;; i++) {
-        stat = rp_proto_find_nth(metadata, RP_XMETA_EVENT_STATS, i);
+        struct rp_bytes stat = rp_proto_find_nth(metadata, RP_XMETA_EVENT_STATS, i);
         if (!stat.at)
             return RP_OK;
-        hlo = rp_proto_find(stat, RP_XSTAT_BYTES_VALUE);
+        struct rp_bytes hlo = rp_proto_find(stat, RP_XSTAT_BYTES_VALUE);
         if (hlo.at && hlo.n)
             return fn(user, name, hlo, err);
     }
@@ -47,9 +47,8 @@ enum rp_code rp_xplane_each_program(struct rp_bytes space, rp_xplane_program_fn 
     struct rp_proto_item it;
 
     while (rp_proto_next_bytes(&c, RP_XSPACE_PLANES, &it)) {
-        struct rp_bytes name;
+        struct rp_bytes name = rp_proto_find(it.bytes, RP_XPLANE_NAME);
 
-        name = rp_proto_find(it.bytes, RP_XPLANE_NAME);
         if (name.n == sizeof wanted - 1 && !memcmp(name.at, wanted, name.n))
             RP_TRY(read_plane(it.bytes, fn, user, err));
     }

@@ -181,7 +181,6 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, r->t.limits.depth);
     struct rp_proto_item it;
     uint32_t notes[RP_XSPACE_HOSTNAMES + 1] = {0};
-    enum rp_code code;
 
     while (rp_proto_next(&c, &it)) {
         if (it.wire != RP_WIRE_BYTES)
@@ -190,7 +189,7 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
             RP_TRY(rp_xplane_read_note(r, &it, &notes[it.number], err));
         if (it.number != RP_XSPACE_PLANES)
             continue;
-        code = rp_xplane_read_plane(r, &c, &it, err);
+        enum rp_code code = rp_xplane_read_plane(r, &c, &it, err);
         if (code != RP_OK) {
             /* A plane that cannot be read to its end. */
             struct rp_err why = RP_ERR_INIT;
@@ -223,16 +222,14 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
 {
     struct rp_xplane *r = calloc(1, sizeof *r);
     int64_t begin_ns = rp_clock_ns();
-    struct rp_proto_trace t;
-    enum rp_code code;
 
     RP_TRY(rp_err_need(r, err, "reading a trace"));
-    code = open_reader(r, in, options, err);
+    enum rp_code code = open_reader(r, in, options, err);
     if (code == RP_OK)
         code = read_space(r, err);
     if (code == RP_OK)
         code = rp_xplane_end_facts(r, err);
-    t = r->t;
+    struct rp_proto_trace t = r->t;
     r->t.builder = code == RP_OK ? NULL : r->t.builder;
     release_reader(r); /* before the passes need memory */
     return code == RP_OK ? rp_proto_trace_finish(&t, to, begin_ns, err) : code;
