@@ -175,27 +175,6 @@ static void read_type(struct code_tensor *out, struct rp_snip text)
             out->type = fx_types[i].type;
 }
 
-/* "return %mul,%buf2": results move as inputs do. */
-static enum rp_code read_results(struct code_reader *r, struct rp_snip names)
-{
-    while (names.n) {
-        const char *comma = memchr(names.at, ',', names.n);
-        size_t n = comma ? (size_t)(comma - names.at) : names.n, i = r->first_tensor;
-        struct rp_snip name = rp_snip_trim((struct rp_snip){names.at, n});
-
-        while (i < r->tensors.n && !same_snip(r->tensors.at[i].name, name))
-            i++;
-        if (i < r->tensors.n)
-            r->tensors.at[i].moves = true;
-        else
-            RP_TRY(rp_vec_push(&r->tensors, ((struct code_tensor){.name = name, .moves = true}),
-                               r->err));
-        names.at += n + (comma != NULL);
-        names.n -= n + (comma != NULL);
-    }
-    return RP_OK;
-}
-
 /* '#   %mul_4 : Tensor "…" = call_function[…](…)', or "PlaceHolder[…]": inputs are not nodes of the
    kernel. */
 static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
@@ -204,9 +183,27 @@ static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
     const char *end = s.n ? memchr(s.at, ' ', s.n) : NULL;
     uint32_t at = (uint32_t)r->tensors.n;
 
-    if (rp_snip_begins(s, results))
-        return read_results(r,
-                            (struct rp_snip){s.at + sizeof results - 1, s.n - sizeof results + 1});
+    if (rp_snip_begins(s, results)) {
+        /* "return %mul,%buf2": results move as inputs do. */
+        struct rp_snip names =
+            (struct rp_snip){s.at + sizeof results - 1, s.n - sizeof results + 1};
+        while (names.n) {
+            const char *comma = memchr(names.at, ',', names.n);
+            size_t n = comma ? (size_t)(comma - names.at) : names.n, i = r->first_tensor;
+            struct rp_snip name = rp_snip_trim((struct rp_snip){names.at, n});
+
+            while (i < r->tensors.n && !same_snip(r->tensors.at[i].name, name))
+                i++;
+            if (i < r->tensors.n)
+                r->tensors.at[i].moves = true;
+            else
+                RP_TRY(rp_vec_push(&r->tensors, ((struct code_tensor){.name = name, .moves = true}),
+                                   r->err));
+            names.at += n + (comma != NULL);
+            names.n -= n + (comma != NULL);
+        }
+        return RP_OK;
+    }
     if (!end || *s.at != '%')
         return RP_OK;
     struct code_tensor tensor = {.name = {s.at, (size_t)(end - s.at)},
@@ -274,20 +271,6 @@ static enum rp_code kernel_of(struct code_reader *r, struct rp_snip name, bool a
     return rp_vec_push(&r->kernels, kernel, r->err);
 }
 
-/* "NAME = async_compile.triton('NAME', '''". */
-static enum rp_code read_definition(struct code_reader *r, struct rp_snip line, size_t name_n)
-{
-    uint32_t kernel;
-
-    RP_TRY(kernel_of(r, (struct rp_snip){line.at, name_n}, true, &kernel));
-    r->kernels.at[kernel].nodes = r->nodes;
-    r->kernels.at[kernel].first_tensor = r->first_tensor;
-    r->kernels.at[kernel].ntensors = r->tensors.n - r->first_tensor;
-    RP_TRY(keep_lines(r, &r->kernels.at[kernel].first, &r->kernels.at[kernel].n));
-    forget_comments(r);
-    return RP_OK;
-}
-
 /* "aten::addmm" of "extern_kernels.addmm", "own::bad" of "torch.ops.own.bad.default". */
 static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
 {
@@ -327,39 +310,28 @@ static enum rp_code add_stack(struct code_reader *r, struct rp_snip stack, struc
     return add_line(r, place);
 }
 
-/* The lines of the stacks that were recorded for the handles of a call. Handles of another graph
-   may be in the list; only those that the code names count. */
-static enum rp_code lines_of_handles(struct code_reader *r)
-{
-    struct rp_snip rest = r->handles;
-
-    r->fragment.n = 0;
-    while (rest.n && r->code->stacks.n) {
-        const char *comma = memchr(rest.at, ',', rest.n);
-        size_t n = comma ? (size_t)(comma - rest.at) : rest.n;
-        struct rp_arena scratch = RP_ARENA_INIT;
-        struct rp_snip handle = rp_snip_trim((struct rp_snip){rest.at, n}), key, stack;
-        struct rp_snip_walk walk;
-        enum rp_code code = RP_OK;
-
-        if (rp_snip_array(rp_snip_member(r->code->stacks, rp_snip_copy(handle, &scratch)), &walk))
-            while (code == RP_OK && rp_snip_next(&walk, &key, &stack))
-                code = add_stack(r, stack, &scratch);
-        if (code == RP_OK)
-            code = rp_arena_check(&scratch, "reading provenance", r->err);
-        rp_arena_release(&scratch);
-        RP_TRY(code);
-        rest.at += n + (comma != NULL);
-        rest.n -= n + (comma != NULL);
-    }
-    return RP_OK;
-}
-
 static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
 {
     const struct code_kernel *kernel = &r->kernels.at[call->kernel];
 
-    RP_TRY(lines_of_handles(r));
+    /* The lines of the stacks that were recorded for the handles of a call. Handles of another
+       graph may be in the list; only those that the code names count. */
+    struct rp_snip rest = r->handles;
+    r->fragment.n = 0;
+    while (rest.n && r->code->stacks.n) {
+        const char *comma = memchr(rest.at, ',', rest.n);
+        size_t n = comma ? (size_t)(comma - rest.at) : rest.n;
+        RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
+        struct rp_snip handle = rp_snip_trim((struct rp_snip){rest.at, n}), key, stack;
+        struct rp_snip_walk walk;
+
+        if (rp_snip_array(rp_snip_member(r->code->stacks, rp_snip_copy(handle, &scratch)), &walk))
+            while (rp_snip_next(&walk, &key, &stack))
+                RP_TRY(add_stack(r, stack, &scratch));
+        RP_TRY(rp_arena_check(&scratch, "reading provenance", r->err));
+        rest.at += n + (comma != NULL);
+        rest.n -= n + (comma != NULL);
+    }
     if (r->fragment.n) {
         call->basis = RP_TORCH_BY_HANDLE;
         return keep_lines(r, &call->first, &call->n);
@@ -378,29 +350,26 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
     return keep_lines(r, &call->first, &call->n);
 }
 
-/* "1024, 512" in "NAME.run(buf1, buf2, 1024, 512, stream=stream0)": how often its loops run. */
-static void read_loops(struct rp_torch_call *call, struct rp_snip arguments)
-{
-    while (arguments.n) {
-        const char *comma = memchr(arguments.at, ',', arguments.n);
-        size_t n = comma ? (size_t)(comma - arguments.at) : arguments.n;
-        int64_t times;
-
-        if (rp_snip_int(rp_snip_trim((struct rp_snip){arguments.at, n}), &times) && times > 0) {
-            call->outer = call->elements ? call->outer : (double)times;
-            call->elements = (call->elements ? call->elements : 1) * (double)times;
-        }
-        arguments.at += n + (comma != NULL);
-        arguments.n -= n + (comma != NULL);
-    }
-}
-
 static enum rp_code add_call(struct code_reader *r, uint32_t kernel, struct rp_snip arguments)
 {
     struct rp_torch_call call = {.kernel = kernel};
 
-    if (!r->trace->kernels.at[r->graph->first_kernel + kernel].op)
-        read_loops(&call, arguments);
+    if (!r->trace->kernels.at[r->graph->first_kernel + kernel].op) {
+        /* "1024, 512" in "NAME.run(buf1, buf2, 1024, 512, stream=stream0)": how often its loops
+           run. */
+        while (arguments.n) {
+            const char *comma = memchr(arguments.at, ',', arguments.n);
+            size_t n = comma ? (size_t)(comma - arguments.at) : arguments.n;
+            int64_t times;
+
+            if (rp_snip_int(rp_snip_trim((struct rp_snip){arguments.at, n}), &times) && times > 0) {
+                call.outer = call.elements ? call.outer : (double)times;
+                call.elements = (call.elements ? call.elements : 1) * (double)times;
+            }
+            arguments.at += n + (comma != NULL);
+            arguments.n -= n + (comma != NULL);
+        }
+    }
     RP_TRY(set_lines(r, &call));
     r->trace->kernels.at[r->graph->first_kernel + kernel].calls++;
     forget_comments(r);
@@ -433,44 +402,6 @@ static enum rp_code read_statement(struct code_reader *r, struct rp_snip s)
 }
 
 /* ------------------------------------------------------------------ the text */
-
-/* Whether a string of three quotes begins in the line and does not end in it. */
-static bool opens_text(struct rp_snip line)
-{
-    const char *at = line.n ? memmem(line.at, line.n, "'''", 3) : NULL;
-
-    return at && !memmem(at + 3, (size_t)(line.at + line.n - at - 3), "'''", 3);
-}
-
-static enum rp_code read_code(struct code_reader *r)
-{
-    struct rp_snip rest = r->code->text, line;
-    bool in_text = false;
-
-    while (rp_snip_line(&rest, &line)) {
-        const char *made = line.n ? memmem(line.at, line.n, " = async_compile.", 17) : NULL;
-        struct rp_snip s = rp_snip_trim(line);
-
-        if (in_text) {
-            in_text = !rp_snip_has(line, "'''");
-            continue;
-        }
-        if (rp_snip_begins(line, "def get_args") || rp_snip_begins(line, "def benchmark_compiled"))
-            break; /* what follows runs the code alone */
-        in_text = opens_text(line);
-        if (!s.n)
-            continue;
-        if (*s.at == '#')
-            RP_TRY(read_comment(r, s));
-        else if (made)
-            RP_TRY(read_definition(r, line, (size_t)(made - line.at)));
-        else if (*line.at == ' ')
-            RP_TRY(read_statement(r, s));
-        else
-            forget_comments(r);
-    }
-    return RP_OK;
-}
 
 /* A graph with a single kernel and no other call: whatever it computes is computed there. */
 static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
@@ -520,25 +451,62 @@ static void keep_tensors(struct code_reader *r, const struct code_kernel *kernel
     out->types = rp_arena_textf(arena, "%s\"%s\"", types, last->type);
 }
 
+static void code_reader_release(struct code_reader *r)
+{
+    rp_vec_release(&r->kernels);
+    rp_vec_release(&r->fragment);
+    rp_vec_release(&r->tensors);
+    rp_map_release(&r->typed);
+    rp_map_release(&r->by_name);
+}
+
 enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_torch_code *code,
                                 struct rp_torch_graph *graph, struct rp_err *err)
 {
+    RP_SCOPED(code_reader_release)
     struct code_reader r = {.trace = trace, .code = code, .graph = graph, .err = err};
-    enum rp_code status;
 
     graph->first_kernel = (uint32_t)trace->kernels.n;
     graph->first_call = (uint32_t)trace->calls.n;
-    status = read_code(&r);
-    if (status == RP_OK)
-        status = settle_single(&r, graph->first_call);
+    struct rp_snip rest = r.code->text, line;
+    bool in_text = false;
+    while (rp_snip_line(&rest, &line)) {
+        const char *made = line.n ? memmem(line.at, line.n, " = async_compile.", 17) : NULL;
+        struct rp_snip s = rp_snip_trim(line);
+
+        if (in_text) {
+            in_text = !rp_snip_has(line, "'''");
+            continue;
+        }
+        if (rp_snip_begins(line, "def get_args") || rp_snip_begins(line, "def benchmark_compiled"))
+            break; /* what follows runs the code alone */
+
+        /* Whether a string of three quotes begins in the line and does not end in it. */
+        const char *at = line.n ? memmem(line.at, line.n, "'''", 3) : NULL;
+        in_text = at && !memmem(at + 3, (size_t)(line.at + line.n - at - 3), "'''", 3);
+        if (!s.n)
+            continue;
+        if (*s.at == '#')
+            RP_TRY(read_comment(&r, s));
+        else if (made) {
+            /* "NAME = async_compile.triton('NAME', '''". */
+            uint32_t kernel;
+            RP_TRY(kernel_of(&r, (struct rp_snip){line.at, ((size_t)(made - line.at))}, true,
+                             &kernel));
+            r.kernels.at[kernel].nodes = r.nodes;
+            r.kernels.at[kernel].first_tensor = r.first_tensor;
+            r.kernels.at[kernel].ntensors = r.tensors.n - r.first_tensor;
+            RP_TRY(keep_lines(&r, &r.kernels.at[kernel].first, &r.kernels.at[kernel].n));
+            forget_comments(&r);
+        } else if (*line.at == ' ')
+            RP_TRY(read_statement(&r, s));
+        else
+            forget_comments(&r);
+    }
+    RP_TRY(settle_single(&r, graph->first_call));
     for (size_t i = 0; i < r.kernels.n; i++)
         keep_tensors(&r, &r.kernels.at[i], &trace->kernels.at[graph->first_kernel + i]);
     graph->nkernels = (uint32_t)trace->kernels.n - graph->first_kernel;
     graph->ncalls = (uint32_t)trace->calls.n - graph->first_call;
-    rp_vec_release(&r.kernels);
-    rp_vec_release(&r.fragment);
-    rp_vec_release(&r.tensors);
-    rp_map_release(&r.typed);
-    rp_map_release(&r.by_name);
-    return status;
+    return RP_OK;
 }
