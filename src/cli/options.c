@@ -118,10 +118,13 @@ static enum rp_code parse_short(struct parser *p, const char *word)
     return RP_OK;
 }
 
-/* The first word of a command with an option "action" may be one of its values. */
+/* The first word of a command with an option "action" may be one of its values. A second such word
+   is a file: 'dump breaks run' reads the folder "run". */
 static bool is_action(const struct cli_call *call, const char *word, const struct rp_option **out)
 {
-    *out = call->nwords ? NULL : find_long(call->command->options, "action", 6);
+    bool open = !call->nwords && !cli_setting(call->settings, call->nsettings, "action");
+
+    *out = open ? find_long(call->command->options, "action", 6) : NULL;
     return *out && rp_option_check(*out, word, NULL) == RP_OK;
 }
 

@@ -9,28 +9,38 @@
 
 #include "base/names.h"
 #include "base/text.h"
+#include "facts/arg_keys.h"
 #include "facts/work/ancestors.h"
 
 #include <string.h>
 
 #define MANY (UINT32_MAX - 1) /* graphs have a kernel of this name */
 
-static const char run_begin[] = RP_COMPILED_RUN;
+static const char run_begin[] = "## Call CompiledFxGraph ";
+static const char region_begin[] = "Torch-Compiled Region: ";
 
-/* ------------------------------------------------------------------ runs */
+/* ------------------------------------------------------------------ names */
 
-bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e)
+enum rp_compiled_name rp_compiled_name(const char *name)
 {
-    return trace->ev.kind[e] == RP_KIND_ANNOTATION &&
-           !strncmp(rp_trace_str(trace, trace->ev.name[e]), run_begin, sizeof run_begin - 1);
+    if (rp_text_begins(name, run_begin))
+        return RP_COMPILED_BY_KEY;
+    if (rp_text_begins(name, region_begin))
+        return RP_COMPILED_REGION;
+    if (!strcmp(name, "CompiledFunction"))
+        return RP_COMPILED_FORWARD;
+    return strcmp(name, "CompiledFunctionBackward") ? RP_COMPILED_OTHER : RP_COMPILED_BACKWARD;
 }
 
-/* Whether runs of graphs of torch.compile were recorded. */
-static bool has_runs(const struct rp_trace *trace)
+/* Whether a trace has spans of a name. */
+static bool has_name(const struct rp_trace *trace, bool keys_only)
 {
-    for (rp_str s = 0; s < trace->str.n; s++)
-        if (rp_text_begins(rp_trace_str(trace, s), RP_COMPILED_RUN))
+    for (rp_str s = 0; s < trace->str.n; s++) {
+        enum rp_compiled_name is = rp_compiled_name(rp_trace_str(trace, s));
+
+        if (is == RP_COMPILED_BY_KEY || (is && !keys_only))
             return true;
+    }
     return false;
 }
 
@@ -39,7 +49,7 @@ enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_t
 {
     if (dumps)
         return rp_torch_trace_open(log, dumps, NULL, err);
-    if (!path || !has_runs(trace))
+    if (!path || !has_name(trace, false))
         return RP_OK;
     return rp_torch_trace_beside(
         log, path, trace->rank == RP_NO_RANK ? RP_TORCH_NO_ID : trace->rank, NULL, err);
@@ -138,20 +148,101 @@ static enum rp_code list_names(struct rp_compiled *c, struct rp_err *err)
     return RP_OK;
 }
 
-static enum rp_code find_runs(struct rp_compiled *c, struct call_lists *lists,
-                              const struct rp_map *by_key, struct rp_err *err)
+/* Finds runs in a trace: by the key of the graph, or by the compile whose region they lie in. */
+struct run_finder {
+    struct rp_compiled *c;
+    struct call_lists lists;
+    struct rp_map by_key;     /* hash of a key -> graph */
+    struct rp_map by_compile; /* hash of a compile's id and a direction -> graph */
+    struct rp_map forward_of; /* sequence number -> event of the forward function */
+    struct rp_arg_key sequence;
+};
+
+static enum rp_code add_run(struct run_finder *f, rp_event e, uint32_t graph, struct rp_err *err)
 {
-    for (rp_event e = 0; e < c->trace->ev.n; e++) {
-        if (!rp_compiled_is_run(c->trace, e))
-            continue;
-        uint32_t graph = rp_map_get(by_key, key_of_run(c->trace, e));
-        RP_TRY(rp_map_put(&c->run_of, e, graph == RP_MAP_NONE ? 0 : graph + 1, err));
-        if (graph == RP_MAP_NONE) {
-            c->unknown_runs++;
-            continue;
+    bool known = graph != RP_MAP_NONE && graph != MANY;
+
+    RP_TRY(rp_map_put(&f->c->run_of, e, known ? graph + 1 : 0, err));
+    if (!known) {
+        f->c->unknown_runs++;
+        return RP_OK;
+    }
+    f->c->runs.at[graph]++;
+    return match_run(f->c, &f->lists, e, graph, err);
+}
+
+static uint64_t key_of_compile(uint64_t id, enum rp_torch_direction direction)
+{
+    return rp_hash_join(direction, id);
+}
+
+/* The hash of the id in "Torch-Compiled Region: 1/0" around an event; 0: there is none. */
+static uint64_t region_of(const struct rp_trace *trace, rp_event e)
+{
+    RP_FOR_ANCESTORS (trace, e) {
+        const char *name = rp_trace_str(trace, trace->ev.name[e]);
+
+        if (rp_compiled_name(name) == RP_COMPILED_REGION) {
+            const char *id = name + sizeof region_begin - 1;
+
+            return rp_hash_bytes(id, strcspn(id, " "));
         }
-        c->runs.at[graph]++;
-        RP_TRY(match_run(c, lists, e, graph, err));
+    }
+    return 0;
+}
+
+/* A function in a region is a run of its forward graph. The backward pass is not in the region; its
+   function has the sequence number of the forward function. */
+static enum rp_code add_function(struct run_finder *f, rp_event e, bool forward, struct rp_err *err)
+{
+    int64_t number;
+    bool numbered = rp_arg_key_int(&f->sequence, e, &number);
+    uint64_t id = forward ? region_of(f->c->trace, e) : 0;
+
+    if (!forward) {
+        uint32_t known = numbered ? rp_map_get(&f->forward_of, (uint64_t)number) : RP_MAP_NONE;
+
+        id = known == RP_MAP_NONE ? 0 : region_of(f->c->trace, known);
+    } else if (numbered) {
+        RP_TRY(rp_map_put(&f->forward_of, (uint64_t)number, e, err));
+    }
+    return add_run(f, e,
+                   rp_map_get(&f->by_compile, key_of_compile(id, forward ? RP_TORCH_IS_FORWARD
+                                                                         : RP_TORCH_IS_BACKWARD)),
+                   err);
+}
+
+/* The code of a graph for inference has no function of its own: the region is its run. */
+static enum rp_code add_region(struct run_finder *f, rp_event e, struct rp_err *err)
+{
+    uint32_t graph = rp_map_get(&f->by_compile,
+                                key_of_compile(region_of(f->c->trace, e), RP_TORCH_IS_INFERENCE));
+
+    return graph == RP_MAP_NONE ? RP_OK : add_run(f, e, graph, err);
+}
+
+/* Forward functions come before backward ones: these are on other threads, which may be listed
+   first. */
+static enum rp_code find_runs(struct run_finder *f, bool by_key, bool backward, struct rp_err *err)
+{
+    const struct rp_trace *t = f->c->trace;
+
+    for (rp_event e = 0; e < t->ev.n; e++) {
+        enum rp_compiled_name is = rp_compiled_name(rp_trace_str(t, t->ev.name[e]));
+
+        if (!is || t->ev.dur_ns[e] < 0 || t->ev.kind[e] == RP_KIND_GPU_ANNOTATION)
+            continue;
+        if (by_key) {
+            if (is == RP_COMPILED_BY_KEY && t->ev.kind[e] == RP_KIND_ANNOTATION)
+                RP_TRY(add_run(f, e, rp_map_get(&f->by_key, key_of_run(t, e)), err));
+        } else if (backward || is == RP_COMPILED_BACKWARD) {
+            if (backward && is == RP_COMPILED_BACKWARD)
+                RP_TRY(add_function(f, e, false, err));
+        } else if (is == RP_COMPILED_FORWARD) {
+            RP_TRY(add_function(f, e, true, err));
+        } else if (is == RP_COMPILED_REGION) {
+            RP_TRY(add_region(f, e, err));
+        }
     }
     return RP_OK;
 }
@@ -163,24 +254,64 @@ static void call_lists_release(struct call_lists *lists)
     rp_vec_release(&lists->next);
 }
 
+static void run_finder_release(struct run_finder *f)
+{
+    call_lists_release(&f->lists);
+    rp_map_release(&f->by_key);
+    rp_map_release(&f->by_compile);
+    rp_map_release(&f->forward_of);
+    rp_arg_key_release(&f->sequence);
+}
+
+/* The graph of a compile by its id. Ranks make equal graphs; where the log of one process has an id
+   again, after torch._dynamo.reset(), the id does not tell which of its graphs ran. */
+static enum rp_code list_id(struct run_finder *f, uint32_t g, struct rp_err *err)
+{
+    const struct rp_torch_trace *log = f->c->log;
+    const struct rp_torch_graph *graph = &log->graphs.at[g];
+    const struct rp_torch_compile *compile = &log->compiles.at[graph->compile];
+    uint64_t key =
+        key_of_compile(text_hash(compile->id), (enum rp_torch_direction)graph->direction);
+    uint32_t first;
+
+    RP_TRY(rp_map_intern(&f->by_compile, key, g, &first, err));
+    if (first == g || first == MANY ||
+        log->compiles.at[log->graphs.at[first].compile].log != compile->log)
+        return RP_OK;
+    return rp_map_put(&f->by_compile, key, MANY, err);
+}
+
+/* Where ranks and later runs make a graph with the same key again, the first is taken. */
+static enum rp_code list_graphs(struct run_finder *f, struct rp_err *err)
+{
+    const struct rp_torch_trace *log = f->c->log;
+
+    for (uint32_t g = 0; g < log->graphs.n; g++) {
+        const char *key = log->graphs.at[g].key;
+        uint32_t first;
+
+        RP_TRY(rp_vec_push(&f->c->runs, 0, err));
+        if (key)
+            RP_TRY(rp_map_intern(&f->by_key, text_hash(key), g, &first, err));
+        RP_TRY(list_id(f, g, err));
+    }
+    return RP_OK;
+}
+
 enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *trace,
                               const struct rp_torch_trace *log, struct rp_err *err)
 {
-    RP_SCOPED(call_lists_release) struct call_lists lists = {0};
-    RP_SCOPED(rp_map_release) struct rp_map by_key = {0};
+    RP_SCOPED(run_finder_release) struct run_finder f = {.c = out};
 
     *out = (struct rp_compiled){.trace = trace, .log = log};
-    RP_TRY(rp_vec_reserve(&out->runs, log->graphs.n + 1, err));
-    for (uint32_t g = 0; g < log->graphs.n; g++) {
-        uint32_t first;
-
-        out->runs.at[out->runs.n++] = 0;
-        if (log->graphs.at[g].key) /* ranks and later runs make the same graph again */
-            RP_TRY(rp_map_intern(&by_key, text_hash(log->graphs.at[g].key), g, &first, err));
-    }
-    RP_TRY(list_calls(&lists, log, err));
+    RP_TRY(list_graphs(&f, err));
+    RP_TRY(list_calls(&f.lists, log, err));
     RP_TRY(list_names(out, err));
-    return find_runs(out, &lists, &by_key, err);
+    if (has_name(trace, true))
+        return find_runs(&f, true, false, err);
+    RP_TRY(rp_arg_key_init(&f.sequence, trace, "Sequence number", err));
+    RP_TRY(find_runs(&f, false, false, err));
+    return find_runs(&f, false, true, err);
 }
 
 void rp_compiled_release(struct rp_compiled *c)

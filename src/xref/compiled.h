@@ -16,7 +16,16 @@
 #include "formats/torch_trace/torch_trace.h"
 #include "trace/trace.h"
 
-#define RP_COMPILED_RUN "## Call CompiledFxGraph " /* the name of a run begins so */
+/* What a name says of a span. PyTorch's profiler records all of them; recorders that see operators
+   only have the functions, and no keys. */
+enum rp_compiled_name {
+    RP_COMPILED_OTHER,
+    RP_COMPILED_BY_KEY,   /* "## Call CompiledFxGraph f4fw5x… ##": a run of one graph */
+    RP_COMPILED_REGION,   /* "Torch-Compiled Region: 1/0": a call of what a compile made */
+    RP_COMPILED_FORWARD,  /* "CompiledFunction": the forward graph runs in it */
+    RP_COMPILED_BACKWARD, /* "CompiledFunctionBackward" */
+};
+enum rp_compiled_name rp_compiled_name(const char *name);
 
 /* What a span of the host is in terms of the log. */
 struct rp_compiled_span {
@@ -41,8 +50,9 @@ struct rp_compiled {
 enum rp_code rp_compiled_read_logs(struct rp_torch_trace *log, const struct rp_trace *trace,
                                    const char *path, const char *dumps, struct rp_err *err);
 
-/* Finds the runs and calls of a trace. Both must outlive `out`; release it also after a failure.
-   Linear in the events. */
+/* Finds the runs and calls of a trace. Without runs by key, a function in a region is a run of the
+   graph that the region's compile made for its direction. Both must outlive `out`; release it also
+   after a failure. Linear in the events. */
 enum rp_code rp_compiled_init(struct rp_compiled *out, const struct rp_trace *trace,
                               const struct rp_torch_trace *log, struct rp_err *err);
 void rp_compiled_release(struct rp_compiled *c);
@@ -56,6 +66,3 @@ struct rp_compiled_span rp_compiled_of_work(const struct rp_compiled *c, const s
 
 /* The same of any event: by itself, else by what it is linked with, else by its name. */
 struct rp_compiled_span rp_compiled_of_event(const struct rp_compiled *c, rp_event e);
-
-/* Whether an event is a run of a compiled graph. */
-bool rp_compiled_is_run(const struct rp_trace *trace, rp_event e);

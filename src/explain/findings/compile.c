@@ -18,8 +18,12 @@ enum { IN_STEPS, BREAKS, LIMIT, NO_GRAPHS };
 RP_LIMIT(SHOWN, "of each",
          "further compiles and breaks are in 'dump recompiles' and 'dump breaks'");
 
-/* Compiles, the idle time of the device in them, in runs of graphs and between these. */
+/* Compiles, the idle time of the device in them, in runs of graphs and between these. Without a
+   device, idle_ns is the time of the compiles. The judged time is since 1970, or 0. */
 #define KEPT(M, s)                   \
+    M(s, PLAIN, bool, on_device)     \
+    M(s, PLAIN, int64_t, from_ns)    \
+    M(s, PLAIN, int64_t, to_ns)      \
     M(s, PLAIN, int64_t, compiles)   \
     M(s, PLAIN, int64_t, compile_ns) \
     M(s, PLAIN, int64_t, idle_ns)    \
@@ -31,16 +35,9 @@ RP_PART_TYPE(rp_kept_compile, struct kept, KEPT);
 
 struct compile_spans {
     rp_interval_vec compiles, between, runs;
-    uint8_t *is; /* by name: 1: a compile, 2: a run of a graph */
+    int64_t ncompiles; /* a compile may lie in several stretches of judged time */
+    bool *is_run;      /* by name */
 };
-
-static bool is_compile(const char *name)
-{
-    static const char *const names[] = {"entire_frame_compile (dynamo_timed)",
-                                        "entire_backward_compile (dynamo_timed)"};
-
-    return !strcmp(name, names[0]) || !strcmp(name, names[1]);
-}
 
 /* Whether a step begins in a stretch of time: what lies in it is no pause of one step. */
 static bool crosses_step(const struct rp_trace *t, int64_t begin_ns, int64_t end_ns)
@@ -51,23 +48,39 @@ static bool crosses_step(const struct rp_trace *t, int64_t begin_ns, int64_t end
     return i < t->nsteps && t->steps[i].begin_ns < end_ns;
 }
 
+/* What of compiles lies in judged time. */
+static enum rp_code add_compile(const struct rp_finding_rank *rank, struct compile_spans *spans,
+                                struct rp_interval time, struct rp_err *err)
+{
+    const struct rp_segments *judged = rank->judged;
+    size_t before = spans->compiles.n;
+
+    for (size_t i = 0; i < judged->n; i++) {
+        struct rp_interval part = {
+            time.begin_ns > judged->at[i].begin_ns ? time.begin_ns : judged->at[i].begin_ns,
+            time.end_ns < judged->at[i].end_ns ? time.end_ns : judged->at[i].end_ns};
+
+        if (part.begin_ns < part.end_ns)
+            RP_TRY(rp_vec_push(&spans->compiles, part, err));
+    }
+    spans->ncompiles += spans->compiles.n > before;
+    return RP_OK;
+}
+
 /* Events are by track and time, so that runs of one thread follow each other. */
-static enum rp_code find_spans(const struct rp_trace *t, struct compile_spans *spans,
+static enum rp_code find_spans(const struct rp_finding_rank *rank, struct compile_spans *spans,
                                struct rp_err *err)
 {
+    const struct rp_trace *t = rank->trace;
     rp_event before = RP_NONE;
 
     for (rp_event e = 0; e < t->ev.n; e++) {
-        uint8_t is = spans->is[t->ev.name[e]];
         int64_t begin = t->ev.ts_ns[e], end;
 
-        if (!is || t->ev.dur_ns[e] < 0 || t->ev.kind[e] == RP_KIND_GPU_ANNOTATION)
+        if (!spans->is_run[t->ev.name[e]] || t->ev.dur_ns[e] < 0 ||
+            t->ev.kind[e] == RP_KIND_GPU_ANNOTATION)
             continue;
         end = rp_event_end_ns(t, e);
-        if (is == 1) {
-            RP_TRY(rp_vec_push(&spans->compiles, ((struct rp_interval){begin, end}), err));
-            continue;
-        }
         if (before != RP_NONE && t->ev.track[before] == t->ev.track[e] &&
             rp_event_end_ns(t, before) < begin &&
             !crosses_step(t, rp_event_end_ns(t, before), begin))
@@ -94,34 +107,45 @@ static int64_t idle_in(const struct rp_finding_rank *rank, rp_interval_vec *span
 static void measure_idle(const struct rp_finding_rank *rank, struct compile_spans *spans,
                          struct kept *out)
 {
-    out->compiles = (int64_t)spans->compiles.n;
+    const struct rp_segments *judged = rank->judged;
+
+    out->on_device = rank->on_device;
+    if (rank->trace->has_base && judged->n) {
+        out->from_ns = rp_ns_sum(judged->at[0].begin_ns, rank->trace->base_ns);
+        out->to_ns = rp_ns_sum(judged->at[judged->n - 1].end_ns, rank->trace->base_ns);
+    }
+    out->compiles = spans->ncompiles;
     out->runs = (int64_t)spans->runs.n;
     out->idle_ns = idle_in(rank, &spans->compiles);
     out->inside_ns = idle_in(rank, &spans->runs);
     out->between_ns = idle_in(rank, &spans->between);
     out->compile_ns = rp_union_length(spans->compiles.at, spans->compiles.n);
+    if (!rank->on_device)
+        out->idle_ns = out->compile_ns;
+}
+
+static void compile_spans_release(struct compile_spans *spans)
+{
+    rp_vec_release(&spans->compiles);
+    rp_vec_release(&spans->between);
+    rp_vec_release(&spans->runs);
 }
 
 static enum rp_code compile_measure(const struct rp_finding_rank *rank, void *kept,
                                     struct rp_err *err)
 {
     const struct rp_trace *t = rank->trace;
-    struct compile_spans spans = {.is = RP_ARENA_NEW(rank->arena, uint8_t, t->str.n + 1)};
-    enum rp_code code = rp_err_need(spans.is, err, "looking for compiles");
+    RP_SCOPED(compile_spans_release)
+    struct compile_spans spans = {.is_run = RP_ARENA_NEW(rank->arena, bool, t->str.n + 1)};
 
-    for (rp_str s = 0; s < t->str.n && code == RP_OK; s++) {
-        const char *name = rp_trace_str(t, s);
-
-        spans.is[s] = is_compile(name) ? 1 : rp_text_begins(name, RP_COMPILED_RUN) ? 2 : 0;
-    }
-    if (code == RP_OK)
-        code = find_spans(t, &spans, err);
-    if (code == RP_OK)
-        measure_idle(rank, &spans, kept);
-    rp_vec_release(&spans.compiles);
-    rp_vec_release(&spans.between);
-    rp_vec_release(&spans.runs);
-    return code;
+    RP_TRY(rp_err_need(spans.is_run, err, "looking for compiles"));
+    for (rp_str s = 0; s < t->str.n; s++)
+        spans.is_run[s] = rp_compiled_name(rp_trace_str(t, s)) == RP_COMPILED_BY_KEY;
+    for (size_t i = 0; i < rank->compiles->n; i++)
+        RP_TRY(add_compile(rank, &spans, rank->compiles->at[i], err));
+    RP_TRY(find_spans(rank, &spans, err));
+    measure_idle(rank, &spans, kept);
+    return RP_OK;
 }
 
 /* ------------------------------------------------------------------ the log */
@@ -134,7 +158,7 @@ static const char *place_of(struct rp_findings *f, const char *path, int64_t lin
 /* The first line is what the screen shows: "forward (program.py:7) was compiled again, 6.02 s: x:
  * size[1] 128 -> 160; call …" */
 static void say_recompiles(struct rp_findings *f, struct rp_report_finding *finding,
-                           const struct rp_torch_trace *log)
+                           const struct kept *k, const struct rp_torch_trace *log)
 {
     size_t said = 0;
 
@@ -142,12 +166,13 @@ static void say_recompiles(struct rp_findings *f, struct rp_report_finding *find
         const struct rp_torch_compile *c = &log->compiles.at[i];
         struct rp_torch_guard guard;
         int64_t phases[RP_TORCH_PHASES], sum = 0;
+        bool timed = k->to_ns && c->start_ns != RP_TORCH_NO_ID && c->end_ns != RP_TORCH_NO_ID;
 
-        if (!c->nreasons)
+        if (!c->nreasons || (timed && (c->end_ns <= k->from_ns || c->start_ns >= k->to_ns)))
             continue;
         rp_torch_phases(c, phases);
-        for (size_t k = 0; k < RP_TORCH_PHASES; k++)
-            rp_ns_add(&sum, phases[k]);
+        for (size_t i_phase = 0; i_phase < RP_TORCH_PHASES; i_phase++)
+            rp_ns_add(&sum, phases[i_phase]);
         rp_torch_guard_read(rp_arena_text(f->arena, c->reasons[0]), c->dynamic, f->arena, &guard);
         RP_SAY(f, finding, "%s (%s) was compiled again in %s: %s; %s",
                c->function ? rp_arena_text(f->arena, c->function) : c->id,
@@ -211,10 +236,14 @@ static void say_all(struct rp_findings *f, const struct kept *k, const struct rp
 
     finding = k->compiles ? rp_findings_add(f, IN_STEPS, k->idle_ns) : NULL;
     if (finding) {
-        say_recompiles(f, finding, log);
-        RP_SAY(f, finding, "rank %d: %s in %s; the device is idle for %s of it", rank,
-               rp_units_count(f->arena, k->compiles, "compile"), rp_findings_time(f, k->compile_ns),
-               rp_findings_time(f, k->idle_ns));
+        say_recompiles(f, finding, k, log);
+        RP_SAY(f, finding,
+               k->on_device ? "rank %d: %s in %s; the device is idle for %s of it"
+                            : "rank %d: %s in %s",
+               rank, rp_units_count(f->arena, k->compiles, "compile"),
+               rp_findings_time(f, k->compile_ns), rp_findings_time(f, k->idle_ns));
+        if (!k->on_device && log->breaks.n)
+            say_breaks(f, finding, log);
     }
     finding = log->breaks.n ? rp_findings_add(f, BREAKS, k->between_ns) : NULL;
     if (finding) {
@@ -274,12 +303,15 @@ const struct rp_finding rp_finding_compile = {
               {"breaks", "graph breaks: the device waits between compiled graphs"},
               {"limit", "the limit of compiles was reached: a function runs eagerly"},
               {"no-graphs", "torch.compile skipped CUDA graphs, and says why"}},
-    .condition = "compiles: spans of Dynamo are recorded; the others: a log of torch.compile "
+    .condition = "compiles: spans of Dynamo are recorded, or spans of compiled code and a log of "
+                 "torch.compile (`TORCH_TRACE`) beside them; the others: a log of torch.compile "
                  "(`TORCH_TRACE`) lies beside the recording and has them",
-    .cost = "idle time of the device while a thread compiles; or between runs of compiled graphs "
-            "of one thread in one step; of skipped CUDA graphs also inside of these runs",
+    .cost =
+        "idle time of the device while a thread compiles (without a device: that time); or between runs of compiled graphs "
+        "of one thread in one step; of skipped CUDA graphs also inside of these runs",
     RP_KEEPS(compile, compile_measure),
     .find = compile_find,
     RP_ADVICE(advice),
     .overlaps = true,
+    .of_any_rank = true,
 };

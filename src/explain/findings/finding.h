@@ -21,9 +21,12 @@ struct rp_cost_peaks;
 struct rp_op_costs;
 struct rp_opportunities;
 
-/* A rank with device work while its trace is in memory. */
+/* A rank while its trace is in memory. */
 struct rp_finding_rank {
     const struct rp_trace *trace;
+    bool on_device;   /* without device work only rows with `of_any_rank` measure it */
+    const struct rp_segments *judged;
+    const rp_interval_vec *compiles; /* when torch.compile compiled */
     const struct rp_work *work; /* of the main device */
     const rp_gap_vec *gaps;
     const struct rp_op_costs *costs; /* this and the next two are NULL if the device is unknown */
@@ -75,6 +78,7 @@ struct rp_finding {
     } changes[3];
     const char *replaced_by; /* where this what-if can be predicted, its gain is the cost */
     bool overlaps;           /* another finding has its time, too: the costs do not add up */
+    bool of_any_rank;        /* it is measured also without device work */
     bool of_host;            /* the host does work that could run beside that of the device */
 };
 
@@ -115,7 +119,7 @@ static inline int rp_findings_lead_number(const struct rp_findings *f)
     return rp_findings_number(f, f->chain->lead);
 }
 
-/* What a finding kept of a rank; NULL without device work. */
+/* What a finding kept of a rank; NULL without device work, unless the row is `of_any_rank`. */
 static inline const void *rp_findings_kept(const struct rp_findings *f, size_t rank)
 {
     return rp_findings_part(f, rank)->kept[f->row->place].at;

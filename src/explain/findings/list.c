@@ -26,7 +26,7 @@ enum rp_code rp_findings_measure(const struct rp_finding_rank *rank, struct rp_r
     for (const struct rp_finding *const *row = rp_finding_rows; *row; row++) {
         struct rp_kept *kept = &part->kept[(*row)->place];
 
-        if (!(*row)->measure)
+        if (!(*row)->measure || (!rank->on_device && !(*row)->of_any_rank))
             continue;
         kept->at =
             rp_arena_calloc(rank->arena, 1, kept_types[(*row)->place]->size, _Alignof(max_align_t));

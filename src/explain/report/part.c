@@ -31,7 +31,8 @@ struct part_ctx {
     struct rp_report_part *out;
     struct rp_work w;
     struct rp_work_unions u;
-    struct rp_segments segments;                      /* of the span: what is judged */
+    struct rp_segments segments; /* of the span: what is judged */
+    rp_interval_vec compiles;
     struct rp_interval first_waits[MOST_FIRST_WAITS]; /* device_wait before a stream's first work */
     size_t nfirst_waits;
 };
@@ -317,6 +318,17 @@ static enum rp_code own_work_from(struct part_ctx *ctx, int64_t *out, struct rp_
     return RP_OK;
 }
 
+static struct rp_finding_rank finding_rank(struct part_ctx *ctx)
+{
+    return (struct rp_finding_rank){.trace = ctx->t,
+                                    .on_device = ctx->out->on_device,
+                                    .judged = &ctx->segments,
+                                    .compiles = &ctx->compiles,
+                                    .work = &ctx->w,
+                                    .gaps = &ctx->out->gaps,
+                                    .arena = ctx->arena};
+}
+
 /* What findings measure, and the speed: by what the operators cost, beside what the device can do,
    where its peaks are known. */
 static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories *categories,
@@ -325,8 +337,7 @@ static enum rp_code judge_work(struct part_ctx *ctx, struct rp_trace_categories 
     const struct rp_device *d = ctx->t->ndevices ? &ctx->t->devices[0] : NULL;
     const struct rp_device_peaks *device =
         d ? rp_device_recognise(rp_trace_str(ctx->t, d->name), d->memory_bytes) : NULL;
-    struct rp_finding_rank rank = {
-        .trace = ctx->t, .work = &ctx->w, .gaps = &ctx->out->gaps, .arena = ctx->arena};
+    struct rp_finding_rank rank = finding_rank(ctx);
     struct rp_op_costs costs = {0};
     struct rp_cost_calls calls = {0};
     struct rp_cost_peaks peaks;
@@ -508,6 +519,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
     bool by_ranges = ctx->out->by_ranges = is_by_ranges(ctx->t);
+    struct rp_finding_rank rank = finding_rank(ctx);
     uint8_t *inside; /* by event: what is around it; then by string: whether it loads input */
     enum rp_code code;
 
@@ -530,6 +542,7 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     ctx->out->b = rp_work_breakdown(&ctx->u);
     RP_TRY(rp_collectives_init(&ctx->out->collectives, &ctx->w, ctx->scope, ctx->arena, err));
     measure_span(ctx);
+    RP_TRY(rp_findings_measure(&rank, ctx->out, err));
     RP_TRY(rp_report_find_pauses(ctx->t, all, &ctx->segments, ctx->arena, &ctx->out->pauses, NULL,
                                  err));
     if (ctx->t->samples.n && ctx->t->samples.unit != RP_WEIGHT_BYTES)
@@ -610,6 +623,7 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
 
     RP_TRY(rp_work_init(&ctx->w, ctx->t, ctx->scope, err));
     RP_TRY(find_segments(ctx, err));
+    RP_TRY(rp_report_find_compiles(ctx->t, ctx->hints->path, &ctx->compiles, err));
     RP_TRY(rp_report_list_devices(&ctx->w, ctx->arena, out, err));
     RP_TRY(rp_work_unite(&ctx->w, &ctx->u, err));
     RP_TRY(ctx->w.items.n ? read_device(ctx, err) : read_host(ctx, err));
@@ -618,7 +632,8 @@ static enum rp_code fill_part(struct part_ctx *ctx, struct rp_err *err)
     RP_TRY(find_leads(ctx, err));
     RP_TRY(make_steps(ctx, err));
     RP_TRY(rp_report_say_longer(ctx->t, out->steps, out->nsteps, ctx->arena, err));
-    RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, ctx->arena, &out->untypical, err));
+    RP_TRY(rp_pitfall_steps(ctx->t, out->steps, out->nsteps, &ctx->compiles, ctx->arena,
+                            &out->untypical, err));
     RP_TRY(rp_host_calls_init(&out->calls, ctx->t, ctx->scope, rp_stall_usual.floor_ns, ctx->arena,
                               err));
     RP_TRY(rp_judged_find(ctx->t, ctx->scope, ctx->arena, &judged, err));
@@ -668,6 +683,7 @@ enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope 
     code = fill_part(&ctx, err);
     rp_work_release(&ctx.w);
     rp_work_unions_release(&ctx.u);
+    rp_vec_release(&ctx.compiles);
     return code;
 }
 

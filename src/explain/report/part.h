@@ -144,6 +144,7 @@ extern const struct rp_type rp_report_part_type; /* fields.c */
 
 /* What is known besides the trace. */
 struct rp_report_hints {
+    const char *path; /* of the file, beside which logs may lie; NULL: nowhere */
     const struct rp_category_table *categories; /* the user's, or NULL */
     rp_item_cost_fn *known;                     /* as for rp_cost_calls_init, or NULL */
     void *user;

@@ -250,9 +250,21 @@ static bool paused_in(const struct rp_trace *t, const struct rp_step *step)
     return false;
 }
 
+/* Whether a part of a step that explains its length was compiling. */
+static bool compiled_in(const struct rp_step *step, const rp_interval_vec *compiles)
+{
+    int64_t least = rp_ns_between(step->begin_ns, step->end_ns) / REASON_PART;
+
+    for (size_t i = 0; i < compiles->n; i++)
+        if (rp_ns_common(compiles->at[i].begin_ns, compiles->at[i].end_ns, step->begin_ns,
+                         step->end_ns) > least)
+            return true;
+    return false;
+}
+
 /* "compilation ('torch/_dynamo/convert_frame.py(…)')" */
 static const char *step_reason(const struct rp_trace *t, size_t at, const struct rp_report_step *on,
-                               struct rp_arena *arena)
+                               const rp_interval_vec *compiles, struct rp_arena *arena)
 {
     static const char *const compile[] = {"compile", "dynamo", "inductor",
                                           "autotun", "nvrtc",  NULL};
@@ -272,6 +284,8 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
     }
     if (e != RP_NONE)
         return rp_arena_textf(arena, "%s ('%.60s')", what, rp_trace_str(t, t->ev.name[e]));
+    if (compiled_in(step, compiles))
+        return "compilation, as the log of torch.compile says";
     if (paused_in(t, step))
         return "the recording was paused in it";
     return at == 0 ? "the first step: warm-up" : "the trace does not show why";
@@ -300,8 +314,8 @@ static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *a
 }
 
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
-                              size_t nsteps, struct rp_arena *arena, const char **out,
-                              struct rp_err *err)
+                              size_t nsteps, const rp_interval_vec *compiles,
+                              struct rp_arena *arena, const char **out, struct rp_err *err)
 {
     int64_t *v = RP_ARENA_NEW(arena, int64_t, nsteps + 1), usual;
     size_t *at = RP_ARENA_NEW(arena, size_t, nsteps + 1);
@@ -342,7 +356,7 @@ enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_repo
         !alike       ? "decode step"
         : n < nsteps ? rp_arena_textf(arena, "of these %zu", n)
                      : "step",
-        rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], arena),
+        rp_units_time(arena, usual), step_reason(trace, worst, &steps[worst], compiles, arena),
         (long long)steps[typical].number);
     return rp_arena_check(arena, "looking for pitfalls", err);
 }

@@ -741,7 +741,10 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
                                 struct rp_err *err)
 {
     struct rp_program_costs programs;
-    struct rp_report_hints hints = {rp_loaded_categories(loaded), rp_program_cost_of, &programs};
+    struct rp_report_hints hints = {.path = loaded->source->path,
+                                    .categories = rp_loaded_categories(loaded),
+                                    .known = rp_program_cost_of,
+                                    .user = &programs};
     enum rp_code code = rp_program_costs_init(&programs, loaded, NULL, err);
 
     if (code == RP_OK)

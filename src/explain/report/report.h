@@ -64,11 +64,17 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
 enum rp_code rp_pitfall_streams(const struct rp_work *work, int64_t compute_ns,
                                 struct rp_arena *arena, const char **out, struct rp_err *err);
 
+/* When torch.compile compiled, also before what is judged; `path`: of the trace, beside which logs
+   may lie, or NULL. In compiles.c. */
+enum rp_code rp_report_find_compiles(const struct rp_trace *trace, const char *path,
+                                     rp_interval_vec *out, struct rp_err *err);
+
 /* A step much longer than the others (of a server's, than other decode steps), why, as far as its
-   host spans show, and which one to use instead; `steps` are those of the trace: */
+   host spans and the compiles show, and which one to use instead; `steps` are those of the trace:
+ */
 enum rp_code rp_pitfall_steps(const struct rp_trace *trace, const struct rp_report_step *steps,
-                              size_t n, struct rp_arena *arena, const char **out,
-                              struct rp_err *err);
+                              size_t n, const rp_interval_vec *compiles, struct rp_arena *arena,
+                              const char **out, struct rp_err *err);
 
 /* Says of steps that are far longer than the others what their threads did longer than that of a
    typical step. */

@@ -412,7 +412,7 @@ static void fill_notes(struct rp_lines_root *out, const struct rp_lines_part *su
     else if (sum->unknown_ns)
         RP_NOTE(out, arena,
                 "some graphs are not in these logs: they are of another run, or of another setting "
-                "(provenance is part of a graph's key)");
+                "(provenance is part of a graph's key), or one log has their compile's id twice");
     if (out->row_count > (int64_t)out->nrows)
         RP_NOTE(out, arena,
                 rp_arena_textf(arena, "%zu of %s rows: '--limit 0' shows all", out->nrows,

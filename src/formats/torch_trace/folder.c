@@ -92,21 +92,15 @@ enum rp_code rp_torch_trace_open(struct rp_torch_trace *trace, const char *path,
     return add_of_rank(trace, path, RP_TORCH_NO_ID, limits, err);
 }
 
-enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path, int64_t rank,
-                                   const struct rp_limits *limits, struct rp_err *err)
+/* Adds the logs in a folder, and those in its folder "torch_trace". */
+static enum rp_code add_in(struct rp_torch_trace *trace, const char *folder, int64_t rank,
+                           const struct rp_limits *limits, struct rp_err *err)
 {
-    const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX], file[PATH_MAX];
-    struct stat is;
+    DIR *dir = opendir(folder);
+    char file[PATH_MAX];
     struct dirent *entry;
     enum rp_code code = RP_OK;
 
-    if (!stat(path, &is) && S_ISDIR(is.st_mode))
-        snprintf(folder, sizeof folder, "%s", path);
-    else
-        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
-                 slash ? path : ".");
-    DIR *dir = opendir(folder);
     while (dir && code == RP_OK && (entry = readdir(dir)))
         if ((!strcmp(entry->d_name, "torch_trace") ||
              rp_text_begins(entry->d_name, "dedicated_log_torch_trace_")) &&
@@ -115,4 +109,25 @@ enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *pat
     if (dir)
         closedir(dir);
     return code;
+}
+
+/* A recording has a CTF trace in a folder for each host or rank, and the logs beside these. */
+enum rp_code rp_torch_trace_beside(struct rp_torch_trace *trace, const char *path, int64_t rank,
+                                   const struct rp_limits *limits, struct rp_err *err)
+{
+    char folder[PATH_MAX], other[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    struct stat is;
+
+    if (!stat(path, &is) && S_ISDIR(is.st_mode))
+        snprintf(folder, sizeof folder, "%s", path);
+    else
+        snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - path + 1) : 1,
+                 slash ? path : ".");
+    RP_TRY(add_in(trace, folder, rank, limits, err));
+    if (trace->logs.n ||
+        snprintf(other, sizeof other, "%s/metadata", folder) >= (int)sizeof other ||
+        stat(other, &is) || snprintf(other, sizeof other, "%s/..", folder) >= (int)sizeof other)
+        return RP_OK;
+    return add_in(trace, other, rank, limits, err);
 }

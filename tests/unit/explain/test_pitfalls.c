@@ -151,7 +151,7 @@ static const char *untypical_of(int64_t odd, const char *span, int warm, struct 
         at += dur;
     }
     t = TRACE_OF(rows);
-    assert_code(rp_pitfall_steps(t, steps, 5, arena, &text, NULL), RP_OK);
+    assert_code(rp_pitfall_steps(t, steps, 5, &(rp_interval_vec){0}, arena, &text, NULL), RP_OK);
     rp_trace_free(t);
     return text;
 }
@@ -182,9 +182,11 @@ static void a_step_may_be_untypical(void **state)
     rp_arena_release(&arena);
 }
 
-/* n steps of 20 ms and one of `odd_ms`, in which a span of `ns` compiles. */
-static const char *odd_step(int n, double odd_ms, int64_t ns, struct rp_arena *arena)
+/* n steps of 20 ms and one of `odd_ms`, in which a span of `ns` compiles, or the log says so. */
+static const char *odd_step_by(int n, double odd_ms, int64_t ns, bool log, struct rp_arena *arena)
 {
+    struct rp_interval compile = {21 * MS, 21 * MS + ns};
+    const rp_interval_vec compiles = {.at = &compile, .n = log};
     struct row rows[CALLS_MOST + 10];
     struct rp_report_step steps[CALLS_MOST + 8] = {0};
     struct rp_trace *t;
@@ -203,11 +205,16 @@ static const char *odd_step(int n, double odd_ms, int64_t ns, struct rp_arena *a
                                            .b = {.begin_ns = at, .window_ns = dur}};
         at += dur;
     }
-    rows[n + 1] = (struct row){'X', "cpu_op", "compile_fx", 1, 1, 21 * MS, ns};
+    rows[n + 1] = (struct row){'X', "cpu_op", log ? "aten::mm" : "compile_fx", 1, 1, 21 * MS, ns};
     t = trace_of(rows, (size_t)n + 2);
-    assert_code(rp_pitfall_steps(t, steps, (size_t)n + 1, arena, &text, NULL), RP_OK);
+    assert_code(rp_pitfall_steps(t, steps, (size_t)n + 1, &compiles, arena, &text, NULL), RP_OK);
     rp_trace_free(t);
     return text;
+}
+
+static const char *odd_step(int n, double odd_ms, int64_t ns, struct rp_arena *arena)
+{
+    return odd_step_by(n, odd_ms, ns, false, arena);
 }
 
 static void untypical_steps_have_edges(void **state)
@@ -221,6 +228,9 @@ static void untypical_steps_have_edges(void **state)
     assert_non_null(odd_step(5, 24.1, MS, &arena));
     assert_contains(odd_step(5, 90, 4400000, &arena), "the trace does not show why");
     assert_contains(odd_step(5, 90, 4600000, &arena), "compilation ('compile_fx')");
+    assert_contains(odd_step_by(5, 90, 4400000, true, &arena), "the trace does not show why");
+    assert_contains(odd_step_by(5, 90, 4600000, true, &arena),
+                    "compilation, as the log of torch.compile says");
     rp_arena_release(&arena);
 }
 
