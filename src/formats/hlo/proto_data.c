@@ -219,8 +219,7 @@ enum rp_code rp_hlo_proto_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, u
         *id = r->shape_of.at[text];
         return RP_OK;
     }
-    while (r->shape_of.n <= text)
-        RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
+    RP_TRY(rp_vec_push(&r->shape_of, 0, r->err));
     RP_TRY(decode_shape(r, bytes, offset, depth, id));
     r->shape_of.at[text] = *id;
     return RP_OK;

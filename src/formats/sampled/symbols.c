@@ -121,7 +121,7 @@ static bool open_same(struct rp_symbols_table *t, const char *path)
     t->is_here = t->nsegments &&
                  (t->id.nbuild_id ? nid == t->id.nbuild_id && !memcmp(id, t->id.build_id, nid)
                                   : t->id.inode && inode == t->id.inode);
-    if (t->is_here && !t->id.nbuild_id) {
+    if (t->is_here) {
         memcpy(t->id.build_id, id, nid);
         t->id.nbuild_id = nid;
     }
