@@ -206,7 +206,8 @@ static const char *hot_line(const struct rp_report_root *out, bool on_device,
 }
 
 /* "program.py:11 49.4 %, program.py:8 21.3 % of the device time; 9.9 % has no line" */
-static const char *lines_line(const struct rp_report_root *out, struct rp_arena *arena)
+static const char *lines_line(const struct rp_report_root *out, const char *measure,
+                              struct rp_arena *arena)
 {
     const char *text = NULL;
 
@@ -218,8 +219,8 @@ static const char *lines_line(const struct rp_report_root *out, struct rp_arena 
                               rp_units_text(arena, out->lines[i].share, RP_UNIT_RATIO));
     }
     if (!text || out->lines_share >= 1)
-        return text ? rp_arena_textf(arena, "%s of the device time", text) : NULL;
-    return rp_arena_textf(arena, "%s of the device time; %s has no line", text,
+        return text ? rp_arena_textf(arena, "%s of the %s", text, measure) : NULL;
+    return rp_arena_textf(arena, "%s of the %s; %s has no line", text, measure,
                           rp_units_text(arena, 1 - out->lines_share, RP_UNIT_RATIO));
 }
 
@@ -244,7 +245,7 @@ static enum rp_code join_lines(const struct rp_ranks *ranks, struct rp_arena *ar
     out->lines = lines.rows;
     out->nlines = lines.nrows;
     out->lines_share = lines.coverage;
-    out->lines_text = lines_line(out, arena);
+    out->lines_text = lines_line(out, lines.measure, arena);
     return RP_OK;
 }
 

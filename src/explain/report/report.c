@@ -729,8 +729,7 @@ static enum rp_code report_rank_with(const struct rp_loaded *loaded, const struc
         out->collectives.host = out->host;
     if (rp_settings_flag(settings, "start-up") && !scope->limited)
         RP_TRY(rp_report_measure_start(loaded->trace, out, err));
-    if (out->on_device)
-        RP_TRY(rp_report_find_lines(loaded, scope, &part->arena, out, err));
+    RP_TRY(rp_report_find_lines(loaded, scope, &part->arena, out, err));
     if (wants_view(settings))
         RP_TRY(report_view(loaded, scope, settings, hints, part, err));
     return rp_report_trim(out, err);
