@@ -6,6 +6,8 @@
 #include "explain/findings/tiny_kernels.h"
 #include "explain/findings_fixture.h"
 
+#include <math.h>
+
 #define US 1000
 #define MS 1000000
 
@@ -65,6 +67,26 @@ static void a_finding_costs_a_hundredth_of_the_span(void **state)
     assert_null(ask(&b, &rp_finding_launch_bound));
     b.chain.cause_ns[RP_GAP_NOT_LAUNCHED] = 1001 * US;
     assert_int_equal(ask(&b, &rp_finding_launch_bound)->lost_ns, 1001 * US);
+    rp_arena_release(&b.arena);
+}
+
+/* The rank that comes last to the only collective has a short window; its share is that of the rank
+   that waits. */
+static void no_share_is_above_one(void **state)
+{
+    struct rp_report_part others = {.whole = {.window_ns = 400 * MS}};
+    struct rp_rank_part in[2];
+    struct bench b;
+
+    UNUSED_STATE(state);
+    set_up(&b);
+    in[0] = (struct rp_rank_part){.data = &b.part};
+    in[1] = (struct rp_rank_part){.data = &others};
+    b.ranks = (struct rp_ranks){.n = 2, .world_size = 2, .parts = in};
+    b.chain.cause_ns[RP_GAP_NOT_LAUNCHED] = 99 * MS;
+    assert_true(fabs(ask(&b, &rp_finding_launch_bound)->share - 0.99) < 1e-9);
+    b.chain.cause_ns[RP_GAP_NOT_LAUNCHED] = 300 * MS;
+    assert_true(fabs(ask(&b, &rp_finding_launch_bound)->share - 0.75) < 1e-9);
     rp_arena_release(&b.arena);
 }
 
@@ -662,6 +684,7 @@ int test_findings(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_finding_costs_a_hundredth_of_the_span),
+        cmocka_unit_test(no_share_is_above_one),
         cmocka_unit_test(host_work_is_told_apart),
         cmocka_unit_test(late_ranks_are_told_apart),
         cmocka_unit_test(copies_are_told_apart),
