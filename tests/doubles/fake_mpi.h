@@ -7,12 +7,13 @@
 #define FAKE_MPI_H
 
 #ifdef MPICH
-typedef int MPI_Comm, MPI_Group, MPI_Datatype, MPI_Op, MPI_Request;
+typedef int MPI_Comm, MPI_Group, MPI_Datatype, MPI_Op, MPI_Request, MPI_Info, MPI_Win;
 #define MPI_COMM_WORLD    0x44000000
 #define MPI_COMM_NULL     0x04000000
 #define MPI_DOUBLE        0x4c00080b
 #define MPI_DATATYPE_NULL 0x0c000000
 #define MPI_SUM           0x58000003
+#define MPI_INFO_NULL     0x1c000000
 #define MPI_IN_PLACE      ((void *)-1)
 #define MPI_ANY_SOURCE    (-2)
 #define MPI_STATUS_IGNORE ((void *)1)
@@ -22,7 +23,8 @@ struct fake_comm;
 typedef struct fake_comm *MPI_Comm, *MPI_Group;
 typedef const int *MPI_Datatype;
 typedef const int *MPI_Op;
-typedef int *MPI_Request;
+typedef int *MPI_Request, *MPI_Info;
+typedef struct fake_win *MPI_Win;
 extern struct fake_comm ompi_mpi_comm_world, ompi_mpi_comm_null;
 extern const int ompi_mpi_double;
 #define MPI_COMM_WORLD    (&ompi_mpi_comm_world)
@@ -30,6 +32,7 @@ extern const int ompi_mpi_double;
 #define MPI_DOUBLE        (&ompi_mpi_double)
 #define MPI_DATATYPE_NULL ((MPI_Datatype)0)
 #define MPI_SUM           (&ompi_mpi_double)
+#define MPI_INFO_NULL     ((MPI_Info)0)
 #define MPI_IN_PLACE      ((void *)1)
 #define MPI_ANY_SOURCE    (-1)
 #define MPI_STATUS_IGNORE ((void *)0)
@@ -76,7 +79,15 @@ void fake_mpi_await_others(MPI_Comm c); /* until they wait for this rank in a co
     X(Iallreduce,                                                                                \
       (const void *s, void *r, int n, MPI_Datatype type, MPI_Op op, MPI_Comm c, MPI_Request *q), \
       (s, r, n, type, op, c, q))                                                                 \
-    X(Wait, (MPI_Request * q, void *status), (q, status))
+    X(Wait, (MPI_Request * q, void *status), (q, status))                                        \
+    X(Win_create, (void *base, long size, int unit, MPI_Info info, MPI_Comm c, MPI_Win *w),      \
+      (base, size, unit, info, c, w))                                                            \
+    X(Win_fence, (int assert, MPI_Win w), (assert, w))                                           \
+    X(Win_free, (MPI_Win * w), (w))                                                              \
+    X(Put,                                                                                       \
+      (const void *s, int n, MPI_Datatype type, int to, long at, int nt, MPI_Datatype tt,        \
+       MPI_Win w),                                                                               \
+      (s, n, type, to, at, nt, tt, w))
 
 #define DECLARE(name, parameters, arguments) \
     int MPI_##name parameters;               \

@@ -24,6 +24,7 @@ int main(int argc, char **argv)
     double send[100] = {0}, receive[400];
     MPI_Request request;
     MPI_Comm pair;
+    MPI_Win window;
     char name[32];
     int rank, size;
 
@@ -50,6 +51,13 @@ int main(int argc, char **argv)
     MPI_Iallreduce(send, receive, 100, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     MPI_Wait(&request, NULL);
     MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_create(receive, sizeof receive, sizeof *receive, MPI_INFO_NULL, MPI_COMM_WORLD,
+                   &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(send, 10, MPI_DOUBLE, (rank + 1) % size, 0, 10, MPI_DOUBLE, window);
+    work(rank == 1);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
     MPI_Comm_free(&pair);
     if (!rank)
         puts("done");

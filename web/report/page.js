@@ -397,98 +397,156 @@
     window.reprise = { ...window.reprise, view, set, lanes, shares: (i, from, to, causes) => { const s = new Float64Array(n); addShares(lanes[i], from, to, s, causes); return Array.from(s); } };
   }
 
-  // A cell for each step of each rank, as warm as the step is long there, or as a part of it is. What differs most between the ranks is
-  // shown first.
+  // A cell for each step of each rank, or of each host, whose ranks count as their mean; as warm as the step is long there, or as a part of
+  // it is. What differs most is shown first.
   function heat(lanes, stepsOf, go) {
-    const rows = lanes.filter(l => l.isMain && (stepsOf.get(l.rank) || []).length), n = data.states.length;
-    const most = Math.max(0, ...rows.map(l => stepsOf.get(l.rank).length));
-    if (rows.length < 2 || !most) return;
-    const cells = rows.map(lane => stepsOf.get(lane.rank).map(step => {
+    const main = lanes.filter(l => l.isMain && (stepsOf.get(l.rank) || []).length), n = data.states.length;
+    const most = Math.max(0, ...main.map(l => stepsOf.get(l.rank).length));
+    if (main.length < 2 || !most) return;
+    const cells = main.map(lane => stepsOf.get(lane.rank).map(step => {
       const parts = new Float64Array(n);
       addShares(lane, step.at, step.at + step.dur_ns, parts);
-      return { lane, step, values: [step.dur_ns, ...parts] };
+      return { lane, step, of: lane.name.replace(/,.*/, ""), from: step.at, to: step.at + step.dur_ns, values: [step.dur_ns, ...parts] };
     }));
-    const all = cells.flat(), names = ["step time", ...data.states.map((_, k) => stateName(k))];
-    const spread = k => { let sum = 0; for (let i = 0; i < most; i++) { const v = cells.filter(r => r[i]).map(r => r[i].values[k]); sum += Math.max(...v) - Math.min(...v); } return sum; };
-    const used = names.map((_, k) => k).filter(k => all.some(c => c.values[k] > 0)), spreads = new Map(used.map(k => [k, spread(k)]));
-    let kind = used.reduce((a, k) => (spreads.get(k) > spreads.get(a) ? k : a)), at = [0, 0], low = 0, high = 1;
-    const LEFT = 92, TOP = 18, size = Math.max(3, Math.min(22, Math.floor(440 / rows.length))), height = TOP + rows.length * size + 2;
-    const canvas = make("canvas", { tabindex: "0", role: "img", style: "cursor:pointer", "aria-describedby": "heat-cell" });
-    const told = make("p", { id: "heat-cell", class: "soft", role: "status" }), scale = make("span", {});
+    const names = ["step time", ...data.states.map((_, k) => stateName(k))];
+    const longest = cells.find(r => r.length === most), middle = cells.flat().map(c => c.values[0]).sort((a, b) => a - b)[cells.flat().length >> 1];
+    const words = c => `${c.of}, ${c.step.name || "a step"}: ${show(Math.round(c.values[0]), "ns")}, ` +
+      names.map((_, k) => k).slice(1).filter(k => c.values[k] > 0).map(k => `${show(Math.round(c.values[k]), "ns")} ${names[k]}`).join(", ");
+    const byRank = { what: "ranks", rows: cells.map(r => r[0].of), cells };
+    const together = cells => ({ ...cells[0], from: Math.min(...cells.map(c => c.from)), to: Math.max(...cells.map(c => c.to)),
+      values: names.map((_, k) => cells.reduce((a, c) => a + c.values[k], 0) / cells.length) });
+    const ofHost = data.hosts.map(([host, ranks]) => [host, cells.filter(r => ranks.includes(r[0].lane.rank))]).filter(h => h[1].length);
+    const byHost = { what: "hosts", rows: ofHost.map(h => h[0]),
+      cells: ofHost.map(([of, rows]) => longest.map((_, k) => rows.map(r => r[k]).filter(c => c)).filter(c => c.length).map(c => ({ ...together(c), of }))) };
+    const shown = grid({
+      id: "heat-cell", title: "Steps by rank", doc: "how long each step is on each rank or host, and what the device does in it",
+      tables: byHost.rows.length > 1 && byHost.rows.length < cells.length ? [byHost, byRank] : [byRank],
+      columns: longest.map((c, k) => ((c.step.name || String(k)).match(/\d+(?!.*\d)/) || [c.step.name])[0]),
+      kinds: names.map((name, k) => ({ name, unit: "ns", value: c => c.values[k], least: middle * 0.05 })), words,
+      open: c => go(c.from, c.to), opens: "Enter shows a step in the timeline",
+      foot: "What differs most is shown first. A click shows a step in the timeline." + (byHost.rows.length > 1 ? " A host's times are the mean of its ranks." : ""),
+    });
+    window.reprise = { ...window.reprise, heat: { cells, hosts: byHost, names, shown: () => names[shown()] } };
+  }
+
+  // A cell for each two hosts: how long the ranks of one wait for those of the other, and how fast what they send each other is.
+  function pairs() {
+    if (data.hosts.length < 2 || !data.pairs.length) return;
+    const at = new Map(data.pairs.map(p => [p[0] + " " + p[1], p])), hosts = data.hosts.map(h => h[0]);
+    const cells = hosts.map((from, i) => hosts.map((to, k) => {
+      const [, , wait] = at.get(`${i} ${k}`) || [], [, , , count = 0, bytes = 0, ns = 0] = at.get(`${Math.min(i, k)} ${Math.max(i, k)}`) || [];
+      return { from, to, wait: i === k ? undefined : wait || 0, count, bytes: bytes || undefined, speed: bytes && ns ? bytes / ns * 1e9 : undefined };
+    }));
+    const words = c => `${c.from} and ${c.to}: ` + [c.wait !== undefined && `a rank of ${c.from} waits ${show(c.wait, "ns")} for ${c.to}`,
+      c.count && `${show(c.count, "count")} collectives between them`, c.bytes && show(c.bytes, "bytes"), c.speed && show(c.speed, "bps")].filter(t => t).join(", ");
+    const kinds = [{ name: "waiting", unit: "ns", value: c => c.wait, least: 1 }, { name: "GB/s", unit: "bps", value: c => c.speed, low: true, least: 1 },
+      { name: "bytes", unit: "bytes", value: c => c.bytes, least: 1 }];
+    const shown = grid({
+      id: "pair-cell", title: "Pairs of hosts", doc: "the row waits for the column; the hosts of a collective between two hosts",
+      tables: [{ what: "hosts", rows: hosts, cells }], columns: hosts, kinds, words, square: true,
+      foot: "Waiting, by the host that is waited for, is the mean of the ranks of the row. Bytes and GB/s (the warmest is the slowest) are those of collectives between two hosts alone, as in 'reprise comm'.",
+    });
+    window.reprise = { ...window.reprise, pairs: { cells, shown: () => kinds[shown()].name } };
+  }
+
+  // A map of cells that keys and the mouse go through. Cells in which a kind has no value stay empty; `low`: the lowest is the warmest.
+  function grid({ id, title, doc, tables, columns, kinds, words, open, opens, foot, square }) {
+    const TOP = 18;
+    const canvas = make("canvas", { tabindex: "0", role: "img", style: open ? "cursor:pointer" : null, "aria-describedby": id });
+    const told = make("p", { id, class: "soft", role: "status" }), scale = make("span", {});
     const css = name => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const rgb = text => [1, 3, 5].map(i => parseInt(text.slice(i, i + 2), 16));
-    let width = 0, wide = 1;
-    const value = c => c && c.values[kind];
+    const has = (c, k) => c && kinds[k].value(c) !== undefined;
+    const valuesOf = (t, k) => t.cells.flat().filter(c => has(c, k)).map(kinds[k].value);
+    const spread = k => columns.reduce((sum, _, i) => {
+      const v = tables[0].cells.map(r => r[i]).filter(c => has(c, k)).map(kinds[k].value);
+      return v.length ? sum + v.reduce((a, b) => Math.max(a, b)) - v.reduce((a, b) => Math.min(a, b)) : sum;
+    }, 0);
+    const used = kinds.map((_, k) => k).filter(k => valuesOf(tables[0], k).some(v => v > 0));
+    const spreads = new Map(used.map(k => [k, spread(k)]));
+    let kind = square ? used[0] : used.reduce((a, k) => (spreads.get(k) > spreads.get(a) ? k : a)), shown = tables[0], at = [0, 0], low = 0, high = 1;
+    let width = 0, wide = 1, left = 92, size = 3;
     function draw() {
-      const ratio = window.devicePixelRatio || 1, ctx = canvas.getContext("2d");
+      const ratio = window.devicePixelRatio || 1, ctx = canvas.getContext("2d"), { rows, cells } = shown;
+      const font = "11px system-ui, sans-serif";
+      ctx.font = font;
+      left = Math.min(240, Math.max(92, ...rows.map(name => ctx.measureText(name).width + 14)));
       width = canvas.parentElement.clientWidth;
-      wide = (width - LEFT - 8) / most;
+      size = Math.max(3, Math.min(22, Math.floor((rows.length > 64 ? 440 : 780) / rows.length)));
+      wide = (width - left - 8) / columns.length;
+      if (square) wide = Math.min(wide, 3 * size);
+      const height = TOP + rows.length * size + 2;
       canvas.width = width * ratio;
       canvas.height = height * ratio;
       canvas.style.height = height + "px";
       ctx.scale(ratio, ratio);
-      ctx.font = "11px system-ui, sans-serif";
+      ctx.font = font;
       const cold = rgb(css("--cold")), warm = rgb(css("--warm")), fg = css("--fg");
       cells.forEach((row, i) => {
         const y = TOP + i * size;
         row.forEach((c, k) => {
-          const share = (value(c) - low) / (high - low), x = LEFT + k * wide;
+          if (!has(c, kind)) return;
+          const value = kinds[kind].value(c), share = (kinds[kind].low ? high - value : value - low) / (high - low), x = left + k * wide;
           ctx.fillStyle = `rgb(${cold.map((v, j) => Math.round(v + (warm[j] - v) * share)).join(",")})`;
           ctx.fillRect(x, y, wide > 3 ? wide - 1 : wide, size > 5 ? size - 1 : size);
           ctx.textAlign = "center";
           ctx.fillStyle = fg;
-          if (wide > 60 && size > 13) ctx.fillText(show(Math.round(value(c)), "ns"), x + wide / 2, y + size / 2 + 4);
+          if (wide > 60 && size > 13) ctx.fillText(show(Math.round(value), kinds[kind].unit), x + wide / 2, y + size / 2 + 4);
         });
         ctx.fillStyle = fg;
         ctx.textAlign = "right";
-        if (size > 11 || i % Math.ceil(12 / size) === 0) ctx.fillText(row[0].lane.name.replace(/,.*/, ""), LEFT - 8, y + Math.max(size, 8) / 2 + 4, LEFT - 12);
+        if (size > 11 || i % Math.ceil(12 / size) === 0) ctx.fillText(rows[i], left - 8, y + Math.max(size, 8) / 2 + 4, left - 12);
       });
       ctx.textAlign = "center";
-      const longest = cells.find(r => r.length === most);
-      for (let k = 0; k < most; k += Math.max(1, Math.ceil(60 / wide))) ctx.fillText(((longest[k].step.name || String(k)).match(/\d+(?!.*\d)/) || [longest[k].step.name])[0], LEFT + (k + 0.5) * wide, 12);
+      const room = Math.max(60, ...columns.map(name => ctx.measureText(name).width + 12));
+      for (let k = 0; k < columns.length; k += Math.max(1, Math.ceil(room / wide))) ctx.fillText(columns[k], left + (k + 0.5) * wide, 12);
       ctx.strokeStyle = fg;
       ctx.lineWidth = 2;
-      if (document.activeElement === canvas) ctx.strokeRect(LEFT + at[1] * wide, TOP + at[0] * size, Math.max(3, wide - 1), Math.max(3, size - 1));
+      if (document.activeElement === canvas) ctx.strokeRect(left + at[1] * wide, TOP + at[0] * size, Math.max(3, wide - 1), Math.max(3, size - 1));
     }
-    const words = c => `${c.lane.name.replace(/,.*/, "")}, ${c.step.name || "a step"}: ${show(c.step.dur_ns, "ns")}, ` +
-      used.slice(1).filter(k => c.values[k] > 0).map(k => `${show(Math.round(c.values[k]), "ns")} ${names[k]}`).join(", ");
-    const tell = () => { const c = cells[at[0]][at[1]]; told.textContent = c ? words(c) : ""; };
-    function choose(k) {
+    const tell = () => { const c = shown.cells[at[0]][at[1]]; told.textContent = c ? words(c) : ""; };
+    function choose(k, t) {
       kind = k;
-      const values = all.map(value).sort((a, b) => a - b), middle = all.map(c => c.values[0]).sort((a, b) => a - b)[all.length >> 1];
-      low = values[0];
-      high = Math.max(values[values.length - 1], low + middle * 0.05);
+      shown = t;
+      const values = valuesOf(t, k), top = values.reduce((a, b) => Math.max(a, b), 0), worst = kinds[k].low ? Math.min : Math.max;
+      low = values.reduce((a, b) => Math.min(a, b), top);
+      high = Math.max(top, low + kinds[k].least);
       buttons.forEach((b, i) => b.setAttribute("aria-pressed", used[i] === k));
-      const i = all.reduce((a, c) => (value(c) > value(a) ? c : a));
-      at = [rows.indexOf(i.lane), cells[rows.indexOf(i.lane)].indexOf(i)];
-      scale.textContent = `from ${show(Math.round(low), "ns")} (pale) to ${show(Math.round(values[values.length - 1]), "ns")}`;
-      canvas.setAttribute("aria-label", `${names[k]} of ${rows.length} ranks in ${most} steps, ${scale.textContent}; arrow keys go from cell to cell, Enter shows a step in the timeline`);
+      sorts.forEach((b, i) => b.setAttribute("aria-pressed", tables[i] === t));
+      const most = values.reduce((a, b) => worst(a, b));
+      t.cells.some((row, i) => row.some((c, j) => has(c, k) && kinds[k].value(c) === most && (at = [i, j])));
+      const ends = [low, top].map(v => show(Math.round(v), kinds[k].unit));
+      scale.textContent = kinds[k].low ? `from ${ends[1]} (pale) to ${ends[0]}` : `from ${ends[0]} (pale) to ${ends[1]}`;
+      canvas.setAttribute("aria-label", `${kinds[k].name} of ${t.rows.length} ${t.what} in ${columns.length} ${square ? "columns" : "steps"}, ${scale.textContent}; arrow keys go from cell to cell${opens ? ", " + opens : ""}`);
       tell();
       draw();
     }
-    const open = () => { const c = cells[at[0]][at[1]]; if (c) go(c.step.at, c.step.at + c.step.dur_ns); };
-    const find = e => { const box = canvas.getBoundingClientRect(); return [Math.floor((e.clientY - box.top - TOP) / size), Math.floor((e.clientX - box.left - LEFT) / wide)]; };
-    canvas.addEventListener("pointermove", e => { const to = find(e); if (cells[to[0]] && cells[to[0]][to[1]]) { at = to; tell(); } });
-    canvas.addEventListener("click", e => { const to = find(e); if (cells[to[0]] && cells[to[0]][to[1]]) { at = to; open(); } });
+    const enter = () => { const c = shown.cells[at[0]][at[1]]; if (c && open) open(c); };
+    const find = e => { const box = canvas.getBoundingClientRect(); return [Math.floor((e.clientY - box.top - TOP) / size), Math.floor((e.clientX - box.left - left) / wide)]; };
+    const known = to => shown.cells[to[0]] && shown.cells[to[0]][to[1]];
+    canvas.addEventListener("pointermove", e => { const to = find(e); if (known(to)) { at = to; tell(); } });
+    canvas.addEventListener("click", e => { const to = find(e); if (known(to)) { at = to; enter(); } });
     const keys = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
     canvas.addEventListener("keydown", e => {
       const by = keys[e.key];
-      if (e.key === "Enter") open();
+      if (e.key === "Enter") enter();
       else if (!by || e.ctrlKey || e.metaKey || e.altKey) return;
-      else if (cells[at[0] + by[0]] && cells[at[0] + by[0]][at[1] + by[1]]) at = [at[0] + by[0], at[1] + by[1]];
+      else if (known([at[0] + by[0], at[1] + by[1]])) at = [at[0] + by[0], at[1] + by[1]];
       e.preventDefault();
       tell();
       draw();
     });
     canvas.addEventListener("focus", () => draw());
     canvas.addEventListener("blur", () => draw());
-    const buttons = used.map(k => make("button", { type: "button", onclick: () => choose(k) }, names[k]));
-    section("Steps by rank", "how long each step is on each rank, and what the device does in it", make("div", { class: "tools", role: "group", "aria-label": "what is shown" }, ...buttons, make("small", {}, scale)),
-      make("div", {}, canvas), told, make("p", { class: "soft" }, "What differs most between the ranks is shown first. A click shows a step in the timeline."));
-    choose(kind);
+    const buttons = used.map(k => make("button", { type: "button", onclick: () => choose(k, shown) }, kinds[k].name));
+    const sorts = tables.length > 1 ? tables.map(t => make("button", { type: "button", onclick: () => choose(kind, t) }, t.what)) : [];
+    const tools = (label, all) => all.length ? make("div", { class: "tools", role: "group", "aria-label": label }, ...all) : null;
+    section(title, doc, tools("rows", sorts), tools("what is shown", [...buttons, make("small", {}, scale)]),
+      make("div", {}, canvas), told, make("p", { class: "soft" }, foot));
+    choose(kind, shown);
     new ResizeObserver(draw).observe(canvas.parentElement);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
-    window.reprise = { heat: { cells, names, shown: () => names[kind] } };
+    return () => kind;
   }
   const stateName = k => k === 1 ? data.busy : k === 0 ? data.rest : data.states[k];
 
@@ -646,6 +704,7 @@
   headline();
   parts();
   timeline();
+  pairs();
   findings();
   step();
   steps();

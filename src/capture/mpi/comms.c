@@ -225,10 +225,37 @@ struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle)
     return comm;
 }
 
-void rp_mpi_comm_made(rp_mpi_word place)
+void rp_mpi_comm_made(rp_mpi_word place, rp_mpi_word on)
 {
+    (void)on;
     if (mpi.ready)
         rp_mpi_comm_of(rp_mpi_handle_at(place, 0));
+}
+
+struct rp_mpi_comm *rp_mpi_window_of(rp_mpi_word handle)
+{
+    return mpi.ready && handle ? slot_of(handle_of(handle)) : NULL;
+}
+
+/* Making a window is a collective of the communicator: all members are at the same number. */
+void rp_mpi_window_made(rp_mpi_word place, rp_mpi_word on)
+{
+    struct rp_mpi_comm *of = rp_mpi_comm_of(on), *window;
+
+    if (!of)
+        return;
+    pthread_mutex_lock(&comms_lock);
+    window = slot_of(0);
+    if (window) {
+        snprintf(window->group, sizeof window->group, "%.30s window %u", of->group,
+                 atomic_load(&of->sequence));
+        window->ranks = of->ranks;
+        window->rank = of->rank;
+        window->inter = false;
+        atomic_store(&window->sequence, 0);
+        atomic_store_explicit(&window->handle, rp_mpi_handle_at(place, 0), memory_order_release);
+    }
+    pthread_mutex_unlock(&comms_lock);
 }
 
 void rp_mpi_comm_forget(rp_mpi_word place)

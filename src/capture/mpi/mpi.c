@@ -7,7 +7,8 @@
  * the ranks of a collective are matched; sends and receives carry their peer. Calls that start
  * something (MPI_Isend, MPI_Iallreduce) are spans of the call. The call that waits for it
  * (MPI_Wait...) is the collective, the send or the receive: there the rank is held up. One that
- * waits for several has a span for each.
+ * waits for several has a span for each. A window is a communicator of its own, and its fences are
+ * collectives; what is put into it or fetched from it is a span of the call.
  */
 #include "capture/mpi/mpi.h"
 
@@ -21,7 +22,7 @@
 #define FAILED 16 /* an error of MPI, if there is no MPI behind a call */
 #define NONE   ((rp_mpi_word)-1)
 
-enum what { COLLECTIVE, STARTED, SENT, POSTED, WAITED, OTHER };
+enum what { COLLECTIVE, STARTED, SENT, POSTED, WAITED, FENCED, PUT, OTHER };
 
 /* How to read the sizes of a call. */
 enum sizes {
@@ -65,12 +66,19 @@ static int64_t bytes_of(const struct call *c, const struct rp_mpi_comm *comm)
 
 static bool has_number(enum what what)
 {
-    return what == COLLECTIVE || what == STARTED;
+    return what == COLLECTIVE || what == STARTED || what == FENCED;
+}
+
+static struct rp_mpi_comm *comm_of(enum what what, rp_mpi_word handle)
+{
+    return handle == NONE                  ? NULL
+           : what == FENCED || what == PUT ? rp_mpi_window_of(handle)
+                                           : rp_mpi_comm_of(handle);
 }
 
 static struct rp_mpi_op op_of(const struct call *c)
 {
-    struct rp_mpi_comm *comm = c->comm == NONE ? NULL : rp_mpi_comm_of(c->comm);
+    struct rp_mpi_comm *comm = comm_of(c->what, c->comm);
     struct rp_mpi_op op = {.name = c->name,
                            .numbered = has_number(c->what),
                            .peer = c->peer == NONE ? INT_MIN : (int)c->peer,
@@ -112,15 +120,21 @@ static void describe(const struct rp_mpi_op *op, struct rp_capture_args *a)
         rp_capture_add_number(a, "Seq", op->sequence);
 }
 
-static const enum rp_ctf_kind kinds[] = {
-    [COLLECTIVE] = RP_CTF_KIND_COLLECTIVE, [STARTED] = RP_CTF_KIND_OTHER,
-    [SENT] = RP_CTF_KIND_COLLECTIVE,       [POSTED] = RP_CTF_KIND_OTHER,
-    [WAITED] = RP_CTF_KIND_WAIT,           [OTHER] = RP_CTF_KIND_OTHER};
+static const enum rp_ctf_kind kinds[] = {[COLLECTIVE] = RP_CTF_KIND_COLLECTIVE,
+                                         [STARTED] = RP_CTF_KIND_OTHER,
+                                         [SENT] = RP_CTF_KIND_COLLECTIVE,
+                                         [POSTED] = RP_CTF_KIND_OTHER,
+                                         [WAITED] = RP_CTF_KIND_WAIT,
+                                         [FENCED] = RP_CTF_KIND_COLLECTIVE,
+                                         [PUT] = RP_CTF_KIND_OTHER,
+                                         [OTHER] = RP_CTF_KIND_OTHER};
 static const char *const categories[] = {[COLLECTIVE] = "collective_comm",
                                          [STARTED] = "mpi",
                                          [SENT] = "collective_comm",
                                          [POSTED] = "mpi",
                                          [WAITED] = "blocking",
+                                         [FENCED] = "collective_comm",
+                                         [PUT] = "mpi",
                                          [OTHER] = "mpi"};
 
 /* A span of a call; op: what it is for, or NULL. */
@@ -157,8 +171,7 @@ static void put_call(const struct call *c, uint64_t begin, uint64_t end)
 /* Numbers of collectives must agree between ranks even if some of them pause. */
 static void count_call(const struct call *c)
 {
-    struct rp_mpi_comm *comm =
-        has_number(c->what) && c->comm != NONE ? rp_mpi_comm_of(c->comm) : NULL;
+    struct rp_mpi_comm *comm = has_number(c->what) ? comm_of(c->what, c->comm) : NULL;
 
     if (comm)
         atomic_fetch_add(&comm->sequence, 1);
@@ -168,9 +181,10 @@ static void count_call(const struct call *c)
 static struct rp_flight *begin_call(const char *name, enum what what, rp_mpi_word comm,
                                     uint64_t begin)
 {
-    if (depth != 1 || what == STARTED || what == POSTED || what == OTHER || !cap->ready())
+    if (depth != 1 || what == STARTED || what == POSTED || what == PUT || what == OTHER ||
+        !cap->ready())
         return NULL;
-    return rp_flight_begin(flights, cap, name, comm == NONE ? NULL : rp_mpi_comm_of(comm), begin);
+    return rp_flight_begin(flights, cap, name, comm_of(what, comm), begin);
 }
 
 static void describe_flight(const struct rp_flight *flight, struct rp_capture_args *args)
@@ -282,6 +296,17 @@ static void end_call(const struct call *c, uint64_t begin)
     X(Issend, 7, POSTED, ONE, b, c, f, d, NONE, NONE)                      \
     X(Irecv, 7, POSTED, ONE, b, c, f, d, NONE, NONE)                       \
     X(Probe, 4, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)           \
+    X(Win_fence, 2, FENCED, ONE, NONE, NONE, b, NONE, NONE, NONE)          \
+    X(Put, 8, PUT, ONE, b, c, h, d, NONE, NONE)                            \
+    X(Get, 8, PUT, ONE, b, c, h, d, NONE, NONE)                            \
+    X(Accumulate, 9, PUT, ONE, b, c, i, d, NONE, NONE)                     \
+    X(Get_accumulate, 12, PUT, ONE, e, f, l, g, NONE, NONE)                \
+    X(Win_lock, 4, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)        \
+    X(Win_unlock, 2, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)      \
+    X(Win_flush, 2, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)       \
+    X(Win_start, 3, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)       \
+    X(Win_complete, 1, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)    \
+    X(Win_wait, 1, WAITED, ONE, NONE, NONE, NONE, NONE, NONE, NONE)        \
     X(Finalize, 0, OTHER, ONE, NONE, NONE, NONE, NONE, NONE, NONE)
 
 /* Calls the next function of the name; a wrapper under the first name respects other tools. */
@@ -471,16 +496,21 @@ static bool end_requests(const struct waiting *w, const char *name, enum done ho
     WAIT_AS(MPI_##name, name, __VA_ARGS__) WAIT_AS(PMPI_##name, name, __VA_ARGS__)
 WAITS(WAIT)
 
-/* X(name, parameters, the communicator that it is collective on, where it stores the new one) */
-#define CREATORS(X)                \
-    X(Comm_dup, 2, a, b)           \
-    X(Comm_dup_with_info, 3, a, c) \
-    X(Comm_create, 3, a, c)        \
-    X(Comm_split, 4, a, d)         \
-    X(Comm_split_type, 5, a, e)    \
-    X(Cart_create, 6, a, f)
+/* X(name, parameters, what, the communicator that it is collective on, where it stores the new one)
+ */
+#define CREATORS(X)                        \
+    X(Comm_dup, 2, comm, a, b)             \
+    X(Comm_dup_with_info, 3, comm, a, c)   \
+    X(Comm_create, 3, comm, a, c)          \
+    X(Comm_split, 4, comm, a, d)           \
+    X(Comm_split_type, 5, comm, a, e)      \
+    X(Cart_create, 6, comm, a, f)          \
+    X(Win_create, 6, window, e, f)         \
+    X(Win_create_dynamic, 3, window, b, c) \
+    X(Win_allocate, 6, window, d, f)       \
+    X(Win_allocate_shared, 6, window, d, f)
 
-#define CREATE_AS(own, name_, n, comm_, to)                                                    \
+#define CREATE_AS(own, name_, n, noun, comm_, to)                                              \
     EXPORT int own(P##n);                                                                      \
     int own(P##n)                                                                              \
     {                                                                                          \
@@ -492,7 +522,7 @@ WAITS(WAIT)
                                 NONE, NONE},                                                   \
                  begin);                                                                       \
         if (!result)                                                                           \
-            rp_mpi_comm_made(to);                                                              \
+            rp_mpi_##noun##_made(to, comm_);                                                   \
         depth--;                                                                               \
         return result;                                                                         \
     }
@@ -500,17 +530,19 @@ WAITS(WAIT)
     CREATE_AS(MPI_##name, name, __VA_ARGS__) CREATE_AS(PMPI_##name, name, __VA_ARGS__)
 CREATORS(CREATE)
 
-#define FREE_AS(own)                   \
+#define FREE_AS(own, name)             \
     EXPORT int own(W place);           \
     int own(W place)                   \
     {                                  \
-        NEXT(own, Comm_free)           \
+        NEXT(own, name)                \
         if (cap && !depth)             \
             rp_mpi_comm_forget(place); \
         return next(place);            \
     }
-FREE_AS(MPI_Comm_free)
-FREE_AS(PMPI_Comm_free)
+FREE_AS(MPI_Comm_free, Comm_free)
+FREE_AS(PMPI_Comm_free, Comm_free)
+FREE_AS(MPI_Win_free, Win_free)
+FREE_AS(PMPI_Win_free, Win_free)
 
 /* -------------------------------------------------------------------------- beginning */
 

@@ -28,8 +28,12 @@ struct rp_mpi_comm {
 RP_MPI_HIDDEN void rp_mpi_comms_begin(const void *caller);
 /* The communicator of a handle, registered at its first use; NULL if there are too many. */
 RP_MPI_HIDDEN struct rp_mpi_comm *rp_mpi_comm_of(rp_mpi_word handle);
-/* The handle stored at `place` is new, or about to be freed. */
-RP_MPI_HIDDEN void rp_mpi_comm_made(rp_mpi_word place);
+/* That of a window, whose fences are numbered apart from the collectives of its communicator; NULL:
+   its making was not seen. */
+RP_MPI_HIDDEN struct rp_mpi_comm *rp_mpi_window_of(rp_mpi_word handle);
+/* The handle stored at `place` is new, or about to be freed; of a window on a communicator. */
+RP_MPI_HIDDEN void rp_mpi_comm_made(rp_mpi_word place, rp_mpi_word on);
+RP_MPI_HIDDEN void rp_mpi_window_made(rp_mpi_word place, rp_mpi_word on);
 RP_MPI_HIDDEN void rp_mpi_comm_forget(rp_mpi_word place);
 /* Bytes of an element, or 0. */
 RP_MPI_HIDDEN int rp_mpi_type_bytes(rp_mpi_word type);

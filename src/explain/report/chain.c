@@ -403,6 +403,8 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     rp_rendezvous_drop_start_up(&ctx->m, ctx->lists);
     RP_TRY(rp_late_find(&(struct rp_late_ranks){ctx->n, ctx->lists, leads}, &ctx->m, ctx->arena,
                         &ctx->lates, err));
+    ctx->out->matched = ctx->m;
+    ctx->out->lists = ctx->lists;
     ctx->out->clocks = ctx->m.clocks;
     ctx->out->clocks_differ = ctx->m.clocks_differ;
     ctx->out->apart_ns = ctx->m.apart_ns;

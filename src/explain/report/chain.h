@@ -51,8 +51,10 @@ struct rp_chain {
        slow links need; and the alarms. */
     int64_t exposed_ns[RP_PLACES + 1], slow_ns;
     const char *slow_link[RP_PLACES];
-    struct rp_chain_rank *ranks;  /* one for each rank */
-    struct rp_places places;      /* which of them are slow, and what that costs */
+    struct rp_rendezvous_list matched;         /* which belong together; of all ranks */
+    const struct rp_collectives *const *lists; /* by rank */
+    struct rp_chain_rank *ranks;               /* one for each rank */
+    struct rp_places places;                   /* which of them are slow, and what that costs */
     const rp_interval_vec *waits; /* by rank, on its clock: waiting in collectives, in its span;
                                      NULL: nothing was matched */
 };

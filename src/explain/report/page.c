@@ -116,6 +116,38 @@ static void put_lanes(struct rp_out *to, const struct rp_report_view *view)
     rp_out_text(to, "],\n");
 }
 
+/* Hosts with their ranks, and what they have to do with each other: [first, second, …]. */
+static void put_hosts(struct rp_out *to, const struct rp_report_root *root)
+{
+    const struct rp_report_view *view = root->view;
+    size_t n = view->nhosts, shown = 0;
+
+    rp_out_text(to, "\"hosts\":[");
+    for (size_t h = 0; h < n; h++) {
+        const char *comma = "";
+
+        rp_out_text(to, h ? ",[" : "[");
+        rp_out_escaped(to, RP_IN_SCRIPT, view->hosts[h]);
+        rp_out_text(to, ",[");
+        for (size_t r = 0; r < root->nranks; r++)
+            if (view->host_of[r] == h) {
+                rp_out_printf(to, "%s%" PRId64, comma, root->ranks[r].rank);
+                comma = ",";
+            }
+        rp_out_text(to, "]]");
+    }
+    rp_out_text(to, "],\n\"pairs\":[");
+    for (size_t i = 0; i < n * n; i++) {
+        const struct rp_view_pair *p = &view->pairs[i];
+
+        if (p->wait_ns || p->count)
+            rp_out_printf(to, "%s[%zu,%zu,%" PRId64 ",%" PRId64 ",%" PRId64 ",%" PRId64 "]",
+                          shown++ ? "," : "", i / n, i % n, p->wait_ns, p->count, p->size_bytes,
+                          p->transfer_ns);
+    }
+    rp_out_text(to, "],\n");
+}
+
 static void put_tops(struct rp_out *to, const struct rp_report_view *view)
 {
     rp_out_text(to, "\"tops\":[");
@@ -173,6 +205,7 @@ static void put_data(struct rp_out *to, void *user)
     rp_web_put_texts(to, "cause_docs", cause_docs, RP_LANE_PAUSES + RP_PAUSES);
     put_lanes(to, view);
     put_marks(to, root);
+    put_hosts(to, root);
     put_tops(to, view);
     rp_out_text(to, "\"step_text\":");
     rp_out_escaped(to, RP_IN_SCRIPT, view->step_text);

@@ -266,5 +266,6 @@ enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_c
     for (size_t k = 0; k < RP_VIEW_TOPS; k++)
         RP_TRY(join_top(&ctx, k, err));
     RP_TRY(join_roof(&ctx, err));
+    RP_TRY(rp_report_join_pairs(ranks, chain, ctx.arena, ctx.out, err));
     return rp_arena_check(&result->arena, "drawing a timeline", err);
 }

@@ -78,6 +78,13 @@ struct rp_view_lane {
     struct rp_lane_piece *pieces;
 };
 
+/* What two hosts have to do with each other. */
+struct rp_view_pair {
+    int64_t wait_ns; /* what a rank of the first waits for ranks of the second, the mean */
+    /* Of the collectives between these two alone; only where the first is the lower. */
+    int64_t count, size_bytes, transfer_ns;
+};
+
 struct rp_view_top {
     const char *by, *title;
     struct rp_top_root *root;
@@ -88,11 +95,15 @@ struct rp_view_top {
 struct rp_report_view {
     size_t nlanes, left_out; /* lanes that are not shown, because there are too many */
     struct rp_view_lane *lanes;
-    int64_t span_ns;         /* from the earliest begin to the last end of lanes */
-    bool aligned;            /* lanes are on one clock; else each begins at 0 */
-    const char *busy, *rest; /* what the states compute and idle are called in the answer */
-    bool on_host;            /* lanes are operators of the host */
-    int64_t *step_at_ns;     /* begins of the steps of the answer, in their order, as at_ns */
+    int64_t span_ns;            /* from the earliest begin to the last end of lanes */
+    bool aligned;               /* lanes are on one clock; else each begins at 0 */
+    const char *busy, *rest;    /* what the states compute and idle are called in the answer */
+    bool on_host;               /* lanes are operators of the host */
+    int64_t *step_at_ns;        /* begins of the steps of the answer, in their order, as at_ns */
+    size_t nhosts;              /* 0: not all are known, or there are too many */
+    const char **hosts;         /* by the number of their first rank */
+    uint32_t *host_of;          /* by rank */
+    struct rp_view_pair *pairs; /* by first * nhosts + second */
     struct rp_view_top tops[RP_VIEW_TOPS]; /* and roof: for pages only, else without rows */
     struct rp_roof_root *roof;
     const char *step_page, *step_text; /* a step with all its events, as a page in the page, and
@@ -105,6 +116,11 @@ extern const char *const rp_view_top_words[RP_VIEW_TOPS];
 /* Fills root->view of the result; everything is in its arena. */
 enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_chain *chain,
                                  struct rp_result *result, struct rp_err *err);
+
+/* Fills the hosts of a view and their pairs (pairs.c). */
+enum rp_code rp_report_join_pairs(const struct rp_ranks *ranks, const struct rp_chain *chain,
+                                  struct rp_arena *arena, struct rp_report_view *out,
+                                  struct rp_err *err);
 
 /* Writes the answer as a self-contained page, and its timeline as a picture. The result has a view.
  */

@@ -34,6 +34,7 @@ static const struct {
     {"bcast", RP_COLL_BROADCAST},
     {"sendrecv", RP_COLL_SEND_RECV},
     {"barrier", RP_COLL_BARRIER},
+    {"winfence", RP_COLL_BARRIER},
     {"crossdevicereduce", RP_COLL_ALL_REDUCE},
     {"quickreduce", RP_COLL_ALL_REDUCE},
     {"customar", RP_COLL_ALL_REDUCE},
