@@ -138,6 +138,94 @@ static void absurd_sizes_are_left_out(void **state)
     }
 }
 
+static struct row block(const char *state, int64_t addr, int64_t bytes)
+{
+    return (struct row){.phase = 'i',
+                        .category = "cpu_instant_event",
+                        .name = "[block]",
+                        .pid = 1,
+                        .tid = 1,
+                        .ts = 100,
+                        .key = "Bytes",
+                        .value = bytes,
+                        .key2 = "Addr",
+                        .value2 = addr,
+                        .text_key = "State",
+                        .text = state};
+}
+
+/* A snapshot: its live blocks are of before, but for those that the log allocated. */
+static void snapshots_have_blocks(void **state)
+{
+    const struct row rows[] = {
+        block("active_allocated", 16, 100),
+        block("active_allocated", 32, 30),
+        block("inactive", 48, 7),
+        block("inactive", 64, 5),
+        block("active_pending_free", 80, 3),
+        block("active_allocated", 96, -1),
+        {'i', "x", "[segment]", 1, 1, 100, .key = "Bytes", .value = 4096},
+        {'i', "x", "[segment]", 1, 1, 100, .key = "Bytes", .value = 100},
+        {'i', "x", "oom", 1, 1, 101, .key = "Bytes", .value = 512, .key2 = "Device Free",
+         .value2 = 9},
+        {'i', "x", "segment_alloc", 1, 1, 102, .key = "Bytes", .value = 11},
+        {'i', "x", "[memory]", 1, 1, 103, .key = "Bytes", .value = 30, .key2 = "Addr",
+         .value2 = 32},
+    };
+    struct rp_err err = RP_ERR_INIT;
+    struct logged l;
+
+    UNUSED_STATE(state);
+    for (size_t n = 10; n <= 11; n++) { /* without the log, and with it */
+        l.trace = trace_of(rows, n);
+        assert_ok(rp_memory_logs_init(&l.logs, l.trace, &err), &err);
+        l.at = l.logs.devices.at;
+        assert_int_equal(l.logs.devices.n, 1);
+        assert_true(l.at->has_addr);
+        assert_int_equal(l.at->free_bytes, 12);
+        assert_int_equal(l.at->largest_free, 7);
+        assert_int_equal(l.at->segments, 2);
+        assert_int_equal(l.at->segment_bytes, 4196);
+        assert_int_equal(l.at->ooms, 1);
+        assert_int_equal(l.at->oom_bytes, 512);
+        assert_int_equal(l.at->oom_free, 9);
+        assert_int_equal(l.at->buffers.n, 2);
+        assert_int_equal(l.at->before, n == 10 ? 130 : 100);
+        check_buffer(&l, n == 10 ? 0 : 1, 100, RP_NONE, NEVER);
+        check_buffer(&l, n == 10 ? 1 : 0, 30, n == 10 ? RP_NONE : 0, NEVER);
+        release(&l);
+    }
+}
+
+/* Types and numbers of devices, as recorded; without them the first GPU. */
+static void devices_are_told_apart(void **state)
+{
+    static const struct row rows[] = {
+        {'i', "x", "[memory]", 1, 1, 1, .key = "Bytes", .value = 1},
+        {'i', "x", "[memory]", 1, 1, 2, .key = "Bytes", .value = 2, .key2 = "Device Id",
+         .value2 = 1},
+        {'i', "x", "[memory]", 1, 1, 3, .key = "Bytes", .value = 3, .key2 = "Device Type"},
+        {'i', "x", "[memory]", 1, 1, 4, .key = "Bytes", .value = 4, .key2 = "Device Type",
+         .value2 = 1},
+        {'X', "x", "[memory]", 1, 1, 5, 1, .key = "Bytes", .value = 5},
+    };
+    static const int64_t want[][3] = {{1, 0, 2}, {1, 1, 1}, {0, 0, 1}};
+    struct rp_trace *trace = TRACE_OF(rows);
+    struct rp_memory_logs logs;
+    struct rp_err err = RP_ERR_INIT;
+
+    UNUSED_STATE(state);
+    assert_ok(rp_memory_logs_init(&logs, trace, &err), &err);
+    assert_int_equal(logs.devices.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(logs.devices.at[i].device_type, want[i][0]);
+        assert_int_equal(logs.devices.at[i].device_id, want[i][1]);
+        assert_int_equal(logs.devices.at[i].entries.n, want[i][2]);
+    }
+    rp_memory_logs_release(&logs);
+    rp_trace_free(trace);
+}
+
 static void a_buffer_is_alive_until_it_is_freed(void **state)
 {
     const struct rp_memory_buffer b = {.born = 2, .died = 5}, old = {.born = RP_NONE, .died = 1},
@@ -156,7 +244,8 @@ static void a_buffer_is_alive_until_it_is_freed(void **state)
     assert_false(rp_memory_alive(&kept, 2));
 }
 
-static void check_steps(const struct row *rows, size_t n, const int64_t (*want)[2], size_t nwant)
+static void check_steps(const struct row *rows, size_t n, const int64_t (*want)[2], size_t nwant,
+                        int64_t first)
 {
     struct rp_trace *trace = trace_of(rows, n);
     struct rp_memory_logs logs;
@@ -165,6 +254,9 @@ static void check_steps(const struct row *rows, size_t n, const int64_t (*want)[
     assert_ok(rp_memory_logs_init(&logs, trace, &err), &err);
     for (size_t i = 0; i < nwant; i++)
         assert_int_equal(rp_memory_step(&logs, want[i][0]), want[i][1]);
+    assert_int_equal(logs.steps.n, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(logs.step_names.at[i], first + (int64_t)i);
     rp_memory_logs_release(&logs);
     rp_trace_free(trace);
 }
@@ -193,9 +285,9 @@ static void times_are_in_steps(void **state)
     static const int64_t in_stepped[][2] = {{-1, -1}, {0, 0}, {13, 0}, {14, 1}, {21, 1}, {22, -1}};
 
     UNUSED_STATE(state);
-    check_steps(profiled, 2, in_profiled, 6);
-    check_steps(cleared, 4, in_cleared, 5);
-    check_steps(stepped, 4, in_stepped, 6);
+    check_steps(profiled, 2, in_profiled, 6, 4);
+    check_steps(cleared, 4, in_cleared, 5, 1);
+    check_steps(stepped, 4, in_stepped, 6, 1);
 }
 
 int test_memory_log(void)
@@ -205,6 +297,8 @@ int test_memory_log(void)
         cmocka_unit_test(frees_find_their_address),
         cmocka_unit_test(totals_are_completed),
         cmocka_unit_test(absurd_sizes_are_left_out),
+        cmocka_unit_test(snapshots_have_blocks),
+        cmocka_unit_test(devices_are_told_apart),
         cmocka_unit_test(a_buffer_is_alive_until_it_is_freed),
         cmocka_unit_test(times_are_in_steps),
     };

@@ -115,6 +115,38 @@ static void spans_around_it_become_shorter(void **state)
     assert_int_equal(u.span_dur, 19900);
 }
 
+/* Work of devices is divided by the communication around the step, where there is some on both
+   sides; what has no call and is between them is before. Other work divides nothing. */
+static void communication_divides_devices(void **state)
+{
+    static const char *const names[] = {"other", "ncclDevKernel_AllReduce"};
+    struct rp_clock_step step = {5000, -10000};
+    struct rp_clock clock = {.nsteps = 1, .steps = &step};
+
+    UNUSED_STATE(state);
+    for (int before = 0; before < 2; before++)
+        for (int after = 0; after < 2; after++) {
+            const struct row rows[] = {{'X', "cpu_op", "a", 1, 1, 0, 1},
+                                       {'X', "cpu_op", "a", 1, 1, 100, 1},
+                                       {'X', "cpu_op", "a", 1, 1, 10098, 1},
+                                       {'X', "kernel", names[before], 0, 7, 4999, 1},
+                                       {'X', "kernel", "other", 0, 7, 10097, 1},
+                                       {'X', "kernel", "other", 0, 7, 10098, 1},
+                                       {'X', "kernel", names[after], 0, 7, 12000, 1},
+                                       {'M', NULL, "process_name", 1, 1, 12000}};
+            int64_t want[] = {0, 100, 98, 4999, 10097, before && after ? 10098 : 98, 2000};
+            struct rp_trace *trace = TRACE_OF(rows), *copy;
+            struct rp_err err = RP_ERR_INIT;
+
+            assert_ok(rp_merge_undo_steps(trace, &clock, NULL, &copy, &err), &err);
+            for (int64_t i = 0; i < 7; i++)
+                assert_int_equal(copy->ev.ts_ns[event_n(copy, i)], want[i]);
+            assert_int_equal(copy->ev.ts_ns[event_n(copy, 7)], trace->ev.ts_ns[event_n(trace, 7)]);
+            rp_trace_free(copy);
+            rp_trace_free(trace);
+        }
+}
+
 int test_merge_steps(void)
 {
     const struct CMUnitTest tests[] = {
@@ -122,6 +154,7 @@ int test_merge_steps(void)
         cmocka_unit_test(the_nearest_gap_is_taken),
         cmocka_unit_test(a_clock_that_was_set_back),
         cmocka_unit_test(spans_around_it_become_shorter),
+        cmocka_unit_test(communication_divides_devices),
     };
 
     return cmocka_run_group_tests_name("merge_steps", tests, NULL, NULL);

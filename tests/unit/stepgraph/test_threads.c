@@ -131,6 +131,26 @@ static void a_wait_looks_back_so_far(void **state)
     assert_int_equal(dropped, 0);
 }
 
+/* Of a recording that has calls only, calls are work; what the recorder did beside them is not. */
+static void calls_alone_are_work(void **state)
+{
+    struct row rows[] = {{'X', "collective_comm", "MPI_Allreduce", 1, 1, 20, 10},
+                         {'X', "calls", "MPI_File_read", 1, 1, 40, 5},
+                         {'X', "overhead", "flush", 1, 1, 100, 100}};
+    struct built built;
+
+    UNUSED_STATE(state);
+    built = build_graph(rows, 3);
+    assert_int_equal(built.graph.begin_ns, 20);
+    assert_int_equal(built.graph.end_ns, 45);
+    release_graph(&built);
+    rows[2].category = "user_annotation"; /* then ranges are the work */
+    built = build_graph(rows, 3);
+    assert_int_equal(built.graph.begin_ns, 100);
+    assert_int_equal(built.graph.end_ns, 200);
+    release_graph(&built);
+}
+
 int test_threads(void)
 {
     const struct CMUnitTest tests[] = {
@@ -139,6 +159,7 @@ int test_threads(void)
         cmocka_unit_test(a_thread_of_collectives_alone_carries_them),
         cmocka_unit_test(an_edge_that_is_too_far_back_is_counted),
         cmocka_unit_test(a_wait_looks_back_so_far),
+        cmocka_unit_test(calls_alone_are_work),
     };
 
     return cmocka_run_group_tests_name("threads", tests, NULL, NULL);

@@ -398,6 +398,47 @@ static void test_executables(void **state)
     rp_trace_free(trace);
 }
 
+/* Two executables take turns, `jit_short` and the longer `jit_long`; a kernel is launched so long
+   after each begin of the first one. The first call of the other one, which does not count,
+   launches a long kernel. */
+static const char *main_executable(int64_t launched_ns)
+{
+    static struct loop_thread t;
+    static char name[32];
+    struct rp_trace *trace;
+
+    t.n = 0;
+    t.now = 0;
+    for (int i = 0; i < 8; i++) {
+        int64_t begin = t.now, kernel = i ? 5 : 1000000;
+
+        run(&t, "user_annotation", "jit_short", 30);
+        t.now += 10;
+        run(&t, "user_annotation", "jit_long", 100);
+        t.rows[t.n++] = (struct row){
+            'X', "cuda_runtime", "cudaLaunchKernel", 1, 1, begin + (i ? launched_ns : 50),
+            2,   i + 1};
+        t.rows[t.n++] = (struct row){'X', "kernel", "k", 0, 7, t.now, kernel, i + 1, 7};
+        t.now += 10;
+    }
+    trace = OF(t);
+    assert_true(trace->nsteps >= 7);
+    snprintf(name, sizeof name, "%s", rp_trace_str(trace, trace->steps[2].name));
+    rp_trace_free(trace);
+    return name;
+}
+
+/* Device work belongs to the call that it was launched in, and decides before the host's time. */
+static void test_work_of_executables(void **state)
+{
+    UNUSED_STATE(state);
+    assert_string_equal(main_executable(0), "jit_short");
+    assert_string_equal(main_executable(28), "jit_short");
+    assert_string_equal(main_executable(30), "jit_long"); /* in neither: the longer one */
+    assert_string_equal(main_executable(38), "jit_long");
+    assert_string_equal(main_executable(40), "jit_long");
+}
+
 /* A loop of evaluation has neither, but asks for batches. */
 static void test_loader(void **state)
 {
@@ -906,6 +947,7 @@ int test_steps_loop(void)
         cmocka_unit_test(test_steps_without_detail),
         cmocka_unit_test(test_detail_ends_in_a_step),
         cmocka_unit_test(test_executables),
+        cmocka_unit_test(test_work_of_executables),
         cmocka_unit_test(test_loader),
         cmocka_unit_test(test_forward),
         cmocka_unit_test(test_layers_are_no_steps),
