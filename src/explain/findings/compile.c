@@ -137,10 +137,14 @@ static enum rp_code compile_measure(const struct rp_finding_rank *rank, void *ke
     const struct rp_trace *t = rank->trace;
     RP_SCOPED(compile_spans_release)
     struct compile_spans spans = {.is_run = RP_ARENA_NEW(rank->arena, bool, t->str.n + 1)};
+    bool keys = false; /* recorders that see operators only have regions instead */
 
     RP_TRY(rp_err_need(spans.is_run, err, "looking for compiles"));
     for (rp_str s = 0; s < t->str.n; s++)
-        spans.is_run[s] = rp_compiled_name(rp_trace_str(t, s)) == RP_COMPILED_BY_KEY;
+        keys = keys || rp_compiled_name(rp_trace_str(t, s)) == RP_COMPILED_BY_KEY;
+    for (rp_str s = 0; s < t->str.n; s++)
+        spans.is_run[s] = rp_compiled_name(rp_trace_str(t, s)) ==
+                          (keys ? RP_COMPILED_BY_KEY : RP_COMPILED_REGION);
     for (size_t i = 0; i < rank->compiles->n; i++)
         RP_TRY(add_compile(rank, &spans, rank->compiles->at[i], err));
     RP_TRY(find_spans(rank, &spans, err));
