@@ -8,6 +8,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The text of one of the keys; metadata texts include their quotes. */
@@ -68,17 +69,27 @@ bool rp_torch_file_parse(const char *path, struct rp_torch_file *out)
         return false;
     process = digits_before(name, time - 1);
     *out = (struct rp_torch_file){.host = name, .worker_len = (size_t)(time - 1 - path)};
-    if (process && process > name + 1 && process[-1] == '_')
+    if (process && process > name + 1 && process[-1] == '_') {
         out->host_len = (size_t)(process - 1 - name);
+        out->process = strtoll(process, NULL, 10);
+    }
     return true;
 }
 
+static bool has_process(const struct rp_trace *t, int64_t id)
+{
+    for (uint32_t i = 0; i < t->nprocesses; i++)
+        if (!t->processes[i].text && t->processes[i].native_id == id)
+            return true;
+    return false;
+}
+
 /* "node7_4711.1623143089861.pt.trace.json.gz" -> "node7". */
-static bool file_host(const char *path, const char **at, size_t *len)
+static bool file_host(const struct rp_trace *t, const char *path, const char **at, size_t *len)
 {
     struct rp_torch_file file;
 
-    if (!rp_torch_file_parse(path, &file) || !file.host_len)
+    if (!rp_torch_file_parse(path, &file) || !file.host_len || !has_process(t, file.process))
         return false;
     *at = file.host;
     *len = file.host_len;
@@ -92,7 +103,7 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
     size_t len;
 
     *out = NULL;
-    if (!meta_host(t, &at, &len) && !(path && file_host(path, &at, &len)))
+    if (!meta_host(t, &at, &len) && !(path && file_host(t, path, &at, &len)))
         return RP_OK;
     *out = rp_arena_copy(arena, at, len);
     return rp_err_need(*out, err, "merging ranks");

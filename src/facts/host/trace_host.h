@@ -11,14 +11,16 @@
 struct rp_torch_file {
     const char *host;  /* in the path */
     size_t host_len;   /* 0: the worker has another name */
+    int64_t process;   /* where host_len is not 0 */
     size_t worker_len; /* of the path up to the time: the same for all files of a process */
 };
 bool rp_torch_file_parse(const char *path, struct rp_torch_file *out);
 
 /*
  * By the metadata "hostname" (also "host_name", "hostName"), else by a file name as PyTorch's
- * handler makes it: <host>_<process>.<time>.pt.trace.json (path may be NULL). In the arena; *out is
- * NULL if neither exists.
+ * handler makes it: <host>_<process>.<time>.pt.trace.json (path may be NULL), if the trace has that
+ * process: "worker2_step_12" is a name that a program chose. In the arena; *out is NULL if neither
+ * exists.
  */
 enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp_arena *arena,
                            const char **out, struct rp_err *err);

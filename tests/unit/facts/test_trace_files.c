@@ -111,8 +111,9 @@ static void hosts_and_frameworks(void **state)
     } rows[] = {{"\"hostname\":\"node1\"", "x/node7_4711.16.pt.trace.json", "node1"},
                 {"\"host_name\":\"node2\"", NULL, "node2"},
                 {"\"hostName\":\"n\"", NULL, "n"},
-                {"\"hostname\":\"\"", "x/node7_4711.16.pt.trace.json", "node7"},
-                {"\"hostname\":17", "x/node7_4711.16.pt.trace.json", "node7"},
+                {"\"hostname\":\"\"", "x/node7_3.16.pt.trace.json", "node7"},
+                {"\"hostname\":17", "x/node7_3.16.pt.trace.json", "node7"},
+                {"\"user\":\"a\"", "x/worker2_step_12.16.pt.trace.json", NULL},
                 {"\"user\":\"node1\"", "x/worker.16.pt.trace.json", NULL},
                 {"\"user\":\"node1\"", NULL, NULL}};
     struct rp_import in;
