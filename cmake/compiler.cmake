@@ -12,6 +12,11 @@ add_compile_definitions(_GNU_SOURCE)
 add_compile_options(-Wall -Wextra -Wshadow -Wvla -Wundef -Wformat=2 -Wstrict-prototypes
                     -Wmissing-prototypes -Wcast-qual -fno-strict-aliasing
                     -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
+cmake_path(IS_PREFIX CMAKE_SOURCE_DIR ${CMAKE_BINARY_DIR} inside)
+if(NOT inside) # the same bytes as of a build inside of the sources
+  get_filename_component(above ${CMAKE_BINARY_DIR} DIRECTORY)
+  add_compile_options(-ffile-prefix-map=${above}/=)
+endif()
 if(CMAKE_C_COMPILER_ID MATCHES Clang)
   # Members that a row leaves out are zero. gcc reports this too, but not inside of designated initializers.
   add_compile_options(-Wno-missing-field-initializers)
