@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Engines by their names. */
 #include "exec/engines.h"
 
 #include <stdio.h>

@@ -19,10 +19,10 @@ struct mangled {
     const char *p;
     char *out;
     size_t at, cap;
-    char open[MAX_OPEN];  /* codes that were not closed yet */
-    bool typed[MAX_OPEN]; /* of a literal: its type was read, digits are its value */
+    char open[MAX_OPEN];  /* codes that are not closed yet */
+    bool typed[MAX_OPEN]; /* for a literal: its type was read, and digits are its value */
     size_t depth;
-    bool fresh; /* nothing was written since the last opening bracket or comma */
+    bool fresh; /* nothing has been written since the last opening bracket or comma */
     bool joins; /* the next name belongs to the one before: "::" between */
 };
 
@@ -81,7 +81,7 @@ static void close_code(struct mangled *m)
         m->typed[m->depth - 1] = true;
 }
 
-/* "24add_rmsnorm_quant_kernel", or the value of a literal. */
+/* Reads "24add_rmsnorm_quant_kernel", or the value of a literal. */
 static bool read_number(struct mangled *m)
 {
     bool value = top_of(m) == 'L' && m->typed[m->depth - 1];
@@ -127,7 +127,7 @@ static bool read_builtin(struct mangled *m)
     return false;
 }
 
-/* S_ S0_ T_ T0_ St and the like: what they stand for is left out. */
+/* Skips S_ S0_ T_ T0_ St and the like, which stand for earlier parts. */
 static bool skip_reference(struct mangled *m)
 {
     char code = *m->p++;
@@ -136,7 +136,8 @@ static bool skip_reference(struct mangled *m)
         m->p++;
         return true;
     }
-    if (code == 'T' && *m->p == 'n') { /* the type of a parameter that is a value */
+    if (code == 'T' &&
+        *m->p == 'n') { /* this argument is the type of a parameter that is a value */
         m->p++;
         return true;
     }

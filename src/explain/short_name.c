@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A kernel's name is a C++ declaration: [type] scope::…::name<arguments>(parameters). The short
- * name is what precedes the first '<' or '(' at depth zero, without its scopes; of the arguments,
- * the one that says what the kernel applies. Names that are not declarations (Triton's, copies,
- * operators of a framework, ranges of the user) are kept as they are: a declaration has nothing
- * but qualifiers behind its parameters.
+ * name is what precedes the first '<' or '(' at depth zero, without its scopes, with the argument
+ * that says what the kernel applies. Names that are not declarations (Triton's, copies, operators
+ * of a framework, ranges of the user) are kept as they are: they are recognised because a
+ * declaration has only qualifiers after its parameters.
  */
 #include "explain/short_name.h"
 #include "base/text.h"
@@ -73,7 +73,7 @@ static const char *last_component(const char *begin, const char *end)
     return p;
 }
 
-/* Whether a component is preceded by what may precede one in a declaration: not "f.py(3): g". */
+/* Whether what precedes a component is possible in a declaration, unlike in "f.py(3): g". */
 static bool is_scoped(const char *name, const char *component)
 {
     return component == name || strchr(": *&", component[-1]);
@@ -90,7 +90,7 @@ static const char *end_of_name(const char *name)
             continue;
         }
         if ((*p == '<' || *p == '(') && p > name && is_word(p[-1])) {
-            /* "a<b>::name(": what follows the template belongs to the name */
+            /* in "a<b>::name(", what follows the template belongs to the name */
             const char *after = *p == '<' ? after_bracket(p) : p;
 
             if (*p == '<' && after[0] == ':' && after[1] == ':') {
@@ -103,8 +103,8 @@ static const char *end_of_name(const char *name)
     return p;
 }
 
-/* Whether what follows a name is arguments, parameters and qualifiers only: so not the range
-   "execute_3(8)_generation_2(5)". What was cut off may have been so. */
+/* Whether only arguments, parameters and qualifiers follow a name, unlike in the range
+   "execute_3(8)_generation_2(5)". A part that was cut off counts as such. */
 static bool is_declaration(const char *end)
 {
     const char *p = end;
@@ -118,7 +118,7 @@ static bool is_declaration(const char *end)
 
 /* -------------------------------------------------------------- what a kernel applies */
 
-/* Words that apply the function that is one of their own arguments. */
+/* Whether the word applies a function that is one of its own arguments. */
 static bool is_wrapper(struct piece word)
 {
     static const char *const wrappers[] = {
@@ -134,8 +134,8 @@ static bool is_wrapper(struct piece word)
     return false;
 }
 
-/* "CUDAFunctor_add", "MulFunctor", "GeluCUDAKernelImpl", "exp_kernel_cuda": "add", "Mul", "Gelu",
-   "exp"; false where the word is not the name of a function. */
+/* Makes "CUDAFunctor_add", "MulFunctor", "GeluCUDAKernelImpl", "exp_kernel_cuda" to "add", "Mul",
+   "Gelu", "exp"; false if the word is not the name of a function. */
 static bool strip_function(struct piece *word)
 {
     static const char *const starts[] = {"CUDAFunctorOnSelf_", "CUDAFunctor_", "launch_"};
@@ -168,7 +168,7 @@ static bool strip_function(struct piece *word)
     return piece_is(*word, "copy_device_to_device");
 }
 
-/* The first function among template arguments, else the first wrapper of one. */
+/* The first function among template arguments, or else the first wrapper of one. */
 static struct piece function_in(const char *args)
 {
     const char *p = args, *stop = after_bracket(args);
@@ -192,7 +192,7 @@ static struct piece function_in(const char *args)
 
 /* -------------------------------------------------------------- kernels that only call another */
 
-/* Kernels whose argument is the kernel that people know. */
+/* Whether people know the kernel by its argument instead of its own name. */
 static bool is_shell(struct piece name)
 {
     return piece_is(name, "Kernel") || piece_is(name, "Kernel2") || piece_is(name, "kentry") ||
@@ -210,7 +210,7 @@ static const char *end_of_argument(const char *p, const char *stop)
     return p < stop ? p : stop;
 }
 
-/* The name of an argument: "ck_tile::FmhaFwdKernel<…>" is FmhaFwdKernel; of a number none. */
+/* The name of an argument: FmhaFwdKernel for "ck_tile::FmhaFwdKernel<…>"; a number has none. */
 static struct piece argument_name(const char *p, const char *end)
 {
     const char *stop = p, *begin;
@@ -223,7 +223,7 @@ static struct piece argument_name(const char *p, const char *end)
     return (struct piece){begin, (size_t)(stop - begin)};
 }
 
-/* The kernel inside a shell: the argument that is an implementation, else the first that has
+/* The kernel inside a shell: the argument that is an implementation, else the first one that has
    arguments itself, else the first class. */
 static struct piece inner_kernel(const char *args)
 {
@@ -255,7 +255,8 @@ static struct piece inner_kernel(const char *args)
 
 /* -------------------------------------------------------------- names of libraries */
 
-/* The end of a name of Tensile or xmma: behind its tile, before what only its authors read. */
+/* The length of a name of Tensile or xmma up to its tile, because only its authors read the
+   rest. */
 static size_t library_name_len(const char *name)
 {
     const char *tile = strstr(name, "_MT"), *end = NULL;
@@ -287,7 +288,7 @@ static void append_text(struct writer *w, const char *text, size_t len)
     w->at += len;
 }
 
-/* A function of one word is written as in Python: "Mul" is mul, "MaxNan" stays. */
+/* Writes a function of one word as in Python: "Mul" becomes mul, "MaxNan" stays. */
 static void append_function(struct writer *w, struct piece word)
 {
     size_t begin = w->at, i;
@@ -324,7 +325,7 @@ static void append_cut(struct writer *w, const char *text, size_t len)
     append_text(w, text + len - tail, tail);
 }
 
-/* "gemvx::kernel": a scope where the name alone says nothing. */
+/* Includes the scope if the name alone says nothing, as in "gemvx::kernel". */
 static const char *telling_begin(const char *name, const char *begin, const char *end)
 {
     struct piece word = {begin, (size_t)(end - begin)};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Telling the rows of a table apart. Names with the same short name are read as lists of words
- * (types by their usual short names). All lists of a group are followed to the first word in which
- * they differ; that word is added to each label, and those that got the same one are followed
- * further, as on the branches of a trie. Names that differ in nothing but punctuation, or in more
- * words than are shown, are numbered.
+ * Tells the rows of a table apart. Names with the same short name are read as lists of words (types
+ * by their usual short names). All lists of a group are followed to the first word in which they
+ * differ; that word is added to each label, and those that got the same one are followed further,
+ * as on the branches of a trie. Names that differ in nothing but punctuation, or in more words than
+ * are shown, are numbered.
  */
 #include "base/decides.h"
 #include "base/order.h"
@@ -28,7 +28,7 @@ RP_LIMIT(MAX_DETAILS, "words",
 struct row {
     const char *name; /* readable: demangled */
     const char *whole;
-    const char *p; /* how far its words were read */
+    const char *p; /* up to where its words have been read */
     size_t i;      /* position in the table */
     bool cpp;      /* it has brackets */
     char word[WORD_BYTES];
@@ -44,7 +44,7 @@ static bool is_cpp(const char *name)
     return strpbrk(name, "<(") != NULL;
 }
 
-/* Scopes and syntax, which say nothing about what a kernel does. */
+/* Whether a word is a scope or syntax, which says nothing about what a kernel does. */
 static bool is_noise(const char *word)
 {
     static const char *const noise[] = {"at",       "native", "anonymous", "namespace",
@@ -123,7 +123,7 @@ static bool all_same(const struct row *rows, size_t n)
     return !strcmp(rows[0].whole, rows[n - 1].whole);
 }
 
-/* Follows the rows to their next difference. False: there is none. */
+/* Follows the rows to their next difference; false if there is none. */
 static bool follow_rows(struct row *rows, size_t n, bool all)
 {
     for (;;) {
@@ -140,7 +140,7 @@ static bool follow_rows(struct row *rows, size_t n, bool all)
     }
 }
 
-/* Rows of one label, sorted by their whole names; the same name may be there twice. */
+/* The rows have one label and are sorted by their whole names; the same name may occur twice. */
 static void tell_apart(struct row *rows, size_t n, int left, bool all)
 {
     size_t i, end;
@@ -148,7 +148,7 @@ static void tell_apart(struct row *rows, size_t n, int left, bool all)
     if (n < 2 || all_same(rows, n))
         return;
     if (left == 0 || !follow_rows(rows, n, all)) {
-        if (left && !all) { /* the noise is all that differs */
+        if (left && !all) { /* the rows differ only in noise */
             for (i = 0; i < n; i++)
                 rows[i].p = rows[i].name;
             tell_apart(rows, n, left, true);
@@ -178,7 +178,7 @@ static const char *label_of(const struct row *row, struct rp_arena *arena)
     return rp_arena_textf(arena, row->cpp ? "%s<%s>" : "%s_\xe2\x80\xa6%s", row->base, row->detail);
 }
 
-/* Rows for the names that are there; returns their number. */
+/* Makes rows for the names that are not NULL; returns their number. */
 static size_t fill_rows(struct row *rows, const char *const *names, size_t n,
                         struct rp_arena *arena)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Programs beside a trace, read one after the other; each is in memory only while it is looked at.
- */
+/* Reads programs beside a trace one after the other; each is in memory only while it is needed. */
 #include "explain/xla_programs.h"
 #include "base/decides.h"
 #include "base/text.h"
@@ -26,7 +25,7 @@ struct walk {
     size_t programs;
 };
 
-/* Whether a module is looked at for the first time. */
+/* Whether this is the first program of a module. */
 static enum rp_code is_new(struct walk *w, const char *module, size_t len, bool *fresh,
                            struct rp_err *err)
 {
@@ -38,7 +37,7 @@ static enum rp_code is_new(struct walk *w, const char *module, size_t len, bool 
     return RP_OK;
 }
 
-/* Of a profile: "jit_step(7)". */
+/* Takes a program of a profile, "jit_step(7)". */
 static enum rp_code take_program(void *user, struct rp_bytes name, struct rp_bytes hlo,
                                  struct rp_err *err)
 {
@@ -59,7 +58,7 @@ static enum rp_code take_program(void *user, struct rp_bytes name, struct rp_byt
     return code;
 }
 
-/* The profile is read once more. */
+/* The profile has to be read a second time. */
 static enum rp_code walk_profile(struct walk *w, struct rp_err *err)
 {
     struct rp_err why = RP_ERR_INIT;
@@ -162,7 +161,7 @@ static enum rp_code add_names(void *user, const char *module, const struct rp_pr
         if (!*path || p->computations.at[p->computation.at[op]].fused)
             continue;
         RP_TRY(add_name(n, module, rp_program_text(p, p->op_name.at[op]), path, err));
-        if (meta->deduplicated_name) /* instructions that are alike have one kernel */
+        if (meta->deduplicated_name) /* identical instructions share one kernel */
             RP_TRY(add_name(n, module, rp_program_text(p, meta->deduplicated_name), path, err));
     }
     return RP_OK;

@@ -34,14 +34,15 @@ static bool is_python(const char *name)
     return len > 3 && !strcmp(name + len - 3, ".py");
 }
 
-/* Whether it is a program to record: a Python file, a script, an executable. */
+/* Whether the input is a program to record: a Python file, a script, an executable. */
 static bool is_program(const uint8_t *head, size_t n, const char *name)
 {
     return is_python(name) || (n > 2 && !memcmp(head, "#!", 2)) ||
            (n > 4 && !memcmp(head, "\177ELF", 4));
 }
 
-/* Files of others that people try, by their first bytes, and what to do with them. */
+/* Files of other tools that people try, recognised by their first bytes, and what to do with
+   them. */
 static const struct {
     const char *begins;
     size_t n;

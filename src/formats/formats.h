@@ -10,8 +10,8 @@
 #include "trace/trace.h"
 
 /*
- * Recognising content by its first bytes. The format with the highest confidence reads it; of
- * equal ones the first in the table.
+ * Content is recognised by its first bytes. The format with the highest confidence reads it; if
+ * several are equal, the first in the table does.
  */
 #define RP_SNIFF_BYTES 65536
 
@@ -27,8 +27,8 @@ size_t rp_sniff_space(const uint8_t *head, size_t n, size_t from);
 
 /*
  * Whether the first object at a depth of a JSON text has a key: depth 1 is the top-level object, 2
- * the first object in a top-level array. 1: yes; 0: the head ends before that is known; -1: no (or
- * there is no such object).
+ * the first object in a top-level array. 1: it has; 0: the head ends before that is known; -1: it
+ * has not, or there is no such object.
  */
 int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char *key);
 
@@ -41,13 +41,13 @@ enum rp_format_kind {
 };
 
 /* Called now and then with the number of (decompressed) bytes read so far; total is 0 if not known.
- * False cancels: the reader returns RP_CANCELLED. */
+ * If it returns false, reading is cancelled: the reader returns RP_CANCELLED. */
 typedef bool rp_read_progress_fn(void *user, uint64_t done_bytes, uint64_t total_bytes);
 
 struct rp_read_options {
     const struct rp_limits *limits; /* NULL: the defaults */
     bool salvage;                   /* read what can be read of damaged data, with warnings */
-    bool threaded;                  /* a second thread may be used for this input */
+    bool threaded;                  /* reading this input may use a second thread */
     rp_read_progress_fn *progress;  /* NULL: none */
     void *progress_user;
 };
@@ -58,11 +58,11 @@ struct rp_import {
     struct rp_trace *trace;         /* or NULL */
     struct rp_program *program;     /* or NULL */
     bool borrows_input;             /* set by a reader whose results point into the input */
-    struct rp_input *input;         /* then: open, closed by rp_import_release */
-    bool beside_another;            /* another file of its folder reads it, too: in a folder it
-                                       is no rank of its own */
-    uint32_t unread;            /* secrets of the program that the input holds and the trace does
-                                   not: bits RP_SECRET_BIT(…) of trace/secrets.h */
+    struct rp_input *input;         /* the open input then, which rp_import_release closes */
+    bool beside_another; /* another file of its folder is read with it, so in a folder it is not a
+                            rank of its own */
+    uint32_t unread;     /* secrets of the program that the input holds and the trace does
+                            not: bits RP_SECRET_BIT(…) of trace/secrets.h */
     uint64_t content_bytes;     /* decompressed */
     int64_t read_ns, finish_ns; /* time spent reading, and in the passes of finish */
 };
@@ -72,7 +72,7 @@ struct rp_import {
         0              \
     }
 
-/* Frees all of it. To keep the trace, keep the import: the trace may point into the input. */
+/* Frees the whole import. Whoever keeps the trace keeps the import, into which it may point. */
 void rp_import_release(struct rp_import *import);
 
 struct rp_format {
@@ -81,8 +81,8 @@ struct rp_format {
     const char *files;      /* how such files are usually called: "*.json, *.json.gz" */
     const char *written_by; /* programs and functions that write it */
     enum rp_format_kind kind;
-    /* Allocations only: beside other traces in a folder it is no rank of their run, and only
-       questions that ask for such files (load.h) read it. */
+    /* A recording of allocations only: next to other traces in a folder it is not a rank of their
+       run, and only questions that ask for such files (load.h) read it. */
     bool memory_only;
     /* How well the first bytes of the content fit (RP_SNIFF_BYTES, fewer only if it is shorter);
      * file is its name, for formats that have no other sign. */
@@ -97,8 +97,8 @@ struct rp_format {
 const struct rp_format *rp_format_at(size_t i);
 
 /*
- * The format of an input's content, which is left at its beginning. RP_FORMAT where it is empty or
- * nothing fits; the message shows the first bytes and lists the formats.
+ * The format of an input's content, which is left at its beginning. If it is empty or nothing fits,
+ * returns RP_FORMAT; the message shows the first bytes and lists the formats.
  */
 enum rp_code rp_format_sniff(struct rp_input *in, const struct rp_format **out, struct rp_err *err);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Schemas of protobuf messages: names, numbers and types of their fields, as textproto.h needs them
- * to read and print text. They are made from the descriptions in abi/proto, one for each message:
- * rp_schema_HLO_MODULE, rp_schema_TF_GRAPH ...
+ * A schema lists the names, numbers and types of the fields of a protobuf message; textproto.h
+ * needs it to read and print text. They are made from the descriptions in abi/proto, one for each
+ * message: rp_schema_HLO_MODULE, rp_schema_TF_GRAPH ...
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 enum rp_schema_type { /* RP_SCHEMA_END closes a list of fields */
                       RP_SCHEMA_END,
-                      RP_SCHEMA_INT, /* all varints that are numbers */
+                      RP_SCHEMA_INT, /* all numbers that are stored as varints */
                       RP_SCHEMA_BOOL,
                       RP_SCHEMA_ENUM,
                       RP_SCHEMA_FLOAT,
@@ -38,7 +38,7 @@ struct rp_schema {
     const struct rp_schema_field *fields;
 };
 
-/* The field of that number; NULL where the schema does not have it. */
+/* The field with that number, or NULL if the schema does not have it. */
 const struct rp_schema_field *rp_schema_field(const struct rp_schema *schema, uint32_t number);
 
 #define RP_MESSAGE(tag, name) extern const struct rp_schema rp_schema_##tag;

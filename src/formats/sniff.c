@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A scanner of a few lines that knows strings and brackets of JSON and nothing else: the head of a
- * file is cut anywhere, so a parser would only report that. Linear in the head.
+ * A scanner of a few lines that knows strings and brackets of JSON and nothing else. The head of a
+ * file is cut off somewhere, so a parser would only report an error. Linear in the head.
  */
 #include "formats/formats.h"
 
@@ -22,7 +22,7 @@ size_t rp_sniff_space(const uint8_t *head, size_t n, size_t from)
     return from;
 }
 
-/* After the closing quote of the string whose text begins at `at`, or n + 1. */
+/* The position after the closing quote of the string whose text begins at `at`, or n + 1. */
 static size_t string_end(const uint8_t *head, size_t n, size_t at)
 {
     for (; at < n && head[at] != '"'; at++)
@@ -73,7 +73,7 @@ int rp_sniff_json_key(const uint8_t *head, size_t n, unsigned depth, const char 
             break;
         case ',':
             if (level < depth)
-                return -1; /* the first element is no object */
+                return -1; /* the first element is not an object */
             break;
         default:
             if (level == 0)

@@ -165,7 +165,7 @@ static uint64_t double_bits(const char *text, char **end)
     return bits;
 }
 
-/* The bits of a number or of "true"; *end is set after the part that was understood. */
+/* Returns the bits of a number or of "true"; *end is set after the part that was understood. */
 static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, char **end)
 {
     bool yes = !strcmp(text, "true") || !strcmp(text, "True") || !strcmp(text, "t");
@@ -179,7 +179,7 @@ static uint64_t scalar_bits(const struct rp_schema_field *field, char *text, cha
     }
     if (field->type == RP_SCHEMA_FLOAT || field->type == RP_SCHEMA_DOUBLE) {
         bits = field->type == RP_SCHEMA_FLOAT ? float_bits(text, end) : double_bits(text, end);
-        errno = 0; /* too large is infinite, as in protobuf */
+        errno = 0; /* a number that is too large becomes infinity, as in protobuf */
         *end += **end == 'f' && *end > text;
         return bits;
     }
@@ -320,7 +320,7 @@ static bool is_packed(const struct rp_schema_field *field)
     return field->repeated && field->type != RP_SCHEMA_TEXT && field->type != RP_SCHEMA_MESSAGE;
 }
 
-/* Up to the closing bracket; 0: the end of the text. */
+/* Reads up to the closing bracket, or if that is 0, to the end of the text. */
 static enum rp_code parse_fields(struct parser *p, const struct rp_schema *schema, char close)
 {
     for (char c = peek_char(p); c != close; c = peek_char(p)) {
@@ -394,7 +394,7 @@ static void print_float(struct rp_out *to, double v, int digits)
         rp_out_text(to, isnan(v) ? "nan" : v < 0 ? "-inf" : "inf");
         return;
     }
-    for (int n = 6; n <= digits; n++) { /* the shortest that reads back */
+    for (int n = 6; n <= digits; n++) { /* the shortest form that gives the same number when read */
         double back;
 
         snprintf(text, sizeof text, "%.*g", n, v);

@@ -68,7 +68,7 @@ static size_t utf8_sequence(const uint8_t *s, size_t left)
     return n;
 }
 
-/* Where the text stops being UTF-8, or n. */
+/* The position where the text stops being UTF-8, or n. */
 static size_t utf8_length(const uint8_t *s, size_t n, size_t *marks)
 {
     static const uint8_t mark[] = {0xef, 0xbf, 0xbd};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .npy and .npz. A zip is read from its end: the central directory says where each member is, and
- * its sizes are checked against the file before anything is allocated, so a small file cannot ask
- * for much memory (a deflated member may grow at most 1032 times, which is deflate's own limit).
- * Stored members are copied once. Cost: one pass over the bytes.
+ * Reads .npy and .npz. A zip is read from its end: the central directory says where each member is,
+ * and its sizes are checked against the file before anything is allocated, so a small file cannot
+ * ask for much memory (a deflated member may grow at most 1032 times, which is deflate's own
+ * limit). Stored members are copied once. Cost: one pass over the bytes.
  *
  *   zip:  [ local header | name | extra | data ] ... [ central directory ] [ end record ]
  *   npy:  \x93NUMPY  version  header length  {'descr': '<f4', 'fortran_order': False, 'shape':
@@ -81,7 +81,7 @@ static bool header_shape(const char *at, int64_t *dims, size_t *rank)
     }
 }
 
-/* 'descr': "'<f4'", of records a list of names and types. */
+/* 'descr': "'<f4'", or for records a list of names and types. */
 static const struct npy_type *header_type(const char *at, struct rp_err *err)
 {
     size_t length = *at == '\'' ? strcspn(at + 1, "'") + 2 : strcspn(at, "]") + 1;
@@ -119,7 +119,7 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
     if (!type)
         return RP_UNSUPPORTED;
     bool fortran = !strncmp(order, "True", 4);
-    for (size_t i = 0; i < rank; i++) { /* before anything is allocated */
+    for (size_t i = 0; i < rank; i++) { /* checked before anything is allocated */
         minor_first[i] = (uint32_t)i;
         if (__builtin_mul_overflow(want, (size_t)dims[i], &want))
             want = SIZE_MAX / 64;
@@ -136,7 +136,7 @@ static enum rp_code npy_fill(const char *header, const uint8_t *data, size_t n,
         return code;
     }
     if (descr[1] == '>') {
-        /* Bytes of another order than this program's. */
+        /* The bytes may be in another order than this program's. */
         struct rp_tensor *t = *out;
         size_t part = rp_elem_is_complex(t->elem) ? t->unit / 2 : t->unit;
 
@@ -174,7 +174,7 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
 /* ---- npz ---- */
 
 struct zip_member {
-    const uint8_t *name, *data; /* data as it is in the file */
+    const uint8_t *name, *data; /* data as stored in the file */
     size_t nname, packed, plain;
     unsigned method;
     uint32_t crc;
@@ -183,12 +183,12 @@ struct zip_member {
 struct zip {
     const uint8_t *bytes;
     size_t n;
-    uint64_t at, end; /* of the central directory */
+    uint64_t at, end; /* range of the central directory */
 };
 
 #define ZIP_BAD(offset, ...) rp_err_set_at(err, RP_FORMAT, offset, __VA_ARGS__)
 
-/* The directory, by the end record or the 64-bit one before it. */
+/* Finds the directory, by the end record or the 64-bit one before it. */
 static enum rp_code zip_open(struct zip *z, struct rp_err *err)
 {
     size_t low = z->n > 22 + 65535 ? z->n - 22 - 65535 : 0, at = z->n < 22 ? 0 : z->n - 22;
@@ -350,7 +350,7 @@ enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_lim
         if (out->list.n >= most.members || m.plain > most.held_bytes)
             return rp_err_set(err, RP_LIMIT, "the zip has too many or too large members");
         if (m.nname < 4 || memcmp(m.name + m.nname - 4, ".npy", 4) != 0)
-            continue; /* other files beside the arrays */
+            continue; /* the zip has other files beside the arrays */
         enum rp_code code = zip_array(&m, &t, err);
         if (code != RP_OK)
             return rp_err_prefix(err, code, "member '%.*s'", (int)m.nname, (const char *)m.name);
@@ -397,14 +397,14 @@ struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *nam
     size_t n = strlen(name);
     uint32_t place = rp_names_find(&arrays->places, name);
 
-    /* a lone .npy is the first of whatever is looked for */
+    /* a single .npy is found under any name */
     if (arrays->list.n == 1 && !*arrays->list.at[0].name)
         return n && name[n - 1] == '0' && (n < 2 || name[n - 2] < '0' || name[n - 2] > '9')
                    ? arrays->list.at[0].value
                    : NULL;
     if (place == RP_NONE)
         return NULL;
-    for (size_t i = place; i < arrays->list.n; i++) /* those before may have been renamed */
+    for (size_t i = place; i < arrays->list.n; i++) /* earlier ones may have been renamed */
         if (!strcmp(arrays->list.at[i].name, name))
             return arrays->list.at[i].value;
     return NULL;
@@ -440,7 +440,7 @@ static enum rp_code array_convert(const struct rp_tensor *from, struct rp_tensor
         (rp_elem_is_unsigned(from->elem) || (byte && !float_to))) {
         memcpy(to->data, from->data, rp_tensor_bytes(from));
         rp_tensor_tidy(to);
-        /* Whole bytes for integers of fewer bits: their values must fit. */
+        /* Integers of fewer bits may come in whole bytes: their values must fit. */
         bool whole = rp_elem_is_signed(to->elem) || rp_elem_is_unsigned(to->elem);
         for (size_t i = 0; whole && i < to->n; i++)
             if (rp_tensor_integer(to, i) != rp_tensor_integer(from, i) &&

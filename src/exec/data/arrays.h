@@ -3,8 +3,8 @@
 /*
  * Named arrays in files: NumPy's .npy (one array) and .npz (a zip of them, stored or deflated).
  * Types that NumPy does not have (bf16, the f8 kinds) are written as unsigned integers of their
- * width, which are their raw bits, and read back as such where the program asks for them
- * (rp_array_as). Written members are stored, not deflated, and aligned to 64 bytes.
+ * width, which are their raw bits, and converted back if the program asks for them (rp_array_as).
+ * Written members are stored, not deflated, and aligned to 64 bytes.
  */
 #include "base/arena.h"
 #include "base/limits.h"
@@ -21,14 +21,14 @@ struct rp_arrays {
     struct rp_names places; /* in the list, by name */
 };
 
-/* A file of either kind, by its content; an .npy is called "in0". Released in every case by
-   rp_arrays_release. Messages name the file and the member. */
+/* Reads a file of either kind, by its content; an .npy is called "in0". Call rp_arrays_release in
+   every case. Messages name the file and the member. */
 enum rp_code rp_arrays_read(const char *path, const struct rp_limits *limits, struct rp_arrays *out,
                             struct rp_err *err);
 enum rp_code rp_arrays_parse(const uint8_t *bytes, size_t n, const struct rp_limits *limits,
                              struct rp_arrays *out, struct rp_err *err);
 void rp_arrays_release(struct rp_arrays *arrays);
-/* Takes the value over if it succeeds; the name must last as long as the arrays. */
+/* Takes over the value if it succeeds; the name must last as long as the arrays. */
 enum rp_code rp_arrays_add(struct rp_arrays *arrays, struct rp_array array, struct rp_err *err);
 struct rp_tensor *rp_arrays_find(const struct rp_arrays *arrays, const char *name); /* borrowed */
 
@@ -44,9 +44,9 @@ enum rp_code rp_npy_parse(const uint8_t *bytes, size_t n, struct rp_tensor **out
                           struct rp_err *err);
 
 /*
- * The array as the type and dimensions that a program wants: raw bits for types that .npy does not
- * have (an unsigned array of their width), whole bytes for small integers and pred, floats of
- * another width converted (bf16 kept as f32); dimensions must be equal. The caller drops the
+ * Converts the array to the type and dimensions that a program wants: raw bits for types that .npy
+ * does not have (an unsigned array of their width), whole bytes for small integers and pred, floats
+ * of another width converted (bf16 kept as f32); dimensions must be equal. The caller drops the
  * result.
  */
 enum rp_code rp_array_as(struct rp_tensor *array, unsigned elem, const int64_t *dims, size_t rank,

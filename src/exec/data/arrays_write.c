@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writing .npz: stored members, each array's bytes at a multiple of 64 in the file so that it can
- * be mapped, 64-bit sizes where they are needed. Time stamps are fixed: equal arrays, equal files.
+ * Writes .npz with stored members. Each array's bytes begin at a multiple of 64 in the file so that
+ * it can be mapped; sizes have 64 bits where needed. Time stamps are fixed, so that equal arrays
+ * give equal files.
  */
 #include "exec/data/arrays.h"
 #include "io/inflate.h"
@@ -109,7 +110,7 @@ static void local_header(struct rp_out *to, const char *name, struct member *m)
     put16(to, 45);
     put16(to, 0);
     put16(to, 0);
-    put32(to, 0x00210000); /* the first day a zip can hold */
+    put32(to, 0x00210000); /* the first day that a zip can store */
     put32(to, m->crc);
     put32(to, UINT32_MAX);
     put32(to, UINT32_MAX);
@@ -117,7 +118,7 @@ static void local_header(struct rp_out *to, const char *name, struct member *m)
     put16(to, ZIP64_EXTRA + 4 + pad);
     rp_out_printf(to, "%s.npy", name);
     zip64_extra(to, m);
-    put16(to, 0x5250); /* ours: nothing but zeros */
+    put16(to, 0x5250); /* our own tag, for padding with zeros */
     put16(to, pad);
     while (pad--)
         rp_out_char(to, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparing arrays, element by element, in double precision. One pass for the largest magnitude,
-   one for the differences. */
+/* Compares arrays element by element in double precision. One pass finds the largest magnitude, one
+   the differences. */
 #include "exec/data/compare.h"
 
 #include "program/floats.h"
@@ -38,8 +38,8 @@ int rp_elem_mantissa(unsigned elem)
     }
 }
 
-/* f64 1e-9, f32 1e-3 (5e-3 of the largest: GPUs cut operands of f32 products to ten bits), f16
-   8e-3, bf16 3e-2 and up: what another order of sums makes of a training step. */
+/* f64 1e-9, f32 1e-3 (5e-3 of the largest, because GPUs cut operands of f32 products to ten bits),
+   f16 8e-3, bf16 3e-2 and more: the effect of another order of sums in a training step. */
 static struct rp_tolerance tolerance_of_type(unsigned elem)
 {
     struct rp_tolerance t = {.ulp = -1};
@@ -87,7 +87,7 @@ double rp_largest_magnitude(const struct rp_tensor *t)
     return most;
 }
 
-/* Steps between two numbers of a type. */
+/* The number of steps between two numbers of a type. */
 static double ulp_distance(unsigned elem, double a, double b)
 {
     int exponent;
@@ -102,7 +102,7 @@ static void compare_one(struct rp_comparison *c, const struct rp_tolerance *t, u
                         size_t i, double got, double want, double floor)
 {
     double off = fabs(got - want),
-           size = isinf(want) ? 0 : fabs(want); /* nothing is near infinity */
+           size = isinf(want) ? 0 : fabs(want); /* no finite number is near infinity */
     double far = rp_elem_mantissa(elem) > 4 ? 10 : 2;
 
     if (got == want || (got != got && want != want && !t->nan_differs))
@@ -125,7 +125,7 @@ static void compare_one(struct rp_comparison *c, const struct rp_tolerance *t, u
     note_worst(c, i, got, want, off);
 }
 
-/* Exact, also where a double is not. */
+/* Is exact even where a double is not. */
 static uint64_t difference(const struct rp_tensor *got, const struct rp_tensor *want, size_t i)
 {
     uint64_t a = (uint64_t)rp_tensor_integer(got, i), b = (uint64_t)rp_tensor_integer(want, i);
@@ -134,7 +134,7 @@ static uint64_t difference(const struct rp_tensor *got, const struct rp_tensor *
     return more ? a - b : b - a;
 }
 
-/* strict: the bounds are the user's, so nothing is over them. */
+/* strict: the bounds are the user's, so no element may exceed them. */
 static void compare_integers(const struct rp_tensor *got, const struct rp_tensor *want,
                              const struct rp_tolerance *t, bool strict, struct rp_comparison *c)
 {
@@ -156,7 +156,7 @@ static void compare_integers(const struct rp_tensor *got, const struct rp_tensor
     c->ok = !c->far && (double)c->wrong <= 0.001 * (double)c->n;
 }
 
-/* The absolute bound of the type: a share of the largest magnitude, and not nothing. */
+/* The absolute bound of the type: a share of the largest magnitude, and never zero. */
 static double floor_of(const struct rp_tolerance *t, const struct rp_tensor *want)
 {
     double floor = t->absolute * rp_largest_magnitude(want) + 1e-30,
@@ -184,7 +184,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         t = tolerance_of_type(given->through);
     else if (given && given->tf32 && rp_elem_mantissa(got->elem) == 23)
         t = tolerance_of_type(RP_ELEM_F16);
-    if (strict) { /* what is not given is no bound */
+    if (strict) { /* a bound that is not given does not limit */
         t.absolute = given->absolute < 0 ? 0 : given->absolute;
         t.relative = given->relative < 0 ? 0 : given->relative;
     }
@@ -196,7 +196,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         compare_integers(got, want, &t, strict, c);
         return;
     }
-    /* given bounds are absolute; those of the type are of the array's magnitude */
+    /* given bounds are absolute; those of the type are relative to the array's magnitude */
     double floor = strict ? t.absolute : floor_of(&t, want);
     if (given && given->rounding > 0) {
         floor = given->rounding;
@@ -210,7 +210,7 @@ void rp_compare(const struct rp_tensor *got, const struct rp_tensor *want,
         if (rp_elem_is_complex(got->elem))
             compare_one(c, &t, got->elem, i, rp_tensor_imaginary(got, i),
                         rp_tensor_imaginary(want, i), floor);
-        c->wrong = c->wrong > wrong ? wrong + 1 : wrong; /* both parts are one element */
+        c->wrong = c->wrong > wrong ? wrong + 1 : wrong; /* both parts count as one element */
         c->far = c->far > far ? far + 1 : far;
     }
     if (given && given->rounding > 0)

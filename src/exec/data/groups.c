@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The groups of collectives, in the three ways that HLO has to describe them:
+ * Reads the groups of collectives, which HLO describes in three ways:
  *
  *   {{0,1},{2,3}}                          listed
  *   [2,4]<=[4,2]T(1,0)                     numbers 0.. reshaped, transposed, cut
@@ -26,7 +26,7 @@ static bool groups_alloc(struct rp_arena *arena, struct rp_groups *g, size_t ids
     return g->ids && g->begin;
 }
 
-/* Numbers 0.. as an array of dims, transposed (perm, or NULL) and read in order. */
+/* Lists the numbers 0.. as an array of dims, transposed by perm (or NULL), in order. */
 static void count_up(const int64_t *dims, const int64_t *perm, size_t n, int64_t *to, size_t total)
 {
     int64_t stride[AXES], turned[AXES], index[AXES] = {0};
@@ -124,13 +124,13 @@ static bool paired_groups(struct rp_arena *arena, const struct rp_attr *pairs, s
 
 struct mesh {
     int64_t size[AXES];
-    /* every axis in up to three parts, of which `within` are the groups' */
+    /* each axis has up to three parts; `within` are the groups' parts */
     int64_t part[3 * AXES];
     size_t nparts;
     size_t within[AXES], nwithin;
 };
 
-/* Axes cut where the groups want a part; an axis can be wanted once. */
+/* Cuts axes where the groups want a part; each axis can be wanted once. */
 static bool mesh_parts(const struct rp_replica_groups *from, struct mesh *m)
 {
     const struct rp_mesh_part *wanted[AXES] = {NULL};
@@ -265,7 +265,8 @@ bool rp_program_is_whole(const struct rp_program *p)
     return false;
 }
 
-/* Whether partitions differ: collectives, their numbers, or parts in the view of one device. */
+/* Whether partitions differ: by collectives, by their numbers, or by parts in the view of one
+   device. */
 static bool has_parts(const struct rp_program *p)
 {
     for (uint32_t op = 0; op < p->code.n; op++)
@@ -275,7 +276,7 @@ static bool has_parts(const struct rp_program *p)
     return rp_program_is_whole(p);
 }
 
-/* Devices of the meshes that Shardy's programs name. */
+/* The number of devices in the meshes that Shardy's programs name. */
 static unsigned mesh_size(const struct rp_program *p)
 {
     for (size_t i = 0; i < p->module_attrs.n; i++)
@@ -284,7 +285,7 @@ static unsigned mesh_size(const struct rp_program *p)
     return 1;
 }
 
-/* The most devices that a sharding names; of all operations, or of parameters. */
+/* The most devices that a sharding names, over all operations, or only parameters. */
 static unsigned sharded_devices(const struct rp_program *p, bool parameters)
 {
     int64_t most = 1;
@@ -312,7 +313,7 @@ unsigned rp_program_runs(const struct rp_program *p)
     int64_t most = 0;
 
     if (!strcmp(p->language, "stablehlo") && !has_parts(p))
-        return 1; /* whole arrays, the same for every partition */
+        return 1; /* with whole arrays, every partition is the same */
     if (said == 1 && has_parts(p))
         said = mesh_size(p);
     if (said == 1 && (p->placement || has_parts(p)))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Which partitions a collective brings together. */
+/* Finds which partitions a collective brings together. */
 #include "base/arena.h"
 #include "program/program.h"
 
@@ -9,19 +9,20 @@
 #include <stdint.h>
 
 struct rp_groups {
-    int64_t *ids; /* of all groups, one after another */
+    int64_t *ids; /* ids of all groups, one group after another */
     size_t nids;
-    size_t *begin; /* of each group, and the end */
+    size_t *begin; /* begin of each group, and the end of the last */
     size_t ngroups;
 };
 
-/* False where it is not understood, or memory is missing. "{}": no groups, which means all. */
+/* Returns false if the groups are not understood, or memory is missing. "{}" means no groups, so
+   all partitions. */
 bool rp_groups_of(struct rp_arena *arena, const struct rp_attr *attr, struct rp_groups *out);
 
-/* How many run: what the program says, else the largest that its collectives name and one; at
-   least 1. Several replicas and partitions are told apart by the caller. */
+/* The number of partitions that run: what the program states, else one more than the largest number
+   in its collectives; at least 1. The caller distinguishes replicas and partitions. */
 unsigned rp_program_runs(const struct rp_program *p);
 
-/* Whether it computes with whole arrays, the same on every partition, but for parts in the view of
-   one device: a program before partitioning. */
+/* Whether the program computes with whole arrays, the same on every partition, except for parts in
+   the view of one device: a program before partitioning. */
 bool rp_program_is_whole(const struct rp_program *p);

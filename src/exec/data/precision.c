@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A walk from each output back over its inputs; called computations count as a whole.
- * An operation that only moves values, or whose result is exact, takes no bits away; a conversion
- * does where its result is narrower than its operand. Cost: operations times outputs at most.
+ * Walks back from each output over its inputs; called computations count as a whole. An operation
+ * that only moves values, or has an exact result, removes no bits; a conversion does if its result
+ * is narrower than its operand. Cost: operations times outputs at most.
  */
 #include "exec/data/signature.h"
 
@@ -16,7 +16,7 @@
 
 struct precision_ctx {
     const struct rp_program *p;
-    uint32_t *seen, *stack; /* of every operation: the last output that reached it */
+    uint32_t *seen, *stack; /* by operation: the last output that reached it */
     uint32_t stamp;
     size_t n;
     unsigned narrowest;
@@ -71,8 +71,8 @@ static void precision_reach(struct precision_ctx *w, uint32_t op)
     }
 }
 
-/* The type of a result, or the narrower one that a product rounds its operands to; TF32 has as many
-   bits of mantissa as f16. */
+/* The type of a result, or the narrower one to which a product rounds its operands; TF32 has as
+   many bits of mantissa as f16. */
 static unsigned precision_elem(const struct rp_program *p, uint32_t op)
 {
     const struct rp_attr *word =

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Opening the entry's parameters and its root. */
+/* Lists the arrays of the entry's parameters and its root. */
 #include "exec/data/signature.h"
 #include "program/opcodes.h"
 
@@ -20,7 +20,7 @@ static void slots_fill(const struct rp_program *p, uint32_t shape, uint32_t op, 
     }
 }
 
-/* The root, or its parts where it is a tuple that is made there. */
+/* Lists the root, or its parts if it is a tuple that is made there. */
 static size_t slots_outputs(const struct rp_program *p, const struct rp_computation *c,
                             struct rp_slot *at)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three files with values:
+ * Reads three kinds of files with values:
  *
  *   HloSnapshot               { hlo 1 { module 1 }, arguments 2*, result 3 }        LiteralProtos
  *   HloUnoptimizedSnapshot    { module 1, partitions 2* { arguments 1* } }          LiteralProtos
@@ -21,7 +21,7 @@
 #define KEY(number, wire) RP_PROTO_KEY(number, RP_WIRE_##wire)
 #define MOST_PARTS        65536
 
-/* A shape as far as values need it. */
+/* The part of a shape that values need. */
 struct shape {
     unsigned elem;
     size_t rank, nparts, norder, ndynamic;
@@ -33,7 +33,7 @@ struct shape {
 
 struct reader {
     const uint8_t *file;
-    bool text; /* the file was another one: its places mean nothing to the user */
+    bool text; /* the file was converted, so offsets mean nothing to the user */
     struct rp_err *err;
 };
 
@@ -100,7 +100,7 @@ static enum rp_code read_shape(struct reader *r, struct rp_bytes bytes, struct s
     return rp_proto_finish(&c, r->err);
 }
 
-/* Minor to major, or NULL where the array is row-major. */
+/* The order, minor to major, or NULL if the array is row-major. */
 static const uint32_t *order_of(const struct shape *s)
 {
     uint64_t seen = 0;
@@ -117,7 +117,7 @@ static const uint32_t *order_of(const struct shape *s)
     return plain || seen != (UINT64_C(1) << s->rank) - 1 ? NULL : s->order;
 }
 
-/* A failure of literal i of a list that begins at `literal`. */
+/* Sets the error for literal i of a list that begins at `literal`. */
 static enum rp_code snapshot_error(const struct reader *r, enum rp_code code, const char *what,
                                    size_t i, struct rp_bytes literal)
 {
@@ -143,9 +143,8 @@ static enum rp_code push_dim(void *to, struct rp_tensor *t, struct rp_err *err)
 
 /* ---- LiteralProto ---- */
 
-/* Whether so many bytes can hold the array at all: before memory is taken for what a few damaged
-   bytes say. Elements of under eight bits may be several in a byte, varints take one at least.
- */
+/* Checks that so many bytes can hold the array, before memory is allocated because of a few damaged
+   bytes. Elements of under eight bits may share a byte; a varint has at least one. */
 static enum rp_code check_room(struct reader *r, const struct shape *s, bool varints,
                                struct rp_bytes data)
 {
@@ -164,8 +163,8 @@ static enum rp_code check_room(struct reader *r, const struct shape *s, bool var
     return rp_err_set(r->err, RP_FORMAT, "%zu bytes are too few for its shape", data.n);
 }
 
-/* The values of a literal: its field as the file has it, or joined in `joined` where they are in
-   several (writers of proto2, and merged messages). */
+/* Collects the values of a literal: its field as the file has it, or joined in `joined` if there
+   are several (writers of proto2, and merged messages). */
 static enum rp_code gather_fields(struct reader *r, struct rp_bytes literal, uint32_t field,
                                   struct rp_proto_writer *joined, struct rp_bytes *out)
 {
@@ -200,7 +199,7 @@ static enum rp_code gather_fields(struct reader *r, struct rp_bytes literal, uin
     return RP_OK;
 }
 
-/* Varints in the order of the layout. */
+/* Reads varints in the order of the layout. */
 static enum rp_code take_varints(struct reader *r, const struct shape *s, struct rp_bytes data,
                                  struct rp_tensor *t)
 {
@@ -224,7 +223,7 @@ static enum rp_code take_varints(struct reader *r, const struct shape *s, struct
     return code;
 }
 
-/* lasting: the data is the file's, and can be pointed to. */
+/* lasting: the data belongs to the file, so arrays can point to it. */
 static enum rp_code take_values(struct reader *r, const struct shape *s, struct rp_bytes data,
                                 bool varints, bool lasting, void *to)
 {
@@ -293,7 +292,7 @@ static enum rp_code read_literal(struct reader *r, struct rp_bytes bytes, unsign
 
 /* ---- raw literals ---- */
 
-/* One leaf at *at. */
+/* Reads one leaf at *at. */
 static enum rp_code raw_leaf(struct reader *r, struct shape *s, const uint8_t **at,
                              const uint8_t *end, void *to)
 {
@@ -378,7 +377,7 @@ static enum rp_code read_raw(struct reader *r, const uint8_t *at, size_t n, void
     return RP_OK;
 }
 
-/* Sizes of the arguments of one partition, and the arguments after the message. */
+/* Reads the sizes of one partition's arguments, and the arguments after the message. */
 static enum rp_code framed_partition(struct reader *r, struct rp_bytes bytes, const uint8_t **at,
                                      const uint8_t *end, void *to)
 {
@@ -417,7 +416,7 @@ static bool printable(struct rp_bytes s)
     return s.n > 0 && s.n < 4096;
 }
 
-/* The first field of number 1, which must be bytes. */
+/* Finds the first field with number 1, which must be bytes. */
 static bool first_field(struct rp_bytes in, struct rp_bytes *out)
 {
     struct rp_proto_cursor c = rp_proto_cursor(in.at, in.n, 0, 64);
@@ -465,7 +464,7 @@ static enum rp_code read_partitions(struct reader *r, struct rp_bytes message, c
     return rp_proto_finish(&c, r->err);
 }
 
-/* Whether field 2 is a list of partitions and not the config of a HloModuleProtoWithConfig. */
+/* Whether field 2 is a list of partitions, not the config of a HloModuleProtoWithConfig. */
 static bool has_inputs(struct rp_bytes file)
 {
     struct rp_proto_cursor c = rp_proto_cursor(file.at, file.n, 0, 64);
@@ -500,7 +499,8 @@ enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct 
             return read_partitions(&r, inner, meta + len, bytes + n, out);
         }
     }
-    if (!first_field(file, &first)) { /* cut off: not a program without values */
+    if (!first_field(
+            file, &first)) { /* the file is cut off, which differs from a program without values */
         struct rp_proto_cursor c = rp_proto_cursor(bytes, n, 0, 64);
         struct rp_proto_item it;
 

@@ -12,10 +12,10 @@ struct rp_snapshot {
 };
 
 /*
- * Bytes of a protobuf file; text: they were converted from protobuf text, so that offsets in them
- * are not those of the user's file. Arrays of the framed form whose layout is row-major point into
- * the bytes, which must outlive them. A file without values is RP_OK with kind NULL; damage is
- * RP_FORMAT with the argument and the byte. Released in every case by rp_snapshot_release.
+ * Reads a protobuf file. text: it was converted from protobuf text, so offsets in it are not those
+ * of the user's file. Arrays of the framed form whose layout is row-major point into the bytes,
+ * which must outlive them. A file without values gives RP_OK and a kind of NULL; damage gives
+ * RP_FORMAT with the argument and the byte. Call rp_snapshot_release in every case.
  */
 enum rp_code rp_snapshot_read(const uint8_t *bytes, size_t n, bool text, struct rp_snapshot *out,
                               struct rp_err *err);

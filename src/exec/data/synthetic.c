@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Synthetic inputs. Floats are normal with a deviation of 1 / sqrt(size of the first dimension of a
- * matrix), so that products keep their magnitude; where an input goes into a root, a logarithm or a
- * divisor it is positive, and so on (synthetic_uses.c). Integers that become indices stay below the
- * size they index; other integers are small; pred is either. A matrix that is to be decomposed is
- * symmetric with a heavy diagonal. Every input has a stream of its own.
+ * Makes synthetic inputs. Floats are normally distributed with a deviation of 1 / sqrt(size of the
+ * first dimension of a matrix), so that products keep their magnitude; an input of a root, a
+ * logarithm or a divisor is positive, and so on (synthetic_uses.c). Integers that become indices
+ * stay below the size they index; other integers are small; pred is either. A matrix that is to be
+ * decomposed is symmetric with a dominant diagonal. Every input has its own random stream.
  */
 #include "exec/data/synthetic.h"
 
@@ -83,7 +83,7 @@ static int64_t draw_integer(const struct rp_tensor *t, const struct rp_use *use,
     return (int64_t)(splitmix_next(state) % most);
 }
 
-/* Symmetric, and its diagonal larger than the rest of its rows. */
+/* Makes a matrix symmetric, with a diagonal larger than the rest of each row. */
 static void make_definite(struct rp_tensor *t)
 {
     size_t n = t->rank >= 2 ? (size_t)t->dims[t->rank - 1] : 0;
@@ -107,7 +107,7 @@ static void fill_input(struct rp_tensor *t, const struct rp_use *use, uint64_t *
     double scale = t->rank >= 2 && t->dims[0] > 1 ? 1 / sqrt((double)t->dims[0]) : 1;
     struct rp_tensor parts = {.elem = t->elem, .n = t->n, .unit = t->unit, .data = t->data};
 
-    if (rp_elem_is_complex(t->elem)) { /* as twice as many parts */
+    if (rp_elem_is_complex(t->elem)) { /* counts as twice as many parts */
         parts.elem = t->elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
         parts.n *= 2;
         parts.unit /= 2;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From an input the program is followed forward, through everything that hands elements on as they
- * are (reshapes, converts, slices, loops, calls, fusions, parts of tuples), to the operations that
- * want something of them. A value inside a tuple is a path of part numbers. Where a value is seen
- * twice on the same path the walk ends, and after MOST_STEPS readers too: a limit that was not
+ * Follows the program forward from an input, through everything that passes elements on unchanged
+ * (reshapes, converts, slices, loops, calls, fusions, parts of tuples), to the operations that
+ * restrict their values. A value inside a tuple is a path of part numbers. The walk ends when a
+ * value is seen twice on the same path, and after MOST_STEPS readers: a restriction that was not
  * found only means a less fitting input. Cost: one pass over the operands, then at most MOST_STEPS
- * an input.
+ * for each input.
  */
 #include "exec/data/synthetic.h"
 #include "program/opcodes.h"
@@ -26,10 +26,10 @@ struct reader {
 
 struct rp_uses {
     const struct rp_program *p;
-    uint32_t *first;        /* of a value's readers; nops + 1 */
+    uint32_t *first;        /* by value: its first reader; nops + 1 entries */
     struct reader *readers; /* one an operand */
-    uint32_t *caller;       /* of a computation: the call or fusion of it, or RP_NONE */
-    uint64_t *seen;         /* of a value: input and path it was last reached by */
+    uint32_t *caller;       /* by computation: the call or fusion that uses it, or RP_NONE */
+    uint64_t *seen;         /* by value: the input and path by which it was last reached */
     uint64_t input;
     unsigned steps, depth;
 };
@@ -99,7 +99,7 @@ static void index_below(struct rp_use *use, int64_t n)
         use->below = n;
 }
 
-/* The smallest dimension that the indices of a gather or scatter go along. */
+/* The smallest dimension along which indices of a gather or scatter go. */
 static void index_of_map(const struct rp_program *p, uint32_t user, uint32_t operand, unsigned key,
                          struct rp_use *use)
 {
@@ -110,7 +110,7 @@ static void index_of_map(const struct rp_program *p, uint32_t user, uint32_t ope
         index_below(use, dim_of(p, operand, dims[i]));
 }
 
-/* Where a class is compared with all of them (a one-hot row), it is one of them. */
+/* If a class is compared with all classes (a one-hot row), it must be one of them. */
 static void compared_with(const struct rp_program *p, uint32_t other, struct rp_use *use)
 {
     for (unsigned hops = 0; hops < 4; hops++) {
@@ -125,7 +125,7 @@ static void compared_with(const struct rp_program *p, uint32_t other, struct rp_
     index_below(use, dim_of(p, other, rp_op_int(p, other, RP_ATTR_IOTA_DIMENSION, 0)));
 }
 
-/* The opcode that a computation ends in. */
+/* The opcode of a computation's root. */
 static unsigned root_opcode(const struct rp_program *p, uint32_t user)
 {
     struct rp_ids called = rp_op_called(p, user);
@@ -162,7 +162,7 @@ static void limit_to(struct rp_use *use, enum rp_use_range range)
         use->range = range;
 }
 
-/* Limits on operand k of an operation that takes indices. */
+/* Limits operand k of an operation that takes indices. */
 static void limit_index(const struct rp_program *p, uint32_t user, uint32_t k, struct rp_use *use)
 {
     struct rp_ids in = rp_op_operands(p, user);
@@ -193,7 +193,7 @@ static void limit_index(const struct rp_program *p, uint32_t user, uint32_t k, s
     }
 }
 
-/* Of one that is not defined for all numbers, or begins with one. */
+/* Limits an operand of an operation that is not defined for all numbers, or begins a reduction. */
 static void limit_range(const struct rp_program *p, uint32_t user, uint32_t k, struct rp_use *use)
 {
     switch (p->code.at[user]) {
@@ -282,7 +282,7 @@ static bool passes_elements(const struct rp_program *p, uint32_t user, uint32_t 
     }
 }
 
-/* Parameter k of a computation. */
+/* Follows parameter k of a computation. */
 static void follow_parameter(struct rp_uses *u, uint32_t computation, uint32_t k, struct path path,
                              struct rp_use *use)
 {
@@ -294,7 +294,7 @@ static void follow_parameter(struct rp_uses *u, uint32_t computation, uint32_t k
             follow_value(u, i, path, use);
 }
 
-/* One reader of a value. */
+/* Follows one reader of a value. */
 static void follow_reader(struct rp_uses *u, struct reader r, struct path path, struct rp_use *use)
 {
     const struct rp_program *p = u->p;
@@ -347,13 +347,14 @@ static void follow_value(struct rp_uses *u, uint32_t value, struct path path, st
         follow_reader(u, u->readers[i], path, use);
     }
     if (p->computations.at[computation].root == value && caller != RP_NONE)
-        follow_value(u, caller, path, use); /* it comes out of a call */
+        follow_value(u, caller, path, use); /* the value is the result of a call */
     u->depth--;
 }
 
 /* ---- inputs ---- */
 
-/* The path to leaf number *leaf of a shape; false: it has fewer, *leaf less by those. */
+/* Finds the path to leaf number *leaf of a shape; false if it has fewer, whose number is subtracted
+   from *leaf. */
 static bool path_to(const struct rp_program *p, uint32_t shape, size_t *leaf, struct path *path)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
@@ -373,7 +374,7 @@ static bool path_to(const struct rp_program *p, uint32_t shape, size_t *leaf, st
     return false;
 }
 
-/* Paths are kept with the outermost part last, because that one is taken off first. */
+/* Paths are kept with the outermost part last, because it is removed first. */
 static void reverse_path(struct path *path)
 {
     for (uint32_t i = 0; i < path->n / 2; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of programs: making, sharing and looking at them. Memory of an array is one block of its
- * own, aligned for vector loads, or follows the array itself where it is small: programs with loops
- * make millions of those. A tuple is a list of values. Single elements are for callers that
- * can afford a switch per element; kernels access the data directly.
+ * Makes, shares and reads values of programs. The elements of an array are in a block of their own,
+ * aligned for vector loads; those of a small array follow the struct, because programs with loops
+ * make millions of them. A tuple is a list of values. Functions for single elements are for callers
+ * that can afford a switch per element; kernels access the data directly.
  */
 #include "exec/data/tensor.h"
 
@@ -18,10 +18,11 @@
 #include <sys/mman.h>
 
 #define ALIGN 64
-#define SMALL 1024       /* bytes of an array in one block with its elements */
-#define LARGE (8u << 20) /* bytes: from here on, large pages are asked for */
+#define SMALL 1024       /* arrays of up to so many bytes are in one block with their elements */
+#define LARGE (8u << 20) /* from so many bytes on, large pages are requested */
 
-/* The first use of a small page costs more than computing what goes into it. */
+/* Requests large pages, because the first use of a small page costs more than computing its
+   content. */
 static void large_pages(void *data, size_t bytes)
 {
 #if defined(MADV_HUGEPAGE)
@@ -35,7 +36,8 @@ static void large_pages(void *data, size_t bytes)
 #endif
 }
 
-/* own: it gets its elements too, if they are few; else data is NULL. */
+/* own: the tensor gets memory for its elements, which follow the struct if they are few; else data
+   is NULL. */
 static enum rp_code tensor_alloc(unsigned elem, const int64_t *dims, size_t rank, bool own,
                                  struct rp_tensor **out, struct rp_err *err)
 {
@@ -155,7 +157,7 @@ void rp_tensor_drop(struct rp_tensor *t)
 {
     if (!t)
         return;
-    /* the last user needs no exchange: nobody else can see it */
+    /* the last user needs no exchange, because nobody else can see it */
     if (atomic_load_explicit(&t->users, memory_order_acquire) != 1 &&
         atomic_fetch_sub_explicit(&t->users, 1, memory_order_acq_rel) != 1)
         return;
@@ -255,7 +257,7 @@ void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
 
     if (t->elem == RP_ELEM_PRED)
         bits = value != 0;
-    else if (width < 8) { /* the rest of the byte is the sign's */
+    else if (width < 8) { /* the sign fills the rest of the byte */
         bits &= (UINT64_C(1) << width) - 1;
         if (rp_elem_is_signed(t->elem) && bits >> (width - 1))
             bits |= UINT64_MAX << width;
@@ -263,7 +265,7 @@ void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value)
     memcpy(t->data + i * t->unit, &bits, t->unit < sizeof bits ? t->unit : sizeof bits);
 }
 
-/* The nearest integer of 64 bits towards zero; not a number is 0. */
+/* Rounds towards zero to an integer of 64 bits; not a number gives 0. */
 static int64_t integer_of(double value, bool is_signed)
 {
     if (isnan(value))

@@ -3,11 +3,11 @@
 /*
  * Values of programs: arrays of any element type, and tuples of values. Elements are little-endian,
  * row-major in the order of the dimensions, each in whole bytes (types under eight bits take one
- * byte, the value in its low bits, the sign of s4 and s2 extended). Layouts exist only where values
- * enter or leave (see rp_tensor_permute).
+ * byte, with the value in its low bits and the sign of s4 and s2 extended). Layouts exist only
+ * where values enter or leave the program (see rp_tensor_permute).
  *
- * Values are shared and not changed once they are made: keep and drop count their users, from any
- * thread.
+ * Values are shared and do not change after they are made; keep and drop count their users, from
+ * any thread.
  */
 #include "base/err.h"
 #include "program/program.h"
@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #define RP_TENSOR_RANK  32
-#define RP_TENSOR_DEPTH 128 /* tuples inside each other; shapes nest less (64) */
+#define RP_TENSOR_DEPTH 128 /* limit for nested tuples; shapes nest less (64) */
 
 struct rp_tensor {
     _Atomic uint32_t users;
@@ -26,23 +26,23 @@ struct rp_tensor {
     bool borrowed; /* the data belongs to an owner that lives longer */
     bool inside;   /* the data, or the list of parts, is in the same block of memory */
     uint32_t rank;
-    size_t n, unit;      /* elements; bytes of one */
+    size_t n, unit;      /* number of elements; bytes of each */
     unsigned char *data; /* aligned to 64 bytes unless borrowed */
     struct rp_tensor **parts;
     size_t nparts;
-    size_t leaves;                /* of a tuple: arrays in it, SIZE_MAX where there are more */
-    unsigned depth;               /* of a tuple: 1, or one more than its deepest part */
+    size_t leaves;  /* for a tuple: number of arrays in it, SIZE_MAX if that overflows */
+    unsigned depth; /* for a tuple: 1, or one more than its deepest part */
     int64_t dims[RP_TENSOR_RANK]; /* the first `rank` are set */
 };
 
-/* Elements are not set. RP_LIMIT where there are more bytes than the machine can address or a
-   dimension is negative; RP_UNSUPPORTED where the type has no elements. */
+/* The elements are not set. RP_LIMIT if there are more bytes than the machine can address or a
+   dimension is negative; RP_UNSUPPORTED if the type has no elements. */
 enum rp_code rp_tensor_new(unsigned elem, const int64_t *dims, size_t rank, struct rp_tensor **out,
                            struct rp_err *err);
-/* Over n * unit bytes that belong to another owner. */
+/* Makes a tensor over n * unit bytes that belong to another owner. */
 enum rp_code rp_tensor_borrow(unsigned elem, const int64_t *dims, size_t rank, const void *data,
                               struct rp_tensor **out, struct rp_err *err);
-/* Takes over one use of each part, also on failure. RP_LIMIT where tuples nest too deep. */
+/* Takes over one use of each part, also on failure. RP_LIMIT if tuples nest too deep. */
 enum rp_code rp_tensor_tuple(struct rp_tensor *const *parts, size_t n, struct rp_tensor **out,
                              struct rp_err *err);
 enum rp_code rp_tensor_token(struct rp_tensor **out, struct rp_err *err);
@@ -55,24 +55,25 @@ static inline size_t rp_tensor_bytes(const struct rp_tensor *t)
     return t->n * t->unit;
 }
 
-/* Unaligned: elements cannot be read as numbers in place. Arrays in a file may begin
-   at any byte. */
+/* Whether elements cannot be read as numbers in place, because arrays in a file may begin at any
+   byte. */
 static inline bool rp_tensor_is_unaligned(const struct rp_tensor *t)
 {
     return t->borrowed && t->unit > 1 && (uintptr_t)t->data % (t->unit < 8 ? t->unit : 8) != 0;
 }
-/* A new use of the array, or of a copy if it is unaligned. */
+/* Returns a new use of the array, or of a copy if it is unaligned. */
 enum rp_code rp_tensor_align(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err);
 
 /* The number of arrays in a value. */
 size_t rp_tensor_leaves(const struct rp_tensor *t);
 
-/* One element: numbers of any real type, the real part of complex ones. */
+/* Reads one element of any real type, or the real part of a complex one. */
 double rp_tensor_number(const struct rp_tensor *t, size_t i);
 double rp_tensor_imaginary(const struct rp_tensor *t, size_t i); /* 0 for real types */
-int64_t rp_tensor_integer(const struct rp_tensor *t, size_t i);  /* of integer types and pred */
-uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i);    /* up to 64 */
-/* The nearest value of the type; integers are truncated to their width. */
+int64_t rp_tensor_integer(const struct rp_tensor *t,
+                          size_t i);                          /* only for integer types and pred */
+uint64_t rp_tensor_bits(const struct rp_tensor *t, size_t i); /* up to 64 */
+/* Sets the nearest value of the type; integers are truncated to their width. */
 void rp_tensor_set(struct rp_tensor *t, size_t i, double value);
 void rp_tensor_set_integer(struct rp_tensor *t, size_t i, int64_t value);
 
@@ -81,16 +82,16 @@ bool rp_elem_is_unsigned(unsigned elem); /* not pred */
 bool rp_elem_is_complex(unsigned elem);
 
 /*
- * Bytes in the order of a layout into row-major ones. order: minor to major, or NULL where they are
- * row-major already. packed: types under eight bits (pred too where it is true) are several in a
- * byte, lowest bits first, as in snapshots. RP_FORMAT where n does not fit.
+ * Converts bytes in the order of a layout to row-major order. order: minor to major, or NULL if
+ * they are row-major already. packed: types under eight bits, including pred, share bytes, lowest
+ * bits first, as in snapshots. RP_FORMAT if n does not fit.
  */
 enum rp_code rp_tensor_permute(struct rp_tensor *to, const uint32_t *order, bool packed,
                                const uint8_t *bytes, size_t n, struct rp_err *err);
-/* For elements from outside in whole bytes: pred becomes 0 or 1, and the unused bits of types under
-   eight bits are set as tensors have them. */
+/* For elements from outside in whole bytes: makes pred 0 or 1, and sets the unused bits of types
+   under eight bits as tensors require. */
 void rp_tensor_tidy(struct rp_tensor *t);
-/* Bytes that form takes. */
+/* The number of bytes in that form. */
 size_t rp_tensor_packed_bytes(unsigned elem, size_t n, bool packed);
 
 /* "f32[2,3]"; cap of 512 is enough for any array. */
@@ -99,7 +100,7 @@ size_t rp_tensor_shape_text(const struct rp_tensor *t, char *out, size_t cap);
 /* Row-major strides of dims. */
 void rp_strides(const int64_t *dims, size_t rank, int64_t *out);
 
-/* A counter over dims, the last one running fastest; false after the last index. */
+/* Counts an index over dims, the last one running fastest; false after the last index. */
 static inline bool rp_index_next(int64_t *index, const int64_t *dims, size_t rank)
 {
     for (size_t k = rank; k-- > 0;) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Placement of blocks on devices, and copying them. */
+/* Finds the blocks of devices, and copies them. */
 #include "exec/data/tile.h"
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 /* ---- shardings of HLO ---- */
 
-/* The place of a device in an array of all devices: listed, or 0, 1, .. transposed. */
+/* The place of a device in an array of all devices, which are listed, or 0, 1, .. transposed. */
 static bool device_place(const struct rp_sharding *s, unsigned device, int64_t total, int64_t *out)
 {
     int64_t index[MAX_AXES] = {0}, dims[MAX_AXES], stride[MAX_AXES];
@@ -81,7 +81,7 @@ struct mesh {
     int64_t devices;
 };
 
-/* Without the backslashes of escaped quotes. */
+/* Copies the text without the backslashes of escaped quotes. */
 static size_t clean(struct rp_slice text, char *out)
 {
     size_t n = 0;
@@ -93,7 +93,7 @@ static size_t clean(struct rp_slice text, char *out)
     return n;
 }
 
-/* "["x"=4, "y"=2], device_ids=[1, 0]>" */
+/* Reads "["x"=4, "y"=2], device_ids=[1, 0]>". */
 static bool read_mesh(const char *s, unsigned device, struct mesh *m)
 {
     const char *end = strchr(s, '>');
@@ -145,7 +145,7 @@ unsigned rp_sdy_devices(struct rp_slice meshes)
     return (unsigned)most;
 }
 
-/* "@mesh" of the meshes, or one that is written in place. */
+/* Finds "@mesh" among the meshes, or one that is written in place. */
 static bool find_mesh(const char *meshes, const char *sharding, unsigned device, struct mesh *m)
 {
     const char *at = strchr(sharding, '@'), *own = strstr(sharding, "mesh<"), *list = meshes;
@@ -209,7 +209,7 @@ static bool apply_axis(const struct mesh *m, const char *axes, const char *s, co
     return false;
 }
 
-/* The i-th "<...>" inside of the outer list; the text itself where it is one sharding. */
+/* The i-th "<...>" inside of the outer list, or the text itself if it is one sharding. */
 static const char *pick_sharding(char *text, size_t i)
 {
     char *list = strstr(text, "per_value<["), *s;
@@ -277,7 +277,7 @@ struct rp_slice rp_attr_map_find(const struct rp_attr *attr, const char *key)
 
 /* ---- copying ---- */
 
-/* Copies the rows that block and whole share; one way or the other. */
+/* Copies the rows that block and whole share, in either direction. */
 static void tile_copy(struct rp_tensor *to, const struct rp_tensor *from,
                       const struct rp_tensor *block, const struct rp_tensor *whole,
                       const struct rp_tile *tile)

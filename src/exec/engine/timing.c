@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timing runs. The first one is reported apart (it touches memory and loads code). Warm-up goes on
- * until the medians of two successive groups of five runs differ by under 2 %, or for a third of
- * the time or iterations. Then the runs that count: as many as requested, or for the time, but not
- * less than five. Percentiles are of the sorted times (nearest rank); the interval of the median is
- * by ranks (binomial, 95 %), which assumes nothing about their distribution.
+ * Times runs. The first one is reported separately (it touches memory and loads code). Warm-up goes
+ * on until the medians of two successive groups of five runs differ by under 2 %, or for a third of
+ * the time or iterations. Then come the measured runs: as many as requested, or as fit in the time,
+ * but at least five. Percentiles are of the sorted times (nearest rank); the interval of the median
+ * is by ranks (binomial, 95 %), which assumes nothing about their distribution.
  *
- * For comparisons with another process there are the low times of blocks of runs, and between runs,
- * every few milliseconds, a fixed piece of work is timed: where that changed, the machine did.
+ * For comparisons with another process, the low times of blocks of runs are kept; and every few
+ * milliseconds between runs, a fixed piece of work is timed: if its time changed, the machine did.
  */
 #include "exec/engine/timing.h"
 
@@ -28,7 +28,7 @@
 #define BATCH      64
 #define COLD_BYTES ((size_t)256 << 20)
 #define LOW        0.1     /* the low time of a block is this percentile of its runs */
-#define LOOK_NS    5000000 /* between two timings of the fixed work */
+#define LOOK_NS    5000000 /* time between two measurements of the fixed work */
 #define WORK_WORDS 4096
 #define WORK_TURNS 12
 
@@ -41,7 +41,8 @@ static int64_t percentile(const int64_t *sorted, size_t n, double share)
     return sorted[i ? i - 1 : 0];
 }
 
-/* The low times of up to RP_TIMING_BLOCKS blocks; room: as many as there are runs. */
+/* Computes the low times of up to RP_TIMING_BLOCKS blocks; room is for as many times as there are
+   runs. */
 static void sum_up_blocks(struct rp_timing *t, int64_t *room)
 {
     size_t n = t->runs.n, size = (n + RP_TIMING_BLOCKS - 1) / RP_TIMING_BLOCKS;
@@ -100,8 +101,8 @@ static int64_t group_median(const int64_t *at)
     return sorted[GROUP / 2];
 }
 
-/* Work that depends on nothing but the processor's share that we have: multiplications on what is
-   in its first cache. */
+/* Times work that depends only on our share of the processor: multiplications on data in its first
+   cache. */
 static int64_t look_at_machine(uint64_t *work)
 {
     int64_t begin = rp_clock_ns();
@@ -112,11 +113,11 @@ static int64_t look_at_machine(uint64_t *work)
             for (size_t k = 0; k < 8; k++)
                 a[k] = (a[k] ^ work[i + k]) * UINT64_C(0x9e3779b97f4a7c15);
     for (size_t k = 0; k < 8; k++)
-        work[k] ^= a[k]; /* so that it must be done */
+        work[k] ^= a[k]; /* so that the work cannot be optimised away */
     return rp_clock_ns() - begin;
 }
 
-/* Reading as much as the caches hold, so that nothing of the program is left there. */
+/* Reads as much as the caches hold, so that nothing of the program is left there. */
 static uint64_t empty_caches(unsigned char *memory)
 {
     uint64_t sum = 0;
@@ -165,8 +166,8 @@ static enum rp_code warm_up(struct rp_executable *exe, const struct rp_timing_op
     }
 }
 
-/* How many runs to ask an engine for at a time: it times them where they run, and between two of
-   them no code of ours should run; but the time limit is checked ten times a second. */
+/* How many runs to request from an engine at once: it times them where they run, and no code of
+   ours should run in between, but the time limit must be checked ten times a second. */
 static size_t at_a_time(const struct rp_executable *exe, const struct rp_timing_options *o,
                         const unsigned char *cold, const struct rp_timing *t)
 {
@@ -205,8 +206,8 @@ static enum rp_code count_runs(struct rp_executable *exe, const struct rp_timing
     return RP_OK;
 }
 
-/* Of all threads of the process that runs it, since they began; -1 where the system does not say.
- */
+/* Time that all threads of the process that runs it have waited since they began; -1 if the system
+   does not tell. */
 static int64_t waited_ns(const struct rp_executable *exe)
 {
     char path[320];

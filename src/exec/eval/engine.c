@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a plan as an engine. One partition runs in the caller's thread; of several each has a
- * thread of its own, and they meet in their collectives (mesh.h). Arguments that point into a file
- * at an odd address are copied so that kernels may read them as numbers, unless they are larger
- * than a part of the memory or it is not needed.
+ * Runs a plan as an engine. A single partition runs in the caller's thread; several have a thread
+ * each, and they meet in their collectives (mesh.h). Arguments that point into a file at an odd
+ * address are copied so that kernels may read them as numbers, unless this is not needed, or they
+ * are larger than a part of the memory.
  */
 #include "exec/eval/engine.h"
 #include "base/clock.h"
@@ -26,13 +26,13 @@ struct executable {
     struct rp_signature signature;
     struct rp_pool *pool;
     struct rp_tensor **arguments; /* partitions * nparams values */
-    struct rp_tensor **results;   /* of the last run, one a partition */
+    struct rp_tensor **results;   /* results of the last run, one for each partition */
     size_t nparams;
     int64_t *times;
     int64_t timeout_ns; /* of a run; 0: none */
     uint64_t vary;
     uint64_t *calls;
-    struct rp_op_spans *spans; /* one a partition while they are wanted, or NULL */
+    struct rp_op_spans *spans; /* one for each partition while they are wanted, or NULL */
     RP_VEC(struct rp_op_time) rows;
 };
 
@@ -79,7 +79,7 @@ static enum rp_code executable_build(struct executable *x, const struct rp_engin
     if (!x->arguments || !x->results || (options->profile && (!x->times || !x->calls)))
         return rp_err_nomem(err, "compiling");
     if (threaded && x->base.partitions == 1) {
-        uint64_t mode = rp_subnormals_flush(); /* the threads have it from here */
+        uint64_t mode = rp_subnormals_flush(); /* threads inherit the mode from here */
         enum rp_code code = rp_pool_new(options->threads, &x->pool, err);
 
         rp_subnormals_restore(mode);
@@ -117,8 +117,8 @@ enum rp_code rp_eval_compile(const struct rp_engine *engine,
 
 /* ---- arguments ---- */
 
-/* Unaligned arrays are copied once, here, while they are a small part of the memory; the rest is
-   copied when an operation needs it and dropped afterwards. */
+/* Unaligned arrays are copied once, here, if they are a small part of the memory; the others are
+   copied when an operation needs them, and dropped afterwards. */
 static size_t align_budget(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -151,12 +151,12 @@ static enum rp_code find_parameters(const struct rp_graph *g, size_t nparams, st
     return RP_OK;
 }
 
-/* The arguments of a partition that parameters have not taken yet. */
+/* The arguments of a partition that no parameter has taken yet. */
 struct leaves {
     struct rp_tensor *const *at, *const *end;
 };
 
-/* The value of a parameter from leaves. */
+/* Assembles the value of a parameter from leaves. */
 static enum rp_code assemble_value(const struct rp_value_shape *shape, struct leaves *leaves,
                                    size_t *budget, struct rp_tensor **out, struct rp_err *err)
 {
@@ -166,11 +166,12 @@ static enum rp_code assemble_value(const struct rp_value_shape *shape, struct le
     if (shape->elem == RP_ELEM_TOKEN)
         return rp_tensor_token(out, err);
     if (shape->elem != RP_ELEM_TUPLE) {
-        /* the signature has no slot for types without values, nor for what is nested too deep */
+        /* the signature has no slot for types without values, or for values that are nested too
+           deep */
         if (!rp_elem_bits(shape->elem) || leaves->at == leaves->end)
             return rp_err_set(err, RP_UNSUPPORTED, "no value can be given for type '%s'",
                               rp_elem_name(shape->elem));
-        /* A leaf where kernels can read it; the use is new. */
+        /* Puts the leaf where kernels can read it, as a new use. */
         struct rp_tensor *t = *leaves->at++;
         if (!rp_tensor_is_unaligned(t))
             return rp_tensor_align(t, out, err);
@@ -299,7 +300,7 @@ enum rp_code rp_eval_run(struct rp_executable *base, struct rp_err *err)
     return rp_mesh_run((unsigned)base->partitions, run_partition, &run, &run.mesh, err);
 }
 
-/* Constants belong to the plan, and outputs outlive it. */
+/* Constants belong to the plan, but outputs outlive it, so these are copied. */
 static enum rp_code fetch_array(struct rp_tensor *t, struct rp_tensor **out, struct rp_err *err)
 {
     const struct rp_tensor *owner = t;
@@ -313,7 +314,7 @@ static enum rp_code fetch_array(struct rp_tensor *t, struct rp_tensor **out, str
     return RP_OK;
 }
 
-/* The arrays of a value, depth first. */
+/* Fetches the arrays of a value, depth first. */
 static enum rp_code fetch_leaves(struct rp_tensor *t, struct rp_tensor ***out, struct rp_err *err)
 {
     if (t->elem != RP_ELEM_TUPLE)

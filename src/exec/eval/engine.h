@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What `ref` and `fast` share: the executable is a plan, a run evaluates it once per partition. */
+/* Shared by `ref` and `fast`: the executable is a plan, and a run evaluates it once per
+   partition. */
 #include "exec/engine/engine.h"
 #include "exec/eval/plan.h"
 
-/* Changes a plan once it is made: fusing, choosing kernels. */
+/* Changes a plan after it was made: fuses nodes, chooses kernels. */
 typedef enum rp_code rp_improve_fn(struct rp_plan *plan, struct rp_err *err);
 
-/* kernels: RP_OP_COUNT rows, which live as long as the program. threaded: kernels get a pool. */
+/* kernels has RP_OP_COUNT rows, which live as long as the program. threaded: kernels get a pool. */
 enum rp_code rp_eval_compile(const struct rp_engine *engine,
                              const struct rp_engine_program *program,
                              const struct rp_engine_options *options,

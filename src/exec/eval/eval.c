@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluating a plan: the nodes of a graph one after another, each value dropped after
- * its last use. Structure and control flow are here: parameters, tuples, calls, fusions, loops,
- * branches and asynchronous pairs (which run where they start).
+ * Evaluates a plan: the nodes of a graph one after another, each value dropped after its last use.
+ * Structure and control flow are here: parameters, tuples, calls, fusions, loops, branches and
+ * asynchronous pairs (which run where they start).
  */
 #include "base/clock.h"
 #include "exec/engine/timing.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define MOST_DEPTH 512
-#define FEW        48 /* nodes of a graph whose list of values needs no memory of its own */
+#define FEW        48 /* graphs with so few nodes need no allocation for their values */
 
 enum rp_code rp_shape_tensor(const struct rp_value_shape *shape, struct rp_tensor **out,
                              struct rp_err *err)
@@ -31,7 +31,7 @@ enum rp_code rp_node_result(const struct rp_node *node, struct rp_tensor **out, 
     return code == RP_OK ? code : rp_err_prefix(err, code, "%s '%s'", node->opcode, node->name);
 }
 
-/* Kernels rely on the declared shapes, so every value is checked against its own. */
+/* Kernels rely on the declared shapes, so every value is checked against the shape of its node. */
 static bool value_fits(const struct rp_value_shape *shape, const struct rp_tensor *t)
 {
     if (shape->elem != t->elem)
@@ -54,7 +54,8 @@ static bool value_fits(const struct rp_value_shape *shape, const struct rp_tenso
     return true;
 }
 
-/* Values between a start and its done carry what they need, not what the program declares. */
+/* Values between a start and its done hold what they need, not what the program declares, so they
+   are not checked. */
 static bool is_checked(const struct rp_node *node)
 {
     return node->code != RP_OP_ASYNC_START && node->code != RP_OP_ASYNC_UPDATE &&
@@ -77,7 +78,7 @@ enum rp_code rp_node_check_result(const struct rp_node *node, const struct rp_te
                          "the computed value does not have the declared shape");
 }
 
-/* Unaligned operands as copies, which the caller drops once the node has run. */
+/* Copies unaligned operands; the caller drops the copies after the node has run. */
 static enum rp_code align_operands(const struct rp_node *node, struct rp_tensor **in, uint32_t *n,
                                    struct rp_err *err)
 {
@@ -94,7 +95,7 @@ static bool any_unaligned(const struct rp_node *node, struct rp_tensor *const *i
     return false;
 }
 
-/* Operands as the kernel takes them: aligned, or rounded as a GPU would. */
+/* Runs the kernel on prepared operands: aligned, or rounded as a GPU would. */
 static enum rp_code run_prepared(struct rp_eval *e, const struct rp_node *node,
                                  struct rp_tensor **in, struct rp_tensor **out, struct rp_err *err)
 {
@@ -116,11 +117,11 @@ static enum rp_code run_prepared(struct rp_eval *e, const struct rp_node *node,
 struct eval_state {
     struct rp_tensor **values;
     struct rp_tensor **args;
-    struct rp_tensor **kept; /* of nodes that are the same in every iteration; or NULL */
+    struct rp_tensor **kept; /* values of nodes that are the same in every iteration, or NULL */
     bool owned;              /* args are given away */
 };
 
-/* A part that nobody else can see leaves its tuple. */
+/* Moves a part out of its tuple, which nobody else can see. */
 static bool take_part(const struct rp_node *node, struct rp_tensor **values, struct rp_tensor **out)
 {
     struct rp_tensor *t = node->takes_part ? values[node->in[0]] : NULL;
@@ -133,7 +134,7 @@ static bool take_part(const struct rp_node *node, struct rp_tensor **values, str
     return *out != NULL;
 }
 
-/* A short tuple takes over the values that end with it, instead of sharing them. */
+/* Whether a short tuple takes over values that end with it, instead of sharing them. */
 static bool takes_over(const struct rp_node *node)
 {
     return node->code == RP_OP_TUPLE && node->nin <= 16 && node->ndead;
@@ -189,7 +190,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     if (code == RP_OK && e->vary)
         code = rp_vary_result(e, node, out, err);
     if (timed && e->times) {
-        /* Time of a node, and of the calls that it stands for. */
+        /* Adds the time of a node, and of the calls that it stands for. */
         int64_t ns = rp_clock_ns() - begin;
         e->times[node->op] += ns;
         e->calls[node->op]++;
@@ -210,8 +211,7 @@ static enum rp_code run_node(struct rp_eval *e, const struct rp_node *node, stru
     return code == RP_OK ? rp_node_check_result(node, *out, err) : code;
 }
 
-/* The value of a node that is the same in every iteration, if it is known already; true: nothing to
-   run. */
+/* Uses the known value of a node that is the same in every iteration; true: nothing has to run. */
 static bool reuse_invariant(const struct rp_node *node, uint32_t i, struct eval_state *s,
                             bool again)
 {
@@ -279,7 +279,7 @@ enum rp_code rp_eval_graph(struct rp_eval *e, const struct rp_graph *graph,
                            struct rp_tensor *const *args, struct rp_tensor **out,
                            struct rp_err *err)
 {
-    /* not written where they are not owned */
+    /* arguments that are not owned are not written */
     struct eval_state s = {.args = (struct rp_tensor **)(uintptr_t)args};
 
     return eval_nodes(e, graph, &s, false, out, err);
@@ -340,7 +340,7 @@ enum rp_code rp_kernel_same(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-/* A start gives (operands, results, ...): its done takes the results. */
+/* A start gives (operands, results, ...), of which its done takes the results. */
 static enum rp_code eval_async_done(struct rp_eval *e, const struct rp_node *node,
                                     struct rp_tensor *const *in, struct rp_tensor **out,
                                     struct rp_err *err)
@@ -356,7 +356,7 @@ static enum rp_code eval_async_done(struct rp_eval *e, const struct rp_node *nod
     return RP_OK;
 }
 
-/* (destination, source, context) of copy-start: the done gives the first. */
+/* copy-start gives (destination, source, context), of which the done takes the first. */
 static enum rp_code eval_copy_done(struct rp_eval *e, const struct rp_node *node,
                                    struct rp_tensor *const *in, struct rp_tensor **out,
                                    struct rp_err *err)
@@ -402,7 +402,7 @@ static enum rp_code eval_call(struct rp_eval *e, const struct rp_node *node,
     return rp_eval_graph(e, node->called[0], in, out, err);
 }
 
-/* The results as (operands, results): what async-done looks for. */
+/* Gives (operands, results), which async-done expects. */
 static enum rp_code eval_async_start(struct rp_eval *e, const struct rp_node *node,
                                      struct rp_tensor *const *in, struct rp_tensor **out,
                                      struct rp_err *err)
@@ -432,7 +432,7 @@ static bool is_true(const struct rp_tensor *t)
     return t->n == 1 && t->data[0] != 0;
 }
 
-/* Whether the loop goes on; more: the condition's tape, or without one. */
+/* Decides whether the loop goes on, by the condition's tape if there is one. */
 static enum rp_code run_condition(struct rp_eval *e, const struct rp_node *node,
                                   const struct rp_tape_frame *more, struct rp_tensor *state,
                                   bool *on, struct rp_err *err)
@@ -455,8 +455,8 @@ static enum rp_code run_condition(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-/* The body gets the state as its own from the second iteration on: what it replaces can be written
-   in place. */
+/* From the second iteration on, the body owns the state, so that what it replaces can be written in
+   place. */
 static enum rp_code run_iterations(struct rp_eval *e, const struct rp_node *node,
                                    const struct rp_tape_frame *more, struct rp_tensor **kept,
                                    struct rp_tensor **state, struct rp_err *err)
@@ -511,7 +511,7 @@ static enum rp_code check_branches(struct rp_plan *plan, struct rp_node *node, s
     return RP_OK;
 }
 
-/* By pred: true, false; by index: beyond the last means the last. */
+/* By a pred: true, false; or by an index: a value out of range means the last branch. */
 static enum rp_code eval_conditional(struct rp_eval *e, const struct rp_node *node,
                                      struct rp_tensor *const *in, struct rp_tensor **out,
                                      struct rp_err *err)

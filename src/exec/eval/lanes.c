@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Choosing the loop of an operation on a type. Small floats wrap the loop of f32: their operands
- * are widened PIECE at a time. Types under a byte wrap the one of eight bits: results are cut.
+ * Chooses the loop of an operation on a type. Small floats use the loop of f32, with operands
+ * widened PIECE at a time. Types under a byte use the one of eight bits, and results are cut.
  */
 #include "exec/eval/lanes.h"
 #include "program/opcodes.h"
@@ -47,7 +47,7 @@ static void small_float(const struct rp_lane *lane, size_t n, void *out, const v
             if (from == 1 && lane->from != RP_ELEM_F8E8M0FNU)
                 by_half(m, result);
             rp_narrow(lane->to, m, (char *)out + at * to, result);
-        } else { /* a comparison: bytes; or a result in f32 */
+        } else { /* a comparison gives bytes; other results are f32 */
             lane->inner(lane, m, (char *)out + at * to, wide[0], wide[1], wide[2]);
         }
     }
@@ -69,7 +69,7 @@ static void sub_byte(const struct rp_lane *lane, size_t n, void *out, const void
     }
 }
 
-/* Bits that are not the type's count here: they are cleared before, or filled with the top bit. */
+/* Bits beyond the type count here, so they are cleared before, or filled with the top bit. */
 static void sub_byte_bits(const struct rp_lane *lane, size_t n, void *out, const void *a,
                           const void *b, const void *c)
 {
@@ -105,7 +105,7 @@ static void sub_byte_clz(const struct rp_lane *lane, size_t n, void *out, const 
     }
 }
 
-/* lane->direction says whether the top bit fills what is above it. */
+/* lane->direction tells whether the top bit fills the bits above it. */
 static rp_lane_fn *find_sub_byte(unsigned opcode, struct rp_lane *lane)
 {
     switch (opcode) {
@@ -125,7 +125,7 @@ static rp_lane_fn *find_sub_byte(unsigned opcode, struct rp_lane *lane)
     }
 }
 
-/* By masks, not by branches: which side is taken is often random. */
+/* Uses masks instead of branches, because which side is taken is often random. */
 #define SELECT(bits, type, attribute, choice)                                            \
     attribute static void select_##bits(const struct rp_lane *lane, size_t n, void *out, \
                                         const void *a, const void *b, const void *c)     \

@@ -18,14 +18,16 @@ typedef void rp_lane_fn(const struct rp_lane *lane, size_t n, void *out, const v
 
 struct rp_lane {
     rp_lane_fn *fn;
-    rp_lane_fn *inner; /* what fn wraps, on wider elements */
-    uint8_t from, to;  /* element types of the first operand (select: the second) and result */
-    uint8_t direction; /* of compare, enum rp_direction; of products, 1: rounded once (complex) */
+    rp_lane_fn *inner; /* the inner function, on wider elements */
+    uint8_t from,
+        to; /* element types of the first operand (for select: the second) and the result */
+    uint8_t direction; /* for compare, enum rp_direction; for products, 1: rounded once (complex) */
     uint8_t exponent, mantissa; /* of reduce-precision */
     uint8_t unit;               /* of select */
 };
 
-/* Loops are compiled for several x86 machines and the best is taken when the program starts. */
+/* Loops are compiled for several x86 machines, and the best version is chosen when the program
+   starts. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define RP_CLONES     __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -37,7 +39,7 @@ struct rp_lane {
 
 enum rp_direction { RP_CMP_EQ, RP_CMP_NE, RP_CMP_GE, RP_CMP_GT, RP_CMP_LE, RP_CMP_LT };
 
-/* Everything but fn and inner is given, false where there is no such operation on that type. */
+/* All members except fn and inner are given; false if there is no such operation on the type. */
 bool rp_lane_find(unsigned opcode, bool total_order, struct rp_lane *lane);
 
 static inline void rp_lane_run(const struct rp_lane *lane, size_t n, void *out, const void *a,
@@ -46,18 +48,18 @@ static inline void rp_lane_run(const struct rp_lane *lane, size_t n, void *out, 
     lane->fn(lane, n, out, a, b, c);
 }
 
-/* Types under 32 bits to f32 and back, to nearest even. */
+/* Convert types under 32 bits to f32 and back, rounding to nearest even. */
 void rp_widen(unsigned elem, size_t n, float *out, const void *in);
 void rp_narrow(unsigned elem, size_t n, void *out, const float *in);
-/* Floats in place as the type has them: what an operation on it gives. */
+/* Rounds floats in place to what an operation on the type gives. */
 void rp_round_small(unsigned elem, size_t n, float *values);
 bool rp_elem_is_small_float(unsigned elem); /* f16, bf16, f8, f6, f4 */
 
-/* The loops of one class of types; NULL: none. */
+/* The loops for one class of types; NULL: none. */
 rp_lane_fn *rp_lane_float(unsigned opcode, bool wide, unsigned direction, bool total_order);
 rp_lane_fn *rp_lane_integer(unsigned opcode, unsigned elem, unsigned direction);
 rp_lane_fn *rp_lane_complex(unsigned opcode, bool wide, unsigned direction);
-/* Whether floats are equal or not, subnormal numbers for what they are. */
+/* Tests whether floats are equal without flushing subnormal numbers. */
 rp_lane_fn *rp_lane_by_bits(bool wide);
 rp_lane_fn *rp_lane_convert(unsigned from, unsigned to);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operations on c64 and c128, each written once for both. */
+/* Element-wise operations on c64 and c128, written once for both types. */
 #include "exec/data/complex.h"
 #include "exec/eval/lanes.h"
 #include "program/opcodes.h"
@@ -43,7 +43,7 @@
     X(ATAN2, atan2, N(atan2_of)(x, y))      \
     X(POWER, power, N(power_of)(x, y))
 
-/* Results that are real. */
+/* Operations with real results. */
 #define PART_LIST(X)           \
     X(ABS, abs, N(abs_of)(x))  \
     X(REAL, real, F(creal)(x)) \

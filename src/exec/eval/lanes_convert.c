@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conversions between all element types, as XLA has them: to an integer NaN becomes 0 and what is
- * out of range the nearest end; between integers the bits are cut; to pred everything but zero is
- * true; to a float the nearest value, ties to even. A piece of the input becomes f64, s64 or u64,
- * which hold every value, and then the result; f32 and bf16 or f16 have their own loops.
+ * Converts between all element types like XLA: to an integer, NaN becomes 0, and a value out of
+ * range the nearest end; between integers, bits are cut; to pred, everything but zero is true; to a
+ * float, the nearest value is taken, with ties to even. A piece of the input becomes f64, s64 or
+ * u64, which hold every value, and then the result; f32 and bf16 or f16 have their own loops.
  */
 #include "exec/eval/lanes.h"
 #include "program/floats.h"
@@ -38,7 +38,7 @@ uint16_t rp_f32_to_f16(float value)
         return (uint16_t)(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
     if (magnitude >= 0x477ff000) /* rounds beyond 65504 */
         return sign | 0x7c00;
-    if (magnitude < 0x38800000) { /* below the smallest normal number: the sum rounds */
+    if (magnitude < 0x38800000) { /* below the smallest normal number, adding a constant rounds */
         float a;
 
         memcpy(&a, &magnitude, sizeof a);
@@ -64,7 +64,7 @@ static float bf16_to_f32(uint16_t bits)
     return value;
 }
 
-/* Loops of their own, so that they are compiled for several machines. */
+/* These loops are functions, so that they are compiled for several machines. */
 RP_CLONES static void widen_bf16(size_t n, float *restrict out, const uint16_t *restrict in)
 {
     for (size_t i = 0; i < n; i++)
@@ -82,7 +82,7 @@ RP_CLONES static void narrow_bf16(size_t n, uint16_t *restrict out, const float 
     }
 }
 
-/* Of types under a byte the upper bits are zero. */
+/* In types under a byte the upper bits are zero. */
 static void widen_bytes(unsigned elem, size_t n, float *out, const uint8_t *in)
 {
     size_t codes = (size_t)1 << rp_elem_bits(elem);
@@ -156,7 +156,7 @@ union wide {
     X(U2, uint8_t, u)   \
     X(U1, uint8_t, u)
 
-/* Integers come as they are; 's', 'u' or 'f' says where. */
+/* Fetches integers unchanged; returns 's', 'u' or 'f' for the member that was set. */
 static char fetch(unsigned elem, const void *in, size_t n, union wide *w)
 {
     float piece[PIECE];
@@ -180,7 +180,7 @@ static char fetch(unsigned elem, const void *in, size_t n, union wide *w)
     }
 }
 
-/* To the nearest end of a range of integers. */
+/* Clamps to the range of integers. */
 static int64_t saturate_s(double x, unsigned bits)
 {
     double end = ldexp(1, (int)bits - 1);
@@ -314,7 +314,7 @@ static void narrow_lane(const struct rp_lane *lane, size_t n, void *out, const v
     rp_narrow(lane->to, n, out, a);
 }
 
-/* To and between complex types; the imaginary part of a real number is zero. */
+/* Converts to and between complex types; the imaginary part of a real number is zero. */
 static void convert_complex(const struct rp_lane *lane, size_t n, void *out, const void *a,
                             const void *b, const void *c)
 {
@@ -344,7 +344,7 @@ static void convert_complex(const struct rp_lane *lane, size_t n, void *out, con
     }
 }
 
-/* The low half, as generators cut their counters. */
+/* Takes the low half, as generators do with their counters. */
 RP_CLONES_FEW static void halve_lane(const struct rp_lane *lane, size_t n, void *out, const void *a,
                                      const void *b, const void *c)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise operations on f32 and f64, each written once for both. Semantics are those of XLA:
- * maximum, minimum and clamp hand NaN on, sign keeps it and the sign of zero, comparisons with NaN
- * are false but for NE, the total order sorts -NaN < -inf < ... < -0 < +0 < ... < NaN. Subnormal
- * numbers count as zero (subnormals.h); what gives its operand back gives a zero or the number as
- * it does in XLA.
+ * Element-wise operations on f32 and f64, written once for both types. Semantics are those of XLA:
+ * maximum, minimum and clamp pass NaN on, sign keeps NaN and the sign of zero, comparisons with NaN
+ * are false except NE, the total order sorts -NaN < -inf < ... < -0 < +0 < ... < NaN. Subnormal
+ * numbers count as zero (subnormals.h); an operation that returns its operand gives a zero or the
+ * number, as in XLA.
  */
 #include "exec/eval/lanes.h"
 #include "program/opcodes.h"
@@ -17,7 +17,7 @@
 #define LANE(name) RP_CLONES PLAIN(name)
 #define UNUSED     ((void)lane, (void)a, (void)b, (void)c)
 
-/* name, expression over x, y, z; F(f) is the function of the type */
+/* X(name, expression over x, y, z); F(f) is the function of the type */
 #define UNARY_LIST(X)                                                   \
     X(ABS, abs, F(fabs)(x))                                             \
     X(NEGATE, negate, -x)                                               \
@@ -30,7 +30,7 @@
     X(REAL, real, x)                                                    \
     X(COPY, copy, x)
 
-/* Calls for each element, whatever the machine. */
+/* These call a function for each element, whatever the machine. */
 #define UNARY_CALL_LIST(X)                                   \
     X(EXP, exp, F(exp)(x))                                   \
     X(EXPM1, expm1, x == 0 ? x : F(expm1)(x))                \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Element-wise operations on integers and pred, written once for all widths. Arithmetic wraps;
- * division by zero is -1 (all ones), the remainder by zero is the left side, the smallest number
- * divided by -1 is itself; shifts by the width or more give 0, or the sign.
+ * division by zero gives -1 (all ones), the remainder by zero gives the left side, the smallest
+ * number divided by -1 gives itself; shifts by the width or more give 0, or the sign.
  */
 #include "exec/eval/lanes.h"
 #include "program/opcodes.h"
@@ -23,7 +23,7 @@
     X(LE, le, x <= y) \
     X(LT, lt, x < y)
 
-/* The same bits come out for signed and unsigned numbers: there is one loop for both. */
+/* Signed and unsigned numbers give the same bits, so there is one loop for both. */
 #define SAME_BINARY_LIST(X)                               \
     X(ADD, add, x + y)                                    \
     X(SUBTRACT, subtract, x - y)                          \
@@ -114,7 +114,8 @@ LANE(not_pred)
         ((uint8_t *)out)[i] = !((const uint8_t *)a)[i];
 }
 
-/* Of truth values: a sum is `or`, a product `and`, everything else as on bytes of 0 and 1. */
+/* For truth values, a sum is `or` and a product `and`; everything else is as on bytes of 0 and
+   1. */
 static rp_lane_fn *find_pred(unsigned opcode, unsigned direction)
 {
     switch (opcode) {

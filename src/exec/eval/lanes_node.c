@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The lane of an element-wise operation of a plan: its opcode, types and attributes. */
+/* Finds the lane of an element-wise operation of a plan by its opcode, types and attributes. */
 #include "exec/eval/plan.h"
 #include "exec/eval/tape.h"
 #include "program/opcodes.h"
@@ -73,6 +73,7 @@ bool rp_lane_of_node(const struct rp_plan *plan, const struct rp_node *node, boo
     lane->exponent = (uint8_t)rp_node_int(plan, node, RP_ATTR_EXPONENT_BITS, 8);
     lane->mantissa = (uint8_t)rp_node_int(plan, node, RP_ATTR_MANTISSA_BITS, 23);
     if (rp_node_operand(plan, node, 0)->elem == RP_ELEM_F16 && lane->exponent >= 5)
-        lane->exponent = 8; /* what a type can hold, subnormal numbers too, stays as it is */
+        lane->exponent = 8; /* the exponent need not be reduced, as the type holds all such values,
+                               even subnormal ones */
     return rp_lane_find(code, total, lane);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A rendezvous is a barrier of two halves: all arrive, all read, all leave; only then can the next
+ * A rendezvous is a barrier in two halves: all arrive, all read, all leave; only then can the next
  * one begin. All partitions of a program execute its collectives in the same order, so the n-th
  * rendezvous of each belongs to the same collective.
  */
@@ -57,7 +57,7 @@ enum rp_code rp_mesh_rendezvous(struct rp_mesh *m, unsigned partition, struct rp
                                 struct rp_tensor *const **all, struct rp_err *err)
 {
     pthread_mutex_lock(&m->lock);
-    while (m->reading && !m->failed) /* the previous rendezvous is not over */
+    while (m->reading && !m->failed) /* waits while the previous rendezvous is not over */
         pthread_cond_wait(&m->changed, &m->lock);
     uint64_t round = m->round;
     m->values[partition] = mine;

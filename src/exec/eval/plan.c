@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making a plan: every computation becomes a graph in the order of evaluation; every node is
+ * Makes a plan: every computation becomes a graph in the order of evaluation; every node is
  * prepared by its kernel, which reads the attributes once and refuses what it cannot run, so that
- * an unknown operation is named before anything is executed. In a branch or a loop it may never
- * run (checks that call back into Python are in one): there it is refused when it is reached. Only
- * computations that the entry reaches are prepared. Cost: a few passes over the operations.
+ * an unknown operation is named before anything is executed. In a branch or a loop it may never run
+ * (for example checks that call back into Python), so there it is refused only when it is reached.
+ * Only computations that the entry reaches are prepared. Cost: a few passes over the operations.
  */
 #include "exec/eval/plan.h"
 #include "exec/engine/engine.h"
@@ -155,7 +155,8 @@ const struct rp_value_shape *rp_node_operand(const struct rp_plan *plan, const s
 
 /* ---- graphs ---- */
 
-/* Which values end where: after the last node that reads them. The root's ends never. */
+/* Finds which values end after which node, the last one that reads them. The root's values never
+   end. */
 enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct rp_err *err)
 {
     uint32_t *last = RP_ARENA_NEW(&plan->arena, uint32_t, g->n);
@@ -183,12 +184,10 @@ enum rp_code rp_plan_lifetimes(struct rp_plan *plan, struct rp_graph *g, struct 
             list[at++] = i;
         g->nodes[i].ndead = (uint32_t)(list + at - g->nodes[i].dead);
     }
-    /* Parts that are taken out of their tuple by the last get-tuple-element that reads them, where
-       nothing but such nodes reads the tuple: a value is then held once, and can be changed in
-       place.
-     */
+    /* Finds parts that their last get-tuple-element takes out of the tuple, if only such nodes read
+       it: then a value is held only once, and can be changed in place. */
     bool **seen =
-        RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts read later; NULL: not a tuple */
+        RP_ARENA_NEW(&plan->arena, bool *, g->n); /* parts that are read later; NULL: not a tuple */
 
     RP_TRY(rp_err_need(seen, err, "planning"));
     for (uint32_t i = 0; i < g->n; i++)
@@ -278,7 +277,7 @@ static enum rp_code fill_graph(struct rp_plan *plan, uint32_t id, struct rp_err 
     return rp_plan_lifetimes(plan, g, err);
 }
 
-/* Operations that pass values on and read none of their elements. */
+/* Whether an operation passes values on without reading their elements. */
 static bool passes_values(const struct rp_node *node)
 {
     switch (node->code) {
@@ -296,7 +295,8 @@ static bool passes_values(const struct rp_node *node)
     }
 }
 
-/* Sizes that are known only when the program runs: what goes by the value and not by the shape. */
+/* Whether an operation goes by the size of the value instead of the shape, for sizes that are known
+   only at run time. */
 static bool takes_dynamic(const struct rp_node *node)
 {
     switch (node->code) {
@@ -311,7 +311,7 @@ static bool takes_dynamic(const struct rp_node *node)
     }
 }
 
-/* What hands values on, or moves elements by the strided copy. */
+/* Whether an operation passes values on, or moves elements by the strided copy. */
 static bool takes_unaligned(const struct rp_node *node)
 {
     switch (node->code) {
@@ -353,7 +353,7 @@ static bool has_unknown_type(const struct rp_plan *plan, const struct rp_node *n
     return node->shape->elem == RP_ELEM_INVALID;
 }
 
-/* Where the refused operation comes from, and what may run it. */
+/* Says where the refused operation comes from, and what may run it. */
 static enum rp_code refuse_node(const struct rp_plan *plan, const struct rp_node *node,
                                 struct rp_err *err)
 {
@@ -395,7 +395,7 @@ static enum rp_code run_refused(struct rp_eval *e, const struct rp_node *node,
     return rp_err_set(err, RP_UNSUPPORTED, "%s", (const char *)node->attrs);
 }
 
-/* An operation that may never run, in a branch or a loop: it is refused when it is reached. */
+/* An operation in a branch or a loop may never run, so it is refused when it is reached. */
 static enum rp_code refuse_later(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     static const struct rp_kernel refused = {RP_OP_FOREIGN, NULL, run_refused};
@@ -405,7 +405,7 @@ static enum rp_code refuse_later(struct rp_plan *plan, struct rp_node *node, str
         why = *err;
     refuse_node(plan, node, &why);
     node->attrs = rp_arena_strdup(&plan->arena, why.text);
-    node->code = RP_OP_FOREIGN; /* to all that looks for patterns */
+    node->code = RP_OP_FOREIGN; /* so that nothing that looks for patterns recognises it */
     node->kernel = &refused;
     node->run = run_refused;
     node->ncalled = 0;
@@ -414,7 +414,7 @@ static enum rp_code refuse_later(struct rp_plan *plan, struct rp_node *node, str
     return rp_err_need(node->attrs, err, "planning");
 }
 
-/* certain: whatever runs the program runs the graph. */
+/* certain: whenever the program runs, the graph runs. */
 static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool certain,
                                   struct rp_err *err)
 {
@@ -424,7 +424,8 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool
         enum rp_code code = node->skip || below ? RP_OK : prepare_node(plan, node, err);
 
         if (code == RP_UNSUPPORTED && plan->refused) {
-            /* For rp_plan_check: the message without the name of the operation, which begins it. */
+            /* For rp_plan_check: takes the message without the name of the operation at its
+               beginning. */
             const char *why = strstr(err->text, "': ");
 
             plan->refused(plan->refused_user, node->op, why ? why + 3 : err->text);
@@ -440,9 +441,10 @@ static enum rp_code prepare_graph(struct rp_plan *plan, struct rp_graph *g, bool
     return RP_OK;
 }
 
-enum reach { NEVER, MAYBE, CERTAINLY }; /* in a branch or the body of a loop: maybe */
+enum reach { NEVER, MAYBE, CERTAINLY }; /* MAYBE: in a branch or the body of a loop */
 
-/* Module protobufs do not contain the number of partitions: it is inferred from the operations. */
+/* Module protobufs do not contain the number of partitions, so it is inferred from the
+   operations. */
 static bool is_partitioned(const struct rp_program *p)
 {
     for (uint32_t op = 0; op < p->code.n; op++)
@@ -473,8 +475,8 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
     RP_TRY(rp_plan_unrounded(plan, err));
     plan->entry = &plan->graphs[p->entry];
     RP_TRY(rp_program_call_order(p, &plan->arena, &order, err));
-    /* Which computations the entry reaches. order: callees before their callers, so that from its
-       end every computation comes after all that call it. */
+    /* Finds which computations the entry reaches. order has callees before their callers, so from
+       its end on, every computation comes after all that call it. */
     reached[plan->entry - plan->graphs] = CERTAINLY;
     for (size_t i = n; i-- > 0;) {
         const struct rp_graph *g = &plan->graphs[order[i]];
@@ -490,7 +492,7 @@ static enum rp_code plan_build(struct rp_plan *plan, struct rp_err *err)
             }
         }
     }
-    for (size_t i = 0; i < n; i++) /* callees first: their callers look into them */
+    for (size_t i = 0; i < n; i++) /* callees first, because their callers look into them */
         if (reached[order[i]])
             RP_TRY(
                 prepare_graph(plan, &plan->graphs[order[i]], reached[order[i]] == CERTAINLY, err));

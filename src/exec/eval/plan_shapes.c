@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The shapes and element types that a program declares, against each other: kernels rely on them,
- * so an operation whose result does not follow from its operands is refused before anything runs.
- * The rules are those of HLO; where it lets f32 and narrower floats mix, so do they. What depends
- * on attributes that kernels parse is checked where they are prepared (rp_node_expect).
+ * Checks the shapes and element types that a program declares against each other: kernels rely on
+ * them, so an operation whose result does not follow from its operands is refused before anything
+ * runs. The rules are those of HLO; where HLO lets f32 and narrower floats mix, so do they. Checks
+ * that depend on attributes which kernels parse are made when these are prepared (rp_node_expect).
  *
- * Shapes of unknown type or size are left to the kernels: no value can have one.
+ * Shapes of unknown type or size are left to the kernels, because no value can have such a shape.
  */
 #include "exec/eval/lanes.h"
 #include "exec/eval/plan.h"
@@ -114,7 +114,7 @@ static enum rp_code integer_scalar(const struct look *l, const char *what, shape
     return rp_node_error(l->node, RP_FORMAT, l->err, "%s is not an integer", what);
 }
 
-/* Types that may stand for each other: XLA mixes f32 and narrower floats. */
+/* Whether types may replace each other: XLA mixes f32 and narrower floats. */
 static bool types_mix(unsigned a, unsigned b)
 {
     return a == b || ((a == RP_ELEM_F32 || rp_elem_is_small_float(a)) &&
@@ -128,7 +128,7 @@ static enum rp_code types_differ(const struct look *l, const char *a, unsigned x
                          rp_elem_name(y));
 }
 
-/* Operands from..to-1 have the element type. */
+/* Operands from..to-1 must have the element type. */
 static enum rp_code operands_have(const struct look *l, uint32_t from, uint32_t to, unsigned elem,
                                   const char *whose)
 {
@@ -145,7 +145,7 @@ static enum rp_code same_type(const struct look *l)
     return operands_have(l, 0, l->node->nin, l->node->shape->elem, "the result");
 }
 
-/* The result has type and dimensions of the first operand. */
+/* The result must have type and dimensions of the first operand. */
 static enum rp_code same_shape(const struct look *l)
 {
     shape_of from = operand(l, 0);
@@ -182,7 +182,7 @@ static enum rp_code handed_on(const struct look *l, const char *what, shape_of f
                          from->elem == RP_ELEM_TUPLE ? " with other parts" : "");
 }
 
-/* Operands first.. are the parameters of a computation. */
+/* Operands from `first` on must fit the parameters of a computation. */
 static enum rp_code takes_operands(const struct look *l, const struct rp_graph *g, uint32_t first)
 {
     char name[32];
@@ -300,7 +300,7 @@ static enum rp_code element_types(const struct look *l)
             return real_of(from) == to ? RP_OK
                                        : types_differ(l, "the result", to, "operand 0", from);
         return same_type(l);
-    default: /* from narrower types: not rounded, or not cut (plan_unrounded.c) */
+    default: /* from narrower types, because results were not rounded or cut (plan_unrounded.c) */
         if ((to == RP_ELEM_F32 && rp_elem_is_small_float(from)) ||
             rp_plan_widens(l->plan, from, to))
             return operands_have(l, 1, l->node->nin, from, "operand 0");
@@ -324,7 +324,7 @@ static enum rp_code rule_element(const struct look *l)
     if (l->node->code == RP_OP_REDUCE_PRECISION)
         RP_TRY(precision_bits(l));
     RP_TRY(element_types(l));
-    /* One element everywhere may be a scalar; sizes that vary stay so. */
+    /* The same element everywhere may be a scalar; sizes that vary must stay. */
     shape_of to = l->node->shape;
     bool whole = false;
     char name[32];
@@ -392,7 +392,7 @@ static enum rp_code rule_transpose(const struct look *l)
     return result_is(l, 0, from->elem, dims, from->rank);
 }
 
-/* bits of both are checked where they are prepared */
+/* the bits of both are checked where they are prepared */
 static enum rp_code rule_arrays(const struct look *l)
 {
     (void)l;
@@ -417,7 +417,7 @@ static enum rp_code rule_slice(const struct look *l)
     return result_is(l, 0, from->elem, dims, from->rank);
 }
 
-/* Starts of a window: one scalar each dimension, or one vector (old programs). */
+/* Checks the starts of a window: one scalar for each dimension, or one vector (old programs). */
 static enum rp_code starts_of(const struct look *l, uint32_t first, shape_of of)
 {
     char name[32];
@@ -457,7 +457,7 @@ static enum rp_code rule_update(const struct look *l)
     return starts_of(l, 2, operand(l, 0));
 }
 
-/* low + size + (size - 1) * inner + high; -1 where it is too large. */
+/* low + size + (size - 1) * inner + high; -1 if it is too large. */
 static int64_t padded(int64_t size, int64_t low, int64_t inner, int64_t high)
 {
     int64_t n;
@@ -554,7 +554,8 @@ static enum rp_code rule_topk(const struct look *l)
     return result_is(l, 1, RP_ELEM_INVALID, dims, from->rank);
 }
 
-/* Operands of one shape, as many initial values, and results of these dimensions; types may mix. */
+/* Checks that operands have one shape, initial values are as many, and results have these
+   dimensions; types may mix. */
 static enum rp_code reduced_to(const struct look *l, const int64_t *dims, size_t rank)
 {
     shape_of first = operand(l, 0);
@@ -612,7 +613,7 @@ int64_t rp_window_result(const struct rp_window_dim *d, int64_t size)
     return window > base || !base ? 0 : (base - window) / d->stride + 1;
 }
 
-/* What a window makes of an operand; false: it is not one of its rank. */
+/* The dimensions that a window makes of an operand; false if their ranks differ. */
 static bool window_dims(const struct look *l, shape_of from, int64_t *dims)
 {
     struct rp_window w;
@@ -667,7 +668,7 @@ static enum rp_code rule_solve(const struct look *l)
     return result_is(l, 0, b->elem, b->dims, b->rank);
 }
 
-/* Results and operands of batch normalisation are an array, or a number each feature. */
+/* Results and operands of batch normalisation are an array, or one number for each feature. */
 static enum rp_code rule_norm(const struct look *l)
 {
     bool grad = l->node->code == RP_OP_BATCH_NORM_GRAD;
@@ -709,7 +710,7 @@ static enum rp_code rule_rng(const struct look *l)
 
 /* ---- collectives ---- */
 
-/* Dimensions follow from the number of devices, and are checked when it runs. */
+/* Dimensions depend on the number of devices, so they are checked at run time. */
 static enum rp_code rule_collective(const struct look *l)
 {
     if (l->node->shape->elem == RP_ELEM_TUPLE)
@@ -719,7 +720,7 @@ static enum rp_code rule_collective(const struct look *l)
 
 /* ---- the table ---- */
 
-enum { ARRAYS = 1, TUPLES = 2 }; /* operands and results are arrays; results may be several */
+enum { ARRAYS = 1, TUPLES = 2 }; /* operands and results are arrays; there may be several results */
 
 static const struct rule {
     rule_fn *check;
@@ -782,7 +783,7 @@ static const struct rule {
     [RP_OP_CONDITIONAL] = {rule_conditional, 0},
 };
 
-/* Types that are not known, sizes that are not: no value has such a shape. */
+/* Whether the type or a size is not known; no value has such a shape. */
 static bool is_unknown(shape_of s)
 {
     bool unknown = s->elem == RP_ELEM_INVALID;
@@ -794,8 +795,8 @@ static bool is_unknown(shape_of s)
     return unknown;
 }
 
-/* What a rule reads of an operand. Of a tuple that an element is taken from it is that element
-   alone: looking at all of them for each would take the square of their number. */
+/* The part of an operand that a rule reads. If an element is taken from a tuple, it is only that
+   element, because checking all of them for each would take quadratic time. */
 static shape_of read_of(const struct look *l, uint32_t i)
 {
     shape_of from = operand(l, i);

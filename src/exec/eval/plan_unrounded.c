@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bf16 results that the program converts to f32 at once. XLA computes bf16 in f32 and rounds the
- * result, but a conversion to f32 gets the value before rounding; so the conversion becomes the
- * operation itself with a result of f32. Matrix products are an exception: XLA computes them in
- * bf16 and rounds. Operations without readers are then skipped. Optimized programs contain every
- * rounding explicitly and are not changed.
+ * Handles bf16 results that the program converts to f32 at once. XLA computes bf16 in f32 and
+ * rounds the result, but a conversion to f32 gets the value before rounding; so the conversion
+ * becomes the operation itself with a result of f32. Matrix products are an exception: XLA computes
+ * them in bf16 and rounds. Operations without readers are then skipped. Optimized programs contain
+ * every rounding explicitly and are not changed.
  */
 #include "exec/eval/plan.h"
 #include "exec/eval/tape.h"
@@ -18,7 +18,7 @@ static bool has_fusions(const struct rp_program *p)
     return false;
 }
 
-/* Operations whose result is not exact in bf16. */
+/* Whether the result of an operation is not exact in bf16. */
 static bool result_is_rounded(unsigned code)
 {
     switch (code) {
@@ -69,7 +69,7 @@ static bool is_taken_whole(const struct rp_plan *plan, const struct rp_graph *g,
            all_of(g, from, from->shape->elem);
 }
 
-/* The conversion takes over what its operand does; its own shape and name stay. */
+/* The conversion takes over the work of its operand, and keeps its own shape and name. */
 static void take_over(struct rp_node *convert, const struct rp_node *from)
 {
     convert->op = from->op;
@@ -121,8 +121,8 @@ static enum rp_code unround_graph(struct rp_plan *plan, struct rp_graph *g, stru
 
 /* ---- subnormal numbers ---- */
 
-/* The machine takes subnormal numbers for zeros, but not where LLVM has made one test of bits of
-   several comparisons: of a number with zero, and of its size with infinity. */
+/* The machine treats subnormal numbers as zeros, except where LLVM has merged several comparisons
+   into one test of bits: of a number with zero, and of its magnitude with infinity. */
 
 enum { TESTS_MAX = 8 };
 
@@ -131,7 +131,7 @@ struct tests {
     size_t n;
 };
 
-/* What a chain of one operation joins, "a || b || …", as far as there is room. */
+/* Collects what a chain of one operation joins, "a || b || …", as far as there is room. */
 static void collect_tests(const struct rp_graph *g, uint32_t i, struct tests *tests)
 {
     uint32_t code = g->nodes[i].code;
@@ -157,8 +157,8 @@ static bool is_comparison(const struct rp_plan *plan, const struct rp_node *node
            rp_node_word(plan, node, RP_ATTR_DIRECTION, how);
 }
 
-/* Whether it tests the size of node x: |x| compared, is-finite, or a call of a function of x that
-   does so. */
+/* Whether a node tests the magnitude of node x: it compares |x|, uses is-finite, or calls a
+   function of x that does so. */
 static bool tests_size(const struct rp_plan *plan, const struct rp_graph *g,
                        const struct rp_node *node, uint32_t x, const char *how)
 {

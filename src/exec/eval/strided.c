@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The strided copy: joined dimensions, then an inner loop by the width of an element. */
+/* The strided copy joins dimensions, then runs an inner loop for the width of an element. */
 #include "exec/eval/strided.h"
 
 #include "exec/eval/transpose.h"
@@ -9,7 +9,7 @@
 
 #define JOB_BYTES 65536
 
-/* Drops dimensions of one element and joins neighbours that are one run on both sides. */
+/* Drops dimensions of one element and joins neighbours that are contiguous on both sides. */
 static void strided_join(const struct rp_strided *s, struct rp_strided *out)
 {
     out->unit = s->unit;
@@ -33,7 +33,7 @@ static void strided_join(const struct rp_strided *s, struct rp_strided *out)
     }
 }
 
-/* Elements at any address. */
+/* Types for elements at any address. */
 typedef uint16_t two __attribute__((aligned(1), may_alias));
 typedef uint32_t four __attribute__((aligned(1), may_alias));
 typedef uint64_t eight __attribute__((aligned(1), may_alias));
@@ -41,7 +41,8 @@ typedef struct {
     eight half[2];
 } __attribute__((may_alias)) sixteen;
 
-/* A row of one value is a loop of its own: the compiler does not see that it can be one store. */
+/* A row with a single value has its own loop, because the compiler does not see that it can be one
+   store. */
 #define ROW(type)                                                   \
     if (df == 0 && dt == 1) {                                       \
         const type value = *(const type *)from;                     \
@@ -75,7 +76,7 @@ static void copy_row(size_t unit, int64_t n, char *to, int64_t dt, const char *f
     }
 }
 
-/* Both sides run fastest along different dimensions: small squares keep both in the cache. */
+/* If both sides run fastest along different dimensions, small squares keep both in the cache. */
 #define TILE 16
 static void turn_tile(char *to, int64_t to_row, const char *from, int64_t from_row)
 {
@@ -124,7 +125,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
         memcpy(to, from, s.unit);
         return;
     }
-    /* the dimension that runs fastest in the source becomes the next to last */
+    /* moves the dimension that runs fastest in the source to the place before the last */
     for (size_t k = 0; k + 1 < s.rank; k++)
         if (s.from[k] == 1)
             row = k;
@@ -162,7 +163,7 @@ void rp_strided_copy(const struct rp_strided *given, void *to, const void *from)
 struct spread {
     const struct rp_strided *s;
     size_t dim;
-    int64_t piece; /* of that dimension, one job */
+    int64_t piece; /* part of that dimension that is one job */
     char *to;
     const char *from;
 };

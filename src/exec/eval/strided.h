@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Copying between arrays along any strides: transposes, slices, broadcasts (stride 0), reversals
+ * Copies between arrays along any strides: transposes, slices, broadcasts (stride 0), reversals
  * (negative strides), pads and concatenations are all this one loop.
  */
 #include "base/threads.h"
@@ -16,18 +16,18 @@ struct rp_strided {
 /* Dimensions that lie next to each other on both sides are joined first. */
 void rp_strided_copy(const struct rp_strided *s, void *to, const void *from);
 
-/* The same in pieces that are jobs of the pool, where it is long. pool may be NULL. */
+/* Does the same in pieces, as jobs of the pool, if it is long. pool may be NULL. */
 enum rp_code rp_strided_spread(const struct rp_strided *s, void *to, const void *from,
                                struct rp_pool *pool, struct rp_err *err);
 
-/* The same bytes under another shape; shares the data. */
+/* Shows the same bytes with another shape; the data is shared. */
 enum rp_code rp_tensor_view(struct rp_tensor *t, unsigned elem, const int64_t *dims, size_t rank,
                             struct rp_tensor **out, struct rp_err *err);
 
-/* Result dimension i is dimension perm[i] of t. */
+/* Dimension i of the result is dimension perm[i] of t. */
 enum rp_code rp_tensor_transpose(const struct rp_tensor *t, const uint32_t *perm,
                                  struct rp_tensor **out, struct rp_err *err);
-/* The same, spread over the pool. */
+/* Does the same, spread over the pool. */
 enum rp_code rp_tensor_transpose_spread(const struct rp_tensor *t, const uint32_t *perm,
                                         struct rp_pool *pool, struct rp_tensor **out,
                                         struct rp_err *err);

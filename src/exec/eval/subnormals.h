@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * XLA runs programs on the CPU with subnormal numbers read and written as zeros, and programs show
- * it: log(1e-40f) is minus infinity, 1e-40f == 0 is true. So do `ref` and `fast`. The mode belongs
- * to the thread; threads inherit it from the one that starts them.
+ * On the CPU, XLA reads and writes subnormal numbers as zeros, which is visible in results:
+ * log(1e-40f) is minus infinity, 1e-40f == 0 is true. `ref` and `fast` do the same. The mode
+ * belongs to the thread; threads inherit it from the one that starts them.
  */
 #include <stdint.h>
 
@@ -11,7 +11,7 @@
 #include <xmmintrin.h>
 #endif
 
-/* Returns the mode before, for rp_subnormals_restore. */
+/* Returns the previous mode, for rp_subnormals_restore. */
 static inline uint64_t rp_subnormals_flush(void)
 {
     uint64_t before = 0;

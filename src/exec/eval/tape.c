@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Making tapes from graphs: one walk in the order of evaluation; each node becomes a register, and
- * what it computes an operation. Calls are put in place. Broadcasts and reshapes of scalars are
- * their operand.
+ * Makes tapes from graphs in one walk in the order of evaluation: each node becomes a register, and
+ * its computation an operation. Calls are expanded in place. Broadcasts and reshapes of scalars
+ * share the register of their operand.
  */
 #include "exec/eval/tape.h"
 #include "program/opcodes.h"
@@ -12,12 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Since calls are put in place, computations that each call the next one twice double the tape at
-   every level. */
+/* A limit is needed because calls are expanded: computations that each call the next one twice
+   double the tape at every level. */
 #define MOST_NODES (1 << 20)
 #define MOST_DEPTH 32
-#define UNREAD     (RP_NONE - 1) /* the register of what is no scalar: nothing may read it */
-#define TUPLES     (1u << 30) /* ... of a tuple that a call makes: from here on, its first part */
+#define UNREAD     (RP_NONE - 1) /* the register of a value that is not a scalar and must not be read \
+                                  */
+#define TUPLES \
+    (1u << 30) /* ... of a tuple that a call makes: this plus the index of its first part */
 
 struct tape_ctx {
     struct rp_plan *plan;
@@ -44,7 +46,7 @@ static enum rp_code new_reg(struct tape_ctx *m, unsigned elem, const void *const
     return rp_vec_push(&m->regs, row, err);
 }
 
-/* One element of a constant, in the arena. */
+/* Puts one element of a constant into the arena. */
 static enum rp_code tape_constant(struct tape_ctx *m, const struct rp_node *node, uint32_t *reg,
                                   struct rp_err *err)
 {
@@ -92,7 +94,7 @@ static enum rp_code tape_tuple(struct tape_ctx *m, const struct rp_node *node,
     return m->parts.n < MOST_NODES ? RP_OK : rp_node_error(node, RP_LIMIT, err, "too many tuples");
 }
 
-/* Of the parameter of a loop, or of a tuple that a call made. */
+/* An element of a loop's parameter, or of a tuple that a call made. */
 static bool tuple_element(const struct tape_ctx *m, const struct rp_node *node,
                           const uint32_t *args, uint32_t tuple, uint32_t *reg)
 {
@@ -117,7 +119,7 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
     uint32_t in[RP_TENSOR_RANK];
 
     switch (node->code) {
-    case RP_OP_PARAMETER: /* of a loop: a tuple, whose elements are the parameters */
+    case RP_OP_PARAMETER: /* in a loop: a tuple, whose elements are the parameters */
         if (node->shape->elem == RP_ELEM_TUPLE && m->depth > 1)
             break;
         *reg = node->shape->elem == RP_ELEM_TUPLE ? RP_NONE : args[node->value];
@@ -141,7 +143,7 @@ static enum rp_code node_reg(struct tape_ctx *m, const struct rp_node *node, con
             m->regs.at[*reg].unit != rp_literal_unit(kept_elem(m, node->shape->elem)))
             break;
         return RP_OK;
-    case RP_OP_CUSTOM_CALL: /* a mark of the partitioner */
+    case RP_OP_CUSTOM_CALL: /* this is a mark of the partitioner */
         target = rp_node_attr(m->plan, node, RP_ATTR_CUSTOM_CALL_TARGET);
         if (node->shape->n != 1 || node->nin != 1 || !target || !rp_attr_is(target, "Sharding"))
             break;
@@ -259,7 +261,7 @@ static enum rp_code tape_finish(struct tape_ctx *m, const struct rp_graph *g, si
     return RP_OK;
 }
 
-/* Of a graph with one tuple as its parameter: as many as elements. */
+/* The parameters of a graph; one tuple counts as many as it has elements. */
 static size_t tape_nparams(const struct rp_graph *g)
 {
     for (uint32_t i = 0; g->nparams == 1 && i < g->n; i++)

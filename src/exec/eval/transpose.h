@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Turning four rows of four 32-bit elements, at any address, into columns, in registers; row
-   lengths in elements. */
+/* Transposes four rows of four 32-bit elements, at any address, in registers; row lengths are in
+   elements. */
 #include <stdint.h>
 
 typedef uint32_t rp_one __attribute__((aligned(1), may_alias));

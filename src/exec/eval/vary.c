@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rounding errors at random. A result that is rounded to the nearest is off by a third of a unit in
- * the last place on average; moving one in four by a whole unit is off by half of one, a little
- * more than any way to round. A sum that is accumulated in its own narrow type has an error of each
- * addition, which walk at random. Zeros and small whole numbers stay: they are exact in practice
- * (masks, counts, what was cut off), and what is decided by them does not depend on rounding.
+ * Makes random rounding errors. Rounding to nearest gives an error of a third of a unit in the last
+ * place on average; moving one in four results by a whole unit gives half of one, a little more
+ * than any way to round. In a sum that is accumulated in its own narrow type, every addition has an
+ * error, and these add up to a random walk. Zeros and small whole numbers stay: in practice they
+ * are exact (masks, counts, what was cut off), and decisions by them do not depend on rounding.
  */
 #include "exec/eval/vary.h"
 #include "exec/data/compare.h"
@@ -16,8 +16,9 @@
 #include <string.h>
 
 #define MOVED_ONE_IN 4
-#define PER_ROOT     0.25 /* units for each root of the terms of a sum: half of one in four */
-#define MOST_UNITS   64
+#define PER_ROOT     0.25 /* units for each root of the number of terms in a sum: half of one in four \
+                           */
+#define MOST_UNITS 64
 
 static bool is_exact(unsigned code)
 {
@@ -56,7 +57,7 @@ static bool has_add(const struct rp_node *node)
     return false;
 }
 
-/* The units that a result may move by; 0: it is exact. terms: of the sum, about. */
+/* The units by which a result may move; 0 if it is exact. terms: about how many a sum has. */
 static unsigned units_of(const struct rp_plan *plan, const struct rp_node *node, double *terms)
 {
     const struct rp_value_shape *from = node->nin ? rp_node_operand(plan, node, 0) : NULL;
@@ -86,7 +87,7 @@ static unsigned units_of(const struct rp_plan *plan, const struct rp_node *node,
     return (unsigned)fmin(fmax(1, lround(PER_ROOT * sqrt(*terms))), MOST_UNITS);
 }
 
-/* Small whole numbers, where a type has room for quarters of them. */
+/* Whether a number is a small whole one, if the type has room for quarters of it. */
 static bool is_counted(double x, int mantissa)
 {
     return x == nearbyint(x) && fabs(x) <= ldexp(1, mantissa > 2 ? mantissa - 2 : 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OpenBLAS by dlopen: nothing is linked, a machine without it uses our own products. Both widths of
- * its integers are known by the names of its functions. It runs in one thread: its own threads wait
- * by spinning, which costs more than it brings on a machine that others use too. A library that
- * does not know the processor is not used.
+ * Loads OpenBLAS by dlopen, so nothing is linked, and a machine without it uses our own products.
+ * The names of its functions tell the width of its integers. It runs in one thread, because its own
+ * threads wait by spinning, which costs more than it gains on a shared machine. A library that does
+ * not know the processor is not used.
  */
 #include "exec/fast/gemm.h"
 
@@ -31,7 +31,7 @@ static const struct {
     {"scipy_cblas_sgemm64_", "scipy_openblas_set_num_threads64_", "scipy_openblas_get_corename64_",
      true}};
 
-/* On a processor that it does not know OpenBLAS falls back to kernels of a very old one, which are
+/* On a processor that it does not know, OpenBLAS falls back to kernels of a very old one, which are
    several times slower than our own. */
 static bool is_too_old(void *library, const char *symbol)
 {
@@ -64,7 +64,7 @@ static bool try_library(const char *path, struct rp_blas *out)
                 break;
             void (*set_threads)(int) = (void (*)(int))dlsym(library, symbols[i].threads);
 
-            if (set_threads) /* tiles are the pool's jobs */
+            if (set_threads) /* one thread, because tiles are the pool's jobs */
                 set_threads(1);
             out->wide = symbols[i].wide;
             snprintf(out->name, sizeof out->name, "%s", path);
@@ -89,7 +89,7 @@ bool rp_blas_open(struct rp_blas *out)
     return false;
 }
 
-/* Rows that lie dense one way or the other; false: neither. */
+/* Whether rows or columns are contiguous; false if neither. */
 static bool leading_dimension(int64_t row, int64_t column, int64_t rows, int64_t columns, int *how,
                               int64_t *ld)
 {

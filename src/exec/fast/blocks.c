@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows in blocks. The nodes of a softmax, a norm or a random generator read and write whole arrays
- * one after another, and long arrays do not stay in the cache. Where element-wise operations,
- * reductions and gathers by such indices share their first dimensions (they lead), a row of a
- * result needs that row of the operands only. Such nodes become one node, which evaluates all of
- * them for a block of rows before the next; blocks are jobs of the pool.
+ * Evaluates rows in blocks. The nodes of a softmax, a norm or a random generator read and write
+ * whole arrays one after another, and long arrays do not stay in the cache. If element-wise
+ * operations, reductions and gathers by such indices share their first ("leading") dimensions, a
+ * row of a result needs only that row of the operands. Such nodes become one node, which evaluates
+ * all of them for a block of rows before the next; blocks are jobs of the pool.
  *
  *     mean = reduce(x), d = x - broadcast(mean), v = reduce(d * d)    for rows 0-15, 16-31, ...
  *
  * A cluster grows from one node to all that read it, as long as nothing outside lies between two of
- * its members; what only members read joins them. When operations are timed, the cluster runs as a
- * whole, so that each is counted once.
+ * its members; nodes that only members read join it. When operations are timed, the cluster runs as
+ * a whole, so that each is counted once.
  */
 #include "base/threads.h"
 #include "exec/fast/kernels.h"
@@ -22,29 +22,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK  16384               /* elements of an array in one block */
-#define ROW    (1 << 18)           /* elements of the longest row that gains from it */
-#define WORTH  (1 << 18)           /* elements: shorter arrays stay in the cache anyway */
-#define WINDOW 400                 /* nodes around the first one that are looked at */
-#define MOST   48                  /* inputs, outputs, broadcasts from outside */
-#define BUDGET (UINT64_C(1) << 28) /* nodes looked at in all */
+#define BLOCK  16384               /* elements of an array in a block */
+#define ROW    (1 << 18)           /* elements of the longest row that gains from blocks */
+#define WORTH  (1 << 18)           /* arrays with fewer elements stay in the cache anyway */
+#define WINDOW 400                 /* nodes around the first one that are considered */
+#define MOST   48                  /* limit for inputs, outputs, and broadcasts from outside */
+#define BUDGET (UINT64_C(1) << 28) /* limit for nodes considered in total */
 
-/* Which of the leading dimensions a value has, and where. */
+/* The leading dimensions that a value has, and where. */
 struct lead {
     uint32_t has;
     uint8_t place[RP_TENSOR_RANK];
 };
 
 struct input {
-    uint32_t node; /* while planning: of the graph around the cluster */
+    uint32_t node; /* while planning: the node in the graph around the cluster */
     struct lead lead;
 };
 
 struct blocks {
-    struct rp_graph *whole, *block, *rest; /* of all rows, of a block, of the last one */
+    struct rp_graph *whole, *block,
+        *rest; /* graphs for all rows, for a block, for the last block */
     size_t rank, nin, nout, jobs;
     int64_t dims[RP_TENSOR_RANK]; /* the leading ones */
-    int64_t rows;                 /* of a block, along the last of them */
+    int64_t rows;                 /* rows of a block, along the last leading dimension */
     const struct input *inputs;
     const struct rp_value_shape **outs;
 };
@@ -58,7 +59,7 @@ struct blocks_run {
     struct rp_tensor **out;
 };
 
-/* Where a block begins; returns its rows. */
+/* Returns the number of rows in a block, and where it begins. */
 static int64_t block_begin(const struct blocks *b, size_t job, int64_t *at)
 {
     size_t last = b->rank - 1;
@@ -88,7 +89,7 @@ static enum rp_code block_input(const struct blocks *b, const struct input *inpu
                             out, err);
 }
 
-/* The rows of an output that a block gives. */
+/* Makes an output for the rows of a block. */
 static enum rp_code block_output(const struct blocks *b, const struct rp_value_shape *shape,
                                  int64_t rows, const int64_t *at, const struct rp_tensor *all,
                                  struct rp_tensor **out, struct rp_err *err)
@@ -101,7 +102,7 @@ static enum rp_code block_output(const struct blocks *b, const struct rp_value_s
                             all->data + row * (shape->n / (size_t)rows) * all->unit, out, err);
 }
 
-/* What was not made in its place. */
+/* Copies an output that was not made in its place. */
 static void put_output(const struct rp_tensor *from, struct rp_tensor *to)
 {
     if (from->data != to->data)
@@ -169,21 +170,22 @@ static enum rp_code run_blocks(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- which nodes ---- */
 
-enum place { OUTSIDE, INSIDE, AFTER }; /* after: it reads a member, perhaps by way of others */
+enum place { OUTSIDE, INSIDE, AFTER }; /* AFTER: it reads a member, perhaps indirectly */
 
 struct blocks_ctx {
     struct rp_plan *plan;
     struct rp_graph *g;
     uint8_t *place;   /* of nodes, enum place */
-    bool *kept;       /* of members: outside, too */
-    uint32_t *uses;   /* of nodes: operands that they are */
+    bool *kept;       /* by member: whether a copy stays outside, too */
+    uint32_t *uses;   /* by node: how often it is an operand */
     uint32_t *inner;  /* and those of members */
-    uint32_t *moved;  /* of nodes: their new number */
-    uint32_t *number; /* of members: in the new graph */
+    uint32_t *moved;  /* by node: its new number */
+    uint32_t *number; /* by member: its number in the new graph */
     uint64_t budget;
-    /* of the cluster that is formed */
+    /* the cluster that is being formed */
     struct blocks *b;
-    uint32_t low, first, last, end; /* nodes looked at, members, nodes looked at */
+    uint32_t low, first, last,
+        end; /* the range of nodes considered, of members, and of nodes so far */
     uint32_t copied[MOST], outs[MOST];
     size_t ncopied, nmembers;
     struct input inputs[MOST];
@@ -214,7 +216,8 @@ static void full_lead(const struct blocks_ctx *c, struct lead *lead)
     }
 }
 
-/* Of the operand of a broadcast: dimensions in their order, so that rows lie together. */
+/* The leading dimensions of a broadcast's operand; they must be in order, so that rows are
+   contiguous. */
 static bool broadcast_lead(const struct blocks_ctx *c, const struct rp_node *node,
                            struct lead *lead)
 {
@@ -243,13 +246,14 @@ static bool reduce_fits(const struct blocks_ctx *c, const struct rp_node *node)
     return a->k == 1 && has_lead(c, shape_of(c, node->in[0]));
 }
 
-/* Whether a row of the result needs that row of this operand only, and not all of it. */
+/* Whether a row of the result needs only that row of this operand, not all of it. */
 static bool reads_row(const struct rp_node *node, uint32_t k)
 {
     return node->code != RP_OP_GATHER || k;
 }
 
-/* Windows that rows of indices name, from anywhere in the operand, which is no member. */
+/* A gather of windows named by rows of indices fits if the operand, from which windows come
+   anywhere, is not a member. */
 static bool gather_fits(const struct blocks_ctx *c, const struct rp_node *node)
 {
     const struct rp_gather *a = node->attrs;
@@ -263,7 +267,7 @@ static bool gather_fits(const struct blocks_ctx *c, const struct rp_node *node)
            c->place[node->in[0]] != INSIDE;
 }
 
-/* Whether a row of the result needs that row of the operands only. */
+/* Whether a row of the result needs only that row of the operands. */
 static bool fits(const struct blocks_ctx *c, const struct rp_node *node)
 {
     struct lead lead;
@@ -290,7 +294,7 @@ static bool fits(const struct blocks_ctx *c, const struct rp_node *node)
     }
 }
 
-/* What of an operand from outside a block reads. */
+/* Finds the part of an operand from outside that a block reads. */
 static void operand_lead(const struct blocks_ctx *c, const struct rp_node *node, uint32_t k,
                          struct lead *lead)
 {
@@ -302,7 +306,7 @@ static void operand_lead(const struct blocks_ctx *c, const struct rp_node *node,
         memset(lead, 0, sizeof *lead);
 }
 
-/* The fewest dimensions whose rows are short enough. most: that may lead. */
+/* Chooses the fewest leading dimensions whose rows are short enough; `most` may lead. */
 static bool choose_rows(struct blocks *b, const struct rp_value_shape *s, size_t most)
 {
     size_t row = s->n;
@@ -331,7 +335,7 @@ static void take_member(struct blocks_ctx *c, uint32_t i)
     c->nmembers++;
 }
 
-/* From the first member to what reads members. */
+/* Grows the cluster from the first member to nodes that read members. */
 static void grow(struct blocks_ctx *c, uint32_t seed)
 {
     take_member(c, seed);
@@ -350,7 +354,7 @@ static void grow(struct blocks_ctx *c, uint32_t seed)
     }
 }
 
-/* And back to what only members read. */
+/* Adds nodes that only members read. */
 static void absorb(struct blocks_ctx *c)
 {
     for (uint32_t i = c->last + 1; i-- > c->low;) {
@@ -365,8 +369,8 @@ static void absorb(struct blocks_ctx *c)
     }
 }
 
-/* What is read outside. Broadcasts and reshapes of members stay outside instead, too: they cost
-   nothing there. */
+/* Finds the nodes that are read outside. Broadcasts and reshapes of members are copied outside
+   instead, where they cost nothing. */
 static bool find_outputs(struct blocks_ctx *c)
 {
     c->b->nout = 0;
@@ -379,7 +383,7 @@ static bool find_outputs(struct blocks_ctx *c)
             c->place[node->in[0]] == INSIDE) {
             c->kept[i] = true;
             c->nmembers--;
-            if (c->inner[node->in[0]]) /* then it is read outside */
+            if (c->inner[node->in[0]]) /* then the operand is read outside */
                 c->inner[node->in[0]]--;
             continue;
         }
@@ -390,7 +394,7 @@ static bool find_outputs(struct blocks_ctx *c)
     return c->b->nout > 0;
 }
 
-/* Broadcasts from outside that are read by others as well: both have them. */
+/* Copies broadcasts from outside that others read as well, so that both have them. */
 static void copy_broadcasts(struct blocks_ctx *c)
 {
     c->ncopied = 0;
@@ -446,7 +450,7 @@ static bool find_input(struct blocks_ctx *c, uint32_t node, const struct lead *l
     return true;
 }
 
-/* Member number n of the list: the copied broadcasts, then the members in their order. */
+/* The n-th member: first the copied broadcasts, then the members in order. */
 static bool next_member(const struct blocks_ctx *c, size_t *n, uint32_t *i)
 {
     if (*n < c->ncopied) {
@@ -460,7 +464,7 @@ static bool next_member(const struct blocks_ctx *c, size_t *n, uint32_t *i)
     return *i <= c->last;
 }
 
-/* Numbers of members, and the inputs. False: too many. */
+/* Numbers the members and the inputs; false if there are too many. */
 static bool number_members(struct blocks_ctx *c, uint32_t *count)
 {
     uint32_t i = 0, at = 0, input;
@@ -497,7 +501,7 @@ static const struct rp_value_shape *tuple_shape(struct blocks_ctx *c, const stru
     return s;
 }
 
-/* One that is put in: its time is that of others. */
+/* A node that is added, whose time belongs to others. */
 static struct rp_node own_node(const struct blocks_ctx *c, unsigned code,
                                const struct rp_node *like)
 {
@@ -535,7 +539,7 @@ static enum rp_code add_root(struct blocks_ctx *c, struct rp_graph *to, struct r
     return rp_err_need(root->shape, err, "planning");
 }
 
-/* rows: of a block; 0: all. */
+/* rows: of a block; 0 for all. */
 static enum rp_code cluster_graph(struct blocks_ctx *c, uint32_t members, int64_t rows,
                                   struct rp_graph **out, struct rp_err *err)
 {
@@ -580,7 +584,7 @@ static enum rp_code cluster_graph(struct blocks_ctx *c, uint32_t members, int64_
     return rp_loops_form_graph(c->plan, to, err);
 }
 
-/* Nodes that go through a long array: a cluster with one of them gains nothing. */
+/* Whether a graph passes over a long array; otherwise a cluster gains nothing. */
 static bool is_worth(const struct rp_graph *whole)
 {
     size_t n = 0;
@@ -663,8 +667,8 @@ static enum rp_code move_operands(struct blocks_ctx *c, struct rp_node *node, st
     return RP_OK;
 }
 
-/* Between the first and the last member: what is outside, the cluster, what comes after it. The
-   places of members that are left are skipped. */
+/* Orders the nodes from the first to the last member: those outside, the cluster, then those after
+   it. The remaining places of members are skipped. */
 static enum rp_code arrange(struct blocks_ctx *c, struct rp_node *list, uint32_t *next,
                             struct rp_err *err)
 {
@@ -734,11 +738,11 @@ static void forget(struct blocks_ctx *c)
     memset(c->number + c->low, 0, (c->end - c->low) * sizeof *c->number);
 }
 
-/* One that begins with this node; *next: where to go on. */
+/* Forms a cluster that begins with this node; *next is where to go on. */
 static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const struct blocks *like,
                                  uint32_t *next, struct rp_err *err)
 {
-    bool done = false, passes = false; /* more than one over the array */
+    bool done = false, passes = false; /* passes: more than one node goes over the array */
     enum rp_code code = RP_OK;
 
     c->b = rp_plan_copy(c->plan, like, 1, sizeof *like);
@@ -771,7 +775,7 @@ static enum rp_code form_cluster(struct blocks_ctx *c, uint32_t seed, const stru
     return code;
 }
 
-/* Reductions first: they say which dimensions lead. */
+/* Reductions come first, because they decide which dimensions lead. */
 static bool is_seed(const struct blocks_ctx *c, const struct rp_node *node, bool reductions,
                     struct blocks *b)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of f32, straight from the arrays as they lie: nothing is gathered into a matrix. A
- * result is a sum over steps (a place of the window and an input feature), and each operand's place
- * is the sum of two offsets, so a block of results needs one list of steps for all of them:
+ * Computes convolutions of f32 directly from the arrays in memory, without gathering them into a
+ * matrix. A result is a sum over steps (a place of the window and an input feature), and each
+ * operand's place is the sum of two offsets, so a block of results needs one list of steps for all
+ * of them:
  *
  *   y[row][o] = sum over steps s of  x[x_of(row) + s.a] * w[s.b + o]
  *
  * A kernel keeps a block of rows and up to 32 output features in registers. Any order of the
  * dimensions is taken; w or y are transposed only if output features are not the last dimension.
- * Padding is a copy of x with zeros around it, once. Where the input is dilated (the gradient of a
- * strided convolution), results are taken apart by which places of the window meet an element at
- * all, so that nothing is multiplied with the zeros between. All of that but the values is known
- * from the shapes and made once, when the program is planned. Rows are jobs of the pool. Types
- * narrower than f32 are widened and the result is rounded once.
+ * Padding is a copy of x with zeros around it, once. If the input is dilated (the gradient of a
+ * strided convolution), results are grouped into phases by the places of the window that meet an
+ * element at all, so that nothing is multiplied with the zeros in between. Everything except the
+ * values follows from the shapes and is computed once, when the program is planned. Rows are jobs
+ * of the pool. Types narrower than f32 are widened and the result is rounded once.
  */
 #include "exec/fast/conv.h"
 #include "base/order.h"
@@ -27,9 +28,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH         512    /* steps at a time: their part of w stays in the cache */
-#define IN_PLACE      64     /* output features up to which w is read where it lies */
-#define MOST_DILATION 4096   /* of the input: phases are counted by it */
+#define DEPTH         512    /* steps at a time, so that their part of w stays in the cache */
+#define IN_PLACE      64     /* up to so many output features, w is read where it is */
+#define MOST_DILATION 4096   /* largest dilation of the input, because phases are counted by it */
 #define JOB_TERMS     131072 /* vector multiplications per job, at least */
 
 /* ---- geometry ---- */
@@ -37,23 +38,24 @@
 struct conv {
     size_t n; /* spatial dimensions */
     struct rp_conv_spatial dim[RP_WINDOW_DIMS];
-    int64_t groups, batch, features, outputs; /* of one group; batch: of the result */
-    int64_t x_batch, x_feature, x_group;      /* strides */
+    int64_t groups, batch, features,
+        outputs; /* features and outputs of one group; batch of the result */
+    int64_t x_batch, x_feature, x_group; /* strides */
     int64_t w_feature, w_output;
     int64_t y_batch;
     struct rp_conv_kernel kernel;
-    bool packed;                       /* w is [group][panel][step][wide] */
-    int64_t taps, terms;               /* places of the window; times features */
-    int64_t padded[RP_TENSOR_RANK];    /* dimensions of x with zeros around it */
-    bool pads, turns;                  /* x has none of them; y is canonical first */
+    bool packed;                    /* w is [group][panel][step][wide] */
+    int64_t taps, terms;            /* taps: places of the window; terms: times features */
+    int64_t padded[RP_TENSOR_RANK]; /* dimensions of x with zeros around it */
+    bool pads, turns;               /* pads: x needs zeros around it; turns: y is canonical first */
     int64_t canonical[RP_TENSOR_RANK]; /* y as batch, spatial, features */
-    uint32_t back[RP_TENSOR_RANK];     /* and its order in the result */
+    uint32_t back[RP_TENSOR_RANK];     /* their order in the result */
 };
 
-/* The attributes of a node: those of the reference, then what is made of them. */
+/* The attributes of a node: those of the reference, then what was computed from them. */
 struct fast_conv {
     struct rp_conv base;
-    bool taken; /* else the reference does it */
+    bool taken; /* if false, the reference does it */
     struct conv v;
     struct phase *phases;
     size_t nphases;
@@ -92,7 +94,7 @@ static void conv_sizes(const struct rp_conv *c, const struct rp_value_shape *x,
 
 /* ---- operands ---- */
 
-/* x with zeros around it, in its own order of dimensions; itself where none are needed. */
+/* Makes x with zeros around it, in its own order of dimensions; x itself if it needs none. */
 static enum rp_code conv_pad(const struct conv *v, const struct rp_conv_dims *dims,
                              struct rp_tensor *x, struct rp_pool *pool, struct rp_tensor **out,
                              struct rp_err *err)
@@ -114,7 +116,7 @@ static enum rp_code conv_pad(const struct conv *v, const struct rp_conv_dims *di
     return rp_strided_spread(&s, (*out)->data + begin * (int64_t)sizeof(float), x->data, pool, err);
 }
 
-/* Offset of step `tap` (counted over the window), feature 0, in w as it lies. */
+/* The offset of step `tap` (counted over the window), feature 0, in w. */
 static int64_t tap_offset(const struct conv *v, const int64_t *k)
 {
     int64_t at = 0;
@@ -147,7 +149,7 @@ static int64_t conv_panels(const struct conv *v)
     return (v->outputs + v->kernel.wide - 1) / v->kernel.wide;
 }
 
-/* w in panels of `wide` output features, where it cannot be read as it is. */
+/* Packs w into panels of `wide` output features, if it cannot be read directly. */
 static enum rp_code conv_pack(const struct conv *v, struct rp_tensor *w, struct rp_tensor **out,
                               struct rp_err *err)
 {
@@ -182,15 +184,15 @@ struct phase {
     size_t blocks;
 };
 
-/* A dimension that is summed over: where its elements are in x (below 0: they meet nothing) and
-   in w. */
+/* A dimension that is summed over: where its elements are in x (negative: they meet nothing) and in
+   w. */
 struct axis {
     int64_t size, w_first, w_step, *x;
 };
 
 RP_ORDER(by_step, struct axis, RP_COMPARE(llabs(b->w_step), llabs(a->w_step)))
 
-/* The axes of a phase, in the order of w. room: one for each element of each. */
+/* Lists the axes of a phase, in the order of w; `room` has one place for each element of each. */
 static void axes_of(const struct phase *r, struct axis *axis, int64_t *room)
 {
     const struct conv *v = r->v;
@@ -277,7 +279,7 @@ struct phase_job {
     const struct operands *o;
 };
 
-/* The next rows' places in x and y. */
+/* cursor: the places of the next rows in x and y. */
 struct cursor {
     int64_t index[RP_WINDOW_DIMS + 1], x, y;
 };
@@ -306,7 +308,7 @@ static void cursor_next(const struct phase *r, struct cursor *c)
     }
 }
 
-/* One block of rows and one panel: where it is not whole, through a corner of its own. */
+/* Computes one block of rows and one panel; an incomplete block goes through a buffer. */
 static void conv_block(const struct phase *r, size_t from, size_t n, const float *const *a,
                        const float *b, float *const *c, int64_t rows, int64_t columns)
 {
@@ -329,7 +331,7 @@ static void conv_block(const struct phase *r, size_t from, size_t n, const float
         memcpy(c[i], to[i], (size_t)columns * sizeof **c);
 }
 
-/* Rows [begin, end) of one panel with one part of the steps. */
+/* Computes rows [begin, end) of one panel with one part of the steps. */
 static void conv_part(const struct phase_job *j, int64_t group, int64_t panel, size_t from,
                       size_t n, int64_t begin, int64_t end)
 {
@@ -415,8 +417,8 @@ static void strides_of(struct conv *v, const struct rp_conv *c, const struct rp_
     v->y_batch = sy[v->turns ? 0 : d->output_batch];
 }
 
-/* What the reference must do: other types, and sizes beyond the offsets of steps or out of all
-   proportion to the arrays. */
+/* Whether this kernel can do it; the reference handles other types, and sizes beyond the offsets of
+   steps or out of all proportion to the arrays. */
 static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
                      const struct rp_value_shape *w, const struct rp_value_shape *y)
 {
@@ -432,7 +434,7 @@ static bool is_taken(const struct conv *v, const struct rp_value_shape *x,
            padded < 1e6 + 16 * ((double)x->n + (double)y->n);
 }
 
-/* Something to do, and no place beyond the offsets of steps. */
+/* Whether there is something to do, and no place is beyond the offsets of steps. */
 static bool conv_fits(const struct rp_value_shape *s)
 {
     return s->n && s->n < UINT32_MAX;
@@ -458,7 +460,7 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
     f->taken = is_taken(&f->v, x, w, y);
     if (!f->taken)
         return RP_OK;
-    /* How the operands lie when it runs: x padded, w packed, y with its features last. */
+    /* The layout of the operands at run time: x padded, w packed, y with its features last. */
     const struct rp_conv_dims *d = &f->base.dims;
     memcpy(f->v.padded, x->dims, x->rank * sizeof *f->v.padded);
     f->v.turns = d->output_feature != (int64_t)f->v.n + 1;
@@ -495,7 +497,7 @@ enum rp_code rp_fast_conv_prepare(struct rp_plan *plan, struct rp_node *node, st
 
         phase_begin(v, at, r);
         axes_of(r, axis, room);
-        r->steps = steps; /* a step is part of one phase only */
+        r->steps = steps; /* each step belongs to one phase */
         r->nsteps = make_steps(axis, v->n + 1, steps);
         steps += r->nsteps;
     }

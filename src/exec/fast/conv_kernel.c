@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The innermost loop of convolutions: a block of results in registers, one version a width and
-   machine. Per step one load of w and one element of x a row; nothing is stored before the end. */
+/* The innermost loop of convolutions keeps a block of results in registers; there is one version
+   for each width and machine. A step takes one load of w and one element of x for each row; nothing
+   is stored before the end. */
 #include "exec/fast/conv.h"
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));

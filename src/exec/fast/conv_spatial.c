@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Phases of a dimension whose input is dilated: results that lie a multiple of `phases` apart meet
- * elements at the same places of the window, and no two phases share one, so that all of them
- * together have as many steps as the window has places.
+ * Computes the phases of a dimension whose input is dilated: results that lie a multiple of
+ * `phases` apart meet elements at the same places of the window, and no two phases share one, so
+ * that all of them together have as many steps as the window has places.
  */
 #include "exec/fast/conv.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products through matrix products. Operands that lie as rows or as columns are taken as they are,
- * others are transposed first; types narrower than f32 are widened, and the result is rounded once.
- * Products of integers are those of all bits, cut to the type.
+ * Computes dots through matrix products. Operands that are rows or columns in memory are used
+ * directly, others are transposed first; types narrower than f32 are widened, and the result is
+ * rounded once. Products of integers are exact and then cut to the type.
  */
 #include "exec/ref/dot.h"
 #include "exec/eval/lanes.h"
@@ -14,13 +14,13 @@
 #include "program/floats.h"
 #include "program/opcodes.h"
 
-#define PACK_ROWS 8 /* fewer: the matrix is read once, packed or not */
+#define PACK_ROWS 8 /* with fewer rows, the matrix is read only once, packed or not */
 
 /* ---- how ---- */
 
 enum way {
-    BY_F32,   /* f32, and types narrower than it, rounded once */
-    BY_BYTES, /* integers of eight bits and fewer */
+    BY_F32,   /* f32, and narrower types, rounded once */
+    BY_BYTES, /* integers of at most eight bits */
     BY_WIDE   /* f64, complex numbers, other integers */
 };
 
@@ -43,7 +43,7 @@ static enum way dot_way(unsigned a, unsigned b, unsigned to)
     return BY_WIDE;
 }
 
-/* The type that a product is computed in. */
+/* The type in which a product is computed. */
 static unsigned dot_elem(unsigned to, enum way way)
 {
     if (way == BY_F32)
@@ -74,7 +74,7 @@ static enum rp_code dot_side(struct rp_tensor *t, unsigned elem, const uint32_t 
     return code;
 }
 
-/* Our own products round to TF32 while they pack; a library is not asked for those. */
+/* Our own products round to TF32 while they pack; a library cannot. */
 enum rp_code rp_fast_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     RP_TRY(rp_dot_prepare(plan, node, err));
@@ -92,10 +92,10 @@ static bool wants_packed(const struct rp_eval *e, const struct rp_dot *d)
 
 /* ---- running ---- */
 
-/* Sides in the order that the way wants, and the result before it is rounded. */
+/* Both sides in the order that the method wants, and the result before it is rounded. */
 struct sides {
     struct rp_tensor *l, *r, *to;
-    bool lf, rf; /* flipped: contracted before free */
+    bool lf, rf; /* flipped: the contracted dimension comes before the free one */
 };
 
 static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const struct sides *s,
@@ -107,7 +107,7 @@ static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const 
                         .n = d->right,
                         .k = d->inner,
                         .a = (const float *)(void *)s->l->data,
-                        /* not read where packed */
+                        /* not read if it is packed */
                         .b = (const float *)(void *)(s->r ? s->r : s->l)->data,
                         .c = (float *)(void *)s->to->data,
                         .a_row = s->lf ? 1 : d->inner,
@@ -119,8 +119,8 @@ static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const 
                         .tf32 = d->tf32};
 
     if (memo) {
-        /* A second operand that is the same in every iteration is packed in the first one:
-         *memo. */
+        /* A second operand that is the same in every iteration is packed in the first one and kept
+           in memo. */
         int64_t floats = (int64_t)rp_gemm_packed_floats(&g);
 
         if (!*memo) {
@@ -132,7 +132,7 @@ static enum rp_code by_f32(struct rp_eval *e, const struct rp_node *node, const 
     return rp_gemm_run(&g, e->plan->blas, e->pool, err);
 }
 
-/* Rows of a have both parts of each number one after the other, and so have those of c. */
+/* Rows of a have both parts of each number one after the other, and so do those of c. */
 static enum rp_code by_complex(struct rp_eval *e, const struct rp_dot *d, const struct sides *s,
                                struct rp_err *err)
 {
@@ -167,7 +167,7 @@ static enum rp_code by_complex(struct rp_eval *e, const struct rp_dot *d, const 
     return code;
 }
 
-/* Of f64 and integers. */
+/* Handles f64 and integers. */
 static enum rp_code by_wide(struct rp_eval *e, const struct rp_dot *d, const struct sides *s,
                             bool bytes, struct rp_err *err)
 {

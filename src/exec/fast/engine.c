@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `fast`: the evaluation of `ref` with loops formed (loop.c), quick kernels for products,
- * convolutions and reductions, and threads. What it has no kernel for runs on the reference's.
+ * `fast` evaluates like `ref`, but with fused loops (loop.c), quick kernels for products,
+ * convolutions and reductions, and threads. Operations for which it has no kernel use the
+ * reference's.
  */
 #include "exec/eval/engine.h"
 #include "exec/fast/gemm.h"
@@ -35,7 +36,8 @@ void rp_kernels_fast(const struct rp_kernel **by_code)
         by_code[own[i].code] = &own[i];
 }
 
-/* One operation after the other, so that each result can be moved (exec/eval/vary.h). */
+/* Chooses kernels such that operations run one after the other, and each result can be moved
+   (exec/eval/vary.h). */
 static void kernels_varied(const struct rp_kernel **by_code)
 {
     const struct rp_kernel *reference[RP_OP_COUNT] = {0};
@@ -95,8 +97,8 @@ static enum rp_code fast_compile(const char *where, const struct rp_engine_progr
                                  struct rp_executable **out, struct rp_err *err)
 {
     (void)where;
-    /* The arrays of a run are made and freed anew in every run: memory that was given back to the
-       system in between would come as fresh pages each time. Holds for the whole process. */
+    /* Every run allocates and frees its arrays anew: memory given back to the system in between
+       would return as fresh pages each time. This setting is for the whole process. */
 #if defined(__GLIBC__)
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The largest or the smallest value of each line and the first place that has it: a reduction of
- * pairs (value, place) whose places are an iota. Compilers write its function in many ways, so the
- * function itself is asked. It is made of comparisons and choices alone: what it gives then depends
- * only on which value, and which place, is the larger one, and these are few cases. Lines are gone
- * through twice, for the value and for its place; the iota is never made.
+ * Finds the largest or the smallest value of each line and the first place that has it: a reduction
+ * of pairs (value, place) whose places are an iota. Compilers write its function in many ways, so
+ * the function itself is tried out. If it consists only of comparisons and choices, its result
+ * depends only on which value, and which place, is larger, and these are few cases. Lines are read
+ * twice, for the value and for its place; the iota is never made.
  */
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
@@ -61,7 +61,8 @@ static bool is_extreme(const struct rp_tape_frame *f, struct rp_tensor *const *i
     return true;
 }
 
-/* Places along the one dimension that is reduced, from an initial one that is not after them. */
+/* Whether places count along the one dimension that is reduced, from an initial one that is not
+   after them. */
 static bool counts_places(const struct rp_plan *plan, const struct rp_node *node,
                           const struct rp_reduce *a)
 {
@@ -99,7 +100,7 @@ enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, 
     if (a->k != 2 || (elem != RP_ELEM_F32 && !rp_elem_is_small_float(elem)) ||
         !only_chooses(node->called[0]) || !counts_places(plan, node, a))
         return RP_OK;
-    /* RP_OP_MAXIMUM, RP_OP_MINIMUM; 0: neither. */
+    /* Returns RP_OP_MAXIMUM or RP_OP_MINIMUM; 0: neither. */
     struct rp_tensor *in[4] = {NULL};
     struct rp_tape_frame frame = {0};
     enum rp_code code = RP_OK;
@@ -109,8 +110,8 @@ enum rp_code rp_fast_reduce_prepare(struct rp_plan *plan, struct rp_node *node, 
     if (code == RP_OK)
         code = rp_tape_begin(a->tape, &frame, err);
     if (code == RP_OK) {
-        /* Values left and right in every order, NaN among them; places in theirs: the left one is
-           before the right one, or, where it is an initial value, the same. */
+        /* Values are left and right in every order, including NaN, and the left place comes before
+           the right one; for an initial value, they are also the same. */
         static const float values[6][2] = {{1, 2}, {2, 1}, {1, 1}, {NAN, 1}, {1, NAN}, {NAN, NAN}};
 
         for (size_t i = 0; i < CASES; i++) {
@@ -155,7 +156,7 @@ struct lines {
     struct rp_tensor *value, *place;
 };
 
-/* Where a line has this value; NaN: where it has any. */
+/* Where a line has this value; if it is NaN, the first NaN. */
 RP_CLONES static size_t find_value(const float *in, size_t n, float value)
 {
     bool number = value == value;

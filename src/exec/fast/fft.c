@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fourier transforms of f32: sixteen lines at a time, one in each lane of a vector, so that every
- * step is the same for all of them and nothing is exchanged between lanes. Lines are turned into
- * [element][real, imaginary][lane] first and back afterwards. The steps are those of ref/fft.c;
- * factors that are odd use the symmetry of their roots. Two real lines are one complex line, whose
- * transform is taken apart afterwards. Roots are computed once, when the program is planned. Groups
- * of lines are jobs of the pool. Few lines, long ones and f64 go the way of the reference.
+ * Computes Fourier transforms of f32 for sixteen lines at a time, one in each lane of a vector, so
+ * that every step is the same for all of them and nothing is exchanged between lanes. Lines are
+ * first transposed into [element][real, imaginary][lane], and back afterwards. The steps are those
+ * of ref/fft.c; factors that are odd use the symmetry of their roots. Two real lines are one
+ * complex line, whose transform is taken apart afterwards. Roots are computed once, when the
+ * program is planned. Groups of lines are jobs of the pool. Few lines, long lines and f64 are left
+ * to the reference.
  */
 #include "exec/ref/fft.h"
 #include "base/threads.h"
@@ -18,7 +19,7 @@
 
 #define LANES      ((size_t)16)
 #define FEW_LINES  4
-#define MOST       65536 /* numbers of a line: lanes times as many are in memory */
+#define MOST       65536 /* longest line in numbers; memory takes this times the lanes */
 #define FACTOR_MAX 64
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -27,7 +28,7 @@ struct pair {
     lanes re, im;
 };
 
-/* One length and direction; pairs of f32 are (cosine, sine). */
+/* wave: one length and direction; pairs of f32 are (cosine, sine). */
 struct wave {
     size_t n, factor[RP_FFT_FACTORS];
     int sign;
@@ -37,7 +38,7 @@ struct wave {
 
 struct fast_fft {
     struct rp_fft_attr base;
-    struct wave *wave[RP_TENSOR_RANK]; /* of the last dimension, the one before it ...; NULL in the
+    struct wave *wave[RP_TENSOR_RANK]; /* for the last dimension, the one before it ...; NULL in the
                                           first: the reference does it */
 };
 
@@ -94,7 +95,7 @@ enum rp_code rp_fast_fft_prepare(struct rp_plan *plan, struct rp_node *node, str
     RP_TRY(rp_err_need(f, err, "planning"));
     RP_TRY(rp_fft_prepare(plan, node, err));
     f->base = *(const struct rp_fft_attr *)node->attrs;
-    node->attrs = f; /* begins with what the reference wants */
+    node->attrs = f; /* begins with the reference's attributes */
     for (size_t k = 0; k < f->base.n; k++) {
         size_t n = (size_t)f->base.length[k];
 
@@ -160,7 +161,8 @@ RP_CLONES static void join_four(const float *roots, float sign, struct pair *out
     }
 }
 
-/* p numbers whose q-th is out[q * m], p odd: terms q and p - q have conjugate roots. */
+/* Joins p numbers, p odd, of which the q-th goes to out[q * m]: terms q and p - q have conjugate
+   roots. */
 RP_CLONES static void join_odd_one(const float *roots, size_t apart, struct pair *out, size_t p,
                                    size_t m, const struct pair *sum, const struct pair *gap)
 {
@@ -209,7 +211,7 @@ RP_CLONES static void join_odd(const float *roots, size_t n, struct pair *out, s
     }
 }
 
-/* n numbers at a step, into out; levels are as many as factors. */
+/* Transforms n numbers, every `step`-th, into out; there is one level for each factor. */
 static void transform_lanes(const struct wave *w, const struct pair *in, size_t step, size_t n,
                             size_t level, struct pair *out)
 {
@@ -239,7 +241,7 @@ RP_CLONES_FEW static void times_all(const struct pair *in, const float *w, float
     }
 }
 
-/* in is used up. */
+/* The input is overwritten. */
 static void wave_run(const struct wave *w, struct pair *in, struct pair *out, struct pair *work)
 {
     size_t m = w->power ? w->power->n : 0;
@@ -251,7 +253,7 @@ static void wave_run(const struct wave *w, struct pair *in, struct pair *out, st
     times_all(in, w->chirp, 1, 1, w->n, work);
     memset(work + w->n, 0, (m - w->n) * sizeof *work);
     transform_lanes(w->power, work, 1, m, 0, work + m);
-    /* the inverse is the forward one of conjugates */
+    /* the inverse is the forward transform of conjugates */
     times_all(work + m, w->filter, -1, 1, m, work);
     transform_lanes(w->power, work, 1, m, 0, work + m);
     for (size_t k = 0; k < w->n; k++)
@@ -261,8 +263,8 @@ static void wave_run(const struct wave *w, struct pair *in, struct pair *out, st
 
 /* ---- lines and lanes ---- */
 
-/* Transposes: lines of f32 numbers, `line` floats apart, into lanes (number c of line j is lane j
-   of row c, rows `height` floats apart), or lanes into lines. */
+/* Transposes lines of f32 numbers, `line` floats apart, into lanes (number c of line j is lane j of
+   row c, rows `height` floats apart), or lanes into lines. */
 static void turn(const float *in, size_t line, size_t lines, size_t n, float *rows, size_t height)
 {
     for (size_t j = 0; j < lines; j += 4)
@@ -276,8 +278,8 @@ static void turn(const float *in, size_t line, size_t lines, size_t n, float *ro
                         rows[x * height + y] = in[y * line + x];
 }
 
-/* The same of complex numbers that lie side by side: line j begins at number j, and its numbers are
-   `step` numbers apart. Whole vectors in a loop of their own. */
+/* The same for adjacent complex numbers: line j begins at number j, and its numbers are `step`
+   numbers apart. Whole vectors have a loop of their own. */
 static inline __attribute__((always_inline)) void split_row(const float *in, size_t n, float *row)
 {
     for (size_t j = 0; j < n; j++) {
@@ -318,7 +320,8 @@ struct fft_run {
     const struct wave *w;
     const float *in;
     float *out;
-    size_t lines, inner, groups; /* inner: numbers between those of a line; groups: in each block */
+    size_t lines, inner,
+        groups; /* inner: distance between numbers of a line; groups: in each block */
     enum rp_fft_type type;
 };
 
@@ -332,7 +335,7 @@ static void scale_pairs(const struct wave *w, struct pair *x)
     }
 }
 
-/* room: n + 2 pairs twice, and the work of a convolution. */
+/* room: twice n + 2 pairs, and the work space of a convolution. */
 static enum rp_code fft_room(const struct wave *w, struct pair **room, struct rp_err *err)
 {
     size_t pairs = 2 * (w->n + 2) + (w->power ? 2 * w->power->n : 0);
@@ -370,8 +373,8 @@ static enum rp_code complex_group(void *user, size_t job, struct rp_err *err)
 
 /* ---- real lines: two in one ---- */
 
-/* Z is the transform of a + i b: A[k] = (Z[k] + conj Z[-k]) / 2, and B[k] = (Z[k] - conj Z[-k]) /
-   2i. */
+/* Z is the transform of a + i b, so A[k] = (Z[k] + conj Z[-k]) / 2, and B[k] = (Z[k] - conj Z[-k])
+   / 2i. */
 RP_CLONES_FEW static void take_apart(const struct pair *z, size_t n, struct pair *a, struct pair *b)
 {
     for (size_t k = 0; k <= n / 2; k++) {
@@ -384,8 +387,8 @@ RP_CLONES_FEW static void take_apart(const struct pair *z, size_t n, struct pair
     }
 }
 
-/* Its inverse: Z = A + i B, whose upper half is that of real lines. The first number of a line, and
-   the middle one, are real, whatever is stored. */
+/* The inverse: Z = A + i B, whose upper half is that of real lines. The first and the middle number
+   of a line count as real, whatever is stored. */
 RP_CLONES_FEW static void put_together(const struct pair *a, const struct pair *b, size_t n,
                                        struct pair *z)
 {
@@ -459,7 +462,7 @@ static enum rp_code run_groups(struct rp_eval *e, struct fft_run *r, size_t jobs
     return RP_OK;
 }
 
-/* Along one dimension of c64 numbers; in and out may be the same array. */
+/* Transforms along one dimension of c64 numbers; in and out may be the same array. */
 static enum rp_code along(struct rp_eval *e, const struct wave *w, const struct rp_tensor *in,
                           struct rp_tensor *out, size_t dim, struct rp_err *err)
 {
@@ -489,8 +492,8 @@ static enum rp_code along_last(struct rp_eval *e, const struct fast_fft *f,
     return run_groups(e, &r, (r.lines + 2 * LANES - 1) / (2 * LANES), real_group, err);
 }
 
-/* The last dimension of real lines becomes half of their transform, or the other way round: that is
-   the first step, or the last one. */
+/* Converts the last dimension of real lines to half of their transform as the first step, or back
+   as the last one. */
 static enum rp_code fft_steps(struct rp_eval *e, const struct fast_fft *f, struct rp_tensor *in,
                               struct rp_tensor *out, struct rp_tensor *middle, struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gathers of windows in runs: the results of one run differ in the last dimension that counts
- * windows, so that of each only the indices are read and the window is copied. Where results lie is
- * known from the strides of the first. Runs are jobs of the pool.
+ * Gathers windows in runs: the results of one run differ only in the last dimension that counts
+ * windows, so for each window only its indices are read and its content is copied. Their places
+ * follow from the first one by strides. Runs are jobs of the pool.
  */
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
@@ -20,18 +20,19 @@ struct windows {
     const struct rp_tensor *operand, *indices;
     struct rp_tensor *out;
     struct rp_strided window;
-    bool dense;   /* a window is one run of bytes on both sides */
+    bool dense;   /* a window is contiguous on both sides */
     size_t bytes; /* of a dense window */
-    size_t rank;  /* dimensions of the result that count windows: */
+    size_t rank;  /* number of dimensions of the result that count windows: */
     int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], index[RP_TENSOR_RANK];
-    int64_t batch[RP_TENSOR_RANK];  /* elements of the operand that the dimension moves by */
-    int64_t step;                   /* of the numbers of one index */
-    int64_t stride[RP_TENSOR_RANK]; /* of the operand's dimensions in `map`, and the most */
+    int64_t batch[RP_TENSOR_RANK];  /* elements by which the dimension moves in the operand */
+    int64_t step;                   /* distance between the numbers of one index */
+    int64_t stride[RP_TENSOR_RANK]; /* for the operand's dimensions in `map`: stride and largest
+                                       start */
     int64_t most[RP_TENSOR_RANK];
     size_t per_job, n;
 };
 
-/* Strides of the windows, and of what is inside one. */
+/* Computes strides of the windows, and inside of them. */
 static void windows_measure(struct windows *w)
 {
     const struct rp_gather *a = w->a;
@@ -112,7 +113,8 @@ static inline void window_copy(const struct windows *w, int64_t to, int64_t from
         memcpy(t, f, w->bytes);
 }
 
-/* Single elements of 32 bits by one number each: nothing else is looked up. */
+/* Whether windows are single elements of 32 bits with an index of one number each, so that nothing
+   else is looked up. */
 static bool is_simple(const struct windows *w)
 {
     return w->dense && w->bytes == 4 && w->window.unit == 4 && w->a->map.n == 1 &&
@@ -184,7 +186,7 @@ enum rp_code rp_fast_gather(struct rp_eval *e, const struct rp_node *node,
 {
     struct windows w = {.a = node->attrs, .operand = in[0], .indices = in[1]};
 
-    for (size_t i = 0; i < w.a->operand_batch.n; i++) /* a coordinate is used as it is */
+    for (size_t i = 0; i < w.a->operand_batch.n; i++) /* such a coordinate is used directly */
         if (in[0]->dims[w.a->operand_batch.at[i]] != in[1]->dims[w.a->index_batch.at[i]])
             return e->plan->reference[RP_OP_GATHER]->run(e, node, in, out, err);
     if (e->into && node->into)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix products, our own: tiles of the result are jobs of the pool; a job packs the pieces of
- * both operands that it needs (any strides) and runs a small kernel over them whose accumulators
- * stay in registers.
+ * Computes matrix products with our own code: tiles of the result are jobs of the pool; a job packs
+ * the pieces of both operands that it needs (any strides) and runs a small kernel over them whose
+ * accumulators stay in registers.
  *
  *   tile of c  TILE_M x TILE_N, in steps of DEPTH along k
  *   kernel     ROWS x (2 vectors) of c; one version each for AVX-512, AVX2 and anything else
@@ -17,18 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TILE_M        192
-#define TILE_N        1024
-#define DEPTH         256
-#define FAR_ROW       640 /* from this distance on, rows of b are packed where they are used often */
+#define TILE_M 192
+#define TILE_N 1024
+#define DEPTH  256
+#define FAR_ROW \
+    640 /* if rows of b are at least this far apart, they are packed if they are used often */
 #define WORTH_THREADS 500000 /* multiplications */
-#define LIBRARY_FROM  262144 /* multiplications: below, packing once costs less than a call */
+#define LIBRARY_FROM \
+    262144 /* multiplications; with fewer, packing costs less than a library call */
 
 typedef float v8 __attribute__((vector_size(32), aligned(4)));
 typedef float v16 __attribute__((vector_size(64), aligned(4)));
 
-/* c = a * b of one block, or c += where it is not the first: a is packed [k][ROWS], a row of b is
-   VECS * LANES elements, the next one `next` elements after it. */
+/* Computes c = a * b for one block, or c += if it is not the first: a is packed [k][ROWS], a row of
+   b has VECS * LANES elements, and the next one begins `next` elements later. */
 #define KERNEL(name, attribute, ROWS, VEC, LANES, VECS)                                           \
     attribute static void name(int64_t k, const float *a, const float *b, int64_t next, float *c, \
                                int64_t stride, bool first)                                        \
@@ -70,7 +72,7 @@ KERNEL(narrow_avx512, AVX512, 12, v16, 16, 1)
 typedef void kernel_fn(int64_t k, const float *a, const float *b, int64_t next, float *c,
                        int64_t stride, bool first);
 struct kernel {
-    kernel_fn *fn, *narrow; /* narrow: of half the columns */
+    kernel_fn *fn, *narrow; /* narrow: for half of the columns */
     int64_t rows, columns;
 };
 
@@ -92,7 +94,7 @@ struct job {
     int64_t tiles_m, tiles_n, tile_m, tile_n;
 };
 
-/* Four rows of `depth` into [k][height]. */
+/* Transposes four rows of `depth` into [k][height]. */
 static void turn_four(const float *in, int64_t row, int64_t depth, int64_t height, float *out)
 {
     int64_t k = 0;
@@ -111,12 +113,12 @@ static void turn_rows(const float *in, int64_t row, int64_t column, int64_t rows
 
     for (; column == 1 && r + 4 <= rows; r += 4)
         turn_four(in + r * row, row, depth, height, out + r);
-    for (; r < rows; r++) /* reads in order; the panel is in the cache */
+    for (; r < rows; r++) /* reads in order, because the panel is in the cache */
         for (int64_t k = 0; k < depth; k++)
             out[k * height + r] = in[r * row + k * column];
 }
 
-/* rows x depth of a into [panel][k][kernel rows], zeros below the last row. */
+/* Packs rows x depth of a into [panel][k][kernel rows], with zeros below the last row. */
 static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_t depth,
                    int64_t height, float *out)
 {
@@ -133,7 +135,7 @@ static void pack_a(const struct rp_gemm *g, const float *a, int64_t rows, int64_
     }
 }
 
-/* One panel of b, [k][width], zeros after its last column. */
+/* Packs one panel of b, [k][width], with zeros after its last column. */
 static void pack_b(const struct rp_gemm *g, const float *b, int64_t have, int64_t depth,
                    int64_t width, float *out)
 {
@@ -146,7 +148,7 @@ static void pack_b(const struct rp_gemm *g, const float *b, int64_t have, int64_
         turn_rows(b, g->b_column, g->b_row, have, depth, width, out);
 }
 
-/* Rows that lie far apart: all whole panels at once, so that each row is read from its front to its
+/* Packs rows that are far apart: all whole panels at once, so that each row is read from front to
    end. */
 static void pack_far(const struct rp_gemm *g, const float *b, int64_t depth, int64_t width,
                      float *out)
@@ -156,7 +158,7 @@ static void pack_far(const struct rp_gemm *g, const float *b, int64_t depth, int
             memcpy(out + n * depth + k * width, b + k * g->b_row + n, (size_t)width * sizeof *out);
 }
 
-/* A piece of c: `columns` of it, of a block of `width`. */
+/* A piece of c: `columns` of a block of `width`. */
 struct block {
     const float *a, *b;
     float *c;
@@ -165,7 +167,7 @@ struct block {
     bool first;
 };
 
-/* Through a corner of its own, where the block is not whole. */
+/* An incomplete block goes through a buffer. */
 static void gemm_edge(const struct block *x, float *c, const float *a, int64_t c_row, int64_t rows)
 {
     float corner[MOST_ROWS * MOST_COLUMNS];
@@ -176,7 +178,7 @@ static void gemm_edge(const struct block *x, float *c, const float *a, int64_t c
             c[r * c_row + i] = corner[r * x->width + i] + (x->first ? 0 : c[r * c_row + i]);
 }
 
-/* All rows of one panel of columns. */
+/* Packs all rows of one panel of columns. */
 static void pack_panel(const struct rp_gemm *g, const struct block *x, int64_t height)
 {
     for (int64_t m = 0; m < g->m; m += height) {
@@ -202,7 +204,7 @@ static bool is_far(const struct rp_gemm *g, const struct kernel *k)
     return g->b_column == 1 && (g->tf32 || (g->b_row > FAR_ROW && g->m > 4 * k->rows));
 }
 
-/* One step along k over a b that is packed already. */
+/* Makes one step along k over a b that is already packed. */
 static void take_panels(const struct job *j, const struct rp_gemm *g, struct block *x, int64_t k0)
 {
     x->width = x->next = j->kernel.columns;
@@ -215,8 +217,8 @@ static void take_panels(const struct job *j, const struct rp_gemm *g, struct blo
     }
 }
 
-/* One step along k: panels of b that are whole and lie as rows are read where they are, or from the
-   front of the room if they lie far apart; others are packed after them. */
+/* Makes one step along k: complete panels of b with contiguous rows are read in place, or if they
+   are far apart, from the front of the room; others are packed after them. */
 static void pack_panels(const struct job *j, const struct rp_gemm *g, struct block *x,
                         const float *b, float *room)
 {
@@ -248,7 +250,7 @@ static void pack_panels(const struct job *j, const struct rp_gemm *g, struct blo
     }
 }
 
-/* One tile by the kernel. */
+/* Computes one tile with our kernel. */
 static enum rp_code own_tile(const struct job *j, const struct rp_gemm *g, struct rp_err *err)
 {
     int64_t high = (g->m + j->kernel.rows - 1) / j->kernel.rows * j->kernel.rows;
@@ -283,7 +285,7 @@ static enum rp_code gemm_tile(void *user, size_t i, struct rp_err *err)
 
     g.a += batch * g.a_batch + m0 * g.a_row;
     g.b += batch * g.b_batch + n0 * g.b_column;
-    if (g.packed) /* n0 is a whole number of blocks */
+    if (g.packed) /* n0 is a multiple of the block */
         g.packed += n0 * g.k;
     g.c += (batch * g.m + m0) * g.n + n0;
     g.c_row = g.n;
@@ -294,7 +296,7 @@ static enum rp_code gemm_tile(void *user, size_t i, struct rp_err *err)
     return own_tile(j, &g, err);
 }
 
-/* Pieces of at most `most`, all of about one size, in whole blocks of the kernel. */
+/* Divides into pieces of at most `most`, all about equally large, in whole blocks of the kernel. */
 static int64_t even_blocks(int64_t n, int64_t most, int64_t block)
 {
     int64_t pieces = (n + most - 1) / most;
@@ -316,7 +318,7 @@ enum rp_code rp_gemm_run(const struct rp_gemm *g, const struct rp_blas *blas, st
         j.blas = NULL;
     j.tile_m = even_blocks(g->m, TILE_M, j.kernel.rows);
     j.tile_n = even_blocks(g->n, TILE_N, j.kernel.columns);
-    if (j.blas) { /* it packs better in larger pieces */
+    if (j.blas) { /* the library packs better in larger pieces */
         j.tile_m = g->batch >= threads ? g->m : (g->m + threads - 1) / threads;
         j.tile_n = g->n;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls and fusions are replaced by what they call, callees first, so that loops form across them,
- * what is the same in every iteration is seen, and arrays can be changed in place. Nodes remember
- * their callers, so that times are still counted for them. A program whose calls would multiply it
- * (each computation calls the next one twice) keeps them.
+ * Replaces calls and fusions by what they call, callees first, so that loops form across them,
+ * invariants of loops are found, and arrays can be changed in place. Nodes remember their callers,
+ * so that times are still counted for them. If calls would multiply the program (each computation
+ * calls the next one twice), they stay.
  */
 #include "exec/fast/kernels.h"
 
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_GROWTH 4     /* times the program's own nodes, */
-#define MOST_DEPTH  32    /* calls inside each other */
+#define MOST_GROWTH 4     /* as a multiple of the program's own nodes */
+#define MOST_DEPTH  32    /* depth of calls inside each other */
 #define MOST_MORE   20000 /* and some */
 
 struct inline_ctx {
@@ -22,11 +22,11 @@ struct inline_ctx {
     struct rp_graph *g;
     struct rp_node *nodes; /* the new list */
     uint32_t n;
-    uint32_t *place; /* of an old node: the new one */
-    uint32_t *calls; /* replaced so far, in the plan */
+    uint32_t *place; /* by old node: the new one */
+    uint32_t *calls; /* calls replaced so far, in the plan */
 };
 
-/* Calls inside each other that a node was put in place of. */
+/* The depth of replaced calls around a node. */
 static unsigned caller_depth(const struct rp_graph *g)
 {
     unsigned most = 0;
@@ -47,7 +47,7 @@ static bool is_inlined(const struct rp_node *node)
            !node->skip && node->called[0]->nparams == node->nin && !node->called[0]->deep;
 }
 
-/* A copy of the node whose operands are place[] of its own. */
+/* Copies the node; place[] maps its operands. */
 static enum rp_code add_node(struct inline_ctx *c, const struct rp_node *from,
                              const uint32_t *place, struct rp_err *err)
 {
@@ -62,7 +62,7 @@ static enum rp_code add_node(struct inline_ctx *c, const struct rp_node *from,
     return RP_OK;
 }
 
-/* The call, and the callers that the node has inside it already; call: the number-th one. */
+/* Chains the call (the number-th one) to the callers that the node already has. */
 static struct rp_caller *caller_chain(struct rp_plan *plan, struct rp_caller *inside,
                                       struct rp_caller *call, uint32_t number)
 {
@@ -189,7 +189,7 @@ void rp_calls_finish(struct rp_plan *plan)
 
         for (uint32_t k = g->n; k-- > 0;) {
             const struct rp_node *node = &g->nodes[k];
-            const struct rp_graph *inside = /* nodes put together (blocks.c) */
+            const struct rp_graph *inside = /* inside: nodes that were put together (blocks.c) */
                 node->untimed && node->ncalled && !node->skip ? node->called[0] : NULL;
 
             for (uint32_t m = inside ? inside->n : 0; m-- > 0;)

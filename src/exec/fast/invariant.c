@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is the same in every iteration of a loop: the elements of its state that the body passes on
- * as they are, constants, and what is computed from these alone. It is computed in the first
- * iteration and kept until the loop ends (exec/eval/eval.c). Products with such a second operand
- * keep it packed (dot.c).
+ * Finds the invariants of a loop: the elements of its state that the body passes on unchanged,
+ * constants, and values computed from these alone. They are computed in the first iteration and
+ * kept until the loop ends (exec/eval/eval.c). Products with an invariant second operand keep it
+ * packed (dot.c).
  */
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
 
 #include <stdlib.h>
 
-/* Operations without effects whose result depends on the values of their operands alone. */
+/* Whether an operation has no effects, and its result depends only on the values of its
+   operands. */
 static bool is_pure(const struct rp_node *node)
 {
     switch (node->code) {
@@ -34,7 +35,7 @@ static bool is_pure(const struct rp_node *node)
     }
 }
 
-/* The element of the parameter that a node is, through copies; -1: another value. */
+/* The element of the parameter that a node is, perhaps through copies; -1 for any other value. */
 static int64_t passed_element(const struct rp_graph *g, uint32_t i)
 {
     while (g->nodes[i].code == RP_OP_COPY && g->nodes[i].nin == 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Forming loops. Walking a graph from its end, an element-wise node joins the loop of its users
- * where all of them are in one loop of the same dimensions; otherwise it is the end of a loop of
- * its own, and only that value is kept. Broadcasts are read in place, by (i / repeat) % period,
+ * Forms loops. Walking a graph from its end, an element-wise node joins the loop of its users if
+ * all of them are in one loop of the same dimensions; otherwise it ends a loop of its own. Only
+ * values at the end of a loop are kept. Broadcasts are read in place, by (i / repeat) % period,
  * where their operand's dimensions are neighbours in the result. A loop is a tape
  * (exec/eval/tape.h): pieces of RP_TAPE_LANES elements go through all its operations before the
  * next piece is touched; long loops are cut into jobs of the pool.
@@ -19,8 +19,8 @@
 #include <string.h>
 
 #define JOB_ELEMENTS  16384
-#define WORTH_THREADS 100000 /* elements of operands and operations */
-#define SHORT         4096 /* bytes that a loop over a short array works in, without asking for them */
+#define WORTH_THREADS 100000 /* number of elements of operands and operations */
+#define SHORT         4096 /* a loop over a short array works in so many bytes without allocating */
 
 struct source {
     int64_t period, repeat; /* element i of the loop is (i / repeat) % period of the input */
@@ -34,17 +34,18 @@ struct loop {
 
 /* ---- running ---- */
 
-/* For the elements of an input that are not read in place. */
+/* Memory for elements of inputs that are not read in place. */
 struct room {
     char *at;
-    size_t full; /* all of it is one element, this one of the repeated ones, from 1; 0: it is not */
+    size_t
+        full; /* all of it is one element, namely this one of the repeated ones, from 1; 0 if not */
 };
 
 struct loop_run {
     const struct loop *loop;
     struct rp_tensor *const *in;
     struct rp_tensor *out;
-    size_t lanes; /* of a piece: fewer than RP_TAPE_LANES where the array is short */
+    size_t lanes; /* lanes in a piece: fewer than RP_TAPE_LANES if the array is short */
 };
 
 RP_CLONES_FEW static void loop_fill(char *to, const char *from, size_t unit, size_t n)
@@ -61,13 +62,14 @@ RP_CLONES_FEW static void loop_fill(char *to, const char *from, size_t unit, siz
         memcpy(to + i * unit, from, unit);
 }
 
-/* A short array that repeats itself: laid out once, any piece of the loop is one run of it. */
+/* Whether an input is a short array that repeats: it is laid out once, and any piece of the loop is
+   contiguous in it. */
 static bool is_pattern(const struct source *s)
 {
     return !s->direct && !s->scalar && s->repeat == 1 && s->period <= RP_TAPE_LANES;
 }
 
-/* Elements of room that an input needs. */
+/* How many elements of room an input needs. */
 static size_t room_of(const struct source *s, const struct rp_tensor *t, size_t lanes)
 {
     if (s->direct)
@@ -88,7 +90,7 @@ static void lay_out(const struct source *s, const struct rp_tensor *t, size_t la
     }
 }
 
-/* m elements of an input from place `at` of the loop. */
+/* Fetches m elements of an input from place `at` of the loop. */
 static void *loop_fetch(const struct source *s, const struct rp_tensor *t, size_t at, size_t m,
                         struct room *room)
 {
@@ -137,7 +139,7 @@ static size_t room_bytes(const struct loop_run *r, size_t k)
     return (room_of(&r->loop->sources[k], r->in[k], r->lanes) * r->in[k]->unit + 63) / 64 * 64;
 }
 
-/* Room for the inputs that are not read in place; their registers point at it. */
+/* Makes room for inputs that are not read in place; their registers point at it. */
 static void make_room(const struct loop_run *r, char *memory, struct room *room, void **reg)
 {
     for (size_t k = 0; k < r->loop->tape.nparams; k++) {
@@ -190,8 +192,8 @@ static enum rp_code run_piece(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-/* Whether input k is ours alone, not needed after this loop, and read at the very places that are
-   written: then the result may take its memory, which is in the cache. */
+/* Whether input k belongs only to us, is not needed after this loop, and is read at the very places
+   that are written: then the result may take its memory, which is in the cache. */
 static bool can_take(const struct rp_node *node, struct rp_tensor *const *in, uint32_t k)
 {
     const struct loop *loop = node->attrs;
@@ -255,7 +257,8 @@ bool rp_loop_is_short(const struct rp_node *node)
     return rp_loop_is(node) && node->shape->n <= RP_TAPE_LANES;
 }
 
-/* Bytes for an input that is not read in place: its elements, and those of a pattern once more. */
+/* Bytes for an input that is not read in place: its elements, and those of a pattern a second
+   time. */
 static size_t repeated_bytes(const struct rp_node *node, uint32_t k)
 {
     const struct loop *loop = node->attrs;
@@ -312,12 +315,13 @@ void rp_loop_frame_run(const struct rp_node *node, const struct rp_loop_frame *f
 struct fusion_ctx {
     struct rp_plan *plan;
     struct rp_graph *g;
-    uint32_t *loop_of; /* the last node of the loop a node is in; RP_NONE: in none */
-    bool *outside;     /* read outside all loops */
-    uint32_t *first;   /* of the last node of a loop: its first one */
-    uint32_t *next;    /* of a node in a loop: the next one of that loop; RP_NONE: the last */
-    uint32_t *uses;    /* of a node: operands that it is */
-    uint32_t *input;   /* of a node: its last number among the inputs of the loop that is made */
+    uint32_t *loop_of; /* by node: the last node of its loop; RP_NONE: in none */
+    bool *outside;     /* by node: whether it is read outside of all loops */
+    uint32_t *first;   /* by last node of a loop: its first one */
+    uint32_t *next;    /* by node in a loop: the next one of that loop; RP_NONE: the last */
+    uint32_t *uses;    /* by node: how often it is an operand */
+    uint32_t
+        *input; /* by node: its latest number among the inputs of the loop that is being made */
 };
 
 static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shape *b)
@@ -325,7 +329,7 @@ static bool same_dims(const struct rp_value_shape *a, const struct rp_value_shap
     return a->rank == b->rank && (!a->rank || !memcmp(a->dims, b->dims, a->rank * sizeof *a->dims));
 }
 
-/* The predicate of a select, the bounds of a clamp. */
+/* Whether an operand is the predicate of a select, or a bound of a clamp. */
 static bool is_scalar(const struct rp_graph *g, uint32_t node)
 {
     const struct rp_value_shape *s = g->nodes[node].shape;
@@ -356,7 +360,7 @@ static bool is_fusible(const struct fusion_ctx *f, const struct rp_node *node)
     return loop_lane(f->plan, node, &lane);
 }
 
-/* How a broadcast is read in place; false: its operand's dimensions are not neighbours. */
+/* Finds how a broadcast is read in place; false if its operand's dimensions are not neighbours. */
 static bool source_of(const struct fusion_ctx *f, const struct rp_node *node, struct source *s)
 {
     const struct rp_value_shape *from = f->g->nodes[node->in[0]].shape, *to = node->shape;
@@ -370,7 +374,7 @@ static bool source_of(const struct fusion_ctx *f, const struct rp_node *node, st
         return true;
     }
     for (size_t i = 0; i < dims->n; i++) {
-        if (from->dims[i] == 1) /* alone, or repeated: in both cases it adds nothing */
+        if (from->dims[i] == 1) /* alone or repeated, a dimension of size 1 adds nothing */
             continue;
         for (int64_t k = last + 1; k < dims->at[i] && last >= 0; k++)
             if (to->dims[k] != 1)
@@ -422,12 +426,12 @@ static void form_cluster(struct fusion_ctx *f)
 struct loop_ctx {
     struct fusion_ctx *f;
     uint32_t root;
-    RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, operations after */
+    RP_VEC(struct rp_tape_reg) regs; /* inputs are numbered first, then operations */
     RP_VEC(struct rp_tape_op) ops;
     RP_VEC(uint32_t) inputs;
     RP_VEC(struct source) sources;
-    RP_VEC(uint32_t) before; /* by input: the one of the same node before it, or RP_NONE */
-    uint32_t *reg_of;        /* of a node: op index + 1, or input index + 1 with the high bit */
+    RP_VEC(uint32_t) before; /* by input: the previous input with the same node, or RP_NONE */
+    uint32_t *reg_of;        /* by node: op index + 1, or input index + 1 with the high bit */
 };
 
 #define INPUT 0x80000000u
@@ -488,7 +492,7 @@ static enum rp_code loop_operand(struct loop_ctx *b, uint32_t in, uint32_t *reg,
 SHIFTS(lane_shifts_32, uint32_t)
 SHIFTS(lane_shifts_64, uint64_t)
 
-/* Whether it is that: in[] are then x, y and z. */
+/* Whether a node is of this form; then in[] are x, y and z. */
 static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
                       struct rp_lane *lane)
 {
@@ -528,7 +532,7 @@ static bool is_shifts(const struct loop_ctx *b, const struct rp_node *node, uint
 WRAPPED(lane_wrapped_32, int32_t, uint32_t)
 WRAPPED(lane_wrapped_64, int64_t, uint64_t)
 
-/* Whether it is that: in[] are then x, y and z. */
+/* Whether a node is of this form; then in[] are x, y and z. */
 static bool is_wrapped(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
                        struct rp_lane *lane)
 {
@@ -566,7 +570,7 @@ static bool is_wrapped(const struct loop_ctx *b, const struct rp_node *node, uin
 MULTIPLIED(lane_multiply_add, +)
 MULTIPLIED(lane_multiply_subtract, -)
 
-/* A product of this loop that nothing else reads. */
+/* Whether this is a product of this loop that nothing else reads. */
 static bool is_product(const struct loop_ctx *b, uint32_t in)
 {
     const struct rp_node *node = &b->f->g->nodes[in];
@@ -574,7 +578,7 @@ static bool is_product(const struct loop_ctx *b, uint32_t in)
     return node->code == RP_OP_MULTIPLY && b->f->loop_of[in] == b->root && b->f->uses[in] == 1;
 }
 
-/* Whether it is that: in[] are then x, y and z. */
+/* Whether a node is of this form; then in[] are x, y and z. */
 static bool is_multiplied(const struct loop_ctx *b, const struct rp_node *node, uint32_t in[3],
                           struct rp_lane *lane)
 {
@@ -647,7 +651,7 @@ static enum rp_code loop_finish(struct loop_ctx *b, struct rp_err *err)
                        err, "planning"));
     if (b->ops.n)
         memcpy(loop->tape.regs + nin, b->regs.at, b->ops.n * sizeof *b->regs.at);
-    /* Leaves out operations whose results nothing reads any more; returns those that are left.
+    /* Drops operations whose results nothing reads any more; returns the number of those left.
        Numbers of registers stay. */
     size_t kept = b->ops.n;
     memset(read, 0, b->ops.n);
@@ -701,7 +705,7 @@ static enum rp_code build_loop(struct fusion_ctx *f, uint32_t root, uint32_t *re
     return code;
 }
 
-/* Members that are not the end of their loop, and values without readers, are skipped. */
+/* Skips members that are not the end of their loop, and values without readers. */
 static void leave_out(struct fusion_ctx *f, const bool *ends)
 {
     struct rp_graph *g = f->g;
@@ -765,8 +769,9 @@ enum rp_code rp_loops_form_graph(struct rp_plan *plan, struct rp_graph *g, struc
         count_uses(&f);
         form_cluster(&f);
         list_members(&f);
-        for (uint32_t i = g->n; i-- > 0 && code == RP_OK;) { /* from the end: operands stay as they
-                                                                 are until their loop is made */
+        for (uint32_t i = g->n;
+             i-- > 0 && code == RP_OK;) { /* from the end, because operands stay as they are until
+                                             their loop is made */
             ends[i] = f.loop_of[i] == i && is_fusible(&f, &g->nodes[i]);
             if (ends[i])
                 code = build_loop(&f, i, reg_of, err);

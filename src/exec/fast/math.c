@@ -5,7 +5,7 @@
  *
  *   exp    2^n * e^r, |r| <= ln(2) / 2, a polynomial of degree 6
  *   log    exponent * ln(2) + a polynomial of the mantissa in [sqrt(1/2), sqrt(2)]
- *   tanh   x * P(x^2) / Q(x^2), clamped where f32 cannot tell it from 1; erf the same
+ *   tanh   x * P(x^2) / Q(x^2), clamped where f32 cannot distinguish it from 1; erf likewise
  *   erf_inv  x * P(-log(1 - x^2)), two polynomials (Giles)
  */
 #include "base/threads.h"
@@ -46,7 +46,7 @@ static inline float fast_exp(float x)
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.0f;
-    /* in two steps: the factor alone may be beyond the range where the product is not */
+    /* in two steps, because the factor alone may be out of range where the product is not */
     p = p * as_float((int32_t)((uint32_t)(half + 127) << 23)) *
         as_float((int32_t)((uint32_t)(e - half + 127) << 23));
     return x != x ? x : p;
@@ -121,7 +121,7 @@ static inline float fast_erf(float x)
     return x != x ? x : c * (p / q); /* not c * p first: it would be subnormal where erf is not */
 }
 
-/* A polynomial of 1 / x^2 each on [1, 2] and above, and one of x^2 below (Cephes). */
+/* Uses one polynomial of 1 / x^2 on [1, 2], another one above, and one of x^2 below (Cephes). */
 static inline float fast_erfc(float x)
 {
     static const float low[9] = {
@@ -258,7 +258,7 @@ bool rp_fast_special_lane(const struct rp_plan *plan, const struct rp_node *node
         rp_node_operand(plan, node, 0)->elem != elem)
         return false;
     *lane = (struct rp_lane){.from = (uint8_t)elem, .to = (uint8_t)elem};
-    if (!rp_lane_find(RP_OP_ERF, false, lane)) /* a function of one number, too */
+    if (!rp_lane_find(RP_OP_ERF, false, lane)) /* is also a function of one number */
         return false;
     *(lane->inner ? &lane->inner : &lane->fn) = fn;
     return true;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fusions repeat each other's operations, because a compiler reads less memory that way. Once calls
- * and fusions are replaced by what they call, equal nodes of a graph are merged: the same operation
- * with the same attributes on the same values. What loops read in place (broadcasts, constants)
- * counts as equal, but every user keeps its own. Nodes that nobody reads any more go.
+ * Merges equal nodes. Compilers repeat operations in several fusions in order to read less memory.
+ * After calls and fusions have been replaced by what they call, equal nodes of a graph are merged:
+ * the same operation with the same attributes on the same values. Nodes that loops read in place
+ * (broadcasts, constants) count as equal, but every user keeps its own. Nodes that nobody reads any
+ * more are dropped.
  */
 #include "exec/fast/kernels.h"
 
@@ -15,14 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_CONSTANT 64 /* bytes of constants that are compared */
+#define MOST_CONSTANT 64 /* larger constants are not compared */
 
 struct merge_ctx {
     struct rp_plan *plan;
     struct rp_graph *g;
-    uint64_t *hash;  /* of nodes; 0: never merged */
-    uint32_t *equal; /* the first node of the same value */
-    uint32_t *use;   /* the node that is read in its place; then: its new place */
+    uint64_t *hash;  /* by node; 0: never merged */
+    uint32_t *equal; /* by node: the first node of the same value */
+    uint32_t *use;   /* by node: the node that is read in its place; later, its new place */
     bool *live;
     uint32_t *table; /* of nodes by hash, + 1 */
     size_t cap;
@@ -34,14 +35,14 @@ static bool is_read_in_place(const struct rp_node *node)
            node->code == RP_OP_IOTA;
 }
 
-/* A reduction by one operation: what it calls is that. 0: another node. */
+/* The operation of a reduction that calls only one; 0 for any other node. */
 static unsigned reduced_by(const struct rp_node *node)
 {
     const struct rp_reduce *a = node->attrs;
 
     if (node->code != RP_OP_REDUCE || !node->kernel || node->run != node->kernel->run || a->k != 1)
         return 0;
-    switch (a->tape->simple) { /* those that are the same in either order */
+    switch (a->tape->simple) { /* operations with the same result in either order */
     case RP_OP_ADD:
     case RP_OP_MULTIPLY:
     case RP_OP_MAXIMUM:
@@ -54,7 +55,7 @@ static unsigned reduced_by(const struct rp_node *node)
     }
 }
 
-/* Operations whose result is given by operands, shape and attributes, and that have no effect. */
+/* Whether operands, shape and attributes determine the result, and there is no effect. */
 static bool is_pure(const struct rp_node *node)
 {
     if (node->skip || (node->ncalled && !reduced_by(node)) || node->shape->dynamic ||
@@ -84,7 +85,7 @@ static const struct rp_tensor *constant_of(const struct rp_node *node)
     return node->code == RP_OP_CONSTANT ? node->attrs : NULL;
 }
 
-/* 0: it has an attribute that was not read. */
+/* Returns 0 if a node has an attribute that was not read. */
 static uint64_t node_hash(const struct merge_ctx *c, const struct rp_node *node)
 {
     const struct rp_value_shape *s = node->shape;
@@ -124,7 +125,7 @@ static bool is_same_shape(const struct rp_value_shape *x, const struct rp_value_
     return true;
 }
 
-/* Of nodes with one hash, which has their attributes. */
+/* Whether two nodes are equal; their hashes, which include the attributes, are. */
 static bool is_same(const struct merge_ctx *c, const struct rp_node *x, const struct rp_node *y)
 {
     const struct rp_tensor *p = constant_of(x), *q = constant_of(y);
@@ -139,7 +140,7 @@ static bool is_same(const struct merge_ctx *c, const struct rp_node *x, const st
     return !p || (p->unit == q->unit && !memcmp(p->data, q->data, p->n * p->unit));
 }
 
-/* The first node of this value, which is itself if there is none before it. */
+/* The first node of this value, or the node itself if there is none before it. */
 static uint32_t find_equal(struct merge_ctx *c, uint32_t i)
 {
     const struct rp_node *node = &c->g->nodes[i];
@@ -158,7 +159,7 @@ static uint32_t find_equal(struct merge_ctx *c, uint32_t i)
     return i;
 }
 
-/* The list without the nodes that were merged into others or are not read any more. */
+/* Drops nodes that were merged into others or are not read any more from the list. */
 static void merge_compact(struct merge_ctx *c, uint32_t *in)
 {
     struct rp_graph *g = c->g;
@@ -170,7 +171,7 @@ static void merge_compact(struct merge_ctx *c, uint32_t *in)
             c->live[c->use[g->nodes[i].in[k]]] = true;
     }
     for (uint32_t i = 0; i < g->n; i++) {
-        if (!c->live[i]) { /* its users are those of the one before it */
+        if (!c->live[i]) { /* its users now use the earlier node */
             c->use[i] = c->use[c->use[i]];
             continue;
         }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of matrices of other types than f32 (gemm.c): f64, and integers of 32 and 64 bits, which
- * wrap around (those of eight: product_bytes.c). A job is a panel of columns and a tile of rows; it
- * packs its piece of b, DEPTH rows at a time, and runs a small kernel whose sums stay in registers
- * over a few rows of a, as many as the machine has registers for.
+ * Computes products of matrices of other types than f32 (gemm.c): f64, and integers of 32 and 64
+ * bits, which wrap around (those of eight: product_bytes.c). A job is a panel of columns and a tile
+ * of rows; it packs its piece of b, DEPTH rows at a time, and runs a small kernel whose sums stay
+ * in registers over a few rows of a, as many as the machine has registers for.
  */
 #include "exec/fast/product.h"
 #include "exec/eval/lanes.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #define MOST_ROWS     8
-#define DEPTH         128 /* of a panel, that stays in the first cache */
+#define DEPTH         128 /* rows of a panel, which stays in the first cache */
 #define TILE_M        256
 #define WORTH_THREADS 100000 /* multiplications */
 
@@ -20,8 +20,8 @@ struct tile {
     int64_t batch, m0, m1, n0, n1;
 };
 
-/* c[ROWS][VECS vectors] = a * b, or += where it is not the first. a: rows `row` apart, `next` from
-   one number to the next along k; b: packed [k][VECS vectors]. */
+/* Computes c[ROWS][VECS vectors] = a * b, or += if it is not the first. a: rows are `row` apart,
+   numbers along k `next` apart; b: packed [k][VECS vectors]. */
 #define BLOCK(name, attribute, type, ROWS, LANES, VECS)                                            \
     attribute static void name(int64_t k, const type *a, int64_t row, int64_t next, const type *b, \
                                type *c, int64_t stride, bool first)                                \
@@ -56,7 +56,7 @@ BLOCK(f64_avx2, __attribute__((target("avx2,fma"))), double, 3, 4, 4)
 BLOCK(f64_avx512, __attribute__((target("avx512f"))), double, 8, 8, 2)
 #endif
 
-/* tile: all blocks of one tile; `height` rows each. */
+/* tile: all blocks of one tile, with `height` rows each. */
 #define PRODUCT(name, type, COLUMNS)                                                              \
     enum { name##_columns = COLUMNS };                                                            \
     typedef void name##_fn(int64_t k, const type *a, int64_t row, int64_t next, const type *b,    \
@@ -75,7 +75,8 @@ BLOCK(f64_avx512, __attribute__((target("avx512f"))), double, 8, 8, 2)
                     to[j - t->n0] = j < t->n1 ? b[j * p->b_column] : 0;                           \
     }                                                                                             \
                                                                                                   \
-    /* Fewer rows or columns than the block has: through lines and a corner of its own. */        \
+    /* If there are fewer rows or columns than the block has, goes through buffers of its own.    \
+     * \ */                                                                                       \
     static void name##_edge(const struct tile *t, name##_fn *fn, int64_t depth, const type *a,    \
                             int64_t rows, const type *b, type *c, bool first)                     \
     {                                                                                             \
@@ -99,7 +100,7 @@ BLOCK(f64_avx512, __attribute__((target("avx512f"))), double, 8, 8, 2)
         bool whole = t->n0 + COLUMNS <= t->n1;                                                    \
         int64_t k0 = 0;                                                                           \
                                                                                                   \
-        do { /* a product of no terms is zero */                                                  \
+        do { /* a product without terms is zero */                                                \
             int64_t depth = p->k - k0 < DEPTH ? p->k - k0 : DEPTH;                                \
                                                                                                   \
             name##_pack(t, k0, depth, room);                                                      \
@@ -181,8 +182,9 @@ enum rp_code rp_product_run(const struct rp_product *p, struct rp_pool *pool, st
 
 /* ---- complex numbers ---- */
 
-/* A column of b becomes two, along whose elements both parts lie: conjugates for the real part of
-   the product, exchanged parts for the imaginary one. The parts of a row of a are such a row. */
+/* A column of b becomes two, in which both parts of its elements follow each other: conjugates for
+   the real part of the product, exchanged parts for the imaginary part. A row of a has this form
+   already. */
 #define TURN(name, type)                                                              \
     static void name(const struct rp_tensor *in, size_t columns, size_t k, type *out) \
     {                                                                                 \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of integers of eight bits and fewer, as integers of 32 bits that wrap around. Numbers
- * that follow one another along k share a word of 32 bits, because machines multiply those with
- * each other and add the products in one instruction: two of 16 bits, or four of eight, of which
- * that instruction wants one side unsigned and the other signed. There a signed a is moved up by
- * 128 and an unsigned b down by 128, and the result is put right by the sums of rows and columns:
+ * Computes products of integers of eight bits and fewer, as integers of 32 bits that wrap around.
+ * Numbers that follow one another along k share a word of 32 bits, because machines multiply those
+ * with each other and add the products in one instruction: two of 16 bits, or four of eight, for
+ * which one side must be unsigned and the other signed. In that case a signed a is moved up by 128
+ * and an unsigned b down by 128, and the result is corrected by the sums of rows and columns:
  *
  *   a = A - up, b = B + down:   sum a b = sum A B + down sum A - up sum B - k up down
  *
@@ -15,7 +15,7 @@
  *   b   [word][column] of one panel of columns, DEPTH words at a time, by the job that uses it
  *
  * A job is a panel of columns and a tile of rows; its kernel keeps the sums of some rows in
- * registers. The matrix b is read as it lies, so that a few rows do not cost a transposition of it.
+ * registers. The matrix b is read in place, so that a product of a few rows need not transpose it.
  */
 #include "exec/eval/lanes.h"
 #include "exec/fast/product.h"
@@ -34,11 +34,11 @@
 #endif
 
 #define COLUMNS       32  /* of a panel */
-#define DEPTH         128 /* words of a panel that stay in the first cache */
+#define DEPTH         128 /* words of a panel, which stay in the first cache */
 #define TILE_M        256
 #define MOST_ROWS     32
-#define TILE_WORDS    16 /* of a line, that matrix units take at once */
-#define LINES         64 /* of a that one job widens */
+#define TILE_WORDS    16 /* words of a line that matrix units take at once */
+#define LINES         64 /* lines of a that one job widens */
 #define WORTH_THREADS 100000
 
 bool rp_elem_is_byte(unsigned elem)
@@ -50,11 +50,12 @@ bool rp_elem_is_byte(unsigned elem)
 struct bytes_run {
     const struct rp_product *p;
     struct dots {
-        /* c[rows][COLUMNS] = or += a * b over n words. a: `rows` lines, `length` words apart. */
+        /* sets c[rows][COLUMNS], or adds to it, a * b over n words; a has `rows` lines, `length`
+           words apart. */
         void (*fn)(int64_t n, const int32_t *a, int64_t length, const int32_t *b, int32_t *c,
                    int64_t stride, bool first);
-        int64_t rows, share; /* share: numbers in a word */
-        bool tiles;          /* of matrix units, of any signs, TILE_WORDS at a time */
+        int64_t rows, share; /* share: how many numbers share a word */
+        bool tiles;          /* uses matrix units, for any signs, TILE_WORDS at a time */
     } dots;
     bool a_signed, b_signed;
     uint32_t up, down;
@@ -66,14 +67,14 @@ struct bytes_run {
 
 /* ---- two numbers in a word ---- */
 
-/* Line by line: `step` elements from one number to the next. */
+/* Widens line by line; numbers are `step` elements apart. */
 #define WIDEN(name, type)                                                                      \
     RP_CLONES_FEW static void name(const uint8_t *from, int64_t next, int64_t step, int64_t n, \
                                    int64_t k, int64_t length, int16_t *to)                     \
     {                                                                                          \
         const type *in = (const type *)from;                                                   \
                                                                                                \
-        for (int64_t k0 = 0; k0 < k; k0 += 64) { /* blocks that stay in the cache */           \
+        for (int64_t k0 = 0; k0 < k; k0 += 64) { /* in blocks that stay in the cache */        \
             int64_t k1 = k0 + 64 < k ? k0 + 64 : k;                                            \
                                                                                                \
             for (int64_t j = 0; j < n; j++)                                                    \
@@ -90,7 +91,8 @@ struct bytes_run {
 WIDEN(widen_signed, int8_t)
 WIDEN(widen_unsigned, uint8_t)
 
-/* A whole panel of two rows of b that lie dense; other panels element by element. */
+/* Packs a complete panel of two contiguous rows of b; other panels are packed element by
+   element. */
 #define PACK(name, type)                                                                       \
     RP_CLONES_FEW static void name##_rows(const type *restrict even, const type *restrict odd, \
                                           int16_t *restrict to)                                \
@@ -147,7 +149,7 @@ static uint32_t sum_of_bytes(const uint8_t *in, int64_t n)
 }
 
 #if defined(__x86_64__)
-/* Four rows of 16 columns. */
+/* Packs four rows of 16 columns. */
 static void pack_four(const uint8_t *in, int64_t row, __m128i flip, uint8_t *to)
 {
     __m128i x[4], y[4];
@@ -192,7 +194,7 @@ static void pack_bytes(const uint8_t *in, int64_t row, int64_t column, int64_t k
 
 /* ---- products ---- */
 
-/* The two halves of a word. */
+/* vectors of words, for their two halves */
 typedef int32_t v8 __attribute__((vector_size(32), aligned(4)));
 typedef uint32_t u8 __attribute__((vector_size(32), aligned(4)));
 
@@ -256,7 +258,7 @@ DOTS(dots_avx2, "avx2", 2, __m256i, 8, _mm256_loadu_si256, _mm256_storeu_si256, 
      MULTIPLY_ADD)
 DOTS(dots_vnni, VNNI, 8, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32,
      _mm512_dpbusd_epi32)
-/* Sums of columns: products with ones. */
+/* Sums of columns are products with ones. */
 DOTS(sums_vnni, VNNI, 1, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_set1_epi32,
      _mm512_dpbusd_epi32)
 #endif
@@ -264,7 +266,7 @@ DOTS(sums_vnni, VNNI, 1, __m512i, 16, _mm512_loadu_si512, _mm512_storeu_si512, _
 #if WITH_TILES
 #define TILES __attribute__((target("amx-tile,amx-int8")))
 
-/* Eight tiles of 16 lines of 64 bytes, for the thread that runs this. */
+/* Configures eight tiles of 16 lines of 64 bytes for this thread. */
 TILES static void tiles_begin(void)
 {
     static const struct {
@@ -283,7 +285,7 @@ TILES static void tiles_end(void)
     _tile_release();
 }
 
-/* 0 to 3: the sums of 32 rows and columns; 4 and 5: lines of a; 6 and 7: columns of b. */
+/* Tiles 0 to 3 hold the sums of 32 rows and columns, 4 and 5 lines of a, 6 and 7 columns of b. */
 #define DOTS_TILES(name, dot)                                                             \
     TILES static void name(int64_t n, const int32_t *a, int64_t length, const int32_t *b, \
                            int32_t *c, int64_t stride, bool first)                        \
@@ -324,7 +326,7 @@ DOTS_TILES(tiles_uu, _tile_dpbuud)
 /* Whether the machine has matrix units and the system lets this process use them. */
 static bool may_use_tiles(void)
 {
-    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* of arch_prctl, and its part of the state */
+    enum { REQUEST = 0x1023, TILE_DATA = 18 }; /* codes of arch_prctl, and the part of the state */
 
     return __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-int8") &&
            syscall(SYS_arch_prctl, REQUEST, TILE_DATA) == 0;
@@ -381,7 +383,7 @@ static enum rp_code widen_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-/* Words of rows of b; sums: of its columns, added to what is there. */
+/* Packs words from rows of b; adds to the sums of its columns. */
 static void pack_panel(const struct bytes_run *r, const uint8_t *b, int64_t k, int64_t columns,
                        int32_t *to, int32_t *sums, bool first)
 {
@@ -403,7 +405,7 @@ static void pack_panel(const struct bytes_run *r, const uint8_t *b, int64_t k, i
     (r->b_signed ? pack_signed : pack_unsigned)(b, p->b_row, p->b_column, k, columns, (void *)to);
 }
 
-/* Fewer rows or columns than the kernel computes: through a corner of its own. */
+/* If there are fewer rows or columns than the kernel computes, goes through a buffer. */
 static void dots_edge(const struct bytes_run *r, const int32_t *a, int64_t n, int64_t rows,
                       int64_t columns, const int32_t *b, int32_t *c, bool first)
 {
@@ -423,7 +425,8 @@ static void dots_edge(const struct bytes_run *r, const int32_t *a, int64_t n, in
         }
 }
 
-/* What moving a up and b down added. columns: sums of b's, which become what each is off by. */
+/* Corrects what moving a up and b down has added. columns: the sums of b's columns, which become
+   their corrections. */
 static void put_right(const struct bytes_run *r, const uint32_t *rows, int64_t m, int32_t *columns,
                       int64_t n, int32_t *c)
 {
@@ -502,7 +505,7 @@ enum rp_code rp_product_bytes(const struct rp_product *p, bool a_signed, bool b_
                           .panels = (p->n + COLUMNS - 1) / COLUMNS};
     enum rp_code code = RP_OK;
 
-    if (!p->k) { /* a product of no terms is zero */
+    if (!p->k) { /* a product without terms is zero */
         memset(p->c, 0, (size_t)(p->batch * p->m * p->n) * sizeof(int32_t));
         return RP_OK;
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of f32 by one operation. The array is seen as [outer, reduced, inner]; where the
- * reduced dimensions are not neighbours it is transposed first. Rows (inner = 1) are summed in 16
+ * Computes reductions of f32 by one operation. The array is seen as [outer, reduced, inner]; if the
+ * reduced dimensions are not neighbours, it is transposed first. Rows (inner = 1) are summed in 16
  * lanes, columns in blocks that stay in the cache; outer rows or blocks of columns are jobs of the
- * pool, and where these are few the reduced dimension is cut into parts. Anything else goes the way
- * of the reference.
+ * pool, and if these are few, the reduced dimension is cut into parts. Anything else is left to the
+ * reference.
  */
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
@@ -20,22 +20,22 @@
 #define COLUMNS       256
 #define WORTH_THREADS 60000 /* elements */
 #define LANES         16
-#define PART_ROWS     1024 /* the least that is worth a part */
+#define PART_ROWS     1024 /* the smallest part that is worth a job */
 
 typedef float any __attribute__((aligned(1), may_alias)); /* at any address */
-/* Eight, not sixteen: comparisons of longer vectors are taken apart by gcc 12. */
+/* Eight, not sixteen, because gcc 12 splits comparisons of longer vectors. */
 typedef float eight __attribute__((vector_size(32), aligned(1)));
 typedef int32_t mask __attribute__((vector_size(32), aligned(1)));
 #define PICK(which, x, y) (eight)(((which) & (mask)(x)) | (~(which) & (mask)(y)))
 
-/* Of numbers x and y, and of vectors. */
+/* For numbers x and y, and for vectors. */
 #define OPS(X)                                                                        \
     X(ADD, add, x + y, x + y)                                                         \
     X(MULTIPLY, multiply, x *y, x *y)                                                 \
     X(MAXIMUM, maximum, ((x != x) | (x > y)) ? x : y, PICK((x != x) | (x > y), x, y)) \
     X(MINIMUM, minimum, ((x != x) | (x < y)) ? x : y, PICK((x != x) | (x < y), x, y))
 
-/* A row of at least LANES elements into as many, and these into half as many and so on. */
+/* Reduces a row of at least LANES elements to as many, these to half as many, and so on. */
 #define ROW(id, name, expr, vector)                                        \
     static inline void fold_##name(float *acc, size_t half)                \
     {                                                                      \
@@ -45,7 +45,7 @@ typedef int32_t mask __attribute__((vector_size(32), aligned(1)));
             acc[k] = (expr);                                               \
         }                                                                  \
     }                                                                      \
-    /* One row into one number, the initial value once. */                 \
+    /* Reduces one row to one number, using the initial value once. \ */   \
     RP_CLONES static float row_##name(const any *in, size_t n, float init) \
     {                                                                      \
         float acc[LANES], total = init;                                    \
@@ -97,14 +97,14 @@ struct work {
     const any *in;
     float *out, init;
     size_t outer, red, inner;
-    size_t blocks, rows; /* of columns, of one outer; outer ones of a job of rows */
-    size_t parts, piece; /* the reduced dimension is cut into parts where jobs are few */
+    size_t blocks, rows; /* blocks of columns for each outer one; outer ones for each job of rows */
+    size_t parts, piece; /* parts of the reduced dimension, if jobs are few */
     float *partial;      /* [part][outer * inner] */
     float (*row)(const any *, size_t, float);
     void (*column)(const any *, size_t, size_t, float *, size_t);
 };
 
-/* Rows of part `part` of one outer, whose first element is the initial value. */
+/* Reduces the rows of part `part` of one outer; the first element is the initial value. */
 static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
 {
     const struct work *w = user;
@@ -121,7 +121,7 @@ static enum rp_code rows_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-/* Few columns: several rows are seen as one long one, whose pieces meet at the end. */
+/* With few columns, several rows are seen as one long row, whose pieces are joined at the end. */
 static void narrow_columns(const struct work *w, const any *in, size_t red, float *to)
 {
     float wide[COLUMNS];
@@ -168,7 +168,7 @@ static bool choose_reduction(unsigned opcode, struct work *w)
     }
 }
 
-/* The parts, and the initial value once. */
+/* Joins the parts, and the initial value once. */
 static void join_parts(const struct work *w)
 {
     size_t n = w->outer * w->inner;
@@ -219,11 +219,11 @@ static enum rp_code reduce_spread(struct work *w, struct rp_pool *pool, struct r
     return code;
 }
 
-/* Sizes where the reduced dimensions are neighbours; false: they are not. */
+/* Splits the sizes; false if the reduced dimensions are not neighbours. */
 static bool reduce_split(const struct rp_reduce *a, const int64_t *dims, size_t rank,
                          struct work *w)
 {
-    int state = 0; /* before, in, after the reduced ones */
+    int state = 0; /* state: before, in, or after the reduced dimensions */
 
     w->outer = w->red = w->inner = 1;
     for (size_t k = 0; k < rank; k++) {
@@ -245,7 +245,7 @@ static bool reduce_split(const struct rp_reduce *a, const int64_t *dims, size_t 
     return true;
 }
 
-/* Reduced dimensions last. */
+/* Transposes such that the reduced dimensions are last. */
 static enum rp_code gather_dims(const struct rp_reduce *a, const struct rp_tensor *t,
                                 struct rp_tensor **out, struct work *w, struct rp_err *err)
 {
@@ -325,7 +325,7 @@ void rp_fast_reduce_row(const struct rp_node *node, const struct rp_tensor *in,
         return;
     for (size_t i = 0; i < out->n; i++, from += red)
         to[i] = w.row(from + 1, red - 1, *from);
-    for (size_t i = 0; i < out->n; i++) /* the initial value once */
+    for (size_t i = 0; i < out->n; i++) /* adds the initial value once */
         w.column((const any *)(const void *)init->data, 1, 0, to + i, 1);
 }
 

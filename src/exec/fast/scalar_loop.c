@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loops whose state is a few scalars: the body and the condition become tapes, which run on
- * registers without making a value; and so does the condition of any other loop where it reads
- * scalars alone. Everything else is evaluated node by node, and so is a loop whose operations are
- * timed.
+ * registers without making a value. The condition of any other loop becomes a tape, too, if it
+ * reads only scalars. All other loops, and those whose operations are timed, are evaluated node by
+ * node.
  */
 #include "exec/eval/tape.h"
 #include "exec/fast/kernels.h"
 #include "program/opcodes.h"
 
 #define MOST 64   /* numbers in the state */
-#define LOOK 1024 /* iterations between two looks at the clock */
+#define LOOK 1024 /* iterations between two checks of the time limit */
 
 struct scalar_loop {
     struct rp_tape *body, *more;

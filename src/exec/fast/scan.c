@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running sums and their kind: a reduce-window whose window reaches from each element to the
+ * Computes running sums and the like: a reduce-window whose window reaches from each element to the
  * beginning (or the end) of its dimension, as cumsum is written. One pass along the dimension with
  * the sum so far, instead of one over the whole window for each element. Sums and products of f32
- * are kept in f64. The array is [outer, n, inner]; outer ones and blocks of inner are jobs.
+ * are kept in f64. The array is [outer, n, inner]; outer elements and blocks of inner ones are
+ * jobs.
  */
 #include "base/threads.h"
 #include "exec/fast/kernels.h"
@@ -35,7 +36,7 @@ static bool is_still(const struct rp_window_dim *d)
     return d->size == 1 && d->stride == 1 && d->base_dilation == 1 && !d->pad_low && !d->pad_high;
 }
 
-/* One dimension is scanned, the others stay. */
+/* Whether one dimension is scanned, and the others stay. */
 static bool scan_find(const struct rp_window *w, const struct rp_tensor *t,
                       const struct rp_value_shape *to, struct scan *s)
 {
@@ -83,7 +84,7 @@ static bool scan_find(const struct rp_window *w, const struct rp_tensor *t,
     }
 OPS(SCAN)
 
-/* Any other operation and type, by its tape, a row of columns at a time. */
+/* Runs any other operation and type by its tape, a row of columns at a time. */
 static enum rp_code scan_by_tape(const struct scan *s, const char *in, char *out, int64_t step,
                                  size_t columns, struct rp_err *err)
 {

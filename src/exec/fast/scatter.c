@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scatters of single elements that add to or replace what is there: one loop over the indices, in
- * their order, in place where nobody else holds the array. Other windows, functions and types go
- * the way of the reference, whose cost is that of a window.
+ * their order, in place if nobody else holds the array. Other windows, functions and types are left
+ * to the reference, whose cost is that of a window.
  */
 #include "exec/eval/tape.h"
 #include "exec/fast/kernels.h"
@@ -10,12 +10,12 @@
 #include "program/opcodes.h"
 
 struct places {
-    const int32_t *index; /* n times `rank` numbers */
+    const int32_t *index; /* n times `rank` numbers of indices */
     size_t n, rank;
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
 };
 
-/* Where element i goes; -1: nowhere. */
+/* The place of element i, or -1 if it has none. */
 static inline int64_t place_of(const struct places *p, size_t i)
 {
     const int32_t *index = p->index + i * p->rank;

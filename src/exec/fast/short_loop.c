@@ -2,11 +2,10 @@
 /*
  * Loops whose body works on short arrays, as scans do: every value gets its memory once, before the
  * first iteration, and an iteration is a list of steps over it. Element-wise loops keep their
- * registers; slices, updates in place and reductions of rows have steps of their own; what else the
- * body may contain runs through its kernel, whose result replaces the last one. A body with
- * anything that is not in this list, or with long arrays other than those that are handed on,
- * sliced or updated in place, is evaluated node by node, and so is a loop whose operations are
- * timed.
+ * registers; slices, updates in place and reductions of rows have steps of their own; other
+ * permitted operations run through their kernels, whose results replace the previous ones. A body
+ * with any other operation, or with long arrays that are not just passed on, sliced or updated in
+ * place, is evaluated node by node, and so is a loop whose operations are timed.
  *
  *     slot     0 .. nstate - 1   elements of the state
  *              nstate + i        node i of the body; an update in place has the slot of its operand
@@ -21,7 +20,7 @@
 #include <string.h>
 
 #define MOST_NODES    4096
-#define MOST_ELEMENTS 1024 /* of an array that is computed */
+#define MOST_ELEMENTS 1024 /* limit for an array that is computed */
 
 enum step_kind { STEP_LOOP, STEP_SLICE, STEP_UPDATE, STEP_REDUCE, STEP_SAME, STEP_KERNEL };
 
@@ -29,11 +28,11 @@ struct step {
     const struct rp_node *node;
     uint8_t kind;
     bool once;     /* the same in every iteration */
-    bool in_place; /* an update of its operand's memory; else of a copy */
-    bool dense;    /* a slice or an update whose part is one run of bytes */
+    bool in_place; /* an update of its operand's memory; otherwise of a copy */
+    bool dense;    /* a slice or an update whose part is contiguous */
     uint32_t out;  /* slots */
     uint32_t *in;
-    int64_t *stride, *most; /* of slices and updates, by dimension; the last place of the part */
+    int64_t *stride, *most; /* for slices and updates, by dimension; the last place of the part */
     struct rp_strided *part;
 };
 
@@ -43,9 +42,9 @@ struct short_loop {
     uint32_t nstate, nslots;
     struct step *steps;
     size_t nsteps;
-    uint32_t *next; /* of an element of the state: the slot that it is in the next iteration */
-    uint32_t *home; /* of a slot: the one whose memory it has */
-    bool *owned;    /* of an element of the state: it changes */
+    uint32_t *next; /* by element of the state: the slot that holds it in the next iteration */
+    uint32_t *home; /* by slot: the slot whose memory it uses */
+    bool *owned;    /* by element of the state: whether it changes */
 };
 
 /* ---- planning ---- */
@@ -55,8 +54,8 @@ struct short_ctx {
     const struct rp_graph *g;
     struct short_loop *l;
     uint32_t *slot;  /* of a node */
-    uint32_t *value; /* of a node: the first that has its value, as a slot */
-    uint32_t *last;  /* of a value: the last node that reads it */
+    uint32_t *value; /* by node: the first one with its value, as a slot */
+    uint32_t *last;  /* by value: the last node that reads it */
 };
 
 static bool is_short(const struct rp_value_shape *s)
@@ -64,7 +63,7 @@ static bool is_short(const struct rp_value_shape *s)
     return rp_shape_is_array(s) && s->n <= MOST_ELEMENTS;
 }
 
-/* Nodes that hand their operand on; a broadcast, where it is one element. */
+/* Whether a node passes its operand on; a broadcast does if it is one element. */
 static bool hands_on(const struct rp_graph *g, const struct rp_node *node)
 {
     if (node->nin != 1 || !rp_shape_is_array(node->shape) ||
@@ -75,7 +74,7 @@ static bool hands_on(const struct rp_graph *g, const struct rp_node *node)
            (node->code == RP_OP_BROADCAST && node->shape->n == 1);
 }
 
-/* Nodes without an effect that run through their kernel. */
+/* Whether a node has no effect and runs through its kernel. */
 static bool has_plain_kernel(const struct rp_node *node)
 {
     switch (node->code) {
@@ -99,8 +98,8 @@ static bool has_plain_kernel(const struct rp_node *node)
     }
 }
 
-/* The part is one run: all dimensions before the first that is longer than 1 are places, and those
-   after it are whole. */
+/* Whether the part is contiguous: all dimensions before the first that is longer than 1 have single
+   places, and those after it are whole. */
 static bool is_dense(const struct rp_value_shape *whole, const struct rp_value_shape *part)
 {
     uint32_t k = 0;
@@ -113,7 +112,8 @@ static bool is_dense(const struct rp_value_shape *whole, const struct rp_value_s
     return true;
 }
 
-/* What a slice or an update needs to know of its places. False: not of the usual form. */
+/* Computes what a slice or an update needs to know about its places. False if it does not have the
+   usual form. */
 static enum rp_code place_part(struct short_ctx *c, struct step *s,
                                const struct rp_value_shape *whole,
                                const struct rp_value_shape *part, uint32_t first, bool *fits,
@@ -151,7 +151,7 @@ static enum rp_code place_part(struct short_ctx *c, struct step *s,
     return RP_OK;
 }
 
-/* An update changes its operand where nothing reads that afterwards. */
+/* An update changes its operand in place if nothing reads the operand afterwards. */
 static bool changes_operand(const struct short_ctx *c, uint32_t i)
 {
     const struct rp_node *node = &c->g->nodes[i];
@@ -210,8 +210,8 @@ static enum rp_code plan_step(struct short_ctx *c, uint32_t i, struct step *s, b
 }
 
 /* A node that only takes an element out of the loop's state, or out of a tuple that the body made,
-   computes nothing: it gets the slot and the value of that element. Returns false where it takes
-   the element of anything else, which short loops cannot run. */
+   computes nothing: it gets the slot and the value of that element. Returns false if it takes the
+   element of anything else, which short loops cannot run. */
 static bool name_element(struct short_ctx *c, uint32_t i)
 {
     const struct rp_node *node = &c->g->nodes[i], *from = &c->g->nodes[node->in[0]];
@@ -230,7 +230,8 @@ static bool name_element(struct short_ctx *c, uint32_t i)
     return true;
 }
 
-/* Slots and values of parameters, and of what hands them on; where each value is read last. */
+/* Names the slots and values of parameters, and of nodes that pass them on; finds where each value
+   is read last. */
 static bool name_values(struct short_ctx *c)
 {
     const struct rp_graph *g = c->g;
@@ -255,7 +256,7 @@ static bool name_values(struct short_ctx *c)
     return true;
 }
 
-/* Where the next state comes from: arrays that are long stay where they are. */
+/* Finds where the next state comes from; long arrays stay where they are. */
 static bool name_next(struct short_ctx *c)
 {
     const struct rp_node *root = &c->g->nodes[c->g->root];
@@ -296,7 +297,7 @@ static enum rp_code plan_steps(struct short_ctx *c, bool *fits, struct rp_err *e
         const struct rp_node *node = &g->nodes[i];
 
         if (node->code == RP_OP_GET_TUPLE_ELEMENT && !node->skip)
-            name_element(c, i); /* what it is may have got the slot of its operand by now */
+            name_element(c, i); /* the tuple may have got the slot of its operand by now */
         if (node->skip || node->code == RP_OP_TUPLE || node->code == RP_OP_PARAMETER ||
             node->code == RP_OP_GET_TUPLE_ELEMENT)
             continue;
@@ -387,13 +388,13 @@ struct short_run {
     struct rp_eval *e;
     const struct short_loop *l;
     struct rp_tensor **values;   /* by slot */
-    struct rp_tensor **memo;     /* of a step: a packed operand (exec/eval/plan.h) */
-    struct rp_loop_frame *frame; /* of a step that is a loop */
-    char **stage;                /* of an element whose next value is another element */
-    char *memory;                /* of the frames, then of the stages */
+    struct rp_tensor **memo;     /* by step: a packed operand (exec/eval/plan.h) */
+    struct rp_loop_frame *frame; /* by step, if it is a loop */
+    char **stage;                /* by element whose next value is another element */
+    char *memory;                /* memory of the frames, followed by the stages */
 };
 
-/* Values that are copies of nothing yet; those of kernels and of parameters come later. */
+/* Makes values that are not copies of others; those of kernels and of parameters come later. */
 static enum rp_code make_values(struct short_run *r, struct rp_tensor *state, struct rp_err *err)
 {
     const struct short_loop *l = r->l;
@@ -421,7 +422,7 @@ static enum rp_code make_values(struct short_run *r, struct rp_tensor *state, st
     return RP_OK;
 }
 
-/* One block for the registers of all loops and for the stages. */
+/* Makes one block for the registers of all loops and for the stages. */
 static enum rp_code make_frames(struct short_run *r, struct rp_err *err)
 {
     const struct short_loop *l = r->l;
@@ -446,7 +447,7 @@ static enum rp_code make_frames(struct short_run *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* The place of a part in elements; starts begin at operand `first`. */
+/* The place of a part, in elements; its starts are the operands from `first` on. */
 static inline int64_t part_place(const struct short_run *r, const struct step *s, uint32_t first)
 {
     int64_t at = 0;
@@ -489,8 +490,7 @@ static void run_update(struct short_run *r, const struct step *s)
     copy_part(s, out->data + part_place(r, s, 2), part->data, rp_tensor_bytes(part));
 }
 
-/* Through the kernel of the node; nothing that it gets may be changed, and its result is its own.
- */
+/* Runs the kernel of the node, which may not change what it gets, and gives a result of its own. */
 static enum rp_code run_kernel(struct short_run *r, const struct step *s, size_t i,
                                struct rp_err *err)
 {
@@ -568,8 +568,8 @@ static enum rp_code iterate(struct short_run *r, const struct rp_tape_frame *mor
         for (size_t i = 0; i < r->l->nsteps; i++)
             if (!again || !r->l->steps[i].once)
                 RP_TRY(run_step(r, &r->l->steps[i], i, err));
-        /* The next state. Elements that are other elements go through a copy, since these change
-           too. */
+        /* Makes the next state. An element that takes the value of another element is copied first,
+           because the other one changes, too. */
         const struct short_loop *l = r->l;
         for (uint32_t p = 0; p < l->nstate; p++)
             if (l->home[l->next[p]] != p && l->home[l->next[p]] < l->nstate)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of a few rows (a token of each sequence, in decoding) with a large matrix, which is read
- * once: the time is that of reading it. Rows of b are added to the results, four at a time, over
- * blocks of columns that stay in the cache; columns of b that lie dense are multiplied element by
- * element and summed in lanes. Blocks of columns are jobs of the pool.
+ * Computes products of a few rows (a token of each sequence, in decoding) with a large matrix,
+ * which is read once, so that reading it determines the time. Rows of b are added to the results,
+ * four at a time, over blocks of columns that stay in the cache; contiguous columns of b are
+ * multiplied element by element and summed in lanes. Blocks of columns are jobs of the pool.
  */
 #include "exec/eval/lanes.h"
 #include "exec/fast/gemm.h"
@@ -17,7 +17,7 @@
 
 typedef float lanes __attribute__((vector_size(64), aligned(4)));
 
-/* c[r] += a[r][0..3] * four rows of b, for ROWS rows. */
+/* Adds a[r][0..3] * four rows of b to c[r], for ROWS rows. */
 #define ADD_ROWS(ROWS)                                                                            \
     RP_CLONES static void add_rows_##ROWS(const float *a, int64_t a_row, int64_t a_column,        \
                                           const float *b, int64_t b_row, float *c, int64_t c_row, \
@@ -64,7 +64,7 @@ static void add_rows(int64_t m, const float *a, int64_t a_row, int64_t a_column,
     }
 }
 
-/* ROWS rows of a with two dense columns of b. */
+/* Multiplies ROWS rows of a with two contiguous columns of b. */
 #define DOT_COLUMNS(ROWS)                                                                   \
     RP_CLONES static void dot_columns_##ROWS(const float *a, int64_t a_row, const float *b, \
                                              const float *other, int64_t k, float *c,       \

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorting by a key. Most comparisons are `f(a) < f(b)`, where f is the same function of one operand
+ * Sorts by a key. Most comparisons are `f(a) < f(b)`, where f is the same function of one operand
  * on both sides (JAX makes -0 equal to 0 and all NaN alike). Then f is computed for a whole line,
  * 512 elements at a time, and turned into unsigned integers of the same order; these are sorted
  * with their positions, digit by digit, which is stable; the operands follow the positions. Floats
- * that are not compared by their total order must not be NaN. Everything else goes the way of the
+ * that are not compared by their total order must not be NaN. Everything else is left to the
  * reference. Lines are jobs of the pool.
  */
 #include "base/threads.h"
@@ -17,18 +17,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW         24   /* elements: by insertion */
-#define MANY        4096 /* elements: digits of 11 bits, else of 8 */
-#define JOB_LINES   4096 /* elements of a job at least */
+#define FEW         24   /* with fewer elements, insertion is used */
+#define MANY        4096 /* from so many elements on, digits have 11 bits, else 8 */
+#define JOB_LINES   4096 /* least number of elements in a job */
 #define MOST_DEPTH  64
 #define MOST_DIGITS 2048
 
 struct key_sort {
     struct rp_sort base;
     size_t operand;    /* that is the key */
-    uint32_t reg;      /* of the tape: f of the first parameter of the operand */
+    uint32_t reg;      /* register of the tape with f of the operand's first parameter */
     unsigned elem;     /* of f */
-    bool keyed, total; /* total: floats by their total order */
+    bool keyed, total; /* total: floats are compared by their total order */
     bool down;         /* larger first */
 };
 
@@ -49,8 +49,8 @@ static bool same_lane(const struct rp_lane *a, const struct rp_lane *b)
            a->mantissa == b->mantissa && a->unit == b->unit;
 }
 
-/* Whether a is computed from parameter 2 * k, or constants, as b is from parameter 2 * k + 1; *k is
-   found on the way (SIZE_MAX: not yet). */
+/* Whether a is computed from parameter 2 * k, or constants, as b is from parameter 2 * k + 1; finds
+ *k, which is SIZE_MAX before. */
 static bool same_function(const struct rp_tape *t, uint32_t a, uint32_t b, size_t *k,
                           unsigned depth)
 {
@@ -116,7 +116,8 @@ static bool find_key(struct key_sort *s)
     uint32_t a = last->a;
     uint32_t b = last->b;
     s->operand = SIZE_MAX;
-    if (!same_function(t, a, b, &s->operand, 0)) { /* written the other way round */
+    if (!same_function(t, a, b, &s->operand,
+                       0)) { /* the comparison is written the other way round */
         s->operand = SIZE_MAX;
         if (!same_function(t, b, a, &s->operand, 0))
             return false;
@@ -136,7 +137,7 @@ enum rp_code rp_fast_sort_prepare(struct rp_plan *plan, struct rp_node *node, st
     RP_TRY(rp_sort_prepare(plan, node, err));
     s->base = *(const struct rp_sort *)node->attrs;
     s->keyed = find_key(s);
-    node->attrs = s; /* begins with what the reference wants */
+    node->attrs = s; /* begins with the reference's attributes */
     return RP_OK;
 }
 
@@ -158,7 +159,7 @@ static uint64_t read_bits(const void *at, size_t i, size_t unit)
     return v;
 }
 
-/* Order-preserving bits; *unordered is set where a NaN is compared by value. */
+/* Makes bits that have the same order; *unordered is set if a NaN is compared by value. */
 static uint64_t order_bits(const struct key_sort *s, uint64_t v, unsigned bits, bool *unordered)
 {
     uint64_t top = (uint64_t)1 << (bits - 1), all = top | (top - 1);
@@ -181,7 +182,7 @@ static uint64_t order_bits(const struct key_sort *s, uint64_t v, unsigned bits, 
     return s->down ? ~v & all : v;
 }
 
-/* The common case, in a loop that becomes vectors. */
+/* The common case, as a loop that is vectorised. */
 RP_CLONES static bool order_f32(const uint32_t *in, size_t n, bool total, uint32_t flip,
                                 struct item32 *out, uint32_t first)
 {
@@ -201,49 +202,50 @@ RP_CLONES static bool order_f32(const uint32_t *in, size_t n, bool total, uint32
 
 /* ---- sorting items ---- */
 
-#define SORT_ITEMS(name, type)                                                      \
-    static void insert_##name(type *x, size_t n)                                    \
-    {                                                                               \
-        for (size_t i = 1; i < n; i++) {                                            \
-            type v = x[i];                                                          \
-            size_t k = i;                                                           \
-                                                                                    \
-            for (; k && x[k - 1].key > v.key; k--)                                  \
-                x[k] = x[k - 1];                                                    \
-            x[k] = v;                                                               \
-        }                                                                           \
-    }                                                                               \
-    /* The result is in x or in spare: returned. bits: of the key that are used. */ \
-    static type *sort_##name(type *x, type *spare, size_t n, unsigned bits)         \
-    {                                                                               \
-        unsigned width = n >= MANY ? 11 : 8;                                        \
-        uint32_t count[MOST_DIGITS];                                                \
-                                                                                    \
-        if (n <= FEW) {                                                             \
-            insert_##name(x, n);                                                    \
-            return x;                                                               \
-        }                                                                           \
-        for (unsigned shift = 0; shift < bits; shift += width) {                    \
-            uint32_t mask = (1u << width) - 1, sum = 0;                             \
-            type *swap = x;                                                         \
-                                                                                    \
-            memset(count, 0, ((size_t)mask + 1) * sizeof *count);                   \
-            for (size_t i = 0; i < n; i++)                                          \
-                count[x[i].key >> shift & mask]++;                                  \
-            if (count[x[0].key >> shift & mask] == n)                               \
-                continue; /* all the same */                                        \
-            for (uint32_t d = 0; d <= mask; d++) {                                  \
-                uint32_t c = count[d];                                              \
-                                                                                    \
-                count[d] = sum;                                                     \
-                sum += c;                                                           \
-            }                                                                       \
-            for (size_t i = 0; i < n; i++)                                          \
-                spare[count[x[i].key >> shift & mask]++] = x[i];                    \
-            x = spare;                                                              \
-            spare = swap;                                                           \
-        }                                                                           \
-        return x;                                                                   \
+#define SORT_ITEMS(name, type)                                                                  \
+    static void insert_##name(type *x, size_t n)                                                \
+    {                                                                                           \
+        for (size_t i = 1; i < n; i++) {                                                        \
+            type v = x[i];                                                                      \
+            size_t k = i;                                                                       \
+                                                                                                \
+            for (; k && x[k - 1].key > v.key; k--)                                              \
+                x[k] = x[k - 1];                                                                \
+            x[k] = v;                                                                           \
+        }                                                                                       \
+    }                                                                                           \
+    /* Returns x or spare, whichever holds the result. bits: number of bits of the key that are \
+     * used. \ */                                                                               \
+    static type *sort_##name(type *x, type *spare, size_t n, unsigned bits)                     \
+    {                                                                                           \
+        unsigned width = n >= MANY ? 11 : 8;                                                    \
+        uint32_t count[MOST_DIGITS];                                                            \
+                                                                                                \
+        if (n <= FEW) {                                                                         \
+            insert_##name(x, n);                                                                \
+            return x;                                                                           \
+        }                                                                                       \
+        for (unsigned shift = 0; shift < bits; shift += width) {                                \
+            uint32_t mask = (1u << width) - 1, sum = 0;                                         \
+            type *swap = x;                                                                     \
+                                                                                                \
+            memset(count, 0, ((size_t)mask + 1) * sizeof *count);                               \
+            for (size_t i = 0; i < n; i++)                                                      \
+                count[x[i].key >> shift & mask]++;                                              \
+            if (count[x[0].key >> shift & mask] == n)                                           \
+                continue; /* all the same */                                                    \
+            for (uint32_t d = 0; d <= mask; d++) {                                              \
+                uint32_t c = count[d];                                                          \
+                                                                                                \
+                count[d] = sum;                                                                 \
+                sum += c;                                                                       \
+            }                                                                                   \
+            for (size_t i = 0; i < n; i++)                                                      \
+                spare[count[x[i].key >> shift & mask]++] = x[i];                                \
+            x = spare;                                                                          \
+            spare = swap;                                                                       \
+        }                                                                                       \
+        return x;                                                                               \
     }
 SORT_ITEMS(wide, struct item)
 SORT_ITEMS(narrow, struct item32)
@@ -255,8 +257,8 @@ struct sort_run {
     const struct key_sort *s;
     struct rp_tensor *const *in;
     struct rp_tensor **to;
-    size_t n, lines, per_job, step; /* elements of a line, apart by step */
-    bool *unordered;                /* of a line: the reference must do it */
+    size_t n, lines, per_job, step; /* elements of a line, step apart */
+    bool *unordered;                /* by line: whether the reference must sort it */
 };
 
 /* Where a line begins: lines are the places of the dimensions before and after the sorted one. */
@@ -267,11 +269,11 @@ static size_t line_base(const struct sort_run *r, size_t line)
 
 struct line_room {
     struct rp_tape_frame frame;
-    char *piece; /* elements of a line that lie apart */
+    char *piece; /* buffer for elements of a line that are not contiguous */
     void *items, *spare;
 };
 
-/* f of elements [at, at + m) of a line. */
+/* Computes f for elements [at, at + m) of a line. */
 static const void *line_keys(const struct sort_run *r, const struct line_room *room, size_t base,
                              size_t at, size_t m)
 {
@@ -369,8 +371,7 @@ static enum rp_code sort_job(void *user, size_t job, struct rp_err *err)
 
     if (code != RP_OK)
         return code;
-    room.piece =
-        calloc((size_t)2 * RP_TAPE_LANES, 16); /* the second half stands for other operands */
+    room.piece = calloc((size_t)2 * RP_TAPE_LANES, 16); /* the second half is for other operands */
     room.items = malloc((r->n + 1) * item);
     room.spare = malloc((r->n + 1) * item);
     if (!room.piece || !room.items || !room.spare)
@@ -385,7 +386,7 @@ static enum rp_code sort_job(void *user, size_t job, struct rp_err *err)
     return code;
 }
 
-/* False in *done where the reference must do it. */
+/* *done is false if the reference must do it. */
 static enum rp_code sort_lines(struct rp_eval *e, struct sort_run *r, bool *done,
                                struct rp_err *err)
 {

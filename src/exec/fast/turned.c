@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A product whose operand is a transposed array reads that array where it lies, if its contracted
- * dimensions are then next to each other, before or behind the free ones; weights that a program
- * stores the other way round need not be copied in every run. Linear.
+ * A product with a transposed array as its operand reads that array in place, if the contracted
+ * dimensions are then next to each other, before or after the free ones. So weights that a program
+ * stores transposed need not be copied in every run. Linear.
  */
 #include "exec/fast/kernels.h"
 #include "exec/ref/dot.h"
@@ -11,7 +11,8 @@
 
 #include <stdlib.h>
 
-/* The product with what operand k is a transposition of in its place; false: it stays as it is. */
+/* Replaces operand k of a product by the array of which it is a transposition; false if it has to
+   stay. */
 static enum rp_code fold_operand(struct rp_plan *plan, struct rp_graph *g, struct rp_node *node,
                                  uint32_t k, bool *done, struct rp_err *err)
 {
@@ -24,7 +25,8 @@ static enum rp_code fold_operand(struct rp_plan *plan, struct rp_graph *g, struc
         !rp_dot_turn(&d, k, dims->at))
         return RP_OK;
     in = rp_plan_copy(plan, node->in, node->nin, sizeof *in);
-    node->attrs = rp_plan_copy(plan, &d, 1, sizeof d); /* a copy of the node may share the other */
+    node->attrs = rp_plan_copy(
+        plan, &d, 1, sizeof d); /* copied, because a copy of the node may share the other */
     RP_TRY(rp_err_need(in && node->attrs, err, "planning"));
     in[k] = turned->in[0];
     node->in = in;
@@ -43,7 +45,7 @@ static enum rp_code fold_graph(struct rp_plan *plan, struct rp_graph *g, struct 
         return RP_OK;
     read = calloc(g->n, sizeof *read);
     RP_TRY(rp_err_need(read, err, "planning"));
-    /* Transpositions that nothing reads any more are left out. */
+    /* Skips transpositions that nothing reads any more. */
     read[g->root] = true;
     for (uint32_t i = g->n; i-- > 0;) {
         struct rp_node *node = &g->nodes[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dynamic-update-slice in place, where nobody else holds the array or will read it: in a loop over
- * a cache or a list of results only the new part is written.
+ * Does dynamic-update-slice in place if nobody else holds the array or will read it: in a loop over
+ * a cache or a list of results, only the new part is written.
  */
 #include "exec/eval/strided.h"
 #include "exec/fast/kernels.h"
@@ -9,13 +9,13 @@
 
 #include <string.h>
 
-/* Held once, and so is the array that it is a view of. */
+/* Whether the array is held once, and the array of which it is a view, too. */
 static bool is_held_once(const struct rp_tensor *t)
 {
     while (atomic_load_explicit(&t->users, memory_order_acquire) == 1) {
         if (!t->borrowed)
             return true;
-        if (t->nparts != 1) /* not a view: memory of somebody else */
+        if (t->nparts != 1) /* not a view, but memory of another owner */
             return false;
         t = t->parts[0];
     }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows over f32: pooling and its gradient. A place of the window is one shift of the operand, so
- * a row of results takes one pass over a row of the operand for each place. A row is the last
- * dimension that the window moves along; the dimensions after it (channels) are the unit of a
- * result.
+ * Computes windows over f32: pooling and its gradient. A place of the window is one shift of the
+ * operand, so a row of results takes one pass over a row of the operand for each place. A row is
+ * the last dimension that the window moves along; the dimensions after it (channels) are the unit
+ * of a result.
  *
  *   reduce-window       result row = op(result row, operand row) for every place of the window
  *   select-and-scatter  the same passes keep the best value and the place it was seen at; then the
  *                       elements of the source's row are added there
  *
- * Which results of a row have their place inside the operand is known from the sizes, so the passes
- * have no conditions; dimensions with a base dilation, and functions that are not one operation, go
- * the way of the reference. Rows are jobs of the pool; of select-and-scatter, whose places meet, it
- * is the dimensions in front that the window does not move along (batch).
+ * The sizes tell which results of a row have their place inside the operand, so the passes have no
+ * conditions; dimensions with a base dilation, and functions that are not one operation, are left
+ * to the reference. Rows are jobs of the pool; for select-and-scatter, whose places overlap, the
+ * dimensions in front along which the window does not move (batch) are.
  */
 #include "base/threads.h"
 #include "exec/eval/lanes.h"
@@ -25,7 +25,7 @@
 
 #define JOB_ELEMENTS 16384
 
-/* n results of `unit` elements each; the operand's are `step` elements apart. */
+/* Combines n results of `unit` elements each; the operand's are `step` elements apart. */
 typedef void combine_fn(float *to, const float *in, int64_t step, int64_t n, int64_t unit);
 
 #define OPS(X)                                        \
@@ -33,7 +33,7 @@ typedef void combine_fn(float *to, const float *in, int64_t step, int64_t n, int
     X(MULTIPLY, multiply, x *y)                       \
     X(MAXIMUM, maximum, ((x != x) | (x > y)) ? x : y) \
     X(MINIMUM, minimum, ((x != x) | (x < y)) ? x : y)
-#define EIGHT 8 /* elements of a unit at a time, where it is that many */
+#define EIGHT 8 /* elements of a unit are taken eight at a time */
 #define COMBINE(id, name, expr)                                                        \
     RP_CLONES static void combine_##name(float *restrict to, const float *restrict in, \
                                          int64_t step, int64_t n, int64_t unit)        \
@@ -83,22 +83,23 @@ static bool float_elem(unsigned elem)
 
 struct pass {
     const struct rp_window *window;
-    size_t rank;             /* up to the dimension of rows */
-    size_t lead;             /* dimensions in front that the window does not move along */
+    size_t rank; /* number of dimensions up to that of rows */
+    size_t lead; /* number of dimensions in front along which the window does not move */
     const int64_t *in, *out; /* dimensions of the operand and of the result */
     int64_t stride[RP_TENSOR_RANK], size[RP_TENSOR_RANK];
     const float *x;
-    int64_t row, rows; /* results of a row, rows */
+    int64_t row, rows; /* number of results in a row; number of rows */
     int64_t unit;      /* elements of a result */
 };
 
-/* The window does not move along the dimension: results and operands are the same places. */
+/* Whether the window does not move along the dimension, so that results and operands have the same
+   places. */
 static bool is_identity(const struct rp_window_dim *d, int64_t in, int64_t out)
 {
     return d->size == 1 && d->stride == 1 && d->pad_low == 0 && in == out;
 }
 
-/* False where the reference must do it. */
+/* Returns false if the reference must do it. */
 static bool pass_begin(struct pass *p, const struct rp_window *w, const struct rp_tensor *x,
                        const int64_t *out, size_t nout)
 {
@@ -131,8 +132,8 @@ static int64_t shift_window(const struct rp_window_dim *d, int64_t place)
     return (d->reversal ? d->size - 1 - place : place) * d->window_dilation - d->pad_low;
 }
 
-/* The operand's place of the first result of a row under one place of the window, and which results
-   [*begin, *end) of the row lie inside; false: none. */
+/* Finds the operand's place for the first result of a row under one place of the window, and which
+   results [*begin, *end) of the row lie inside; false if none. */
 static bool pass_row(const struct pass *p, const int64_t *row, const int64_t *place, int64_t *at,
                      int64_t *begin, int64_t *end)
 {
@@ -155,7 +156,7 @@ static bool pass_row(const struct pass *p, const int64_t *row, const int64_t *pl
     return *begin < *end;
 }
 
-/* The index of a row, all but the last dimension. */
+/* Finds the index of a row, in all but the last dimension. */
 static void row_index(const struct pass *p, int64_t row, int64_t *index)
 {
     for (size_t k = p->rank - 1; k-- > 0; row /= p->out[k])
@@ -253,12 +254,12 @@ enum rp_code rp_fast_reduce_window(struct rp_eval *e, const struct rp_node *node
 
 /* ---- select-and-scatter ---- */
 
-/* As combine_fn: the best values so far and the places of the window they were seen at, below 0
-   where none was. */
+/* Like combine_fn, but keeps the best values so far and the window's places where they were seen;
+   negative if nowhere. */
 typedef void keep_fn(float *best, int32_t *where, const float *in, int32_t place, int64_t step,
                      int64_t n, int64_t unit);
 
-/* The first place counts as it is; later ones where the comparison of best and new says no. */
+/* The first place always counts; later ones if the comparison of best and new says no. */
 #define KEEP_ONE(cmp, b, i)                                    \
     {                                                          \
         float x = best[b], y = in[i];                          \
@@ -295,7 +296,7 @@ static keep_fn *keep_of(const struct rp_tape *select)
     if (select->simple != RP_OP_COMPARE || op->a != 0 || !float_elem(op->lane.from) ||
         (op->lane.from == RP_ELEM_F32 ? op->lane.fn : op->lane.inner) !=
             rp_lane_float(RP_OP_COMPARE, false, op->lane.direction, false))
-        return NULL; /* a total order among them */
+        return NULL; /* these include comparisons in the total order */
     switch (op->lane.direction) {
     case RP_CMP_GE:
         return keep_ge;
@@ -315,12 +316,12 @@ struct selection {
     keep_fn *keep;
     const float *source;
     float *y, init;
-    unsigned elem;              /* that each sum is rounded to */
-    int64_t slices, job_slices; /* of the dimensions in front */
-    int64_t *offset;            /* in the operand, of each place of the window */
+    unsigned elem;              /* type to which each sum is rounded */
+    int64_t slices, job_slices; /* number of places in the dimensions in front */
+    int64_t *offset;            /* by place of the window: offset in the operand */
 };
 
-/* The best of a row and their places; best and where are scratch of a row. */
+/* Selects the best of a row and their places; best and where are scratch memory for a row. */
 static void select_row(const struct selection *s, const int64_t *index, float *best, int32_t *where)
 {
     const struct pass *p = &s->pass;
@@ -338,7 +339,8 @@ static void select_row(const struct selection *s, const int64_t *index, float *b
     } while (rp_index_next(place, p->size, p->rank));
 }
 
-/* The source's row into the places: `at` is where the operand's place 0 would be for the row. */
+/* Adds the source's row at the places: `at` is where place 0 of the operand would be for the
+   row. */
 static void scatter_row(const struct selection *s, const int32_t *where, const float *source,
                         float *y)
 {
@@ -383,7 +385,7 @@ static enum rp_code slices_job(void *user, size_t job, struct rp_err *err)
     return RP_OK;
 }
 
-/* Where each place of the window lies, seen from the place of the first result. */
+/* Computes where each place of the window is, relative to that of the first result. */
 static enum rp_code make_offsets(struct selection *s, struct rp_err *err)
 {
     const struct pass *p = &s->pass;

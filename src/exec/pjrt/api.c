@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading a PJRT plugin and calling it. Every call goes through one function: it knows how the
- * plugin counts its structs, and turns errors of the plugin into ours, message and all. A call
- * costs two stores and an indirect jump more than a compiled client's would.
+ * Loads a PJRT plugin and calls it. Every call goes through one function: it knows how the plugin
+ * counts its structs, and turns errors of the plugin into ours, message and all. A call costs two
+ * stores and an indirect jump more than a compiled client's would.
  */
 #include "exec/pjrt/api.h"
 
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MESSAGE_BYTES 700 /* of the plugin's own words in an error */
+#define MESSAGE_BYTES 700 /* limit for the plugin's own words in an error */
 
 enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err)
 {
@@ -61,8 +61,8 @@ static rp_pjrt_fn *function_at(const struct rp_pjrt *pjrt, unsigned i)
 
 /* ---- errors ---- */
 
-/* Of a message such as "Unexpected X_Args size: expected 88, got 72": 88, and whether X_Args are
-   arguments (otherwise a struct inside them); 0 for other messages. */
+/* Reads 88 from a message such as "Unexpected X_Args size: expected 88, got 72", and whether X_Args
+   are arguments (otherwise they are a struct inside them); 0 for other messages. */
 static unsigned expected_size(const char *message, size_t n, bool *is_args)
 {
     char text[256];
@@ -113,11 +113,11 @@ static uint64_t status_of(const struct rp_pjrt *pjrt, void *error)
     args.word[0] = sizeof args;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     if (function_at(pjrt, RP_PJRT_ERROR_GET_CODE)(args.word))
-        return 0; /* an error about an error: never mind */
+        return 0; /* an error about an error is ignored */
     return args.word[RP_PJRT_RESULT];
 }
 
-/* Takes the error over. */
+/* Takes over the error. */
 static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum rp_code other,
                                  struct rp_err *err)
 {
@@ -130,7 +130,7 @@ static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum r
     args.word[RP_PJRT_ARG] = rp_pjrt_word(error);
     function_at(pjrt, RP_PJRT_ERROR_DESTROY)(args.word);
     rp_err_set(err, code, "error from the plugin: %s", message[0] ? message : "(no message)");
-    /* What to do about it, where that is known. */
+    /* Adds what to do about it, if that is known. */
     if (strstr(message, "callback"))
         return rp_err_context(err, code,
                               "it calls back into the Python program, which is not running: give "
@@ -149,7 +149,7 @@ static enum rp_code call_failure(const struct rp_pjrt *pjrt, void *error, enum r
     return code;
 }
 
-/* Whether the error was about a size, which is then known. */
+/* Learns a size from the error; false if the error was about something else. */
 static bool learn_size(struct rp_pjrt *pjrt, unsigned function, void *error)
 {
     char message[256];
@@ -206,7 +206,8 @@ void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *ob
     if (!object || !call)
         return;
     args.word[RP_PJRT_ARG] = rp_pjrt_word(object);
-    if (function == RP_PJRT_ERROR_DESTROY) { /* returns nothing, so that nothing can be looked at */
+    if (function ==
+        RP_PJRT_ERROR_DESTROY) { /* this function returns nothing that could be checked */
         args.word[0] = sizeof args;
         call(args.word);
     } else {

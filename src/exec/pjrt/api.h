@@ -9,21 +9,22 @@
 
 #include <stdbool.h>
 
-#define RP_PJRT_SIZES 128 /* functions whose sizes can be learned */
+#define RP_PJRT_SIZES 128 /* number of functions whose sizes can be learned */
 
 struct rp_pjrt {
     void *library;
     const uint64_t *api;
-    unsigned minor;                /* of the version 0.<minor> */
+    unsigned minor;                /* minor of version 0.<minor> */
     size_t functions;              /* that its table holds */
-    uint16_t size[RP_PJRT_SIZES];  /* of each function's arguments, if it wants another; or 0 */
-    uint16_t inner[RP_PJRT_SIZES]; /* the same of the struct inside them */
+    uint16_t size[RP_PJRT_SIZES];  /* by function: the size of its arguments, if the plugin wants
+                                      another; or 0 */
+    uint16_t inner[RP_PJRT_SIZES]; /* by function: the same for the struct inside them */
 };
 
 /*
- * Loads a plugin and checks its version; of the plugin only the function that returns the table has
- * run. RP_MISSING if the file, the symbol or a function that we need is missing, or the major
- * version is not supported. The library is never unloaded: plugins have threads.
+ * Loads a plugin and checks its version; only the function that returns the table is called.
+ * RP_MISSING if the file, the symbol or a function that we need is missing, or the major version is
+ * not supported. The library is never unloaded: plugins have threads.
  */
 enum rp_code rp_pjrt_load(const char *path, struct rp_pjrt *out, struct rp_err *err);
 
@@ -58,10 +59,10 @@ enum rp_code rp_pjrt_call(struct rp_pjrt *pjrt, enum rp_pjrt_function function,
                           struct rp_pjrt_args *args, struct rp_pjrt_args *inner, enum rp_code other,
                           struct rp_err *err);
 
-/* Functions that have one argument and no result, such as destroy: what they return is dropped. */
+/* Calls functions that have one argument and no result, such as destroy; errors are dropped. */
 void rp_pjrt_drop(struct rp_pjrt *pjrt, enum rp_pjrt_function function, void *object);
 
-/* Waits for an event, and destroys it. NULL is an event that has happened. */
+/* Waits for an event, and destroys it. NULL stands for an event that has happened. */
 enum rp_code rp_pjrt_await(struct rp_pjrt *pjrt, void *event, struct rp_err *err);
 
 /* The extension of that type, as words, or NULL. */

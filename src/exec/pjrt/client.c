@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of a PJRT plugin: opening and closing, compiling. What happens in the timed loop is in
- * run.c, options as protobuf in options.c, the profiler in profile.c.
+ * A client of a PJRT plugin: opening and closing, compiling. The timed loop is in run.c, options as
+ * protobuf in options.c, the profiler in profile.c.
  *
- * A plugin's CPU client has four devices unless told otherwise; where a program wants more, the
- * client is made again with as many.
+ * A plugin's CPU client has four devices by default; if a program wants more, the client is made
+ * again with as many.
  */
 #include "exec/pjrt/client.h"
 
@@ -22,7 +22,7 @@ struct client_option {
 
 #define LIST_MAX 64
 
-/* "name=value" as the plugin wants it; lists are kept in `ints`. */
+/* Parses "name=value" as the plugin wants it; lists are kept in `ints`. */
 static enum rp_code parse_option(const char *text, struct client_option *out,
                                  int64_t ints[LIST_MAX], struct rp_err *err)
 {
@@ -100,7 +100,7 @@ static enum rp_code create_client(struct rp_pjrt_client *c, const char *const *o
 
 /* ---- what the client is ---- */
 
-/* A text that a function of one argument returns; empty where it does not. */
+/* Asks a function of one argument for a text; empty if it fails. */
 static void ask_text(struct rp_pjrt_client *c, enum rp_pjrt_function function, void *of, char *out,
                      size_t cap)
 {
@@ -114,7 +114,7 @@ static void ask_text(struct rp_pjrt_client *c, enum rp_pjrt_function function, v
     size_t n = (size_t)args.word[RP_PJRT_RESULT_SIZE];
     if (text)
         snprintf(out, cap, "%.*s", n < cap ? (int)n : (int)cap - 1, text);
-    for (char *p = out; *p; p++) /* versions of some have several lines */
+    for (char *p = out; *p; p++) /* some plugins' versions have several lines */
         if ((unsigned char)*p < ' ')
             *p = ' ';
 }
@@ -205,8 +205,8 @@ static enum rp_code compile_source(struct rp_pjrt_client *c, const struct rp_pjr
     return RP_OK;
 }
 
-/* JAX has XLA's CPU keep NaN in minima, maxima and clamps; its default does not. A plugin that does
-   not know the flag is not asked for it. */
+/* JAX makes XLA's CPU keep NaN in minima, maxima and clamps, which is not XLA's default. If a
+   plugin does not know the flag, it is compiled without. */
 static enum rp_code compile_as_jax(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
                                    struct rp_bytes given, struct rp_err *err)
 {
@@ -250,8 +250,8 @@ enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_sour
     c->partitions = source->partitions ? source->partitions : 1;
     c->results = source->results;
     if (c->partitions > 1 && !source->optimized && rp_pjrt_find_shards(c, NULL) != RP_OK)
-        rp_pjrt_shards_release(&c->shards); /* then arrays go as they are, and XLA judges */
-    /* The lists that execute wants, once for all runs. */
+        rp_pjrt_shards_release(&c->shards); /* then arrays are sent as they are, and XLA judges */
+    /* Makes the lists that execute wants, once for all runs. */
     size_t nd = c->ndevices, na = c->narguments, no = c->noutputs;
     c->arguments = calloc(nd * na + 1, sizeof *c->arguments);
     c->consumed = calloc(nd * na + 1, sizeof *c->consumed);

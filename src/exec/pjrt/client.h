@@ -5,8 +5,7 @@
  *
  *     open -> compile -> upload -> run, run, run ... -> fetch -> close
  *
- * Several partitions or replicas run on as many devices; their lists of arrays follow each other,
- * device by device.
+ * Each partition or replica runs on a device of its own; their lists of arrays follow each other.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -20,20 +19,20 @@
 struct rp_pjrt_source {
     const void *code;
     size_t ncode;
-    const char *format;  /* "hlo": an HloModuleProto; "mlir" */
-    const void *options; /* CompileOptionsProto; NULL: made of what follows */
+    const char *format;  /* "hlo": an HloModuleProto; or "mlir" */
+    const void *options; /* CompileOptionsProto; NULL: made from what follows */
     size_t noptions;
-    bool as_jax;                        /* with the flags that JAX sets and nobody else did */
-    unsigned replicas, partitions;      /* 0: 1 */
-    bool optimized;                     /* the module was scheduled: only the backend is to run */
-    bool shardy;                        /* partitioned by shardings of that kind */
-    bool tupled;                        /* the one parameter is a tuple of the arguments */
-    size_t narguments;                  /* of one device */
-    const uint8_t *donated;             /* narguments flags, or NULL */
+    bool as_jax;                   /* set flags that JAX sets and the user did not */
+    unsigned replicas, partitions; /* 0: 1 */
+    bool optimized;                /* the module was scheduled, so only the backend is to run */
+    bool shardy;                   /* partitioned by shardings of Shardy, not of GSPMD */
+    bool tupled;                   /* the only parameter is a tuple of the arguments */
+    size_t narguments;             /* of one device */
+    const uint8_t *donated;        /* narguments flags, or NULL */
     const struct rp_signature *results; /* whole arrays, before they are split; or NULL */
 };
 
-/* How XLA splits the arrays of a program that it partitions; empty: it does not. */
+/* How XLA splits the arrays of a program that it partitions; empty if it does not. */
 struct rp_pjrt_shards {
     struct rp_arena arena;
     RP_VEC(struct rp_sharding) in, out; /* of arguments and outputs */
@@ -43,23 +42,24 @@ struct rp_pjrt_client {
     struct rp_pjrt pjrt;
     void *client;
     char platform[64], version[256], device[128];
-    void **devices; /* of the client, or of the executable once there is one; the plugin's memory */
+    void **devices; /* devices of the client, or later of the executable; in the plugin's memory */
     size_t ndevices;
 
     void *loaded;
     size_t narguments, noutputs; /* of one device */
     const uint8_t *donated;      /* of the source */
-    bool *consumed;              /* ndevices * narguments: given away by the last run */
+    bool *consumed;              /* ndevices * narguments: whether the last run gave it away */
     void **arguments, **outputs; /* ndevices * each; NULL: none */
-    void ***argument_lists;      /* into arguments, a device each */
+    void ***argument_lists;      /* pointers into arguments, for each device */
     void ***output_lists;
     void **events; /* ndevices */
     int64_t *kept; /* arguments that are not donated */
     size_t nkept;
-    struct rp_tensor *const *hosts; /* what was uploaded: donated arguments are sent again */
-    unsigned partitions;            /* of one replica; at least 1 */
+    struct rp_tensor *const
+        *hosts;          /* what was uploaded, because donated arguments are sent again */
+    unsigned partitions; /* partitions of one replica; at least 1 */
     struct rp_pjrt_shards shards;
-    struct rp_tensor **blocks; /* ndevices * narguments that were cut, or NULL */
+    struct rp_tensor **blocks; /* ndevices * narguments blocks that were cut, or NULL */
     const struct rp_signature *results;
     uint32_t launch;
 };
@@ -69,12 +69,12 @@ enum rp_code rp_pjrt_open(const char *path, const char *const *options, size_t n
                           unsigned devices, struct rp_pjrt_client *out, struct rp_err *err);
 enum rp_code rp_pjrt_compile(struct rp_pjrt_client *c, const struct rp_pjrt_source *source,
                              struct rp_err *err);
-/* The tensors live until close. */
+/* The tensors must live until close. */
 enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *arguments,
                             struct rp_err *err);
-/* Once. *ns: from the call until the device is done, without the preparation. */
+/* Runs once. *ns: from the call until the device is done, without the preparation. */
 enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *err);
-/* ndevices * noutputs, which the caller drops; on failure none. */
+/* Gives ndevices * noutputs arrays, which the caller drops; none on failure. */
 enum rp_code rp_pjrt_fetch(struct rp_pjrt_client *c, struct rp_tensor **outputs,
                            struct rp_err *err);
 void rp_pjrt_close(struct rp_pjrt_client *c);
@@ -82,27 +82,27 @@ void rp_pjrt_close(struct rp_pjrt_client *c);
 /* ---- programs that XLA partitions: the caller has whole arrays, each device a block ---- */
 
 enum rp_code rp_pjrt_find_shards(struct rp_pjrt_client *c, struct rp_err *err);
-/* Of a compiled HloModuleProto; added to what is there. */
+/* Reads a compiled HloModuleProto, and appends to the lists. */
 enum rp_code rp_pjrt_read_shards(const void *module, size_t n, struct rp_pjrt_shards *out,
                                  struct rp_err *err);
 void rp_pjrt_shards_release(struct rp_pjrt_shards *s);
 /* Sets c->hosts: the blocks of the arguments, or the arguments themselves. */
 enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *arguments,
                            struct rp_err *err);
-/* Blocks of outputs become whole arrays, in place. */
+/* Joins blocks of outputs to whole arrays, in place. */
 enum rp_code rp_pjrt_join(struct rp_pjrt_client *c, struct rp_tensor **outputs, struct rp_err *err);
 
-/* The options of a compilation, as CompileOptionsProto; the writer holds them. */
+/* Makes the options of a compilation as CompileOptionsProto, which the writer holds. */
 struct rp_proto_writer;
 void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_writer *to);
 
-/* A recorded CompileOptionsProto without its debug options (which may name folders to write to, or
-   make the plugin print). */
+/* Copies a recorded CompileOptionsProto without its debug options (which may name folders to write
+   to, or make the plugin print). */
 enum rp_code rp_pjrt_strip_options(const void *bytes, size_t n, struct rp_proto_writer *to,
                                    struct rp_err *err);
 
-/* A flag of XLA, "xla_dump_to=/tmp/x" (also with "--" before it), for options that were put before.
-   RP_USAGE where it has no value. */
+/* Puts a flag of XLA, "xla_dump_to=/tmp/x" (also with "--" before it), after options that were put
+   before. RP_USAGE if it has no value. */
 enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err);
 
 /* ---- the profiler extension ---- */
@@ -114,23 +114,24 @@ struct rp_pjrt_profile {
 bool rp_pjrt_can_profile(const struct rp_pjrt_client *c);
 enum rp_code rp_pjrt_profile_start(struct rp_pjrt_client *c, struct rp_pjrt_profile *out,
                                    struct rp_err *err);
-/* Stops, and gives the serialized XSpace, which the caller frees. */
+/* Stops the profiler, and gives the serialized XSpace, which the caller frees. */
 enum rp_code rp_pjrt_profile_stop(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
                                   struct rp_err *err);
 
 /* ---- what has to be known of a module to compile and call it, from its own bytes ---- */
 
 struct rp_pjrt_module {
-    RP_VEC(uint8_t) donated; /* a flag an argument: n is their number */
-    bool tupled;             /* one parameter, a tuple: its parts are the arguments */
+    RP_VEC(uint8_t) donated; /* a flag for each argument; n is their number */
+    bool tupled;             /* the only parameter is a tuple, whose parts are the arguments */
     bool scheduled;          /* it was optimised */
     bool shardy;
 };
 
-/* Of an HloModuleProto. RP_UNSUPPORTED where tuples are among several parameters. */
+/* Reads an HloModuleProto. RP_UNSUPPORTED if there are several parameters and a tuple among
+   them. */
 enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_module *out,
                               struct rp_err *err);
-/* Of StableHLO (or any MLIR) text: the arguments of the function main. */
+/* Reads StableHLO (or any MLIR) text: the arguments of function main. */
 enum rp_code rp_pjrt_read_mlir(const char *text, size_t n, struct rp_pjrt_module *out,
                                struct rp_err *err);
 void rp_pjrt_module_release(struct rp_pjrt_module *module);

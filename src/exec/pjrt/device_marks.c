@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Marks for profilers of NVIDIA GPUs, from libraries that are there already or not at all. CUDA's
- * runtime is looked for only where its driver is in the process; NVTX comes from the library of
- * CUDA 12 and before, or the one of CUDA 13, wherever the loader finds them.
+ * Makes marks for profilers of NVIDIA GPUs, using only libraries that exist. CUDA's runtime is
+ * looked for only if its driver is in the process; NVTX comes from the library of CUDA 12 and
+ * before, or the one of CUDA 13, wherever the loader finds them.
  */
 #include "exec/pjrt/device_marks.h"
 

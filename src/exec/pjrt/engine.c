@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine pjrt: a program on the real XLA, through a PJRT plugin that JAX, PyTorch/XLA or the
- * user installed. It runs in a child process unless a profiler needs it in this one
- * (exec/worker/worker.h). HLO goes as an HloModuleProto, StableHLO as the text of the file.
+ * The engine pjrt runs a program on the real XLA, through a PJRT plugin that JAX, PyTorch/XLA or
+ * the user installed. It runs in a child process unless a profiler needs it in this one
+ * (exec/worker/worker.h). HLO is sent as an HloModuleProto, StableHLO as the text of the file.
  */
 #include "exec/worker/engine.h"
 #include "base/clock.h"
@@ -18,7 +18,7 @@
 struct pjrt_exe {
     struct rp_worker_exe exe;
 
-    /* for the worker; in a child these are its own */
+    /* members for the worker; a child has its own */
     struct rp_pjrt_module module;
     struct rp_pjrt_source source;
     struct rp_arena arena; /* of the signature */
@@ -113,7 +113,7 @@ static void pjrt_close(void *self)
 
 /* ---- before the worker starts ---- */
 
-/* An integer of the module; 0 where it has none. */
+/* An integer of the module; 0 if it has none. */
 static unsigned module_number(const struct rp_program *p, uint32_t key)
 {
     int64_t value = p ? rp_program_int(p, key, 0) : 0;
@@ -121,7 +121,7 @@ static unsigned module_number(const struct rp_program *p, uint32_t key)
     return value > 0 && value <= 4096 ? (unsigned)value : 0;
 }
 
-/* The arguments of bytecode: those of the program that was read from it. */
+/* Takes the arguments of bytecode from the program that was read from it. */
 static enum rp_code read_bytecode(const struct rp_program *p, struct rp_pjrt_module *out,
                                   struct rp_err *err)
 {
@@ -160,7 +160,7 @@ static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
     source->tupled = x->module.tupled;
     source->optimized = x->module.scheduled;
     source->shardy = x->module.shardy;
-    /* Replicas are those of the text; what else runs at a time are partitions. */
+    /* The text states the replicas; the other devices that run at the same time are partitions. */
     unsigned replicas = module_number(program->program, RP_ATTR_REPLICA_COUNT);
     source->replicas = replicas && exe->options->partitions % replicas == 0 ? replicas : 1;
     source->partitions = exe->options->partitions
@@ -170,7 +170,7 @@ static enum rp_code pjrt_prepare(struct rp_worker_exe *exe, struct rp_err *err)
         RP_TRY(rp_signature_find(program->program, &x->arena, &x->signature, err));
         source->results = &x->signature;
     }
-    /* Recorded options, or made ones; flags after them count last. */
+    /* Uses recorded options, or makes them; flags after them override. */
     const struct rp_engine_options *options = x->exe.options;
     struct rp_proto_writer *to = &x->compile_options;
     struct rp_bytes bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts of a module that PJRT's caller must know: how many arguments it has, which of them are
- * donated, whether they come as one tuple, whether it is optimised already. One pass over the
- * fields of the module; instructions are passed over unread.
+ * Finds the facts of a module that PJRT's caller must know: how many arguments it has, which of
+ * them are donated, whether they come as one tuple, whether it is optimised already. One pass over
+ * the fields of the module, without reading instructions.
  */
 #include "exec/pjrt/client.h"
 
@@ -13,8 +13,8 @@
 
 #define DEPTH 64
 
-/* Whether a ShapeProto is a tuple, and of how many parts; other: it is a token, or a part of it is
-   a tuple or a token. */
+/* Reads whether a ShapeProto is a tuple, and its number of parts; *other: it is a token, or a part
+   of it is a tuple or a token. */
 static enum rp_code shape_parts(struct rp_proto_cursor c, bool *tuple, size_t *parts, bool *other,
                                 struct rp_err *err)
 {
@@ -66,7 +66,7 @@ static enum rp_code read_parameters(struct rp_proto_cursor c, struct rp_pjrt_mod
     return RP_OK;
 }
 
-/* An entry of the aliases or of the donors: the argument that it names is donated. */
+/* Reads an entry of the aliases or of the donors: the argument that it names is donated. */
 static enum rp_code read_entry(struct rp_proto_cursor c, uint32_t parameter_field,
                                uint32_t index_field, struct rp_pjrt_module *out, struct rp_err *err)
 {
@@ -122,7 +122,7 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
     }
     RP_TRY(rp_proto_finish(&c, err));
     struct rp_proto_cursor at =
-        rp_proto_cursor(alias.at, alias.n, 0, DEPTH); /* now that the arguments are counted */
+        rp_proto_cursor(alias.at, alias.n, 0, DEPTH); /* only now the arguments have been counted */
     RP_TRY(read_entries(at, RP_HLO_ALIAS_ENTRY_PARAMETER_NUMBER,
                         RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX, out, err));
     at = rp_proto_cursor(donor.at, donor.n, 0, DEPTH);
@@ -132,7 +132,7 @@ enum rp_code rp_pjrt_read_hlo(const uint8_t *bytes, size_t n, struct rp_pjrt_mod
 
 /* ---- MLIR ---- */
 
-/* After a string or a bracketed part that begins at `at`. */
+/* The position after a string or a bracketed part that begins at `at`. */
 static const char *skip_string(const char *at, const char *end)
 {
     for (at++; at < end && *at != '"'; at++)
@@ -147,7 +147,7 @@ static bool says_donated(const char *at, const char *end)
            memmem(at, (size_t)(end - at), "jax.buffer_donor = true", 23);
 }
 
-/* The list of arguments between the parentheses after "@main". */
+/* Reads the list of arguments between the parentheses after "@main". */
 static enum rp_code read_arguments(const char *at, const char *end, struct rp_pjrt_module *out,
                                    struct rp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a program is to be compiled, as the CompileOptionsProto that PJRT takes: how many replicas
- * and partitions on which devices, whether XLA's passes over the module are to run, how arguments
- * come. Empty options are not an error to XLA but end the process; what is made here never is
- * empty.
+ * Makes the CompileOptionsProto that tells PJRT how to compile a program: how many replicas and
+ * partitions on which devices, whether XLA's passes over the module are to run, how arguments come.
+ * Empty options make XLA end the process instead of returning an error, so the options made here
+ * are never empty.
  */
 #include "exec/pjrt/client.h"
 
@@ -40,7 +40,7 @@ void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_wr
     if (partitions > 1 && !source->optimized)
         rp_proto_put_varint(to, BUILD_SPMD, 1);
     if (replicas > 1 || partitions > 1) {
-        /* Devices in order: partition p of replica r is device r * partitions + p. */
+        /* The order of devices: partition p of replica r is device r * partitions + p. */
         size_t assignment = rp_proto_begin(to, BUILD_ASSIGNMENT);
 
         rp_proto_put_varint(to, RP_HLO_DEVICE_ASSIGNMENT_REPLICA_COUNT, replicas);
@@ -62,7 +62,8 @@ void rp_pjrt_put_options(const struct rp_pjrt_source *source, struct rp_proto_wr
     rp_proto_end(to, build);
 }
 
-/* As a text, which XLA turns into the type of the flag, but for truth, which it does not. */
+/* Puts the value as a text, which XLA converts to the type of the flag, except for booleans, which
+   it does not. */
 enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, struct rp_err *err)
 {
     const char *name = strncmp(text, "--", 2) == 0 ? text + 2 : text, *equals = strchr(name, '=');
@@ -82,8 +83,8 @@ enum rp_code rp_pjrt_put_flag(const char *text, struct rp_proto_writer *to, stru
     return RP_OK;
 }
 
-/* Copies the fields of a message but one; where `inner` is not 0 that field is a message to look
-   into instead. */
+/* Copies the fields of a message except one; if `inner` is not 0, that field is a message in which
+   the field is left out instead. */
 static enum rp_code copy_without(struct rp_proto_cursor c, uint32_t inner, uint32_t without,
                                  struct rp_proto_writer *to, struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of instructions from the plugin itself: its profiler extension, where it has one (XLA for
- * GPUs has, XLA for the CPU has not), is switched on around some runs and gives back an XSpace, the
- * format of TensorFlow's and JAX's profiles.
+ * Gets times of instructions from the plugin's profiler extension, if it has one (XLA for GPUs has,
+ * XLA for the CPU has not). It is switched on around some runs and gives back an XSpace, the format
+ * of TensorFlow's and JAX's profiles.
  */
 #include "exec/pjrt/client.h"
 
@@ -106,9 +106,9 @@ static enum rp_code copy_bytes(const void *from, uint64_t size, uint8_t **bytes,
 }
 
 /*
- * The header of the extension says: ask for the size with no buffer, then hand one over. XLA itself
- * ignores what it is handed and answers with memory of its own, of one byte more than it filled: so
- * a buffer in the first answer is taken as it is, less the byte that belongs to nothing.
+ * According to the header of the extension, one asks for the size without a buffer, then passes a
+ * buffer. XLA ignores the buffer and answers with memory of its own, which is one byte longer than
+ * what it filled; so a buffer in the first answer is taken, without its last byte.
  */
 static enum rp_code collect_profile(struct rp_pjrt_profile *profile, uint8_t **bytes, size_t *n,
                                     struct rp_err *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The timed loop of a PJRT client: arguments to the devices, runs, outputs back.
+ * The timed loop of a PJRT client sends arguments to the devices, runs, and gets outputs back.
  *
- * The measured time covers execute and the wait for its completion, nothing else: outputs of the
- * run before are destroyed first, and arguments that a run gave away (donated ones, whose memory
+ * The measured time covers execute and the wait for its completion, nothing else. Outputs of the
+ * previous run are destroyed first, and arguments that a run gave away (donated ones, whose memory
  * becomes an output's) are sent again and awaited before the clock starts, so that every run does
  * the same.
  */
@@ -53,7 +53,7 @@ static enum rp_code await_ready(struct rp_pjrt_client *c, void *buffer, struct r
     return rp_pjrt_await(&c->pjrt, rp_pjrt_pointer(args.word[RP_PJRT_RESULT]), err);
 }
 
-/* Starts the transfer of argument i; *done: the event that the host's memory was read. */
+/* Starts the transfer of argument i; *done is the event that the host's memory has been read. */
 static enum rp_code send_argument(struct rp_pjrt_client *c, size_t i, void **done,
                                   struct rp_err *err)
 {
@@ -111,7 +111,8 @@ enum rp_code rp_pjrt_upload(struct rp_pjrt_client *c, struct rp_tensor *const *a
         c->arguments[sent] = NULL;
         code = send_argument(c, sent, &done[sent], err);
     }
-    for (size_t i = 0; i < sent; i++) { /* also after a failure: they read our memory */
+    for (size_t i = 0; i < sent;
+         i++) { /* also after a failure, because transfers read our memory */
         if (!c->arguments[i])
             continue;
         enum rp_code waited = finish_argument(c, i, done[i], code == RP_OK ? err : NULL);
@@ -139,7 +140,7 @@ enum rp_code rp_pjrt_run(struct rp_pjrt_client *c, int64_t *ns, struct rp_err *e
         rp_pjrt_drop(&c->pjrt, RP_PJRT_BUFFER_DESTROY, c->outputs[i]);
         c->outputs[i] = NULL;
     }
-    /* Arguments that the run before gave away. */
+    /* Sends arguments again that the previous run gave away. */
     void *done = NULL;
     for (size_t i = 0; i < c->ndevices * c->narguments; i++) {
         if (!c->consumed[i])
@@ -198,7 +199,7 @@ static enum rp_code copy_out(struct rp_pjrt_client *c, void *buffer, struct rp_t
     struct rp_pjrt_args args = RP_PJRT_ARGS, layout = RP_PJRT_ARGS;
     int64_t order[RP_TENSOR_RANK];
 
-    /* Row-major, whatever the device has: without it the device's own order would come. */
+    /* Asks for row-major order; otherwise the device's own order would come. */
     for (size_t i = 0; i < to->rank; i++)
         order[i] = (int64_t)(to->rank - 1 - i);
     layout.word[0] = RP_PJRT_LAYOUT_WORDS * sizeof layout.word[0];

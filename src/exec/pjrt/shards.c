@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that XLA partitions itself: it takes the block of each device, while the caller has
- * whole arrays, as for the engines that do not partition. How XLA splits parameters and results is
- * decided while it compiles, and stands in the compiled module: there it is asked for, and blocks
- * are cut and joined by it.
+ * Handles programs that XLA partitions itself: it wants the block of each device, but the caller
+ * has whole arrays, as for engines that do not partition. XLA decides how to split parameters and
+ * results while it compiles, so the shardings are read from the compiled module, and blocks are cut
+ * and joined by them.
  */
 #include "exec/pjrt/client.h"
 
@@ -53,7 +53,7 @@ static enum rp_code read_sharding(struct rp_pjrt_shards *s, struct rp_proto_curs
     return rp_proto_finish(&c, err);
 }
 
-/* One sharding, or those of a tuple. */
+/* Reads one sharding, or those of a tuple. */
 static enum rp_code read_shardings(struct rp_pjrt_shards *s, struct rp_proto_cursor c, bool output,
                                    struct rp_err *err)
 {
@@ -95,7 +95,7 @@ void rp_pjrt_shards_release(struct rp_pjrt_shards *s)
     rp_arena_release(&s->arena);
 }
 
-/* The module that the plugin made of the program; *memory is the caller's. */
+/* Gets the module that the plugin made of the program; the caller frees *memory. */
 static enum rp_code compiled_module(struct rp_pjrt_client *c, void *executable, void **memory,
                                     struct rp_bytes *out, struct rp_err *err)
 {
@@ -177,7 +177,7 @@ enum rp_code rp_pjrt_split(struct rp_pjrt_client *c, struct rp_tensor *const *ar
     return RP_OK;
 }
 
-/* Output i of the devices of one replica, from their blocks; each gets the whole. */
+/* Joins output i of the devices of one replica from their blocks; each device gets the whole. */
 static enum rp_code join_output(struct rp_pjrt_client *c, size_t i, struct rp_tensor **outputs,
                                 struct rp_err *err)
 {

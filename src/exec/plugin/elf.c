@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The dynamic symbols of a shared library, from its section headers: the file is mapped, and only
-   the tables are touched. Every offset is checked against the size of the file. */
+/* Reads the dynamic symbols of a shared library from its section headers: the file is mapped, and
+   only the tables are touched. Every offset is checked against the size of the file. */
 #include "exec/plugin/plugin.h"
 
 #include <elf.h>
@@ -67,7 +67,8 @@ static bool has_symbol(const struct image *image, const char *symbol)
     return false;
 }
 
-/* Mapped: an installed library is replaced, not shortened; that would end whoever has loaded it. */
+/* Mapping is safe because an installed library is replaced, not shortened, which would end every
+   process that has loaded it. */
 bool rp_elf_has_symbol(const char *path, const char *symbol)
 {
     struct image image;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding plugins by the places where people have them (plugin.h). A file under a folder of
- * plugins counts where its table of symbols names GetPjrtApi, which is read from the file itself:
- * the libraries are hundreds of megabytes, and loading one may take a GPU's memory.
+ * Finds plugins in the places where people have them (plugin.h). A file under a folder of plugins
+ * counts if its table of symbols names GetPjrtApi. The table is read from the file itself: the
+ * libraries are hundreds of megabytes, and loading one may take a GPU's memory.
  */
 #include "exec/plugin/plugin.h"
 
@@ -39,7 +39,7 @@ static enum rp_code plugins_add(struct rp_plugins *to, enum rp_plugin_kind kind,
     return rp_vec_push(&to->list, plugin, err);
 }
 
-/* "/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so" is called xla_cuda13. */
+/* The name of a plugin: xla_cuda13 for "/x/jax_plugins/xla_cuda13/xla_cuda_plugin.so". */
 static void name_of(const char *path, const char **name, size_t *n)
 {
     const char *slash = strrchr(path, '/'), *at = slash;
@@ -97,7 +97,7 @@ static enum rp_code from_pattern(struct rp_plugins *to, const char *root,
     return code;
 }
 
-/* A folder like site-packages. */
+/* Searches a folder like site-packages. */
 static enum rp_code from_packages(struct rp_plugins *to, const char *root, struct rp_err *err)
 {
     static const struct pattern patterns[] = {
@@ -122,7 +122,7 @@ static enum rp_code from_packages(struct rp_plugins *to, const char *root, struc
     return RP_OK;
 }
 
-/* Every folder that a pattern names; the newest Python first. */
+/* Searches every folder that a pattern names; the newest Python first. */
 static enum rp_code from_roots(struct rp_plugins *to, const char *pattern, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
@@ -136,7 +136,7 @@ static enum rp_code from_roots(struct rp_plugins *to, const char *pattern, struc
     return code;
 }
 
-/* A place that has bin/ and lib/, such as a virtual environment. */
+/* Searches a place that has bin/ and lib/, such as a virtual environment. */
 static enum rp_code from_prefix(struct rp_plugins *to, const char *prefix, struct rp_err *err)
 {
     char pattern[PATH_MAX];
@@ -152,7 +152,7 @@ static enum rp_code from_prefix(struct rp_plugins *to, const char *prefix, struc
     return RP_OK;
 }
 
-/* The prefix of the python3 in $PATH: as it is called, and where its links lead to. */
+/* Searches the prefix of the python3 in $PATH, under its own path and where its links lead. */
 static enum rp_code from_python(struct rp_plugins *to, struct rp_err *err)
 {
     const char *at = getenv("PATH"), *end;
@@ -227,7 +227,8 @@ void rp_plugins_release(struct rp_plugins *plugins)
 
 /* ---- which one ---- */
 
-/* How much a plugin is wanted on this machine: those of devices that are here, then the CPU's. */
+/* The preference for a plugin on this machine: first those for devices that exist, then the
+   CPU's. */
 static int rank_of(const struct rp_plugin *plugin)
 {
     static const struct {
@@ -280,7 +281,8 @@ enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char
     if (where && (strchr(where, '/') || access(where, R_OK) == 0)) {
         if (access(where, R_OK) != 0)
             return rp_err_set(err, RP_MISSING, "no plugin '%s'", where);
-        *path = realpath(where, NULL); /* dlopen looks for plain names elsewhere */
+        *path =
+            realpath(where, NULL); /* realpath, because dlopen looks for plain names elsewhere */
         return rp_err_need(*path, err, "looking for plugins");
     }
     enum rp_code code = rp_plugins_find(&plugins, err);

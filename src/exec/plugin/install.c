@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Installing a library from PyPI with the user's own pip, into a folder that nothing else
- * reads. */
+/* Installs a library from PyPI with the user's own pip, into a folder that nothing else reads. */
 #include "exec/plugin/plugin.h"
 
 #include <errno.h>
@@ -29,7 +28,8 @@ static enum rp_code make_folder(char *path, struct rp_err *err)
     return RP_OK;
 }
 
-/* Runs a program with everything it prints in `log`; its exit status, or -1 where it cannot run. */
+/* Runs a program with all its output going to `log`; returns its exit status, or -1 if it cannot be
+   run. */
 static int run_command(char *const argv[], int log)
 {
     posix_spawn_file_actions_t actions;
@@ -62,7 +62,7 @@ static enum rp_code pip_install(const char *package, char *folder, struct rp_err
         return rp_err_set_os(err, errno, "cannot run pip");
     snprintf(name, sizeof name, "%s", package);
     int status = run_command(argv, log);
-    /* The last line that is not empty. */
+    /* Finds the last line that is not empty. */
     char text[4096], *save = NULL;
     off_t end = lseek(log, 0, SEEK_END);
     ssize_t n = pread(log, text, sizeof text - 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Finding third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow; and
+ * Finds third-party libraries that run programs: PJRT plugins (the real XLA) and TensorFlow; and
  * the LAPACK that comes with SciPy, which JAX calls. No library is loaded to find them, and no
  * Python runs. Places, in this order:
  *
@@ -21,8 +21,9 @@ enum rp_plugin_kind { RP_PLUGIN_PJRT, RP_PLUGIN_TF, RP_PLUGIN_LAPACK };
 struct rp_plugin {
     enum rp_plugin_kind kind;
     const char *path;
-    const char *name;  /* "xla_cuda13", "xla_cpu_pjrt": what the user may call it */
-    const char *found; /* where: "PJRT_NAMES_AND_LIBRARY_PATHS", "/usr/lib/python3/dist-packages" */
+    const char *name;  /* "xla_cuda13", "xla_cpu_pjrt": the name that the user may give */
+    const char *found; /* where it was found: "PJRT_NAMES_AND_LIBRARY_PATHS",
+                          "/usr/lib/python3/dist-packages" */
 };
 
 struct rp_plugins {
@@ -31,14 +32,14 @@ struct rp_plugins {
     RP_VEC(const char *) looked;   /* folders that were searched */
 };
 
-/* All of every kind. Released in every case by rp_plugins_release. */
+/* Finds all libraries of every kind. Call rp_plugins_release in every case. */
 enum rp_code rp_plugins_find(struct rp_plugins *out, struct rp_err *err);
 void rp_plugins_release(struct rp_plugins *plugins);
 
 /*
  * The file for `where`: a path, the name of a library that was found, or, if NULL, the best one
- * found: for a GPU if the machine has one, else for the CPU. RP_MISSING, with how to install one,
- * if there is none. The caller frees *path.
+ * found: for a GPU if the machine has one, else for the CPU. If there is none, returns RP_MISSING
+ * and says how to install one. The caller frees *path.
  */
 enum rp_code rp_plugin_resolve(enum rp_plugin_kind kind, const char *where, char **path,
                                struct rp_err *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives between partitions that run side by side (exec/eval/mesh.h). Every partition brings
- * its operands as one tuple and makes its own result from those of its group. A program of one
- * partition is a group of one. The start of an asynchronous pair does the work; its done passes the
- * result on.
+ * Computes collectives between partitions that run side by side (exec/eval/mesh.h). Every partition
+ * brings its operands as one tuple and makes its own result from those of its group. A program of
+ * one partition is a group of one. The start of an asynchronous pair does the work; its done passes
+ * the result on.
  */
 #include "exec/data/groups.h"
 #include "exec/eval/mesh.h"
@@ -42,8 +42,7 @@ static enum rp_code collective_prepare(struct rp_plan *plan, struct rp_node *nod
     c->start = node->code == RP_OP_ALL_GATHER_START || node->code == RP_OP_COLLECTIVE_PERMUTE_START;
     if (node->code == RP_OP_ALL_REDUCE || node->code == RP_OP_ALL_REDUCE_START ||
         node->code == RP_OP_REDUCE_SCATTER) {
-        /* The function of a reduction: of two scalars of the operands' type, and one result of
-           it. */
+        /* The function of a reduction takes two scalars of the operands' type, and gives one. */
         unsigned elem;
 
         if (node->ncalled != 1 || node->called[0]->nparams != 2)
@@ -117,7 +116,7 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
     enum rp_code code;
 
     RP_TRY(rp_tensor_wide(of[0], &sum, err));
-    if (sum == of[0]) { /* it is changed in place: not the operand */
+    if (sum == of[0]) { /* copied, because the operand must not be changed in place */
         rp_tensor_drop(sum);
         RP_TRY(rp_tensor_new(of[0]->elem, of[0]->dims, of[0]->rank, &sum, err));
         memcpy(sum->data, of[0]->data, rp_tensor_bytes(sum));
@@ -144,7 +143,8 @@ static enum rp_code reduce_members(const struct collective *c, struct rp_tensor 
     return code;
 }
 
-/* Blocks of arrays next to each other along a dimension: block `take` of `blocks` of each. */
+/* Reduces block `take` of `blocks` of each array, and puts the results next to each other along a
+   dimension. */
 static enum rp_code group_reduce(struct rp_tensor *const *of, unsigned n, int64_t dim,
                                  unsigned take, unsigned blocks, struct rp_tensor **out,
                                  struct rp_err *err)
@@ -192,8 +192,8 @@ static enum rp_code collective_permute(const struct rp_eval *e, const struct rp_
     return RP_OK;
 }
 
-/* An operand of a member of the group: of the same type and dimensions as this partition's. A
-   malformed program may meet in different operations. */
+/* An operand of a member of the group; it must have the same type and dimensions as this
+   partition's, because in a malformed program different operations may meet. */
 static enum rp_code member_operand(const struct rp_node *node, struct rp_tensor *const *all,
                                    unsigned member, size_t operand, unsigned me,
                                    struct rp_tensor **out, struct rp_err *err)
@@ -251,7 +251,7 @@ static enum rp_code collective_result(const struct rp_eval *e, const struct rp_n
     case RP_OP_ALL_TO_ALL:
         if (c->dim >= 0)
             code = group_reduce(of, g->n, c->dim, g->mine, g->n, out, err);
-        else /* operand k of member i is result i of member k */
+        else /* operand k of member i becomes result i of member k */
             *out = rp_tensor_keep(all[g->member[operand]]->parts[g->mine]);
         break;
     default:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolution of the reference engine, straight from its definition, in f64, s64 or c128:
+ * Computes convolutions of the reference engine straight from the definition, in f64, s64 or c128:
  *
  *   place in the input = out * stride - pad_low + k * window_dilation, and only where it is a
  *   multiple of base_dilation and inside;
@@ -29,7 +29,7 @@ static bool is_permutation(int64_t a, int64_t b, const int64_t *spatial, size_t 
     return seen == (UINT64_C(1) << (n + 2)) - 1;
 }
 
-/* Each side has every one of its dimensions once. */
+/* Whether each side has every one of its dimensions once. */
 static bool labels_are_sound(const struct rp_conv_dims *d)
 {
     return d->nspatial <= RP_WINDOW_DIMS &&
@@ -68,7 +68,7 @@ enum rp_code rp_conv_prepare(struct rp_plan *plan, struct rp_node *node, struct 
     if (node->nin != 2)
         return rp_node_error(node, RP_UNSUPPORTED, err, "a convolution of %u operands", node->nin);
     RP_TRY(rp_conv_fill(plan, node, c, err));
-    /* That the sizes fit each other, so that the loops need not look. */
+    /* Checks that the sizes fit each other, so that the loops need no checks. */
     const struct rp_value_shape *in = rp_node_operand(plan, node, 0);
     const struct rp_value_shape *kernel = rp_node_operand(plan, node, 1);
     size_t rank = c->dims.nspatial + 2;
@@ -100,7 +100,7 @@ struct sizes {
     int64_t in_stride[RP_TENSOR_RANK], kernel_stride[RP_TENSOR_RANK];
 };
 
-/* Offsets of one place of the kernel for one result; false: outside. */
+/* Finds the offsets of one place of the kernel for one result; false if it is outside. */
 static bool conv_tap(const struct sizes *s, const int64_t *out, const int64_t *k, int64_t *in_at,
                      int64_t *kernel_at)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom calls, found by their target: marks of the partitioner and of memory spaces (the operand
- * as it is), TopK, and the tables of the other files (custom.h). Any other is refused by
+ * Finds custom calls by their target: marks of the partitioner and of memory spaces (which return
+ * the operand), TopK, and the tables of the other files (custom.h). Any other call is refused by
  * its name.
  */
 #include "exec/ref/custom.h"
@@ -227,7 +227,7 @@ static const struct rp_custom_target marks[] = {
 
 /* ---- calls back into Python ---- */
 
-/* Tokens and empty tuples only. */
+/* Whether a shape has only tokens and empty tuples. */
 static bool without_arrays(const struct rp_value_shape *shape)
 {
     if (shape->elem != RP_ELEM_TUPLE)
@@ -255,7 +255,8 @@ static enum rp_code nothing(const struct rp_value_shape *shape, struct rp_tensor
     return rp_tensor_tuple(parts, n, out, err);
 }
 
-/* What prints or reports, jax.debug.print for example, gives no value: the program goes on. */
+/* Calls that print or report, like jax.debug.print, give no value, so the program goes on without
+   them. */
 static enum rp_code skip_callback(struct rp_eval *e, const struct rp_node *node,
                                   struct rp_tensor *const *in, struct rp_tensor **out,
                                   struct rp_err *err)
@@ -333,7 +334,7 @@ static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, s
 
         RP_TRY(rp_err_need(token, err, "planning"));
         token->elem = RP_ELEM_TOKEN;
-        if (node->shape->elem == RP_ELEM_INVALID) /* StableHLO has no result then */
+        if (node->shape->elem == RP_ELEM_INVALID) /* in StableHLO it then has no result */
             node->shape = token;
         node->run = skip_callback;
         return RP_OK;
@@ -346,6 +347,6 @@ static enum rp_code custom_prepare(struct rp_plan *plan, struct rp_node *node, s
 }
 
 const struct rp_kernel rp_kernels_custom[] = {
-    {RP_OP_CUSTOM_CALL, custom_prepare, custom_buffer}, /* what prepare has found runs */
+    {RP_OP_CUSTOM_CALL, custom_prepare, custom_buffer}, /* the target that prepare found is run */
     {0, NULL, NULL},
 };

@@ -7,7 +7,7 @@
 #include "exec/eval/plan.h"
 
 struct rp_custom_target {
-    const char *name; /* '*' at the end: any that begins so */
+    const char *name; /* '*' at the end stands for any rest */
     rp_prepare_fn *prepare;
     rp_kernel_fn *run;
 };
@@ -26,33 +26,33 @@ extern const struct rp_custom_target rp_custom_shards[];
 /* The target's name without its quotes. */
 const char *rp_custom_name(const struct rp_plan *plan, const struct rp_node *node, size_t *n);
 
-/* The value of a key in the configuration, which is JSON or attributes as text. */
+/* The value of a key in the configuration, which is JSON, or attributes as text. */
 double rp_config_number(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                         double absent);
 void rp_config_word(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                     char *out, size_t cap);
-/* The text of a value and the end of the configuration; *at is NULL where the key is absent. */
+/* Finds the text of a value and the end of the configuration; *at is NULL if the key is absent. */
 void rp_config_value(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                      const char **at, const char **end);
-/* "[0.5,2]": how many were put into out. */
+/* Reads "[0.5,2]"; returns how many numbers were put into out. */
 size_t rp_config_numbers(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                          double *out, size_t cap);
-/* "[\"1\"]" or "[1,2]": how many were put into out. */
+/* Reads "[\"1\"]" or "[1,2]"; returns how many numbers were put into out. */
 size_t rp_config_list(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       int64_t *out, size_t cap);
 bool rp_config_flag(const struct rp_plan *plan, const struct rp_node *node, const char *key);
-/* Letters of a LAPACK call are numbers in its configuration: uplo = 76 : ui8 is 'L'. */
+/* In the configuration, letters of a LAPACK call are numbers: uplo = 76 : ui8 is 'L'. */
 bool rp_config_letter(const struct rp_plan *plan, const struct rp_node *node, const char *key,
                       char is);
 
-/* How many operands come before the last `matrices`: of LAPACK's older form, whose name does not
-   end with _ffi, its integers; of any other 0. */
+/* How many operands come before the last `matrices`: LAPACK's older form, whose name does not end
+   with _ffi, has its integers there; others have none. */
 uint32_t rp_custom_integers(const struct rp_plan *plan, const struct rp_node *node,
                             uint32_t matrices);
 
 /* The first array of the result. */
 const struct rp_value_shape *rp_custom_shape(const struct rp_node *node);
-/* The result from its first parts, of which one use each is taken over, also on failure; the rest
-   is memory that the library would have used. */
+/* Makes the result from its first parts, of which one use each is taken over, also on failure; the
+   rest is memory that the library would have used for work. */
 enum rp_code rp_custom_results(const struct rp_node *node, struct rp_tensor *const *first, size_t n,
                                struct rp_tensor **out, struct rp_err *err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention by cuDNN, forward and backward, as JAX calls it:
+ * Computes attention like cuDNN, forward and backward, as JAX calls it:
  *
- *   S = scale Q K' + bias,   P = softmax(S) where the mask lets through,   O = P V
+ *   S = scale Q K' + bias,   P = softmax(S) where the mask allows,   O = P V
  *
  * Q, K and V are [batch, head, row, width] or [batch, row, head, width]; results are always the
  * former. There may be fewer heads of K and V than of Q. Masks: none, causal, by lengths, or a
- * window of rows before. All in f64, rounded once; nothing is kept between forward and backward, so
- * that the statistics which the forward call gives are not read. Dropout, f8, segments, pages and
- * ALiBi are refused by name.
+ * window of rows before. All is computed in f64 and rounded once; nothing is kept between forward
+ * and backward, so the statistics that the forward call gives are not read. Dropout, f8, segments,
+ * pages and ALiBi are refused by name.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/reduce.h"
@@ -19,17 +19,17 @@
 
 struct attention {
     double scale;
-    bool rows_first; /* [batch, row, head, width] */
+    bool rows_first; /* layout is [batch, row, head, width] */
     bool causal, padded, backward;
     int64_t window;                                                /* 0: none */
     uint32_t bias, output, gradient, lengths;                      /* operands; 0: none */
     int64_t batch, heads, groups, rows, columns, width, out_width; /* groups: heads of K and V */
-    int64_t bias_dims[2]; /* of batch and heads: 1, or all */
+    int64_t bias_dims[2]; /* sizes for batch and heads: 1, or all */
 };
 
 /* ---- the configuration ---- */
 
-/* The second number of a list inside of an object: "outer":{..., "key":["0","2"]}. */
+/* The second number of a list inside an object: "outer":{..., "key":["0","2"]}. */
 static int64_t second_of(const struct rp_plan *plan, const struct rp_node *node, const char *outer,
                          const char *key)
 {
@@ -120,7 +120,8 @@ static bool results_match(const struct rp_node *node, const struct attention *a)
            has_shape(part[2], a->batch, a->groups, a->columns, a->out_width, false);
 }
 
-/* Forward: Q, K, V, bias, lengths. Backward: Q, K, V, statistics, dO, bias, O, lengths. */
+/* Operands of the forward call: Q, K, V, bias, lengths. Backward: Q, K, V, statistics, dO, bias, O,
+   lengths. */
 static enum rp_code attention_prepare(struct rp_plan *plan, struct rp_node *node,
                                       struct rp_err *err)
 {
@@ -200,7 +201,7 @@ static double dot_of(const double *x, const double *y, int64_t n)
     return sum;
 }
 
-/* The probabilities of row r; returns the logarithm of their denominator. */
+/* Computes the probabilities of row r; returns the logarithm of their denominator. */
 static double attention_row(const struct head *x, int64_t r)
 {
     const struct attention *a = x->a;
@@ -311,7 +312,8 @@ static enum rp_code zeros_like(const struct rp_value_shape *shape, struct rp_ten
     return RP_OK;
 }
 
-/* The arrays that are computed: of a forward call the statistics too, if they are a result. */
+/* The number of arrays that are computed: a forward call may also have the statistics as a
+   result. */
 static size_t count_results(const struct rp_node *node, const struct attention *a)
 {
     size_t n = node->shape->nparts;
@@ -374,7 +376,7 @@ static enum rp_code attention_run(struct rp_eval *e, const struct rp_node *node,
     return code;
 }
 
-/* Until 2024 it was spelled fhma. */
+/* Until 2024 the name was spelled fhma. */
 const struct rp_custom_target rp_custom_attention[] = {
     {"__cudnn$fmhaSoftmax*", attention_prepare, attention_run},
     {"__cudnn$fmhaScaleBiasSoftmax*", attention_prepare, attention_run},

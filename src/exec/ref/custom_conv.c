@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The convolutions that XLA:GPU calls cuDNN for: forward, with a bias, a side input and an
- * activation after it, and the two backward ones, whose window and dim_labels are the forward
- * one's. Sums are in f64. Cost: one multiplication and addition a term.
+ * Computes the convolutions for which XLA:GPU calls cuDNN: forward, with a bias, a side input and
+ * an activation after it, and the two backward ones, whose window and dim_labels are the forward
+ * one's. Sums are in f64. Cost: one multiplication and addition for each term.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/dot.h"
@@ -90,8 +90,8 @@ static enum rp_code prepare_filter(struct rp_plan *plan, struct rp_node *node, s
     return custom_conv_prepare(plan, node, FILTER, err);
 }
 
-/* Backward convolutions run the loops of the forward one, which is what window and dim_labels are
-   of, and add into the operand that is asked for. x, w, y: arrays of the forward convolution. */
+/* Backward convolutions run the loops of the forward one, to which window and dim_labels belong,
+   and add into the wanted operand. x, w, y: arrays of the forward convolution. */
 struct backward {
     const struct custom *c;
     const int64_t *x, *w, *y; /* dims */

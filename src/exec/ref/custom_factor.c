@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Factors of matrices that JAX calls LAPACK, or cuSOLVER, for: Cholesky, LU, QR with the matrix of
- * its reflectors, and solves with triangles and three diagonals. All in double complex, step by
- * step as LAPACK's unblocked routines do it, so that signs and pivots are theirs.
+ * Computes factors of matrices for which JAX calls LAPACK or cuSOLVER: Cholesky, LU, QR with the
+ * matrix of its reflectors, and solves with triangles and three diagonals. All is done in double
+ * complex, with the steps of LAPACK's unblocked routines, so that signs and pivots agree.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/linalg.h"
@@ -14,8 +14,8 @@
 
 struct factor {
     bool lower, older;
-    uint32_t first; /* the matrix; before it the integers of the older form */
-    uint32_t alpha; /* of trsm: the operand that scales; 0: none */
+    uint32_t first; /* place of the matrix; before it are the integers of the older form */
+    uint32_t alpha; /* for trsm: the operand that scales; 0: none */
     struct rp_solve solve;
 };
 
@@ -109,7 +109,7 @@ static enum rp_code trsm(struct rp_eval *e, const struct rp_node *node, struct r
     return rp_custom_results(node, &first, 1, out, err);
 }
 
-/* (factor, info): the triangle that is not the factor's is the operand's. */
+/* Gives (factor, info); the other triangle is that of the operand. */
 static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err)
 {
@@ -128,7 +128,7 @@ static enum rp_code potrf(struct rp_eval *e, const struct rp_node *node,
     }
     RP_TRY(rp_custom_results(node, &first, 1, out, err));
     while (at + 1 < (*out)->nparts && (*out)->parts[at]->elem != RP_ELEM_S32)
-        at++; /* XLA has its work space before it */
+        at++; /* XLA has its work space before this result */
     struct rp_tensor *info = (*out)->parts[at];
     for (size_t b = 0; b < info->n && (b + 1) * n * n <= first->n; b++) {
         int64_t bad = 0;
@@ -148,7 +148,7 @@ static struct rp_tensor *const *factor_operands(const struct rp_node *node,
     return in + ((const struct factor *)node->attrs)->first;
 }
 
-/* (factors, pivots, info), a matrix after the other. */
+/* Gives (factors, pivots, info), one matrix after the other. */
 static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *operands, struct rp_tensor **out,
                           struct rp_err *err)
@@ -190,8 +190,9 @@ static enum rp_code getrf(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- QR ---- */
 
-/* The reflector that takes n numbers, of which the first is *alpha and the others are `step` apart
-   from x on, to (beta, 0 ...): *alpha becomes beta, x the vector after its one. */
+/* Makes the reflector that maps n numbers to (beta, 0 ...). The first number is *alpha, which
+   becomes beta; the others are at x, `step` apart, and become the reflector's vector after its
+   leading one. */
 rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
 {
     double norm = 0, re = creal(*alpha), im = cimag(*alpha);
@@ -209,7 +210,7 @@ rp_c128 rp_reflector(rp_c128 *alpha, rp_c128 *x, size_t step, size_t n)
     return tau;
 }
 
-/* Columns from `first` on of rows from i on: less tau v (v^H A), v = (1, column i below row i). */
+/* Subtracts tau v (v^H A) from columns `first` on of rows i on; v = (1, column i below row i). */
 static void reflect(rp_c128 *a, size_t rows, size_t columns, size_t i, size_t first, rp_c128 tau)
 {
     for (size_t j = first; j < columns; j++) {
@@ -232,7 +233,7 @@ static void qr(rp_c128 *a, size_t rows, size_t columns, rp_c128 *tau)
     }
 }
 
-/* The first columns of the product of k reflectors, in place of them. */
+/* Replaces k reflectors by the first columns of their product. */
 static void reflectors_product(rp_c128 *a, size_t rows, size_t columns, const rp_c128 *tau,
                                size_t k)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom calls that JAX makes to LAPACK, run by a library (lapack.h): singular values, eigenvalues,
- * Schur and Hessenberg forms, reduction to three diagonals, QR with pivots. Two forms are known:
- * the typed one, "lapack_sgesdd_ffi", with letters in its configuration, and the older
+ * Runs custom calls that JAX makes to LAPACK with a library (lapack.h): singular values,
+ * eigenvalues, Schur and Hessenberg forms, reduction to three diagonals, QR with pivots. Two forms
+ * are known: the typed one, "lapack_sgesdd_ffi", with letters in its configuration, and the older
  * "lapack_sgesdd", with integers as its first operands. What JAX gives to cuSOLVER, hipSOLVER and
- * MAGMA runs here as well
- * ("cusolver_gesvdj_ffi"); signs of vectors may differ from theirs. Arrays here are row-major,
- * LAPACK's are column-major: every matrix of a batch is transposed into a block and back.
+ * MAGMA runs here as well ("cusolver_gesvdj_ffi"); signs of vectors may differ from theirs. Arrays
+ * here are row-major, LAPACK's are column-major: every matrix of a batch is transposed into a block
+ * and back.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/lapack.h"
@@ -24,18 +24,18 @@ struct call;
 typedef void routine_fn(struct call *c);
 
 /*
- * Shapes of operands and results: an entry for each in order, of a letter by which the routine
- * knows it, its type (T: of the routine, R and C: real or complex of its width, I: s32) and its
- * last dimensions (m, n: of the main operand, k: the lesser one, p: n - 1, *: any). "-": memory
- * that the caller gave for work.
+ * Shapes of operands and results. Each has an entry, in order: a letter by which the routine knows
+ * it, its type (T: of the routine, R and C: real or complex of its width, I: s32) and its last
+ * dimensions (m, n: of the main operand, k: the lesser one, p: n - 1, *: any). "-" is work memory
+ * from the caller.
  */
 struct routine {
     const char *name;
     const char *operands;
     const char *results[4]; /* typed real, typed complex, older real, older complex; NULL: none */
     routine_fn *run;
-    uint8_t main;           /* the operand that m and n are of */
-    const char *fortran[2]; /* of the calls for GPUs: real, complex */
+    uint8_t main;           /* the operand from which m and n come */
+    const char *fortran[2]; /* names of the calls for GPUs: real, complex */
 };
 
 typedef void fortran_fn(void *, void *, void *, void *, void *, void *, void *, void *, void *,
@@ -47,8 +47,8 @@ struct lapack {
     const char *results;
     fortran_fn *fn;
     bool is_complex, wide, older;
-    uint32_t first; /* operand after the integers */
-    char mode[2];   /* of the typed form: the letters of the routine */
+    uint32_t first; /* the first operand after the integers */
+    char mode[2];   /* for the typed form: the letters of the routine */
     bool flags[2];
     int64_t low, high;
 };
@@ -56,7 +56,7 @@ struct lapack {
 /* One matrix of a batch, column by column. */
 struct block {
     void *data;
-    int64_t dims[2]; /* of a vector: the first */
+    int64_t dims[2]; /* of a vector only the first is used */
 };
 
 struct call {
@@ -71,11 +71,11 @@ struct call {
 
 /* ---- calling Fortran ---- */
 
-/* Stands for the work space, followed by its size, among the arguments of a call `c`. */
+/* In the arguments of call `c`, this stands for the work space, followed by its size. */
 #define WORK_HERE ((void *)c)
 
-/* Numbers are passed by address. Those of LAPACK have 32 bits, in some libraries 64: the lower half
-   of 64 bits is read in either case. The lengths of strings follow the arguments: all are 1. */
+/* Numbers are passed by address. LAPACK's have 32 bits, in some libraries 64; only the lower half
+   of 64 bits is read in either case. The lengths of strings, all 1, follow the arguments. */
 static void fortran_call(struct call *c, void *const *words, size_t n, void *work, int64_t *lwork)
 {
     void *w[WORDS];
@@ -94,7 +94,7 @@ static void fortran_call(struct call *c, void *const *words, size_t n, void *wor
              w[14], w[15], w[16], w[17], w[18], w[19]);
 }
 
-/* Zeroed, until the call is over. */
+/* Gives zeroed memory until the call is over. */
 static void *scratch(struct call *c, int64_t n, size_t unit)
 {
     void *p = c->nscratch < SCRATCH ? calloc((size_t)(n > 0 ? n : 0) + 1, unit) : NULL;
@@ -116,7 +116,8 @@ static size_t unit_of(const struct call *c)
     return real_unit(c) * (c->l->is_complex ? 2 : 1);
 }
 
-/* Words that are NULL are left out; WORK_HERE is asked for how much it needs first. */
+/* Calls the routine, leaving out NULL arguments; with WORK_HERE, it is first asked how much it
+   needs. */
 static void invoke(struct call *c, void *const *words, size_t n)
 {
     bool asks = false;
@@ -161,7 +162,7 @@ static size_t block_bytes(const struct block *b, size_t unit)
     return (size_t)b->dims[0] * (size_t)b->dims[1] * unit;
 }
 
-/* A result that begins as an operand. */
+/* A result that begins as a copy of an operand. */
 static void take(struct call *c, char letter, size_t operand)
 {
     memcpy(data(c, letter), c->operand[operand].data, block_bytes(result(c, letter), unit_of(c)));
@@ -191,7 +192,7 @@ static char svd_mode(struct call *c)
     return mode;
 }
 
-/* A result, or a place for it where it is none. */
+/* The data of a result, or scratch memory if there is no such result. */
 static void *data_or_scratch(struct call *c, char letter)
 {
     return data(c, letter) ? data(c, letter) : scratch(c, 1, 16);
@@ -223,8 +224,8 @@ static void gesvd(struct call *c)
            &lda, data_or_scratch(c, 'v'), &ldv, WORK_HERE, rwork, &c->info);
 }
 
-/* Vectors of real matrices: of a conjugate pair LAPACK gives the real and the imaginary part as two
-   columns. */
+/* Unpacks vectors of real matrices: for a conjugate pair, LAPACK gives the real and the imaginary
+   part as two columns. */
 static void unpack_vectors(struct call *c, const void *packed, const void *imaginary, void *to)
 {
     size_t n = (size_t)c->n, unit = real_unit(c);
@@ -264,7 +265,7 @@ static bool is_finite(const struct call *c, const struct block *b)
     return true;
 }
 
-/* As JAX does, a matrix that is not finite is not given to LAPACK, which may not end. */
+/* Like JAX, does not give LAPACK a matrix that is not finite, because it may not return. */
 static void geev(struct call *c)
 {
     char left = c->l->older ? (char)operand_integer(c, 2) : c->l->mode[0];
@@ -374,7 +375,7 @@ static void ormqr(struct call *c)
 
 /* ---- of GPUs ---- */
 
-/* V instead of its adjoint. */
+/* Gives V instead of its adjoint. */
 static void gpu_svd(struct call *c)
 {
     struct block *v = result(c, 'v'), kept = *v;
@@ -399,7 +400,7 @@ static void gpu_svd(struct call *c)
     *v = kept;
 }
 
-/* Complex eigenvalues, and vectors as LAPACK has them. */
+/* Gives complex eigenvalues, and vectors like LAPACK. */
 static void gpu_geev(struct call *c)
 {
     char left = c->l->mode[0], right = c->l->mode[1];
@@ -460,8 +461,8 @@ static const struct routine routines[] = {
     {"unmqr", "aT** tT* cTmn", TYPED("cTmn"), ormqr, 2, {NULL, NULL}},
 };
 
-/* After "cu" or "hip"; the older names have no _ffi at their end, and a configuration that is not
-   read: only what the shapes say is known. */
+/* Names after "cu" or "hip"; older ones do not end in _ffi, and their configuration cannot be read,
+   so only what the shapes say is known. */
 #define GPU_SVD(name)                                             \
     {                                                             \
         name, "aTmn", TYPED("aTmn sRk uTm* vTn* iI"), gpu_svd, 0, \
@@ -498,7 +499,7 @@ static unsigned type_of(const struct lapack *l, char letter)
     return is_complex ? l->wide ? RP_ELEM_C128 : RP_ELEM_C64 : l->wide ? RP_ELEM_F64 : RP_ELEM_F32;
 }
 
-/* The entry i of the shapes, or NULL. */
+/* Entry i of the shapes, or NULL. */
 static const char *shape_entry(const char *shapes, size_t i)
 {
     for (; shapes && i; i--) {
@@ -529,7 +530,7 @@ static bool shape_matches(const struct call *c, const char *entry, const struct 
     return true;
 }
 
-/* Of matrix b of the array; out: from the block to the array. */
+/* Copies matrix b of an array; out: from the block to the array. */
 static void move_block(struct rp_tensor *t, size_t b, const struct block *block, bool out)
 {
     size_t rows = (size_t)block->dims[0], columns = (size_t)block->dims[1], unit = t->unit;
@@ -551,7 +552,7 @@ static struct rp_tensor *result_part(struct rp_tensor *all, size_t i)
     return all->elem != RP_ELEM_TUPLE ? i ? NULL : all : i < all->nparts ? all->parts[i] : NULL;
 }
 
-/* Room for one matrix of every operand and result, after their shapes are checked. */
+/* Makes room for one matrix of every operand and result, after checking their shapes. */
 static enum rp_code blocks_new(struct call *c, const struct rp_node *node, struct rp_tensor *all,
                                struct rp_err *err)
 {
@@ -658,7 +659,7 @@ static void read_config(struct rp_plan *plan, const struct rp_node *node, struct
     l->high = (int64_t)rp_config_number(plan, node, "high", 0);
 }
 
-/* "lapack_sgesdd_ffi": the routine, and the letter of its type. */
+/* Finds the routine of "lapack_sgesdd_ffi", and the letter of its type. */
 static const struct routine *find_routine(const char *name, size_t n, char *letter, bool *older)
 {
     static const char begin[] = "lapack_", end[] = "_ffi";
@@ -693,7 +694,7 @@ static const struct routine *find_gpu_routine(const char *name, size_t n, bool *
     return NULL;
 }
 
-/* What the typed calls of CPUs have in letters: from flags and from the shapes. */
+/* Derives what the CPU's typed calls have as letters from flags and shapes. */
 static enum rp_code read_gpu_config(struct rp_plan *plan, const struct rp_node *node,
                                     struct lapack *l, bool older, struct rp_err *err)
 {
@@ -725,7 +726,7 @@ static enum rp_code read_gpu_config(struct rp_plan *plan, const struct rp_node *
     l->mode[0] = a->dims[a->rank - 1] == k && a->dims[a->rank - 2] == m ? 'S' : 'A';
     if (l->routine->run != gpu_svd && turned)
         l->mode[0] = a->dims[a->rank - 2] == k ? 'S' : 'A';
-    else if (m == k) { /* U says nothing: it is square in both modes */
+    else if (m == k) { /* U does not tell, because it is square in both modes */
         a = node->shape->parts[3];
         l->mode[0] = a->dims[a->rank - (l->routine->run == gpu_svd ? 1 : 2)] == k ? 'S' : 'A';
     }

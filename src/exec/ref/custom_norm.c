@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Softmax and layer normalization of oneDNN, and the normalization of cuDNN:
+ * Computes softmax and layer normalization of oneDNN, and the normalization of cuDNN:
  *
  *   (x - mean) / sqrt(variance + epsilon) * scale + shift
  *
  * over the last dimension (oneDNN), or over all but the first (cuDNN, which gives the mean and the
- * factor as well when it trains). In f64, rounded once.
+ * factor as well when it trains). All is computed in f64 and rounded once.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/reduce.h"
@@ -14,11 +14,11 @@
 #include <string.h>
 
 struct norm {
-    size_t lines, length, stride; /* stride: between the elements of a line */
+    size_t lines, length, stride; /* stride: distance between elements of a line */
     double epsilon;
 };
 
-/* Lines along a dimension. */
+/* Finds the lines along a dimension. */
 static struct norm *norm_new(struct rp_plan *plan, struct rp_node *node,
                              const struct rp_value_shape *in, uint32_t dim)
 {
@@ -138,7 +138,7 @@ static enum rp_code prepare_cudnn(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-/* Whether the mean and the factor are results, one of each a line. */
+/* Whether the results include the mean and the factor of each line. */
 static bool gives_statistics(const struct rp_node *node, const struct norm *s)
 {
     return node->shape->elem == RP_ELEM_TUPLE && node->shape->nparts >= 3 &&

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix products that XLA calls cuBLAS, cuBLASLt or oneDNN for:
+ * Computes matrix products for which XLA calls cuBLAS, cuBLASLt or oneDNN:
  *
  *   activation(alpha * scale_a * scale_b * (A x B) + beta * C + bias) * scale_d
  *
- * in f64 (s64 or c128), rounded once. Operands come in the order A, B, C where beta is not 0, the
- * two scales of f8, the bias and the scale of the result. Before the activation is what an epilogue
- * with AUX gives as well; the largest magnitude is the second result where it is asked for.
+ * in f64 (s64 or c128), rounded once. Operands come in the order A, B, C (if beta is not 0), the
+ * two scales of f8, the bias and the scale of the result. An epilogue with AUX also gives the value
+ * before the activation; the largest magnitude is the second result on request.
  */
 #include "exec/eval/strided.h"
 #include "exec/ref/custom.h"
@@ -20,8 +20,8 @@
 
 enum activation { NONE, RELU, GELU, SILU, GELU_ERF, TANH, ELU, RELU6, SIGMOID };
 
-/* What oneDNN does with a product afterwards, step by step: adding an operand, which is repeated
-   along the leading dimensions and those of 1, a factor, or an activation. */
+/* The steps that oneDNN appends to a product: adding an operand (repeated along the leading
+   dimensions and those of 1), a factor, or an activation. */
 #define STEPS 8
 struct step {
     enum activation activation;
@@ -57,7 +57,7 @@ static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *nod
             if (dims[i][k] >= (int64_t)(i % 2 ? rhs : lhs)->rank)
                 return rp_node_error(node, RP_FORMAT, err, "the dimensions do not match");
     }
-    if (!counts[0] && lhs->rank >= 2 && rhs->rank >= 2) { /* as oneDNN has it: rows by columns */
+    if (!counts[0] && lhs->rank >= 2 && rhs->rank >= 2) { /* oneDNN's form: rows by columns */
         dims[0][0] = (int64_t)lhs->rank - (rp_config_flag(plan, node, "transpose_a") ? 2 : 1);
         dims[1][0] = (int64_t)rhs->rank - (rp_config_flag(plan, node, "transpose_b") ? 1 : 2);
         counts[0] = counts[1] = 1;
@@ -68,7 +68,7 @@ static enum rp_code product_dimensions(struct rp_plan *plan, struct rp_node *nod
     return rp_dot_fill(&g->dot, node, lhs, rhs, lists, counts, err);
 }
 
-/* The operand spreads over the result: each of its dimensions is 1 or the result's. */
+/* Whether the operand spreads over the result: each of its dimensions is 1 or the result's. */
 static bool spreads(const struct rp_value_shape *in, const struct rp_value_shape *out)
 {
     for (uint32_t k = 0; k < in->rank; k++)
@@ -78,7 +78,7 @@ static bool spreads(const struct rp_value_shape *in, const struct rp_value_shape
     return true;
 }
 
-/* "ops":["BIAS","GELU_TANH"], "alpha":[2] of each LINEAR. */
+/* Reads "ops":["BIAS","GELU_TANH"], and "alpha":[2] for each LINEAR. */
 static enum rp_code product_steps(struct rp_plan *plan, struct rp_node *node, struct gemm *g,
                                   struct rp_err *err)
 {
@@ -123,7 +123,7 @@ static enum rp_code product_steps(struct rp_plan *plan, struct rp_node *node, st
     return RP_OK;
 }
 
-/* What cuBLASLt does after the product, by XLA's name for it; false: it is not known. */
+/* Reads what cuBLASLt does after the product, by XLA's name for it; false if it is not known. */
 static bool read_epilogue(const char *name, struct gemm *g, bool *bias)
 {
     static const struct {
@@ -171,7 +171,7 @@ static enum rp_code product_prepare(struct rp_plan *plan, struct rp_node *node, 
     if ((g->aux || g->largest) && parts < 2)
         return rp_node_error(node, RP_FORMAT, err, "no second result");
     RP_TRY(product_steps(plan, node, g, err));
-    /* Which operand is what. */
+    /* Finds which operand is what. */
     bool f8 = n > 3 && !memcmp(name + n - 3, "$f8", 3);
     uint32_t at = 2;
     if (g->beta != 0)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Custom calls between the view of all devices and that of one: a program before partitioning
- * computes with whole arrays, its manual parts (shard_map) with the block of each device. Every
- * partition computes the whole arrays; on entry of a manual part it takes its block, on exit all
- * partitions put theirs together.
+ * Runs custom calls that switch between the view of all devices and that of one: a program before
+ * partitioning computes with whole arrays, but its manual parts (shard_map) with the block of each
+ * device. Every partition computes the whole arrays; on entry of a manual part it takes its block,
+ * on exit all partitions put theirs together.
  */
 #include "exec/data/tile.h"
 #include "exec/eval/mesh.h"
@@ -15,8 +15,9 @@
 
 struct shard {
     struct rp_sdy sdy;
-    struct rp_slice list;               /* shardings of Shardy; none: */
-    const struct rp_sharding *sharding; /* of HLO, or NULL: the values are as they are */
+    struct rp_slice list; /* shardings of Shardy; if there are none: */
+    const struct rp_sharding
+        *sharding; /* shardings of HLO, or NULL if the values stay as they are */
 };
 
 static const struct rp_attr *module_attr(const struct rp_program *p, uint32_t key)
@@ -66,7 +67,7 @@ static enum rp_code prepare_global(struct rp_plan *plan, struct rp_node *node, s
     return shard_prepare(plan, node, "xla.sdy.out_shardings", err);
 }
 
-/* The marks of GSPMD: the sharding is that of the value outside. */
+/* Marks of GSPMD: the sharding belongs to the value outside. */
 static enum rp_code prepare_spmd(struct rp_plan *plan, struct rp_node *node, uint32_t op,
                                  struct rp_err *err)
 {
@@ -96,7 +97,7 @@ static bool same_dims(const struct rp_value_shape *shape, const struct rp_tensor
            (!t->rank || !memcmp(shape->dims, t->dims, t->rank * sizeof *t->dims));
 }
 
-/* Where the block of a device is; it has to make one shape of the other. */
+/* Finds the block of a device, which has to turn one shape into the other. */
 static enum rp_code find_tile(const struct rp_node *node, size_t i, size_t rank, unsigned device,
                               struct rp_tile *tile, struct rp_err *err)
 {
@@ -155,7 +156,7 @@ static enum rp_code take_blocks(struct rp_eval *e, const struct rp_node *node,
     return code;
 }
 
-/* One value of all partitions as a whole. */
+/* Joins one value of all partitions to the whole. */
 static enum rp_code join_blocks(const struct rp_eval *e, const struct rp_node *node,
                                 struct rp_tensor *const *all, size_t i, struct rp_tensor **out,
                                 struct rp_err *err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sorts of numbers that XLA:GPU calls CUB for: keys alone, or keys with values, along the last
- * dimension, by the total order of their type; equal ones stay in their order. And two small
- * kernels of JAX for GPUs: the permutation of a list of pivots, and ThreeFry.
+ * Sorts numbers where XLA:GPU calls CUB: keys alone, or keys with values, along the last dimension,
+ * by the total order of their type, stably. Also has two small kernels of JAX for GPUs: the
+ * permutation of a list of pivots, and ThreeFry.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/kernels.h"
@@ -16,7 +16,7 @@ struct keys {
     bool descending;
 };
 
-/* Bits whose order as unsigned numbers is the order of the keys. */
+/* Makes bits whose order as unsigned numbers is the order of the keys. */
 static uint64_t rank_of(const struct rp_tensor *t, size_t i)
 {
     uint64_t bits = rp_tensor_bits(t, i), top = UINT64_C(1) << (8 * t->unit - 1);
@@ -95,7 +95,7 @@ static enum rp_code prepare_pivots(struct rp_plan *plan, struct rp_node *node, s
     return RP_OK;
 }
 
-/* Row i was changed with row pivots[i], from 0; where each row is from. */
+/* Row i was exchanged with row pivots[i], from 0; gives the origin of each row. */
 static enum rp_code lu_pivots(struct rp_eval *e, const struct rp_node *node,
                               struct rp_tensor *const *in, struct rp_tensor **out,
                               struct rp_err *err)
@@ -135,7 +135,7 @@ static enum rp_code prepare_threefry(struct rp_plan *plan, struct rp_node *node,
     return RP_OK;
 }
 
-/* keys, keys, counters, counters */
+/* operands: two keys, two counters */
 static enum rp_code custom_threefry(struct rp_eval *e, const struct rp_node *node,
                                     struct rp_tensor *const *in, struct rp_tensor **out,
                                     struct rp_err *err)

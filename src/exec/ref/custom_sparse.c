@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sparse matrices of JAX: products with a vector or a matrix, and conversions from and to dense
- * ones, which JAX gives to cuSPARSE and, of BCSR matrices, to Eigen on the CPU. A matrix is three
- * arrays: values, rows and columns (coo), or values, columns and where each row begins (csr). Sums
- * are complex f64, rounded once. Entries that lie outside of the matrix are padding and count
- * nothing.
+ * Computes with sparse matrices of JAX: products with a vector or a matrix, and conversions from
+ * and to dense ones, which JAX gives to cuSPARSE, or for BCSR matrices on the CPU to Eigen. A
+ * matrix is three arrays: values, rows and columns (coo), or values, columns and where each row
+ * begins (csr). Sums are complex f64, rounded once. Entries outside of the matrix are padding and
+ * are ignored.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/linalg.h"
@@ -14,7 +14,7 @@
 
 struct sparse {
     bool csr, transpose;
-    uint8_t columns, rows; /* operands; the values are the first */
+    uint8_t columns, rows; /* indices of operands; the values are the first */
 };
 
 /* ---- preparing ---- */
@@ -235,7 +235,7 @@ static enum rp_code to_dense(struct rp_eval *e, const struct rp_node *node,
     return finish(node, wide, out, err);
 }
 
-/* The nonzero elements row by row; what is left of the lists stays 0. */
+/* Lists the nonzero elements row by row; the rest of the lists stays 0. */
 static enum rp_code from_dense(struct rp_eval *e, const struct rp_node *node,
                                struct rp_tensor *const *in, struct rp_tensor **out,
                                struct rp_err *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Eigenvalues and eigenvectors of Hermitian matrices, that JAX calls LAPACK's syevd and heevd for.
- * The matrix is brought to three diagonals by reflectors (hetd2), those to one by implicit QL or QR
- * steps (steqr), and the reflectors are applied to what that gave (unmtr): the same steps, so that
- * the signs of vectors are LAPACK's where it has this way, for matrices of up to 25; larger ones it
- * divides: they are left to the library where there is one (custom_lapack.c), and have signs of
- * their own where there is none. Cost: some 10 n^3.
+ * Computes eigenvalues and eigenvectors of Hermitian matrices, for which JAX calls LAPACK's syevd
+ * and heevd. Reflectors reduce the matrix to three diagonals (hetd2), implicit QL or QR steps
+ * reduce these to one (steqr), and the reflectors are applied to the result (unmtr). For matrices
+ * of up to 25 rows LAPACK uses the same steps, so the signs of vectors agree. It divides larger
+ * ones, which are left to the library if there is one (custom_lapack.c); otherwise their signs may
+ * differ. Cost: some 10 n^3.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/lapack.h"
@@ -21,13 +21,13 @@
 
 struct tridiagonal {
     size_t n;
-    rp_c128 *a; /* row-major; the reflectors afterwards */
+    rp_c128 *a; /* row-major; later the reflectors */
     rp_c128 *tau, *x;
     double *d, *e;
 };
 
-/* A reflector v over rows and columns [first, first + n): A less v x^H + x v^H, of the whole block.
- */
+/* Applies a reflector v over rows and columns [first, first + n), A - v x^H - x v^H, to the whole
+   block. */
 static void two_sided(struct tridiagonal *t, size_t first, size_t n, const rp_c128 *v, rp_c128 tau)
 {
     rp_c128 alpha = 0;
@@ -47,7 +47,7 @@ static void two_sided(struct tridiagonal *t, size_t first, size_t n, const rp_c1
             t->a[(first + i) * t->n + first + k] -= v[i] * conj(t->x[k]) + t->x[i] * conj(v[k]);
 }
 
-/* The whole matrix is kept, so both ways read it alike; v: room for n numbers. */
+/* Both triangles are kept, so either may be read; v has room for n numbers. */
 static void reduce_lower(struct tridiagonal *t, rp_c128 *v)
 {
     size_t n = t->n;
@@ -86,7 +86,7 @@ static void reduce_upper(struct tridiagonal *t, rp_c128 *v)
         t->d[i] = creal(t->a[i * n + i]);
 }
 
-/* z less tau v (v^H z) for the rows [first, first + n). */
+/* Subtracts tau v (v^H z) from z in the rows [first, first + n). */
 static void apply_reflector(rp_c128 *z, size_t columns, size_t first, size_t n, const rp_c128 *v,
                             rp_c128 tau)
 {
@@ -117,7 +117,7 @@ static void apply_all(const struct tridiagonal *t, bool lower, rp_c128 *z, rp_c1
 
 struct ql {
     size_t n;
-    double *d, *e, *c, *s; /* c, s: the rotations of a sweep */
+    double *d, *e, *c, *s; /* c, s: the rotations of one sweep */
     rp_c128 *z;
     double eps;
 };
@@ -141,7 +141,7 @@ static void rotation(double f, double g, double *c, double *s, double *r)
     }
 }
 
-/* Columns j and j + 1 of the vectors. */
+/* Rotates columns j and j + 1 of the vectors. */
 static void rotate_columns(struct ql *q, size_t j, double c, double s)
 {
     for (size_t i = 0; i < q->n; i++) {
@@ -152,8 +152,8 @@ static void rotate_columns(struct ql *q, size_t j, double c, double s)
     }
 }
 
-/* Of [[a, b], [b, c]]: the larger eigenvalue in magnitude, the other, and the vector of the first.
- */
+/* For [[a, b], [b, c]]: the eigenvalue of larger magnitude, the other one, and the vector of the
+   first. */
 static void two_by_two(double a, double b, double c, double *first, double *second, double *cs,
                        double *sn)
 {
@@ -189,7 +189,7 @@ static void two_by_two(double a, double b, double c, double *first, double *seco
     }
 }
 
-/* One implicit step on [l, m], from m upwards to l (QL). */
+/* Makes one implicit step on [l, m], from m up to l (QL). */
 static void step_ql(struct ql *q, size_t l, size_t m)
 {
     double *d = q->d, *e = q->e, p = d[l], g = (d[l + 1] - p) / (2 * e[l]), r = hypot(g, 1);
@@ -217,7 +217,7 @@ static void step_ql(struct ql *q, size_t l, size_t m)
     e[l] = g;
 }
 
-/* The same from m downwards to l > m (QR). */
+/* Makes the same from m down to l > m (QR). */
 static void step_qr(struct ql *q, size_t l, size_t m)
 {
     double *d = q->d, *e = q->e, p = d[l], g = (d[l - 1] - p) / (2 * e[l - 1]), r = hypot(g, 1);
@@ -250,7 +250,8 @@ static bool negligible(const struct ql *q, size_t i)
     return q->e[i] * q->e[i] <= q->eps * q->eps * fabs(q->d[i]) * fabs(q->d[i + 1]) + DBL_MIN;
 }
 
-/* The block from l to end, which lies after it. Returns false where it does not converge. */
+/* Reduces the block from l to end, where end comes after l. Returns false if it does not
+   converge. */
 static bool block_ql(struct ql *q, size_t l, size_t end, size_t *left)
 {
     while (l <= end) {
@@ -330,7 +331,7 @@ static bool diagonalize(struct ql *q)
                                               : block_ql(q, l, end, &left)))
             return false;
     }
-    /* Smallest first. */
+    /* Sorts the smallest first. */
     for (size_t i = 0; i + 1 < q->n; i++) {
         size_t k = i;
 
@@ -354,7 +355,7 @@ static bool diagonalize(struct ql *q)
 
 /* ---- all of it ---- */
 
-/* a: the matrix, whose vectors take its place; d: the values. */
+/* a: the matrix, which is replaced by its vectors; d: the values. */
 static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, double *d, bool *done,
                               struct rp_err *err)
 {
@@ -392,10 +393,10 @@ static enum rp_code decompose(rp_c128 *a, size_t n, bool lower, double eps, doub
 
 struct spectrum {
     bool lower;
-    uint32_t first; /* the matrix; before it the integers of the older form */
+    uint32_t first; /* place of the matrix; before it are the integers of the older form */
 };
 
-/* Up to here the signs of our own vectors are LAPACK's. */
+/* For matrices of at most so many rows, the signs of our vectors are LAPACK's. */
 #define OWN_ROWS 25
 
 static enum rp_code spectrum_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)

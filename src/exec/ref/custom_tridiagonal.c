@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Systems of equations with three diagonals, that JAX calls LAPACK's gtsv or cuSPARSE's gtsv2 for:
- * rows are eliminated from the first to the last, changed with the next one where its number is
- * larger. The variant that perturbs replaces a pivot that is all but zero by the least one that
- * rounding can tell from zero, so that a singular matrix gives a finite result. In double complex.
+ * Solves systems of equations with three diagonals, for which JAX calls LAPACK's gtsv or cuSPARSE's
+ * gtsv2: rows are eliminated from the first to the last, and exchanged with the next one if its
+ * number is larger. The perturbing variant replaces a pivot that is nearly zero by the smallest one
+ * that rounding can distinguish from zero, so that a singular matrix gives a finite result. All is
+ * done in double complex.
  */
 #include "exec/ref/custom.h"
 #include "exec/ref/linalg.h"
@@ -16,14 +17,15 @@
 
 struct three_attr {
     bool perturbs;
-    uint32_t at; /* the result that is the solution */
+    uint32_t at; /* index of the result that is the solution */
 };
 
-/* One matrix: l[i] is in row i + 1, u2 is what pivoting puts beside u. b has `columns` in a row. */
+/* One matrix: l[i] is in row i + 1, u2 is the diagonal that pivoting adds beside u. b has rows of
+   `columns`. */
 struct three {
     size_t n, columns;
     rp_c128 *l, *d, *u, *b;
-    double least; /* the size of the least pivot; 0: none is changed */
+    double least; /* size of the smallest pivot; 0: none is replaced */
 };
 
 static double size_of(rp_c128 x)
@@ -52,14 +54,14 @@ static void eliminate(struct three *t, size_t k)
     t->d[k] = t->l[k];
     t->d[k + 1] = t->u[k] - factor * next;
     t->l[k] = 0;
-    if (k + 2 < t->n) { /* from here on, l[k] is the number two to the right of d[k] */
+    if (k + 2 < t->n) { /* from here on, l[k] is the number two places to the right of d[k] */
         t->l[k] = t->u[k + 1];
         t->u[k + 1] = -factor * t->l[k];
     }
     t->u[k] = next;
 }
 
-/* 0, or the number from 1 of the first pivot that is zero. */
+/* Returns 0, or the number (from 1) of the first pivot that is zero. */
 static int64_t solve_three(struct three *t)
 {
     for (size_t k = 0; k < t->n; k++) {
@@ -85,7 +87,7 @@ static int64_t solve_three(struct three *t)
     return 0;
 }
 
-/* Rounding of the type, of the largest number in the matrix. */
+/* The rounding error of the type, for the largest number in the matrix. */
 static double least_pivot(const struct three *t, unsigned elem)
 {
     bool wide = elem == RP_ELEM_F64 || elem == RP_ELEM_C128;

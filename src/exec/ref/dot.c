@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dot of the reference engine: both operands are brought into the order batch, free, contracted and
- * widened to f64, s64 or c128; then every result is one sum, rounded once at its end. Cost: one
- * multiplication and addition a term, in the order of the contracted dimensions.
+ * Computes dot for the reference engine: both operands are brought into the order batch, free,
+ * contracted and widened to f64, s64 or c128; then every result is one sum, rounded once at its
+ * end. Cost: one multiplication and addition for each term, in the order of the contracted
+ * dimensions.
  */
 #include "exec/ref/dot.h"
 #include "base/threads.h"
@@ -25,7 +26,7 @@ static bool contains(const int64_t *list, size_t n, int64_t d)
     return false;
 }
 
-/* batch, free, contracted; returns the number of free elements. */
+/* Arranges batch, free, contracted; returns the number of free elements. */
 static int64_t dot_arrange(const struct rp_value_shape *s, const int64_t *batch, size_t nbatch,
                            const int64_t *inner, size_t ninner, uint32_t *perm)
 {
@@ -52,7 +53,7 @@ static bool in_order(const uint32_t *perm, size_t n)
     return true;
 }
 
-/* Whether the array lies as batch, contracted, free. */
+/* Whether the array is stored as batch, contracted, free. */
 static bool is_flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t ninner)
 {
     size_t nfree = rank - nbatch - ninner;
@@ -64,7 +65,7 @@ static bool is_flipped(const uint32_t *perm, size_t rank, size_t nbatch, size_t 
     return in_order(other, rank);
 }
 
-/* Whether each operand lies as a product reads it. */
+/* Finds whether each operand is stored in the order that a product reads. */
 static void dot_lies(struct rp_dot *d)
 {
     d->lhs_plain = in_order(d->lhs_perm, d->rank[0]);
@@ -119,7 +120,7 @@ enum rp_code rp_dot_fill(struct rp_dot *d, const struct rp_node *node,
 
 #define CUT_JOB 65536
 
-/* What a number is rounded to, what is left of it, rounded too, and both together. */
+/* The rounded number, the rounded remainder, and both together. */
 enum cut_part { HIGH, LOW, BOTH };
 
 struct cut {
@@ -139,7 +140,7 @@ RP_CLONES void rp_round_tf32(uint32_t *to, const uint32_t *from, size_t n)
     }
 }
 
-/* Ties to even, as a conversion does. */
+/* Rounds ties to even, as a conversion does. */
 RP_CLONES static void round_bf16(uint32_t *to, const uint32_t *from, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -149,7 +150,7 @@ RP_CLONES static void round_bf16(uint32_t *to, const uint32_t *from, size_t n)
     }
 }
 
-/* Nothing is left of what is not finite. */
+/* Gives the remainder; it is zero for numbers that are not finite. */
 RP_CLONES static void subtract_high(uint32_t *rest, const uint32_t *from, const uint32_t *high,
                                     size_t n)
 {
@@ -215,7 +216,7 @@ static enum rp_code cut_all(struct rp_eval *e, const struct rp_tensor *in, bool 
     return RP_OK;
 }
 
-/* The product of a part of each operand. */
+/* Multiplies one part of each operand. */
 static enum rp_code dot_of_parts(struct rp_eval *e, const struct rp_node *node,
                                  struct rp_tensor *const *in, enum cut_part left,
                                  enum cut_part right, struct rp_tensor **out, struct rp_err *err)
@@ -239,7 +240,7 @@ static enum rp_code dot_cut(struct rp_eval *e, const struct rp_node *node,
     return dot_of_parts(e, node, in, HIGH, HIGH, out, err);
 }
 
-/* Three products: high with high, high with low and low with high. */
+/* Adds three products: high with high, high with low and low with high. */
 static enum rp_code dot_split(struct rp_eval *e, const struct rp_node *node,
                               struct rp_tensor *const *in, struct rp_tensor **out,
                               struct rp_err *err)
@@ -263,9 +264,9 @@ static bool asks_for_more(const struct rp_attr *precision)
     return false;
 }
 
-/* Products of f32 as the program asks for them; on a GPU as TF32 where it does not ask for more,
-   and for no vectors: those are no work for the tensor cores. Six and nine products are f32 but for
-   its rounding. */
+/* Chooses how to compute products of f32 as the program asks. A GPU uses TF32 unless the program
+   asks for more, but not for vectors, which tensor cores do not handle. Six or nine products equal
+   f32 except for its rounding. */
 static void choose_cut(const struct rp_plan *plan, struct rp_node *node, struct rp_dot *d)
 {
     const struct rp_attr *precision = rp_node_attr(plan, node, RP_ATTR_OPERAND_PRECISION),
@@ -302,7 +303,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
         RP_TRY(rp_node_ints(plan, node, keys[i], side[i % 2]->rank ? side[i % 2]->rank : 1,
                             &lists[i], &counts[i], err));
     RP_TRY(rp_dot_fill(d, node, side[0], side[1], lists, counts, err));
-    /* The result is batch, free of the left and free of the right side. */
+    /* The dimensions of the result are batch, free of the left side, free of the right side. */
     int64_t dims[2 * RP_TENSOR_RANK];
     size_t n = 0;
     for (size_t i = 0; i < side[0]->rank - counts[0]; i++)
@@ -315,7 +316,7 @@ enum rp_code rp_dot_prepare(struct rp_plan *plan, struct rp_node *node, struct r
     return RP_OK;
 }
 
-/* One sum a result; the loops are the same for all three types. */
+/* Computes one sum for each result; the loops are the same for all three types. */
 #define PRODUCT(name, type)                                                               \
     static void name(const struct rp_dot *d, const void *lhs, const void *rhs, void *out) \
     {                                                                                     \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise operations of the reference engine: a lane over the whole array. Constants are
- * decoded when the program is planned; map runs its function over pieces.
+ * Runs element-wise operations of the reference engine as a lane over the whole array. Constants
+ * are decoded when the program is planned; map runs its function over pieces.
  */
 #include "exec/eval/tape.h"
 #include "exec/ref/kernels.h"
@@ -27,7 +27,7 @@ static enum rp_code prepare_lane(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-/* A scalar as an array of n elements: bounds of clamp, the choice of select. */
+/* Repeats a scalar n times, for bounds of clamp, or the choice of select. */
 static enum rp_code spread_scalar(struct rp_tensor *scalar, const struct rp_tensor *like,
                                   struct rp_tensor **out, struct rp_err *err)
 {
@@ -46,7 +46,7 @@ static enum rp_code element_run(struct rp_eval *e, const struct rp_node *node,
                                 struct rp_err *err)
 {
     struct rp_tensor *same[3] = {NULL, NULL, NULL};
-    const struct rp_tensor *like = in[node->nin == 3]; /* of select and clamp the second */
+    const struct rp_tensor *like = in[node->nin == 3]; /* for select and clamp the second one */
     enum rp_code code = RP_OK;
 
     (void)e;
@@ -82,7 +82,8 @@ static enum rp_code prepare_bits(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-/* The same bits, lowest first, in elements of another width; one of the two is under a byte. */
+/* Copies the same bits, lowest first, to elements of another width; one of the two is under a
+   byte. */
 static void bitcast_recut(const struct rp_tensor *in, size_t from, struct rp_tensor *out, size_t to)
 {
     size_t unit = from < to ? from : to, total = in->n * from / unit;
@@ -117,7 +118,7 @@ static enum rp_code bitcast_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- constants and iota ---- */
 
-/* A tensor in the arena that is never freed by its users: the plan keeps one use for itself. */
+/* Makes a tensor in the arena that its users never free, because the plan keeps one use. */
 static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
     struct rp_tensor *t = RP_NODE_NEW(plan, struct rp_tensor);
@@ -139,8 +140,8 @@ static enum rp_code hold_constant(struct rp_plan *plan, struct rp_node *node, st
     return rp_err_need(t->data, err, "planning constants");
 }
 
-/* rp_plan_check asks whether a program could run: values are not needed for that, except small
-   ones, which kernels look at when they are prepared. */
+/* rp_plan_check asks only whether a program could run, which requires no values, except small ones
+   that kernels read while they are prepared. */
 static bool is_only_checked(const struct rp_plan *plan, const struct rp_node *node)
 {
     return plan->refused &&
@@ -185,7 +186,7 @@ static enum rp_code constant_run(struct rp_eval *e, const struct rp_node *node,
     return RP_OK;
 }
 
-/* n bytes that repeat the first ones. */
+/* Fills n bytes by repeating the first ones. */
 static void repeat_bytes(unsigned char *at, size_t first, size_t n)
 {
     for (size_t done = first; done < n;) {

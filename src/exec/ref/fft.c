@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A length is split into its factors (Cooley and Tukey): the transforms of every p-th number, one
- * after the other, are joined by transforms of p numbers. A length with a factor above FACTOR_MOST
- * becomes a convolution (Bluestein), which transforms of a power of two compute. Both take
- * n log n steps. Products of complex numbers are written out, since those of C look for infinities.
+ * A length is split into its factors (Cooley and Tukey): first every p-th number is transformed,
+ * then transforms of p numbers join the results. A length with a factor above FACTOR_MOST becomes a
+ * convolution (Bluestein), which transforms of a power of two compute. Both take n log n steps.
+ * Products of complex numbers are written out, since those of C look for infinities.
  */
 #include "exec/ref/fft.h"
 
@@ -21,7 +21,7 @@ static inline rp_c128 times(rp_c128 a, rp_c128 b)
 
 /* ---- planning ---- */
 
-/* exp(sign * pi i k / half); exact at the quarters. */
+/* exp(sign * pi i k / half), exact at the quarters. */
 static rp_c128 turn(size_t k, size_t half, int sign)
 {
     double angle = M_PI * (double)k / (double)half;
@@ -35,7 +35,7 @@ static rp_c128 turn(size_t k, size_t half, int sign)
     return CMPLX(cos(angle), sign * sin(angle));
 }
 
-/* False where a factor is too large. */
+/* Returns false if a factor is too large. */
 static bool find_factors(struct rp_fft *f)
 {
     size_t rest = f->n, at = 0;
@@ -150,7 +150,7 @@ static void join_many(const struct rp_fft *f, rp_c128 *out, size_t p, size_t m, 
     }
 }
 
-/* n numbers at a step, into out; levels are as many as factors. */
+/* Transforms n numbers, every `step`-th, into out; there is one level for each factor. */
 static void transform(const struct rp_fft *f, const rp_c128 *in, size_t step, size_t n,
                       size_t level, rp_c128 *out)
 {
@@ -180,7 +180,8 @@ static void convolve(const struct rp_fft *f, const rp_c128 *in, rp_c128 *out, rp
         work[j] = j < f->n ? times(in[j], f->chirp[j]) : 0;
     rp_fft_run(f->power, work, wave, NULL);
     for (size_t j = 0; j < m; j++)
-        work[j] = conj(times(wave[j], f->filter[j])); /* the inverse is the forward of conjugates */
+        work[j] = conj(
+            times(wave[j], f->filter[j])); /* the inverse is the forward transform of conjugates */
     rp_fft_run(f->power, work, wave, NULL);
     for (size_t k = 0; k < f->n; k++)
         out[k] = times(conj(wave[k]) / (double)m, f->chirp[k]);

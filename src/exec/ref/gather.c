@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gather and scatter, with the batching dimensions of newer programs. A gather's start is clamped
- * so that its slice lies inside; a scatter's window that would lie partly outside is skipped.
- * Updates are applied in their order.
+ * Computes gather and scatter, with the batching dimensions of newer programs. A gather's start is
+ * clamped so that its slice lies inside; a scatter's window that would lie partly outside is
+ * skipped. Updates are applied in order.
  */
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
@@ -18,7 +18,7 @@ static enum rp_code read_list(struct rp_plan *plan, struct rp_node *node, unsign
     return rp_node_ints(plan, node, key, rank ? (int64_t)rank : 1, &out->at, &out->n, err);
 }
 
-/* Dimensions of the window in the operand: all that are neither collapsed nor batching. */
+/* The window's dimensions in the operand: those that are neither collapsed nor batching. */
 static size_t window_dims(const struct rp_gather *a, size_t rank, size_t *dims)
 {
     size_t n = 0;
@@ -106,7 +106,8 @@ enum rp_code rp_gather_prepare(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
-/* Splits an index of the result (or updates) and finds the start in the operand, not clamped. */
+/* Splits an index of the result (or updates) and finds the start in the operand, without clamping
+   it. */
 struct place {
     const struct rp_gather *a;
     const struct rp_tensor *operand, *indices;
@@ -152,7 +153,8 @@ static void place_start(const struct place *p, const int64_t *index, size_t rank
         start[a->operand_batch.at[k]] = batch[a->index_batch.at[k]];
 }
 
-/* The dimensions of the result (or updates) that count windows, with zero for those inside one. */
+/* Lists the dimensions of the result (or updates) that count windows; those inside a window become
+   zero. */
 static size_t count_windows(const struct rp_gather *a, const struct rp_tensor *t, int64_t *dims)
 {
     size_t n = 1;
@@ -207,7 +209,7 @@ static enum rp_code gather_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- scatter: operands, indices, updates ---- */
 
-/* All operands of one shape, which is that of the results, and all updates of one. */
+/* Checks that all operands and results have one shape, and all updates one. */
 static enum rp_code scatter_shapes(struct rp_plan *plan, const struct rp_node *node, uint32_t n,
                                    struct rp_err *err)
 {
@@ -256,7 +258,7 @@ enum rp_code rp_scatter_prepare(struct rp_plan *plan, struct rp_node *node, stru
     RP_TRY(rp_tape_new(plan, node->called[0], false, &a->tape, err));
     if (a->tape->nresults != a->k)
         return rp_node_error(node, RP_FORMAT, err, "the function has the wrong number of results");
-    for (uint32_t i = 0; i < a->k; i++) /* operands, indices, updates */
+    for (uint32_t i = 0; i < a->k; i++) /* operands come first, then indices, then updates */
         if (a->tape->regs[i].elem != rp_node_operand(plan, node, i)->elem ||
             a->tape->regs[a->k + i].elem !=
                 rp_node_operand(plan, node, (uint32_t)a->k + 1 + i)->elem ||
@@ -280,7 +282,7 @@ static bool is_inside(const struct place *p, const int64_t *start, const struct 
     return true;
 }
 
-/* n elements next to each other of every operand: f(old, update). */
+/* Applies f(old, update) to n adjacent elements of every operand. */
 static void scatter_combine(const struct rp_gather *a, struct rp_tape_frame *f,
                             struct rp_tensor **to, struct rp_tensor *const *updates, char *kept,
                             int64_t at, int64_t from, size_t n)
@@ -303,9 +305,9 @@ static void scatter_combine(const struct rp_gather *a, struct rp_tape_frame *f,
         memcpy(to[k]->data + at * (int64_t)to[k]->unit, kept + k * room, n * to[k]->unit);
 }
 
-/* One window, in runs of elements that lie next to each other on both sides. */
+/* One window, as runs of elements that are contiguous on both sides. */
 struct runs {
-    size_t rank; /* dimensions outside a run */
+    size_t rank; /* number of dimensions outside of a run */
     int64_t dims[RP_TENSOR_RANK], to[RP_TENSOR_RANK], from[RP_TENSOR_RANK], length;
 };
 
@@ -363,7 +365,7 @@ static enum rp_code scatter_all(const struct rp_gather *a, struct rp_tensor *con
         place_start(&p, index, updates->rank, start);
         for (size_t k = 0; k < updates->rank; k++)
             from += index[k] * update_stride[k];
-        if (is_inside(&p, start, updates)) { /* indices outside may be any numbers */
+        if (is_inside(&p, start, updates)) { /* indices outside of the operand may be any numbers */
             for (size_t k = 0; k < in[0]->rank; k++)
                 at += start[k] * stride[k];
             scatter_window(a, &runs, &frame, to, in + a->k + 1, kept, at, from);

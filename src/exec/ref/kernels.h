@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The kernels of the reference engine, a table a family; each ends with a row without `run`. */
+/* The kernels of the reference engine, with one table for each family; each ends with a row without
+   `run`. */
 #include "exec/eval/plan.h"
 
 extern const struct rp_kernel rp_kernels_element[];
@@ -20,10 +21,10 @@ extern const struct rp_kernel rp_kernels_custom[];
 extern const struct rp_kernel rp_kernels_special[];
 extern const struct rp_kernel rp_kernels_scan[];
 
-/* All of them, by opcode; RP_OP_COUNT entries. */
+/* Lists all by opcode; RP_OP_COUNT entries. */
 void rp_kernels_reference(const struct rp_kernel **by_code);
 
-/* Attributes of operations that have a list of dimensions only: broadcast, transpose ... */
+/* Attributes of operations that have only a list of dimensions: broadcast, transpose ... */
 struct rp_dims_attr {
     const int64_t *at;
     size_t n;
@@ -37,11 +38,11 @@ static inline bool rp_dims_has(struct rp_dims_attr dims, int64_t dim)
     return i < dims.n;
 }
 
-/* Attributes of a gather, or of a scatter, whose updates are its windows. */
+/* Attributes of a gather, or of a scatter, whose updates correspond to windows. */
 struct rp_gather {
     struct rp_dims_attr offset, collapsed, map, operand_batch, index_batch, sizes;
     int64_t vector_dim;
-    bool plain; /* of a scatter: the update replaces */
+    bool plain; /* for a scatter: the update just replaces */
     struct rp_tape *tape;
     size_t k; /* operands of a scatter */
 };
@@ -57,24 +58,24 @@ enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, stru
 
 struct rp_sort { /* attributes of a sort */
     int64_t dim;
-    struct rp_tape *tape; /* compares the parameters 2 i and 2 i + 1, of operand i */
+    struct rp_tape *tape; /* compares parameters 2 i and 2 i + 1, from operand i */
 };
 enum rp_code rp_sort_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);
 
 /* Whether position a comes before b. */
 typedef bool rp_before_fn(void *user, size_t a, size_t b);
-/* spare: room for n. */
+/* spare has room for n. */
 void rp_merge_sort(size_t *at, size_t *spare, size_t n, rp_before_fn *before, void *user);
 
-/* Of as many operands as results, each followed by one that starts it, the first along a dimension
-   by the function that the node calls: an approximate top-k, exactly. */
+/* Finds the first value along a dimension, by the function that the node calls; each operand is
+   followed by an initial value. This is an approximate top-k, done exactly. */
 enum rp_code rp_first_prepare(struct rp_plan *plan, struct rp_node *node, int64_t dim,
                               struct rp_err *err);
 enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
                           struct rp_tensor *const *in, struct rp_tensor **out, struct rp_err *err);
-/* Of the last dimension: (values, positions). */
+/* Gives (values, positions) in the last dimension. */
 enum rp_code rp_topk_run(const struct rp_eval *e, struct rp_tensor *in, size_t k, bool largest,
                          unsigned index_elem, struct rp_tensor **out, struct rp_err *err);
 
-/* ThreeFry 2x32 with 20 rounds of two words; the low halves come first. */
+/* ThreeFry 2x32 with 20 rounds for two words; the low halves come first. */
 void rp_threefry(uint64_t key, uint64_t counter, uint32_t out[2]);

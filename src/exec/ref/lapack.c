@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding LAPACK. OpenBLAS runs in one thread, as in exec/fast/blas.c. A library that is loaded
-   already is found at once, so nothing is remembered here. */
+/* Finds LAPACK. OpenBLAS runs in one thread, as in exec/fast/blas.c. A library that is already
+   loaded is found at once, so nothing is remembered here. */
 #include "exec/ref/lapack.h"
 
 #include "exec/plugin/plugin.h"
@@ -46,7 +46,7 @@ bool rp_lapack_open(struct rp_lapack *out)
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (try_library(usual[i], out))
             return true;
-    /* The one of SciPy's wheel, which JAX itself calls. */
+    /* The one in SciPy's wheel, which JAX itself calls. */
     struct rp_err ignored = RP_ERR_INIT;
     char *path;
     bool found = rp_plugin_resolve(RP_PLUGIN_LAPACK, NULL, &path, &ignored) == RP_OK &&

@@ -13,12 +13,12 @@ struct rp_lapack {
     const char *prefix; /* of its names; static */
 };
 
-/* False: there is none. From any thread. */
+/* Returns false if there is none. May be called from any thread. */
 bool rp_lapack_open(struct rp_lapack *out);
 
 /* A routine, "sgesdd", or NULL. */
 void *rp_lapack_find(const struct rp_lapack *lapack, const char *routine);
 
-/* Lets the library run a custom call of LAPACK's; RP_UNSUPPORTED with what to install where it
-   cannot. */
+/* Lets the library run a custom call of LAPACK's; if it cannot, returns RP_UNSUPPORTED and says
+   what to install. */
 enum rp_code rp_lapack_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err);

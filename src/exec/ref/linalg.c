@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fourier transforms, Cholesky factors and triangular solves, all in double complex: the types of
- * the program are converted to it and back.
+ * Computes Fourier transforms, Cholesky factors and triangular solves in double complex; the types
+ * of the program are converted to it and back.
  */
 #include "exec/ref/linalg.h"
 #include "exec/eval/strided.h"
@@ -16,7 +16,7 @@
 
 /* ---- fft ---- */
 
-#define FFT_JOB 4096 /* numbers from which on threads share the lines */
+#define FFT_JOB 4096 /* from so many numbers on, threads share the lines */
 
 enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct rp_err *err)
 {
@@ -36,7 +36,8 @@ enum rp_code rp_fft_prepare(struct rp_plan *plan, struct rp_node *node, struct r
         return rp_node_error(node, RP_FORMAT, err, "unknown fft_type");
     if (!a->n || a->n > node->shape->rank)
         return rp_node_error(node, RP_FORMAT, err, "fft_length does not match the operand");
-    /* The last dimensions are fft_length; of a real signal's transform, the last is half. */
+    /* The last dimensions are fft_length; in the transform of a real signal, the last one is half
+       as long. */
     const struct rp_value_shape *from = rp_node_operand(plan, node, 0);
     int64_t dims[RP_TENSOR_RANK], half = a->length[a->n - 1] / 2 + 1;
     size_t rank = node->shape->rank;
@@ -97,7 +98,7 @@ static enum rp_code fft_along(const struct rp_eval *e, struct rp_tensor *t, size
     return code;
 }
 
-/* The half that a real signal's transform leaves out, from the other. */
+/* Computes the half that the transform of a real signal leaves out from the other half. */
 static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t dims,
                                struct rp_tensor **out, struct rp_err *err)
 {
@@ -127,7 +128,8 @@ static enum rp_code fft_mirror(const struct rp_tensor *half, int64_t n, size_t d
     return RP_OK;
 }
 
-/* The usual types directly: the general conversion takes longer than the transform. */
+/* Converts the usual types directly, because the general conversion takes longer than the
+   transform. */
 static enum rp_code fft_widen(struct rp_tensor *in, struct rp_tensor **out, struct rp_err *err)
 {
     const float *from = (const float *)(const void *)in->data;
@@ -164,7 +166,7 @@ static enum rp_code fft_narrow(struct rp_tensor *t, unsigned elem, struct rp_ten
     return RP_OK;
 }
 
-/* The first `shape` of a larger array. */
+/* Takes the first `shape` of a larger array. */
 static enum rp_code fft_head(struct rp_tensor *t, const struct rp_value_shape *shape, unsigned elem,
                              struct rp_tensor **out, struct rp_err *err)
 {
@@ -192,7 +194,8 @@ static enum rp_code fft_run(struct rp_eval *e, const struct rp_node *node,
     int sign = rp_fft_sign(a);
     enum rp_code code;
 
-    if (in[0]->elem == RP_ELEM_C128) { /* it is changed in place: not the operand */
+    if (in[0]->elem ==
+        RP_ELEM_C128) { /* copied, because the operand must not be changed in place */
         code = rp_tensor_new(RP_ELEM_C128, in[0]->dims, in[0]->rank, &t, err);
         if (code == RP_OK)
             memcpy(t->data, in[0]->data, rp_tensor_bytes(t));
@@ -214,8 +217,8 @@ static enum rp_code fft_run(struct rp_eval *e, const struct rp_node *node,
 
 /* ---- cholesky ---- */
 
-/* The factor of a Hermitian matrix, of which one triangle is read; the other becomes zero. NaN
-   where the matrix is not positive definite. */
+/* Factorizes a Hermitian matrix, of which one triangle is read; the other one becomes zero. NaN if
+   the matrix is not positive definite. */
 static void cholesky_factor(rp_c128 *m, size_t n, bool lower)
 {
     for (size_t i = 0; i < n; i++)
@@ -290,7 +293,7 @@ int64_t rp_lu(rp_c128 *m, size_t rows, size_t columns, int64_t *pivot)
     for (size_t k = 0; k < rows && k < columns; k++) {
         size_t best = k;
 
-        for (size_t i = k + 1; i < rows; i++) /* the larger of |re| + |im|, as LAPACK has it */
+        for (size_t i = k + 1; i < rows; i++) /* the larger |re| + |im|, as in LAPACK */
             if (fabs(creal(m[i * columns + k])) + fabs(cimag(m[i * columns + k])) >
                 fabs(creal(m[best * columns + k])) + fabs(cimag(m[best * columns + k])))
                 best = i;
@@ -342,8 +345,7 @@ static rp_c128 matrix_entry(const struct rp_solve *a, const rp_c128 *m, size_t n
     return a->adjoint ? conj(v) : v;
 }
 
-/* One vector x of op(A) x = b (left), or x op(A) = b: the same with the roles of i and j changed.
- */
+/* Solves op(A) x = b for one vector x (left), or x op(A) = b, which only exchanges i and j. */
 static void solve_line(const struct rp_solve *a, const rp_c128 *m, size_t n, rp_c128 *x,
                        size_t step)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that move elements and compute nothing, over the strided copy. Reshapes share the
+ * Runs operations that move elements and compute nothing, by the strided copy. Reshapes share the
  * bytes of their operand; a bitcast between layouts goes through the physical order of both.
  */
 #include "exec/eval/strided.h"
@@ -45,7 +45,7 @@ RUN(broadcast)
     const struct rp_dims_attr *a = node->attrs;
     struct rp_strided s = {.unit = in[0]->unit, .rank = node->shape->rank};
     int64_t from[RP_TENSOR_RANK];
-    bool in_order = true; /* then only the shape changes, where no element is repeated */
+    bool in_order = true; /* in order, and with no element repeated, only the shape changes */
 
     for (size_t i = 1; i < a->n; i++)
         in_order = in_order && a->at[i] > a->at[i - 1];
@@ -223,7 +223,8 @@ RUN(slice)
                      : RP_OK;
 }
 
-/* Starts of a window of `size` in `of`, clamped; one scalar each, or one vector (old programs). */
+/* Reads the starts of a window of `size` in `of`, clamped; one scalar for each dimension, or one
+   vector (old programs). */
 static enum rp_code slice_starts(const struct rp_node *node, struct rp_tensor *const *in,
                                  uint32_t n, const struct rp_tensor *of, const int64_t *size,
                                  int64_t *begin, struct rp_err *err)
@@ -316,7 +317,7 @@ PREPARE(prepare_pad)
     return RP_OK;
 }
 
-/* One value everywhere: a copy with a stride of 0, in long rows. */
+/* Fills with one value: a copy with a stride of 0, in long rows. */
 static enum rp_code fill_all(struct rp_tensor *t, const void *value, struct rp_pool *pool,
                              struct rp_err *err)
 {
@@ -411,7 +412,7 @@ RUN(get_size)
     return RP_OK;
 }
 
-/* The array keeps its bound in the program; its value is the part that is there. */
+/* The array keeps its bound in the program; its value is the part that exists. */
 RUN(set_size)
 {
     size_t dim = (size_t)((const struct rp_dims_attr *)node->attrs)->at[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Batch normalisation as an operation, in f64. Per feature f, over all other dimensions (n values):
+ * Computes batch normalisation in f64: for each feature f, over all other dimensions (n values):
  *
  *   inference   scale * (x - mean) / sqrt(variance + epsilon) + offset
  *   training    the same with the batch's own mean and variance, which are results too
@@ -38,7 +38,7 @@ static enum rp_code norm_prepare(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-/* All operands in f64 and the sizes. */
+/* All operands in f64, and the sizes. */
 struct work {
     struct rp_tensor *in[5], *out[3];
     size_t features, inner, n; /* n: values a feature */

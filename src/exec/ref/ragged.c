@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ragged-dot: a product whose left side has a dimension that is divided into groups of different
- * sizes, which an operand gives. The dimension is one of these:
+ * Computes ragged-dot: a product whose left side has a dimension that is divided into groups of
+ * different sizes, given by an operand. The dimension is one of these:
  *
  *   free        every row is multiplied with the matrix of its group   [b,m,k] [g,b,k,n] -> [b,m,n]
  *   contracted  every group is a product of its own                    [b,m,k] [b,k,n] -> [g,b,m,n]
  *   batch       a plain product
  *
- * Rows that belong to no group give 0. The sizes may differ by batch, and by the dimensions before
- * the ragged one. As for dot, operands are widened and every result is one sum, rounded at its end.
+ * Rows without a group give 0. The sizes may differ by batch, and by the dimensions before the
+ * ragged one. As for dot, operands are widened and every result is one sum, rounded at its end.
  */
 #include "exec/data/complex.h"
 #include "exec/eval/strided.h"
@@ -24,11 +24,12 @@
 enum ragged_mode { RAGGED_FREE, RAGGED_CONTRACTED, RAGGED_BATCH };
 
 struct ragged {
-    struct rp_dot plain; /* of the mode RAGGED_BATCH */
+    struct rp_dot plain; /* for the mode RAGGED_BATCH */
     enum ragged_mode mode;
-    uint32_t perm[2][RP_TENSOR_RANK]; /* batch, (of the right side) group, free, contracted */
+    uint32_t perm[2][RP_TENSOR_RANK]; /* batch, group (only right side), free, contracted */
     int64_t batch, left, right, inner, groups;
-    /* where the ragged dimension is: sizes of the batch and of the free or contracted dimensions */
+    /* for the side with the ragged dimension: sizes of the batch and of the free or contracted
+       dimensions */
     int64_t sizes[RP_TENSOR_RANK];
     uint32_t nbatch, nsizes, ragged;
 };
@@ -48,7 +49,8 @@ static bool dims_have(struct dims_of list, int64_t d, uint32_t *where)
     return false;
 }
 
-/* Batch, group (if >= 0), free and contracted dimensions of one side; returns the free elements. */
+/* Arranges batch, group (if >= 0), free and contracted dimensions of one side; returns the number
+   of free elements. */
 static int64_t ragged_arrange(const struct rp_value_shape *s, struct dims_of batch,
                               struct dims_of inner, int64_t group, uint32_t *perm, int64_t *sizes,
                               uint32_t *nfree)
@@ -163,8 +165,8 @@ static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, s
     if (g->mode == RAGGED_BATCH)
         RP_TRY(rp_dot_fill(&g->plain, node, sides[0], sides[1], lists, counts, err));
     else {
-        /* The group sizes have a row each of the batch dimensions and of those before the ragged
-           one, or one for all. */
+        /* The group sizes have one row for each index of the batch dimensions and of those before
+           the ragged one, or one row for all. */
         for (uint32_t k = 0, at = 0; k + 1 < sides[2]->rank; k++, at++) {
             at += at == g->ragged;
             if (at >= g->nsizes || sides[2]->dims[k] != g->sizes[at])
@@ -178,7 +180,7 @@ static enum rp_code ragged_prepare(struct rp_plan *plan, struct rp_node *node, s
     return RP_OK;
 }
 
-/* The group of each index of the batch and free (or contracted) dimensions; -1: none. */
+/* Finds the group of each index of the batch and free (or contracted) dimensions; -1: none. */
 static void find_groups(const struct ragged *g, const struct rp_tensor *sizes, int64_t *group)
 {
     int64_t at[RP_TENSOR_RANK] = {0}, n = 0;

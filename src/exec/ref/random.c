@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random bits: counter-based generators, bit for bit as XLA expands them, so that a replayed
- * program draws the same numbers; and `rng`, which is different on every machine and is here a
- * seeded stream of its own.
+ * Makes random bits with counter-based generators, bit for bit as XLA expands them, so that a
+ * replayed program draws the same numbers; and for `rng`, which differs on every machine, with a
+ * seeded stream.
  *
  *   ThreeFry 2x32, 20 rounds    state u64[2]: key, counter; two words a counter
  *   Philox 4x32, 10 rounds      state u64[2 or 3]: key, counter (128 bits); four words a counter
@@ -78,8 +78,8 @@ static void put_word(struct rp_tensor *t, size_t i, uint64_t bits)
     memcpy(t->data + i * t->unit, &bits, t->unit);
 }
 
-/* The two words of a counter are adjacent along the first even dimension (the largest
-   where none is). */
+/* The two words of a counter are adjacent along the first even dimension, or if there is none,
+   along the largest. */
 static void threefry_32(struct rp_tensor *t, uint64_t key, uint64_t counter, uint64_t *used)
 {
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK], index[RP_TENSOR_RANK] = {0};
@@ -158,7 +158,7 @@ static enum rp_code random_bits(struct rp_eval *e, const struct rp_node *node,
         return err ? err->code : RP_NOMEM;
     }
     memcpy(state, in[0]->data, bytes < sizeof state ? bytes : sizeof state);
-    if (bytes < 24) /* a short state has the key for the upper half of its counter */
+    if (bytes < 24) /* with a short state, the key is also the upper half of its counter */
         state[2] = state[0];
     if (node->value == PHILOX)
         philox_fill(parts[1], state[0], state + 1, &used);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions. Many results at a time: their accumulators are lanes of the function's tape, and each
- * step takes one more element of every one of them. Every step is of the type that the function
- * has, so types narrower than f32 are rounded at each (rounded.c); sums of f32 are accumulated
+ * Computes many results of a reduction at a time: their accumulators are lanes of the function's
+ * tape, and each step takes one more element of every one of them. Every step has the type of the
+ * function, so types narrower than f32 are rounded at each (rounded.c); sums of f32 are accumulated
  * in f64, so that the reference does not depend on the order. reduce-window skips the places
  * outside its operand.
  */
@@ -162,7 +162,7 @@ static void reduce_split(const struct rp_reduce *a, const struct rp_tensor *t,
     }
 }
 
-/* Places of the next n results. */
+/* Finds the places of the next n results. */
 static void window_places(int64_t *index, const int64_t *dims, const int64_t *stride, size_t rank,
                           int64_t *at, size_t n)
 {
@@ -264,7 +264,7 @@ enum rp_code rp_reduce_window_prepare(struct rp_plan *plan, struct rp_node *node
     return make_tape(plan, node, &a->reduce, err);
 }
 
-/* Where in the operand a place of the window lies; false: nowhere. */
+/* Finds where in the operand a place of the window is; false if nowhere. */
 static bool window_place(const struct rp_window *w, const int64_t *out, const int64_t *in,
                          const int64_t *dims, const int64_t *stride, size_t rank, int64_t *at)
 {
@@ -464,7 +464,7 @@ enum rp_code rp_select_prepare(struct rp_plan *plan, struct rp_node *node, struc
     return RP_OK;
 }
 
-/* The place of the window that is selected: of two, the later one where select says no. */
+/* The place of the window that is selected: of two, the later one if select says no. */
 static int64_t select_place(const struct rp_select_attr *a, struct rp_tape_frame *f,
                             const struct rp_tensor *t, const int64_t *stride, const int64_t *out,
                             const int64_t *size)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums and products of types narrower than f32. The program says that every step is of that type,
- * so every step is rounded, and then the order counts. XLA's for the CPU is taken: where a reduced
- * dimension is longer than 32, windows of 32 are reduced first, padded evenly at both ends, and
- * then what they gave. The reduced dimensions are brought to the front, so that a step is one pass
- * over all results. Cost: one pass over the operand.
+ * Computes sums and products of types narrower than f32. The program says that every step has that
+ * type, so every step is rounded, and then the order matters. This uses XLA's order for the CPU:
+ * where a reduced dimension is longer than 32, windows of 32 are reduced first, padded evenly at
+ * both ends, and then their results. The reduced dimensions are brought to the front, so that a
+ * step is one pass over all results. Cost: one pass over the operand.
  */
 #include "exec/eval/lanes.h"
 #include "exec/eval/strided.h"
@@ -25,7 +25,7 @@ bool rp_reduce_is_rounded(const struct rp_tape *tape, unsigned elem)
 struct rounded {
     unsigned elem;
     bool multiply;
-    size_t rank, n; /* reduced dimensions; results */
+    size_t rank, n; /* number of reduced dimensions; of results */
     int64_t dims[RP_TENSOR_RANK], stride[RP_TENSOR_RANK];
     int64_t window[RP_TENSOR_RANK], low[RP_TENSOR_RANK], grid[RP_TENSOR_RANK];
     const float *in;
@@ -74,7 +74,7 @@ static void one_window(const struct rounded *r, const int64_t *at, float *acc)
     } while (rp_index_next(k, r->window, r->rank));
 }
 
-/* Reduced dimensions in front; sizes of windows, if there are any. */
+/* Puts reduced dimensions in front; computes sizes of windows, if any. */
 static enum rp_code round_arrange(struct rounded *r, const struct rp_reduce *a, struct rp_tensor *t,
                                   bool *windows, struct rp_tensor **out, struct rp_err *err)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan: a function over the slices of arrays along one dimension, from the first to the last (or
- * back), with values that each step hands on to the next:
+ * Computes scan: a function over the slices of arrays along one dimension, from the first to the
+ * last (or back), with values that each step hands on to the next:
  *
  *   (inputs[t]..., carries...)  ->  (outputs[t]..., carries...)
  *
  * The result is the stacked outputs followed by the last carries. Steps run one after another, also
  * where the function is called associative: other orders round differently. Cost: a copy of every
- * slice, and one evaluation of the function a step.
+ * slice, and one evaluation of the function for each step.
  */
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
@@ -70,7 +70,7 @@ static enum rp_code scan_prepare(struct rp_plan *plan, struct rp_node *node, str
     return RP_OK;
 }
 
-/* The dimensions without the one that is walked along. */
+/* Lists the dimensions without the one that is scanned. */
 static size_t slice_dims(const int64_t *dims, size_t rank, uint32_t dim, int64_t *out)
 {
     size_t n = 0;
@@ -90,7 +90,7 @@ static bool is_slice(const struct rp_tensor *whole, const struct rp_tensor *slic
            !memcmp(slice->dims, dims, rank * sizeof *dims);
 }
 
-/* Between an array and its slice t; into the array where `store`. */
+/* Copies between an array and its slice t; `store`: into the array. */
 static void slice_copy(struct rp_tensor *whole, struct rp_tensor *slice, uint32_t dim, int64_t t,
                        bool store)
 {
@@ -106,7 +106,7 @@ static void slice_copy(struct rp_tensor *whole, struct rp_tensor *slice, uint32_
     rp_strided_copy(&s, store ? at : slice->data, store ? slice->data : at);
 }
 
-/* One step: args are `inputs` free places followed by the carries, which are replaced. */
+/* Makes one step: args has `inputs` free places followed by the carries, which are replaced. */
 static enum rp_code scan_step(struct rp_eval *e, const struct rp_node *node, const struct scan *s,
                               struct rp_tensor *const *in, int64_t t, struct rp_tensor **args,
                               struct rp_tensor **outputs, struct rp_err *err)

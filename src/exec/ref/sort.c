@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sort and topk. A stable merge sort of positions, one line of the sorted dimension after another;
- * the comparison is the program's function of scalars, so it need not be a total order. topk keeps
- * the first of equal values first, NaN above everything.
+ * Computes sort and topk with a stable merge sort of positions, one line of the sorted dimension
+ * after another; the comparison is the program's function of scalars, so it need not be a total
+ * order. topk keeps the first of equal values first, NaN above everything.
  */
 #include "exec/eval/strided.h"
 #include "exec/ref/kernels.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The function that compares the first nin operands; node->attrs. */
+/* Prepares the function that compares the first nin operands, for node->attrs. */
 static enum rp_code prepare_comparison(struct rp_plan *plan, struct rp_node *node, uint32_t nin,
                                        struct rp_err *err)
 {
@@ -123,7 +123,7 @@ static enum rp_code sort_lines(const struct rp_sort *a, struct line *l, struct r
     return RP_OK;
 }
 
-/* The first nin operands sorted, into to, of which the caller drops each also on failure. */
+/* Sorts the first nin operands into `to`; the caller drops each of these, also on failure. */
 static enum rp_code sort_operands(const struct rp_node *node, struct rp_tensor *const *in,
                                   size_t nin, struct rp_tensor **to, struct rp_err *err)
 {
@@ -221,10 +221,10 @@ enum rp_code rp_first_run(struct rp_eval *e, const struct rp_node *node,
 /* ---- topk ---- */
 
 /*
- * The k first are kept in a heap whose root is the last of them; a line is walked once, and what
- * does not come before the root is passed over, a block at a time. Keys are integers in IEEE's
- * total order, as in XLA: NaN is the largest, -NaN the smallest, -0 below 0. Lines are jobs of the
- * pool.
+ * The k first are kept in a heap whose root is the last of them; a line is walked once, and
+ * elements that do not come before the root are skipped, a block at a time. Keys are integers in
+ * IEEE's total order, as in XLA: NaN is the largest, -NaN the smallest, -0 below 0. Lines are jobs
+ * of the pool.
  */
 #define TOPK_BLOCK 64
 
@@ -246,7 +246,7 @@ RP_CLONES_FEW static void keys_f32(const int32_t *in, size_t n, int32_t flip, in
         out[i] = (in[i] ^ ((in[i] >> 31) & INT32_MAX)) ^ flip;
 }
 
-/* The larger, the further in front. */
+/* Larger keys come first. */
 static void topk_keys(const struct topk *t, size_t base, int64_t *keys)
 {
     bool integer = rp_elem_is_signed(t->in->elem) || rp_elem_is_unsigned(t->in->elem);
@@ -305,7 +305,7 @@ static enum rp_code topk_line(void *user, size_t line, struct rp_err *err)
     RP_TRY(rp_err_need(keys, err, "sorting"));
     struct ranked *heap = (struct ranked *)(void *)(keys + t->n);
     topk_keys(t, line * t->n, keys);
-    /* heap: the k first of n keys, in their order. */
+    /* heap: the first k of n keys, in order. */
     for (size_t i = 0; i < t->k; i++)
         heap[i] = (struct ranked){keys[i], i};
     for (size_t i = t->k / 2; i-- > 0;)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions that StableHLO programs call by name and HLO has no opcode for (the dialect CHLO), one
- * element at a time in double precision. XLA expands them into polynomials before it compiles.
+ * Computes functions that StableHLO programs call by name and HLO has no opcode for (the dialect
+ * CHLO), one element at a time in double precision. XLA expands them into polynomials before it
+ * compiles.
  */
 #include "exec/data/complex.h"
 #include "exec/ref/kernels.h"
@@ -14,7 +15,7 @@
 
 /* ---- functions of one number ---- */
 
-/* Halley's method on erfc, which is exact where erf is close to 1. */
+/* Applies Halley's method to erfc, which is exact where erf is close to 1. */
 static double special_erf_inv(double y)
 {
     double a = fabs(y);
@@ -61,7 +62,7 @@ static double special_digamma(double x)
     return sum;
 }
 
-/* exp(-|x|) I1(x): the power series, whose terms have one sign, then the asymptotic one. */
+/* exp(-|x|) I1(x), by the power series, whose terms have one sign, then by the asymptotic one. */
 static double special_bessel_i1e(double x)
 {
     double a = fabs(x), term, sum;
@@ -75,7 +76,7 @@ static double special_bessel_i1e(double x)
     sum = term = 1;
     for (int k = 1; k < 20; k++)
         sum += term *= -(4 - (2.0 * k - 1) * (2.0 * k - 1)) / (k * 8 * a);
-    return copysign(sum / (sqrt(2 * PI) * sqrt(a)), x); /* 2 PI a may be above the range */
+    return copysign(sum / (sqrt(2 * PI) * sqrt(a)), x); /* 2 PI a may be out of range */
 }
 
 static double special_is_inf(double x)
@@ -105,7 +106,7 @@ static double special_square(double x)
 
 /* ---- of two ---- */
 
-/* The zeta function of Hurwitz by the formula of Euler and Maclaurin. */
+/* Hurwitz's zeta function by the formula of Euler and Maclaurin. */
 static double special_zeta(double x, double q)
 {
     static const double bernoulli[] = {1.0 / 12,       -1.0 / 720,
@@ -194,7 +195,7 @@ enum rp_code rp_special_prepare(struct rp_plan *plan, struct rp_node *node, stru
     return RP_OK;
 }
 
-/* Numbers in their order, subnormal ones among them; both zeros are 0. */
+/* Numbers floats in their order, including subnormal ones; both zeros are 0. */
 static int64_t float_rank(uint64_t bits, uint64_t sign)
 {
     return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
@@ -240,7 +241,7 @@ static enum rp_code special_run(struct rp_eval *e, const struct rp_node *node,
         double x = rp_tensor_number(in[0], i);
 
         if (in[0]->elem == RP_ELEM_BF16 && fabs(x) < 0x1p-126)
-            x = copysign(0, x); /* subnormals, as in f32, in which XLA computes */
+            x = copysign(0, x); /* subnormals are flushed as in f32, in which XLA computes */
         if (rp_elem_is_complex(in[0]->elem))
             set_complex(*out, i, f->whole(CMPLX(x, rp_tensor_imaginary(in[0], i))));
         else if (f->two == nextafter)

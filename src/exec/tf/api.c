@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Loading TensorFlow's C library: one table of functions, looked up by name. */
+/* Loads TensorFlow's C library: one table of functions, looked up by name. */
 #include "exec/tf/api.h"
 
 #include "program/program.h"

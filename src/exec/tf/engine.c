@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The engine tf: a GraphDef on the real TensorFlow, through the C interface of its library. The
+ * The engine tf runs a GraphDef on the real TensorFlow, through the C interface of its library. The
  * graph's feeds are the arguments and its fetches the outputs; a BladeDISC capture comes here as a
- * graph with one call of its function. Only the session's run is timed. It works in
- * a child process as PJRT plugins do (exec/worker/worker.h): the library prints when it is loaded.
+ * graph with one call of its function. Only the session's run is timed. It works in a child process
+ * as PJRT plugins do (exec/worker/worker.h): the library prints when it is loaded.
  */
 #include "exec/worker/engine.h"
 #include "base/clock.h"
@@ -17,13 +17,13 @@
 struct tf_exe {
     struct rp_worker_exe exe;
 
-    /* for the worker */
+    /* state for the worker */
     struct rp_tf tf;
     void *status, *graph, *session;
     struct rp_tf_port *feeds, *fetches;
-    const void **assigns; /* operations that set variables; nvariables */
+    const void **assigns; /* operations that set variables; nvariables of them */
     void **inputs, **outputs;
-    size_t nfeeds, nfetches, nvariables; /* of the feeds, the last ones are of variables */
+    size_t nfeeds, nfetches, nvariables; /* the last ones of the feeds are those of variables */
 };
 
 /* ---- in the process that has the library ---- */
@@ -47,7 +47,7 @@ static enum rp_code find_port(struct tf_exe *x, const char *name, struct rp_tf_p
     return RP_OK;
 }
 
-/* What sets the variables whose values come with the arguments. */
+/* Finds what sets the variables whose values come with the arguments. */
 static enum rp_code find_assigns(struct tf_exe *x, struct rp_err *err)
 {
     const struct rp_engine_program *p = x->exe.program;
@@ -86,7 +86,7 @@ static enum rp_code find_ports(struct tf_exe *x, struct rp_err *err)
     return find_assigns(x, err);
 }
 
-/* The graph of a SavedModel comes with its session: variables are restored from files. */
+/* The graph of a SavedModel comes with its session, whose variables are restored from files. */
 static enum rp_code start_session(struct tf_exe *x, struct rp_err *err)
 {
     static const char *const tags[] = {"serve"};
@@ -106,7 +106,7 @@ static enum rp_code tf_open(void *self, struct rp_worker_facts *facts, struct rp
     struct tf_exe *x = self;
     int64_t begin = rp_clock_ns();
 
-    setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* the user's own choice stays */
+    setenv("TF_CPP_MIN_LOG_LEVEL", "2", 0); /* does not override the user's own choice */
     RP_TRY(rp_tf_load(x->exe.path, &x->tf, err));
     x->status = x->tf.status_new();
     int64_t loaded = rp_clock_ns();
@@ -152,7 +152,7 @@ static enum rp_code tf_upload(void *self, struct rp_tensor *const *arguments, st
         char shape[512];
 
         rp_tensor_shape_text(t, shape, sizeof shape);
-        if (!type || (want != type && want % 100 != type)) /* references are 100 more */
+        if (!type || (want != type && want % 100 != type)) /* types of references are 100 higher */
             return rp_err_set(err, RP_FORMAT, "argument %zu, '%s', is %s; the graph expects %s", i,
                               x->exe.program ? x->exe.program->feeds[i] : "", shape,
                               rp_elem_name(rp_tf_elem(want % 100))
@@ -235,7 +235,7 @@ static enum rp_code tf_fetch(void *self, struct rp_tensor **outputs, struct rp_e
     return code;
 }
 
-/* The RunMetadata of the last of some runs: one step is what that format holds. */
+/* Gives the RunMetadata of the last run, because that format holds one step. */
 static enum rp_code tf_profile(void *self, unsigned runs, uint8_t **bytes, size_t *n,
                                struct rp_err *err)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The child's side of a worker: a loop that reads a request, calls the library and answers. It
- * never returns an error to anybody but the parent, and ends when the parent's end of the socket
- * does.
+ * reports errors only to the parent, and ends when the parent's end of the socket is closed.
  */
 #include "exec/worker/wire.h"
 
@@ -42,7 +41,7 @@ static enum rp_code receive_argument(struct child_ctx *s, size_t i, struct rp_er
         return RP_OK;
     if (i >= s->start->narguments)
         return rp_err_set(err, RP_FORMAT, "argument %zu was not sent", i);
-    s->arguments[i] = rp_tensor_keep(s->start->arguments[i]); /* it is here since the fork */
+    s->arguments[i] = rp_tensor_keep(s->start->arguments[i]); /* the child has it since the fork */
     return RP_OK;
 }
 
@@ -57,7 +56,7 @@ static bool child_upload(struct child_ctx *s, struct rp_err *err)
     for (size_t i = 0; i < s->narguments && code == RP_OK; i++)
         code = receive_argument(s, i, err);
     if (code == RP_NOMEM || code == RP_IO)
-        return false; /* what was not read would be taken for the next request */
+        return false; /* unread data would be taken for the next request */
     if (code == RP_OK)
         code = s->ops->upload(s->self, s->arguments, err);
     return child_answer(s, RP_WIRE_UPLOAD, code, 0, err);
@@ -114,7 +113,7 @@ static bool child_profile(struct child_ctx *s, uint64_t runs, struct rp_err *err
     return there;
 }
 
-/* False: the parent has ended or cannot be reached. */
+/* Returns false if the parent has ended or cannot be reached. */
 static bool child_serve(struct child_ctx *s, const struct rp_wire_head *request)
 {
     struct rp_err err = RP_ERR_INIT;

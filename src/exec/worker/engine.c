@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define PROBE_NS \
-    INT64_C(60000000000) /* a library that gives no answer for a minute does not work */
+    INT64_C(60000000000) /* a library that gives no answer for a minute is considered broken */
 
 static struct rp_worker *worker_of(struct rp_executable *exe)
 {
@@ -49,7 +49,7 @@ enum rp_code rp_worker_engine_probe(const struct rp_worker_engine *own, const ch
 
 /* ---- compiling ---- */
 
-/* In this process where the options or a profiler want it. */
+/* Starts in this process if the options or a profiler want it. */
 static enum rp_code start_worker(struct rp_worker_exe *exe, struct rp_err *err)
 {
     const struct rp_engine_options *options = exe->options;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes between a parent and its child over a socket pair; a closed end is an answer, no signal. */
+/* Transfers bytes between a parent and its child over a socket pair; a closed end is an answer, not
+   a signal. */
 #include "exec/worker/wire.h"
 
 #include <errno.h>
 #include <sys/socket.h>
 
-#define PIECE_BYTES (UINT64_C(1) << 30) /* of one system call, which has a limit of 2 GiB */
+#define PIECE_BYTES (UINT64_C(1) << 30) /* for one system call, which has a limit of 2 GiB */
 
 bool rp_wire_send(int fd, const void *bytes, size_t n)
 {

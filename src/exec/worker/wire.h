@@ -5,7 +5,7 @@
 #include "exec/worker/worker.h"
 
 enum rp_wire_kind {
-    RP_WIRE_OPENED, /* from the child, without a request: facts */
+    RP_WIRE_OPENED, /* sent by the child without a request: facts */
     RP_WIRE_UPLOAD, /* n arrays */
     RP_WIRE_RUN,    /* n runs; the answer is n times */
     RP_WIRE_FETCH,  /* the answer is n arrays */
@@ -16,15 +16,16 @@ enum rp_wire_kind {
 struct rp_wire_head {
     uint32_t kind;
     uint32_t
-        code; /* of an answer: enum rp_code; not RP_OK: a struct rp_err follows, nothing else */
+        code; /* in an answer: enum rp_code; if it is not RP_OK, only a struct rp_err follows */
     uint64_t n;
 };
 
-/* False if the other side has ended. */
+/* Returns false if the other side has ended. */
 bool rp_wire_send(int fd, const void *bytes, size_t n);
 bool rp_wire_receive(int fd, void *bytes, size_t n);
-bool rp_wire_send_tensor(int fd, const struct rp_tensor *t); /* NULL: the other side has it */
-/* RP_IO if the other side has ended. *out is NULL if NULL was sent. */
+bool rp_wire_send_tensor(
+    int fd, const struct rp_tensor *t); /* NULL stands for a tensor that the other side has */
+/* Returns RP_IO if the other side has ended. *out is NULL if NULL was sent. */
 enum rp_code rp_wire_receive_tensor(int fd, struct rp_tensor **out, struct rp_err *err);
 
 /* The child's side: opens the library, then serves requests over fd until the other end is closed.

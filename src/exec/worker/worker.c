@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parent's side of a worker, and the worker without a child. A child that dies closes its end
- * of the socket: the next answer does not come, and the status of the process and what it printed
- * last make the error. What it prints is kept in memory, and shown only then.
+ * of the socket, so the next answer does not come; the error then consists of the status of the
+ * process and its last output. Output is kept in memory and shown only in that case.
  *
  * The library shares the child's memory with the code that answers, and may have damaged it:
  * answers are checked before they are used.
@@ -32,8 +32,8 @@ struct rp_worker {
     const struct rp_worker_ops *ops;
     struct rp_worker_start start;
     int fd, log;    /* of the child */
-    int stdout_was; /* in this process: a copy of standard output */
-    pid_t pid;      /* 0: none, or already reaped */
+    int stdout_was; /* for work in this process: a copy of standard output */
+    pid_t pid;      /* 0: there is none, or it was already reaped */
     struct rp_worker_facts facts;
 };
 
@@ -51,7 +51,7 @@ bool rp_worker_is_profiled(void)
 
 /* ---- a child that died ---- */
 
-/* The line of the log that says most: of a failed check, else the last one. */
+/* Finds the most telling line of the log: that of a failed check, else the last one. */
 static void last_words(int log, char *out, size_t cap)
 {
     static const char *const marks[] = {"Check failed", "what():", "Assertion", "FATAL", "ERROR:"};
@@ -97,7 +97,7 @@ static enum rp_code child_died(struct rp_worker *w, const char *doing, struct rp
 
 /* ---- requests ---- */
 
-/* Waits for an answer as long as was asked for, then ends the child. */
+/* Waits for an answer up to the timeout, then ends the child. */
 static enum rp_code wait_for(struct rp_worker *w, const char *doing, struct rp_err *err)
 {
     int64_t ms = w->start.timeout_ns / 1000000;
@@ -122,7 +122,7 @@ static enum rp_code wait_for(struct rp_worker *w, const char *doing, struct rp_e
     return words[0] ? rp_err_context(err, RP_IO, "its last output: %s", words) : RP_IO;
 }
 
-/* Reads the head of an answer, and the error where it is one. */
+/* Reads the head of an answer, and if it is an error, the error. */
 static enum rp_code hear_answer(struct rp_worker *w, const char *doing, uint64_t *n,
                                 struct rp_err *err)
 {
@@ -231,7 +231,7 @@ enum rp_code rp_worker_profile(struct rp_worker *w, unsigned runs, uint8_t **xsp
         return w->ops->profile(w->start.self, runs, xspace, n, err);
     RP_TRY(ask_child(w, RP_WIRE_PROFILE, runs, "profiling", err));
     RP_TRY(hear_answer(w, "profiling", &size, err));
-    if (size > INT32_MAX) /* the most that a protocol buffer may have */
+    if (size > INT32_MAX) /* the largest size of a protocol buffer */
         return rp_err_set(err, RP_FORMAT, "%s announced a profile of %llu bytes", w->ops->what,
                           (unsigned long long)size);
     *xspace = malloc(size ? size : 1);
@@ -261,7 +261,8 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
         dup2(w->log, STDOUT_FILENO);
         dup2(w->log, STDERR_FILENO);
         rp_worker_serve(w->ops, &w->start, pair[1]);
-        _exit(0); /* nothing is unloaded: libraries that fail at that have given their answer */
+        _exit(
+            0); /* nothing is unloaded: a library that fails at that has already given its answer */
     }
     close(pair[1]);
     w->fd = pair[0];
@@ -280,7 +281,7 @@ static enum rp_code start_child(struct rp_worker *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* Both share one buffer (stdio's): what is in it goes out before descriptors change. */
+/* Both use stdio's buffer, so it is flushed before descriptors change. */
 static enum rp_code start_here(struct rp_worker *w, struct rp_err *err)
 {
     fflush(stdout);
@@ -329,7 +330,7 @@ void rp_worker_stop(struct rp_worker *w)
         close(w->stdout_was);
     }
     if (w->fd >= 0)
-        close(w->fd); /* the child ends by that */
+        close(w->fd); /* makes the child end */
     if (w->pid > 0)
         while (waitpid(w->pid, NULL, 0) < 0 && errno == EINTR)
             ;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Calls are sorted by group, number in the group, rank: the calls of one collective are neighbours.
- * What most ranks did is right (a majority vote, linear), the others differ. Numbers are those the
- * recorder gave; where it gave none, the position among the calls of the rank in that group.
+ * The majority of ranks (a linear vote) counts as right. Numbers are those of the recorder; without
+ * any, the position among the calls of the rank in that group.
  */
 #include "explain/comm/check.h"
 
@@ -49,14 +49,14 @@ static bool is_open_collective(const struct rp_trace *t, rp_event e)
     return t->ev.kind[e] == RP_KIND_COMM_OP && t->ev.flags[e] & RP_EVENT_UNENDED;
 }
 
-/* A recorder tells of a call that lasts long while it lasts. */
+/* Whether a recorder has noted a long call while it was running. */
 static bool is_in_flight(const struct rp_trace *t, rp_event e)
 {
     return t->ev.kind[e] == RP_KIND_WAIT &&
            strcmp(rp_trace_str(t, t->origins[t->ev.origin[e]].category), "in_flight") == 0;
 }
 
-/* ... which has ended where a span of its own has the same begin. */
+/* Whether that call has ended, because a span of its own has the same begin. */
 static bool has_ended(const struct rp_trace *t, rp_event flight)
 {
     for (rp_event e = 0; e < t->ev.n; e++)
@@ -85,8 +85,8 @@ struct call_keys {
     struct rp_arg_key shapes, stack, state;
 };
 
-/* Whether a frame is of PyTorch itself, or of Python's own library, in which threads wait;
-   "/opt/my-torch/bin/train.py" is neither. */
+/* Whether a frame belongs to PyTorch itself, or to Python's own library, in which threads wait;
+   "/opt/my-torch/bin/train.py" belongs to neither. */
 static bool is_library(const char *frame, const char *end)
 {
     const char *at = frame, *python = memmem(frame, (size_t)(end - frame), "/python3.", 9);
@@ -98,8 +98,8 @@ static bool is_library(const char *frame, const char *end)
     return at != NULL;
 }
 
-/* "train.py:125 step" of the innermost frame that is Python and not of a library, else of the
-   innermost one that is Python. */
+/* Writes "train.py:125 step" for the innermost Python frame that is not in a library, or else for
+   the innermost Python frame. */
 static const char *line_of(const char *stack, struct rp_arena *arena)
 {
     const char *open, *close, *end, *found = NULL;
@@ -178,7 +178,7 @@ static enum rp_code calls_of_events(const struct rp_trace *t, struct rp_arena *a
     for (rp_event e = 0; *out && e < t->ev.n; e++)
         if (is_open(t, e) || rp_event_is_host_collective(t, e))
             fill_call(&(*out)[(*n)++], &reader, &keys, e, arena);
-    if (*out && recorded) /* they are of several threads */
+    if (*out && recorded) /* the spans belong to several threads */
         rp_sort(*out, *n, sizeof **out, by_begin);
     rp_coll_reader_release(&reader);
     rp_arg_key_release(&keys.shapes);
@@ -225,8 +225,8 @@ RP_DECISION(LONG_NS, "ns",
 
 /* What the stack of a sample says. */
 struct place {
-    uint32_t frame; /* the innermost Python frame that is not of a library, else the innermost; in
-                       programs without Python the innermost function of the program's own file */
+    uint32_t frame; /* the innermost Python frame that is not in a library, else the innermost one;
+                       without Python, the innermost function in the program's own file */
     uint8_t kind;   /* enum rp_coll_kind of the function of torch.distributed around it, or OTHER */
 };
 
@@ -263,7 +263,7 @@ static bool is_main_thread(const struct rp_trace *t, rp_track track)
     return t->tracks[track].native_id == t->processes[t->tracks[track].process].native_id;
 }
 
-/* The place in which the threads, or only the main one, were longest since then. */
+/* The place where the threads (or only the main one) spent most time since then. */
 static enum rp_code longest_place(const struct rp_trace *t, bool main_only, int64_t since_ns,
                                   struct place *out, int64_t *most, struct rp_err *err)
 {
@@ -338,7 +338,7 @@ void rp_comm_add_open(const struct rp_comm_place *place, int64_t begin_ns,
 {
     const struct rp_comm_call *last = calls && *n ? &calls[*n - 1] : NULL;
 
-    if (!calls) /* out of memory, which the caller finds */
+    if (!calls) /* the caller notices that memory ran out */
         return;
     calls[(*n)++] = (struct rp_comm_call){.kind = place->kind,
                                           .group = last ? last->group : NULL,
@@ -351,7 +351,7 @@ void rp_comm_add_open(const struct rp_comm_place *place, int64_t begin_ns,
 
 /* ------------------------------------------------------------------ comparing */
 
-struct item { /* a call, and where it belongs */
+struct item { /* item: a call, and the collective it belongs to */
     uint64_t group;
     int64_t pos, rank;
     size_t caller;
@@ -362,7 +362,7 @@ struct seat { /* a rank in a group */
     uint64_t group;
     int64_t rank, first, last;
     const struct rp_comm_call *last_call; /* NULL: it made none */
-    bool missed;                          /* was reported not to enter one */
+    bool missed;                          /* the rank was reported not to have entered */
 };
 
 struct compare {
@@ -386,8 +386,8 @@ static uint64_t text_hash(const char *text)
     return text ? rp_hash_bytes(text, strlen(text)) : 0;
 }
 
-/* Groups of one name with other ranks are others: names are numbers in jobs with many of them.
-   Sends and receives are between two ranks, and are not compared. */
+/* Groups of the same name with other ranks are different groups, because names are just numbers in
+   jobs with many groups. Sends and receives have two ranks and are not compared. */
 static uint64_t group_of(const struct rp_comm_call *c)
 {
     return rp_hash_join(text_hash(c->group), text_hash(c->members));
@@ -412,7 +412,7 @@ static void list_items(struct compare *w)
                                                       .call = c};
         }
     qsort(w->items, w->nitems, sizeof *w->items, by_rank);
-    for (size_t i = 0, at = 0; i < w->nitems; i++) { /* without numbers: their positions */
+    for (size_t i = 0, at = 0; i < w->nitems; i++) { /* calls without numbers get their positions */
         struct item *x = &w->items[i];
         bool first = !i || x->group != x[-1].group || x->rank != x[-1].rank;
 
@@ -455,7 +455,7 @@ static struct rp_comm_check *new_row(struct compare *w, const struct rp_comm_cal
     return row;
 }
 
-/* Ranks of a group that were given but made no call in it, and ranks of which there is no file. */
+/* Adds ranks of a group that were given but made no call in it, and ranks that have no file. */
 static void add_members(struct compare *w)
 {
     size_t known = w->nseats, nothing;
@@ -515,7 +515,7 @@ static uint64_t type_value(const struct rp_comm_call *c)
     return text_hash(c->dtype);
 }
 
-/* The call whose value most others have (Boyer and Moore). */
+/* The call whose value the majority has (Boyer and Moore). */
 static const struct rp_comm_call *usual(const struct item *x, size_t n, value_fn *value)
 {
     const struct rp_comm_call *best = x[0].call;
@@ -536,7 +536,7 @@ static const char *size_text(const struct compare *w, const struct rp_comm_call 
     return rp_arena_textf(w->arena, "%lld bytes", (long long)c->in_bytes);
 }
 
-/* True where something differs. */
+/* Returns true if something differs. */
 static bool compare_values(struct compare *w, const struct item *x, size_t n, value_fn *value,
                            const char *problem, int64_t order)
 {
@@ -559,7 +559,7 @@ static bool compare_values(struct compare *w, const struct item *x, size_t n, va
     return differs;
 }
 
-/* Where a rank is, or else the line of its last call. */
+/* Where a rank is now, or else the line of its last call. */
 static const char *place_of(const struct compare *w, int64_t rank, const char *otherwise)
 {
     const struct rp_comm_caller *caller = caller_of(w, rank);
@@ -567,7 +567,7 @@ static const char *place_of(const struct compare *w, int64_t rank, const char *o
     return caller && caller->now ? caller->now : otherwise;
 }
 
-/* Ranks of the group that are not in this collective. */
+/* Adds ranks of the group that are not in this collective. */
 static size_t find_missing(struct compare *w, const struct item *x, size_t n, struct seat *seats,
                            size_t nseats)
 {
@@ -580,7 +580,7 @@ static size_t find_missing(struct compare *w, const struct item *x, size_t n, st
         while (k < n && x[k].rank < s->rank)
             k++;
         if ((k < n && x[k].rank == s->rank) || (s->last_call && x->pos < s->first))
-            continue; /* before the first one that its recorder kept */
+            continue; /* comes before the first one that its recorder kept */
         missing++;
         if (s->missed)
             continue;
@@ -617,7 +617,7 @@ static void compare_collective(struct compare *w, const struct item *x, size_t n
             if (row && !row->line)
                 row->line = place_of(w, x[i].rank, NULL);
         }
-    for (size_t i = before; i < w->out->n; i++) /* all at the time of the first */
+    for (size_t i = before; i < w->out->n; i++) /* all get the time of the first one */
         w->out->rows[i].at_ns = w->out->rows[before].at_ns;
 }
 
@@ -674,8 +674,8 @@ static const char *name_ranks(struct compare *w, const char *text, const struct 
     return text;
 }
 
-/* "all_reduce 6 of group '0': did not enter: rank 3; another size: rank 1; waiting: rank 0, 2":
-   what is wrong with the first collective that differs, after the ranks without a file. */
+/* Describes what is wrong with the first collective that differs, after the ranks without a file:
+   "all_reduce 6 of group '0': did not enter: rank 3; another size: rank 1; waiting: rank 0, 2". */
 static const char *first_problem(struct compare *w)
 {
     const struct rp_comm_check *rows = w->out->rows, *first;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rendezvous becomes a row. */
+/* Makes a row of each rendezvous. */
 #include "explain/comm/comm.h"
 
 #include "facts/host/trace_host.h"
@@ -239,9 +239,9 @@ static const struct rp_type part_type = {"comm_part", sizeof(struct rp_comm_part
 
 struct comm_join {
     const struct rp_ranks *ranks;
-    size_t n; /* lanes of all ranks: those that take part */
+    size_t n; /* lanes of all ranks that take part */
     const struct rp_comm_lane **lanes;
-    size_t *rank_of; /* by lane: index of its rank */
+    size_t *rank_of; /* by lane: the index of its rank */
     struct rp_arena *arena;
     struct rp_comm_root *out;
     const struct rp_collectives **lists;
@@ -292,7 +292,7 @@ static const struct rp_comm_lead *lead_of(const struct comm_join *j, const struc
     return &lane_of(j, m->rank[i])->leads[m->at[i]];
 }
 
-/* Durations, overlap and waiting of all participants. */
+/* Adds durations, overlap and waiting of all participants. */
 static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
                              struct rp_comm_collective *row)
 {
@@ -321,7 +321,7 @@ static void add_participants(struct comm_join *j, const struct rp_rendezvous *m,
         row->imbalance_ratio = (double)most * (double)m->n / (double)sent - 1;
 }
 
-/* With ranks that were not given, nobody knows when the transfer began. */
+/* If some ranks were not given, it is unknown when the transfer began. */
 static void set_bandwidth(struct rp_comm_collective *row, enum rp_coll_kind kind, int64_t ns)
 {
     double factor = rp_coll_bus_factor(kind, row->rank_count);
@@ -363,7 +363,7 @@ static const struct rp_comm_arrival *list_arrivals(const struct comm_join *j,
     return list;
 }
 
-/* Of devices of one rank, its number once. */
+/* Lists each rank once, even if several of its devices take part. */
 static void list_ranks(struct comm_join *j, struct rp_comm_collective *row)
 {
     row->ranks = RP_ARENA_NEW(j->arena, int64_t, (size_t)row->seen_count + 1);
@@ -412,7 +412,7 @@ static void add_rendezvous(struct comm_join *j, const struct rp_rendezvous *m,
     rp_ns_add(&j->out->ranks[m->rank[m->last]].margin_ns, m->delay_ns);
 }
 
-/* What the rendezvous mean for each of the ranks. */
+/* Adds up what the rendezvous mean for each rank. */
 static enum rp_code sum_times(struct comm_join *j, struct rp_err *err)
 {
     rp_interval_vec *waits = calloc(j->n + 1, sizeof *waits);
@@ -431,7 +431,7 @@ static enum rp_code sum_times(struct comm_join *j, struct rp_err *err)
     return code;
 }
 
-/* A collective that was seen on one rank only: waiting and transfer cannot be separated. */
+/* Adds a collective that was seen on one rank only, so waiting and transfer cannot be separated. */
 static void add_alone(struct comm_join *j, size_t r, size_t i)
 {
     const struct rp_comm_lane *p = lane_of(j, r);
@@ -473,7 +473,7 @@ static void add_collectives(struct comm_join *j)
             add_alone(j, r, i);
 }
 
-/* Of the collectives that a rank was last in, the cause with most of the margin. */
+/* Adds the cause with most of the margin of the collectives in which a rank was last. */
 static enum rp_code add_causes(struct comm_join *j, struct rp_err *err)
 {
     struct rp_late_sums *sums = calloc(j->n + 1, sizeof *sums);
@@ -546,7 +546,7 @@ static enum rp_code match_collectives(struct comm_join *j, struct rp_err *err)
                         &j->lates, err);
 }
 
-/* The device whose links carry the collectives is that of a rank whose collectives run on it. */
+/* The links are judged for the device of a rank whose collectives run on it. */
 static void judge_links(struct comm_join *j)
 {
     struct rp_topology *t = &j->topology;
@@ -574,7 +574,8 @@ static enum rp_code add_stages(struct comm_join *j, size_t limit, struct rp_err 
                               err);
 }
 
-/* A rank that does not hang has its calls in its list only: the one that others wait for, maybe. */
+/* A rank that does not hang has its calls only in its list; it may be the one that others wait
+   for. */
 static enum rp_code fill_caller(struct comm_join *j, size_t r, struct rp_comm_caller *out,
                                 struct rp_err *err)
 {
@@ -589,7 +590,7 @@ static enum rp_code fill_caller(struct comm_join *j, size_t r, struct rp_comm_ca
     return RP_OK;
 }
 
-/* On request, and where some collective may not have ended. */
+/* Compares the ranks on request, and if some collective may not have ended. */
 static enum rp_code compare_ranks(struct comm_join *j, bool asked, size_t limit, int *answer,
                                   struct rp_err *err)
 {

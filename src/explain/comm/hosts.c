@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives by host, by the path that they take (between two hosts, or among the same ranks), and
- * by dimension of the job. A transfer is compared with those of the same kind, size and number of
- * ranks on other paths: with the path whose median is the lowest. O(n log n) in collectives, and
- * hosts times ranks.
+ * Sums up collectives by host, by the path that they take (between two hosts, or among the same
+ * ranks), and by dimension of the job. A transfer is compared with the same kind, size and number
+ * of ranks on the path with the lowest median. O(n log n) in collectives, and hosts times ranks.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -70,11 +69,11 @@ static const struct rp_field dimension_fields[] = {
 const struct rp_type rp_comm_dimension_type = {"dimension", sizeof(struct rp_comm_path),
                                                dimension_fields, NULL};
 
-/* A collective that goes along a path. */
+/* passage: a collective that goes along a path. */
 struct passage {
-    uint64_t cls; /* kind, size, number of ranks and place */
+    uint64_t cls; /* class: kind, size, number of ranks and place */
     size_t path;
-    int64_t transfer_ns, expected_ns; /* expected: of the best path; 0: there is no other */
+    int64_t transfer_ns, expected_ns; /* expected: on the best path; 0 if there is no other */
 };
 
 RP_ORDER(by_class, struct passage, RP_UP(cls), RP_UP(path), RP_UP(transfer_ns))
@@ -97,7 +96,7 @@ static struct rp_comm_host *host_named(struct rp_comm_root *out, const char *nam
     return &out->hosts[i];
 }
 
-/* Only where the hosts of all ranks are known: what is missing may be the slow one. */
+/* Needs the hosts of all ranks, because the slow one may be missing. */
 static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, struct rp_err *err)
 {
     out->nhosts = 0;
@@ -133,13 +132,13 @@ static enum rp_code add_hosts(struct rp_comm_root *out, struct rp_arena *arena, 
 
 /* Paths of one sort. */
 struct path_sort {
-    /* What a collective goes along, as a number; 0: along none of this sort. */
+    /* The path of a collective as a number; 0 if it has none of this sort. */
     uint64_t (*key)(const struct rp_comm_root *out, const struct rp_comm_collective *c);
     void (*fill)(const struct rp_comm_root *out, const struct rp_comm_collective *c,
                  struct rp_arena *arena, struct rp_comm_path *path);
 };
 
-/* Both hosts of a collective, by their names; false where they are one, or more than two. */
+/* Finds both hosts of a collective by their names; false if there are not exactly two. */
 static bool two_hosts(const struct rp_comm_root *out, const struct rp_comm_collective *c,
                       const char *hosts[2])
 {
@@ -236,7 +235,7 @@ static int64_t median_of(const struct passage *p, size_t n)
     return p[(n - 1) / 2].transfer_ns / 2 + p[n / 2].transfer_ns / 2;
 }
 
-/* What the best path takes for each class. */
+/* Sets the time that each class takes on its best path. */
 static void expect_passages(struct passage *p, size_t n)
 {
     size_t i, end, next;
@@ -338,7 +337,7 @@ static enum rp_code find_paths(const struct rp_comm_root *out, const struct path
     return code;
 }
 
-/* Sizes and times of groups, by what their ranks share. */
+/* Adds sizes and times of groups, by the dimension that their ranks share. */
 static enum rp_code add_dimensions(struct rp_comm_root *out, struct rp_arena *arena,
                                    struct rp_err *err)
 {
@@ -364,7 +363,7 @@ static enum rp_code add_dimensions(struct rp_comm_root *out, struct rp_arena *ar
     return RP_OK;
 }
 
-/* One row alone says nothing that the others do not. */
+/* A single row says nothing that the others do not. */
 static size_t shown(size_t n, size_t limit)
 {
     return n < 2 ? 0 : n < limit ? n : limit;

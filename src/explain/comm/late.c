@@ -16,10 +16,10 @@ struct late_ctx {
     const struct rp_late_ranks *ranks;
     const struct rp_rendezvous_list *list;
     struct rp_late *out;
-    int64_t *scratch; /* room for one number per rank */
-    size_t *first;    /* by rank: where its collectives begin in the next two */
-    uint32_t *row;    /* the rendezvous of a collective, or RP_NONE */
-    uint32_t *before; /* of those of its rank before it the one that ended last, or RP_NONE */
+    int64_t *scratch; /* room for one number for each rank */
+    size_t *first;    /* by rank: where its collectives begin in the next two arrays */
+    uint32_t *row;    /* index of the rendezvous of a collective, or RP_NONE */
+    uint32_t *before; /* the collective of the same rank that ended last before it, or RP_NONE */
 };
 
 static int64_t aspect_of(const struct late_ctx *x, const struct rp_rendezvous *m, uint32_t i,
@@ -39,7 +39,7 @@ static int64_t aspect_of(const struct late_ctx *x, const struct rp_rendezvous *m
     }
 }
 
-/* By how much the last rank to arrive is above the median of all. */
+/* How far the last rank to arrive is above the median of all. */
 static int64_t excess(const struct late_ctx *x, const struct rp_rendezvous *m, int aspect)
 {
     for (uint32_t i = 0; i < m->n; i++)
@@ -82,8 +82,8 @@ static struct rp_late late_of(const struct late_ctx *x, const struct rp_rendezvo
     return late;
 }
 
-/* The previous collective ended late because its own last rank came late, or one before that did:
-   the nearest in which most of this was lost. Else it stays as it is. */
+/* The previous collective may have ended late because its own last rank was late, or an earlier
+   one. Finds the nearest one in which most of this time was lost; otherwise changes nothing. */
 static void trace_back(struct late_ctx *x, size_t i)
 {
     const struct rp_rendezvous *m = &x->list->at[i];

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * These times do not overlap, so the walk is linear in gaps and kernels.
- */
+/* Compute, copies and gaps each do not overlap, so the walk is linear in them. */
 #include "explain/comm/leads.h"
 
 #include "base/filled.h"
@@ -35,8 +33,9 @@ struct leads {
     const struct rp_work_unions *unions;
     const rp_gap_vec *gaps;
     struct rp_arena *arena;
-    RP_VEC(uint8_t) step_name;     /* by string: the name of a step */
-    RP_VEC(struct host_span) host; /* without device work: waits and ranges of threads that work */
+    RP_VEC(uint8_t) step_name; /* by string: whether it is the name of a step */
+    RP_VEC(struct host_span)
+    host; /* used without device work: waits and ranges of threads that work */
 };
 
 RP_ORDER(by_begin, struct host_span, RP_UP(begin_ns), RP_UP(event))
@@ -82,7 +81,7 @@ static const char *event_name(const struct leads *l, rp_event e)
                          rp_trace_str_len(l->work->trace, s));
 }
 
-/* A mark of a step says nothing about what ran. */
+/* Whether an event tells what ran; a mark of a step does not. */
 static bool is_telling(const struct leads *l, rp_event e)
 {
     const struct rp_trace *t = l->work->trace;
@@ -132,7 +131,7 @@ static rp_event longest_host(const struct leads *l, int64_t from_ns, int64_t to_
     return best;
 }
 
-/* Without device work: what ran longest, and what was waited for longest. */
+/* Without device work: finds what ran longest, and which wait was longest. */
 static void fill_host_lead(const struct leads *l, int64_t from_ns, int64_t to_ns,
                            struct rp_comm_lead *lead)
 {
@@ -162,7 +161,8 @@ static const char *longest_kernel(const struct leads *l, int64_t from_ns, int64_
     return best ? event_name(l, best->event) : NULL;
 }
 
-/* The cause with most of the idle time in [from, to), and the host span of its longest gap. */
+/* Finds the cause with most of the idle time in [from, to), and the host span of its longest
+   gap. */
 static void find_idle_cause(const struct leads *l, int64_t from_ns, int64_t to_ns,
                             struct rp_comm_lead *lead)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of a rank: its collectives, and for each what the rank did before it (leads.h). Without
+ * Makes the part of a rank: its collectives, with what the rank did before each (leads.h). Without
  * device work, host operators stand in for compute.
  */
 #include "explain/comm/comm.h"
@@ -15,7 +15,7 @@ struct lane {
     rp_gap_vec gaps;
 };
 
-/* The time of the lane's collectives, and how much of it overlaps compute. */
+/* Measures the time of the lane's collectives, and its overlap with compute. */
 static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
 {
     const rp_interval_vec *compute = &l->unions.cls[RP_WORK_COMPUTE];
@@ -34,7 +34,7 @@ static enum rp_code measure_comm(struct lane *l, struct rp_err *err)
     return code;
 }
 
-/* The collectives of the device whose items `work` has, and what led to each. */
+/* Adds the collectives of the device whose items are in `work`, and what led to each. */
 static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, struct rp_err *err)
 {
     RP_TRY(rp_collectives_init(&l->out->comm, &l->work, scope, l->arena, err));
@@ -50,7 +50,7 @@ static enum rp_code fill_lane(struct lane *l, const struct rp_scope *scope, stru
     return measure_comm(l, err);
 }
 
-/* By device: whether it has collectives. */
+/* by device: whether it has collectives. */
 static bool *find_collectives(const struct rp_work *work, struct rp_arena *arena, bool *any)
 {
     bool *has = RP_ARENA_NEW(arena, bool, work->devices.n + 1);
@@ -62,8 +62,8 @@ static bool *find_collectives(const struct rp_work *work, struct rp_arena *arena
     return has;
 }
 
-/* Devices with collectives take part on their own; without any, the rank does with its main device
-   or its host. */
+/* Devices with collectives take part separately; if there are none, the rank takes part with its
+   main device or its host. */
 static enum rp_code fill_lanes(const struct rp_work *work, const struct rp_scope *scope,
                                struct rp_gap_finder *finder, struct rp_arena *arena,
                                struct rp_comm_part *out, struct rp_err *err)

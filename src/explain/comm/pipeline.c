@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bubbles of a pipeline by stage and micro-batch (facts/ranks/rendezvous_stages.c says who is a
- * stage). The k-th message from the stage before is the forward of a micro-batch, the k-th from the
- * stage after it the backward: a stage's receive waits until its sender comes, less what overlaps
- * own compute. A step ends where the first stage has got back as many messages as it has sent; so
- * many micro-batches it has. With several chunks of the model on a stage, each chunk counts.
+ * Computes bubbles of a pipeline by stage and micro-batch (facts/ranks/rendezvous_stages.c finds
+ * the stages). The k-th message from the stage before is the forward of a micro-batch, the k-th
+ * from the stage after it the backward. A stage's receive waits until its sender comes, minus the
+ * time that overlaps its own compute. A step ends when the first stage has got back as many
+ * messages as it has sent, which is its number of micro-batches. With several chunks of the model
+ * on a stage, each chunk counts.
  */
 #include "explain/comm/comm.h"
 
@@ -48,10 +49,11 @@ static const struct rp_field micro_batch_fields[] = {
 const struct rp_type rp_comm_micro_batch_type = {"micro_batch", sizeof(struct rp_comm_micro_batch),
                                                  micro_batch_fields, NULL};
 
-/* A message that a stage received: from the stage before it, or the one after it. */
+/* received: a message to a stage from the stage before or after it. */
 struct received {
     uint32_t rank, back, at;
-    int64_t wait_ns, end_ns, sent_ns; /* times on the first clock; sent_ns: when it is sent */
+    int64_t wait_ns, end_ns,
+        sent_ns; /* times on the clock of the first rank; sent_ns: when it was sent */
 };
 
 RP_ORDER(by_stage, struct received, RP_UP(rank), RP_UP(back), RP_UP(at), RP_UP(end_ns))
@@ -65,7 +67,7 @@ struct stages {
     struct rp_arena *arena;
     struct rp_comm_root *out;
     RP_VEC(struct received) got;
-    RP_VEC(int64_t) steps; /* of the pipeline at hand: micro-batches of each step */
+    RP_VEC(int64_t) steps; /* for the current pipeline: the micro-batches of each step */
     int64_t most;          /* of them */
     RP_VEC(struct rp_comm_micro_batch) batches;
 };
@@ -105,7 +107,7 @@ static enum rp_code list_received(struct stages *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* What a rank got from one side. */
+/* The messages that a rank received from one side. */
 static const struct received *received_by(const struct stages *s, uint32_t rank, bool back,
                                           size_t *n)
 {
@@ -120,8 +122,8 @@ static const struct received *received_by(const struct stages *s, uint32_t rank,
     return s->got.at + first;
 }
 
-/* The steps of the pipeline that begins with a rank: what it sends forward is got by the next one,
-   and what it gets back empties the pipeline again. */
+/* Finds the steps of the pipeline that begins with a rank: the next rank receives what it sends
+   forward, and the pipeline is empty again when it has received as much. */
 static enum rp_code find_steps(struct stages *s, uint32_t first, struct rp_err *err)
 {
     size_t nsent, nback, i, k = 0;
@@ -134,7 +136,7 @@ static enum rp_code find_steps(struct stages *s, uint32_t first, struct rp_err *
     for (i = 0; i < nsent; i++) {
         while (k < i && k < nback && back[k].end_ns <= sent[i].sent_ns)
             k++;
-        if (k == i && i) { /* empty before this one is sent */
+        if (k == i && i) { /* the pipeline is empty before this one is sent */
             RP_TRY(rp_vec_push(&s->steps, batches, err));
             batches = 0;
         }
@@ -192,7 +194,7 @@ static enum rp_code add_stage(struct stages *s, uint32_t r, struct rp_err *err)
     return RP_OK;
 }
 
-/* From the first compute of any stage to the last. */
+/* Time from the first compute of any stage to the last. */
 static int64_t span_of(const struct stages *s, uint32_t first)
 {
     int64_t begin = INT64_MAX, end = INT64_MIN, at;

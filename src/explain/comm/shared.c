@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks are compared with the one that delays the others most. */
+/* Compares ranks with the one that delays the others most. */
 #include "explain/comm/shared.h"
 
 #include "facts/times/intervals.h"
@@ -15,15 +15,16 @@ static bool shares_host(const struct rp_late_rank *a, const struct rp_late_rank 
     return a->host && b->host && !strcmp(a->host, b->host);
 }
 
-/* The same slot of different hosts. */
+/* Whether two ranks use the same slot of different hosts. */
 static bool shares_device(const struct rp_late_rank *a, const struct rp_late_rank *b)
 {
     return a->device != RP_ABSENT_I64 && a->device == b->device && a->host && b->host &&
            (a == b || strcmp(a->host, b->host) != 0);
 }
 
-/* The part of all delay that ranks with the same as the latest one cause; 0: it is one rank alone,
-   or all ranks have it in common. *late: how many cause more than an even part. */
+/* The share of the delay caused by ranks that have the same as the latest one; 0 if that is one
+   rank alone, or all ranks have it in common. *late counts those that cause more than an even
+   share. */
 static double shared_part(const struct rp_late_rank *ranks, size_t n,
                           const struct rp_late_rank *latest, shares_fn *shares, int64_t *late)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What late ranks have in common: where most of the delay comes from several ranks of one host, or
-   from the same device of several hosts, what they share is at fault. */
+/* Finds what late ranks have in common: if most of the delay comes from several ranks of one host,
+   or from the same device of several hosts, what they share is at fault. */
 #include "base/arena.h"
 #include "base/decides.h"
 
@@ -15,10 +15,10 @@ RP_DECISION(RP_COMM_MOST, "of all delay",
 
 struct rp_late_rank {
     const char *host; /* its name, or NULL */
-    int64_t device;   /* its number, or RP_ABSENT_I64 */
+    int64_t device;   /* number of its device, or RP_ABSENT_I64 */
     int64_t margin_ns;
 };
 
-/* "host node2: 2 of its ranks cause 98 % of all delay, …"; NULL: they have nothing in common, or
-   all ranks have it. */
+/* Writes "host node2: 2 of its ranks cause 98 % of all delay, …"; NULL if they have nothing in
+   common, or all ranks have it. */
 const char *rp_late_shared(const struct rp_late_rank *ranks, size_t n, struct rp_arena *arena);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives added up by kind and size, and the text text output only: two sentences, the ranks by
- * how much they delay the others, the collectives with the longest delays, and notes about what was
- * not recorded.
+ * Adds up collectives by kind and size, and writes the parts of the text output: two sentences, the
+ * ranks by how much they delay the others, the collectives with the longest delays, and notes about
+ * what was not recorded.
  */
 #include "explain/comm/comm.h"
 
@@ -229,9 +229,8 @@ static const char *rule_text(const char *rule)
 RP_LIMIT(MOST_NAMED, "ranks in a sentence",
          "it says what part of the delay these cause; the table has them all");
 
-/* "ranks 0, 6 arrived last in 60 of 84 collectives …": the fewest ranks that cause most of the
- * delay.
- */
+/* Writes "ranks 0, 6 arrived last in 60 of 84 collectives …" with the fewest ranks that cause most
+ * of the delay. */
 static const char *delay_text(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;
@@ -315,7 +314,7 @@ static void add_note(struct comm_text *w, const char *text)
     RP_NOTE(w->out, w->arena, text);
 }
 
-/* The most uneven exchange, where it is worth a word. */
+/* Notes the most uneven exchange, if it matters. */
 static void note_imbalance(struct comm_text *w)
 {
     const struct rp_comm_size *worst = NULL;
@@ -349,7 +348,8 @@ static void note_shared(struct comm_text *w)
         add_note(w, shared);
 }
 
-/* Ends of large collectives that are far apart: a rank gets its data late, on its way. */
+/* Notes ends of large collectives that are far apart, because a rank gets its data late on its
+   way. */
 static void note_ends(struct comm_text *w)
 {
     const struct rp_comm_root *out = w->out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A collective is slow if its transfer takes several times what it needs to start and what its
- * bytes need on the busiest link. Small ones, whose bytes need less than the start, say nothing
- * about a link, and neither do a few of many.
+ * A collective is slow if its transfer takes several times as long as its start and its bytes on
+ * the busiest link need. Small ones, whose bytes need less time than the start, say nothing about a
+ * link; neither do a few slow ones among many.
  */
 #include "explain/comm/topology.h"
 
@@ -45,8 +45,7 @@ enum rp_place rp_topology_place(const struct rp_topology *t, const struct rp_ren
     return first || t->world_size <= NODE_DEVICES ? RP_PLACE_NODE : RP_PLACE_UNKNOWN;
 }
 
-/* Of the hosts of its participants, how many of these the one with fewest has. Ranks of a host
-   follow each other. */
+/* The smallest number of participants on one host. Ranks of a host follow each other. */
 static uint32_t fewest_on_host(const struct rp_topology *t, const struct rp_rendezvous *m)
 {
     uint32_t fewest = m->n, here = 0;
@@ -71,7 +70,8 @@ double rp_topology_can(const struct rp_topology *t, const struct rp_rendezvous *
            (place == RP_PLACE_BETWEEN ? (double)fewest_on_host(t, m) : 1);
 }
 
-/* The transfer of a collective, its size, and its bytes on the busiest link; 0: not known. */
+/* Returns the time of the transfer of a collective; sets its size, and its bytes on the busiest
+   link. 0: not known. */
 static double measure(const struct rp_topology *t, const struct rp_rendezvous *m, int64_t *ns,
                       int64_t *size)
 {
@@ -92,7 +92,8 @@ static double measure(const struct rp_topology *t, const struct rp_rendezvous *m
                : (double)*size * rp_coll_bus_factor(kind, m->members);
 }
 
-/* How long a large collective should take at most before its start, in seconds; 0: not judged. */
+/* The longest time that a large collective should take without its start, in seconds; 0: not
+   judged. */
 static double needs(const struct rp_topology *t, const struct rp_rendezvous *m, int64_t *ns,
                     int64_t *size, double *bytes)
 {

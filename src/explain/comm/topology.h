@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where collectives run, within a node or between nodes, and whether they get what the links there
- * can carry (cost/links.h).
+ * Finds where collectives run, within a node or between nodes, and whether they use the capacity of
+ * the links there (cost/links.h).
  */
 #include "base/decides.h"
 #include "cost/links.h"
@@ -17,10 +17,10 @@ RP_DECISION(RP_COMM_START_S, "s", "what a collective takes beside its bytes, gen
             "explain/a_slow_link_has_edges, explain/ends_that_are_apart_have_an_edge");
 
 struct rp_place_use {
-    const struct rp_link *link;        /* of one device; NULL: not known */
-    size_t large, slow;                /* slow: they take several times what the link needs */
-    bool alarm;                        /* half of them or more are slow */
-    const struct rp_rendezvous *worst; /* of the slow ones, the longest */
+    const struct rp_link *link; /* link of one device; NULL: not known */
+    size_t large, slow;         /* slow: those that take several times as long as the link needs */
+    bool alarm;                 /* half of them or more are slow */
+    const struct rp_rendezvous *worst; /* the longest of the slow ones */
     double worst_bytes_per_s;          /* over its busiest link */
     double worst_can;                  /* what that could carry */
     int64_t worst_ns, worst_bytes;
@@ -35,19 +35,20 @@ struct rp_topology {
     struct rp_place_use at[RP_PLACES];
 };
 
-/* Unknown where hosts are not recorded and the job may have several, or ranks were not given. */
+/* The place is unknown if hosts are not recorded and the job may have several, or if ranks were not
+   given. */
 enum rp_place rp_topology_place(const struct rp_topology *t, const struct rp_rendezvous *m);
 
-/* What the busiest link of a collective could carry, in bytes per second; 0: not known. Between
-   nodes all participants of a node together. */
+/* The capacity of the busiest link of a collective, in bytes per second; 0: not known. Between
+   nodes it is that of all participants of a node together. */
 double rp_topology_can(const struct rp_topology *t, const struct rp_rendezvous *m);
 
-/* How much longer than its link needs it took, where the place has an alarm and it is slow. */
+/* How much longer it took than its link needs, if the place has an alarm and it is slow. */
 int64_t rp_topology_excess(const struct rp_topology *t, const struct rp_rendezvous *m);
 
 /* Fills `at` from the rest. */
 void rp_topology_judge(struct rp_topology *t);
 
-/* "slow link: …", in the arena; NULL: no alarm at that place. */
+/* Writes "slow link: …" in the arena; NULL if there is no alarm at that place. */
 const char *rp_topology_text(const struct rp_topology *t, enum rp_place place,
                              struct rp_arena *arena);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tensors between processes (facts/ranks/tensor_transfers.h), as `comm` shows them: what the
- * receiver waited for before the tensor was made, and what the transfer took after that.
+ * Shows tensors that were sent between processes (facts/ranks/tensor_transfers.h): how long the
+ * receiver waited before the tensor was made, and how long the transfer took after that.
  */
 #include "explain/comm/comm.h"
 
@@ -24,7 +24,7 @@ static void set_times(const struct rp_tensor_transfer *x, struct rp_comm_transfe
     to->wait_ns = to->transfer_ns = RP_ABSENT_I64;
     to->bytes_per_s = NAN;
     if (x->ready_ns == RP_NO_TS || from > x->end_ns)
-        return; /* not recorded, or clocks that differ */
+        return; /* times were not recorded, or clocks differ */
     to->wait_ns = rp_ns_between(x->begin_ns, from);
     to->transfer_ns = rp_ns_between(from, x->end_ns);
     if (x->bytes > 0 && to->transfer_ns > 0)

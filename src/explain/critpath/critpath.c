@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ranks of a run: each has its own path; where they meet in collectives there is also one path
- * across them, which leads from a collective to the rank that arrived last, and slack is then that
- * of the run.
+ * The ranks of a run: each has its own path; if they meet in collectives there is also one path
+ * across them, which leads from a collective to the rank that arrived last. Slack is then computed
+ * for the run.
  */
 #include "explain/critpath/critpath.h"
 
@@ -178,16 +178,18 @@ static const struct rp_field root_fields[] = {
 static const struct rp_type critpath_type = {"critpath", sizeof(struct rp_critpath_root),
                                              root_fields, "ranks/segments"};
 
-/* All that the trace of a rank is needed for. */
+/* Everything that requires the trace of a rank. */
 struct rp_critpath_part {
     struct rp_stepgraph graph;
     struct rp_collectives collectives;
     struct rp_path path;
     struct rp_scope scope; /* `judged` is not stored with the part: with_detail replaces it */
-    size_t nwith_detail;   /* 0: no step was recorded without detail */
+    size_t nwith_detail;   /* 0 if no step was recorded without detail */
     struct rp_interval *with_detail;
-    struct rp_interval steps; /* begin of the first to end of the last; empty: there are none */
-    const char *outside;      /* what is not counted; NULL: nothing, or it is not known */
+    struct rp_interval steps; /* from the begin of the first step to the end of the last; empty if
+                                 there are none */
+    const char
+        *outside; /* why something is not counted; NULL if everything is, or it is not known */
 };
 
 static const struct rp_field path_part_fields[] = {
@@ -213,7 +215,7 @@ static const struct rp_field part_fields[] = {
 static const struct rp_type part_type = {"critpath_part", sizeof(struct rp_critpath_part),
                                          part_fields, NULL};
 
-/* What lies between steps that were recorded without detail, but not the breaks between two of
+/* Keeps what lies between steps that were recorded without detail, except the breaks between two of
    them. */
 static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *arena,
                                 struct rp_critpath_part *out, struct rp_err *err)
@@ -240,8 +242,8 @@ static enum rp_code keep_detail(const struct rp_trace *trace, struct rp_arena *a
     return RP_OK;
 }
 
-/* The path through the steps: breaks between them stay on it. Of steps without detail the path is
-   not known. */
+/* Clips the path to the steps, including the breaks between them. In steps without detail the path
+   is not known. */
 static enum rp_code clip_to_steps(const struct rp_trace *trace, const struct rp_scope *scope,
                                   struct rp_arena *arena, struct rp_critpath_part *out,
                                   struct rp_err *err)
@@ -274,7 +276,7 @@ static enum rp_code critpath_rank(const struct rp_loaded *loaded, const struct r
     begin_ns = rp_previous_step_end(loaded->trace, &last, &unrecorded);
     if (loaded->trace->nsteps)
         out->steps = rp_trace_span(loaded->trace);
-    if (unrecorded) /* before, the device ran what was launched before the recording */
+    if (unrecorded) /* before that, the device ran what was launched before the recording */
         out->steps.begin_ns = begin_ns;
     out->scope.begin_ns = scope->span.begin_ns;
     out->scope.end_ns = scope->span.end_ns;
@@ -320,9 +322,9 @@ static const struct rp_rank_bulk critpath_bulk = {.events_most = 2400000,
                                                   .drop = drop_graph,
                                                   .make = make_graph};
 
-/* Of a run, while its ranks are joined. */
+/* critpath_run: a run while its ranks are joined. */
 struct critpath_run {
-    struct rp_stepgraph graph; /* no nodes: the ranks share no collectives */
+    struct rp_stepgraph graph; /* without nodes if the ranks share no collectives */
     struct rp_sg_join join;
     struct rp_path path;
 };
@@ -402,7 +404,7 @@ static enum rp_code fill_rank(struct critpath_joining *j, size_t r, struct rp_er
 
 /* ------------------------------------------------------------------ the run */
 
-/* What any rank recorded with detail. */
+/* Joins the times that any rank recorded with detail. */
 static enum rp_code join_detail(struct critpath_joining *j, struct rp_err *err)
 {
     struct rp_interval *all;
@@ -420,13 +422,13 @@ static enum rp_code join_detail(struct critpath_joining *j, struct rp_err *err)
                 rp_sg_common_time(&j->run->join, r, part->with_detail[i].begin_ns),
                 rp_sg_common_time(&j->run->join, r, part->with_detail[i].end_ns)};
         if (!part->nwith_detail)
-            return RP_OK; /* all of this rank is judged */
+            return RP_OK; /* everything of this rank is judged */
     }
     j->scope.njudged = rp_union_sort(all, n);
     return RP_OK;
 }
 
-/* The scopes of the ranks, from the first begin to the last end. */
+/* Widens the scope to those of all ranks, from the first begin to the last end. */
 static enum rp_code widen_scope(struct critpath_joining *j, struct rp_err *err)
 {
     for (size_t r = 0; r < j->ranks->n; r++) {
@@ -469,7 +471,7 @@ struct weighted_slack {
 
 RP_ORDER(by_slack, struct weighted_slack, RP_UP(slack_ns))
 
-/* The slack that half of a rank's time has: the least is that of its last work in most runs. */
+/* The median slack of a rank by time. The minimum would nearly always be that of its last work. */
 static enum rp_code median_slack(const struct critpath_joining *j, size_t r, int64_t *out,
                                  struct rp_err *err)
 {
@@ -568,7 +570,7 @@ static enum rp_code join_graphs(struct critpath_joining *j, struct rp_err *err)
     return rp_path_find(&j->run->graph, &j->run->path, err);
 }
 
-/* `report` is about the steps; a path is that of the whole recording. */
+/* Notes that `report` is about the steps, but a path about the whole recording. */
 static void note_outside(struct critpath_joining *j)
 {
     const struct rp_critpath_part *p = part_of(j, 0);
@@ -622,7 +624,7 @@ static enum rp_code critpath_join(const struct rp_ranks *ranks, const struct rp_
     enum rp_code code = join_all(&j, err);
 
     rp_path_release(&run.path);
-    rp_arena_adopt(&result->arena, &run.graph.arena); /* names that the result shows */
+    rp_arena_adopt(&result->arena, &run.graph.arena); /* holds the names that the result shows */
     rp_sg_release(&run.graph);
     return code == RP_OK ? rp_arena_check(&result->arena, "joining ranks", err) : code;
 }

@@ -48,11 +48,11 @@ struct path_rows {
     const struct rp_critpath_view *view;
     struct rp_critpath_path *out;
     struct rp_arena *arena;
-    uint32_t *place; /* by kind and name or cause: row of names + 1 */
-    size_t nwaits;   /* causes, and ranks to wait for */
+    uint32_t *place; /* by kind and name or cause: row + 1 in names */
+    size_t nwaits;   /* number of causes, and of ranks to wait for */
 };
 
-/* The cause of a wait: of one for another rank, that rank. */
+/* The cause of a wait, which for a wait for another rank is that rank. */
 static const char *cause_text(struct path_rows *f, const struct rp_path_segment *s)
 {
     const char *text = rp_path_cause_names[s->cause];
@@ -121,7 +121,7 @@ static void fill_segment(struct path_rows *f, struct rp_path_segment s)
         fill_piece(f, piece);
 }
 
-/* The part of a collective before its last rank arrived is a wait for that rank. */
+/* Adds the part of a collective before its last rank arrived as a wait for that rank. */
 static void fill_split(struct path_rows *f, const struct rp_path_segment *s)
 {
     const struct rp_sg_node *node = &f->view->graph->nodes.at[s->node];
@@ -166,13 +166,13 @@ static void fill_kinds(struct path_rows *f)
     finish_shares(f->out->names, f->out->nnames, f->out->window_ns);
 }
 
-/* A kernel's name, which is shortened; NULL where the row is about anything else. */
+/* The name of a kernel, for shortening; NULL if the row is about anything else. */
 static const char *kernel_name(const char *kind, const char *name)
 {
     return !strcmp(kind, "compute") || !strcmp(kind, "comm") ? name : NULL;
 }
 
-/* Names of kernels are shortened such that no two rows look the same. */
+/* Shortens names of kernels such that no two rows look the same. */
 static void label_rows(struct path_rows *f)
 {
     struct rp_critpath_path *out = f->out;

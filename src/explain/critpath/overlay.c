@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Critical paths as rows of spans and arrows over a trace, for a viewer. */
+/* Draws critical paths as rows of spans and arrows over a trace, for a viewer. */
 #include "base/text.h"
 #include "explain/critpath/critpath.h"
 
@@ -12,10 +12,10 @@
 
 struct drawing {
     const struct rp_critpath_root *root;
-    const char **paths; /* of the outputs, by rank of the root */
+    const char **paths; /* paths of the outputs, by rank of the root */
 };
 
-/* The lists of an overlay as it is made. */
+/* strokes: the lists of an overlay while it is made. */
 struct strokes {
     RP_VEC(struct rp_overlay_span) spans;
     RP_VEC(struct rp_overlay_arrow) arrows;
@@ -24,14 +24,15 @@ struct strokes {
 static enum rp_code draw_arrow(struct strokes *s, const struct rp_critpath_segment *from,
                                const struct rp_critpath_segment *to, struct rp_err *err)
 {
-    /* A viewer binds an arrow to the span around its end: the last nanosecond is inside. */
+    /* A viewer binds an arrow to the span around its end, so it ends in the last nanosecond of the
+       span. */
     struct rp_overlay_arrow arrow = {rp_ns_sum(from->start_ns, from->dur_ns - 1), to->start_ns,
                                      from->track, to->track};
 
     return from->track == to->track ? RP_OK : rp_vec_push(&s->arrows, arrow, err);
 }
 
-/* A row of spans: the segments of one rank, their times moved to its clock. */
+/* Draws a row of spans: the segments of one rank, with their times moved to its clock. */
 static enum rp_code draw_row(struct strokes *s, const struct rp_critpath_path *path, int64_t rank,
                              const struct rp_clock *clock, uint32_t row_number, struct rp_err *err)
 {
@@ -96,10 +97,10 @@ static enum rp_code overlay_trace(void *user, const struct rp_loaded *loaded, st
         else if (d->root->ranks[r].source == loaded->index &&
                  d->root->ranks[r].in_source == loaded->part)
             return write_overlay(d->root, r, loaded->trace, d->paths[r], err);
-    return RP_OK; /* a rank that was not selected */
+    return RP_OK; /* the rank was not selected */
 }
 
-/* One rank is a file; several are a folder with a file each. */
+/* Names the outputs: one rank is a file; several are a folder with a file each. */
 static enum rp_code name_outputs(const struct rp_critpath_root *root, const char *to,
                                  const char **paths, struct rp_arena *arena, struct rp_err *err)
 {

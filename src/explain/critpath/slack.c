@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Slack of names, threads and streams: the minimum over their nodes. And what a name on the path
- * could gain: the graph is run with zero time for its nodes, and the ends are compared. Run with
- * the recorded durations it must reproduce the recorded times; the largest difference is reported.
+ * The slack of a name, thread or stream is the minimum over its nodes. To find how much a name on
+ * the path could gain, the graph is run with zero time for its nodes, and the ends are compared.
+ * Run with the recorded durations it must reproduce the recorded times; the largest difference is
+ * reported.
  */
 #include "explain/critpath/critpath.h"
 
@@ -21,7 +22,7 @@ struct slack_rows {
     uint32_t *name_row, *lane_row; /* + 1 */
 };
 
-/* Time of a node inside the scope; false: none of it is. */
+/* The time of a node inside the scope; false if it has none. */
 static bool time_in_scope(const struct rp_critpath_view *v, const struct rp_sg_node *n, int64_t *ns)
 {
     struct rp_path_segment s = {.begin_ns = n->start_ns, .end_ns = rp_sg_end_ns(n)};
@@ -68,7 +69,7 @@ static struct rp_critpath_slack *lane_row(struct slack_rows *a, const struct rp_
     return &a->out->tracks[*place - 1];
 }
 
-/* The time on the path, which has been added up by name, and by lane segment by segment. */
+/* Adds the time on the path, by name from the sums, and by lane segment by segment. */
 static void add_path(struct slack_rows *a)
 {
     const struct rp_path *path = a->view->path;
@@ -135,7 +136,7 @@ struct gain_runs {
     struct rp_critpath_share *asked[GAINS];
     size_t nasked;
     RP_VEC(int64_t) dur, start;      /* by node */
-    RP_VEC(uint32_t) members[GAINS]; /* nodes of each of these names */
+    RP_VEC(uint32_t) members[GAINS]; /* nodes that have each of these names */
 };
 
 static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
@@ -153,7 +154,7 @@ static enum rp_code find_members(struct gain_runs *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* The end if everything with one name took no time. */
+/* The end of the run if everything with this name took no time. */
 static int64_t end_without(struct gain_runs *r, size_t k)
 {
     int64_t end;

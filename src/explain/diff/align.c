@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Aligning two call trees. Below two nodes that belong together the children are paired: equal
+ * Aligns two call trees. Below two nodes that belong together the children are paired: equal
  * beginnings and ends of the two lists first, then the k-th of a name and shape with the k-th. A
- * range or module that the other side does not have is opened, and its children take its place, so
- * that annotated and bare runs meet. What is left, and is not elsewhere in the other tree just as
- * it is, is paired by name (another shape); of a name of which one side has more, all are compared
- * with all. Then operators that only call others are opened too, and it begins again (not at the
- * top, where what is inside them has no common place). Where in the
- * end more than half of the time of one of a pair is alone, the pair itself is the answer: the same
- * call now does something else ("replaced"). What stays alone in the whole tree is paired by name
- * and shape, by name, and by kernel. Each round is linear in its lists, and there are at most as
- * many as the tree is deep, which its builder limits; so is the recursion.
+ * range or module that only one side has is opened, and its children take its place, so that
+ * annotated and bare runs meet. Nodes that are left, and do not occur unchanged elsewhere in the
+ * other tree, are paired by name (with another shape); if one side has more of a name, all of that
+ * name are compared with all. Then operators that only call others are opened, too, and pairing
+ * begins again (not at the top, where their contents have no common place). If in the end more than
+ * half of the time of one node of a pair is alone, the pair itself is the answer: the same call now
+ * does something else ("replaced"). Nodes that stay alone in the whole tree are paired by name and
+ * shape, by name, and by kernel. Each round is linear in its lists. Rounds and recursion are
+ * limited by the depth of the tree, which its builder limits.
  */
 #include "explain/diff/align.h"
 
@@ -24,7 +24,7 @@ const char *const rp_diff_rule_names[RP_DIFF_RULES] = {[RP_DIFF_BY_TREE] = "tree
 
 typedef RP_VEC(uint32_t) node_vec;
 
-/* Two lists that are being paired; RP_NONE stands for what has a partner. */
+/* level: two lists that are being paired; RP_NONE replaces a node that has a partner. */
 struct level {
     node_vec list[2];
 };
@@ -32,7 +32,7 @@ struct level {
 struct aligner {
     const struct rp_diff_tree *tree[2];
     rp_diff_units *out;
-    struct level lost;      /* tops of what has no partner in its place */
+    struct level lost;      /* the topmost nodes that have no partner in their place */
     struct rp_map known[2]; /* by side: the exact keys of its tree */
 };
 
@@ -41,7 +41,7 @@ static const struct rp_diff_node *node_of(const struct aligner *a, int side, uin
     return &a->tree[side]->nodes.at[id];
 }
 
-/* By what two nodes are compared. */
+/* The keys by which two nodes are compared. */
 enum key { BY_EXACT, BY_NEAR, BY_LOOSE };
 
 static uint64_t key_of(const struct aligner *a, int side, uint32_t id, enum key by)
@@ -51,7 +51,7 @@ static uint64_t key_of(const struct aligner *a, int side, uint32_t id, enum key 
     return by == BY_EXACT ? node->exact : by == BY_NEAR ? node->near : node->loose;
 }
 
-/* Without those that only steps have which were not taken. */
+/* Appends the children, except those that occur only in steps that were not taken. */
 static enum rp_code add_children(const struct aligner *a, int side, uint32_t first, node_vec *list,
                                  struct rp_err *err)
 {
@@ -96,7 +96,7 @@ static enum rp_code take_elsewhere(struct aligner *a, struct level *v, size_t i,
                     err);
 }
 
-/* Drops what has a partner. */
+/* Drops nodes that have a partner. */
 static void pack(node_vec *list)
 {
     size_t i, n = 0;
@@ -107,7 +107,7 @@ static void pack(node_vec *list)
     list->n = n;
 }
 
-/* Equal beginnings, then equal ends. */
+/* Pairs equal beginnings, then equal ends. */
 static enum rp_code pair_ends(struct aligner *a, struct level *v, struct rp_err *err)
 {
     size_t i, most = v->list[0].n < v->list[1].n ? v->list[0].n : v->list[1].n;
@@ -128,7 +128,8 @@ static enum rp_code pair_ends(struct aligner *a, struct level *v, struct rp_err 
     return RP_OK;
 }
 
-/* The places of the right side by key: a chain of those that have the same, first to last. */
+/* Lists the places of the right side by key: places with the same key form a chain, first to
+   last. */
 static enum rp_code chain_right(const struct aligner *a, const node_vec *right, enum key by,
                                 struct rp_map *first, uint32_t *next, struct rp_err *err)
 {
@@ -144,11 +145,12 @@ static enum rp_code chain_right(const struct aligner *a, const node_vec *right, 
     return RP_OK;
 }
 
-/* The k-th of a key with the k-th; elsewhere: they are in different places. */
+/* Pairs the k-th node of a key with the k-th of the other side; elsewhere: they are in different
+   places. */
 static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by, bool elsewhere,
                                 struct rp_err *err)
 {
-    uint32_t none = (uint32_t)v->list[1].n; /* stands for "no more of them" */
+    uint32_t none = (uint32_t)v->list[1].n; /* stands for "no more of this name" */
     node_vec next = {0};
     struct rp_map first;
     enum rp_code code;
@@ -174,7 +176,7 @@ static enum rp_code pair_by_key(struct aligner *a, struct level *v, enum key by,
     return code;
 }
 
-/* How many there are of each name, a side. */
+/* Counts the nodes of each name on each side. */
 static enum rp_code count_names(const struct aligner *a, const struct level *v,
                                 struct rp_map count[2], struct rp_err *err)
 {
@@ -188,8 +190,8 @@ static enum rp_code count_names(const struct aligner *a, const struct level *v,
     return RP_OK;
 }
 
-/* Names that both sides have, but not as often: which belongs to which cannot be decided, so all of
-   them are compared with all. */
+/* If both sides have a name, but not equally often, it cannot be decided which nodes belong
+   together, so all are compared with all. */
 static enum rp_code take_sets(struct aligner *a, struct level *v, const struct rp_map count[2],
                               bool elsewhere, struct rp_err *err)
 {
@@ -228,8 +230,8 @@ static enum rp_code pair_by_name(struct aligner *a, struct level *v, bool elsewh
     return pair_by_key(a, v, BY_LOOSE, elsewhere, err);
 }
 
-/* What may be opened: ranges and modules, whose own work is among their children; later also
-   operators that only call others. */
+/* Whether a node may be opened: ranges and modules, whose own work is among their children; later
+   also operators that only call others. */
 static bool opens(const struct rp_diff_node *node, bool operators)
 {
     if (node->kind == RP_DIFF_RANGE || node->kind == RP_DIFF_MODULE)
@@ -237,7 +239,7 @@ static bool opens(const struct rp_diff_node *node, bool operators)
     return operators && node->child != RP_NONE && !node->nwork;
 }
 
-/* Puts the children of such nodes in their place. */
+/* Replaces such nodes by their children. */
 static enum rp_code open_nodes(const struct aligner *a, struct level *v, bool operators,
                                bool *opened, struct rp_err *err)
 {
@@ -263,8 +265,8 @@ static enum rp_code open_nodes(const struct aligner *a, struct level *v, bool op
     return code;
 }
 
-/* Moves away what the other tree has somewhere just as it is: another shape in its place is not
-   its partner. */
+/* Moves away nodes that occur unchanged elsewhere in the other tree: one with another shape in
+   their place is not their partner. */
 static enum rp_code set_apart(const struct aligner *a, struct level *v, struct level *to,
                               struct rp_err *err)
 {
@@ -318,8 +320,8 @@ static enum rp_code pair_lists(struct aligner *a, struct level *v, struct level 
     return pair_by_name(a, v, false, err);
 }
 
-/* Pairs the children of two nodes; alone_ns is, a side, the time of those that stay alone. At the
-   top (not inside a pair) operators stay closed: there, what they call has no place. */
+/* Pairs the children of two nodes; alone_ns is, for each side, the time of nodes that stay alone.
+   At the top (not inside a pair) operators stay closed, because their calls have no place there. */
 static enum rp_code align_lists(struct aligner *a, uint32_t left, uint32_t right, bool inside,
                                 int64_t *alone_ns, struct rp_err *err)
 {
@@ -380,7 +382,7 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
             code = rp_vec_push(&leaves, id, err);
         if (code == RP_OK)
             code = add_children(a, side, node_of(a, side, id)->child, &open, err);
-        for (high = open.n; low + 1 < high; low++) { /* the first child on top */
+        for (high = open.n; low + 1 < high; low++) { /* finds the first child on top */
             uint32_t last = open.at[--high];
 
             open.at[high] = open.at[low];
@@ -393,7 +395,8 @@ static enum rp_code spread(const struct aligner *a, int side, node_vec *list, st
     return code;
 }
 
-/* The kernels of one side that have no match yet: all, or (bare) those without an operator. */
+/* Maps the kernels of one side that have no match yet: all, or with `bare`, those without an
+   operator. */
 static enum rp_code map_pieces(const struct aligner *a, int side, bool bare, struct rp_map *map,
                                struct rp_err *err)
 {
@@ -419,7 +422,8 @@ static bool is_shared(uint64_t hash, const struct rp_map all[2], const struct rp
            (rp_map_get(&bare[0], hash) != RP_MAP_NONE || rp_map_get(&bare[1], hash) != RP_MAP_NONE);
 }
 
-/* The rest goes out piece by piece: by kernel where both have it, else alone. Rows add them up. */
+/* The rest is compared piece by piece: by kernel if both sides have it, else alone. The rows add
+   these up. */
 static enum rp_code end_lost(struct aligner *a, const struct rp_map all[2],
                              const struct rp_map bare[2], struct rp_err *err)
 {
@@ -471,7 +475,7 @@ static enum rp_code settle_lost(struct aligner *a, struct rp_err *err)
     return code;
 }
 
-/* The exact keys of a tree. */
+/* Collects the exact keys of a tree. */
 static enum rp_code know(const struct rp_diff_tree *tree, struct rp_map *known, struct rp_err *err)
 {
     uint32_t i, first;

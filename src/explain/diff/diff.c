@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `diff`: what changed between two programs, or two runs. What the inputs hold decides: their first
- * bytes are looked at, and nothing is read twice. Both runs are read together, rank by rank.
+ * `diff`: what changed between two programs, or two runs. The contents of the inputs decide which:
+ * only their first bytes are read for that. Both runs are read together, rank by rank.
  */
 #include "explain/diff/diff.h"
 
@@ -210,7 +210,7 @@ static const struct rp_field root_fields[] = {
 const struct rp_type rp_trace_diff_type = {"diff", sizeof(struct rp_trace_diff_root), root_fields,
                                            "rows"};
 
-/* The length of the folder in a path. */
+/* The length of the folder part of a path. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -227,7 +227,8 @@ static bool same_folder(const char *a, const char *b)
 
 /* ------------------------------------------------------------------ traces */
 
-/* Of one rank its file; of several their folder, or the first where both runs are in one. */
+/* The name of a run: with one rank its file; with several their folder, or the first file if both
+   runs are in one folder. */
 static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *other,
                             struct rp_arena *arena)
 {
@@ -241,7 +242,7 @@ static const char *name_run(const struct rp_ranks *run, const struct rp_ranks *o
     return rp_arena_textf(arena, "%s and %zu more", path, run->n - 1);
 }
 
-/* The recording has samples of call stacks and nothing else. */
+/* Whether the recording has samples of call stacks and nothing else. */
 static bool is_sampled_only(const struct rp_trace *t)
 {
     const int64_t *count = t->totals.count;
@@ -313,7 +314,8 @@ static enum rp_code read_limit(const char *text, struct rp_trace_diff_options *o
     return RP_OK;
 }
 
-/* The gates of the command line, and of the named baseline. Release them also after a failure. */
+/* Reads the gates of the command line and of the named baseline. They must be released also after a
+   failure. */
 static enum rp_code read_gates(const struct rp_settings *settings, struct rp_arena *arena,
                                struct rp_gates *out, struct rp_err *err)
 {
@@ -339,7 +341,7 @@ static enum rp_code list_ranks(const struct rp_ranks *ranks, struct rp_arena *ar
     return RP_OK;
 }
 
-/* Whether stacks are compared: they were asked for, or there is nothing else. */
+/* Whether stacks are compared: on request, or if there is nothing else. */
 static enum rp_code wants_stacks(const struct rp_ranks runs[2], const struct rp_settings *settings,
                                  bool *out, struct rp_err *err)
 {
@@ -420,7 +422,7 @@ static enum rp_code join_traces(const struct rp_ranks runs[2], const struct rp_s
 
 /* ------------------------------------------------------------------ what the inputs are */
 
-/* Of more than two paths: where the folder changes, if it does so once; else the middle. */
+/* Splits more than two paths where the folder changes, if it does so once; else in the middle. */
 static size_t split_at(const struct rp_dataset *dataset, size_t ngiven)
 {
     const struct rp_source *before = NULL;
@@ -445,7 +447,7 @@ static enum rp_code split_inputs(const struct rp_dataset *dataset, uint8_t *run_
 {
     size_t i, n = rp_dataset_count(dataset), ngiven = dataset->ngiven, at = 1;
 
-    if (ngiven == 1 && n == 2) { /* a folder or a tar of two */
+    if (ngiven == 1 && n == 2) { /* a folder or a tar with two runs in it */
         run_of[1] = 1;
         return RP_OK;
     }
@@ -464,12 +466,12 @@ static enum rp_code split_inputs(const struct rp_dataset *dataset, uint8_t *run_
     return RP_OK;
 }
 
-/* Of several the largest counts: a trace, because dumps lie beside traces; but not what could be
-   any text. */
+/* If a run has several kinds of files, the largest value counts: a trace before programs, because
+   dumps lie beside traces; last comes what could be any text. */
 enum holds { HOLDS_NOTHING, HOLDS_SOMETHING, HOLDS_PROGRAM, HOLDS_MEMORY, HOLDS_TRACE };
 
-/* What a source is by its first bytes. What cannot be opened or is unknown tells nothing here: the
-   loader says why. */
+/* What the first bytes of a source show. If it is unknown or cannot be opened, the loader will say
+   why. */
 static enum holds holds_what(const struct rp_dataset *dataset, size_t i)
 {
     const struct rp_format *format = NULL;
@@ -506,7 +508,7 @@ static void look_inside(const struct rp_dataset *dataset, const uint8_t *run_of,
 
 /* ------------------------------------------------------------------ the question */
 
-/* What messages call it. */
+/* The names for these in messages. */
 static const char *const holds_names[] = {"file", "file", "program", "memory snapshot", "trace"};
 
 /* Options that do not apply to the inputs are errors. */
@@ -546,7 +548,7 @@ static enum rp_code diff_programs(struct rp_ctx *ctx, const struct rp_dataset *d
     return RP_OK;
 }
 
-/* The record of a result is made for programs; traces have one of their own. */
+/* Results of programs have a record; those of traces have one of their own. */
 static enum rp_code diff_traces(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                 const uint8_t *run_of, const struct rp_settings *settings,
                                 struct rp_result *result, struct rp_err *err)
@@ -582,7 +584,7 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
 
     RP_TRY(rp_err_need(run_of, err, "comparing inputs"));
     code = split_inputs(dataset, run_of, err);
-    if (code != RP_OK) /* one program file may be enough: a dump of several graphs */
+    if (code != RP_OK) /* a single program file may be enough, such as a dump of several graphs */
         memset(run_of, 0, rp_dataset_count(dataset));
     look_inside(dataset, run_of, holds);
     if (code != RP_OK && holds[0] >= HOLDS_MEMORY)
@@ -600,7 +602,7 @@ static enum rp_code diff_inputs(struct rp_ctx *ctx, const struct rp_dataset *dat
     return diff_programs(ctx, dataset, settings, result, err);
 }
 
-/* The named baseline, then what was given: read together, as two paths are. */
+/* Reads the named baseline together with what was given, like two paths. */
 static enum rp_code diff_with_baseline(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                        const char *base, const struct rp_settings *settings,
                                        struct rp_result *result, struct rp_err *err)
@@ -639,7 +641,8 @@ static enum rp_code diff_run(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
-/* Of programs and stacks the page is a picture, which was written where they were compared. */
+/* For programs and stacks the page is a picture, which was already written during the
+   comparison. */
 static enum rp_code diff_write(const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err)
 {

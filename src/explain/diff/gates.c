@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gates are decided by the recorded values. A limit that is relative to the base fails only beyond
- * the noise, where that is known; a target has no noise: the value is what was measured.
+ * Gates are decided by the recorded values. A limit relative to the base fails only if the change
+ * exceeds the noise, when that is known; a target has no noise, since the measured value itself
+ * counts.
  */
 #include "explain/diff/gates.h"
 
@@ -76,8 +77,8 @@ bool rp_gates_amount(const char *text, enum rp_unit unit, double *out)
     return true;
 }
 
-/* The value after the operator: "2%", "-1pt", "50us". A sign says what the metric's direction says
-   already. */
+/* Reads the value after the operator: "2%", "-1pt", "50us". Its sign is optional, because the
+   metric's direction is known. */
 static bool read_value(const char *text, const struct metric *m, struct rp_gate *gate)
 {
     size_t n = strlen(text);
@@ -169,10 +170,10 @@ struct gate_file {
     struct rp_gates *gates;
     const char *name;
     struct rp_arena *arena;
-    bool found; /* a line is about the name */
+    bool found; /* the file has a line about the name */
 };
 
-/* The next word of a line, in the arena; the last one is the rest of it. */
+/* The next word of a line, in the arena; the last one is the rest of the line. */
 static const char *next_word(struct gate_file *f, const char **at, bool last)
 {
     const char *begin;
@@ -215,7 +216,7 @@ static enum rp_code read_accepted(struct gate_file *f, const char *at, const cha
     return rp_vec_push(&f->gates->accepted, accepted, err);
 }
 
-/* A path is relative to the file that names it. */
+/* Makes a path relative to the file that names it. */
 static const char *resolve(struct gate_file *f, const char *file, const char *path)
 {
     size_t folder = (size_t)(rp_text_file(file) - file);
@@ -271,7 +272,7 @@ enum rp_code rp_gates_read(struct rp_gates *gates, const char *path, const char 
 
 /* ------------------------------------------------------------------ decisions */
 
-/* In the unit of the metric. */
+/* The amount in the unit of the metric. */
 static double amount_of(const struct rp_gate *gate, double base)
 {
     return gate->form == RP_GATE_SHARE ? gate->limit * fabs(base) : gate->limit;

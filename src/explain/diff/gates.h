@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Gates of `diff`: limits for metrics of the new run, relative to the base or absolute, as a check
- * in CI uses them; and named baselines with what was accepted (docs/cli/diff.md).
+ * Gates of `diff` are limits for metrics of the new run, relative to the base or absolute, for use
+ * in CI; named baselines also list what was accepted (docs/cli/diff.md).
  *
  *     step=2%,mfu=-1pt,memory_peak<=60GB
  */
@@ -33,9 +33,9 @@ enum rp_gate_metric {
 };
 
 enum rp_gate_form {
-    RP_GATE_SHARE,  /* by at most this share of the base's value */
+    RP_GATE_SHARE,  /* at most this share of the base's value */
     RP_GATE_AMOUNT, /* by at most this much */
-    RP_GATE_TARGET  /* the new value itself: at most, or at least, where larger is better */
+    RP_GATE_TARGET /* a limit for the new value itself: at most, or if larger is better, at least */
 };
 
 struct rp_gate {
@@ -43,7 +43,7 @@ struct rp_gate {
     double limit;
 };
 
-/* A regression that somebody accepted: it widens the limit. */
+/* A regression that somebody accepted, which widens the limit. */
 struct rp_gate_accepted {
     struct rp_gate gate; /* not a target */
     const char *date, *reason;
@@ -55,32 +55,33 @@ struct rp_gates {
     const char *base; /* the path of the named baseline, or NULL */
 };
 
-/* Adds the gates of a text; what is wrong is RP_USAGE, `where` says whose text it is. */
+/* Adds the gates of a text; a mistake gives RP_USAGE, and `where` names the source of the text. */
 enum rp_code rp_gates_parse(struct rp_gates *gates, const char *text, const char *where,
                             struct rp_err *err);
-/* The same of a named baseline in a file, and its path; texts are in the arena. A name that is not
-   in it is RP_USAGE. */
+/* Adds the gates of a named baseline in a file, and its path; texts are in the arena. If the name
+   is not in the file, returns RP_USAGE. */
 enum rp_code rp_gates_read(struct rp_gates *gates, const char *path, const char *name,
                            struct rp_arena *arena, struct rp_err *err);
 /* A plain number with one of our units: "2ms", "60GB", "12000". */
 bool rp_gates_amount(const char *text, enum rp_unit unit, double *out);
 void rp_gates_release(struct rp_gates *gates);
 
-/* What is known of a metric in the two runs. */
+/* What is known about a metric in the two runs. */
 struct rp_gate_values {
     double base, fresh; /* NaN: not known */
-    double noise;       /* of the difference; NaN: not known */
+    double noise;       /* noise of the difference; NaN: not known */
 };
 
 struct rp_gate_row {
     const char *metric, *unit, *accepted_date, *reason;
-    double base, new_value, delta, limit, noise, accepted; /* in `unit`; NaN: does not apply */
+    double base, new_value, delta, limit, noise, accepted; /* in `unit`; NaN if it does not apply */
     bool passed;
     const char *base_text, *new_text, *delta_text, *limit_text, *result_text; /* text output only */
 };
 extern const struct rp_type rp_gate_row_type;
 
-/* Decides all gates, one row each. What is not known in a run that a gate needs is RP_FORMAT. */
+/* Decides all gates, one row each. If a gate needs something that a run does not have, returns
+   RP_FORMAT. */
 enum rp_code rp_gates_decide(const struct rp_gates *gates,
                              const struct rp_gate_values values[RP_GATE_METRICS],
                              struct rp_arena *arena, struct rp_gate_row **rows, size_t *n,

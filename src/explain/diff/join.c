@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two runs as a whole: ranks are paired by number, times are means over the pairs, and the change
- * of the step is compared with what the steps differ by themselves.
+ * Compares two runs as a whole: ranks are paired by number, times are means over the pairs, and the
+ * change of the step is compared with what the steps differ anyway.
  */
 #include "explain/diff/diff.h"
 
@@ -42,8 +42,8 @@ struct diff_join {
     struct rp_trace_diff_root *out;
     struct rp_diff_pair *pairs;
     size_t npairs;
-    double spread_ns[2]; /* of a step; below 0: not known */
-    double count[2];     /* steps that the step time is made of */
+    double spread_ns[2]; /* spread of a step; below 0: not known */
+    double count[2];     /* number of steps from which the step time is computed */
 };
 
 static void add_note(struct diff_join *j, const char *text)
@@ -58,13 +58,13 @@ static const struct rp_trace_diff_part *part_of(const struct diff_join *j, int s
     return side ? j->in[1][p->fresh].part : j->in[0][p->base].part;
 }
 
-/* Of a sum over the pairs of ranks. */
+/* The mean of a sum over the pairs of ranks. */
 static int64_t mean(const struct diff_join *j, int64_t sum)
 {
     return j->npairs ? sum / (int64_t)j->npairs : 0;
 }
 
-/* The same number; where no number is in both runs, the order. */
+/* Pairs ranks with the same number; if the runs share no number, in their order. */
 static void pair_ranks(struct diff_join *j)
 {
     size_t i = 0, k = 0, most = j->n[0] < j->n[1] ? j->n[0] : j->n[1];
@@ -94,7 +94,7 @@ static void pair_ranks(struct diff_join *j)
                                    j->npairs, j->n[0], j->n[1]));
 }
 
-/* The steps of a run: means over its ranks where all have as many; NULL otherwise. */
+/* The steps of a run, as means over its ranks if all have equally many; else NULL. */
 static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
 {
     int64_t *steps;
@@ -112,8 +112,8 @@ static int64_t *steps_of(struct diff_join *j, int side, size_t *n)
     return steps;
 }
 
-/* Spread of the steps and error of the step time. Ranks of a run wait for each other, so their
-   steps are not counted as more values than one rank has. */
+/* Measures the spread of the steps and the error of the step time. Ranks of a run wait for each
+   other, so together they do not count as more values than one rank has. */
 static void measure_spread(struct diff_join *j, int side, struct rp_trace_diff_run *run)
 {
     size_t n, p;
@@ -126,7 +126,8 @@ static void measure_spread(struct diff_join *j, int side, struct rp_trace_diff_r
         return;
     if (steps)
         j->spread_ns[side] = rp_diff_spread(steps, n, scratch);
-    for (p = 0; !steps && p < j->npairs; p++) { /* the rank that varies most, the shortest list */
+    for (p = 0; !steps && p < j->npairs;
+         p++) { /* takes the rank that varies most and the shortest list */
         const struct rp_trace_diff_part *part = part_of(j, side, p);
         size_t count = part->nsteps;
         int64_t *own = RP_ARENA_NEW(j->arena, int64_t, count + 1);
@@ -161,7 +162,7 @@ static int64_t mean_of(const struct diff_join *j, int side, int time)
 {
     int64_t before = 0, sum = 0;
 
-    /* along the running sum of the parts, as everywhere: they add up to the mean step */
+    /* rounded along the running sum of the parts, so that they add up to the mean step */
     for (int t = 0; t <= time; t++) {
         before = mean(j, sum);
         for (size_t p = 0; p < j->npairs; p++)
@@ -226,7 +227,8 @@ static void fill_parts(struct diff_join *j)
                   mean_of(j, 1, t));
 }
 
-/* The means of all causes, along the running sum that begins after the other parts. */
+/* Computes the means of all causes, rounded along the running sum that begins after the other
+   parts. */
 static void mean_causes(const struct diff_join *j, int side, int64_t causes[RP_GAP_CAUSES + 1])
 {
     int64_t sum = 0, before, now;
@@ -309,7 +311,7 @@ static void fill_phases(struct diff_join *j)
     }
 }
 
-/* Where the runs do not have the same phases, the median steps of all are not of one kind. */
+/* If the runs do not have the same phases, their median steps are not of one kind. */
 static void note_phases(struct diff_join *j)
 {
     const struct rp_trace_diff_root *out = j->out;
@@ -327,7 +329,7 @@ static void note_phases(struct diff_join *j)
                     "phase");
 }
 
-/* What a rank changed by itself: without communication, in which it may wait for others. */
+/* The part of a rank's change outside of communication, in which it may wait for others. */
 static int64_t own_change(const struct rp_trace_diff_rank *r)
 {
     return llabs(rp_ns_between(r->exposed_comm_delta_ns, r->delta_ns));
@@ -377,7 +379,7 @@ static void find_noise(struct diff_join *j)
 
     for (int s = 0; s < 2; s++)
         if (j->count[s] > 1)
-            j->count[s] /= M_PI / 2; /* a median is as certain as a mean of fewer normal values */
+            j->count[s] /= M_PI / 2; /* a median is as certain as the mean of fewer normal values */
     noise = rp_diff_noise(j->spread_ns, j->count);
     j->out->noise_ns = noise < 0 ? RP_ABSENT_I64 : rp_diff_whole_ns(noise);
 }
@@ -409,8 +411,8 @@ static bool has_gates(const struct diff_join *j)
            (j->options->gates && j->options->gates->list.n);
 }
 
-/* Communication without a counterpart says nothing about the program: how many collectives a step
-   has depends on the sizes of buckets. */
+/* Leaves out communication without a counterpart: it says nothing about the program, because the
+   number of collectives in a step depends on the sizes of buckets. */
 static void leave_out_comm(const struct diff_join *j, int64_t alone[2], int64_t all[2])
 {
     const struct rp_trace_diff_root *out = j->out;
@@ -434,16 +436,16 @@ static void leave_out_comm(const struct diff_join *j, int64_t alone[2], int64_t 
     }
 }
 
-/* Whether both ran on a device of the same name: else times say nothing about what they computed.
- */
+/* Whether both ran on a device of the same name; otherwise times say nothing about what they
+   computed. */
 static bool is_on_one_device(const struct rp_trace_diff_root *out)
 {
     return out->base.device && out->new_run.device &&
            !strcmp(out->base.device, out->new_run.device);
 }
 
-/* Whether the recordings name other libraries: "pytorch 2.11.0, lightning 2.6.0". Another version
-   of one does not make another program. */
+/* Whether the recordings name other libraries, as in "pytorch 2.11.0, lightning 2.6.0". Another
+   version of a library does not make another program. */
 static bool use_other_libraries(const struct diff_join *j)
 {
     const char *base = part_of(j, 0, 0)->libraries, *new_run = part_of(j, 1, 0)->libraries;
@@ -486,7 +488,8 @@ static const char *difference_text(const struct diff_join *j)
     return text;
 }
 
-/* Whether the runs are of one program: else no number of one says anything about the other. */
+/* Judges whether the runs are of one program; otherwise no number of one says anything about the
+   other. */
 static void judge_alignment(struct diff_join *j)
 {
     struct rp_trace_diff_root *out = j->out;
@@ -502,7 +505,7 @@ static void judge_alignment(struct diff_join *j)
         rp_ns_add(&alone[1], none ? c->new_ns : 0);
     }
     leave_out_comm(j, alone, all);
-    /* one slow operator is a regression, unless more shows that the programs differ */
+    /* a slow operator is a regression, unless other signs show that the programs differ */
     for (size_t i = 0; i < 2 && is_on_one_device(out); i++)
         if (use_other_libraries(j) || (double)alone[i] > ALONE_TOO * (double)all[i])
             rp_ns_add(&alone[i], out->unlike_ns[i]);
@@ -511,7 +514,7 @@ static void judge_alignment(struct diff_join *j)
         if (all[0] && all[1] && (double)alone[i] > (1 - COMPARABLE) * (double)all[i])
             out->comparable = false;
     if (j->options->captures[0] || j->options->captures[1])
-        out->comparable = true; /* nothing ran that could be */
+        out->comparable = true; /* nothing ran that could be compared */
     if (out->comparable)
         return;
     out->verdict = "not comparable";
@@ -520,7 +523,7 @@ static void judge_alignment(struct diff_join *j)
     out->gates_failed = has_gates(j);
 }
 
-/* The recorded steps decide. */
+/* The verdict about the recorded steps decides. */
 static const char *gate_text(const struct rp_trace_diff_root *out)
 {
     if (out->contradicted && out->failed != out->unprofiled_failed)
@@ -598,7 +601,7 @@ static void write_coverage(struct diff_join *j)
     out->aligned_text = text;
 }
 
-/* Idle time of a device mostly comes from the host: what changed there, and what most of it is. */
+/* Idle time of a device mostly comes from the host, so this notes what changed most there. */
 static void note_host(struct diff_join *j)
 {
     const struct rp_trace_diff_root *out = j->out;
@@ -622,7 +625,6 @@ static void note_host(struct diff_join *j)
                     rp_units_time(j->arena, out->new_run.host_ns), most));
 }
 
-/* What the reader must know to interpret the numbers. */
 /* Runs that are captures, or take their operators from some. */
 static void note_graphs(struct diff_join *j)
 {
@@ -693,7 +695,7 @@ static struct rp_report_speed speed_of(struct diff_join *j, int side)
     return rp_report_speed_of(ranks, ranks ? j->npairs : 0);
 }
 
-/* The largest of the ranks; NaN where it was not recorded. */
+/* The largest value of all ranks; NaN if it was not recorded. */
 static double memory_of(const struct diff_join *j, int side)
 {
     int64_t most = 0;
@@ -704,7 +706,7 @@ static double memory_of(const struct diff_join *j, int side)
     return most ? (double)most : NAN;
 }
 
-/* Of a part of the step: by the rank that varies most. */
+/* The noise of a part of the step, from the rank that varies most. */
 static double noise_of(const struct diff_join *j, int time)
 {
     double spread[2] = {-1, -1}, noise;
@@ -716,7 +718,7 @@ static double noise_of(const struct diff_join *j, int time)
     return noise < 0 ? NAN : noise;
 }
 
-/* Rates vary as the step does. */
+/* Rates vary like the step time. */
 static struct rp_gate_values rate_values(const struct rp_trace_diff_root *out, double base,
                                          double fresh)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Robust statistics for few values: a first step that compiles or a step that a collector of
- * garbage stopped must neither move the step time nor widen the noise.
+ * Robust statistics for few values, because a first step that compiles or a step that a collector
+ * of garbage stopped must not move the step time or widen the noise.
  */
 #include "explain/diff/noise.h"
 
@@ -52,9 +52,9 @@ static double standard_deviation(const int64_t *values, size_t n)
     return sqrt(sum / (double)(n - 1));
 }
 
-/* The median absolute deviation, as a standard deviation of normal values: that factor, and for few
-   values the factors by which it is too small (Croux and Rousseeuw 1992). Where it is larger than
-   the standard deviation itself, there is no outlier to leave out. */
+/* The median absolute deviation, scaled to a standard deviation of normal values; for few values
+   corrected by factors of Croux and Rousseeuw (1992). If it exceeds the standard deviation itself,
+   there is no outlier, and the latter is returned. */
 double rp_diff_spread(const int64_t *values, size_t n, int64_t *scratch)
 {
     static const double small[] = {0, 0, 1.196, 1.495, 1.363, 1.206, 1.200, 1.140, 1.129, 1.107};

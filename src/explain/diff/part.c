@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's part of a comparison: its step time with its parts, and the call tree of its typical
- * steps. Steps, their parts and the causes of idle time are those of the report. The step time is
- * the median, and its parts are those of the step in the middle, of an even number the means of the
- * two in the middle, so that they add up to it. The call tree is that of the middle half by length:
- * a first step or a hiccup does not count, and the times of operators are steadier than in one
- * step.
+ * Makes one rank's part of a comparison: its step time with its parts, and the call tree of its
+ * typical steps. Steps, their parts and the causes of idle time are those of the report. The step
+ * time is the median, and its parts are those of the step in the middle (with an even number, the
+ * means of the two in the middle), so that they add up to it. The call tree comes from the middle
+ * half by length, so that a first step or a hiccup does not count, and times of operators are
+ * steadier than in one step.
  */
 #include "explain/diff/diff.h"
 
@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The parts of a step without idle, then idle by cause. */
+/* The parts of a step except idle, then idle by cause. */
 #define SUMS (RP_DIFF_IDLE + RP_GAP_CAUSES + 1)
 
-/* Idle time with a cause while the host ran something of a name. */
+/* Idle time of one cause while the host ran spans of one name. */
 struct idle_host {
     uint8_t cause;
     rp_str name;
@@ -37,10 +37,10 @@ struct part_ctx {
     struct rp_report_part report;
     bool simulate;
     struct rp_diff_window *windows;
-    size_t *judged; /* by window: its step; those without detail have none, unless all are */
+    size_t *judged; /* by window: its step; those without detail have none, unless all lack it */
     size_t nwindows;
-    int64_t sum_ns[SUMS], summed; /* of the steps in the middle; how many */
-    struct rp_map host_of;        /* cause and name of what the host ran -> hosts */
+    int64_t sum_ns[SUMS], summed; /* sums over the steps in the middle, and their number */
+    struct rp_map host_of; /* from cause and name of what the host ran to the index in hosts */
     RP_VEC(struct idle_host) hosts;
 };
 
@@ -69,7 +69,7 @@ static enum rp_code add_host(struct part_ctx *m, const struct rp_gap *gap, int64
     return RP_OK;
 }
 
-/* The gaps in a window by cause; what no gap explains lies outside the device work. */
+/* Adds the gaps in a window by cause; time without a gap lies outside the device work. */
 static enum rp_code add_causes(struct part_ctx *m, const struct rp_breakdown *b, struct rp_err *err)
 {
     const rp_gap_vec *gaps = &m->report.gaps;
@@ -95,7 +95,7 @@ static enum rp_code add_step(struct part_ctx *m, const struct rp_breakdown *b, s
     return add_causes(m, b, err);
 }
 
-/* What the host mainly ran, cause by cause. */
+/* Finds for each cause what the host mainly ran. */
 static void name_hosts(struct part_ctx *m)
 {
     int64_t most[RP_GAP_CAUSES] = {0};
@@ -111,7 +111,7 @@ static void name_hosts(struct part_ctx *m)
     }
 }
 
-/* Means that add up to the mean of the whole: rounded along the running sum. */
+/* Computes means, rounded along the running sum so that they add up to the mean of the whole. */
 static void mean_all(struct part_ctx *m)
 {
     struct rp_trace_diff_part *out = m->out;
@@ -138,7 +138,7 @@ struct length {
 
 RP_ORDER(by_length, struct length, RP_UP(ns), RP_UP(step))
 
-/* Sorts the steps by length: those in the middle are the step time, the middle half is typical. */
+/* Sorts the steps by length: those in the middle give the step time, the middle half is typical. */
 static enum rp_code choose_steps(struct part_ctx *m, struct rp_err *err)
 {
     struct rp_trace_diff_part *out = m->out;
@@ -170,7 +170,7 @@ static struct rp_diff_window window_of(const struct part_ctx *m, size_t i)
                                    b->begin_ns, b->end_ns, false};
 }
 
-/* The median step of each phase; `scratch` has room for all steps. */
+/* Computes the median step of each phase; `scratch` has room for all steps. */
 static void measure_phases(struct part_ctx *m, int64_t *scratch)
 {
     for (unsigned phase = RP_PHASE_NONE + 1; phase < RP_STEP_PHASES; phase++) {
@@ -209,7 +209,8 @@ static enum rp_code take_steps(struct part_ctx *m, struct rp_err *err)
     out->nsteps = n ? n : 1;
     if (n)
         return choose_steps(m, err);
-    /* two windows of one length say nothing: how long the work that starts in them takes does */
+    /* two windows of equal length say nothing; only the duration of the work that starts in them
+       does */
     whole = out->limited && !m->scope->step ? &m->report.b : &m->report.whole;
     RP_TRY(add_step(m, whole, err));
     out->taken = 1;
@@ -230,7 +231,7 @@ static enum rp_code make_tree(struct part_ctx *m, struct rp_err *err)
     return code;
 }
 
-/* By the rules of the report; the model changes its owner. */
+/* Makes the model by the rules of the report; its owner changes. */
 static enum rp_code make_model(struct part_ctx *m, struct rp_err *err)
 {
     if (!m->simulate)
@@ -257,8 +258,8 @@ static int64_t time_of(const struct rp_breakdown *b, int time)
     }
 }
 
-/* What gates are about besides the step: how the parts of a step vary, and how much of the device
-   is used. */
+/* Measures what gates need besides the step: how the parts of a step vary, and how much of the
+   device is used. */
 static enum rp_code measure_gates(struct part_ctx *m, struct rp_err *err)
 {
     const struct rp_report_part *report = &m->report;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What recording cost. It slows down the host; so a step that is limited by the host seems longer
- * than it is, and a change of the device's work may be hidden behind that. The model of `simulate`
- * says how long the steps of both runs take without the profiler, by the rules of the report
- * (rp_report_model, sim/predict.h). A run whose device hardly waits needs no model: there recording
- * can cost no more than those waits.
+ * Estimates what recording cost. It slows down the host, so a step that is limited by the host
+ * seems longer than it is, and a change of the device's work may be hidden behind that. The model
+ * of `simulate` says how long the steps of both runs take without the profiler, by the rules of the
+ * report (rp_report_model, sim/predict.h). A run whose device hardly waits needs no model, because
+ * recording can cost no more than these waits.
  */
 #include "explain/diff/diff.h"
 
@@ -35,7 +35,7 @@ static const struct rp_trace_diff_part *part_of(const struct profiler_ctx *c, in
     return c->in[side][side ? c->pairs[pair].fresh : c->pairs[pair].base].part;
 }
 
-/* Lists the models of a run; false where a rank has none. */
+/* Lists the models of a run; false if a rank has none. */
 static bool list_models(struct profiler_ctx *c, int side)
 {
     for (size_t p = 0; p < c->npairs; p++) {
@@ -46,7 +46,7 @@ static bool list_models(struct profiler_ctx *c, int side)
     return true;
 }
 
-/* The time in a step in which the device waits, where that is too little to matter; else -1. */
+/* The time in a step in which the device waits, if it is too short to matter; else -1. */
 static int64_t small_wait(const struct profiler_ctx *c, int side)
 {
     int64_t most = 0;
@@ -63,8 +63,8 @@ static int64_t small_wait(const struct profiler_ctx *c, int side)
     return most;
 }
 
-/* Whether ranks that are not here take part in the step: the model does not know how much less they
-   would be waited for without the profiler. */
+/* Whether ranks that were not given take part in the step: the model cannot tell how much shorter
+   the waits for them would be without the profiler. */
 static bool waits_for_absent(const struct profiler_ctx *c, int side)
 {
     for (size_t p = 0; p < c->npairs; p++) {
@@ -78,7 +78,7 @@ static bool waits_for_absent(const struct profiler_ctx *c, int side)
     return false;
 }
 
-/* The step without the profiler, without its interval where that needs the model. */
+/* Estimates the step without the profiler; the interval is left out if it needs the model. */
 static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *err)
 {
     struct rp_trace_diff_run *run = run_of(c, side);
@@ -101,7 +101,7 @@ static enum rp_code estimate(struct profiler_ctx *c, int side, struct rp_err *er
     code = rp_sim_predict(c->models, c->npairs, NULL, 0, &now, NULL, &why);
     if (code == RP_NOMEM)
         return rp_err_nomem(err, "simulating");
-    /* of several ranks the model may know one only, whose step is not that of the run */
+    /* with several ranks the model may know only one, whose step is not that of the run */
     if (code != RP_OK || !rp_sim_reproduces(&now) ||
         fabs((double)now.step_ns - (double)run->step_ns) >= RP_SIM_DISTORTED * (double)run->step_ns)
         return RP_OK;
@@ -136,8 +136,8 @@ static int sign_of(const char *verdict)
     return !strcmp(verdict, "slower") - !strcmp(verdict, "faster");
 }
 
-/* What recording may cost unsaid is noise, too. A verdict other than the recorded one must also be
-   beyond the noise of the recorded steps. */
+/* The cost of recording that is not reported counts as noise, too. A verdict other than the
+   recorded one must also exceed the noise of the recorded steps. */
 static void decide_unprofiled(struct profiler_ctx *c, const struct rp_trace_diff_options *options)
 {
     struct rp_trace_diff_root *out = c->out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From aligned pairs to rows: what happened to the same operator, shape and kernels in many layers
- * and on many ranks is one row. A row's times are means over the ranks, rounded along the running
- * sum, so that all rows together are the whole. Linear in units, then a sort of the rows.
+ * Turns aligned pairs into rows: the same operator, shape and kernels in many layers and on many
+ * ranks are one row. A row's times are means over the ranks, rounded along the running sum, so that
+ * all rows add up to the whole. Linear in units, then a sort of the rows.
  */
 #include "explain/diff/diff.h"
 
@@ -45,18 +45,19 @@ struct kernel_set {
 
 /* One side of a row. */
 struct side {
-    const struct rp_diff_tree *tree; /* of the pair that changed most */
-    uint32_t node;                   /* there; RP_NONE: the side has none */
+    const struct rp_diff_tree *tree; /* tree of the pair that changed most */
+    uint32_t node;                   /* node in that tree; RP_NONE: the side has none */
     int64_t ns, host_ns;
     double calls, works; /* of a step */
     struct kernel_set kernels;
     double slot_ns[RP_DIFF_SLOTS];           /* in each step */
-    const struct rp_diff_tree *counted_tree; /* whose calls were added last */
+    const struct rp_diff_tree *counted_tree; /* tree whose calls were added last */
     uint32_t counted;
-    double call_ns[RP_DIFF_SLOTS]; /* of that call in each step; as a whole once it is complete */
+    double call_ns[RP_DIFF_SLOTS]; /* times of the current call in each step; added as a whole once
+                                      it is complete */
     uint32_t ncall_ns;
     RP_VEC(double) call_times;
-    uint64_t seen, stride; /* calls; each how many-th is kept */
+    uint64_t seen, stride; /* number of calls, and each how many-th is kept */
     double least_ns, most_ns;
 };
 
@@ -73,21 +74,21 @@ struct rows_ctx {
     struct rp_map map; /* key -> group */
     RP_VEC(struct group) groups;
     int64_t npairs;
-    uint32_t nslots[2], taken[2]; /* the fewest of all ranks */
+    uint32_t nslots[2], taken[2]; /* minimum over all ranks */
     int64_t rule_ns[RP_DIFF_RULES][2];
     struct rp_trace_diff_root *out;
 };
 
-/* What one side of a unit amounts to. */
+/* sum: the totals of one side of a unit */
 struct sum {
     int64_t ns, host_ns;
     double calls, works; /* of a step */
-    uint64_t hash;       /* of its different kernels */
+    uint64_t hash;       /* hash over its different kernels */
     struct kernel_set kernels;
     double slot_ns[RP_DIFF_SLOTS];
 };
 
-/* Whether it is new; beyond the limit everything is, and counted. */
+/* Whether the kernel is new; beyond the limit all are, and are only counted. */
 static bool add_kernel(struct kernel_set *set, uint64_t hash, const char *name)
 {
     for (size_t i = 0; i < set->n; i++)
@@ -111,10 +112,10 @@ static void add_piece(const struct rp_diff_tree *tree, uint32_t piece, struct su
     rp_ns_add(&out->ns, p->ns);
     out->works += p->name ? (double)p->count / (double)tree->steps : 0;
     if (p->count && p->name && add_kernel(&out->kernels, p->hash, tree->strings.at[p->name]))
-        out->hash += rp_hash_u64(p->hash); /* their order does not matter */
+        out->hash += rp_hash_u64(p->hash); /* a sum, because their order does not matter */
 }
 
-/* The pieces of a node, or of everything below it too, in the order of the tree. */
+/* Adds the pieces of a node, or also of everything below it, in the order of the tree. */
 static void add_subtree(const struct rp_diff_tree *tree, uint32_t top, bool whole, struct sum *out)
 {
     uint32_t at = top, i;
@@ -199,17 +200,17 @@ static enum rp_code keep_time(struct side *s, double ns, struct rp_err *err)
     return rp_vec_push(&s->call_times, ns, err);
 }
 
-/* The call that was added last is complete. */
+/* Completes the call that was added last. */
 static enum rp_code end_call(struct side *s, struct rp_err *err)
 {
     for (uint32_t i = 0; i < s->ncall_ns; i++)
-        if (s->call_ns[i] > 0) /* it is not in every step */
+        if (s->call_ns[i] > 0) /* the call is not in every step */
             RP_TRY(keep_time(s, s->call_ns[i], err));
     s->ncall_ns = 0;
     return RP_OK;
 }
 
-/* A node is one call of each step, unless the unit stands for several. */
+/* A node is one call in each step, unless the unit stands for several. */
 static enum rp_code add_call(struct side *to, const struct rp_diff_tree *tree, bool goes_on,
                              const struct sum *sum, struct rp_err *err)
 {
@@ -239,7 +240,7 @@ static enum rp_code add_side(struct side *to, const struct rp_diff_tree *tree, u
     to->works += sum->works;
     for (size_t i = 0; i < RP_DIFF_SLOTS; i++)
         to->slot_ns[i] += sum->slot_ns[i];
-    /* an operator that stands alone comes piece by piece and is called once */
+    /* an operator that stands alone comes piece by piece but is called once */
     if (!goes_on) {
         to->calls += sum->calls;
         rp_ns_add(&to->host_ns, sum->host_ns);
@@ -304,7 +305,7 @@ static const char *text_of(const struct side *s, bool shape)
     return s->tree->strings.at[shape ? node->shape : node->name];
 }
 
-/* "a", or "a -> b" where they differ. */
+/* Writes "a", or "a -> b" if they differ. */
 static const char *both(struct rows_ctx *r, const char *left, const char *right)
 {
     if (!left || !right || !strcmp(left, right))
@@ -312,7 +313,7 @@ static const char *both(struct rows_ctx *r, const char *left, const char *right)
     return rp_arena_textf(r->arena, "%s -> %s", left, right);
 }
 
-/* The names around a node, the outermost first: "GPT_0 / Block_3 / aten::linear". */
+/* Writes the names around a node, the outermost first: "GPT_0 / Block_3 / aten::linear". */
 static const char *place_of(struct rows_ctx *r, const struct side *s)
 {
     const struct rp_diff_tree *tree = s->tree;
@@ -338,8 +339,8 @@ static void list_kernels(struct rows_ctx *r, const struct kernel_set *set, size_
         (*out)[i] = rp_arena_text(r->arena, set->name[i]);
 }
 
-/* Cuts a text in its middle to at most NAME_BYTES bytes; both ends of a name are the most
- * distinctive. */
+/* Cuts a text in its middle to at most NAME_BYTES bytes, because both ends of a name are its most
+ * distinctive parts. */
 static void cut_middle(char *text)
 {
     size_t len = strlen(text), keep = NAME_BYTES / 2 - 2;
@@ -355,7 +356,7 @@ static void cut_middle(char *text)
     memcpy(text + keep, "…", 3);
 }
 
-/* "3 x nvjet_tst", "4 (nvjet_tst, memset, …)": names as people know them. */
+/* Writes "3 x nvjet_tst" or "4 (nvjet_tst, memset, …)", with the short names of kernels. */
 static const char *name_kernels(struct rows_ctx *r, const struct kernel_set *set, int64_t works)
 {
     const char *text = "", **labels = RP_ARENA_NEW(r->arena, const char *, set->n + 1);
@@ -398,7 +399,7 @@ static const char *change_of(const struct group *g, const struct rp_trace_diff_r
     return row->delta_ns > 0 ? "slower" : "faster";
 }
 
-/* The kernel of one side as people know it; NULL where the side has none. */
+/* The short name of the kernel of one side; NULL if the side has none. */
 static const char *short_text(struct rows_ctx *r, const struct group *g, int side)
 {
     const struct kernel_set *kernels = &g->side[side].kernels;
@@ -413,7 +414,7 @@ static const char *short_text(struct rows_ctx *r, const struct group *g, int sid
     return rp_arena_text(r->arena, text);
 }
 
-/* Long shapes are shown by their first two tensors. */
+/* The length of a shape that is shown: only the first two tensors of a long one. */
 static int shown_shape(const char *shape)
 {
     const char *second = shape ? strchr(shape, ' ') : NULL;
@@ -475,7 +476,7 @@ static int64_t mean_next(struct mean *m, int64_t ns, int64_t by)
     return step;
 }
 
-/* Noise of a row, from its times in the steps of both runs. */
+/* The noise of a row, from its times in the steps of both runs. */
 static int64_t noise_of(const struct rows_ctx *r, const struct group *g)
 {
     double spread[2], steps[2], noise;
@@ -574,14 +575,14 @@ static enum rp_code find_host(struct rows_ctx *r, const struct rp_trace_diff_row
     return fill_texts(r, &r->groups.at[best], &r->out->host, err);
 }
 
-/* A span with work only below it is no row. */
+/* Whether this is a row; a span that only has work below it is not. */
 static bool is_row(const struct rp_trace_diff_row *row)
 {
     return row->base_ns || row->new_ns || row->base_works || row->new_works;
 }
 
-/* Whether what has the same name is hardly the same work: no shapes tell, the kernels are others,
-   and a call takes many times as long. */
+/* Whether two groups of the same name hardly do the same work: there are no shapes, the kernels
+   differ, and a call takes many times as long. */
 static bool is_unlike(const struct group *g)
 {
     double per_call[2];
@@ -606,7 +607,7 @@ static void add_unlike(struct rows_ctx *r)
             rp_ns_add(&r->out->unlike_ns[s], r->groups.at[i].side[s].ns / r->npairs);
 }
 
-/* Numbers of all groups, texts of those that are shown. */
+/* Computes numbers of all groups, and texts of those that are shown. */
 static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *err)
 {
     size_t i, n = 0, shown;
@@ -638,7 +639,7 @@ static enum rp_code make_rows(struct rows_ctx *r, int64_t limit, struct rp_err *
             row->kernels = kernel_line(r, g, row);
     }
     r->out->row_count = (int64_t)n;
-    r->out->look = r->out->rows; /* sorted: those that did not change come last */
+    r->out->look = r->out->rows; /* in the sorted rows, those that did not change come last */
     while (r->out->nlook < r->out->nrows && r->out->rows[r->out->nlook].delta_ns)
         r->out->nlook++;
     return RP_OK;

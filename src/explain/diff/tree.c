@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building the call tree. From each launch outwards the spans around it are marked with their step;
- * then the marked spans are gone through thread by thread, in the order in which threads launch,
- * and each becomes a node by its parent's node, its name and shape, and how many of these came
- * before it below the same parent. A span that holds work of several steps is passed over, so that
- * a loop around the steps does not make each step a position of its own. Linear in events and
+ * Builds the call tree. The spans around each launch are marked with their step, from the innermost
+ * outwards. Then the marked spans are visited thread by thread, in the order in which threads
+ * launch. Each becomes a node, identified by its parent's node, its name and shape, and how many
+ * such spans came before it below the same parent. A span with work of several steps is skipped, so
+ * that a loop around the steps does not make each step a position of its own. Linear in events and
  * items.
  */
 #include "explain/diff/tree.h"
@@ -44,17 +44,17 @@ struct tree_builder {
     struct rp_diff_tree *out;
     struct rp_strtab strings;
     struct rp_arg_key dims;
-    RP_VEC(uint32_t) step;    /* by event: its number, NO_STEP or MANY */
-    RP_VEC(uint32_t) node;    /* by event, or RP_NONE */
-    RP_VEC(rp_event) around;  /* by event: the nearest outwards, itself included, that is a node */
-    RP_VEC(rp_event) user;    /* ... that is the user's own line of Python */
-    RP_VEC(uint32_t) last;    /* by node: its last child; [0] is that of the top */
-    RP_VEC(int64_t) own;      /* by event: time of host spans without what is nested */
-    RP_VEC(uint32_t) labels;  /* by string of the trace: its id in the tree's, or RP_NONE */
-    struct rp_map ordinals;   /* (parent event, exact) -> how many so far */
-    struct rp_map positions;  /* (parent node, exact, ordinal) -> node */
-    struct rp_map pieces;     /* (node, kernel) -> piece */
-    RP_VEC(rp_event) marks;   /* of steps, in order */
+    RP_VEC(uint32_t) step;   /* by event: number of its step, NO_STEP or MANY */
+    RP_VEC(uint32_t) node;   /* by event, or RP_NONE */
+    RP_VEC(rp_event) around; /* by event: the innermost span around it (or itself) that is a node */
+    RP_VEC(rp_event) user;   /* ... that is a line of Python of the user's own */
+    RP_VEC(uint32_t) last;   /* by node: its last child; [0] is the last at the top */
+    RP_VEC(int64_t) own;     /* by event: time of host spans without nested ones */
+    RP_VEC(uint32_t) labels; /* by string of the trace: its id in the tree's strings, or RP_NONE */
+    struct rp_map ordinals;  /* from (parent event, exact) to their number so far */
+    struct rp_map positions; /* from (parent node, exact, ordinal) to the node */
+    struct rp_map pieces;    /* from (node, kernel) to the piece */
+    RP_VEC(rp_event) marks;  /* of steps, in order */
     RP_VEC(int64_t) known_ns; /* by stream: the start of its first work whose launch is recorded */
     char text[MOST_NAME + 1]; /* scratch */
 };
@@ -66,7 +66,8 @@ static uint64_t hash_words(uint64_t a, uint64_t b, uint64_t c)
     return rp_hash_bytes(words, sizeof words);
 }
 
-/* Numbers become '#', and so do words that look like digests: what differs from run to run. */
+/* Replaces numbers, and words that look like digests, by '#', because they differ from run to
+   run. */
 static size_t without_numbers(const char *name, size_t len, char *out)
 {
     size_t i = 0, n = 0;
@@ -93,10 +94,11 @@ static size_t without_numbers(const char *name, size_t len, char *out)
     return n;
 }
 
-/* "[[16, 256], [], [512]]" as "[16,256] [512]": what people write. */
+/* Writes "[[16, 256], [], [512]]" as "[16,256] [512]", like people do. */
 static size_t plain_shape(const char *dims, size_t len, char *out)
 {
-    size_t i, n = 0, depth = 0, begin = 0; /* begin: of the tensor that is being written */
+    size_t i, n = 0, depth = 0,
+              begin = 0; /* begin: where the tensor that is being written begins */
 
     for (i = 0; i < len && n + 2 < MOST_NAME; i++) {
         if (dims[i] == '[' && ++depth == 2) {
@@ -117,7 +119,7 @@ static size_t plain_shape(const char *dims, size_t len, char *out)
     return n;
 }
 
-/* The length of the first two tensors of a plain shape: what follows may be the output. */
+/* The length of the first two tensors of a plain shape; the rest may be the output. */
 static size_t two_tensors(const char *shape, size_t len)
 {
     size_t i, spaces = 0;
@@ -142,7 +144,7 @@ static bool on_host(const struct tree_builder *p)
     return !p->w->items.n;
 }
 
-/* What a span is in the tree; -1: nothing. */
+/* The kind of node that a span is in the tree, or -1. */
 static int frame_kind(const struct tree_builder *p, rp_event e)
 {
     uint8_t kind = p->t->ev.kind[e];
@@ -156,7 +158,7 @@ static int frame_kind(const struct tree_builder *p, rp_event e)
     return rp_event_is_module(p->t, e) ? RP_DIFF_MODULE : -1;
 }
 
-/* The step that holds a moment of the host, or of the device; n if there is none. */
+/* The step that contains a moment of the host, or of the device; n if there is none. */
 static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool host)
 {
     size_t i;
@@ -167,7 +169,7 @@ static size_t find_window(const struct rp_diff_steps *s, int64_t at_ns, bool hos
     return i - 1;
 }
 
-/* The step of an item: its number, or NO_STEP. Without steps everything is one. */
+/* The number of the step of an item, or NO_STEP. Without steps there is only one. */
 static uint32_t step_of_item(const struct tree_builder *p, const struct rp_work_item *x)
 {
     const struct rp_diff_steps *s = p->steps;
@@ -178,7 +180,7 @@ static uint32_t step_of_item(const struct tree_builder *p, const struct rp_work_
     if (x->launch != RP_NONE && s->by_launch)
         i = find_window(s, p->t->ev.ts_ns[x->launch], true);
     else if (x->launch == RP_NONE && s->by_launch && x->begin_ns < p->known_ns.at[x->stream])
-        return NO_STEP; /* streams run in order: it was launched before the recording began */
+        return NO_STEP; /* streams run in order, so it was launched before the recording began */
     else
         i = find_window(s, x->begin_ns, false);
     return i < s->n ? (uint32_t)i : NO_STEP;
@@ -189,7 +191,7 @@ static bool is_taken(const struct tree_builder *p, uint32_t step)
     return !p->steps->n || p->steps->windows[step].taken;
 }
 
-/* Marks the spans from e outwards. One that has the mark has it outwards too. */
+/* Marks the spans from e outwards. If a span has the mark, all outside of it have it, too. */
 static void mark_around(struct tree_builder *p, rp_event e, uint32_t number)
 {
     for (; e != RP_NONE; e = p->t->ev.parent[e]) {
@@ -201,7 +203,7 @@ static void mark_around(struct tree_builder *p, rp_event e, uint32_t number)
     }
 }
 
-/* Parents come before their children, so that what is around an event follows from its parent. */
+/* Parents come before their children, so the node around an event follows from its parent. */
 static rp_event above(const struct tree_builder *p, const rp_event *column, rp_event e)
 {
     rp_event parent = p->t->ev.parent[e];
@@ -218,7 +220,8 @@ static void mark_host(struct tree_builder *p)
         bool is_op = frame_kind(p, e) == RP_DIFF_OP;
         size_t i;
 
-        around = above(p, p->around.at, e); /* the nearest operator; of nodes when there are some */
+        around = above(p, p->around.at,
+                       e); /* the innermost operator, or if there are nodes, the innermost node */
         p->around.at[e] = is_op ? e : around;
         if (!is_op || !rp_report_is_host_work(p->t, p->steps->scope, e))
             continue;
@@ -247,7 +250,7 @@ static void mark_all(struct tree_builder *p)
     }
 }
 
-/* A text of the trace in the tree's own table, which outlives it. */
+/* Copies a text of the trace to the tree's own table, which outlives the trace. */
 static enum rp_code label(struct tree_builder *p, rp_str s, uint32_t *id, struct rp_err *err)
 {
     *id = p->labels.at[s];
@@ -259,7 +262,7 @@ static enum rp_code label(struct tree_builder *p, rp_str s, uint32_t *id, struct
     return RP_OK;
 }
 
-/* The user's own line of Python: not a module, not the framework. */
+/* Whether an event is a line of Python of the user's own, not a module or the framework. */
 static bool is_user_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
@@ -268,7 +271,7 @@ static bool is_user_frame(const struct rp_trace *t, rp_event e)
            !rp_torch_means(name, RP_TORCH_LIBRARY | RP_TORCH_MODULE);
 }
 
-/* Names, shape and hashes of the node that an event would be. */
+/* Computes names, shape and hashes of the node that an event would be. */
 static enum rp_code describe(struct tree_builder *p, rp_event e, int kind,
                              struct rp_diff_node *node, struct rp_err *err)
 {
@@ -297,7 +300,7 @@ static enum rp_code describe(struct tree_builder *p, rp_event e, int kind,
     return RP_OK;
 }
 
-/* The node at a position; a new one is the last child of its parent. */
+/* Finds the node at a position; a new one becomes the last child of its parent. */
 static enum rp_code add_node(struct tree_builder *p, uint32_t parent, uint64_t ordinal,
                              const struct rp_diff_node *like, rp_event e, uint32_t *id,
                              struct rp_err *err)
@@ -369,7 +372,7 @@ struct thread {
 
 RP_ORDER(by_first, struct thread, RP_UP(first_ns), RP_UP(track))
 
-/* Threads have other numbers in each run: they are taken in the order of their first mark. */
+/* Numbers of threads differ between runs, so threads are taken in the order of their first mark. */
 static enum rp_code add_nodes(struct tree_builder *p, struct rp_err *err)
 {
     RP_VEC(struct thread) threads = {0};
@@ -422,7 +425,7 @@ static enum rp_code add_piece(struct tree_builder *p, uint32_t node, rp_str name
     return RP_OK;
 }
 
-/* Work whose innermost span is no operator is a node of its own, one a kernel name. */
+/* Work whose innermost span is not an operator gets a node of its own for each kernel name. */
 static enum rp_code add_item(struct tree_builder *p, const struct rp_work_item *x,
                              struct rp_err *err)
 {
@@ -454,8 +457,8 @@ static enum rp_code add_pieces(struct tree_builder *p, struct rp_err *err)
 
 RP_ORDER(by_node, struct rp_diff_piece, RP_UP(node), RP_UP(name))
 
-/* Sums of all steps become those of one. Rounded along the running sum, so that the pieces add up
-   to the rounded total. */
+/* Divides sums over all steps, rounded along the running sum so that the pieces add up to the
+   rounded total. */
 static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
 {
     int64_t sum = 0, before = 0;
@@ -492,7 +495,7 @@ static void scale_and_sum(struct rp_diff_tree *tree, int64_t steps)
 
 RP_ORDER(by_event, rp_event, RP_COMPARE(*a, *b))
 
-/* INT64_MIN where no launch is recorded. */
+/* Finds known_ns; it is INT64_MIN if no launch is recorded. */
 static enum rp_code find_known(struct tree_builder *p, struct rp_err *err)
 {
     for (size_t i = 0; i < p->w->streams.n; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adding a finding to the answer: its texts, its cost, and what to try. */
+/* Adds a finding to the answer: its texts, its cost, and what to try. */
 #include "explain/findings/finding.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ RP_DECISION(LEAST_SHARE, "of the span",
             "recorder itself costs are as large",
             "explain/a_finding_costs_a_hundredth_of_the_span");
 
-/* What to try, for this kind of program. */
+/* Fills in what to try, for this kind of program. */
 static void advise(const struct rp_findings *f, struct rp_report_finding *to, unsigned kind)
 {
     const struct rp_advice_row *rows[RP_ADVICE_MOST];
@@ -40,7 +40,7 @@ void rp_findings_join_hint(struct rp_arena *arena, struct rp_report_finding *fin
         finding->hint = rp_arena_textf(arena, "%s; %s", finding->hint, finding->tries[i].text);
 }
 
-/* An answer has room for each kind of each finding once. */
+/* An answer has room for every kind of every finding once. */
 static size_t most_findings(void)
 {
     size_t n = 0;
@@ -102,7 +102,8 @@ struct rp_report_finding *rp_findings_add_compute(struct rp_findings *f, unsigne
     return finding;
 }
 
-/* The cost is a least one where ranks are absent: they may have waited for the place, too. */
+/* The cost is a lower limit if ranks are absent, because they may have waited for the place,
+   too. */
 struct rp_report_finding *rp_findings_add_place(struct rp_findings *f, unsigned kind,
                                                 const struct rp_place_found *place)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The choice of advice: of each topic the row that matches in most keys, of several the first;
-   topics in their order, as many as fit on the screen. */
+/* Chooses advice: for each topic the row that matches in most keys, or the first of several; topics
+   in their order, as many as fit on the screen. */
 #include "explain/findings/finding.h"
 
 unsigned rp_finding_kind(const struct rp_finding *finding, const char *key)
@@ -12,7 +12,7 @@ unsigned rp_finding_kind(const struct rp_finding *finding, const char *key)
     return i;
 }
 
-/* Adds to *score where the key is given and holds; false where it does not hold. */
+/* Increments *score if the key is given and holds; false if it does not hold. */
 static bool set_holds(unsigned set, unsigned value, int *score)
 {
     if (!set)
@@ -29,7 +29,7 @@ static bool flag_holds(uint8_t key, bool value, int *score)
     return value == (key == RP_KEY_YES);
 }
 
-/* How many keys of a row a program matches; -1: it does not match. */
+/* The number of keys of a row that a program matches; -1 if one does not. */
 static int row_score(const struct rp_advice_row *row, const struct rp_workload *w)
 {
     int score = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What to try about a finding depends on the kind of program (facts/work/workload.h), so that a
- * line names an option or a call which that program has. Each finding has a table. A row is about
- * some of its kinds and one topic; of the rows of a topic that match a program, the one with most
- * keys is used, of several the first. A row without text says that the topic does not apply. Every
- * option or call that a row names must exist in that framework; a unit test walks all kinds of
- * programs and checks the words.
+ * What to try about a finding depends on the kind of program (facts/work/workload.h), so that
+ * advice names options or calls that the program has. Each finding has a table. A row is about some
+ * kinds of the finding and one topic. Among the rows of a topic that match a program, the one with
+ * most keys is used, or the first of several. A row without text says that the topic does not
+ * apply. Every option or call that a row names must exist in that framework; a unit test walks all
+ * kinds of programs and checks the words.
  */
 #include "facts/work/workload.h"
 
@@ -14,32 +14,34 @@ struct rp_finding;
 
 /* What a line of advice is about, in the order in which lines are shown. */
 enum rp_advice_topic {
-    RP_ADVISE_LOOK,      /* where to see more, or what to record */
+    RP_ADVISE_LOOK,      /* where to look further, or what to record */
     RP_ADVISE_GRAPHS,    /* launch many kernels at once */
     RP_ADVISE_COMPILE,   /* fuse kernels */
     RP_ADVISE_OPTIMIZER, /* the update of parameters */
-    RP_ADVISE_CALL,      /* an option or call for just this */
+    RP_ADVISE_CALL,      /* an option or call for exactly this */
     RP_ADVISE_MORE,      /* another one */
     RP_ADVISE_SIZE,      /* more work at once */
     RP_ADVISE_TOPICS
 };
 
-/* For keys that are true or false. */
+/* Values of keys that are true or false. */
 enum { RP_KEY_ANY, RP_KEY_YES, RP_KEY_NO };
 
 /* Keys are sets of bits 1 << value of the enums of struct rp_workload; 0: any. */
 struct rp_advice_row {
-    uint8_t topic, kinds; /* kinds: OF(…) of the finding's; 0: any */
+    uint8_t topic, kinds; /* kinds: OF(…) of the finding's kinds; 0: any */
     uint16_t frameworks;
     uint8_t vendors, modes, parallels, transports, serves;
     uint8_t compiled, graphs, plain_update, with_stack, ours, sampled, no_bf16; /* RP_KEY_* */
     uint8_t half_comm, in_graphs;                                               /* RP_KEY_* */
-    uint8_t system;       /* RP_KEY_*; weighs more than the framework, whose profiler it was not */
-    uint16_t collectives; /* what communicates most; weighs more than what the job is called */
-    const char *text;     /* "": nothing about this topic; "{}" is the number of the what-if that
-                             brings most */
-    const char *what_if;  /* of 'reprise simulate': what it would bring; of several, as in
-                             "bucket=5MB|25MB", the one that brings most; or NULL */
+    uint8_t
+        system; /* RP_KEY_*; weighs more than the framework, to which the profiler may not belong */
+    uint16_t collectives; /* the collectives that communicate most; weighs more than the name of the
+                             job */
+    const char *text; /* "" means that the topic does not apply; "{}" is the number of the what-if
+                         that brings most */
+    const char *what_if; /* a what-if of 'reprise simulate' that predicts the gain, or NULL; with
+                            several, as in "bucket=5MB|25MB", the one that brings most */
 };
 
 #define OF(kind)     (1u << (kind))
@@ -51,12 +53,12 @@ struct rp_advice_row {
 #define SERVES(name) (1u << RP_SERVES_##name)
 #define COLL(name)   (1u << RP_COLL_##name)
 
-/* The kind with that key. */
+/* The index of the kind with that key. */
 unsigned rp_finding_kind(const struct rp_finding *finding, const char *key);
 
 #define RP_ADVICE_MOST 3
 
-/* At least one, in the order in which to try them; returns how many. */
+/* Finds at least one, in the order in which to try them; returns their number. */
 size_t rp_advice_find(const struct rp_finding *finding, unsigned kind,
                       const struct rp_workload *workload,
                       const struct rp_advice_row *out[RP_ADVICE_MOST]);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps that are longer than the others for reasons of their own: warm-up, compilation, a
- * checkpoint. Their excess is that of their work, and idle time of which they have several times
- * the usual: that idle time is then no longer part of the findings of its cause.
+ * checkpoint. Their excess is that of their work, plus idle time of causes of which they have
+ * several times the usual; that idle time then no longer counts in the findings of its cause.
  */
 #include "explain/findings/finding.h"
 
-/* The part of a step that does not depend on the host and on other ranks. */
+/* The time of a step that does not depend on the host or on other ranks. */
 static int64_t work_ns(const struct rp_report_step *s)
 {
     return rp_ns_between(rp_ns_sum(s->b.idle_ns, s->b.exposed_comm_ns), rp_report_own_ns(s));
@@ -27,7 +27,7 @@ static int64_t drain_ns(const struct rp_report_step *s)
     return s->drain_ns;
 }
 
-/* The median of a number over the steps that were recorded with detail. */
+/* The median of a value over the steps that were recorded with detail. */
 static int64_t usual_of(const struct rp_report_part *p,
                         int64_t (*number)(const struct rp_report_step *), int64_t *v)
 {
@@ -40,7 +40,7 @@ static int64_t usual_of(const struct rp_report_part *p,
     return n ? rp_ns_median(v, n) : 0;
 }
 
-/* What a step takes more than is usual, and how much of that is explained. */
+/* By how much a step is longer than usual, and how much of that is explained. */
 struct excess {
     int64_t left_ns, work_ns, idle_ns;
 };
@@ -54,7 +54,7 @@ static int64_t take_excess(struct excess *e, int64_t has_ns, int64_t usual_ns)
     return more;
 }
 
-/* Idle time of a cause, where the step has more than twice the usual. */
+/* Takes the idle time of a cause if the step has more than twice the usual. */
 static void take_idle(struct rp_findings *f, struct excess *e, uint8_t cause, int64_t has_ns,
                       int64_t usual_ns)
 {
@@ -64,7 +64,7 @@ static void take_idle(struct rp_findings *f, struct excess *e, uint8_t cause, in
     rp_ns_add(&f->atypical_ns[cause], more);
 }
 
-/* What is usual: medians over the steps. */
+/* usual_step: the usual values, which are medians over the steps. */
 struct usual_step {
     int64_t step_ns, work_ns, late_ns, host_ns, drain_ns;
 };
@@ -125,7 +125,7 @@ static void atypical_step_find(struct rp_findings *f)
                                 .late_ns = usual_of(p, late_ns, v),
                                 .host_ns = usual_of(p, host_ns, v),
                                 .drain_ns = usual_of(p, drain_ns, v)};
-    if (usual.step_ns <= 0) /* the host marks steps of which most have no time of their own */
+    if (usual.step_ns <= 0) /* the host marks steps, most of which have no time of their own */
         return;
     for (i = 0; i < p->nsteps; i++) {
         const struct rp_report_step *s = &p->steps[i];

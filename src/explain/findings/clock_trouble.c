@@ -42,14 +42,16 @@ RP_DECISION(EARLY_SHARE, "of the launched work",
             "explain/clocks_have_edges");
 RP_DECISION(LEAST_EARLY, "items", "the same, in short recordings", "explain/clocks_have_edges");
 
-#define KEPT(M, s)                                                                           \
-    /* the same kernels, later: what they take more than in the first third */               \
-    M(s, PLAIN, int64_t, slowed_ns)                                                          \
-    M(s, PLAIN, double, slowed_ratio)                                                        \
-    M(s, PLAIN, int64_t, slowed_kinds) /* (name, grid) pairs that got slower; all of them */ \
-    M(s, PLAIN, int64_t, kinds)                                                              \
-    M(s, PLAIN, int64_t, launched) /* work whose launch is known; that starts before it */   \
-    M(s, PLAIN, int64_t, early_count)                                                        \
+#define KEPT(M, s)                                                                       \
+    /* the same kernels later: by how much they take longer than in the first third */   \
+    M(s, PLAIN, int64_t, slowed_ns)                                                      \
+    M(s, PLAIN, double, slowed_ratio)                                                    \
+    M(s, PLAIN, int64_t,                                                                 \
+      slowed_kinds) /* number of (name, grid) pairs that got slower, and of all pairs */ \
+    M(s, PLAIN, int64_t, kinds)                                                          \
+    M(s, PLAIN, int64_t,                                                                 \
+      launched) /* work whose launch is known; work that starts before its launch */     \
+    M(s, PLAIN, int64_t, early_count)                                                    \
     M(s, PLAIN, int64_t, early_most_ns)
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_clock_trouble, struct kept, KEPT);
@@ -103,7 +105,7 @@ static enum rp_code list_calls(struct clock_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* The median of n values from v, which are put in order in the scratch. */
+/* The median of n values from v, sorted in the scratch. */
 static int64_t median_of(struct clock_ctx *ctx, const int64_t *v, size_t n)
 {
     memcpy(ctx->scratch.at, v, n * sizeof *v);
@@ -112,11 +114,11 @@ static int64_t median_of(struct clock_ctx *ctx, const int64_t *v, size_t n)
 }
 
 struct drift {
-    double weight, slower_weight, ratios; /* time of kinds; of those that became slower */
+    double weight, slower_weight, ratios; /* time of kinds, and of those that became slower */
     int64_t kinds, slower, excess_ns;
 };
 
-/* One kind: its durations in the order of time. */
+/* Adds one kind: its durations in the order of time. */
 static void add_kind(struct clock_ctx *ctx, const int64_t *v, size_t n, struct drift *d)
 {
     size_t third = n / THIRDS, i;
@@ -165,7 +167,7 @@ static enum rp_code find_slowed_kernels(struct clock_ctx *ctx, struct rp_err *er
     ctx->out->kinds = d.kinds;
     ctx->out->slowed_kinds = d.slower;
     ctx->out->slowed_ratio = d.weight > 0 ? d.ratios / d.weight : 1;
-    /* nearly all of them, and most of the time is in kernels that can be compared */
+    /* requires nearly all kinds, and most of the time in kernels that can be compared */
     if (d.kinds >= LEAST_KINDS && d.slower_weight >= MOST_SHARE * d.weight &&
         d.weight >= KNOWN_SHARE * (double)compute)
         ctx->out->slowed_ns = d.excess_ns;
@@ -208,7 +210,7 @@ static void find_slow(struct rp_findings *f)
            100 * (k->slowed_ratio - 1));
 }
 
-/* The rank with the earliest work before its launch, where it has too much of that. */
+/* The rank with the earliest work before its launch, if it has too much of it. */
 static const struct kept *find_early(const struct rp_findings *f, size_t *rank)
 {
     const struct kept *worst = NULL;
@@ -225,7 +227,8 @@ static const struct kept *find_early(const struct rp_findings *f, size_t *rank)
     return worst;
 }
 
-/* Contradictory timestamps: what was computed from them is in doubt, but nothing is lost. */
+/* Contradictory timestamps cost no time, but make everything doubtful that was computed from
+   them. */
 static void clock_trouble_find(struct rp_findings *f)
 {
     size_t rank = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * torch.compile compiles while steps are measured, or leaves a program in pieces. That something is
- * compiled a recording shows itself; what, and why, is in the log of the compiler, where that lies
- * beside the recording (TORCH_TRACE, `record --with +compile`).
+ * torch.compile compiles while steps are measured, or splits a program into pieces. The recording
+ * shows that something is compiled; the log of the compiler says what and why, if it lies beside
+ * the recording (TORCH_TRACE, `record --with +compile`).
  */
 #include "base/text.h"
 #include "explain/findings/finding.h"
@@ -92,7 +92,7 @@ static enum rp_code find_spans(const struct rp_finding_rank *rank, struct compil
     return RP_OK;
 }
 
-/* The idle time of the device in spans of the host, which may lie in one another. */
+/* The idle time of the device during spans of the host, which may be nested. */
 static int64_t idle_in(const struct rp_finding_rank *rank, rp_interval_vec *spans)
 {
     int64_t sum = 0;
@@ -159,8 +159,8 @@ static const char *place_of(struct rp_findings *f, const char *path, int64_t lin
     return path ? rp_arena_textf(f->arena, "%s:%lld", rp_text_file(path), (long long)line) : "";
 }
 
-/* The first line is what the screen shows: "forward (program.py:7) was compiled again, 6.02 s: x:
- * size[1] 128 -> 160; call …" */
+/* Adds evidence; the first line is what the screen shows: "forward (program.py:7) was compiled
+ * again, 6.02 s: x: size[1] 128 -> 160; call …" */
 static void say_recompiles(struct rp_findings *f, struct rp_report_finding *finding,
                            const struct kept *k, const struct rp_torch_trace *log)
 {
@@ -199,8 +199,8 @@ static void say_breaks(struct rp_findings *f, struct rp_report_finding *finding,
     }
 }
 
-/* What is said of compiles: `of` tells which, and why; NULL: not of this one. Equal reasons are
-   said once. */
+/* Adds evidence about compiles: `of` tells which one is meant, and why; it returns NULL to leave it
+   out. Equal reasons are given once. */
 static void say_compiles(struct rp_findings *f, unsigned kind, int64_t cost_ns,
                          const struct rp_torch_trace *log,
                          const char *(*of)(const struct rp_torch_compile *))
@@ -269,7 +269,7 @@ static void compile_find(struct rp_findings *f)
     rp_torch_trace_init(&log);
     if (rp_torch_trace_beside(&log, f->ranks->parts[f->chain->lead].path, RP_TORCH_NO_ID, NULL,
                               NULL) != RP_OK) {
-        rp_torch_trace_release(&log); /* what was found without it is still worth telling */
+        rp_torch_trace_release(&log); /* findings without the log are still worth telling */
         rp_torch_trace_init(&log);
     }
     say_all(f, k, &log);

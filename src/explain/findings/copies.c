@@ -9,15 +9,16 @@ enum { OTHER, PAGEABLE, PINNED, BACK, INSIDE, FILL }; /* kinds of the finding, i
 RP_LIMIT(NAMES_MOST, "names of copies",
          "later ones count, but are not named as what takes most time");
 
-/* Copies and memsets, and those of one name. */
+/* Times of copies and memsets, and of those with one name. */
 #define KEPT(M, s)                \
     M(s, PLAIN, int64_t, count)   \
     M(s, PLAIN, int64_t, name_ns) \
-    M(s, TEXT, name) /* the one with most time, or NULL */
+    M(s, TEXT, name) /* the name with most time, or NULL */
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_copies, struct kept, KEPT);
 
-/* A copy to the host is of that kind whatever memory is its target, so its way is asked first. */
+/* A copy to the host has that kind whatever memory is its target, so its direction is asked
+   first. */
 static unsigned kind_of(const char *name)
 {
     enum rp_copy_way way = name ? rp_copy_way(name) : RP_COPY_UNKNOWN;
@@ -36,7 +37,7 @@ struct copy_name {
     int64_t ns;
 };
 
-/* The name that takes most of their time: there are few names. */
+/* Finds the name that takes most time; there are few names. */
 static enum rp_code copies_measure(const struct rp_finding_rank *rank, void *kept,
                                    struct rp_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Input data comes too late: for the device, or without one for the operators. */
+/* Input data comes too late for the device, or without a device, for the operators. */
 #include "explain/findings/finding.h"
 
 enum { DEVICE, HOST };

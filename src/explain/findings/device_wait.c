@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launched work waits on the device, and nothing shows for what. */
+/* Launched work waits on the device, and there is no sign of what it waits for. */
 #include "explain/findings/finding.h"
 
-/* What it may have waited for, where the recording has a sign of it. */
+/* Adds what it may have waited for, if the recording has a sign of it. */
 static void device_wait_find(struct rp_findings *f)
 {
     const struct rp_report_sums *s = &rp_findings_lead(f)->sums;

@@ -3,47 +3,47 @@
 /*
  * The list of findings, in the order in which they are looked for (finding.h explains one). To add
  * one: write a file here with `const struct rp_finding rp_finding_<name>`, and add X(<name>); or,
- * where it keeps something of a rank, K(<name>), and in its file the type rp_kept_<name>. Where
- * users write '-' the name in C has '_': low-occupancy is rp_finding_low_occupancy.
+ * if it keeps something about a rank, K(<name>) and the type rp_kept_<name> in its file. In C,
+ * names have '_' instead of '-': low-occupancy is rp_finding_low_occupancy.
  */
-#define RP_FINDING_ROWS(X, K)                                          \
-    X(atypical_step) /* first: its idle time is not that of a cause */ \
-    K(new_shapes)    /* the same */                                    \
-    X(launch_bound)                                                    \
-    X(host_work)                                                       \
-    X(start_up)                                                        \
-    X(sync_points)                                                     \
-    X(data_loader)                                                     \
-    X(host_stall)                                                      \
-    X(host_unrecorded)                                                 \
-    K(fragmentation)                                                   \
-    X(profiler_overhead)                                               \
-    K(copies)                                                          \
-    X(dependencies)                                                    \
-    X(host_collectives)                                                \
-    X(host_wait)                                                       \
-    X(device_wait)                                                     \
-    X(unexplained_idle)                                                \
-    X(exposed_comm)                                                    \
-    X(slow_link)                                                       \
-    X(straggler)                                                       \
-    X(pipeline_bubbles)                                                \
-    K(tiny_kernels)                                                    \
-    X(launch_latency)                                                  \
-    X(unfused_kernels)                                                 \
-    K(unfused_attention)                                               \
-    K(weight_reads)                                                    \
-    X(small_collectives)                                               \
-    K(low_occupancy)                                                   \
-    K(slow_operator)                                                   \
-    X(layout_transposes)                                               \
-    K(clock_trouble)                                                   \
-    X(python)                                                          \
-    X(host_code)                                                       \
-    K(compile)                                                         \
+#define RP_FINDING_ROWS(X, K)                                                        \
+    X(atypical_step) /* first, because its idle time does not count for its cause */ \
+    K(new_shapes)    /* the same */                                                  \
+    X(launch_bound)                                                                  \
+    X(host_work)                                                                     \
+    X(start_up)                                                                      \
+    X(sync_points)                                                                   \
+    X(data_loader)                                                                   \
+    X(host_stall)                                                                    \
+    X(host_unrecorded)                                                               \
+    K(fragmentation)                                                                 \
+    X(profiler_overhead)                                                             \
+    K(copies)                                                                        \
+    X(dependencies)                                                                  \
+    X(host_collectives)                                                              \
+    X(host_wait)                                                                     \
+    X(device_wait)                                                                   \
+    X(unexplained_idle)                                                              \
+    X(exposed_comm)                                                                  \
+    X(slow_link)                                                                     \
+    X(straggler)                                                                     \
+    X(pipeline_bubbles)                                                              \
+    K(tiny_kernels)                                                                  \
+    X(launch_latency)                                                                \
+    X(unfused_kernels)                                                               \
+    K(unfused_attention)                                                             \
+    K(weight_reads)                                                                  \
+    X(small_collectives)                                                             \
+    K(low_occupancy)                                                                 \
+    K(slow_operator)                                                                 \
+    X(layout_transposes)                                                             \
+    K(clock_trouble)                                                                 \
+    X(python)                                                                        \
+    X(host_code)                                                                     \
+    K(compile)                                                                       \
     X(no_operator)
 
-/* The places of what is kept. */
+/* Indices of what findings keep. */
 enum rp_kept_place {
 #define RP_KEPT_NONE(name)
 #define RP_KEPT_PLACE(name) RP_KEPT_##name,

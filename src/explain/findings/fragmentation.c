@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Device memory is allocated during the step, or reserved and not used. */
+/* Device memory is allocated during the step, or is reserved and not used. */
 #include "explain/findings/fragmentation.h"
 #include "facts/arg_keys.h"
 
@@ -18,7 +18,7 @@ struct memory_keys {
     struct rp_arg_key reserved, allocated, type;
 };
 
-/* Of all devices: the moment with most reserved memory. Type 0 is the host. */
+/* Finds the moment with most reserved memory of any device. Type 0 is the host. */
 static void find_peak(const struct rp_trace *t, const struct memory_keys *keys,
                       struct rp_memory_peak *out)
 {
@@ -57,7 +57,7 @@ static enum rp_code fragmentation_measure(const struct rp_finding_rank *rank, vo
     return code;
 }
 
-/* Memory that is reserved but not used, near the limit. */
+/* Whether much memory is reserved but not used, near the limit. */
 static bool is_full(const struct rp_memory_peak *k)
 {
     return k && k->device_bytes > 0 &&

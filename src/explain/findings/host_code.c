@@ -2,7 +2,7 @@
 /* Code other than operators runs inside longer spans. */
 #include "explain/findings/finding.h"
 
-/* Of calls alone it is the start and the end of the program. */
+/* If only calls were recorded, it is the start and the end of the program. */
 static void host_code_find(struct rp_findings *f)
 {
     if (!rp_findings_lead(f)->by_calls)

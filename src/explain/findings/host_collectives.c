@@ -2,7 +2,7 @@
 /* Devices wait for collectives that run on the hosts. */
 #include "explain/findings/finding.h"
 
-/* How much of the time in them is waiting for the last rank. */
+/* Says how much of the time in them is waiting for the last rank. */
 static void host_collectives_find(struct rp_findings *f)
 {
     const struct rp_chain_rank *c = &f->chain->ranks[f->chain->lead];

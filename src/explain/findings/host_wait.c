@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host waits in a call: beside a device that has nothing to do, or without a device. */
+/* The host waits in a call while the device has nothing to do, or without a device. */
 #include "explain/findings/finding.h"
 
 enum { DEVICE, THREAD, INPUT, OUTPUT, CHILD, RANKS, SLEEP };
 
-/* "rank 0: 312.0 ms in 80 waits, the longest 48.1 ms; mainly poll in 'step *', 203.1 ms". Where
-   nothing is known to be work, it is the only thing that may be known. */
+/* Writes "rank 0: 312.0 ms in 80 waits, the longest 48.1 ms; mainly poll in 'step *', 203.1 ms". If
+   no work is known, waits may be all that was recorded. */
 static void find_waits(struct rp_findings *f)
 {
     static const uint8_t kinds[RP_WAIT_KINDS] = {

@@ -5,7 +5,7 @@
 
 enum { OTHER, INPUT, COMPILED, OPERATOR, EXECUTOR };
 
-/* What the host runs, by words of its name. */
+/* Groups what the host runs by words in its name. */
 static const struct {
     const char *word;
     uint8_t kind;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of one cause of idle time: their cost is that time on the chain that sets the pace. */
+/* The cost of a finding about one cause of idle time is that time on the chain that sets the
+   pace. */
 #include "explain/findings/finding.h"
 
 #define RANKS_SAID 3

@@ -5,7 +5,7 @@
 static const struct rp_advice_row advice[] = {
     {RP_ADVISE_GRAPHS, .graphs = RP_KEY_NO,
      .text = "launch repeated sequences of kernels as one graph", .what_if = "cuda-graphs"},
-    /* a server whose batch has its graph: before the rows that make one of it */
+    /* for servers whose batch runs as one graph; comes before the rows that suggest graphs */
     {RP_ADVISE_GRAPHS, .frameworks = FW(VLLM) | FW(SGLANG) | FW(TENSORRT_LLM), .graphs = RP_KEY_YES,
      .in_graphs = RP_KEY_YES, .text = ""},
     {RP_ADVISE_GRAPHS, .graphs = RP_KEY_YES,

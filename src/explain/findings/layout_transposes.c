@@ -7,7 +7,7 @@ static void layout_transposes_find(struct rp_findings *f)
     const int64_t *category_ns = rp_findings_lead(f)->category_ns;
     int64_t ns = category_ns[RP_CATEGORY_LAYOUT];
     bool convolves =
-        category_ns[RP_CATEGORY_CONVOLUTION] > 0; /* else the name means another layout */
+        category_ns[RP_CATEGORY_CONVOLUTION] > 0; /* otherwise the name means another layout */
     struct rp_report_finding *finding = convolves ? rp_findings_add_compute(f, 0, ns) : NULL;
 
     if (finding)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of findings, and what is asked of all of them. */
+/* The table of findings, and what is done with all of them. */
 #include "base/order.h"
 #include "explain/findings/finding.h"
 #include "sim/opportunities.h"
@@ -11,7 +11,7 @@ const struct rp_finding *const rp_finding_rows[] = {
         NULL,
 };
 
-/* The types of what is kept, by place. */
+/* The types of what findings keep, by index. */
 static const struct rp_type *const kept_types[RP_KEPT_COUNT] = {
 #define NO_TYPE(name)
 #define TYPE_ADDRESS(name) &rp_kept_##name,
@@ -79,7 +79,7 @@ enum rp_code rp_findings_find(const struct rp_ranks *ranks, const struct rp_chai
 
 /* ------------------------------------------------------------------ what changes would save */
 
-/* Whether a finding is of that name, or its advice is that change. */
+/* Whether a finding has that name, or already advises that change. */
 static bool is_answered(const struct rp_report_root *out, const char *id, const char *name)
 {
     size_t i, k, len = strlen(name);
@@ -97,8 +97,8 @@ static bool is_answered(const struct rp_report_root *out, const char *id, const 
     return false;
 }
 
-/* What-ifs predict the gain of one step, costs of findings are times of the span. The same share of
-   the span is gained, without its beginning, where the device still ran the step before. */
+/* What-ifs predict the gain in one step, but costs are times of the span. The same share of the
+   span is assumed, without its beginning, in which the device still ran the step before. */
 static int64_t gain_in_span(const struct rp_findings *f, const struct rp_opportunity *o)
 {
     int64_t step = rp_ns_sum(o->step_ns, o->gain_ns);

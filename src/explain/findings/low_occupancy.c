@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that use only a part of the device.
- * Low occupancy is counted by blocks: a kernel with fewer blocks than multiprocessors leaves some
- * empty, and could at best be that much shorter. Few warps alone are not a fault: matrix products
- * run best so. A kernel after which the device waits for the host would bring nothing if it were
- * shorter, so it does not count.
+ * Kernels that use only a part of the device. Low occupancy is measured by blocks: a kernel with
+ * fewer blocks than multiprocessors leaves some empty, and could at best be that much shorter. Few
+ * warps alone are not a fault, because matrix products run best with few. A kernel after which the
+ * device waits for the host does not count, because nothing is gained if it is shorter.
  */
 #include "base/filled.h"
 #include "explain/findings/finding.h"
@@ -23,12 +22,12 @@ RP_DECISION(LOW_PERCENT, "% occupancy",
             "no device; kernels that run well on few warps are left out by their class",
             "explain/thin_kernels_have_edges");
 
-/* Kernels that leave multiprocessors without a block: their time; at most lost. */
-#define KEPT(M, s)                                          \
-    M(s, PLAIN, int64_t, count)                             \
-    M(s, PLAIN, int64_t, ns)                                \
-    M(s, PLAIN, int64_t, lost_ns)                           \
-    M(s, TEXT, name) /* the one that loses most, or NULL */ \
+/* Kernels that leave multiprocessors without a block: their time, and the most that is lost. */
+#define KEPT(M, s)                                           \
+    M(s, PLAIN, int64_t, count)                              \
+    M(s, PLAIN, int64_t, ns)                                 \
+    M(s, PLAIN, int64_t, lost_ns)                            \
+    M(s, TEXT, name) /* the name that loses most, or NULL */ \
     M(s, PLAIN, int64_t, name_lost_ns)
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_low_occupancy, struct kept, KEPT);
@@ -40,7 +39,7 @@ struct thin_ctx {
     RP_VEC(int64_t) lost;    /* by string */
 };
 
-/* An argument as a number of either kind; 0 where it has none. */
+/* An argument as a number of either kind; 0 if there is none. */
 static double number_of(const struct rp_arg_key *key, rp_event e)
 {
     struct rp_arg arg;
@@ -50,7 +49,7 @@ static double number_of(const struct rp_arg_key *key, rp_event e)
     return arg.type == RP_ARG_I64 ? (double)arg.v.i : arg.type == RP_ARG_F64 ? arg.v.f : 0;
 }
 
-/* The share of the device that a kernel uses; 1 where it is not known. */
+/* The share of the device that a kernel uses; 1 if it is not known. */
 static double used_share(const struct thin_ctx *ctx, rp_event e)
 {
     uint8_t cls = ctx->rank->trace->str.name_class[ctx->rank->trace->ev.name[e]];
@@ -77,8 +76,8 @@ static enum rp_code mark_starved(struct thin_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* The time in which a kernel runs beside others does not count: together they may fill the device.
- */
+/* Time in which a kernel runs beside others does not count, because together they may fill the
+   device. */
 static void sum_kernels(struct thin_ctx *ctx, struct kept *out)
 {
     const struct rp_trace *t = ctx->rank->trace;

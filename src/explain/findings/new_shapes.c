@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First uses of a shape that come again and again: a library makes a plan, or tries kernels, or a
- * compiler runs, and each new length of the input does so again. Shapes need not be recorded: what
- * an operator launches, in a step that launches this, is its shape. Where most first uses of an
- * operator are far longer than its later ones, in steps until the end, it is this.
+ * First uses of shapes occur again and again: a library makes a plan, or tries kernels, or a
+ * compiler runs, for each new length of the input. Shapes need not be recorded, because the kernels
+ * that an operator launches in a step stand for its shape. The finding is made if most first uses
+ * of an operator are far longer than its later ones, in steps until the end.
  */
 #include "explain/findings/finding.h"
 
@@ -26,15 +26,15 @@ RP_DECISION(LONG_SHARE, "of the first uses of an operator",
 #define SHOWN 2
 RP_LIMIT(SHOWN, "operators", "the others are in the cost; 'reprise stalls' lists their calls");
 
-#define KEPT(M, s)                                                    \
-    M(s, PLAIN, int64_t, steps)  /* judged */                         \
-    M(s, PLAIN, int64_t, kinds)  /* of them, by what they launch */   \
-    M(s, PLAIN, int64_t, struck) /* of them, with a long first use */ \
-    M(s, ARRAY, int64_t, cause_ns, RP_GAP_CAUSES)                     \
-    M(s, PLAIN, int64_t, nnames)                                      \
-    M(s, TEXTS, names, SHOWN)                                         \
-    M(s, ARRAY, int64_t, shapes, SHOWN)                               \
-    M(s, ARRAY, int64_t, first_ns, SHOWN)                             \
+#define KEPT(M, s)                                                         \
+    M(s, PLAIN, int64_t, steps)  /* judged */                              \
+    M(s, PLAIN, int64_t, kinds)  /* different uses, by what they launch */ \
+    M(s, PLAIN, int64_t, struck) /* those of them with a long first use */ \
+    M(s, ARRAY, int64_t, cause_ns, RP_GAP_CAUSES)                          \
+    M(s, PLAIN, int64_t, nnames)                                           \
+    M(s, TEXTS, names, SHOWN)                                              \
+    M(s, ARRAY, int64_t, shapes, SHOWN)                                    \
+    M(s, ARRAY, int64_t, first_ns, SHOWN)                                  \
     M(s, ARRAY, int64_t, later_ns, SHOWN)
 RP_PART_STRUCT(kept, KEPT);
 _Static_assert(SHOWN <= RP_WHERE_NAMES, "all that are shown are in `where`");
@@ -50,7 +50,7 @@ struct use {
     bool first;
 };
 
-/* A name; its uses follow each other. */
+/* A name, whose uses follow each other. */
 struct user {
     rp_str name;
     size_t first, end;
@@ -62,7 +62,7 @@ struct shapes_ctx {
     struct rp_work_tokens tokens;
     struct rp_map by_op, seen;
     RP_VEC(struct use) uses;
-    RP_VEC(uint64_t) steps; /* by step: what it launches, in any order */
+    RP_VEC(uint64_t) steps; /* by step: hash of what it launches, in any order */
     RP_VEC(struct user) users;
     RP_VEC(int64_t) later;
     rp_interval_vec longs;
@@ -112,7 +112,7 @@ static enum rp_code list_uses(struct shapes_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Events of one thread are in time order; an operator runs on one thread, but for few. */
+/* Events of one thread are in the order of time, and nearly every operator runs on one thread. */
 static enum rp_code find_first(struct shapes_ctx *c, struct rp_err *err)
 {
     for (size_t i = 0; i < c->uses.n; i++) {
@@ -141,7 +141,8 @@ static bool is_long(const struct use *x, const struct user *u)
            x->ns / rp_stall_usual.ratio >= u->later_ns;
 }
 
-/* Later uses say how long it usually takes; without any its library must be known to plan. */
+/* Later uses tell how long it usually takes; if there are none, its library must be known for
+   making plans. */
 static enum rp_code measure_user(struct shapes_ctx *c, struct user *u, struct rp_err *err)
 {
     c->later.n = 0;
@@ -160,7 +161,7 @@ static enum rp_code measure_user(struct shapes_ctx *c, struct user *u, struct rp
     return RP_OK;
 }
 
-/* Steps in which it happens, and whether it still does in the second half. */
+/* Counts the steps in which it happens; true if it still does in the second half. */
 static bool comes_again(struct shapes_ctx *c, const struct user *u, uint8_t *struck)
 {
     uint32_t middle = c->rank->trace->nsteps / 2;

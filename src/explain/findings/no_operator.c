@@ -2,7 +2,8 @@
 /* No operator runs, and nothing was recorded on its thread meanwhile. */
 #include "explain/findings/finding.h"
 
-/* Of calls alone it is the start and the end of the program; of samples the lines are shown. */
+/* If only calls were recorded, it is the start and the end of the program; with samples, their
+   lines are shown. */
 static void no_operator_find(struct rp_findings *f)
 {
     const struct rp_report_part *lead = rp_findings_lead(f);

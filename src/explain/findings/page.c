@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of findings in the manual, written from their rows. */
+/* Writes the page of findings in the manual from their rows. */
 #include "explain/findings/finding.h"
 #include "facts/ranks/collective_args.h"
 #include "io/output.h"

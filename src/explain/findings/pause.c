@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Findings of one cause of pauses: where a trace has no device work, the time in which no operator
-   runs. Of the rank at the end of the chain. */
+/* Findings about one cause of pauses: in a trace without device work, the time in which no operator
+   runs, for the rank at the end of the chain. */
 #include "explain/findings/finding.h"
 
 void rp_findings_pause(struct rp_findings *f, unsigned kind, enum rp_pause pause)

@@ -2,7 +2,7 @@
 /* Stages of a pipeline that wait for each other. */
 #include "explain/findings/finding.h"
 
-/* The stage that computes longest, and a median one. */
+/* Finds the stage that computes longest, and a median one. */
 static void find_slow_stage(const struct rp_findings *f, size_t *slowest, int64_t *median_ns)
 {
     int64_t *all = RP_ARENA_NEW(f->arena, int64_t, f->ranks->n + 1);

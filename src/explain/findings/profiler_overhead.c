@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The profiler delays the device, or without one the host. */
+/* The profiler delays the device, or without one, the host. */
 #include "explain/findings/finding.h"
 
 enum { DEVICE, HOST };

@@ -4,7 +4,7 @@
 
 enum { RATE, LINK, NIC };
 
-/* Paths that are slower than others of their kind. */
+/* Finds paths that are slower than others of their kind. */
 static void find_places(struct rp_findings *f)
 {
     const struct rp_places *places = &f->chain->places;
@@ -35,7 +35,7 @@ static void slow_link_find(struct rp_findings *f)
     finding = rp_findings_add(f, RATE, f->chain->slow_ns);
     if (!finding)
         return;
-    finding->at_most = true; /* it is exposed communication, too */
+    finding->at_most = true; /* its time is also exposed communication */
     for (int i = 0; i < RP_PLACES; i++)
         if (f->chain->slow_link[i])
             rp_findings_say(finding, f->chain->slow_link[i]);

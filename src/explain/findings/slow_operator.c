@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators far below what the device can do.
- * Calls of an operator with the same inputs are a group: its least work (cost/op_cost.h) at the
- * peaks of the device (cost/devices.h) is the time that it needs at best. What it takes more than
- * at the achievable part of the peaks (as in roofline) is lost. The reason is looked for in its
- * shapes and the name of its kernel.
+ * Finds operators far below what the device can do. Calls of an operator with the same inputs form
+ * a group. Its least work (cost/op_cost.h) at the peaks of the device (cost/devices.h) gives the
+ * shortest possible time. The time beyond that at the achievable part of the peaks (as in roofline)
+ * is lost. The reason is looked for in its shapes and the name of its kernel.
  */
 #include "explain/findings/slow_operator.h"
 #include "base/hash.h"
@@ -66,8 +65,8 @@ RP_PART_TYPE(rp_kept_slow_operator, struct rp_slow_operators, RP_SLOW_OPERATORS)
 struct group {
     rp_event op; /* of its first call */
     uint32_t cost;
-    rp_str kernel;                           /* the longest of its calls */
-    int64_t calls, ns, longest_ns, least_ns; /* the last two: of its calls */
+    rp_str kernel;                           /* kernel of the longest of its calls */
+    int64_t calls, ns, longest_ns, least_ns; /* the last two: longest and least time of its calls */
 };
 
 struct placing {
@@ -76,7 +75,7 @@ struct placing {
     struct rp_arena *arena;
     const struct rp_op_costs *costs;
     const struct rp_cost_peaks *peaks;
-    struct rp_map known; /* name and cost -> group */
+    struct rp_map known; /* from name and cost to the group */
     RP_VEC(struct group) groups;
 };
 
@@ -112,7 +111,7 @@ static enum rp_code place_call(struct placing *p, const struct rp_cost_call *cal
 
 /* ------------------------------------------------------------------ reasons */
 
-/* The dimensions of a matrix product, of the two last inputs that are matrices. */
+/* product: the dimensions of a matrix product, from the last two inputs that are matrices. */
 struct product {
     double m, n, k;
     bool known;
@@ -142,7 +141,8 @@ static struct product read_product(const char *name, const char *dims)
     struct product out = {0};
     double a[8], b[8], d[8];
     size_t na = 0, nb = 0, n, i;
-    bool linear = strstr(name, "linear") != NULL; /* weights are stored transposed */
+    bool linear =
+        strstr(name, "linear") != NULL; /* the weights of a linear are stored transposed */
     const char *p = *dims == '[' ? dims + 1 : dims;
 
     for (; (p = strchr(p, '[')) != NULL && nb == 0;) {
@@ -203,7 +203,7 @@ static const char *crooked(struct placing *p, const struct product *d, int of)
                : rp_arena_textf(p->arena, "%s = %.0f is not a multiple of %d", which, v, of);
 }
 
-/* Why a matrix product is slow. */
+/* Says why a matrix product is slow. */
 static const char *product_reason(struct placing *p, const struct group *g, uint8_t *kind)
 {
     const char *kernel = rp_trace_str(p->t, g->kernel), *align = strstr(kernel, "align1"), *text;
@@ -237,8 +237,8 @@ static bool is_product(const struct placing *p, const struct group *g)
            rp_cost_compute_s(c, p->peaks) > rp_cost_memory_s(c, p->peaks);
 }
 
-/* FLOP/s of the quickest product that needs no more FLOPs than this one, in the same format: what
-   the library reaches on this device, and a larger product has no reason to stay below. */
+/* FLOP/s of the quickest product in the same format that needs no more FLOPs: the library reaches
+   this on the device, and a larger product has no reason to be slower. */
 static double rate_of_smaller(const struct placing *p, const struct group *g)
 {
     const struct rp_op_cost *own = &p->costs->costs.at[g->cost];
@@ -258,8 +258,8 @@ static double rate_of_smaller(const struct placing *p, const struct group *g)
     return best;
 }
 
-/* A product of which no size explains the time is held against the smaller ones. */
-/* Times at the end of the range lose no more than it holds. */
+/* If no size explains the time of a product, it is compared with the smaller ones. */
+/* Clamps times to the range. */
 static int64_t whole_ns(double ns)
 {
     return (int64_t)fmin(ns, (double)(INT64_MAX / 2));
@@ -300,7 +300,7 @@ static const char *memory_reason(struct placing *p, const struct group *g, uint8
 
 /* ------------------------------------------------------------------ the worst */
 
-/* In full precision on vectors, where matrix units have a faster format. */
+/* Whether it computes in full precision on vectors although matrix units have a faster format. */
 static bool is_full_precision(const struct placing *p, const struct rp_op_cost *c)
 {
     return c->on_matrix && c->type == RP_NUMBER_FP32 &&
@@ -339,8 +339,8 @@ static double good_time(const struct placing *p, const struct rp_op_cost *c,
     return (memory > compute ? memory : compute) / RP_ROOF_ACHIEVABLE;
 }
 
-/* What is lost is counted from the quickest call: if others take longer, the reason is not the
-   operator but what runs beside it. */
+/* The loss is measured on the quickest call: if others take longer, the reason is not the operator
+   but what runs beside it. */
 static bool judge(const struct placing *p, const struct group *g, struct rp_slow_operator *out)
 {
     const struct rp_op_cost *c = &p->costs->costs.at[g->cost];
@@ -390,7 +390,8 @@ static void describe(struct placing *p, const struct group *g, struct rp_slow_op
         out->kind = CONVOLUTION;
 }
 
-/* What has no reason must be slower still: peaks say little about the arithmetic inside. */
+/* An operator without a known reason must be slower still, because peaks say little about the
+   arithmetic inside. */
 static bool is_worth_it(const struct placing *p, const struct group *g,
                         const struct rp_slow_operator *placed)
 {
@@ -406,7 +407,8 @@ struct candidate {
 
 RP_ORDER(by_loss, struct candidate, RP_DOWN(placed.lost_ns), RP_UP(group))
 
-/* Adds up what is lost for each reason, and keeps the worst of the reason that loses most. */
+/* Adds up the loss for each reason, and keeps the worst operators of the reason with the largest
+   one. */
 static void keep_worst(const struct candidate *all, size_t n, struct rp_slow_operators *out)
 {
     int64_t lost[KINDS] = {0};

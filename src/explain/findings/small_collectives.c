@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives that a step would not miss: hundreds of small ones, each of which takes its latency,
- * and the buffers of modules that DistributedDataParallel sends before each forward pass.
+ * Collectives that a step could do without: hundreds of small ones, each of which takes its
+ * latency, and the buffers of modules that DistributedDataParallel sends before each forward pass.
  */
 #include "explain/findings/finding.h"
 
@@ -21,7 +21,7 @@ struct sums {
     int64_t count, ns, all_ns;
 };
 
-/* In the span of the rank at the end of the chain. */
+/* Sums in the span of the rank at the end of the chain. */
 static struct sums sum_of(const struct rp_report_part *p, unsigned kind)
 {
     struct sums out = {0};
@@ -42,7 +42,7 @@ static struct sums sum_of(const struct rp_report_part *p, unsigned kind)
     return out;
 }
 
-/* The part of the exposed transfers that is theirs; on the hosts, that of waiting for them. */
+/* The share of these collectives in the exposed transfers, or on the hosts, in waiting for them. */
 static int64_t share_of(const struct rp_findings *f, const struct sums *s)
 {
     int64_t lost = f->chain->transfer_ns > f->chain->cause_ns[RP_GAP_OTHER_RANK]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens once, and later steps do not repeat. */
+/* What happens once, and is not repeated by later steps. */
 #include "explain/findings/finding.h"
 
 static const struct rp_advice_row advice[] = {

@@ -16,7 +16,8 @@ RP_LIMIT(RANKS_SAID, "ranks", "that are named as evidence; 'reprise comm' has al
 RP_LIMIT(SAID_SHARE, "of the cost, one part in",
          "a rank that delays the others by less is not named; 'reprise comm' has all of them");
 
-/* What a rank did longer than the others (struct rp_late): the kind of finding, and in words. */
+/* What a rank did longer than the others (struct rp_late): as a kind of the finding, and in
+   words. */
 static const struct {
     const char *cause;
     uint8_t kind;
@@ -62,8 +63,8 @@ static unsigned kind_of(const struct rp_late *late)
     return i < REASONS ? reasons[i].kind : OTHER;
 }
 
-/* "; before that it ran read_shard", or "". On a host nobody knows whether the code between calls
-   computes. */
+/* Writes "; before that it ran read_shard", or "". On a host it is unknown whether the code between
+   calls computes. */
 static const char *late_text(struct rp_findings *f, const struct rp_late *late)
 {
     size_t i = reason_of(late->cause);
@@ -81,7 +82,7 @@ static const char *late_text(struct rp_findings *f, const struct rp_late *late)
                          : rp_arena_textf(f->arena, "; before that %s (%s)", reasons[i].text, name);
 }
 
-/* Of those that delay the others by at most so much, the rank that does most; SIZE_MAX: none. */
+/* The rank that causes most delay among those with at most most_ns; SIZE_MAX if there is none. */
 static size_t latest_of(const struct rp_findings *f, int64_t most_ns)
 {
     const struct rp_chain_rank *ranks = f->chain->ranks;
@@ -94,7 +95,7 @@ static size_t latest_of(const struct rp_findings *f, int64_t most_ns)
     return best;
 }
 
-/* Where several ranks are late that have a host or the number of their device in common. */
+/* Adds evidence if several late ranks share a host or the number of their device. */
 static void say_shared_fault(struct rp_findings *f, struct rp_report_finding *finding)
 {
     struct rp_late_rank *ranks = RP_ARENA_NEW(f->arena, struct rp_late_rank, f->ranks->n + 1);
@@ -150,7 +151,7 @@ static unsigned kind_of_place(const struct rp_place_found *p)
     return p->what_class == RP_COURSE_CALL && input ? INPUT : HOST;
 }
 
-/* What took longer: "mostly mm", "mostly what was not recorded before mm", or "". */
+/* Says what took longer: "mostly mm", "mostly what was not recorded before mm", or "". */
 static const char *what_text(struct rp_findings *f, const struct rp_place_found *p)
 {
     char name[120];
@@ -186,7 +187,7 @@ static void say_place(struct rp_findings *f, struct rp_report_finding *finding,
                (long long)f->chain->ranks[p->ranks[0]].last_count, f->chain->ncollectives);
 }
 
-/* The courses of the ranks run again: what each place costs is known. */
+/* Uses the simulated courses of the ranks, which give the cost of each place. */
 static void find_places(struct rp_findings *f)
 {
     const struct rp_places *places = &f->chain->places;
@@ -218,7 +219,7 @@ static void find_places(struct rp_findings *f)
 
 /* ------------------------------------------------------------------ margins */
 
-/* What the margins are, and why. */
+/* Uses the margins and their causes. */
 static void find_margins(struct rp_findings *f)
 {
     struct rp_late late = rp_late_main(&f->chain->ranks[latest_of(f, INT64_MAX)].lates);
@@ -233,8 +234,8 @@ static void find_margins(struct rp_findings *f)
     say_latest(f, finding, true);
 }
 
-/* Whether one rank arrives last far more often than in turn, where all ranks do the same: then it
-   is late, though no work of it is beyond what such work scatters by. */
+/* Whether one rank arrives last far more often than chance allows although all ranks do the same:
+   then it is late, even if none of its work exceeds the usual scatter. */
 static bool is_always_last(const struct rp_findings *f)
 {
     double n = (double)f->chain->ncollectives, part = 1 / (double)f->ranks->n;
@@ -244,9 +245,9 @@ static bool is_always_last(const struct rp_findings *f)
     return !f->chain->stages && last - n * part > RP_PEERS_CHANCE * sqrt(n * part * (1 - part));
 }
 
-/* A clock that was set makes what a rank recorded around that moment longer or shorter than it was:
-   then, and where the courses cannot tell, the order of the arrivals says what can be said. Where
-   they can, and no place is slow, the ranks arrive as their work differs by chance. */
+/* A clock that was set makes what a rank recorded around that moment appear longer or shorter.
+   Then, or if the courses cannot tell, the order of the arrivals decides. If the courses can tell,
+   and no place is slow, the ranks' work differs only by chance. */
 static void straggler_find(struct rp_findings *f)
 {
     const struct rp_places *places = &f->chain->places;

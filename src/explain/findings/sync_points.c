@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host waits for the device, which then runs dry. */
+/* The host waits for the device, which then runs out of work. */
 #include "explain/findings/finding.h"
 
 static const struct rp_advice_row advice[] = {

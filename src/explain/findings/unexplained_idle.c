@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Idle time whose end was launched by nothing that was recorded. */
+/* Idle time that ends with work whose launch was not recorded. */
 #include "explain/findings/finding.h"
 
 static void unexplained_idle_find(struct rp_findings *f)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attention that is written out: a softmax between two batched products, which writes all scores to
- * memory and reads them again, in the forward pass and backwards.
+ * memory and reads them again, in the forward and in the backward pass.
  */
 #include "explain/findings/finding.h"
 
@@ -15,7 +15,7 @@ RP_PART_TYPE(rp_kept_unfused_attention, struct kept, KEPT);
 
 enum { KNOWN = 1, BATCHED = 2, MATRICES = 4, SOFTMAX = 8 };
 
-/* What a name is, looked up once each. */
+/* What a name means, looked up once for each name. */
 static unsigned meaning(const struct rp_trace *t, uint8_t *known, rp_event e)
 {
     const char *name;
@@ -39,8 +39,8 @@ struct stream {
     int64_t ns;
 };
 
-/* On each stream, in time order: what runs between two batched products counts if a softmax is
-   there. Another product ends it. */
+/* On each stream, in the order of time, the work between two batched products counts if it contains
+   a softmax. */
 static enum rp_code unfused_attention_measure(const struct rp_finding_rank *rank, void *kept,
                                               struct rp_err *err)
 {

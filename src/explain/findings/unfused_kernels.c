@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels that could be one: found by what a what-if would save. */
+/* Kernels that could be one, found by what a what-if would save. */
 #include "explain/findings/finding.h"
 
 enum { CHAINS, UPDATE };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products of few rows, as in decoding: each reads all of its weights for a few tokens, and takes
- * as long as that. No kernel can be faster; fewer bytes are, or more tokens for the same bytes.
+ * Products of few rows, as in decoding: each reads all of its weights for a few tokens, which
+ * determines its time. No kernel can be faster; only fewer bytes, or more tokens for the same
+ * bytes, help.
  */
 #include "explain/findings/finding.h"
 
@@ -10,15 +11,15 @@ RP_DECISION(READS_SHARE, "of the span",
             "an upper bound: weights in 8 bits have scales, and are unpacked",
             "explain/weights_are_read_for_few_rows");
 
-#define KEPT(M, s)                                                 \
-    M(s, PLAIN, int64_t, ns)                                       \
-    M(s, PLAIN, double, bytes)                                     \
-    M(s, PLAIN, double, rate)      /* of the memory at its peak */ \
-    M(s, PLAIN, int64_t, saved_ns) /* by half of the bytes, at that rate */
+#define KEPT(M, s)                                                      \
+    M(s, PLAIN, int64_t, ns)                                            \
+    M(s, PLAIN, double, bytes)                                          \
+    M(s, PLAIN, double, rate)      /* rate of the memory at its peak */ \
+    M(s, PLAIN, int64_t, saved_ns) /* savings with half of the bytes, at that rate */
 RP_PART_STRUCT(kept, KEPT);
 RP_PART_TYPE(rp_kept_weight_reads, struct kept, KEPT);
 
-/* Products that memory limits, and whose numbers have more than 8 bits. */
+/* Measures products that memory limits, and whose numbers have more than 8 bits. */
 static enum rp_code weight_reads_measure(const struct rp_finding_rank *rank, void *kept,
                                          struct rp_err *err)
 {

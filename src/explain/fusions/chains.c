@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chains of one rank. Items of a stream are walked in the order of time; those of one call of an
- * operator are a link. A link continues a chain if it follows directly on the stream, in the same
- * step and phase, and works on as many elements (or, behind a reduction, on a part that divides
- * them). Anything else, a matrix product or a copy to the host for example, ends it.
+ * Finds the chains of one rank. Items of a stream are visited in the order of time; those of one
+ * call of an operator form a link. A link continues a chain if it follows directly on the stream,
+ * in the same step and phase, and works on as many elements (or, after a reduction, on a part that
+ * divides them). Anything else ends it, such as a matrix product or a copy to the host.
  *
- * What a chain would take as one kernel follows from its longest operator and the bytes that
- * remain: between two operators a result is neither written nor read again.
+ * The time of a chain as one kernel follows from its longest operator and the bytes that remain,
+ * because between two operators a result need not be written and read.
  */
 #include "base/decides.h"
 #include "base/hash.h"
@@ -32,18 +32,18 @@ const char *const rp_fusion_kind_names[RP_FUSION_KINDS] = {[RP_FUSION_CHAIN] = "
                                                            [RP_FUSION_COMPILED] = "compiled"};
 
 struct link {
-    rp_event op;   /* the call; RP_NONE: not known */
-    rp_str name;   /* of the operator, else of the kernel */
+    rp_event op;   /* the call of the operator; RP_NONE: not known */
+    rp_str name;   /* name of the operator, else of the kernel */
     rp_str dims;   /* 0: not known */
     uint32_t item; /* its first */
     uint32_t step, nitems;
     uint8_t category, phase;
     bool compiled;
     int64_t ns;
-    double elements, bytes, out; /* out: bytes of its result */
+    double elements, bytes, out; /* out: bytes of the result */
 };
 
-/* The place that most chains of a group come from: a majority by pairs. */
+/* The place that most chains of a group come from, found by a majority vote. */
 struct place {
     rp_str line, module; /* 0: not known */
     int64_t votes;
@@ -52,11 +52,11 @@ struct place {
 #define MOST_NAMES 12
 RP_LIMIT(MOST_NAMES, "operators of an optimizer", "the first ones name it");
 
-/* Everything that an optimizer launches. */
+/* updating: everything that an optimizer launches. */
 struct updating {
     int64_t ns, kernels, steps;
     uint32_t step;    /* 1 + the last one */
-    bool adam, fused; /* it divides by a root; one kernel does it already */
+    bool adam, fused; /* adam: it divides by a root; fused: one kernel does it already */
     uint32_t item;    /* its first */
     size_t nnames;
     rp_str names[MOST_NAMES];
@@ -70,10 +70,10 @@ struct chaining {
     struct rp_arena *arena;
     struct rp_fusions_part *out;
     struct rp_arg_key dims, types;
-    struct rp_map known;        /* operator and kernel -> category */
+    struct rp_map known;        /* from operator and kernel to category */
     struct rp_map groups;       /* key -> fusion */
     RP_VEC(struct link) chain;  /* that is being made */
-    RP_VEC(uint32_t) of_stream; /* items by stream, then time */
+    RP_VEC(uint32_t) of_stream; /* items ordered by stream, then time */
     RP_VEC(struct place) votes; /* by group */
     RP_VEC(char) text;
     struct updating optimizer;
@@ -96,14 +96,14 @@ static enum rp_code category_of(struct chaining *c, rp_str op, rp_str kernel, ui
     return RP_OK;
 }
 
-/* Fills write what was known before, and begin nothing that could be joined with what they follow.
- */
+/* A fill writes known values, and does not begin anything that could be joined with what it
+   follows. */
 static bool is_fill(const char *op)
 {
     return rp_torch_means(op, RP_TORCH_FILLS);
 }
 
-/* The operator with recorded inputs that describes an item. */
+/* The operator that describes an item, because its inputs were recorded. */
 static rp_event described_op(const struct chaining *c, rp_event op)
 {
     int left = 8;
@@ -132,7 +132,7 @@ static void size_link(const struct chaining *c, struct link *l)
         types = 0;
     t = rp_tensors_read(rp_trace_str(c->t, l->dims), types ? rp_trace_str(c->t, types) : NULL);
     l->elements = t.elements;
-    if (rp_torch_means(name, RP_TORCH_COPIES)) { /* the first input is the result */
+    if (rp_torch_means(name, RP_TORCH_COPIES)) { /* here the first input is the result */
         l->out = t.first;
         l->bytes = t.bytes;
     } else {
@@ -182,7 +182,7 @@ static enum rp_code link_of(struct chaining *c, uint32_t item, struct link *l, b
     return RP_OK;
 }
 
-/* Whether a link goes on with what the chain has so far. */
+/* Whether a link continues the chain so far. */
 static bool continues(const struct chaining *c, const struct link *l)
 {
     const struct link *first = c->chain.at;
@@ -191,7 +191,7 @@ static bool continues(const struct chaining *c, const struct link *l)
     if (!first || !c->chain.n || c->chain.n >= MOST_LINKS || l->step != first->step ||
         l->phase != first->phase)
         return false;
-    if (first->elements <= 1 || l->elements <= 0) /* work on one number is not worth a word */
+    if (first->elements <= 1 || l->elements <= 0) /* work on one number does not matter */
         return false;
     for (size_t i = 0; i < c->chain.n; i++)
         reduced |= c->chain.at[i].category == RP_CATEGORY_REDUCTION ||
@@ -239,7 +239,7 @@ static enum rp_code list_ops(struct chaining *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* "[16, 256]", however it was written. */
+/* Writes "[16, 256]", however it was written. */
 static const char *plain_shape(struct rp_arena *arena, const char *text, size_t len)
 {
     char *out = RP_ARENA_NEW(arena, char, 2 * len + 1);
@@ -254,7 +254,7 @@ static const char *plain_shape(struct rp_arena *arena, const char *text, size_t 
     return out ? out : "";
 }
 
-/* The first of the inputs with as many elements as the largest, "[16, 256, 512]". */
+/* The first input with as many elements as the largest one, "[16, 256, 512]". */
 static const char *largest_shape(struct chaining *c, const char *dims, double elements)
 {
     const char *p, *begin = NULL;
@@ -273,7 +273,7 @@ static const char *largest_shape(struct chaining *c, const char *dims, double el
     return NULL;
 }
 
-/* A frame of the user's own code. */
+/* Whether this is a frame of the user's own code. */
 static bool is_own_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
@@ -290,7 +290,7 @@ static rp_event own_frame(const struct rp_trace *t, rp_event e)
     return RP_NONE;
 }
 
-/* Where the first link was launched: of the backward pass, where its forward operator was. */
+/* Where the first link was launched; in the backward pass, where its forward operator was. */
 static struct place find_place(const struct chaining *c, uint32_t item)
 {
     const struct rp_work_owner *owner = &c->places->owners.at[item];
@@ -317,7 +317,7 @@ static void vote(struct chaining *c, uint32_t group)
         most->votes += most->line == here.line ? 1 : -1;
 }
 
-/* Puts the places into the groups; of modules without the number. */
+/* Sets the places of the groups; those of modules without the number. */
 static void settle_places(struct chaining *c)
 {
     size_t i, numbers;
@@ -386,8 +386,8 @@ static int64_t fused_chain_ns(const struct chaining *c, int64_t sum)
     return fused < sum ? fused : sum;
 }
 
-/* Inductor fused what it could of its own kernels: two stages of a reduction, or independent ones,
-   are left. */
+/* Inductor has fused its own kernels as far as it could; two stages of a reduction, or independent
+   kernels, are left. */
 static bool is_compiled(const struct chaining *c)
 {
     for (size_t i = 0; i < c->chain.n; i++)
@@ -437,8 +437,8 @@ static enum rp_code end_chain(struct chaining *c, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the optimizer */
 
-/* Adam writes two moments: 7 passes over memory instead of 18 to 24, as 'fused-optimizer' has it;
-   other optimizers 5 instead of 8. */
+/* Adam updates two moments: 7 passes over memory instead of 18 to 24, as in 'fused-optimizer';
+   other optimizers need 5 instead of 8. */
 #define ADAM_TRAFFIC  (7.0 / 20.0)
 #define OTHER_TRAFFIC (5.0 / 8.0)
 
@@ -462,7 +462,7 @@ static void update(struct chaining *c, const struct link *l)
         u->names[u->nnames++] = l->name;
 }
 
-/* One row for all of it: chains of parameters of the same size follow each other. */
+/* An update becomes one row, because chains of parameters of the same size follow each other. */
 static enum rp_code end_update(struct chaining *c, struct rp_err *err)
 {
     const struct updating *u = &c->optimizer;
@@ -518,7 +518,7 @@ static enum rp_code add_item(struct chaining *c, uint32_t item, struct rp_err *e
         return end_chain(c, err);
     }
     last = c->chain.n ? &c->chain.at[c->chain.n - 1] : NULL;
-    if (last && l.op != RP_NONE && last->op == l.op) { /* one more kernel of the same call */
+    if (last && l.op != RP_NONE && last->op == l.op) { /* another kernel of the same call */
         rp_ns_add(&last->ns, l.ns);
         last->nitems++;
         return RP_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fusions of all ranks, ranked by what they would save, and the row of the question. */
+/* Ranks the fusions of all ranks by what they would save; has the row of the question. */
 #include "explain/fusions/fusions.h"
 #include "base/decides.h"
 #include "explain/fusions/xla.h"
@@ -272,7 +272,7 @@ static void add_what_if(struct rp_fusions_root *out, const char *text, const str
         .change_ratio = (double)(gain->step_ns - now->unprofiled_ns) / (double)now->unprofiled_ns};
 }
 
-/* What `simulate` says: a step is limited by more than its kernels. */
+/* Predicts with `simulate`, because a step is limited by more than its kernels. */
 static enum rp_code predict(const struct rp_ranks *ranks, struct rp_arena *arena,
                             struct rp_fusions_root *out, struct rp_err *err)
 {
@@ -345,7 +345,7 @@ static const char *option_text(const struct rp_fusions_part *part, enum rp_recor
     return option ? rp_arena_textf(arena, " (%s)", option) : "";
 }
 
-/* What to do about it, and what was not recorded. */
+/* Writes what to do about it, and what was not recorded. */
 static void write_notes(const struct rp_ranks *ranks, struct rp_arena *arena,
                         struct rp_fusions_root *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sizes of recorded inputs, and what a fused chain takes. */
+/* Computes sizes of recorded inputs, and the time of a fused chain. */
 #include "base/decides.h"
 #include "explain/fusions/fusions.h"
 #include "sim/model/fusing.h"
@@ -70,7 +70,7 @@ static void add_tensor(struct rp_tensors *t, double elements, const char *types,
         t->elements = elements;
 }
 
-/* Inputs are the lists of the outer list; a list of tensors is a list of such lists. */
+/* Inputs are the lists inside the outer list; a list of tensors is a list of such lists. */
 struct rp_tensors rp_tensors_read(const char *dims, const char *types)
 {
     struct rp_tensors t = {0};

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What XLA left apart. The kernels of a trace are joined with the instructions of the optimised
- * program, which the profile carries or which is among the inputs (a folder with the profile and
- * the dump). Each instruction that only works on elements, reduces or moves data, and each such
- * instruction that uses its result, is a pair; the operands say why they are two kernels. Of
- * overlapping pairs the one that saves most is kept, so that the times of rows add up.
+ * Finds what XLA left separate. The kernels of a trace are joined with the instructions of the
+ * optimised program, which the profile carries or which is among the inputs (a folder with the
+ * profile and the dump). An instruction that only works on elements, reduces or moves data, and
+ * another such instruction that uses its result, are a pair; their operands say why they are two
+ * kernels. Of overlapping pairs, only the one that saves most is kept, so that the times of rows
+ * add up.
  */
 #include "explain/fusions/xla.h"
 #include "base/decides.h"
@@ -34,7 +35,7 @@ RP_LIMIT(MOST_MODULES, "modules", "instructions of more are not looked for");
 /* A kernel of the trace. */
 struct kernel {
     int64_t ns, count;
-    uint32_t instances; /* instructions that it runs */
+    uint32_t instances; /* number of instructions that it runs */
 };
 
 struct pair {
@@ -50,13 +51,13 @@ struct parting {
     struct rp_arena *arena; /* of the part */
     struct rp_fusions_part *out;
     struct rp_arg_key hlo_op, hlo_module;
-    struct rp_map known; /* hash of module and name -> kernel */
+    struct rp_map known; /* from the hash of module and name to a kernel */
     RP_VEC(struct kernel) kernels;
     RP_VEC(rp_str) modules;
-    /* of the program that is looked at */
+    /* state of the current program */
     const struct rp_program *p;
     const char *module;     /* its name */
-    RP_VEC(uint32_t) users; /* by instruction: those of its result */
+    RP_VEC(uint32_t) users; /* by instruction: the users of its result */
     RP_VEC(uint32_t) kernel_of;
     RP_VEC(struct pair) pairs;
     struct rp_map groups;
@@ -101,7 +102,7 @@ static enum rp_code note_item(struct parting *x, const struct rp_work_item *item
 
 /* ------------------------------------------------------------------ instructions */
 
-/* What an operand is, behind bitcasts and elements of tuples. */
+/* The operand behind bitcasts and elements of tuples. */
 static uint32_t source_of(const struct rp_program *p, uint32_t op)
 {
     int left = MOST_FOLLOW;
@@ -118,8 +119,8 @@ static const char *op_text(const struct parting *x, uint32_t op)
     return rp_program_text(x->p, x->p->op_name.at[op]);
 }
 
-/* Instructions that could be a part of a fusion. Products, convolutions and custom calls are not;
-   of fusions the name says which they are. */
+/* Whether an instruction could be part of a fusion. Products, convolutions and custom calls cannot;
+   the name of a fusion says whether it can. */
 static bool can_fuse(const struct parting *x, uint32_t op)
 {
     static const char *const products[] = {"gemm",   "dot",  "conv", "cublas", "cudnn",
@@ -190,7 +191,7 @@ static const char *fusion_kind(const struct parting *x, uint32_t op)
     return "single";
 }
 
-/* Why two instructions are two kernels, as far as their operands say. */
+/* Says why two instructions are two kernels, as far as their operands tell. */
 static const char *reason_of(struct parting *x, uint32_t from, uint32_t to)
 {
     const struct rp_program *p = x->p;
@@ -228,7 +229,7 @@ static double op_bytes(const struct rp_program *p, uint32_t op)
     return bytes;
 }
 
-/* The result need not be read again, and, with one user, not be written. */
+/* The result need not be read again, and if it has only one user, need not be written. */
 static int64_t fused_pair_ns(const struct parting *x, const struct pair *e)
 {
     int64_t a = mean_ns(e->a), b = mean_ns(e->b);

@@ -10,7 +10,7 @@
 
 /* The inputs of the entry in their order: parameters, or the data of a lazy graph. */
 struct inputs {
-    uint32_t *op; /* RP_NONE where a number is missing */
+    uint32_t *op; /* RP_NONE for numbers that are missing */
     uint32_t n;
 };
 
@@ -82,7 +82,8 @@ static enum rp_code aliases_of_module(const struct rp_program *p, const struct r
 
 /* ---- pairs from an alias dump ---- */
 
-/* A mark for each output of a lazy graph; NULL where the graph does not name its outputs. */
+/* Finds the operation of each output of a lazy graph; NULL if the graph does not name its
+   outputs. */
 static enum rp_code find_outputs(const struct rp_program *p, struct rp_arena *arena, bool **out,
                                  struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `graph` of a folder. File names decide which files form a module (formats/dump/folder.h), so only
- * programs that get a row are opened, each once and in parallel; other files are opened to see
- * whether they hold a program.
+ * Answers `graph` for a folder. File names decide which files form a module
+ * (formats/dump/folder.h), so only programs that get a row are opened, each once and in parallel;
+ * other files are opened to see whether they hold a program.
  */
 #include "explain/graph/graph.h"
 
@@ -20,7 +20,7 @@ static void pick_program(struct rp_graph_folder *folder, const struct rp_dump_mo
     folder->picks[folder->n++] = (struct rp_graph_pick){module, stage};
 }
 
-/* Without a module name passes and later executions are left out. */
+/* Unless a module is named, passes and later executions are left out. */
 static void pick_stages(struct rp_graph_folder *folder, const struct rp_dump_module *module,
                         bool named)
 {
@@ -36,7 +36,7 @@ static void pick_stages(struct rp_graph_folder *folder, const struct rp_dump_mod
     }
 }
 
-/* The stage of every module that has it; an error where none has it. */
+/* Picks the stage of every module that has it; an error if none has it. */
 static enum rp_code pick_stage(struct rp_graph_folder *folder, const char *text, struct rp_err *err)
 {
     struct rp_err missing = RP_ERR_INIT;
@@ -61,7 +61,7 @@ static enum rp_code pick_stage(struct rp_graph_folder *folder, const char *text,
     return RP_OK;
 }
 
-/* Files that belong to no module: some may be programs. */
+/* Picks files that belong to no module, because some may be programs. */
 static enum rp_code pick_others(struct rp_graph_folder *folder, size_t nsources,
                                 struct rp_arena *arena, struct rp_err *err)
 {
@@ -108,7 +108,7 @@ enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *
 struct folder_ctx {
     const struct rp_graph_folder *folder;
     struct rp_arena *arena;        /* of the result */
-    struct rp_graph_program *rows; /* one per source; the file is set once it is read */
+    struct rp_graph_program *rows; /* one for each source; the file is set once it was read */
     pthread_mutex_t lock;          /* of the arena */
 };
 
@@ -180,7 +180,7 @@ static enum rp_code describe_module(const struct rp_dump_module *from, struct rp
     return RP_OK;
 }
 
-/* Rows of the modules that are wanted; at[i] is the row of module i. */
+/* Makes rows for the selected modules; at[i] is the row of module i. */
 static enum rp_code list_modules(const struct rp_graph_folder *folder, struct rp_arena *arena,
                                  struct rp_graph_answer *root, size_t *at, struct rp_err *err)
 {

@@ -164,7 +164,7 @@ static const struct rp_field graph_fields[] = {
 static const struct rp_type graph_type = {"graph", sizeof(struct rp_graph_answer), graph_fields,
                                           NULL};
 
-/* The same record, of which the screen shows only the listing; NULL: no memory. */
+/* The same record with only the listing on the screen; NULL if memory ran out. */
 static const struct rp_type *listing_type(struct rp_arena *arena)
 {
     size_t n = sizeof graph_fields / sizeof *graph_fields;
@@ -208,7 +208,7 @@ static enum rp_code graph_list(const struct graph_ctx *ctx, const struct rp_prog
     return grep ? rp_list_grep(p, grep, arena, listing, err) : RP_OK;
 }
 
-/* From the file that the user names, else from the module. */
+/* Takes aliases from the file that the user names, else from the module. */
 static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_program *p,
                                   struct rp_err *err)
 {
@@ -237,7 +237,7 @@ static enum rp_code graph_aliases(const struct graph_ctx *ctx, const struct rp_p
                                  err);
 }
 
-/* Of distributed programs; by line where a line is known. */
+/* Sums the communication of distributed programs, by line if lines are known. */
 static enum rp_code graph_communication(const struct rp_program *p, struct rp_arena *arena,
                                         struct rp_graph_answer *out, struct rp_err *err)
 {

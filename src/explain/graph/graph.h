@@ -25,8 +25,8 @@ struct rp_graph_line { /* of the user's code */
 
 struct rp_graph_program { /* one of several */
     const char *file, *format, *name, *hash;
-    const char *stage; /* of a dump folder: "before_optimizations"; else NULL */
-    int64_t module;    /* ... the id; RP_ABSENT_I64: none */
+    const char *stage; /* in a dump folder: "before_optimizations"; else NULL */
+    int64_t module;    /* in a dump folder: the id; RP_ABSENT_I64: none */
     int64_t instructions, flops;
 };
 
@@ -34,13 +34,14 @@ struct rp_graph_module { /* of a dump folder */
     const char *folder, *name;
     int64_t id; /* RP_ABSENT_I64: none */
     int64_t files, stages, passes, executions;
-    int64_t instructions_before, instructions_after, flops; /* RP_ABSENT_I64: no such program */
-    const char *hash;                                       /* of the last stage; or NULL */
+    int64_t instructions_before, instructions_after,
+        flops;        /* RP_ABSENT_I64 if there is no such program */
+    const char *hash; /* hash of the last stage, or NULL */
     size_t nkinds;
-    const char **kinds; /* what else is there: "buffers", "thunks" */
+    const char **kinds; /* what else there is: "buffers", "thunks" */
 };
 
-struct rp_graph_alias { /* an output that reuses the memory of an input */
+struct rp_graph_alias { /* rp_graph_alias: an output that reuses the memory of an input */
     int64_t parameter, output;
     const char *name, *shape; /* of the input */
     int64_t size_bytes;
@@ -54,22 +55,22 @@ struct rp_graph_answer {
     int64_t parameter_bytes, constant_bytes;
     size_t nopcodes, nclusters, nlines, nlisting, nprograms, nmodules, naliases;
     struct rp_graph_opcode *opcodes;  /* most frequent first */
-    struct rp_graph_opcode *clusters; /* of TensorFlow's auto-clustering: name and nodes */
-    struct rp_graph_line *lines;      /* most flops first, at most 10 */
-    int64_t sent_bytes;               /* by collectives; RP_ABSENT_I64: there are none */
+    struct rp_graph_opcode *clusters; /* clusters of TensorFlow's auto-clustering: name and nodes */
+    struct rp_graph_line *lines;      /* the 10 lines with most flops */
+    int64_t sent_bytes;               /* bytes sent by collectives; RP_ABSENT_I64: there are none */
     size_t ncommunication, ncommunication_lines;
-    struct rp_comm_sum *communication;       /* by collective and axis, most first */
+    struct rp_comm_sum *communication;       /* by collective and axis, largest first */
     struct rp_comm_sum *communication_lines; /* by line, most first */
-    struct rp_graph_program *programs;       /* where more than one was given; else none */
-    int64_t aliased, aliased_bytes;          /* RP_ABSENT_I64: not known */
-    struct rp_graph_alias *aliases;          /* by the number of the input */
-    struct rp_graph_module *modules;         /* of dump folders; else none */
+    struct rp_graph_program *programs;       /* if more than one was given; else empty */
+    int64_t aliased, aliased_bytes;          /* RP_ABSENT_I64 if not known */
+    struct rp_graph_alias *aliases;          /* ordered by the number of the input */
+    struct rp_graph_module *modules;         /* modules of dump folders; else empty */
     const char **listing;                    /* what --tree, --near, --path and --grep found */
 };
 
 /* ---- the summary of one program ---- */
 
-/* Fills all but aliases and the listing; texts and lists in the arena. */
+/* Fills all but aliases and the listing; texts and lists are in the arena. */
 enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
                                 struct rp_arena *arena, struct rp_graph_answer *out,
                                 struct rp_err *err);
@@ -78,7 +79,7 @@ enum rp_code rp_graph_summarize(const struct rp_program *p, const char *format,
  * Fills aliases, aliased and aliased_bytes from the module (HLO's input_output_alias). numbers: n
  * pairs of input and output from elsewhere (a Ratex alias dump), for programs that do not state
  * them; in lazy graphs, input i is the i-th device_data of the newest graph and output k its
- * ROOT=k. RP_USAGE where there is no such input or output.
+ * ROOT=k. RP_USAGE if there is no such input or output.
  */
 enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*numbers)[2],
                                    size_t n, struct rp_arena *arena, struct rp_graph_answer *out,
@@ -86,23 +87,23 @@ enum rp_code rp_graph_list_aliases(const struct rp_program *p, const uint32_t (*
 
 /* ---- programs of a folder ---- */
 
-struct rp_graph_pick {                   /* a program to read, and its place in the dump */
+struct rp_graph_pick { /* rp_graph_pick: a program to read, and its place in the dump */
     const struct rp_dump_module *module; /* NULL: the file is not part of a dump */
     const struct rp_dump_stage *stage;
 };
 
 struct rp_graph_folder {
     struct rp_dump dump;
-    bool *wanted;    /* modules, one mark each */
-    size_t *sources; /* of the programs to read */
+    bool *wanted;    /* a mark for each module */
+    size_t *sources; /* sources of the programs to read */
     struct rp_graph_pick *picks;
     size_t n;
 };
 
 /*
  * Groups the files into modules and selects the programs to read: the given stage of the modules
- * that match `module`; without a stage all stages, but passes and later executions only where a
- * module is named. Both may be NULL. In the arena.
+ * that match `module`, or without a stage, all stages (passes and later executions only if a module
+ * is named). Both may be NULL. Allocates in the arena.
  */
 enum rp_code rp_graph_folder_open(const struct rp_dataset *dataset, const char *module,
                                   const char *stage, struct rp_arena *arena,
@@ -115,24 +116,24 @@ enum rp_code rp_graph_folder_list(struct rp_ctx *ctx, const struct rp_dataset *d
 
 /* ---- pictures ---- */
 
-struct rp_graph_heat {   /* measured times; in the arena */
-    int64_t *time_ns;    /* of operations, of one run; negative: not measured */
+struct rp_graph_heat {   /* rp_graph_heat: measured times; in the arena */
+    int64_t *time_ns;    /* by operation, for one run; negative: not measured */
     int64_t matched;     /* operations that were */
     const char *time_of; /* "trace.json.gz, mean of 5 runs" */
 };
 
-/* Joins the kernels of a trace with the instructions of a program. RP_USAGE where none match. */
+/* Joins the kernels of a trace with the instructions of a program. RP_USAGE if none match. */
 enum rp_code rp_graph_heat_read(struct rp_ctx *ctx, const struct rp_program *p, const char *path,
                                 struct rp_arena *arena, struct rp_graph_heat *out,
                                 struct rp_err *err);
 
 /* Writes what the settings html, svg, dot, model-explorer and tensorboard ask for. wanted: the
-   operations that a Graphviz file has; NULL: all. */
+   operations in a Graphviz file; NULL for all. */
 enum rp_code rp_graph_draw(struct rp_ctx *ctx, const struct rp_program *p, const bool *wanted,
                            const struct rp_settings *settings, struct rp_arena *arena,
                            struct rp_err *err);
 
-/* Whether the picks are stages of one module; and the page of all of them. */
+/* Whether the picks are stages of one module; draws the page of all of them. */
 bool rp_graph_is_history(const struct rp_graph_folder *folder);
 enum rp_code rp_graph_draw_history(const struct rp_dataset *dataset,
                                    const struct rp_graph_folder *folder, const char *path,
@@ -143,8 +144,8 @@ enum rp_code rp_graph_draw_history(const struct rp_dataset *dataset,
 struct rp_listing {
     size_t n, cap;
     const char **lines; /* in the arena */
-    bool *ops;          /* of the program: those listed; NULL: none so far */
-    size_t left_out;    /* lines that were too many */
+    bool *ops;          /* marks of the operations that were listed; NULL: none so far */
+    size_t left_out;    /* number of lines beyond the limit */
 };
 
 /* The tree of computations below the entry with their costs; identical ones are listed once. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured time of every instruction: kernels of a trace say which instruction of which module
- * they ran (hlo_op, hlo_module), up to letters that kernels cannot have. Instructions that are
- * alike may share a kernel; they get equal parts of its time. Times are means over the executions
- * of the module: how often most instructions of the entry ran.
+ * Finds the measured time of every instruction: kernels of a trace say which instruction of which
+ * module they ran (hlo_op, hlo_module), except for characters that kernels cannot have. Identical
+ * instructions may share a kernel and get equal parts of its time. Times are means over the
+ * executions of the module, whose number is how often most instructions of the entry ran.
  */
 #include "explain/graph/graph.h"
 
@@ -18,17 +18,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct timed { /* a kernel name of the module */
+struct timed { /* timed: a kernel name of the module */
     int64_t ns, count;
-    uint32_t sharers; /* instructions that run it */
+    uint32_t sharers; /* number of instructions that run it */
 };
 
 struct heating {
     const struct rp_program *p;
     const char *module;  /* name of the program */
-    struct rp_map known; /* rp_xla_name_hash -> timed */
+    struct rp_map known; /* from rp_xla_name_hash to the index in timed */
     RP_VEC(struct timed) timed;
-    int64_t items, others; /* kernels of instructions: of this module, of others */
+    int64_t items, others; /* kernels of instructions in this module, and in others */
     char other[120];       /* one of the others */
 };
 
@@ -91,7 +91,8 @@ static enum rp_code heat_trace(struct heating *h, const struct rp_trace *trace, 
     return code;
 }
 
-/* One after the other: this runs in a job of the pool, which must not wait for other jobs. */
+/* Reads the traces one after the other: this runs in a job of the pool, which must not wait for
+   other jobs. */
 static enum rp_code heat_traces(struct heating *h, const struct rp_dataset *traces,
                                 struct rp_err *err)
 {
@@ -108,7 +109,7 @@ static enum rp_code heat_traces(struct heating *h, const struct rp_dataset *trac
     return code;
 }
 
-/* The kernel of an instruction, or RP_MAP_NONE; parts of fusions have none of their own. */
+/* The kernel of an instruction, or RP_MAP_NONE; parts of fusions have no kernel. */
 static uint32_t kernel_of(const struct heating *h, uint32_t op)
 {
     const struct rp_program *p = h->p;
@@ -124,7 +125,7 @@ static uint32_t kernel_of(const struct heating *h, uint32_t op)
     return found;
 }
 
-/* Executions of the module: the median count of the kernels of one instruction of the entry. */
+/* The executions of the module: the median count over the instructions of the entry. */
 static int64_t count_runs(const struct heating *h, int64_t *counts)
 {
     size_t n = 0;

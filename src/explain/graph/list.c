@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lists of operations. Neighbourhoods and paths stay within one computation and are found breadth
- * first over operands and users; each search is linear in the size of the computation.
+ * Makes lists of operations. Neighbourhoods and paths stay within one computation and are found
+ * breadth first over operands and users; each search is linear in the size of the computation.
  */
 #include "explain/graph/graph.h"
 
@@ -51,7 +51,7 @@ static const char *operand_text(const struct rp_program *p, uint32_t op, struct 
     return text;
 }
 
-/* "%d = f32[4,2] dot(%p, %q)  a.py:7"; in the arena. */
+/* Writes "%d = f32[4,2] dot(%p, %q) a.py:7" to the arena. */
 static const char *op_line(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
 {
     const char *operands = operand_text(p, op, arena);
@@ -71,7 +71,7 @@ static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp
                              struct rp_err *err)
 {
     RP_TRY(rp_arena_check(arena, "listing operations", err));
-    if (out->n == out->cap) { /* the old list stays in the arena: lists are short */
+    if (out->n == out->cap) { /* the old list stays in the arena, which is fine for short lists */
         size_t cap = out->cap ? 2 * out->cap : 64;
         const char **lines = RP_ARENA_NEW(arena, const char *, cap);
 
@@ -85,7 +85,7 @@ static enum rp_code add_line(struct rp_listing *out, const char *line, struct rp
     return RP_OK;
 }
 
-/* The last line counts what did not fit. */
+/* The last line counts the lines that did not fit. */
 static enum rp_code end_lines(struct rp_listing *out, struct rp_arena *arena, struct rp_err *err)
 {
     size_t left_out = out->left_out;
@@ -133,7 +133,7 @@ static const char *nearest_name(const struct rp_program *p, const char *name)
     return found;
 }
 
-/* By name, with or without '%'; operations of the entry are preferred. */
+/* Finds an operation by name, with or without '%'; operations of the entry are preferred. */
 static enum rp_code find_op(const struct rp_program *p, const char *name, uint32_t *op,
                             struct rp_err *err)
 {
@@ -167,11 +167,11 @@ struct tree {
     struct rp_err *err;
 };
 
-struct called { /* identical computations */
+struct called { /* called: identical computations */
     uint32_t first, times;
 };
 
-/* What a computation calls, identical ones once; in the arena. */
+/* Lists what a computation calls, identical ones once; in the arena. */
 static enum rp_code list_called(struct tree *t, const struct rp_computation *c, struct called **out,
                                 size_t *n)
 {
@@ -238,7 +238,8 @@ enum rp_code rp_list_tree(const struct rp_program *p, struct rp_arena *arena,
 
 /* ---- neighbours ---- */
 
-/* Marks the operations one step further: 0 is unmarked, k is k - 1 steps away. False: none. */
+/* Marks the operations one step further: 0 is unmarked, k is k - 1 steps away. False if there are
+   none. */
 static bool mark_next(const struct rp_program *p, const struct rp_computation *c, uint32_t *mark,
                       uint32_t step, bool up, bool down)
 {
@@ -263,7 +264,7 @@ static bool mark_next(const struct rp_program *p, const struct rp_computation *c
     return marked;
 }
 
-/* "OP", or "OP N" with the distance. */
+/* Reads "OP", or "OP N" with the distance. */
 static enum rp_code near_op(const struct rp_program *p, const char *text, unsigned *hops,
                             struct rp_arena *arena, uint32_t *op, struct rp_err *err)
 {
@@ -302,7 +303,7 @@ enum rp_code rp_list_near(const struct rp_program *p, const char *name, unsigned
 
 /* ---- paths ---- */
 
-/* The ends of "A,B" or "A B". */
+/* Reads the ends of "A,B" or "A B". */
 static enum rp_code path_ends(const struct rp_program *p, const char *ends, struct rp_arena *arena,
                               uint32_t *from, uint32_t *to, struct rp_err *err)
 {
@@ -333,7 +334,8 @@ static uint32_t step_back(const struct rp_program *p, const struct rp_computatio
     return RP_NONE;
 }
 
-/* The distance, counted from 1, from `from` to the operations that its data reaches; 0: none. */
+/* Finds the distance, counted from 1, from `from` to each operation that its data reaches; 0: not
+   reached. */
 static enum rp_code measure_paths(const struct rp_program *p, uint32_t from, struct rp_arena *arena,
                                   uint32_t **out, struct rp_err *err)
 {
@@ -398,7 +400,7 @@ enum rp_code rp_list_path(const struct rp_program *p, const char *ends, struct r
 
 struct condition {
     const char *key, *value;
-    bool part; /* '~': a substring is enough */
+    bool part; /* '~': the text need only be contained */
 };
 
 static bool condition_fits(const struct condition *w, const char *text)

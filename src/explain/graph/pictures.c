@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `graph` writes beside its answer: pages, pictures and files for other viewers; of one
- * program, or of all stages of a module as one page with a slider.
+ * Writes the pages, pictures and files for other viewers that `graph` makes besides its answer: of
+ * one program, or of all stages of a module as one page with a slider.
  */
 #include "explain/graph/graph.h"
 
@@ -18,7 +18,7 @@ static const char *const options[KINDS] = {"html", "svg", "dot", "model-explorer
 
 struct drawing {
     const struct rp_program *p;
-    const bool *wanted; /* for Graphviz: what is listed; NULL: all */
+    const bool *wanted; /* for Graphviz: the listed operations; NULL: all */
     const struct rp_draw_more *more;
 };
 
@@ -48,7 +48,7 @@ static enum rp_code draw_file(enum kind kind, const struct drawing *d, const cha
     return rp_out_end(to, draw_as(kind, d, to, err), err);
 }
 
-/* TensorBoard looks for files of this name in a folder. */
+/* TensorBoard looks for files with this name in a folder. */
 static enum rp_code draw_events(const struct drawing *d, const char *folder, struct rp_arena *arena,
                                 struct rp_err *err)
 {
@@ -90,8 +90,8 @@ enum rp_code rp_graph_draw(struct rp_ctx *ctx, const struct rp_program *p, const
 
 /* ---- all stages of a module ---- */
 
-/* What the compiler made of a module, in order: not its source in another language, not what ran.
- */
+/* Whether this is a stage that the compiler made of a module, not its source in another language or
+   what ran. */
 static bool is_stage(const struct rp_graph_pick *pick)
 {
     return pick->stage && pick->stage->point >= RP_DUMP_AT_BEFORE &&

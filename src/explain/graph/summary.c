@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts what a program consists of. Instructions are those written in the file: a tuple element
- * that is written as '%x#0' is not one.
+ * Counts what a program consists of. Only instructions that are written in the file count, not a
+ * tuple element that is written as '%x#0'.
  */
 #include "base/decides.h"
 #include "base/text.h"
@@ -23,7 +23,7 @@ static int64_t to_integer(double value)
 
 RP_ORDER(by_count, struct rp_graph_opcode, RP_DOWN(count), strcmp(a->name, b->name))
 
-/* Foreign opcodes are counted by their strings, after the known ones. */
+/* Counts opcodes; foreign ones are counted by their strings, after the known ones. */
 static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *arena,
                                   struct rp_graph_answer *out, struct rp_err *err)
 {
@@ -57,7 +57,7 @@ static enum rp_code count_opcodes(const struct rp_program *p, struct rp_arena *a
     return RP_OK;
 }
 
-/* The name in an attribute such as 's: "cluster_0"'; in the arena. */
+/* The quoted name in an attribute such as 's: "cluster_0"'; in the arena. */
 static const char *quoted_part(const struct rp_attr *attr, struct rp_arena *arena)
 {
     const char *open = memchr(attr->at, '"', attr->n), *close;
@@ -96,7 +96,7 @@ static enum rp_code count_clusters(const struct rp_program *p, struct rp_arena *
     return rp_err_need(out->clusters, err, "counting clusters");
 }
 
-/* Those written in the file: an abbreviated operation may imply a computation. */
+/* Counts only computations that the file writes: an abbreviated operation may imply one more. */
 static int64_t count_computations(const struct rp_program *p)
 {
     int64_t count = 0;
@@ -124,8 +124,8 @@ static void count_data(const struct rp_program *p, struct rp_graph_answer *out)
     }
 }
 
-/* Nodes of execution traces have no parameters and constants; and they and graphs of torch.fx have
-   work only where the file has the shapes of their tensors. */
+/* Nodes of execution traces have no parameters and constants; the work of these, and of graphs of
+   torch.fx, is known only if the file has the shapes of their tensors. */
 static void leave_out_unknown(const struct rp_program *p, bool trace, struct rp_graph_answer *out)
 {
     if (trace)

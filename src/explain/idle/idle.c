@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gaps added up by cause and class. The evidence of a row is what was recorded in most of its time:
- * the host span of late launches, the work before the gap where the device waited. Samples of call
- * stacks say in which line the launching thread was where no span does, and inside of long spans.
+ * Adds up gaps by cause and class. The evidence of a row is what was recorded in most of its time:
+ * for late launches the host span, for waits of the device the work before the gap. Samples of call
+ * stacks tell the line of the launching thread where no span does, and inside of long spans.
  */
 #include "explain/idle/idle.h"
 
@@ -24,7 +24,7 @@
 #define CAUSE(member, type, unit, title, doc, flags) \
     RP_FIELD(struct rp_idle_cause, member, type, unit, title, doc, flags)
 
-/* "class" is the key; cls the member, for readers in C++. */
+/* "class" is the key in the answer; the member is cls, because of C++. */
 #define CLASS(s, title) \
     RP_FIELD_AS("class", s, cls, STR, NONE, title, "not_launched, short, dependency or unlinked", 0)
 
@@ -166,7 +166,7 @@ static const struct rp_type part_type = {"idle_part", sizeof(struct rp_idle_part
 
 #define ROWS ((size_t)RP_GAP_CAUSES * RP_GAP_CLASSES)
 
-/* The time of a row in which one name was recorded. */
+/* name_time: the time of a row in which one name was recorded. */
 struct name_time {
     uint32_t row;
     rp_str name;
@@ -178,13 +178,13 @@ struct idle_sums {
     const struct rp_work *w;
     struct rp_arena *arena;
     struct rp_idle_cause rows[ROWS];
-    int64_t gap_ns[ROWS]; /* of the gap that is being added */
-    struct rp_map known;  /* (row, name) -> index into names */
+    int64_t gap_ns[ROWS]; /* by row: time of the gap that is being added */
+    struct rp_map known;  /* from (row, name) to the index in names */
     RP_VEC(struct name_time) names;
     struct rp_sampled sampled; /* by index into names */
 };
 
-/* The name that a piece of a gap is blamed on, or 0. */
+/* The name that is blamed for a piece of a gap, or 0. */
 static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
 {
     const struct rp_work_item *items = s->w->items.at;
@@ -196,8 +196,8 @@ static rp_str blamed_name(const struct idle_sums *s, const struct rp_gap *gap)
     return gap->host == RP_NONE ? 0 : s->t->ev.name[gap->host];
 }
 
-/* Whether a line of code says more than what was recorded: the host ran something for long, or what
-   it ran is not known. */
+/* Whether a line of code says more than what was recorded: the host ran something for long, or it
+   is unknown what it ran. */
 static bool needs_line(const struct rp_gap *gap)
 {
     return gap->cause == RP_GAP_HOST_WORK || gap->cause == RP_GAP_HOST_WAIT ||
@@ -231,7 +231,7 @@ static enum rp_code add_piece(struct idle_sums *s, const struct rp_gap *gap, str
                            : RP_OK;
 }
 
-/* The name with most of a row's time. No name is an answer only where it has half of it. */
+/* The name with most of a row's time. "No name" wins only with half of it. */
 static const struct name_time *main_name(const struct idle_sums *s, uint32_t row)
 {
     const struct name_time *best = NULL;
@@ -246,7 +246,7 @@ static const struct name_time *main_name(const struct idle_sums *s, uint32_t row
     return best;
 }
 
-/* Names of over 60 letters are cut in the middle, because evidence is part of a sentence. */
+/* Cuts names of over 60 letters in the middle, because evidence is part of a sentence. */
 static void cut_middle(char *label)
 {
     size_t len = strlen(label);
@@ -286,7 +286,7 @@ static const char *name_text(const struct idle_sums *s, const struct name_time *
                           percent_of(s, name->row, name->ns));
 }
 
-/* A name, and the main line of its time; or a line alone, which has a place among the names where
+/* Sets a name with the main line of its time; or only a line, which counts among the names where
    nothing was recorded. */
 static void set_evidence(const struct idle_sums *s, uint32_t row, struct rp_idle_cause *out)
 {
@@ -372,10 +372,10 @@ static const char *trace_text(const struct idle_ctx *ctx, rp_str s)
     return rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s));
 }
 
-/* A gap with all its pieces. */
+/* whole_gap: a gap with all its pieces. */
 struct whole_gap {
     int64_t begin_ns, end_ns, cause_ns;
-    const struct rp_gap *main; /* a piece of the cause with most time */
+    const struct rp_gap *main; /* a piece with the cause that has most time */
 };
 
 static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *gap)
@@ -390,7 +390,7 @@ static const char *thread_text(const struct idle_ctx *ctx, const struct rp_gap *
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
-/* The main line of the launching thread in the piece that a gap is named by. */
+/* Finds the main line of the launching thread in the piece that names the gap. */
 static enum rp_code sample_gap(const struct idle_ctx *ctx, const struct rp_gap *gap,
                                struct rp_idle_gap *out, struct rp_err *err)
 {
@@ -443,7 +443,7 @@ RP_ORDER(by_length, struct whole_gap,
          RP_COMPARE(rp_ns_between(b->begin_ns, b->end_ns), rp_ns_between(a->begin_ns, a->end_ns)),
          RP_UP(begin_ns))
 
-/* The gap that begins with a piece; sets *next to the first piece of the next one. */
+/* Joins the gap that begins with a piece; sets *next to the first piece of the next one. */
 static struct whole_gap join_pieces(const rp_gap_vec *gaps, size_t first, size_t *next)
 {
     struct whole_gap whole = {.begin_ns = gaps->at[first].begin_ns};
@@ -485,7 +485,7 @@ static enum rp_code list_longest(struct idle_ctx *ctx, size_t limit, struct rp_e
     return RP_OK;
 }
 
-/* The breakdown of intervals. */
+/* Breaks down intervals. */
 static struct rp_breakdown sum_segments(const struct idle_ctx *ctx, const struct rp_segments *s)
 {
     struct rp_breakdown b = rp_work_breakdown_of(&ctx->unions, s->at[0].begin_ns, s->at[0].end_ns);
@@ -499,7 +499,7 @@ static struct rp_breakdown sum_segments(const struct idle_ctx *ctx, const struct
     return b;
 }
 
-/* The gaps of the span, from its begin to its end: what the screen shows. */
+/* Explains the gaps of the span, from its begin to its end, which the screen shows. */
 static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_err *err)
 {
     struct rp_idle_rank *out = ctx->out;
@@ -507,7 +507,7 @@ static enum rp_code explain_span(struct idle_ctx *ctx, size_t limit, struct rp_e
     int64_t unknown = 0;
 
     ctx->gaps.n = 0;
-    rp_segments_keep_work(ctx->span, &ctx->w); /* as 'report' does, for the same causes */
+    rp_segments_keep_work(ctx->span, &ctx->w); /* as 'report' does, so that causes agree */
     for (size_t i = 0; i < ctx->span->n; i++)
         RP_TRY(rp_gaps_find_in(ctx->finder, &ctx->w, ctx->span->at[i].begin_ns,
                                ctx->span->at[i].end_ns, &ctx->gaps, err));
@@ -532,7 +532,7 @@ static int64_t count_gaps(const rp_gap_vec *gaps)
     return n;
 }
 
-/* The gaps of the device window, or of the steps that are judged. */
+/* Explains the gaps of the device window, or of the steps that are judged. */
 static enum rp_code explain_window(struct idle_ctx *ctx, struct rp_err *err)
 {
     const struct rp_segments *s = &ctx->judged->segments;
@@ -562,7 +562,7 @@ static enum rp_code explain_device(struct idle_ctx *ctx, size_t limit, struct rp
     return explain_span(ctx, limit, err);
 }
 
-/* Each device has gaps of its own: one that waits is not busy because another computes. */
+/* Each device has its own gaps: if it waits, it is not busy just because another one computes. */
 static enum rp_code explain_each(const struct rp_work *work, const struct rp_judged *judged,
                                  const struct rp_segments *span, struct rp_gap_finder *finder,
                                  size_t limit, struct rp_arena *arena, struct rp_idle_part *out,
@@ -620,7 +620,7 @@ static size_t gap_limit(const struct rp_settings *settings)
     return limit > 0 ? (size_t)limit : SIZE_MAX;
 }
 
-/* Collectives of the host, which mostly run on threads of their own. */
+/* Measures collectives of the host, which mostly run on threads of their own. */
 static enum rp_code measure_collectives(const struct rp_trace *trace,
                                         const struct rp_segments *span, int64_t *out,
                                         struct rp_err *err)
@@ -662,7 +662,7 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
     if (code == RP_OK && !scope->limited)
         code = rp_trace_segments(loaded->trace, &part->arena, &span, err);
     out->outside = rp_judged_text(&judged, &part->arena);
-    if (!loaded->trace->nsteps) /* the window of each device is its own */
+    if (!loaded->trace->nsteps) /* each device has a window of its own */
         judged.segments.n = 0;
     if (code == RP_OK)
         code = rp_work_init(&work, loaded->trace, scope, err);
@@ -678,7 +678,7 @@ static enum rp_code idle_rank(const struct rp_loaded *loaded, const struct rp_sc
 
 /* ------------------------------------------------------------------ all ranks */
 
-/* Adds a rank's row to that of the same cause; the evidence is that of the largest row. */
+/* Adds a rank's row to the one of the same cause; the evidence is that of the largest row. */
 static void add_cause(struct rp_idle_root *out, const struct rp_idle_cause *c, int64_t *largest)
 {
     struct rp_idle_cause *sum;
@@ -707,8 +707,8 @@ static bool has_no_work(const struct rp_idle_rank *device)
     return device->span_ns > 0 && device->span_idle_ns >= device->span_ns;
 }
 
-/* A device without work in the time that is explained is not used in it, rather than idle, if
-   another one of its rank is. Devices of a rank follow each other. */
+/* Whether a device is unused rather than idle: it has no work in the explained time, but another
+   device of its rank has. Devices of a rank follow each other. */
 static bool is_unused(const struct rp_idle_root *out, size_t r)
 {
     const struct rp_idle_rank *d = out->devices;
@@ -799,7 +799,7 @@ static void summarize(struct rp_idle_root *out, struct rp_arena *arena)
                        idle ? 100.0 - 100.0 * (double)unknown / (double)idle : 100.0);
 }
 
-/* The devices of all ranks, and of each rank the main one. */
+/* Joins the devices of all ranks, and the main device of each rank. */
 static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
 {
     for (size_t r = 0; r < ranks->n; r++) {
@@ -825,7 +825,7 @@ static void join_devices(const struct rp_ranks *ranks, struct rp_idle_root *out)
     out->nranks = ranks->n;
 }
 
-/* Without device work: where the threads wait instead. */
+/* Without device work: shows where the threads wait instead. */
 static enum rp_code join_waits(const struct rp_ranks *ranks, struct rp_idle_root *out,
                                struct rp_arena *arena, struct rp_err *err)
 {

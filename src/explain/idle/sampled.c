@@ -45,8 +45,8 @@ static uint32_t place_of(const struct rp_call_samples *c, uint32_t stack)
     return other == RP_NONE ? kernel : other;
 }
 
-/* When a wait was over at the latest: a thread that waits begins nothing. Weights are not as fine,
-   they count ticks of the sampler. */
+/* The latest time at which a wait was over: a thread that waits begins nothing. Weights are less
+   precise, because they count ticks of the sampler. */
 static int64_t wait_end_ns(const struct rp_trace *t, rp_track thread, int64_t begin_ns,
                            int64_t weight)
 {
@@ -97,8 +97,8 @@ static enum rp_code list_holds(struct rp_sampled *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* The thread that held the lock in most of the samples around a wait of another one; RP_NONE.
-   Samples of one tick are not taken at the same moment. */
+/* The thread that held the lock in most of the samples around a wait of another one, or RP_NONE.
+   The samples of one tick are not taken at the same moment. */
 static rp_track holder_in(const struct rp_sampled *s, rp_track waits, int64_t begin_ns,
                           int64_t end_ns)
 {

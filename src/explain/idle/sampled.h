@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where threads were, by the samples of their call stacks: the weights of the samples in times that
- * are added under a key, by place. The place of a sample is its innermost Python frame; without
- * one, the innermost frame that is not of the kernel.
+ * Finds where threads were, by the samples of their call stacks. Times are added under a key, and
+ * the weights of their samples are summed by place. The place of a sample is its innermost Python
+ * frame; without one, the innermost frame that is not of the kernel.
  *
  *     struct rp_sampled sampled;
  *     rp_sampled_init(&sampled, trace, err);
@@ -17,11 +17,11 @@
 #include "trace/trace.h"
 
 struct rp_sampled_place {
-    uint32_t key, frame; /* frame: RP_NONE: all samples of the key */
+    uint32_t key, frame; /* frame is RP_NONE for all samples of the key */
     int64_t weight, wants_gil, had_gil;
 };
 
-/* How long samples of a place waited for the GIL while a thread held it. */
+/* How long samples of a place waited for the GIL while a certain thread held it. */
 struct rp_sampled_holder {
     uint32_t place;
     rp_track thread;
@@ -35,45 +35,46 @@ struct rp_sampled_hold {
 
 struct rp_sampled {
     const struct rp_trace *t;
-    struct rp_map known; /* (key, frame) -> index into places */
+    struct rp_map known; /* from (key, frame) to the index in places */
     RP_VEC(struct rp_sampled_place) places;
-    struct rp_map held; /* (place, thread) -> index into holders */
+    struct rp_map held; /* from (place, thread) to the index in holders */
     RP_VEC(struct rp_sampled_holder) holders;
-    RP_VEC(struct rp_sampled_hold) holds; /* samples that held the GIL, by time */
+    RP_VEC(struct rp_sampled_hold) holds; /* samples that held the GIL, ordered by time */
     bool has_holds;
-    int64_t tick_ns; /* the shortest weight of a sample; 0: weights are no times */
+    int64_t tick_ns; /* the smallest weight of a sample; 0 if weights are not times */
 };
 
-/* Release it also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_sampled_init(struct rp_sampled *s, const struct rp_trace *trace,
                              struct rp_err *err);
 void rp_sampled_release(struct rp_sampled *s);
 
-/* The samples of a thread in [begin, end). RP_NONE has none. O(log samples + those inside). */
+/* Adds the samples of a thread in [begin, end). The thread RP_NONE has none. O(log samples + those
+   inside). */
 enum rp_code rp_sampled_add(struct rp_sampled *s, uint32_t key, rp_track thread, int64_t begin_ns,
                             int64_t end_ns, struct rp_err *err);
 
-/* The first sample of a thread that may stand for a time from begin on: it may have waited since
-   before. */
+/* The first sample of a thread that may count for a time from begin on, because the thread may have
+   been waiting since before. */
 size_t rp_sampled_first(const struct rp_trace *t, rp_track thread, int64_t begin_ns);
-/* What of a sample's weight belongs to [begin, end). A thread that waits is sampled once, at the
-   begin of its wait, and the weight is how long it has waited since. */
+/* The part of a sample's weight in [begin, end). A thread that waits is sampled once, at the begin
+   of its wait, and the weight is the length of the wait. */
 int64_t rp_sampled_weight(const struct rp_trace *t, size_t i, int64_t begin_ns, int64_t end_ns);
 
 /* The place of a key with the most weight, or NULL. */
 const struct rp_sampled_place *rp_sampled_main(const struct rp_sampled *s, uint32_t key);
 
-/* How much of the `ns` that were added under its key a place has. Time for which no sample stands
-   is not divided among the places: a thread that waited may have none. */
+/* The time of a place, out of the `ns` that were added under its key. Time without samples is not
+   divided among the places, because a thread that waited may have none. */
 int64_t rp_sampled_ns(const struct rp_sampled *s, const struct rp_sampled_place *place, int64_t ns);
 
-/* "decode at image.py:88", with the whole path where it is asked for. */
+/* Writes "decode at image.py:88", or on request the whole path. */
 const char *rp_sampled_text(const struct rp_sampled *s, const struct rp_sampled_place *place,
                             bool whole_path, struct rp_arena *arena);
 
-/* ", waiting for the GIL held by loader (thread 7)", ", holding the GIL": in more than half of its
-   weight; or "". The holder is the thread that other samples of the same time found with it most.
- */
+/* Writes ", waiting for the GIL held by loader (thread 7)" or ", holding the GIL" if that is more
+   than half of its weight; else "". The holder is the thread that most other samples of the same
+   time found with it. */
 const char *rp_sampled_gil(const struct rp_sampled *s, const struct rp_sampled_place *place,
                            struct rp_arena *arena);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The streams of a rank, device by device: how long each is busy, how much of that it runs alone,
- * and what it mainly runs. A sweep over the begins and ends of all items of a device.
+ * Measures the streams of a rank, device by device: how long each is busy, how much of that it runs
+ * alone, and what it mainly runs. A sweep over the begins and ends of all items of a device.
  */
 #include "explain/idle/idle.h"
 
@@ -44,17 +44,17 @@ struct stream_ctx {
     const struct rp_work *w;
     struct rp_arena *arena;
     RP_VEC(struct edge) edges;
-    struct rp_map known; /* (stream, name) -> index into times */
+    struct rp_map known; /* from (stream, name) to the index in times */
     RP_VEC(int64_t) times;
-    int64_t *until, *most; /* by stream: its last end; time of its main name */
-    uint32_t *active;      /* by stream: items that run */
+    int64_t *until, *most; /* by stream: its last end; the time of its main name */
+    uint32_t *active;      /* by stream: number of running items */
     rp_str *mainly;
     struct rp_idle_stream *rows; /* by stream */
 };
 
 RP_ORDER(by_time, struct edge, RP_UP(at_ns), RP_UP(add), RP_UP(stream))
 
-/* Busy time, gaps and names; items are in time order. */
+/* Adds busy time, gaps and names; items are in the order of time. */
 static enum rp_code add_item(struct stream_ctx *c, const struct rp_work_item *x, struct rp_err *err)
 {
     struct rp_idle_stream *row = &c->rows[x->stream];
@@ -86,10 +86,10 @@ static enum rp_code add_item(struct stream_ctx *c, const struct rp_work_item *x,
     return rp_vec_push(&c->edges, ((struct edge){x->end_ns, -1, x->stream}), err);
 }
 
-/* The time in which one stream of the device runs and no other. */
+/* Adds the time in which only one stream of the device runs. */
 static void add_alone(struct stream_ctx *c)
 {
-    uint64_t ids = 0; /* sum of the running streams: with one of them, which it is */
+    uint64_t ids = 0; /* sum of the running streams' ids; if only one runs, it is the id */
     uint32_t running = 0;
     int64_t since = 0;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of where host threads wait. */
+/* Makes the table of where host threads wait. */
 #include "explain/idle/waits.h"
 
 #include "base/decides.h"

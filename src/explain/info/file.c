@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is in one trace. Everything comes from tables made when the trace was finished (totals,
+ * Describes one trace. Everything comes from tables made when the trace was finished (totals,
  * health, steps, tracks), so the events of a native file are not touched. Only a merged trace is
- * divided: its steps are those of its ranks.
+ * divided, because its steps are those of its ranks.
  */
 #include "base/text.h"
 #include "explain/info/info.h"
@@ -34,8 +34,8 @@ struct file_ctx {
     struct rp_arena *arena;
     struct rp_info_file *out;
     int64_t captured;        /* launches that became nodes of a CUDA graph */
-    struct rp_merged merged; /* n 0: it is not a merged trace */
-    int64_t step_sum_ns;     /* of its ranks that have steps */
+    struct rp_merged merged; /* n is 0 if it is not a merged trace */
+    int64_t step_sum_ns;     /* sum over its ranks that have steps */
     int64_t ranks_with_steps;
     size_t most_steps, least_steps;
     RP_VEC(struct rp_info_step) steps;
@@ -46,7 +46,7 @@ static const char *trace_text(const struct file_ctx *ctx, rp_str s)
     return s ? rp_arena_text(ctx->arena, rp_trace_str(ctx->trace, s)) : NULL;
 }
 
-/* Cleared rows; where memory ran out, *n becomes 0 and the failure sticks to the arena. */
+/* Allocates cleared rows; if memory ran out, *n becomes 0 and the failure stays in the arena. */
 static void *new_rows(const struct file_ctx *ctx, size_t *n, size_t size)
 {
     void *rows = rp_arena_calloc(ctx->arena, *n + 1, size, _Alignof(int64_t));
@@ -97,7 +97,7 @@ static const char *sampling_cost(struct file_ctx *ctx)
                : "";
 }
 
-/* Reads no samples: of a native file they are not touched. */
+/* Reads no samples, so in a native file they are not touched. */
 static void fill_samples(struct file_ctx *ctx)
 {
     static const char *const units[RP_WEIGHT_UNITS] = {"time", "counts", "bytes"};
@@ -121,10 +121,10 @@ static void fill_times(struct file_ctx *ctx)
     if (__builtin_sub_overflow(totals->span_end_ns, totals->span_begin_ns, &ctx->out->window_ns))
         ctx->out->window_ns = INT64_MAX;
     if (!ctx->out->window_ns && !ctx->trace->ev.n && ctx->trace->samples.n)
-        ctx->out->window_ns = RP_ABSENT_I64; /* a profile without times */
+        ctx->out->window_ns = RP_ABSENT_I64; /* the profile has no times */
     if (__builtin_add_overflow(totals->span_begin_ns, ctx->trace->base_ns, &ctx->out->begin_ns))
         ctx->out->begin_ns = totals->span_begin_ns;
-    /* by kind and not by health's count, which knows Kineto's categories only */
+    /* by kind, because health's count knows only Kineto's categories */
     ctx->out->gpu_busy_ns =
         totals->gpu_end_ns > totals->gpu_begin_ns ? totals->gpu_busy_ns : RP_ABSENT_I64;
 }
@@ -246,7 +246,7 @@ static enum rp_code fill_steps(struct file_ctx *ctx, struct rp_err *err)
     out->step_median_ns = RP_ABSENT_I64;
     out->step_text = "none found";
     code = add_all_steps(ctx, &why);
-    if (code != RP_OK && code != RP_NOMEM && ctx->merged.n) { /* the rest is still true */
+    if (code != RP_OK && code != RP_NOMEM && ctx->merged.n) { /* the rest is still valid */
         out->step_median_ns = RP_ABSENT_I64;
         out->step_text = rp_arena_textf(ctx->arena, "unknown: %s", why.text);
         ctx->steps.n = 0;
@@ -297,7 +297,7 @@ static void fill_device_text(struct file_ctx *ctx)
         ctx->out->device_text = rp_arena_textf(ctx->arena, "%zu x %s", same, name);
 }
 
-/* "python 1234", "1234", or the name alone where it holds the number already. */
+/* Writes "python 1234", "1234", or only the name if it already contains the number. */
 static const char *number_label(struct file_ctx *ctx, rp_str name, rp_str as_text, int64_t id)
 {
     char number[24];
@@ -344,16 +344,17 @@ static void fill_tracks(struct file_ctx *ctx)
         return;
     memcpy(out->busiest, out->tracks, out->ntracks * sizeof *out->tracks);
     qsort(out->busiest, out->ntracks, sizeof *out->busiest, by_events);
-    /* tracks with hardly any events are of no interest on the screen */
+    /* the screen leaves out tracks with hardly any events */
     while (out->nbusiest < out->ntracks && out->nbusiest < BUSIEST &&
            out->busiest[out->nbusiest].events * 1000 >= out->events)
         out->nbusiest++;
 }
 
-/* A health counter that is worth a warning, what it is compared with, and what it means. */
+/* concern: a health counter that deserves a warning, what it is compared with, and what it
+   means. */
 struct concern {
-    size_t counter, whole; /* offsets in struct rp_health; whole SIZE_MAX: none */
-    const char *sentence;  /* after "N of M " or "N " */
+    size_t counter, whole; /* offsets in struct rp_health; whole is SIZE_MAX if there is none */
+    const char *sentence;  /* the text after "N of M " or "N " */
     const char *advice;
 };
 
@@ -407,7 +408,7 @@ static long long concern_count(const struct file_ctx *ctx, const struct concern 
     if (c->counter == OF(launches_without_gpu))
         count = ctx->captured < count ? count - ctx->captured : 0;
     if (c->counter == OF(lost_events) && ctx->trace->nwarnings && rp_trace_is_ours(ctx->trace))
-        return 0; /* the reader of our recordings says why */
+        return 0; /* the reader of our recordings gives the reason */
     if (c->counter == OF(ts_zero_gpu))
         return rp_zero_times_lost(ctx->trace);
     return count;
@@ -451,7 +452,7 @@ static const char *concern_text(struct file_ctx *ctx, const struct concern *c, l
                           advice);
 }
 
-/* What should not be shared. unread: what only the file holds. */
+/* Lists what should not be shared. unread: secrets that only the file holds. */
 static void fill_secrets(struct file_ctx *ctx, uint32_t unread)
 {
     static const struct {
@@ -537,7 +538,7 @@ static void fill_identity(struct file_ctx *ctx, const char *path)
         out->rank_text = "not recorded";
 }
 
-/* A merged trace is no rank: it holds several. */
+/* A merged trace is not a rank, because it holds several. */
 static void fill_merged(struct file_ctx *ctx)
 {
     const struct rp_merged *m = &ctx->merged;

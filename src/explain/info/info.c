@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files side by side: a block for one file, a row each for several, and whether they can be the
- * ranks of one run.
+ * Puts the files side by side: a block for one file, a row for each of several, and whether they
+ * can be ranks of one run.
  */
 #include "explain/info/info.h"
 
@@ -13,7 +13,7 @@
 struct info_root {
     size_t nfiles, nrows, nblocks, nnotes;
     struct rp_info_file *files;
-    struct rp_info_file *rows, *blocks; /* the same on the screen: one of the two */
+    struct rp_info_file *rows, *blocks; /* the same for the screen, either as rows or as blocks */
     const char **notes;
 };
 
@@ -138,7 +138,7 @@ static const struct rp_type info_type = {"info", sizeof(struct info_root), info_
 
 /* ------------------------------------------------------------------ all files */
 
-/* Every member, whether it is shown or not. */
+/* All members, whether shown or not. */
 static const struct rp_field part_fields[] = {RP_PART_FIELD_(RECORD, 0, 0, &file_type),
                                               RP_PART_PLAIN(struct rp_info_file, is_launcher),
                                               RP_PART_END};
@@ -162,7 +162,7 @@ static enum rp_code info_file(const struct rp_loaded *loaded, const struct rp_sc
     return RP_OK;
 }
 
-/* Beside ranks, a recording without a number is that of the launcher (trace/run.h). */
+/* Next to ranks, a recording without a number is that of the launcher (trace/run.h). */
 static void name_launchers(struct info_root *root)
 {
     bool ranks = false;
@@ -174,8 +174,8 @@ static void name_launchers(struct info_root *root)
             root->files[i].rank_text = "launcher";
 }
 
-/* What the files state about their job; dataset/trust.h says which ranks are missing or there
-   twice. */
+/* Notes what the files state about their job; dataset/trust.h reports missing and duplicate
+   ranks. */
 static void note_ranks(struct info_root *root, struct rp_arena *arena)
 {
     int64_t world = RP_ABSENT_I64, beyond = RP_ABSENT_I64;

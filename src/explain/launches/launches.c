@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The launches of each rank by call, kernel, stream or one by one, and the samples of all ranks
- * side by side by name, sorted once for each of the three times.
+ * Lists the launches of each rank by call, kernel, stream or one by one, and the samples of all
+ * ranks side by side by name, sorted once for each of the three times.
  */
 #include "explain/launches/launches.h"
 
@@ -139,15 +139,15 @@ struct launch_grouping {
     struct rp_queues q;
     struct rp_arena *arena;
     struct rp_launches_part *out;
-    char by; /* first letter of the word */
+    char by; /* the first letter of the word */
 };
 
-/* The group of a launch, as text in `buf` or in the trace. */
+/* The name of a launch's group, as text in `buf` or in the trace. */
 static const char *launch_name(const struct launch_grouping *g, const struct rp_launch *launch,
                                char *buf, size_t cap, size_t *len)
 {
     const struct rp_work_item *x = &g->w.items.at[launch->item];
-    bool one = launch->items == 1; /* the kernels of a graph have no launch of their own */
+    bool one = launch->items == 1; /* kernels of a graph have no launch of their own */
     rp_str s = g->by == 'k' && one ? g->t->ev.name[x->event] : g->t->ev.name[launch->call];
     rp_link link = g->t->ev.link[launch->call];
 
@@ -283,7 +283,7 @@ static enum rp_code gather_samples(struct launches_join *j, struct rp_err *err)
     return RP_OK;
 }
 
-/* One of the three times of samples; `offset` says which. */
+/* Computes one of the three times of samples; `offset` says which. */
 static struct rp_launch_times times_of(struct launches_join *j, const struct rp_launch_sample *s,
                                        size_t n, size_t offset)
 {
@@ -343,7 +343,7 @@ static int by_weight(const void *pa, const void *pb, void *user)
     return strcmp(a->name, b->name);
 }
 
-/* No two rows look the same. */
+/* Makes labels such that no two rows look the same. */
 static void label_rows(struct rp_launches_root *out, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `launches`: how work gets to the device, that is how long the host's calls take, how late the
+ * `launches` shows how work gets to the device: how long the host's calls take, how late the
  * work starts after them, how long the queues of the streams are, and how fast copies run
  * (docs/definitions.md, "Launches"). launches.c has the row of the question and the launches,
  * queues.c the queues and copies of a rank.
@@ -11,7 +11,7 @@
 #include "facts/work/work.h"
 
 struct rp_launch_sample {
-    uint32_t name, items; /* items: device work that it started */
+    uint32_t name, items; /* items: number of device work items that it started */
     int64_t call_ns, device_ns, delay_ns;
 };
 
@@ -26,7 +26,7 @@ struct rp_launch_row {
     struct rp_launch_times call, device, delay;
     int64_t short_count, slow_call_count, late_count;
     int64_t call_p50_ns, device_p50_ns, delay_p50_ns, delay_p90_ns, delay_max_ns; /* the screen */
-    int64_t kernels; /* the screen: items, where there are launches of graphs */
+    int64_t kernels; /* on the screen: items, if there are launches of graphs */
 };
 
 struct rp_launch_queue {
@@ -51,15 +51,15 @@ struct rp_launches_part {
     size_t nqueues, ncopies;
     struct rp_launch_queue *queues;
     struct rp_launch_copy *copies;
-    int64_t items, launched; /* device work; of it with a launch */
-    const char *not_counted; /* what lies outside of the steps; NULL: all is counted */
+    int64_t items, launched; /* device work, and the part of it with a launch */
+    const char *not_counted; /* what lies outside of the steps; NULL if everything is counted */
 };
 
 struct rp_launches_root {
     const char *summary, *by;
     int64_t launches, unlinked;  /* unlinked: device work without a recorded launch */
-    int64_t items;               /* device work that they started */
-    int64_t graphs, graph_items; /* launches of several items, and those items */
+    int64_t items;               /* number of device work items that they started */
+    int64_t graphs, graph_items; /* launches that started several items, and those items */
     struct rp_launch_times call, device, delay;
     int64_t short_count, slow_call_count, late_count;
     size_t nrows, nqueues, ncopies, nnotes;
@@ -70,7 +70,7 @@ struct rp_launches_root {
     const char **notes;
 };
 
-/* Queues and copies of the device work, into the arena (queues.c). */
+/* Adds queues and copies of the device work, in the arena (queues.c). */
 struct rp_queues;
 enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct rp_queues *queues,
                                         struct rp_arena *arena, struct rp_launches_part *out,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Queue lengths and copy rates as functions of time, and what their values are. Both are step
- * functions: a queue has a value after every launch and every start, a copy rate after every begin
- * and end of a copy of its kind. Sorting makes it O(n log n).
+ * Computes queue lengths and copy rates, which are step functions of time: a queue has a value
+ * after every launch and every start, a copy rate after every begin and end of a copy of its kind.
+ * Sorting makes it O(n log n).
  */
 #include "explain/launches/launches.h"
 
@@ -24,7 +24,7 @@ RP_FACT(LEAST_NS, "ns", "older traces of PyTorch have whole microseconds: less i
 
 RP_ORDER(by_double, double, RP_COMPARE(*a, *b))
 
-/* Walks the launches and starts of one stream in the order of time. Of equal times the start comes
+/* Walks the launches and starts of one stream in the order of time. At equal times the start comes
    first, unless nothing waits. */
 static void walk_queue(const struct rp_queues *q, uint32_t stream, int64_t *values,
                        struct rp_launch_queue *out)
@@ -84,7 +84,7 @@ enum rp_code rp_launches_measure_queues(const struct rp_work *work, const struct
 
 struct edge { /* of a copy */
     int64_t at_ns;
-    double rate; /* bytes a second, negative at the end */
+    double rate; /* change of the rate in bytes per second, negative at an end */
 };
 
 struct copies {
@@ -99,7 +99,7 @@ struct copies {
 /* Ends first. */
 RP_ORDER(by_time, struct edge, RP_UP(at_ns), RP_UP(rate))
 
-/* "Memcpy HtoD (Pinned -> Device)" is of the kind "Memcpy HtoD". */
+/* The length of the kind: "Memcpy HtoD (Pinned -> Device)" is of the kind "Memcpy HtoD". */
 static size_t kind_len(const char *name)
 {
     const char *end = strstr(name, " (");
@@ -115,7 +115,7 @@ static bool same_kind(const struct copies *c, rp_event a, rp_event b)
     return kind_len(x) == kind_len(y) && !memcmp(x, y, kind_len(x));
 }
 
-/* As recorded, else bytes by time; 0 where nothing is known. */
+/* The recorded rate, or else bytes divided by time; 0 if they are not known. */
 static double rate_of(const struct copies *c, const struct rp_work_item *x, int64_t bytes)
 {
     struct rp_arg arg;
@@ -151,7 +151,7 @@ static enum rp_code add_copy(struct copies *c, const struct rp_work_item *x,
     return rp_vec_push(&c->edges, end, err);
 }
 
-/* The values of the rate while copies of the kind run. */
+/* Measures the values of the rate while copies of the kind run. */
 static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct rp_err *err)
 {
     double rate = 0, sum = 0;
@@ -184,7 +184,7 @@ static enum rp_code measure(struct copies *c, struct rp_launch_copy *row, struct
     return RP_OK;
 }
 
-/* All copies of the kind of item i. */
+/* Adds all copies of the same kind as item i. */
 static enum rp_code add_kind(struct copies *c, size_t i, struct rp_arena *arena,
                              struct rp_launch_copy *row, struct rp_err *err)
 {

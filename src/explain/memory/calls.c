@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What it cost to get memory from the driver: calls of the runtime that allocate, map and free. */
+/* Adds up calls of the runtime that allocate, map and free memory. */
 #include "explain/memory/memory.h"
 
 #include "base/order.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Beginnings of names; longer ones first. `waits`: the call returns when the device is idle. */
+/* Beginnings of names, longer ones first. `waits`: the call returns only when the device is
+   idle. */
 static const struct {
     const char *name;
     bool waits;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a buffer is for, from the phase in which it was allocated and the phase it outlives:
+ * Finds what a buffer is for from the phase in which it was allocated and the phase it outlives:
  *
  *     forward     still there when the next backward pass begins: activation (input: if an operator
  *                 that copies data made it outside of all modules), else temporary
@@ -9,9 +9,9 @@
  *     optimizer   still there when the next forward or backward pass begins: optimizer state, else
  *                 temporary
  *
- * Buffers from before the recording are gradients where zero_grad frees them. Those that stay are
- * known one by one in snapshots only: as many of a size as there are gradients of that size are
- * parameters, twice as many more are optimizer state. Linear.
+ * Buffers from before the recording are gradients if zero_grad frees them. Only snapshots list
+ * those that stay one by one: among those of one size, as many as there are gradients of that size
+ * are parameters, and twice as many are optimizer state. Linear.
  */
 #include "explain/memory/log.h"
 
@@ -23,7 +23,7 @@
 struct classifier {
     struct rp_memory_logs *logs;
     struct rp_memory_log *log;
-    /* By entry: the next one that begins another phase; RP_NONE: none. */
+    /* By entry: the next entry that begins another phase, or RP_NONE. */
     uint32_t *to_backward, *past_backward, *past_optimizer;
 };
 
@@ -56,13 +56,14 @@ static void find_boundaries(struct classifier *c)
     }
 }
 
-/* Whether it exists when entry i begins; where i is the end of the recording, at its end. */
+/* Whether the buffer exists when entry i begins, or if i is the end of the recording, at its
+   end. */
 static bool outlives(const struct rp_memory_buffer *b, uint32_t i)
 {
     return i == RP_NONE ? b->died == RP_NONE : b->died == RP_NONE || b->died > i;
 }
 
-/* Steps that begin while a buffer of the forward pass exists. */
+/* The number of steps that begin while a buffer of the forward pass exists. */
 static int64_t steps_survived(const struct classifier *c, const struct rp_memory_buffer *b)
 {
     const struct rp_memory_entry *at = c->log->entries.at;
@@ -79,7 +80,7 @@ static enum rp_memory_category of_forward(const struct classifier *c,
 {
     uint32_t backward = c->to_backward[b->born];
 
-    if (!c->logs->has_backward) /* no training: what is freed was temporary */
+    if (!c->logs->has_backward) /* without training, what is freed was temporary */
         return b->died == RP_NONE ? (owner->loads ? RP_MEMORY_INPUTS : RP_MEMORY_UNKNOWN)
                                   : RP_MEMORY_TEMPORARY;
     if (!outlives(b, backward))
@@ -120,8 +121,8 @@ static bool is_older(const struct rp_memory_buffer *b)
     return b->born == RP_NONE && b->died == RP_NONE;
 }
 
-/* How many gradients of each size exist at once: those that a first zero_grad frees, else those of
-   the first backward pass. */
+/* Counts how many gradients of each size exist at once: those that a first zero_grad frees, else
+   those of the first backward pass. */
 static enum rp_code count_gradients(const struct classifier *c, struct rp_map *of_size, bool older,
                                     struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `diff` of memory snapshots. What one line holds in one run is compared with what it holds in the
- * other; where a change of the program has moved lines, those of one function are paired in their
+ * Compares memory snapshots for `diff`: the bytes that each line holds in one run with those in the
+ * other. If a change of the program has moved lines, those of one function are paired in their
  * order.
  */
 #include "explain/memory/compare.h"
@@ -84,11 +84,11 @@ const struct rp_type rp_memory_diff_type = {"diff", sizeof(struct rp_memory_diff
 
 enum holder_key { BY_CATEGORY, BY_LINE, BY_OPERATOR };
 
-/* A name in one run, or in both once they are joined. */
+/* A name in one run, or in both after joining. */
 struct named {
     struct rp_memory_change change;
-    const char *function; /* "model.py: forward" of "model.py(42): forward" */
-    long line;            /* 42; 0: the name has none */
+    const char *function; /* "model.py: forward" for "model.py(42): forward" */
+    long line;            /* 42; 0 if the name has none */
     bool in[2];           /* the runs */
 };
 
@@ -146,8 +146,8 @@ static size_t join_equal_names(struct named *rows, size_t n)
     return kept;
 }
 
-/* Lines of one function, in their order. Where each run has as many lines that the other does not
-   have, an edit has moved them: the first of the base is the first of the new run. */
+/* Pairs lines of one function in their order. If each run has as many lines that the other lacks,
+   an edit has moved them, so the first of the base is the first of the new run. */
 static void pair_moved_lines(struct named *rows, size_t n)
 {
     size_t only[2] = {0, 0}, base = 0, fresh = 0;
@@ -164,7 +164,7 @@ static void pair_moved_lines(struct named *rows, size_t n)
             fresh++;
         rows[base].change.name = rows[fresh].change.name;
         add_named(&rows[base], &rows[fresh]);
-        rows[fresh].change.name = NULL; /* it is in the row of the base now */
+        rows[fresh].change.name = NULL; /* its bytes are in the row of the base now */
     }
 }
 
@@ -280,7 +280,7 @@ static enum rp_code pair_devices(const struct rp_ranks runs[2], struct rp_memory
     return RP_OK;
 }
 
-/* Both values, or none where one of them was not recorded. */
+/* Both values; absent if one of them was not recorded. */
 static int64_t *two_values(int64_t base, int64_t fresh, struct rp_arena *arena, size_t *n)
 {
     int64_t *out = RP_ARENA_NEW(arena, int64_t, 2);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Two runs of which only memory was recorded: how their peaks differ, and which lines, operators
- * and categories hold the difference. The changes of each list add up to that of the peak.
+ * Compares two runs of which only memory was recorded: how their peaks differ, and which lines,
+ * operators and categories account for the difference. The changes of each list add up to that of
+ * the peak.
  */
 #include "dataset/ranks.h"
 
@@ -12,13 +13,13 @@ struct rp_memory_change {
     int64_t base_buffers, new_buffers;
 };
 
-struct rp_memory_pair { /* the same device of the same rank in both runs */
+struct rp_memory_pair { /* rp_memory_pair: the same device of the same rank in both runs */
     int64_t rank;
     const char *device;
     int64_t base_peak_bytes, new_peak_bytes, change_bytes;
 };
 
-struct rp_memory_two { /* the pair with the largest peak: of the base and of the new run */
+struct rp_memory_two { /* the pair with the largest peak, in the base and in the new run */
     int64_t rank;
     const char *device;
     size_t npeak_bytes, nreserved_bytes, nbegin_bytes, ncategories, nlines, noperators;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The record of one device: the peak is the largest total after an entry; who holds it are the
- * buffers that exist then, by owner and category. What the buffers do not explain was allocated
- * before the recording and not freed in it; so the categories always add up to the peak. O(n log
- * n).
+ * Makes the record of one device. The peak is the largest total after an entry; it is held by the
+ * buffers that exist then, by owner and category. The rest was allocated before the recording and
+ * not freed in it, so the categories always add up to the peak. O(n log n).
  */
 #include "explain/memory/memory.h"
 
@@ -19,11 +18,11 @@ struct describer {
     const struct rp_scope *scope;
     struct rp_arena *arena;
     struct rp_memory_device *out;
-    uint32_t peak; /* entry; RP_NONE: before the first */
+    uint32_t peak; /* index of the entry; RP_NONE: before the first */
     struct rp_err *err;
 };
 
-/* How each category is recognised, and how sure that is. */
+/* How each category is recognised, and with what certainty. */
 static const struct {
     const char *sure, *basis;
 } bases[RP_MEMORY_CATEGORIES] = {
@@ -144,7 +143,7 @@ static const char *short_module(const char *path)
     return at;
 }
 
-/* "model.py:42" of "src/model.py(42): forward"; with the function where `whole`. */
+/* "model.py:42" for "src/model.py(42): forward"; if `whole`, with the function. */
 static const char *short_line(const char *line, bool whole, struct rp_arena *arena)
 {
     const char *open = strstr(line, ".py("), *name, *close;
@@ -206,8 +205,8 @@ static double share_of(int64_t bytes, int64_t whole)
     return whole ? (double)bytes / (double)whole : 0;
 }
 
-/* What the buffers do not explain: older than the recording, or (less than nothing) not recorded.
- */
+/* Adds what the buffers do not explain: it is older than the recording, or if negative, was not
+   recorded. */
 static void add_rest(struct describer *d, int64_t known)
 {
     struct rp_memory_holder *row = &d->out->holders[d->out->nholders];
@@ -315,13 +314,14 @@ static enum rp_code fill_steps(struct describer *d)
     return RP_OK;
 }
 
-/* The least growth of the steps after the first, where all of them grow; else nothing. */
+/* The smallest growth of the steps after the first, if all of them grow; else nothing. */
 static void fill_growth(struct rp_memory_device *out)
 {
     int64_t least = INT64_MAX;
 
     out->growth_bytes = RP_ABSENT_I64;
-    if (out->nsteps <= 2) /* the first allocates what stays, and one other is no trend */
+    if (out->nsteps <=
+        2) /* the first step allocates what stays, and a single other one is not a trend */
         return;
     for (size_t i = 1; i < out->nsteps; i++)
         least = out->steps[i].growth_bytes < least ? out->steps[i].growth_bytes : least;
@@ -383,7 +383,7 @@ static enum rp_code fill_churn(struct describer *d)
 
 /* ------------------------------------------------------------------ the timeline */
 
-/* Equal slices of time; each shows the moment of its largest total. */
+/* Divides the time into equal slices, each of which shows the moment of its largest total. */
 static enum rp_code fill_timeline(struct describer *d)
 {
     const struct rp_memory_log *log = d->log;
@@ -422,9 +422,10 @@ static enum rp_code fill_timeline(struct describer *d)
         now.reserved_bytes =
             out->peak_reserved_bytes == RP_ABSENT_I64 ? RP_ABSENT_I64 : e->reserved;
         now.category_bytes[c] += e->bytes;
-        now.category_bytes[RP_MEMORY_BEFORE] += change - e->bytes; /* changes without an event */
+        now.category_bytes[RP_MEMORY_BEFORE] += change - e->bytes; /* a change without an event */
         if (out->ntimeline <= slot) {
-            for (; out->ntimeline < slot; out->ntimeline++) { /* nothing happened: as before */
+            for (; out->ntimeline < slot;
+                 out->ntimeline++) { /* nothing happened, so the slice is like the one before */
                 last.ts_ns = rp_ns_sum(
                     first, (int64_t)((double)span * (double)out->ntimeline / RP_MEMORY_POINTS));
                 out->timeline[out->ntimeline] = last;
@@ -439,8 +440,8 @@ static enum rp_code fill_timeline(struct describer *d)
 
 /* ------------------------------------------------------------------ checkpointing */
 
-/* The peak if the activations of a module were recomputed: of n instances one is there at a time.
- */
+/* The peak if the activations of a module were recomputed, so that only one of n instances exists
+   at a time. */
 static int64_t peak_without(const struct describer *d, const char *block, int64_t n)
 {
     const struct rp_memory_log *log = d->log;

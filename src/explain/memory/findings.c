@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an expert would say about the memory of a device, the most important first. */
+/* Finds what an expert would say about the memory of a device, the most important first. */
 #include "explain/memory/memory.h"
 
 #include "base/decides.h"
@@ -118,7 +118,7 @@ static void find_capacity(struct finder *f)
 
 /* ------------------------------------------------------------------ before the recording */
 
-/* With as many bytes as the gradients of one step, parameters are a part of it. */
+/* If the bytes are as many as the gradients of one step, parameters are a part of them. */
 static void find_before(struct finder *f)
 {
     int64_t before = category_bytes(f, RP_MEMORY_BEFORE), most = 0, now = 0;
@@ -151,8 +151,8 @@ static void find_before(struct finder *f)
 
 /* ------------------------------------------------------------------ kept by layers */
 
-/* Without a backward pass: an operator of a repeated module of which every instance keeps a buffer.
- */
+/* Without a backward pass: finds an operator of a repeated module in which every instance keeps a
+   buffer. */
 static void find_kept(struct finder *f)
 {
     int64_t *count = RP_ARENA_NEW(f->arena, int64_t, f->logs->owners.n + 1);
@@ -190,7 +190,7 @@ static void find_kept(struct finder *f)
 
 /* ------------------------------------------------------------------ growth */
 
-/* The owner whose buffers of later steps are still there at the end, most bytes first. */
+/* The owner with most bytes in buffers of later steps that still exist at the end. */
 static const struct rp_memory_owner *grower(const struct finder *f)
 {
     const struct rp_memory_owner *best = NULL;

@@ -20,7 +20,7 @@ const char *const rp_memory_category_names[RP_MEMORY_CATEGORIES] = {
     [RP_MEMORY_INPUTS] = "inputs",           [RP_MEMORY_TEMPORARY] = "temporaries",
     [RP_MEMORY_BEFORE] = "before recording", [RP_MEMORY_UNKNOWN] = "unknown"};
 
-/* Names of events. */
+/* What the names of events mean. */
 enum {
     NAME_MEMORY,
     NAME_BLOCK,
@@ -120,7 +120,7 @@ static enum rp_code add_entry(struct log_reader *r, rp_event e)
     return rp_vec_push(&log->entries, entry, r->err);
 }
 
-/* A block of a snapshot: free, or live and perhaps older than the log. */
+/* Adds a block of a snapshot: free, or live and perhaps older than the log. */
 static enum rp_code add_block(struct log_reader *r, rp_event e)
 {
     struct rp_memory_buffer b = {.born = RP_NONE, .died = RP_NONE};
@@ -206,7 +206,7 @@ static int by_time(const void *pa, const void *pb, void *user)
     return RP_COMPARE(t->ev.seq[a->event], t->ev.seq[b->event]);
 }
 
-/* Where totals were not recorded they are counted, from what must have been there before. */
+/* If totals were not recorded, they are counted, starting from what must have existed before. */
 static void count_totals(struct rp_memory_log *log)
 {
     int64_t total = 0;
@@ -288,10 +288,10 @@ static enum rp_code close_buffer(struct rp_memory_log *log, struct rp_map *open,
     return rp_vec_push(&log->buffers, b, err);
 }
 
-/* Without addresses: a free belongs to the last allocation of its size that is still open. */
+/* Without addresses, a free belongs to the last allocation of its size that is still open. */
 static enum rp_code pair_by_size(struct rp_memory_log *log, struct rp_err *err)
 {
-    struct rp_map last; /* bytes -> 1 + the last open buffer of that size; 0: none */
+    struct rp_map last; /* from bytes to 1 + the last open buffer of that size; 0: none */
     uint32_t *before = malloc((log->entries.n + 1) * sizeof *before); /* it, of that size */
     enum rp_code code = rp_err_need(before, err, "pairing allocations");
 
@@ -363,8 +363,8 @@ static bool is_annotation(const struct rp_trace *t, rp_event e, const char *name
            !strncmp(rp_trace_str(t, t->ev.name[e]), name, strlen(name));
 }
 
-/* A snapshot has no steps, but may have annotations: a step begins where gradients are cleared, or
-   where the optimizer of the one before has ended. */
+/* A snapshot has no steps, but may have annotations: a step begins when gradients are cleared, or
+   when the optimizer of the previous one has ended. */
 static enum rp_code steps_of_optimizer(struct rp_memory_logs *out, struct rp_err *err)
 {
     const struct rp_trace *t = out->trace;

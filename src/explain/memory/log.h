@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a rank allocated and freed, device by device: PyTorch's "[memory]" events, of its profiler
- * or of an allocator snapshot (formats/torch_memory/), in time order, and the buffers they
- * describe.
+ * Lists what a rank allocated and freed on each device: PyTorch's "[memory]" events, from its
+ * profiler or an allocator snapshot (formats/torch_memory/), in the order of time, and the buffers
+ * they describe.
  *
  *     entry    0      1      2      3      4
  *     bytes    +8     +4     -8     -6     +2
@@ -29,41 +29,41 @@ enum rp_memory_category {
 };
 extern const char *const rp_memory_category_names[RP_MEMORY_CATEGORIES];
 
-/* Who allocates or frees. Texts are in the arena of the logs. */
+/* Who allocates or frees memory. Texts are in the arena of the logs. */
 struct rp_memory_owner {
     const char *op;       /* operator, or NULL */
     const char *module;   /* classes of the modules around it: "GPT/Block/Linear"; or NULL */
     const char *block;    /* the outermost module that has several instances, such as "GPT/Block" */
     uint32_t blocks;      /* how many */
-    const char *line;     /* of the user's code: "model.py(42): forward"; or NULL */
+    const char *line;     /* line of the user's code: "model.py(42): forward"; or NULL */
     uint8_t phase;        /* enum rp_phase */
     bool frees_gradients; /* zero_grad */
     bool loads;           /* copies data, outside of any module */
 };
 
 struct rp_memory_entry {
-    int64_t ns, addr, bytes; /* bytes: negative where they are freed */
-    int64_t requested;       /* of the bytes, or the same */
-    int64_t allocated;       /* on the device afterwards */
-    int64_t reserved;        /* by the allocator, or RP_ABSENT_I64 */
+    int64_t ns, addr, bytes; /* bytes are negative if they are freed */
+    int64_t requested;       /* the part that was requested, or the same */
+    int64_t allocated;       /* total on the device afterwards */
+    int64_t reserved;        /* total reserved by the allocator, or RP_ABSENT_I64 */
     rp_event event;
     uint32_t owner;  /* into owners */
-    uint32_t buffer; /* that begins or ends here, or RP_NONE */
+    uint32_t buffer; /* the buffer that begins or ends here, or RP_NONE */
 };
 
 struct rp_memory_buffer {
     int64_t addr, bytes, requested;
-    uint32_t born, died; /* entries; RP_NONE: before the recording, not in the recording */
+    uint32_t born, died; /* entries; RP_NONE: before the recording, or not in it */
     uint8_t category;    /* enum rp_memory_category */
 };
 
 struct rp_memory_log {
-    int64_t device_type, device_id; /* as PyTorch numbers them: type 0 is the host */
+    int64_t device_type, device_id; /* PyTorch's numbers: type 0 is the host */
     int64_t before;                 /* bytes allocated when the recording begins */
     bool has_total, has_addr;
     RP_VEC(struct rp_memory_entry) entries; /* in time order */
     RP_VEC(struct rp_memory_buffer) buffers;
-    /* of a snapshot, at its end: */
+    /* for a snapshot, at its end: */
     int64_t segments, segment_bytes, free_bytes, largest_free;
     int64_t ooms, oom_bytes, oom_free; /* of the last */
 };
@@ -79,7 +79,7 @@ struct rp_memory_logs {
     bool has_backward, has_stacks, has_modules;
 };
 
-/* Release `out` also after a failure. Needs arguments (RP_NEED_ARGS). */
+/* `out` must be released also after a failure. Needs arguments (RP_NEED_ARGS). */
 enum rp_code rp_memory_logs_init(struct rp_memory_logs *out, const struct rp_trace *trace,
                                  struct rp_err *err);
 void rp_memory_logs_release(struct rp_memory_logs *logs);
@@ -88,10 +88,10 @@ void rp_memory_logs_release(struct rp_memory_logs *logs);
 enum rp_code rp_memory_own(struct rp_memory_logs *logs, struct rp_err *err);
 enum rp_code rp_memory_classify(struct rp_memory_logs *logs, struct rp_err *err);
 
-/* The step that a time is in: an index, or -1. */
+/* The index of the step that contains a time, or -1. */
 int64_t rp_memory_step(const struct rp_memory_logs *logs, int64_t ns);
 
-/* Whether a buffer exists after an entry; RP_NONE: before the first. */
+/* Whether a buffer exists after an entry; RP_NONE stands for the time before the first. */
 static inline bool rp_memory_alive(const struct rp_memory_buffer *b, uint32_t after)
 {
     if (after == RP_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `memory`: the peak of each device, who holds it, and how it got there. The records of all ranks
- * are sorted by their peaks; the screen shows the details of the first.
+ * `memory` shows the peak of each device, who holds it, and how it came about. The records of all
+ * ranks are sorted by their peaks; the screen shows the details of the first.
  */
 #include "explain/memory/memory.h"
 
@@ -320,7 +320,7 @@ static enum rp_code gather_devices(const struct rp_ranks *ranks, struct rp_memor
     return RP_OK;
 }
 
-/* How memory is recorded, where there is nothing of it. */
+/* How to record memory, if there is nothing about it. */
 static const char *nothing_text(const struct rp_recorder *recorder)
 {
     if (recorder->framework == RP_FRAMEWORK_JAX)
@@ -336,7 +336,7 @@ static const char *nothing_text(const struct rp_recorder *recorder)
            "(--xla_dump_to)";
 }
 
-/* Why there is nothing, or what is missing. */
+/* Notes why there is nothing, or what is missing. */
 static void add_notes(const struct rp_ranks *ranks, struct rp_memory_root *root,
                       struct rp_arena *arena)
 {
@@ -475,7 +475,7 @@ static void draw_device(void *user, struct rp_out *to)
     rp_memory_draw(p->device, p->arena, to);
 }
 
-/* The page says what the answer rests on. */
+/* The page also shows what the answer is based on. */
 static enum rp_code memory_write(const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {

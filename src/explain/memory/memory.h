@@ -6,7 +6,7 @@
 #include "explain/memory/log.h"
 #include "io/output.h"
 
-#define RP_MEMORY_POINTS 240 /* of a timeline, at most */
+#define RP_MEMORY_POINTS 240 /* the most points of a timeline */
 
 struct rp_memory_share {
     const char *category, *sure, *basis;
@@ -18,7 +18,7 @@ struct rp_memory_holder {
     int64_t bytes, buffers;
     double share;
     const char *category, *op, *module, *line;
-    const char *where; /* screen: module, or line, or operator */
+    const char *where; /* on the screen: module, or line, or operator */
 };
 
 struct rp_memory_step_row {
@@ -44,9 +44,10 @@ struct rp_memory_point {
 
 /* What checkpointing of the repeated modules could save. */
 struct rp_memory_checkpoint {
-    const char *module;                                /* or NULL: not known which */
-    int64_t modules;                                   /* how many */
-    int64_t activation_bytes, saved_bytes, peak_bytes; /* at the peak; at most; then */
+    const char *module; /* the module, or NULL if it is not known which */
+    int64_t modules;    /* how many */
+    int64_t activation_bytes, saved_bytes,
+        peak_bytes; /* at the peak; the most that is saved; the peak then */
 };
 
 #define RP_MEMORY_NAMED 0.05
@@ -70,9 +71,9 @@ struct rp_memory_device {
     int64_t begin_bytes, end_bytes;
     int64_t allocations, frees, allocated_bytes, buffers, holder_count;
     int64_t step_count, growth_bytes; /* per step, or absent */
-    int64_t churn_steps;              /* in the scope, at least one */
+    int64_t churn_steps;              /* number of steps in the scope, at least one */
     int64_t segments, free_bytes, largest_free_bytes, oom_count;
-    int64_t memory_bytes; /* of the device, where recorded */
+    int64_t memory_bytes; /* memory of the device, if recorded */
     size_t ncategories, nholders, nsteps, nchurn, ncalls, ntimeline, nfindings;
     struct rp_memory_share *categories;
     struct rp_memory_holder *holders;
@@ -98,7 +99,7 @@ struct rp_memory_root {
 
 extern const struct rp_type rp_memory_device_type;
 
-/* What a rank holds: its part of the answer, and the devices in it (limit: 0: all holders). */
+/* The part of a rank, and the devices in it (limit 0: all holders). */
 extern const struct rp_type rp_memory_part_type;
 enum rp_code rp_memory_rank(const struct rp_loaded *loaded, const struct rp_scope *scope,
                             size_t limit, struct rp_rank_part *part, struct rp_err *err);
@@ -114,12 +115,12 @@ enum rp_code rp_memory_describe(const struct rp_memory_logs *logs, size_t device
 void rp_memory_find(const struct rp_memory_logs *logs, const struct rp_memory_log *log,
                     uint32_t peak, struct rp_arena *arena, struct rp_memory_device *out);
 
-/* The calls of the runtime that allocate and free device memory. */
+/* Adds up the calls of the runtime that allocate and free device memory. */
 enum rp_code rp_memory_calls(const struct rp_trace *t, const struct rp_scope *scope,
                              struct rp_arena *arena, struct rp_memory_device *out,
                              struct rp_err *err);
 
-/* The timeline as lines of text, and as an SVG document. */
+/* Draw the timeline as lines of text, and as an SVG document. */
 const char **rp_memory_plot(const struct rp_memory_device *device, struct rp_arena *arena,
                             size_t *nlines);
 void rp_memory_draw(const struct rp_memory_device *device, struct rp_arena *arena,

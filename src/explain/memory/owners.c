@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who allocates: of the profiler's events the spans around them on their thread, outwards; of the
- * entries of a snapshot their call stack. Each different place is looked at once.
+ * Finds who allocates. For the profiler's events these are the spans around them on their thread,
+ * outwards; for entries of a snapshot it is their call stack. Each different place is examined
+ * once.
  *
- * The operator is the innermost one that does more than allocate. What runs in the backward pass
- * belongs to the module and line of the forward operator whose gradient it computes, which PyTorch
- * numbers.
+ * The operator is the innermost one that does more than allocate. Work in the backward pass belongs
+ * to the module and line of the forward operator whose gradient it computes; PyTorch's sequence
+ * numbers connect them.
  */
 #include "explain/memory/log.h"
 
@@ -32,12 +33,12 @@ struct owner_reader {
     struct rp_memory_logs *out;
     const struct rp_trace *t;
     struct rp_arg_key sequence, forward_thread, stack;
-    struct rp_map forward;   /* sequence number -> the forward operator */
-    struct rp_map of_place;  /* span or call stack -> owner */
-    struct rp_map owners;    /* hash of an owner -> owner */
-    struct rp_map instances; /* hash of a class path -> how many instances */
-    struct rp_map seen;      /* hash of an instance -> 1 */
-    struct rp_map threads;   /* track -> 1 + the other track of its thread; 0: none */
+    struct rp_map forward;   /* from sequence number to the forward operator */
+    struct rp_map of_place;  /* from span or call stack to owner */
+    struct rp_map owners;    /* from the hash of an owner to the owner */
+    struct rp_map instances; /* from the hash of a class path to its number of instances */
+    struct rp_map seen;      /* from the hash of an instance to 1 */
+    struct rp_map threads;   /* from track to 1 + the other track of its thread; 0: none */
     RP_VEC(uint8_t) hint;    /* phase of a name */
     struct rp_err *err;
 };
@@ -53,7 +54,7 @@ static uint8_t hint_of(struct owner_reader *r, rp_str name)
 
 /* ------------------------------------------------------------------ names */
 
-/* Operators that only make room: what calls them is of interest. */
+/* Whether an operator only allocates; then its caller is of interest. */
 static bool only_allocates(const char *op, size_t n)
 {
     static const char *const names[] = {
@@ -77,7 +78,7 @@ static bool op_only_allocates(const char *name)
     return op != name && only_allocates(op, strlen(op));
 }
 
-/* Frames of the user's own code, not of PyTorch's or of another library. */
+/* Whether a frame is of the user's own code, not of PyTorch's or another library. */
 static bool frame_is_users(const char *name, size_t n)
 {
     static const char *const others[] = {"site-packages/", "dist-packages/", "lib/python",
@@ -91,7 +92,7 @@ static bool frame_is_users(const char *name, size_t n)
     return true;
 }
 
-/* "model.py(42): forward" of a whole path. */
+/* "model.py(42): forward" without the folders of the path. */
 static const char *frame_name(const char *name, size_t *n)
 {
     const char *end = memmem(name, *n, ".py(", 4), *slash;
@@ -104,7 +105,7 @@ static const char *frame_name(const char *name, size_t *n)
     return name;
 }
 
-/* The class of "nn.Module: Linear_3". */
+/* The length of the class in "nn.Module: Linear_3". */
 static size_t class_length(const char *module)
 {
     size_t n = strlen(module), digits = n;
@@ -127,7 +128,7 @@ static uint64_t hash_text(const char *text)
     return text ? rp_hash_bytes(text, strlen(text)) : 7;
 }
 
-/* The number of an owner; equal ones have the same. */
+/* The number of an owner; equal owners have the same number. */
 static enum rp_code intern_owner(struct owner_reader *r, const struct rp_memory_owner *owner,
                                  uint32_t *out)
 {
@@ -142,8 +143,8 @@ static enum rp_code intern_owner(struct owner_reader *r, const struct rp_memory_
 
 /* ------------------------------------------------------------------ modules */
 
-/* "GPT/Block/Linear" from the modules around an event, the innermost first. Counts the instances of
-   each class path: "GPT_0/Block_3" is one of "GPT/Block". */
+/* Writes "GPT/Block/Linear" from the modules around an event, the innermost first, and counts the
+   instances of each class path: "GPT_0/Block_3" is one of "GPT/Block". */
 static enum rp_code name_modules(struct owner_reader *r, const char *const *modules, size_t n,
                                  struct rp_memory_owner *owner)
 {
@@ -196,7 +197,7 @@ static enum rp_code find_block(struct owner_reader *r, struct rp_memory_owner *o
 
 /* ------------------------------------------------------------------ call stacks */
 
-/* "aten::mm" of "at::_ops::mm::call(at::Tensor const&, …)" */
+/* Finds "aten::mm" in "at::_ops::mm::call(at::Tensor const&, …)". */
 static bool frame_op(const char *frame, size_t n, const char **op, size_t *len)
 {
     static const char sign[] = "at::_ops::";
@@ -272,8 +273,8 @@ static void look_at_stack(const struct owner_reader *r, rp_str stack, struct sta
 /* ------------------------------------------------------------------ spans of a profile */
 
 struct span_facts {
-    rp_event op, line, first_op; /* first_op: any operator, for its sequence number */
-    rp_str stack;                /* of old profiles: the call stack of an operator; or RP_NONE */
+    rp_event op, line, first_op; /* first_op: any operator, needed for its sequence number */
+    rp_str stack;                /* in old profiles: the call stack of an operator, or RP_NONE */
     const char *modules[MOST_MODULES];
     size_t nmodules;
     uint8_t phase;
@@ -294,7 +295,8 @@ static void look_at_span(struct owner_reader *r, rp_event e, struct span_facts *
         else if (op_only_allocates(rp_trace_str(t, t->ev.name[f->op])))
             f->op = e;
         f->loads = rp_torch_means(
-            name, RP_TORCH_LOADS); /* the outermost decides: autocast copies inside others */
+            name,
+            RP_TORCH_LOADS); /* the outermost decides, because autocast also copies inside others */
         if (f->stack == RP_NONE && !rp_arg_key_text(&r->stack, e, &f->stack))
             f->stack = RP_NONE;
         if (rp_arg_key_int(&r->forward_thread, e, &thread) && thread > 0)
@@ -328,7 +330,7 @@ static void look_outwards(struct owner_reader *r, rp_event e, struct span_facts 
         look_at_span(r, e, f);
 }
 
-/* The forward operator whose gradient is computed around e. */
+/* Finds the forward operator whose gradient is computed around e. */
 static rp_event forward_of(const struct owner_reader *r, rp_event e)
 {
     int64_t sequence;
@@ -342,7 +344,7 @@ static rp_event forward_of(const struct owner_reader *r, rp_event e)
     return RP_NONE;
 }
 
-/* Old profiles have no Python frames, but the call stacks of operators. */
+/* Old profiles have call stacks of operators instead of Python frames. */
 static enum rp_code name_from_stack(struct owner_reader *r, rp_str stack,
                                     struct rp_memory_owner *owner)
 {
@@ -405,8 +407,8 @@ static enum rp_code own_stack(struct owner_reader *r, rp_str stack, rp_event spa
 
 /* ------------------------------------------------------------------ all */
 
-/* Profiles of 2021 write the thread of an operator as a text and that of a memory event as a
-   number: the other track of the same thread, or RP_NONE. */
+/* The other track of the same thread, or RP_NONE: profiles of 2021 write the thread of an operator
+   as a text and that of a memory event as a number. */
 static rp_track same_thread(const struct owner_reader *r, rp_track track)
 {
     const struct rp_track_info *own = &r->t->tracks[track];
@@ -440,7 +442,8 @@ static enum rp_code span_of(struct owner_reader *r, rp_event e, rp_event *out)
     return RP_OK;
 }
 
-/* Equal places have equal owners: the span around an event, or its call stack. */
+/* Equal places have equal owners, so each place is looked up only once. A place is the span around
+   an event, or its call stack. */
 static enum rp_code own_entry(struct owner_reader *r, struct rp_memory_entry *entry)
 {
     rp_str stack = RP_NONE;
@@ -463,7 +466,7 @@ static enum rp_code own_entry(struct owner_reader *r, struct rp_memory_entry *en
     return RP_OK;
 }
 
-/* The first operator with each sequence number that does not run in the backward pass. */
+/* Maps each sequence number to its first operator that does not run in the backward pass. */
 static enum rp_code map_forward(struct owner_reader *r)
 {
     const struct rp_trace *t = r->t;
@@ -480,7 +483,7 @@ static enum rp_code map_forward(struct owner_reader *r)
     return RP_OK;
 }
 
-/* Without stacks in the backward pass (PyTorch's threads have no Python frames) an empty one among
+/* PyTorch's threads have no Python frames in the backward pass, so there an empty stack among
    others means it. */
 static void guess_backward(struct rp_memory_logs *logs)
 {

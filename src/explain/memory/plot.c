@@ -18,7 +18,7 @@ RP_FACT(EIGHTHS, "parts of a row", "Unicode has blocks of one to eight eighths")
 
 static const char *const blocks[EIGHTHS + 1] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
-/* The largest total of a column, in eighths of a row. */
+/* The largest total in a column, in eighths of a row. */
 static int64_t column_height(const struct rp_memory_device *d, size_t column, int64_t top)
 {
     size_t from = column * d->ntimeline / COLUMNS, to = (column + 1) * d->ntimeline / COLUMNS;
@@ -71,7 +71,7 @@ const char **rp_memory_plot(const struct rp_memory_device *d, struct rp_arena *a
 
 /* ------------------------------------------------------------------ SVG */
 
-/* From below: what stays longest. */
+/* The order is from below: what stays longest comes first. */
 static const struct {
     uint8_t category;
     unsigned colour;
@@ -120,7 +120,7 @@ static void draw_reserved(const struct rp_memory_device *d, struct rp_plot *plot
     rp_plot_steps(plot, points, d->ntimeline, RP_COLOUR_RED, RP_LINE_DASHED);
 }
 
-/* Only the categories that occur. */
+/* Shows only the categories that occur. */
 static void draw_legend(const struct rp_memory_device *d, struct rp_svg *svg)
 {
     struct rp_svg_entry entries[RP_MEMORY_CATEGORIES + 1] = {{NULL, 0}};

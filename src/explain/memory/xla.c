@@ -2,7 +2,7 @@
 /*
  * Each file "X-buffer-assignment.txt" is a module. Beside it "X-live-range.txt" says what is live
  * at the peak, and "X.txt" or "X.hlo.pb" is the program, whose instructions have a name in the
- * framework and a line. Where there is no such text, an HloProto that contains an assignment.
+ * framework and a line. Without such texts, an HloProto that contains an assignment is used.
  *
  * Values of the forward pass that are live at the peak are activations: JAX marks the forward pass
  * of a gradient by "jvp(" and its backward pass by "transpose(".
@@ -31,7 +31,7 @@ struct module_reader {
     struct rp_buffers buffers;
     struct rp_import program; /* or empty */
     struct rp_xref xref;      /* of the program */
-    struct rp_map values;     /* hash of the name of a value -> value */
+    struct rp_map values;     /* from the hash of a value's name to the value */
     struct rp_memory_device *out;
     struct rp_err *err;
 };
@@ -55,7 +55,8 @@ static bool is_assignment(const struct rp_dataset *dataset, size_t i)
     return is;
 }
 
-/* A protobuf of a program that the user named, or that a dump has after optimisation. */
+/* Whether this is a protobuf of a program that the user named, or that a dump made after
+   optimisation. */
 static bool may_contain(const struct rp_dataset *dataset, size_t i)
 {
     const struct rp_source *source = rp_sources_borrow(dataset->sources, i);
@@ -73,7 +74,8 @@ static bool may_contain(const struct rp_dataset *dataset, size_t i)
     return is;
 }
 
-/* The file beside an assignment whose name has another end: among the sources, or else on disk. */
+/* Opens the file beside an assignment whose name has another end: among the sources, or else on
+   disk. */
 static enum rp_code open_beside(struct module_reader *m, const char *end, struct rp_input **out)
 {
     const struct rp_source *own = rp_sources_borrow(m->dataset->sources, m->source);
@@ -112,7 +114,7 @@ static enum rp_code read_whole(struct module_reader *m, struct rp_input *in, buf
     return code;
 }
 
-/* The program is of use but not needed: one that cannot be read is as none. */
+/* The program is useful but not required, so an unreadable one counts as missing. */
 static enum rp_code read_program(struct module_reader *m)
 {
     static const char *const ends[] = {".hlo.pb", ".txt"};
@@ -267,7 +269,8 @@ static enum rp_code sum_categories(struct module_reader *m)
     return RP_OK;
 }
 
-/* What is live at the peak; where that is not known, all allocations under their first values. */
+/* Lists what is live at the peak; if that is not known, all allocations under their first
+   values. */
 static enum rp_code fill_holders(struct module_reader *m)
 {
     const struct rp_buffers *b = &m->buffers;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The row of `merge`. Two passes over the inputs: the first keeps only the collectives and messages
- * of each rank, from which the clocks follow; the second writes the merged trace.
+ * The row of `merge`, which makes two passes over the inputs. The first keeps only the collectives
+ * and messages of each rank, from which the clocks follow; the second writes the merged trace.
  */
 #include "dataset/question.h"
 #include "explain/merge/merge.h"
@@ -88,7 +88,7 @@ static const struct rp_type merge_type = {"merge", sizeof(struct rp_merge_root),
 
 /* ------------------------------------------------------------------ the part of a rank */
 
-/* What one process of the trace sent another. */
+/* Copies what the processes of one trace sent each other. */
 static enum rp_code copy_messages(const struct rp_trace *t, const rp_tensor_transfer_vec *all,
                                   struct rp_arena *arena, struct rp_merge_part *out,
                                   struct rp_err *err)
@@ -156,7 +156,7 @@ static const struct rp_type part_type = {"merge_part", sizeof(struct rp_merge_pa
 
 /* ------------------------------------------------------------------ hosts */
 
-/* "run/host1/rank3.json" is in "run/host1". */
+/* The folder of a path: "run/host1" for "run/host1/rank3.json". */
 static const char *folder_of(const char *path, struct rp_arena *arena)
 {
     const char *slash = strrchr(path, '/');
@@ -164,8 +164,8 @@ static const char *folder_of(const char *path, struct rp_arena *arena)
     return rp_arena_textf(arena, "%.*s", slash ? (int)(slash - path) : 0, path);
 }
 
-/* "4,4,8": how many ranks the hosts have; the host of a rank, or -1 after the last. A single
-   number is that of all hosts. */
+/* Reads "4,4,8", the numbers of ranks on each host; returns the host of a rank, or -1 after the
+   last. A single number holds for all hosts. */
 static long host_by_counts(const char *hosts, long rank, bool *valid)
 {
     const char *at = hosts;
@@ -192,7 +192,8 @@ static long host_by_counts(const char *hosts, long rank, bool *valid)
     return rank < before + n && rank >= before ? host : -1;
 }
 
-/* The host of a rank, by --hosts; NULL: not known, so the rank has a clock of its own. */
+/* The host of a rank, by --hosts; NULL if it is not known, so that the rank has a clock of its
+   own. */
 static enum rp_code host_of(const char *hosts, const struct rp_rank_part *part,
                             struct rp_arena *arena, const char **out, struct rp_err *err)
 {

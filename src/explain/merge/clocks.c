@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From collectives and messages to clocks: collectives of the ranks are matched (rendezvous.h), the
- * clocks found (clocks.h) and described.
+ * Computes clocks from collectives and messages: collectives of the ranks are matched
+ * (rendezvous.h), and the clocks are found (clocks.h) and described.
  */
 #include "base/decides.h"
 #include "explain/merge/merge.h"
@@ -22,7 +22,7 @@ struct merge_ctx {
     struct rp_rendezvous_list rendezvous;
     struct rp_clocks clocks;
     bool unrelated;
-    bool guessed;  /* hosts and boots are those of the traces */
+    bool guessed;  /* hosts and boots come from the traces */
     bool unshared; /* ... which are ignored */
 };
 
@@ -31,8 +31,8 @@ static void add_note(struct merge_ctx *m, const char *text)
     RP_NOTE(m->out, m->arena, text);
 }
 
-/* Containers of one machine may have several names, and machines with the same image one name: a
-   boot is certain, a host's name is not. */
+/* Containers of one machine may have several names, and machines with the same image may share one,
+   so a boot is certain and a host's name is not. */
 static bool share_clock(const struct rp_merge_input *a, const struct rp_merge_input *b)
 {
     if (a->boot || b->boot)
@@ -40,7 +40,7 @@ static bool share_clock(const struct rp_merge_input *a, const struct rp_merge_in
     return a->host && b->host && !strcmp(a->host, b->host);
 }
 
-/* Ranks that share a clock have the number of the first of them. */
+/* Gives ranks that share a clock the number of the first of them. */
 static void share_clocks(const struct merge_ctx *m, uint32_t *clock_of)
 {
     uint32_t r, k;
@@ -59,14 +59,14 @@ static int64_t or_absent(int64_t ns, int64_t unknown)
     return ns == unknown ? RP_ABSENT_I64 : ns;
 }
 
-/* Number, path and host are set by the caller. */
+/* The caller sets number, path and host. */
 static void fill_rank(struct merge_ctx *m, size_t r)
 {
     const struct rp_clock *c = &m->clocks.at[r];
     struct rp_merge_rank *to = &m->out->ranks[r];
 
     to->clock = *c;
-    if (m->rendezvous.n) /* as every question about these ranks does it */
+    if (m->rendezvous.n) /* the same correction as in every question about these ranks */
         rp_rendezvous_settle_clock(m->comms[r], m->rendezvous.base_ns[r], m->rendezvous.trusted,
                                    &to->clock);
     else
@@ -90,7 +90,7 @@ static void fill_rank(struct merge_ctx *m, size_t r)
                                           c->drift_doubt_ppb / 1000);
 }
 
-/* A rendezvous, or a message, or NULL where there is neither. */
+/* Describes a rendezvous, or a message; NULL if there is neither. */
 static const char *fact_text(struct merge_ctx *m, uint32_t rendezvous, uint32_t message)
 {
     const struct rp_rendezvous *x;
@@ -117,7 +117,7 @@ static void fill_conflict(struct merge_ctx *m, size_t i)
     to->against = fact_text(m, c->against, c->against_message);
 }
 
-/* How a single clock is known to be one. */
+/* Says why a single clock is known to be one. */
 static const char *one_clock_text(const struct merge_ctx *m)
 {
     if (!m->in)
@@ -173,7 +173,7 @@ static void add_notes(struct merge_ctx *m, size_t unknown)
                                    m->clocks.nconflicts));
 }
 
-/* "host node003 (ranks 12-15): set forward by 50.0 ms …": one note a clock. */
+/* Adds one note for each clock: "host node003 (ranks 12-15): set forward by 50.0 ms …". */
 static void note_steps(struct merge_ctx *m)
 {
     uint32_t next = 0;
@@ -260,7 +260,7 @@ static enum rp_code alloc_ranks(struct merge_ctx *m, struct rp_err *err)
     return rp_arena_check(m->arena, "merging ranks", err);
 }
 
-/* Processes that send or receive, numbered in their order; RP_NONE: the others. */
+/* Numbers the processes that send or receive, in their order; the others get RP_NONE. */
 static size_t number_processes(const struct rp_merge_part *part, uint32_t *number)
 {
     size_t i, n = 0;
@@ -274,7 +274,8 @@ static size_t number_processes(const struct rp_merge_part *part, uint32_t *numbe
     return n;
 }
 
-/* Processes of one trace may share a clock: if the recorded times are possible, they are kept. */
+/* Processes of one trace may share a clock, so if the recorded times are possible, they are
+   kept. */
 static void keep_recorded(struct rp_clock *c)
 {
     if (!c->known || c->low_ns > 0 || c->high_ns < 0)
@@ -284,7 +285,7 @@ static void keep_recorded(struct rp_clock *c)
         c->uncertainty_ns = -c->low_ns > c->high_ns ? -c->low_ns : c->high_ns;
 }
 
-/* One trace of several processes that sent each other tensors: each process has a clock. */
+/* Joins one trace of several processes that sent each other tensors; each process has a clock. */
 static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
 {
     const struct rp_merge_part *part = m->in[0].part;
@@ -322,7 +323,8 @@ static enum rp_code join_processes(struct merge_ctx *m, struct rp_err *err)
     return describe_clocks(m, err);
 }
 
-/* By the collectives of the ranks, and by messages that have one side in one trace each. */
+/* Finds clocks by the collectives of the ranks, and by messages with one side in each of two
+   traces. */
 static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, struct rp_err *err)
 {
     rp_half_message_vec halves = {0};
@@ -349,7 +351,7 @@ static enum rp_code find_clocks(struct merge_ctx *m, const uint32_t *clock_of, s
     return code;
 }
 
-/* Host names of traces may be wrong: containers often share one. */
+/* Host names in traces may be wrong, because containers often share one. */
 static enum rp_code find_clocks_of_hosts(struct merge_ctx *m, struct rp_err *err)
 {
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->n + 1);

@@ -20,7 +20,7 @@ struct rp_merge_part {
     /* Tensors between its processes. */
     size_t nmessages, nnames;
     struct rp_clock_message *messages; /* from, to: processes */
-    const char **names;                /* of the processes, where there are messages */
+    const char **names;                /* names of the processes, if there are messages */
     rp_half_message_vec halves;        /* of messages to and from other traces */
     const char *host;                  /* as recorded in the trace (trace_host.h), or NULL */
 };
@@ -33,7 +33,7 @@ struct rp_merge_rank {
     int64_t drift_at_ns, meeting_count, message_count, step_count;
     bool used;
     const char *drift_text; /* text output only */
-    struct rp_clock clock;  /* not shown: by what times are corrected */
+    struct rp_clock clock;  /* not shown: the correction of times */
 };
 
 struct rp_merge_conflict {
@@ -51,43 +51,46 @@ struct rp_merge_root {
     struct rp_merge_conflict *conflicts;
     const char **notes;
     /* Not shown. */
-    bool by_process;     /* the rows are processes of one trace; their numbers are in `source` */
+    bool by_process;     /* the rows are processes of one trace, whose numbers are in `source` */
     size_t *source;      /* by rank: its input */
-    uint32_t *in_source; /* and which of its ranks, where the input is a merged trace */
+    uint32_t *in_source; /* the rank inside the source, if the input is a merged trace */
     int64_t pid_step;
 };
 
 struct rp_merge_input {
     const struct rp_merge_part *part;
-    const char *path, *host; /* host: NULL: not known, or a clock of its own */
-    uint64_t boot;           /* ranks of one boot share a clock; 0: those of one host do */
+    const char *path,
+        *host;     /* host is NULL if it is not known, or if the rank has a clock of its own */
+    uint64_t boot; /* ranks of one boot share a clock; if it is 0, those of one host do */
     int32_t number;
     size_t source;
     uint32_t in_source;
 };
 
-/* unrelated: they are not ranks of one run, so nothing connects their clocks. guessed: the hosts
-   and boots come from the traces; if ranks that share one contradict each other, every rank gets a
+/* unrelated: the ranks are not of one run, so nothing connects their clocks. guessed: hosts and
+   boots come from the traces; if ranks that share one contradict each other, every rank gets a
    clock of its own. */
 enum rp_code rp_merge_ranks(const struct rp_merge_input *ranks, size_t n, bool unrelated,
                             bool guessed, struct rp_arena *arena, struct rp_merge_root *out,
                             struct rp_err *err);
-/* The same from the records of a job, its servers after its ranks. */
+/* The same for the records of a job, with its servers after its ranks. */
 enum rp_code rp_merge_job(const struct rp_job *job, struct rp_arena *arena,
                           struct rp_merge_root *out, struct rp_err *err);
 
-/* Writes the traces of all ranks of `root` into one, on the clock of the first. Beside the merged
-   trace a single rank is in memory. */
+/* Writes the traces of all ranks of `root` into one, on the clock of the first. Only one rank at a
+   time is in memory besides the merged trace. */
 enum rp_code rp_merge_write(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                             const struct rp_writer *writer, const char *output, bool is_job,
                             struct rp_arena *arena, struct rp_merge_root *root, struct rp_err *err);
 
-/* Two recordings of one rank, by different tools; output: NULL: only the clocks. */
+/* Merges two recordings of one rank by different tools; if output is NULL, only the clocks are
+   computed. */
 enum rp_code rp_merge_recorders(const struct rp_dataset *dataset, const struct rp_writer *writer,
                                 const char *output, struct rp_arena *arena,
                                 struct rp_merge_root *root, struct rp_err *err);
 
-/* The trace of a rank on a clock that was never set (steps.c). It must be verified completely. */
+/* Moves the trace of a rank to a clock that was never set (steps.c). The trace must be verified
+   completely. */
 enum rp_code rp_merge_undo_steps(const struct rp_trace *t, const struct rp_clock *clock,
                                  const struct rp_limits *limits, struct rp_trace **out,
                                  struct rp_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The merged trace: one input after the other is loaded, corrected and appended, with a record by
-   which it can be divided into its ranks again (trace/merged.h). */
+/* Writes the merged trace: one input after the other is loaded, corrected and appended, with a
+   record by which the ranks can be separated again (trace/merged.h). */
 #include "dataset/load.h"
 #include "explain/merge/merge.h"
 #include "facts/ranks/tensor_transfers.h"
@@ -21,7 +21,8 @@ struct merge_output {
     struct rp_merged_common common;
 };
 
-/* The last two folders of a file of a job are its host and rank: "run/host1/0/comm.json". */
+/* The last two folders in the path of a job's file are its host and rank:
+   "run/host1/0/comm.json". */
 static bool in_folder(const char *name, const char *folder)
 {
     const char *slash = strrchr(name, '/');
@@ -47,7 +48,7 @@ static const struct rp_merge_rank *rank_of(const struct merge_output *w,
 struct source_clock { /* of one source */
     const struct rp_merge_root *root;
     const struct rp_merge_rank *rank;
-    struct rp_clock clock; /* of the rank, without its steps */
+    struct rp_clock clock; /* clock of the rank, without its steps */
 };
 
 static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
@@ -60,7 +61,7 @@ static int64_t corrected_time(const void *user, uint32_t process, int64_t ns)
     return c->root->by_process ? ns : rp_clock_time(&c->clock, ns);
 }
 
-/* An arrow for each tensor between processes, from its producer to its receive. */
+/* Adds an arrow for each tensor between processes, from its producer to its receive. */
 static enum rp_code find_tensor_arrows(const struct rp_trace *t, struct rp_append *how,
                                        struct rp_arena *arena, struct rp_err *err)
 {

@@ -2,7 +2,7 @@
 /*
  * `merge --same-rank`: two recordings of one process, by different tools, become one trace on the
  * clock of the first (facts/recorders.h). Processes and threads with the same ids are the same, so
- * that operators of one are around the calls of the other. What both recorded is there once.
+ * that operators of one recording surround the calls of the other. What both recorded is kept once.
  */
 #include "facts/recorders.h"
 #include "dataset/load.h"
@@ -108,7 +108,7 @@ static enum rp_code fill_answer(const struct rp_recorders *r,
 
 /* ------------------------------------------------------------------ the trace */
 
-/* What answers about the joined trace begin with (dataset/trust.c). */
+/* Adds the record with which answers about the joined trace begin (dataset/trust.c). */
 static enum rp_code add_record(struct rp_builder *b, const struct rp_recorders *r,
                                struct rp_arena *arena, struct rp_err *err)
 {
@@ -145,7 +145,7 @@ static enum rp_code add_facts(struct rp_builder *b, const struct rp_trace *t, st
     return RP_OK;
 }
 
-/* The metadata is that of the first; where that has no rank, the second has it. */
+/* The metadata is that of the first; if it has no rank, the second one's rank is added. */
 static enum rp_code append_both(struct rp_builder *b, const struct rp_trace *const traces[2],
                                 const struct rp_recorders *r, struct rp_err *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Undoes the steps of a clock in the events of a rank. Collectives show by how much it was set, and
- * that it was between two of them; which events were before is for the trace to tell. Work of
- * devices is divided by the ids of its calls (trace/unfold.h). On threads nothing begins in the
- * time that a clock which was set forward left out; where it was set back, the time found by
- * collectives divides them.
+ * that it was between two of them; which events came before that must be found in the trace. Work
+ * of devices is divided by the ids of its calls (trace/unfold.h). If a clock was set forward,
+ * nothing begins on threads in the time that it left out. If it was set back, the time found from
+ * collectives divides the events.
  */
 #include "explain/merge/merge.h"
 #include "trace/copy.h"
@@ -16,7 +16,7 @@
 struct stepping {
     const struct rp_trace *t;
     int64_t *add_ns, *longer_ns; /* by event */
-    int64_t *begins;             /* of threads, sorted; and how many */
+    int64_t *begins;             /* sorted begins of threads, and their number */
     size_t n;
 };
 
@@ -25,8 +25,8 @@ static bool is_timed(const struct rp_trace *t, rp_event e)
     return t->ev.ts_ns[e] != RP_NO_TS && t->origins[t->ev.origin[e]].phase != 'M';
 }
 
-/* The end of the gap between two begins of threads, at least as long as a clock was set forward,
-   that is nearest to where that was; where there is none, from_ns. */
+/* The end of a gap between two begins of threads that is at least as long as the clock was set
+   forward, and nearest to where that was; if there is none, from_ns. */
 static int64_t nearest_gap(const struct stepping *s, const struct rp_clock_step *step)
 {
     int64_t length = rp_ns_between(step->add_ns, 0), best = INT64_MAX, at = step->from_ns;
@@ -46,8 +46,8 @@ static int64_t nearest_gap(const struct stepping *s, const struct rp_clock_step 
     return at;
 }
 
-/* The communication of the device around a step: the begin of the last before and of the first
-   after. */
+/* The communication of the device around a step: the begin of the last before it, and of the first
+   after it. */
 static struct rp_interval between_collectives(const struct rp_trace *t, int64_t from_ns)
 {
     struct rp_interval out = {INT64_MIN, INT64_MAX};
@@ -74,7 +74,7 @@ static enum rp_code undo_step(struct stepping *s, const struct rp_clock_step *st
     int64_t on_threads = step->add_ns < 0 ? nearest_gap(s, step) : step->from_ns, id = INT64_MAX;
     bool divided = between.begin_ns != INT64_MIN && between.end_ns != INT64_MAX;
 
-    if (divided && step->add_ns > 0) /* what began after it may seem to have begun before */
+    if (divided && step->add_ns > 0) /* work that began after it may seem to have begun before */
         between.begin_ns = rp_ns_between(step->add_ns, between.begin_ns);
     if (divided)
         RP_TRY(rp_trace_id_after(t, between.begin_ns, between.end_ns, step->add_ns, &id, err));

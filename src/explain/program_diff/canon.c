@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hashes that do not depend on parameter numbers. Up: every operation is hashed with its operands,
- * all parameters of a shape being equal. Down: every operation gets the sum of its uses, each by
- * user and position, so that equal parameters of the first and the second layer get different
- * values. Up again, with these values in place of the parameter numbers. Linear.
+ * Computes hashes that do not depend on parameter numbers, in three passes. Up: every operation is
+ * hashed with its operands, and all parameters of a shape are equal. Down: every operation gets the
+ * sum of its uses, each by user and position, so that equal parameters of the first and the second
+ * layer get different values. Up again: these values replace the parameter numbers. Linear.
  */
 #include "explain/program_diff/match.h"
 
@@ -14,10 +14,10 @@ struct canon {
     const struct rp_match_side *side;
     const struct rp_computation *c;
     const uint32_t *order;
-    uint64_t *up, *down, *known; /* of operations of the program */
+    uint64_t *up, *down, *known; /* by operation of the program */
 };
 
-/* An operation from the hashes of its operands. */
+/* The hash of an operation from those of its operands. */
 static uint64_t combine_operands(const struct canon *t, uint32_t op, const uint64_t *hashes)
 {
     const struct rp_match_side *s = t->side;

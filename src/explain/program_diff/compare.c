@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Differences of two matched programs, described for the user: what was added, removed or changed,
- * and where; the same change in many layers is one row. That an operation reads something that was
- * added is not a change of its own, and neither is a shape that differs only because the shape of
- * an operand does: such consequences are counted apart. Parameters may come in a different order.
+ * Describes differences of two matched programs for the user: what was added, removed or changed,
+ * and where; the same change in many layers is one row. If an operation reads something that was
+ * added, or its shape differs only because that of an operand does, this is not a change of its
+ * own; such consequences are counted separately. Parameters may come in a different order.
  */
 #include "explain/program_diff/program_diff.h"
 #include "program/opcodes.h"
@@ -25,17 +25,17 @@ static const char *const kind_words[] = {"added", "removed",  "opcode",   "opera
 
 struct change {
     enum kind kind;
-    uint32_t left, right; /* of the first; RP_NONE: not there */
+    uint32_t left, right; /* operations of the first and second program; RP_NONE: not there */
     uint32_t count;
-    uint32_t last; /* index of members: the newest, which leads to the others */
+    uint32_t last; /* index in members of the newest one, which leads to the others */
 };
 
 struct member {
     struct rp_op_place place;
-    uint32_t before; /* the member before it of the same change, or RP_NONE */
+    uint32_t before; /* the previous member of the same change, or RP_NONE */
 };
 
-struct resized_dim { /* a changed dimension of a parameter */
+struct resized_dim { /* resized_dim: a changed dimension of a parameter */
     int64_t from, to;
 };
 
@@ -120,7 +120,7 @@ static bool operands_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
     struct rp_ids x = rp_op_operands(l->p, a), y = rp_op_operands(r->p, b);
 
     if (x.n != y.n)
-        return false; /* something was added or removed, which is a change of its own */
+        return false; /* something was added or removed, which is a separate change */
     for (uint32_t i = 0; i < x.n; i++)
         if (l->match[x.at[i]] != RP_NONE && r->match[y.at[i]] != RP_NONE &&
             l->match[x.at[i]] != y.at[i])
@@ -128,7 +128,7 @@ static bool operands_differ(const struct diff_ctx *d, uint32_t a, uint32_t b)
     return false;
 }
 
-/* Inputs: parameters, and operations of other languages without operands. */
+/* Whether this is an input: a parameter, or in other languages an operation without operands. */
 static bool is_input(const struct rp_program *p, uint32_t op)
 {
     return p->code.at[op] == RP_OP_PARAMETER ||
@@ -161,7 +161,7 @@ static bool shape_follows(const struct diff_ctx *d, uint32_t a, uint32_t b)
     struct rp_ids x = rp_op_operands(l->p, a);
     struct rp_ids inner = rp_op_called(l->p, a), inner_too = rp_op_called(r->p, b);
 
-    if (is_input(l->p, a)) /* of a called computation: it depends on the arguments of the call */
+    if (is_input(l->p, a)) /* in a called computation, it depends on the arguments of the call */
         return d->placer.caller[0][l->p->computation.at[a]] != RP_NONE;
     for (uint32_t i = 0; i < x.n; i++)
         if (l->match[x.at[i]] != RP_NONE && shapes_differ(d, x.at[i], l->match[x.at[i]]))
@@ -211,7 +211,7 @@ static enum rp_code compare_pair(struct diff_ctx *d, uint32_t a, uint32_t b, boo
 #define MOST_SWAPS 16
 RP_LIMIT(MOST_SWAPS, "dimensions", "changes of shapes that follow from more are listed one by one");
 
-/* Changed dimensions of parameters, which explain many other shapes. */
+/* Finds changed dimensions of parameters, which explain many other shapes. */
 static enum rp_code find_resized_dims(struct diff_ctx *d)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
@@ -266,7 +266,7 @@ static enum rp_code find_changes(struct diff_ctx *d, struct rp_program_diff *out
     return find_one_sided(d, &d->match.right, ADDED, &out->added);
 }
 
-/* Operations of computations that were not visited because both programs have them. */
+/* Counts operations of computations that were not visited because both programs have them. */
 static enum rp_code count_identical(struct diff_ctx *d, struct rp_program_diff *out)
 {
     const struct rp_match_side *l = &d->match.left, *r = &d->match.right;
@@ -313,7 +313,7 @@ static const char *what_words(const struct diff_ctx *d, const struct change *c)
     }
 }
 
-/* The places of the members of a change, in file order. */
+/* The places of the members of a change, in the order of the file. */
 static const char *where_words(const struct diff_ctx *d, const struct change *c)
 {
     struct rp_op_place *places = RP_ARENA_NEW(d->arena, struct rp_op_place, c->count);
@@ -361,7 +361,7 @@ static enum rp_code describe_change(struct diff_ctx *d, const struct change *c,
     return rp_arena_check(d->arena, "describing changes", d->err);
 }
 
-/* Structure before shapes, shapes before constants, consequences last. */
+/* Structure comes before shapes, shapes before constants, consequences last. */
 static enum kind weight_of(const struct change *c)
 {
     return c->kind < SHAPE ? ADDED : c->kind;
@@ -487,8 +487,8 @@ static int64_t count_differences(const struct rp_program_diff *diff)
     return diff->changed + diff->added + diff->removed;
 }
 
-/* First by parameter numbers; where that finds many differences, also without them, and the shorter
-   result is used. */
+/* Matches first by parameter numbers; if that finds many differences, also without them, and uses
+   the shorter result. */
 static enum rp_code compare_both_ways(struct rp_program_diff_side left,
                                       struct rp_program_diff_side right, bool sharded,
                                       struct rp_arena *arena, struct rp_program_diff *out,
@@ -503,7 +503,7 @@ static enum rp_code compare_both_ways(struct rp_program_diff_side left,
     RP_TRY(rp_canonical_hash(&l, left.computation, arena, &x, &anonymous[0], err));
     RP_TRY(rp_canonical_hash(&r, right.computation, arena, &y, &anonymous[1], err));
     if (x == y && !sharded) {
-        out->same = true; /* parameters in a different order */
+        out->same = true; /* only the order of parameters differs */
         out->matched = out->left.instructions;
         return RP_OK;
     }

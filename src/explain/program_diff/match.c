@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matching two programs. In a pair of computations, operations whose inputs, all the way up, have
- * the same hash are pairs; so are the roots. Every pair leads to others: operands at the same
- * position, and users with the same local hash. The rest is paired by local hash in file order,
- * then by opcode, each time followed by the same propagation. Calls of pairs lead to further
- * computations.
+ * Matches two programs. In a pair of computations, operations with the same hash over all their
+ * inputs, up to the parameters, are pairs; so are the roots. Every pair leads to others: operands
+ * at the same position, and users with the same local hash. The rest is paired by local hash in
+ * file order, then by opcode, each time followed by the same propagation. Calls of pairs lead to
+ * further computations.
  */
 #include "explain/program_diff/match.h"
 
@@ -30,7 +30,7 @@ struct match_ctx {
     struct rp_err *err;
     RP_VEC(struct pair) queue;        /* pairs to follow up */
     RP_VEC(struct pair) doubtful;     /* candidates whose opcodes differ */
-    size_t doubts;                    /* how many of them were resolved */
+    size_t doubts;                    /* number of candidates that were resolved */
     RP_VEC(struct pair) computations; /* pairs of computations to compare */
     struct keyed *a, *b;              /* scratch */
     struct rp_map seen;               /* pairs of computations */
@@ -129,7 +129,7 @@ static bool operands_agree(const struct match_ctx *t, uint32_t a, uint32_t b)
 RP_LIMIT(MOST_USERS, "users",
          "all pairs are compared; users of what has more are matched by other operands");
 
-/* Users with the same local hash, in order; constants have too many users to be a clue. */
+/* Pairs users with the same local hash, in order; constants have too many users to be a clue. */
 static enum rp_code follow_users(struct match_ctx *t, uint32_t a, uint32_t b)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -165,7 +165,7 @@ static enum rp_code follow_calls(struct match_ctx *t, uint32_t a, uint32_t b)
     return RP_OK;
 }
 
-/* An unmatched operand of op with the local hash of `other` on the other side; or RP_NONE. */
+/* An unmatched operand of op with the same local hash as `other`, or RP_NONE. */
 static uint32_t unmatched_operand(const struct rp_match_side *s, uint32_t op,
                                   const struct rp_match_side *o, uint32_t other)
 {
@@ -178,8 +178,8 @@ static uint32_t unmatched_operand(const struct rp_match_side *s, uint32_t op,
     return RP_NONE;
 }
 
-/* Two different operations in the same position: where one was inserted or removed, the other has
-   its partner one step further down; else the operation was changed. */
+/* Resolves two different operations in the same position: if one was inserted or removed, the other
+   has its partner one step further down; otherwise the operation was changed. */
 static enum rp_code resolve_doubtful(struct match_ctx *t, struct pair pair)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -239,7 +239,7 @@ static size_t collect_unmatched(const struct rp_match_side *s, const struct rp_c
     return n;
 }
 
-/* Operations with the same local hash whose operands agree, in file order. */
+/* Pairs operations with the same local hash whose operands agree, in the order of the file. */
 static enum rp_code pair_agreeing(struct match_ctx *t, const struct rp_computation *x,
                                   const struct rp_computation *y)
 {
@@ -261,7 +261,7 @@ static enum rp_code pair_agreeing(struct match_ctx *t, const struct rp_computati
     return follow_pairs(t);
 }
 
-/* Operations with the same key, in file order. */
+/* Pairs operations with the same key, in the order of the file. */
 static enum rp_code pair_by_key(struct match_ctx *t, const struct rp_computation *x,
                                 const struct rp_computation *y, enum key key)
 {
@@ -287,7 +287,7 @@ static bool only_one(const struct keyed *list, size_t n, size_t i)
            (i + 1 == n || list[i + 1].key != list[i].key);
 }
 
-/* Operations whose anonymous hash is unique on both sides. */
+/* Pairs operations whose anonymous hash is unique on both sides. */
 static enum rp_code pair_unique(struct match_ctx *t, const struct rp_computation *x,
                                 const struct rp_computation *y)
 {
@@ -309,7 +309,7 @@ static enum rp_code pair_unique(struct match_ctx *t, const struct rp_computation
     return RP_OK;
 }
 
-/* From the pairs so far to their operands, as long as the local hashes are the same. */
+/* Goes from the pairs so far to their operands, as long as the local hashes are the same. */
 static enum rp_code pair_operands_down(struct match_ctx *t)
 {
     const struct rp_match_side *l = &t->m->left, *r = &t->m->right;
@@ -326,7 +326,7 @@ static enum rp_code pair_operands_down(struct match_ctx *t)
     return RP_OK;
 }
 
-/* Where parameter numbers are ignored, matching starts from the results. */
+/* If parameter numbers are ignored, matching starts from the results. */
 static enum rp_code match_from_root(struct match_ctx *t, const struct rp_computation *x,
                                     const struct rp_computation *y)
 {
@@ -360,7 +360,7 @@ static enum rp_code match_computations(struct match_ctx *t, struct pair pair)
     return pair_by_key(t, x, y, OPCODE);
 }
 
-/* Unreachable computations, by hash. */
+/* Collects unreachable computations, by hash. */
 static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
 {
     size_t n = 0;
@@ -374,7 +374,7 @@ static size_t collect_dead(const struct rp_match_side *s, struct keyed *out)
 
 RP_ORDER(by_op, struct keyed, RP_UP(op))
 
-/* Unreachable computations that only one side has, in file order. */
+/* Matches unreachable computations that only one side has, in the order of the file. */
 static enum rp_code match_dead(struct match_ctx *t)
 {
     size_t n = collect_dead(&t->m->left, t->a), m = collect_dead(&t->m->right, t->b);
@@ -397,7 +397,7 @@ static enum rp_code match_dead(struct match_ctx *t)
 
         RP_TRY(rp_vec_push(&t->computations, pair, t->err));
     }
-    for (; i < x; i++) /* without a partner: removed, or added, as a whole */
+    for (; i < x; i++) /* without a partner, it was removed or added as a whole */
         t->m->left.visited[t->m->left.p->computations.at[t->a[i].op].first] = 1;
     for (i = x < y ? x : y; i < y; i++)
         t->m->right.visited[t->m->right.p->computations.at[t->b[i].op].first] = 1;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of two programs: their union (draw/stages.h) drawn twice, side by side, with what only
- * one of them has in colour. Operations are the same where the comparison matched them; those of
- * computations that are equal as a whole by their place.
+ * Draws the page of two programs: their union (draw/stages.h) twice, side by side, in which
+ * operations that only one of them has are coloured. Operations are the same if the comparison
+ * matched them; in computations that are equal as a whole, those with the same place are.
  */
 #include "explain/program_diff/program_diff.h"
 
@@ -12,11 +12,12 @@
 
 #include <string.h>
 
-/* Computations that were not visited because another one has their hash. */
+/* Pairs computations that were not visited because another one has their hash. */
 static enum rp_code pair_equal(const struct rp_match *m, uint32_t *match, struct rp_err *err)
 {
     const struct rp_program *a = m->left.p, *b = m->right.p;
-    struct rp_map first; /* hash of a left computation -> the first of it that is not taken */
+    struct rp_map
+        first; /* from the hash of a left computation to the first with it that is not taken */
     enum rp_code code = RP_OK;
 
     rp_map_init(&first);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pairing in rounds, each over the unpaired modules sorted by what must be equal. */
+/* Pairs modules in rounds, each over the unpaired ones sorted by what must be equal. */
 #include "explain/program_diff/program_diff.h"
 
 #include "base/order.h"
@@ -15,7 +15,7 @@ struct entry {
 struct pairing {
     const struct rp_module_key *left, *right;
     size_t n, m;
-    size_t *partner; /* of the left ones; SIZE_MAX: none yet */
+    size_t *partner; /* partners of the left ones; SIZE_MAX: none yet */
     bool *taken;     /* of the right ones */
     struct entry *sorted;
 };

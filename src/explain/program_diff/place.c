@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Places of changes. The first choice is the scope path that the framework recorded; then the
- * number of the repeat that the operation, or the caller of its computation, belongs to. An added
- * operation has no repeats of its own kind and takes the place of its neighbours.
+ * Finds the places of changes. The first choice is the scope path that the framework recorded; then
+ * the number of the repeat that the operation, or the caller of its computation, belongs to. An
+ * added operation has no repeats of its own kind and takes the place of its neighbours.
  */
 #include "explain/program_diff/place.h"
 
@@ -13,7 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SCOPE = 400, MOST_NEAR = 24, FEWEST_REPEATS = 3 /* two may be similar by chance */ };
+enum {
+    MOST_SCOPE = 400,
+    MOST_NEAR = 24,
+    FEWEST_REPEATS = 3 /* FEWEST_REPEATS: two may be similar by chance */
+};
 
 static const struct rp_match_side *side_of(const struct rp_place_finder *t, unsigned side)
 {
@@ -56,7 +60,8 @@ static enum rp_code repeat_of(struct rp_place_finder *t, unsigned side, uint32_t
     return RP_OK;
 }
 
-/* Of the operation, or of the caller of its computation, and so on; calls are acyclic. */
+/* Finds the repeat of the operation, or of the caller of its computation, and so on; calls are
+   acyclic. */
 static enum rp_code repeat_around(struct rp_place_finder *t, unsigned side, uint32_t op,
                                   struct rp_repeat *out, int64_t *loop)
 {
@@ -106,7 +111,7 @@ static bool has_line(const struct rp_program *p, uint32_t op, struct rp_op_place
 #define MOST_READERS 4
 RP_LIMIT(MOST_READERS, "users", "of what has more, such as a constant, no user is near");
 
-/* Around an operation, nearest first: users, then operands; at most MOST_NEAR of them. */
+/* Lists operations around one, nearest first: users, then operands; at most MOST_NEAR of them. */
 static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *out)
 {
     size_t n = 1;
@@ -126,7 +131,7 @@ static size_t nearby_ops(const struct rp_match_side *s, uint32_t op, uint32_t *o
     return n;
 }
 
-/* The place of a neighbour that both programs have, for a new or unusual operation. */
+/* Takes the place of a neighbour that both programs have, for a new or unusual operation. */
 static enum rp_code borrow_place(struct rp_place_finder *t, unsigned side, uint32_t op,
                                  struct rp_op_place *out)
 {
@@ -145,8 +150,8 @@ static enum rp_code borrow_place(struct rp_place_finder *t, unsigned side, uint3
     return RP_OK;
 }
 
-/* Where the operation's own count is not the number of layers, such as with two norms a layer or
-   where the first and last differ: the index and count of the nearest operation that has it. */
+/* If the operation's own count is not the number of layers (two norms a layer, or other first and
+   last layers), uses the index and count of the nearest operation that has it. */
 static enum rp_code use_layer_count(struct rp_place_finder *t, unsigned side, uint32_t op,
                                     struct rp_repeat *out)
 {
@@ -158,7 +163,7 @@ static enum rp_code use_layer_count(struct rp_place_finder *t, unsigned side, ui
         struct rp_repeat repeat;
 
         RP_TRY(repeat_of(t, side, near[i], &repeat));
-        if (!repeat.off) { /* the kind stays: it identifies the change */
+        if (!repeat.off) { /* the kind stays, because it identifies the change */
             out->index = repeat.index;
             out->count = repeat.count;
             out->off = 0;

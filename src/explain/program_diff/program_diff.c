@@ -140,7 +140,7 @@ struct diff_ctx {
     struct rp_result *result;
     struct rp_program_diff *root;
     struct rp_arena *arena; /* of the result */
-    const char *html;       /* the page to write, or NULL */
+    const char *html;       /* path of the page to write, or NULL */
     bool drawn;             /* it was written */
     struct rp_err *err;
 };
@@ -162,8 +162,8 @@ struct items {
     struct rp_module_key *keys;
     size_t *source;    /* of the dataset */
     const char **file; /* to show */
-    int64_t *number;   /* of the module, or the graph */
-    uint32_t *graph;   /* computation, RP_NONE: the whole program */
+    int64_t *number;   /* number of the module or the graph */
+    uint32_t *graph;   /* the computation; RP_NONE: the whole program */
     struct rp_dump_stage const **stage;
 };
 
@@ -179,7 +179,7 @@ static enum rp_code items_new(struct diff_ctx *run, size_t cap, struct items *ou
     return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
-/* The graphs of a lazy-tensor dump, without duplicates. */
+/* Lists the graphs of a lazy-tensor dump, without duplicates. */
 static enum rp_code list_graphs(struct diff_ctx *run, const struct rp_match_side *side,
                                 size_t source, struct items *out)
 {
@@ -215,7 +215,7 @@ static const char *stage_name(const struct rp_dump_stage *stage)
         return "source";
     case RP_DUMP_AT_BEFORE:
         return "before";
-    case RP_DUMP_AT_AFTER: /* its name contains the device */
+    case RP_DUMP_AT_AFTER: /* the stage's name contains the device */
         return "after";
     default:
         return stage->name;
@@ -269,7 +269,7 @@ static enum rp_code name_item(struct diff_ctx *run, const struct rp_graph_pick *
     return rp_arena_check(run->arena, "comparing programs", run->err);
 }
 
-/* The programs of a side that are to be compared. */
+/* Lists the programs of a side that are to be compared. */
 static enum rp_code list_side(struct diff_ctx *run, const struct rp_graph_folder *folder,
                               size_t given, struct items *out)
 {
@@ -420,7 +420,7 @@ static enum rp_code compare_files(struct diff_ctx *run, size_t left, size_t righ
 
 /* ---- tables ---- */
 
-/* The two programs as graphs; NULL: they must be read from their files first. */
+/* sides: the two programs as graphs; NULL if they must be read from their files first. */
 struct sides {
     const struct rp_match_side *left, *right;
 };
@@ -456,7 +456,7 @@ static enum rp_code compare_row(struct diff_ctx *run, const struct items *left,
                           row);
 }
 
-/* Differences come first; without memory the order stays. */
+/* Puts differences first; if memory runs out, the order stays. */
 static void sort_same_last(struct rp_program_diff_module *rows, size_t n, struct rp_arena *arena)
 {
     struct rp_program_diff_module *sorted =
@@ -576,7 +576,7 @@ static enum rp_code steps_of_file(struct diff_ctx *run, size_t source)
     return code;
 }
 
-/* Modules with the same name; they are loaded together. */
+/* Compares modules with the same name, which are loaded together. */
 static enum rp_code steps_of_family(struct diff_ctx *run, const struct items *items,
                                     const size_t *members, size_t n, struct rp_recompiles *steps)
 {
@@ -601,7 +601,7 @@ static enum rp_code steps_of_family(struct diff_ctx *run, const struct items *it
     return code;
 }
 
-/* One row per compilation of each function that was compiled more than once. */
+/* Makes one row for each compilation of a function that was compiled more than once. */
 static enum rp_code steps_of_folder(struct diff_ctx *run, const struct items *items)
 {
     struct rp_recompiles steps = {.rows = {0}};
@@ -630,7 +630,7 @@ static enum rp_code steps_of_folder(struct diff_ctx *run, const struct items *it
 
 /* ---- folders ---- */
 
-/* Of every module the first stage, which the compiler received. */
+/* Keeps the first stage of every module, which the compiler received. */
 static void keep_earliest(struct items *items)
 {
     size_t n = 0;
@@ -646,8 +646,8 @@ static void keep_earliest(struct items *items)
     items->n = n;
 }
 
-/* Compilations of one frame of torch.compile, "1/0:forward" and "1/1:forward", are of one function.
- */
+/* Compilations of one frame of torch.compile, "1/0:forward" and "1/1:forward", belong to one
+   function. */
 static enum rp_code name_frames(struct diff_ctx *run, struct items *items)
 {
     for (size_t i = 0; i < items->n; i++) {

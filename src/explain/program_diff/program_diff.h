@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `diff` of programs: how two programs differ, whatever their parts are called (compare.c), which
+ * `diff` of programs shows how two programs differ, independent of names (compare.c), which
  * modules of two folders belong together (pairs.c), and why a program was compiled again
  * (recompiles.c).
  */
@@ -15,7 +15,7 @@
 struct rp_program_diff_change {
     const char *kind;  /* added, removed, opcode, shape, constant, attribute, operands, sharding;
                           follows: a consequence of other changes */
-    int64_t count;     /* operations that changed in this way */
+    int64_t count;     /* number of operations that changed in this way */
     const char *what;  /* "add f32[8] -> subtract f32[8]" */
     const char *where; /* "net/layer_{0-31}/attn", "repeat 17 of 32" */
     const char *place, *example;
@@ -27,13 +27,13 @@ struct rp_program_diff_program {
     int64_t instructions;
 };
 
-struct rp_program_diff_step {         /* a graph that had to be compiled */
-    int64_t graph;                    /* number in the dump, from 1 */
-    const char *name;                 /* of the file or function; or "" */
-    int64_t runs;                     /* identical graphs in the dump */
-    const char *cause;                /* first, same, shape, constant, sharding or structure */
-    int64_t against;                  /* the most similar graph before it; absent: none */
-    const char *what, *where, *place; /* of the most important change */
+struct rp_program_diff_step { /* rp_program_diff_step: a graph that had to be compiled */
+    int64_t graph;            /* number in the dump, from 1 */
+    const char *name;         /* name of the file or function, or "" */
+    int64_t runs;             /* number of identical graphs in the dump */
+    const char *cause;        /* first, same, shape, constant, sharding or structure */
+    int64_t against;          /* the most similar graph before it; absent if there is none */
+    const char *what, *where, *place; /* these describe the most important change */
     int64_t changes;                  /* number of changes */
     const char *label, *text;         /* text output only: number and name; what, where, place */
 };
@@ -44,28 +44,30 @@ struct rp_program_diff_module { /* of two folders */
     const char *cause;
     const char *what, *where, *place;
     int64_t changes;
-    const char *left, *right; /* files; "" where the side has none */
+    const char *left, *right; /* files; "" if the side has none */
     const char *text;         /* text output only: cause, what, where, place */
 };
 
 struct rp_program_diff {
     const char *inputs; /* "programs" */
     bool same;
-    const char *cause; /* shape, constant, sharding or structure; "": no change */
+    const char *cause; /* shape, constant, sharding or structure; "" if nothing changed */
     struct rp_program_diff_program left, right;
     int64_t matched, changed, follows, added, removed;
     size_t nchanges, nsteps, nmodules;
-    struct rp_program_diff_change *changes; /* the causes first, most frequent first */
+    struct rp_program_diff_change *changes; /* causes come first, then by frequency */
     struct rp_program_diff_step *steps;
     struct rp_program_diff_module *modules;
 };
 
-/* The record of two programs; those of recompiles and of two folders show other parts of it. */
+/* The record of two programs; the records of recompiles and of two folders show other parts of
+   it. */
 extern const struct rp_type rp_program_diff_type;
 
 /*
- * Fills the result, whose root is a struct rp_program_diff, its type (see rp_program_diff_type) and
- * its answer. Settings "module" and "stage" select programs of folders; "html" names the page.
+ * Fills the result, whose root is a struct rp_program_diff, with its type (see
+ * rp_program_diff_type) and its answer. Settings "module" and "stage" select programs of folders;
+ * "html" names the page.
  */
 enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                                  const struct rp_settings *settings, struct rp_result *result,
@@ -73,13 +75,13 @@ enum rp_code rp_program_diff_run(struct rp_ctx *ctx, const struct rp_dataset *da
 
 /* ---- two programs ---- */
 
-/* One side of a comparison: a computation of a program, RP_NONE: all of it. */
+/* One side of a comparison: a computation of a program, or RP_NONE for all of it. */
 struct rp_program_diff_side {
     const struct rp_match_side *prepared;
     uint32_t computation;
 };
 
-/* Texts and lists in the arena. */
+/* Compares two sides; texts and lists are in the arena. */
 enum rp_code rp_program_diff_sides(struct rp_program_diff_side left,
                                    struct rp_program_diff_side right, struct rp_arena *arena,
                                    struct rp_program_diff *out, struct rp_err *err);
@@ -92,7 +94,7 @@ enum rp_code rp_program_diff_draw(const struct rp_match_side *left, const char *
                                   const struct rp_match_side *right, const char *right_name,
                                   const char *path, struct rp_err *err);
 
-/* Structural hash of a side. */
+/* The structural hash of a side. */
 static inline uint64_t rp_program_diff_side_hash(struct rp_program_diff_side side)
 {
     return side.computation == RP_NONE ? side.prepared->hashes.program
@@ -112,7 +114,7 @@ bool rp_program_diff_same_hashes(uint64_t left, uint64_t left_sharding, uint64_t
 const char *rp_program_diff_sentence(const char *what, const char *where, const char *place,
                                      struct rp_arena *arena);
 
-/* The most important change, or NULL; and its description, with its kind where needed: "added relu
+/* The most important change, or NULL; and its description, with its kind if needed: "added relu
    f32[8]". In the arena. */
 const struct rp_program_diff_change *
 rp_program_diff_main_change(const struct rp_program_diff *diff);
@@ -122,7 +124,7 @@ const char *rp_program_diff_change_words(const struct rp_program_diff_change *ch
 /* ---- modules of two folders ---- */
 
 struct rp_module_key {
-    const char *name; /* of the module and its stage, without ids */
+    const char *name; /* name of the module and its stage, without ids */
     const char *folder;
     uint64_t hash, sharding;
 };
@@ -134,8 +136,8 @@ struct rp_module_pair {
 /*
  * Pairs by name and content, then by name in the given order (a function that was compiled several
  * times), both first within folders of the same name and then anywhere; then by content (a renamed
- * function). The rest has no partner. In the order of the left side, then of the right side; in the
- * arena.
+ * function). The rest has no partner. The pairs are in the order of the left side, then of the
+ * right side; in the arena.
  */
 enum rp_code rp_modules_pair(const struct rp_module_key *left, size_t n,
                              const struct rp_module_key *right, size_t m, struct rp_arena *arena,
@@ -154,8 +156,8 @@ struct rp_recompiles { /* rows so far */
 };
 
 /*
- * Graphs of one kind in the order of time: one row for each that is not identical to an earlier
- * one. Texts in the arena; the rows belong to the caller.
+ * The graphs are of one kind, in the order of time. Makes one row for each that is not identical to
+ * an earlier one. Texts are in the arena; the rows belong to the caller.
  */
 enum rp_code rp_recompiles_explain(const struct rp_recompile_graph *graphs, size_t n,
                                    struct rp_arena *arena, struct rp_recompiles *out,

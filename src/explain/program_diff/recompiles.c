@@ -72,7 +72,7 @@ struct recompile_ctx {
     struct rp_arena *arena;
     struct rp_recompiles *out;
     struct rp_err *err;
-    RP_VEC(size_t) fresh; /* graphs that were compiled; their rows begin at first_row */
+    RP_VEC(size_t) fresh; /* fresh: graphs that were compiled; their rows begin at first_row */
     size_t first_row;
 };
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Repeated blocks without names. Every operation gets a colour: first its local hash, then, step by
- * step, combined with the colours of its operands and users (Weisfeiler-Leman refinement). With a
- * small radius, operations of different blocks of a layer share a colour; a large radius separates
- * the first and last layers from the middle ones. In a layered program, operations of a colour
- * class are evenly spaced in the data flow, one in every layer. The most common size of such
- * classes is the number of layers, and an operation uses the radius at which its class is evenly
- * spaced and closest to that size.
+ * Finds repeated blocks without using names. Every operation gets a colour: first its local hash,
+ * then, step by step, combined with the colours of its operands and users (Weisfeiler-Leman
+ * refinement). With a small radius, operations of different blocks of a layer share a colour; a
+ * large radius separates the first and last layers from the middle ones. In a layered program,
+ * operations of a colour class are evenly spaced in the data flow, one in every layer. The most
+ * common size of such classes is the number of layers, and an operation uses the radius at which
+ * its class is evenly spaced and closest to that size.
  *
- * Operations of a class are numbered in data-flow order, as late as their users allow: parameters
- * and what depends only on them are placed with the layer that uses them, wherever they are in the
- * file. Linear except for one sort.
+ * Operations of a class are numbered in data-flow order, as late as their users allow: parameters,
+ * and operations that depend only on them, are placed with the layer that uses them, wherever they
+ * are in the file. Linear except for one sort.
  */
 #include "explain/program_diff/place.h"
 
@@ -30,10 +30,10 @@ struct refinement {
     uint64_t *color[RADII];
     uint32_t *class[RADII]; /* of an operation */
     uint32_t *size[RADII];  /* of a class */
-    uint32_t *index[RADII]; /* of an operation in its class, from 1 */
-    bool *even[RADII];      /* of a class: its members are evenly spaced */
+    uint32_t *index[RADII]; /* by operation: its number in its class, from 1 */
+    bool *even[RADII];      /* by class: whether its members are evenly spaced */
     uint32_t *order;        /* positions, earliest in the data flow first */
-    uint32_t *level;        /* of an operation in the data flow */
+    uint32_t *level;        /* by operation: its level in the data flow */
 };
 
 static enum rp_code refinement_init(struct refinement *r)
@@ -54,7 +54,7 @@ static enum rp_code refinement_init(struct refinement *r)
     return rp_err_need(r->order && r->level, r->err, "finding repeats");
 }
 
-/* The colour one step further; users are unordered, and those of constants are no clue. */
+/* The colour one step further; users are unordered, and those of constants are not a clue. */
 static uint64_t refine_color(const struct refinement *r, const uint64_t *color, uint32_t i)
 {
     const struct rp_match_side *s = r->side;
@@ -95,7 +95,8 @@ struct late {
 
 RP_ORDER(by_level, struct late, RP_UP(level), RP_UP(position))
 
-/* Levels: one below the lowest user; operations without users come right after their operands. */
+/* Finds levels: one below the lowest user; operations without users come right after their
+   operands. */
 static void find_levels(const struct refinement *r, const uint32_t *topological, uint32_t *depth,
                         struct late *late)
 {
@@ -140,7 +141,7 @@ static enum rp_code order_by_flow(struct refinement *r, uint32_t computation)
     return RP_OK;
 }
 
-struct spacing { /* of a class, while its members go by */
+struct spacing { /* spacing: state of a class while its members are visited */
     uint32_t n, last, gap;
     bool uneven;
 };
@@ -173,8 +174,8 @@ static enum rp_code number_members(struct refinement *r, unsigned radius)
 
 /* ---- layers ---- */
 
-/* The most common class size at small radii, of evenly spaced classes or of all above 1; 0: none.
- */
+/* The most common class size at small radii, among evenly spaced classes or all larger than 1; 0:
+   none. */
 static enum rp_code common_size(const struct refinement *r, bool even, uint32_t *size)
 {
     uint32_t *covered = RP_ARENA_NEW(r->arena, uint32_t, (size_t)r->c->n + 1);
@@ -199,7 +200,8 @@ static uint32_t distance(uint32_t a, uint32_t b)
     return a > b ? a - b : b - a;
 }
 
-/* The class whose size is closest to the number of layers; evenly spaced ones are preferred. */
+/* Chooses the class whose size is closest to the number of layers; evenly spaced ones are
+   preferred. */
 static struct rp_repeat choose_repeat(const struct refinement *r, uint32_t i, uint32_t layers)
 {
     struct rp_repeat best = {.count = 1, .index = 1, .off = UINT32_MAX};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scope paths. Tracers wrap the names of the user: jit(f) around functions, jvp(x) and
+ * Reads scope paths. Tracers wrap the names of the user: jit(f) around functions, jvp(x) and
  * transpose(jvp(x)) around the derivatives of x, while/body around loops. The wrappers are removed,
  * since the user looks for "layer_17/attn".
  */
@@ -39,11 +39,11 @@ static struct part next_part(const char **at)
 
     for (; p.at[p.n] && p.at[p.n] != ';' && (p.at[p.n] != '/' || depth > 0); p.n++)
         depth += (p.at[p.n] == '(') - (p.at[p.n] == ')');
-    *at = p.at[p.n] == '/' ? p.at + p.n + 1 : ""; /* of several paths, the first */
+    *at = p.at[p.n] == '/' ? p.at + p.n + 1 : ""; /* if there are several paths, the first counts */
     return p;
 }
 
-/* Parts that tracers add. */
+/* Whether a part was added by a tracer. */
 static bool is_noise(struct part p)
 {
     static const char *const words[] = {"while",
@@ -156,7 +156,7 @@ size_t rp_ranges_print(int64_t *values, size_t n, char *out, size_t cap)
     return len;
 }
 
-/* The k-th number of a text; its length goes to *len. NULL where there are fewer. */
+/* Finds the k-th number of a text; its length goes to *len. NULL if there are fewer. */
 static const char *number_at(const char *text, size_t k, size_t *len)
 {
     for (; *text; text += *text != '\0') {

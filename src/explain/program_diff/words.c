@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions of operations. Values are cut to fit a line; the name of the operation is shown
- * beside them for those who want to see all of it.
+ * Describes operations. Values are cut to fit a line; the name of the operation is shown beside
+ * them, so that all of it can be looked up.
  */
 #include "explain/program_diff/words.h"
 
@@ -30,7 +30,7 @@ const char *rp_op_change_words(const struct rp_program *left, uint32_t a,
 
     rp_shape_text(left, left->shape.at[a], false, from, sizeof from);
     rp_shape_text(right, right->shape.at[b], false, to, sizeof to);
-    if (!strcmp(was, is) && !strcmp(from, to)) { /* only the layout can differ */
+    if (!strcmp(was, is) && !strcmp(from, to)) { /* then only the layout can differ */
         rp_shape_text(left, left->shape.at[a], true, from, sizeof from);
         rp_shape_text(right, right->shape.at[b], true, to, sizeof to);
     }
@@ -90,7 +90,7 @@ static const char *value_text(const struct rp_program *p, const struct rp_attr *
     return strlen(text) > MOST_VALUE ? rp_arena_textf(arena, "%.*s...", MOST_VALUE, text) : text;
 }
 
-/* The attribute of the same name in the other program, whose string ids differ. */
+/* Finds the attribute of the same name in the other program, whose string ids differ. */
 static const struct rp_attr *attr_like(const struct rp_program *p, uint32_t op, const char *key)
 {
     uint32_t id = rp_strtab_find(&p->strings, key, strlen(key));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the device time of a run is for. */
+/* Sums up the device time of a run by its purpose. */
 #include "base/decides.h"
 #include "base/order.h"
 #include "explain/report/report.h"
@@ -44,7 +44,7 @@ static const char *category_line(const struct rp_report_root *out, struct rp_are
 {
     const char *text = NULL;
 
-    for (size_t i = 0; i < out->ncategories; i++) /* nothing is known about most of it */
+    for (size_t i = 0; i < out->ncategories; i++) /* the purpose of most of it is unknown */
         if (!strcmp(out->categories[i].category, rp_category_names[RP_CATEGORY_OTHER]) &&
             out->categories[i].share > 1 - out->categories[i].share)
             return NULL;

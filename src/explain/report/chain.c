@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A rendezvous as one of its ranks sees it. */
+/* member: a rendezvous from the point of view of one of its ranks. */
 struct member {
-    int64_t end_ns, wait_ns; /* end: on the first rank's clock */
+    int64_t end_ns, wait_ns; /* end: on the clock of the first rank */
     uint32_t rendezvous, participant;
 };
 
@@ -42,7 +42,7 @@ static const struct rp_collective *collective_of(const struct chain_ctx *ctx, ui
     return &part_of(ctx, rank)->collectives.list.at[at];
 }
 
-/* What a time of a rank is on the clock of the first. */
+/* Converts a time of a rank to the clock of the first. */
 static int64_t common_time(const struct chain_ctx *ctx, size_t rank, int64_t ns)
 {
     return rp_clock_time(&ctx->m.clocks[rank], ns);
@@ -53,8 +53,8 @@ int64_t rp_report_judged_ns(const struct rp_report_part *p, int64_t begin_ns, in
     return end_ns <= begin_ns ? 0 : rp_union_covers(p->judged.at, p->judged.n, begin_ns, end_ns);
 }
 
-/* How much of [begin, end) is judged, and no compute runs. Collectives are also recorded in steps
-   without detail, where nothing is known to run beside them. */
+/* The part of [begin, end) that is judged and in which no compute runs. Collectives are also
+   recorded in steps without detail, but there nothing is known to run beside them. */
 static int64_t uncovered(const struct rp_report_part *p, int64_t begin_ns, int64_t end_ns)
 {
     const struct rp_interval *s = p->judged.at;
@@ -72,7 +72,7 @@ static int64_t uncovered(const struct rp_report_part *p, int64_t begin_ns, int64
     return sum;
 }
 
-/* What of an interval lies in the span of a rank. */
+/* The part of an interval inside the span of a rank. */
 static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, struct rp_interval i)
 {
     const struct rp_breakdown *span = &part_of(ctx, rank)->whole;
@@ -82,7 +82,7 @@ static struct rp_interval in_span(const struct chain_ctx *ctx, size_t rank, stru
     return i;
 }
 
-/* Who arrived last, and what that cost the others. */
+/* Counts who arrived last, and what that cost the others. */
 static void count_rendezvous(struct chain_ctx *ctx, const struct rp_rendezvous *m,
                              const struct rp_late *late)
 {
@@ -99,7 +99,8 @@ static bool is_of_stages(const struct chain_ctx *ctx, const struct rp_rendezvous
     return m->senders && rp_rendezvous_are_stages(&ctx->m, m->rank[0], m->rank[1]);
 }
 
-/* What the stages of pipelines wait for each other: the schedule's doing, not that of a rank. */
+/* Measures how long the stages of pipelines wait for each other, which the schedule causes, not a
+   rank. */
 static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *waits = ctx->m.stages ? calloc(ctx->n + 1, sizeof *waits) : NULL;
@@ -137,8 +138,8 @@ static enum rp_code measure_bubbles(struct chain_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* Waits and transfers of the ranks. Several collectives of a rank may wait at once: what counts is
-   the time in which any does. */
+/* Counts waits and transfers of the ranks. Several collectives of a rank may wait at once, so the
+   time counts in which any of them waits. */
 static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *waits = RP_ARENA_NEW(ctx->arena, rp_interval_vec, ctx->n + 1);
@@ -170,7 +171,7 @@ static enum rp_code count_all_rendezvous(struct chain_ctx *ctx, struct rp_err *e
     return code;
 }
 
-/* The exposed part of intervals of a rank, of which it takes the memory. */
+/* The exposed part of intervals of a rank; takes over their memory. */
 static int64_t exposed_of(const struct chain_ctx *ctx, size_t rank, rp_interval_vec *of)
 {
     int64_t sum = 0;
@@ -182,8 +183,8 @@ static int64_t exposed_of(const struct chain_ctx *ctx, size_t rank, rp_interval_
     return sum;
 }
 
-/* Adds the transfers at a place to the intervals of their ranks; RP_PLACES + 1: at any; or only
-   what slow links take too long. */
+/* Adds the transfers at a place (RP_PLACES + 1: at any) to the intervals of their ranks, or only
+   the time that slow links take too long. */
 static enum rp_code add_transfers(const struct chain_ctx *ctx, const struct rp_topology *t,
                                   unsigned place, bool slow, rp_interval_vec *to,
                                   struct rp_err *err)
@@ -209,7 +210,7 @@ static enum rp_code add_transfers(const struct chain_ctx *ctx, const struct rp_t
     return RP_OK;
 }
 
-/* The mean over the ranks of the transfers at a place while no compute runs. */
+/* Computes the mean, over the ranks, of the transfers at a place while no compute runs. */
 static enum rp_code measure_place(const struct chain_ctx *ctx, const struct rp_topology *t,
                                   unsigned place, bool slow, int64_t *out, struct rp_err *err)
 {
@@ -225,8 +226,8 @@ static enum rp_code measure_place(const struct chain_ctx *ctx, const struct rp_t
     return code;
 }
 
-/* Where the exposed transfers run, and whether links are slow. What runs at two places at once
-   counts between nodes. */
+/* Finds where the exposed transfers run, and whether links are slow. Time at two places at once
+   counts as between nodes. */
 static enum rp_code measure_places(struct chain_ctx *ctx, struct rp_err *err)
 {
     struct rp_chain *out = ctx->out;
@@ -282,7 +283,7 @@ static void add_own_time(struct chain_ctx *ctx, size_t rank, int64_t from_ns, in
                   rp_ns_common(gaps->at[i].begin_ns, gaps->at[i].end_ns, from_ns, to_ns));
 }
 
-/* By time; where one operation has several pairs, the one that it waited for comes last. */
+/* Ordered by time; if one operation has several pairs, the one that it waited for comes last. */
 RP_ORDER(by_end, struct member, RP_UP(end_ns), RP_UP(wait_ns), RP_UP(rendezvous))
 
 static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
@@ -308,8 +309,8 @@ static enum rp_code list_members(struct chain_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* By how much the others would have continued earlier without the last rank: from the second last
-   arrival on, while that rank does not compute, and no moment twice. */
+/* Adds by how much the others would have continued earlier without the last rank: the time after
+   the second last arrival in which that rank does not compute, counting no moment twice. */
 static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int64_t *until)
 {
     int64_t end = rp_ns_sum(m->second_ns, m->margin_ns), waited;
@@ -327,8 +328,8 @@ static void add_margin(struct chain_ctx *ctx, const struct rp_rendezvous *m, int
     *until = m->second_ns;
 }
 
-/* From rendezvous to rendezvous, backwards along the ranks that the others waited for, to the begin
-   of the span. */
+/* Walks backwards from rendezvous to rendezvous, along the ranks that the others waited for, to the
+   begin of the span. */
 static void walk_chain(struct chain_ctx *ctx)
 {
     size_t rank = ctx->out->lead;
@@ -370,7 +371,7 @@ static int64_t lost_alone(const struct rp_report_part *p)
     return rp_ns_sum(p->whole.idle_ns, p->whole.exposed_comm_ns);
 }
 
-/* Nothing synchronizes the devices: the rank with most idle time and exposed communication
+/* If nothing synchronizes the devices, the rank with most idle time and exposed communication
    represents the run. */
 static void follow_one_rank(struct chain_ctx *ctx)
 {
@@ -420,7 +421,7 @@ static enum rp_code match_collectives(struct chain_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* Which places are slow: of devices that the collectives synchronize. */
+/* Finds which places are slow, if the collectives synchronize the devices. */
 static enum rp_code find_places(struct chain_ctx *ctx, struct rp_err *err)
 {
     const struct rp_course **courses =

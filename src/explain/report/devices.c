@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices of a rank. What a report says about "the device" of a rank is about its main device,
- * the one that computes longest: the union of several devices would hide that each of them waits,
- * and their mean would mix a device that computes with one that was only initialised. All of them
- * have a row.
+ * The devices of a rank. "The device" of a rank in a report is its main device, the one that
+ * computes longest: the union of several devices would hide that each of them waits, and their mean
+ * would mix a device that computes with one that was only initialised. All of them have a row.
  */
 #include "explain/report/report.h"
 

@@ -38,7 +38,7 @@ static const struct rp_field rank_fields[] = {
     RP_FIELD_END};
 static const struct rp_type rank_type = {"rank", sizeof(struct rp_report_rank), rank_fields, NULL};
 
-/* Where there is no device: what the same times are on the host. */
+/* The meaning of the same times on the host, if there is no device. */
 #define HOST_RANK                                                                             \
     "rank, span_ns:span, compute_ns:running, comm_ns, idle_ns:neither, wait_ns, last_count, " \
     "margin_ns-, stall_ns+"

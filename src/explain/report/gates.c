@@ -23,7 +23,7 @@ static const char any[] = "any";
 /* What a gate limits: an id of a finding, or "any", or a place. */
 struct subject {
     const char *word;
-    const char *kind, *value; /* of a place: "host", and "node003" or NULL; else NULL */
+    const char *kind, *value; /* for a place: "host", and "node003" or NULL; else NULL */
 };
 
 static bool is_place(const char *word, size_t n)
@@ -66,7 +66,7 @@ static enum rp_code read_subject(const char *word, struct rp_arena *arena, struc
     return unknown_subject(word, arena, err);
 }
 
-/* "2%" or "5ms". */
+/* Reads "2%" or "5ms". */
 static enum rp_code read_limit(const char *text, struct rp_gate_row *row, struct rp_err *err)
 {
     char *end;
@@ -106,7 +106,7 @@ static bool is_about(const struct rp_report_finding *f, const struct subject *s)
            (!s->value || has_value(&f->who, s->value));
 }
 
-/* Costs of findings overlap: the largest counts. */
+/* Costs of findings overlap, so the largest counts. */
 static enum rp_code decide(const struct rp_report_ctx *j, const struct subject *s,
                            struct rp_gate_row *row, struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks of a large run by host, where all traces name theirs, else by equal behaviour: a rank joins
- * the first group with whose first rank its times agree. So a rank that differs from a thousand
- * others is a row of its own.
+ * Groups the ranks of a large run by host, if all traces name theirs, else by equal behaviour: a
+ * rank joins the first group whose first rank has times like its own. So a rank that differs from a
+ * thousand others is a row of its own.
  */
 #include "base/decides.h"
 #include "base/order.h"
@@ -61,7 +61,7 @@ struct host_of {
 
 RP_ORDER(by_host, struct host_of, strcmp(a->host, b->host), RP_UP(rank))
 
-/* Whether every rank has a host, and some share one. */
+/* Groups by host; false unless every rank has a host, and some share one. */
 static bool group_by_host(struct group_ctx *g)
 {
     struct host_of *hosts = RP_ARENA_NEW(g->arena, struct host_of, g->ranks->n + 1);
@@ -98,7 +98,7 @@ static bool behave_alike(const struct rp_report_rank *a, const struct rp_report_
            near_by(a->wait_ns, b->wait_ns, a->window_ns);
 }
 
-/* Whether that leaves few enough groups to say something. */
+/* Groups by behaviour; false unless there are few enough groups to say something. */
 static bool group_by_behaviour(struct group_ctx *g)
 {
     size_t i, k;

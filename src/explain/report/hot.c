@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What takes most of the time that is judged, whatever its name: the groups of `top`, whose numbers
- * these are. Device work belongs to the innermost operator that launched it; where there is none,
- * to its own name. Without device work it is the own time of operators on the host, else of Python
- * frames, samples by function, ranges, or of all that was recorded there.
+ * Finds what takes most of the time that is judged, with the groups and numbers of `top`. Device
+ * work belongs to the innermost operator that launched it, or if there is none, to its own name.
+ * Without device work it is the own time of operators on the host, else of Python frames, samples
+ * by function, ranges, or of all that was recorded there.
  */
 #include "explain/report/report.h"
 
@@ -59,7 +59,7 @@ static bool is_modelled(const struct rp_report_hot *h)
            category == RP_CATEGORY_COPY;
 }
 
-/* What stands for operators on the host. */
+/* The groups that replace operators on the host. */
 static struct rp_top_groups groups_of_host(const struct rp_trace *t)
 {
     const int64_t *count = t->totals.count;
@@ -134,7 +134,7 @@ enum rp_code rp_report_find_lines(const struct rp_loaded *loaded, const struct r
 
 /* ------------------------------------------------------------------ all ranks */
 
-/* Adds up the same names; `rows` has room for all. */
+/* Adds up rows of the same name; `rows` has room for all. */
 static enum rp_code add_rows(const struct rp_ranks *ranks, struct rp_report_root *out,
                              struct rp_map *known, struct rp_err *err)
 {
@@ -158,8 +158,8 @@ static void show_name(const struct rp_report_hot *h, bool on_device, char name[N
     (on_device && !is_operator(h) ? rp_short_name : rp_cut_name)(h->name, name, NAME_SHOWN + 1);
 }
 
-/* The share of all rows that are shown by this name, as variants of a template are; 0: an earlier
-   one was. */
+/* The share of all rows that are shown with this name, such as variants of a template; 0 if an
+   earlier row has it. */
 static double share_shown(const struct rp_report_root *out, size_t i, bool on_device,
                           const char *name)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps by kind: those whose kernels are the same, warm-up, and what lies between steps (an
- * evaluation, a checkpoint). Steps are of one kind if less than 5 % of their kernels, by name, are
- * not the other's (docs/definitions.md, "Kinds of steps"). Linear in the device work times the
- * kinds.
+ * Groups steps by kind: those with the same kernels, warm-up, and what lies between steps (an
+ * evaluation, a checkpoint). Steps are of one kind if less than 5 % of their kernels, by name,
+ * differ (docs/definitions.md, "Kinds of steps"). Linear in the device work times the kinds.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"
@@ -44,12 +43,12 @@ struct kinds_ctx {
     const struct rp_work *w;
     const struct rp_report_part *part;
     struct rp_arena *arena, scratch;
-    bool launched; /* of most kernels the launch was recorded */
+    bool launched; /* the launches of most kernels were recorded */
     uint32_t nsteps, nnames;
     uint32_t *name_of;             /* by string: its number + 1 */
     rp_str *names;                 /* by number */
-    uint32_t *first, *ids;         /* by step: its kernels' names in `ids` */
-    uint32_t *count;               /* by name, of one step; zeros between */
+    uint32_t *first, *ids;         /* by step: the names of its kernels in `ids` */
+    uint32_t *count;               /* by name, for one step; all zero in between */
     uint32_t *distinct, ndistinct; /* its names */
     struct work_kind kinds[MOST_WORKS];
     size_t n;
@@ -57,7 +56,7 @@ struct kinds_ctx {
 
 /* ------------------------------------------------------------------ the kernels of a step */
 
-/* The step in which a kernel was launched: the last that had begun. */
+/* The step in which a kernel was launched: the last one that had begun. */
 static uint32_t step_of(const struct kinds_ctx *c, const struct rp_work_item *x)
 {
     const struct rp_step *s = c->t->steps;
@@ -65,7 +64,7 @@ static uint32_t step_of(const struct kinds_ctx *c, const struct rp_work_item *x)
     size_t next;
 
     if (x->launch == RP_NONE && c->launched)
-        return NO_STEP_HERE; /* of a step before the first, or unknown */
+        return NO_STEP_HERE; /* belongs to a step before the first, or to none */
     RP_LOWER_BOUND(next, c->nsteps, s[next].begin_ns <= at);
     if (!next || ((next == c->nsteps || s[next - 1].flags & RP_STEP_BREAK_AFTER) &&
                   at >= s[next - 1].end_ns))
@@ -178,7 +177,7 @@ static enum rp_code add_step(struct kinds_ctx *c, uint32_t step, struct rp_err *
 
 /* ------------------------------------------------------------------ what they are called */
 
-/* The name whose number differs most between two kinds, from the first to the second. */
+/* The name whose count changes most from the first kind to the second. */
 static const char *most_changed(const struct kinds_ctx *c, const struct work_kind *from,
                                 const struct work_kind *to)
 {
@@ -221,7 +220,7 @@ static void add_row(struct rp_report_part *out, const char *kind, const char *wh
 
 RP_ORDER(by_steps, struct work_kind, RP_DOWN(steps), RP_DOWN(total_ns))
 
-/* What lies between steps, and the first of them. */
+/* Adds what lies between steps, and the first of it. */
 static void add_others(struct rp_report_part *out)
 {
 #define BREAK_WORD(name, one, several) one,

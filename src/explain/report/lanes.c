@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The lanes of a rank: one sweep over the unions of the work of each device, linear in its
- * intervals. Idle time of the main device is split by cause, as its gaps are; that of a host by
- * what it did in its pauses. All times are exact:
- * the states of a lane add up to the breakdown of the span.
+ * Draws the lanes of a rank: one sweep over the unions of the work of each device, linear in its
+ * intervals. Idle time of the main device is split by cause, like its gaps; that of a host by what
+ * it did in its pauses. All times are exact: the states of a lane add up to the breakdown of the
+ * span.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"
@@ -37,7 +37,7 @@ static int64_t piece_ns(const struct rp_lane_piece *piece)
     return sum;
 }
 
-/* The cause is that of most of the idle time. */
+/* The joined piece has the cause of most of its idle time. */
 static void piece_join(struct rp_lane_piece *to, const struct rp_lane_piece *more)
 {
     if (more->ns[RP_LANE_IDLE] > to->ns[RP_LANE_IDLE])
@@ -48,11 +48,11 @@ static void piece_join(struct rp_lane_piece *to, const struct rp_lane_piece *mor
         to->state = RP_LANE_MIXED;
 }
 
-/* Joins neighbours of less than `least` until they are as long together; long pieces of one state
-   stay as they are. So there are at most two pieces for each `least` of the lane. */
+/* Joins neighbours shorter than `least` until they are as long together; long pieces of one state
+   stay. So there are at most two pieces for each `least` of the lane. */
 static size_t join_short(struct rp_lane_piece *pieces, size_t n, int64_t least_ns)
 {
-    bool open = false; /* the last piece may grow */
+    bool open = false; /* whether the last piece may grow */
     size_t m = 0;
 
     for (size_t i = 0; i < n; i++) {
@@ -79,7 +79,7 @@ size_t rp_lane_coarsen(struct rp_lane_piece *pieces, size_t n, size_t most)
         if (least > total - least)
             break;
     }
-    while (n > most) { /* times that are not times */
+    while (n > most) { /* damaged files have such times */
         piece_join(&pieces[n - 2], &pieces[n - 1]);
         n--;
     }
@@ -106,7 +106,7 @@ static enum rp_code piece_add(piece_vec *to, uint8_t state, uint8_t cause, int64
 
 /* ------------------------------------------------------------------ the sweep */
 
-/* A union of intervals, and the first of them that is not over. */
+/* sweep: a union of intervals, and the first of them that is not over. */
 struct sweep {
     const struct rp_interval *at;
     size_t n, i;
@@ -201,7 +201,7 @@ static enum rp_code keep_lane(struct lanes_ctx *ctx, struct rp_report_lane lane,
     return RP_OK;
 }
 
-/* Operators of the host: what is busy and no operator is communication. */
+/* Draws operators of the host: busy time without an operator is communication. */
 static enum rp_code draw_host(struct lanes_ctx *ctx, struct rp_err *err)
 {
     const struct rp_report_part *p = ctx->part;

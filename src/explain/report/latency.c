@@ -39,8 +39,9 @@ static int by_start(const void *pa, const void *pb, void *user)
     return a < b ? -1 : a > b;
 }
 
-/* The length of a name without "/_39" or "_S39", which TensorFlow puts after it where the value is
-   received from another device; that row is not recorded, but the operator that sent it is. */
+/* The length of a name without "/_39" or "_S39", which TensorFlow appends where a value is received
+   from another device; the row of the receiver is not recorded, but the operator that sent it
+   is. */
 static size_t sender_len(const char *text, size_t len)
 {
     size_t n = len;
@@ -53,7 +54,7 @@ static size_t sender_len(const char *text, size_t len)
     return len;
 }
 
-/* "^node" and "node:1" are the node. */
+/* Finds a node: "^node" and "node:1" mean the node. */
 static uint32_t find_node(const struct latency_ctx *w, rp_str s)
 {
     const char *text = rp_trace_str(w->t, s), *colon = strrchr(text, ':');
@@ -70,7 +71,7 @@ static uint32_t find_node(const struct latency_ctx *w, rp_str s)
     return node != UINT32_MAX ? node : rp_strtab_find(&w->names, text, sender_len(text, len));
 }
 
-/* The latest end among the inputs of an operator; INT64_MIN where none was recorded. */
+/* The latest end among the inputs of an operator; INT64_MIN if none was recorded. */
 static int64_t ready_at(const struct latency_ctx *w, rp_event op)
 {
     int64_t ready = INT64_MIN;

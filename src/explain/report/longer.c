@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step that is far longer than the others did longer: the name with the largest difference
- * of own time on the thread of the marks, in this step and in a typical one. Linear in the events
- * of these steps.
+ * Finds what made a step far longer than the others: the name with the largest difference of own
+ * time, on the thread of the marks, between this step and a typical one. Linear in the events of
+ * these steps.
  */
 #include "explain/report/report.h"
 
@@ -24,7 +24,7 @@ RP_DECISION(MOST_OF, "of what a step takes longer",
 
 struct own_time {
     rp_str name;
-    int64_t ns; /* in the step minus that in the typical one */
+    int64_t ns; /* time in the step minus that in a typical one */
 };
 
 struct longer_ctx {
@@ -45,7 +45,7 @@ static enum rp_code add_time(struct longer_ctx *c, rp_event e, int64_t ns, struc
     return RP_OK;
 }
 
-/* Adds the own times of what begins in a step, `sign` times. */
+/* Adds the own times of events that begin in a step, `sign` times. */
 static enum rp_code add_step(struct longer_ctx *c, size_t at, const struct rp_report_step *s,
                              int sign, struct rp_err *err)
 {

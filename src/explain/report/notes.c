@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The notes of a report: what the numbers rest on, and what was missing or does not count. */
+/* Writes the notes of a report: what the numbers are based on, and what was missing or does not
+   count. */
 #include "base/decides.h"
 #include "explain/findings/finding.h"
 #include "explain/report/join.h"
@@ -29,7 +30,7 @@ void rp_report_add_note(struct rp_report_ctx *j, const char *text)
         RP_NOTE(j->out, j->arena, text);
 }
 
-/* Kernels of graphs whose capture is not known. */
+/* Notes kernels of graphs whose capture is not known. */
 static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
 {
     int64_t without = rp_ns_between(sum->graph_op_ns, sum->graph_ns);
@@ -43,7 +44,7 @@ static void note_graphs(struct rp_report_ctx *j, const struct rp_coverage *sum)
                               100.0 * (double)without / (double)sum->device_ns));
 }
 
-/* A model of a large trace takes longer than the rest of the report. */
+/* Notes that a model of a large trace would take longer than the rest of the report. */
 void rp_report_note_model(struct rp_report_ctx *j)
 {
     size_t r;
@@ -67,7 +68,7 @@ void rp_report_note_model(struct rp_report_ctx *j)
                               "'reprise optimize' does it, and takes longer");
 }
 
-/* How much of the device time is attributed, and what was missing in the trace. */
+/* Notes how much of the device time is attributed, and what was missing in the trace. */
 void rp_report_note_coverage(struct rp_report_ctx *j)
 {
     const char *framework = rp_report_ctx_part(j, 0)->framework;
@@ -138,7 +139,7 @@ void rp_report_note_trouble(struct rp_report_ctx *j)
                               rp_units_count(j->arena, (int64_t)j->chain.nset, "rank")));
 }
 
-/* Of the first rank whose operators name their inputs. */
+/* Takes it from the first rank whose operators name their inputs. */
 void rp_report_fill_latency(struct rp_report_ctx *j)
 {
     struct rp_report_latency *latency = &j->out->latency;
@@ -156,7 +157,7 @@ void rp_report_fill_latency(struct rp_report_ctx *j)
             latency->slowest, rp_report_ctx_time(j, latency->max_ns)));
 }
 
-/* Idle workers are normal: they are told apart from the threads that work. */
+/* Notes ranges of idle workers, which are normal, apart from threads that work. */
 static void note_ranges(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
@@ -230,7 +231,8 @@ void rp_report_note_host(struct rp_report_ctx *j)
                           (double)p->sums.host_op_ns / (double)p->b.busy_ns));
 }
 
-/* A rank that is late because of its host is a straggler and has a finding about its host. */
+/* Notes that a rank that is late because of its host is a straggler and also has a finding about
+   its host. */
 void rp_report_note_overlap(struct rp_report_ctx *j)
 {
     const struct rp_report_root *out = j->out;

@@ -26,7 +26,7 @@ static const char *const state_names[RP_LANE_STATES] = {
     RP_LANE_MAP(STATE_NAME)
 #undef STATE_NAME
 };
-/* Causes of lanes: of gaps, not known, of pauses. */
+/* The causes in lanes: those of gaps, unknown, those of pauses. */
 static const char *const cause_names[RP_LANE_PAUSES + RP_PAUSES] = {
 #define CAUSE_NAME(name, text, doc) text,
     RP_GAP_CAUSE_MAP(CAUSE_NAME) NULL, RP_PAUSE_MAP(CAUSE_NAME)
@@ -43,7 +43,8 @@ static const char *const state_docs[RP_LANE_STATES] = {
 #undef STATE_DOC
 };
 
-/* What the screen shows, and the lists of findings and steps, which it shows in another form. */
+/* Selects what the screen shows, and the lists of findings and steps, which it shows in another
+   form. */
 static bool page_wants(const struct rp_field *f)
 {
     static const char *const more[] = {"findings", "steps",   "workload",
@@ -177,7 +178,7 @@ static void put_marks(struct rp_out *to, const struct rp_report_root *root)
     rp_out_text(to, root->nsteps ? "]]],\n" : "],\n");
 }
 
-/* What the answer rests on: the lines of the screen, and a sentence about each thing. */
+/* Puts what the answer is based on: the lines of the screen, and a sentence about each. */
 static void put_trust(struct rp_out *to, const struct rp_trust *trust)
 {
     rp_web_put_texts(to, "incomplete", trust->incomplete, trust->nincomplete);
@@ -223,7 +224,7 @@ static void put_data(struct rp_out *to, void *user)
     rp_out_text(to, "}\n");
 }
 
-/* Of one rank its file, of several their folder: "gpt.json.gz", "ddp". */
+/* Writes the file of one rank, or the folder of several: "gpt.json.gz", "ddp". */
 static void put_title(struct rp_out *to, void *user)
 {
     const struct rp_report_root *root = ((const struct rp_result *)user)->root;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One rank's part of the report: its breakdown, gaps, steps, communication kernels and a few sums.
- * Without device work the same is made of host operators: busy is the time in which one runs.
+ * Makes one rank's part of the report: its breakdown, gaps, steps, communication kernels and a few
+ * sums. Without device work it is made from host operators, and busy is the time in which one runs.
  */
 #include "explain/findings/finding.h"
 #include "explain/report/report.h"
@@ -42,7 +42,7 @@ static const char *trace_text(const struct part_ctx *ctx, rp_str s)
     return s ? rp_arena_text(ctx->arena, rp_trace_str(ctx->t, s)) : NULL;
 }
 
-/* Idle time in [begin, end) with a cause. Gaps are in time order. */
+/* Idle time of a cause in [begin, end). Gaps are in the order of time. */
 static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, int64_t end_ns)
 {
     int64_t sum = 0;
@@ -56,8 +56,8 @@ static int64_t idle_in(const rp_gap_vec *gaps, uint8_t cause, int64_t begin_ns, 
     return sum;
 }
 
-/* How long the first step is busy before its own work begins: with that of a step before it, which
-   the recording does not mark, because the host runs ahead of the device. */
+/* How long the first step is busy before its own work begins. It runs work of a step that the
+   recording does not mark, because the host runs ahead of the device. */
 static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step,
                           struct rp_interval time)
 {
@@ -74,10 +74,10 @@ static int64_t earlier_in(const struct part_ctx *ctx, const struct rp_step *step
         rp_ns_add(&sum, rp_ns_common(x->begin_ns, x->end_ns, until, time.end_ns));
         until = x->end_ns;
     }
-    return 0; /* nothing was launched in the step: nothing is known */
+    return 0; /* nothing was launched in the step, so nothing is known */
 }
 
-/* What of a time is waiting before the first recorded work of a stream. */
+/* The part of a time spent waiting before the first recorded work of a stream. */
 static int64_t unrecorded_in(const struct part_ctx *ctx, struct rp_interval time)
 {
     int64_t sum = 0;
@@ -110,7 +110,7 @@ static void make_step(struct part_ctx *ctx, uint32_t at, struct rp_interval time
         .no_detail = step->flags & RP_STEP_NO_DETAIL};
 }
 
-/* All steps of the trace, or the one that is selected. */
+/* Makes all steps of the trace, or the selected one. */
 static enum rp_code make_steps(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_part *out = ctx->out;
@@ -159,7 +159,7 @@ static void add_first_wait(struct part_ctx *ctx, const struct rp_gap *gap)
         ctx->first_waits[ctx->nfirst_waits++] = (struct rp_interval){gap->begin_ns, gap->end_ns};
 }
 
-/* Launched work that waits: how much of it before the first work of a stream, and inside graphs. */
+/* Sums up how long launched work waits: before the first work of a stream, and inside graphs. */
 static enum rp_code sum_device_waits(struct part_ctx *ctx, const rp_event *first,
                                      struct rp_err *err)
 {
@@ -207,7 +207,7 @@ static enum rp_code find_gaps(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* The union of all work other than copies; work is in time order. */
+/* Unites all work except copies; it is in the order of time. */
 static enum rp_code unite_kernels(struct part_ctx *ctx, struct rp_err *err)
 {
     for (size_t i = 0; i < ctx->w.items.n; i++) {
@@ -238,7 +238,7 @@ static enum rp_code find_leads(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* What is judged: the steps, or what is selected. */
+/* Finds what is judged: the steps, or what is selected. */
 static enum rp_code find_segments(struct part_ctx *ctx, struct rp_err *err)
 {
     if (!ctx->scope->limited)
@@ -249,7 +249,7 @@ static enum rp_code find_segments(struct part_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* The breakdown of all segments. */
+/* Computes the breakdown of all segments. */
 static void measure_span(struct part_ctx *ctx)
 {
     const struct rp_segments *s = &ctx->segments;
@@ -269,8 +269,8 @@ static enum rp_code find_waits(struct part_ctx *ctx, struct rp_err *err)
                               ctx->arena, err);
 }
 
-/* Where calls in which threads wait are all that was recorded (dftracer), the time in them is
-   waiting, and only the rest is not known. */
+/* If only calls in which threads wait were recorded (dftracer), the time in them is waiting, and
+   the rest is unknown. */
 static enum rp_code tell_waits(struct part_ctx *ctx, struct rp_err *err)
 {
     struct rp_report_pauses *p = &ctx->out->pauses;
@@ -301,7 +301,8 @@ static enum rp_code tell_waits(struct part_ctx *ctx, struct rp_err *err)
     return code;
 }
 
-/* When the work of the first step begins, where the device still runs that of the step before. */
+/* Finds when the work of the first step begins, if the device still runs that of the step
+   before. */
 static enum rp_code own_work_from(struct part_ctx *ctx, int64_t *out, struct rp_err *err)
 {
     struct rp_interval *times;
@@ -405,7 +406,7 @@ static enum rp_code read_device(struct part_ctx *ctx, struct rp_err *err)
 }
 
 /* Whether an operator ran in another process than the loop: in a worker of its data loader, whose
-   time is the loader's own. Files of other frameworks have processes that are devices. */
+   time counts for the loader. In files of other frameworks, devices are processes. */
 static bool is_of_worker(const struct rp_trace *t, rp_event e)
 {
     const struct rp_step *first = t->steps;
@@ -418,7 +419,7 @@ static bool is_of_worker(const struct rp_trace *t, rp_event e)
            t->tracks[t->ev.track[e]].process != t->tracks[t->ev.track[first->mark]].process;
 }
 
-/* XLA on the CPU runs a program: while no operation of it is recorded, a part of one runs on other
+/* XLA on the CPU runs a program: while no operation of it is recorded, part of one runs on other
    threads. */
 static bool is_executor(const struct rp_trace *t, rp_event e)
 {
@@ -436,7 +437,7 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
 
     if (ev->dur_ns[e] < 0 || ts == RP_NO_TS || !rp_scope_has(scope, ts) || is_of_worker(trace, e))
         return false;
-    /* without operators, what was named by hand is all there is */
+    /* without operators, ranges that were named by hand are all there is */
     if (!trace->totals.count[RP_KIND_CPU_OP] &&
         (kind == RP_KIND_ANNOTATION || kind == RP_KIND_OTHER))
         return true;
@@ -444,7 +445,7 @@ bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope 
            rp_event_is_host_collective(trace, e);
 }
 
-/* Whether the ranges that the program marks are all that is known of the host's work. */
+/* Whether ranges that the program marks are all that is known about the host's work. */
 static bool is_by_ranges(const struct rp_trace *t)
 {
     return !t->totals.count[RP_KIND_CPU_OP] &&
@@ -460,9 +461,9 @@ static bool is_host_comm(const struct part_ctx *ctx, rp_event e)
            rp_event_is_host_collective(ctx->t, e);
 }
 
-enum { IN_OPERATOR = 1, IN_LOADER = 2 }; /* what is around an event */
+enum { IN_OPERATOR = 1, IN_LOADER = 2 }; /* what surrounds an event */
 
-/* Whether a span is a request for input data; each name is looked at once. */
+/* Whether a span is a request for input data; each name is examined once. */
 static bool loads_input(const struct rp_trace *t, rp_event e, uint8_t *by_name)
 {
     uint8_t *known = &by_name[t->ev.name[e]];
@@ -472,7 +473,7 @@ static bool loads_input(const struct rp_trace *t, rp_event e, uint8_t *by_name)
     return *known == 2;
 }
 
-/* Adds the host operators to the unions, and sums up those that are not inside another one. */
+/* Adds the host operators to the unions, and sums up those that are not nested. */
 static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, uint8_t *inside,
                                   uint8_t *by_name, struct rp_err *err)
 {
@@ -505,7 +506,7 @@ static enum rp_code add_host_work(struct part_ctx *ctx, bool by_ranges, uint8_t 
     return RP_OK;
 }
 
-/* Calls that start device work, where none was recorded. */
+/* Counts calls that start device work, if no such work was recorded. */
 static void count_lost_work(struct part_ctx *ctx)
 {
     for (rp_event e = 0; e < ctx->t->ev.n; e++)
@@ -514,7 +515,7 @@ static void count_lost_work(struct part_ctx *ctx)
             rp_device_call_does(rp_trace_str(ctx->t, ctx->t->ev.name[e])) & RP_DOES_WORK;
 }
 
-/* Host operators instead of device work: the unions are filled from them. */
+/* Uses host operators instead of device work: fills the unions from them. */
 static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
 {
     rp_interval_vec *all = &ctx->u.all, *cls = ctx->u.cls;
@@ -551,8 +552,8 @@ static enum rp_code read_host(struct part_ctx *ctx, struct rp_err *err)
     return rp_report_measure_latency(ctx->t, ctx->arena, &ctx->out->latency, err);
 }
 
-/* "NVIDIA H200"; of a device without a recorded name what is known of it; NULL: no device is
-   described. */
+/* Writes "NVIDIA H200"; for a device without a recorded name what is known about it; NULL if no
+   device is described. */
 static const char *device_text(struct part_ctx *ctx)
 {
     const struct rp_device *d = ctx->t->devices;
@@ -580,7 +581,7 @@ static bool is_half(const struct rp_collective *c)
     return false;
 }
 
-/* What communicates most, and whether it sends elements of 16 bits or fewer. */
+/* Finds what communicates most, and whether it sends elements of 16 bits or fewer. */
 static void describe_collectives(const struct rp_collectives *c, struct rp_workload *out)
 {
     int64_t ns[RP_COLL_KINDS] = {0}, half_ns[RP_COLL_KINDS] = {0};
@@ -599,8 +600,7 @@ static void describe_collectives(const struct rp_collectives *c, struct rp_workl
     out->half_comm = half_ns[out->collective] > ns[out->collective] / 2;
 }
 
-/* Whether most of the device time is that of graphs; the work of one may be recorded as one item.
- */
+/* Whether most of the device time is in graphs, whose work may be recorded as a single item. */
 static bool is_mostly_graphs(const struct part_ctx *ctx)
 {
     int64_t graphs = ctx->out->coverage.graph_ns;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The part of a rank in a report: what is known of it once its trace is gone. What only one finding
- * needs is not here but in its file (explain/findings): the member `kept` has a place for it.
+ * The part of a rank in a report: what is known about it after its trace is released. Values that
+ * only one finding needs are declared in its file (explain/findings); the member `kept` has a place
+ * for them.
  */
 #include "base/decides.h"
 #include "dataset/ranks.h"
@@ -25,27 +26,29 @@
 #include <string.h>
 
 /* Small sums. */
-#define RP_REPORT_SUMS(M, s)                                                                     \
-    M(s, PLAIN, int64_t, previous_ns)   /* compute of the step before the first one */           \
-    M(s, PLAIN, int64_t, first_wait_ns) /* device_wait before the first work of a stream */      \
-    M(s, PLAIN, int64_t, graph_wait_ns) /* device_wait between the items of one launch */        \
-    M(s, PLAIN, int64_t, overhead_ns)   /* of the profiler */                                    \
-    M(s, PLAIN, int64_t, host_ops)      /* operators and their time */                           \
-    M(s, PLAIN, int64_t, host_op_ns)                                                             \
-    M(s, PLAIN, int64_t, lost_work) /* calls that started device work, of which none is there */ \
-    M(s, PLAIN, int64_t, open_collectives) /* of the host, that did not end */                   \
-    M(s, PLAIN, int64_t, timeline_ranks)   /* in one file of a pipeline's timeline, or 0 */
+#define RP_REPORT_SUMS(M, s)                                                                 \
+    M(s, PLAIN, int64_t, previous_ns)   /* compute of the step before the first one */       \
+    M(s, PLAIN, int64_t, first_wait_ns) /* device_wait before the first work of a stream */  \
+    M(s, PLAIN, int64_t, graph_wait_ns) /* device_wait between the items of one launch */    \
+    M(s, PLAIN, int64_t, overhead_ns)   /* of the profiler */                                \
+    M(s, PLAIN, int64_t, host_ops)      /* operators, and their time */                      \
+    M(s, PLAIN, int64_t, host_op_ns)                                                         \
+    M(s, PLAIN, int64_t,                                                                     \
+      lost_work) /* number of calls that started device work, if none was recorded */        \
+    M(s, PLAIN, int64_t, open_collectives) /* number of host collectives that did not end */ \
+    M(s, PLAIN, int64_t,                                                                     \
+      timeline_ranks) /* number of ranks in one file of a pipeline's timeline, or 0 */
 RP_PART_STRUCT(rp_report_sums, RP_REPORT_SUMS);
 
-#define RP_REPORT_PAUSES(M, s)                                             \
-    M(s, ARRAY, int64_t, ns, RP_PAUSES)                                    \
-    M(s, ARRAY, int64_t, count, RP_PAUSES)                                 \
-    M(s, ARRAY, int64_t, longest_ns, RP_PAUSES)                            \
-    M(s, TEXTS, mainly, RP_PAUSES) /* the span with most of it, or NULL */ \
+#define RP_REPORT_PAUSES(M, s)                                               \
+    M(s, ARRAY, int64_t, ns, RP_PAUSES)                                      \
+    M(s, ARRAY, int64_t, count, RP_PAUSES)                                   \
+    M(s, ARRAY, int64_t, longest_ns, RP_PAUSES)                              \
+    M(s, TEXTS, mainly, RP_PAUSES) /* the span with most of each, or NULL */ \
     M(s, ARRAY, int64_t, mainly_ns, RP_PAUSES)
 RP_PART_STRUCT(rp_report_pauses, RP_REPORT_PAUSES);
 
-/* What a program does before its first step, the most special first: X(NAME, "name", doc). */
+/* What a program does before its first step, the most specific first: X(NAME, "name", doc). */
 #define RP_START_MAP(X)                                                      \
     X(COMPILATION, "compilation", "torch.compile, XLA, Triton")              \
     X(LOADING, "module loading", "code is loaded onto the device")           \
@@ -75,42 +78,43 @@ struct rp_kept {
 
 #define RP_REPORT_PART(M, s)                                                                      \
     M(s, PLAIN, bool, on_device)                                                                  \
-    M(s, PLAIN, bool, cut_to_device)        /* without steps: more than that was recorded */      \
-    M(s, PLAIN, bool, limited)              /* by --step or --window: no steps then */            \
-    M(s, PLAIN, struct rp_breakdown, b)     /* of the device window */                            \
-    M(s, PLAIN, struct rp_breakdown, whole) /* of the span (facts/times/step_times.h), or of      \
-                                               what is selected */                                \
-    M(s, RECORD, rp_outside, outside)       /* recorded outside of the steps; not if limited */   \
+    M(s, PLAIN, bool, cut_to_device) /* without steps: more than device work was recorded */      \
+    M(s, PLAIN, bool, limited)       /* limited by --step or --window; then there are no steps */ \
+    M(s, PLAIN, struct rp_breakdown, b) /* of the device window */                                \
+    M(s, PLAIN, struct rp_breakdown,                                                              \
+      whole) /* breakdown of the span (facts/times/step_times.h), or of \ what is selected */     \
+    M(s, RECORD, rp_outside, outside) /* recorded outside of the steps; not if limited */         \
     M(s, PLAIN, struct rp_trace_life, life)                                                       \
-    M(s, ARRAY, int64_t, start_ns, RP_START_KINDS) /* with --start-up: before the first step      \
-                                                      that is judged */                           \
+    M(s, ARRAY, int64_t, start_ns,                                                                \
+      RP_START_KINDS) /* with --start-up: time before the first step \ that is judged */          \
     M(s, PLAIN, struct rp_coverage, coverage)                                                     \
     M(s, ARRAY, int64_t, category_ns, RP_CATEGORIES) /* device time, of the main device */        \
     M(s, LIST, rp_report_hot, hot)                   /* the largest first */                      \
-    M(s, PLAIN, int64_t, hot_ns)       /* of which they are: device time, or that of the host */  \
+    M(s, PLAIN, int64_t,                                                                          \
+      hot_ns) /* the time of which they are a part: device time, or that of the host */           \
     M(s, RECORD, rp_lines_part, lines) /* of compiled programs */                                 \
     M(s, PLAIN, struct rp_speed_sums, speed)                                                      \
     M(s, RECORD, rp_report_sums, sums)                                                            \
-    /* A rank with device work has what findings keep, one without has its pauses. */             \
+    /* A rank with device work has what findings keep; a rank without it has its pauses. */       \
     M(s, FINDINGS, kept)                                                                          \
     M(s, RECORD, rp_report_pauses, pauses)                                                        \
-    /* Where no operator was recorded, the user's ranges count as work; where there are no ranges \
-       either, the time between recorded calls does. */                                           \
+    /* If no operator was recorded, the user's ranges count as work; if there are no ranges       \
+     * \ either, the time between recorded calls does. */                                         \
     M(s, PLAIN, bool, by_ranges)                                                                  \
     M(s, PLAIN, bool, by_calls)                                                                   \
-    M(s, RECORD, rp_stacks_part, stacks) /* without device work: where the samples saw a          \
-                                            processor work */                                     \
-    M(s, RECORD, rp_host_waits, waits)   /* in the span */                                        \
+    M(s, RECORD, rp_stacks_part,                                                                  \
+      stacks) /* without device work: where samples show work on a \ processor */                 \
+    M(s, RECORD, rp_host_waits, waits) /* in the span */                                          \
     M(s, RECORD, rp_host_calls, calls)                                                            \
-    M(s, PLAIN, int64_t, late_ns) /* idle that began before the next work was launched */         \
+    M(s, PLAIN, int64_t, late_ns) /* idle time that began before the next work was launched */    \
     M(s, RECORD, rp_report_latency, latency)         /* of host operators */                      \
     M(s, LIST, rp_idle_cause, idle_causes)           /* by cause and class */                     \
-    M(s, PLAIN_VEC, rp_gap_vec, gaps, struct rp_gap) /* of the span, in time order */             \
+    M(s, PLAIN_VEC, rp_gap_vec, gaps, struct rp_gap) /* gaps of the span, in the order of time */ \
     M(s, RECORD, rp_collectives, collectives)                                                     \
     M(s, RECORD, rp_course, course)                                                               \
-    M(s, LIST, rp_comm_lead, leads) /* one a collective: what the rank did before it */           \
-    /* Unions of intervals. Where the device is busy and no kernel runs, it only copies. The      \
-       judged parts of the span are those that count. */                                          \
+    M(s, LIST, rp_comm_lead, leads) /* for each collective: what the rank did before it */        \
+    /* Unions of intervals. While the device is busy but runs no kernel, it only copies. Only the \
+     * \ judged parts of the span count. */                                                       \
     M(s, PLAIN_VEC, rp_interval_vec, compute, struct rp_interval)                                 \
     M(s, PLAIN_VEC, rp_interval_vec, busy, struct rp_interval)                                    \
     M(s, PLAIN_VEC, rp_interval_vec, kernels, struct rp_interval)                                 \
@@ -118,31 +122,32 @@ struct rp_kept {
     M(s, TEXT, unequal) /* pitfalls, or NULL */                                                   \
     M(s, TEXT, streams)                                                                           \
     M(s, TEXT, untypical)                                                                         \
-    M(s, LIST, rp_report_kind, kinds)       /* none: all steps are of one */                      \
-    M(s, LIST, rp_report_request, requests) /* none: their ranges were not recorded */            \
-    M(s, TEXT, request_text)                /* what they are, or NULL */                          \
-    M(s, LIST, rp_report_step, steps) /* those of the trace in its order, or the selected one */  \
+    M(s, LIST, rp_report_kind, kinds)       /* none if all steps are of one kind */               \
+    M(s, LIST, rp_report_request, requests) /* none if their ranges were not recorded */          \
+    M(s, TEXT, request_text)                /* a sentence about what they are, or NULL */         \
+    M(s, LIST, rp_report_step,                                                                    \
+      steps) /* all steps of the trace in its order, or the selected one */                       \
     M(s, PLAIN, int64_t, recorded_steps) /* of the trace */                                       \
-    M(s, PLAIN, int64_t, step_ns)        /* RP_ABSENT_I64: no steps */                            \
+    M(s, PLAIN, int64_t, step_ns)        /* RP_ABSENT_I64 if there are no steps */                \
     M(s, TEXT, device)                                                                            \
     M(s, TEXT, framework)                                                                         \
-    M(s, TEXT, frameworks) /* of a recording of ours: with their versions; or NULL */             \
-    M(s, TEXT, host)       /* facts/host/trace_host.h, or NULL */                                 \
+    M(s, TEXT, frameworks) /* for a recording of ours: frameworks with versions; or NULL */       \
+    M(s, TEXT, host)       /* see facts/host/trace_host.h; or NULL */                             \
     M(s, LIST, rp_report_device_row, devices) /* by number */                                     \
     M(s, PLAIN, struct rp_workload, workload)                                                     \
     M(s, PLAIN, bool, modelled)       /* sim is filled */                                         \
     M(s, PLAIN, bool, too_large)      /* for a model of it */                                     \
-    M(s, PLAIN, int64_t, model_first) /* the model is of steps from that number on ... */         \
-    M(s, PLAIN, int64_t, model_steps) /* ... so many; 0: of all */                                \
+    M(s, PLAIN, int64_t, model_first) /* the model starts with the step of that number ... */     \
+    M(s, PLAIN, int64_t, model_steps) /* ... and has so many; 0: all */                           \
     M(s, RECORD, rp_sim_part, sim)                                                                \
-    /* for pages and pictures (view.h): empty unless they are asked for */                        \
+    /* for pages and pictures (view.h); empty unless they are asked for */                        \
     M(s, LIST, rp_report_lane, lanes)                                                             \
     M(s, RECORDS, rp_top_part, tops, RP_VIEW_TOPS)                                                \
     M(s, RECORD, rp_roof_part, roof)
 RP_PART_STRUCT(rp_report_part, RP_REPORT_PART);
 extern const struct rp_type rp_report_part_type; /* fields.c */
 
-/* What is known besides the trace. */
+/* What is known in addition to the trace. */
 struct rp_report_hints {
     const char *path; /* of the file, beside which logs may lie; NULL: nowhere */
     const struct rp_category_table *categories; /* the user's, or NULL */
@@ -150,17 +155,17 @@ struct rp_report_hints {
     void *user;
 };
 
-/* Texts are in the arena; release the part also after a failure, unless an arena has adopted it.
-   `hints` may be NULL. */
+/* Texts are in the arena. The part must be released also after a failure, unless an arena has
+   adopted it. `hints` may be NULL. */
 enum rp_code rp_report_rank(const struct rp_trace *trace, const struct rp_scope *scope,
                             const struct rp_report_hints *hints, struct rp_arena *arena,
                             struct rp_report_part *out, struct rp_err *err);
 void rp_report_part_release(struct rp_report_part *part);
 
-/* Whether a host span counts as work where no device work was recorded. */
+/* Whether a host span counts as work if no device work was recorded. */
 bool rp_report_is_host_work(const struct rp_trace *trace, const struct rp_scope *scope, rp_event e);
 
-/* Whether only transfers of the device were recorded, or kept by a filter: then nothing is known
+/* Whether only transfers of the device were recorded, or kept by a filter, so that nothing is known
    about the time between them. */
 static inline bool rp_report_has_only_transfers(const struct rp_report_part *p)
 {
@@ -176,26 +181,26 @@ static inline const struct rp_report_part *rp_report_part_of(const struct rp_ran
 
 /* Whether nothing was recorded that can be called work: no device work, operator, or range. */
 bool rp_report_knows_no_work(const struct rp_report_part *part);
-/* Whether all that is known of a rank's code is what was sampled. */
+/* Whether samples are all that is known about a rank's code. */
 bool rp_report_is_sampled(const struct rp_report_part *part);
 bool rp_report_samples_device(const struct rp_report_part *part);
 
-/* Whether `record` wrote it: advice names its options then. */
+/* Whether `record` wrote the file, so that advice can name its options. */
 static inline bool rp_report_is_ours(const struct rp_report_part *part)
 {
     return part->framework && !strcmp(part->framework, "reprise");
 }
 
-/* Makes the model of a rank where it is cheap and may be needed (predict.c); `changes`: to predict
-   changes, not only what the profiler costs. */
+/* Makes the model of a rank if it is cheap and may be needed (predict.c). `changes`: it is to
+   predict changes, not only the cost of the profiler. */
 enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct rp_arena *arena,
                              struct rp_report_part *part, struct rp_err *err);
 
-/* How much of [begin, end) lies in what is judged of a rank. */
+/* The part of [begin, end) that is judged for a rank. */
 int64_t rp_report_judged_ns(const struct rp_report_part *part, int64_t begin_ns, int64_t end_ns);
 
-/* Whether steps are repetitions of the same work, as far as their marks say: those of a server
-   are not, they have different batches. */
+/* Whether steps repeat the same work, as far as their marks tell; those of a server have different
+   batches. */
 bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n);
 
 #define RP_STEPS_COMPARED 3
@@ -206,7 +211,7 @@ RP_DECISION(RP_ATYPICAL, "times the median step",
             "\"Step time\")",
             "explain/steps_are_atypical_from_an_edge_on");
 
-/* How long a step would have taken without work that was launched before it. */
+/* The duration of a step without work that was launched before it. */
 static inline int64_t rp_report_own_ns(const struct rp_report_step *s)
 {
     return rp_ns_between(s->earlier_ns, s->b.window_ns);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why no operator runs, where a trace has no device work. What the threads run in the middle of a
- * pause is its cause: the first of data loading, the profiler, Python and other spans that any of
- * them runs. Pauses are looked at in time order, and of the threads only those whose innermost span
- * has changed since, so that many threads do not cost anything in each of many pauses.
+ * Finds why no operator runs, if a trace has no device work. The cause of a pause is what the
+ * threads run in its middle: the first of data loading, the profiler, Python and other spans that
+ * any of them runs. Pauses are visited in the order of time, and in each only threads whose
+ * innermost span has changed since the last, so that many threads cost nothing.
  */
 #include "explain/report/report.h"
 #include "explain/report/view.h"
@@ -39,14 +39,15 @@ struct pause_ctx {
     rp_gap_vec *each;
     RP_VEC(int64_t) weight[RP_PAUSES]; /* by string */
     rp_str most[RP_PAUSES];
-    RP_VEC(int64_t) paused;             /* when the recording was paused, in time order */
-    RP_VEC(struct due) due;             /* a heap: when a thread has to be looked at again */
-    RP_VEC(uint8_t) cause;              /* by track: what it shows now */
-    struct rp_ordered shown[RP_PAUSES]; /* by cause: tracks that show it now -> the span */
-    struct rp_sampled sampled;          /* where threads were while nothing was recorded */
+    RP_VEC(int64_t) paused; /* when the recording was paused, in the order of time */
+    RP_VEC(struct due) due; /* a heap: when each thread has to be examined again */
+    RP_VEC(uint8_t) cause;  /* by track: what it shows now */
+    struct rp_ordered
+        shown[RP_PAUSES];      /* by cause: from the tracks that show it now to their spans */
+    struct rp_sampled sampled; /* where threads were while nothing was recorded */
 };
 
-/* Whether a wait is that of a thread with work: workers wait whenever they have none. */
+/* Whether a wait belongs to a thread with work, because workers wait whenever they have none. */
 static bool in_range(const struct rp_trace *t, rp_event wait)
 {
     return rp_event_around(t, wait, RP_KIND_ANNOTATION) != RP_NONE ||
@@ -86,7 +87,7 @@ static enum rp_pause span_cause(const struct rp_trace *t, rp_event inner, rp_eve
 
 /* ------------------------------------------------------------------ threads, as time goes on */
 
-/* Puts the first entry of the heap where it belongs. */
+/* Restores the order of the heap after its first entry has changed. */
 static void sink_due(struct pause_ctx *w)
 {
     struct due *heap = w->due.at, moved = heap[0];
@@ -102,7 +103,7 @@ static void sink_due(struct pause_ctx *w)
     heap[at] = moved;
 }
 
-/* When the innermost span of a track is another one, at the earliest. */
+/* The earliest time at which the innermost span of a track changes. */
 static int64_t next_change(const struct rp_trace *t, rp_track track, rp_event inner, int64_t at_ns)
 {
     const struct rp_track_info *info = &t->tracks[track];
@@ -126,7 +127,7 @@ static enum rp_code begin_threads(struct pause_ctx *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* Looks again at the threads that may have changed. Times do not go back from call to call. */
+/* Examines the threads that may have changed. Times do not go back from call to call. */
 static enum rp_code follow_threads(struct pause_ctx *w, int64_t at_ns, struct rp_err *err)
 {
     while (w->due.n && w->due.at[0].ns <= at_ns) {
@@ -272,7 +273,7 @@ static enum rp_code add_pause(struct pause_ctx *w, int64_t begin_ns, int64_t end
     return span == RP_NONE ? RP_OK : add_weight(w, cause, span, length, err);
 }
 
-/* What of [begin, end) lies in the segments. */
+/* Adds the part of [begin, end) that lies in the segments. */
 static enum rp_code add_inside(struct pause_ctx *w, const struct rp_segments *segments,
                                int64_t begin_ns, int64_t end_ns, struct rp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of a server's steps by phase, and per request and token, where their marks say how many;
- * without waiting for work that was launched before the recording, which is not theirs.
- * Ranks work on the same steps, so counts and totals are means over the ranks, medians those of all
- * steps.
+ * Sums up the time of a server's steps by phase, and if their marks state the numbers, per request
+ * and token. Waiting for work that was launched before the recording is left out, because it is not
+ * theirs. Ranks work on the same steps, so counts and totals are means over the ranks, medians
+ * those of all steps.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"
@@ -16,7 +16,7 @@ RP_LIMIT(MOST_PHASES, "phases", "there are prefill, decode, mixed and none");
 struct phase_sums {
     const char *phase; /* NULL: none */
     int64_t steps, total_ns, unrecorded_ns;
-    int64_t requests, requests_ns; /* known numbers, and the time of the steps that have one */
+    int64_t requests, requests_ns; /* sums of known numbers, and time of the steps that have one */
     int64_t tokens, tokens_ns;
     int64_t *ns; /* of its steps */
 };
@@ -33,7 +33,7 @@ static bool same_phase(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-/* Numbers of requests and tokens come from names: they may be anything. */
+/* Numbers of requests and tokens come from names, so they may be anything. */
 static void add_known(int64_t count, int64_t ns, int64_t *sum, int64_t *sum_ns)
 {
     if (count == RP_ABSENT_I64)

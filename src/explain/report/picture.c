@@ -37,7 +37,7 @@ static const char *const names[] = {
 #undef STATE_NAME
 };
 
-/* Adds a piece from `at` on, `ns` long, to the slices that it covers, in proportion. */
+/* Adds a piece of `ns` from `at` on to the slices that it covers, in proportion. */
 static void add_piece(float *share, size_t n, const struct rp_lane_piece *piece, double at,
                       double ns, double slice_ns)
 {

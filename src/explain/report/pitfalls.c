@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pitfalls of reading a timeline. The mean of an operator misleads where a few long calls among
- * many short ones take most of its time: those must be looked at by shape. Two streams with kernels
- * side by side on the screen need not run at once: what counts is how much of their time overlaps.
- * A step that is much longer than the others is a bad example.
+ * Finds pitfalls of reading a timeline. The mean of an operator misleads if a few long calls among
+ * many short ones take most of its time; such calls must be examined by shape. Two streams with
+ * kernels side by side on the screen need not run at once; only the overlap of their times tells. A
+ * step that is much longer than the others is a bad example.
  */
 #include "explain/report/report.h"
 
@@ -101,7 +101,7 @@ static enum rp_code collect_calls(struct op_calls *c, const struct rp_work *work
     return RP_OK;
 }
 
-/* How many of the longest calls of an operator take half of its time; 0: they are not few. */
+/* How many of the longest calls of an operator take half of its time; 0 if they are not few. */
 static enum rp_code count_heavy(struct op_calls *c, struct op_kind *k, struct rp_err *err)
 {
     int64_t left = k->total_ns / 2;
@@ -121,7 +121,7 @@ static enum rp_code count_heavy(struct op_calls *c, struct op_kind *k, struct rp
     return RP_OK;
 }
 
-/* Of those whose time few calls take the one that takes most. */
+/* Among operators with few such calls, the one that takes most time. */
 static enum rp_code worst_kind(struct op_calls *c, int64_t device_ns, const struct op_kind **out,
                                struct rp_err *err)
 {
@@ -170,7 +170,7 @@ enum rp_code rp_pitfall_unequal(const struct rp_work *work, const struct rp_attr
     return code;
 }
 
-/* Time in which each stream computes, and how many have a share worth a word. */
+/* Sums up the time in which each stream computes; counts those with a significant share. */
 static int64_t sum_streams(const struct rp_work *work, int64_t *until, int64_t *busy,
                            int64_t compute_ns, int *several, int64_t *least)
 {
@@ -232,14 +232,15 @@ static rp_event longest_named(const struct rp_trace *t, const struct rp_step *st
             t->ev.ts_ns[e] >= step->begin_ns && t->ev.ts_ns[e] < step->end_ns &&
             (best == RP_NONE || dur > t->ev.dur_ns[best]) &&
             rp_has_word(rp_trace_str(t, t->ev.name[e]), words) &&
-            !strcasestr(rp_trace_str(t, t->ev.name[e]), "compiled") && /* runs what was compiled */
+            !strcasestr(rp_trace_str(t, t->ev.name[e]),
+                        "compiled") && /* such a span runs what was compiled */
             !rp_name_recomputes(rp_trace_str(t, t->ev.name[e])))
             best = e;
     }
     return best;
 }
 
-/* Whether the recording was paused in a step, which then is as long as the pause. */
+/* Whether the recording was paused in a step, which is then as long as the pause. */
 static bool paused_in(const struct rp_trace *t, const struct rp_step *step)
 {
     for (rp_event e = 0; e < t->ev.n; e++)
@@ -274,7 +275,8 @@ static const char *step_reason(const struct rp_trace *t, size_t at, const struct
     const char *what = "compilation";
     rp_event e;
 
-    /* a step on the device ends where the next begins: what the host does before that is in it */
+    /* a step on the device ends where the next begins, so it includes what the host does before
+       that */
     step->end_ns = step->end_ns > end_ns ? step->end_ns : end_ns;
     e = longest_named(t, step, compile);
 
@@ -300,7 +302,7 @@ bool rp_report_steps_alike(const struct rp_report_step *steps, size_t n)
     return true;
 }
 
-/* Steps that can be compared: of a server those that decode, else all but warm-up. */
+/* Lists steps that can be compared: for a server those that decode, else all but warm-up. */
 static size_t list_alike(const struct rp_report_step *steps, size_t n, size_t *at)
 {
     bool alike = rp_report_steps_alike(steps, n);

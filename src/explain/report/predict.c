@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What changes would bring, from the model of `simulate`: the opportunities of a run
- * (sim/opportunities.h), and the same numbers beside the advice of findings. The model of a rank is
- * made while its trace is in memory, where it may be needed (steps are marked, something is lost,
+ * Predicts what changes would bring with the model of `simulate`: the opportunities of a run
+ * (sim/opportunities.h), and adds the same numbers to the advice of findings. The model of a rank
+ * is made while its trace is in memory, if it may be needed (steps are marked, something is lost,
  * or Python frames were recorded, which slow the program down) and is not too large. Without it,
  * and for a part of a recording, advice names the what-if, and 'reprise simulate' answers it.
  *
@@ -60,7 +60,7 @@ RP_LIMIT(MOST_WHATIFS, "what-ifs",
 
 /* ------------------------------------------------------------------ the model of a rank */
 
-/* Where changes are predicted, some ranks may stand for the others; else all models are held. */
+/* If changes are predicted, some ranks may represent the others; else all models are held. */
 static bool is_too_large(const struct rp_trace *trace, bool changes)
 {
     uint32_t ranks = trace->world_size > NODE && !changes ? (uint32_t)trace->world_size : NODE;
@@ -103,8 +103,8 @@ enum rp_code rp_report_model(const struct rp_trace *trace, bool changes, struct 
     return code == RP_NOMEM ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
-/* Steps from the middle on: the first ones warm up. Their number is a power of two, so that ranks
-   with about as many events take the same. 0: all. */
+/* Takes steps from the middle on, because the first ones warm up. Their number is a power of two,
+   so that ranks with about equally many events take the same; 0: all. */
 static uint32_t some_steps(const struct rp_trace *t, uint32_t *first)
 {
     uint32_t n = 1;
@@ -183,7 +183,7 @@ struct numbers {
     struct rp_opportunities list;
     struct rp_sim_now now;
     double absent;       /* rp_worlds_absent */
-    const char *doubted; /* why no gain is sure; NULL */
+    const char *doubted; /* why no gain is certain, or NULL */
 };
 
 static bool is_listed(const struct numbers *w, const char *text)
@@ -195,8 +195,8 @@ static bool is_listed(const struct numbers *w, const char *text)
     return i < w->nmore;
 }
 
-/* Whether a text is of the what-if of an opportunity: then its gain is sure. So is what a finding
-   itself takes from the model. */
+/* Whether the gain of a text is certain, because it is about the what-if of an opportunity, or the
+   finding itself uses the model. */
 static bool is_sure(const struct numbers *w, const struct rp_change *c)
 {
     if (!strcmp(c->text, STRAGGLER))
@@ -207,7 +207,7 @@ static bool is_sure(const struct numbers *w, const struct rp_change *c)
     return false;
 }
 
-/* The nth of several in "bucket=5MB|25MB"; NULL: there are fewer. In the arena. */
+/* The nth what-if in "bucket=5MB|25MB", in the arena; NULL if there are fewer. */
 static const char *nth_what_if(struct rp_arena *arena, const char *all, size_t nth)
 {
     const char *value = strchr(all, '='), *at = value ? value + 1 : all;
@@ -236,7 +236,7 @@ static void list_what_ifs(struct rp_arena *arena, const struct rp_report_root *o
         }
 }
 
-/* Replaces "{}" by the number of the what-if; without a prediction by N, and of several what-ifs
+/* Replaces "{}" by the number of the what-if, or without a prediction by N. Of several what-ifs,
    the middle one stays as an example. */
 static void settle_try(struct rp_arena *arena, struct rp_report_try *t)
 {
@@ -260,8 +260,9 @@ static bool is_refused(const struct numbers *w, const char *text)
     return c && c->verdict == RP_WHATIF_NOT;
 }
 
-/* Of several what-ifs the one that brings most. A gain far above what the finding costs is not of
-   this finding: the what-if removes other host work, too. One that may be nothing has no number. */
+/* Predicts the what-if that brings most among several. A gain far above the finding's cost is not
+   attributed to it, because the what-if removes other host work, too. A gain that may be zero gets
+   no number. */
 static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double share,
                         const struct numbers *w)
 {
@@ -270,7 +271,7 @@ static void predict_try(struct rp_arena *arena, struct rp_report_try *t, double 
     double change;
 
     t->refused = is_refused(w, all);
-    t->what_if = NULL; /* where the recording does not allow it */
+    t->what_if = NULL; /* if the recording does not allow it */
     for (size_t nth = 0; all && (text = nth_what_if(arena, all, nth)) != NULL; nth++) {
         c = rp_changes_find(&w->changes, text);
         if (c && c->alone_ns != RP_ABSENT_I64 && (!best || c->alone_ns < best->alone_ns))
@@ -303,7 +304,7 @@ static bool was_given(const struct rp_report_root *out, size_t n, const char *to
     return false;
 }
 
-/* Of those with a number, what brings most comes first; the others keep their places. */
+/* Advice with a number is sorted by what it brings; the rest keeps its place. */
 static void sort_tries(struct rp_report_finding *f)
 {
     for (size_t i = 0; i < f->ntries; i++)
@@ -325,8 +326,8 @@ static bool brings_something(const struct rp_report_finding *f)
     return false;
 }
 
-/* Puts the numbers to a finding's advice; leaves out what brings nothing, and what a finding before
-   it says already. The first stays where nothing else is known to help. */
+/* Adds numbers to a finding's advice; leaves out what brings nothing, and what an earlier finding
+   says already. The first advice stays if nothing else is known to help. */
 static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, size_t at,
                             const struct numbers *w)
 {
@@ -351,8 +352,8 @@ static void predict_finding(struct rp_arena *arena, struct rp_report_root *out, 
     sort_tries(f);
 }
 
-/* "about 1.01 s of 1.20 s a step". Where ranks that were not given are waited for, the profiler may
-   cost less than it costs this one. */
+/* Writes "about 1.01 s of 1.20 s a step". If ranks that were not given are waited for, the profiler
+   may cost less than it costs this one. */
 static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                            const struct numbers *w, struct rp_report_root *out)
 {
@@ -380,7 +381,7 @@ static void say_distortion(const struct rp_ranks *ranks, struct rp_arena *arena,
                                              : "time in and between operators");
 }
 
-/* Whether every rank has a model that should have one; their parts. */
+/* Lists the parts of the ranks; false if one that should have a model has none. */
 static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **out, size_t *n)
 {
     *n = ranks->chosen ? ranks->nchosen : ranks->n;
@@ -395,8 +396,9 @@ static bool list_parts(const struct rp_ranks *ranks, const struct rp_sim_part **
     return *n;
 }
 
-/* What a late rank costs is one number, here and in 'simulate'. Where the model says much less than
-   the ranks waited, it does not know why they wait, and the delay remains as an upper limit. */
+/* The cost of a late rank must be the same number here and in 'simulate'. If the model says much
+   less than the ranks waited, it does not know why they wait, and the delay remains as an upper
+   limit. */
 static void settle_straggler(struct rp_report_root *out, const struct numbers *w)
 {
     const struct rp_change *c = rp_changes_find(&w->changes, STRAGGLER);
@@ -416,8 +418,8 @@ static void settle_straggler(struct rp_report_root *out, const struct numbers *w
     }
 }
 
-/* Every change alone, and what of it is worth it; nothing where the model does not reproduce the
-   recording. */
+/* Predicts every change alone and keeps those that are worth it; none if the model does not
+   reproduce the recording. */
 static enum rp_code ask_worlds(struct rp_worlds *x, bool predictable, struct rp_arena *arena,
                                struct numbers *w, bool *found, struct rp_err *err)
 {
@@ -461,7 +463,7 @@ static enum rp_code find_numbers(const struct rp_ranks *ranks, struct rp_arena *
 
 /* ------------------------------------------------------------------ opportunities */
 
-/* Whether a text is of a what-if. */
+/* Whether a text is about a what-if. */
 static bool is_of(const char *text, const char *name)
 {
     size_t len = strlen(name);
@@ -470,8 +472,8 @@ static bool is_of(const char *text, const char *name)
            !strchr("abcdefghijklmnopqrstuvwxyz-", text[len] ? text[len] : '=');
 }
 
-/* The finding that a change answers: the first whose advice it is; NULL: none. What advises fewer
-   bits advises tf32, too. */
+/* The finding that a change solves: the first that advises it, or NULL. Advice to use fewer bits
+   includes tf32. */
 static const char *finding_of(const struct rp_report_root *out, const struct rp_whatif *row,
                               bool *beyond)
 {
@@ -488,7 +490,7 @@ static const char *finding_of(const struct rp_report_root *out, const struct rp_
     return NULL;
 }
 
-/* Why a change applies, with what the log of torch.compile says of it: breaks, skipped graphs. */
+/* Why a change applies, according to the log of torch.compile: breaks, skipped graphs. */
 static const char *because_of(struct rp_arena *arena, const struct rp_report_root *out,
                               const struct rp_opportunity *o)
 {
@@ -535,8 +537,8 @@ static void list_opportunities(struct rp_arena *arena, const struct numbers *w,
     }
 }
 
-/* What else a change gains that gains more than its finding costs: the first finding about work of
-   the host, which then runs beside that of the device. */
+/* If a change gains more than its finding costs, says what else it gains: the first finding about
+   work of the host, which then overlaps that of the device. */
 static const char *hidden_text(struct rp_arena *arena, const struct rp_report_root *out,
                                const struct rp_report_opportunity *o)
 {
@@ -547,9 +549,9 @@ static const char *hidden_text(struct rp_arena *arena, const struct rp_report_ro
     return o->beyond ? ", and hides other work of the host" : "";
 }
 
-/* "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); addresses launch-bound".
-   Of a prediction whose error is not known (one step, a profiler of unknown cost) no least gain is
-   stated. */
+/* Writes "cuda-graphs: 27.3 ms → 18.4 ms a step (-32.6 %, at least 8.1 ms less); addresses
+   launch-bound". If the error of a prediction is not known (one step, a profiler of unknown cost),
+   no least gain is stated. */
 static const char *help_text(struct rp_arena *arena, const struct rp_report_root *out,
                              const struct rp_report_opportunity *o, int64_t step_ns)
 {
@@ -569,7 +571,7 @@ static const char *help_text(struct rp_arena *arena, const struct rp_report_root
                           hidden_text(arena, out, o));
 }
 
-/* What a change would bring to the finding that costs most, if only its gain were sure. */
+/* Says what a change would bring to the most costly finding if its gain were certain. */
 static const char *unsure_text(struct rp_arena *arena, const struct numbers *w,
                                const struct rp_report_finding *f)
 {
@@ -586,7 +588,7 @@ static const char *unsure_text(struct rp_arena *arena, const struct numbers *w,
     return "";
 }
 
-/* Where no change can be predicted for what costs most, the reader is led to that. */
+/* If no change can be predicted for the most costly finding, refers the reader to that finding. */
 static const char *no_help_text(struct rp_arena *arena, const struct numbers *w,
                                 const struct rp_report_root *out)
 {
@@ -599,8 +601,8 @@ static const char *no_help_text(struct rp_arena *arena, const struct numbers *w,
                           unsure_text(arena, w, &out->findings[0]));
 }
 
-/* Where what costs most has no change that can be predicted, and costs more than the first change
-   gains, the reader is led to it, too. */
+/* If the most costly finding has no predictable change and costs more than the first change gains,
+   refers the reader to that finding, too. */
 static const char *but_text(struct rp_arena *arena, const struct rp_report_root *out,
                             int64_t step_ns)
 {
@@ -623,7 +625,7 @@ static bool is_any_possible(const struct rp_changes *changes)
     return false;
 }
 
-/* The three that would help most. */
+/* Names the three changes that would help most. */
 static void say_helps(struct rp_arena *arena, const struct numbers *w, struct rp_report_root *out)
 {
     const char **const lines[] = {&out->help_text, &out->help2_text, &out->help3_text};

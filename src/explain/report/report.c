@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The report of a run: ranks, steps, the parts of the time, and sentences for people. Parts are
- * sums over the ranks, exact: compute + transfer + waiting + copies + idle by cause = span.
+ * The report of a run: ranks, steps, the parts of the time, and sentences for people. The parts are
+ * exact sums over the ranks: compute + transfer + waiting + copies + idle by cause = span.
  */
 #include "explain/report/join.h"
 
@@ -53,7 +53,7 @@ static void fill_rank(struct rp_report_ctx *j, size_t r)
     rp_ns_add(&j->out->window_ns, p->b.window_ns);
 }
 
-/* How long a rank waits in collectives of what is judged, at most what is given. */
+/* How long a rank waits in collectives within what is judged, at most `most`. */
 static int64_t wait_in_span(const struct rp_report_ctx *j, size_t r, int64_t comm_ns)
 {
     const rp_interval_vec *waits = j->chain.waits ? &j->chain.waits[r] : NULL;
@@ -65,7 +65,7 @@ static int64_t wait_in_span(const struct rp_report_ctx *j, size_t r, int64_t com
     return sum < comm_ns ? sum : comm_ns;
 }
 
-/* Without a device: the same for the span, without start-up. */
+/* Without a device: fills the same for the span, without start-up. */
 static void fill_host_ranks(struct rp_report_ctx *j)
 {
     struct rp_report_rank *rows = RP_ARENA_NEW(j->arena, struct rp_report_rank, j->n + 1);
@@ -145,7 +145,7 @@ static const char *pause_name(struct rp_report_ctx *j, int cause)
                : name;
 }
 
-/* Time without an operator by what ran instead, where there is no device. */
+/* Without a device: adds time without an operator, by what ran instead. */
 static void add_pauses(struct rp_report_ctx *j)
 {
     int64_t pause[RP_PAUSES] = {0};
@@ -163,7 +163,7 @@ static void add_pauses(struct rp_report_ctx *j)
                                          : rp_pause_docs[c]);
 }
 
-/* Idle time by cause, the largest first. */
+/* Adds idle time by cause, the largest first. */
 static void add_idle(struct rp_report_ctx *j)
 {
     int64_t cause[RP_GAP_CAUSES] = {0};
@@ -192,7 +192,7 @@ static void add_idle(struct rp_report_ctx *j)
     add_pauses(j);
 }
 
-/* What the work is called. */
+/* The word for the work. */
 static const char *work_word(const struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, 0);
@@ -321,7 +321,7 @@ static const char *and_lost(struct rp_report_ctx *j, const char *text, const cha
     return text;
 }
 
-/* What the devices still did for a step before the recorded ones: the mean of the ranks. */
+/* How long devices still worked for a step before the recorded ones, as the mean of the ranks. */
 static int64_t previous_of(const struct rp_report_ctx *j)
 {
     for (size_t i = 0; i < j->out->nparts; i++)
@@ -372,7 +372,7 @@ static size_t judged_steps(const struct rp_report_part *p)
     return n;
 }
 
-/* What the devices compute, and what was lost: means over the ranks. */
+/* Fills what the devices compute, and what was lost, as means over the ranks. */
 static void fill_lost(struct rp_report_ctx *j)
 {
     struct rp_report_root *out = j->out;
@@ -483,7 +483,7 @@ static void fill_pace(struct rp_report_ctx *j)
         margin < all ? " of " : "", margin < all ? rp_report_ctx_time(j, all) : "");
 }
 
-/* How much of a finding the line "time" counts as compute. */
+/* Says how much of a finding's cost the line "time" counts as compute. */
 static const char *compute_text(const struct rp_report_ctx *j, const struct rp_report_finding *f)
 {
     if (!f->compute_ns)
@@ -494,7 +494,7 @@ static const char *compute_text(const struct rp_report_ctx *j, const struct rp_r
                                 work_word(j));
 }
 
-/* The findings that cost most, as blocks of lines. */
+/* Fills the most costly findings, as blocks of lines. */
 static void fill_look(struct rp_report_ctx *j)
 {
     struct rp_report_root *out = j->out;
@@ -521,7 +521,7 @@ static void fill_look(struct rp_report_ctx *j)
                                           (size_t)MOST_SHOWN, out->nfindings));
 }
 
-/* Of a capture nothing is concluded: its kernels did not run. */
+/* Nothing is concluded from a capture, because its kernels did not run. */
 static void fill_capture(struct rp_report_ctx *j)
 {
     int64_t captured = j->ranks->captured;
@@ -537,7 +537,7 @@ static void fill_capture(struct rp_report_ctx *j)
            "with this file beside it, to see its kernels by operator");
 }
 
-/* Pitfalls: misleading impressions of the timeline, for the rank at the end of the chain. */
+/* Fills pitfalls, misleading impressions of the timeline, for the rank at the end of the chain. */
 static void fill_pitfalls(struct rp_report_ctx *j)
 {
     const struct rp_report_part *p = rp_report_ctx_part(j, j->chain.lead);
@@ -579,7 +579,7 @@ static enum rp_code fill_waits(struct rp_report_ctx *j, struct rp_err *err)
     return RP_OK;
 }
 
-/* How much of the devices is used; after what is known about the step without the profiler. */
+/* Fills how much of the devices is used; called when the step without the profiler is known. */
 static enum rp_code fill_speed(struct rp_report_ctx *j, struct rp_err *err)
 {
     struct rp_speed_rank *ranks = RP_ARENA_NEW(j->arena, struct rp_speed_rank, j->n + 1);
@@ -615,7 +615,7 @@ static void fill_kinds(struct rp_report_ctx *j)
     }
 }
 
-/* The ranks of a server work on the same requests: one of them is shown. */
+/* The ranks of a server work on the same requests, so one of them is shown. */
 static void fill_requests(struct rp_report_ctx *j)
 {
     size_t r;
@@ -694,7 +694,7 @@ static enum rp_code report_join(const struct rp_ranks *ranks, const struct rp_se
 
 extern const struct rp_question_row rp_ask_report;
 
-/* What pages and pictures show besides the answer. */
+/* Makes what pages and pictures show in addition to the answer. */
 static enum rp_code report_view(const struct rp_loaded *loaded, const struct rp_scope *scope,
                                 const struct rp_settings *settings,
                                 const struct rp_report_hints *hints, struct rp_rank_part *part,
@@ -752,7 +752,7 @@ static enum rp_code report_rank(const struct rp_loaded *loaded, const struct rp_
     return code;
 }
 
-/* The page says what the answer rests on. */
+/* The page also shows what the answer is based on. */
 static enum rp_code report_write(const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests of a program that generates, where their ranges were recorded: calls of generate(), and
- * ranges or chains that are named after a request. Of requests that follow each other, the steps
- * that begin inside one serve it; where they overlap, no mark says which step serves which
- * (docs/definitions.md, "Requests"). Linear in events; each name is looked at once.
+ * Finds requests of a program that generates, if their ranges were recorded: calls of generate(),
+ * and ranges or chains that are named after a request. If requests follow each other, the steps
+ * that begin inside one serve it; if they overlap, no mark says which step serves which
+ * (docs/definitions.md, "Requests"). Linear in events; each name is examined once.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"
@@ -28,7 +28,7 @@ RP_LIMIT(MOST_HOPS, "spans around one", "outer ones are not looked at");
 
 struct request {
     int64_t begin_ns, end_ns;
-    int64_t queue_ns, prefill_ns; /* RP_ABSENT_I64: not recorded; prefill: when it ended */
+    int64_t queue_ns, prefill_ns; /* RP_ABSENT_I64 if not recorded; prefill_ns: when it ended */
     rp_event event;
 };
 
@@ -49,13 +49,13 @@ static bool begins_with(const char *name, const char *word)
     return !strncasecmp(name, word, n) && !isalpha((unsigned char)name[n]);
 }
 
-/* What their ranges begin with; llm_request is what vLLM sends to OpenTelemetry. */
+/* The beginnings of their ranges' names; llm_request is what vLLM sends to OpenTelemetry. */
 static const struct {
     const char *begin;
     uint8_t word;
 } words[] = {{"request", NAME_REQUEST}, {"llm_request", NAME_REQUEST}, {"generate", NAME_REQUEST},
              {"queue", NAME_QUEUE},     {"waiting", NAME_QUEUE},       {"prefill", NAME_PREFILL}};
-#define PYTHON_GENERATE "): generate" /* the end of a frame: transformers */
+#define PYTHON_GENERATE "): generate" /* how the frame of transformers ends */
 
 static uint8_t word_of(const char *name)
 {
@@ -65,7 +65,7 @@ static uint8_t word_of(const char *name)
     return rp_text_ends(name, PYTHON_GENERATE) ? NAME_REQUEST : NAME_OTHER;
 }
 
-/* What a span of the host is by its name. */
+/* The meaning of a host span, by its name. */
 static uint8_t span_word(struct requests_ctx *c, rp_event e)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -89,7 +89,7 @@ static bool is_inside_another(struct requests_ctx *c, rp_event e)
     return false;
 }
 
-/* What a span inside a request says: how long it waited, or when its prefill ended. */
+/* Reads from a span inside a request how long it waited, or when its prefill ended. */
 static void read_span(struct requests_ctx *c, struct request *r, rp_event e)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -166,8 +166,8 @@ static enum rp_code add_time(struct requests_ctx *c, enum rp_request_time what, 
     return rp_vec_push(&c->ns[what], ns, err);
 }
 
-/* When the results of a step were there: its device work has ended, or its mark, but not later than
-   the request. */
+/* When the results of a step were available: when its device work or its mark had ended, but not
+   later than the request. */
 static int64_t step_done(const struct rp_step *s, const struct request *r)
 {
     if (s->work_end_ns != RP_NO_TS)
@@ -210,7 +210,7 @@ static enum rp_code measure(struct requests_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Whether at least half of the steps begin in a request: then these are what the program serves. */
+/* Whether at least half of the steps begin in a request, so that the program serves these. */
 static bool holds_steps(const struct requests_ctx *c)
 {
     uint32_t nsteps = rp_whole_steps(c->t), i, inside = 0;

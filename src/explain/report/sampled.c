@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the threads were, by samples of their stacks, where no device work was recorded: the lines
- * that take the processors, and how long threads ran and waited.
+ * If no device work was recorded, shows by samples of their stacks where the threads were: the
+ * lines that take the processors, and how long threads ran and waited.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much of the device is used. FLOPs are those of the recorded shapes (cost/op_cost.h), so work
- * that is done twice, as with checkpoints of activations, counts twice. Tokens are what is looked
- * up in the largest table of embeddings, samples what the convolution that reads the images reads.
+ * Measures how much of the device is used. FLOPs are those of the recorded shapes (cost/op_cost.h),
+ * so work that is done twice, as with checkpoints of activations, counts twice. Tokens are counted
+ * as lookups in the largest table of embeddings, samples at the convolution that reads the images.
  * A program with several large tables (a picture from a text with three encoders, categories of a
- * recommendation) does not process tokens, so that nothing is said of them.
+ * recommendation) does not process tokens, so none are reported.
  */
 #include "explain/report/speed.h"
 
@@ -95,8 +95,8 @@ static void add_lookup(struct rp_speed_sums *out, const struct rp_input_tensor *
     }
 }
 
-/* What enters the model: the tokens of the largest table, the images of convolutions of few
-   channels. */
+/* Adds the inputs of the model: the tokens of the largest table, the images of convolutions with
+   few channels. */
 static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
 {
     const struct rp_input_tensor *first = rp_inputs_tensor(in, 0),
@@ -112,7 +112,7 @@ static void add_inputs(struct rp_speed_sums *out, const struct rp_inputs *in)
     }
 }
 
-/* The lookup or convolution of the forward pass that a call belongs to; RP_NONE: it is another. */
+/* The lookup or convolution of the forward pass that a call belongs to, or RP_NONE. */
 static rp_event entrance_of(const struct rp_op_costs *costs, const struct rp_cost_call *call)
 {
     const struct rp_trace *t = costs->trace;
@@ -178,7 +178,7 @@ static int main_format(const double flops[RP_NUMBERS])
     return best;
 }
 
-/* The tokens of a rank: as its server counted them, or as they are looked up. */
+/* The tokens of a rank: those that its server counted, or those looked up. */
 static double tokens_of(const struct rp_speed_rank *rank)
 {
     const struct rp_speed_sums *s = rank->sums;
@@ -264,7 +264,7 @@ struct rp_report_speed rp_report_speed_of(const struct rp_speed_rank *ranks, siz
 
 /* ------------------------------------------------------------------ on the screen */
 
-/* The rate is that of all steps: where the median step is another, this is said. */
+/* The rate is that of all steps; if the median step differs, the text says so. */
 static const char *rate_text(struct rp_arena *arena, const char *before, double count, double rate,
                              int64_t step_ns, const char *what)
 {

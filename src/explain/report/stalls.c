@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Host stalls in the report: how many calls of each rank are far above the median of their name on
- * all ranks, how long they took, and around which durations they cluster. `stalls` has the details.
+ * Counts host stalls for the report: how many calls of each rank are far above the median of their
+ * name on all ranks, how long they took, and around which durations they cluster. `stalls` has the
+ * details.
  */
 #include "base/decides.h"
 #include "explain/report/report.h"
@@ -44,8 +45,8 @@ enum rp_code rp_report_explain_stalls(const struct rp_trace *trace, const rp_int
     return code;
 }
 
-/* Adds the stalls of all ranks up; the durations of those that nothing explains go into `lengths`,
-   which has room for all. */
+/* Adds up the stalls of all ranks; `lengths`, which has room for all, gets the durations of those
+   that nothing explains. */
 static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_names *names,
                          struct rp_report_root *out, int64_t *lengths)
 {
@@ -70,7 +71,7 @@ static size_t add_stalls(const struct rp_ranks *ranks, const struct rp_call_name
     return found;
 }
 
-/* The modes with a tenth of the stalls or more. */
+/* Fills the modes that have a tenth of the stalls or more. */
 static enum rp_code fill_modes(struct rp_report_root *out, const int64_t *sorted, size_t n,
                                struct rp_arena *arena, struct rp_err *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the time before the first step goes (--start-up). Spans are sorted into kinds by their
- * names; where several run at once, the most special kind counts, so that the parts add up to the
- * whole. What no span covers is import time as long as libraries are still being loaded, and
- * otherwise was not recorded. A sweep over begins and ends: n log n in the spans before the first
- * step.
+ * Finds where the time before the first step goes (--start-up). Spans are sorted into kinds by
+ * their names. If several run at once, the most specific kind counts, so that the parts add up to
+ * the whole. Time without a span counts as import while libraries are still being loaded; otherwise
+ * it was not recorded. A sweep over begins and ends: n log n in the spans before the first step.
  */
 #include "explain/report/report.h"
 
@@ -76,7 +75,7 @@ static enum rp_code list_edges(const struct rp_trace *t, int64_t end_ns, start_e
     return RP_OK;
 }
 
-/* Adds [from, to) in which these spans run. */
+/* Adds [from, to), in which these spans run. */
 static void add_piece(int64_t ns[RP_START_KINDS], const int64_t *running, int64_t from, int64_t to,
                       int64_t loaded_ns)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a report says about steps besides their times: what they were found by, what lies outside of
- * them, what to do where none were found, and how long one takes without the recorder.
+ * Writes what a report says about steps besides their times: how they were found, what lies outside
+ * of them, what to do if none were found, and how long one takes without the recorder.
  */
 #include "explain/report/join.h"
 
@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-/* How a program of this framework marks its steps; NULL: no line is known. */
+/* How a program of this framework marks its steps; NULL if no line is known. */
 static const char *mark_line(const struct rp_report_part *p)
 {
     static const struct {

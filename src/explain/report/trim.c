@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is left of a rank's time once its trace is gone. The chain (chain.c) enters and leaves a
- * rank where its span or one of its collectives begins or ends, so that between two such edges only
- * the sums matter; and what computes is asked for inside collectives only.
+ * Reduces what is kept about a rank after its trace is released. The chain (chain.c) enters and
+ * leaves a rank only where its span or one of its collectives begins or ends, so only sums matter
+ * between two such edges; and compute is asked for only inside of collectives.
  *
  *     gaps       .a.b..a....[ AR ]..b.a.        kept:  aaa b [ AR ] a b      as many gaps as causes
  *     compute    ==  ==  ======  ===  ==        kept:        =====           what overlaps AR
@@ -13,7 +13,7 @@
 
 typedef RP_VEC(int64_t) edge_vec;
 
-/* The edges, in order; `inside`: the union of the collectives. */
+/* Lists the edges in order; `inside` gets the union of the collectives. */
 static enum rp_code list_edges(const struct rp_report_part *part, edge_vec *edges,
                                rp_interval_vec *inside, struct rp_err *err)
 {
@@ -43,7 +43,7 @@ struct stretch {
     bool used;
 };
 
-/* They are put one behind the other: together they fit before the next edge. */
+/* The gaps are put one after the other; together they fit before the next edge. */
 static enum rp_code end_stretch(struct stretch *s, rp_gap_vec *to, struct rp_err *err)
 {
     for (int c = 0; c < RP_GAP_CAUSES && s->used; c++) {
@@ -62,7 +62,7 @@ static enum rp_code end_stretch(struct stretch *s, rp_gap_vec *to, struct rp_err
     return RP_OK;
 }
 
-/* Whether they follow each other; times of damaged files may not. */
+/* Whether gaps follow each other, which they may not in damaged files. */
 static bool are_in_order(const rp_gap_vec *gaps)
 {
     for (size_t i = 0; i < gaps->n; i++)
@@ -97,7 +97,7 @@ static enum rp_code merge_gaps(const rp_gap_vec *gaps, const edge_vec *edges, rp
 
 /* ------------------------------------------------------------------ work */
 
-/* Between two edges, the time in which only copies run. */
+/* Finds the time between two edges in which only copies run. */
 static enum rp_code find_copies(const struct rp_report_part *part, const edge_vec *edges,
                                 rp_interval_vec *to, struct rp_err *err)
 {
@@ -116,7 +116,7 @@ static enum rp_code find_copies(const struct rp_report_part *part, const edge_ve
     return RP_OK;
 }
 
-/* What of a union lies inside another one. */
+/* The part of a union inside another one. */
 static enum rp_code cut_union(const rp_interval_vec *u, const rp_interval_vec *inside,
                               rp_interval_vec *to, struct rp_err *err)
 {
@@ -134,7 +134,7 @@ static enum rp_code cut_union(const rp_interval_vec *u, const rp_interval_vec *i
             piece.end_ns = piece.end_ns < x->end_ns ? piece.end_ns : x->end_ns;
             RP_TRY(rp_vec_push(to, piece, err));
             if (u->at[k].end_ns > x->end_ns)
-                break; /* it may be inside the next one, too */
+                break; /* it may also be inside the next one */
         }
     }
     return RP_OK;

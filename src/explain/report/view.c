@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The view of all ranks: their lanes on one clock, with a limited number of pieces together, so
- * that a page of a large run is not larger than one of a small run; and the tables of `top`, added
- * up as that question does.
+ * The view of all ranks: their lanes on one clock, with a limited total number of pieces, so that a
+ * page of a large run is not larger than one of a small run; and the tables of `top`, added up as
+ * that question does.
  */
 #include "explain/report/view.h"
 #include "base/decides.h"
@@ -32,7 +32,7 @@ struct view_ctx {
     struct rp_arena *arena;
     struct rp_report_root *root;
     struct rp_report_view *out;
-    int64_t first_ns, longest_ns; /* begin of the earliest lane; on the first rank's clock */
+    int64_t first_ns, longest_ns; /* begin of the earliest lane, on the first rank's clock */
 };
 
 static const struct rp_report_part *part_of(const struct view_ctx *ctx, size_t rank)
@@ -40,14 +40,14 @@ static const struct rp_report_part *part_of(const struct view_ctx *ctx, size_t r
     return rp_report_part_of(ctx->ranks, rank);
 }
 
-/* What a time of a rank is on the clock of the first. */
+/* Converts a time of a rank to the clock of the first. */
 static int64_t common_time(const struct view_ctx *ctx, size_t rank, int64_t ns)
 {
     return ctx->chain->clocks ? rp_clock_time(&ctx->chain->clocks[rank], ns) : ns;
 }
 
-/* The clocks of unrelated traces, or of ranks that were recorded one after the other, leave the
-   lanes far apart: then each begins at 0. */
+/* If traces are unrelated, or ranks were recorded one after the other, their clocks leave the lanes
+   far apart; then each lane begins at 0. */
 static void find_begin(struct view_ctx *ctx)
 {
     int64_t first = INT64_MAX, last = INT64_MIN;
@@ -87,7 +87,7 @@ static const char *lane_name(const struct view_ctx *ctx, size_t rank,
     return rp_arena_textf(ctx->arena, "rank %d, GPU %lld", number, (long long)lane->device);
 }
 
-/* What of [begin, end) a rank waits in collectives, and when that changes next. */
+/* Whether a rank waits in collectives at `begin`, and when that changes next. */
 static bool waits_at(const rp_interval_vec *waits, size_t *at, int64_t t, int64_t *next)
 {
     while (*at < waits->n && waits->at[*at].end_ns <= t)
@@ -103,7 +103,7 @@ static bool waits_at(const rp_interval_vec *waits, size_t *at, int64_t t, int64_
 }
 
 /* Copies the pieces of a lane; communication in which the rank waits for others becomes a state of
-   its own. Which part of a mixed piece that is is not known: then it is not more than its
+   its own. In a mixed piece it is unknown which part that is, so it is at most its
    communication. */
 static size_t split_waits(const struct rp_report_lane *lane, const rp_interval_vec *waits,
                           struct rp_lane_piece *to)
@@ -180,7 +180,7 @@ static void join_lanes(struct view_ctx *ctx)
             add_lane(ctx, r, &part_of(ctx, r)->lanes[i], most);
 }
 
-/* As the parts of the answer are called. */
+/* Names the states like the parts of the answer. */
 static void name_states(struct view_ctx *ctx)
 {
     const struct rp_report_part *p = part_of(ctx, 0);
@@ -217,7 +217,7 @@ static enum rp_code join_top(struct view_ctx *ctx, size_t k, struct rp_err *err)
                        err);
 }
 
-/* Leaves the rows with most time, in their order. */
+/* Keeps the rows with most time, in their order. */
 static void limit_roof(struct view_ctx *ctx, struct rp_roof_root *roof)
 {
     int64_t *times = RP_ARENA_NEW(ctx->arena, int64_t, roof->nknown + 1), least;

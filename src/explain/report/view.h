@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the page and the picture of a report show besides its answer: a timeline with a lane for
- * each device of each rank, and the tables of `top`. It is made only where one of them is asked
- * for.
+ * The view is what the page and the picture of a report show in addition to the answer: a timeline
+ * with a lane for each device of each rank, and the tables of `top`. It is made only if one of them
+ * is asked for.
  *
  * A lane is a list of pieces that cover the span of its rank without gaps: what the device did, and
- * for how long. Where a lane has too many pieces, neighbours that are short become one mixed piece
- * that keeps the exact time of each state: no time is lost, only its order within the piece.
+ * for how long. If a lane has too many pieces, short neighbours become one mixed piece that keeps
+ * the exact time of each state: no time is lost, only its order within the piece.
  */
 #include "base/vec.h"
 #include "facts/times/intervals.h"
@@ -37,20 +37,20 @@ enum rp_lane_state {
     RP_LANE_MAP(RP_LANE_ENUM)
 #undef RP_LANE_ENUM
         RP_LANE_STATES,
-    RP_LANE_MIXED = RP_LANE_STATES /* several, within one piece */
+    RP_LANE_MIXED = RP_LANE_STATES /* several states within one piece */
 };
 
 struct rp_lane_piece {
     int64_t ns[RP_LANE_STATES]; /* they add up to its duration */
-    uint8_t state;              /* of all of it, or RP_LANE_MIXED */
-    uint8_t cause; /* of idle, or of most of it: enum rp_gap_cause; RP_GAP_CAUSES: not known; from
-                      RP_LANE_PAUSES on enum rp_pause */
+    uint8_t state;              /* the state of all of it, or RP_LANE_MIXED */
+    uint8_t cause; /* cause of the idle time, or of most of it: enum rp_gap_cause; RP_GAP_CAUSES:
+                      not known; from RP_LANE_PAUSES on, enum rp_pause */
     uint8_t unused[6];
 };
 #define RP_LANE_PAUSES (RP_GAP_CAUSES + 1)
 
 #define RP_REPORT_LANE(M, s)                                                              \
-    M(s, PLAIN, int64_t, device)   /* its number; RP_ABSENT_I64: not known */             \
+    M(s, PLAIN, int64_t, device)   /* number of the device; RP_ABSENT_I64: not known */   \
     M(s, PLAIN, int64_t, begin_ns) /* on the clock of the rank */                         \
     M(s, PLAIN, bool, is_main)     /* the numbers of the rank are those of this device */ \
     M(s, PLAIN, bool, on_host)     /* no device work */                                   \
@@ -58,7 +58,7 @@ struct rp_lane_piece {
 RP_PART_STRUCT(rp_report_lane, RP_REPORT_LANE);
 extern const struct rp_type rp_report_lane_type; /* as an item of a part */
 
-/* Draws the lanes of a rank into its part, which is otherwise complete. */
+/* Draws the lanes of a rank into its part, which must be complete otherwise. */
 enum rp_code rp_report_draw_lanes(const struct rp_trace *trace, const struct rp_scope *scope,
                                   struct rp_arena *arena, struct rp_report_part *part,
                                   struct rp_err *err);
@@ -71,7 +71,7 @@ size_t rp_lane_coarsen(struct rp_lane_piece *pieces, size_t n, size_t most);
 struct rp_view_lane {
     const char *name; /* "rank 3", "GPU 2", "rank 0, GPU 2" */
     int64_t rank;
-    int64_t at_ns; /* its begin, from the earliest of all lanes */
+    int64_t at_ns; /* its begin, relative to the earliest of all lanes */
     int64_t ns[RP_LANE_STATES], total_ns;
     bool is_main;
     size_t npieces;
@@ -93,7 +93,7 @@ struct rp_view_top {
 #define RP_VIEW_TOPS 3
 
 struct rp_report_view {
-    size_t nlanes, left_out; /* lanes that are not shown, because there are too many */
+    size_t nlanes, left_out; /* left_out: lanes beyond the limit */
     struct rp_view_lane *lanes;
     int64_t span_ns;            /* from the earliest begin to the last end of lanes */
     bool aligned;               /* lanes are on one clock; else each begins at 0 */
@@ -106,14 +106,14 @@ struct rp_report_view {
     struct rp_view_pair *pairs; /* by first * nhosts + second */
     struct rp_view_top tops[RP_VIEW_TOPS]; /* and roof: for pages only, else without rows */
     struct rp_roof_root *roof;
-    const char *step_page, *step_text; /* a step with all its events, as a page in the page, and
-                                          which it is; NULL: none (src/view) */
+    const char *step_page, *step_text; /* a page of one step with all its events inside this page,
+                                          and the number of that step; NULL: none (src/view) */
 };
 
-/* What of `top` a view has: the words of --by, in the order of the tables. */
+/* The tables of `top` in a view: the words of --by, in the order of the tables. */
 extern const char *const rp_view_top_words[RP_VIEW_TOPS];
 
-/* Fills root->view of the result; everything is in its arena. */
+/* Fills root->view of the result, in the result's arena. */
 enum rp_code rp_report_join_view(const struct rp_ranks *ranks, const struct rp_chain *chain,
                                  struct rp_result *result, struct rp_err *err);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Advice as lines on the screen, and the kind of program in words. */
+/* Writes advice as lines on the screen, and the kind of program in words. */
 #include "base/escape.h"
 
 #include "base/decides.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Adding up the calls of one trace. Rows by operator add up whole calls; rows by kernel, module,
- * annotation and phase add up items, and the work of a call is divided among its items by their
- * time.
+ * Adds up the calls of one trace. Rows by operator add up whole calls; rows by kernel, module,
+ * annotation and phase add up items, for which the work of a call is divided by their time.
  */
 #include "explain/roofline/roofline.h"
 
@@ -36,17 +35,17 @@ struct roof_grouping {
     const struct rp_cost_calls *calls;
     const struct rp_attribution *owners; /* NULL: not needed */
     struct rp_arg_key hlo_op, hlo_module;
-    bool many_modules; /* of XLA: instructions are named with theirs */
+    bool many_modules; /* XLA has several modules, so instructions are named with theirs */
     struct rp_cost_peaks peaks;
     bool has_peaks;
     struct rp_arena *arena;
     struct rp_roof_part *out;
-    struct rp_map groups; /* hash of what a row is by -> group */
+    struct rp_map groups; /* from the hash of a row's key to its group */
 };
 
 /* ------------------------------------------------------------------ peaks */
 
-/* The name of the main device; NULL: not recorded. */
+/* The name of the main device; NULL if it was not recorded. */
 static const char *device_name(const struct rp_work *work, int64_t *memory_bytes)
 {
     const struct rp_trace *t = work->trace;
@@ -88,7 +87,7 @@ static void set_peaks(struct roof_grouping *g)
 
 /* ------------------------------------------------------------------ sums */
 
-/* The work of a call, or of a part of it. False: it has no share of a peak. */
+/* Adds the work of a call, or of a part of it. Returns false if it has no share of a peak. */
 static bool add_work(struct roof_grouping *g, struct rp_roof_sums *s,
                      const struct rp_cost_call *call, double part, int64_t dur, uint32_t kernels)
 {
@@ -125,16 +124,19 @@ static const char *plain(struct roof_grouping *g, rp_str s)
     return rp_arena_copy(g->arena, rp_trace_str(g->t, s), rp_trace_str_len(g->t, s));
 }
 
-/* "[64,32] [32,16]": the tensors among the inputs; of a list of tensors the first, and how many
-   they are. */
+/* Writes "[64,32] [32,16]", the tensors among the inputs; for a list of tensors the first one, and
+   their number. */
 static const char *shape_text(struct roof_grouping *g, rp_str dims)
 {
     const char *at = rp_trace_str(g->t, dims);
     char *out = rp_arena_alloc(g->arena, rp_trace_str_len(g->t, dims) + 2, 1);
-    enum { TENSOR = 2, IN_LIST = 3 }; /* how deep their brackets are: inputs are a list, too */
+    enum {
+        TENSOR = 2,
+        IN_LIST = 3
+    }; /* depth of their brackets, because inputs are a list themselves */
     size_t n = 0, begin = 0, tensors = 0;
     int depth = 0;
-    bool copies = false; /* inside a tensor that is shown */
+    bool copies = false; /* whether this is inside a tensor that is shown */
 
     if (!out)
         return NULL;
@@ -156,7 +158,7 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
             out[n++] = *at;
         if (*at == ']') {
             if (copies && n - begin <= strlen(" []") &&
-                out[n - 2] == '[') /* "[]": a number, or nothing */
+                out[n - 2] == '[') /* "[]" is a number, or nothing */
                 n = begin;
             copies = false;
             depth--;
@@ -173,8 +175,8 @@ static const char *shape_text(struct roof_grouping *g, rp_str dims)
 struct roof_key {
     uint64_t hash;
     rp_str name, dims; /* 0: none */
-    rp_str module;     /* of XLA, in front of the name; 0: none */
-    const char *text;  /* instead of the name; NULL: the name */
+    rp_str module;     /* XLA's module in front of the name; 0: none */
+    const char *text;  /* replaces the name; NULL: the name itself */
 };
 
 static rp_str owner_name(const struct roof_grouping *g, uint32_t item)
@@ -187,7 +189,7 @@ static rp_str owner_name(const struct roof_grouping *g, uint32_t item)
     return g->options->by == RP_ROOF_MODULE ? o->hlo_module : 0;
 }
 
-/* What a call is named after: its operator, else the instruction of XLA, else its kernel. */
+/* The name of a call: its operator, else the instruction of XLA, else its kernel. */
 static rp_str call_name(const struct roof_grouping *g, const struct rp_cost_call *call)
 {
     rp_event kernel = g->work->items.at[call->item].event;
@@ -263,7 +265,7 @@ static enum rp_code new_group(struct roof_grouping *g, const struct roof_key *k,
         fresh.shape = rp_arena_text(g->arena, cost->shape);
     fresh.missing = cost->missing;
     if (g->options->by == RP_ROOF_MODULE || g->options->by == RP_ROOF_ANNOTATION ||
-        g->options->by == RP_ROOF_PHASE) /* different work: nothing is common to it */
+        g->options->by == RP_ROOF_PHASE) /* the work differs and has nothing in common */
         fresh.category = fresh.type = fresh.missing = NULL;
     return rp_vec_push(&g->out->groups, fresh, err);
 }
@@ -288,9 +290,8 @@ static bool is_by_item(enum rp_roof_by by)
            by == RP_ROOF_PHASE;
 }
 
-/* Whether work like this has models. Of attention over a cache of keys no recording has the
- * lengths.
- */
+/* Whether work like this has models. For attention with a cache of keys, no recording has the
+ * lengths. */
 static bool has_models(const struct roof_grouping *g, const struct rp_cost_call *call)
 {
     const char *missing = g->costs->costs.at[call->cost].missing;
@@ -311,7 +312,8 @@ static enum rp_code add_item(struct roof_grouping *g, uint32_t item, struct rp_e
     uint32_t at;
     bool rated;
 
-    if (!is_by_item(g->options->by)) { /* a call is added as a whole, with its longest item */
+    if (!is_by_item(
+            g->options->by)) { /* a call is added as a whole, together with its longest item */
         if (call->item != item)
             return RP_OK;
         part = 1;

@@ -46,7 +46,8 @@ bool rp_inductor_cost_of(struct rp_inductor_costs *x, rp_event item, struct rp_o
     char dims[4096], types[4096], numbers[4096];
     size_t tensors = 1, n = 0;
 
-    /* Nobody asked for what lies beside a trace: if it cannot be read, nothing is known. */
+    /* A log that merely lies beside the trace was not asked for, so if it cannot be read, nothing
+       is known. */
     if (!x->was_read && read_logs(x, NULL, NULL) != RP_OK)
         x->log.graphs.n = 0;
     if (!x->log.graphs.n)
@@ -60,7 +61,7 @@ bool rp_inductor_cost_of(struct rp_inductor_costs *x, rp_event item, struct rp_o
     if (!kernel->dims)
         return false;
 
-    /* the tensors, and the numbers of its loops behind them */
+    /* the tensors, followed by the numbers of its loops */
     for (const char *at = kernel->types; *at; at++)
         tensors += *at == ',';
     for (size_t i = 0; i < tensors && n + 8 < sizeof numbers; i++)

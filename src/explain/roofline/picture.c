@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows as dots: arithmetic intensity to the right, rate upwards, both logarithmic; the area of
- * a dot is its share of the device time, its colour its category. Above them the roofs: the peak of
- * the memory rises to that of arithmetic, and the dashed lines are at the achievable part. Rows
- * that compute nothing have no place on a logarithmic axis; a line below says how much time they
- * have.
+ * Draws the rows as dots: arithmetic intensity to the right, rate upwards, both logarithmic; the
+ * area of a dot is its share of the device time, its colour its category. Above them the roofs: the
+ * peak of the memory rises to that of arithmetic, and the dashed lines are at the achievable part.
+ * Rows that compute nothing have no place on a logarithmic axis; a line below states their time.
  */
 #include "explain/roofline/roofline.h"
 
@@ -26,7 +25,7 @@ RP_LIMIT(LABELLED, "dots with a name", "the others have it when pointed at");
 struct picture {
     const struct rp_roof_root *root;
     struct rp_arena *arena;
-    const struct rp_roof_row **rows; /* those that are drawn, longest first */
+    const struct rp_roof_row **rows; /* rows that are drawn, longest first */
     size_t nrows;
     int64_t moved_ns, moved; /* rows without arithmetic */
     struct rp_svg_entry entries[RP_COLOURS];
@@ -39,7 +38,7 @@ static bool has_place(const struct rp_roof_row *r)
            isfinite(r->flops_per_s);
 }
 
-/* What a cache makes faster than the memory is drawn at the memory's roof. */
+/* A rate above the memory's, because of a cache, is drawn at the memory's roof. */
 static double drawn_rate(const struct picture *p, const struct rp_roof_row *r)
 {
     double roof = r->flops_per_byte * p->root->memory_bytes_per_s;
@@ -93,7 +92,8 @@ static unsigned colour_of(const char *category)
     return RP_COLOUR_GREY;
 }
 
-/* The legend: categories in the order of their longest row; those without a colour are one. */
+/* Adds to the legend: categories in the order of their longest row; those without a colour share
+   one entry. */
 static void add_category(struct picture *p, const char *category)
 {
     unsigned colour = colour_of(category);
@@ -106,7 +106,7 @@ static void add_category(struct picture *p, const char *category)
             (struct rp_svg_entry){colour == RP_COLOUR_GREY ? "others" : category, colour};
 }
 
-/* Whole decades around all dots and the ridge, where the roofs meet. */
+/* Fits the axes: whole decades around all dots and the ridge, where the roofs meet. */
 static void fit_axes(const struct picture *p, struct rp_plot *plot)
 {
     double peak = p->root->matrix_flops_per_s, ridge = peak / p->root->memory_bytes_per_s;

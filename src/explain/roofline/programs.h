@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The work of kernels that a compiler made, by what it wrote down: XLA's programs, PyTorch's log.
- */
+/* The work of kernels that a compiler made, from what it wrote down: XLA's programs, PyTorch's
+   log. */
 #include "explain/roofline/inductor.h"
 #include "explain/roofline/xla.h"
 
@@ -10,8 +10,8 @@ struct rp_program_costs {
     struct rp_inductor_costs inductor;
 };
 
-/* dumps: a folder or file of PyTorch's logs; NULL: those beside the trace. It must stay where it
-   is; release it also after a failure. */
+/* dumps: a folder or file of PyTorch's logs; NULL: those beside the trace. The struct must not be
+   moved, and must be released also after a failure. */
 static inline enum rp_code rp_program_costs_init(struct rp_program_costs *x,
                                                  const struct rp_loaded *loaded, const char *dumps,
                                                  struct rp_err *err)
@@ -27,7 +27,7 @@ static inline void rp_program_costs_release(struct rp_program_costs *x)
     rp_inductor_costs_release(&x->inductor);
 }
 
-/* A rp_item_cost_fn; user is the struct, which must outlive the shapes of the costs. */
+/* A rp_item_cost_fn whose user is the struct, which must outlive the shapes of the costs. */
 static inline bool rp_program_cost_of(void *user, const struct rp_trace *trace, rp_event item,
                                       struct rp_op_cost *out)
 {

@@ -174,10 +174,10 @@ static enum rp_code read_options(const struct rp_settings *settings, struct rp_r
 struct roof_join {
     struct rp_arena *arena;
     struct rp_strtab keys;
-    RP_VEC(struct rp_roof_group) groups; /* by the id of their key */
+    RP_VEC(struct rp_roof_group) groups; /* indexed by the id of their key */
     RP_VEC(struct rp_roof_row) rows;
     RP_VEC(char) text;
-    const char *shapes_option; /* NULL: the recorder has none */
+    const char *shapes_option; /* NULL if the recorder has none */
 };
 
 static void add_sums(struct rp_roof_sums *to, const struct rp_roof_sums *s)
@@ -200,7 +200,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a && b && !strcmp(a, b));
 }
 
-/* The name, and of rows by shape also shape and format, one after the other. */
+/* The name, and for rows by shape also shape and format, one after the other. */
 static enum rp_code key_text(struct roof_join *j, const struct rp_roof_group *g, bool shaped,
                              struct rp_err *err)
 {
@@ -281,7 +281,8 @@ static void fill_row(struct rp_roof_row *row, const struct rp_roof_group *g, int
                                 .peak_share = NAN};
     row->share = whole_ns > 0 ? (double)s->device_ns / (double)whole_ns : 0;
     if (!g->missing) {
-        row->flops = rint(s->flops); /* a kernel may have a part of a call */
+        row->flops =
+            rint(s->flops); /* not an integer, because a kernel may have a part of a call */
         row->bytes = rint(s->bytes);
         row->flops_per_s = modelled_s > 0 ? s->flops / modelled_s : NAN;
         row->bytes_per_s = modelled_s > 0 ? s->bytes / modelled_s : NAN;
@@ -329,7 +330,7 @@ static const char *first_shapes(const char *shape, struct rp_arena *arena)
     return at ? rp_arena_textf(arena, "%.*s…", (int)(at - shape), shape) : shape;
 }
 
-/* Of a category whose rate is one of arithmetic, where no peaks tell. */
+/* Whether the rate of a category is one of arithmetic; used if there are no peaks. */
 static bool is_product(const char *category)
 {
     return category && (!strcmp(category, rp_category_names[RP_CATEGORY_MATMUL]) ||
@@ -367,7 +368,7 @@ static void label_rows(struct rp_roof_row *rows, size_t n, const char *by, struc
 #define UNMODELLED_SHOWN 8
 RP_LIMIT(UNMODELLED_SHOWN, "rows on the screen", "the longest; --json has them all");
 
-/* On the screen, what is not modelled is a table of its own, by time. */
+/* On the screen, what is not modelled becomes a separate table, by time. */
 static void split_rows(struct roof_join *j, struct rp_roof_root *out)
 {
     struct rp_roof_row *known = RP_ARENA_NEW(j->arena, struct rp_roof_row, out->nrows + 1);
@@ -427,7 +428,7 @@ static const char *peaks_text(const struct rp_roof_root *out, struct rp_arena *a
         rp_units_text(arena, out->achievable_share, RP_UNIT_RATIO));
 }
 
-/* Of all device time, what is of operators without shapes. */
+/* The share of operators without shapes in all device time. */
 static double unshaped_share(const struct roof_join *j, int64_t device_ns)
 {
     int64_t ns = 0;
@@ -481,7 +482,7 @@ static void fill_notes(struct roof_join *j, struct rp_roof_root *out)
         out->ranks > 1 ? ", all ranks together" : "", coverage_text(out, arena));
 }
 
-/* The format of most products. */
+/* The format that most products have. */
 static enum rp_number main_format(const struct rp_roof_part *const *parts, size_t n)
 {
     int64_t ns[RP_NUMBERS] = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `roofline`: how good each operator is, by the work that its shapes need and the peaks of the
+ * `roofline` shows how good each operator is, by the work that its shapes need and the peaks of the
  * device (docs/definitions.md, "Roofline"). groups.c adds up the calls of one trace, roofline.c has
  * the row of the question and joins the ranks.
  */
@@ -23,27 +23,28 @@ enum rp_roof_by {
 };
 #define RP_ROOF_BY_WORDS "shape|op|kernel|module|annotation|phase|category"
 
-/* What the slowest limit of a call is. */
+/* The slowest limit of a call. */
 enum rp_roof_bound { RP_BOUND_COMPUTE, RP_BOUND_MEMORY, RP_BOUND_LATENCY, RP_BOUNDS };
 
-/* A call that needs less at the peaks is bound by neither: about as long takes the shortest kernel.
- */
+/* A call that needs less at the peaks is bound by latency, because even the shortest kernel takes
+   about as long. */
 #define RP_ROOF_LATENCY_NS 2000
 
 /* One row of one rank, added up over its calls. */
 struct rp_roof_sums {
     int64_t calls, kernels, device_ns;
-    int64_t modelled_ns; /* of it, with FLOPs and bytes */
-    int64_t rated_ns;    /* of that, where the peaks are known too */
+    int64_t modelled_ns; /* the part of it with FLOPs and bytes */
+    int64_t rated_ns;    /* the part of that for which the peaks are known, too */
     double flops, bytes; /* of what is modelled */
-    double least_s;      /* of what is rated: time at the peaks */
-    double reached_s;    /* the same at the achievable part of them, no call below the latency */
-    int64_t bound_ns[RP_BOUNDS]; /* of what is rated: device time by the limit of its calls */
+    double least_s;      /* of the rated part: time at the peaks */
+    double reached_s; /* the same at the achievable part of the peaks, with at least the latency for
+                         each call */
+    int64_t bound_ns[RP_BOUNDS]; /* of the rated part: device time by the limit of its calls */
 };
 
 struct rp_roof_group {
-    const char *name, *shape, *type, *category; /* NULL: several, or none */
-    const char *missing;                        /* why it has no model; NULL: it has */
+    const char *name, *shape, *type, *category; /* NULL if there are several, or none */
+    const char *missing;                        /* why it has no model; NULL if it has one */
     struct rp_roof_sums sums;
 };
 
@@ -52,8 +53,8 @@ struct rp_roof_part {
     RP_VEC(struct rp_roof_group) groups;
     struct rp_roof_sums all;
     int64_t classes_ns; /* device time of the categories that have models */
-    const char *device; /* as its driver calls it; NULL: not recorded */
-    const char *peaks;  /* which row of the table its peaks are; NULL: none */
+    const char *device; /* its name in the driver; NULL: not recorded */
+    const char *peaks;  /* the row of the table that has its peaks; NULL: none */
     double memory_bytes_per_s;
     double matrix_flops_per_s[RP_NUMBERS]; /* by format */
     int64_t product_ns[RP_NUMBERS];        /* device time of products, by format */
@@ -61,13 +62,14 @@ struct rp_roof_part {
     struct rp_recorder recorder;
 };
 
-#define RP_ROOF_ACHIEVABLE 0.8 /* where nobody says another part */
+#define RP_ROOF_ACHIEVABLE 0.8 /* the achievable part of the peaks, unless given */
 
 struct rp_roof_options {
     enum rp_roof_by by;
-    const struct rp_device_peaks *device; /* instead of the recorded one; NULL: that */
-    double flops_per_s, bytes_per_s;      /* instead of those of the table; 0: those */
-    double achievable;                    /* part of the peaks */
+    const struct rp_device_peaks
+        *device;                     /* instead of the recorded device; NULL: the recorded one */
+    double flops_per_s, bytes_per_s; /* instead of the table's peaks; 0: those of the table */
+    double achievable;               /* part of the peaks */
 };
 
 struct rp_roof_row {
@@ -85,14 +87,14 @@ struct rp_roof_root {
     struct rp_roof_row *rows;
     struct rp_roof_row *known, *unmodelled; /* on the screen */
     const char **notes;
-    struct rp_roof_root *picture; /* the same with all rows; NULL: no picture is asked for */
+    struct rp_roof_root *picture; /* the same with all rows; NULL unless a picture is asked for */
 };
 
-extern const struct rp_type rp_roof_part_type, rp_roof_type; /* of a part, and of the answer */
+extern const struct rp_type rp_roof_part_type, rp_roof_type; /* for a part, and for the answer */
 
 enum rp_roof_by rp_roof_by_of(const char *word);
 
-/* Adds up the calls of one trace. Texts are in the arena; the vector is the caller's, also after a
+/* Adds up the calls of one trace. Texts are in the arena; the caller owns the vector, also after a
    failure. `known` as for rp_cost_calls_init, or NULL. */
 enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_scope *scope,
                                  const struct rp_category_table *categories,
@@ -100,16 +102,16 @@ enum rp_code rp_roof_group_calls(const struct rp_trace *trace, const struct rp_s
                                  void *user, struct rp_arena *arena, struct rp_roof_part *out,
                                  struct rp_err *err);
 
-/* Adds up the groups of ranks, as the question does; `by` is the word of options->by. Everything is
-   in the arena. limit: 0: all rows. */
+/* Adds up the groups of ranks; `by` is the word of options->by. Everything is in the arena. limit
+   0: all rows. */
 enum rp_code rp_roof_join(const struct rp_roof_part *const *parts, size_t nparts,
                           const struct rp_roof_options *options, const char *by, int64_t limit,
                           struct rp_arena *arena, struct rp_roof_root *out, struct rp_err *err);
 
-/* Draws the known rows of an answer as dots below the roofs (picture.c); a failure sticks to the
+/* Draws the known rows of an answer as dots below the roofs (picture.c); a failure stays in the
  * arena. */
 struct rp_out;
 void rp_roof_draw(const struct rp_roof_root *root, struct rp_arena *scratch, struct rp_out *to);
-/* The same into a file. */
+/* Writes the same picture to a file. */
 enum rp_code rp_roof_write_picture(const struct rp_roof_root *root, const char *path,
                                    struct rp_err *err);

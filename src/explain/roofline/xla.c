@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Every instruction of a program gets its cost by program/count.c; calls of libraries, which it
- * cannot look into, by the shapes of a product or a convolution. Kernels name their instruction, up
- * to letters that kernels cannot have, and their program by its module and number.
+ * Every instruction of a program gets its cost from program/count.c; calls of libraries, which
+ * count.c cannot see inside, from the shapes of a product or a convolution. Kernels name their
+ * instruction, except for characters that kernels cannot have, and their program by its module and
+ * number.
  */
 #include "explain/roofline/xla.h"
 
@@ -72,7 +73,7 @@ static uint8_t number_of(uint8_t elem)
     }
 }
 
-/* Of results that are several arrays, the first. */
+/* The first array of the result. */
 static const struct rp_op_shape *result_of(const struct rp_program *p, uint32_t op)
 {
     const struct rp_op_shape *s = &p->shapes.at[p->shape.at[op]];
@@ -96,8 +97,8 @@ static bool target_has(const struct rp_program *p, uint32_t op, const char *part
     return attr && rp_attr_is_bytes(attr) && memmem(attr->at, attr->n, part, strlen(part));
 }
 
-/* A product by a library: of a [b, m, k] and b [b, k, n] into [b, m, n], in whatever order their
-   dimensions are, the sizes alone give k. */
+/* A product by a library, of a [b, m, k] and b [b, k, n] into [b, m, n]: whatever the order of
+   dimensions, k follows from the sizes alone. */
 static double product_flops(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -113,8 +114,8 @@ static double product_flops(const struct rp_program *p, uint32_t op)
     return 2 * c * sqrt(a * b / (c * batch));
 }
 
-/* A convolution by a library: every element of the side of the results meets the weights of its
-   feature. */
+/* A convolution by a library: every element on the side of the results is multiplied with the
+   weights of its feature. */
 static double convolution_flops(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -140,7 +141,7 @@ static double convolution_flops(const struct rp_program *p, uint32_t op)
 
 /* ------------------------------------------------------------------ attention by a library */
 
-/* A whole number of at most 18 digits; `at` moves behind it. */
+/* Reads a whole number of at most 18 digits; moves `at` after it. */
 static bool take_number(const char **at, const char *end, double *out)
 {
     const char *digits = *at + (*at < end && **at == '-');
@@ -156,7 +157,7 @@ static bool take_number(const char **at, const char *end, double *out)
 
 #define ASSIGNS " = "
 
-/* The number behind a key of a call's configuration, as in "attn_heads = 16 : i64". */
+/* Finds the number after a key of a call's configuration, as in "attn_heads = 16 : i64". */
 static bool config_number(const struct rp_attr *config, const char *key, double *out)
 {
     size_t n = strlen(key);
@@ -176,7 +177,7 @@ static bool config_number(const struct rp_attr *config, const char *key, double 
     return false;
 }
 
-/* Transformer Engine names the shape in its call's configuration; masks of type 2 and 3 are causal
+/* Transformer Engine states the shape in its call's configuration; masks of type 2 and 3 are causal
    from the first key, 4 and 5 from the last. */
 static bool transformer_engine_shape(const struct rp_attr *config, struct rp_attention_shape *a,
                                      double *pairs)
@@ -256,7 +257,7 @@ static bool attention_cost(const struct rp_program *p, uint32_t op, struct rp_op
     return true;
 }
 
-/* The first product or convolution in an instruction or what it calls, or RP_NONE. */
+/* The first product or convolution in an instruction or in what it calls, or RP_NONE. */
 static uint32_t find_product(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids called = rp_op_called(p, op);
@@ -307,7 +308,7 @@ static struct rp_op_cost cost_of(const struct rp_program *p, uint32_t op,
 #define OPERANDS_SHOWN 8
 RP_LIMIT(OPERANDS_SHOWN, "operands in a shape", "the first ones; rows are told apart by these");
 
-/* "[64,32] [32,16]", from "[64,32]". */
+/* Writes "[64,32] [32,16]", starting from "[64,32]". */
 static const char *join_dims(const struct rp_program *p, const struct rp_op_shape *s,
                              const char *text, struct rp_arena *arena)
 {
@@ -320,7 +321,8 @@ static const char *join_dims(const struct rp_program *p, const struct rp_op_shap
     return text ? rp_arena_textf(arena, "%s]", text) : NULL;
 }
 
-/* The arrays that an instruction takes, or makes if it takes none. NULL: only numbers. */
+/* The arrays that an instruction takes, or if it takes none, makes. NULL if there are only
+   numbers. */
 static const char *shape_text(const struct rp_program *p, uint32_t op, struct rp_arena *arena)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -349,8 +351,8 @@ static enum rp_code add_instruction(struct rp_xla_costs *x, const struct rp_prog
     return rp_vec_push(&x->costs, cost, err);
 }
 
-/* Instructions of the entry and of what loops and branches run; those inside a fusion are part of
- * it. */
+/* Adds instructions of the entry and of what loops and branches run; those inside a fusion are part
+ * of it. */
 static enum rp_code add_program(struct rp_xla_costs *x, const struct rp_program *p,
                                 uint64_t program, struct rp_err *err)
 {
@@ -367,7 +369,7 @@ static enum rp_code add_program(struct rp_xla_costs *x, const struct rp_program 
     return code;
 }
 
-/* A program that cannot be read is one that is not there. */
+/* A program that cannot be read counts as missing. */
 static enum rp_code take_program(void *user, struct rp_bytes name, struct rp_bytes hlo,
                                  struct rp_err *err)
 {
@@ -384,7 +386,7 @@ static enum rp_code take_program(void *user, struct rp_bytes name, struct rp_byt
     return code;
 }
 
-/* Programs in the profile itself, which is read once more. */
+/* Takes programs in the profile itself, which is read a second time. */
 static enum rp_code take_profile(struct rp_xla_costs *x, const struct rp_loaded *loaded,
                                  struct rp_err *err)
 {
@@ -403,7 +405,7 @@ static enum rp_code take_profile(struct rp_xla_costs *x, const struct rp_loaded 
     return code;
 }
 
-/* Programs after optimisation in a dump among the inputs. */
+/* Takes programs after optimisation in a dump among the inputs. */
 static enum rp_code take_dump(struct rp_xla_costs *x, const struct rp_loaded *loaded,
                               struct rp_err *err)
 {
@@ -458,7 +460,7 @@ void rp_xla_costs_release(struct rp_xla_costs *x)
 
 /* ------------------------------------------------------------------ kernels */
 
-/* By the instruction, in the program of its number or in one of its module. */
+/* Finds the instruction in the program of its number, or in one of its module. */
 static uint32_t find_cost(const struct rp_xla_costs *x, const char *module, int64_t id,
                           const char *name)
 {

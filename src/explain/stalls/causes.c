@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The long host calls of one rank and what was recorded about each: the step, the thread, what else
- * ran at that time. A cause is given only where the trace shows it; the causes are tried in the
- * order of their table. Linear in events, then for each long call a few searches and one lookup in
- * every thread.
+ * Lists the long host calls of one rank with what was recorded about each: the step, the thread,
+ * what else ran at that time. A cause is given only if the trace shows it; the causes are tried in
+ * the order of their table. Linear in events, then for each long call a few searches and one lookup
+ * in every thread.
  */
 #include "explain/stalls/stalls.h"
 
@@ -45,7 +45,7 @@ struct stall_ctx {
     struct rp_queues q;
     struct rp_call_work sizes;
     rp_interval_vec overhead;
-    RP_VEC(uint32_t) item;        /* by event: the work it launched, or RP_NONE */
+    RP_VEC(uint32_t) item;        /* by event: the item that it launched, or RP_NONE */
     RP_VEC(int64_t) first_call;   /* by string: the first start */
     RP_VEC(int64_t) first_kernel; /* by string: the first launch of a kernel of that name */
 };
@@ -86,8 +86,8 @@ static enum rp_code note_first_uses(struct stall_ctx *ctx, struct rp_err *err)
     return RP_OK;
 }
 
-/* How long the device does nothing in a time that lies inside the steps, or between its first and
-   last work where that is longer. */
+/* How long the device does nothing in a time that lies inside the steps, or inside the range of its
+   work if that is longer. */
 static int64_t device_idle_in(const struct stall_ctx *ctx, int64_t begin_ns, int64_t end_ns)
 {
     const rp_interval_vec *all = &ctx->u.all;
@@ -109,7 +109,7 @@ static int64_t device_idle_in(const struct stall_ctx *ctx, int64_t begin_ns, int
                          rp_ns_between(begin_ns, end_ns));
 }
 
-/* The same in a call without the spans directly inside it. Notes an allocation among those. */
+/* The same for a call without the spans directly inside it. Notes an allocation among those. */
 static int64_t own_device_idle(const struct stall_ctx *ctx, rp_event e, bool *allocates)
 {
     const struct rp_events *ev = &ctx->t->ev;
@@ -127,7 +127,7 @@ static int64_t own_device_idle(const struct stall_ctx *ctx, rp_event e, bool *al
     return idle > 0 ? idle : 0;
 }
 
-/* What the names say: that of the call, and for some causes those around it. */
+/* Whether names show the cause: that of the call, and for some causes those around it. */
 static bool cause_by_name(const struct stall_ctx *ctx, rp_event call, uint8_t *cause,
                           rp_event *during)
 {
@@ -248,7 +248,7 @@ static const char *thread_text(const struct stall_ctx *ctx, rp_event e)
                        : rp_arena_textf(ctx->arena, "%lld", (long long)track->native_id);
 }
 
-/* Where the thread was meanwhile, by samples of its stack. */
+/* Finds where the thread was meanwhile, by samples of its stack. */
 static enum rp_code find_sampled(struct stall_ctx *ctx, rp_event call, struct rp_stall *out,
                                  struct rp_err *err)
 {
@@ -317,7 +317,7 @@ static enum rp_code list_calls(struct stall_ctx *ctx, const struct rp_scope *sco
     return rp_arena_check(ctx->arena, "listing host calls", err);
 }
 
-/* What report advises where device memory is allocated and freed call by call. */
+/* Finds what report advises if device memory is allocated and freed call by call. */
 static enum rp_code find_uncached(struct stall_ctx *ctx, struct rp_err *err)
 {
     const struct rp_advice_row *advice[RP_ADVICE_MOST];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stalls of all ranks: medians of names over all ranks decide which long calls are stalls; these
- * are added up by name, cause, thread, step or rank.
+ * Finds the stalls of all ranks: medians of names over all ranks decide which long calls are
+ * stalls; these are added up by name, cause, thread, step or rank.
  */
 #include "explain/stalls/stalls.h"
 
@@ -132,7 +132,7 @@ static const struct rp_field root_fields[] = {
 static const struct rp_type stalls_type = {"stalls", sizeof(struct rp_stalls_root), root_fields,
                                            "rows"};
 
-/* A call as its rank sees it; the other members are the join's. */
+/* A call as its rank sees it; the join fills the other members. */
 #define CALL(kind, member) RP_PART_##kind(struct rp_stall, member)
 
 static const struct rp_field call_fields[] = {
@@ -164,8 +164,8 @@ struct stall_sums {
     struct rp_call_names names;
     size_t nstalls;
     struct rp_stall *stalls;
-    uint32_t *place;        /* by stall: the index of its rank */
-    int64_t waits, wait_ns; /* long calls whose purpose is to wait for the device */
+    uint32_t *place;        /* by stall: index of its rank */
+    int64_t waits, wait_ns; /* long calls that are meant to wait for the device */
     int64_t few, few_ns;    /* long calls of names with too few calls */
 };
 
@@ -174,7 +174,7 @@ static const struct rp_stalls_part *part_of(const struct stall_sums *j, size_t r
     return j->ranks->parts[rank].data;
 }
 
-/* What to try against a cause; of allocations what report says, where it knows more. */
+/* What to try against a cause; for allocations, what report says if it knows more. */
 static const char *hint_of(const struct stall_sums *j, uint8_t cause)
 {
     for (size_t r = 0; cause == RP_STALL_ALLOCATION && r < j->n; r++)
@@ -281,7 +281,7 @@ static const char *row_key(const struct stall_sums *j, const struct rp_stall *s,
 /* The time of a row's stalls by cause, and the name with the most time. */
 struct tally {
     int64_t cause_ns[RP_STALL_CAUSES];
-    int64_t most_ns; /* of the name, by Boyer-Moore's majority vote on time */
+    int64_t most_ns; /* time of the name in Boyer and Moore's majority vote, weighted by time */
     uint32_t name;
 };
 
@@ -366,7 +366,7 @@ static enum rp_code make_rows(struct stall_sums *j, struct rp_err *err)
     }
     if (!rows || !tally || !first)
         code = rp_err_nomem(err, "adding up stalls");
-    for (size_t i = 1; i < keys.n && code == RP_OK; i++) /* string 0 is "", which no key is */
+    for (size_t i = 1; i < keys.n && code == RP_OK; i++) /* string 0 is "", which is not a key */
         code = finish_row(j, &rows[i], &tally[i], first[i], err);
     j->out->nrows = code == RP_OK ? keys.n - 1 : 0;
     rp_strtab_release(&keys);
@@ -433,7 +433,7 @@ static void fill_modes(struct stall_sums *j)
 
 RP_ORDER(by_length, struct rp_stall, RP_DOWN(self_ns), RP_UP(rank), RP_UP(begin_ns))
 
-/* What to try for each cause that occurs, the one with most time first. */
+/* Fills what to try for each cause that occurs, the one with most time first. */
 static void fill_hints(struct stall_sums *j)
 {
     int64_t cause_ns[RP_STALL_CAUSES] = {0}, count[RP_STALL_CAUSES] = {0};
@@ -503,7 +503,7 @@ static void fill_notes(struct stall_sums *j)
                     (long long)j->rule.calls));
 }
 
-/* The limit is text output only's lists: rows and single stalls. */
+/* The limit is for the lists of the text output: rows and single stalls. */
 static void limit_lists(struct stall_sums *j, int64_t limit)
 {
     struct rp_stalls_root *out = j->out;

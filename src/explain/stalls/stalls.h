@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `stalls`: host calls far above their own median: which, when, on which thread, why, and whether
- * the device went idle meanwhile. causes.c lists the calls of a rank above the threshold with the
- * cause of each; stalls.c has the row of the question, and decides by the medians of all ranks
- * which calls are stalls; together.c finds stalls of several threads or ranks at the same time.
+ * `stalls` shows host calls far above their own median: which, when, on which thread, why, and
+ * whether the device went idle meanwhile. causes.c lists the calls of a rank above the threshold
+ * with the cause of each; stalls.c has the row of the question, and decides by the medians of all
+ * ranks which calls are stalls; together.c finds stalls of several threads or ranks at the same
+ * time.
  */
 #include "facts/host/calls.h"
 
@@ -55,11 +56,11 @@ extern const char *const rp_stall_cause_names[RP_STALL_CAUSES];
 
 /* A call above the threshold; after the join, a stall. */
 struct rp_stall {
-    int64_t step; /* RP_ABSENT_I64 outside all steps */
+    int64_t step; /* RP_ABSENT_I64 if outside of all steps */
     const char *thread, *name, *kind, *during;
     const char *sampled; /* where its thread was, by samples, or NULL */
     int64_t begin_ns, dur_ns, self_ns, device_idle_ns;
-    uint32_t group; /* its name: in the calls of its rank, after the join among all names */
+    uint32_t group; /* its name: index in the calls of its rank, after the join among all names */
     uint8_t why;    /* enum rp_stall_cause */
     /* by the join: */
     int64_t rank, median_ns;
@@ -74,8 +75,8 @@ struct rp_stalls_part {
     struct rp_stall *list; /* one for each slow call, in their order */
     bool on_device;
     int64_t base_ns;
-    const char *outside;  /* what of the recording does not count, or NULL */
-    const char *uncached; /* what to try where nothing caches device memory, or NULL */
+    const char *outside;  /* the part of the recording that does not count, or NULL */
+    const char *uncached; /* what to try if nothing caches device memory, or NULL */
 };
 
 struct rp_stall_mode {
@@ -84,11 +85,11 @@ struct rp_stall_mode {
 
 struct rp_stall_row {
     const char *name, *label, *kind, *cause, *mostly;
-    int64_t calls, median_ns; /* of a name; absent otherwise */
+    int64_t calls, median_ns; /* for rows by name; absent otherwise */
     int64_t count, total_ns, max_ns, device_idle_ns;
-    double share; /* of the time of all stalls */
+    double share; /* share of the time of all stalls */
     size_t nmodes;
-    struct rp_stall_mode *modes; /* of all calls of a name */
+    struct rp_stall_mode *modes; /* for rows by name: of all its calls */
 };
 
 struct rp_stall_rank {
@@ -100,7 +101,7 @@ struct rp_stalls_root {
     const char *summary, *modes_text, *by;
     int64_t floor_ns, ratio, stall_count, total_ns, device_idle_ns;
     size_t nrows, nnamed, nplain, nstalls, nranks, nrank_rows, nmodes, nhints, nnotes;
-    struct rp_stall_row *rows, *named, *plain; /* on the screen named or plain is the same */
+    struct rp_stall_row *rows, *named, *plain; /* on the screen, named or plain is the same list */
     struct rp_stall *stalls;                   /* the longest */
     struct rp_stall_rank *ranks, *rank_rows;
     struct rp_stall_mode *modes; /* of all stalls */
@@ -108,14 +109,14 @@ struct rp_stalls_root {
 };
 
 /* Lists the calls of a rank with more own time than floor_ns, and why each took so long. Texts are
-   in the arena; the vectors of `out` are the caller's, also after a failure. */
+   in the arena; the caller owns the vectors of `out`, also after a failure. */
 enum rp_code rp_stalls_list_calls(const struct rp_trace *trace, const struct rp_scope *scope,
                                   int64_t floor_ns, struct rp_arena *arena,
                                   struct rp_stalls_part *out, struct rp_err *err);
 
-/* A stall without a cause gets the cause `together` where in its middle another thread of its rank,
-   or half of the other ranks, is stalled too. place[i] is the rank of stall i, offset_ns[rank]
-   takes its times to a common clock. O(n log n). */
+/* Gives a stall without a cause the cause `together` if in its middle another thread of its rank,
+   or half of the other ranks, is stalled, too. place[i] is the rank of stall i; offset_ns[rank]
+   moves its times to a common clock. O(n log n). */
 enum rp_code rp_stalls_find_together(struct rp_stall *stalls, const uint32_t *place, size_t n,
                                      const int64_t *offset_ns, size_t nranks,
                                      struct rp_arena *arena, struct rp_err *err);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stalls that happen at the same time on several threads or ranks have a cause outside the
- * calls. A sweep over the begins, middles and ends of all stalls counts what is stalled at each
- * moment.
+ * Stalls that happen at the same time on several threads or ranks have a cause outside the calls. A
+ * sweep over the begins, middles and ends of all stalls counts what is stalled at each moment.
  */
 #include "explain/stalls/stalls.h"
 
@@ -26,7 +25,7 @@ struct sweep {
     const uint32_t *place;
     struct moment *moments;
     uint32_t *lane;              /* by stall: its rank and thread */
-    uint32_t *on_rank, *on_lane; /* how many are stalled now */
+    uint32_t *on_rank, *on_lane; /* number of stalls now */
     size_t ranks_stalled;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The answer of `top`, for those who ask it. */
+/* The answer of `top`, for the code that asks for it. */
 #include "base/arena.h"
 #include <reprise/result.h>
 
@@ -8,7 +8,7 @@ struct rp_trace;
 
 struct rp_top_row {
     const char *name, *label, *kind, *category;
-    int64_t modules; /* names that the row adds up; RP_ABSENT_I64: one */
+    int64_t modules; /* number of names that the row adds up; RP_ABSENT_I64: one */
     int64_t count, total_ns, self_ns, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, std_ns;
     double share;
 };
@@ -20,11 +20,11 @@ struct rp_top_root {
     const char *summary; /* text output only */
     size_t nrows, nskipped, nflat, nnested, nshaped, nnotes;
     struct rp_top_row *rows;
-    struct rp_top_row *flat, *nested, *shaped; /* the same on the screen: one of the three */
+    struct rp_top_row *flat, *nested, *shaped; /* the same on the screen, as one of the three */
     const char **skipped, **notes;
 };
 
-/* Of one trace alone, everything in the arena: the rows with most time, `most` of them; 0: all. As
-   without '--flat'. */
+/* The answer for one trace, in the arena: the `most` rows with most time; 0: all. Modules are
+   joined as without '--flat'. */
 enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64_t most,
                              struct rp_arena *arena, struct rp_top_root *out, struct rp_err *err);

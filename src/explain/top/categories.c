@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "explain/top/categories.h"
 
-/* What an optimizer launches one operation at a time is the optimizer all the same. */
+/* An operation that an optimizer launches belongs to the optimizer, even if it is a general one. */
 static uint8_t in_phase(uint8_t category, uint8_t phase)
 {
     bool arithmetic = category == RP_CATEGORY_ELEMENTWISE || category == RP_CATEGORY_REDUCTION;

@@ -8,8 +8,8 @@ struct rp_work_categories {
     RP_VEC(uint8_t) of_item; /* enum rp_category */
 };
 
-/* By operator and kernel; `known` is of the trace of `work`. Arithmetic of the optimizer is
-   `optimizer`. Release also after a failure. */
+/* Decides by operator and kernel; `known` belongs to the trace of `work`. Arithmetic of the
+   optimizer is `optimizer`. Must be released also after a failure. */
 enum rp_code rp_work_categories_init(struct rp_work_categories *out, const struct rp_work *work,
                                      const struct rp_attribution *places,
                                      struct rp_trace_categories *known, struct rp_err *err);

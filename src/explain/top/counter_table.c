@@ -19,7 +19,7 @@ struct reading {
     struct rp_arena *arena;
 };
 
-/* The next cell of a line, without spaces and quotes around it; false: there is none. */
+/* The next cell of a line, without spaces and quotes around it; false if there is none. */
 static bool cell_next(const char **at, const char *end, const char **cell, size_t *n)
 {
     const char *p = *at, *begin = p;
@@ -90,7 +90,7 @@ static enum rp_code read_header(struct reading *r, const char *path, size_t numb
     return RP_OK;
 }
 
-/* "gemm__k1_Fiji1": what follows the name is the number of the kernel and the device. */
+/* The length of a name without the number of the kernel and the device in "gemm__k1_Fiji1". */
 static size_t name_length(const char *cell, size_t n)
 {
     for (size_t i = n; i-- >= sizeof "__k";) {

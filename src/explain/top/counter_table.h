@@ -13,16 +13,16 @@
 #include "base/vec.h"
 
 struct rp_counter_line {
-    uint32_t first_value; /* one for each counter; NAN: none */
-    uint32_t next;        /* the next line of the same kernel */
+    uint32_t first_value; /* one value for each counter; NAN: none */
+    uint32_t next;        /* the next line with the same kernel */
 };
 
 struct rp_counter_table {
     RP_VEC(const char *) counters;
     RP_VEC(double) values;
     RP_VEC(struct rp_counter_line) lines;
-    RP_VEC(int32_t) column; /* by column of the file: the counter, or -1 */
-    struct rp_strtab names; /* of kernels, without the suffix "__k1_Fiji1" */
+    RP_VEC(int32_t) column; /* by column of the file: its counter, or -1 */
+    struct rp_strtab names; /* names of kernels, without the suffix "__k1_Fiji1" */
     RP_VEC(uint32_t) next;  /* by name: the line that is returned next */
     RP_VEC(uint32_t) last;
     size_t joined;   /* lines that were returned */
@@ -34,7 +34,7 @@ enum rp_code rp_counter_table_read(struct rp_counter_table *out, const char *pat
                                    struct rp_arena *arena, struct rp_err *err);
 void rp_counter_table_release(struct rp_counter_table *table);
 
-/* The next line of the kernel, or NULL; each is returned once. The name of a kernel may have its
+/* Returns the next line of the kernel, each once, or NULL. The name of a kernel may have its
    parameters: "gemm(float*)". */
 const struct rp_counter_line *rp_counter_table_next(struct rp_counter_table *table,
                                                     const char *kernel);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One pass over the kernels; a sum for each step, operator, kernel and counter. */
+/* One pass over the kernels adds up each step, operator, kernel and counter. */
 #include "explain/top/counters.h"
 
 #include "base/hash.h"
@@ -45,7 +45,7 @@ static void sum_add(struct rp_counter_sum *to, const struct rp_counter_sum *more
 /* Sums by step and texts. */
 struct counter_table {
     struct rp_strtab texts; /* names of operators, kernels and counters */
-    struct rp_strtab keys;  /* a step and three of them */
+    struct rp_strtab keys;  /* a step and three of these texts */
     struct rp_map index;
     struct rp_counters_part *part;
 };
@@ -100,7 +100,7 @@ static int64_t step_at(const struct rp_trace *t, int64_t ns)
 
 struct kernel_counters {
     struct counter_table *sums;
-    struct rp_counter_table *table; /* NULL: arguments of the kernels */
+    struct rp_counter_table *table; /* NULL for arguments of the kernels */
     const struct rp_work *work;
     struct rp_counter_sum one; /* of the current kernel */
 };
@@ -308,7 +308,7 @@ static void shorten_labels(struct rp_counters_root *out, struct rp_arena *arena)
     }
 }
 
-/* What of the table has no kernel here. */
+/* Notes the lines of the table that have no kernel here. */
 static void note_lines(const struct rp_counters_part *const *parts, size_t n,
                        struct rp_arena *arena, struct rp_counters_root *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page of `top --by stack --html`: a call tree as data for web/flame. A page has at most BOXES
- * boxes of a tree: the least width that a box may have is doubled until the tree fits, and what is
- * narrower is one box of its parent, so that widths stay exact.
+ * Writes the page of `top --by stack --html`: a call tree as data for web/flame. A page has at most
+ * BOXES boxes of a tree: the least width of a box is doubled until the tree fits, and narrower
+ * children become one box of their parent, so that widths stay exact.
  */
 #include "base/decides.h"
 #include "draw/web.h"
@@ -19,12 +19,12 @@ struct boxes {
     const struct rp_stacks_node *nodes;
     const struct rp_stacks_weight *base;
     size_t n;
-    uint32_t narrow;    /* the frame of boxes that stand for several */
-    int64_t *width;     /* by node: with what is below it; of two runs the larger one */
-    int64_t *rest[2];   /* by node: what its narrow children weigh, in both runs */
-    uint32_t *number;   /* by node: of its box; RP_NONE: it has none */
+    uint32_t narrow;    /* the frame of boxes that represent several */
+    int64_t *width;     /* by node: width with everything below it; for two runs, the larger one */
+    int64_t *rest[2];   /* by node: the weight of its narrow children, in both runs */
+    uint32_t *number;   /* by node: number of its box; RP_NONE: none */
     int64_t least;      /* the width of the narrowest box */
-    int64_t outside[2]; /* of narrow nodes without a parent */
+    int64_t outside[2]; /* weight of narrow nodes without a parent */
 };
 
 static int64_t base_of(const struct boxes *b, size_t i)
@@ -32,7 +32,7 @@ static int64_t base_of(const struct boxes *b, size_t i)
     return b->base ? b->base[i].self : 0;
 }
 
-/* Widths with callees; `rest` is used for those of the base. */
+/* Computes widths with callees; for the base, it uses `rest`. */
 static void measure(struct boxes *b)
 {
     int64_t *base = b->rest[0];
@@ -66,7 +66,8 @@ static void choose_least(struct boxes *b)
     }
 }
 
-/* Numbers the boxes; what a narrow node weighs goes to the nearest node around it that has one. */
+/* Numbers the boxes; the weight of a narrow node goes to the nearest node around it that has
+   one. */
 static void number_boxes(struct boxes *b)
 {
     uint32_t n = 0;
@@ -113,8 +114,8 @@ static void put_box(struct rp_out *to, bool *more, int64_t parent, uint32_t fram
     *more = true;
 }
 
-/* Boxes of nodes first, then those that stand for several; weights of the base in the same order.
- */
+/* Writes boxes of nodes first, then those that represent several; weights of the base in the same
+   order. */
 static void put_boxes(struct rp_out *to, const struct boxes *b)
 {
     bool more = false;

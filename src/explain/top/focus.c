@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The surroundings of one name. An item of device work belongs to the focus if its own name matches
- * or that of a span around its launch; of several such spans the outermost counts, so that a
- * recursion counts once. Callers are the next operator, module and annotation around it, callees
+ * Finds the surroundings of one name. An item of device work belongs to the focus if its own name
+ * matches or that of a span around its launch; of several such spans the outermost counts, so that
+ * a recursion counts once. Callers are the next operator, module and annotation around it, callees
  * the outermost operator and module inside it and the kernels, each with the time of the focus that
  * is theirs. Work of the backward pass belongs to the modules of its forward operator, as in trees.
- * Where nothing around a launch of the backward pass is known, it is what is around the operator
- * whose gradient is computed.
+ * If nothing around a launch of the backward pass is known, the surroundings of the operator whose
+ * gradient is computed are used.
  */
 #include "explain/top/focus.h"
 
@@ -53,9 +53,9 @@ struct focusing {
     struct rp_arena *arena;
     struct rp_focus_part *out;
     struct rp_strtab names;
-    struct rp_map sums;      /* relation, kind and name -> sum */
+    struct rp_map sums;      /* from relation, kind and name to the sum */
     RP_VEC(uint8_t) matches; /* by string */
-    RP_VEC(uint8_t) seen;    /* by event: counted as a call */
+    RP_VEC(uint8_t) seen;    /* by event: whether it was counted as a call */
     struct rp_arg_key dims;
     RP_VEC(char) text;
 };
@@ -112,13 +112,13 @@ static enum rp_code add_sum(struct focusing *f, enum rp_focus_relation relation,
     return RP_OK;
 }
 
-/* Whether a span is counted as a call for the first time. */
+/* Counts a span as a call, unless it was counted before. */
 static int64_t count_call(struct focusing *f, rp_event e)
 {
     return e == RP_NONE || f->seen.at[e]++ ? 0 : 1;
 }
 
-/* A frame of the user's own code. */
+/* Whether this is a frame of the user's own code. */
 static bool is_own_frame(const struct rp_trace *t, rp_event e)
 {
     const char *name = rp_trace_str(t, t->ev.name[e]);
@@ -127,7 +127,7 @@ static bool is_own_frame(const struct rp_trace *t, rp_event e)
            !rp_torch_means(name, RP_TORCH_LIBRARY);
 }
 
-/* The surroundings of an event, from the inside: the first operator, module, annotation, frame. */
+/* What surrounds an event, from the inside: the first operator, module, annotation, frame. */
 struct surroundings {
     rp_event op, module, annotation, line;
 };
@@ -203,10 +203,10 @@ static enum rp_code add_shape(struct focusing *f, rp_event op, bool named, int64
 
 /* ------------------------------------------------------------------ device work */
 
-/* Where the focus of an item is, on the way outwards from its launch. */
+/* focus_path: where the focus of an item is, on the way outwards from its launch. */
 struct focus_path {
-    rp_event span;       /* the outermost that matches, or RP_NONE */
-    rp_event op, module; /* the outermost inside of it */
+    rp_event span;       /* the outermost span that matches, or RP_NONE */
+    rp_event op, module; /* the outermost ones inside of it */
     rp_event innermost;  /* operator */
 };
 
@@ -235,8 +235,8 @@ static struct focus_path find_path(const struct focusing *f, rp_event e)
     return path;
 }
 
-/* The path of an item; of the backward pass, where nothing around its launch matches, that of its
-   forward operator, if it is in a module, an annotation or a frame that matches. */
+/* The path of an item. In the backward pass, if nothing around its launch matches, it is that of
+   its forward operator, if that is in a module, an annotation or a frame that matches. */
 static struct focus_path find_item_path(const struct focusing *f, rp_event from, rp_event forward)
 {
     struct focus_path path = find_path(f, from), fwd;
@@ -451,7 +451,7 @@ struct focus_join {
 RP_ORDER(by_relation_and_time, struct rp_focus_sum, RP_UP(relation), RP_DOWN(total_ns), RP_UP(kind),
          strcmp(a->name, b->name))
 
-/* The name of the row that a sum belongs to: modules that differ in a number are one. */
+/* The name of the row that a sum belongs to: modules that differ only in a number are one row. */
 static enum rp_code row_name(struct focus_join *j, const struct rp_focus_sum *s, uint32_t *id,
                              struct rp_err *err)
 {
@@ -491,7 +491,7 @@ static enum rp_code add_sums(struct focus_join *j, const struct rp_focus_part *p
     return RP_OK;
 }
 
-/* Kernels have long names. */
+/* Shortens the long names of kernels. */
 static void label_rows(struct rp_focus_root *out, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
@@ -512,7 +512,7 @@ static void label_rows(struct rp_focus_root *out, struct rp_arena *arena)
             out->rows[i].label = labels[n++];
 }
 
-/* The rows of each relation, and where they are shown. */
+/* Fills the rows of each relation, and where they are shown. */
 static enum rp_code fill_rows(struct focus_join *j, int64_t limit, struct rp_arena *arena,
                               struct rp_focus_root *out, struct rp_err *err)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `top --focus NAME`: one operator, kernel, module, annotation or Python frame; who calls it, what
- * it calls, with which shapes and from which lines.
+ * `top --focus NAME` shows one operator, kernel, module, annotation or Python frame: who calls it,
+ * what it calls, with which shapes and from which lines.
  */
 #include "base/arena.h"
 #include "base/vec.h"
 #include "facts/work/recorder.h"
 #include "facts/work/work.h"
 
-/* What a row is to the focus. X(NAME, "word", heading) */
+/* The relation of a row to the focus. X(NAME, "word", heading) */
 #define RP_FOCUS_MAP(X)              \
     X(MATCH, "match", "matches")     \
     X(CALLER, "caller", "called by") \
@@ -33,7 +33,7 @@ struct rp_focus_sum {
 struct rp_focus_part {
     RP_VEC(struct rp_focus_sum) sums;
     int64_t whole_ns, total_ns, backward_ns, calls;
-    bool on_host, exact; /* exact: something has this very name */
+    bool on_host, exact; /* exact: some name equals it */
     struct rp_recorder recorder;
 };
 
@@ -65,7 +65,7 @@ struct rp_focus_root {
 extern const struct rp_type rp_focus_type;
 
 struct rp_focus_cut {
-    int64_t rows; /* of each relation; 0: all */
+    int64_t rows; /* number of rows for each relation; 0: all */
     bool flat;    /* a row for each numbered module */
 };
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Grouping the work of one rank. Kernels, streams and phases are groups of device work. Operators,
+ * Groups the work of one rank. Kernels, streams and phases are groups of device work. Operators,
  * shapes, modules, annotations and Python frames are groups of host spans: from each launch
  * outwards, every span of the kind gets the time of what was launched inside it (its total), the
- * innermost gets it as its own (self). A span inside another of the same row adds to that one's
- * total only. Without device work the times of host spans themselves are counted.
+ * innermost also as its own (self). A span inside another of the same row adds to that one's total
+ * only. Without device work the times of host spans themselves are counted.
  *
  * Waits are host spans whose own times are counted in any case.
  *
- * Unless the question is asked with --flat, modules whose names differ in a number only are one row
- * ("nn.Module: Layer_*"), annotations that count are one ("step *", facts/times/name_series.h), and
- * Python frames around everything that a thread launched (launchers, the bootstrap of threads) are
- * no rows.
+ * Unless the question is asked with --flat, modules whose names differ only in a number are one row
+ * ("nn.Module: Layer_*"), and so are annotations that count ("step *", facts/times/name_series.h).
+ * Python frames around everything that a thread launched (launchers, the bootstrap of threads) have
+ * no row.
  */
 #include "explain/top/top.h"
 
@@ -50,11 +50,11 @@ struct grouping {
     struct rp_map roll_of;        /* name -> its id there */
     struct rp_name_series series; /* of annotations */
     struct rp_arg_key dims;       /* of --by shape */
-    struct rp_arg_key own;        /* what the work says itself where no span is around its launch */
-    RP_VEC(int64_t) total;        /* by event, of spans */
+    struct rp_arg_key own; /* arguments of the work itself, if no span surrounds its launch */
+    RP_VEC(int64_t) total; /* by event, of spans */
     RP_VEC(int64_t) self;
-    RP_VEC(int64_t) thread; /* by track: time of what was launched inside its spans */
-    RP_VEC(uint8_t) worker; /* by track: 0: not looked at; 1: no; 2: yes */
+    RP_VEC(int64_t) thread; /* by track: time of work launched inside its spans */
+    RP_VEC(uint8_t) worker; /* by track: 0: not examined; 1: no; 2: yes */
     RP_VEC(char) text;
     RP_VEC(struct sample) samples;
 };
@@ -65,7 +65,7 @@ static const char *const by_words[RP_TOP_BYS] = {
 static const char *const span_kinds[RP_TOP_BYS] = {NULL, "op", "op",     "module", "annotation",
                                                    NULL, NULL, "python", NULL,     "wait"};
 
-/* Arguments of XLA's work that stand in for spans. */
+/* Arguments of XLA's work that replace spans. */
 static const char *const own_keys[RP_TOP_BYS] = {[RP_TOP_OP] = "hlo_op",
                                                  [RP_TOP_SHAPE] = "hlo_op",
                                                  [RP_TOP_MODULE] = "hlo_module",
@@ -106,7 +106,7 @@ static enum rp_code roll_up(struct grouping *g, rp_str name, uint32_t *roll, str
 
 /* ------------------------------------------------------------------ groups */
 
-/* The category of a kernel or an operator, of which a shape may follow. */
+/* The category of a kernel or an operator, to which a shape may be appended. */
 static const char *category_of_group(const struct grouping *g, const char *name)
 {
     const char *shape = g->by == RP_TOP_SHAPE ? strstr(name, " [") : NULL;
@@ -120,7 +120,8 @@ static const char *category_of_group(const struct grouping *g, const char *name)
     return rp_category_names[rp_category_of(g->categories, op, NULL)];
 }
 
-/* The group of a key: the id of its name, so that two keys with the same text are one group. */
+/* The group of a key, found by the id of its name, so that two keys with the same text are one
+   group. */
 static enum rp_code group_of(struct grouping *g, uint64_t key, const char *name, size_t len,
                              const char *kind, uint32_t *group, struct rp_err *err)
 {
@@ -150,12 +151,12 @@ static enum rp_code add_sample(struct grouping *g, uint32_t group, int64_t total
     return rp_vec_push(&g->samples, sample, err);
 }
 
-/* What an item is, where the groups are phases or categories. */
+/* item_place: what an item is, if the groups are phases or categories. */
 struct item_place {
     uint8_t phase, category;
 };
 
-/* Kernels, streams, phases and categories: an item is a sample. */
+/* Adds an item, which is a sample of kernels, streams, phases and categories. */
 static enum rp_code add_item(struct grouping *g, const struct rp_work *w, size_t i,
                              const struct item_place *place, struct rp_err *err)
 {
@@ -219,7 +220,7 @@ static enum rp_code group_items(struct grouping *g, const struct rp_work *w, str
     return code;
 }
 
-/* Whether a span belongs to what is grouped. */
+/* Whether a span is of the kind that is grouped. */
 static bool is_wanted(const struct grouping *g, rp_event e)
 {
     uint8_t kind = g->t->ev.kind[e];
@@ -241,7 +242,7 @@ static bool is_wanted(const struct grouping *g, rp_event e)
     }
 }
 
-/* XLA's work names its instruction, its module and where in the program it comes from. */
+/* XLA's work names its instruction, its module and the place in the program. */
 static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *none,
                             struct rp_err *err)
 {
@@ -249,7 +250,7 @@ static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *n
     rp_str name;
 
     if (!own_keys[g->by] || !rp_arg_key_text(&g->own, e, &name) || !name ||
-        !strcmp(rp_trace_str(g->t, name), "XlaModule:")) /* no place in the program */
+        !strcmp(rp_trace_str(g->t, name), "XlaModule:")) /* this is not a place in the program */
         return RP_OK;
     *none = false;
     RP_TRY(group_of(g, (uint64_t)name << 32, rp_trace_str(g->t, name), rp_trace_str_len(g->t, name),
@@ -257,7 +258,7 @@ static enum rp_code add_own(struct grouping *g, rp_event e, int64_t dur, bool *n
     return add_sample(g, group, dur, dur, err);
 }
 
-/* Work that nothing is known of but its name. */
+/* Adds work of which only the name is known. */
 static enum rp_code add_by_name(struct grouping *g, const struct rp_work_item *x, int64_t dur,
                                 struct rp_err *err)
 {
@@ -269,8 +270,8 @@ static enum rp_code add_by_name(struct grouping *g, const struct rp_work_item *x
     return add_sample(g, group, dur, dur, err);
 }
 
-/* Kernels of a graph without an operator (module) are shown by where the graph was launched; that
-   is no attribution. */
+/* Kernels of a graph without an operator (module) are shown by the place where the graph was
+   launched, which is not an attribution. */
 static bool names_graphs(const struct grouping *g)
 {
     return g->by == RP_TOP_OP || g->by == RP_TOP_SHAPE || g->by == RP_TOP_MODULE;
@@ -317,7 +318,7 @@ static bool in_scope(const struct grouping *g, rp_event e)
     return ts != RP_NO_TS && rp_scope_has(g->scope, ts);
 }
 
-/* Without device work: the spans' own times. */
+/* Without device work: takes the spans' own times. */
 static void take_host_times(struct grouping *g)
 {
     const struct rp_events *ev = &g->t->ev;
@@ -341,7 +342,8 @@ static void take_host_times(struct grouping *g)
     g->out->covered_ns = g->out->whole_ns;
 }
 
-/* A list on one line, as "[[4, 2048], []]", however it was written; at most twice as long. */
+/* Writes a list on one line, as "[[4, 2048], []]", however it was written; at most twice as
+   long. */
 static size_t plain_list(const char *list, char *out)
 {
     size_t n = 0;
@@ -355,7 +357,8 @@ static size_t plain_list(const char *list, char *out)
     return n;
 }
 
-/* The module around the launch of a graph, else the user's own frame, else the launch. */
+/* The place of a graph's launch: the module around it, else the user's own frame, else the
+   launch. */
 static rp_event graph_place(const struct grouping *g, rp_event launch)
 {
     rp_event e = launch, frame = RP_NONE;
@@ -458,7 +461,7 @@ static enum rp_code name_span(struct grouping *g, rp_event e, uint32_t *group, s
     return group_of(g, (uint64_t)name << 32 | dims, g->text.at, len, kind, group, err);
 }
 
-/* Whether a span is inside another one of its row. */
+/* Whether a span is inside another one of the same row. */
 static enum rp_code inside_same_row(struct grouping *g, rp_event e, bool *inside,
                                     struct rp_err *err)
 {
@@ -492,7 +495,7 @@ RP_DECISION(MAIN_THREAD, "of all time",
             "of a thread that does less, the outermost frame says which it is",
             "explain/frames_around_everything_are_skipped");
 
-/* Whether a Python frame only contains what all of its thread's work is inside of. */
+/* Whether a Python frame surrounds all work of its thread, and so says nothing. */
 static bool is_around_all(const struct grouping *g, rp_event e)
 {
     double thread = (double)g->thread.at[g->t->ev.track[e]];
@@ -518,8 +521,8 @@ RP_DECISION(
     "explain/the_two_spans_of_a_call_are_one");
 
 /* JAX records a call of a compiled function as two spans, one directly inside the other and almost
-   as long: the time is the outer one's, and the inner one is not counted. Operators of other
-   frameworks that call themselves are calls of their own. */
+   as long: the outer one is counted. Operators of other frameworks that call themselves are
+   separate calls. */
 static void join_same_calls(struct grouping *g)
 {
     const int64_t *dur = g->t->ev.dur_ns;
@@ -537,7 +540,7 @@ static void join_same_calls(struct grouping *g)
     }
 }
 
-/* A recursive span has time of its own, and its total is in the outer one already. */
+/* A recursive span has its own time, but its total is already included in the outer one. */
 static enum rp_code collect_spans(struct grouping *g, struct rp_err *err)
 {
     uint32_t group;

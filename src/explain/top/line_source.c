@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nobody asks for what lies beside a trace: if that cannot be read, nothing is known. */
+/* Files that merely lie beside a trace were not asked for: if they cannot be read, nothing is
+   known. */
 #include "explain/top/line_source.h"
 
 #include "base/text.h"
@@ -52,7 +53,7 @@ const char *rp_line_source_text(const struct rp_line_source *s, const struct rp_
     const char *text = NULL;
     uint32_t most = UINT32_MAX;
 
-    /* the next smaller number of nodes, and all lines that have it */
+    /* the next smaller number of nodes, with all lines that have it */
     while (call && span.graph != RP_NONE) {
         uint32_t next = 0;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time by line of a compiled program. Each item of device work leads through its launch to a call
- * of a compiled graph (xref/compiled.h), and from there to lines. Without device work the operators
- * in the runs of graphs are counted, on the host.
+ * Sums up time by line of a compiled program. Each item of device work leads through its launch to
+ * a call of a compiled graph (xref/compiled.h), and from there to lines. Without device work the
+ * operators in the runs of graphs are counted, on the host.
  */
 #include "explain/top/lines.h"
 #include "explain/top/line_source.h"
@@ -129,8 +129,8 @@ struct line_maker {
     const struct rp_torch_trace *log; /* of it */
     struct rp_lines_part *out;
     struct rp_arena *arena;
-    struct rp_map line_of;  /* place of the log -> line of the part */
-    struct rp_map graph_of; /* graph of the log -> graph of the part */
+    struct rp_map line_of;  /* from a place in the log to the line of the part */
+    struct rp_map graph_of; /* from a graph of the log to the graph of the part */
     struct rp_err *err;
 };
 
@@ -180,7 +180,7 @@ static void add_time(struct rp_line_sum *sum, int64_t ns, bool alone, uint8_t di
     rp_ns_add(direction == RP_TORCH_IS_BACKWARD ? &sum->backward_ns : &sum->forward_ns, ns);
 }
 
-/* Divides time among the lines of a call by their nodes; what rounding leaves is the last one's. */
+/* Divides time among the lines of a call by their nodes; the last one gets what rounding leaves. */
 static enum rp_code add_call(struct line_maker *m, uint32_t call, uint8_t direction, int64_t ns)
 {
     const struct rp_torch_call *is = &m->log->calls.at[call];
@@ -240,7 +240,7 @@ static enum rp_code add_device(struct line_maker *m, const struct rp_work *work)
     return RP_OK;
 }
 
-/* The operators that the code of graphs calls, without those inside them. */
+/* Adds the operators that the code of graphs calls, without those inside them. */
 static enum rp_code add_host(struct line_maker *m, const struct rp_trace *t,
                              const struct rp_scope *scope)
 {
@@ -428,7 +428,7 @@ static bool same_function(const struct rp_source_line_row *a, const struct rp_so
            !strcmp(a->function ? a->function : "", b->function ? b->function : "");
 }
 
-/* The page: functions, their lines, and what has no line. */
+/* Writes the page: functions, their lines, and what has no line. */
 static enum rp_code write_page(const struct rp_lines_root *out, const char *path,
                                struct rp_arena *arena, struct rp_err *err)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `top --by line` of compiled programs: measured time by line, from what their compilers wrote.
- * A kernel of several lines is divided among them by the nodes of each, so that lines add up.
+ * `top --by line` for compiled programs shows measured time by line, from what their compilers
+ * wrote. A kernel of several lines is divided among them by the nodes of each, so that lines add
+ * up.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -26,10 +27,10 @@ struct rp_lines_part {
     RP_VEC(struct rp_line_sum) lines;
     RP_VEC(struct rp_line_graph) graphs;
     int64_t whole_ns, covered_ns;
-    int64_t outside_ns;   /* not in a run of a compiled graph */
-    int64_t unknown_ns;   /* in graphs that the logs do not have */
-    int64_t unmatched_ns; /* in a graph, but not known which of its calls */
-    int64_t unlined_ns;   /* of calls without a line */
+    int64_t outside_ns;   /* time that is not in a run of a compiled graph */
+    int64_t unknown_ns;   /* time in graphs that the logs do not have */
+    int64_t unmatched_ns; /* time in a graph, when it is unknown in which of its calls */
+    int64_t unlined_ns;   /* time of calls without a line */
     int64_t compiles;     /* in the logs */
     bool on_host;
     bool known;  /* programs or logs were found */
@@ -38,9 +39,9 @@ struct rp_lines_part {
 
 extern const struct rp_type rp_lines_part_type, rp_lines_type;
 
-/* One trace. dumps: logs of torch.compile or dumps of XLA, a file or folder, without which is an
-   error; NULL: what lies beside the trace or is in it, if anything. Texts are in the arena, the
-   vectors are the caller's, also after a failure. */
+/* Makes the part of one trace. dumps: logs of torch.compile or dumps of XLA, a file or folder,
+   which must contain some; NULL: what lies beside the trace or is in it, if anything. Texts are in
+   the arena; the caller owns the vectors, also after a failure. */
 enum rp_code rp_lines_make(const struct rp_loaded *loaded, const struct rp_scope *scope,
                            const char *dumps, struct rp_arena *arena, struct rp_lines_part *out,
                            struct rp_err *err);
@@ -79,7 +80,7 @@ struct rp_lines_root {
 };
 
 /* limit: rows; 0: all. Everything is in the arena. */
-/* html: a page with a flame graph to write, too; or NULL. */
+/* html: path of a page with a flame graph, or NULL. */
 enum rp_code rp_lines_join(const struct rp_lines_part *const *parts, size_t n, int64_t limit,
                            const char *html, struct rp_arena *arena, struct rp_lines_root *out,
                            struct rp_err *err);

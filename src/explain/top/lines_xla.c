@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fusion is of the lines of what is in it, by the number of instructions of each. JAX names
- * derivatives "transpose(jvp(f))": these are the backward pass.
+ * A fusion belongs to the lines of its contents, by the number of instructions of each. JAX names
+ * derivatives "transpose(jvp(f))", which are the backward pass.
  */
 #include "explain/top/lines_xla.h"
 
@@ -20,7 +20,7 @@ struct taking {
     struct rp_lines_xla *x;
     const struct rp_program *p;
     struct rp_err *err;
-    uint32_t first; /* of the shares of this call */
+    uint32_t first; /* first of the shares of this call */
 };
 
 static enum rp_code add_line(struct taking *t, uint32_t op)
@@ -43,7 +43,7 @@ static enum rp_code add_line(struct taking *t, uint32_t op)
     return rp_vec_push(&log->shares, ((struct rp_torch_share){place, 1}), t->err);
 }
 
-/* The lines of what is fused in an instruction, else its own. */
+/* Adds the lines of what is fused in an instruction, or else its own. */
 static enum rp_code add_lines(struct taking *t, uint32_t op)
 {
     struct rp_ids called = rp_op_called(t->p, op);
@@ -142,7 +142,7 @@ void rp_lines_xla_release(struct rp_lines_xla *x)
     rp_arg_key_release(&x->hlo_module);
 }
 
-/* By the instruction; of what a command buffer runs by the name of the kernel. */
+/* Finds a call by the instruction, or in a command buffer by the name of the kernel. */
 struct rp_compiled_span rp_lines_xla_of(const struct rp_lines_xla *x, const struct rp_trace *trace,
                                         rp_event e)
 {

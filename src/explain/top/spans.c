@@ -71,7 +71,7 @@ static const char *component_end(const char *p)
     return p;
 }
 
-/* Takes away "jvp(" and the like, with the ')' at the end. */
+/* Removes "jvp(" and the like, with the ')' at the end. */
 static void take_off(const char **begin, const char **end, bool *backward)
 {
     static const char *const derived[] = {"transpose(", "jvp(",        "vmap(",

@@ -2,8 +2,8 @@
 /*
  * The call tree of a rank is that of its samples; the ranks' trees are joined by their frames. Time
  * with callees is added from the last node to the first. A function that calls itself counts once:
- * the tree is walked in depth, and a node adds to its row only where no node above it has the same
- * row. Linear in the nodes; the walk does not call itself.
+ * the tree is walked depth first, and a node adds to its row only if no node above it has the same
+ * row. Linear in the nodes, without recursion.
  */
 #include "explain/top/stacks_tree.h"
 
@@ -121,7 +121,7 @@ static enum rp_code join_node(struct rp_stacks_tree *j, uint32_t parent, uint32_
     return rp_vec_push(&j->base, ((struct rp_stacks_weight){0, 0}), j->err);
 }
 
-/* The nodes below `top`; ids of the rank's nodes are in `to`. */
+/* Joins the nodes below `top`; `to` maps ids of the rank's nodes. */
 static enum rp_code join_nodes(struct rp_stacks_tree *j, const struct rp_stacks_part *part,
                                bool as_base, uint32_t top, const uint32_t *frame, uint32_t *to)
 {
@@ -140,7 +140,7 @@ static enum rp_code join_nodes(struct rp_stacks_tree *j, const struct rp_stacks_
     return RP_OK;
 }
 
-/* Runs of ranks are beside each other. */
+/* Puts the runs of ranks beside each other. */
 static enum rp_code join_runs(struct rp_stacks_tree *j, const struct rp_stacks_part *part,
                               const uint32_t *frame, uint32_t rank)
 {
@@ -206,7 +206,8 @@ enum rp_code rp_stacks_tree_add(struct rp_stacks_tree *j, const struct rp_stacks
     return code;
 }
 
-/* "main;step;load", and the other way round for the screen, where the end of a long text is cut. */
+/* Writes "main;step;load", or for the screen, which cuts the end of a long text, in reverse
+   order. */
 static void name_stack(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 {
     struct rp_arena_line down = {.arena = j->arena}, up = {.arena = j->arena};
@@ -225,7 +226,7 @@ static void name_stack(struct rp_stacks_tree *j, struct rp_stacks_row *row)
     row->stack = down.text ? down.text : "";
 }
 
-/* The thread, step or rank that the stack of a node is in; NULL: it is not split. */
+/* The thread, step or rank of a node's stack; NULL if stacks are not split. */
 static const struct rp_stacks_frame *part_of(const struct rp_stacks_tree *j, uint32_t node)
 {
     const struct rp_stacks_frame *f;
@@ -236,7 +237,7 @@ static const struct rp_stacks_frame *part_of(const struct rp_stacks_tree *j, uin
     return f->kind == RP_STACKS_PART ? f : NULL;
 }
 
-/* What the row of a node is called: two nodes with the same key are one row. */
+/* The key of a node's row: two nodes with the same key share a row. */
 static const char *row_key(struct rp_stacks_tree *j, uint32_t node)
 {
     const struct rp_stacks_frame *f = &j->frames.at[j->nodes.at[node].frame];
@@ -262,8 +263,8 @@ static const char *row_label(struct rp_stacks_tree *j, const struct rp_stacks_fr
                  : rp_arena_textf(j->arena, "%s%s%s", part, to, f->name);
 }
 
-/* Whether a node counts for the line that called it: libraries rarely have lines, and the question
-   is which line is slow. */
+/* Whether a node counts for the line that called it: libraries rarely have lines, and users ask
+   which line is slow. */
 static bool joins_caller(const struct rp_stacks_tree *j, uint32_t node, const uint32_t *row)
 {
     const struct rp_stacks_node *n = &j->nodes.at[node];
@@ -300,7 +301,8 @@ static enum rp_code row_of(struct rp_stacks_tree *j, uint32_t node, uint32_t *ou
     return rp_vec_push(&j->rows, row, j->err);
 }
 
-/* Only rows that are shown get these texts: all of them together are as long as the stacks. */
+/* Only rows that are shown get these texts, because for all rows they are as long as the stacks
+   together. */
 void rp_stacks_tree_name(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 {
     if (!strcmp(j->by, "stack"))
@@ -312,7 +314,7 @@ void rp_stacks_tree_name(struct rp_stacks_tree *j, struct rp_stacks_row *row)
 struct walk {
     uint32_t *child, *next; /* first child and next sibling of a node */
     uint32_t *row;          /* of a node, or RP_NONE */
-    uint32_t *above;        /* by row: nodes of it on the way to the outermost */
+    uint32_t *above;        /* by row: number of its nodes on the way to the outermost */
     int64_t *total;         /* of a node */
 };
 
@@ -341,7 +343,7 @@ static void link_children(const struct rp_stacks_tree *j, struct walk *w, bool a
     }
 }
 
-/* Enters a node: a row gets its total where it is not above already. */
+/* Enters a node: its row gets the total, unless the row is above already. */
 static void enter_node(struct rp_stacks_tree *j, struct walk *w, bool as_base, uint32_t n)
 {
     struct rp_stacks_row *row;
@@ -441,7 +443,7 @@ static int by_sort(const void *pa, const void *pb, void *user)
                                       : (a->node > b->node) - (a->node < b->node);
 }
 
-/* Weights are added up as nanoseconds; here they go where their unit is. */
+/* Weights are added up as nanoseconds; this moves them to the member of their unit. */
 static void set_unit(struct rp_stacks_row *row, uint32_t unit, int64_t whole)
 {
     int64_t self = row->self_ns, total = row->total_ns;

@@ -67,7 +67,7 @@ enum rp_code rp_stacks_add_path(struct rp_stacks_adder *a, uint32_t parent, uint
 
 /* ------------------------------------------------------------------ threads and steps */
 
-/* The step that a time is in, as `--step` selects it; nsteps: it is in none. */
+/* The step that contains a time, as selected by `--step`; nsteps if there is none. */
 static uint32_t step_at(const struct rp_trace *t, int64_t ts_ns)
 {
     size_t i;
@@ -131,7 +131,8 @@ static enum rp_code part_of(struct rp_stacks_adder *a, const struct rp_stacks_we
     return rp_vec_push(&a->out->nodes, ((struct rp_stacks_node){RP_NONE, frame, 0, 0}), err);
 }
 
-/* The node of a path in a part: what is missing of it is made, from the outermost on. */
+/* Finds the node of a path in a part, and makes what is missing of it, from the outermost frame
+   on. */
 static enum rp_code node_in(struct rp_stacks_adder *a, uint32_t part, uint32_t path, uint32_t *out,
                             struct rp_err *err)
 {
@@ -166,7 +167,7 @@ static uint32_t *last_of(struct rp_stacks_adder *a, uint32_t parent)
     return parent == RP_NONE ? &a->last_lane : &a->runs.at[parent].last;
 }
 
-/* The run of a frame that goes on: the last one, or one of the same piece of time. */
+/* Finds the run of a frame that continues: the last one, or one in the same piece of time. */
 static enum rp_code run_in(struct rp_stacks_adder *a, uint32_t parent, uint32_t frame,
                            uint32_t piece, uint32_t *out, struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `diff` of two sampled runs: what their stacks, functions or lines take themselves, the largest
- * change first. A sample is one draw: n of them, each with the weight w, have a standard deviation
- * of w * sqrt(n), and a change of less than two deviations of the difference is noise.
+ * Compares two sampled runs for `diff`, by the own time of their stacks, functions or lines; the
+ * largest change comes first. Each sample is one draw: n of them with the weight w have a standard
+ * deviation of w * sqrt(n), and a change of less than two deviations of the difference is noise.
  */
 #include "explain/top/stacks_tree.h"
 
@@ -73,7 +73,7 @@ const struct rp_type rp_stacks_diff_type = {"diff", sizeof(struct rp_stacks_diff
 
 /* ------------------------------------------------------------------ rows */
 
-/* A count of n has the variance n; n samples that weigh w together have w * w / n. */
+/* The variance of a count n is n; that of n samples with the total weight w is w * w / n. */
 static double variance(uint32_t unit, int64_t weight, int64_t samples)
 {
     if (unit == RP_WEIGHT_COUNT)
@@ -88,7 +88,7 @@ static int64_t change_size(const struct rp_stacks_row *row)
     return delta < 0 ? -delta : delta;
 }
 
-/* Up to which a change may be chance; RP_ABSENT_I64: not known. */
+/* The largest change that may be chance; RP_ABSENT_I64: not known. */
 static int64_t noise_of(const struct rp_stacks_tree *j, const struct rp_stacks_row *row)
 {
     double both = variance(j->unit, row->base_self, row->base_samples) +
@@ -130,7 +130,7 @@ static struct rp_stacks_change change_of(const struct rp_stacks_tree *j,
     return c;
 }
 
-/* What is more than chance first, each by the size of its change. */
+/* Changes that exceed chance come first, each group by the size of its changes. */
 static int by_change(const void *pa, const void *pb, void *user)
 {
     const struct rp_stacks_row *a = pa, *b = pb;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The call tree of one rank: the stacks of its samples, or those of its Python spans. What weighs a
- * stack is the time of the samples, or time of the device: of the work that was launched in the
- * stack, or in which nothing ran while the launching thread was in it.
+ * Makes the call tree of one rank from the stacks of its samples, or of its Python spans. The
+ * weight of a stack is the time of its samples, or time of the device: that of the work that was
+ * launched in the stack, or in which nothing ran while the launching thread was in it.
  */
 #include "explain/idle/sampled.h"
 #include "explain/top/stacks_add.h"
@@ -146,7 +146,7 @@ static bool is_of_device(const struct rp_stacks_adder *to)
     return to->how.width == RP_STACKS_GPU || to->how.width == RP_STACKS_IDLE;
 }
 
-/* Spans are counted where they begin, gaps of the device where they are. */
+/* Spans are counted where they begin, and gaps of the device where they are. */
 static enum rp_code count_span(struct span_tree *s, rp_event e)
 {
     const struct rp_events *ev = &s->to->t->ev;
@@ -155,8 +155,8 @@ static enum rp_code count_span(struct span_tree *s, rp_event e)
     return is_of_device(s->to) ? RP_OK : rp_stacks_add(s->to, &w, s->err);
 }
 
-/* Each Python span of the thread weighs what of the time is in it and in no span inside it; returns
-   in *covered how much of the time is in any. */
+/* Gives each Python span of the thread the part of the time that is in it but in no span inside it;
+ *covered gets how much of the time is in any span. */
 static enum rp_code weigh_spans_in(struct span_tree *s, rp_track thread, int64_t begin_ns,
                                    int64_t end_ns, int64_t *covered)
 {
@@ -202,7 +202,7 @@ static enum rp_code weigh_spans_in(struct span_tree *s, rp_track thread, int64_t
     return RP_OK;
 }
 
-/* The time of the spans of a thread between two moments, divided where a step ends. */
+/* Adds the time of a thread's spans between two moments, divided where a step ends. */
 static enum rp_code take_spans_in(struct span_tree *s, rp_track thread, int64_t now, int64_t end)
 {
     int64_t covered;
@@ -243,8 +243,8 @@ static enum rp_code take_spans(struct span_tree *s, rp_track thread, const struc
 
 /* ------------------------------------------------------------------ time of the device */
 
-/* The stack of the sample of a thread that is nearest to a time and not further from it than what
-   the sample stands for; RP_NONE: there is none. */
+/* The stack of a thread's sample that is nearest to a time, and not further away than the time for
+   which the sample stands; or RP_NONE. */
 static uint32_t sampled_stack(const struct rp_trace *t, rp_track track, int64_t at_ns)
 {
     const struct rp_call_samples *s = &t->samples;
@@ -273,8 +273,8 @@ struct device_time {
     struct rp_work work;
 };
 
-/* Where an item was launched; of the backward pass where its forward operator ran, because the
-   threads that launch it run no code of the program. */
+/* Where an item was launched. In the backward pass it is where its forward operator ran, because
+   the launching threads run no code of the program. */
 static uint32_t launching_path(const struct device_time *d, const struct rp_work_item *item,
                                const struct rp_work_owner *owner)
 {
@@ -289,7 +289,7 @@ static uint32_t launching_path(const struct device_time *d, const struct rp_work
     return span == RP_NONE ? RP_NONE : d->spans->path[span];
 }
 
-/* Each item weighs the stack in which it was launched. */
+/* Adds the time of each item to the stack in which it was launched. */
 static enum rp_code weigh_by_work(struct device_time *d, struct rp_err *err)
 {
     struct rp_attribution owners = {0};
@@ -309,7 +309,7 @@ static enum rp_code weigh_by_work(struct device_time *d, struct rp_err *err)
     return code;
 }
 
-/* As weigh_spans_in, of samples. */
+/* Like weigh_spans_in, for samples. */
 static enum rp_code weigh_samples_in(struct device_time *d, rp_track thread, int64_t begin_ns,
                                      int64_t end_ns, int64_t *covered, struct rp_err *err)
 {
@@ -322,7 +322,7 @@ static enum rp_code weigh_samples_in(struct device_time *d, rp_track thread, int
         struct rp_stacks_weighed w = {s->stack[i], thread, begin_ns,
                                       rp_sampled_weight(d->t, i, begin_ns, end_ns), 1};
 
-        w.weight = w.weight < left ? w.weight : left; /* ticks are not as fine as gaps */
+        w.weight = w.weight < left ? w.weight : left; /* because ticks are coarser than gaps */
         if (w.weight <= 0)
             continue;
         RP_TRY(rp_stacks_add(d->to, &w, err));
@@ -346,7 +346,7 @@ static enum rp_code weigh_gap(struct device_time *d, const struct rp_gap *gap, s
     return rest.weight > 0 ? rp_stacks_add(d->to, &rest, err) : RP_OK;
 }
 
-/* The gaps of the device weigh the stacks in which the thread was that launched what follows. */
+/* Adds the gaps of the device to the stacks of the thread that launched the work after each. */
 static enum rp_code weigh_by_idle(struct device_time *d, const struct rp_scope *scope,
                                   struct rp_err *err)
 {
@@ -434,7 +434,7 @@ static enum rp_code stacks_of_samples(struct rp_stacks_adder *to, const struct r
         return weigh_by_device(to, scope, NULL, err);
     to->out->unit = s->unit;
     to->out->unit_name = rp_arena_text(to->arena, rp_trace_str(to->t, s->unit_name));
-    /* other profiles have added samples up, except those that count them */
+    /* other profiles have added up samples, unless they count them */
     to->out->is_drawn = s->unit == RP_WEIGHT_COUNT || (s->unit == RP_WEIGHT_NS && !has_untimed(s));
     return take_samples(to, scope, err);
 }

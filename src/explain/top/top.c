@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statistics over the groups of all ranks. One group after the other, the times of all ranks are
- * unpacked and sorted, and percentiles are read off by the nearest-rank rule: exact, and a value
- * that was measured.
+ * Computes statistics over the groups of all ranks. For one group after the other, the times of all
+ * ranks are unpacked and sorted, and percentiles are read off by the nearest-rank rule, so they are
+ * exact, measured values.
  */
 #include "explain/top/top.h"
 
@@ -46,8 +46,8 @@ static const struct rp_field row_fields[] = {
     RP_FIELD_END};
 static const struct rp_type row_type = {"row", sizeof(struct rp_top_row), row_fields, NULL};
 
-/* Self time only where rows may be nested; of shapes and ranges, whose names are whole, the
-   statistics only where there is room for them. */
+/* Self time is shown only if rows may be nested. For shapes and ranges, whose names are not
+   shortened, the statistics are shown only if there is room. */
 #define FLAT                                                                                    \
     "label, modules, count, total_ns, share, mean_ns, min_ns, p50_ns, p90_ns, p99_ns, max_ns, " \
     "std_ns, category"
@@ -112,17 +112,17 @@ struct top_join {
     struct rp_recorder recorder; /* of the first rank */
     struct rp_arena *arena;
     struct rp_strtab names;  /* of rows */
-    struct rp_strtab single; /* of what the rows add up, with the row in front */
+    struct rp_strtab single; /* what the rows add up, each with the row in front */
     RP_VEC(struct rp_top_group) groups;
-    RP_VEC(int64_t) modules; /* by group: different names in it */
-    RP_VEC(size_t) begin;    /* by group: its first list */
+    RP_VEC(int64_t) modules; /* by group: number of different names in it */
+    RP_VEC(size_t) begin;    /* by group: where its lists begin */
     RP_VEC(struct rp_time_list) lists;
     RP_VEC(int64_t) values; /* of one group */
     RP_VEC(int64_t) self;
     RP_VEC(struct rp_top_row) rows;
 };
 
-/* Of a population: the mean of the squared distances, its root rounded to a nanosecond. */
+/* The deviation of a population: the root of the mean squared distance, rounded to a nanosecond. */
 static int64_t deviation(const int64_t *v, size_t n, int64_t total)
 {
     double mean = (double)total / (double)n, sum = 0;
@@ -132,7 +132,7 @@ static int64_t deviation(const int64_t *v, size_t n, int64_t total)
     return (int64_t)llround(sqrt(sum / (double)n));
 }
 
-/* v: in ascending order. */
+/* v is in ascending order. */
 static void fill_row(struct rp_top_row *row, const int64_t *v, size_t n, int64_t whole_ns)
 {
     for (size_t i = 0; i < n; i++)
@@ -161,7 +161,7 @@ static enum rp_code count_module(struct top_join *j, uint32_t row, const char *n
     return RP_OK;
 }
 
-/* Ids of a part's groups among those of all parts. */
+/* Maps the ids of a part's groups to those of all parts. */
 static enum rp_code map_groups(struct top_join *j, const struct rp_top_part *part, uint32_t *to,
                                struct rp_err *err)
 {
@@ -299,7 +299,7 @@ static void sort_rows(struct top_join *j, const char *sort)
         qsort_r(j->rows.at, j->rows.n, sizeof *j->rows.at, by_sort, &offset);
 }
 
-/* Rows of host spans may be inside each other. */
+/* Whether rows may be inside each other, as those of host spans. */
 static bool is_nested(const char *by)
 {
     return strcmp(by, "kernel") != 0 && strcmp(by, "stream") != 0 && strcmp(by, "phase") != 0 &&
@@ -319,7 +319,7 @@ static const char *skipped_note(const struct rp_top_root *out, struct rp_arena *
         out->nskipped, first, last);
 }
 
-/* Where to get Python frames from. */
+/* Says how to get Python frames. */
 static const char *no_frames_text(const struct rp_recorder *recorder, struct rp_arena *arena)
 {
     const char *option = rp_recorder_option(recorder, RP_RECORDS_FRAMES);
@@ -366,7 +366,7 @@ static void fill_notes(struct rp_top_root *out, const struct rp_recorder *record
                                                                  : "attributed");
 }
 
-/* Only names of kernels are C++; two different rows get different labels. */
+/* Only kernels have C++ names; different rows get different labels. */
 static void label_rows(struct rp_top_root *out, struct rp_arena *arena)
 {
     const char **names = RP_ARENA_NEW(arena, const char *, out->nrows + 1);
@@ -409,7 +409,7 @@ static enum rp_code fill_root(struct top_join *j, int64_t limit, struct rp_top_r
     return rp_arena_check(j->arena, "adding up ranks", err);
 }
 
-/* The frames that the ranks skipped, each once. */
+/* Joins the frames that the ranks skipped, each once. */
 static enum rp_code join_skipped(const struct rp_top_part *const *parts, size_t nparts,
                                  struct rp_arena *arena, struct rp_top_root *out,
                                  struct rp_err *err)
@@ -496,7 +496,7 @@ enum rp_code rp_top_of_trace(const struct rp_trace *trace, const char *by, int64
 
 /* ------------------------------------------------------------------ the question */
 
-/* What '--by' means for a tree; kernels, which are its default, are not asked for. */
+/* The meaning of '--by' for a tree; its default, kernels, means that nothing was asked for. */
 static enum rp_code tree_of(const struct rp_settings *settings, enum rp_tree_of *of,
                             struct rp_err *err)
 {
@@ -537,8 +537,8 @@ static enum rp_code counters_rank(const struct rp_loaded *loaded, const struct r
     return code;
 }
 
-/* What the rows are. Kernels are the default; without device work it is the operators of the host,
-   or ranges where there are none. */
+/* What the rows are. Kernels are the default; without device work operators of the host, or if
+   there are none, ranges. */
 static enum rp_top_by rows_of(const struct rp_trace *trace, const struct rp_settings *settings,
                               struct rp_top_part *out)
 {
@@ -551,12 +551,12 @@ static enum rp_top_by rows_of(const struct rp_trace *trace, const struct rp_sett
     return (enum rp_top_by)out->instead;
 }
 
-/* What the logs of a compiler know nothing of. */
+/* Options about which the logs of a compiler know nothing. */
 static const char *const not_of_logs[] = {"tree",  "focus", "counters", "counter-table",
                                           "width", "split", "sort"};
 
-/* Whether lines may be those of compiled programs without a word about it: there are no samples,
-   whose lines these would be. */
+/* Whether lines of compiled programs can be shown without asking, because there are no samples
+   whose lines could be meant. */
 static bool wants_lines(const struct rp_trace *trace, const struct rp_settings *settings)
 {
     for (size_t i = 0; i < sizeof not_of_logs / sizeof not_of_logs[0]; i++)
@@ -608,7 +608,7 @@ static enum rp_code top_rank(const struct rp_loaded *loaded, const struct rp_sco
     return rp_top_group_work(loaded->trace, &steps, &want, &part->arena, out, err);
 }
 
-/* Where the operators of graph kernels come from. */
+/* Notes where the operators of graph kernels come from. */
 static void note_graphs(struct rp_top_root *out, const struct rp_ranks *ranks,
                         struct rp_arena *arena)
 {
@@ -662,7 +662,7 @@ static enum rp_code join_counters(const struct rp_top_part *const *tops, size_t 
     return RP_OK;
 }
 
-/* "rank 3"; of files that are no ranks of one run, the file. */
+/* Names a rank "rank 3", or if files are not ranks of one run, by its file. */
 static const char *rank_name(const struct rp_ranks *ranks, size_t i, struct rp_arena *arena)
 {
     const char *path = ranks->parts[i].path, *slash = strrchr(path, '/');
@@ -671,7 +671,7 @@ static const char *rank_name(const struct rp_ranks *ranks, size_t i, struct rp_a
                             : rp_arena_textf(arena, "rank %d", (int)ranks->parts[i].number);
 }
 
-/* The rows with most time of their own come first: every total is below that of main. */
+/* Rows with most own time come first, because by total, main would come before all others. */
 static enum rp_code join_stacks(const struct rp_ranks *ranks, const struct rp_top_part *const *tops,
                                 const struct rp_settings *settings, struct rp_result *result,
                                 struct rp_err *err)
@@ -789,7 +789,7 @@ static enum rp_code check_stack_options(const struct rp_settings *settings, stru
     return RP_OK;
 }
 
-/* Leaves the parts with the same rows: of kernels, if a rank has any, else of operators. */
+/* Keeps the parts with the same rows: kernels if a rank has any, else operators. */
 static size_t keep_alike(const struct rp_top_part **parts, size_t n)
 {
     int32_t rows = n ? parts[0]->instead : 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The tree of one trace. Each span that the tree consists of is a node below that of the next such
- * span around it; spans of the same name with the same nodes above are one node. Device work
+ * Makes the tree of one trace. Each span of the wanted kind is a node below that of the next such
+ * span around it; spans of the same name with the same nodes above share a node. Device work
  * belongs to the node of the innermost span around its launch. Work of a backward pass is launched
  * by a thread of its own, with no module around it: it belongs to the node of the operator whose
- * gradient it computes. Work of XLA says itself where in the program it comes from.
+ * gradient it computes. Work of XLA states where in the program it comes from.
  *
- * Where a span is in the tree is kept by event, so that every span is looked at once.
+ * The place of a span in the tree is kept by event, so that every span is visited once.
  */
 #include "explain/top/tree.h"
 
@@ -54,12 +54,12 @@ struct planting {
     struct rp_arena *arena;
     struct rp_tree_part *out;
     struct rp_strtab names;
-    struct rp_map nodes;      /* hash of parent, kind and name -> node */
-    struct rp_map shapes;     /* hash of node, operator and shape: seen */
+    struct rp_map nodes;      /* from the hash of parent, kind and name to the node */
+    struct rp_map shapes;     /* from the hash of node, operator and shape to whether it was seen */
     RP_VEC(uint32_t) place;   /* by event: its node; RP_NONE: not known yet */
     RP_VEC(uint16_t) depth;   /* by node */
     RP_VEC(uint32_t) name_of; /* the same: its name */
-    RP_VEC(rp_event) waiting; /* events on the way outwards */
+    RP_VEC(rp_event) waiting; /* events that were passed on the way outwards */
     struct rp_arg_key dims, scope_name, tf_op, hlo_op, hlo_module;
 };
 
@@ -90,7 +90,7 @@ static enum rp_code node_below(struct planting *p, uint32_t parent, enum rp_span
     return rp_arena_check(p->arena, "making a tree", err);
 }
 
-/* Whether a span is a node of its own, below the given one. */
+/* Whether a span is a separate node below the given one. */
 static bool is_node(const struct planting *p, enum rp_span_kind kind, uint32_t parent)
 {
     switch (p->of) {
@@ -102,7 +102,7 @@ static bool is_node(const struct planting *p, enum rp_span_kind kind, uint32_t p
         return kind == RP_SPAN_ANNOTATION;
     case RP_TREE_PYTHON:
         return kind == RP_SPAN_PYTHON || kind == RP_SPAN_MODULE;
-    default: /* of the operators in a module the outermost */
+    default: /* in a module, only the outermost operator */
         return kind == RP_SPAN_MODULE || kind == RP_SPAN_ANNOTATION ||
                (kind == RP_SPAN_OP && (!p->modules || p->out->nodes.at[parent].kind != RP_SPAN_OP));
     }
@@ -142,7 +142,7 @@ static enum rp_code place_span(struct planting *p, rp_event e, uint32_t parent, 
     return RP_OK;
 }
 
-/* The node of the innermost span at or around an event. */
+/* Finds the node of the innermost span at or around an event. */
 static enum rp_code place_of(struct planting *p, rp_event e, uint32_t *node, struct rp_err *err)
 {
     p->waiting.n = 0;
@@ -170,7 +170,7 @@ static bool has_path(const struct planting *p, const struct rp_arg_key *key, rp_
     return strchr(*path, '/') != NULL;
 }
 
-/* The framework's name of an instruction, as recorded with the work, or from the program. */
+/* The framework's name of an instruction, as recorded with the work or from the program. */
 static bool has_scope(const struct planting *p, rp_event e, rp_str module, rp_str op,
                       const char **path)
 {
@@ -181,8 +181,9 @@ static bool has_scope(const struct planting *p, rp_event e, rp_str module, rp_st
     return *path && strchr(*path, '/');
 }
 
-/* Where XLA's work comes from: the framework's name of its instruction, else module and
-   instruction. A command buffer has one for all its kernels, which have the instructions' names. */
+/* Finds where XLA's work comes from: the framework's name of its instruction, else module and
+   instruction. A command buffer has one place for all its kernels, which have the instructions'
+   names. */
 static enum rp_code place_xla(struct planting *p, rp_event e, uint32_t *node, bool *backward,
                               struct rp_err *err)
 {
@@ -257,7 +258,7 @@ static enum rp_code place_items(struct planting *p, const struct rp_work *w, str
 
 /* ------------------------------------------------------------------ host time */
 
-/* Without device work: the spans' own times. */
+/* Without device work: uses the spans' own times. */
 static enum rp_code place_spans(struct planting *p, struct rp_err *err)
 {
     const struct rp_events *ev = &p->t->ev;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * `top --tree`: the work of a run as a tree of modules, annotations, operators or Python frames.
- * tree.c makes the tree of one trace, tree_rows.c adds up those of all ranks, folds what is alike,
- * and cuts what is small.
+ * `top --tree` shows the work of a run as a tree of modules, annotations, operators or Python
+ * frames. tree.c makes the tree of one trace, tree_rows.c adds up those of all ranks, folds what is
+ * alike, and cuts what is small.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -16,7 +16,8 @@ struct rp_ranks;
 
 /* What the tree consists of. */
 enum rp_tree_of {
-    RP_TREE_AUTO, /* modules, annotations and the operators in them; else one of the next */
+    RP_TREE_AUTO, /* modules, annotations and the operators in them; if there are none, one of the
+                     next */
     RP_TREE_OP,
     RP_TREE_MODULE,
     RP_TREE_ANNOTATION,
@@ -24,11 +25,12 @@ enum rp_tree_of {
 };
 
 struct rp_tree_node {
-    uint32_t parent; /* before it in the list; of the first, which is everything, itself */
+    uint32_t parent; /* index in the list, before its own; the first one, which is everything, has
+                        itself */
     uint8_t kind;    /* enum rp_span_kind */
     int64_t total_ns, self_ns;
-    int64_t backward_ns; /* of total_ns: launched by the backward pass of what is inside */
-    int64_t calls;       /* spans; of XLA's scopes: items */
+    int64_t backward_ns; /* part of total_ns: launched by the backward pass of what is inside */
+    int64_t calls;       /* number of spans; for XLA's scopes, of items */
     uint64_t shapes;     /* hash of the set of operators and shapes launched in it; 0: not known */
     const char *name;
 };
@@ -37,7 +39,7 @@ struct rp_tree_part {
     RP_VEC(struct rp_tree_node) nodes;
     const char *of; /* "modules", "operators" ... what the tree consists of */
     bool on_host;   /* times are those of host spans */
-    bool cut;       /* there were too many different paths; the rest is in the last nodes */
+    bool cut;       /* there were too many different paths; the last nodes contain the rest */
 };
 
 extern const struct rp_type rp_tree_part_type;
@@ -52,7 +54,7 @@ enum rp_code rp_tree_make(const struct rp_trace *trace, const struct rp_scope *s
 struct rp_tree_row {
     int64_t id, parent, depth; /* parent: RP_ABSENT_I64 at the top */
     const char *name, *label, *kind;
-    int64_t members; /* siblings that the row adds up; RP_ABSENT_I64: one */
+    int64_t members; /* number of siblings that the row adds up; RP_ABSENT_I64: one */
     int64_t calls, total_ns, self_ns, backward_ns;
     double share;
 };
@@ -68,7 +70,7 @@ struct rp_tree_root {
 
 extern const struct rp_type rp_tree_type;
 
-#define RP_TREE_SCREEN (-1) /* rows: as many as matter and fit on a screen */
+#define RP_TREE_SCREEN (-1) /* as the number of rows: as many as matter and fit on a screen */
 
 /* What a tree shows: at most so many rows and levels; 0: all. */
 struct rp_tree_cut {

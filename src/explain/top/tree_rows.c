@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The trees of all ranks as one, and the rows that are shown of it. Nodes with the same path are
+ * Joins the trees of all ranks, and selects the rows that are shown. Nodes with the same path are
  * added up. Then, from the top:
  *
  *   - siblings that differ in a number only, have the same kinds of children and the same shapes,
@@ -85,12 +85,12 @@ struct branch {
     uint32_t child, next; /* the first child, the next sibling; RP_NONE: none */
     uint32_t parent;
     uint32_t rolled;  /* the name without its numbers */
-    uint32_t ordinal; /* among the siblings with that name */
+    uint32_t ordinal; /* its number among the siblings with that name */
     uint8_t kind;
     uint8_t numbers;             /* in the name */
-    bool alone;                  /* the numbers of its members are no regular sequence */
-    bool dead;                   /* became a part of another one */
-    bool folded;                 /* siblings became a part of it */
+    bool alone;                  /* the numbers of its members are not a regular sequence */
+    bool dead;                   /* it became part of another branch */
+    bool folded;                 /* siblings became part of it */
     int64_t first, second, last; /* numbers of its members */
     int64_t total_ns, self_ns, backward_ns, calls, members;
     uint64_t shapes;
@@ -100,9 +100,9 @@ struct branch {
 struct felling {
     struct rp_arena *arena;
     struct rp_strtab names, rolls;
-    struct rp_map known; /* parent, kind and name -> branch */
+    struct rp_map known; /* from parent, kind and name to the branch */
     RP_VEC(struct branch) tree;
-    RP_VEC(uint32_t) list; /* children that are sorted */
+    RP_VEC(uint32_t) list; /* scratch: children that are being sorted */
     RP_VEC(int64_t) totals;
     RP_VEC(char) text;
 };
@@ -200,7 +200,7 @@ static enum rp_code list_children(struct felling *f, uint32_t at, struct rp_err 
     return RP_OK;
 }
 
-/* Makes the list the children of a branch again, without those that are part of others. */
+/* Turns the list into the children of a branch again, without those that became part of others. */
 static void link_children(struct felling *f, uint32_t at)
 {
     uint32_t *end = &f->tree.at[at].child;
@@ -270,7 +270,7 @@ static int64_t order_of_children(const struct branch *a, const struct branch *b)
     return (int64_t)a->ordinal - (int64_t)b->ordinal;
 }
 
-/* Makes b a part of a; both have their children in the order of names and ordinals. */
+/* Makes b a part of a; the children of both must be in the order of names and ordinals. */
 static void merge(struct felling *f, uint32_t a, uint32_t b)
 {
     struct branch *t = f->tree.at;
@@ -299,8 +299,8 @@ static void merge(struct felling *f, uint32_t a, uint32_t b)
     *end = RP_NONE;
 }
 
-/* The names of what a branch consists of: equal for two layers of the same structure. Leaves of
-   XLA's scopes are the roots of fusions, which vary. */
+/* A hash of the names below a branch, which is the same for layers with the same structure. Leaves
+   of XLA's scopes are left out, because they are roots of fusions, which vary. */
 static uint64_t structure(const struct felling *f, uint32_t at)
 {
     uint32_t c, before = RP_NONE;
@@ -330,8 +330,8 @@ static bool is_alike(const struct felling *f, uint32_t x, uint32_t y)
     return a->shapes == b->shapes && structure(f, x) == structure(f, y);
 }
 
-/* Of the siblings list[from .. end) of one name: those like the first that is left, if they take
-   about as long, become one with the first of them. */
+/* Joins siblings list[from .. end) of one name: those that are like the first one left, and take
+   about as long, become one with it. */
 static enum rp_code fold_alike(struct felling *f, size_t from, size_t end, struct rp_err *err)
 {
     uint32_t *list = f->list.at, into = RP_NONE;
@@ -388,7 +388,7 @@ static enum rp_code fold_children(struct felling *f, uint32_t at, struct rp_err 
 
 /* ------------------------------------------------------------------ wrappers */
 
-/* "Block_0..11", "Linear_0,4..44"; the name with '*' where the numbers are irregular. */
+/* Writes "Block_0..11", "Linear_0,4..44"; or if the numbers are irregular, the name with '*'. */
 static const char *folded_name(struct felling *f, const struct branch *b)
 {
     const char *rolled = rp_strtab_borrow(&f->rolls, b->rolled), *star = strchr(rolled, '*');
@@ -407,7 +407,7 @@ static const char *folded_name(struct felling *f, const struct branch *b)
                           (long long)b->first, (long long)b->second, (long long)b->last, star + 1);
 }
 
-/* Joins a branch with its only child, for which that is done, if it launches nothing itself. */
+/* Joins a branch that launches nothing itself with its only child, which is already complete. */
 static void join_wrappers(struct felling *f, uint32_t at)
 {
     struct branch *t = f->tree.at, *b = &t[at];
@@ -430,7 +430,7 @@ static void join_wrappers(struct felling *f, uint32_t at)
     }
 }
 
-/* Folds everything below a branch, which itself is done. */
+/* Folds everything below a branch, which is already complete itself. */
 static enum rp_code fold_below(struct felling *f, uint32_t at, struct rp_err *err)
 {
     RP_TRY(fold_children(f, at, err));
@@ -505,7 +505,7 @@ static void add_rest(struct pruning *p, int64_t parent, int64_t depth, int64_t l
                        .backward_ns = backward});
 }
 
-/* The rows of the children of a branch, largest first; what is left out is one more. */
+/* Adds the rows of the children of a branch, largest first; the rest becomes one more row. */
 static void add_rows_below(struct pruning *p, uint32_t at, int64_t parent, int64_t depth)
 {
     const struct branch *t = p->f->tree.at;
@@ -553,8 +553,8 @@ static enum rp_code list_times(struct felling *f, uint32_t at, int64_t levels, i
     return RP_OK;
 }
 
-/* The least time of a row, so that there are at most as many as asked for (a row of the same time
-   as the last is not divided from it: there may be a few more). */
+/* The least time of a row, such that there are at most as many rows as requested (rows with equal
+   time are not separated, so there may be a few more). */
 static enum rp_code find_least(struct felling *f, struct pruning *p, struct rp_err *err)
 {
     int64_t rows = p->cut->rows < 0 ? SCREEN : p->cut->rows, n = 0;
@@ -588,7 +588,7 @@ static void add_outside(struct pruning *p)
                                     .backward_ns = 0});
 }
 
-/* A column in which every row is zero is not shown. */
+/* Hides columns in which every row is zero. */
 static void show_rows(struct rp_tree_root *out, struct rp_arena *arena)
 {
     bool backward = false;

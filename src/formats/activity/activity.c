@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define PID_STEP     INT64_C(100000)    /* processes of a rank, in a file of several ranks */
-#define OTHER_PID    INT64_C(0x1000000) /* no process has such an id: Linux ends at 2^22 */
+#define OTHER_PID    INT64_C(0x1000000) /* no process has such an id, because Linux ends at 2^22 */
 #define MOST_DEVICES 65536
 #define MOST_RANKS   4096
 
@@ -179,9 +179,9 @@ static uint32_t index_of(const struct rp_activity *a, uint32_t process)
     return index == RP_NONE ? 0 : index;
 }
 
-/* The process of the trace for a process of the file, or for its device, whose number is its id, as
-   in PyTorch's traces; of two with one id the second gets another. In a file of several ranks
-   the ids of processes are moved apart, as in a merged trace. */
+/* Finds the process of the trace for a process of the file, or for its device, whose id is its
+   number, as in PyTorch's traces; if two would have the same id, the second gets another one. In a
+   file of several ranks the ids of processes are moved apart, as in a merged trace. */
 static enum rp_code find_place(struct rp_activity *a, uint32_t process, int64_t device,
                                uint32_t *out, struct rp_err *err)
 {
@@ -339,7 +339,7 @@ enum rp_code rp_activity_intern(struct rp_activity *a, const char *text, size_t 
     return rp_proto_trace_intern(&a->t, bytes, out, err);
 }
 
-/* Device, stream and correlation, as the passes and questions look for them. */
+/* Adds device, stream and correlation as the passes and questions look for them. */
 static enum rp_code add_place(struct rp_activity *a, struct rp_activity_event *e, uint32_t index,
                               struct rp_raw *raw, struct rp_err *err)
 {
@@ -470,7 +470,7 @@ const char *rp_activity_collective(const char *name)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Whether the file itself numbers the ranks, each differently. */
+/* Whether the file itself gives each rank a different number. */
 static enum rp_code ranks_are_numbered(const struct rp_activity *a, bool *out, struct rp_err *err)
 {
     enum rp_code code = RP_OK;
@@ -540,7 +540,7 @@ static void put_rank(struct rp_activity *a, struct rp_emit *e, const struct rp_a
     rp_emit_text(e, "]}");
 }
 
-/* The records of a merged trace. */
+/* Writes the records that describe the ranks of a merged trace. */
 static enum rp_code describe_ranks(struct rp_activity *a, bool numbered, struct rp_err *err)
 {
     struct rp_emit e;

@@ -6,9 +6,9 @@
  * processes. They become events as PyTorch's profiler writes them: the same categories and
  * arguments, a process for the host and one for each device.
  *
- * A process with device work is a rank. Of a file with several, all are in one trace, which says so
- * as a merged trace does (trace/merged.h): ids of calls are those of a process, and are moved apart
- * by its rank.
+ * A process with device work is a rank. The ranks of one file are all in one trace, which says so
+ * as a merged trace does (trace/merged.h): ids of calls are unique only in their process, so they
+ * are moved apart by rank.
  */
 #include "formats/trace_proto.h"
 
@@ -17,14 +17,14 @@ enum rp_activity_kind {
     RP_ACTIVITY_MEMCPY,
     RP_ACTIVITY_MEMSET,
     RP_ACTIVITY_SYNC,
-    RP_ACTIVITY_GRAPH, /* a graph that ran as a whole: its kernels are not recorded */
+    RP_ACTIVITY_GRAPH, /* a graph that ran as a whole, without records of its kernels */
     RP_ACTIVITY_RUNTIME,
     RP_ACTIVITY_DRIVER,
     RP_ACTIVITY_OPERATOR,
     RP_ACTIVITY_ANNOTATION,
     RP_ACTIVITY_COLLECTIVE,
     RP_ACTIVITY_WAIT,
-    RP_ACTIVITY_CALL, /* another call of a thread: of the operating system, of a library */
+    RP_ACTIVITY_CALL, /* another call of a thread, of the operating system or of a library */
     RP_ACTIVITY_OVERHEAD,
     RP_ACTIVITY_MARK, /* has no duration */
     RP_ACTIVITY_SAMPLE,
@@ -33,7 +33,7 @@ enum rp_activity_kind {
 };
 
 #define RP_ACTIVITY_ARGS   24
-#define RP_ACTIVITY_HOST   (-1) /* device of an event of a thread */
+#define RP_ACTIVITY_HOST   (-1) /* the device number of events that belong to a thread */
 #define RP_ACTIVITY_NO_END INT64_MIN
 
 struct rp_activity_event {
@@ -41,27 +41,27 @@ struct rp_activity_event {
     uint64_t process;         /* any number that identifies it in the file */
     int64_t device;           /* or RP_ACTIVITY_HOST */
     int64_t track;            /* thread or stream */
-    int64_t begin_ns, end_ns; /* end: RP_ACTIVITY_NO_END where it was not recorded */
+    int64_t begin_ns, end_ns; /* end is RP_ACTIVITY_NO_END if it was not recorded */
     rp_str name;
     int64_t correlation; /* 0: none */
-    int64_t waits_for;   /* of a wait: the call that recorded its event, or 0 */
+    int64_t waits_for;   /* for a wait: the call that recorded the event waited for, or 0 */
     uint32_t nargs;
-    struct rp_arg args[RP_ACTIVITY_ARGS]; /* without device, stream and correlation */
+    struct rp_arg args[RP_ACTIVITY_ARGS]; /* arguments other than device, stream and correlation */
 };
 
 struct rp_activity_process {
     uint64_t key;
     int64_t pid;
     rp_str name;      /* or 0 */
-    int64_t rank;     /* where the file tells it, or RP_NO_RANK */
-    int64_t world;    /* ranks of its job, or 0 */
-    int64_t device;   /* the lowest that it used, or INT64_MAX */
-    uint32_t index;   /* among the ranks; RP_NONE: it is none */
+    int64_t rank;     /* the rank, if the file states it, or RP_NO_RANK */
+    int64_t world;    /* number of ranks of its job, or 0 */
+    int64_t device;   /* the lowest device that it used, or INT64_MAX */
+    uint32_t index;   /* its index among the ranks, or RP_NONE if it is not a rank */
     uint32_t nplaces; /* of a rank */
 };
 
 struct rp_activity_place { /* a process of the trace */
-    uint32_t process;      /* whose; index in processes */
+    uint32_t process;      /* index in processes of the process it belongs to */
     int64_t device;
     uint32_t id;    /* of the builder */
     rp_track track; /* any of it, or RP_NONE */
@@ -74,13 +74,13 @@ struct rp_activity {
     RP_VEC(struct rp_activity_pid) pids; /* of the places */
     RP_VEC(uint32_t) ranks;              /* their processes */
     struct rp_map by_key, place_of, number_of, track_of;
-    struct rp_map named; /* tracks that have a name */
-    struct rp_map used;  /* ids of processes of a rank */
+    struct rp_map named; /* tracks that already have a name */
+    struct rp_map used;  /* ids of processes that a rank has used */
     uint32_t nnumbers, nranks;
-    uint32_t others;  /* processes that are no rank, where there are several ranks */
+    uint32_t others;  /* number of processes that are not ranks, if there are several ranks */
     uint64_t skipped; /* rows without usable times */
     char first_skipped[160];
-    uint16_t origin[RP_ACTIVITY_KINDS][2]; /* the second: of a span without an end */
+    uint16_t origin[RP_ACTIVITY_KINDS][2]; /* the second one is for spans without an end */
     struct {
         uint64_t process;
         int64_t device, track;
@@ -101,28 +101,29 @@ enum rp_code rp_activity_init(struct rp_activity *a, struct rp_input *in,
                               struct rp_err *err);
 void rp_activity_release(struct rp_activity *a);
 
-/* Describes a process, once or again; texts and numbers that are 0 or RP_NO_RANK change nothing. */
+/* Describes a process; it may be called again. Texts and numbers that are 0 or RP_NO_RANK change
+   nothing. */
 enum rp_code rp_activity_process(struct rp_activity *a, uint64_t key, int64_t pid, rp_str name,
                                  struct rp_err *err);
-/* Its position in the job. Where all ranks have a different one, they are numbered by it. */
+/* Sets its position in the job. If every rank has a different one, the ranks are numbered by it. */
 enum rp_code rp_activity_set_rank(struct rp_activity *a, uint64_t key, int64_t rank, int64_t world,
                                   struct rp_err *err);
-/* A process has device work: it is a rank. All of these calls come before the first event; then the
-   ranks are ordered by their devices. */
+/* Marks a process with device work as a rank. All of these calls come before the first event; then
+   the ranks are ordered by their devices. */
 enum rp_code rp_activity_add_rank(struct rp_activity *a, uint64_t key, int64_t device,
                                   struct rp_err *err);
 enum rp_code rp_activity_order_ranks(struct rp_activity *a, struct rp_err *err);
 
 enum rp_code rp_activity_add(struct rp_activity *a, struct rp_activity_event *e,
                              struct rp_err *err);
-/* Whether it has events. */
+/* Whether the track has events. */
 bool rp_activity_has_track(const struct rp_activity *a, uint64_t process, int64_t device,
                            int64_t track);
-/* Names a thread or stream, the first time only. */
+/* Names a thread or stream; only the first name counts. */
 enum rp_code rp_activity_name_track(struct rp_activity *a, uint64_t process, int64_t device,
                                     int64_t track, rp_str name, struct rp_err *err);
 
-/* Appends an argument to an event; keys are literals. */
+/* Appends an argument to an event; keys must be string literals. */
 enum rp_code rp_activity_int(struct rp_activity *a, struct rp_activity_event *e, const char *key,
                              int64_t value, struct rp_err *err);
 enum rp_code rp_activity_real(struct rp_activity *a, struct rp_activity_event *e, const char *key,
@@ -133,11 +134,12 @@ enum rp_code rp_activity_text(struct rp_activity *a, struct rp_activity_event *e
 enum rp_code rp_activity_dims(struct rp_activity *a, struct rp_activity_event *e, const char *key,
                               const int64_t xyz[3], struct rp_err *err);
 
-/* A text of the file. */
+/* Interns a text of the file. */
 enum rp_code rp_activity_intern(struct rp_activity *a, const char *text, size_t n, rp_str *out,
                                 struct rp_err *err);
 
-/* A row that cannot be used: "row 12 of 'X'". Reported once, with the number of them. */
+/* Counts a row that cannot be used, such as "row 12 of 'X'". Only the first is reported, with the
+   number of them. */
 void rp_activity_skip(struct rp_activity *a, const char *where, uint64_t row);
 
 /* "cudaLaunchKernel" of "cudaLaunchKernel_v7000". */
@@ -148,6 +150,6 @@ enum rp_activity_kind rp_activity_call_kind(const char *name, size_t n);
 /* "AllReduce" of "ncclAllReduce"; NULL for ncclGroupStart and other calls that send nothing. */
 const char *rp_activity_collective(const char *name);
 
-/* Names, ranks and warnings; then the passes. Reading began at begin_ns (rp_clock_ns). */
+/* Adds names, ranks and warnings, then runs the passes. Reading began at begin_ns (rp_clock_ns). */
 enum rp_code rp_activity_finish(struct rp_activity *a, struct rp_import *to, int64_t begin_ns,
                                 struct rp_err *err);

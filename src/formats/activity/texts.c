@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The texts are kept one after another; a number leads to its place. */
+/* The texts are stored one after another, and a number leads to the place of its text. */
 #include "formats/activity/texts.h"
 
 struct rp_texts_entry {
     uint64_t at;
     uint32_t n;
-    rp_str str; /* in the trace, or RP_NONE */
+    rp_str str; /* the text in the trace, or RP_NONE */
 };
 
 enum rp_code rp_texts_add(struct rp_texts *t, int64_t number, const char *text, size_t n,

@@ -151,7 +151,7 @@ static enum rp_code take_member(struct rp_blade *b, struct rp_tar *tar,
         if (member->truncated)
             return rp_err_set(err, RP_FORMAT, "the tar is truncated within member '%s'",
                               member->name);
-        if (member->held) { /* once: a second argument of that name already has it */
+        if (member->held) { /* a second argument of that name already has it */
             RP_TRY(rp_vec_push(&b->held, rp_tar_keep(tar), err));
             bytes.at = b->held.at[b->held.n - 1];
             RP_TRY(rp_err_need(bytes.at, err, "reading a member of a tar"));

@@ -11,7 +11,7 @@
 #include "io/proto_write.h"
 #include "io/tar.h"
 
-/* enum ArgumentKind of BladeDISC. */
+/* The values of BladeDISC's enum ArgumentKind. */
 enum {
     RP_BLADE_CONSTANT = 11,
     RP_BLADE_RESOURCE = 12,
@@ -27,7 +27,7 @@ struct rp_blade_argument {
     bool has_shape;
     struct rp_tf_value shape; /* rank and dims */
     struct rp_bytes constant; /* TensorProto, or empty */
-    const char *member;       /* of the tar; "" where it has none */
+    const char *member;       /* its name in the tar; "" if it is not in there */
     bool found;
     struct rp_tf_value value;
 };
@@ -41,21 +41,22 @@ struct rp_blade {
     int64_t graph_version;
     struct rp_proto_writer graph; /* GraphDef */
     const char **feeds, **fetches;
-    size_t nfetches; /* feeds: one an argument */
+    size_t nfetches; /* one feed for each argument */
 
-    struct rp_input *program, *data; /* of rp_blade_open; values point into them */
+    struct rp_input *program,
+        *data; /* kept open by rp_blade_open, because values point into them */
     struct rp_tar *tar;
-    RP_VEC(uint8_t *) held; /* members that the tar does not keep */
+    RP_VEC(uint8_t *) held; /* values that the tar does not keep in memory */
 };
 
-/* Both files, and the graph. Released in every case by rp_blade_release. limits: NULL for the
-   defaults. A tar of another program is RP_FORMAT, and the message names the member. */
+/* Opens both files and makes the graph. Call rp_blade_release in every case. limits may be NULL for
+   the defaults. A tar of another program gives RP_FORMAT, and the message names the member. */
 enum rp_code rp_blade_open(const char *program, const char *data, const struct rp_limits *limits,
                            struct rp_blade *out, struct rp_err *err);
 void rp_blade_release(struct rp_blade *blade);
 
-/* The parts of it: a TaoCompilerInput, which must live as long; its values from a tar; its graph.
- */
+/* The steps of rp_blade_open: reads a TaoCompilerInput, which must live as long; reads its values
+   from a tar; makes its graph. */
 enum rp_code rp_blade_parse(const void *bytes, size_t n, struct rp_blade *out, struct rp_err *err);
 enum rp_code rp_blade_take_values(struct rp_blade *blade, struct rp_tar *tar,
                                   const struct rp_limits *limits, struct rp_err *err);

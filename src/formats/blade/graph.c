@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A BladeDISC program as a GraphDef that TensorFlow runs: one Placeholder an argument, and one call
- * of the cluster's function, out of the bytes of the capture as they are.
+ * of the cluster's function. It consists of the unchanged bytes of the capture.
  *
  *     arg0 (Placeholder) --\
  *     arg1 (Placeholder) ----> cluster (PartitionedCall of f) --> cluster:0, cluster:1 ...

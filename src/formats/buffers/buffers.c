@@ -75,7 +75,7 @@ static bool line_has(const struct text_reader *r, const char *word)
     return memmem(r->line.at, r->line.n, word, strlen(word)) != NULL;
 }
 
-/* The number after a word in the line; false where there is none. */
+/* Finds the number after a word in the line; false if there is none. */
 static bool number_after(const struct text_reader *r, const char *word, int64_t *out)
 {
     const char *at = memmem(r->line.at, r->line.n, word, strlen(word));
@@ -144,7 +144,7 @@ static enum rp_code read_value(struct text_reader *r)
     return rp_vec_push(&r->b->values, v, r->err);
 }
 
-/* Whether a text begins as a buffer assignment. */
+/* Whether a text begins like a buffer assignment. */
 static bool buffers_begin(const uint8_t *head, size_t n)
 {
     static const char word[] = "BufferAssignment:";
@@ -178,7 +178,7 @@ enum rp_code rp_buffers_read_text(struct rp_buffers *b, const char *text, size_t
             RP_TRY(read_value(&r));
         else if (!b->allocations.n && r.line.n)
             return line_error(&r, "expected 'allocation'");
-        else if (line_begins(&r, "Total bytes")) /* the summary that newer versions append */
+        else if (line_begins(&r, "Total bytes")) /* the summary that newer versions of XLA append */
             break;
     }
     return RP_OK;
@@ -249,7 +249,7 @@ static enum rp_code set_peak(struct rp_buffers *b, const struct rp_buffer_lives 
 
     if (b->has_peak && b->peak_at >= 0 && b->peak_at < (int64_t)lives->npositions &&
         lives->taken[b->peak_at] == lives->peak_bytes)
-        ; /* of several equal positions the one that XLA names */
+        ; /* if several positions have the same peak, the one that XLA names */
     else
         b->peak_at = lives->peak;
     RP_TRY(rp_buffers_live_at(b, lives, b->peak_at, scratch, &shares, &n, err));
@@ -339,7 +339,8 @@ static enum rp_sniff sniff_buffers(const uint8_t *head, size_t n, const char *fi
     return buffers_begin(head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-/* Neither a trace nor a program: `memory` reads it by rp_buffers_read_text. Here it is checked. */
+/* A buffer assignment is neither a trace nor a program: `memory` reads it with
+   rp_buffers_read_text. Here it is only checked. */
 static enum rp_code read_buffers(struct rp_input *in, const struct rp_read_options *options,
                                  struct rp_import *to, struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bytes taken at each position are the length of a union of intervals (offset to offset + size)
- * that changes as values begin and end. Per allocation, a tree over the different offsets counts
- * how often each stretch is covered, and knows the covered length below every node:
+ * that changes as values begin and end. For each allocation, a tree over the different offsets
+ * counts how often each stretch is covered, and holds the covered length below every node:
  *
  *     node:  count   how many intervals cover it as a whole
  *            length  covered bytes: all of it where count > 0, else the sum of its children
@@ -27,9 +27,9 @@ struct cover_event {
 };
 
 struct cover {
-    int64_t *edges; /* addresses, sorted, different */
+    int64_t *edges; /* all different addresses, sorted */
     size_t nedges;
-    struct cover_node *nodes; /* a heap: children of i are 2i + 1 and 2i + 2 */
+    struct cover_node *nodes; /* an implicit tree: the children of i are 2i + 1 and 2i + 2 */
 };
 
 RP_ORDER(by_number, int64_t, RP_COMPARE(*a, *b))
@@ -87,7 +87,8 @@ static enum rp_code cover_init(struct cover *c, const struct cover_event *events
 
 /* ------------------------------------------------------------------ one allocation */
 
-/* Adds the changes of what it takes, by position; *most: at once. */
+/* Adds to each position how the taken bytes of the allocation change; *most is the largest number
+   of bytes taken at once. */
 static enum rp_code cover_allocation(const struct cover_event *events, size_t n,
                                      struct rp_buffer_lives *out, int64_t *most, struct rp_err *err)
 {
@@ -142,7 +143,7 @@ static enum rp_code resolve_ranges(const struct rp_buffers *b, struct rp_buffer_
     return code;
 }
 
-/* What a value takes of its allocation; it lies beyond that only where the file is wrong. */
+/* The part of its allocation that a value takes; only a wrong file places a value outside of it. */
 static bool place_of(const struct rp_buffers *b, uint32_t value, int64_t *begin, int64_t *end)
 {
     const struct rp_buffer_value *v;

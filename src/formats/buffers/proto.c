@@ -242,8 +242,8 @@ static const struct rp_buffer_value *value_of(const struct proto_reader *r, int6
     return i == RP_MAP_NONE ? NULL : &r->b->values.at[i];
 }
 
-/* Runs the events once for the position of the peak (`until` NULL), or up to it, filling `live`.
-   Buffers that share another are not counted. */
+/* Runs the events: with `until` NULL, to find the position of the peak; otherwise up to that
+   position, filling `live`. Buffers that share another one are not counted. */
 static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c, size_t until,
                                int64_t *peak, size_t *peak_at, struct rp_map *open)
 {
@@ -277,7 +277,7 @@ static enum rp_code run_events(struct proto_reader *r, struct rp_proto_cursor c,
     return rp_proto_finish(&c, r->err);
 }
 
-/* The order of the events, and from where to where the values are live, in events. */
+/* Reads the order of the events, and for each value the events at which it begins and ends. */
 static enum rp_code read_lives(struct proto_reader *r, struct rp_proto_cursor c)
 {
     struct rp_map open;
@@ -323,7 +323,7 @@ static enum rp_code add_live(struct proto_reader *r, const struct rp_buffer_valu
     return rp_vec_push(&r->b->live, live, r->err);
 }
 
-/* The live values of one trace, at its peak. */
+/* Collects the live values of one trace at its peak. */
 static enum rp_code read_trace(struct proto_reader *r, struct rp_proto_cursor c)
 {
     struct rp_map open;
@@ -391,7 +391,7 @@ static enum rp_code read_assignment(struct proto_reader *r, struct rp_proto_curs
         traces++;
     }
     for (c = whole;
-         traces == 1 && rp_proto_next(&c, &it);) /* of several the events do not compare */
+         traces == 1 && rp_proto_next(&c, &it);) /* events of different traces cannot be compared */
         if (it.number == BUFFERS_TRACE && it.wire == RP_WIRE_BYTES)
             RP_TRY(read_lives(r, rp_proto_enter(&c, &it)));
     return r->b->has_peak ? add_others(r) : RP_OK;

@@ -11,7 +11,7 @@
  *
  * A start and an end of the same message become one event of an asynchronous chain; if the log has
  * only one of them it stays alone. Keys become names if there is a file key_dict.txt ("name: key
- * key") beside the log or in the parent folder; each of several keys is a part. ps-lite gives
+ * key") beside the log or in the parent folder; each of several keys is one part. ps-lite gives
  * servers the even numbers from 8 on and workers the odd ones from 9 on. Linear.
  */
 #include "base/hash.h"
@@ -36,7 +36,7 @@ struct log_reader {
     rp_str tensor_key, key_key, sender_key, receiver_key;
     uint16_t origin[2];  /* begin, end */
     uint32_t process;    /* of a server's log */
-    struct rp_map named; /* processes that have a name event */
+    struct rp_map named; /* processes that already have a name event */
     rp_str category;
     struct rp_err *err;
 };
@@ -63,7 +63,8 @@ static bool next_line(struct log_reader *r, struct word *out)
     return true;
 }
 
-/* The words of a line, which spaces and these separate; how many there are, at most FIELDS. */
+/* Splits a line into its words at spaces and these separators; returns their number, at most
+   FIELDS. */
 static size_t split_line(struct word line, const char *separators, struct word *out)
 {
     size_t i = 0, n = 0;
@@ -142,7 +143,7 @@ static bool next_word(struct word *rest, struct word *out)
     return n > 0;
 }
 
-/* "name: key key ..." a line; a tensor of several keys has as many parts. */
+/* Reads lines of "name: key key ..."; a tensor with several keys has as many parts. */
 static enum rp_code read_keys(struct log_reader *r, const char *text, size_t n)
 {
     struct log_reader lines = {.at = text, .end = text + n};
@@ -164,7 +165,7 @@ static enum rp_code read_keys(struct log_reader *r, const char *text, size_t n)
     return RP_OK;
 }
 
-/* Beside the log, or in the parent folder. A missing or unreadable file is ignored. */
+/* Looks beside the log, then in the parent folder. A missing or unreadable file is ignored. */
 static enum rp_code find_keys(struct log_reader *r, const char *log, const struct rp_limits *limits)
 {
     static const char *const places[] = {"key_dict.txt", "../key_dict.txt"};

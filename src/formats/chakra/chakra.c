@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chakra execution traces: a varint and a message each, first the GlobalMetadata, then the nodes
- * (".et"), or the same nodes as JSON ("workload_graph"). A node is an operation: a collective is
- * called by its kind, a computation by its name without the number that makes it unique. It reads
- * the nodes of its data dependencies; control dependencies are an attribute. Nodes are in any
- * order, so all are collected first. A dependency on a node that the file does not have (they are
- * often filtered) is left out.
+ * Chakra execution tracescome in two forms: a file ".et" has a varint and a message each for the
+ * GlobalMetadata and then for every node; a "workload_graph" has the same nodes as JSON. A node is
+ * an operation. A collective is named by its kind, a computation by its name without the number
+ * that makes it unique. A node reads the nodes of its data dependencies; control dependencies are
+ * an attribute. Nodes are in any order, so all are collected first. A dependency on a node that the
+ * file does not have (they are often filtered) is left out.
  */
 #include "abi/proto/chakra.h"
 #include "formats/chakra/exec_trace.h"
@@ -34,7 +34,7 @@ struct node {
     uint32_t name;       /* string */
     uint32_t shape;
     size_t data, ndata;       /* of deps */
-    size_t control, ncontrol; /* of deps, after the others */
+    size_t control, ncontrol; /* place of the control dependencies in deps, after the others */
     size_t attrs, nattrs;
 };
 
@@ -45,10 +45,10 @@ struct chakra {
     RP_VEC(struct node) nodes;
     RP_VEC(uint64_t) deps;
     RP_VEC(struct rp_slice) attrs;
-    RP_VEC(uint64_t) control; /* of the node being read */
+    RP_VEC(uint64_t) control; /* control dependencies of the node that is being read */
     RP_VEC(char) text;        /* scratch */
     struct rp_map op_of;      /* id to operation */
-    bool known;               /* the work of some node is stated */
+    bool known;               /* the file states the work of at least one node */
 };
 
 /* ---- from nodes to a program ---- */
@@ -86,7 +86,7 @@ static enum rp_code keep_attr(struct chakra *r, uint32_t key, const char *text, 
     return rp_vec_push(&r->attrs, ((struct rp_slice){kept, (uint32_t)n, key}), r->err);
 }
 
-/* "aten::mm(3)" is the fourth aten::mm. */
+/* The length of a name without its number: "aten::mm(3)" is the fourth aten::mm. */
 static size_t without_number(const char *name, size_t n)
 {
     size_t at = n;
@@ -106,7 +106,8 @@ static enum rp_code node_opcode(struct chakra *r, const struct node *node, uint3
         name = collective_names[node->collective];
     else if (!*name || node->type == NODE_METADATA)
         name = type_names[node->type < NODE_TYPES ? node->type : 0];
-    else if (node->type == 5 || node->type == 6) /* named by their endpoints, all different */
+    else if (node->type == 5 ||
+             node->type == 6) /* these are named by their endpoints, which all differ */
         name = type_names[node->type];
     name = rp_arena_copy(&r->p->arena, name, without_number(name, strlen(name)));
     return name ? rp_program_string(r->p, name, strlen(name), id, r->err)
@@ -134,7 +135,7 @@ static enum rp_code add_control(struct chakra *r, const struct node *node)
     return keep_attr(r, RP_ATTR_CONTROL_PREDECESSORS, r->text.at, r->text.n);
 }
 
-/* What the file states of a node: its operations, and the size of its tensors. */
+/* Sets the work that the file states for a node: its operations, and the size of its tensors. */
 static enum rp_code give_cost(struct chakra *r, const struct node *node)
 {
     struct rp_cost cost = {0, 0, 0};
@@ -206,7 +207,7 @@ static void chakra_release(struct chakra *r)
 
 /* ---- messages ---- */
 
-/* An attribute is a name and one value, in the field of its type; lists are left out. */
+/* Reads an attribute: a name and one value, in the field of its type. Lists are dropped. */
 static enum rp_code read_attr(struct chakra *r, struct rp_proto_cursor c, struct node *node)
 {
     struct rp_bytes name = {(const uint8_t *)"", 0}, text = name;
@@ -267,7 +268,7 @@ static enum rp_code read_outputs(struct chakra *r, struct rp_proto_cursor c, str
                          r->err);
 }
 
-/* One id, or a packed list of them. */
+/* Reads one id, or a packed list of ids. */
 static enum rp_code read_ids(struct chakra *r, const struct rp_proto_item *it, bool control)
 {
     const uint8_t *at = it->bytes.at, *end = at + it->bytes.n;
@@ -384,8 +385,8 @@ static enum rp_code read_binary(struct rp_input *in, const struct rp_read_option
     return code;
 }
 
-/* GlobalMetadata in a frame: a version, or attributes of which the first is the schema; then the
-   frame of a node, which begins with its id or its name. */
+/* Whether two frames follow: GlobalMetadata (a version, or attributes of which the first is the
+   schema), then a node, which begins with its id or its name. */
 static bool like_metadata(const uint8_t *at, const uint8_t *end)
 {
     struct rp_proto_cursor c = rp_proto_cursor(at, (size_t)(end - at), 0, 4);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of the operators of execution traces, from the shapes of their arguments: a table of names,
- * each with the rule that counts it. Operators in place ("add_") are those without the '_'. Views
- * and allocations move no data. The rules are those of programs (docs/definitions.md), except that
- * convolutions count the products in the padding.
+ * The work of operators in execution traces follows from the shapes of their arguments: a table
+ * gives each name the rule that counts it. An operator in place ("add_") counts like the one
+ * without the '_'. Views and allocations move no data. The rules are those of programs
+ * (docs/definitions.md), except that convolutions count the products in the padding.
  */
 #include "formats/chakra/exec_trace.h"
 
 #include <string.h>
 
 enum rule {
-    RULE_NONE,        /* moves data, computes nothing that is counted */
+    RULE_NONE,        /* moves data, but computes nothing that is counted */
     RULE_VIEW,        /* moves nothing */
-    RULE_GATHER,      /* reads as much of argument 0 as it writes */
+    RULE_GATHER,      /* reads as many bytes of argument 0 as it writes */
     RULE_EACH,        /* an operation per element of the result */
     RULE_TRANS,       /* a function per element of the result */
     RULE_REDUCE,      /* an operation per element of the input */
@@ -20,10 +20,10 @@ enum rule {
     RULE_ADDMM,       /* argument 1 x argument 2 */
     RULE_LINEAR,      /* argument 0 x transposed argument 1 */
     RULE_CONV,        /* input, weight */
-    RULE_CONV_BACK,   /* gradient, input, weight */
-    RULE_ATTEND,      /* query, key, value: [batch, sequence, heads, size] */
-    RULE_ATTEND_BACK, /* gradient, query, key, value */
-    RULE_HEADS,       /* query, key, value: [batch, heads, sequence, size] */
+    RULE_CONV_BACK,   /* arguments: gradient, input, weight */
+    RULE_ATTEND,      /* arguments: query, key, value, each [batch, sequence, heads, size] */
+    RULE_ATTEND_BACK, /* arguments: gradient, query, key, value */
+    RULE_HEADS,       /* arguments: query, key, value, each [batch, heads, sequence, size] */
     RULE_HEADS_BACK
 };
 
@@ -159,7 +159,7 @@ static const struct rp_exec_dims *argument(const struct rp_exec_node *node, size
     return i < node->nin ? &node->in[i] : &none;
 }
 
-/* 0 where there is no tensor; a scalar has one element. */
+/* Number of elements: 0 if there is no tensor, 1 for a scalar. */
 static double elements(const struct rp_exec_dims *t)
 {
     double product = t->n < 0 ? 0 : 1;
@@ -179,7 +179,7 @@ static double last_dim(const struct rp_exec_dims *t)
     return t->n > 0 ? (double)t->d[t->n - 1] : 0;
 }
 
-/* [.., m, k] x [.., k, n]: each element of the left one meets n of the right one. */
+/* [.., m, k] x [.., k, n]: every element of the left operand is multiplied n times. */
 static double product_flops(const struct rp_exec_dims *left, const struct rp_exec_dims *right)
 {
     if (left->n < 1 || right->n < 1)
@@ -187,14 +187,14 @@ static double product_flops(const struct rp_exec_dims *left, const struct rp_exe
     return 2 * elements(left) * (right->n > 1 ? last_dim(right) : 1);
 }
 
-/* Each element of the result is as many products as a filter has elements. */
+/* Each element of the result takes as many products as a filter has elements. */
 static double conv_flops(double results, const struct rp_exec_dims *weight)
 {
     return weight->n > 2 && weight->d[0] > 0 ? 2 * results * elements(weight) / (double)weight->d[0]
                                              : 0;
 }
 
-/* Gradients of input and weight, those that were asked for. */
+/* Counts the gradients of input and weight, if they were asked for. */
 static double conv_back_flops(const struct rp_exec_node *node)
 {
     double one = conv_flops(elements(argument(node, 0)), argument(node, 2));
@@ -205,7 +205,7 @@ static double conv_back_flops(const struct rp_exec_node *node)
     return one * wanted;
 }
 
-/* Two products of queries and keys. */
+/* Attention is two products, each of the size of queries times keys. */
 static double attention_flops(const struct rp_exec_dims *query, const struct rp_exec_dims *key,
                               int sequence)
 {
@@ -255,7 +255,7 @@ struct rp_cost rp_exec_cost(const struct rp_exec_node *node)
             attention_flops(argument(node, 0), argument(node, 1), rule == RULE_ATTEND ? 1 : 2);
         break;
     case RULE_ATTEND_BACK:
-    case RULE_HEADS_BACK: /* five products where the forward pass has two */
+    case RULE_HEADS_BACK: /* the backward pass has five products, the forward pass two */
         cost.flops = 2.5 * attention_flops(argument(node, 1), argument(node, 2),
                                            rule == RULE_ATTEND_BACK ? 1 : 2);
         break;

@@ -23,11 +23,11 @@ struct exec_trace {
     struct rp_limits limits;
     struct rp_err *err;
     struct rp_map maker;    /* tensor to operation */
-    RP_VEC(uint64_t) reads; /* tensors of the node being read */
+    RP_VEC(uint64_t) reads; /* input tensors of the node that is being read */
     RP_VEC(uint64_t) makes;
     struct rp_exec_node node; /* the one being read */
     uint64_t id, parent;      /* of it */
-    struct rp_map op_of;      /* id of a node to its operation */
+    struct rp_map op_of;      /* from the id of a node to its operation */
     RP_VEC(uint64_t) parents; /* by operation */
 };
 
@@ -48,8 +48,8 @@ static const char *scan_integer(const char *s, const char *end, int64_t *value)
     return s > from ? s : NULL;
 }
 
-/* Whether a tensor, "[1,2,0,4096,8,"cuda:0"]", begins at s; its first number, and the product of
-   the fourth and the fifth: its size. */
+/* Whether a tensor, "[1,2,0,4096,8,"cuda:0"]", begins at s. Gives its first number, and its size:
+   the product of the fourth and the fifth. */
 static bool tensor_at(const char *s, const char *end, uint64_t *id, double *bytes)
 {
     int64_t first = 0, v;
@@ -139,8 +139,8 @@ static const char *skip_spaces(const char *s, const char *end)
     return s;
 }
 
-/* One argument: a list of numbers is a shape; anything else, such as a list of them, is not.
-   Returns what follows it. */
+/* Reads one argument: a list of numbers is a shape; anything else, such as a list of lists, is not.
+   Returns the position after it. */
 static const char *read_one(const char *s, const char *end, struct rp_exec_dims *out)
 {
     int depth = 0;
@@ -184,7 +184,7 @@ static size_t exec_read_dims(const char *text, const char *end, struct rp_exec_d
     return n;
 }
 
-/* Inputs or outputs: of the newer schema with their shapes. */
+/* Reads the inputs or outputs, which in the newer schema come with their shapes. */
 static enum rp_code read_arguments(struct exec_trace *r, struct rp_json_token raw, bool outputs)
 {
     const char *end = raw.text + raw.len, *shapes = memmem(raw.text, raw.len, "\"shapes\"", 8);
@@ -227,8 +227,8 @@ static enum rp_code add_node(struct exec_trace *r, const struct rp_new_op *op)
 
 #define MAX_NESTING 64
 
-/* Work is counted once, at the innermost node that has any: an operator that only makes a view
-   inside keeps its own. Where nothing is known of any node, none is given. */
+/* Work is counted once, at the innermost node that has any: an operator with only a view inside
+   keeps its own work. If no node's work is known, none is set. */
 static void keep_innermost(struct exec_trace *r)
 {
     struct rp_cost *given = r->p->given.at;

@@ -19,8 +19,8 @@
 #define MAX_CHILDREN 64
 #define UNIQUE       RP_SHAPE_KEYS
 
-struct key {       /* of the argument being read */
-    uint32_t node; /* child with this key and some type; 0: none */
+struct key {       /* a key of the argument that is being read */
+    uint32_t node; /* the child with this key and any type; 0: none */
     rp_str str;
     const char *text; /* as written; NULL if the tree is full */
     uint32_t len;
@@ -36,7 +36,7 @@ enum rp_code rp_chrome_new_root(struct rp_chrome *r, uint32_t *out, struct rp_er
     return RP_OK;
 }
 
-/* The child of `node` with this key, any type, or 0. */
+/* The child of `node` with this key and any type, or 0. */
 static uint32_t find_child(const struct rp_chrome *r, uint32_t node,
                            const struct rp_json_token *key)
 {
@@ -124,7 +124,7 @@ found:
     return RP_OK;
 }
 
-/* A string value; memo: that of the node, or NULL. */
+/* Reads a string value; memo is the memo of its node, or NULL. */
 static enum rp_code read_string(struct rp_chrome *r, struct rp_chrome_memo *memo,
                                 struct rp_json_token *v, rp_str *out, struct rp_err *err)
 {
@@ -166,7 +166,8 @@ static enum rp_code read_number(struct rp_chrome *r, const struct rp_json_token 
     return read_raw(r, v, arg, err);
 }
 
-/* Reads one value; arg has its key, v becomes its text. RP_OK also if the parser failed. */
+/* Reads the value of the argument with arg's key; v becomes its text. Returns RP_OK also if the
+   parser failed. */
 static enum rp_code read_value(struct rp_chrome *r, struct rp_chrome_memo *memo, struct rp_arg *arg,
                                struct rp_json_token *v, struct rp_err *err)
 {
@@ -243,7 +244,8 @@ static enum rp_code intern_text(struct rp_chrome *r, rp_str s, rp_str *out, stru
     return rp_chrome_intern(r, r->scratch.at, len + 5, out, err);
 }
 
-/* 5 and 5.0 are one correlation, "5" is another; null, lists and objects are none. */
+/* 5 and 5.0 are the same correlation, "5" is another; null, lists and objects are not
+   correlations. */
 enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg *arg,
                                        const struct rp_json_token *token,
                                        struct rp_chrome_args *out, struct rp_err *err)
@@ -271,14 +273,14 @@ enum rp_code rp_chrome_set_correlation(struct rp_chrome *r, const struct rp_arg 
     return RP_OK;
 }
 
-/* For lists that are not in the tree: the shape from the builder. */
+/* Lists that are not in the tree get their shape from the builder. */
 static enum rp_code find_shape(struct rp_chrome *r, uint32_t n, uint16_t *out, struct rp_err *err)
 {
     *out = 0;
     return n ? rp_builder_shape(r->builder, r->args.at, n, out, err) : RP_OK;
 }
 
-/* The shape of the list that ends at a node. */
+/* The shape of the argument list that ends at a node. */
 static enum rp_code node_shape(struct rp_chrome *r, uint32_t node, uint32_t n, uint16_t *out,
                                struct rp_err *err)
 {
@@ -307,7 +309,7 @@ static enum rp_code put_arg(struct rp_chrome *r, const struct rp_arg *arg, uint3
     return RP_OK;
 }
 
-/* One argument; *node is the node so far and becomes its node, 0 outside the tree. */
+/* Reads one argument; *node is the node before it and becomes its own, or 0 outside the tree. */
 static enum rp_code read_arg(struct rp_chrome *r, struct rp_json_token *token, uint32_t *node,
                              struct rp_chrome_args *out, struct rp_err *err)
 {

@@ -11,7 +11,8 @@
  *   damaged, or no JSON                          an error; with salvage, everything before it, and
  *                                                inside the list whatever follows it
  *   compressed, and damaged                      the same, but nothing after the first error: what
- * a decoder makes of damaged data may look like events
+ *                                                a decoder makes of damaged data may look like
+ * events
  */
 #include "formats/chrome/chrome.h"
 #include "base/clock.h"
@@ -19,11 +20,11 @@
 #include <locale.h>
 #include <stdlib.h>
 
-#define PROGRESS_EVENTS 8192 /* between progress reports */
+#define PROGRESS_EVENTS 8192 /* number of events between progress reports */
 
 /* -------------------------------------------------------------------------- sniffing */
 
-/* Keys of other JSON documents: execution traces, rocprof. */
+/* Whether the file has keys of other JSON documents: execution traces, rocprof. */
 static bool is_other(const uint8_t *head, size_t n)
 {
     static const char *const keys[] = {"nodes", "rocprofiler-sdk-tool", NULL};
@@ -98,7 +99,7 @@ static enum rp_code report_progress(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Elements of the list, to its end or to a syntax error. */
+/* Reads the elements of the list, to its end or to a syntax error. */
 static enum rp_code read_elements(struct rp_chrome *r, struct rp_err *err)
 {
     uint32_t depth = rp_json_depth(r->json), left = PROGRESS_EVENTS;
@@ -210,13 +211,13 @@ static enum rp_code read_document(struct rp_chrome *r, struct rp_err *err)
 
 /* -------------------------------------------------------------------------- how it ends */
 
-/* Whether the input failed, not only ended. */
+/* Whether the input failed instead of just ending. */
 static bool is_damaged(struct rp_chrome *r)
 {
     char byte;
     size_t got;
 
-    rp_json_close(r->json); /* it uses the input until then */
+    rp_json_close(r->json); /* the parser uses the input until it is closed */
     r->json = NULL;
     return rp_input_read(r->in, &byte, 1, &got, NULL) != RP_OK;
 }
@@ -245,8 +246,8 @@ static enum rp_code warn_salvaged(struct rp_chrome *r, const struct rp_err *why,
                            why->text);
 }
 
-/* If the compressed data after a syntax error is damaged, that is the error. A limit keeps the
- * first one. */
+/* If the compressed data after a syntax error is damaged, that damage is reported instead. If a
+ * limit was exceeded, the syntax error stays. */
 static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
 {
     uint64_t offset = rp_json_offset(r->json);
@@ -267,7 +268,7 @@ static enum rp_code name_rest(struct rp_chrome *r, enum rp_code code, struct rp_
         (unsigned long long)offset, r->rest.text);
 }
 
-/* Ends after a syntax error, which is in err. */
+/* Ends reading after the syntax error in err. */
 static enum rp_code end_with_error(struct rp_chrome *r, enum rp_code code, struct rp_err *err)
 {
     uint64_t offset = rp_json_offset(r->json);
@@ -323,7 +324,7 @@ static enum rp_code end_document(struct rp_chrome *r, struct rp_err *err)
             *err = why;
         if (code != RP_OK)
             return code;
-    } else if (stats.truncated) { /* only the end of the compressed stream is missing */
+    } else if (stats.truncated) { /* only the end of the compressed stream is missing, not data */
         RP_TRY(warn_early(r, r->content_bytes, true, err));
     }
     RP_TRY(check_list(r, err));
@@ -405,7 +406,7 @@ static enum rp_code read_trace(struct rp_input *in, const struct rp_read_options
 
         r->builder = NULL;
         to->content_bytes = r->content_bytes;
-        release_reader(r); /* before the passes need memory */
+        release_reader(r); /* released first, because the passes need memory */
         to->read_ns = rp_clock_ns() - begin_ns;
         code = rp_builder_finish(builder, &to->trace, err);
         to->finish_ns = rp_clock_ns() - begin_ns - to->read_ns;

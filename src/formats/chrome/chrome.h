@@ -23,20 +23,20 @@
 #include "trace/build/build.h"
 
 struct rp_chrome_category {
-    const char *text; /* as written, undecoded; NULL: events without one */
+    const char *text; /* as written in the file; NULL for events without a category */
     uint32_t len;
     rp_str str;
     uint32_t root; /* of its argument tree */
     uint8_t kind, flags;
-    uint8_t next; /* slot of recent to replace */
-    struct {      /* origins used last; phase 0: free */
+    uint8_t next; /* the slot of recent that is replaced next */
+    struct {      /* the origins used last; phase 0 means that a slot is free */
         char phase;
         uint8_t kind, scope;
         uint16_t origin;
     } recent[4];
 };
 
-struct rp_chrome_memo { /* a string seen before; 0: none */
+struct rp_chrome_memo { /* str: a string seen before; 0: none */
     rp_str str;
     uint32_t len;
 };
@@ -50,12 +50,12 @@ struct rp_chrome_node {
     const char *key; /* as written, undecoded */
     uint32_t key_len;
     rp_str key_str;
-    uint32_t hot, first, next; /* child used last, first child, next sibling; 0: none */
+    uint32_t hot, first, next; /* the child used last, the first child, the next sibling; 0: none */
     uint16_t shape;
-    uint16_t replaces; /* duplicate key: argument replaces - 1 is overwritten; 0: none */
+    uint16_t replaces; /* for a duplicate key: 1 + the argument that is overwritten; else 0 */
     uint8_t type, nchildren;
     bool has_shape, is_correlation;
-    struct rp_chrome_memo memo; /* the string it had last */
+    struct rp_chrome_memo memo; /* the last string that it had */
 };
 
 /* The result of reading the arguments of an event. */
@@ -76,20 +76,20 @@ enum rp_chrome_field {
     RP_CHROME_TID,
     RP_CHROME_TS,
     RP_CHROME_DUR,
-    RP_CHROME_ARGS, /* of a step: one argument */
+    RP_CHROME_ARGS, /* a step that reads one argument */
     RP_CHROME_ID,
     RP_CHROME_BP,
     RP_CHROME_SCOPE,
-    RP_CHROME_END /* of a step: the event is complete */
+    RP_CHROME_END /* a step that completes the event */
 };
 
-struct rp_chrome_ident { /* a pid, tid or id: a number, or a text */
+struct rp_chrome_ident { /* a pid, tid or id, which is a number or a text */
     int64_t number;
     rp_str text;
-    bool given, local; /* local: unique inside its process only */
+    bool given, local; /* a local id is unique only inside its process */
 };
 
-/* One event as read, before it is added to the builder. Its arguments are in r->args. */
+/* One event as it was read, before it is added to the builder. Its arguments are in r->args. */
 struct rp_chrome_event {
     int64_t ts_ns, dur_ns;
     struct rp_chrome_ident pid, tid, id;
@@ -117,17 +117,17 @@ struct rp_chrome_event {
 struct rp_chrome_step {
     const char *literal;
     uint32_t len, nindex;      /* bytes, and entries of the structural index in them */
-    uint32_t hot, first, next; /* child used last, first child, next sibling; 0: none */
+    uint32_t hot, first, next; /* the child used last, the first child, the next sibling; 0: none */
     uint8_t field;             /* enum rp_chrome_field of the value after it */
-    uint8_t behind;            /* type of the value before it: enum rp_arg_type, of arguments */
+    uint8_t behind;            /* type of the value before it (enum rp_arg_type, for arguments) */
     uint8_t nchildren;
     bool is_correlation;
     rp_str key;                 /* of the argument */
-    uint32_t event;             /* at the end: index into events */
-    struct rp_chrome_memo memo; /* the string that the value was last */
+    uint32_t event;             /* for the last step: index into events */
+    struct rp_chrome_memo memo; /* the last string that the value was */
 };
 
-struct rp_chrome_mark { /* a value of the event that is being learnt */
+struct rp_chrome_mark { /* a value of the event that is being learned */
     const char *begin, *end;
     const uint32_t *index, *index_end;
     rp_str key;
@@ -138,12 +138,13 @@ struct rp_chrome_learn {
     RP_VEC(struct rp_chrome_step) steps; /* 0: the root */
     RP_VEC(struct rp_chrome_event) events;
     RP_VEC(struct rp_chrome_mark) marks;
-    uint64_t block;    /* where the block of the event being learnt begins; UINT64_MAX: none is */
+    uint64_t block; /* where the block of the event that is being learned begins; UINT64_MAX if none
+                       is */
     const char *begin; /* of the event */
     const uint32_t *index;
-    const char *at; /* of the value being read */
+    const char *at; /* where the value that is being read begins */
     const uint32_t *at_index;
-    int64_t credit; /* learning an event costs some, every event that fits adds some */
+    int64_t credit; /* learning an event uses up credit, every event that fits adds some */
 };
 
 struct rp_chrome_fused_process {
@@ -161,15 +162,15 @@ struct rp_chrome_track { /* an entry of the cache of tracks */
 
 struct rp_chrome_frame { /* of stackFrames */
     struct rp_call_frame frame;
-    uint64_t parent; /* its key in frame_of, or 0 */
-    uint32_t stack;  /* at the end: of the builder; RP_NONE: not yet */
+    uint64_t parent; /* key of the parent in frame_of, or 0 */
+    uint32_t stack;  /* set at the end: the builder's stack; RP_NONE before */
     bool walked;
 };
 
 struct rp_chrome_sample {
     struct rp_chrome_ident pid, tid;
     int64_t ts_ns, weight;
-    uint64_t frame; /* its key in frame_of, or 0 */
+    uint64_t frame; /* key of the frame in frame_of, or 0 */
     uint8_t flags;
 };
 
@@ -182,16 +183,16 @@ struct rp_chrome {
     struct rp_input *in;
     const struct rp_read_options *options;
     struct rp_builder *builder;
-    struct rp_trace *trace; /* the builder's: fields and counters that a reader sets */
+    struct rp_trace *trace; /* belongs to the builder; a reader sets fields and counters in it */
     struct rp_health *health;
     struct rp_arena arena;
 
-    /* the list of events */
+    /* state of the list of events */
     bool has_list, is_array, in_event;
     bool drained; /* after an error in compressed input: the result of reading the rest */
     struct rp_err rest;
     uint64_t bare_breaks; /* errors that are directly followed by the next event */
-    uint64_t nevents;     /* complete ones, with arrows */
+    uint64_t nevents;     /* complete events, with arrows */
     uint64_t content_bytes;
 
     RP_VEC(struct rp_chrome_category) categories; /* 0: none */
@@ -203,10 +204,10 @@ struct rp_chrome {
     struct rp_chrome_learn learn;
 
     struct rp_chrome_track tracks[RP_CHROME_TRACKS];
-    RP_VEC(uint8_t) track_kind; /* by track: enum rp_kind of its events, or 0 */
+    RP_VEC(uint8_t) track_kind; /* by track: the enum rp_kind of its events, or 0 */
     RP_VEC(uint8_t) is_device;  /* by process */
-    struct {                    /* of rocprof, version 1 (rocprof.c): its processes */
-        int64_t copies, device; /* numbers of the copies, and of the first device */
+    struct {                    /* the processes of rocprof, version 1 (rocprof.c) */
+        int64_t copies, device; /* process numbers of the copies and of the first device */
         bool has_copies, has_device;
     } rocprof;
 
@@ -216,10 +217,11 @@ struct rp_chrome {
 
     RP_VEC(char) scratch;
     struct rp_chrome_facts facts;
-    bool lines; /* events are lines without commas between them */
-    struct {    /* of files that TraceFusion joined (fused.c): keys, 0: not seen; processes */
+    bool lines; /* events are one per line, without commas between them */
+    struct {    /* for files that TraceFusion joined (fused.c): keys (0: not seen) and processes */
         rp_str rank, pid_raw, id_raw, correlation_raw;
-        struct rp_map process_of, count_of; /* count_of: rank -> number of its processes */
+        struct rp_map process_of,
+            count_of; /* count_of: from a rank to the number of its processes */
         RP_VEC(struct rp_chrome_fused_process) processes;
     } fused;
     struct {
@@ -235,13 +237,13 @@ struct rp_chrome {
 
 enum rp_code rp_chrome_intern(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
                               struct rp_err *err);
-/* The decoded text of a string token. */
+/* Interns the decoded text of a string token. */
 enum rp_code rp_chrome_intern_token(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
                                     struct rp_err *err);
-/* The same for strings that repeat often. */
+/* Interns strings that repeat often. */
 enum rp_code rp_chrome_intern_name(struct rp_chrome *r, struct rp_json_token *token, rp_str *out,
                                    struct rp_err *err);
-/* Whether the memo is of this text. */
+/* Whether the memo holds this text. */
 static inline bool rp_chrome_recall(const struct rp_chrome *r, const struct rp_chrome_memo *memo,
                                     const char *s, size_t len)
 {
@@ -251,8 +253,8 @@ static inline bool rp_chrome_recall(const struct rp_chrome *r, const struct rp_c
            memcmp(rp_builder_borrow_str(r->builder, memo->str, &n), s, len) == 0;
 }
 
-/* The same for raw JSON, which must be what rp_json_raw gave; rp_chrome_known_raw finds it again,
-   or gives 0. */
+/* Interns raw JSON, which must come from rp_json_raw; rp_chrome_known_raw finds it again, or gives
+   0. */
 enum rp_code rp_chrome_intern_raw(struct rp_chrome *r, const char *s, size_t len, rp_str *out,
                                   struct rp_err *err);
 rp_str rp_chrome_known_raw(const struct rp_chrome *r, const char *s, size_t len);
@@ -271,7 +273,7 @@ void rp_chrome_pass(struct rp_json *p, uint32_t depth);
 
 /* ---- kinds.c ---- */
 
-/* Of an event without a category, by its name. */
+/* The kind of an event without a category, by its name. */
 uint8_t rp_chrome_name_kind(const char *name, size_t len, char phase, unsigned *signs);
 /* ---- args.c ---- */
 
@@ -293,14 +295,14 @@ void rp_chrome_learn_release(struct rp_chrome *r);
 /* Reads the next event (after rp_json_element) if it fits a template; false: it does not, and the
  * state is unchanged. */
 bool rp_chrome_read_fast(struct rp_chrome *r, enum rp_code *code, struct rp_err *err);
-/* Around the reading of an event by its fields: */
+/* These two surround the reading of an event by its fields: */
 void rp_chrome_learn_event(struct rp_chrome *r); /* where its '{' is next */
 enum rp_code rp_chrome_learn_value(struct rp_chrome *r, uint8_t field,
                                    const struct rp_json_token *v, uint8_t type, rp_str key,
                                    struct rp_err *err);
 enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_event *e,
                                  struct rp_err *err);
-/* Where a value is next. */
+/* Notes that a value begins here. */
 static inline void rp_chrome_learn_begin(struct rp_chrome *r)
 {
     r->learn.at = r->json->at;
@@ -328,19 +330,19 @@ enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token
 
 /* ---- fused.c ---- */
 
-/* A key of an argument that is seen for the first time. */
+/* Notes a key of an argument that is seen for the first time. */
 void rp_chrome_note_key(struct rp_chrome *r, const struct rp_json_token *token, rp_str str);
-/* Gives the event the ids of its rank. */
+/* Gives the event the ids that it had in the file of its rank. */
 enum rp_code rp_chrome_unfuse(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err);
 /* Adds the record of the ranks. */
 enum rp_code rp_chrome_end_fused(struct rp_chrome *r, struct rp_err *err);
 
 /* ---- rocprof.c ---- */
 
-/* A name of a process of rocprof's first version. */
+/* Notes the name of a process of rocprof's first version. */
 void rp_chrome_note_rocprof(struct rp_chrome *r, const struct rp_chrome_ident *pid,
                             const char *name, size_t len);
-/* Gives an event the ids of its process and stream; *kind: what it is, or unchanged. */
+/* Gives an event the ids of its process and stream; *kind is set to what it is, or left. */
 enum rp_code rp_chrome_place_rocprof(struct rp_chrome *r, struct rp_chrome_event *e, uint8_t *kind,
                                      struct rp_err *err);
 
@@ -349,7 +351,7 @@ enum rp_code rp_chrome_place_rocprof(struct rp_chrome *r, struct rp_chrome_event
 /* Reads the value of 'stackFrames' or 'samples'; the frames may come after their samples. */
 enum rp_code rp_chrome_read_frames(struct rp_chrome *r, struct rp_err *err);
 enum rp_code rp_chrome_read_samples(struct rp_chrome *r, struct rp_err *err);
-/* Adds them to the builder, after all events. */
+/* Adds the samples to the builder, after all events. */
 enum rp_code rp_chrome_end_samples(struct rp_chrome *r, struct rp_err *err);
 void rp_chrome_release_samples(struct rp_chrome *r);
 

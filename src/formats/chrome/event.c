@@ -70,7 +70,7 @@ static enum rp_chrome_field field_of(const struct rp_json_token *key)
 /* -------------------------------------------------------------------------- times */
 
 /* Reads a time and notes what is wrong with it. Returns the flags of rp_decimal_parse, with
-   RP_DECIMAL_INVALID for what is no number. */
+   RP_DECIMAL_INVALID if it is not a number. */
 static unsigned read_time(struct rp_chrome_event *e, const struct rp_json_token *v, int64_t *out)
 {
     unsigned flags = RP_DECIMAL_INVALID;
@@ -107,7 +107,7 @@ static void set_dur(struct rp_chrome_event *e, const struct rp_json_token *v)
 {
     unsigned flags = read_time(e, v, &e->dur_ns);
 
-    if (flags & RP_DECIMAL_INVALID) { /* as if it were not there */
+    if (flags & RP_DECIMAL_INVALID) { /* treated like a time that is not there */
         e->dur_ns = RP_OPEN_NS;
         e->seen &= ~(1u << RP_CHROME_DUR);
     }
@@ -220,7 +220,7 @@ static enum rp_code set_field(struct rp_chrome *r, struct rp_chrome_event *e,
     }
 }
 
-/* Values that may be another one in an event of the same template. */
+/* Whether a value may differ in other events of the same template. */
 static bool is_variable(enum rp_chrome_field field, const struct rp_json_token *v)
 {
     switch (field) {
@@ -289,7 +289,7 @@ static enum rp_code new_category(struct rp_chrome *r, struct rp_json_token *toke
     return rp_vec_push(&r->categories, fresh, err);
 }
 
-/* The category of a token; NULL: that of events without one, which is 0. */
+/* The category of a token; a NULL token gives category 0, which is that of events without one. */
 enum rp_code rp_chrome_category(struct rp_chrome *r, struct rp_json_token *token, uint32_t *out,
                                 struct rp_err *err)
 {
@@ -400,8 +400,8 @@ static bool begins_with(const char *s, size_t len, const char *word)
     return len >= strlen(word) && memcmp(s, word, strlen(word)) == 0;
 }
 
-/* Names of processes tell who wrote the file, and where XProf shows streams: its events have no
-   category. The names are in front of the events that they are needed for. */
+/* The names of processes tell who wrote the file, and which tracks of XProf are streams, because
+   its events have no category. These names come before the events for which they are needed. */
 static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_event *e,
                                   rp_track track, struct rp_err *err)
 {
@@ -436,7 +436,8 @@ static enum rp_code read_metadata(struct rp_chrome *r, const struct rp_chrome_ev
 
 /* -------------------------------------------------------------------------- the event */
 
-/* Without a category: by the stream it runs on, or by its name. TensorFlow's are all "Op". */
+/* An event without a category gets its kind by the stream it runs on, or by its name. All of
+   TensorFlow's have the category "Op". */
 static uint8_t guess_kind(struct rp_chrome *r, const struct rp_chrome_event *e, rp_track track)
 {
     uint8_t on = get(r->track_kind.at, r->track_kind.n, track);
@@ -471,8 +472,8 @@ static enum rp_code put_ident(struct rp_chrome *r, const struct rp_chrome_ident 
     return RP_OK;
 }
 
-/* A local id with its process as one text, "local:PID:ID": equal ids of two processes stay apart,
-   also where the trace is written and read again. The pid may be after the id. */
+/* Makes one text of a local id and its process, "local:PID:ID", so that equal ids of two processes
+   stay apart, also after the trace is written and read again. The pid may come after the id. */
 static enum rp_code scope_id(struct rp_chrome *r, struct rp_chrome_event *e, struct rp_err *err)
 {
     static const char word[] = "local:";
@@ -509,7 +510,7 @@ static enum rp_code add_flow(struct rp_chrome *r, const struct rp_chrome_event *
     return rp_builder_add_flow(r->builder, &flow, err);
 }
 
-/* Phases whose id belongs to the event: chains, objects, and counters that have one. */
+/* Whether the id belongs to the event, as in chains, objects, and counters that have one. */
 static bool has_async_id(const struct rp_chrome_event *e)
 {
     return e->id.given && e->phase != 'X' && strchr("bneSTpFNODC", e->phase);

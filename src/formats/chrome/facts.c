@@ -16,11 +16,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#define BASE_MAX_NS (INT64_C(1) << 61) /* times are up to 2^62, so the sum fits in 64 bits */
+#define BASE_MAX_NS (INT64_C(1) << 61) /* times are at most 2^62, so the sum fits in 64 bits */
 
 /* -------------------------------------------------------------------------- facts */
 
-/* An integer, also one in quotes. */
+/* Reads an integer, which may be in quotes. */
 static bool int_of(const struct rp_json_node *v, int64_t *out)
 {
     return (v->kind == RP_JSON_NUMBER || v->kind == RP_JSON_STRING) &&
@@ -157,7 +157,7 @@ typedef enum rp_code read_fn(struct rp_chrome_facts *f, const struct rp_json_nod
 
 static const struct {
     const char *key;
-    read_fn *read; /* reads the value; NULL: the key only shows who wrote the file */
+    read_fn *read; /* reads the value; NULL if the key only shows who wrote the file */
     uint8_t signs;
 } keys[] = {
     {"schemaVersion", NULL, RP_CHROME_KINETO},
@@ -180,7 +180,7 @@ static const struct {
     {NULL, NULL, 0},
 };
 
-/* Parses the value. There are no syntax errors: it was parsed before, or is no fact. */
+/* Parses the value. A syntax error is ignored: the value was parsed before, or it is not a fact. */
 static enum rp_code parse_fact(struct rp_chrome_facts *f, read_fn *read, const char *json, size_t n,
                                struct rp_err *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the categories and the metadata of PyTorch, JAX and others mean: the same in JSON and in
- * other containers of their events (formats/perfetto/).
+ * What the categories and the metadata of PyTorch, JAX and others mean, both in JSON and in other
+ * containers of their events (formats/perfetto/).
  */
 #include "trace/build/build.h"
 
@@ -24,22 +24,22 @@ struct rp_chrome_kind {
 };
 
 struct rp_chrome_kind rp_chrome_category_kind(const char *text, size_t len);
-/* The kind of an origin: that of the category, or by the phase. */
+/* The kind of an origin: that of the category, or else one chosen by the phase. */
 uint8_t rp_chrome_phase_kind(char phase, uint8_t kind);
 
-/* What the weights of samples are, which neither format has a place for:
-   {"unit":"ns","name":"cpu"}; the unit is one of rp_word_weight_unit, the name may be absent. */
+/* Says what the weights of samples are, for which neither format has a place:
+   {"unit":"ns","name":"cpu"}. The unit is one of rp_word_weight_unit, the name may be missing. */
 #define RP_CHROME_WEIGHTS "repriseSamples"
 
 struct rp_chrome_facts {
     struct rp_builder *builder;
     unsigned signs;   /* RP_CHROME_* */
-    rp_str version;   /* of the framework, if a key has it */
+    rp_str version;   /* version of the framework, if a key has it */
     bool has_weights; /* RP_CHROME_WEIGHTS says what the weights of samples are */
 };
 
-/* One key of the metadata and its value, as JSON; sets what it says in the builder's trace. */
+/* Reads one key of the metadata and its JSON value; sets what it says in the builder's trace. */
 enum rp_code rp_chrome_read_fact(struct rp_chrome_facts *f, const char *key, size_t len,
                                  const char *json, size_t n, struct rp_err *err);
-/* When everything is read: the framework. */
+/* Sets the framework when everything has been read. */
 enum rp_code rp_chrome_end_facts(struct rp_chrome_facts *f, struct rp_err *err);

@@ -19,7 +19,7 @@
 #define MAX_CHILDREN 32
 #define MAX_LITERAL  2048
 #define CREDIT       4096 /* initial and maximum */
-#define PRICE        16   /* credit for learning an event */
+#define PRICE        16   /* price of learning an event, in credit */
 
 #define BIT(field) (1u << (field))
 
@@ -63,7 +63,7 @@ enum rp_code rp_chrome_learn_value(struct rp_chrome *r, uint8_t field,
                                   .field = field,
                                   .type = type};
 
-    if (l->block != r->json->offset) /* none, or it began in another block */
+    if (l->block != r->json->offset) /* no event is being learned, or it began in another block */
         return RP_OK;
     return rp_vec_push(&l->marks, mark, err);
 }
@@ -75,8 +75,8 @@ static bool fits(const struct rp_chrome_step *s, const struct rp_chrome_step *wa
            memcmp(s->literal, want->literal, s->len) == 0;
 }
 
-/* Moves *step to its child like `want`, which is added if missing; *step is 0 if there is no room.
- */
+/* Moves *step to its child like `want`, which is added if missing; sets it to 0 if there is no
+   room. */
 static enum rp_code enter_step(struct rp_chrome *r, uint32_t *step,
                                const struct rp_chrome_step *want, bool *ok, struct rp_err *err)
 {
@@ -169,7 +169,7 @@ enum rp_code rp_chrome_learn_end(struct rp_chrome *r, const struct rp_chrome_eve
 
 /* -------------------------------------------------------------------------- reading */
 
-struct values { /* of one event; `seen` tells which of them are set */
+struct values { /* the values of one event; `seen` tells which are set */
     int64_t ts_ns, dur_ns;
     struct rp_chrome_args args; /* the correlation only */
     struct rp_chrome_ident pid, tid, id;
@@ -182,9 +182,9 @@ struct walk {
     struct rp_chrome *r;
     const char *at;
     const uint32_t *ix;
-    const char *last8; /* 8 bytes can be read from here */
+    const char *last8; /* the last position from which 8 bytes can be read */
     uint32_t nargs;
-    uint8_t type; /* of the last argument, 0 after other values */
+    uint8_t type; /* type of the last argument, 0 after other values */
     enum rp_code code;
     struct rp_err *err;
     struct values v;
@@ -206,7 +206,7 @@ static inline bool same_bytes(const char *a, const char *b, size_t n)
         if (x != y)
             return false;
     }
-    memcpy(&x, a + n - 8, 8); /* overlaps what was compared already */
+    memcpy(&x, a + n - 8, 8); /* overlaps bytes that were compared already */
     memcpy(&y, b + n - 8, 8);
     return x == y;
 }
@@ -254,14 +254,14 @@ static inline bool eight_digits(const char *at, uint64_t *value)
     if ((((x & UINT64_C(0x7f7f7f7f7f7f7f7f)) + UINT64_C(0x7676767676767676)) | x) &
         UINT64_C(0x8080808080808080))
         return false;
-    x = x * 10 + (x >> 8); /* pairs, then fours, then all eight */
+    x = x * 10 + (x >> 8); /* joins pairs, then fours, then all eight digits */
     *value = ((x & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x000f424000000064) +
               (x >> 16 & UINT64_C(0x000000ff000000ff)) * UINT64_C(0x0000271000000001)) >>
              32;
     return true;
 }
 
-/* A whole number of up to 18 digits. */
+/* Reads a whole number of up to 18 digits. */
 static bool read_integer(struct walk *w, int64_t *out)
 {
     const char *digit = w->at + (*w->at == '-'), *at = digit;
@@ -277,7 +277,7 @@ static bool read_integer(struct walk *w, int64_t *out)
     return true;
 }
 
-/* Microseconds with up to three decimals. */
+/* Reads microseconds with up to three decimals. */
 static bool read_time(struct walk *w, int64_t *out, bool *fraction)
 {
     static const uint64_t scale[] = {1000, 100, 10, 1};
@@ -309,7 +309,7 @@ static bool read_time(struct walk *w, int64_t *out, bool *fraction)
     return true;
 }
 
-/* A string without escapes. */
+/* Reads a string without escapes. */
 static bool read_text(struct walk *w, struct rp_json_token *v)
 {
     const struct rp_json *p = w->r->json;
@@ -339,8 +339,8 @@ static bool read_ident(struct walk *w, struct rp_chrome_ident *to, bool numeric)
     return w->code == RP_OK;
 }
 
-/* The end of the container at w->at, whose first entry is *ix; NULL: it does not end in this block.
- */
+/* The end of the container at w->at, whose first index entry is *ix; NULL if it does not end in
+   this block. */
 static const char *container_end(const struct walk *w, const uint32_t **ix)
 {
     const struct rp_json *p = w->r->json;
@@ -472,7 +472,7 @@ static bool read_arg(struct walk *w, struct rp_chrome_step *s)
     return true;
 }
 
-/* Reads the value after a step. False: it does not fit. */
+/* Reads the value after a step; false if it does not fit. */
 static bool read_value(struct walk *w, struct rp_chrome_step *s)
 {
     struct rp_json_token v;
@@ -501,7 +501,7 @@ static bool read_value(struct walk *w, struct rp_chrome_step *s)
     }
 }
 
-/* The template's event with the values of this one. */
+/* Puts the values of this event into a copy of the template's event. */
 static void complete_event(const struct values *v, struct rp_chrome_event *e)
 {
     if (v->seen & BIT(RP_CHROME_NAME))
@@ -523,7 +523,7 @@ static void complete_event(const struct values *v, struct rp_chrome_event *e)
     e->args.correlation = v->args.correlation;
 }
 
-/* Follows the tree from the '{' past the '}'; 0: the event does not fit. */
+/* Follows the tree from the '{' to after the '}'; returns 0 if the event does not fit. */
 static uint32_t walk_event(struct walk *w)
 {
     struct rp_chrome_step *s;

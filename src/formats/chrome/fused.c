@@ -3,8 +3,8 @@
  * Files that TraceLens' TraceFusion made of the files of all ranks: every event has its rank and
  * the ids it had before as arguments (rank, pid_raw, correlation_raw, id_raw), and its own ids are
  * made different by adding a multiple of 10^8 for each rank. Ids of text ("Traces") are shared by
- * all ranks. Here each rank gets processes of its own, and the file says in its metadata which are
- * whose (trace/merged.h), as if we had joined them: so all questions see ranks.
+ * all ranks. Here each rank gets processes of its own, and metadata says which process belongs to
+ * which rank (trace/merged.h), as if we had joined the files, so that all questions see ranks.
  */
 #include "base/order.h"
 #include "formats/chrome/chrome.h"
@@ -15,7 +15,7 @@
 
 #define PIDS       1000 /* processes of a rank */
 #define RANKS      1000000
-#define FUSED_STEP 100000000 /* between the pids of two ranks in the file */
+#define FUSED_STEP 100000000 /* difference between the pids of two ranks in the file */
 
 void rp_chrome_note_key(struct rp_chrome *r, const struct rp_json_token *token, rp_str str)
 {
@@ -37,7 +37,8 @@ static const struct rp_arg *find_arg(const struct rp_chrome *r, uint32_t n, rp_s
     return NULL;
 }
 
-/* The rank of an event, and the process it had. Names of processes are added without a rank. */
+/* Finds the rank of an event and the process it had. Names of processes are added without a
+   rank. */
 static bool find_owner(const struct rp_chrome *r, const struct rp_chrome_event *e,
                        struct rp_chrome_fused_process *out)
 {

@@ -39,7 +39,7 @@ static enum rp_code put_token(struct keep *k, const struct rp_json_token *token,
     return quoted ? put(k, "\"", 1, err) : RP_OK;
 }
 
-/* The next element, field or end of the innermost container. */
+/* Appends the next element, field or end of the innermost container. */
 static enum rp_code put_next(struct keep *k, struct rp_err *err)
 {
     struct rp_json *p = k->r->json;

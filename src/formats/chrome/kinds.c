@@ -93,7 +93,8 @@ static const struct {
 /* Ray's timelines: "task::train" is a task, "task:execute" a part of one. */
 static const struct rp_chrome_kind ray_task = {RP_KIND_ANNOTATION, NESTS, RP_CHROME_RAY};
 
-/* Prefixes of names, for events without a category; `phases`: those it applies to. */
+/* Prefixes of names, for events without a category; `phases` are the phases that a row applies
+   to. */
 static const struct {
     const char *begins, *phases;
     uint8_t kind, signs;

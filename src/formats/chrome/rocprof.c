@@ -30,7 +30,7 @@ void rp_chrome_note_rocprof(struct rp_chrome *r, const struct rp_chrome_ident *p
     }
 }
 
-/* The number of a process as a text is that of its name. */
+/* Gives a process whose number is a text the number in its name. */
 static void make_number(const struct rp_chrome *r, struct rp_chrome_ident *id)
 {
     size_t len;
@@ -60,6 +60,6 @@ enum rp_code rp_chrome_place_rocprof(struct rp_chrome *r, struct rp_chrome_event
     if (len > 3 && (!memcmp(name, "hip", 3) || !memcmp(name, "hsa", 3)))
         *kind = RP_KIND_RUNTIME;
     else if (r->rocprof.has_device && e->pid.number >= r->rocprof.device)
-        *kind = RP_KIND_KERNEL; /* devices are numbered after everything else */
+        *kind = RP_KIND_KERNEL; /* devices are numbered after all other processes */
     return RP_OK;
 }

@@ -144,7 +144,8 @@ enum rp_code rp_chrome_read_samples(struct rp_chrome *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* The stack of a frame and those above it; a frame that is its own ancestor begins a stack. */
+/* Makes the stack of a frame and its ancestors; a frame that is its own ancestor starts a new
+   stack. */
 static enum rp_code make_stack(struct rp_chrome *r, uint64_t key, uint32_t *stack,
                                struct rp_err *err)
 {
@@ -172,7 +173,7 @@ static enum rp_code make_stack(struct rp_chrome *r, uint64_t key, uint32_t *stac
     return RP_OK;
 }
 
-/* The process of a thread with this number among those with events. */
+/* Finds the process of a thread with this number among the threads with events. */
 static void find_process(const struct rp_chrome *r, struct rp_chrome_sample *s)
 {
     for (size_t i = 0; i < RP_CHROME_TRACKS && !s->pid.given; i++) {

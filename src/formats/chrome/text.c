@@ -108,7 +108,7 @@ enum rp_code rp_chrome_intern_name(struct rp_chrome *r, struct rp_json_token *to
     return RP_OK;
 }
 
-/* As name_slot, of any length. */
+/* Like name_slot, but for any length. */
 static uint32_t raw_slot(const char *s, size_t len)
 {
     return len >= 8 ? name_slot(s, len) : (uint32_t)(rp_hash_bytes(s, len) % RP_CHROME_NAMES);

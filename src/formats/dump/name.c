@@ -5,9 +5,9 @@
  *     [<microseconds>.] module_<id> [.<module>] .<suffix> .<extension> [.gz]
  *
  * and both module names and suffixes may contain dots, so the suffix is the longest tail that is in
- * the table below. Where there is none, the module name ends at the first dot and is marked as a
- * guess. TensorFlow's names have a table of their own: "<stage>[_<n>].pbtxt". Cost: the number of
- * dots in a name times the rows of the table.
+ * the table below. If none fits, the module name ends at the first dot and is marked as a guess.
+ * TensorFlow's names have a table of their own: "<stage>[_<n>].pbtxt". Cost: the number of dots in
+ * a name times the rows of the table.
  */
 #include "formats/dump/folder.h"
 
@@ -36,7 +36,7 @@ static struct slice slice_skip(struct slice s, size_t n)
 
 /* ---- patterns ---- */
 
-/* '#' is a number, '~' some bytes without a dot, '*' any bytes; each one or more of them. */
+/* '#' matches a number, '~' bytes without a dot, '*' any bytes; each matches at least one. */
 static bool pattern_fits(const char *pattern, const char *s, const char *end)
 {
     for (; *pattern; pattern++) {
@@ -70,7 +70,7 @@ static size_t count_digits(struct slice s)
     return n;
 }
 
-/* The first number in it; larger ones than fit count as the largest. */
+/* The first number in the text; a number that is too large counts as the largest. */
 static uint32_t first_number(struct slice s)
 {
     uint64_t value = 0;
@@ -89,29 +89,30 @@ enum form { FORM_NONE, FORM_TEXT, FORM_PROTO, FORM_DRAWING, FORM_LLVM, FORM_PTX,
 static const struct extension {
     const char *text;
     enum form form;
-} extensions[] = {{"-pre-optimization.mlir", FORM_LLVM}, /* of kernels, on the way to LLVM */
-                  {"-post-optimization.mlir", FORM_LLVM},
-                  {"-post-lowering.mlir", FORM_LLVM},
-                  {".hlo.pb", FORM_PROTO},
-                  {".pb", FORM_PROTO},
-                  {".pbtxt", FORM_TEXT},
-                  {".textproto", FORM_TEXT},
-                  {".txt", FORM_TEXT},
-                  {".hlo", FORM_TEXT},
-                  {".mlir", FORM_TEXT},
-                  {".top_level.html", FORM_DRAWING},
-                  {".html", FORM_DRAWING},
-                  {".dot", FORM_DRAWING},
-                  {".svg", FORM_DRAWING},
-                  {".url", FORM_DRAWING},
-                  {".pyz", FORM_DRAWING},
-                  {".ll", FORM_LLVM},
-                  {".bc", FORM_LLVM},
-                  {".ptx", FORM_PTX},
-                  {".cubin", FORM_OBJECT},
-                  {".hsaco", FORM_OBJECT},
-                  {".o", FORM_OBJECT},
-                  {".log", FORM_NONE}};
+} extensions[] = {
+    {"-pre-optimization.mlir", FORM_LLVM}, /* of kernels that are being lowered to LLVM */
+    {"-post-optimization.mlir", FORM_LLVM},
+    {"-post-lowering.mlir", FORM_LLVM},
+    {".hlo.pb", FORM_PROTO},
+    {".pb", FORM_PROTO},
+    {".pbtxt", FORM_TEXT},
+    {".textproto", FORM_TEXT},
+    {".txt", FORM_TEXT},
+    {".hlo", FORM_TEXT},
+    {".mlir", FORM_TEXT},
+    {".top_level.html", FORM_DRAWING},
+    {".html", FORM_DRAWING},
+    {".dot", FORM_DRAWING},
+    {".svg", FORM_DRAWING},
+    {".url", FORM_DRAWING},
+    {".pyz", FORM_DRAWING},
+    {".ll", FORM_LLVM},
+    {".bc", FORM_LLVM},
+    {".ptx", FORM_PTX},
+    {".cubin", FORM_OBJECT},
+    {".hsaco", FORM_OBJECT},
+    {".o", FORM_OBJECT},
+    {".log", FORM_NONE}};
 
 static enum form cut_extension(struct slice *name)
 {
@@ -130,7 +131,7 @@ static enum form cut_extension(struct slice *name)
 
 /* ---- XLA ---- */
 
-/* Rows are tried in order; the optimised program's own tails come before its general row. */
+/* Rows are tried in order, so the tails of the optimised program come before its general row. */
 static const struct suffix {
     const char *pattern;
     enum rp_dump_role role;
@@ -164,7 +165,7 @@ static const struct suffix {
     {"before_config_assignment", RP_DUMP_PROGRAM, RP_DUMP_AT_NAMED},
 };
 
-/* After "<device>_after_optimizations". */
+/* What may follow "<device>_after_optimizations". */
 static const struct suffix tails[] = {
     {"-buffer-assignment", RP_DUMP_BUFFERS, RP_DUMP_AT_NONE},
     {"-buffer-assignment-values", RP_DUMP_VALUES, RP_DUMP_AT_NONE},
@@ -173,8 +174,8 @@ static const struct suffix tails[] = {
     {"*", RP_DUMP_PROGRAM, RP_DUMP_AT_BEYOND},
 };
 
-/* "sm_9.0a_gpu_after_optimizations-x": the text after "optimizations", or a NULL slice. The
-   device contains a dot on NVIDIA only. */
+/* For "sm_9.0a_gpu_after_optimizations-x" the text after "optimizations", or else a NULL slice.
+   Only the names of NVIDIA's devices contain a dot. */
 static struct slice behind_optimised(struct slice s)
 {
     static const char words[] = "after_optimizations";
@@ -226,7 +227,8 @@ static void set_form(struct rp_dump_name *out, enum form form)
     }
 }
 
-/* After "module_<id>.": the name and the suffix, wherever the one ends and the other begins. */
+/* Splits what follows "module_<id>." into name and suffix, wherever one ends and the other
+   begins. */
 static void split_module(struct slice rest, enum form form, struct rp_dump_name *out)
 {
     const char *dot = memchr(rest.at, '.', rest.n);
@@ -251,7 +253,7 @@ static void split_module(struct slice rest, enum form form, struct rp_dump_name 
     set_form(out, form);
 }
 
-/* The id after "module_"; false where none is there, as in old snapshots. */
+/* Takes the id after "module_"; false if there is none, as in old snapshots. */
 static bool take_id(struct slice *s, int64_t *id)
 {
     size_t n = count_digits(*s);
@@ -315,7 +317,7 @@ static bool read_subfolder(struct slice folder, struct slice file, struct rp_dum
 
 /* ---- TensorFlow and JAX ---- */
 
-/* In the order in which TensorFlow makes them. */
+/* The graphs in the order in which TensorFlow makes them. */
 static const char *const tf_graphs[] = {
     "encapsulate_xla_computations_before",
     "encapsulate_xla_computations_halfway",
@@ -337,7 +339,7 @@ static const char *const tf_graphs[] = {
     "isolate_deep_ops_after",
 };
 
-/* The rest of the name is the cluster; longer heads first. */
+/* After one of these heads comes the cluster; longer heads come first. */
 static const struct {
     const char *head;
     uint32_t order;

@@ -36,7 +36,7 @@ static int64_t read_number(const char **at, const char *end)
     return x;
 }
 
-/* "014: k…": the number and the kind; false for any other line. */
+/* Reads number and kind of "014: k…"; false for any other line. */
 static bool line_begin(struct thunk_line *line, int64_t *id, const char **kind, size_t *kind_n)
 {
     const char *at = line->at;
@@ -104,7 +104,7 @@ static const char *line_kernel(const struct thunk_line *line, const char *kind, 
     at = at ? at + sizeof word - 1 : line->at;
     for (to = at; to < line->end && *to != ' ' && *to != ',';)
         to++;
-    if (to > at && to[-1] == ':') /* "grid:": it has no name */
+    if (to > at && to[-1] == ':') /* "grid:" follows, so the kernel has no name */
         return "";
     at = rp_arena_copy(arena, at, (size_t)(to - at));
     return at ? at : "";
@@ -176,7 +176,7 @@ static uint64_t thunk_key(const struct rp_thunk *t)
     return rp_hash_join(rp_hash_bytes(t->kind, strlen(t->kind)), (uint64_t)t->id);
 }
 
-/* Command buffers have no id, which reads as 0: thunks of one kind and id are joined in order. */
+/* Command buffers have no id and read as 0, so thunks of one kind and id are joined in order. */
 enum rp_code rp_thunks_join(struct rp_thunks *thunks, const struct rp_thunks *metadata,
                             struct rp_arena *scratch, struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumps of PyTorch's Flight Recorder, one file a rank, a pickle or the same as JSON: the last
- * collectives that the rank put into its queue, and what became of each.
+ * Dumps of PyTorch's Flight Recorderhave one file for each rank, a pickle or the same as JSON, with
+ * the last collectives that the rank put into its queue, and what became of each.
  *
  *     pg_config  {name: {name, desc, ranks: "[0, 1]"} ...}     the process groups of this rank
  *     entries    [{profiling_name, process_group: (name, desc), collective_seq_id, p2p_seq_id,
@@ -10,8 +10,9 @@
  *
  * An entry becomes a collective of the host, on a track of its group, with the arguments that
  * PyTorch's profiler gives to collectives, its state and its stack. It begins when it was put into
- * the queue and ends when the watchdog saw its end; one that did not end is left open. The rank is
- * in the name of the file only. The same keys are written by the recorders of Gloo, XCCL and HCCL.
+ * the queue and ends when the watchdog saw its end; if it did not end, it is left open. Only the
+ * name of the file tells the rank. The same keys are written by the recorders of Gloo, XCCL and
+ * HCCL.
  */
 #include "formats/formats.h"
 #include "formats/pickle/pickle.h"
@@ -63,7 +64,7 @@ struct dump_reader {
     uint32_t process;
     int64_t first_ns;
     rp_pickle_id groups;
-    struct rp_map named; /* tracks that have their name */
+    struct rp_map named; /* tracks that already have a name */
     char *text;          /* STACK_BYTES */
     size_t nbytes;       /* of the input */
     struct rp_err *err;
@@ -103,7 +104,7 @@ static enum rp_code stack_text(struct dump_reader *r, rp_pickle_id entry, rp_str
     return rp_builder_intern(r->b, r->text, used, out, r->err);
 }
 
-/* "[[4096, 1024], [8]]" of a list of shapes, and the elements of all of them. */
+/* Writes a list of shapes as "[[4096, 1024], [8]]", and counts the elements of all of them. */
 static enum rp_code shapes_text(struct dump_reader *r, rp_pickle_id shapes, rp_str *out,
                                 int64_t *elements)
 {
@@ -150,7 +151,7 @@ struct group {
     int64_t size;
 };
 
-/* process_group is (name, description); pg_config has the ranks. */
+/* Reads process_group, (name, description); the ranks are in pg_config. */
 static enum rp_code find_group(struct dump_reader *r, rp_pickle_id entry, struct group *out)
 {
     const rp_pickle_id *pair;
@@ -297,7 +298,7 @@ static int32_t rank_of_name(const char *file)
     return rank < 10000000 ? (int32_t)rank : RP_NO_RANK;
 }
 
-/* As many ranks as the largest group has. */
+/* The size of the largest group. */
 static int32_t world_size_of(const struct dump_reader *r)
 {
     const struct rp_pickle_value *v =

@@ -2,7 +2,7 @@
 #include "formats/hlo/comparison.h"
 #include "program/opcodes.h"
 
-/* The type of comparison that operands have by themselves. */
+/* The comparison type that follows from the type of the operands. */
 static const char *default_type(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -31,7 +31,7 @@ bool rp_hlo_comparison_attr(const struct rp_program *p, uint32_t op, struct rp_a
             return false;
         if (!rp_attr_is(attr, "TOTAL"))
             return true;
-        if (default_type(p, op)[0] != 'F') /* integers have no other order */
+        if (default_type(p, op)[0] != 'F') /* integers have only one order */
             return false;
         *attr = rp_attr_word(RP_ATTR_TYPE, "TOTALORDER");
     }

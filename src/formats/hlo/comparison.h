@@ -7,5 +7,6 @@
  */
 #include "program/program.h"
 
-/* An attribute of the newest operation, which it may change; false: it is left out. */
+/* Sets how the newest operation compares, and may change the attribute; false if it is to be
+   dropped. */
 bool rp_hlo_comparison_attr(const struct rp_program *p, uint32_t op, struct rp_attr *attr);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HLO modules as protobuf text: unoptimized snapshots where XLA was asked for text (XLA names them
- * .txt or .pbtxt), and anything that somebody printed. The text is turned into the wire format by a
- * schema and read as that; it stays as the program's source, because the values that a snapshot has
- * beside its module are read from it (exec/data/snapshot.h). Costs twice the text in memory while
- * it is read.
+ * Reads HLO modules as protobuf text: unoptimized snapshots where XLA was asked for text (XLA names
+ * them .txt or .pbtxt), and anything that somebody printed. The text is turned into the wire format
+ * by a schema and read as that; it stays as the program's source, because the values that a
+ * snapshot has beside its module are read from it (exec/data/snapshot.h). Costs twice the text in
+ * memory while it is read.
  */
 #include "formats/formats.h"
 #include "formats/programs.h"
@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-/* What the first field says the message is. */
+/* The message type that the first field shows. */
 static const struct {
     const char *first;
     const struct rp_schema *schema;
@@ -33,7 +33,7 @@ static size_t pbtxt_text_begin(const uint8_t *head, size_t n)
     return at;
 }
 
-/* The schema, or NULL; of a bare module the words after its name decide. */
+/* The schema, or NULL; for a bare module, the words after its name decide. */
 static const struct rp_schema *pbtxt_schema(const uint8_t *head, size_t n)
 {
     size_t at = pbtxt_text_begin(head, n);

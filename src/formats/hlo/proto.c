@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HLO modules in protobufs: HloModuleProto alone, or inside HloProto, HloModuleProtoWithConfig,
- * HloSnapshot and HloUnoptimizedSnapshot (framed or not). None of them says what it is, so the
- * first bytes are tried as each of them down to the opcode of the first instruction.
+ * Reads HLO modules in protobufs: HloModuleProto alone, or inside HloProto,
+ * HloModuleProtoWithConfig, HloSnapshot and HloUnoptimizedSnapshot (framed or not). None of them
+ * says what it is, so the first bytes are tried as each of them down to the opcode of the first
+ * instruction.
  *
  *   file        module at
  *   HloModuleProto                                the file
@@ -33,7 +34,8 @@ static bool is_printable(struct rp_bytes s)
 
 /* ---- instructions ---- */
 
-/* Lists of ids, packed or not; `loose` ones are walked again over the instruction. */
+/* Reads lists of ids, packed or not; if a list is not packed (`loose`), the instruction is walked
+   again. */
 static enum rp_code instruction_fields(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                        uint64_t offset, struct rp_hlo_fields *f)
 {
@@ -54,7 +56,7 @@ static enum rp_code instruction_fields(struct rp_hlo_proto *r, struct rp_bytes b
             f->shape = it.bytes;
             break;
         case KEY(RP_HLO_INSTRUCTION_METADATA,
-                 BYTES): /* a second one is merged: it holds unknown fields */
+                 BYTES): /* a second one is merged, because it holds unknown fields */
             r->metadata_rest |= f->metadata.n != 0;
             f->metadata = f->metadata.n ? f->metadata : it.bytes;
             break;
@@ -107,7 +109,7 @@ static enum rp_code add_called(struct rp_hlo_proto *r, uint64_t id)
     enum rp_opcode code = (enum rp_opcode)r->p->code.at[r->op];
 
     if (code == RP_OP_ASYNC_UPDATE || code == RP_OP_ASYNC_DONE)
-        return RP_OK; /* the async-start has it */
+        return RP_OK; /* the async-start has these attributes */
     if (computation == RP_MAP_NONE)
         return rp_err_set(r->err, RP_FORMAT,
                           "computation %llu, called by instruction '%s', is not defined",
@@ -154,8 +156,8 @@ static enum rp_code add_id_lists(struct rp_hlo_proto *r, struct rp_bytes bytes,
     return add_packed_ids(r, f->called_ids, add_called);
 }
 
-/* Ids are consecutive within a computation or the module: the low half is an index. Ids from
-   other writers may be arbitrary; those are kept in a map. */
+/* Ids are consecutive within a computation or the module: the low half is an index. Other writers
+   may use arbitrary ids, which are kept in a map. */
 static enum rp_code note_id(struct rp_hlo_proto *r, uint64_t id)
 {
     uint32_t low = (uint32_t)id;
@@ -244,7 +246,7 @@ static enum rp_code read_schedule(struct rp_hlo_proto *r, struct rp_proto_cursor
     return rp_proto_finish(&c, r->err);
 }
 
-/* The instructions of a computation by their ids; `found` in the order of the file. */
+/* Finds the instructions of a computation by their ids; `found` is in the order of the file. */
 static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                          struct rp_map *by_id)
 {
@@ -266,7 +268,7 @@ static enum rp_code collect_instructions(struct rp_hlo_proto *r, struct rp_bytes
     return RP_OK; /* errors are reported when the instructions are read */
 }
 
-/* Each instruction once, or it is no schedule of this computation. */
+/* Each instruction must occur once, or the schedule is not one of this computation. */
 static enum rp_code order_instructions(struct rp_hlo_proto *r, struct rp_bytes packed,
                                        const struct rp_map *by_id)
 {
@@ -348,7 +350,8 @@ static enum rp_code read_computation(struct rp_hlo_proto *r, struct rp_bytes byt
     return RP_OK;
 }
 
-/* Ids of computations, so that any computation may call any other; and the schedule. */
+/* Numbers the computations first, so that any of them may call any other, and reads the
+   schedule. */
 static enum rp_code number_computations(struct rp_hlo_proto *r, struct rp_bytes bytes,
                                         uint64_t offset)
 {
@@ -405,7 +408,7 @@ static enum rp_code read_module_field(struct rp_hlo_proto *r, const struct rp_pr
     case KEY(RP_HLO_OWN_FIELD, BYTES):
         return add_own_module_text(r, it->bytes);
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_NAME,
-             BYTES): /* name, id and shape of the entry: the computations have them */
+             BYTES): /* name, id and shape of the entry, which its computation has as well */
     case KEY(RP_HLO_MODULE_HOST_PROGRAM_SHAPE, BYTES):
     case KEY(RP_HLO_MODULE_ID, VARINT):
     case KEY(RP_HLO_MODULE_ENTRY_COMPUTATION_ID, VARINT):

@@ -72,7 +72,7 @@ static enum rp_code add_dimensions(struct rp_hlo_proto *r, struct rp_proto_curso
 
 /* ---- messages that hold several attributes ---- */
 
-/* The dimensions of products, gathers and scatters: a list or a number each. */
+/* Adds the dimensions of products, gathers and scatters: each is a list or a number. */
 static enum rp_code add_dims_message(struct rp_hlo_proto *r, struct rp_proto_cursor message,
                                      const uint16_t *keys)
 {
@@ -167,7 +167,7 @@ static enum rp_code add_precision(struct rp_hlo_proto *r, struct rp_proto_cursor
     RP_TRY(rp_proto_finish(&c, r->err));
     n = r->ints.n;
     r->ints.n = 0;
-    for (size_t i = 0; i < n; i++) { /* one that is not known is the default */
+    for (size_t i = 0; i < n; i++) { /* an unknown value is the default */
         if (!rp_hlo_enum_word(RP_ATTR_OPERAND_PRECISION, false, (uint64_t)r->ints.at[i]))
             r->ints.at[i] = 0;
         special |= r->ints.at[i] != 0;
@@ -260,7 +260,8 @@ enum rp_code rp_hlo_proto_add_module_map(struct rp_hlo_proto *r, struct rp_proto
     return attr.n ? rp_program_add_module_attr(r->p, attr, r->err) : RP_OK;
 }
 
-/* A configuration in the message of payloads: there, or by its number in the module. */
+/* Adds a configuration from the message of payloads: the text is in it, or its number in the
+   module. */
 static enum rp_code add_payload(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_bytes config = {0};
@@ -278,7 +279,7 @@ static enum rp_code add_payload(struct rp_hlo_proto *r, struct rp_proto_cursor c
                : RP_OK;
 }
 
-/* "key=value" that the writer had no field for. */
+/* Adds a "key=value" for which the writer had no field. */
 static enum rp_code add_own_attr(struct rp_hlo_proto *r, struct rp_bytes bytes)
 {
     const uint8_t *assign = bytes.n ? memchr(bytes.at, '=', bytes.n) : NULL;
@@ -286,7 +287,7 @@ static enum rp_code add_own_attr(struct rp_hlo_proto *r, struct rp_bytes bytes)
 
     for (const uint8_t *at = bytes.at; assign && at < assign; at++)
         if (*at <= ' ' || *at > '~')
-            return RP_OK; /* no word: not written by us */
+            return RP_OK; /* without a word it was not written by us */
     if (!assign)
         return RP_OK;
     RP_TRY(
@@ -321,7 +322,7 @@ static enum rp_code add_predecessors(struct rp_hlo_proto *r, struct rp_bytes ids
     return r->ids.n ? add_ids(r, RP_ATTR_CONTROL_PREDECESSORS, RP_VALUE_OPS) : RP_OK;
 }
 
-/* The layouts that a custom call requires of its operands: one field per shape. */
+/* Adds the layouts that a custom call requires of its operands: one field per shape. */
 static enum rp_code add_layout_constraints(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     struct rp_proto_item it;
@@ -421,7 +422,7 @@ static enum rp_code add_field(struct rp_hlo_proto *r, const struct rp_proto_curs
     }
 }
 
-/* Fields that are not attributes, or are repeated and read separately. */
+/* Whether a field is not an attribute, or is repeated and read separately. */
 static bool is_structural_field(uint32_t number)
 {
     switch (number) {
@@ -514,7 +515,7 @@ enum rp_code rp_hlo_proto_attrs(struct rp_hlo_proto *r, struct rp_bytes bytes, u
 
 static const struct {
     uint16_t code, key;
-    const char *word; /* otherwise 0, or an empty list */
+    const char *word; /* word: otherwise it is 0, or an empty list */
 } implicit[] = {
     {RP_OP_BATCH_NORM_GRAD, RP_ATTR_EPSILON, NULL},
     {RP_OP_BATCH_NORM_GRAD, RP_ATTR_FEATURE_INDEX, NULL},

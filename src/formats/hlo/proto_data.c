@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The data of an instruction: shapes (each different one is decoded once), constants (which stay in
- * the input where they are one piece), metadata and the tables of source frames.
+ * The data of an instruction: shapes (each is decoded once), constants (which stay in the input if
+ * they are in one piece), metadata and the tables of source frames.
  */
 #include "formats/hlo/proto.h"
 
@@ -42,7 +42,7 @@ static enum rp_code RP_PRINTF(2, 3) hlo_layout_putf(struct rp_hlo_proto *r, cons
                                                     : sizeof text - 1);
 }
 
-/* "1,2" of a list that is packed, not packed, or in several pieces. */
+/* Writes "1,2" from a list that may be packed, not packed, or in several pieces. */
 static enum rp_code put_numbers(struct rp_hlo_proto *r, struct rp_proto_cursor list)
 {
     uint64_t value;
@@ -78,7 +78,7 @@ static enum rp_code put_tile(struct rp_hlo_proto *r, struct rp_proto_cursor c, b
     return rp_proto_finish(&c, r->err);
 }
 
-/* The part of a layout after its ':'. */
+/* Writes the part of a layout after its ':'. */
 static enum rp_code put_layout_rest(struct rp_hlo_proto *r, struct rp_proto_cursor c)
 {
     uint64_t tail = 0, bits = 0, space = 0, prefix = 0;
@@ -122,8 +122,8 @@ static enum rp_code read_layout(struct rp_hlo_proto *r, struct rp_bytes bytes, u
         if (it.number == RP_HLO_LAYOUT_MINOR_TO_MAJOR)
             RP_TRY(put_numbers(r, rp_proto_list(&c, &it)));
         else if (RP_PROTO_KEY(it.number, it.wire) == KEY(RP_HLO_OWN_FIELD, BYTES)) {
-            r->text.n = from; /* layout text without protobuf fields, written by our writer: taken
-                                 verbatim */
+            r->text.n = from; /* layout text without protobuf fields comes from our writer and is
+                                 taken verbatim */
             if (!it.bytes.n || memchr(it.bytes.at, 0, it.bytes.n))
                 return rp_err_set(r->err, RP_FORMAT, "a layout that is not text");
             return rp_program_string(r->p, (const char *)it.bytes.at, it.bytes.n, id, r->err);
@@ -227,7 +227,7 @@ enum rp_code rp_hlo_proto_shape(struct rp_hlo_proto *r, struct rp_bytes bytes, u
 
 /* ---- constants ---- */
 
-/* Lists that are not in one piece are put together in the arena. */
+/* Joins a list that is not in one piece in the arena. */
 static enum rp_code join_literal_values(struct rp_hlo_proto *r, const struct rp_proto_cursor *c,
                                         const struct rp_proto_item *it, struct rp_literal *literal)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which attribute is which field of HloInstructionProto, and the words of enumerations. */
+/* Says which attribute is which field of HloInstructionProto, and lists the words of
+   enumerations. */
 #include "formats/hlo/proto.h"
 
 #include "abi/proto/hlo.h"
@@ -31,7 +32,7 @@ void rp_hlo_index_fields(struct rp_hlo_proto *r)
 struct words {
     uint16_t key;
     bool of_dot;
-    const char *word[16]; /* by value; NULL: no word */
+    const char *word[16]; /* indexed by value; NULL: the value has no word */
 };
 
 static const struct words enums[] = {

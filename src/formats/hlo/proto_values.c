@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes that are messages of their own: windows, convolutions, slices, paddings, replica
-   groups, aliases and shardings, read into values. */
+/* Reads attributes that are messages of their own into values: windows, convolutions, slices,
+   paddings, replica groups, aliases and shardings. */
 #include "formats/hlo/proto.h"
 #include "program/window.h"
 
@@ -19,7 +19,7 @@ enum rp_code rp_hlo_proto_collect(struct rp_hlo_proto *r, struct rp_proto_cursor
     return rp_proto_finish(&list, r->err);
 }
 
-/* What was collected, in the arena; its failure is found when the value is added. */
+/* Copies the collected numbers to the arena; a failure is found when the value is added. */
 static struct rp_int_list keep_ints(struct rp_hlo_proto *r)
 {
     struct rp_int_list list = {NULL, r->ints.n};
@@ -44,7 +44,7 @@ static enum rp_code keep_packed(struct rp_hlo_proto *r, struct rp_bytes packed,
     return RP_OK;
 }
 
-/* A value of one struct, whose parts are in the arena already. */
+/* Makes a value of one struct, whose parts are in the arena already. */
 static struct rp_attr keep_struct(struct rp_hlo_proto *r, uint32_t key, const void *from,
                                   size_t size)
 {
@@ -58,7 +58,7 @@ static struct rp_attr keep_struct(struct rp_hlo_proto *r, uint32_t key, const vo
                             .type = (uint8_t)rp_attr_type(key)};
 }
 
-/* The first n numbers of a small message. */
+/* Collects the first n numbers of a small message. */
 static enum rp_code collect_numbers(struct rp_hlo_proto *r, struct rp_proto_cursor c, int n)
 {
     uint64_t v[4];
@@ -69,7 +69,7 @@ static enum rp_code collect_numbers(struct rp_hlo_proto *r, struct rp_proto_curs
     return RP_OK;
 }
 
-/* All elements of one repeated field of a message, n numbers each. */
+/* Adds all elements of one repeated field of a message, n numbers each. */
 static enum rp_code add_lists(struct rp_hlo_proto *r, struct rp_proto_cursor c, uint32_t key,
                               uint32_t field, int n)
 {
@@ -169,7 +169,7 @@ enum rp_code rp_hlo_proto_add_conv_dims(struct rp_hlo_proto *r, struct rp_proto_
     }
     RP_TRY(rp_proto_finish(&c, r->err));
     if (kernel != d.nspatial || output != d.nspatial || !rp_conv_dims_print(&d, text))
-        return RP_OK; /* instructions that are no convolutions have an empty one */
+        return RP_OK; /* instructions that are not convolutions have an empty one */
     return rp_hlo_proto_add(r, rp_attr_of_conv_dims(r->p, &d));
 }
 
@@ -188,7 +188,7 @@ static enum rp_code collect_group(struct rp_hlo_proto *r, struct rp_proto_cursor
 enum rp_code rp_hlo_proto_add_groups(struct rp_hlo_proto *r, struct rp_proto_cursor c,
                                      uint32_t field)
 {
-    static const int64_t none = 0; /* groups without ids have a place, too */
+    static const int64_t none = 0; /* groups without ids take a place, too */
     struct rp_replica_groups g = {.form = RP_GROUPS_LISTED};
     struct rp_proto_item it;
     uint32_t *begin;
@@ -227,7 +227,7 @@ enum rp_code rp_hlo_proto_add_iota_groups(struct rp_hlo_proto *r, struct rp_prot
     g.ngroups = (size_t)ngroups;
     RP_TRY(keep_packed(r, dims, &g.dims));
     RP_TRY(keep_packed(r, perm, &g.perm));
-    if (g.perm.n == 1) /* one dimension cannot be transposed: text does not write it */
+    if (g.perm.n == 1) /* a single dimension cannot be transposed, so text does not write it */
         g.perm.n = 0;
     return rp_hlo_proto_add(r, keep_struct(r, RP_ATTR_REPLICA_GROUPS, &g, sizeof g));
 }
@@ -339,8 +339,8 @@ enum rp_code rp_hlo_proto_add_mesh_groups(struct rp_hlo_proto *r, struct rp_prot
 
 /* ---- aliases ---- */
 
-/* Of outputs with operands, or with parameters of the module: the messages have the same numbers,
-   and the second has a kind. */
+/* Aliases of outputs with operands, or with parameters of the module: the messages have the same
+   field numbers, and the second has a kind. */
 _Static_assert((int)RP_HLO_OUTPUT_ALIAS_OPERAND_SHAPE_INDEX ==
                    (int)RP_HLO_ALIAS_ENTRY_PARAMETER_SHAPE_INDEX,
                "aliases");
@@ -405,7 +405,7 @@ enum rp_code rp_hlo_proto_add_module_aliases(struct rp_hlo_proto *r, struct rp_p
 
 /* ---- shardings ---- */
 
-/* One field; *known: it has a place in the value. */
+/* Reads one field; *known tells whether the value has a place for it. */
 static enum rp_code read_sharding_field(struct rp_hlo_proto *r, const struct rp_proto_item *it,
                                         struct rp_sharding *s, bool *known)
 {
@@ -443,7 +443,7 @@ static enum rp_code read_sharding_field(struct rp_hlo_proto *r, const struct rp_
     return RP_OK;
 }
 
-/* Parts are counted first, since their own lists are in between. */
+/* Parts are counted first, because their own lists come between them. */
 static enum rp_code read_sharding(struct rp_hlo_proto *r, struct rp_bytes bytes, unsigned depth,
                                   struct rp_sharding *out, bool *known)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * HLO text: what XLA prints and dumps, in both dialects and of every age, also without a module
- * around it or pasted from a log. One pass over the text in memory; constants and texts of
- * attributes stay slices of it. Linear; about 0.4 us an instruction.
+ * HLO text: what XLA prints and dumps, in both dialects and of every age, also if there is no
+ * module around it or it was pasted from a log. One pass over the text in memory; constants and
+ * texts of attributes stay slices of it. Linear; about 0.4 us an instruction.
  */
 #include "formats/hlo/text.h"
 #include "formats/formats.h"
@@ -67,7 +67,7 @@ static enum rp_code read_header(struct rp_hlo_text *r)
     if (!name.n && rp_hlo_text_peek(r) != ',') /* a fingerprint's text has no names */
         return RP_HLO_FAIL(r, r->at, "expected the name of the module");
     RP_TRY(rp_program_string(r->p, name.at, name.n, &r->p->name, r->err));
-    rp_hlo_text_take(r, ':'); /* as it was written in 2018 */
+    rp_hlo_text_take(r, ':'); /* this is how it was written in 2018 */
     while (rp_hlo_text_take(r, ',')) {
         struct rp_slice value;
         uint32_t key;
@@ -146,7 +146,7 @@ static enum rp_code read_instructions(struct rp_hlo_text *r, uint32_t id, const 
     return RP_OK;
 }
 
-/* Computations that are written where they are called, and those inside them. */
+/* Reads the computations that are written where they are called, and those inside them. */
 static enum rp_code read_inlined(struct rp_hlo_text *r)
 {
     const char *behind = r->at;
@@ -167,8 +167,8 @@ static enum rp_code read_inlined(struct rp_hlo_text *r)
     return RP_OK;
 }
 
-/* Whether computations are written where they are called: "calls=", and '{' on the next line. All
-   of them then are there, and on their own a second time. */
+/* Whether computations are written where they are called: "calls=", and '{' on the next line. If
+   so, all of them are, and each stands on its own as well. */
 static bool has_bodies(const struct rp_hlo_text *r)
 {
     const char *line, *s = r->at;
@@ -226,7 +226,7 @@ static enum rp_code read_computation(struct rp_hlo_text *r)
     return rp_hlo_async_flush(r);
 }
 
-/* Calls of computations that are defined after their caller. */
+/* Resolves calls of computations that are defined after their caller. */
 static enum rp_code resolve_calls(struct rp_hlo_text *r)
 {
     for (size_t i = 0; i < r->waiting.n; i++) {
@@ -248,7 +248,7 @@ static enum rp_code read_module(struct rp_hlo_text *r)
     r->bodies = has_bodies(r);
     for (rp_hlo_text_space(r); r->at < r->end && *r->at; rp_hlo_text_space(r)) {
         if (r->end - r->at > 10 && memcmp(r->at, "HloModule ", 10) == 0)
-            break; /* files of several modules: the first is read */
+            break; /* if a file has several modules, only the first is read */
         if (r->end - r->at > 4 && memcmp(r->at, "*** ", 4) == 0)
             break; /* the end of a dump to standard output */
         RP_TRY(read_computation(r));
@@ -291,7 +291,8 @@ enum rp_code rp_hlo_text_parse(const char *text, size_t n, const struct rp_limit
 
 /* ---- recognising ---- */
 
-/* "2026-01-01 10:00:00.123456: I xla/service/dump.cc:12] " before a line: its length, or 0. */
+/* Length of a log's prefix before a line, "2026-01-01 10:00:00.123456: I xla/service/dump.cc:12] ",
+   or 0. */
 static size_t log_prefix_end(const char *line, size_t n)
 {
     const char *close = memmem(line, n < 200 ? n : 200, "] ", 2);
@@ -315,7 +316,7 @@ static size_t log_prefix_end(const char *line, size_t n)
     return (size_t)(close - line) + blank;
 }
 
-/* The line that begins the module: offset of its text after a log's prefix, or n. */
+/* Finds the line that begins the module: the offset of its text after a log's prefix, or n. */
 static size_t find_module(const char *text, size_t n, size_t *prefix)
 {
     for (size_t at = 0; at < n;) {
@@ -335,7 +336,7 @@ static size_t find_module(const char *text, size_t n, size_t *prefix)
     return n;
 }
 
-/* After blanks and comments. */
+/* The position after blanks and comments. */
 static size_t skip_comments(const char *text, size_t n)
 {
     size_t at = rp_sniff_space((const uint8_t *)text, n, 0);
@@ -348,7 +349,8 @@ static size_t skip_comments(const char *text, size_t n)
     return at;
 }
 
-/* Without a module around it: "name {" or "ENTRY name (...", then "x = f32[". */
+/* Whether an instruction stands without a module around it: "name {" or "ENTRY name (...", then "x
+   = f32[". */
 static bool is_bare_instruction(const char *text, size_t n)
 {
     size_t at = skip_comments(text, n), from;
@@ -404,8 +406,8 @@ static char *strip_log(struct rp_arena *arena, const char *text, size_t n, size_
     return out;
 }
 
-/* "*** Begin module_0001.f.txt ***" before the module: XLA dumps to standard output. Anything else
-   that is there is an error that should be shown. */
+/* Whether "*** Begin module_0001.f.txt ***" precedes the module, as in XLA's dumps to standard
+   output. Any other text there is an error that should be shown. */
 static bool begins_dump(const char *text, size_t n)
 {
     size_t at = rp_sniff_space((const uint8_t *)text, n, 0);

@@ -9,8 +9,8 @@
 #include "formats/string_cache.h"
 #include "program/program.h"
 
-struct rp_hlo_call { /* of the operation being read, or unresolved until its computation is defined
-                      */
+struct rp_hlo_call { /* a call of the operation being read, or one whose computation is not yet
+                        defined */
     uint32_t slot;
     uint32_t name;
     uint32_t at; /* index in program.called */
@@ -31,7 +31,7 @@ struct rp_hlo_async {       /* a started operation whose computation is not crea
 };
 
 #define RP_HLO_TEXT_MEMOS 256
-struct rp_hlo_value_memo { /* a value that was parsed: many operations have the same */
+struct rp_hlo_value_memo { /* a parsed value, kept because many operations have the same one */
     struct rp_slice text;
     struct rp_attr value;
 };
@@ -41,25 +41,25 @@ struct rp_hlo_text {
     struct rp_program *p;
     struct rp_limits limits;
     struct rp_err *err;
-    RP_VEC(uint64_t) op_of;             /* string to computation + 1 (high half) and operation */
-    RP_VEC(uint32_t) computation_of;    /* string to computation + 1 */
-    struct rp_strtab shape_texts;       /* shapes as written ... */
-    RP_VEC(uint32_t) shape_of;          /* ... and what they are */
-    struct rp_map parts_of;             /* operation and part to its implicit get-tuple-element */
-    RP_VEC(uint32_t) operands;          /* of the operation being read */
-    RP_VEC(uint32_t) ids;               /* of the attribute being read */
-    RP_VEC(struct rp_hlo_call) calls;   /* of the operation being read */
+    RP_VEC(uint64_t) op_of;          /* from string to computation + 1 (high half) and operation */
+    RP_VEC(uint32_t) computation_of; /* from string to computation + 1 */
+    struct rp_strtab shape_texts;    /* shapes as written ... */
+    RP_VEC(uint32_t) shape_of;       /* ... and what they are */
+    struct rp_map parts_of;          /* from operation and part to its implicit get-tuple-element */
+    RP_VEC(uint32_t) operands;       /* operands of the operation being read */
+    RP_VEC(uint32_t) ids;            /* ids of the attribute being read */
+    RP_VEC(struct rp_hlo_call) calls;   /* calls of the operation being read */
     RP_VEC(struct rp_hlo_call) waiting; /* computations called before they are defined */
     RP_VEC(struct rp_hlo_async) async;
     RP_VEC(struct rp_attr) async_attrs;
     RP_VEC(struct rp_hlo_call) async_calls;
-    RP_VEC(struct rp_hlo_inlined) inlined; /* read when the computation around them is done */
+    RP_VEC(struct rp_hlo_inlined) inlined; /* read when the computation around them is complete */
     size_t next_inlined;
     bool bodies;                  /* every computation is also written where it is called */
-    uint32_t depth;               /* of the inlined computation being read */
-    struct rp_string_cache cache; /* of opcodes, keys and metadata */
+    uint32_t depth;               /* depth of the inlined computation being read */
+    struct rp_string_cache cache; /* strings of opcodes, keys and metadata */
     struct rp_hlo_value_memo values[RP_HLO_TEXT_MEMOS];
-    uint32_t last;   /* computation of the text */
+    uint32_t last;   /* the last computation of the text */
     uint32_t nested; /* levels of instructions inside operands */
 };
 
@@ -78,10 +78,10 @@ static inline bool rp_hlo_text_is(const struct rp_hlo_text *r, const char *s, un
 }
 
 void rp_hlo_text_skip_comment(struct rp_hlo_text *r);
-/* Takes a word, which a blank follows, and the space around it. */
+/* Takes a word that is followed by a blank, and the space around it. */
 bool rp_hlo_text_heading(struct rp_hlo_text *r, const char *word);
 
-/* Spaces, line ends and comments. */
+/* Skips spaces, line ends and comments. */
 static inline void rp_hlo_text_space(struct rp_hlo_text *r)
 {
     for (;;) {
@@ -110,7 +110,7 @@ static inline bool rp_hlo_text_take(struct rp_hlo_text *r, char c)
 
 enum rp_code rp_hlo_text_expect(struct rp_hlo_text *r, char c, const char *where);
 
-/* A name without its '%'; empty if there is none. */
+/* Reads a name without its '%'; empty if there is none. */
 static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
 {
     const char *from;
@@ -123,7 +123,8 @@ static inline struct rp_slice rp_hlo_text_name(struct rp_hlo_text *r)
     return (struct rp_slice){from, (uint32_t)(r->at - from), 0};
 }
 
-/* An opcode or a key: a name that begins with a letter or '_'; else empty, and nothing is read. */
+/* Reads an opcode or a key, a name that begins with a letter or '_'. Otherwise returns an empty
+   slice and reads nothing. */
 static inline struct rp_slice rp_hlo_text_word(struct rp_hlo_text *r)
 {
     char c = rp_hlo_text_peek(r);
@@ -134,20 +135,22 @@ static inline struct rp_slice rp_hlo_text_word(struct rp_hlo_text *r)
 }
 
 bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value);
-/* A quoted string without its quotes, escapes undone; in the arena only where it has escapes. */
+/* Reads a quoted string without its quotes and escapes; it is copied to the arena only if it has
+   escapes. */
 enum rp_code rp_hlo_text_string(struct rp_hlo_text *r, struct rp_slice *out);
-/* From a bracket to just past the one that closes it, or NULL. */
+/* The position after the bracket that closes the one here, or NULL. */
 const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s);
-/* The value of an attribute: up to a comma, a blank or a closing bracket outside brackets. */
+/* Reads the value of an attribute: up to a comma, a blank or a closing bracket outside of
+   brackets. */
 enum rp_code rp_hlo_text_value(struct rp_hlo_text *r, struct rp_slice *out);
 
 /* ---- the parts ---- */
 
-/* Whether a shape is here: a type with '[', or a tuple. */
+/* Whether a shape begins here: a type with '[', or a tuple. */
 bool rp_hlo_text_at_shape(const struct rp_hlo_text *r);
 enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id);
 
-/* The calls of the newest operation, in the order of their slots. */
+/* Adds the calls of the newest operation, in the order of their slots. */
 enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r);
 
 /* Recognises "x-start", "x-update" and "x-done" for an opcode x: sets *code, and returns the
@@ -155,14 +158,14 @@ enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r);
 uint32_t rp_hlo_async_short(const struct rp_hlo_text *r, struct rp_slice name, uint16_t *code);
 /* Defers the attributes of a started operation: they belong to the operation that it wraps. */
 enum rp_code rp_hlo_async_defer(struct rp_hlo_text *r, uint32_t op, uint32_t wrapped);
-/* Computations of all that was started, after the end of a computation. */
+/* Makes the computations of all started operations, after the end of a computation. */
 enum rp_code rp_hlo_async_flush(struct rp_hlo_text *r);
 
-/* One line of a computation. */
+/* Reads one line of a computation. */
 enum rp_code rp_hlo_text_instruction(struct rp_hlo_text *r);
-/* Key and '=' of an attribute. */
+/* Reads the key and the '=' of an attribute. */
 enum rp_code rp_hlo_text_attr_key(struct rp_hlo_text *r, uint32_t *key);
-/* FileNames, FunctionNames, FileLocations and StackFrames, where they are. */
+/* Reads FileNames, FunctionNames, FileLocations and StackFrames where they are. */
 enum rp_code rp_hlo_text_frames(struct rp_hlo_text *r);
 /* "{op_name=\"...\" source_line=3}" */
 enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, uint32_t *id);

@@ -3,8 +3,8 @@
  * Short forms of asynchronous operations in XLA text: "x-start(a), attributes of x", "x-update(s)"
  * and "x-done(s)" for any opcode x that has no such opcodes itself. They are read as async-start,
  * async-update and async-done with a computation that holds the single operation. The operations of
- * a computation are contiguous, so that computation is created after the one that starts the
- * operation.
+ * a computation are contiguous, so the computation of the single operation is created after the one
+ * that contains the start.
  */
 #include "formats/hlo/text.h"
 #include "program/opcodes.h"
@@ -50,7 +50,7 @@ static uint32_t async_result_shape(const struct rp_program *p, uint32_t op)
     return s->elem == RP_ELEM_TUPLE && s->n > 1 ? p->parts.at[s->first + 1] : 0;
 }
 
-/* Which attributes stay with async-start. */
+/* Whether an attribute stays with async-start. */
 static bool async_start_of(uint32_t key)
 {
     return key == RP_ATTR_ASYNC_EXECUTION_THREAD || key == RP_ATTR_CONTROL_PREDECESSORS;

@@ -5,8 +5,8 @@
  *   [ROOT] %name = shape opcode(operands), key=value, ...
  *
  * Operands are names, with or without '%' and their shapes before them; '%x#1' is a part of a
- * tuple, for which an implicit get-tuple-element is made, once; a whole instruction may be
- * there, too. Operands precede their users.
+ * tuple, for which an implicit get-tuple-element is made, only once; an operand may also be a whole
+ * instruction. Operands precede their users.
  */
 #include "formats/hlo/text.h"
 #include "program/opcodes.h"
@@ -16,9 +16,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HERE(r) ((uint32_t)(r)->p->computations.n) /* current computation + 1 */
+#define HERE(r) ((uint32_t)(r)->p->computations.n) /* number of the current computation + 1 */
 
-/* Where operations of this name are looked up, grown to the string's id. */
+/* The slot where operations of this name are looked up; the table is grown to the string's id. */
 static enum rp_code name_slot(struct rp_hlo_text *r, uint32_t name, uint64_t **slot)
 {
     if (name >= r->op_of.n) {
@@ -34,7 +34,7 @@ static enum rp_code name_slot(struct rp_hlo_text *r, uint32_t name, uint64_t **s
 
 /* ---- operands ---- */
 
-/* The get-tuple-element after '#part'. */
+/* Finds the get-tuple-element for the part after '#'. */
 static enum rp_code tuple_part(struct rp_hlo_text *r, uint32_t *op, const char *where)
 {
     const struct rp_op_shape *of = &r->p->shapes.at[r->p->shape.at[*op]];
@@ -90,7 +90,7 @@ static enum rp_code read_operand(struct rp_hlo_text *r)
     return rp_vec_push(&r->operands, op, r->err);
 }
 
-/* After those that are there already. */
+/* Appends operands to those that are there already. */
 static enum rp_code read_operands(struct rp_hlo_text *r)
 {
     if (rp_hlo_text_take(r, ')'))
@@ -101,7 +101,7 @@ static enum rp_code read_operands(struct rp_hlo_text *r)
     return rp_hlo_text_expect(r, ')', "after the operands");
 }
 
-/* The values of a constant, kept as text without the parentheses. */
+/* Reads the values of a constant, which are kept as text without the parentheses. */
 static enum rp_code read_constant(struct rp_hlo_text *r, struct rp_new_op *op)
 {
     const char *to = rp_hlo_text_bracket_end(r, r->at - 1);
@@ -164,7 +164,7 @@ static bool at_body(struct rp_hlo_text *r)
     return body;
 }
 
-/* A body written in place, as in XLA's canonical form, is queued under a generated name. */
+/* Queues a body that is written in place, as in XLA's canonical form, under a generated name. */
 static enum rp_code note_inlined(struct rp_hlo_text *r, struct rp_hlo_call *call)
 {
     const char *to = rp_hlo_text_bracket_end(r, r->at);
@@ -211,8 +211,8 @@ static enum rp_code read_called(struct rp_hlo_text *r, uint32_t slot)
     return list ? rp_hlo_text_expect(r, '}', "after the called computations") : RP_OK;
 }
 
-/* Which of the called computations a key means, in the order of protobufs; -1: it is another
-   attribute. */
+/* The place of a key among the called computations, in the order of protobufs; -1: the key is
+   another attribute. */
 static int call_slot(uint32_t key, enum rp_opcode code)
 {
     switch (key) {
@@ -247,7 +247,7 @@ static enum rp_code add_ids_attr(struct rp_hlo_text *r, uint32_t key, enum rp_va
         r->err);
 }
 
-/* "{%a, %b}" into r->ids; false where one of them is not defined. */
+/* Reads "{%a, %b}" into r->ids; false if one of them is not defined. */
 static bool find_predecessors(struct rp_hlo_text *r, struct rp_slice value)
 {
     const char *behind = r->at;
@@ -272,7 +272,7 @@ static bool find_predecessors(struct rp_hlo_text *r, struct rp_slice value)
     return good;
 }
 
-/* "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT where something else is there. */
+/* Reads "{f32[4]{0}, s32[]}" into r->ids; RP_FORMAT if the text is anything else. */
 static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
 {
     struct rp_err *err = r->err;
@@ -303,7 +303,7 @@ static enum rp_code find_shapes(struct rp_hlo_text *r, struct rp_slice value)
     return code;
 }
 
-/* Lists and larger values are parsed once per distinct text; operations share the value. */
+/* Lists and larger values are parsed once for each distinct text; operations share the value. */
 static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp_slice value)
 {
     struct rp_hlo_value_memo *memo;
@@ -322,7 +322,7 @@ static struct rp_attr parse_value(struct rp_hlo_text *r, uint32_t key, struct rp
     return memo->value;
 }
 
-/* Values that name operations and shapes; raw text where they cannot be found. */
+/* Adds a value that names operations or shapes, or its raw text if they cannot be found. */
 static enum rp_code add_value(struct rp_hlo_text *r, uint32_t op, uint32_t key,
                               struct rp_slice value)
 {
@@ -355,7 +355,8 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     if (slot >= 0) {
         RP_TRY(read_called(r, (uint32_t)slot));
         if (p->code.at[op] == RP_OP_ASYNC_UPDATE || p->code.at[op] == RP_OP_ASYNC_DONE)
-            r->calls.n = 0; /* the async-start has them; current XLA writes them only there */
+            r->calls.n =
+                0; /* the async-start has these calls, and current XLA writes them only there */
         return RP_OK;
     }
     rp_hlo_text_space(r);
@@ -370,7 +371,7 @@ static enum rp_code read_attribute(struct rp_hlo_text *r, uint32_t op)
     return add_value(r, op, key, value);
 }
 
-/* Calls in the order of their slots; calls of computations defined later are resolved at the
+/* Adds calls in the order of their slots; calls of computations defined later are resolved at the
    end. */
 enum rp_code rp_hlo_text_add_calls(struct rp_hlo_text *r)
 {
@@ -412,7 +413,7 @@ static enum rp_code check_arity(struct rp_hlo_text *r, const struct rp_new_op *o
     return RP_OK;
 }
 
-/* Operands of an operation from `first` on are its own. */
+/* The operation has the operands from `first` on. */
 static enum rp_code add_instruction(struct rp_hlo_text *r, const struct rp_new_op *op, size_t first,
                                     uint32_t *id)
 {
@@ -426,7 +427,8 @@ static enum rp_code add_instruction(struct rp_hlo_text *r, const struct rp_new_o
     return RP_OK;
 }
 
-/* "f32[2] add(a, b)" as an operand: an operation without attributes, with a generated name. */
+/* Reads "f32[2] add(a, b)" as an operand: an operation without attributes, with a generated
+   name. */
 static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, uint32_t shape)
 {
     struct rp_new_op op = {.shape = shape, .flags = RP_OPS_IMPLICIT};
@@ -456,7 +458,7 @@ static enum rp_code read_nested(struct rp_hlo_text *r, struct rp_slice opcode, u
     return rp_vec_push(&r->operands, id, r->err);
 }
 
-/* Shape, opcode and operands. *wrapped: the opcode that is started asynchronously. */
+/* Reads shape, opcode and operands. *wrapped is the opcode that is started asynchronously. */
 static enum rp_code read_body(struct rp_hlo_text *r, struct rp_new_op *op, uint32_t *wrapped)
 {
     const char *where;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slow half of the scanner: comments, strings, brackets, shapes. */
+/* The slow half of the scanner reads comments, strings, brackets and shapes. */
 #include "formats/hlo/text.h"
 
 #include <string.h>
@@ -56,7 +56,7 @@ bool rp_hlo_text_int(struct rp_hlo_text *r, int64_t *value)
     return true;
 }
 
-/* After the string that begins at r->at, or the end of the text. */
+/* The position after the string that begins at r->at, or the end of the text. */
 static const char *hlo_text_string_end(const struct rp_hlo_text *r, const char *s)
 {
     char quote = *s++;
@@ -67,7 +67,7 @@ static const char *hlo_text_string_end(const struct rp_hlo_text *r, const char *
             return r->end;
         if (s[-1] != '\\')
             return s + 1;
-        /* the quote is escaped where an odd number of backslashes is before it */
+        /* an odd number of backslashes before the quote escapes it */
         const char *t = s - 1;
 
         while (t > r->begin && *t == '\\')
@@ -129,7 +129,7 @@ const char *rp_hlo_text_bracket_end(const struct rp_hlo_text *r, const char *s)
     }
 }
 
-/* "mesh['a'=2,'b'=4], device_ids=(...) {'b'}": what follows the first bracket. */
+/* For "mesh['a'=2,'b'=4], device_ids=(...) {'b'}", the end of what follows the first bracket. */
 static const char *mesh_end(const struct rp_hlo_text *r, const char *s)
 {
     static const char ids[] = "device_ids=(";
@@ -292,7 +292,7 @@ static enum rp_code parse_shape(struct rp_hlo_text *r, unsigned depth, uint32_t 
     return code;
 }
 
-/* After the shape that is here, found by its brackets alone. */
+/* The end of the shape at this position, found by its brackets alone. */
 static const char *shape_end(const struct rp_hlo_text *r)
 {
     const char *s = r->at;
@@ -308,7 +308,7 @@ static const char *shape_end(const struct rp_hlo_text *r)
     return s;
 }
 
-/* A program has few shapes and writes them often: each different text is parsed once. */
+/* A program has few shapes and writes them often, so each different text is parsed once. */
 enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id)
 {
     const char *from = r->at, *to = shape_end(r);
@@ -322,7 +322,7 @@ enum rp_code rp_hlo_text_shape(struct rp_hlo_text *r, uint32_t *id)
         r->at = to;
         return RP_OK;
     }
-    while (r->shape_of.n <= text) /* known once it has been read to its end */
+    while (r->shape_of.n <= text) /* the text is known only after it was read to its end */
         RP_TRY(rp_vec_push(&r->shape_of, RP_NONE, r->err));
     RP_TRY(parse_shape(r, 0, id));
     if (r->at != to)

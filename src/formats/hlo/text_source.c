@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where an operation comes from: metadata of instructions, and the four tables that newer files
- * begin with. StackFrames writes the number of a frame's parent one too high (the first frame looks
- * like its own parent), which is undone here.
+ * Reads where an operation comes from: metadata of instructions, and the four tables that newer
+ * files begin with. StackFrames writes the number of a frame's parent one too high (the first frame
+ * looks like its own parent), which is undone here.
  */
 #include "formats/hlo/text.h"
 
@@ -94,7 +94,7 @@ enum rp_code rp_hlo_text_metadata(struct rp_hlo_text *r, struct rp_slice text, u
 
 typedef RP_VEC(uint32_t) string_list;
 
-/* "1 \"model.py\"" and so on; numbers count from 1. */
+/* Reads rows like "1 \"model.py\""; numbers count from 1. */
 static enum rp_code string_rows(struct rp_hlo_text *r, string_list *list)
 {
     int64_t number;
@@ -112,7 +112,7 @@ static enum rp_code string_rows(struct rp_hlo_text *r, string_list *list)
     }
 }
 
-/* The fields of one row, "{file_name_id=1 line=19}", in the order of `keys`. */
+/* Reads the fields of one row, "{file_name_id=1 line=19}", in the order of `keys`. */
 static enum rp_code row_fields(struct rp_hlo_text *r, const char *const *keys, int32_t *values)
 {
     RP_TRY(rp_hlo_text_expect(r, '{', "after the number of a row"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two numbers per line. Two passes: lines are counted, then read. */
+/* Each line has two numbers. The first pass counts the lines, the second one reads them. */
 #include "formats/lazy/alias_dump.h"
 
 #include "base/text.h"
@@ -15,7 +15,7 @@ static const char *skip_blanks(const char *s, const char *end)
     return s;
 }
 
-/* After a number that fits 31 bits, or NULL. */
+/* The position after a number that fits 31 bits, or NULL. */
 static const char *read_number(const char *s, const char *end, uint32_t *value)
 {
     const char *from = s;

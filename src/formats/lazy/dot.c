@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lazy-tensor graphs that were dumped for Graphviz (LTC_SAVE_TENSORS_FMT=dot): nodes first, with
- * all the information of the text form in their labels, then edges.
+ * Reads lazy-tensor graphs that were dumped for Graphviz (LTC_SAVE_TENSORS_FMT=dot): nodes first,
+ * with all the information of the text form in their labels, then edges.
  *
  *   digraph G {
  *     node3 [label="aten::mul\nf32[6,1]\nscope=a\nROOT=0"]
@@ -23,7 +23,7 @@ struct dot_node {
     uint32_t number;
 };
 
-/* After "node12", or NULL. */
+/* The position after "node12", or NULL. */
 static const char *node_name(const char *s, const char *end, uint32_t *number)
 {
     const char *digits = s + 4;
@@ -34,7 +34,7 @@ static const char *node_name(const char *s, const char *end, uint32_t *number)
     return behind > digits ? behind : NULL;
 }
 
-/* The text of [label="..."]; false if there is none. */
+/* Finds the text of [label="..."]; false if there is none. */
 static bool find_label(const char *s, const char *end, const char **from, const char **to)
 {
     const char *at = memmem(s, (size_t)(end - s), "label=\"", 7);
@@ -72,7 +72,7 @@ static enum rp_code read_edge(struct rp_lazy *r, const char *s, const char *end,
 
 RP_ORDER(by_target, struct rp_lazy_edge, RP_UP(to), RP_UP(operand))
 
-/* The operands of a node: its edges, which are adjacent in the sorted list. */
+/* Adds the operands of a node: its edges, which are adjacent in the sorted list. */
 static enum rp_code add_dot_operands(struct rp_lazy *r, uint32_t number)
 {
     size_t low;
@@ -89,7 +89,7 @@ static enum rp_code add_dot_operands(struct rp_lazy *r, uint32_t number)
     return RP_OK;
 }
 
-/* "op\nshape\nkey=value\n...": the end of a part is "\n", as two characters. */
+/* In "op shape key=value ...", a part ends with " ", written as two characters. */
 static const char *part_end(const char *s, const char *end)
 {
     for (; s + 1 < end; s++)
@@ -122,7 +122,7 @@ static enum rp_code add_dot_node(struct rp_lazy *r, const struct dot_node *node)
     return RP_OK;
 }
 
-/* Operations are numbered before the first is added: an edge may come from a later node. */
+/* Operations are numbered before the first is added, because an edge may come from a later node. */
 static enum rp_code assign_op(struct rp_lazy *r, uint32_t number, uint32_t op)
 {
     if (number > (uint64_t)(r->end - r->begin))
@@ -142,7 +142,7 @@ static const char *line_end(const struct rp_lazy *r, const char *s)
     return end ? end : r->end;
 }
 
-/* One line: a node has no arrow before its label. */
+/* Reads one line; only an edge has an arrow before its label. */
 static enum rp_code read_dot_line(struct rp_lazy *r, const char *s, const char *end, uint32_t first,
                                   struct dot_node *nodes, size_t *n)
 {

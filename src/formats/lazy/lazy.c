@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dumps of lazy tensors (LTC_SAVE_TENSORS_FILE and XLA_SAVE_TENSORS_FILE): Ratex, torch_xla and
- * torch.lazy write the same lines with different shape syntax. A file holds one graph per
+ * Reads dumps of lazy tensors (LTC_SAVE_TENSORS_FILE and XLA_SAVE_TENSORS_FILE): Ratex, torch_xla
+ * and torch.lazy write the same lines with different shape syntax. A file holds one graph per
  * synchronisation; each becomes a computation, and the last one, which is the newest, is the entry.
  *
  *   %20 = tuple[] ratex::relay_expr(%19.1, %8), num_outputs=9, ROOT=21,   fn (/path/sgd.py:241)
  *
  * The graphs may also be in the dot language (dot.c) or HLO, of which the newest is read. A process
- * that died leaves its last graph unterminated, which is accepted, and so are graphs of documents
- * and reports, whose middle is the line "...".
+ * that died leaves its last graph unterminated; that is accepted, and so are graphs in documents
+ * and reports in which a line "..." replaces the middle.
  */
 #include "formats/lazy/lazy.h"
 #include "formats/formats.h"
@@ -48,7 +48,7 @@ static unsigned lazy_elem(const char *s, size_t n)
     return rp_elem_find(s, n);
 }
 
-/* One "f32[6,1]" with a layout or without; *s moves past it. */
+/* Reads one "f32[6,1]", with or without a layout; *s moves past it. */
 static enum rp_code lazy_array(struct rp_lazy *r, const char **s, const char *end, uint32_t *id)
 {
     const char *from = *s, *bracket = memchr(from, '[', (size_t)(end - from));
@@ -107,7 +107,7 @@ enum rp_code rp_lazy_shape(struct rp_lazy *r, const char *s, const char *end, ui
     return rp_program_tuple(r->p, parts, n, id, r->err);
 }
 
-/* After the shape that begins at s: its brackets, and blanks in them. */
+/* The position after the shape that begins at s: its brackets, and blanks in them. */
 static const char *shape_end(const char *s, const char *end)
 {
     int depth = 0;
@@ -125,7 +125,7 @@ static const char *shape_end(const char *s, const char *end)
 
 /* ---- lines ---- */
 
-/* The operation with a number of the graph. */
+/* Adds an operation with its number in the graph. */
 static enum rp_code lazy_add(struct rp_lazy *r, const char *where, uint32_t id,
                              const struct rp_new_op *op)
 {
@@ -140,7 +140,7 @@ static enum rp_code lazy_add(struct rp_lazy *r, const char *where, uint32_t id,
     return RP_OK;
 }
 
-/* "%19.1, %8)": moves past the bracket. */
+/* Reads "%19.1, %8)" and moves past the bracket. */
 static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char *end)
 {
     const char *at = *s;
@@ -160,8 +160,8 @@ static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char 
         if ((id >= r->op_of.n || !r->op_of.at[id]) && !r->abridged)
             return RP_LAZY_FAIL(r, where, "operand '%%%u' is not defined", id);
         if (id >= r->op_of.n || !r->op_of.at[id]) {
-            /* Somebody replaced nodes of the graph by "...": one of them is known by the nodes
-               that use it. */
+            /* Somebody replaced nodes of the graph by "..."; such a node is known only from the
+               nodes that use it. */
             struct rp_new_op op = {.code = RP_OP_FOREIGN};
             char number[16];
             int n = snprintf(number, sizeof number, "%u", id);
@@ -178,7 +178,7 @@ static enum rp_code lazy_operands(struct rp_lazy *r, const char **s, const char 
     return RP_OK;
 }
 
-/* The metadata of the newest operation, created on demand. */
+/* The metadata of the newest operation, created when needed. */
 static enum rp_code lazy_meta(struct rp_lazy *r, struct rp_op_meta **meta)
 {
     uint32_t *id = &r->p->meta.at[r->p->nops - 1];
@@ -191,7 +191,7 @@ static enum rp_code lazy_meta(struct rp_lazy *r, struct rp_op_meta **meta)
     return RP_OK;
 }
 
-/* "location=fn@file.py:3" or "  fn (/path/file.py:3)" */
+/* Reads "location=fn@file.py:3" or " fn (/path/file.py:3)". */
 static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *end)
 {
     struct rp_op_meta *meta;
@@ -206,7 +206,7 @@ static enum rp_code lazy_source(struct rp_lazy *r, const char *s, const char *en
     return rp_program_string(r->p, s, (size_t)(colon - s), &meta->file, r->err);
 }
 
-/* ", key=value" until the end; values may have brackets. A frame may be at the end. */
+/* Reads ", key=value" to the end; values may have brackets. A frame may be at the end. */
 enum rp_code rp_lazy_attributes(struct rp_lazy *r, const char *s, const char *end)
 {
     while (s < end) {
@@ -328,7 +328,7 @@ static enum rp_code lazy_lines(struct rp_lazy *r)
 
 #define BEGIN "## BEGIN_GRAPH\n"
 
-/* The last graph of the text, where it is HLO; NULL otherwise. */
+/* The last graph of the text if it is HLO; otherwise NULL. */
 static const char *newest_hlo(const char *text, size_t n, size_t *len)
 {
     const char *end = text + n, *last = NULL;
@@ -338,7 +338,8 @@ static const char *newest_hlo(const char *text, size_t n, size_t *len)
     if (!last || end - last < 10 || memcmp(last, "HloModule ", 10) != 0)
         return NULL;
     const char *close = memmem(last, (size_t)(end - last), "\n## END_GRAPH", 13);
-    for (const char *s = last; s < (close ? close : end);) { /* lines that torch_xla appends */
+    for (const char *s = last;
+         s < (close ? close : end);) { /* skips lines that torch_xla appends */
         const char *line = memchr(s, '\n', (size_t)(end - s));
 
         if (*s == '#' || (end - s > 11 && memcmp(s, "Graph Hash:", 11) == 0)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of StableHLO as HLO attributes, so that counting, hashing and printing need one
- * language only. Operations that HLO does not have keep the text.
+ * Attributes of StableHLO as HLO attributes, so that counting, hashing and printing need to know
+ * only one language. Operations that HLO does not have keep their attributes as text.
  */
 #include "formats/mlir/mlir.h"
 
@@ -34,14 +34,14 @@ void rp_mlir_broadcast_dims(const struct rp_mlir *r, const struct rp_mlir_attrs 
 
 /* ---- one list to one attribute ---- */
 
-/* HLO has the dimensions of gathers and scatters also where they are none, those of batches only
-   where there are some; COUNT is left out where it is 1. */
+/* HLO writes empty dimensions of gathers and scatters, but omits empty dimensions of batches; COUNT
+   is omitted if it is 1. */
 enum attr_form { LIST, NUMBER, FLAG, COUNT, DIMS, BATCH, INDEX };
 
 static const struct row {
     uint16_t code, key;
     uint8_t form;
-    const char *words[4]; /* of both forms; the last is NULL */
+    const char *words[4]; /* words of both forms; the last is NULL */
 } rows[] = {
     {RP_OP_BROADCAST, RP_ATTR_DIMENSIONS, LIST, {"dims", "broadcast_dimensions"}},
     {RP_OP_TRANSPOSE, RP_ATTR_DIMENSIONS, LIST, {"dims", "permutation"}},
@@ -116,8 +116,8 @@ static enum rp_code add_form_row(struct rp_mlir *r, const struct row *row,
 
 /* ---- attributes with their own syntax ---- */
 
-/* "precision = [HIGHEST, DEFAULT]", "precision_config = [#stablehlo<precision HIGHEST>, ...]"; HLO
-   says nothing where all are the default. */
+/* Reads "precision = [HIGHEST, DEFAULT]" or "precision_config = [#stablehlo<precision HIGHEST>,
+   ...]"; HLO writes nothing if all are the default. */
 static enum rp_code add_operand_precision(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[][2] = {
@@ -145,7 +145,7 @@ static enum rp_code add_operand_precision(struct rp_mlir *r, const struct rp_mli
     return attr.n == 2 && other ? add_ints_attr(r, attr) : RP_OK;
 }
 
-/* Whether it is this type, or one of "f8". */
+/* Whether the text is this type, or one of "f8". */
 static bool is_type(struct rp_slice text, const char *type)
 {
     size_t n = strlen(type);
@@ -187,9 +187,9 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     }
     RP_TRY(add_operand_precision(r, attrs));
 
-    /* "algorithm = <lhs_precision_type = tf32, ...>", or the parts as attributes of their own,
-       of the type "none" where there is no algorithm. HLO has a word for what XLA knows; other
-       text is kept. */
+    /* Reads "algorithm = <lhs_precision_type = tf32, ...>", or its parts as separate attributes,
+       which have the type "none" if there is no algorithm. HLO has a word for each algorithm that
+       XLA knows; other text is kept. */
     static const char *const keys[] = {"lhs_precision_type", "rhs_precision_type",
                                        "accumulation_type"};
     struct rp_mlir_attrs in = *attrs;
@@ -213,7 +213,7 @@ static enum rp_code add_dot(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
     return text.n ? rp_program_add_text(r->p, RP_ATTR_ALGORITHM, text.at, text.n, r->err) : RP_OK;
 }
 
-/* "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
+/* reads "GT, %a, %b, TOTALORDER"; the other types follow from the operands */
 static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const directions[] = {"EQ", "NE", "GE", "GT", "LE", "LT", NULL};
@@ -226,7 +226,7 @@ static enum rp_code add_compare(struct rp_mlir *r, const struct rp_mlir_attrs *a
     return type ? add_ints_attr(r, rp_attr_word(RP_ATTR_TYPE, type)) : RP_OK;
 }
 
-/* "largest = false"; the largest otherwise, which HLO says explicitly */
+/* Reads "largest = false"; the default is the largest, which HLO states explicitly. */
 static enum rp_code add_largest(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[] = {"largest", NULL};
@@ -236,7 +236,7 @@ static enum rp_code add_largest(struct rp_mlir *r, const struct rp_mlir_attrs *a
     return add_ints_attr(r, rp_attr_flag(RP_ATTR_LARGEST, !smallest));
 }
 
-/* Zips three lists into triples; `usual` is the default of the last. */
+/* Combines three lists into triples; `usual` is the default of the last. */
 static struct rp_attr add_triples(struct rp_mlir *r, uint32_t key, const struct rp_mlir_ints *part,
                                   int64_t usual)
 {
@@ -377,14 +377,14 @@ static enum rp_code add_convolution(struct rp_mlir *r, const struct rp_mlir_attr
     RP_TRY(add_window(r, &w));
     RP_TRY(add_operand_precision(r, attrs));
     const char *kept =
-        rp_arena_strdup(&r->p->arena, label); /* which the value borrows where it stays text */
+        rp_arena_strdup(&r->p->arena, label); /* a value that stays text borrows this copy */
     return kept ? add_ints_attr(r, rp_attr_parse(r->p, RP_ATTR_DIM_LABELS, kept, strlen(kept)))
                 : rp_err_nomem(r->err, "reading attributes");
 }
 
 /* ---- words and strings: Fourier transforms, random bits, precisions, custom calls ---- */
 
-/* "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
+/* Reads "type = RFFT" or "#stablehlo<fft_type RFFT>": the first of the words, in HLO's spelling. */
 static enum rp_code add_word(struct rp_mlir *r, const struct rp_mlir_attrs *attrs, uint32_t key,
                              const char *const (*words)[2])
 {
@@ -432,7 +432,8 @@ static enum rp_code add_api_version(struct rp_mlir *r, const struct rp_mlir_attr
     return rp_program_add_attr(r->p, rp_attr_word(RP_ATTR_API_VERSION, words[v]), r->err);
 }
 
-/* Of programs for inputs of any size: which operands are shapes, what an assertion says. */
+/* Adds what programs for inputs of any size have: which operands are shapes, and the text of an
+   assertion. */
 static enum rp_code add_shape_attrs(struct rp_mlir *r, const struct rp_mlir_attrs *attrs)
 {
     static const char *const words[] = {"indices_of_shape_operands", NULL};
@@ -471,7 +472,7 @@ static enum rp_code add_custom_call(struct rp_mlir *r, const struct rp_mlir_attr
     RP_TRY(add_shape_attrs(r, attrs));
     RP_TRY(rp_mlir_operand_layouts(r, attrs));
 
-    /* The content of a string, or a dictionary as it is written; nothing where it is empty. */
+    /* Adds the content of a string, or a dictionary as it is written; nothing if it is empty. */
     static const char *const words[] = {"mhlo.backend_config", "backend_config"};
     struct rp_slice text = {0}, dictionary = {0};
     RP_TRY(rp_mlir_find_text(r, attrs, words[0], &dictionary));
@@ -524,7 +525,7 @@ static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
         return add_precision(r, attrs);
     case RP_OP_CUSTOM_CALL:
         return add_custom_call(r, attrs);
-    case RP_OP_CALL: /* its function is no attribute */
+    case RP_OP_CALL: /* the called function is not an attribute */
         return RP_OK;
     default:
         *known = false;
@@ -534,7 +535,7 @@ static enum rp_code add_word_attrs(struct rp_mlir *r, enum rp_opcode code,
 
 /* ---- all types ---- */
 
-/* Operations whose attributes are all read above, or that have none. */
+/* Whether all attributes of an operation are read above, or it has none. */
 static bool has_known_attributes(enum rp_opcode code)
 {
     switch (code) {
@@ -585,7 +586,7 @@ enum rp_code rp_mlir_attributes(struct rp_mlir *r, unsigned code, const struct r
     case RP_OP_RAGGED_DOT:
         return add_dot(r, attrs);
     case RP_OP_SCAN:
-        return rp_mlir_called_list(r, attrs); /* of a custom call that stands for it */
+        return rp_mlir_called_list(r, attrs); /* attributes of a custom call that stands for it */
     case RP_OP_COMPARE:
         return add_compare(r, attrs);
     case RP_OP_TOPK:

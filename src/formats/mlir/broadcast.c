@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * broadcast_in_dim in the operations of HLO, which XLA makes of it: one that only adds dimensions
- * of size 1 is a reshape; one that widens a dimension of size 1 is a broadcast that does not, a
- * reshape without those dimensions, and a broadcast into them.
+ * XLA expresses broadcast_in_dim in operations of HLO, and so do we. If it only adds dimensions of
+ * size 1, it becomes a reshape. If it widens a dimension of size 1, it becomes a broadcast that
+ * does not widen, a reshape without those dimensions, and a broadcast into them.
  *
  *   f32[32,1] -> f32[32,10], dims = [0, 1]:   broadcast f32[32,1], reshape f32[32], broadcast {0}
  *
- * All but the last are operations that the text does not write.
+ * The text contains only the last of these operations.
  */
 #include "formats/mlir/mlir.h"
 #include "program/opcodes.h"
@@ -20,7 +20,7 @@ struct dims {
     size_t n;
 };
 
-/* Sizes of an array that are all known. */
+/* The sizes of an array, if all are known. */
 static bool sizes_of(const struct rp_program *p, uint32_t shape, struct dims *out)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
@@ -79,7 +79,7 @@ enum rp_code rp_mlir_broadcast(struct rp_mlir *r, const struct rp_mlir_ints *dim
         return RP_OK;
     *split = true;
 
-    /* The positions in which both have one size, and these sizes. */
+    /* Collects the positions at which both have the same size, and these sizes. */
     rest->n = kept.n = 0;
     for (size_t i = 0; i < out.n; i++) {
         if (wide.at[i] != out.at[i])

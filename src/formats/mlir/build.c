@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations of StableHLO in HLO's terms, whichever form they come from: opcodes, tuples of loops
- * and branches, regions that are called, operations that HLO has several for.
+ * Expresses operations of StableHLO, from text or bytecode, in terms of HLO: opcodes, tuples of
+ * loops and branches, regions that are called, and operations for which HLO needs several.
  */
 #include "formats/mlir/bytecode.h"
 #include "program/opcodes.h"
@@ -29,7 +29,7 @@ enum rp_code rp_mlir_opcode(struct rp_mlir *r, struct rp_slice name, struct rp_n
     for (size_t i = 0; i < n; i++)
         text[i] = (char)(name.at[skip + i] == '_' ? '-' : name.at[skip + i]);
     text[n] = '\0';
-    if (strcmp(text, "square") == 0) { /* of CHLO: HLO has a product for it */
+    if (strcmp(text, "square") == 0) { /* CHLO has a square, HLO a product */
         op->code = RP_OP_MULTIPLY;
         return RP_OK;
     }
@@ -54,7 +54,7 @@ static bool is_operation(const struct rp_mlir *r, const struct rp_new_op *op, co
     return op->code == RP_OP_FOREIGN && strcmp(rp_program_text(r->p, op->foreign), name) == 0;
 }
 
-/* Portable artifacts have operations that StableHLO lacks as custom calls: "@mhlo.topk",
+/* Portable artifacts write operations that StableHLO lacks as custom calls: "@mhlo.topk",
    "@chlo.scan". */
 static enum rp_code replace_call(struct rp_mlir *r, struct rp_mlir_statement *s)
 {
@@ -86,8 +86,8 @@ enum rp_code rp_mlir_push_operand(struct rp_mlir *r, uint32_t op)
     return rp_vec_push(&r->operands, 0, r->err);
 }
 
-/* Loops and branches take the values that their regions capture as operands, joined into one
-   tuple: it replaces the operands from `first` on; a single value is not joined. */
+/* Loops and branches get the values that their regions capture as operands, joined into one tuple,
+   which replaces the operands from `first` on; a single value is not joined. */
 static enum rp_code join_operands(struct rp_mlir *r, size_t first, uint32_t *tuple)
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
@@ -135,7 +135,7 @@ static enum rp_code control_operands(struct rp_mlir *r, struct rp_mlir_statement
     return RP_OK;
 }
 
-/* Queues the regions; of a loop the body comes first, as in protobufs. */
+/* Queues the regions; the body of a loop comes first, as in protobufs. */
 static enum rp_code add_regions(struct rp_mlir *r, const struct rp_mlir_statement *s)
 {
     size_t n = r->regions.n - s->region, args = r->args.n;
@@ -179,7 +179,7 @@ enum rp_code rp_mlir_call_region(struct rp_mlir *r, size_t region, size_t args)
     return add_regions(r, &s);
 }
 
-/* The value of a computation: an operation, or several as a tuple. */
+/* Adds the value of a computation: an operation, or several as a tuple. */
 static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 {
     struct rp_new_op op = {.code = RP_OP_TUPLE};
@@ -208,7 +208,7 @@ static enum rp_code add_return(struct rp_mlir *r, size_t first_operand)
 
 /* ---- attributes ---- */
 
-/* '@name' is a function where it is called, and the target of a custom call. */
+/* Adds '@name', which is a function where it is called, and the target of a custom call. */
 static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement *s)
 {
     if (s->op.code == RP_OP_CALL)
@@ -225,9 +225,9 @@ static enum rp_code add_symbol(struct rp_mlir *r, const struct rp_mlir_statement
 /* ---- squares ---- */
 
 /*
- * The square of a real number is a product. Of a complex one the real part is (a - b) (a + b),
- * which does not overflow where a² and b² do, and zero where |a| = |b| is finite; as JAX has it.
- * Steps name their operands by their own places, and the operand of the square as step 0.
+ * The square of a real number is a product. For a complex number the real part is (a - b) (a + b),
+ * as in JAX: it does not overflow where a² and b² do, and is zero if |a| = |b| is finite. A step
+ * names its operands by their step numbers; step 0 is the operand of the square.
  */
 enum { SQUARE_REAL, SQUARE_PRED }; /* types of steps */
 static const struct square_step {
@@ -289,10 +289,10 @@ static enum rp_code add_square(struct rp_mlir *r, struct rp_mlir_statement *s)
     return rp_mlir_push_operand(r, ids[14]);
 }
 
-/* What its operation is made of in HLO, before it is added itself. */
+/* What HLO needs before the operation itself is added. */
 struct making {
     struct rp_mlir_ints rest; /* dimensions of the last step of a broadcast */
-    uint32_t scalar;          /* one value for a whole constant */
+    uint32_t scalar;          /* the one value that a whole constant consists of */
     int64_t joined;           /* dimension along which an exchange is joined */
     bool split, manual, mark;
 };
@@ -318,8 +318,8 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     if (s->op.code == RP_OP_MULTIPLY && one)
         RP_TRY(add_square(r, s));
 
-    /* A broadcast by the steps of HLO; *split: there are several, and *rest are the dimensions
-       of the last. */
+    /* Expresses a broadcast by operations of HLO; *split tells that there are several, and *rest
+       are the dimensions of the last. */
     struct rp_mlir_ints dims;
     m->split = false;
     if (s->op.code == RP_OP_BROADCAST && r->operands.n == s->operand + 2) {
@@ -338,8 +338,8 @@ static enum rp_code make_operands(struct rp_mlir *r, struct rp_mlir_statement *s
     return m->manual ? rp_mlir_manual(r, &s->attrs, s->operand, s->region, s->args, &s->op) : RP_OK;
 }
 
-/* An operation that takes its shape has otherwise the attributes of the one that knows it; what a
-   slice and a padding have, those take as well. */
+/* An operation that has its shape from another one gets the attributes of the one that knows it; a
+   slice and a padding have those of their counterparts. */
 static unsigned attributes_like(const struct rp_mlir *r, const struct rp_new_op *op)
 {
     unsigned fixed = op->code == RP_OP_FOREIGN ? rp_refine_fixed(rp_program_text(r->p, op->foreign))
@@ -366,7 +366,7 @@ static enum rp_code add_attributes(struct rp_mlir *r, struct rp_mlir_statement *
     else
         RP_TRY(rp_mlir_attributes(r, attributes_like(r, &s->op), &s->attrs, &known));
     if (s->op.code == RP_OP_SCAN) {
-        /* How many operands of a scan are carried along: those that its region takes whole. */
+        /* The number of operands that a scan carries along: those that its region takes whole. */
         static const char *const sizes[] = {"operandSegmentSizes", NULL};
         size_t args = r->args.n, n = (r->operands.n - s->operand) / 2;
         const char *at = r->at;
@@ -402,7 +402,7 @@ static enum rp_code add_operation(struct rp_mlir *r, struct rp_mlir_statement *s
     for (size_t i = s->operand; i + 1 < r->operands.n; i += 2)
         RP_TRY(rp_program_add_operand(r->p, r->operands.at[i], r->operands.at[i + 1], r->err));
     s->attrs.operands = rp_op_operands(r->p, *id);
-    r->p->meta.at[*id] = s->loc; /* a number of locs until the end */
+    r->p->meta.at[*id] = s->loc; /* stays the number of a location until the end */
     return add_attributes(r, s, &m);
 }
 
@@ -422,7 +422,7 @@ enum rp_code rp_mlir_add(struct rp_mlir *r, struct rp_mlir_statement *s, struct 
 
         /* "%a, %b = ": each key is one result of the operation. */
         size_t n = r->results.n - results;
-        /* a loop with one result and captured values is a tuple */
+        /* a loop with one result and captured values returns a tuple */
         bool carries = r->p->code.at[id] == RP_OP_WHILE && r->outside.n && !counted;
         for (size_t i = 0; i < n; i++) {
             uint32_t op = id;

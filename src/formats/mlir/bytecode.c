@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The container of MLIR bytecode: integers, sections, and the tables of strings, dialects,
- * attributes, types, properties and resources. An error is kept, and everything that is read after
- * it is empty, so that a caller checks once.
+ * Reads the container of MLIR bytecode: integers, sections, and the tables of strings, dialects,
+ * attributes, types, properties and resources. After the first error everything reads as empty, so
+ * that a caller needs to check only once.
  *
  *   "ML\xefR"  version  producer\0  section*
  *   section:   id (high bit: aligned)  length  [alignment padding]  bytes
@@ -158,7 +158,7 @@ struct rp_bc_cursor rp_bc_section(struct rp_bytecode *b, struct rp_bc_cursor *c,
     return rp_bc_bytes(b, c, length);
 }
 
-/* Lengths of all strings, the last one first, then their bytes; each ends with a zero. */
+/* Reads the lengths of all strings, the last one first, then their bytes; each ends with a zero. */
 static void bc_read_strings(struct rp_bytecode *b, struct rp_bc_cursor c)
 {
     size_t n = rp_bc_count(b, &c);
@@ -257,7 +257,7 @@ static void bc_read_dialects(struct rp_bytecode *b, struct rp_bc_cursor c)
     bc_read_names(b, c);
 }
 
-/* Sizes of the encoded attributes, then of the types, by groups of one dialect. */
+/* Reads the sizes of the encoded attributes, then of the types, in groups of one dialect. */
 static void bc_read_entries(struct rp_bytecode *b, struct rp_bc_cursor c, struct rp_bc_cursor data)
 {
     uint64_t nattrs = rp_bc_count(b, &c), ntypes = rp_bc_count(b, &c);

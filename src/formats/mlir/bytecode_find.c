@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Attributes of an operation in MLIR bytecode by name. Names are those of StableHLO; VHLO has some
- * of its structures as several attributes. An attribute that is text in the file is searched as
- * text is.
+ * of its structures as several attributes. An attribute that the file has as text is searched as
+ * text.
  */
 #include "formats/mlir/bytecode_value.h"
 
@@ -21,7 +21,7 @@ static bool find_named(const struct rp_mlir_attrs *attrs, const char *key, uint6
     return false;
 }
 
-/* The text of an attribute that the file has as text. */
+/* Takes the text of an attribute that the file has as text. */
 static bool text_of(struct rp_bytecode *b, uint64_t index, struct rp_mlir_attrs *out)
 {
     struct rp_bc_cursor c = {NULL, NULL};
@@ -135,7 +135,7 @@ static bool put_labels(const struct rp_mlir_ints *dims, const char *letters, cha
     return true;
 }
 
-/* The structure of StableHLO: two numbers and a list, for each side. */
+/* Reads a structure of StableHLO: for each side, two numbers and a list. */
 static bool read_dims(struct rp_bytecode *b, struct rp_bc_cursor *c, struct rp_mlir_ints *dims)
 {
     for (int k = 0; k < 3; k++) {

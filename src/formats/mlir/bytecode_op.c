@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations, regions and values of MLIR bytecode. They are read into lists first: the file counts
- * the values of a region from those around it on, and what a region uses of the function around it
- * must be known before it is built.
+ * Operations, regions and values of MLIR bytecode. They are first read into lists, because the file
+ * numbers the values of a region after those around it, and what a region uses of the function
+ * around it must be known before the region is built.
  */
 #include "base/order.h"
 #include "formats/mlir/bytecode_value.h"
@@ -11,10 +11,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DEPTH  66 /* of regions: 64 inside of a function */
+#define MAX_DEPTH  66 /* depth of regions: 64 inside of a function */
 #define SECTION_IR 4
 
-enum { /* what of an operation is in the file */
+enum { /* bits that say which parts of an operation are in the file */
        HAS_ATTRS = 1,
        HAS_RESULTS = 2,
        HAS_OPERANDS = 4,
@@ -42,7 +42,7 @@ const char *rp_bc_properties(const char *op)
 
 /* ---- values ---- */
 
-/* "arg0", "3"; results of one operation have one name. */
+/* Names a value "arg0" or "3"; all results of one operation have the same name. */
 static void add_value(struct rp_bytecode *b, bool argument, uint32_t number, uint32_t first,
                       bool several, uint64_t type)
 {
@@ -62,7 +62,7 @@ static void add_value(struct rp_bytecode *b, bool argument, uint32_t number, uin
         b->code = rp_vec_push(&b->values, value, b->err);
 }
 
-/* What the file calls value `index` here. */
+/* Adds the value that the file calls `index` here. */
 static void add_operand(struct rp_bytecode *b, const uint8_t *at, uint64_t index)
 {
     size_t end = b->visible.n;
@@ -131,7 +131,7 @@ static void read_region(struct rp_bytecode *b, struct rp_bc_cursor *c, bool isol
     b->regions.at[place] = region;
 }
 
-/* The body of isolated regions is a section since version 2. */
+/* Since version 2 the body of an isolated region is a section. */
 static void read_regions(struct rp_bytecode *b, struct rp_bc_cursor *c, size_t id, unsigned depth)
 {
     const uint8_t *at = c->at;
@@ -208,7 +208,7 @@ static void read_block(struct rp_bytecode *b, struct rp_bc_cursor *c, unsigned d
         read_arguments(b, c);
     region->nargs = (uint32_t)b->values.n - region->arg;
     for (uint64_t i = 0; i < head >> 1 && b->code == RP_OK; i++) {
-        /* The results are values of the region around it, but may be used only after it. */
+        /* The results belong to the region around the operation, but may only be used after it. */
         struct rp_bc_op op = {
             .at = c->at, .operand = (uint32_t)b->operands.n, .result = (uint32_t)b->values.n};
         uint64_t name = rp_bc_varint(b, c);
@@ -256,7 +256,7 @@ void rp_bc_read_ir(struct rp_bytecode *b, struct rp_bc_cursor ir)
 
 /* ---- attributes ---- */
 
-/* The values are in the order of the table; what follows them is not needed. */
+/* The values are in the order of the table; whatever follows them is not needed. */
 static void add_properties(struct rp_bytecode *b, const char *names, struct rp_bc_cursor c)
 {
     struct rp_bc_cursor count = c;
@@ -284,7 +284,7 @@ static void add_properties(struct rp_bytecode *b, const char *names, struct rp_b
     }
 }
 
-/* Properties and other attributes, then what is in dictionaries among them. */
+/* Lists properties and other attributes, then what is in dictionaries among them. */
 static enum rp_code list_attributes(struct rp_bytecode *b, const struct rp_bc_op *op,
                                     struct rp_mlir_attrs *out)
 {
@@ -297,7 +297,8 @@ static enum rp_code list_attributes(struct rp_bytecode *b, const struct rp_bc_op
     for (size_t i = 0; i < own && b->code == RP_OK; i++)
         rp_bc_dictionary(b, b->named.at[i].value);
     if (b->code == RP_OK)
-        b->code = rp_vec_reserve(&b->named, 1, b->err); /* even an empty list is one */
+        b->code = rp_vec_reserve(
+            &b->named, 1, b->err); /* allocates even for an empty list, since NULL means text */
     *out = (struct rp_mlir_attrs){.at = (const char *)op->at,
                                   .end = (const char *)op->at,
                                   .named = b->named.at,
@@ -308,7 +309,7 @@ static enum rp_code list_attributes(struct rp_bytecode *b, const struct rp_bc_op
 
 /* ---- building ---- */
 
-/* One result, or several as a tuple. */
+/* The shape of one result, or of several as a tuple. */
 static enum rp_code result_shape(struct rp_mlir *r, const struct rp_bc_op *op, uint32_t *shape)
 {
     struct rp_bytecode *b = r->bytecode;
@@ -328,7 +329,7 @@ static enum rp_code result_shape(struct rp_mlir *r, const struct rp_bc_op *op, u
     return RP_OK;
 }
 
-/* Operands of nested operations are in one piece. */
+/* Queues the regions with the operands that nested operations use, which are in one piece. */
 static enum rp_code queue_regions(struct rp_mlir *r, const struct rp_bc_op *op)
 {
     const struct rp_bytecode *b = r->bytecode;

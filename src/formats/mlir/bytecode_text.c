@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of MLIR bytecode as text, where the program keeps text: attributes of operations that
- * HLO does not have, configurations of custom calls, and shardings.
+ * Writes attributes of MLIR bytecode as text wherever the program keeps text: attributes of
+ * operations that HLO does not have, configurations of custom calls, and shardings.
  */
 #include "formats/mlir/bytecode_value.h"
 
@@ -45,7 +45,7 @@ static void put_string(struct writer *w, struct rp_slice text)
     put(w, "\"");
 }
 
-/* A name of an attribute or a symbol, in quotes where it needs them. */
+/* Writes the name of an attribute or a symbol, in quotes if it needs them. */
 static void put_name(struct writer *w, struct rp_slice name)
 {
     for (uint32_t i = 0; i < name.n; i++)
@@ -75,7 +75,7 @@ static void put_ints(struct writer *w, const struct rp_mlir_ints *list)
         putf(w, "%s%" PRId64, i ? ", " : "", list->at[i]);
 }
 
-/* "array<i64: 1, 2>", "dense<[1, 2]> : tensor<2xi64>"; other elements are left out. */
+/* Writes "array<i64: 1, 2>" or "dense<[1, 2]> : tensor<2xi64>"; other elements are left out. */
 static void put_data(struct writer *w, const struct rp_bc_data *data)
 {
     struct rp_mlir_ints list;
@@ -259,7 +259,7 @@ static void put_dot_algorithm(struct writer *w, struct rp_bc_cursor *c)
     putf(w, "allow_imprecise_accumulation = %s>", rp_bc_byte(w->b, c) ? "true" : "false");
 }
 
-/* Attributes that contain others, and those of no interest. */
+/* Writes attributes that contain others, and those that nobody needs. */
 static void put_nested(struct writer *w, uint64_t index, unsigned depth)
 {
     struct rp_bc_cursor c = {NULL, NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types, strings, numbers, lists and elements in the tables of MLIR bytecode. */
+/* Reads types, strings, numbers, lists and elements in the tables of MLIR bytecode. */
 #include "formats/mlir/bytecode_value.h"
 
 #include <inttypes.h>
@@ -48,7 +48,7 @@ enum rp_bc_dialect rp_bc_open(struct rp_bytecode *b, bool type, uint64_t index,
     return d;
 }
 
-/* An attribute of the given code, which VHLO and the builtin dialect both have. */
+/* Opens an attribute that VHLO and the builtin dialect both have, with the given code. */
 static bool open_as(struct rp_bytecode *b, uint64_t index, uint64_t vhlo, uint64_t builtin,
                     struct rp_bc_cursor *c)
 {
@@ -107,7 +107,7 @@ static const char *scalar_name(enum rp_bc_dialect d, uint64_t code)
     return NULL;
 }
 
-/* "i32"; empty for a type that is no scalar. */
+/* Writes a type like "i32"; leaves it empty if the type is not a scalar. */
 static void plain_scalar(struct rp_bytecode *b, uint64_t index, const uint8_t *from, char *out,
                          size_t cap)
 {
@@ -286,7 +286,7 @@ size_t rp_bc_array(struct rp_bytecode *b, uint64_t index, struct rp_bc_cursor *i
     return open_as(b, index, 1, 0, items) ? rp_bc_count(b, items) : 0;
 }
 
-/* The words of an enumeration by number; the names are the same in VHLO and StableHLO. */
+/* The words of each enumeration by number; VHLO and StableHLO use the same names. */
 static const struct {
     const char *name;
     uint8_t vhlo, stablehlo;
@@ -326,8 +326,8 @@ bool rp_bc_word(struct rp_bytecode *b, uint64_t index, const char **of, const ch
     return false;
 }
 
-/* Whether all there is are so many lists and a number: older versions have no batching dimensions,
-   and the bytecode of the dialect itself has no version. */
+/* Whether exactly this many lists and one number are left: older versions have no batching
+   dimensions, and the bytecode of StableHLO itself has no version. */
 static bool lists_fit(const struct rp_bytecode *b, struct rp_bc_cursor c, size_t lists)
 {
     struct rp_bytecode look = {.begin = b->begin, .end = b->end};
@@ -414,7 +414,7 @@ bool rp_bc_number(struct rp_bytecode *b, uint64_t index, struct rp_bc_number *ou
     return b->code == RP_OK;
 }
 
-/* Booleans are packed into bits, but for one value for all and in some older files. */
+/* Booleans are packed into bits, except for a single value for all, and in some older files. */
 static struct rp_bc_cursor unpack_booleans(struct rp_bytecode *b, struct rp_bc_cursor raw,
                                            uint64_t n)
 {

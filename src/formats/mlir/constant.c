@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Constants of MLIR as literals: "dense<[[1, 2], [3, 4]]>" stays text; "dense<"0x00FF...">" holds
- * the bytes, "dense_resource<name>" names bytes at the end of the file. One value for a whole array
- * is a broadcast of a scalar where the array is large.
+ * Reads constants of MLIR as literals: "dense<[[1, 2], [3, 4]]>" stays text; "dense<"0x00FF...">"
+ * holds the bytes, "dense_resource<name>" names bytes at the end of the file. If a large array has
+ * one value for all elements, it becomes a broadcast of a scalar.
  */
 #include "formats/mlir/bytecode.h"
 #include "program/literal.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* "0x00FF": bytes in file order; false for any other text. */
+/* Decodes "0x00FF" to bytes in file order; false for any other text. */
 static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, struct rp_literal *out)
 {
     size_t n = (size_t)(end - s) / 2;
@@ -31,7 +31,7 @@ static bool decode_bytes(struct rp_mlir *r, const char *s, const char *end, stru
     return bytes != NULL;
 }
 
-/* The bytes of all elements, or of one for all of them; *splat: of one, for many. */
+/* Checks that the bytes are those of all elements, or of one element for all, which sets *splat. */
 static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_literal *literal,
                               bool *splat)
 {
@@ -52,7 +52,7 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
     char *all = rp_arena_alloc(&r->p->arena, unit * n + 1, 8);
     RP_TRY(rp_err_need(all, r->err, "reading a constant"));
     if (packed) {
-        /* Truth values as bytes: older versions of MLIR have eight in a byte. */
+        /* Truth values become bytes; older versions of MLIR pack eight into a byte. */
         for (size_t i = 0; i < n; i++)
             all[i] = (char)((unsigned char)at[i / 8] >> i % 8 & 1);
     }
@@ -65,8 +65,8 @@ static enum rp_code fit_bytes(struct rp_mlir *r, const char *where, struct rp_li
 
 /* ---- resources ---- */
 
-/* The bytes that a name stands for, in "{-# dialect_resources: ... #-}". The first four bytes there
-   are an alignment. */
+/* Finds the bytes that a name stands for in "{-# dialect_resources: ... #-}". The first four bytes
+   there are an alignment. */
 static bool find_resource(struct rp_mlir *r, struct rp_slice name, struct rp_literal *out)
 {
     size_t n = (size_t)(r->end - r->begin);
@@ -88,7 +88,7 @@ static bool find_resource(struct rp_mlir *r, struct rp_slice name, struct rp_lit
     return false;
 }
 
-/* "resource<name>", after "dense_"; what has no such name was left out. */
+/* Reads "resource<name>" after "dense_"; if the file has no such name, its values were left out. */
 static enum rp_code resource_literal(struct rp_mlir *r, const char *s, const char *end,
                                      struct rp_literal *literal, bool *splat)
 {

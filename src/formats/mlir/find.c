@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of a statement by name. Of text both forms are read: the pretty form
- * "dims = [1, 0]" and the generic form "<{permutation = array<i64: 1, 0>}>"; a list is found by its
- * key and read as the integers in it. Of bytecode the values are in its tables.
+ * Finds attributes of a statement by name. Text has a pretty form "dims = [1, 0]" and a generic
+ * form "<{permutation = array<i64: 1, 0>}>"; in both, a list is found by its key and read as the
+ * integers in it. The values of bytecode are in its tables.
  */
 #include "formats/mlir/bytecode.h"
 
@@ -31,7 +31,7 @@ const char *rp_mlir_find_key(const struct rp_mlir_attrs *attrs, const char *key)
     return NULL;
 }
 
-/* The end of the value at s: a bracket with what is in it, or a word. */
+/* The end of the value at s: past the closing bracket if it begins with one, or past a word. */
 static const char *value_end(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                              const char *s)
 {
@@ -83,8 +83,8 @@ void rp_mlir_ints_in(const char *s, const char *end, struct rp_mlir_ints *out)
     }
 }
 
-/* "dense<2> : tensor<2x2xi64>" is one value for all. The size of the last dimension; 0: no tensor.
- */
+/* "dense<2> : tensor<2x2xi64>" has one value for all elements. Returns the size of the last
+   dimension, or 0 if this is not a tensor. */
 static size_t repeat_one(const struct rp_mlir *r, const struct rp_mlir_attrs *attrs, const char *s,
                          struct rp_mlir_ints *out)
 {
@@ -210,7 +210,7 @@ bool rp_mlir_find_labels(const struct rp_mlir *r, const struct rp_mlir_attrs *at
 
 /* ---- texts ---- */
 
-/* MLIR's escapes: \n \t \" \\ and two hexadecimal digits. */
+/* Undoes MLIR's escapes: \t \" \\ and two hexadecimal digits. */
 static size_t unescape_string(const char *in, size_t n, char *out)
 {
     size_t len = 0;
@@ -322,7 +322,7 @@ enum rp_code rp_mlir_callee(struct rp_mlir *r, const struct rp_mlir_attrs *attrs
 
 /* ---- what HLO does not have ---- */
 
-/* What is between the operands and the types, from the first word that is no operand on. */
+/* The text between the operands and the types, from the first word that is not an operand. */
 static struct rp_slice other_text(const struct rp_mlir_attrs *attrs)
 {
     const char *at = attrs->at, *end = attrs->end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layouts of custom calls: the order of elements that the function behind a call expects. HLO has
- * those of results in their shapes, and those of operands as shapes with layouts:
+ * The layouts of a custom call are the order of elements that the called function expects. HLO puts
+ * those of the results into their shapes, and those of the operands into a list of shapes:
  *
  *   operand_layouts = [dense<[0, 1]> : tensor<2xindex>] operand_layout_constraints={f32[4,8]{0,1}}
  */
@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The next of the lists in a text, as "{0,1}"; false: there is none. */
+/* Takes the next of the lists in a text, as "{0,1}"; false if there is none. */
 static bool next_layout(struct rp_slice *rest, char *out, size_t cap)
 {
     const char *end = rest->at + rest->n;
@@ -30,7 +30,7 @@ static bool next_layout(struct rp_slice *rest, char *out, size_t cap)
     return true;
 }
 
-/* An array with the next layout; scalars have none. */
+/* Gives an array the next layout; scalars have none. */
 static enum rp_code lay_out(struct rp_mlir *r, struct rp_slice *layouts, uint32_t shape,
                             uint32_t *out)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Regions of StableHLO as computations that are called. A region may use names of the function
- * around it, a computation may not: they are found in its text when the statement is read, and
- * become further arguments. Cost: the text of a region is looked at once per level of nesting.
+ * Regions of StableHLO become computations that are called. A region may use names of the function
+ * around it, but a computation may not: such names are found in its text when the statement is
+ * read, and become further arguments. Cost: the text of a region is looked at once per level of
+ * nesting.
  */
 #include "formats/mlir/bytecode.h"
 #include "program/opcodes.h"
@@ -16,7 +17,7 @@ enum rp_code rp_mlir_add_implicit(struct rp_mlir *r, const struct rp_new_op *op,
                                   const uint32_t *operands, size_t n, uint32_t *id)
 {
     struct rp_new_op made = *op;
-    uint32_t added; /* the caller may have its id and its operand in one place */
+    uint32_t added; /* a copy, because the caller may have id and operand in one place */
 
     made.flags |= RP_OPS_IMPLICIT;
     if (r->p->nops >= r->limits.events)
@@ -92,7 +93,7 @@ enum rp_code rp_mlir_capture(struct rp_mlir *r, uint32_t key, uint32_t name)
                        r->err);
 }
 
-/* The names of the function around it that the text uses, each once a statement. */
+/* Finds the names of the function around it that the text uses, each once per statement. */
 static enum rp_code find_outside(struct rp_mlir *r, const char *at, const char *end)
 {
     for (; at < end; at++) {
@@ -131,7 +132,7 @@ enum rp_code rp_mlir_queue_region(struct rp_mlir *r)
 
 /* ---- reading ---- */
 
-/* "^bb0(%a: type)", into r->args, if it is there. */
+/* Reads "^bb0(%a: type)" into r->args, if it is there. */
 static enum rp_code mlir_block_arguments(struct rp_mlir *r)
 {
     rp_mlir_space(r);
@@ -150,7 +151,7 @@ enum rp_code rp_mlir_region_arguments(struct rp_mlir *r, const struct rp_mlir_re
     return mlir_block_arguments(r);
 }
 
-/* Own arguments and captured values, as one list. */
+/* Joins own arguments and captured values to one list. */
 static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *region)
 {
     uint32_t first = (uint32_t)r->args.n;
@@ -164,7 +165,7 @@ static enum rp_code join_arguments(struct rp_mlir *r, struct rp_mlir_region *reg
     return RP_OK;
 }
 
-/* What a captured value is where it was computed, however many regions handed it on. */
+/* The operation that computed a captured value, through however many regions it was handed on. */
 static uint32_t origin_of(const struct rp_mlir *r, uint32_t op)
 {
     uint32_t outside;
@@ -174,8 +175,8 @@ static uint32_t origin_of(const struct rp_mlir *r, uint32_t op)
     return op;
 }
 
-/* An operation of the enclosing function again, with all that it needs: functions of reductions
-   and sorts have no place for captured values, which are constants there. */
+/* Repeats an operation of the enclosing function with all that it needs: functions of reductions
+   and sorts have no parameters for captured values, which are constants there. */
 static enum rp_code clone_op(struct rp_mlir *r, uint32_t captured, unsigned depth, uint32_t *out)
 {
     struct rp_program *p = r->p;
@@ -213,7 +214,7 @@ static enum rp_code clone_captured(struct rp_mlir *r, const struct rp_mlir_regio
     return RP_OK;
 }
 
-/* "applies stablehlo.add": two scalars and one operation. */
+/* Makes the function of "applies stablehlo.add": two scalars and one operation. */
 static enum rp_code add_reducer(struct rp_mlir *r, const struct rp_mlir_region *region)
 {
     const char *dot = memrchr(region->applies.at, '.', region->applies.n);
@@ -247,7 +248,7 @@ static enum rp_code read_region(struct rp_mlir *r, struct rp_mlir_region region)
         return add_reducer(r, &region);
     r->depth = region.depth;
 
-    /* Those that the region names itself, if it does. */
+    /* Takes the arguments that the region names itself, if it does. */
     size_t first = r->args.n;
     RP_TRY(rp_mlir_region_arguments(r, &region));
     if (r->at < r->end && *r->at == ':')

@@ -72,7 +72,7 @@ const char *rp_mlir_string_end(const struct rp_mlir *r, const char *s)
     return s < r->end ? s + 1 : r->end;
 }
 
-/* After the bracket that closes the one at s, or NULL. "->" closes nothing. */
+/* The position after the bracket that closes the one at s, or NULL. "->" closes nothing. */
 const char *rp_mlir_bracket_end(const struct rp_mlir *r, const char *s)
 {
     size_t depth = 0;
@@ -134,7 +134,7 @@ unsigned rp_mlir_elem(const char *s, size_t n)
     return n < sizeof low ? rp_elem_find(low, n) : RP_ELEM_INVALID;
 }
 
-/* The inside of "tensor<2x?xf32, #layout>". */
+/* Reads the inside of "tensor<2x?xf32, #layout>". */
 static enum rp_code read_tensor_type(struct rp_mlir *r, const char *s, const char *end,
                                      uint32_t *shape)
 {
@@ -177,7 +177,8 @@ static bool type_char(char c)
 static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end, unsigned depth,
                                bool tuple, uint32_t *shape);
 
-/* "tensor<2xf32>", "!stablehlo.token", "tuple<...>"; of any other type only the place is known. */
+/* Reads "tensor<2xf32>", "!stablehlo.token", "tuple<...>"; of any other type only the place is
+   kept. */
 static enum rp_code read_type(struct rp_mlir *r, struct rp_slice name, const char *inside,
                               const char *inside_end, unsigned depth, uint32_t *shape)
 {
@@ -194,8 +195,8 @@ static enum rp_code read_type(struct rp_mlir *r, struct rp_slice name, const cha
     return read_types(r, inside, inside_end, depth + 1, true, shape);
 }
 
-/* The types in a text, up to attributes or a location: one, or several as a tuple; `tuple`: also
-   one as a tuple. */
+/* Reads the types in a text, up to attributes or a location: one type, or several as a tuple; with
+   `tuple`, one type becomes a tuple, too. */
 static enum rp_code read_types(struct rp_mlir *r, const char *s, const char *end, unsigned depth,
                                bool tuple, uint32_t *shape)
 {

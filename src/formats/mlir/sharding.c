@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs of several devices: groups of collectives, meshes, and the manual parts of Shardy, in
- * the operations that XLA makes of them:
+ * Expresses programs for several devices (groups of collectives, meshes, the manual parts of
+ * Shardy) in the operations that XLA uses for them:
  *
  *   sdy.manual_computation(%a) in_shardings=[..] out_shardings=[..] manual_axes={"x"} (%b: ..) {..}
  *
@@ -74,7 +74,8 @@ enum rp_code rp_mlir_collective(struct rp_mlir *r, unsigned code, const struct r
     return RP_OK;
 }
 
-/* Split and joined along different dimensions: slices, the exchange of a tuple, and op joins. */
+/* An exchange that splits and joins along different dimensions becomes slices, the exchange of a
+   tuple, and op, which joins. */
 enum rp_code rp_mlir_all_to_all(struct rp_mlir *r, const struct rp_mlir_attrs *attrs,
                                 size_t first_operand, struct rp_new_op *op, int64_t *joined)
 {
@@ -184,7 +185,7 @@ enum rp_code rp_mlir_target(struct rp_mlir *r, const char *name)
         r->err);
 }
 
-/* Shapes of the region's arguments: named before it, or in its first line. */
+/* The shapes of the region's arguments, which are named before it, or in its first line. */
 static enum rp_code region_shapes(struct rp_mlir *r, const struct rp_mlir_region *region,
                                   size_t args, uint32_t *shapes, size_t n)
 {
@@ -206,7 +207,7 @@ static enum rp_code region_shapes(struct rp_mlir *r, const struct rp_mlir_region
     return RP_OK;
 }
 
-/* The shape of the call is that of the region's root, which is read later. */
+/* The call gets the shape of the region's root, which is read later. */
 struct manual {
     size_t n;
     uint32_t *ids, *shapes;

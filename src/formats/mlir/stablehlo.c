@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * StableHLO as MLIR text, as JAX prints it: functions become computations, operations keep the name
- * that HLO has for them where there is one. The reader knows brackets, names, types and where a
- * statement ends, not each operation's own syntax: what is between the operands and the types
- * is kept as attributes, in HLO's words for the operations that count. Regions are computations
- * that their operation calls, as in HLO: loops and branches get one tuple with what they use of
- * the function around them.
+ * Reads StableHLO as MLIR text, as JAX prints it: functions become computations, operations keep
+ * the name that HLO has for them, if any. The reader knows brackets, names, types and where a
+ * statement ends, not each operation's own syntax: what is between the operands and the types is
+ * kept as attributes, in HLO's words for the operations that count. Regions are computations that
+ * their operation calls, as in HLO: loops and branches get one tuple with what they use of the
+ * function around them.
  */
 #include "formats/formats.h"
 #include "formats/mlir/bytecode.h"
@@ -35,7 +35,7 @@ static enum rp_code read_function(struct rp_mlir *r)
     if (r->at < r->end && *r->at == '(')
         RP_TRY(rp_mlir_arguments(r));
     RP_TRY(rp_mlir_parameters(r, first, r->args.n - first, false));
-    for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) { /* results and attributes */
+    for (rp_mlir_space(r); r->at < r->end; rp_mlir_space(r)) { /* skips results and attributes */
         if (*r->at == '{' && !rp_mlir_is_dictionary(r))
             break;
         if (*r->at == '(' || *r->at == '{' || *r->at == '<' || *r->at == '[')
@@ -68,8 +68,8 @@ static enum rp_code symbol_name(struct rp_mlir *r, const char *at, const char *e
     return rp_program_string(r->p, value.at, value.n, name, r->err);
 }
 
-/* After the name of an operation: its properties are passed over, up to its region's '{'. Older
-   versions have the name after the region. */
+/* Reads the rest of a head after the operation's name: skips its properties up to the '{' of its
+   region. Older versions have the name after the region. */
 static enum rp_code read_generic_head(struct rp_mlir *r, uint32_t *name)
 {
     const char *from = r->at, *to;
@@ -202,7 +202,7 @@ static enum rp_code read_module(struct rp_mlir *r)
             const char *line = memchr(r->at, '\n', (size_t)(r->end - r->at));
             RP_TRY(rp_mlir_module_attrs(
                 r, &(struct rp_mlir_attrs){.at = r->at, .end = line ? line : r->end}));
-            RP_TRY(read_top_line(r)); /* attributes up to the '{' at its end */
+            RP_TRY(read_top_line(r)); /* skips attributes up to the '{' at the end of the line */
         } else {
             RP_TRY(read_top_line(r));
         }
@@ -289,13 +289,13 @@ static enum rp_sniff mlir_sniff(const uint8_t *head, size_t n, const char *file)
         return RP_SNIFF_CERTAIN;
     if ((n > 17 && memcmp(head, "\"builtin.module\"(", 17) == 0) ||
         (n > 12 && memcmp(head, "#loc", 4) == 0 && memmem(head, 16, " = loc(", 7)))
-        return RP_SNIFF_LIKELY; /* names of many arguments may come before the module */
+        return RP_SNIFF_LIKELY; /* the names of many arguments may come before the module */
     return memmem(head, n, "\nmodule @", 9) || (n > 8 && memcmp(head, "module @", 8) == 0)
                ? RP_SNIFF_LIKELY
                : RP_SNIFF_NO;
 }
 
-/* The magic number, or a file of jax.export: a FlatBuffer with the module inside. */
+/* Recognises the magic number, or a file of jax.export: a FlatBuffer with the module inside. */
 static enum rp_sniff bytecode_sniff(const uint8_t *head, size_t n, const char *file)
 {
     uint32_t root;

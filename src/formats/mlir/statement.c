@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Statements of MLIR, whatever operation they are of: results, the name, then pieces up to the end
- * of the line, where no bracket is open and no region of a loop or a reduction follows.
+ * Statements of MLIR have the same form for all operations: results, the name, then pieces up to
+ * the end of a line at which no bracket is open and no region of a loop or a reduction follows.
  */
 #include "formats/mlir/mlir.h"
 #include "program/opcodes.h"
@@ -27,12 +27,12 @@ bool rp_mlir_is_dictionary(const struct rp_mlir *r)
         key = rp_mlir_word(&look);
     }
     rp_mlir_space(&look);
-    if (rp_mlir_is_return(key)) /* a region that is nothing else */
+    if (rp_mlir_is_return(key)) /* a region that contains nothing but a return */
         return false;
     return key.n && look.at < look.end && (*look.at == '=' || *look.at == ',' || *look.at == '}');
 }
 
-/* The statement goes on after a line's end: regions of loops and reductions. */
+/* Whether the statement goes on after the end of a line, with regions of loops or reductions. */
 static bool statement_continues(struct rp_mlir *r)
 {
     struct rp_mlir look = *r;
@@ -55,7 +55,7 @@ struct statement {
     bool types_done, reducer, pairs;
 };
 
-/* "%iterArg = %0" in the parentheses of a loop: the name of %0 in its regions. */
+/* Reads "%iterArg = %0" in the parentheses of a loop, which names %0 in its regions. */
 static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
 {
     struct rp_mlir look = *r;
@@ -77,7 +77,7 @@ static enum rp_code read_name_or_alias(struct rp_mlir *r, struct statement *s)
     return rp_mlir_operand(r);
 }
 
-/* "(%a: type, ...": the names of a region's arguments, before the region. */
+/* Whether "(%a: type, ..." is here, the names of a region's arguments before the region. */
 static bool is_at_arguments(const struct rp_mlir *r)
 {
     struct rp_mlir look = *r;
@@ -91,7 +91,7 @@ static bool is_at_arguments(const struct rp_mlir *r)
     return look.at < look.end && *look.at == ':';
 }
 
-/* One thing of a statement after the name of its operation. */
+/* Reads one piece of a statement after the name of its operation. */
 static enum rp_code read_piece(struct rp_mlir *r, struct statement *s, unsigned *paren)
 {
     char c = *r->at;
@@ -184,7 +184,7 @@ static enum rp_code read_body(struct rp_mlir *r, struct statement *s)
     return RP_OK;
 }
 
-/* The types of the results: after the arrow, or all there are. */
+/* The types of the results: those after the arrow, or if there is none, all. */
 static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, uint32_t *shape)
 {
     const char *from = s->colon ? s->colon : s->types_end, *arrow;
@@ -194,14 +194,15 @@ static enum rp_code result_shape(struct rp_mlir *r, const struct statement *s, u
             break;
     if (arrow > from + 1)
         from = arrow;
-    else if (s->s.op.code == RP_OP_SELECT) /* condition first, then the operands */
+    else if (s->s.op.code == RP_OP_SELECT) /* the condition comes first, then the operands */
         from = memrchr(from, ',', (size_t)(s->types_end - from))
                    ? memrchr(from, ',', (size_t)(s->types_end - from))
                    : from;
     return rp_mlir_types(r, from, s->types_end, shape);
 }
 
-/* "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)": HLO has all a before all b. */
+/* In "reducer(%a0: t, %b0: t) (%a1: t, %b1: t)" the arguments are in pairs; HLO has all a before
+   all b. */
 static enum rp_code order_reducer(struct rp_mlir *r, const struct statement *s)
 {
     size_t n = r->args.n - s->s.args;
@@ -216,7 +217,8 @@ static enum rp_code order_reducer(struct rp_mlir *r, const struct statement *s)
     return RP_OK;
 }
 
-/* "(%x init: %a), (%y init: %b)": HLO has the values first, then where to begin. */
+/* In "(%x init: %a), (%y init: %b)" the operands are in pairs; HLO has all values before all
+   initial ones. */
 static enum rp_code order_inits(struct rp_mlir *r, const struct statement *s, size_t first)
 {
     size_t n = (r->operands.n - first) / 2;
@@ -312,7 +314,7 @@ enum rp_code rp_mlir_block(struct rp_mlir *r)
             return RP_OK;
         }
         if (*r->at == '^') {
-            /* "^bb1(%a: type):" after the first: branches between blocks are not supported. */
+            /* Further blocks, "^bb1(%a: type):", mean branches, which are not supported. */
             size_t first = r->args.n;
             r->at++;
             rp_mlir_word(r);

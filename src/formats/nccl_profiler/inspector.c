@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines of NCCL Inspector, the profiler plugin that comes with NCCL: one for each collective or
- * message of a process.
+ * Reads lines of NCCL Inspector, the profiler plugin that comes with NCCL: one for each collective
+ * or message of a process.
  *
  *     {"header":{"id":"0xe62d…","rank":4,"n_ranks":8,"nnodes":1},
  *      "metadata":{"dump_timestamp_us":1752867229276385,"hostname":"node7", …},
@@ -10,12 +10,12 @@
  *                   "kernel_events":[{"kernel_start_ts":…,"kernel_stop_ts":…}]}}}
  *
  * Each becomes a kernel on a stream of its communicator. With NCCL_INSPECTOR_DUMP_VERBOSE=1 a line
- * has times: from the first channel's start to the last one's stop. Without, it has only how long
- * it took and when it was written: then it is placed as late as that allows, in the order of its
- * numbers, and a warning says so.
+ * has times: from the first channel's start to the last one's stop. Otherwise it says only how long
+ * the operation took and when the line was written; then the operation is placed as late as that
+ * allows, in the order of the sequence numbers, and a warning says so.
  *
- * `rank` is that in the communicator. The rank of the process is that in its largest communicator;
- * a process that has several of its ranks (one for each device) is a merged trace.
+ * `rank` is the rank in the communicator. The rank of a process is its rank in its largest
+ * communicator; a process that has several of its ranks (one for each device) is a merged trace.
  */
 #include "base/clock.h"
 #include "base/decimal.h"
@@ -29,7 +29,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct inspected { /* one line; times: -1: not given */
+struct inspected { /* one line; times that are not given are -1 */
     int64_t rank, nranks, sn, bytes, peer;
     int64_t exec_ns, dump_ns, begin_ns, end_ns;
     rp_str comm, func;
@@ -41,8 +41,8 @@ struct inspector {
     struct rp_activity *a;
     struct rp_json *json;
     RP_VEC(struct inspected) all;
-    rp_str widest; /* the communicator that ranks are numbered by */
-    rp_str host;   /* as the first line that has one names it; RP_NONE: none has */
+    rp_str widest; /* the communicator whose ranks number the processes */
+    rp_str host;   /* from the first line that names one; RP_NONE if none does */
     int64_t world;
     uint64_t strange, untimed, elsewhere;
     struct rp_err *err;
@@ -105,7 +105,7 @@ static enum rp_code set_value(struct inspector *r, struct inspected *x,
     return RP_OK;
 }
 
-/* All objects of a line, however they are nested: their keys differ. */
+/* Reads all objects of a line, however they are nested, since their keys differ. */
 static enum rp_code read_line(struct inspector *r, struct inspected *x)
 {
     uint32_t depth = rp_json_depth(r->json);
@@ -152,7 +152,7 @@ static enum rp_code keep_line(struct inspector *r, struct inspected *x)
     return rp_vec_push(&r->all, *x, r->err);
 }
 
-/* The error of the parser, which was given one byte more at the beginning, and at the end. */
+/* Corrects the error of the parser, which saw one more byte at the beginning and at the end. */
 static enum rp_code line_error(struct inspector *r)
 {
     uint64_t at = rp_json_offset(r->json), line = 1;
@@ -187,7 +187,7 @@ static enum rp_code read_lines(struct inspector *r)
     return rp_json_failed(r->json) ? line_error(r) : RP_OK;
 }
 
-/* The lines as one list, whose commas may be missing. */
+/* Reads the lines as one list in which commas may be missing. */
 static enum rp_code read_text(struct inspector *r)
 {
     struct rp_json_options options = {.limits = &r->a->t.limits, .missing_comma = true};
@@ -214,7 +214,8 @@ static enum rp_code read_text(struct inspector *r)
 
 RP_ORDER(by_comm, struct inspected, RP_UP(comm), RP_UP(rank), RP_UP(p2p), RP_UP(sn), RP_UP(line))
 
-/* Ranks of the process in its largest communicator; with one, all lines are its. */
+/* Finds the ranks of the process in its largest communicator; if there is one, all lines belong to
+   it. */
 static enum rp_code find_ranks(struct inspector *r, int64_t *only)
 {
     bool several = false;
@@ -282,8 +283,8 @@ static enum rp_code add_lines(struct inspector *r)
     if (!r->all.n)
         return rp_err_set(r->err, RP_FORMAT, "no collective in the file");
 
-    /* Lines without times, from the last one of a communicator to the first: each ends when it
-       was written, or when the next one began. */
+    /* Goes through lines without times from the last one of a communicator to the first: each ends
+       when it was written, or when the next one began. */
     rp_sort(r->all.at, r->all.n, sizeof *r->all.at, by_comm);
     for (size_t i = r->all.n; i-- > 0;) {
         struct inspected *x = &r->all.at[i];
@@ -299,7 +300,7 @@ static enum rp_code add_lines(struct inspector *r)
     }
     RP_TRY(find_ranks(r, &only));
 
-    /* Where the process ran, as facts look for it (facts/host/trace_host.h). */
+    /* Notes where the process ran, in the form that facts look for (facts/host/trace_host.h). */
     struct rp_emit e;
     size_t n;
     if (r->host != RP_NONE) {
@@ -312,7 +313,7 @@ static enum rp_code add_lines(struct inspector *r)
     }
     for (size_t i = 0; i < r->all.n; i++)
         RP_TRY(add_line(r, &r->all.at[i], only));
-    r->a->t.trace->has_base = 1; /* times are those of the day */
+    r->a->t.trace->has_base = 1; /* the times count since 1970 */
     RP_TRY(warn_lines(r, r->untimed,
                       "collectives have no times, only how long they took and when they were "
                       "written: they are shown as late as that allows, and gaps and waits between "

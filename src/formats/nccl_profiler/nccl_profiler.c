@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON lines of a profiler plugin of NCCL (interface v5), all ranks of a process in one file:
+ * Reads JSON lines of a profiler plugin of NCCL (interface v5), all ranks of a process in one file:
  *
  *     {"type":"ProfilerLifecycle","gpuUuid":…,"commId":…,"rank":2,"details":{"nranks":4}}
  *     {"recordType":"event","type":"ncclProfileColl","rank":2,"start":{"ts":…,"tid":…},"stop":{…},
@@ -9,11 +9,11 @@
  *     {"recordType":"state", …}
  *
  * Events become spans of their rank: collectives, calls, launches and channels of the host; kernels
- * are those of the rank that launched them, by extCorrId (their gpuUuid is that of whoever wrote
- * the record; it decides where there is no launch). A file of several
- * ranks is a merged trace (trace/merged.h). Times are microseconds of the host's clock. States are
- * steps inside events that say no more than their begins and ends; they are ignored, but for those
- * of the proxy thread, which say what its span is: it sleeps, or has something to do.
+ * belong to the rank that launched them, by extCorrId (their gpuUuid names whoever wrote the
+ * record, and decides only if there is no launch). A file of several ranks is a merged trace
+ * (trace/merged.h). Times are microseconds of the host's clock. States are steps inside events that
+ * say no more than their begins and ends; they are ignored, except those of the proxy thread, which
+ * tell whether it sleeps or has something to do.
  */
 #include "base/decimal.h"
 #include "base/hash.h"
@@ -26,12 +26,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define PIDS  2 /* processes of a rank: its host part and its device */
+#define PIDS  2 /* processes of each rank: its host part and its device */
 #define RANKS 1000000
 
 enum { HOST, DEVICE };
 
-struct record { /* one line; texts point into nccl_reader.text */
+struct record { /* one line; its texts point into nccl_reader.text */
     struct rp_json_token type, kind, name, gpu, func, dtype, address;
     int64_t rank, begin_ns, end_ns, tid, comm, seq, count, channel, nranks, link, device;
     bool has_rank, has_begin, has_end, has_link;
@@ -40,10 +40,10 @@ struct record { /* one line; texts point into nccl_reader.text */
 struct nccl_reader {
     struct rp_json *json;
     struct rp_builder *b;
-    const char *text; /* of the file, in brackets */
+    const char *text; /* the file's text, with brackets added */
     size_t n;         /* bytes of the file */
     struct rp_map rank_of_gpu, rank_of_link, nranks_of, named;
-    struct rp_map state_of; /* address of an event -> into proxy_states */
+    struct rp_map state_of; /* from the address of an event to proxy_states */
     int64_t world_size;
     uint64_t strange;
     struct rp_err *err;
@@ -65,7 +65,7 @@ static bool is_text(const struct rp_json_token *v, const char *word)
     return v->kind == RP_JSON_STRING && v->len == strlen(word) && !memcmp(v->text, word, v->len);
 }
 
-/* The parser lends the text of a value until it reads on; the lines themselves stay in memory. */
+/* Keeps a text: the parser lends it only until it reads on, but the lines stay in memory. */
 static void keep_text(const struct nccl_reader *r, struct rp_json_token *v)
 {
     v->text = r->text + r->json->offset + (v->text - r->json->text);
@@ -208,7 +208,8 @@ static enum rp_code name_once(struct nccl_reader *r, rp_track track, const char 
     return rp_builder_label(r->b, track, what, "name", text, r->err);
 }
 
-/* Collectives and channels overlap with calls of the same thread: they have tracks of their own. */
+/* Collectives and channels overlap with calls of the same thread, so they have tracks of their
+   own. */
 static enum rp_code find_track(struct nccl_reader *r, const struct record *x, int part,
                                rp_track *out)
 {
@@ -251,7 +252,7 @@ static const struct {
     {"", "nccl", RP_KIND_OTHER, 0},
 };
 
-/* How a span of the proxy thread begins. */
+/* The states with which a span of the proxy thread begins. */
 static const struct {
     const char *name;
     uint8_t kind;
@@ -261,7 +262,8 @@ static const struct {
                     {"ProxyCtrlAppend", RP_KIND_OTHER}};
 #define PROXY_STATES (sizeof proxy_states / sizeof *proxy_states)
 
-/* Of an event that ends, and whose address may be that of another one next: PROXY_STATES: none. */
+/* Takes the state of an event that ends and whose address may be reused for another one;
+   PROXY_STATES: none. */
 static enum rp_code take_state(struct nccl_reader *r, const struct record *x, uint32_t *out)
 {
     *out = PROXY_STATES;
@@ -284,7 +286,7 @@ static enum rp_code intern(struct nccl_reader *r, const struct rp_json_token *v,
     return rp_builder_intern(r->b, copy.text, copy.len, out, r->err);
 }
 
-/* "ncclFloat32" is "Float", as PyTorch writes types. */
+/* Writes "ncclFloat32" as "Float", as PyTorch writes types. */
 static const char *type_name(const struct rp_json_token *v)
 {
     static const char *const names[][2] = {{"ncclFloat16", "Half"},  {"ncclBfloat16", "BFloat16"},
@@ -390,7 +392,7 @@ static enum rp_code add_record(struct nccl_reader *r, struct record *x)
 
 /* ------------------------------------------------------------------ the file */
 
-/* The error of the parser, which was given one byte more at the beginning, and at the end. */
+/* Corrects the error of the parser, which saw one more byte at the beginning and at the end. */
 static enum rp_code line_error(struct nccl_reader *r)
 {
     uint64_t at = rp_json_offset(r->json), line = 1;
@@ -429,7 +431,7 @@ static enum rp_code read_lines(struct nccl_reader *r)
     if (!rp_builder_count(r->b))
         return rp_err_set(r->err, RP_FORMAT, "no event in the file");
 
-    /* Says which processes are of which rank. */
+    /* Says which processes belong to which rank. */
     struct rp_trace *t = rp_builder_borrow_trace(r->b);
     char text[160];
     struct rp_emit e;
@@ -463,7 +465,7 @@ static enum rp_code read_lines(struct nccl_reader *r)
     return code;
 }
 
-/* The lines as one list, whose commas may be missing. */
+/* Opens the lines as one list in which commas may be missing. */
 static enum rp_code open_lines(struct nccl_reader *r, const uint8_t *bytes, size_t n,
                                const struct rp_limits *limits, struct rp_input **list)
 {

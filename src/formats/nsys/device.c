@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work of devices: kernels, copies, memsets, waits, and graphs that were recorded as a whole. Ids
- * of calls restart in every process, so a launch is found by process and id.
+ * Reads work of devices: kernels, copies, memsets, waits, and graphs that were recorded as a whole.
+ * Ids of calls restart in every process, so a launch is found by process and id.
  */
 #include "formats/nsys/nsys.h"
 #include "trace/hidden.h"
@@ -11,9 +11,9 @@
 #if RP_HAVE_SQLITE
 #include <stdio.h>
 
-#define NO_STREAM UINT32_MAX /* of a wait for a whole context */
+#define NO_STREAM UINT32_MAX /* the wait is for a whole context */
 
-/* The columns that all tables of device work begin with here. */
+/* All tables of device work begin with these columns. */
 enum { START, END, PROCESS, DEVICE, STREAM, CORRELATION, CONTEXT, OWN };
 #define COMMON "start", "end", "globalPid", "deviceId", "streamId", "correlationId", "contextId"
 
@@ -28,7 +28,7 @@ static enum rp_code note_rank(void *user, const struct rp_rows *rows, struct rp_
         return RP_OK;
     int64_t device = rp_cell_int(rows, 1, 0);
     if (r->a->nranks && process == r->last_process && device == r->last_device)
-        return RP_OK; /* as the row before: nearly all are */
+        return RP_OK; /* nearly every row is like the one before */
     r->last_process = process;
     r->last_device = device;
     return rp_activity_add_rank(r->a, rp_nsys_process(process), device, err);
@@ -44,7 +44,7 @@ static enum rp_code note_caller(void *user, const struct rp_rows *rows, struct r
     return RP_OK;
 }
 
-/* Processes with kernels are ranks; where there are none, those with other device work. */
+/* Processes with kernels are ranks; if there are none, those with other device work are. */
 enum rp_code rp_nsys_find_ranks(struct rp_nsys *r, struct rp_err *err)
 {
     static const char *const tables[] = {
@@ -81,7 +81,7 @@ static bool device_event(struct rp_nsys *r, const struct rp_rows *rows, struct r
     return true;
 }
 
-/* Rows of waits always name device 0: the right one is that of the context. */
+/* Rows of waits always name device 0, so the device is taken from the context. */
 static enum rp_code keep_context(struct rp_nsys *r, const struct rp_rows *rows,
                                  const struct rp_activity_event *e, struct rp_err *err)
 {
@@ -158,7 +158,7 @@ static const char *const copy_kinds[16] = {"",
                                            "DtoH, unified memory",
                                            "DtoD, unified memory"};
 
-/* Numbers of kinds of memory differ from version to version: the file has a table of them. */
+/* The numbers for kinds of memory differ between versions, so the file has a table of them. */
 static enum rp_code read_memory_kind(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -249,7 +249,7 @@ static enum rp_code read_memset(void *user, const struct rp_rows *rows, struct r
 
 /* ------------------------------------------------------------------ waits */
 
-/* An event of CUDA that was recorded: a wait names its version. */
+/* Reads the recording of a CUDA event; a wait names its version. */
 static enum rp_code read_record(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What threads do: calls of the runtime, the driver and the operating system, overhead of the
- * profiler, samples of the processor with their stacks; and sampled metrics of devices.
+ * Reads what threads do: calls of the runtime, the driver and the operating system, overhead of the
+ * profiler, and samples of the processor with their stacks; also sampled metrics of devices.
  */
 #include "formats/nsys/nsys.h"
 
@@ -40,7 +40,7 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     if (!rp_nsys_thread_event(r, rows, 0, 1, 2, &e))
         return RP_OK;
 
-    /* The name without its version; it is the same for all calls of a function. */
+    /* Takes off the version of the name; the name is the same for all calls of a function. */
     int64_t number = rp_cell_int(rows, 4, -1);
     uint32_t known = rp_map_get(&r->calls, (uint64_t)number);
     size_t n;
@@ -64,7 +64,7 @@ static enum rp_code read_call(void *user, const struct rp_rows *rows, struct rp_
     return rp_activity_add(r->a, &e, err);
 }
 
-/* Of the operating system, or of a library. */
+/* Reads a call of the operating system or of a library. */
 static enum rp_code read_system_call(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -106,7 +106,7 @@ static enum rp_code read_frame(void *user, const struct rp_rows *rows, struct rp
     return rp_vec_push(&r->frames, frame, err);
 }
 
-/* Of a function without a name, its library. */
+/* The name of a function, or if it has none, its library. */
 static const char *frame_text(const struct rp_nsys *r, const struct rp_nsys_frame *f, size_t *n)
 {
     if (!f->unresolved) {
@@ -174,7 +174,7 @@ static enum rp_code read_metric_name(void *user, const struct rp_rows *rows, str
                       name, err);
 }
 
-/* The rank that uses a device: samples of a device name no process. */
+/* The rank that uses a device, because samples of a device name no process. */
 static uint64_t process_of_device(const struct rp_activity *a, int64_t device)
 {
     for (size_t i = 0; i < a->ranks.n; i++)
@@ -200,7 +200,7 @@ static enum rp_code read_metric(void *user, const struct rp_rows *rows, struct r
         e.name = name;
     e.device = type & 255;
     e.process = process_of_device(r->a, e.device);
-    e.track = -2 - (metric & INT32_MAX); /* not the number of a stream */
+    e.track = -2 - (metric & INT32_MAX); /* a number that is not that of a stream */
     RP_TRY(rp_activity_real(r->a, &e, "value", rp_cell_real(rows, 3), err));
     return rp_activity_add(r->a, &e, err);
 }

@@ -13,14 +13,14 @@
 #if RP_HAVE_SQLITE
 #include <stdlib.h>
 
-#define MOST_CLONES 64 /* of clones; a damaged file may have a circle of them */
+#define MOST_CLONES 64 /* limit for chains of clones, which are circles in damaged files */
 
 static uint64_t node_key(uint64_t process, int64_t node)
 {
     return rp_hash_join(process, (uint64_t)node);
 }
 
-/* A clone may have two rows, of which one does not name its original. */
+/* A clone may have two rows, one of which does not name its original. */
 static enum rp_code read_node(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;

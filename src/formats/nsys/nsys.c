@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What describes a recording of Nsight Systems: versions, processes, threads, devices, the clock,
- * warnings of the profiler. Tables are made only when they have rows, and columns come and go with
- * the version of the schema (3.0 to 3.25), so everything may be missing. Rows are in no order.
+ * Reads what describes a recording of Nsight Systems: versions, processes, threads, devices, the
+ * clock, warnings of the profiler. Tables are made only when they have rows, and columns come and
+ * go with the version of the schema (3.0 to 3.25), so everything may be missing. Rows are in no
+ * order.
  *
  * META_DATA_CAPTURE has the environment of the recorded program, ProcessStreams its output: they
  * are not read.
@@ -49,7 +50,7 @@ static enum rp_code read_process(void *user, const struct rp_rows *rows, struct 
     size_t n;
 
     if (rp_map_get(&r->a->by_key, key) == RP_MAP_NONE)
-        return RP_OK; /* of hundreds of compilers and shells no one asks */
+        return RP_OK; /* nobody asks for those of hundreds of compilers and shells */
     const char *text = rp_cell_text(rows, 2, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &name, err));
     return rp_activity_process(r->a, key, rp_cell_int(rows, 1, 0), name, err);
@@ -157,7 +158,8 @@ static enum rp_code read_tables(struct rp_nsys *r, struct rp_err *err)
     RP_TRY(rp_rows_each(r->db, "DIAGNOSTIC_EVENT", diagnostic, read_diagnostic, r, err));
 
     /* Times count from the start of the session. Some exports have times of the system's clock
-       instead: then all are later than the start on that clock, and than the session is long. */
+       instead: then all of them are later than the start on that clock, and later than the session
+       is long. */
     static const char *const start[] = {"utcEpochNs", "systemClockNs", NULL};
     static const char *const length[] = {"duration", NULL};
     struct rp_trace *t = r->a->t.trace;

@@ -9,7 +9,8 @@
 #include "formats/sqlite/database.h"
 #include "formats/sqlite/texts.h"
 
-#define RP_NSYS_ID_BITS 24 /* of a thread; above it are those of the process and the machine */
+#define RP_NSYS_ID_BITS \
+    24 /* bits of a thread's number; those above are the process and the machine */
 
 struct rp_nsys_record { /* of a CUDA event */
     int64_t correlation, stream;
@@ -34,7 +35,7 @@ struct rp_nsys_frame { /* of a sampled stack */
 
 struct rp_nsys_node {      /* of a graph */
     int64_t id, original;  /* 0: it is no clone */
-    int64_t thread, at_ns; /* where it was made; as globalTid */
+    int64_t thread, at_ns; /* where it was recorded; thread is a globalTid */
     rp_str kernel;         /* that ran for it, or 0 */
 };
 
@@ -42,30 +43,31 @@ struct rp_nsys {
     struct rp_activity *a;
     struct rp_database *db;
     struct rp_texts texts;
-    uint64_t only_process; /* of device work, in files that do not tell */
+    uint64_t only_process; /* process of device work in files that do not tell it */
     bool tells_process;
-    int64_t last_process, last_device; /* of the row before, while ranks are searched */
-    struct rp_map calls;               /* of the text of a call -> its name << 1 | of the driver */
+    int64_t last_process, last_device; /* of the row before, during the search for ranks */
+    struct rp_map calls; /* from the text of a call to its name << 1 | whether it is the driver's */
     rp_str memory_kinds[16];
-    rp_str copy_names[16][16][16]; /* of copies: what, from, to; 0: not made yet */
-    struct rp_map contexts;        /* of a process -> their device */
-    struct rp_map recorded;        /* process and version of an event -> index in records */
+    rp_str copy_names[16][16][16]; /* names of copies by what, from, to; 0: not made yet */
+    struct rp_map contexts;        /* from the contexts of a process to their device */
+    struct rp_map recorded; /* from process and version of an event to its index in records */
     RP_VEC(struct rp_nsys_record) records;
-    struct rp_map node_of; /* process and id of a node -> index in nodes, until they are ordered */
+    struct rp_map
+        node_of; /* from process and id of a node to its index in nodes, until they are ordered */
     RP_VEC(struct rp_nsys_node) nodes;
     uint64_t graphs;       /* launches recorded as a whole */
     int64_t graphs_ns;     /* how long they took */
-    struct rp_map schemas; /* domain << 32 | schema -> index of its first entry */
+    struct rp_map schemas; /* from domain << 32 | schema to the index of its first entry */
     RP_VEC(struct rp_nsys_entry) entries;
     RP_VEC(struct rp_nsys_word) words; /* names of the values of enumerations, in payloads */
-    struct rp_map group_sizes;         /* of a communicator -> number of ranks */
-    struct rp_map metrics;             /* type and number of a metric -> its name */
+    struct rp_map group_sizes;         /* from a communicator to its number of ranks */
+    struct rp_map metrics;             /* from type and number of a metric to its name */
     RP_VEC(struct rp_nsys_frame) frames;
     RP_VEC(char) stack;
     bool is_torch;
 };
 
-/* Of a globalPid or globalTid. */
+/* The process of a globalPid or globalTid. */
 static inline uint64_t rp_nsys_process(int64_t global)
 {
     return (uint64_t)global >> RP_NSYS_ID_BITS;
@@ -82,10 +84,11 @@ bool rp_nsys_thread_event(struct rp_nsys *r, const struct rp_rows *rows, int sta
                           int thread, struct rp_activity_event *e);
 
 enum rp_code rp_nsys_read_nodes(struct rp_nsys *r, struct rp_err *err);
-/* The node that was captured, of one that ran: itself, or what it is a clone of. kernel: that ran,
-   or 0. */
+/* The captured node for one that ran: itself, or the one it is a clone of. kernel is the node that
+   ran, or 0. */
 int64_t rp_nsys_captured_node(struct rp_nsys *r, uint64_t process, int64_t node, rp_str kernel);
-/* After the last kernel; then the kernel that a call captured can be asked for, or 0. */
+/* To be called after the last kernel; from then on, the kernel that a call captured can be asked
+   for (0: none). */
 void rp_nsys_order_nodes(struct rp_nsys *r);
 rp_str rp_nsys_captured_kernel(const struct rp_nsys *r, const struct rp_activity_event *call);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVTX: ranges and marks of programs and libraries. Names of PyTorch's operators are taken apart
- * (abi/nvtx_names.h). NCCL describes its calls in payloads, whose layout the file has as a table:
- * the communicator, its size and the own rank, bytes. A range may come before the call that created
- * its communicator, so those are read first.
+ * Reads NVTX: ranges and marks of programs and libraries. Names of PyTorch's operators are taken
+ * apart (abi/nvtx_names.h). NCCL describes its calls in payloads, whose layout the file has as a
+ * table: communicator, its size, own rank, bytes. A range may come before the call that created its
+ * communicator, so those are read first.
  */
 #include "formats/nsys/nsys.h"
 
@@ -64,7 +64,7 @@ struct payload {
     const char *bytes;
     size_t n;
     uint64_t schema;
-    uint32_t first; /* entry, or RP_MAP_NONE: there is no payload */
+    uint32_t first; /* first entry; RP_MAP_NONE if there is no payload */
 };
 
 static struct payload payload_of(const struct rp_nsys *r, const struct rp_rows *rows, int column)
@@ -86,7 +86,7 @@ static struct payload payload_of(const struct rp_nsys *r, const struct rp_rows *
     return p;
 }
 
-/* The next value at or after entry i; rows of several processes repeat the layout. */
+/* The next value at or after entry i; in files of several processes, rows repeat the layout. */
 static const struct rp_nsys_entry *next_entry(const struct rp_nsys *r, const struct payload *p,
                                               uint32_t *i)
 {
@@ -99,7 +99,7 @@ static const struct rp_nsys_entry *next_entry(const struct rp_nsys *r, const str
     return NULL;
 }
 
-/* Sizes of NVTX's types, from NVTX_PAYLOAD_ENTRY_TYPE_CHAR = 1 on; 0: not a number. */
+/* Sizes of NVTX's types, starting with NVTX_PAYLOAD_ENTRY_TYPE_CHAR = 1; 0: not a number. */
 static const uint8_t type_bytes[] = {0, 1, 1, 2, 2, 4, 4, 8, 8, 8, 8, 1,
                                      1, 2, 2, 4, 4, 8, 8, 4, 8, 0, 8, 8};
 
@@ -148,7 +148,7 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
         if (!entry_number(p, entry, &value))
             continue;
         if (entry_is(r, entry, "NCCL communicator ID")) {
-            /* NCCL's id of a communicator is the same on all of its ranks: the name of the
+            /* NCCL gives a communicator the same id on all of its ranks, so the id names the
                group. */
             uint32_t size = rp_map_get(&r->group_sizes, (uint64_t)value);
             char text[24];
@@ -171,7 +171,7 @@ static enum rp_code add_payload(struct rp_nsys *r, const struct payload *p,
 
 enum { KIND, THREAD, START, END, TEXT, BINARY, JSON, VALUE };
 
-/* Sizes of communicators, and the rank of each process in the largest one. */
+/* Reads sizes of communicators, and the rank of each process in its largest one. */
 static enum rp_code read_communicator(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_nsys *r = user;
@@ -252,7 +252,7 @@ static enum rp_code name_range(struct rp_nsys *r, const char *text, size_t n,
     return rp_activity_text(r->a, e, "Collective name", word, err);
 }
 
-/* A text, or its number in StringIds. */
+/* The text of an event, or the text for its number in StringIds. */
 static const char *event_text(const struct rp_nsys *r, const struct rp_rows *rows, int column,
                               size_t *n)
 {
@@ -262,7 +262,7 @@ static const char *event_text(const struct rp_nsys *r, const struct rp_rows *row
                                           : rp_cell_text(rows, column, n);
 }
 
-/* Payloads of NVTX's first version: one number. */
+/* Adds a payload of NVTX's first version, which is one number. */
 static enum rp_code add_value(struct rp_nsys *r, const struct rp_rows *rows,
                               struct rp_activity_event *e, struct rp_err *err)
 {
@@ -297,8 +297,8 @@ static enum rp_code read_event(void *user, const struct rp_rows *rows, struct rp
     else
         RP_TRY(name_range(r, text, n, &e, err));
     if (kind == START_END) {
-        /* Ranges of nvtxRangeStart may end on another thread and cross each other: they are
-           beside the thread, not around its calls. */
+        /* Ranges of nvtxRangeStart may end on another thread and cross each other, so they have a
+           track beside the thread. */
         rp_str name;
         e.track = -1 - e.track;
         RP_TRY(rp_proto_trace_word(&r->a->t, "ranges of nvtxRangeStart", &name, err));
@@ -324,7 +324,7 @@ enum rp_code rp_nsys_read_nvtx(struct rp_nsys *r, struct rp_err *err)
         "uint64Value|int64Value|uint32Value|int32Value|doubleValue|floatValue",
         NULL};
 
-    /* Layouts of payloads, and the words of their enumerations. */
+    /* Reads layouts of payloads, and the words of their enumerations. */
     static const char *const entry[] = {"domainId", "schemaId", "idx", "type",
                                         "name",     "offset",   NULL};
     static const char *const word[] = {"domainId", "schemaId", "name", "value", NULL};

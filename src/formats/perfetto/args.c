@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define DEPTH 64 /* of dicts in dicts; deeper ones are null */
+#define DEPTH 64 /* deepest nesting of dicts; what is deeper becomes null */
 
 struct annotation {
     rp_str name;
@@ -17,7 +17,7 @@ struct annotation {
     bool is_dict, is_list;
 };
 
-/* The name, and the field that has the value. */
+/* Finds the name, and the field that has the value. */
 static enum rp_code scan_annotation(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                     struct rp_proto_cursor c, struct annotation *a,
                                     struct rp_err *err)
@@ -83,7 +83,7 @@ static void put_unsigned(struct rp_perfetto *r, uint64_t v)
 
 static void put_nested(struct rp_perfetto *r, struct rp_proto_cursor c, uint32_t depth);
 
-/* Whatever {"a":1,"b":2} is in Chrome's old message: keys and values are two lists. */
+/* Writes Chrome's old message, in which keys and values are two lists, as {"a":1,"b":2}. */
 static void put_nested_dict(struct rp_perfetto *r, const struct rp_proto_cursor *c, uint32_t depth)
 {
     struct rp_proto_cursor keys = *c, values = *c;
@@ -291,7 +291,7 @@ enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfett
     }
     uint32_t at = rp_map_get(&r->arg_of, arg.key);
     if (at < r->args.n && r->args.at[at].key == arg.key) {
-        r->args.at[at] = arg; /* the last one counts, as in Chrome's format */
+        r->args.at[at] = arg; /* the last of several counts, as in Chrome's format */
         return RP_OK;
     }
     if (at != r->args.n)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is known only when all packets are read, as they need not be in order of time. The end of a
- * slice belongs to the innermost one that is open on its track, or, if it has a name, to the
- * innermost one of that name, with which those inside it end; a state lasts until the next one.
- * An arrow is an id that several events carry: it goes from each to the next in time. O(n log n).
+ * Completes what is known only when all packets have been read, because they need not be in order
+ * of time. The end of a slice belongs to the innermost one that is open on its track; if the end
+ * has a name, it belongs to the innermost one of that name, and those inside it end, too. A state
+ * lasts until the next one. An arrow is an id that several events carry: it goes from each to the
+ * next in time. O(n log n).
  */
 #include "base/order.h"
 #include "formats/perfetto/perfetto.h"
@@ -23,7 +24,7 @@ static void end_slice(struct rp_perfetto *r, const struct rp_perfetto_mark *begi
                    rp_proto_trace_clamp(&r->t, (rp_wide_ns)ns - begin->ts_ns));
 }
 
-/* How many of the n open marks stay open; n: the mark ends none. */
+/* How many of the n open marks stay open; n if the mark ends none of them. */
 static size_t find_begin(const struct rp_perfetto *r, const uint32_t *open, size_t n,
                          const struct rp_perfetto_mark *m)
 {
@@ -65,7 +66,8 @@ enum rp_code rp_perfetto_end_slices(struct rp_perfetto *r, struct rp_err *err)
 
 RP_ORDER(by_id, struct rp_perfetto_flow, RP_UP(id), RP_UP(ts_ns), RP_UP(order))
 
-/* Arrows have no name: that of PyTorch's for launches, and what our writer noted. */
+/* Arrows have no name, so they get the one that PyTorch uses for launches, or the one that our
+   writer noted. */
 static enum rp_code arrow_category(struct rp_perfetto *r, const struct rp_perfetto_flow *from,
                                    const struct rp_perfetto_flow *to, rp_str *out,
                                    struct rp_err *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks. A packet has a time of some clock: one of the system (1 to 63), one of its sequence (64
- * to 127) or a global one (128 and more). Snapshots give times of several clocks at one moment; the
- * last one at or before a time converts it. All snapshots are read before the first event. A clock
- * may count in units of its own, and from the packet before instead of from its origin.
+ * A packet has a time of some clock: one of the system (1 to 63), one of its sequence (64 to 127)
+ * or a global one (128 and more). Snapshots give times of several clocks at one moment; the last
+ * one at or before a time converts it. All snapshots are read before the first event. A clock may
+ * count in units of its own, and from the packet before instead of from its origin.
  */
 #include "base/order.h"
 #include "formats/perfetto/perfetto.h"
@@ -87,7 +87,7 @@ enum rp_code rp_perfetto_read_clocks(struct rp_perfetto *r, const struct rp_perf
     for (size_t i = first; i < r->clocks.n; i++)
         r->clocks.at[i].trace_ns = trace_ns;
     if (!found)
-        r->clocks.n = first; /* relates no clock to the trace's */
+        r->clocks.n = first; /* this snapshot does not relate any clock to the trace's */
     return RP_OK;
 }
 
@@ -140,7 +140,7 @@ enum rp_code rp_perfetto_restart_clocks(struct rp_perfetto *r,
     return RP_OK;
 }
 
-/* Through the last snapshot at or before ns, or the first of all. */
+/* Converts with the last snapshot at or before ns, or if there is none, the first. */
 static int64_t convert_ns(struct rp_perfetto *r, uint64_t key, int64_t ns)
 {
     const struct rp_perfetto_clock probe = {.clock = key, .ns = ns};

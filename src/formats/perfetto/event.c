@@ -7,7 +7,7 @@
  */
 #include "formats/perfetto/perfetto.h"
 
-#define CATEGORIES 8 /* of one event; further ones are ignored */
+#define CATEGORIES 8 /* categories of one event; further ones are ignored */
 
 struct legacy {
     bool given, has_id, has_pid, has_tid, local, encloses;
@@ -22,7 +22,7 @@ struct event {
     rp_str categories[CATEGORIES];
     size_t ncategories, nflows, nends;
     uint64_t flows[16], ends[16]; /* ids of arrows */
-    bool has_extra;               /* values of other counters */
+    bool has_extra;               /* the event has values of other counters */
     bool has_double, has_delta_us, has_absolute_us, has_correlation;
     int64_t count;
     double value;
@@ -84,7 +84,7 @@ static void add_id(uint64_t *ids, size_t *n, uint64_t id)
         ids[(*n)++] = id;
 }
 
-/* Lists of numbers may be packed or not. */
+/* Adds lists of numbers, which may be packed or not. */
 static enum rp_code add_ids(const struct rp_proto_cursor *up, const struct rp_proto_item *it,
                             uint64_t *ids, size_t *n, bool fixed, struct rp_err *err)
 {
@@ -121,7 +121,7 @@ static enum rp_code add_category_iids(struct rp_perfetto *r,
     return RP_OK;
 }
 
-/* The work on a GPU that a call submitted: the id of its first render stage. */
+/* Reads which GPU work a call submitted: the id of its first render stage. */
 static enum rp_code parse_submission(struct rp_perfetto *r, struct rp_proto_cursor c,
                                      struct event *e, struct rp_err *err)
 {
@@ -202,7 +202,7 @@ static enum rp_code parse_field(struct rp_perfetto *r, const struct rp_perfetto_
     return RP_OK;
 }
 
-/* Whether the wire type is one that the field may have: nothing else is looked at. */
+/* Whether the field may have this wire type; otherwise it is ignored. */
 static bool fits_wire(const struct rp_proto_item *it)
 {
     switch (it->number) {
@@ -251,7 +251,7 @@ static enum rp_code find_kind(struct rp_perfetto *r, struct event *e, struct rp_
 
     RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync_kind", &key, err));
     for (size_t i = 0; i < r->args.n && !e->ncategories; i++)
-        if (r->args.at[i].key == key) { /* PyTorch gives these no category */
+        if (r->args.at[i].key == key) { /* PyTorch gives these events no category */
             RP_TRY(rp_proto_trace_word(&r->t, "cuda_sync", &sync, err));
             add_category(e, sync);
         }
@@ -272,7 +272,7 @@ static enum rp_code event_origin(struct rp_perfetto *r, const struct event *e, c
     return rp_builder_origin(r->t.builder, &origin, out, err);
 }
 
-/* "correlation" of PyTorch, "corr_id" of rocprofv3. */
+/* Takes "correlation" of PyTorch or "corr_id" of rocprofv3. */
 enum rp_code rp_perfetto_set_link(struct rp_perfetto *r, struct rp_raw *raw, struct rp_err *err)
 {
     rp_str keys[2];
@@ -345,7 +345,7 @@ enum rp_code rp_perfetto_add_counter(struct rp_perfetto *r, rp_track track, int6
     return rp_builder_add(r->t.builder, &raw, err);
 }
 
-/* Values may be differences to the one before, in a unit of the counter. */
+/* Adds up values, which may be differences to the one before, in a unit of the counter. */
 static enum rp_code add_up(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                            uint32_t track, int64_t *value, struct rp_err *err)
 {
@@ -378,7 +378,7 @@ static enum rp_code add_count(struct rp_perfetto *r, const struct rp_perfetto_pa
                                    value, err);
 }
 
-/* Values that an event of another kind carries: the n-th one is of the n-th track. */
+/* Adds values that an event of another kind carries: the n-th value belongs to the n-th track. */
 static enum rp_code add_extra_counts(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                      int64_t ns, bool doubles, struct rp_err *err)
 {
@@ -509,7 +509,7 @@ static enum rp_code add_instant(struct rp_perfetto *r, const struct event *e, rp
     return add_raw(r, e, &raw, 'i', scopes[e->legacy.scope & 3], err);
 }
 
-/* Chrome's asynchronous events are joined by their ids, as those of its JSON format. */
+/* Chrome's asynchronous events are joined by their ids, like those of its JSON format. */
 static enum rp_code add_async(struct rp_perfetto *r, const struct event *e, rp_track track,
                               int64_t ns, struct rp_err *err)
 {

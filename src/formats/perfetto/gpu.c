@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What GPU drivers and profilers write themselves: a render stage event is a span of a queue of a
- * GPU, with its duration; a counter event has values of several counters. Each GPU is a process.
+ * Reads what GPU drivers and profilers write: a render stage event is a span in a queue of a GPU,
+ * with its duration; a counter event has values of several counters. Each GPU is a process.
  */
 #include "formats/perfetto/perfetto.h"
 
@@ -35,7 +35,8 @@ static const char *plain_key(struct rp_bytes key, size_t *n)
     return (const char *)key.at;
 }
 
-/* Values are texts, also those of numbers. Names of groups of processes are numbers too. */
+/* All values are texts, even numbers; names of groups of processes are texts that look like
+   numbers. */
 static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, struct stage *s,
                               struct rp_err *err)
 {
@@ -65,7 +66,7 @@ static enum rp_code add_extra(struct rp_perfetto *r, struct rp_proto_cursor c, s
     return rp_vec_push(&r->args, arg, err);
 }
 
-/* "[4, 1, 1]", as in PyTorch's JSON. */
+/* Writes "[4, 1, 1]", as in PyTorch's JSON. */
 static enum rp_code add_dims(struct rp_perfetto *r, struct rp_proto_cursor c, const char *key,
                              struct rp_err *err)
 {
@@ -168,7 +169,7 @@ static enum rp_code parse_stage(struct rp_perfetto *r, const struct rp_perfetto_
     return rp_proto_finish(&c, err);
 }
 
-/* The text of a specification, or "queue 3" where there is none. */
+/* The text of a specification, or "queue 3" if there is none. */
 static enum rp_code spec_name(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                               bool interned, uint64_t id, const char *what, rp_str *out,
                               struct rp_err *err)
@@ -193,7 +194,7 @@ static enum rp_code stage_name(struct rp_perfetto *r, const struct rp_perfetto_p
     return *out ? RP_OK : spec_name(r, packet, s->has_stage_iid, s->stage, "stage", out, err);
 }
 
-/* The stream of a device where the file tells it, else the queue of a GPU. */
+/* The stream of a device if the file tells it, else the queue of a GPU. */
 static enum rp_code stage_track(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                 const struct stage *s, rp_track *out, struct rp_err *err)
 {
@@ -230,8 +231,8 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
     RP_TRY(rp_perfetto_time(r, packet, &raw.ts_ns, err));
     raw.dur_ns = rp_proto_trace_clamp(&r->t, s.duration);
 
-    /* By the name of the event, and of what PyTorch calls no work of the device by that of its
-       stage. */
+    /* The name of the event decides; for what PyTorch does not count as device work, the name of
+       its stage does. */
     struct rp_origin origin = {
         .phase = 'X', .kind = RP_KIND_KERNEL, .flags = RP_ORIGIN_GPU, .has_category = 1};
     const char *category = "gpu_render_stage";
@@ -256,7 +257,7 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
     }
     RP_TRY(rp_builder_origin(r->t.builder, &origin, &raw.origin, err));
 
-    /* The call that submitted a stage names the stage, where no other number joins them. */
+    /* If no other number joins them, the call that submitted a stage names the stage. */
     struct rp_arg arg = {.type = RP_ARG_I64, .v.i = (int64_t)s.event};
     RP_TRY(rp_perfetto_set_link(r, &raw, err));
     r->correlates |= raw.has_link;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's traces: a list of packets. Two passes over the file: the first one reads clocks,
- * descriptors of tracks and compressed packets, which may come after what needs them; the second
- * one everything else. Packets belong to sequences, each of one writer, which interns texts: a
- * packet that needs such state is ignored where the beginning of its sequence was lost.
+ * Reads Perfetto's traces, which are lists of packets. There are two passes over the file: the
+ * first one reads clocks, descriptors of tracks and compressed packets, which may come after what
+ * needs them; the second one reads everything else. Packets belong to sequences, each of one
+ * writer, which interns texts: a packet that needs such state is ignored where the beginning of its
+ * sequence was lost.
  *
- * Read are track events with their old forms, GPU render stages and counters, samples of call
- * stacks, and metadata. Packets
- * of other data sources (the kernel's scheduler, memory and power of phones) are counted only.
+ * The packets that are read are track events with their old forms, GPU render stages and counters,
+ * samples of call stacks, and metadata. Packets of other data sources (the kernel's scheduler,
+ * memory and power of phones) are counted only.
  */
 #include "formats/perfetto/perfetto.h"
 #include "base/clock.h"
@@ -20,8 +21,8 @@
 
 /* ------------------------------------------------------------------ sniffing */
 
-/* How much the fields of a packet look like one: -1: not at all, 0: may be one, 1: likely, 2: it is
-   nothing else. */
+/* How much the fields look like those of a packet: -1: not at all, 0: possible, 1: likely, 2:
+   certain. */
 static int fits_packet(struct rp_bytes b, bool whole)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 4);
@@ -231,7 +232,7 @@ static void put_json(struct rp_perfetto *r, const struct rp_proto_item *it)
     }
 }
 
-/* A key and its value, as at the top of Chrome's JSON. */
+/* Reads a key and its value, like those at the top of Chrome's JSON. */
 static enum rp_code read_metadata(struct rp_perfetto *r, struct rp_proto_cursor c,
                                   struct rp_err *err)
 {
@@ -299,7 +300,7 @@ static void set_number(struct rp_perfetto_packet *p, const struct rp_proto_item 
     }
 }
 
-/* What a packet is, whatever the order of its fields. */
+/* Finds what a packet is, whatever the order of its fields. */
 static enum rp_code scan_packet(struct rp_proto_cursor c, struct rp_perfetto_packet *p,
                                 struct rp_err *err)
 {
@@ -342,7 +343,7 @@ static enum rp_code each_packet(struct rp_perfetto *r, struct rp_bytes all, bool
 
 /* ------------------------------------------------------------------ the first pass */
 
-/* The checksum of RFC 1950. */
+/* Computes the checksum of RFC 1950. */
 static uint32_t adler32_of(const uint8_t *bytes, size_t n)
 {
     uint64_t a = 1, b = 0;
@@ -363,7 +364,7 @@ static bool is_intact(struct rp_bytes from, const uint8_t *bytes, size_t n)
     return given == adler32_of(bytes, n);
 }
 
-/* Deflate between a header and a checksum (RFC 1950). */
+/* Unpacks deflated packets between a header and a checksum (RFC 1950). */
 static enum rp_code inflate_packets(struct rp_perfetto *r, struct rp_bytes from,
                                     struct rp_bytes *out, struct rp_err *err)
 {
@@ -408,7 +409,7 @@ static enum rp_code inflate_packets(struct rp_perfetto *r, struct rp_bytes from,
     return code;
 }
 
-/* Zstandard, by the codec of compressed files. */
+/* Unpacks Zstandard with the codec of compressed files. */
 static enum rp_code unpack_zstd(struct rp_perfetto *r, struct rp_bytes from, struct rp_bytes *out,
                                 struct rp_err *err)
 {
@@ -479,7 +480,7 @@ static enum rp_code prepare_packet(struct rp_perfetto *r, struct rp_proto_cursor
 
 /* ------------------------------------------------------------------ the second pass */
 
-/* False: the packet refers to state that was lost. */
+/* Returns false if the packet refers to state that was lost. */
 static enum rp_code update_sequence(struct rp_perfetto *r, struct rp_perfetto_packet *p,
                                     bool *usable, struct rp_err *err)
 {
@@ -548,7 +549,7 @@ static enum rp_code read_packet(struct rp_perfetto *r, struct rp_proto_cursor c,
 
 /* ------------------------------------------------------------------ the file */
 
-/* The whole packets: a file that is cut has all but the last. */
+/* Finds the packets that are whole: in a truncated file, all but the last. */
 static enum rp_code find_usable(struct rp_perfetto *r, struct rp_err *err)
 {
     struct rp_proto_cursor c = rp_proto_cursor(r->t.bytes, r->t.n, 0, 4);

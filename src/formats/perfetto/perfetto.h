@@ -20,7 +20,8 @@
 
 #define RP_PFT_NO_INDEX UINT32_MAX
 
-/* Tables of interned texts: strings by iid, of one sequence; FRAMES and STACKS: of the builder. */
+/* The tables of interned texts: strings by iid, for one sequence. FRAMES and STACKS have the
+   builder's. */
 enum rp_perfetto_table {
     RP_PFT_CATEGORIES,
     RP_PFT_NAMES,
@@ -35,21 +36,21 @@ enum rp_perfetto_table {
     RP_PFT_STACKS,
     RP_PFT_KERNELS,
     RP_PFT_LAUNCH_KEYS,
-    RP_PFT_COUNTER_SETS, /* the GPU of counters, + 1 */
+    RP_PFT_COUNTER_SETS, /* of a counter: the number of its GPU + 1 */
     RP_PFT_TABLES
 };
 
-/* What the writer of one sequence of packets said so far. */
+/* What the writer of one sequence of packets has said so far. */
 struct rp_perfetto_sequence {
     uint64_t id;
-    uint32_t generation; /* another one each time the state is cleared */
-    bool valid;          /* the state was cleared, and nothing was lost since */
+    uint32_t generation; /* changes whenever the state is cleared */
+    bool valid;          /* the state was cleared, and nothing has been lost since */
     struct rp_map interned;
-    uint64_t clock;                     /* of packets that name none; 0: the trace's */
-    uint64_t track;                     /* uuid of events that name none; 0: none */
-    uint64_t thread;                    /* uuid of the thread that writes it; 0: not known */
-    uint64_t last_us;                   /* of Chrome's old times */
-    RP_VEC(uint64_t) counters, doubles; /* uuids of the values that events carry */
+    uint64_t clock;   /* the clock of packets that name none; 0: the trace's clock */
+    uint64_t track;   /* uuid of the track for events that name none; 0: none */
+    uint64_t thread;  /* uuid of the thread that writes the sequence; 0: not known */
+    uint64_t last_us; /* of Chrome's old times */
+    RP_VEC(uint64_t) counters, doubles; /* uuids of the tracks for the values that events carry */
 };
 
 enum rp_perfetto_track_kind { RP_PFT_PLAIN, RP_PFT_PROCESS, RP_PFT_THREAD, RP_PFT_COUNTER };
@@ -57,21 +58,21 @@ enum rp_perfetto_track_kind { RP_PFT_PLAIN, RP_PFT_PROCESS, RP_PFT_THREAD, RP_PF
 struct rp_perfetto_track {
     uint64_t uuid, parent, merge_key;
     int64_t pid, tid, multiplier;
-    int64_t number; /* of a stream or thread that is a plain track; -1: not given */
+    int64_t number; /* number of a stream or thread that is a plain track; -1: not given */
     rp_str name;
-    uint32_t process; /* of a process or thread: index into processes */
+    uint32_t process; /* index into processes of a process or thread */
     uint8_t kind, merge;
     bool incremental; /* a counter whose values are differences */
-    bool used;        /* has events, and so its name */
+    bool used;        /* it has events, and so it has its name */
     rp_track track;
-    uint64_t sampled; /* of the counter of samples: the last value */
+    uint64_t sampled; /* for the counter of samples: the last value */
 };
 
 struct rp_perfetto_process {
     int64_t pid;
-    uint64_t uuid; /* 0: known from its threads only */
+    uint64_t uuid; /* 0 if it is known only from its threads */
     rp_str name, label;
-    uint32_t process; /* of the builder, or RP_PFT_NO_INDEX */
+    uint32_t process; /* the builder's process, or RP_PFT_NO_INDEX */
     rp_track track;   /* one of its tracks */
 };
 
@@ -79,10 +80,11 @@ struct rp_perfetto_process {
 struct rp_perfetto_mark {
     int64_t ts_ns;
     uint32_t track;
-    uint32_t event; /* of the builder; of an end: the next one */
-    rp_str name;    /* an end may have none: 0 */
+    uint32_t event; /* the builder's event; for an end, the next one */
+    rp_str name;    /* name of the slice; an end may have none: 0 */
     uint8_t type;   /* enum rp_perfetto_type */
-    uint8_t begins; /* a slice or state: it comes after an end with the same event */
+    uint8_t
+        begins; /* the mark begins a slice or state; it sorts after an end with the same event */
 };
 
 struct rp_perfetto_flow {
@@ -96,14 +98,14 @@ struct rp_perfetto_flow {
 };
 
 struct rp_perfetto_clock { /* a time of a clock, and of the trace's at that moment */
-    uint64_t clock;        /* with the sequence where it is one of a sequence */
+    uint64_t clock;        /* the clock, with the sequence if it belongs to one */
     int64_t ns, trace_ns;
 };
 
 struct rp_perfetto {
     struct rp_proto_trace t;
     struct rp_chrome_facts facts;
-    size_t usable; /* bytes of whole packets */
+    size_t usable; /* number of bytes that are whole packets */
     uint64_t packets, blob;
     RP_VEC(struct rp_bytes) blobs; /* decompressed packets, in the order of the file */
     uint64_t blob_bytes;
@@ -115,7 +117,7 @@ struct rp_perfetto {
     RP_VEC(struct rp_perfetto_track) tracks;
     RP_VEC(struct rp_perfetto_process) processes;
     struct rp_map track_of, process_of, thread_of, group_of, category_of, total_of, gpu_names;
-    RP_VEC(int64_t) totals; /* of incremental counters */
+    RP_VEC(int64_t) totals; /* running values of incremental counters */
     uint64_t last_uuid;
     uint32_t last_track;
 
@@ -125,20 +127,21 @@ struct rp_perfetto {
     RP_VEC(int64_t) now;
 
     RP_VEC(struct rp_arg) args;
-    struct rp_map arg_of; /* key of an argument -> its index in args, of this event or another */
-    struct rp_emit json;  /* of nested annotations */
+    struct rp_map
+        arg_of; /* from the key of an argument to its index in args, of this event or another */
+    struct rp_emit json; /* of nested annotations */
     RP_VEC(struct rp_perfetto_mark) marks;
     RP_VEC(struct rp_perfetto_flow) flows;
 
     uint64_t ignored, stateless, no_clock, end_args, unbegun;
     bool submits;    /* calls name the render stages that they submitted */
-    bool correlates; /* render stages name their calls otherwise */
+    bool correlates; /* render stages name their calls by another number */
 };
 
 /* ---- perfetto.c ---- */
 
 struct rp_perfetto_packet {
-    struct rp_proto_cursor c; /* of the packet, for offsets */
+    struct rp_proto_cursor c; /* the packet, for offsets in errors */
     uint64_t timestamp, clock, sequence;
     bool has_timestamp, has_clock;
     uint32_t flags;
@@ -147,12 +150,12 @@ struct rp_perfetto_packet {
     struct rp_perfetto_sequence *seq;              /* in the second pass */
 };
 
-/* What an iid stands for; RP_MAP_NONE where it is not known. */
+/* The index that an iid stands for; RP_MAP_NONE if it is not known. */
 uint32_t rp_perfetto_id(const struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
                         uint64_t iid);
 enum rp_code rp_perfetto_intern(struct rp_perfetto_sequence *seq, enum rp_perfetto_table table,
                                 uint64_t iid, uint32_t id, struct rp_err *err);
-/* The text of an iid; 0 where it is not known. */
+/* The text of an iid; 0 if it is not known. */
 rp_str rp_perfetto_interned(const struct rp_perfetto *r, const struct rp_perfetto_sequence *seq,
                             enum rp_perfetto_table table, uint64_t iid);
 
@@ -170,28 +173,28 @@ enum rp_code rp_perfetto_time(struct rp_perfetto *r, const struct rp_perfetto_pa
 
 /* ---- tracks.c ---- */
 
-/* A descriptor: in the first pass what it describes, in the second its name. */
+/* Reads a descriptor: in the first pass what it describes, in the second its name. */
 enum rp_code rp_perfetto_describe(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                   bool names, struct rp_err *err);
-/* Chrome's old descriptors of processes and threads. */
+/* Reads Chrome's old descriptors of processes and threads. */
 enum rp_code rp_perfetto_describe_old(struct rp_perfetto *r,
                                       const struct rp_perfetto_packet *packet, bool names,
                                       struct rp_err *err);
 enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                    struct rp_err *err);
-/* The track of a uuid, described or not; index into tracks. */
+/* The track of a uuid, whether described or not; index into tracks. */
 enum rp_code rp_perfetto_track(struct rp_perfetto *r, uint64_t uuid, uint32_t *out,
                                struct rp_err *err);
-/* The thread of a process, where Chrome's events name it themselves. */
+/* The thread of a process that Chrome's events name themselves. */
 enum rp_code rp_perfetto_thread(struct rp_perfetto *r, int64_t pid, int64_t tid, uint32_t *out,
                                 struct rp_err *err);
-/* Its track in the model, before its first event; name: of that event. */
+/* Makes its track in the model before its first event; name is the name of that event. */
 enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t track, rp_str name,
                                    struct rp_err *err);
-/* A stream of a device, whose number is the id of its process, as in PyTorch's files. */
+/* The stream of a device whose number is the id of its process, as in PyTorch's files. */
 enum rp_code rp_perfetto_stream(struct rp_perfetto *r, int64_t device, int64_t stream,
                                 rp_track *out, struct rp_err *err);
-/* A process that the file does not describe, such as a GPU, and a track of it. */
+/* Makes a process that the file does not describe, such as a GPU, and a track of it. */
 enum rp_code rp_perfetto_own_track(struct rp_perfetto *r, const char *process, rp_str name,
                                    rp_track *out, struct rp_err *err);
 enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err);
@@ -200,7 +203,7 @@ enum rp_code rp_perfetto_name_tracks(struct rp_perfetto *r, struct rp_err *err);
 
 enum rp_code rp_perfetto_read_event(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                     struct rp_err *err);
-/* The number that joins a launch and its work, from the arguments; otherwise as it is. */
+/* Takes the number that joins a launch and its work from the arguments; otherwise it stays. */
 enum rp_code rp_perfetto_set_link(struct rp_perfetto *r, struct rp_raw *raw, struct rp_err *err);
 /* What the category, a string of the builder, means. */
 enum rp_code rp_perfetto_category(struct rp_perfetto *r, rp_str category,
@@ -210,7 +213,7 @@ enum rp_code rp_perfetto_add_counter(struct rp_perfetto *r, rp_track track, int6
 
 /* ---- args.c ---- */
 
-/* Appends to r->args; *category: of the arrows that begin here, as our writer notes it. */
+/* Appends to r->args; *category is that of the arrows that begin here, as our writer notes it. */
 enum rp_code rp_perfetto_read_arg(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                   const struct rp_proto_cursor *up,
                                   const struct rp_proto_item *item, rp_str *category,
@@ -223,7 +226,7 @@ enum rp_code rp_perfetto_read_stage(struct rp_perfetto *r, const struct rp_perfe
 enum rp_code rp_perfetto_read_gpu_counters(struct rp_perfetto *r,
                                            const struct rp_perfetto_packet *packet,
                                            struct rp_err *err);
-/* Interned names and GPUs of counters, and names of kernels. */
+/* Reads interned names and GPUs of counters, and names of kernels. */
 enum rp_code rp_perfetto_read_gpu_tables(struct rp_perfetto *r,
                                          const struct rp_perfetto_packet *packet,
                                          struct rp_err *err);
@@ -232,7 +235,7 @@ enum rp_code rp_perfetto_read_gpus(struct rp_perfetto *r, const struct rp_perfet
 
 /* ---- samples.c ---- */
 
-/* Interned libraries, frames and stacks, after the texts of the same packet. */
+/* Reads interned libraries, frames and stacks, after the texts of the same packet. */
 enum rp_code rp_perfetto_read_stacks(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                      struct rp_err *err);
 enum rp_code rp_perfetto_read_sample(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of call stacks (perf_sample), with the interned texts, frames and stacks that they name.
- * A packet may intern a stack, its frames and their texts at once, in any order: texts first, then
- * frames, then stacks.
+ * Reads samples of call stacks (perf_sample), with the interned texts, frames and stacks that they
+ * name. A packet may intern a stack, its frames and their texts at once, in any order, so texts are
+ * read first, then frames, then stacks.
  *
  * A sample of Perfetto counts 1. Files of our own writer say in their metadata what the weights
  * are; there the counter of a thread grows by the weight of each of its samples.
@@ -23,7 +23,7 @@ static uint32_t kind_of(uint64_t kind)
                                               : RP_FRAME_OTHER;
 }
 
-/* A frame without a name has its address. */
+/* A frame without a name is named by its address. */
 static enum rp_code read_frame(struct rp_perfetto *r, struct rp_perfetto_sequence *seq,
                                struct rp_proto_cursor c, struct rp_err *err)
 {

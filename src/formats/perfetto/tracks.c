@@ -7,16 +7,15 @@
  *   process    its events are on a track of its own
  *   thread     the thread of the model; a second uuid for the same number is another thread
  *   plain      a track of the process above it. Siblings with the same name (or the same merge key)
- *              are one track in Perfetto's viewer and here: so are written the overlapping kernels
- *              of one stream. "stream 7", in the name or the
- *              description, has the number 7.
- *   none       tracks below no process belong to a process "tracks"
+ *              are one track in Perfetto's viewer and here: overlapping kernels of one stream are
+ * written in this way. "stream 7", in the name or the description, has the number 7. none tracks
+ * below no process belong to a process "tracks"
  */
 #include "formats/perfetto/perfetto.h"
 
 #include <stdio.h>
 
-#define FIRST_NUMBER 1000000 /* of tracks that have none */
+#define FIRST_NUMBER 1000000 /* numbers for tracks that have none */
 #define ANCESTORS    64
 
 /* ------------------------------------------------------------------ processes */
@@ -31,8 +30,8 @@ static enum rp_code new_process(struct rp_perfetto *r, int64_t pid, uint64_t uui
     return rp_map_put(&r->process_of, (uint64_t)pid, *out, err);
 }
 
-/* The process that has this number at this place of the file. Another uuid: the number was used
-   again. uuid 0: whichever it is. */
+/* The process that has this number at this place of the file. Another uuid means that the number
+   was used again; uuid 0 stands for whichever process has it. */
 static enum rp_code find_process(struct rp_perfetto *r, int64_t pid, uint64_t uuid, uint32_t *out,
                                  struct rp_err *err)
 {
@@ -198,8 +197,8 @@ static enum rp_code set_structure(struct rp_perfetto *r, uint32_t at, const stru
     return RP_OK;
 }
 
-/* The names of processes and threads are those of the last descriptor, and so are those of tracks
-   that are never merged; other tracks keep the name they had at their first event. */
+/* Sets the names: processes, threads and tracks that are never merged have that of their last
+   descriptor; other tracks keep the name they had at their first event. */
 static enum rp_code set_name(struct rp_perfetto *r, uint32_t at, const struct described *d,
                              struct rp_err *err)
 {
@@ -253,7 +252,7 @@ enum rp_code rp_perfetto_describe_old(struct rp_perfetto *r,
     return set_name(r, at, &d, err);
 }
 
-/* Names of processes as the system has them: only for those that have no other. */
+/* Reads names of processes as the system has them, for processes without another name. */
 enum rp_code rp_perfetto_read_tree(struct rp_perfetto *r, const struct rp_perfetto_packet *packet,
                                    struct rp_err *err)
 {
@@ -318,7 +317,8 @@ static enum rp_code process_above(struct rp_perfetto *r, uint32_t track, uint32_
     return rp_proto_trace_text(&r->t, "tracks", &r->processes.at[*out].name, err);
 }
 
-/* A track of a process with this number if it is free, else with one that no other has. */
+/* A track of a process with this number if that is free, else with a number that no other track
+   has. */
 static enum rp_code fresh_track(struct rp_perfetto *r, uint32_t process, uint32_t at, int64_t tid,
                                 rp_track *out, struct rp_err *err)
 {
@@ -338,7 +338,7 @@ static enum rp_code fresh_track(struct rp_perfetto *r, uint32_t process, uint32_
     }
 }
 
-/* The sibling that a plain track is merged with, itself where it is the first. */
+/* The sibling that a plain track is merged with, or itself if it is the first. */
 static enum rp_code merged_with(struct rp_perfetto *r, uint32_t at, uint32_t process, uint32_t *out,
                                 struct rp_err *err)
 {
@@ -366,7 +366,7 @@ enum rp_code rp_perfetto_use_track(struct rp_perfetto *r, uint32_t at, rp_str na
         t->name = name;
     RP_TRY(process_above(r, at, &process, err));
 
-    /* Its id in the model: the number, or a text where the number was used before. */
+    /* Its id in the model is the number, or a text if the number was used before. */
     struct rp_perfetto_process *p = &r->processes.at[process];
     char text[48];
     rp_str id = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One pass over the instructions with a stack of value numbers, a stack of marks and a memo. No
- * recursion, no calls; linear in the bytes.
+ * Reads the instructions in one pass, with a stack of value numbers, a stack of marks and a memo.
+ * There is no recursion and nothing is called; linear in the bytes.
  */
 #include "formats/pickle/pickle.h"
 
@@ -12,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MEMO_SLACK 1000000 /* numbers a memo may skip */
-#define SMALL      256     /* integers below it are shared */
+#define MEMO_SLACK 1000000 /* how many numbers a memo may skip */
+#define SMALL      256     /* integers below this are shared */
 
 struct pickle_reader {
     struct rp_pickle *out;
     const uint8_t *begin, *at, *end;
-    const uint8_t *op; /* the instruction being read */
+    const uint8_t *op; /* the instruction that is being read */
     struct rp_limits limits;
     RP_VEC(rp_pickle_id) stack;
     RP_VEC(size_t) marks; /* heights of the stack */
@@ -68,8 +68,8 @@ static bool value_is(const struct rp_pickle_value *value, const char *word)
            !memcmp(value->v.text, word, value->n);
 }
 
-/* A dict may be large, and be used as often as the file has bytes. */
-#define LARGE_DICT 64 /* items: keys and values */
+/* A dict may be large, and be looked up as often as the file has bytes, so it gets an index. */
+#define LARGE_DICT 64 /* number of items, which are keys and values */
 
 static uint64_t key_hash(rp_pickle_id dict, const char *key, size_t n)
 {
@@ -106,7 +106,7 @@ rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const c
             return RP_NONE;
         if (value_is(&p->values.at[d->v.items[known - 1]], key))
             return d->v.items[known];
-    } /* else two keys have the same hash: search */
+    } /* otherwise two keys have the same hash, so search */
     for (uint32_t i = d->n; i >= 2; i -= 2)
         if (value_is(&p->values.at[d->v.items[i - 2]], key))
             return d->v.items[i - 1];
@@ -203,7 +203,7 @@ static enum rp_code take_bytes(struct pickle_reader *r, uint64_t n, const uint8_
     return RP_OK;
 }
 
-/* A little-endian number of `width` bytes. */
+/* Reads a little-endian number of `width` bytes. */
 static enum rp_code take_number(struct pickle_reader *r, unsigned width, uint64_t *out)
 {
     const uint8_t *p = NULL;
@@ -224,7 +224,7 @@ static enum rp_code check_length(struct pickle_reader *r, uint64_t n)
                          (unsigned long long)n, (unsigned long long)r->limits.token_bytes);
 }
 
-/* The rest of a line, without its end. */
+/* Reads the rest of a line, without its end. */
 static enum rp_code take_line(struct pickle_reader *r, const char **out, size_t *n)
 {
     const uint8_t *nl = memchr(r->at, '\n', (size_t)(r->end - r->at));
@@ -240,7 +240,7 @@ static enum rp_code take_line(struct pickle_reader *r, const char **out, size_t 
     return RP_OK;
 }
 
-/* A number in a line; at most 62 digits. */
+/* Reads a number in a line, of at most 62 digits. */
 static enum rp_code line_number(struct pickle_reader *r, const char *line, size_t n, int64_t *out,
                                 bool *fits)
 {
@@ -284,7 +284,7 @@ static enum rp_code push_plain(struct pickle_reader *r, enum rp_pickle_type type
     return RP_OK;
 }
 
-/* A text whose length is a number of `width` bytes before it. */
+/* Reads a text with its length before it, a number of `width` bytes. */
 static enum rp_code push_counted(struct pickle_reader *r, enum rp_pickle_type type, unsigned width)
 {
     uint64_t n = 0;
@@ -297,7 +297,7 @@ static enum rp_code push_counted(struct pickle_reader *r, enum rp_pickle_type ty
                              .type = (uint8_t)type, .n = (uint32_t)n, .v.text = (const char *)p});
 }
 
-/* Values that the innermost mark, or the bottom of the stack, does not hide. */
+/* The number of values above the innermost mark, or else above the bottom of the stack. */
 static size_t stack_room(const struct pickle_reader *r)
 {
     return r->stack.n - (r->marks.n ? r->marks.at[r->marks.n - 1] : 0);
@@ -308,7 +308,7 @@ static enum rp_code need_values(const struct pickle_reader *r, size_t n)
     return stack_room(r) >= n ? RP_OK : pickle_error(r, "the stack has too few values");
 }
 
-/* Removes the innermost mark; what is above it are *n items at *items, which stay on the stack. */
+/* Removes the innermost mark; the values from *from on, which were above it, stay on the stack. */
 static enum rp_code pop_mark(struct pickle_reader *r, size_t *from)
 {
     if (!r->marks.n)
@@ -327,7 +327,7 @@ static enum rp_code push_mark(struct pickle_reader *r)
 
 /* ------------------------------------------------------------------ containers */
 
-/* A container of the values from `from` on, which it replaces. */
+/* Replaces the values from `from` on by a container of them. */
 static enum rp_code collect(struct pickle_reader *r, enum rp_pickle_type type, size_t from)
 {
     struct rp_pickle_value value = {.type = (uint8_t)type};
@@ -337,7 +337,7 @@ static enum rp_code collect(struct pickle_reader *r, enum rp_pickle_type type, s
     if (type == RP_PICKLE_DICT && n % 2)
         return pickle_error(r, "a key without a value");
     RP_TRY(rp_pickle_new_value(r->out, &value, &id, r->err));
-    if (n) /* else there may be no stack yet */
+    if (n) /* otherwise there may be no stack yet */
         RP_TRY(rp_pickle_append(r->out, id, r->stack.at + from, n, r->err));
     r->stack.n = from;
     return push_id(r, id);
@@ -466,7 +466,8 @@ static enum rp_code push_line_float(struct pickle_reader *r)
     return push_value(r, (struct rp_pickle_value){.type = RP_PICKLE_FLOAT, .v.f = f});
 }
 
-/* The character of \uXXXX, \UXXXXXXXX or \xXX at `at`, which is the letter; 0 digits: none. */
+/* Reads the character of \uXXXX, \UXXXXXXXX or \xXX, whose letter is at `at`; returns the number of
+   digits, or 0 if it is malformed. */
 static size_t hex_escape(const char *at, size_t n, uint32_t *out)
 {
     size_t digits = *at == 'u' ? 4 : *at == 'U' ? 8 : *at == 'x' ? 2 : 0;
@@ -482,7 +483,8 @@ static size_t hex_escape(const char *at, size_t n, uint32_t *out)
     return digits;
 }
 
-/* Escapes of UNICODE (\u, \U) and of STRING (\n, \x..); every other pair stands for itself. */
+/* Undoes the escapes of UNICODE (\u, \U) or of STRING ( , \x..); every other pair stands for
+   itself. */
 static size_t unescape_line(char *to, const char *line, size_t n, bool repr)
 {
     static const char letters[] = "ntr\\'\"", meant[] = "\n\t\r\\'\"";
@@ -533,7 +535,7 @@ static enum rp_code push_line_text(struct pickle_reader *r)
 
 /* ------------------------------------------------------------------ binary numbers */
 
-/* A little-endian two's complement number of any length. */
+/* Reads a little-endian two's complement number of any length. */
 static enum rp_code push_long(struct pickle_reader *r, unsigned width)
 {
     const uint8_t *p = NULL;
@@ -574,7 +576,7 @@ static enum rp_code push_binary_int(struct pickle_reader *r, unsigned width)
 
 /* ------------------------------------------------------------------ dicts by another name */
 
-/* Containers that hold plain values and nothing else. */
+/* Accepts only containers that hold plain values and nothing else. */
 static enum rp_code push_global(struct pickle_reader *r, const char *module, size_t nmodule,
                                 const char *name, size_t nname)
 {
@@ -621,7 +623,7 @@ static enum rp_code push_stack_global(struct pickle_reader *r)
     return push_global(r, module->v.text, module->n, name->v.text, name->n);
 }
 
-/* REDUCE of one of the containers with the arguments of an empty one. */
+/* Executes REDUCE, only for one of these containers with the arguments of an empty one. */
 static enum rp_code reduce(struct pickle_reader *r)
 {
     const struct rp_pickle_value *of;

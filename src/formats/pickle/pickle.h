@@ -7,8 +7,8 @@
  * collections.OrderedDict and defaultdict, which are read as dicts. Everything else is refused by
  * name, so that reading a pickle never runs anything.
  *
- * Values are numbered in the order of their creation. Texts point into the input where it has them
- * as they are. A value may occur several times, or inside itself: count what you visit.
+ * Values are numbered in the order of their creation. Texts point into the input unless they were
+ * decoded. A value may occur several times, or inside itself, so callers must count their visits.
  */
 #include "base/arena.h"
 #include "base/hash.h"
@@ -35,8 +35,9 @@ enum rp_pickle_type {
 };
 
 struct rp_pickle_value {
-    uint8_t type;    /* enum rp_pickle_type */
-    uint32_t n, cap; /* bytes of a text; items of a container: a dict has a key and a value each */
+    uint8_t type; /* enum rp_pickle_type */
+    uint32_t n,
+        cap; /* size of a text in bytes, or number of items; a dict has two items for each entry */
     union {
         int64_t i; /* also of a bool */
         double f;
@@ -49,20 +50,21 @@ struct rp_pickle {
     struct rp_arena arena;
     RP_VEC(struct rp_pickle_value) values;
     rp_pickle_id root;
-    size_t used;        /* bytes up to and including the end of the pickle */
-    struct rp_map keys; /* of large dicts: hash of dict and key -> item of the value */
-    bool indexed;       /* they are all in `keys` */
-    uint64_t visits;    /* of items, by rp_pickle_items */
+    size_t used; /* bytes up to and including the end of the pickle */
+    struct rp_map
+        keys;        /* for large dicts: from the hash of dict and key to the item of the value */
+    bool indexed;    /* all its items are in `keys` */
+    uint64_t visits; /* number of items that rp_pickle_items has returned */
 };
 
-/* Reads one pickle; the bytes must outlive it. limits: NULL for the defaults; token_bytes and depth
-   (open marks) are respected, and no pickle makes more values than it has bytes. Release `out` also
-   after a failure, which names the byte. */
+/* Reads one pickle; the bytes must outlive it. limits may be NULL for the defaults; token_bytes and
+   depth (open marks) are respected, and no pickle makes more values than it has bytes. `out` must
+   be released also after a failure; the error names the byte. */
 enum rp_code rp_pickle_read(struct rp_pickle *out, const void *bytes, size_t n,
                             const struct rp_limits *limits, struct rp_err *err);
 void rp_pickle_release(struct rp_pickle *p);
 
-/* Whether bytes begin as a pickle of protocol 2 or later does; earlier ones have no sign. */
+/* Whether bytes begin like a pickle of protocol 2 or later; earlier ones have no magic number. */
 bool rp_pickle_begins(const uint8_t *head, size_t n);
 
 static inline const struct rp_pickle_value *rp_pickle_at(const struct rp_pickle *p, rp_pickle_id id)
@@ -76,20 +78,21 @@ static inline bool rp_pickle_is_list(const struct rp_pickle *p, rp_pickle_id id)
            (p->values.at[id].type == RP_PICKLE_LIST || p->values.at[id].type == RP_PICKLE_TUPLE);
 }
 
-/* The items of a list or tuple; none of anything else. `bytes` is the size of the input: shared
-   lists could be visited far more often than that, so visits are counted, and too many are
-   RP_LIMIT. */
+/* The items of a list or tuple; there are none if it is anything else. `bytes` is the size of the
+   input: shared lists could be visited far more often than that, so visits are counted, and too
+   many give RP_LIMIT. */
 enum rp_code rp_pickle_items(struct rp_pickle *p, rp_pickle_id list, size_t bytes,
                              const rp_pickle_id **items, size_t *n, struct rp_err *err);
 
-/* The value of a text key in a dict, the last one set; RP_NONE: there is none, or it is no dict. */
+/* The last value that was set for a text key of a dict; RP_NONE if there is none, or it is not a
+   dict. */
 rp_pickle_id rp_pickle_get(const struct rp_pickle *p, rp_pickle_id dict, const char *key);
 
-/* An integer (or bool) in a dict; else `fallback`. */
+/* An integer (or bool) in a dict, or `fallback`. */
 int64_t rp_pickle_get_int(const struct rp_pickle *p, rp_pickle_id dict, const char *key,
                           int64_t fallback);
 
-/* A text in a dict; an empty one where it has none. */
+/* A text in a dict, empty if it has none. */
 struct rp_pickle_text {
     const char *at;
     size_t n;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules of RAF and TVM Relay as JSON (RATEX_SAVE_IR_FILE, tvm.ir.save_json): a list of objects
- * that refer to each other by index, written as strings.
+ * Reads modules of RAF and TVM Relay as JSON (RATEX_SAVE_IR_FILE, tvm.ir.save_json): a list of
+ * objects that refer to each other by index, written as strings.
  *
  *   {"root": 1, "nodes": [{"type_key": ""},
  *     {"type_key": "IRModule", "attrs": {"functions": "2"}},
@@ -9,9 +9,10 @@
  *     {"type_key": "GlobalVar", "attrs": {"name_hint": "main"}},
  *     {"type_key": "relay.Function", "attrs": {"params": "5", "body": "9"}}, ...
  *
- * Each function becomes a computation. Expressions are walked from the body with an explicit
- * stack, so that chains of any length (a training step is one Let after another) can be read; an
- * expression that is used twice is one operation. Cost: the text once, the objects once.
+ * Each function becomes a computation. Expressions are walked from the body with an explicit stack,
+ * so that chains of any length (a training step is one Let after another) can be read; an
+ * expression that is used twice is one operation. Cost: one pass over the text, one over the
+ * objects.
  */
 #include "formats/formats.h"
 #include "io/json_pull.h"
@@ -39,7 +40,7 @@ enum raf_kind {
     RAF_INT
 };
 
-/* The last word of a type key. */
+/* What the last word of a type key means. */
 static const struct {
     const char *word;
     enum raf_kind kind;
@@ -60,7 +61,7 @@ static const struct {
              {"TupleType", RAF_TUPLE_TYPE},
              {"IntImm", RAF_INT}};
 
-/* Fields that refer to other objects, and what is kept of them. */
+/* Fields that refer to other objects, and others that are kept. */
 enum { REF_A, REF_B, REF_C, REF_TYPE, REFS };
 static const struct {
     enum raf_kind kind;
@@ -89,11 +90,12 @@ static const struct {
 struct raf_node {
     uint8_t kind;
     uint32_t ref[REFS];
-    uint32_t text;        /* string: a name, an operation, an element type */
-    int64_t value;        /* of integers and parts; of functions and their names: computation + 1 */
-    uint32_t data, ndata; /* of raf.data: lists */
-    uint32_t attrs, nattrs; /* of raf.attrs: attributes as they are */
-    uint32_t op;            /* operation + 1 in the computation that `in` says */
+    uint32_t text; /* string: the name of a variable or operation, or an element type */
+    int64_t
+        value; /* of an integer or part: its value; of a function or its name: computation + 1 */
+    uint32_t data, ndata;   /* of raf.data: lists */
+    uint32_t attrs, nattrs; /* place of its attributes in raf.attrs */
+    uint32_t op;            /* operation + 1 in the computation `in` */
     uint32_t in;
 };
 
@@ -107,8 +109,8 @@ struct raf {
     RP_VEC(uint32_t) data;
     RP_VEC(struct rp_slice) attrs;
     RP_VEC(uint32_t) stack;
-    RP_VEC(uint32_t) functions; /* node of each computation */
-    uint64_t work;              /* list elements visited; shared lists could make it exponential */
+    RP_VEC(uint32_t) functions; /* indexed by computation: its node */
+    uint64_t work; /* list elements visited; with shared lists their number could be exponential */
 };
 
 /* ---- the objects ---- */
@@ -139,7 +141,7 @@ static bool token_is(const struct rp_json_token *t, const char *word)
     return strlen(word) == t->len && memcmp(t->text, word, t->len) == 0;
 }
 
-/* Attributes of an object: texts, whatever they stand for. All are kept until it is known what the
+/* Reads the attributes of an object, which are all texts. All are kept until it is known what the
    object is. */
 static enum rp_code read_attrs(struct raf *r, struct raf_node *node)
 {
@@ -182,7 +184,7 @@ static enum rp_code read_data(struct raf *r, struct raf_node *node)
     return RP_OK;
 }
 
-/* What the reader looks for later, out of the attributes. */
+/* Picks out of the attributes what the reader needs later. */
 static void note_attrs(const struct raf *r, struct raf_node *node)
 {
     for (uint32_t i = 0; i < node->nattrs; i++) {
@@ -201,7 +203,7 @@ static void note_attrs(const struct raf *r, struct raf_node *node)
         node->value = 0;
 }
 
-/* The text of "name_hint" or "dtype", which must be a string of the program. */
+/* Sets the text of "name_hint" or "dtype", which must be a string of the program. */
 static enum rp_code name_node(struct raf *r, struct raf_node *node)
 {
     for (uint32_t i = 0; i < node->nattrs; i++) {
@@ -269,7 +271,7 @@ static enum rp_code read_objects(struct raf *r)
 
 /* ---- types ---- */
 
-/* The object of an index; the first, which is empty, where the index is invalid. */
+/* The object with an index; for an invalid index the first one, which is empty. */
 static struct raf_node *node_at(const struct raf *r, uint32_t i)
 {
     return &r->nodes.at[i < r->nodes.n ? i : 0];
@@ -370,7 +372,7 @@ static enum rp_code add_operand(struct raf *r, uint32_t i)
     return is_done(r, i) ? rp_program_add_operand(r->p, node->op - 1, 0, r->err) : RP_OK;
 }
 
-/* What an expression needs first; pushed where it is not there yet. */
+/* Pushes an expression that is needed first, unless its operation exists; then *ready stays. */
 static enum rp_code push_need(struct raf *r, uint32_t i, bool *ready)
 {
     const struct raf_node *node = node_at(r, i);
@@ -433,7 +435,7 @@ static enum rp_code add_call(struct raf *r, uint32_t i)
     return function == RP_NONE ? RP_OK : rp_program_add_called(r->p, function, r->err);
 }
 
-/* An expression whose parts are there: its operation. */
+/* Adds the operation of an expression whose parts exist. */
 static enum rp_code add_expression(struct raf *r, uint32_t i)
 {
     const struct raf_node *node = node_at(r, i);
@@ -488,7 +490,7 @@ static enum rp_code push_needs(struct raf *r, uint32_t i, bool *ready)
     }
 }
 
-/* "let x = value in body": x is the value's operation, the whole is the body's. */
+/* Enters "let x = value in body": x is the operation of value, and the whole is that of body. */
 static enum rp_code enter_let(struct raf *r, uint32_t i)
 {
     const struct raf_node *node = node_at(r, i);
@@ -513,8 +515,8 @@ static enum rp_code enter_let(struct raf *r, uint32_t i)
     return RP_OK;
 }
 
-/* Walks an expression; everything it needs is above it on the stack. A step is taken at most twice
-   an object and once a part of it, and an object that waits for itself is refused. */
+/* Walks an expression; everything it needs is above it on the stack. Each object is visited at most
+   twice, and once for each of its parts; an object that waits for itself is refused. */
 static enum rp_code walk_expression(struct raf *r, uint32_t root)
 {
     uint64_t steps = 0, most = 8 * ((uint64_t)r->nodes.n + r->data.n) + 64;
@@ -571,7 +573,8 @@ static enum rp_code build_program(struct raf *r)
     if (!r->nodes.n)
         return rp_err_set(r->err, RP_FORMAT, "the module has no objects");
 
-    /* A function alone may be the root, too. Closures are computations after those with names. */
+    /* The root may also be a single function. Closures become computations after those with
+       names. */
     const struct raf_node *root = node_at(r, (uint32_t)r->root),
                           *map = node_at(r, root->ref[REF_A]);
     RP_VEC_LOCAL(uint32_t, names);

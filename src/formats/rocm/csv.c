@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CSV of rocprofv3: a file for each kind of record (kernels, copies, calls, ranges of roctx,
- * allocations, counters), called PID_kernel_trace.csv and so on. Columns are found by their names,
- * which have changed with the versions. Kernels, and the calls that started them, are in different
- * files: those beside the first, whose names begin the same, are read into its trace.
+ * Reads the CSV of rocprofv3, which writes a file for each kind of record (kernels, copies, calls,
+ * ranges of roctx, allocations, counters), called PID_kernel_trace.csv and so on. Columns are found
+ * by their names, which have changed with the versions. Kernels, and the calls that started them,
+ * are in different files. The first file reads those beside it whose names begin the same into its
+ * trace.
  */
 #include "base/clock.h"
 #include "base/decimal.h"
@@ -61,7 +62,7 @@ static const char *const titles[COLUMNS] = {
     "Grid_Size",     "Counter_Name",     "Counter_Value",    "Allocation_Size"};
 
 struct field {
-    const char *at; /* NULL: it had doubled quotes, and is in `plain` of its table */
+    const char *at; /* NULL: the field had doubled quotes, and is in `plain` of its table */
     size_t n;
     size_t from; /* there */
 };
@@ -70,13 +71,13 @@ struct table { /* a file */
     const char *name;
     const char *at, *end;
     uint64_t line;
-    int place[COLUMNS]; /* of a column among the fields of a line, or -1 */
+    int place[COLUMNS]; /* place of each column among the fields of a line, or -1 */
     int nfields;
     struct field fields[MOST_FIELDS]; /* of the current line */
     RP_VEC(char) plain;               /* fields without their doubled quotes */
 };
 
-struct counted { /* a line of counters: one counter of one dispatch */
+struct counted { /* a line of counters, which has one counter of one dispatch */
     int64_t process, dispatch;
     uint64_t line;
     struct rp_activity_event e; /* of the dispatch */
@@ -86,15 +87,16 @@ struct counted { /* a line of counters: one counter of one dispatch */
 
 struct csv_reader {
     struct rp_activity *a;
-    int64_t pid; /* of kernels, whose lines do not name it */
+    int64_t pid; /* process of kernels whose lines do not name it */
     RP_VEC(struct counted) counted;
-    bool no_times; /* some lines of counters have none */
+    bool no_times; /* some lines of counters have no times */
     struct rp_err *err;
 };
 
 /* ------------------------------------------------------------------ lines and fields */
 
-/* One field; *more: another one follows in this line. A line ends at its end, but not in quotes. */
+/* Reads one field; *more tells whether another one follows in this line. An end of line in quotes
+   belongs to the field. */
 static enum rp_code next_field(struct table *t, struct field *out, bool *more, struct rp_err *err)
 {
     const char *p = t->at, *quote = NULL;
@@ -133,7 +135,7 @@ static enum rp_code next_field(struct table *t, struct field *out, bool *more, s
     return RP_OK;
 }
 
-/* The fields of the next line that is not empty; false: there is none. */
+/* Reads the fields of the next line that is not empty; false if there is none. */
 static enum rp_code next_line(struct table *t, uint64_t most, bool *any, struct rp_err *err)
 {
     bool more = true;
@@ -183,7 +185,7 @@ static int64_t number_of(const struct table *t, enum column c, int64_t otherwise
     return number_in(t, c, &n) ? n : otherwise;
 }
 
-/* 3 of "Agent 3" and of 3. */
+/* Takes 3 from "Agent 3" and from "3". */
 static int64_t agent_of(const struct table *t, enum column c)
 {
     struct field f = field_of(t, c);
@@ -195,7 +197,7 @@ static int64_t agent_of(const struct table *t, enum column c)
     return i < f.n && !rp_decimal_parse(f.at + i, f.n - i, 0, &n) ? n : 0;
 }
 
-/* A text with an end, cut at the size of the buffer. */
+/* Copies a text with a terminator, truncated to the size of the buffer. */
 static const char *text_of(const struct table *t, enum column c, char *out, size_t cap)
 {
     struct field f = field_of(t, c);
@@ -253,8 +255,8 @@ static enum rp_code set_kernel(struct csv_reader *r, const struct table *t,
 
 RP_ORDER(by_dispatch, struct counted, RP_UP(process), RP_UP(dispatch), RP_UP(line))
 
-/* That of kernels, whose lines do not name it: the only one that has counters, or the first of all.
- */
+/* The process of kernels whose lines do not name it: the only one that has counters, or else the
+   first. */
 static int64_t counted_process(const struct csv_reader *r)
 {
     const struct counted *c = r->counted.at;
@@ -262,7 +264,7 @@ static int64_t counted_process(const struct csv_reader *r)
     return r->counted.n && c[0].process == c[r->counted.n - 1].process ? c[0].process : r->pid;
 }
 
-/* Adds the counters of a dispatch to its kernel. Of one counter there may be several instances. */
+/* Adds the counters of a dispatch to its kernel. A counter may have several instances. */
 static void add_counters(const struct csv_reader *r, int64_t process, int64_t dispatch,
                          struct rp_activity_event *e)
 {
@@ -314,7 +316,7 @@ static enum rp_code read_copy(struct csv_reader *r, const struct table *t)
     return rp_activity_add(r->a, &e, r->err);
 }
 
-/* Calls, ranges of roctx, and what else a thread did: allocations, scratch memory. */
+/* Reads calls, ranges of roctx, and whatever else a thread did: allocations, scratch memory. */
 static enum rp_code read_call(struct csv_reader *r, const struct table *t)
 {
     enum column what = t->place[FUNCTION] >= 0 ? FUNCTION : OPERATION;
@@ -360,8 +362,8 @@ static enum rp_code read_counter(struct csv_reader *r, const struct table *t)
     return rp_vec_push(&r->counted, c, r->err);
 }
 
-/* Without a file of kernels, the dispatches whose counters were read. Files of 2024 have no times:
-   those are one nanosecond apart then. */
+/* Without a file of kernels, adds the dispatches whose counters were read. Files of 2024 have no
+   times, so these dispatches are placed one nanosecond apart. */
 static enum rp_code add_counted(struct csv_reader *r)
 {
     for (size_t i = 0; i < r->counted.n; i++) {
@@ -428,8 +430,9 @@ static enum rp_code read_file(struct csv_reader *r, const char *name, const uint
     return read_rows(r, &t);
 }
 
-/* Files of a process. The first that is there reads the others into its trace: kernels, else what
-   else ran on the device. Counters come before kernels are read, which are joined with them. */
+/* The files of a process. The first one that exists reads the others into its trace: that of
+   kernels, or else that of what the device did otherwise. Counters are read before the kernels,
+   with which they are joined. */
 static const char *const packed[] = {".gz", ".zst", ".xz"};
 static const char *const endings[] = {
     "kernel_trace.csv",      "counter_collection.csv",      "memory_copy_trace.csv",
@@ -438,8 +441,8 @@ static const char *const endings[] = {
     "rocjpeg_api_trace.csv", "memory_allocation_trace.csv", "scratch_memory_trace.csv"};
 #define ENDINGS (sizeof endings / sizeof *endings)
 
-/* Which of the endings a name has, before that of its compression; ENDINGS: none, or the name does
-   not tell the process. */
+/* The ending that a name has before that of its compression; ENDINGS if it has none of them, or
+   does not tell the process. */
 static size_t ending_of(const char *name, size_t *begins)
 {
     size_t n = strlen(name);
@@ -459,7 +462,7 @@ static size_t ending_of(const char *name, size_t *begins)
     return ENDINGS;
 }
 
-/* "run/4711_kernel_trace.csv.gz" with another ending; false: too long. */
+/* Gives "run/4711_kernel_trace.csv.gz" another ending; false if the name is too long. */
 static bool name_beside(const char *name, size_t own, size_t begins, size_t other, char *out,
                         size_t cap)
 {
@@ -474,7 +477,7 @@ static bool first_line_has(const uint8_t *bytes, size_t n, const char *text)
     return memmem(bytes, line ? (size_t)(line - bytes) : n, text, strlen(text)) != NULL;
 }
 
-/* Counters of 2024 have no times, and cannot be beside what has. */
+/* Counters of 2024 have no times, so they cannot be joined with records that have. */
 static bool has_times(const char *path, const struct rp_limits *limits)
 {
     struct rp_input *in;
@@ -490,7 +493,7 @@ static bool has_times(const char *path, const struct rp_limits *limits)
     return found;
 }
 
-/* Whether a file that comes first is there. */
+/* Whether a file that comes before this one exists. */
 static bool is_read_by_another(const struct csv_reader *r, const char *name)
 {
     size_t begins, own = ending_of(name, &begins);
@@ -503,7 +506,7 @@ static bool is_read_by_another(const struct csv_reader *r, const char *name)
     return false;
 }
 
-/* The other files of the process. What cannot be opened is not there. */
+/* Reads the other files of the process. A file that cannot be opened counts as missing. */
 static enum rp_code read_beside(struct csv_reader *r, const char *name)
 {
     size_t begins, own = ending_of(name, &begins);
@@ -528,7 +531,7 @@ static enum rp_code read_beside(struct csv_reader *r, const char *name)
     return code;
 }
 
-/* The number that a file name begins with: rocprofv3 names files by the process. */
+/* The number at the start of a file name, which rocprofv3 makes the process id. */
 static int64_t pid_in(const char *name)
 {
     const char *base = strrchr(name, '/');
@@ -578,7 +581,7 @@ static enum rp_code read_rocprof_csv(struct rp_input *in, const struct rp_read_o
     return read_all(&r, in, options, to);
 }
 
-/* Titles may be in any order. */
+/* Whether the line has all these titles, in any order. */
 static bool has_titles(const char *line, size_t n, const char *const *names)
 {
     for (; *names; names++)

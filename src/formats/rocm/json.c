@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The JSON of rocprofv3: under "rocprofiler-sdk-tool" an element for each process, with tables of
- * agents, kernels and names, and lists of records. Records name kinds, operations, kernels and
- * counters by number. Tables may follow the records that need them, and ranks must be known before
- * the first event: records are kept until the text has been read.
+ * Reads the JSON of rocprofv3, which has an element under "rocprofiler-sdk-tool" for each process,
+ * with tables of agents, kernels and names, and lists of records. Records name kinds, operations,
+ * kernels and counters by number. Tables may follow the records that need them, and ranks must be
+ * known before the first event, so records are kept until the text has been read.
  */
 #include "base/arena.h"
 #include "base/clock.h"
@@ -25,7 +25,7 @@
 
 struct record {
     int64_t thread, correlation, begin_ns, end_ns;
-    int64_t agent, from_agent; /* of a copy: to and from */
+    int64_t agent, from_agent; /* for a copy: the destination and the source */
     int64_t queue, stream, kernel, dispatch, bytes;
     uint32_t kind, operation, grid[3], group[3];
     uint8_t list; /* enum list */
@@ -36,7 +36,7 @@ struct process { /* an element */
     int64_t pid;
     struct rp_texts kinds, operations; /* of buffer records */
     struct rp_texts markers, kernels;
-    struct rp_map agents; /* handle -> device + 1; 0: not a GPU */
+    struct rp_map agents; /* from a handle to device + 1; 0: not a GPU */
     struct rp_rocm_values values;
     RP_VEC(struct record) records;
     size_t ndispatches;
@@ -58,7 +58,8 @@ static int64_t number_of(const struct rp_json_token *v)
     int64_t n = 0;
 
     if (v->kind == RP_JSON_NUMBER && rp_decimal_parse(v->text, v->len, 0, &n))
-        n = v->text[0] == '-' ? INT64_MIN : INT64_MAX; /* a handle with all 64 bits, for instance */
+        n = v->text[0] == '-' ? INT64_MIN
+                              : INT64_MAX; /* for instance a handle that uses all 64 bits */
     return n;
 }
 
@@ -90,7 +91,8 @@ static double read_real(struct json_reader *r)
     return strtod(text, NULL);
 }
 
-/* Enters an object ('{') or a list ('['); false: it is something else, which is skipped. */
+/* Enters an object ('{') or a list ('['). If the value is something else, skips it and returns
+   false. */
 static bool enter(struct json_reader *r, char begin)
 {
     struct rp_json_token v;
@@ -101,7 +103,7 @@ static bool enter(struct json_reader *r, char begin)
     return false;
 }
 
-/* The number in {"handle": 7}, or a plain one. */
+/* Reads the number in {"handle": 7}, or a plain one. */
 static int64_t read_handle(struct json_reader *r)
 {
     struct rp_json_token key;
@@ -119,7 +121,7 @@ static int64_t read_handle(struct json_reader *r)
     return handle;
 }
 
-/* A number that rocprofv3 has in 32 bits. */
+/* Reads a number that rocprofv3 stores in 32 bits. */
 static uint32_t read_small(struct json_reader *r)
 {
     int64_t n = read_number(r);
@@ -141,7 +143,7 @@ static void read_xyz(struct json_reader *r, uint32_t xyz[3])
     }
 }
 
-/* A text; decoded, borrowed until the next one. False: it is something else. */
+/* Reads a text, decoded and borrowed until the next one; false if it is something else. */
 static bool read_text(struct json_reader *r, struct rp_json_token *v)
 {
     if (*r->p->at != '"') {
@@ -185,11 +187,11 @@ static enum rp_code read_agent(struct json_reader *r)
     RP_TRY(rp_map_put(&r->of->agents, (uint64_t)handle, type == GPU ? (uint32_t)device.id + 1 : 0,
                       r->err));
     if (type != GPU || r->processes.n != 1 || device.multiprocessors < 0)
-        return RP_OK; /* the processes of a file are of one machine */
+        return RP_OK; /* all processes of a file are of one machine */
     return rp_builder_add_device(r->a->t.builder, &device, r->err);
 }
 
-/* {"kind": "HIP_RUNTIME_API", "operations": ["hipMalloc", ...]}, the n-th of them */
+/* Reads {"kind": "HIP_RUNTIME_API", "operations": ["hipMalloc", ...]}, the n-th of them. */
 static enum rp_code read_kind(struct json_reader *r, int64_t kind)
 {
     struct rp_json_token key;
@@ -247,7 +249,7 @@ static enum rp_code read_strings(struct json_reader *r)
     return RP_OK;
 }
 
-/* The number and the best name of a kernel or counter. */
+/* Reads the number and the best name of a kernel or counter. */
 static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const char *number,
                                const char *best, const char *other)
 {
@@ -274,7 +276,7 @@ static enum rp_code read_named(struct json_reader *r, struct rp_texts *to, const
     return RP_OK;
 }
 
-/* The program and nothing else of the command: its arguments may hold anything. */
+/* Keeps only the program of the command line, because its arguments may hold anything. */
 static enum rp_code read_metadata(struct json_reader *r)
 {
     uint64_t process = (uint64_t)r->processes.n;
@@ -364,7 +366,7 @@ static bool read_record_number(struct json_reader *r, const struct rp_json_token
     return true;
 }
 
-/* In an object that was entered. */
+/* Reads a record from an object that was entered. */
 static void read_record(struct json_reader *r, struct record *out)
 {
     struct rp_json_token key;
@@ -446,7 +448,7 @@ static enum rp_code add_copy(struct json_reader *r, const struct record *rec)
     return rp_activity_add(r->a, &e, r->err);
 }
 
-/* A call, a range of roctx, an allocation: all are on the host. */
+/* Adds a call, a range of roctx or an allocation, which are all on the host. */
 static enum rp_code add_call(struct json_reader *r, const struct record *rec)
 {
     struct rp_activity_event e = event_of(r, rec);
@@ -468,7 +470,8 @@ static enum rp_code add_call(struct json_reader *r, const struct record *rec)
 
 /* ------------------------------------------------------------------ lists of records */
 
-/* COUNTED: dispatches whose counters were collected; they are the kernels where no others are. */
+/* COUNTED are dispatches whose counters were collected; they become kernels if there are no
+   others. */
 enum list { DISPATCHES, COPIES, CALLS, COUNTED, NO_LIST };
 
 static enum list list_of(const struct rp_json_token *key)
@@ -562,7 +565,7 @@ static enum rp_code read_values(struct json_reader *r)
     return RP_OK;
 }
 
-/* "dispatch_data" has what a record of a dispatch has. */
+/* Reads "dispatch_data", which has the same fields as a record of a dispatch. */
 static enum rp_code read_counted(struct json_reader *r, uint64_t row)
 {
     struct record rec = {.list = COUNTED, .grid = {1, 1, 1}, .group = {1, 1, 1}};
@@ -745,7 +748,7 @@ static void release_reader(struct json_reader *r)
     rp_vec_release(&r->processes);
 }
 
-/* A text that ends early has complete records before that. */
+/* If a text ends early, the complete records before its end are used. */
 static enum rp_code end_early(struct json_reader *r, enum rp_code code, bool salvage)
 {
     char why[200];

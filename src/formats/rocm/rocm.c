@@ -42,7 +42,7 @@ enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, co
     return rp_activity_dims(a, e, "block", group, err);
 }
 
-/* A hardware counter of a kernel: the argument "counter NAME", as `record --counters` has it. */
+/* Adds a hardware counter of a kernel as the argument "counter NAME", like `record --counters`. */
 static enum rp_code rocm_counter(struct rp_activity *a, struct rp_activity_event *e,
                                  const char *name, double value, struct rp_err *err)
 {

@@ -4,20 +4,20 @@
 #include "formats/activity/activity.h"
 #include "formats/activity/texts.h"
 
-/* The kind of a call by its domain ("HIP_RUNTIME_API_EXT", "MARKER_CORE_API") and, of RCCL, by its
+/* The kind of a call by its domain ("HIP_RUNTIME_API_EXT", "MARKER_CORE_API"), or for RCCL by its
    name. */
 enum rp_activity_kind rp_rocm_call_kind(const char *domain, const char *name);
 
-/* "Memcpy HtoD (Host -> Device)" of "MEMORY_COPY_HOST_TO_DEVICE" or "CopyHostToDevice". */
+/* "Memcpy HtoD (Host -> Device)" for "MEMORY_COPY_HOST_TO_DEVICE" or "CopyHostToDevice". */
 const char *rp_rocm_copy_name(const char *direction);
 
-/* Grid and block. AMD counts the grid in work-items, CUDA in blocks: they are converted. */
+/* Adds grid and block. AMD counts the grid in work-items, CUDA in blocks, so it is converted. */
 enum rp_code rp_rocm_dims(struct rp_activity *a, struct rp_activity_event *e, const int64_t grid[3],
                           const int64_t group[3], struct rp_err *err);
 
-/* The value of an instance of a counter, for readers that have the values before the kernels. */
+/* The value of one instance of a counter, for readers that have the values before the kernels. */
 struct rp_rocm_value {
-    int64_t kernel; /* its dispatch, or its event */
+    int64_t kernel; /* id of its dispatch or its event */
     int64_t counter;
     double value;
 };
@@ -26,17 +26,18 @@ struct rp_rocm_values {
     RP_VEC(struct rp_rocm_value) all;
 };
 
-void rp_rocm_values_sort(struct rp_rocm_values *values); /* after the last was added */
+void rp_rocm_values_sort(
+    struct rp_rocm_values *values); /* to be called after the last value was added */
 size_t rp_rocm_values_first(const struct rp_rocm_values *values,
                             int64_t kernel); /* or their number */
-/* Adds those of a kernel to its event; the values of a counter's instances are added up. */
+/* Adds the values of a kernel to its event, summed over the instances of each counter. */
 enum rp_code rp_rocm_values_add(const struct rp_rocm_values *values, struct rp_activity *a,
                                 int64_t kernel, struct rp_activity_event *e, struct rp_err *err);
 void rp_rocm_values_release(struct rp_rocm_values *values);
 
-/* Names a call, and says of one of RCCL what it does. */
+/* Names a call, and if it is one of RCCL, says what it does. */
 enum rp_code rp_rocm_name_call(struct rp_activity *a, struct rp_activity_event *e, const char *name,
                                size_t n, struct rp_err *err);
 
-/* "Half" of RCCL's "ncclFloat16" or 6; NULL: not known. */
+/* "Half" for RCCL's "ncclFloat16" or 6; NULL: not known. */
 const char *rp_rocm_dtype(const char *text);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rocpd, the SQLite files of rocprofv3 and rocprof-sys. All tables of a process end in its uuid, so
- * that one file can hold several; views without that ending join them. The tables are read, process
- * by process, because the views leave out rows whose queue is not known, and are slow.
+ * Reads rocpd, the SQLite files of rocprofv3 and rocprof-sys. All tables of a process end in its
+ * uuid, so that one file can hold several; views without that ending join them. The tables are
+ * read, process by process, because the views leave out rows whose queue is not known, and are
+ * slow.
  *
- * Every event has a row in the table of events: its category, and as "stack id" the number that a
- * call and the device work it started have in common. Numbers of processes and threads are those of
- * the file, not of the system.
+ * Every event has a row in the table of events: its category, and a "stack id", the number that a
+ * call and the device work it started have in common. The file has its own numbers for processes
+ * and threads, other than those of the system.
  */
 #include "base/order.h"
 #include "formats/rocm/rocm.h"
@@ -20,11 +21,11 @@
 #include <stdlib.h>
 
 #define UUID_BYTES 64
-#define PART_BIT   40 /* of the key of a process: above it is its part of the file */
+#define PART_BIT   40 /* bits of the key of a process; those above are its part of the file */
 
 struct rocpd_event {
     int64_t stack, category;
-    rp_str message; /* of a range of roctx, or 0 */
+    rp_str message; /* message of a range of roctx, or 0 */
 };
 
 struct rocpd_argument { /* of a call of RCCL */
@@ -32,17 +33,17 @@ struct rocpd_argument { /* of a call of RCCL */
     const char *type;
 };
 
-struct rocpd { /* the reader of one process */
+struct rocpd { /* rocpd: the reader of one process */
     struct rp_activity *a;
     struct rp_database *db;
     char uuid[UUID_BYTES];
-    uint32_t part;  /* among the processes of the file */
+    uint32_t part;  /* its index among the processes of the file */
     bool described; /* its devices are known */
     struct rp_texts texts;
-    struct rp_texts kernels[2]; /* names for people, and as compiled */
-    struct rp_map event_of;     /* number of an event -> index in events */
-    struct rp_map threads;      /* number of a thread -> that of the system */
-    struct rp_map agents;       /* number of an agent -> its device + 1; 0: the host */
+    struct rp_texts kernels[2]; /* readable names, and names as compiled */
+    struct rp_map event_of;     /* from the number of an event to its index in events */
+    struct rp_map threads;      /* from the number of a thread to that of the system */
+    struct rp_map agents;       /* from the number of an agent to its device + 1; 0: the host */
     RP_VEC(struct rocpd_event) events;
     struct rp_rocm_values values;
     RP_VEC(struct rocpd_argument) arguments;
@@ -73,7 +74,7 @@ static enum rp_code load_texts(struct rocpd *r, const char *thing, const char *t
 
 /* ------------------------------------------------------------------ what describes the events */
 
-/* The name of a process is its program: the rest of the command may hold anything. */
+/* Names a process after its program only, because the rest of the command may hold anything. */
 static enum rp_code read_process(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rocpd *r = user;
@@ -113,7 +114,7 @@ static enum rp_code read_agent(void *user, const struct rp_rows *rows, struct rp
     device.id = device.id < 0 || device.id > 65535 ? 0 : device.id;
     RP_TRY(rp_map_put(&r->agents, (uint64_t)rp_cell_int(rows, 0, 0), (uint32_t)device.id + 1, err));
     if (r->part || r->described)
-        return RP_OK; /* the processes of a file are of one machine */
+        return RP_OK; /* all processes of a file are of one machine */
     text = rp_cell_text(rows, rp_cell_has(rows, 4) ? 4 : 5, &n);
     RP_TRY(rp_activity_intern(r->a, text, n, &device.name, err));
     return rp_builder_add_device(r->a->t.builder, &device, err);
@@ -189,7 +190,7 @@ static uint64_t own_rank(const struct rocpd *r)
     return process_key(r, 0);
 }
 
-/* Sampled counters are events of a time. */
+/* Sampled counters become events that last no time. */
 static enum rp_code read_sample(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rocpd *r = user;
@@ -288,7 +289,7 @@ static enum rp_code read_copy(void *user, const struct rp_rows *rows, struct rp_
 
 RP_ORDER(by_call, struct rocpd_argument, RP_UP(event))
 
-/* Of all arguments only those that say how much RCCL sends. */
+/* Keeps only those arguments that say how much RCCL sends. */
 static enum rp_code read_argument(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rocpd *r = user;
@@ -401,7 +402,7 @@ static void release_process(struct rocpd *r)
 
 /* ------------------------------------------------------------------ the file */
 
-/* What the names of the tables of a process end in: from "rocpd_info_process" on. */
+/* Finds the ending of the tables of a process: what follows "rocpd_info_process". */
 static bool uuid_of(const char *table, char *out)
 {
     static const char prefix[] = "rocpd_info_process";
@@ -413,7 +414,7 @@ static bool uuid_of(const char *table, char *out)
     return true;
 }
 
-/* First all processes are described, then their events are read: ranks come before events. */
+/* Describes all processes first and then reads their events, because ranks come before events. */
 static enum rp_code each_process(struct rp_activity *a, struct rp_database *db,
                                  enum rp_code (*read)(struct rocpd *r, struct rp_err *err),
                                  struct rp_err *err)

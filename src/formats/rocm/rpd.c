@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RPD, the databases of rocmProfileData: operations of devices (rocpd_op), calls (rocpd_api), and
- * which call started which operation (rocpd_api_ops). An operation names no process: it is that of
- * its call. Numbers of calls have 64 bits, of which the upper ones name a part of the recording, so
- * calls are numbered again.
+ * Reads RPD, the databases of rocmProfileData: operations of devices (rocpd_op), calls (rocpd_api),
+ * and which call started which operation (rocpd_api_ops). An operation has the process of its call,
+ * because it names none. Numbers of calls have 64 bits, of which the upper ones name a part of the
+ * recording, so calls are numbered again.
  */
 #include "formats/rocm/rocm.h"
 #include "formats/sqlite/readers.h"
@@ -22,8 +22,8 @@ struct rpd_call {
 struct rpd {
     struct rp_activity *a;
     struct rp_texts texts;
-    struct rp_map call_of; /* number of a call -> index in calls */
-    struct rp_map launch;  /* number of an operation -> index in calls */
+    struct rp_map call_of; /* from the number of a call to its index in calls */
+    struct rp_map launch;  /* from the number of an operation to an index in calls */
     RP_VEC(struct rpd_call) calls;
     uint64_t first_process;
 };
@@ -148,7 +148,7 @@ static enum rp_code read_operation(void *user, const struct rp_rows *rows, struc
     return rp_activity_add(r->a, &e, err);
 }
 
-/* Ranges of roctx are calls named "UserMarker", with their text as the arguments. */
+/* Reads calls; ranges of roctx are calls named "UserMarker", with their text as the arguments. */
 static enum rp_code read_api(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rpd *r = user;
@@ -176,7 +176,7 @@ static enum rp_code read_api(void *user, const struct rp_rows *rows, struct rp_e
     return rp_activity_add(r->a, &e, err);
 }
 
-/* Sampled clocks, power and memory of a device. */
+/* Reads sampled clocks, power and memory of a device. */
 static enum rp_code read_monitor(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rpd *r = user;

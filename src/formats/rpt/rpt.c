@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native files: the trace points into the input's bytes, mapped where the file is plain, so the
- * import keeps the input. Cost: that of rp_rpt_open, nothing a byte.
+ * Native files: the trace points into the input's bytes, which are mapped if the file is not
+ * compressed, so the import keeps the input. Costs the same as rp_rpt_open, and nothing per byte.
  */
 #include "formats/formats.h"
 

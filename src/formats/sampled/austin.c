@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What austin writes from version 4 on ("MOJO"): a stream of events, each a byte that says which
- * one and its fields. Numbers have 6 bits in their first byte, with a sign, and 7 in each of those
- * after it; texts end with a zero byte. A stack begins with its thread, then come its frames, the
- * outermost first, and what it weighs, which ends it. Frames and texts are written once and then
- * referred to by keys, which each process has its own of. There are no times.
+ * Reads what austin writes from version 4 on ("MOJO"), a stream of events, each a byte that says
+ * which one and its fields. Numbers have 6 bits in their first byte, with a sign, and 7 in each of
+ * those after it; texts end with a zero byte. A stack begins with its thread, then come its frames,
+ * the outermost first, and its weight, which ends it. Frames and texts are written once and then
+ * referred to by keys, of which each process has its own. There are no times.
  */
 #include "formats/sampled/sampled.h"
 
@@ -114,7 +114,7 @@ static enum rp_code define_frame(struct austin *a)
     frame.kind = rp_bytes_begin(frame.file, "<") ? RP_FRAME_PYTHON /* <string>, <frozen os> */
                                                  : rp_profile_kind_of_file(frame.file);
     for (unsigned i = 0; i < 3 && a->version >= 2; i++)
-        take_number(a); /* the last line, and columns */
+        take_number(a); /* skips the last line, and the columns */
     RP_TRY(rp_map_put(&a->frame_of, key, (uint32_t)a->frames.n, a->p.err));
     return rp_vec_push(&a->frames, frame, a->p.err);
 }
@@ -143,7 +143,8 @@ static void read_metadata(struct austin *a)
         a->is_memory = rp_bytes_are(value, "memory");
 }
 
-/* Ends the stack, if it is what this file is about. Memory that was freed is no sample. */
+/* Ends the stack and adds it, if it has the metric of this file. Memory that was freed is not a
+   sample. */
 static enum rp_code take_metric(struct austin *a, bool is_memory)
 {
     int64_t weight = take_number(a);

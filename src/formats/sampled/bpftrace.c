@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maps of stacks as bpftrace prints them when it ends, innermost frame first:
+ * Reads maps of stacks as bpftrace prints them when it ends, innermost frame first:
  *
  *     @[
  *         do_syscall_64+92
@@ -8,12 +8,12 @@
  *         main+40
  *     , python3]: 12
  *
- * Texts beside the stacks (comm, pid) become the outermost frames. There are no times; what is
- * counted is what the script counted.
+ * Texts beside the stacks (comm, pid) become the outermost frames. There are no times; the script
+ * decides what is counted.
  */
 #include "formats/sampled/sampled.h"
 
-/* Where "]: 12" ends an entry: *count, and the text before it. */
+/* Finds where "]: 12" ends an entry; gives *count and the text before it. */
 static bool cut_count(struct rp_bytes *line, int64_t *count)
 {
     const uint8_t *colon = line->n ? memrchr(line->at, ':', line->n) : NULL;
@@ -27,8 +27,8 @@ static bool cut_count(struct rp_bytes *line, int64_t *count)
     return true;
 }
 
-/* A line of frames, or of texts between commas. Texts are outside of all frames: they are kept
-   last. */
+/* Keeps a line of frames, or of texts between commas. Texts are outside of all frames, so they are
+   kept last. */
 static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct rp_bytes *texts)
 {
     struct rp_bytes part = rp_bytes_trim(line);
@@ -44,7 +44,7 @@ static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct
     if (part.at[part.n - 1] == ',')
         part.n--;
 
-    /* "name+12" without the offset. */
+    /* cuts the offset from "name+12" */
     const uint8_t *plus = part.n ? memrchr(part.at, '+', part.n) : NULL;
     struct rp_bytes name = part;
     int64_t offset;
@@ -56,7 +56,7 @@ static enum rp_code keep_part(struct rp_profile *p, struct rp_bytes line, struct
     return rp_profile_keep(p, &frame);
 }
 
-/* The lines of one entry; `rest` is what follows its '['. */
+/* Reads the lines of one entry; `rest` is what follows its '['. */
 static enum rp_code read_entry(struct rp_profile *p, struct rp_bytes rest)
 {
     struct rp_bytes line = rest, texts = {0};
@@ -98,7 +98,8 @@ static enum rp_code read_bpftrace(struct rp_input *in, const struct rp_read_opti
     return rp_profile_end(&p, to);
 }
 
-/* An entry whose first line ends with its '[': a map of stacks, not of numbers. */
+/* Recognises an entry whose first line ends with its '[', which is a map of stacks, not of
+   numbers. */
 static enum rp_sniff sniff_bpftrace(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_profile p = {.t = {.bytes = head, .n = n}, .at = head};

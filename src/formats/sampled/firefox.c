@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Firefox Profiler's processed profiles, which samply and others write: tables by column, of each
- * thread, or, in newer versions, some of them in "shared":
+ * Reads Firefox Profiler's processed profiles, which samply and others write. Each thread has
+ * tables by column; newer versions have some of them in "shared":
  *
  *     {"meta": {"interval": 1.0, ...}, "libs": [{"name": "libc.so.6", ...}, ...],
  *      "shared": {"stringArray": [...]},
@@ -13,7 +13,7 @@
  *                   "resourceTable": {"lib": [...], "name": [...]}, "stringArray": [...]}]}
  *
  * What threads share may come after them, so the text is walked twice. A sample stands for the
- * interval, times its weight; that of a thread whose CPU time did not change waited.
+ * interval times its weight; a thread whose CPU time did not change was waiting.
  */
 #include "base/decimal.h"
 #include "formats/sampled/sampled.h"
@@ -59,20 +59,20 @@ typedef RP_VEC(int64_t) column_vec;
 struct tables {
     column_vec at[NCOLUMNS];
     RP_VEC(rp_str) strings;
-    bool by_bytes, by_time; /* what weights count: neither: samples */
+    bool by_bytes, by_time; /* unit of the weights; if neither is set, samples */
 };
 
 struct firefox {
     struct rp_profile p;
     struct rp_arena texts;
     RP_VEC(rp_str) libs;
-    struct tables shared, own; /* own: of the thread that is being read */
-    RP_VEC(uint32_t) stacks;   /* of the thread: in the builder */
+    struct tables shared, own; /* own: tables of the thread that is being read */
+    RP_VEC(uint32_t) stacks;   /* of the thread: its stacks in the builder */
     int64_t interval_ns;
     int64_t pid, tid;
     const char *name, *process;
     uint32_t unit;
-    bool has_unit, counts; /* counts: 'reprise convert' says that weights are no time */
+    bool has_unit, counts; /* counts: 'reprise convert' has written that weights are not times */
     uint64_t left_out;
 };
 
@@ -87,7 +87,7 @@ static enum rp_code bad_json(struct firefox *f, const char *what)
 
 /* ------------------------------------------------------------------ values */
 
-/* A text, or a number as its text; else empty. */
+/* Reads a text, or a number as its text; otherwise the result is empty. */
 static enum rp_code read_text(struct firefox *f, struct rp_bytes *out)
 {
     struct rp_json_token value;
@@ -154,7 +154,7 @@ static enum rp_code read_table(struct firefox *f, struct tables *t, const char *
     return RP_OK;
 }
 
-/* A table or the texts, if the key is one of them. */
+/* Reads a table or the texts, if the key is one of them. */
 static enum rp_code read_part(struct firefox *f, struct tables *t, const struct rp_json_token *key,
                               bool *known)
 {
@@ -187,7 +187,7 @@ static const column_vec *column(const struct firefox *f, enum column c)
     return f->own.at[c].n ? &f->own.at[c] : &f->shared.at[c];
 }
 
-/* NOTHING where the row, or its value, is not there. */
+/* The value of a cell; NOTHING if the row, or its value, does not exist. */
 static int64_t cell(const struct firefox *f, enum column c, int64_t row)
 {
     const column_vec *v = column(f, c);
@@ -256,7 +256,7 @@ static int64_t weight_of(const struct firefox *f, size_t i)
 
     weight = weight == NOTHING ? MILLION : weight;
     if (f->own.by_time)
-        return weight; /* milliseconds with six decimals */
+        return weight; /* in milliseconds with six decimals */
     if (f->own.by_bytes || f->unit == RP_WEIGHT_COUNT)
         return weight / MILLION;
     return (int64_t)((double)weight / MILLION * (double)f->interval_ns);
@@ -271,7 +271,7 @@ static enum rp_code add_thread(struct firefox *f)
     if (!f->own.at[SAMPLE_STACK].n)
         return RP_OK;
 
-    /* The first thread tells the unit; those with another one are left out. */
+    /* The first thread decides the unit; threads with another unit are left out. */
     static const char *const names[RP_WEIGHT_UNITS] = {"time", "samples", "memory"};
     uint32_t unit = f->own.by_bytes                                        ? RP_WEIGHT_BYTES
                     : f->own.by_time || (f->interval_ns > 0 && !f->counts) ? RP_WEIGHT_NS

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded (collapsed) stacks, a line a stack, outermost frame first, the count after the last space:
+ * Reads folded (collapsed) stacks: each line is a stack, outermost frame first, with a count after
+ * the last space:
  *
- *     main;step;load 12                                 FlameGraph's scripts, export_stacks of
- * PyTorch process 7:"python a.py";thread (0x7f): "MainThread";main (a.py:3) 5      py-spy --format
- * raw P7;T0:8;a.py:main:3 1000                          austin, in microseconds; with -f
- * "time,idle,memory"
+ *     main;step;load 12               FlameGraph's scripts, export_stacks of PyTorch
+ *     process 7:"python a.py";thread (0x7f): "MainThread";main (a.py:3) 5      py-spy --format raw
+ *     P7;T0:8;a.py:main:3 1000        austin, in microseconds; with -f "time,idle,memory"
  *
  * Leading frames that name a process or a thread become the thread of the sample. There are no
  * times.
@@ -17,7 +17,7 @@ struct folded {
     struct rp_profile p;
     bool austin;  /* metrics are microseconds */
     bool memory;  /* of austin: kibibytes */
-    bool two;     /* two counts a line, as difffolded.pl writes */
+    bool two;     /* two counts in each line, as difffolded.pl writes */
     bool rounded; /* a count had a fraction */
     int64_t pid, tid;
     struct rp_bytes process_name, thread_name;
@@ -43,7 +43,8 @@ static bool is_count(struct rp_bytes word)
                        (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE));
 }
 
-/* "1000", or of austin with -f "1000,0,-20": the first number. *idle: the second is not 0. */
+/* Reads "1000", or the first number of "1000,0,-20", which austin writes with -f. *idle tells that
+   the second is not 0. */
 static bool parse_metric(struct folded *f, struct rp_bytes word, int64_t *weight, bool *idle)
 {
     const uint8_t *comma = f->austin ? memchr(word.at, ',', word.n) : NULL;
@@ -61,7 +62,7 @@ static bool parse_metric(struct folded *f, struct rp_bytes word, int64_t *weight
     return !(flags & RP_DECIMAL_RANGE);
 }
 
-/* Digits at the beginning of a text. */
+/* The number made by the digits at the beginning of a text. */
 static int64_t leading_number(struct rp_bytes text)
 {
     int64_t x = 0;
@@ -77,14 +78,14 @@ static struct rp_bytes after(struct rp_bytes b, size_t n)
     return (struct rp_bytes){b.at + n, b.n - n};
 }
 
-/* "P7", "T0:8" of austin. */
+/* Whether a frame is "P7" or "T0:8" of austin. */
 static bool is_austin_id(const struct folded *f, struct rp_bytes part, char letter)
 {
     return f->austin && part.n > 1 && part.at[0] == (uint8_t)letter && part.at[1] >= '0' &&
            part.at[1] <= '9';
 }
 
-/* Whether a frame names the process or thread, which is kept then. */
+/* Whether a frame names the process or thread; if so, the name is kept. */
 static bool take_thread(struct folded *f, struct rp_bytes part)
 {
     const uint8_t *colon = memrchr(part.at, ':', part.n);
@@ -198,8 +199,9 @@ static bool has_name_of_folded(const char *file)
     return dot && (!strcmp(dot, ".folded") || !strcmp(dot, ".collapsed"));
 }
 
-/* Nearly every line is a stack with a count, and most have several frames, unless the file's name
-   tells what it is: stacks of one frame are also lists of words with numbers. */
+/* Recognises files in which nearly every line is a stack with a count, and most have several
+   frames. With stacks of one frame the file's name must tell, because lists of words with numbers
+   look the same. */
 static enum rp_sniff sniff_folded(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_profile p = {.t = {.bytes = head, .n = n}, .at = head};

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Profiles of gperftools as they were before pprof's protocol buffers, which end in .prof, .cpu or
- * .heap: words of the machine (4 or 8 bytes),
+ * Reads profiles of gperftools as they were before pprof's protocol buffers. Their names end in
+ * .prof, .cpu or .heap. They have words of the machine (4 or 8 bytes),
  *
  *     0, 3, version, period in microseconds, 0
  *     count, depth, addresses, the innermost first      once for each stack
  *     0, 1, 0
  *
- * and a text with the mappings of the process, or with names of the addresses; or, of memory, all
- * of it as a text ("heapz") with lines of bytes, count and addresses.
+ * and a text with the mappings of the process, or with names of the addresses. Profiles of memory
+ * are texts ("heapz") with lines of bytes, count and addresses.
  */
 #include "formats/sampled/sampled.h"
 
@@ -17,8 +17,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define DEPTH_MOST  65536
-#define HEAP_PERIOD (512.0 * 1024) /* bytes between two samples of memory, which no file says */
+#define DEPTH_MOST 65536
+#define HEAP_PERIOD \
+    (512.0 * 1024) /* mean distance in bytes between two samples of memory; no file states it */
 
 struct mapped {
     uint64_t from, to, offset;
@@ -86,7 +87,7 @@ static enum rp_code read_mapping(struct gperftools *g, struct rp_bytes line)
     rest = after(rest, 6);
     if (!take_hex(&rest, &m.offset))
         return RP_OK;
-    for (int field = 0; field < 2; field++) { /* the device and the inode */
+    for (int field = 0; field < 2; field++) { /* skips the device and the inode */
         rest = rp_bytes_trim(rest);
         while (rest.n && rest.at[0] != ' ')
             rest = after(rest, 1);
@@ -140,11 +141,11 @@ static uint64_t word_at(const uint8_t *bytes, size_t i, size_t size)
 {
     uint64_t v = 0;
 
-    memcpy(&v, bytes + i * size, size); /* the least significant byte first */
+    memcpy(&v, bytes + i * size, size); /* assumes the least significant byte first */
     return v;
 }
 
-/* 4 or 8, or 0: this is no such profile. */
+/* The size of a word, 4 or 8; 0 if this is not such a profile. */
 static size_t word_size(const uint8_t *bytes, size_t n)
 {
     static const size_t sizes[] = {8, 4};
@@ -170,7 +171,8 @@ static uint64_t next_word(struct words *w)
     return w->at < w->n ? word_at(w->bytes, w->at++, w->size) : 0;
 }
 
-/* Walks the stacks: the names come after them, so the first time only finds where they begin. */
+/* Walks the stacks. Their names come after them, so the first walk only finds where the names
+   begin. */
 static enum rp_code walk_stacks(struct gperftools *g, struct words w, uint64_t period_ns, bool add,
                                 size_t *end)
 {
@@ -225,8 +227,9 @@ static bool take_number(struct rp_bytes *b, int64_t *out)
     return rp_bytes_number(digits, out);
 }
 
-/* One allocation is sampled in so many bytes on average, so a larger one more likely than a small
-   one: what all of them take together is estimated by the likelihood of those that were. */
+/* One allocation in so many bytes is sampled on average, so a large one is more likely to be
+   sampled than a small one. The size of all is estimated from the likelihood of those that were
+   sampled. */
 static int64_t all_bytes(int64_t bytes, int64_t count)
 {
     double mean = count > 0 ? (double)bytes / (double)count : 0, all = (double)bytes;
@@ -245,7 +248,7 @@ static enum rp_code read_heap(struct gperftools *g)
     g->p.at = g->p.t.bytes;
     g->p.line = 0;
     while (rp_profile_line(&g->p, &line)) {
-        /* Bytes, objects, their stack: " 7048 1 @ 0x00000003 0x00000004" */
+        /* A line has bytes, objects and their stack: " 7048 1 @ 0x00000003 0x00000004". */
         const uint8_t *mark = line.n ? memchr(line.at, '@', line.n) : NULL;
         struct rp_bytes head = line;
         int64_t bytes, count;

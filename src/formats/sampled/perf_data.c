@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf.data, the file of `perf record` and its form for pipes: samples with their call chains,
- * read record by record; compressed records (zstd) are one stream, of which a record of perf may
- * begin in one piece and end in the next. Addresses are named by the symbols of the file that was
- * mapped there, where it is on this machine (symbols.h), else after the file and the place in it,
- * as the mappings, commands and forks before the sample say.
+ * Reads perf.data, the file of `perf record`, also in its form for pipes: samples with their call
+ * chains, record by record. Compressed records (zstd) form one stream, so a record of perf may
+ * begin in one piece and end in the next. The mappings, commands and forks before a sample say
+ * which file was mapped at an address. If that file is on this machine (symbols.h), its symbols
+ * name the address; otherwise the file and the place in it do.
  *
  *     file   "PERFILE2", 104, where the attributes and the records are, ...
  *     pipe   "PERFILE2", 16, then records, the attributes among them
@@ -30,10 +30,10 @@ enum record_type {
     RECORD_FEATURE = 80,
     RECORD_COMPRESSED = 81,
     RECORD_COMPRESSED2 = 83,
-    RECORD_TYPES = 128 /* above: no record of any version so far */
+    RECORD_TYPES = 128 /* no version so far has records above */
 };
 
-enum { /* bits of the type of samples */
+enum { /* bits that say what a sample contains */
        SAMPLE_IP = 1 << 0,
        SAMPLE_TID = 1 << 1,
        SAMPLE_TIME = 1 << 2,
@@ -48,19 +48,19 @@ enum { /* bits of the type of samples */
 };
 
 #define HEADER_FILE  104
-#define FEATURES_AT  72 /* in the header: a bit each */
+#define FEATURES_AT  72 /* place of the features in the header, a bit each */
 #define BUILD_IDS    2  /* the features */
 #define HOSTNAME     3
 #define COMMAND_LINE 11
-#define HAS_BUILD_ID (1u << 14) /* a mapping has one instead of an inode */
-#define HAS_ID_SIZE  (1u << 15) /* a build id says how long it is */
+#define HAS_BUILD_ID (1u << 14) /* the mapping has a build id instead of an inode */
+#define HAS_ID_SIZE  (1u << 15) /* the build id states its length */
 #define HEADER_PIPE  16
 #define ATTR_LEAST   48
 #define ATTRS_MOST   1024
 #define IS_FREQUENCY (UINT64_C(1) << 10)
 #define CPU_MODE     7
 #define MODE_KERNEL  1
-#define CONTEXT      ((uint64_t)-4095) /* values of a call chain from here on are no addresses */
+#define CONTEXT      ((uint64_t)-4095) /* values of a call chain from here on are not addresses */
 #define IN_KERNEL    ((uint64_t)-128)
 #define FORKS_DEEP   64
 #define KERNEL_PID   INT64_C(-1)
@@ -75,7 +75,7 @@ struct mapped {
     struct rp_bytes path;
     uint32_t id;
     struct rp_symbols_file file;
-    uint32_t symbols; /* the table; RP_NONE: none */
+    uint32_t symbols; /* its table of symbols; RP_NONE: none */
     bool has_symbols; /* it was looked for */
 };
 
@@ -95,16 +95,17 @@ struct perf_data {
     struct rp_arena texts;
     RP_VEC(struct perf_attr) attrs;
     RP_VEC(struct process) processes;
-    struct rp_map process_of;         /* pid -> index */
-    struct rp_map attr_of, thread_of; /* id of an event -> attribute; pid and tid -> comm */
+    struct rp_map process_of; /* pid -> index */
+    struct rp_map attr_of,
+        thread_of; /* from the id of an event to its attribute; from pid and tid to a comm */
     RP_VEC(struct rp_bytes) comms;
     RP_VEC(struct rp_profile_frame) frames;
-    struct rp_map frame_of; /* mapping and place -> frame */
+    struct rp_map frame_of; /* from mapping and place to a frame */
     struct rp_symbols symbols;
     RP_VEC(struct build_id) build_ids;
-    RP_VEC(uint8_t) plain; /* decompressed, not read yet */
+    RP_VEC(uint8_t) plain; /* decompressed, but not read yet */
     void *zstd;
-    uint32_t nmapped, chosen; /* chosen: attribute whose samples are taken */
+    uint32_t nmapped, chosen; /* chosen: the attribute whose samples are taken */
     bool has_chosen, is_pipe;
     uint64_t others, end_at;
 };
@@ -113,7 +114,7 @@ struct perf_data {
 
 struct cut {
     const uint8_t *at, *end;
-    bool short_of; /* more was wanted than there is */
+    bool short_of; /* set when more was to be read than there is */
 };
 
 static uint64_t cut_u64(struct cut *c)
@@ -150,7 +151,7 @@ static void cut_skip(struct cut *c, uint64_t n)
     c->at += c->short_of ? c->end - c->at : (ptrdiff_t)n;
 }
 
-/* Up to its NUL. */
+/* The text up to its NUL. */
 static struct rp_bytes cut_text(const struct cut *c)
 {
     return (struct rp_bytes){c->at, strnlen((const char *)c->at, (size_t)(c->end - c->at))};
@@ -190,14 +191,15 @@ static enum rp_code add_ids(struct perf_data *r, struct cut c)
     return RP_OK;
 }
 
-/* Of the kernel's own events: type 1. What a dummy counts is nothing: it only notes mappings. */
+/* The name of one of the kernel's own events (type 1). A dummy event counts nothing; it only notes
+   mappings. */
 static const char *event_name(const struct perf_attr *a)
 {
     static const char *const hardware[] = {"cycles",       "instructions", "cache-references",
                                            "cache-misses", "branches",     "branch-misses"};
     static const char *const software[] = {"cpu-clock", "task-clock", "page-faults",
                                            "context-switches", "cpu-migrations"};
-    uint64_t config = a->config & UINT32_MAX; /* above: which kind of processor */
+    uint64_t config = a->config & UINT32_MAX; /* the bits above tell the kind of processor */
 
     if (a->type == 0 && config < sizeof hardware / sizeof *hardware)
         return hardware[config];
@@ -211,7 +213,7 @@ static bool has_weight(const struct perf_attr *a)
     return a->sample_type & SAMPLE_PERIOD || !(a->flags & IS_FREQUENCY);
 }
 
-/* The first event that is no dummy: a trace has one unit. */
+/* Chooses the first event that is not a dummy, because a trace has one unit. */
 static enum rp_code choose_event(struct perf_data *r)
 {
     r->has_chosen = true;
@@ -248,7 +250,7 @@ static enum rp_code keep_text(struct perf_data *r, struct rp_bytes text, struct 
     return RP_OK;
 }
 
-/* A build id of all zeros is none. */
+/* The length of a build id; one of all zeros has none. */
 static size_t length_of_id(const uint8_t *id, size_t n)
 {
     static const uint8_t none[RP_BUILD_ID];
@@ -271,7 +273,7 @@ static enum rp_code read_build_id(struct perf_data *r, struct cut c, uint16_t mi
     return id.n ? rp_vec_push(&r->build_ids, id, r->p.err) : RP_OK;
 }
 
-/* What a mapping says about its file: device, inode and generation, or its build id. */
+/* Reads how a mapping identifies its file: device, inode and generation, or its build id. */
 static void read_file_id(struct mapped *m, struct cut c, uint16_t misc)
 {
     cut_skip(&c, 8);
@@ -334,7 +336,7 @@ static enum rp_code read_fork(struct perf_data *r, struct cut c)
     return RP_OK;
 }
 
-/* The newest mapping of an address, of the process or of those that it was forked from. */
+/* The newest mapping of an address in the process, or in those that it was forked from. */
 static struct mapped *find_mapping(const struct perf_data *r, int64_t pid, uint64_t ip)
 {
     for (int deep = 0; deep < FORKS_DEEP && (pid >= 0 || pid == KERNEL_PID); deep++) {
@@ -355,13 +357,13 @@ static struct mapped *find_mapping(const struct perf_data *r, int64_t pid, uint6
 
 /* ------------------------------------------------------------------ frames */
 
-/* By a symbol; empty: there is none. */
+/* Finds the name of an address by a symbol; empty if there is none. */
 static enum rp_code find_name(struct perf_data *r, struct mapped *m, int64_t pid, uint64_t ip,
                               struct rp_bytes *out)
 {
     *out = (struct rp_bytes){0};
     if (m) {
-        /* Symbols of a file are read when an address in it is named. */
+        /* The symbols of a file are read when an address in it is first named. */
         if (!m->has_symbols && m->path.n && m->path.at[0] == '/' &&
             !rp_bytes_begin(m->path, "//")) {
             m->has_symbols = true;
@@ -377,7 +379,7 @@ static enum rp_code find_name(struct perf_data *r, struct mapped *m, int64_t pid
     }
     if (m && m->symbols != RP_NONE)
         *out = rp_symbols_at(&r->symbols, m->symbols, ip - m->from + m->offset);
-    else if (!m || !m->has_symbols) /* memory that belongs to no file */
+    else if (!m || !m->has_symbols) /* the memory does not belong to a file */
         RP_TRY(rp_symbols_made(&r->symbols, pid, ip, out, r->p.err));
     return out->n ? keep_text(r, *out, out) : RP_OK;
 }
@@ -390,7 +392,7 @@ static enum rp_code name_address(struct perf_data *r, struct mapped *m, int64_t 
     if (!kernel)
         RP_TRY(find_name(r, m, pid, ip, &name));
     if (!m && name.n) {
-        *out = rp_profile_parse_frame(name); /* Python's trampolines have a file */
+        *out = rp_profile_parse_frame(name); /* names of Python's trampolines contain the file */
         out->kind = out->kind == RP_FRAME_PYTHON ? RP_FRAME_PYTHON : RP_FRAME_NATIVE;
         return RP_OK;
     }
@@ -408,7 +410,8 @@ static enum rp_code keep_address(struct perf_data *r, int64_t pid, uint64_t ip, 
 {
     struct mapped *m = find_mapping(r, kernel ? KERNEL_PID : pid, ip);
     uint64_t place = m ? ip - m->from + m->offset : ip;
-    uint64_t owner = m || kernel ? 0 : (uint64_t)pid << 32; /* code of two processes differs */
+    uint64_t owner =
+        m || kernel ? 0 : (uint64_t)pid << 32; /* two processes have different code here */
     uint64_t key = rp_hash_u64(place) ^ rp_hash_u64(m ? 2 + (uint64_t)m->id : kernel | owner);
     uint32_t at, fresh = (uint32_t)r->frames.n;
     struct rp_profile_frame f;
@@ -435,7 +438,7 @@ static enum rp_code keep_chain(struct perf_data *r, struct cut *c, int64_t pid, 
             kernel = ip == IN_KERNEL;
             continue;
         }
-        /* all but the first are where a call returns to: the call is before it */
+        /* all but the first are return addresses, so the call is before them */
         RP_TRY(keep_address(r, pid, first ? ip : ip - 1, kernel));
         first = false;
     }
@@ -456,7 +459,8 @@ static const struct perf_attr *attr_of_sample(const struct perf_data *r, struct 
     return &r->attrs.at[*index];
 }
 
-/* Clocks, cycles and instructions; a page fault or a switch says nothing. */
+/* Clocks, cycles and instructions count while a thread runs; a page fault or a switch says nothing
+   about that. */
 static bool counts_while_running(const struct perf_data *r)
 {
     const struct perf_attr *a = &r->attrs.at[r->chosen];
@@ -518,7 +522,7 @@ static enum rp_code read_sample(struct perf_data *r, struct cut c, uint16_t misc
 
 /* ------------------------------------------------------------------ records */
 
-/* What is not read, and should not be shared. */
+/* Notes a feature that is not read, and that should not be shared. */
 static void note_feature(struct perf_data *r, uint64_t feature)
 {
     r->p.unread |= feature == HOSTNAME       ? RP_SECRET_BIT(HOST)
@@ -555,7 +559,7 @@ static enum rp_code read_record(struct perf_data *r, uint32_t type, uint16_t mis
     }
 }
 
-/* What follows a record, beyond its size. */
+/* The size of what follows a record beyond its own size. */
 static uint64_t size_after(uint32_t type, struct cut c)
 {
     if (type == RECORD_TRACING_DATA)
@@ -568,7 +572,7 @@ struct record {
     uint16_t misc;
     struct cut body;
     const uint8_t *next; /* what follows it */
-    bool is_whole;       /* it ends before the end of the bytes */
+    bool is_whole;       /* set if it ends before the bytes do */
 };
 
 static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const uint8_t *end,
@@ -583,7 +587,7 @@ static enum rp_code take_record(struct perf_data *r, const uint8_t *at, const ui
     out->misc = (uint16_t)both;
     uint16_t size = (uint16_t)(both >> 16);
     if (size < 8 || out->type >= RECORD_TYPES)
-        return r->is_pipe && r->p.samples ? RP_OK /* what perf printed after its end */
+        return r->is_pipe && r->p.samples ? RP_OK /* the rest is what perf printed after the file */
                                           : bad_record(r, at, "this is no record of perf");
     if (size > end - at)
         return RP_OK;
@@ -619,7 +623,8 @@ static enum rp_code read_compressed(struct perf_data *r, struct cut c, bool seco
         r->plain.n += got;
         r->end_at = feed.end_offset;
 
-        /* What was decompressed so far; a record that does not end there is kept for later. */
+        /* Reads what was decompressed so far; a record that does not end there is kept for
+           later. */
         const uint8_t *at = r->plain.at, *end = at + r->plain.n;
         struct record record;
         for (;; at = record.next) {
@@ -690,7 +695,7 @@ static enum rp_code read_attrs(struct perf_data *r, struct section attrs, uint64
     return RP_OK;
 }
 
-/* Build ids are after the records; sections of the features are in the order of their bits. */
+/* The build ids come after the records; sections of features are in the order of their bits. */
 static enum rp_code read_features(struct perf_data *r, struct section data)
 {
     const uint8_t *bytes = r->p.t.bytes;

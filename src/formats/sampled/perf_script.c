@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of `perf script`: a line about the sample, its frames with the innermost first, an empty
- * line.
+ * Reads the text of `perf script`: a line about the sample, its frames with the innermost first, an
+ * empty line.
  *
  *     python3  9/11 [002] 203265.377019:    1001001 cpu-clock:
  *     	             6f1 gamma+0x1 (/workdir/forks)
  *     	           21b97 __libc_start_main (/lib/libc-2.27.so)
  *
  * The id of the thread, the processor and the period may be missing. Only the first event of the
- * file is read: periods of different events cannot be added up. The period of a clock is the time
- * that a sample stands for; the one of cycles is a number of them.
+ * file is read: periods of different events cannot be added up. For a clock, the period is the time
+ * that a sample stands for; for cycles, it is their number.
  */
 #include "base/decimal.h"
 #include "formats/sampled/sampled.h"
@@ -20,17 +20,17 @@
 
 struct perf_head {
     struct rp_bytes comm, event, rest; /* rest: after the event */
-    int64_t pid, tid, ts_ns, period;   /* period: -1 where there is none */
+    int64_t pid, tid, ts_ns, period;   /* period: -1 if there is none */
 };
 
 struct perf_text {
     struct rp_profile p;
     struct rp_bytes event; /* the one that is read */
     bool clock, periods;
-    uint64_t others; /* samples of other events */
+    uint64_t others; /* number of samples of other events */
 };
 
-/* The next word of a line; the line begins after it. */
+/* Takes the next word of a line; the line then begins after it. */
 static struct rp_bytes next_word(struct rp_bytes *line)
 {
     while (line->n && isspace(line->at[0])) {
@@ -66,7 +66,7 @@ static bool parse_time(struct rp_bytes word, int64_t *ns)
              (RP_DECIMAL_INVALID | RP_DECIMAL_RANGE));
 }
 
-/* What follows the name of the thread. */
+/* Parses what follows the name of the thread. */
 static bool parse_rest(struct rp_bytes line, struct perf_head *h)
 {
     if (!parse_ids(next_word(&line), h))
@@ -91,7 +91,8 @@ static bool parse_rest(struct rp_bytes line, struct perf_head *h)
     return true;
 }
 
-/* The name of a thread may have spaces and numbers: the first split after which the rest fits. */
+/* The name of a thread may have spaces and numbers, so the first split is used after which the rest
+   fits. */
 static bool parse_head(struct rp_bytes line, struct perf_head *h)
 {
     struct rp_bytes rest = line;
@@ -164,8 +165,8 @@ static enum rp_code read_sample(struct perf_text *r, const struct perf_head *h)
                                r->periods ? name : "samples"));
     }
 
-    /* The frames up to the empty line. A sample without a call chain has its only frame in its
-       line. */
+    /* Reads the frames up to the empty line. A sample without a call chain has its only frame in
+       its own line. */
     struct rp_profile_frame frame;
     struct rp_bytes line;
     if (h->rest.n && parse_perf_frame(h->rest, &frame) && frame.name.n)
@@ -206,7 +207,7 @@ static enum rp_code read_perf_script(struct rp_input *in, const struct rp_read_o
     struct perf_head h;
     while (rp_profile_line(&r.p, &line)) {
         if (!line.n || line.at[0] == '#') {
-            /* Lines of `perf script --header`, of which nothing is read. */
+            /* Lines of `perf script --header`, which are not read. */
             if (rp_bytes_begin(line, "# hostname :"))
                 r.p.unread |= RP_SECRET_BIT(HOST);
             if (rp_bytes_begin(line, "# cmdline :"))
@@ -229,7 +230,8 @@ static enum rp_code read_perf_script(struct rp_input *in, const struct rp_read_o
     return rp_profile_end(&r.p, to);
 }
 
-/* The first line that is no comment is one of a sample, and a frame or an empty line follows it. */
+/* Recognises a sample in the first line that is not a comment, followed by a frame or an empty
+   line. */
 static enum rp_sniff sniff_perf_script(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_profile p = {.t = {.bytes = head, .n = n}, .at = head};

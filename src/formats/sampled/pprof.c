@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof's profile.proto, usually gzipped. Fields may come in any order and ids are arbitrary, so
- * the tables are read first (strings, functions, locations, mappings, types of values), then the
- * samples. A sample has one value for each type: as `go tool pprof` does, the default type is
- * read, or else the last one. Locations of a sample begin with the innermost; a location with
- * several lines has inlined functions, the innermost first. There are no times.
+ * Reads pprof's profile.proto, usually gzipped. Fields may come in any order and ids are arbitrary,
+ * so the tables are read first (strings, functions, locations, mappings, types of values), then the
+ * samples. A sample has one value for each type: as `go tool pprof` does, the default type is read,
+ * or else the last one. Locations of a sample begin with the innermost; a location with several
+ * lines has inlined functions, the innermost first. There are no times.
  */
 #include "formats/sampled/sampled.h"
 
@@ -27,8 +27,8 @@ struct pprof_function {
 
 struct pprof_location {
     uint64_t address, mapping;
-    struct rp_bytes message; /* its lines are read when it is used first */
-    uint32_t first, nframes; /* of p.located; first RP_NONE: not read yet */
+    struct rp_bytes message; /* its lines, which are read when the location is first used */
+    uint32_t first, nframes; /* place in p.located; first is RP_NONE if it was not read yet */
 };
 
 struct pprof_type {
@@ -43,11 +43,11 @@ struct pprof {
     RP_VEC(uint64_t) mappings; /* their file, a string */
     RP_VEC(struct pprof_type) types;
     RP_VEC(struct rp_profile_frame) located; /* frames of locations, innermost first */
-    RP_VEC(uint64_t) stack;                  /* locations of the sample */
+    RP_VEC(uint64_t) stack;                  /* locations of the current sample */
     struct rp_map function_of, location_of, mapping_of;
-    char (*address)[20]; /* names of locations without lines */
+    char (*address)[20]; /* texts that name locations without lines */
     uint64_t default_type;
-    size_t value; /* which of a sample's values is read */
+    size_t value; /* index of the value of a sample that is read */
     int64_t scale;
 };
 
@@ -115,7 +115,7 @@ static enum rp_code add_line(struct pprof *r, struct rp_bytes message)
     return rp_vec_push(&r->located, frame, r->p.err);
 }
 
-/* A location that nobody has given names to: its address, and the file that was mapped there. */
+/* Adds a location that has no names: its address, and the file that was mapped there. */
 static enum rp_code add_address(struct pprof *r, uint32_t i)
 {
     const struct pprof_location *l = &r->locations.at[i];
@@ -177,7 +177,7 @@ static enum rp_code read_pprof_sample(struct pprof *r, struct rp_bytes message)
     r->stack.n = 0;
     while (rp_proto_next(&c, &it)) {
         if (it.number == 3 && it.wire == RP_WIRE_BYTES) {
-            /* {key, text, number}: the thread that was sampled, where a profiler says it. */
+            /* {key, text, number} is the thread that was sampled, if the profiler tells it. */
             struct rp_bytes key;
             uint64_t f[4];
 
@@ -274,7 +274,7 @@ static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options
     r.address = calloc(r.locations.n + 1, sizeof *r.address);
     RP_TRY(rp_err_need(r.address, r.p.err, "reading a profile"));
 
-    /* Which value is shown, and its unit: the default of the file, else the last one. */
+    /* Chooses the value that is shown, and its unit: the default of the file, else the last one. */
     static const struct {
         const char *name;
         uint32_t unit;
@@ -307,8 +307,9 @@ static enum rp_code read_pprof(struct rp_input *in, const struct rp_read_options
     return rp_profile_end(&r.p, to);
 }
 
-/* No magic: the first field is a type of values of two small string ids, or a sample; all fields
-   that are whole in the head have the numbers and wire types of a profile. */
+/* There is no magic number. The first field must be a type of values with two small string ids, or
+   a sample, and all fields that are whole in the head must have the numbers and wire types of a
+   profile. */
 static enum rp_sniff sniff_pprof(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_proto_cursor c = rp_proto_cursor(head, n, 0, 8);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Trees of Proton, Triton's profiler, as its hatchet files have them: scopes with kernels as their
- * leaves, and at the end what the devices are.
+ * Reads the hatchet files of Proton, Triton's profiler: trees of scopes with kernels as their
+ * leaves, and at the end descriptions of the devices.
  *
  *     [{"frame": {"name": "ROOT"}, "metrics": {}, "children": [
  *          {"frame": {"name": "/src/model.py:12@forward"}, "metrics": {"count": 3, "time (ns)": 9,
  *           "device_id": "0", "device_type": "CUDA"}, "children": []}]},
  *      {"CUDA": {"0": {"arch": "90", …}}}]
  *
- * A node with a metric becomes a sample of the scopes around it, weighed by the first of these
- * that the file has: time, samples of program counters, cycles, calls. There are no times of day.
- * The children of a node may come before its name, so nodes are kept until all is read.
+ * A node with a metric becomes a sample of the scopes around it, weighed by the first of these that
+ * the file has: time, samples of program counters, cycles, calls. There are no times of day. The
+ * children of a node may come before its name, so nodes are kept until all is read.
  */
 #include "base/decimal.h"
 #include "formats/sampled/sampled.h"
@@ -29,10 +29,10 @@ static const struct {
                       {"count", "device calls", RP_WEIGHT_COUNT}};
 
 struct proton_node {
-    uint32_t parent; /* before it in the list, or RP_NONE */
+    uint32_t parent; /* index in the list, before its own, or RP_NONE */
     uint32_t stack;
     struct rp_call_frame frame;
-    rp_str type, device; /* "CUDA", "0"; 0: not given */
+    rp_str type, device; /* such as "CUDA" and "0"; 0: not given */
     int64_t value[METRICS];
     uint8_t has; /* bits of metrics */
 };
@@ -51,7 +51,7 @@ static enum rp_code intern_token(struct proton *r, struct rp_json_token *v, rp_s
                                  r->p.err);
 }
 
-/* "/src/model.py:12@forward" is a line of Python; other names are scopes and kernels. */
+/* "/src/model.py:12@forward" is a line of Python; other names are those of scopes and kernels. */
 static enum rp_code set_name(struct proton *r, struct rp_call_frame *frame, struct rp_json_token *v)
 {
     int64_t line = 0;
@@ -94,7 +94,7 @@ static enum rp_code set_metric(struct proton *r, struct proton_node *node,
     return RP_OK;
 }
 
-/* The object 'frame' or 'metrics' of the innermost node. */
+/* Reads the object 'frame' or 'metrics' of the innermost node. */
 static enum rp_code read_object(struct proton *r, bool frame)
 {
     struct proton_node *node = &r->nodes.at[r->open.at[r->open.n - 1]];
@@ -157,7 +157,8 @@ static enum rp_code find_track(struct proton *r, const struct proton_node *node,
     return rp_profile_thread(&r->p, 0, RP_PROFILE_BY_NAME, rp_bytes_trim(rp_bytes_of(name)), out);
 }
 
-/* Roots that are called ROOT say nothing; the node of the devices has no name. */
+/* Whether a node is a root called ROOT, which says nothing, or the node of the devices, which has
+   no name. */
 static bool is_bare(const struct proton *r, const struct proton_node *node)
 {
     return !node->frame.name ||
@@ -207,7 +208,7 @@ static enum rp_code read_proton(struct rp_input *in, const struct rp_read_option
     RP_TRY(rp_profile_begin(&r.p, in, options, "proton", err));
     RP_TRY(rp_profile_json(&r.p));
 
-    /* Lists of nodes and nodes, as deep as the limits of JSON allow: nothing here calls itself. */
+    /* Walks lists of nodes, and nodes, as deep as the limits of JSON allow, without recursion. */
     struct rp_json_token v;
     if (rp_json_value(r.p.json, &v) != RP_JSON_ARRAY)
         return rp_json_failed(r.p.json)
@@ -235,7 +236,8 @@ static enum rp_code read_proton(struct rp_input *in, const struct rp_read_option
     return rp_profile_end(&r.p, to);
 }
 
-/* The first element is a node: it has children, metrics or a frame that is an object. */
+/* Recognises a first element that is a node: it has children, metrics or a frame that is an
+   object. */
 static enum rp_sniff sniff_proton(const uint8_t *head, size_t n, const char *file)
 {
     size_t at = rp_sniff_space(head, n, 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the readers of sampled profiles share. A frame costs two look-ups in the string table and
- * two in maps; lines are not copied. Stacks may be as deep as the file is long: nothing here calls
- * itself.
+ * two in maps; lines are not copied. Nothing here is recursive, because stacks may be as deep as
+ * the file is long.
  */
 #include "formats/sampled/sampled.h"
 
@@ -52,7 +52,7 @@ enum rp_code rp_profile_end(struct rp_profile *p, struct rp_import *to)
     if (p->skipped)
         RP_TRY(rp_builder_warn(p->t.builder, p->err, "%llu records are no samples and were skipped",
                                (unsigned long long)p->skipped));
-    close_json(p); /* before the passes need memory */
+    close_json(p); /* closed first, because the passes need memory */
     to->unread |= p->unread;
     return rp_proto_trace_finish(&p->t, to, p->begin_ns, p->err);
 }
@@ -146,7 +146,7 @@ const char *rp_profile_place(struct rp_arena *arena, struct rp_bytes file, uint6
                           (const char *)file.at + skip, place);
 }
 
-/* "text:12" becomes "text" and 12. */
+/* Splits "text:12" into "text" and 12. */
 static bool split_line_number(struct rp_bytes *text, uint32_t *line)
 {
     const uint8_t *colon = memrchr(text->at, ':', text->n);
@@ -171,7 +171,7 @@ static bool parse_file_in_brackets(struct rp_bytes text, struct rp_profile_frame
         return false;
     struct rp_bytes file = {open + 1, (size_t)(text.at + text.n - open - 2)};
     if (!split_line_number(&file, &f->line) && rp_profile_kind_of_file(file) != RP_FRAME_PYTHON)
-        return false; /* the arguments of a C++ function */
+        return false; /* the brackets contain arguments of a C++ function */
     f->name = (struct rp_bytes){text.at, (size_t)(open - text.at - 1)};
     f->file = file;
     f->kind = rp_profile_kind_of_file(file);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speedscope's JSON: frames that all profiles share, and a profile a thread, of one of two types:
+ * Reads speedscope's JSON, which has frames that all profiles share, and a profile of one of two
+ * types for each thread:
  *
  *     {"$schema": "https://www.speedscope.app/file-format-schema.json",
  *      "shared": {"frames": [{"name": "main", "file": "a.py", "line": 3}, ...]},
@@ -10,31 +11,31 @@
  *
  * Frames may come after the profiles, and a unit after its weights, so the text is walked three
  * times. A sampled profile has weights, but no times: samplers leave out idle threads. In an
- * evented one, the time between two events is a sample of the frames that are open then, and has
- * its time.
+ * evented profile, each interval between two events becomes a sample of the frames that are open
+ * then, with its time.
  */
 #include "base/decimal.h"
 #include "formats/sampled/sampled.h"
 #include "io/json_pull.h"
 
-/* What must be known of a profile before its weights. */
+/* What must be known about a profile before its weights are read. */
 struct speedscope_head {
     rp_track track;
     unsigned scale; /* decimals of its unit */
-    bool left_out;  /* its unit is another one than that of the first profile */
+    bool left_out;  /* left out, because its unit is not that of the first profile */
 };
 
 struct speedscope {
     struct rp_profile p;
-    RP_VEC(uint32_t) frames; /* by number in the file: in the builder */
-    RP_VEC(uint32_t) open;   /* of an evented profile: the stack at each depth */
+    RP_VEC(uint32_t) frames; /* from the number in the file to the builder's frame */
+    RP_VEC(uint32_t) open;   /* for an evented profile: the stack at each depth */
     RP_VEC(uint32_t) nested; /* and its frame */
-    RP_VEC(uint32_t) stacks; /* of a sampled profile: by sample */
+    RP_VEC(uint32_t) stacks; /* for a sampled profile: the stack of each sample */
     RP_VEC(int64_t) weights;
     RP_VEC(struct speedscope_head) heads; /* by profile */
-    unsigned scale;                       /* of the profile that is being read */
+    unsigned scale;                       /* scale of the profile that is being read */
     rp_track track;
-    uint32_t unit; /* of the first profile, and so of all that are read */
+    uint32_t unit; /* unit of the first profile, and thus of all that are read */
     bool has_unit;
     uint64_t left_out;
 };
@@ -199,7 +200,7 @@ static enum rp_code read_event(struct speedscope *s, int64_t *last)
     if (!s->open.n)
         *last = at;
 
-    /* The frames that are open from *last to now. */
+    /* Adds a sample of the frames that were open from *last until now. */
     if (at < *last)
         return bad_json(s, "an event is earlier than the one before");
     if (at > *last && s->open.n) {
@@ -274,7 +275,7 @@ static enum rp_code add_sampled(struct speedscope *s)
     return RP_OK;
 }
 
-/* The fields that say how to read the others. */
+/* Reads the fields that say how to read the others. */
 static enum rp_code read_profile_head(struct speedscope *s)
 {
     struct speedscope_head head = {0};

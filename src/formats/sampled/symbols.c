@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files are mapped and their functions sorted by address, once. A symbol has an address of memory,
- * a profile the offset in the file: the segments of the file translate. Files that the profile
- * names may be anything by now, also a device that never ends: only regular files are opened, and
- * without waiting.
+ * a profile the offset in the file: the segments of the file translate between them. A file that
+ * the profile names may be anything by now, even a device that never ends, so only regular files
+ * are opened, without waiting.
  */
 #include "formats/sampled/symbols.h"
 
@@ -20,7 +20,7 @@
 
 struct symbol {
     uint64_t from, size;
-    const char *name; /* in a file of the table */
+    const char *name; /* name, in the file of the table */
     size_t n;
 };
 
@@ -31,7 +31,7 @@ struct segment {
 struct rp_symbols_table {
     char *path;
     struct rp_symbols_file id;
-    struct rp_elf_file file, extra; /* extra: with symbols that were removed from the first */
+    struct rp_elf_file file, extra; /* extra: has the symbols that were removed from the first */
     struct segment segments[SEGMENTS];
     size_t nsegments;
     RP_VEC(struct symbol) symbols;
@@ -67,7 +67,7 @@ static void unmap_file(struct rp_elf_file *f)
     *f = (struct rp_elf_file){0};
 }
 
-/* The notes of a segment: name "GNU", type 3. */
+/* Searches the notes of a segment for name "GNU", type 3. */
 static size_t id_in_notes(const uint8_t *at, uint64_t n, uint8_t out[RP_BUILD_ID])
 {
     while (n >= 12) {
@@ -89,7 +89,7 @@ static size_t id_in_notes(const uint8_t *at, uint64_t n, uint8_t out[RP_BUILD_ID
     return 0;
 }
 
-/* Segments and build id of a file. */
+/* Reads the segments and build id of a file. */
 static size_t read_segments(struct rp_symbols_table *t, uint8_t id[RP_BUILD_ID])
 {
     Elf64_Ehdr head;
@@ -130,7 +130,7 @@ static bool open_same(struct rp_symbols_table *t, const char *path)
     return t->is_here;
 }
 
-/* "<before>ab/cdef…<after>" of a build id */
+/* Makes the path "<before>ab/cdef…<after>" from a build id. */
 static void id_path(const struct rp_symbols_table *t, const char *before, const char *after,
                     char *out, size_t size)
 {
@@ -229,7 +229,7 @@ enum rp_code rp_symbols_open(struct rp_symbols *s, const struct rp_symbols_file 
         }
         t->id = *file;
 
-        /* The file where it was, or in perf's own store. */
+        /* The file where the profile has it, or in perf's own store. */
         const char *home = getenv("HOME");
         char path[4096], before[2048];
         if (!open_same(t, t->path) && t->id.nbuild_id && home) {

@@ -3,8 +3,8 @@
  * The database is opened from memory (sqlite3_deserialize, read-only), so that no journal, no other
  * file and no change of the file is involved. Then everything that a file can ask SQLite to do is
  * switched off: views, triggers, extensions, functions in the schema; an authorizer lets only reads
- * of tables pass. Sizes are limited, and so are rows: a damaged tree can contain itself, and would
- * have more rows than a file of its size can hold.
+ * of tables pass. Sizes and the number of rows are limited: a damaged tree can contain itself, and
+ * would then have more rows than a file of its size can hold.
  */
 #include "formats/sqlite/database.h"
 
@@ -20,20 +20,21 @@
 
 #define MOST_TABLES  100000
 #define MOST_COLUMNS 32
-#define STEPS        200000 /* of SQLite's machine, between two calls of the progress function */
-#define HEADER_BYTES 100    /* of a file; what is used of it is below */
+#define STEPS        200000 /* steps of SQLite's machine between two calls of the progress function */
+#define HEADER_BYTES 100    /* size of a file's header; the parts of it that are used follow */
 #define AT_PAGE_SIZE 16
-#define AT_VERSIONS  18 /* two bytes: 2 where changes may be in a second file, "-wal" */
-#define AT_PAGES     28
-#define VERSION_LOG  2
+#define AT_VERSIONS  18 /* two bytes, which are 2 if there may be changes in a second file, "-wal" \
+                         */
+#define AT_PAGES    28
+#define VERSION_LOG 2
 
 struct rp_database {
     sqlite3 *sql;
-    uint8_t *copy; /* of the file, where its header had to be changed; or NULL */
+    uint8_t *copy; /* a copy of the file if its header had to be changed, or NULL */
     uint64_t nbytes;
     const struct rp_read_options *options;
     RP_VEC(char *) tables;
-    uint64_t opened; /* tables that were read, for the progress */
+    uint64_t opened; /* number of tables that were read, for the progress */
     bool cancelled;
     char damage[200];
 };
@@ -42,7 +43,7 @@ struct rp_rows {
     struct rp_database *db;
     sqlite3_stmt *stmt;
     const char *table;
-    uint64_t number; /* of the current row, from 1 */
+    uint64_t number; /* number of the current row, from 1 */
     int status;      /* of the last step */
 };
 
@@ -75,8 +76,9 @@ static uint64_t page_bytes(const uint8_t *header)
     return n == 1 ? 65536 : n;
 }
 
-/* SQLite refuses files that may have changes in a "-wal" file beside them, and files that are cut
-   short: a copy says that there is none, and that they end here. */
+/* SQLite refuses files that may have changes in a "-wal" file beside them, and files that are
+   truncated. In a copy, the header says that there are no such changes, and that the file ends
+   here. */
 static enum rp_code change_header(struct rp_database *db, const uint8_t *bytes, size_t n,
                                   struct rp_err *err)
 {
@@ -124,12 +126,13 @@ static void restrict_database(struct rp_database *db)
 {
     static const struct {
         int what, most;
-    } limits[] = {{SQLITE_LIMIT_SQL_LENGTH, 1000000}, /* the schema is parsed with these */
-                  {SQLITE_LIMIT_COLUMN, 2000},         {SQLITE_LIMIT_EXPR_DEPTH, 500},
-                  {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_VDBE_OP, 100000},
-                  {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50},
-                  {SQLITE_LIMIT_VARIABLE_NUMBER, 0},   {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
-                  {SQLITE_LIMIT_WORKER_THREADS, 0}};
+    } limits[] = {
+        {SQLITE_LIMIT_SQL_LENGTH, 1000000}, /* SQLite parses the schema with these limits */
+        {SQLITE_LIMIT_COLUMN, 2000},         {SQLITE_LIMIT_EXPR_DEPTH, 500},
+        {SQLITE_LIMIT_COMPOUND_SELECT, 100}, {SQLITE_LIMIT_VDBE_OP, 100000},
+        {SQLITE_LIMIT_ATTACHED, 0},          {SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50},
+        {SQLITE_LIMIT_VARIABLE_NUMBER, 0},   {SQLITE_LIMIT_TRIGGER_DEPTH, 0},
+        {SQLITE_LIMIT_WORKER_THREADS, 0}};
     static const struct {
         int what, on;
     } switches[] = {{SQLITE_DBCONFIG_DEFENSIVE, 1},
@@ -147,15 +150,15 @@ static void restrict_database(struct rp_database *db)
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
         sqlite3_limit(db->sql, limits[i].what, limits[i].most);
     sqlite3_limit(db->sql, SQLITE_LIMIT_LENGTH, text < 1000000000 ? (int)text : 1000000000);
-    /* Before the authorizer, which refuses pragmas: cells are checked before they are used, and
-       pages are read in place. */
+    /* Pragmas must be set before the authorizer, which refuses them: cells are checked before they
+       are used, and pages are read in place. */
     sqlite3_exec(db->sql, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=1099511627776;", NULL, NULL,
                  NULL);
     sqlite3_set_authorizer(db->sql, authorize, NULL);
     sqlite3_progress_handler(db->sql, STEPS, note_progress, db);
 }
 
-/* Tables with a tree of their own: neither views nor virtual tables have one. */
+/* Lists tables that have a tree of their own, which excludes views and virtual tables. */
 static enum rp_code list_tables(struct rp_database *db, struct rp_err *err)
 {
     static const char sql[] =
@@ -214,8 +217,8 @@ enum rp_code rp_database_open(const uint8_t *bytes, size_t n, const struct rp_re
 
     *out = NULL;
 
-    /* A file that ends before its last page cannot be opened, unless only what is there is
-       wanted. */
+    /* A file that ends before its last page cannot be opened, unless the caller asked for the part
+       that is there. */
     uint64_t pages, size;
     if (n < HEADER_BYTES)
         return rp_err_set_at(err, RP_FORMAT, n, "byte %zu: the file ends inside its header", n);
@@ -263,7 +266,7 @@ const char *rp_database_table(const struct rp_database *db, size_t i)
     return i < db->tables.n ? db->tables.at[i] : NULL;
 }
 
-/* The name as the file spells it, or NULL. SQLite's names of tables have no case. */
+/* The name as the file spells it, or NULL. Names of tables in SQLite ignore case. */
 static const char *find_table(const struct rp_database *db, const char *table)
 {
     for (size_t i = 0; i < db->tables.n; i++)
@@ -291,7 +294,8 @@ const char *rp_database_damage(const struct rp_database *db)
 
 /* ------------------------------------------------------------------ rows */
 
-/* "SELECT "a",NULL,"b" FROM main."t" WHERE "c" IS NOT NULL", to be freed; NULL: no memory. */
+/* Makes "SELECT "a",NULL,"b" FROM main."t" WHERE "c" IS NOT NULL", which the caller frees; NULL if
+   memory ran out. */
 static char *make_select(struct rp_database *db, const char *table, const char *with,
                          const char *const *columns)
 {
@@ -300,8 +304,8 @@ static char *make_select(struct rp_database *db, const char *table, const char *
     for (size_t i = 0; i < MOST_COLUMNS && columns[i]; i++) {
         sqlite3_str_appendall(sql, i ? "," : "SELECT");
 
-        /* Appends the SQL of a column: of "a|b|c" the first that has a value; NULL where the
-           table has none of them. A failure stays in the text until its end. */
+        /* Appends the SQL of a column: for "a|b|c" the first that has a value, or NULL if the table
+           has none of them. A failure stays in the text until its end. */
         const char *names = columns[i];
         bool any = false, several = strchr(names, '|') != NULL;
         char name[64];
@@ -335,7 +339,7 @@ static bool rows_next(struct rp_rows *rows)
     return rows->status == SQLITE_ROW;
 }
 
-/* What reading a table ended with. Damage that the options allow is noted. */
+/* Judges how reading a table ended. Damage that the options allow is noted. */
 static enum rp_code rows_end(struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_database *db = rows->db;
@@ -399,8 +403,8 @@ bool rp_cell_has(const struct rp_rows *rows, int column)
     return sqlite3_column_type(rows->stmt, column) != SQLITE_NULL;
 }
 
-/* One call for the value and cheap ones for its parts: the calls take a large part of reading a
- * row. */
+/* A row is read with one call for each value and cheap calls for its parts, because calls take a
+ * large part of the time. */
 bool rp_cell_get(const struct rp_rows *rows, int column, int64_t *out)
 {
     sqlite3_value *value = sqlite3_column_value(rows->stmt, column);

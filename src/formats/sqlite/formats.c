@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The formats that are SQLite files. The schema can be anywhere in such a file, so its first bytes
- * may tell no more than that it is one: then all tables are listed, and the reader is chosen by
- * them.
+ * The formats that are SQLite files. Their schema can be anywhere in the file, so the first bytes
+ * may tell only that it is such a file. Then all tables are listed, and their names decide the
+ * reader.
  */
 #include "formats/formats.h"
 #include "base/clock.h"
@@ -114,7 +114,7 @@ static enum rp_code note_damage(struct rp_activity *a, const struct rp_database 
     return rp_builder_warn(a->t.builder, err, "%s; what could be read is shown", damage);
 }
 
-/* Of META_DATA_CAPTURE, rocpd_info_process_… or ProcessStreams. */
+/* Called for rows of META_DATA_CAPTURE, rocpd_info_process_… or ProcessStreams. */
 static enum rp_code note_unread(void *user, const struct rp_rows *rows, struct rp_err *err)
 {
     struct rp_import *to = user;
@@ -132,7 +132,7 @@ static enum rp_code note_unread(void *user, const struct rp_rows *rows, struct r
 }
 
 /* Environment, command line and output of the program are not read, but whoever shares the file
-   should know of them. */
+   should know that it contains them. */
 static enum rp_code find_unread(struct rp_database *db, struct rp_import *to, struct rp_err *err)
 {
     static const char *const columns[] = {"name", "environment", "command", "contentId", NULL};

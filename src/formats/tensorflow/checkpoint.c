@@ -7,8 +7,8 @@
  * The footer locates the index block, which locates each data block. Keys in a block are sorted and
  * stored without the prefix that they share with the previous one. Values are messages: type,
  * shape, file, offset, size, checksum. TensorFlow does not compress these blocks. The index is read
- * once; values are mapped bytes of the data files. Cost: the index, and a checksum over each value
- * used.
+ * once; values are mapped bytes of the data files. Cost: reading the index, and a checksum over
+ * each value that is used.
  */
 #include "formats/tensorflow/checkpoint.h"
 
@@ -79,11 +79,11 @@ static uint32_t u32(const uint8_t *p)
 /* ---- blocks ---- */
 
 struct block {
-    struct rp_bytes bytes; /* entries, without the restarts */
+    struct rp_bytes bytes; /* entries, without the list of restarts at the end */
     uint64_t offset;
 };
 
-/* Two varints: place and size. */
+/* Reads two varints, place and size. */
 static const uint8_t *read_handle(const uint8_t *p, const uint8_t *end, uint64_t *offset,
                                   uint64_t *size)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorFlow graphs: GraphDef as protobuf and as text (.pbtxt is turned into the wire form first),
- * and the first graph of a SavedModel or MetaGraphDef. The graph is the entry computation, each
- * function of its library another one; arguments and results of functions are operations that count
- * as none. Attributes are kept as one line of text each.
+ * Reads TensorFlow graphs: GraphDef as protobuf and as text (.pbtxt is turned into the wire form
+ * first), and the first graph of a SavedModel or MetaGraphDef. The graph is the entry computation,
+ * and each function of its library is another one. Arguments and results of functions are
+ * operations that are not counted. Attributes are kept as one line of text each.
  *
  *   input "a:1"       output 1 of node a
- *   input "a:sum:0"   in functions: of its output "sum" the first
+ *   input "a:sum:0"   in functions: the first part of output "sum" of a
  *   input "^a"        runs after a
  */
 #include "formats/formats.h"
@@ -24,8 +24,8 @@ struct graph_reader {
     struct rp_program *p;
     struct rp_limits limits;
     struct rp_err *err;
-    RP_VEC(uint64_t) op_of;       /* string to computation + 1 (high half) and operation */
-    RP_VEC(uint32_t) function_of; /* string to computation + 1 */
+    RP_VEC(uint64_t) op_of;       /* from string to computation + 1 (high half) and operation */
+    RP_VEC(uint32_t) function_of; /* from string to computation + 1 */
     struct rp_out *text;          /* scratch for attributes */
     RP_VEC(char) control;         /* scratch: "{%a, %b}" */
 };
@@ -65,7 +65,7 @@ static enum rp_code add_node_input(struct graph_reader *r, struct rp_bytes input
 
     if (input.n && *input.at == '^')
         return add_control(r, (struct rp_bytes){input.at + 1, input.n - 1});
-    if (colon) { /* the number after the last colon */
+    if (colon) { /* reads the number after the last colon */
         const uint8_t *last = memrchr(input.at, ':', input.n);
 
         for (index = 0, last++; last < input.at + input.n && *last >= '0' && *last <= '9'; last++)
@@ -90,7 +90,7 @@ static enum rp_code add_text_attr(struct graph_reader *r, uint32_t key, const ch
     return rp_program_add_text(r->p, key, copy, n, r->err);
 }
 
-/* Functions that an attribute names, alone or in a list, are called. */
+/* Adds the functions that an attribute names, alone or in a list, as called. */
 static enum rp_code add_calls(struct graph_reader *r, struct rp_bytes value, bool list)
 {
     struct rp_proto_cursor c = rp_proto_cursor(value.at, value.n, 0, 100);
@@ -134,7 +134,7 @@ static enum rp_code add_node_attr(struct graph_reader *r, struct rp_bytes entry)
 
 static unsigned elem_of(uint64_t type)
 {
-    type %= 100; /* references have the number of the type and 100 */
+    type %= 100; /* the type of a reference is 100 more than that of its value */
     if (type == RP_TF_TYPE_DT_STRING)
         return RP_ELEM_STRING;
     if (type == RP_TF_TYPE_DT_RESOURCE || type == RP_TF_TYPE_DT_VARIANT)
@@ -153,7 +153,7 @@ static uint64_t varint_of(struct rp_bytes message, uint32_t number)
     return 0;
 }
 
-/* The array of a TensorShapeProto. */
+/* The array type of a TensorShapeProto. */
 static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_bytes shape,
                              uint32_t *id)
 {
@@ -174,7 +174,7 @@ static enum rp_code array_of(struct graph_reader *r, unsigned elem, struct rp_by
     return rp_program_array(r->p, elem, dims, NULL, n, 0, id, r->err);
 }
 
-/* From attributes: the type of T or dtype, and the first of _output_shapes. */
+/* Takes the shape from attributes: the type from T or dtype, and the first of _output_shapes. */
 static enum rp_code shape_of_node(struct graph_reader *r, struct rp_bytes node, uint32_t *shape)
 {
     struct rp_proto_cursor c = rp_proto_cursor(node.at, node.n, 0, 100);
@@ -280,7 +280,7 @@ static enum rp_code add_arguments(struct graph_reader *r, struct rp_bytes signat
     return rp_proto_finish(&c, r->err);
 }
 
-/* ret: name of a result to what it is */
+/* ret: maps the name of a result to its value */
 static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function)
 {
     struct rp_proto_cursor c = rp_proto_cursor(function.at, function.n, 0, 100);
@@ -297,7 +297,7 @@ static enum rp_code add_results(struct graph_reader *r, struct rp_bytes function
     return rp_proto_finish(&c, r->err);
 }
 
-/* All functions of the library: the first time their names, then their bodies. */
+/* Visits all functions of the library: the first time for their names, then for their bodies. */
 static enum rp_code each_function(struct graph_reader *r, struct rp_bytes library, bool names)
 {
     struct rp_proto_cursor c = rp_proto_cursor(library.at, library.n, 0, 100);
@@ -355,7 +355,7 @@ enum rp_code rp_graphdef_fill(struct rp_program *p, struct rp_bytes graph,
                                 : read_graph(&r, graph);
 }
 
-/* Text: the wire form is made in the program's arena, where the program points into. */
+/* Converts text to the wire format in the program's arena, since the program points into it. */
 enum rp_code rp_graphdef_fill_text(struct rp_program *p, const char *text, size_t n,
                                    const struct rp_limits *limits, struct rp_err *err)
 {

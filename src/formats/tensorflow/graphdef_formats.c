@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The formats of TensorFlow graphs and how each is recognised: a node has a name and an operation
- * that begins with a capital or '_', which no other message has in these fields.
+ * The formats of TensorFlow graphs are recognised by a node, which has a name and an operation that
+ * begins with a capital or '_'; no other message has these in the same fields.
  */
 #include "abi/proto/blade.h"
 #include "abi/proto/tensorflow.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* The first field, of that number; it may extend past the end of the bytes. */
+/* Finds the first field, if it has that number; it may extend past the end of the bytes. */
 static bool first_field(struct rp_bytes s, uint32_t number, struct rp_bytes *content, bool *whole)
 {
     const uint8_t *at = s.at, *end = s.at + s.n;
@@ -91,7 +91,7 @@ const struct rp_format rp_format_graphdef = {
 
 /* ---- text ---- */
 
-/* "node {" with "name:" after it, or "library {" or "versions {" at the front. */
+/* Recognises "node {" with "name:" after it, or "library {" or "versions {" at the front. */
 static enum rp_sniff sniff_text(const uint8_t *head, size_t n, const char *file)
 {
     static const char *const first[] = {"node {", "library {", "versions {",
@@ -146,7 +146,7 @@ const struct rp_format rp_format_graphdef_text = {
 
 /* ---- graphs inside other messages ---- */
 
-/* A reader of a message that holds a graph: finds it, and fills the program with it. */
+/* Finds the graph inside a message, and fills the program with it. */
 static enum rp_code read_inner(struct rp_input *in, const struct rp_read_options *options,
                                struct rp_bytes (*find)(struct rp_bytes), struct rp_import *to,
                                struct rp_err *err)
@@ -175,7 +175,8 @@ static struct rp_bytes graph_of_saved(struct rp_bytes s)
     return graph_of_meta(rp_proto_find(s, RP_TF_SAVED_MODEL_META_GRAPHS));
 }
 
-/* The version of the schema as a small number, then a MetaGraphDef that begins with a message. */
+/* Recognises the version of the schema as a small number, then a MetaGraphDef that begins with a
+   message. */
 static enum rp_sniff sniff_saved(const uint8_t *head, size_t n, const char *file)
 {
     const uint8_t schema_version =
@@ -208,8 +209,8 @@ const struct rp_format rp_format_saved_model = {
     .read = read_saved,
 };
 
-/* A meta_info_def with a version or a list of operations, then the graph. The list is often longer
-   than what is seen of the file. */
+/* Recognises a meta_info_def with a version or a list of operations, then the graph. The list is
+   often longer than the part of the file that is available. */
 static enum rp_sniff sniff_meta(const uint8_t *head, size_t n, const char *file)
 {
     struct rp_bytes s = {head, n}, info, ops, op, name, graph;
@@ -253,7 +254,7 @@ const struct rp_format rp_format_meta_graph = {
 
 /* ---- libraries of functions ---- */
 
-/* A FunctionDef: a signature with a name, and a node somewhere after it. */
+/* Whether this is a FunctionDef: a signature with a name, and a node somewhere after it. */
 static bool like_function(struct rp_bytes s)
 {
     struct rp_bytes signature, name;
@@ -278,7 +279,7 @@ static enum rp_sniff sniff_library(const uint8_t *head, size_t n, const char *fi
     return like_library((struct rp_bytes){head, n}) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-/* The library as that of a graph without nodes. */
+/* Reads the library like that of a graph without nodes. */
 static enum rp_code fill_library(struct rp_program *p, struct rp_bytes library,
                                  const struct rp_limits *limits, struct rp_err *err)
 {

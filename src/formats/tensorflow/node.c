@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes of TensorFlow graphs. Attributes are a map: a list of entries, looked through in its order.
- */
+/* The attributes of a node are a map: a list of entries, which is searched in its order. */
 #include "formats/tensorflow/node.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feeds and fetches of TensorFlow programs. A SavedModel names them in its signatures (in the order
- * of their names, since the file has none); of a GraphDef placeholders are fed in the order of the
+ * of their names, since the file has none). In a GraphDef, placeholders are fed in the order of the
  * file, and what no node takes as its input is fetched. The graph of a function's body has nodes
  * _Arg and _Retval instead, which say their numbers.
  */
@@ -20,7 +20,7 @@ static bool text_is(struct rp_bytes a, const char *b)
     return a.at && a.n == strlen(b) && !memcmp(a.at, b, a.n);
 }
 
-/* A TensorShapeProto; one with unknown dimensions is ignored. */
+/* Reads a TensorShapeProto; one with unknown dimensions is ignored. */
 static void read_port_shape(struct rp_bytes message, struct rp_tf_port_name *port)
 {
     struct rp_tf_value shape = {0};
@@ -51,7 +51,7 @@ static enum rp_code read_info(struct rp_proto_cursor c, struct rp_arena *arena,
     return rp_proto_finish(&c, err);
 }
 
-/* An entry of a map from names to TensorInfo. */
+/* Reads an entry of a map from names to TensorInfo. */
 static enum rp_code read_entry(struct rp_proto_cursor c, struct rp_arena *arena,
                                struct rp_tf_port_name *port, struct rp_err *err)
 {
@@ -111,7 +111,7 @@ static enum rp_code consider_signature(struct rp_proto_cursor c, const char *wan
                                                      {0}},
                       err));
     if (text_is(name, "__saved_model_init_op"))
-        return RP_OK; /* every model has it; it computes nothing */
+        return RP_OK; /* every model has it, but it computes nothing */
     if (text_is(name, wanted ? wanted : "serving_default") || (!wanted && !best->n)) {
         best->name = name;
         best->body = body;
@@ -147,8 +147,8 @@ static enum rp_code read_meta(struct rp_proto_cursor c, const char *wanted, stru
 
 struct node {
     struct rp_bytes name, op;
-    uint64_t type;                          /* of its attribute dtype */
-    struct rp_bytes shape;                  /* TensorShapeProto of its attribute shape */
+    uint64_t type;                          /* value of its attribute dtype */
+    struct rp_bytes shape;                  /* TensorShapeProto in its attribute shape */
     struct rp_bytes shared, message, input; /* the first input */
     uint64_t index;                         /* of _Arg and _Retval */
 };
@@ -183,7 +183,7 @@ static enum rp_code read_node(struct rp_proto_cursor c, struct node *node, struc
         if (item.number == RP_TF_NODE_INPUT && used)
             RP_TRY(rp_map_put(used, input_hash(item.bytes), 1, err));
         if (item.number == RP_TF_NODE_ATTR) {
-            /* The attributes dtype, shape and shared_name. */
+            /* Reads the attributes dtype, shape and shared_name. */
             struct rp_bytes key = {0}, value = {0};
             RP_TRY(rp_proto_read(
                 rp_proto_enter(&c, &item),
@@ -238,7 +238,7 @@ static enum rp_code add_port(struct rp_arena *arena, const struct node *node,
 
 RP_ORDER(by_index, struct rp_tf_port_name, RP_UP(index))
 
-/* Arguments and results of a function whose body the graph is, in their order. */
+/* If the graph is the body of a function, chooses its arguments and results in their order. */
 static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *arena,
                                      struct rp_tf_ports *out, struct rp_err *err)
 {
@@ -251,7 +251,7 @@ static enum rp_code choose_arguments(const node_list *nodes, struct rp_arena *ar
             RP_TRY(add_port(arena, node, &port, err));
             RP_TRY(rp_vec_push(&out->feeds, port, err));
         } else if (text_is(node->op, "_Retval") || text_is(node->op, "_DeviceRetval")) {
-            /* The value that a _Retval returns, under its own name. */
+            /* Uses the value that a _Retval returns, under its own name. */
             const char *input = node->input.at ? (const char *)node->input.at : "";
             bool colon = node->input.n && memchr(input, ':', node->input.n);
 
@@ -331,7 +331,8 @@ enum rp_code rp_tf_ports_find(struct rp_bytes bytes, bool saved, const char *sig
         return read_graph(bytes, arena, out, err);
     if (rp_proto_next_bytes(&c, RP_TF_SAVED_MODEL_META_GRAPHS, &item)) {
         RP_TRY(read_meta(rp_proto_enter(&c, &item), signature, arena, out, err));
-        enum rp_code code = read_graph(out->graph, arena, &plain, err); /* only for its variables */
+        enum rp_code code = read_graph(out->graph, arena, &plain,
+                                       err); /* the graph is needed only for its variables */
         out->has_variables = plain.has_variables;
         rp_tf_ports_release(&plain);
         return code;

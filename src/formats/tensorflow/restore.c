@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define DEPTH 32
-#define HOPS  8 /* from an assignment to what it is restored from */
+#define HOPS  8 /* longest chain from an assignment to the value it restores */
 
 struct scope {
     RP_VEC(struct rp_bytes) nodes; /* messages */
@@ -82,7 +82,7 @@ static struct rp_bytes scope_find(const struct scope *s, struct rp_bytes text, s
 
 /* ---- one assignment ---- */
 
-/* The key that a value is restored from; empty: it is not. */
+/* The key that a value is restored from; empty if it is not restored. */
 static struct rp_bytes source_of(const struct scope *s, struct rp_bytes value)
 {
     size_t output, ignored;
@@ -163,7 +163,7 @@ static struct rp_bytes find_function(const struct restore_ctx *f, struct rp_byte
     return function;
 }
 
-/* A cheap test before a function is read. */
+/* A cheap test before a function is read in full. */
 static bool restores(struct rp_bytes function)
 {
     return memmem(function.at, function.n, "RestoreV2", 9) != NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorFlow's RunMetadata (RunOptions with FULL_TRACE), and the StepStats inside it alone. A
+ * Reads TensorFlow's RunMetadata (RunOptions with FULL_TRACE), and the StepStats inside it alone. A
  * device is a process, named as in TensorFlow's Timeline. Rows have no thread, so they are assigned
  * to lanes without overlap, as the Timeline does: in file order, each to the first lane that is
  * free before its microsecond. Transfers (RecvTensor) are in an entry of their own of the same
@@ -21,8 +21,8 @@
 
 /* -------------------------------------------------------------------------- sniffing */
 
-/* The message in the first field of a message; it may extend past the head. False where the head
-   does not begin with a nested field 1. */
+/* Enters the message in the first field of a message; it may extend past the head. False if the
+   head does not begin with a nested field 1. */
 static bool enter_first_field(struct rp_bytes *b)
 {
     const uint8_t *end = b->at + b->n;
@@ -37,7 +37,7 @@ static bool enter_first_field(struct rp_bytes *b)
     return true;
 }
 
-/* A row has the name of its node, and times as numbers. */
+/* Whether a row has the name of its node, and times as numbers. */
 static bool fits_row(struct rp_bytes b)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 8);
@@ -61,7 +61,8 @@ static bool fits_row(struct rp_bytes b)
     return node && time;
 }
 
-/* A device, "/job:x/...", which is not a valid name of a node or module, then its rows. */
+/* Whether this is a device, "/job:x/...", which is not a valid name of a node or module, followed
+   by its rows. */
 static bool fits_device(struct rp_bytes b)
 {
     struct rp_proto_cursor c = rp_proto_cursor(b.at, b.n, 0, 8);
@@ -115,11 +116,12 @@ struct device {
 struct runmeta_reader {
     struct rp_proto_trace t;
     RP_VEC(struct device) devices;
-    struct rp_map by_name;       /* hash of a device's name -> device */
+    struct rp_map by_name;       /* from the hash of a device's name to the device */
     struct lanes ops, transfers; /* of the current entry */
-    uint32_t device;             /* of the current entry, index in devices */
-    uint64_t crowded;            /* rows without a free lane */
-    bool cut;                    /* the file ends inside a message */
+    uint32_t device;             /* index in devices for the current entry */
+    uint64_t crowded;            /* number of rows without a free lane */
+    bool cut; /* The process of a device; Timeline gives them the odd numbers 1, 3, 5, because even
+                 ones show tensors. */
 };
 
 static enum rp_runmeta_device kind_of_device(struct rp_bytes name)
@@ -131,7 +133,8 @@ static enum rp_runmeta_device kind_of_device(struct rp_bytes name)
     return memmem(name.at, name.n, "/stream:", 8) ? RP_RUNMETA_STREAM : RP_RUNMETA_HOST;
 }
 
-/* The process of a device; Timeline numbers them 1, 3, 5 (even ones show tensors). */
+/* The process of a device; Timeline gives them the odd numbers 1, 3, 5, because even ones show
+   tensors. */
 static enum rp_code find_device(struct runmeta_reader *r, struct rp_bytes name, struct rp_err *err)
 {
     struct device fresh = {.name = name, .kind = kind_of_device(name)};
@@ -151,7 +154,8 @@ static enum rp_code find_device(struct runmeta_reader *r, struct rp_bytes name, 
     return rp_vec_push(&r->devices, fresh, err);
 }
 
-/* The track of a thread number, with its name, and that of the process where it is the first. */
+/* Opens the track of a thread number, with its name; the first one of a process also names the
+   process. */
 static enum rp_code open_track(struct runmeta_reader *r, int64_t tid, const char *name,
                                rp_track *out, struct rp_err *err)
 {
@@ -207,8 +211,8 @@ static enum rp_code find_track(struct runmeta_reader *r, const struct rp_runmeta
 
 /* -------------------------------------------------------------------------- reading */
 
-/* The next field. Where it extends past the end of the file, the part that is there: the file is
-   truncated, and the rows before that are complete. The cursor has failed then. */
+/* Reads the next field. If it extends past the end of the file, the file is truncated: the cursor
+   fails, the field is the part that exists, and the rows before it are complete. */
 static bool next_field(struct runmeta_reader *r, struct rp_proto_cursor *c,
                        struct rp_proto_item *it)
 {

@@ -13,18 +13,18 @@ struct rp_runmeta_label {
     struct rp_bytes name, op;
     struct rp_bytes inputs; /* "a, b:1, ^c" */
     struct rp_bytes memory; /* "mklcpu 0.4MB 0.4MB" */
-    /* of RecvTensor: */
+    /* For RecvTensor: */
     struct rp_bytes edge, from, to;
 };
 
-/* "[mklcpu 0.4MB] relu1 = _MklNativeFusedConv2D(a, b)", read as TensorFlow's Timeline does. */
+/* Reads "[mklcpu 0.4MB] relu1 = _MklNativeFusedConv2D(a, b)" as TensorFlow's Timeline does. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out);
-/* "MEMCPYHtoD@@relu1:Relu#id=1#": the node and operator of a kernel on a stream. */
+/* Reads the node and operator of a kernel on a stream, "MEMCPYHtoD@@relu1:Relu#id=1#". */
 void rp_runmeta_read_kernel_label(struct rp_bytes label, struct rp_bytes node_name,
                                   struct rp_runmeta_label *out);
 /* "[4608B] [30.6Mb/s] edge_14_conv2 from /job:ps/... to /job:worker/...". */
 void rp_runmeta_read_recv_label(struct rp_bytes label, struct rp_runmeta_label *out);
-/* The next of a list of inputs; false at its end. */
+/* Takes the next of a list of inputs; false at its end. */
 bool rp_runmeta_next_input(struct rp_bytes *inputs, struct rp_bytes *out);
 
 enum rp_runmeta_device {
@@ -45,7 +45,7 @@ struct rp_runmeta_row { /* a NodeExecStats; times in nanoseconds */
 
 enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                  struct rp_runmeta_row *row, struct rp_err *err);
-/* RecvTensor, or named like a copy. */
+/* Whether a row is a RecvTensor, or is named like a copy. */
 bool rp_runmeta_is_recv(const struct rp_runmeta_row *row);
 enum rp_code rp_runmeta_add_row(struct rp_proto_trace *t, const struct rp_runmeta_row *row,
                                 rp_track track, enum rp_runmeta_device device, struct rp_err *err);

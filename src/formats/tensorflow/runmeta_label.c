@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels of rows in TensorFlow's step statistics. The operator is only in the label: the row has
- * only the name of the node. Labels are read as tensorflow/python/client/timeline.py does, so that
- * a Timeline made of the same file shows the same.
+ * Reads labels of rows in TensorFlow's step statistics. The operator is only in the label: the row
+ * has only the name of the node. Labels are read as tensorflow/python/client/timeline.py does, so
+ * that a Timeline made of the same file shows the same.
  */
 #include "formats/tensorflow/runmeta.h"
 
@@ -13,7 +13,7 @@ static struct rp_bytes slice(struct rp_bytes b, size_t from, size_t to)
     return (struct rp_bytes){b.at + from, to - from};
 }
 
-/* Where the word begins, or b.n. */
+/* The position where the word begins, or b.n. */
 static size_t find_text(struct rp_bytes b, size_t from, const char *word)
 {
     const uint8_t *at = from < b.n ? memmem(b.at + from, b.n - from, word, strlen(word)) : NULL;
@@ -21,7 +21,7 @@ static size_t find_text(struct rp_bytes b, size_t from, const char *word)
     return at ? (size_t)(at - b.at) : b.n;
 }
 
-/* The last place of the word that begins before `before`, or b.n. */
+/* The last position of the word that is before `before`, or b.n. */
 static size_t find_last_text(struct rp_bytes b, size_t before, const char *word)
 {
     size_t n = strlen(word);
@@ -32,7 +32,7 @@ static size_t find_last_text(struct rp_bytes b, size_t before, const char *word)
     return b.n;
 }
 
-/* The pattern "(.*) = (.*)\((.*)\)", each part as long as possible. */
+/* Matches the pattern "(.*) = (.*)\((.*)\)", each part as long as possible. */
 void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *out)
 {
     size_t close = find_last_text(label, label.n, ")");
@@ -47,7 +47,7 @@ void rp_runmeta_read_op_label(struct rp_bytes label, struct rp_runmeta_label *ou
     if (equals == label.n)
         return;
 
-    /* "[...] name": the text in the brackets and the name. */
+    /* Splits "[...] name" into the text in the brackets and the name. */
     struct rp_bytes name = slice(label, 0, equals);
     size_t end = name.n && name.at[0] == '[' ? find_text(name, 0, "] ") : name.n;
     out->name = end < name.n ? slice(name, end + 2, name.n) : name;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One row of step statistics: when a node ran and how much memory it used. A row is a span from
- * all_start to all_end, as in TensorFlow's Timeline, but from the nanosecond fields where the row
- * has them (rows of RecvTensor have microseconds only); the operator itself ran from op_start to
- * op_end within it. Arguments have the names that Timeline gives them, and units in their names
- * where it has none.
+ * Reads one row of step statistics: when a node ran and how much memory it used. A row is a span
+ * from all_start to all_end, as in TensorFlow's Timeline, but in nanoseconds if the row has them
+ * (rows of RecvTensor have only microseconds); the operator itself ran from op_start to op_end
+ * within it. Arguments have the names that Timeline gives them; if these have no unit, it is added.
  */
 #include "formats/tensorflow/runmeta.h"
 
@@ -54,7 +53,7 @@ static enum rp_code read_memory_stats(const struct rp_proto_cursor *up,
     return rp_proto_finish(&c, err);
 }
 
-/* A NodeOutput (level 0), its TensorDescription (1), and its AllocationDescription (2). */
+/* Reads a NodeOutput (level 0), its TensorDescription (1), or its AllocationDescription (2). */
 static enum rp_code read_output(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                 unsigned level, struct rp_runmeta_row *row, struct rp_err *err)
 {
@@ -114,7 +113,7 @@ enum rp_code rp_runmeta_read_row(const struct rp_proto_cursor *up, const struct 
     }
     row->thread_id = (uint32_t)field[RP_RUNMETA_NODE_THREAD_ID];
 
-    /* Nanoseconds where the row has them. A row has all or none: 0 is a value then. */
+    /* A row has all fields in nanoseconds or none, so 0 is a value if one is there. */
     int64_t start;
     row->start_us = field[RP_RUNMETA_NODE_ALL_START_MICROS];
     row->end_rel_us = field[RP_RUNMETA_NODE_ALL_END_REL_MICROS];
@@ -256,7 +255,7 @@ static enum rp_code put_args(struct args *a, const struct rp_runmeta_row *row,
     RP_TRY(put_text(a, "memory", label->memory, err));
     RP_TRY(put_memory(a, row, err));
 
-    /* Times inside the span, and how long the node waited for a thread before it. */
+    /* Adds times inside the span, and how long the node waited for a thread before it. */
     int64_t waited;
     if (!rp_runmeta_is_recv(row)) {
         RP_TRY(put_number(a, "op_start_rel_ns", row->op_start_rel, err));

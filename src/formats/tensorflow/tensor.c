@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists. Bytes
- * are not copied; a list is converted to bytes in the arena, which takes the size of the tensor.
+ * Reads TensorProto: a type, a shape, and the elements as bytes or as one of a dozen typed lists.
+ * Bytes are not copied; a list is converted to bytes in the arena, which takes the size of the
+ * tensor.
  */
 #include "formats/tensorflow/tensor.h"
 
@@ -62,7 +63,7 @@ enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *ou
 enum list_form { LIST_NONE, LIST_VARINT, LIST_FIXED32, LIST_FIXED64, LIST_BYTES };
 static const struct list_field {
     enum list_form form;
-    unsigned parts; /* list entries an element: 2 of complex ones */
+    unsigned parts; /* list entries for each element: 2 for complex numbers */
 } list_fields[] = {[RP_TF_TENSOR_FLOAT_VAL] = {LIST_FIXED32, 1},
                    [RP_TF_TENSOR_DOUBLE_VAL] = {LIST_FIXED64, 1},
                    [RP_TF_TENSOR_INT_VAL] = {LIST_VARINT, 1},
@@ -78,7 +79,7 @@ static const struct list_field {
 /* Destination of the entries of a list. */
 struct filling {
     uint8_t *out;
-    size_t n, unit; /* entries that fit, bytes of one */
+    size_t n, unit; /* number of entries that fit, and bytes of each */
     size_t got;
 };
 
@@ -149,7 +150,7 @@ static enum rp_code from_list(struct rp_proto_cursor c, struct rp_tf_value *out,
     return rp_proto_finish(&c, err);
 }
 
-/* Type, shape and the bytes where they are given as such. */
+/* Reads type, shape, and the bytes if they are given as such. */
 static enum rp_code read_head(struct rp_proto_cursor c, struct rp_tf_value *out,
                               struct rp_bytes *content, uint64_t *type, struct rp_err *err)
 {
@@ -182,7 +183,7 @@ enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
         return rp_err_set(err, RP_UNSUPPORTED, "TensorFlow type %llu is not numeric",
                           (unsigned long long)type);
 
-    /* How many elements there are, and whether memory may be asked for them. */
+    /* Computes how many elements there are, and whether so much memory may be allocated. */
     uint64_t most = limits ? limits->held_bytes : RP_LIMITS_DEFAULT.held_bytes;
     size_t unit = rp_literal_unit(out->elem);
     out->n = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Values in TensorFlow files: the message TensorProto. */
+/* Reads values in TensorFlow files (message TensorProto). */
 #include "io/proto.h"
 #include "program/program.h"
 
@@ -11,21 +11,21 @@ struct rp_tf_value {
     uint32_t rank;
     int64_t dims[RP_TF_RANK];
     size_t n;            /* elements */
-    const uint8_t *data; /* little-endian, row-major; in the message or in the arena */
+    const uint8_t *data; /* little-endian, row-major; points into the message or the arena */
     size_t nbytes;
 };
 
-/* Element type of a TensorFlow DataType; RP_ELEM_INVALID for strings, resources and unknown types.
- */
+/* The element type of a TensorFlow DataType; RP_ELEM_INVALID for strings, resources and unknown
+   types. */
 unsigned rp_tf_elem_of(uint64_t type);
 
-/* A TensorShapeProto into rank and dims; RP_UNSUPPORTED where dimensions are not known. */
+/* Reads rank and dims from a TensorShapeProto; RP_UNSUPPORTED if dimensions are not known. */
 enum rp_code rp_tf_shape_decode(struct rp_proto_cursor c, struct rp_tf_value *out,
                                 struct rp_err *err);
 
 /*
- * A TensorProto at `offset` of its file. Values are bytes, or a list whose last element is repeated
- * for all that are missing. limits (NULL: defaults): held_bytes.
+ * Reads a TensorProto at `offset` of its file. Its values are bytes, or a list whose last element
+ * is repeated for all that are missing. limits (NULL for the defaults): held_bytes.
  */
 enum rp_code rp_tf_value_decode(struct rp_bytes message, uint64_t offset,
                                 const struct rp_limits *limits, struct rp_arena *arena,

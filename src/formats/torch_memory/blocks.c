@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ordered maps of the segments and of the live blocks in them: a block takes logarithmic time. */
+/* Segments and the live blocks in them are kept in ordered maps, so a block takes logarithmic
+   time. */
 #include "formats/torch_memory/blocks.h"
 
 #define ROUND_BYTES 512
-#define SMALL_BYTES 2097152 /* segments for blocks of up to 1 MiB */
-#define KEEP_BYTES  1048576 /* a remainder of a large block up to it is not split off */
+#define SMALL_BYTES 2097152 /* size of segments for blocks of up to 1 MiB */
+#define KEEP_BYTES  1048576 /* a remainder of a large block that is not larger is not split off */
 
 static int64_t rounded(int64_t bytes)
 {
@@ -26,7 +27,7 @@ static const struct rp_ordered_entry *segment_of(const struct rp_blocks *b, int6
     return s && addr - s->key < s->value ? s : NULL;
 }
 
-/* The live block at an address; NULL: there is none. */
+/* The live block at an address, or NULL. */
 static const struct rp_ordered_entry *block_at(const struct rp_blocks *b, int64_t addr)
 {
     const struct rp_ordered_entry *block = rp_ordered_from(&b->live, addr);
@@ -72,7 +73,7 @@ enum rp_code rp_blocks_add(struct rp_blocks *b, int64_t addr, int64_t bytes, boo
     return rp_ordered_put(&b->live, addr, bytes, guess, err);
 }
 
-/* Where the room at an address ends: at the next live block or at the end of the segment. */
+/* Where the free room at an address ends: at the next live block or at the end of the segment. */
 static int64_t room_at(const struct rp_blocks *b, const struct rp_ordered_entry *segment,
                        int64_t addr)
 {
@@ -108,7 +109,7 @@ enum rp_code rp_blocks_allocate(struct rp_blocks *b, int64_t addr, int64_t asked
     const struct rp_ordered_entry *s = segment_of(b, addr);
 
     *bytes = rounded(asked);
-    rp_blocks_free(b, addr); /* its end was not recorded */
+    rp_blocks_free(b, addr); /* the end of the block that was there was not recorded */
     if (!s) {
         b->misfits++;
         return RP_OK;

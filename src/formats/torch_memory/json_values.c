@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recursive; the parser limits the depth. Texts are copied, because those of the parser are
+/* Recursive, since the parser limits the depth. Texts are copied, because those of the parser are
    borrowed. */
 #include "formats/torch_memory/json_values.h"
 

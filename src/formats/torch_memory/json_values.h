@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A JSON text as the values that a pickle of the same data has. */
+/* Reads a JSON text into the values that a pickle of the same data would have. */
 #include "formats/pickle/pickle.h"
 
 /* The bytes must outlive `out`; release it also after a failure. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Snapshots of PyTorch's caching allocator (torch.cuda.memory._dump_snapshot), a pickle or the same
- * as JSON:
+ * Reads snapshots of PyTorch's caching allocator (torch.cuda.memory._dump_snapshot), which are a
+ * pickle or the same as JSON:
  *
  *     segments       what the allocator holds when the snapshot is taken: [{device, address,
  *                    total_size, allocated_size, blocks: [{size, state, frames} ...]} ...]
@@ -11,13 +11,13 @@
  *
  * Allocations and requests to free become instants "[memory]" with the arguments that PyTorch's
  * profiler gives them, so that all questions treat both alike; other actions become instants of
- * their own name. Bytes are those of the block that was given (blocks.h), so that the totals are
- * those of torch.cuda.memory_allocated: from the blocks that were live when the log begins, which
- * follow from those at its end. Annotations become spans around the entries. Segments and blocks
- * become instants "[segment]" and "[block]" at the end.
+ * their own name. The bytes are the size of the block that was given (blocks.h), so that the totals
+ * agree with torch.cuda.memory_allocated. They start from the blocks that were live when the log
+ * begins, which follow from those at its end. Annotations become spans around the entries. Segments
+ * and blocks become instants "[segment]" and "[block]" at the end.
  *
  * Older versions: a list of segments alone, blocks with a `history` instead of frames, entries
- * without time. Linear in the values, but for the order of blocks by address; frames that several
+ * without time. Linear in the values, except for sorting blocks by address; frames that several
  * entries share are read once.
  */
 #include "base/hash.h"
@@ -31,7 +31,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK_BYTES  32768 /* of the text of one call stack */
+#define STACK_BYTES  32768 /* longest text of one call stack */
 #define MOST_DEVICES 4096
 #define TIME_MAX_US  (INT64_MAX / 4000)
 
@@ -58,11 +58,11 @@ static const char *const key_names[KEYS] = {
     "State",       "Segment", "Device Free"};
 
 struct device_state {
-    int64_t allocated_end, reserved_end; /* when the snapshot was taken */
+    int64_t allocated_end, reserved_end; /* totals when the snapshot was taken */
     int64_t allocated, reserved;         /* running */
     struct rp_blocks blocks;             /* running */
-    struct rp_map
-        open; /* address -> 1: allocated by the log so far, 0: freed; when it is rewound */
+    struct rp_map open; /* from an address to 1 (allocated by the log so far) or 0 (freed), while
+                           the log is rewound */
     rp_track track;
     bool used;
 };
@@ -74,13 +74,13 @@ struct snapshot_reader {
     size_t ndevices;
     rp_str keys[KEYS];
     uint16_t instant, span;
-    struct rp_map stacks; /* list of frames -> string */
+    struct rp_map stacks; /* from a list of frames to its string */
     rp_str empty_stack;
     char *text;    /* STACK_BYTES */
     size_t nbytes; /* of the input */
     int64_t first_us, last_us;
     bool timed, clamped;
-    bool expandable; /* segments that grow: the sizes of blocks are not known */
+    bool expandable; /* some segments grow, so the sizes of blocks are not known */
     struct rp_err *err;
 };
 
@@ -102,7 +102,7 @@ static bool frame_is_python(struct rp_pickle_text file)
     return file.n > 3 && !memcmp(file.at + file.n - 3, ".py", 3);
 }
 
-/* "name" of a C++ frame, "file.py(12): name" of a Python frame, as the profiler writes them. */
+/* Writes a frame as the profiler does: "name" for C++, "file.py(12): name" for Python. */
 static int print_frame(const struct snapshot_reader *r, rp_pickle_id frame, char *to, size_t cap)
 {
     struct rp_pickle_text name = rp_pickle_get_text(&r->values, frame, "name");
@@ -115,7 +115,7 @@ static int print_frame(const struct snapshot_reader *r, rp_pickle_id frame, char
     return snprintf(to, cap, "%.*s", nname, name.at);
 }
 
-/* The frames as one text, the innermost first, separated by ';'. */
+/* Writes the frames as one text, the innermost first, separated by ';'. */
 static enum rp_code stack_text(struct snapshot_reader *r, rp_pickle_id frames, rp_str *out)
 {
     const rp_pickle_id *items;
@@ -162,7 +162,7 @@ static enum rp_code add_instant(struct snapshot_reader *r, size_t device, int64_
     return rp_builder_add(r->b, &raw, r->err);
 }
 
-/* What an action changes. */
+/* By how much an action changes the allocated bytes. */
 static int64_t allocated_by(struct rp_pickle_text action, int64_t size)
 {
     if (rp_pickle_text_is(action, "alloc"))
@@ -198,7 +198,7 @@ static int64_t entry_size(const struct snapshot_reader *r, rp_pickle_id entry)
     return size < 0 || size > INT64_MAX / 4 ? 0 : size;
 }
 
-/* The time of an entry, or its number where none has one. */
+/* The time of an entry, or its number if it has none. */
 static int64_t entry_us(const struct snapshot_reader *r, rp_pickle_id entry, size_t i)
 {
     int64_t us = rp_pickle_get_int(&r->values, entry, "time_us", -1);
@@ -208,7 +208,7 @@ static int64_t entry_us(const struct snapshot_reader *r, rp_pickle_id entry, siz
     return us < r->first_us || us > r->last_us ? r->first_us : us;
 }
 
-/* Turns the size that was asked for in *change into that of the block. */
+/* Replaces the size that was asked for in *change by the size of the block. */
 static enum rp_code size_block(struct snapshot_reader *r, struct device_state *d,
                                struct rp_pickle_text action, int64_t addr, int64_t size,
                                int64_t *change)
@@ -289,7 +289,7 @@ static int64_t segment_device(const struct snapshot_reader *r, rp_pickle_id segm
     return device < 0 || device >= MOST_DEVICES ? 0 : device;
 }
 
-/* Totals of the segments, and how many devices there are. */
+/* Sums up the segments, and counts the devices. */
 static enum rp_code sum_segments(struct snapshot_reader *r, rp_pickle_id segments)
 {
     const rp_pickle_id *items;
@@ -329,12 +329,13 @@ static enum rp_code rewind_device(struct snapshot_reader *r, size_t device, rp_p
     if (n && device >= r->ndevices)
         r->ndevices = device + 1;
     for (size_t i = 0; i < n; i++) {
-        /* What the log of a device says about the time before it: segments and blocks that it
-           frees without having allocated them. What it allocated is noted in `open`. */
+        /* Finds what the log of a device says about the time before it: segments and blocks that it
+           frees without having allocated them. Blocks that it allocates are noted in `open`. */
         struct rp_pickle_text action = rp_pickle_get_text(&r->values, items[i], "action");
         int64_t size = entry_size(r, items[i]), addr = get_int(r, items[i], "addr");
         int64_t change = allocated_by(action, size), grows = reserved_by(action, size);
-        uint64_t key = (uint64_t)addr << 1 | (grows != 0); /* a segment and its first block */
+        uint64_t key =
+            (uint64_t)addr << 1 | (grows != 0); /* distinguishes a segment from its first block */
         uint32_t was = rp_map_get(&d->open, key);
         see_time(r, items[i]);
         r->expandable = r->expandable || rp_pickle_text_is(action, "segment_map") ||
@@ -374,14 +375,14 @@ static enum rp_code rewind_segment(struct snapshot_reader *r, rp_pickle_id segme
 
         next = add_clamped(r, at, size);
         if (rp_pickle_text_is(state, "inactive") || was != RP_MAP_NONE)
-            continue; /* allocated or freed by the log: the log knows it */
+            continue; /* the log has allocated or freed it, and so knows it */
         RP_TRY(rp_blocks_add(&d->blocks, at, size, false, r->err));
         d->allocated = add_clamped(r, d->allocated, size);
     }
     return RP_OK;
 }
 
-/* Blocks that the log frees first: live when it began. */
+/* Adds blocks that the log frees before it allocates them: they were live when it began. */
 static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pickle_id log)
 {
     struct device_state *d = &r->devices[device];
@@ -406,7 +407,7 @@ static enum rp_code rewind_freed(struct snapshot_reader *r, size_t device, rp_pi
     return RP_OK;
 }
 
-/* With segments that grow the log's own sizes are all there is. */
+/* If segments grow, the log's own sizes are the only ones. */
 static enum rp_code rewind_plainly(struct snapshot_reader *r, size_t device, rp_pickle_id log)
 {
     struct device_state *d = &r->devices[device];
@@ -563,7 +564,7 @@ static enum rp_code rewind_blocks(struct snapshot_reader *r, const rp_pickle_id 
     for (size_t i = 0; i < nlogs; i++)
         RP_TRY(r->expandable ? rewind_plainly(r, i, logs[i]) : rewind_freed(r, i, logs[i]));
     for (size_t i = 0; i < r->ndevices && !r->expandable; i++) {
-        /* The total when the log begins. */
+        /* The total at the beginning of the log. */
         struct device_state *d = &r->devices[i];
         rp_blocks_settle(&d->blocks);
         d->allocated = 0;
@@ -714,7 +715,8 @@ static bool head_has(const uint8_t *head, size_t n, const char *word)
     return memmem(head, n, word, strlen(word)) != NULL;
 }
 
-/* The head of every JSON file is searched here: a plain search before the keys. */
+/* The head of every JSON file is searched here, so a plain search comes before that for the
+   keys. */
 static enum rp_sniff sniff_json(const uint8_t *head, size_t n)
 {
     bool is = (head_has(head, n, "\"device_traces\"") &&

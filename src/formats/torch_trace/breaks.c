@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a graph ended. Releases of PyTorch say it in different words:
+ * Reads why a graph ended, which each release of PyTorch says in different words:
  *
  *     Graph break in user code at /home/user/model.py:63       older: "Graph break: from user code
  *     Graph Break Reason: Encountered graph break when …       at:" and a stack
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What follows a word at the begin of a line. */
+/* What follows a word at the beginning of a line. */
 static bool after_word(struct rp_snip line, const char *word, struct rp_snip *rest)
 {
     if (!rp_snip_begins(line, word))
@@ -69,7 +69,7 @@ void rp_torch_break_read(struct rp_snip text, struct rp_arena *arena, struct rp_
     struct rp_torch_frame frame;
 
     while (rp_snip_line(&head, &line)) {
-        /* A break's text, line by line; each is found once, where it stands first. */
+        /* Reads the text of a break line by line; each part is taken where it occurs first. */
         struct rp_snip s = rp_snip_trim(line), rest;
         if (after_word(s, "Graph break in user code at ", &rest)) {
             set_place(rest, arena, &out->at);

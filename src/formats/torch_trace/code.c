@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that Inductor has generated: kernels, and a function that calls them in order.
+ * Reads code that Inductor has generated: kernels, and a function that calls them in order.
  *
  *     # AOT ID: ['0_forward']
- *     # Topologically Sorted Source Nodes: [input_1, input_2], Original ATen: [aten.view,
- * aten.gelu] # Graph fragment: #   %mul_4 : Tensor "f32[8, 128, 2048]…" =
- * call_function[target=torch.ops.aten.mul.Tensor](…) triton_poi_fused_gelu_view_2 =
- * async_compile.triton('triton_poi_fused_gelu_view_2', ''' …
+ *     # Topologically Sorted Source Nodes: [input_1, input_2], Original ATen: [aten.view, …]
+ *     # Graph fragment:
+ *     #   %mul_4 : Tensor "f32[8, 128, 2048]…" = call_function[target=torch.ops.aten.mul.Tensor](…)
+ *     triton_poi_fused_gelu_view_2 = async_compile.triton('triton_poi_fused_gelu_view_2', ''' …
  *     ''', device_str='cuda')
  *
  *         # Topologically Sorted Source Nodes: [linear, …, input_1], Original ATen: […]
@@ -14,8 +14,9 @@
  *         extern_kernels.addmm(primals_11, …, out=buf17)
  *         triton_poi_fused_gelu_view_2.run(buf17, buf18, 2097152, stream=stream0)
  *
- * Inductor makes kernels with equal code once, with the comment of the first: where the comment of
- * a call lists other nodes than that of its kernel, the call is of the last of its own nodes.
+ * If several kernels have the same code, Inductor makes only one, with the comment of the first. So
+ * if the comment of a call lists other nodes than that of its kernel, the call belongs to the last
+ * of its own nodes.
  */
 #include "formats/torch_trace/read.h"
 
@@ -28,18 +29,19 @@
 
 const char *const rp_torch_basis_names[] = {NULL, "handle", "fragment", "node", "graph", "caller"};
 
-struct code_kernel { /* beside the kernel of the same number */
+struct code_kernel { /* code_kernel: what is known besides the kernel with the same number */
     uint64_t name;
-    struct rp_snip nodes; /* of the comment above it: "input_1, input_2" */
-    uint32_t first, n;    /* lines of its fragment, in the shares of the trace */
+    struct rp_snip nodes; /* nodes in the comment above it: "input_1, input_2" */
+    uint32_t first, n;    /* place of the lines of its fragment in the shares of the trace */
     size_t first_tensor, ntensors;
 };
 
 struct code_tensor { /* '%mul : Tensor "f32[8, 128][128, 1]cuda:0"' */
     struct rp_snip name, dims;
-    const char *type; /* as the profiler writes it; NULL: not known, or a size is not a number */
+    const char
+        *type; /* as the profiler writes it; NULL if it is not known, or a size is not a number */
     double elements;
-    bool moves; /* it is read, or it is a result */
+    bool moves; /* it is read, or is a result */
 };
 
 struct code_reader {
@@ -49,18 +51,18 @@ struct code_reader {
     struct rp_err *err;
     RP_VEC(struct code_kernel) kernels;
     struct rp_map by_name;
-    /* comments since the last statement */
+    /* comments since the last statement, one after the other */
     struct rp_snip nodes, handles;
     RP_VEC(struct rp_torch_share) fragment;
     bool in_fragment;
     RP_VEC(struct code_tensor) tensors; /* of all fragments */
     size_t first_tensor;                /* of the last fragment */
-    struct rp_map typed;                /* hash of a name -> a tensor whose type is known */
+    struct rp_map typed; /* from the hash of a name to a tensor whose type is known */
 };
 
 /* ------------------------------------------------------------------ lines */
 
-/* Adds a node of a line to a set, which is short: a kernel is of few lines. */
+/* Adds the line of a node to a set, which is short because a kernel has few lines. */
 #define MOST_LINES 64
 RP_LIMIT(MOST_LINES, "lines", "a kernel of more lines is given to the first of them");
 
@@ -86,8 +88,8 @@ static enum rp_code keep_lines(struct code_reader *r, uint32_t *first, uint32_t 
     return RP_OK;
 }
 
-/* The line of a node. Backward passes are written in nodes of the graph after all passes, the
-   others in those of Dynamo's graph; names such as "add" and "view" exist in both. */
+/* The line of a node. A backward pass is written in nodes of the graph after all passes, other code
+   in those of Dynamo's graph; names such as "add" and "view" exist in both. */
 static uint32_t place_of(const struct code_reader *r, struct rp_snip name, bool fragment)
 {
     bool post_first = fragment || r->graph->direction == RP_TORCH_IS_BACKWARD;
@@ -115,7 +117,7 @@ static uint32_t last_place(const struct code_reader *r, struct rp_snip names)
 
 /* ------------------------------------------------------------------ comments */
 
-/* What is between the first brackets after a word. */
+/* The text inside the first brackets after a word. */
 static struct rp_snip bracketed(struct rp_snip line, const char *word)
 {
     const char *at = memmem(line.at, line.n, word, strlen(word));
@@ -133,7 +135,7 @@ static bool same_snip(struct rp_snip a, struct rp_snip b)
     return a.n == b.n && (!a.n || !memcmp(a.at, b.at, a.n));
 }
 
-/* "f32" in torch.fx, "float" in the profiler. */
+/* The types "f32" of torch.fx are "float" and so on in the profiler. */
 static const struct {
     const char *fx, *type;
 } fx_types[] = {{"f32", "float"},
@@ -165,7 +167,7 @@ static void read_type(struct code_tensor *out, struct rp_snip text)
     for (const char *at = open + 1; at < close; at += strspn(at, ", ")) {
         char *end;
 
-        if (*at < '0' || *at > '9') /* "s0": known when it runs */
+        if (*at < '0' || *at > '9') /* "s0": the size is known only at run time */
             return;
         out->elements *= strtod(at, &end);
         at = end;
@@ -175,8 +177,8 @@ static void read_type(struct code_tensor *out, struct rp_snip text)
             out->type = fx_types[i].type;
 }
 
-/* '#   %mul_4 : Tensor "…" = call_function[…](…)', or "PlaceHolder[…]": inputs are not nodes of the
-   kernel. */
+/* Reads '# %mul_4 : Tensor "…" = call_function[…](…)', or "PlaceHolder[…]", which is an input and
+   not a node of the kernel. */
 static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
 {
     static const char results[] = "return ", typed[] = " : Tensor \"";
@@ -184,7 +186,7 @@ static enum rp_code read_fragment(struct code_reader *r, struct rp_snip s)
     uint32_t at = (uint32_t)r->tensors.n;
 
     if (rp_snip_begins(s, results)) {
-        /* "return %mul,%buf2": results move as inputs do. */
+        /* "return %mul,%buf2": results move data, as inputs do. */
         struct rp_snip names =
             (struct rp_snip){s.at + sizeof results - 1, s.n - sizeof results + 1};
         while (names.n) {
@@ -271,7 +273,8 @@ static enum rp_code kernel_of(struct code_reader *r, struct rp_snip name, bool a
     return rp_vec_push(&r->kernels, kernel, r->err);
 }
 
-/* "aten::addmm" of "extern_kernels.addmm", "own::bad" of "torch.ops.own.bad.default". */
+/* The operator of a call: "aten::addmm" for "extern_kernels.addmm", "own::bad" for
+   "torch.ops.own.bad.default". */
 static const char *operator_of(struct rp_snip callee, struct rp_arena *arena)
 {
     static const char extern_kernels[] = "extern_kernels.", ops[] = "torch.ops.", aten[] = "aten.";
@@ -314,8 +317,8 @@ static enum rp_code set_lines(struct code_reader *r, struct rp_torch_call *call)
 {
     const struct code_kernel *kernel = &r->kernels.at[call->kernel];
 
-    /* The lines of the stacks that were recorded for the handles of a call. Handles of another
-       graph may be in the list; only those that the code names count. */
+    /* The lines of the stacks that were recorded for the handles of a call. The list may contain
+       handles of another graph, so only those count that the code names. */
     struct rp_snip rest = r->handles;
     r->fragment.n = 0;
     while (rest.n && r->code->stacks.n) {
@@ -355,7 +358,7 @@ static enum rp_code add_call(struct code_reader *r, uint32_t kernel, struct rp_s
     struct rp_torch_call call = {.kernel = kernel};
 
     if (!r->trace->kernels.at[r->graph->first_kernel + kernel].op) {
-        /* "1024, 512" in "NAME.run(buf1, buf2, 1024, 512, stream=stream0)": how often its loops
+        /* The numbers in "NAME.run(buf1, buf2, 1024, 512, stream=stream0)" say how often its loops
            run. */
         while (arguments.n) {
             const char *comma = memchr(arguments.at, ',', arguments.n);
@@ -403,7 +406,7 @@ static enum rp_code read_statement(struct code_reader *r, struct rp_snip s)
 
 /* ------------------------------------------------------------------ the text */
 
-/* A graph with a single kernel and no other call: whatever it computes is computed there. */
+/* If a graph has a single kernel and no other call, that kernel computes everything. */
 static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
 {
     if (r->trace->calls.n != first_call + 1 || r->trace->calls.at[first_call].basis)
@@ -418,8 +421,8 @@ static enum rp_code settle_single(struct code_reader *r, uint32_t first_call)
     return keep_lines(r, &call->first, &call->n);
 }
 
-/* What a kernel moves; the largest is the last, as results are (cost/models_triton.c). Buffers
-   between kernels have their types where the next kernel reads them. */
+/* Keeps the tensors that a kernel moves; the largest is put last, as results are
+   (cost/models_triton.c). A buffer between kernels has its type where the next kernel reads it. */
 static void keep_tensors(struct code_reader *r, const struct code_kernel *kernel,
                          struct rp_torch_kernel *out)
 {
@@ -479,7 +482,7 @@ enum rp_code rp_torch_code_read(struct rp_torch_trace *trace, const struct rp_to
             continue;
         }
         if (rp_snip_begins(line, "def get_args") || rp_snip_begins(line, "def benchmark_compiled"))
-            break; /* what follows runs the code alone */
+            break; /* the rest runs the code on its own */
 
         /* Whether a string of three quotes begins in the line and does not end in it. */
         const char *at = line.n ? memmem(line.at, line.n, "'''", 3) : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The logs of a run, a process each, among other files. */
+/* Reads the logs of a run, one for each process, among other files. */
 #include "formats/torch_trace/torch_trace.h"
 
 #include "base/decides.h"
@@ -14,7 +14,7 @@
 #define HEAD_BYTES 65536
 RP_LIMIT(HEAD_BYTES, "bytes", "a file without a record before is no log");
 
-/* Whether a source is a log, by its first bytes; what cannot be opened is not. */
+/* Whether the first bytes of a source are those of a log; false if it cannot be opened. */
 static bool is_log(struct rp_sources *sources, size_t i)
 {
     struct rp_input *in;
@@ -30,7 +30,7 @@ static bool is_log(struct rp_sources *sources, size_t i)
     return is;
 }
 
-/* Damage ends a log: what comes before it was read. */
+/* Reads a log; at damage it ends, and the part before that is used. */
 static enum rp_code read_log(struct rp_torch_trace *trace, struct rp_sources *sources, size_t i,
                              const struct rp_limits *limits, struct rp_err *err)
 {
@@ -67,7 +67,7 @@ enum rp_code rp_torch_trace_find(struct rp_torch_trace *trace, struct rp_sources
     return RP_OK;
 }
 
-/* Adds the logs of one file or folder that are not of another rank. */
+/* Adds the logs of one file or folder, except those of another rank. */
 static enum rp_code add_of_rank(struct rp_torch_trace *trace, const char *path, int64_t rank,
                                 const struct rp_limits *limits, struct rp_err *err)
 {

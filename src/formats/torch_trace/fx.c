@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Graphs as torch.fx prints them: a node a line, below a comment with the line of the program that
- * it comes from, which holds until the next one.
+ * Reads graphs as torch.fx prints them: each line is a node, below a comment with the line of the
+ * program that it comes from, which holds until the next comment.
  *
  *     # File: /home/user/model.py:11 in forward, code: return x + s.f(s.n2(x))
  *     mul_4: "f32[8, 128, 2048][262144, 2048, 1]cuda:0" = torch.ops.aten.mul.Tensor(view_7, 0.5)
@@ -41,7 +41,7 @@ struct rp_snip rp_torch_typed_name(struct rp_snip s, struct rp_snip *name, struc
     return (struct rp_snip){quote + 1, rest.n - (size_t)(quote + 1 - rest.at)};
 }
 
-/* "name = what" or 'name: "type" = what': false where it is something else, as "x[0] = 1". */
+/* Splits "name = what" or 'name: "type" = what'; false for anything else, such as "x[0] = 1". */
 static bool split_statement(struct rp_snip s, struct rp_torch_statement *out)
 {
     struct rp_snip rest = rp_torch_typed_name(s, &out->name, &out->type);
@@ -52,7 +52,7 @@ static bool split_statement(struct rp_snip s, struct rp_torch_statement *out)
     return true;
 }
 
-/* The part before ";  ", which is removed from the statement. */
+/* Removes the part before "; " from the statement and returns it. */
 static struct rp_snip first_part(struct rp_snip *s)
 {
     const char *end = memmem(s->at, s->n, ";  ", 3);
@@ -63,7 +63,7 @@ static struct rp_snip first_part(struct rp_snip *s)
     return part;
 }
 
-/* "s27" inside of brackets: a size that is not a constant. */
+/* Whether there is a size like "s27" inside of brackets, which is not a constant. */
 static bool has_symbol(struct rp_snip type)
 {
     for (size_t i = 1; i + 1 < type.n; i++)
@@ -132,7 +132,7 @@ enum rp_code rp_torch_nodes_read(struct rp_torch_nodes *nodes, struct rp_snip te
         else if (line.n) {
             struct rp_torch_statement s;
             if (rp_torch_statement_of(line, &s)) {
-                /* an input or an attribute has another name, and is no call */
+                /* an input or an attribute has another name, and is not a call */
                 nodes->ops +=
                     rp_torch_name_length(s.what) != s.what.n && !rp_snip_begins(s.what, "self.");
                 nodes->dynamic = nodes->dynamic || has_symbol(s.type);

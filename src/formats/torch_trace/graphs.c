@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graphs of compile logs as files of their own. A compilation makes one graph for the forward
- * and one for the backward pass; what comes before the joint graph is divided is of the forward:
+ * Presents the graphs of compile logs as files of their own. A compilation makes one graph for the
+ * forward and one for the backward pass; graphs before the joint graph is divided belong to the
+ * forward pass:
  *
  *     dynamo_output_graph  before_pre_grad_graph  …  aot_joint_graph     forward; the last, both
  *     aot_forward_graph  aot_backward_graph                              one each
@@ -18,8 +19,8 @@
 
 struct stage {
     size_t source;
-    uint32_t compile, number; /* number: in the log, from 0 */
-    uint8_t direction;        /* enum rp_torch_direction; unknown until the code is there */
+    uint32_t compile, number; /* number: in the log, counted from 0 */
+    uint8_t direction;        /* enum rp_torch_direction; unknown until the code has been read */
     char name[64];
     uint8_t *text;
     size_t n;
@@ -53,8 +54,8 @@ static enum rp_code add_stage(void *user, uint32_t compile, const char *name, st
                           .n = text.n};
 
     if (!strcmp(name, "inductor_output_code")) {
-        /* The graphs since the last code are of this code's direction, which its first lines
-           say. */
+        /* The graphs since the last code have the direction of this code, which its first lines
+           state. */
         struct rp_snip head = {text.at, text.n < 200 ? text.n : 200};
         uint8_t direction = rp_snip_has(head, "_backward'")    ? RP_TORCH_IS_BACKWARD
                             : rp_snip_has(head, "_inference'") ? RP_TORCH_IS_INFERENCE
@@ -69,7 +70,7 @@ static enum rp_code add_stage(void *user, uint32_t compile, const char *name, st
         return RP_OK;
     }
     if (!rp_snip_has((struct rp_snip){text.at, text.n < 400 ? text.n : 400}, "class "))
-        return RP_OK; /* AOTInductor's C++, and graphs that could not be printed */
+        return RP_OK; /* it is AOTInductor's C++, or a graph that could not be printed */
     l->held += text.n;
     if (l->held > l->most)
         return rp_err_set(err, RP_LIMIT, "the graphs of the log have more than %llu bytes",

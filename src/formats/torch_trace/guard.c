@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a guard that failed says: what differed, and what would avoid it. A guard is an expression
- * of Python or a sentence of Dynamo's C++ guards, behind the compile that did not fit:
+ * Reads from a guard that failed what differed, and what would avoid it. A guard is an expression
+ * of Python or a sentence of Dynamo's C++ guards, after the compile that did not fit:
  *
  *     1/0: tensor 'x' size mismatch at index 1. expected 128, actual 160
  *     1/1: mode == 'log'          # if mode == "exp":  # work/programs.py:96 in by_constant
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-struct guard_row {                  /* the first that the guard contains */
-    const char *has, *kind, *avoid; /* avoid: %s is the name of the tensor or expression */
+struct guard_row {                  /* the first row whose text the guard contains is used */
+    const char *has, *kind, *avoid; /* avoid: %s stands for the name of the tensor or expression */
 };
 
 static const struct guard_row mismatches[] = {
@@ -53,7 +53,7 @@ static struct rp_snip first_line(struct rp_snip text)
     return line;
 }
 
-/* "1/0: …": the id, which is removed from the text. */
+/* Removes the id, "1/0: …", from the text and returns it. */
 static struct rp_snip take_entry(struct rp_snip *text)
 {
     size_t n = 0;
@@ -68,7 +68,7 @@ static struct rp_snip take_entry(struct rp_snip *text)
     return entry;
 }
 
-/* What is between two words of a text. */
+/* The text between two words. */
 static struct rp_snip between(struct rp_snip text, const char *from, const char *to)
 {
     const char *at = memmem(text.at, text.n, from, strlen(from)), *end = text.at + text.n;
@@ -80,7 +80,7 @@ static struct rp_snip between(struct rp_snip text, const char *from, const char 
     return (struct rp_snip){at, (size_t)((stop ? stop : end) - at)};
 }
 
-/* A sentence, with the name where it has '%s'. */
+/* Makes a sentence with the name in place of '%s'. */
 static const char *sentence(const char *text, struct rp_snip name, struct rp_arena *arena)
 {
     const char *gap = strstr(text, "%s");
@@ -92,7 +92,7 @@ static const char *sentence(const char *text, struct rp_snip name, struct rp_are
 
 #define N(snip) (int)(snip).n, (snip).at
 
-/* "mode == 'log'    # …": the expression is what comes before the comment. */
+/* In "mode == 'log' # …", reads the expression before the comment. */
 static void read_expression(struct rp_snip text, struct rp_arena *arena, struct rp_torch_guard *out)
 {
     const char *hash = text.n ? memmem(text.at, text.n, "  #", 3) : NULL;
@@ -163,8 +163,8 @@ void rp_torch_guard_read(const char *reason, bool dynamic, struct rp_arena *aren
     read_expression(text, arena, out);
 }
 
-/* Each entry of the cache fails by its own guard; the kind that most of them fail by is told, as
-   the newest of these says it. */
+/* Each entry of the cache fails by its own guard. Chooses the kind by which most of them fail, in
+   the words of the newest such guard. */
 size_t rp_torch_guard_main(const struct rp_torch_guard *guards, size_t n)
 {
     size_t best = 0, most = 0;

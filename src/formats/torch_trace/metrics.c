@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `compilation_metrics` and its relatives: one flat object of about a hundred keys a compile. Those
- * that are read are rows of a table; the rest are passed over.
+ * `compilation_metrics` and its relativesare one flat object of about a hundred keys for each
+ * compile. The keys that are read are rows of a table; the rest are skipped.
  */
 #include "formats/torch_trace/read.h"
 
@@ -91,7 +91,7 @@ static void set_text(struct rp_torch_compile *c, struct rp_snip key, struct rp_s
         *version = rp_snip_text(value, arena);
 }
 
-/* "InductorError: LoweringException: …", its first line. */
+/* The first line of "InductorError: LoweringException: …". */
 static const char *failure_text(const struct metrics_texts *texts, const char *error,
                                 struct rp_arena *arena)
 {
@@ -113,7 +113,7 @@ static void end_forward(struct rp_torch_compile *c, const struct metrics_texts *
     c->measured = true;
     if (texts->type)
         c->failed = failure_text(texts, c->backend_error, arena);
-    /* "[…] hit config.recompile_limit": of 2.15 without having begun */
+    /* "[…] hit config.recompile_limit" is what 2.15 writes for a compile that has not begun */
     c->limited =
         texts->type && (!c->started || (c->failed && (strstr(c->failed, "recompile_limit") ||
                                                       strstr(c->failed, "cache_size_limit"))));
@@ -188,7 +188,7 @@ static int64_t stated(int64_t us)
     return us <= 0 ? 0 : us < LONGEST_US ? us : LONGEST_US;
 }
 
-/* Takes `us` out of what is left. */
+/* Takes at most `us` out of what is left. */
 static int64_t take(int64_t *left, int64_t us)
 {
     int64_t part = us < *left ? us : *left;
@@ -197,7 +197,8 @@ static int64_t take(int64_t *left, int64_t us)
     return part;
 }
 
-/* A nest of times is taken apart from the outside: what is inside another is no part of its own. */
+/* Nested times are taken apart from the outside: a time inside another one is subtracted from
+   it. */
 static void add_phases(const struct rp_torch_times *t, int64_t out[RP_TORCH_PHASES])
 {
     int64_t whole = stated(t->duration_us > 0 ? t->duration_us : t->dynamo_us);

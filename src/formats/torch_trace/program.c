@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A graph that torch.fx printed, as a program. Each class is a computation, the first one the
+ * Reads a graph that torch.fx printed as a program. Each class is a computation, the first one the
  * entry; a node is an operation whose opcode is the function that it calls:
  *
  *     class GraphModule(torch.nn.Module):
@@ -9,8 +9,8 @@
  *             mul: "f32[8, 512][512, 1]cuda:0" = torch.ops.aten.mul.Tensor(primals_1, 0.5)
  *             return (mul,)
  *
- * Arguments that are no nodes are an attribute, with a '%' for each node: names are numbered anew
- * in each compilation, and are no difference.
+ * Arguments that are not nodes become an attribute, with a '%' for each node, because names are
+ * numbered anew in each compilation and must not count as a difference.
  */
 #include "formats/chakra/exec_trace.h"
 #include "formats/formats.h"
@@ -27,13 +27,14 @@
 struct fx_reader {
     struct rp_program *p;
     struct rp_err *err;
-    uint64_t most;                         /* operations */
-    uint32_t computation, meta, arguments; /* meta: of the line at hand; arguments: the key */
-    struct rp_map by_name;                 /* of this computation -> operation */
+    uint64_t most; /* operations */
+    uint32_t computation, meta,
+        arguments;         /* meta: metadata of the current line; arguments: the key */
+    struct rp_map by_name; /* from a name in this computation to its operation */
     int64_t parameters;
     uint32_t result; /* the operation that returns, or RP_NONE */
-    bool in_header;  /* "def forward(" goes on */
-    bool dynamic;    /* a size is a symbol, so that work is not known */
+    bool in_header;  /* "def forward(" continues on the next line */
+    bool dynamic;    /* a size is a symbol, so the work is not known */
 };
 
 /* ---- shapes ---- */
@@ -52,7 +53,7 @@ static unsigned element_of(struct rp_snip s)
     return rp_elem_find(name, s.n);
 }
 
-/* "f32[8, s27, 512][…]cuda:0"; "Sym(s27)" has no shape. */
+/* The shape of "f32[8, s27, 512][…]cuda:0"; "Sym(s27)" has none. */
 static enum rp_code shape_of(struct fx_reader *r, struct rp_snip type, uint32_t *out)
 {
     const char *open = type.n ? memchr(type.at, '[', type.n) : NULL, *end = type.at + type.n;
@@ -121,7 +122,7 @@ static bool is_word(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* After a string that begins at s. */
+/* The length of a string that begins at s. */
 static size_t string_length(struct rp_snip s)
 {
     size_t i = 1;
@@ -131,8 +132,8 @@ static size_t string_length(struct rp_snip s)
     return i < s.n ? i + 1 : s.n;
 }
 
-/* Adds the nodes that a text names as operands of the newest operation. rest: the text without
-   them, with room for all of it; or NULL. */
+/* Adds the nodes that a text names as operands of the newest operation. rest gets the text without
+   them, and has room for all of it; it may be NULL. */
 static enum rp_code add_operands(struct fx_reader *r, struct rp_snip s, char *rest, size_t *rest_n)
 {
     size_t n = 0, kept = 0;
@@ -159,7 +160,7 @@ static enum rp_code add_operands(struct fx_reader *r, struct rp_snip s, char *re
     return RP_OK;
 }
 
-/* Whether more than nodes is said: "(%, [2], correction = 0)", and not "(%, %)". */
+/* Whether a text says more than nodes, like "(%, [2], correction = 0)" and unlike "(%, %)". */
 static bool says_more(const char *rest, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -178,8 +179,8 @@ static enum rp_code add_arguments(struct fx_reader *r, struct rp_snip s)
     return says_more(rest, n) ? rp_program_add_text(r->p, r->arguments, rest, n, r->err) : RP_OK;
 }
 
-/* The function that is called, without where PyTorch keeps it: "aten.mm.default", "linear", of a
-   method its name; "getitem" of x[0], the operator of "a + b", "get_attr" of self.x. */
+/* The called function without the place where PyTorch keeps it: "aten.mm.default", "linear", or the
+   name of a method; "getitem" for x[0], the operator for "a + b", "get_attr" for self.x. */
 static struct rp_snip opcode_of(const struct fx_reader *r, struct rp_snip what,
                                 struct rp_snip *arguments)
 {
@@ -239,7 +240,7 @@ static void dims_of(const struct rp_program *p, uint32_t shape, struct rp_exec_d
         out->d[i] = p->dims.at[s->first + (uint32_t)i] > 0 ? p->dims.at[s->first + (uint32_t)i] : 1;
 }
 
-/* Of an operation by its name in ATen, "aten::mm" of "aten.mm.default". */
+/* The cost of an operation by its name in ATen, "aten::mm" for "aten.mm.default". */
 static struct rp_cost cost_of(const struct rp_program *p, uint32_t op)
 {
     const char *name = rp_op_opcode_name(p, op);
@@ -287,7 +288,7 @@ static enum rp_code read_header(struct fx_reader *r, struct rp_snip line)
         size_t n = line.n;
 
         line = rp_torch_typed_name(line, &name, &type);
-        if (type.n || !r->in_header) /* inputs of a header of several lines follow it */
+        if (type.n || !r->in_header) /* if the header has several lines, the inputs follow */
             RP_TRY(add_parameter(r, name, type));
         if (line.n == n || (line.n && !is_word(*line.at))) {
             line.at++;
@@ -343,12 +344,12 @@ static enum rp_code read_line(struct fx_reader *r, struct rp_snip line)
         return read_header(r, line);
     if (rp_snip_begins(line, "return"))
         return read_return(r, line);
-    if (r->result != RP_NONE) /* the list that is returned goes on */
+    if (r->result != RP_NONE) /* the list of results goes on in the next line */
         return add_operands(r, line, NULL, NULL);
     if (rp_torch_statement_of(line, &s))
         return read_statement(r, &s);
     struct rp_snip rest =
-        rp_torch_typed_name(line, &s.name, &s.type); /* an input of a header of several lines */
+        rp_torch_typed_name(line, &s.name, &s.type); /* an input of a header with several lines */
     return s.type.n && (!rest.n || *rp_snip_trim(rest).at == '#') ? add_parameter(r, s.name, s.type)
                                                                   : RP_OK;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cutting a log into records. The text is read in blocks; a line that is not complete moves to the
- * front of the buffer, which grows only where a line is longer. A payload that nobody wants only
- * goes into its checksum, so time is that of MD5, about 2 ns a byte.
+ * Cuts a log into records. The text is read in blocks; a line that is not complete moves to the
+ * front of the buffer, which grows only for a line that is longer. A payload that nobody wants is
+ * only added to its checksum, so the time is that of MD5, about 2 ns a byte.
  */
 #include "formats/torch_trace/records.h"
 
@@ -22,10 +22,10 @@ struct log_reader {
     struct rp_torch_counts *counts;
     struct rp_err *err;
     RP_VEC(char) buffer;
-    size_t at; /* of the next line in the buffer */
+    size_t at; /* where the next line begins in the buffer */
     bool ended;
-    bool overlong; /* the rest of the line is passed over */
-    /* the record whose payload is being read */
+    bool overlong; /* the rest of the line is skipped */
+    /* state of the record whose payload is being read */
     bool open, keep, lines;
     char want[RP_MD5_TEXT];
     struct rp_md5 md5;
@@ -42,7 +42,7 @@ static enum rp_code fill_buffer(struct log_reader *r)
         memmove(r->buffer.at, r->buffer.at + r->at, left);
     r->buffer.n = left;
     r->at = 0;
-    if (left > r->limits.token_bytes) { /* keep nothing of it but that it was there */
+    if (left > r->limits.token_bytes) { /* keep only the fact that it was there */
         r->overlong = true;
         r->buffer.n = 0;
     }
@@ -54,7 +54,8 @@ static enum rp_code fill_buffer(struct log_reader *r)
     return RP_OK;
 }
 
-/* The next line, without its end; *whole: it has one. At the end of the log *line is NULL. */
+/* Reads the next line, without its end; *whole tells whether it has one. At the end of the log
+ *line is NULL. */
 static enum rp_code next_line(struct log_reader *r, struct rp_snip *line, bool *whole)
 {
     size_t seen = 0;
@@ -84,7 +85,8 @@ static enum rp_code next_line(struct log_reader *r, struct rp_snip *line, bool *
 
 /* ------------------------------------------------------------------ one record */
 
-/* Where the JSON of a record begins, after "V1118 15:12:55.131000 17703 file.py:12] "; or NULL. */
+/* Finds where the JSON of a record begins, after "V1118 15:12:55.131000 17703 file.py:12] "; NULL
+   if nowhere. */
 static const char *json_of(struct rp_snip line, int64_t *pid)
 {
     static const char pattern[] = "L0000 00:00:00.000000 ";
@@ -123,7 +125,7 @@ static int64_t id_of(struct rp_snip value)
     return rp_snip_int(value, &id) && id >= 0 ? id : RP_TORCH_NO_ID;
 }
 
-/* What is said about a record beside its kind. False: the key is none of these. */
+/* Reads a key that says something about a record besides its kind; false if it is another key. */
 static bool read_context(struct rp_torch_record *out, struct rp_snip key, struct rp_snip value)
 {
     if (rp_snip_is(key, "frame_id"))
@@ -144,7 +146,7 @@ static bool read_context(struct rp_torch_record *out, struct rp_snip key, struct
     return true;
 }
 
-/* False: not a record. */
+/* Returns false if the line is not a record. */
 static bool parse_record(struct rp_snip line, struct rp_torch_record *out)
 {
     const char *json = json_of(line, &out->pid);
@@ -209,7 +211,7 @@ static enum rp_code read_line(struct log_reader *r, struct rp_snip line, bool wh
     if (!parse_record(line, &record)) {
         r->counts->cut = r->counts->cut || !whole;
         r->counts->bad_lines += line.n && whole;
-        return RP_OK; /* text of another program between two lines of a payload changes nothing */
+        return RP_OK; /* text of another program between two lines of a payload does not end it */
     }
     RP_TRY(close_record(r));
     r->counts->records++;

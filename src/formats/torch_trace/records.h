@@ -8,8 +8,8 @@
  *     <TAB>the payload, whose lines begin
  *     <TAB>with a tab
  *
- * Memory: one line and one payload that is asked for, both at most limits.token_bytes. Of a log
- * that is cut anywhere the last record is lost at most.
+ * Memory: one line and one wanted payload, each at most limits.token_bytes. If a log is truncated,
+ * at most its last record is lost.
  */
 #include "base/limits.h"
 #include "formats/torch_trace/snip.h"
@@ -19,33 +19,34 @@
 
 struct rp_torch_record {
     struct rp_snip kind, value; /* "artifact", {...}; borrowed until the callback returns */
-    struct rp_snip md5;         /* n 0: there is no payload */
-    int64_t pid, rank;          /* RP_TORCH_NO_ID: not given, as of all numbers */
+    struct rp_snip md5;         /* md5.n is 0 if there is no payload */
+    int64_t pid, rank;          /* RP_TORCH_NO_ID if not given, as for all numbers here */
     int64_t frame, compile, attempt, autograd;
     uint64_t number; /* in the log, from 0 */
 };
 
 struct rp_torch_sink {
     void *user;
-    /* *keep: whether the payload is wanted; it is false before the call. */
+    /* sets *keep, which is false before, if the payload is wanted. */
     enum rp_code (*record)(void *user, const struct rp_torch_record *record, bool *keep,
                            struct rp_err *err);
-    /* The payload of the record before. */
+    /* gets the payload of the record before. */
     enum rp_code (*payload)(void *user, struct rp_snip text, struct rp_err *err);
 };
 
 struct rp_torch_counts {
     uint64_t bytes, records;
-    uint64_t bad_lines; /* that are no records and no payload */
-    uint64_t bad_md5;   /* payloads that are not what the record says */
-    uint64_t too_long;  /* lines and payloads beyond limits.token_bytes: passed over */
+    uint64_t bad_lines; /* lines that are neither records nor payload */
+    uint64_t bad_md5;   /* payloads that differ from their checksum */
+    uint64_t too_long;  /* lines and payloads longer than limits.token_bytes, which were skipped */
     bool cut;           /* the log ends inside a record */
 };
 
-/* limits: NULL for the defaults. */
+/* limits may be NULL for the defaults. */
 enum rp_code rp_torch_records(struct rp_input *in, const struct rp_limits *limits,
                               const struct rp_torch_sink *sink, struct rp_torch_counts *counts,
                               struct rp_err *err);
 
-/* Whether a line of the head of a file begins a record: other programs may write into it, too. */
+/* Whether a line in the head of a file begins a record; other programs may have written lines,
+   too. */
 bool rp_torch_begins(const char *text, size_t n);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON values as snips of a text. Linear; a container is passed over once for each level. */
+/* JSON values are read as snips of a text. Linear, but each container is scanned once for each
+   level. */
 #include "formats/torch_trace/snip.h"
 
 #include "base/decimal.h"
@@ -14,7 +15,7 @@ static const char *after_space(const char *at, const char *end)
     return at;
 }
 
-/* After the string whose opening quote is at `at`, or NULL. */
+/* The position after the string whose opening quote is at `at`, or NULL. */
 static const char *after_string(const char *at, const char *end)
 {
     for (at++; at < end; at++) {
@@ -31,7 +32,7 @@ static const char *after_string(const char *at, const char *end)
     return NULL;
 }
 
-/* After the container that begins at `at`, or NULL. */
+/* The position after the container that begins at `at`, or NULL. */
 static const char *after_container(const char *at, const char *end)
 {
     size_t depth = 0;
@@ -103,7 +104,7 @@ static bool walk_failed(struct rp_snip_walk *walk)
     return false;
 }
 
-/* "key": and the space after it. */
+/* Reads "key": and the space after it. */
 static bool read_key(struct rp_snip_walk *walk, struct rp_snip *key)
 {
     if (walk->at == walk->end || *walk->at != '"')

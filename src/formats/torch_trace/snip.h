@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Small JSON texts in memory, value by value, without allocating: a value is a snip of the text,
- * and is looked into where somebody wants to know more. Brackets and strings are balanced; what is
- * between them is not checked.
+ * and is only parsed further on request. Brackets and strings must be balanced; what is between
+ * them is not checked.
  */
 #include "base/arena.h"
 
@@ -16,34 +16,37 @@ struct rp_snip {
     size_t n;
 };
 
-struct rp_snip_walk { /* over the members of an object, or the elements of an array */
+struct rp_snip_walk { /* rp_snip_walk: a walk over the members of an object, or the elements of an
+                         array */
     const char *at, *end;
     bool object, failed;
 };
 
-/* False: not a container of that kind. */
+/* These return false if the value is not a container of that kind. */
 bool rp_snip_object(struct rp_snip value, struct rp_snip_walk *out);
 bool rp_snip_array(struct rp_snip value, struct rp_snip_walk *out);
-/* The next member; key is empty in an array. After the last, and where the text is wrong, false. */
+/* Takes the next member; key is empty in an array. Returns false after the last one, or if the text
+   is malformed. */
 bool rp_snip_next(struct rp_snip_walk *walk, struct rp_snip *key, struct rp_snip *value);
-/* After the walk: whether it came to the closing bracket, and nothing but space follows. */
+/* After the walk: whether it came to the closing bracket, and only space follows. */
 bool rp_snip_whole(const struct rp_snip_walk *walk);
 
-/* A member of an object; n 0: none. */
+/* A member of an object; n is 0 if there is none. */
 struct rp_snip rp_snip_member(struct rp_snip object, const char *key);
 
 bool rp_snip_is(struct rp_snip s, const char *text); /* the same bytes */
 bool rp_snip_begins(struct rp_snip s, const char *text);
 bool rp_snip_has(struct rp_snip s, const char *text); /* anywhere */
 bool rp_snip_true(struct rp_snip value);
-/* A number without a fraction; false: not one. */
+/* Reads a number without a fraction; false if it is not one. */
 bool rp_snip_int(struct rp_snip value, int64_t *out);
-/* The decoded text of a string; NULL: not a string. In the arena; its failure sticks. */
+/* The decoded text of a string in the arena; NULL if it is not a string. A failure stays in the
+   arena. */
 const char *rp_snip_text(struct rp_snip value, struct rp_arena *arena);
 
-/* The first line of a text, which it is removed from; false: there is none left. */
+/* Removes the first line of a text and returns it; false if there is none left. */
 bool rp_snip_line(struct rp_snip *rest, struct rp_snip *line);
-/* Without spaces and tabs around it. */
+/* Cuts off spaces and tabs on both sides. */
 struct rp_snip rp_snip_trim(struct rp_snip s);
-/* A copy with a NUL, in the arena; its failure sticks. */
+/* Copies a text with a NUL into the arena; a failure stays in the arena. */
 const char *rp_snip_copy(struct rp_snip s, struct rp_arena *arena);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stacks of Python as tracebacks write them, and which of their lines is of the user's program. */
+/* Reads stacks of Python as tracebacks write them, and finds which of their lines is in the user's
+   program. */
 #include "formats/torch_trace/read.h"
 
 #include "base/text.h"
@@ -15,7 +16,7 @@ bool rp_torch_is_library(const char *path)
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (strstr(path, parts[i]))
             return true;
-    return *path == '<' && strncmp(path, "<path>/", 7) != 0; /* that is what 'scrub' writes */
+    return *path == '<' && strncmp(path, "<path>/", 7) != 0; /* "<path>/" is what 'scrub' writes */
 }
 
 static bool is_library(struct rp_snip path)

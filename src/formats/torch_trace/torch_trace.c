@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From the records of a log to compiles, graphs, breaks. A record names its compile by an id; the
- * ids begin again after torch._dynamo.reset(), so what begins a compile that has already ended is
- * another occurrence of it. What belongs to one graph comes as several records, in an order that
+ * Turns the records of a log into compiles, graphs and breaks. A record names its compile by an id;
+ * the ids begin again after torch._dynamo.reset(), so a record that begins a compile that has
+ * already ended begins another occurrence of it. A graph comes as several records, in an order that
  * depends on whether it was found in a cache:
  *
  *     inductor_post_grad_graph     lines of its nodes     \
@@ -27,7 +27,7 @@ const char *const rp_torch_direction_names[RP_TORCH_DIRECTIONS] = {"unknown", "f
                                                                    "inference"};
 const char *const rp_torch_cache_names[] = {NULL, "miss", "hit", "bypass"};
 
-/* What PyTorch 2.3 to 2.15 write. Others are counted. */
+/* The kinds that PyTorch 2.3 to 2.15 write. Others are counted. */
 static const char *const known_kinds[] = {"artifact",
                                           "chromium_event",
                                           "str",
@@ -75,7 +75,7 @@ static const char *const known_kinds[] = {"artifact",
 #define MOST_UNKNOWN 1000
 RP_LIMIT(MOST_UNKNOWN, "kinds", "further kinds of records that are not known are not told apart");
 
-/* What is wanted of a payload. */
+/* For what a payload is wanted. */
 enum wanted {
     WANT_NOTHING,
     WANT_SOURCE_GRAPH,
@@ -89,28 +89,29 @@ enum wanted {
     WANT_VERSION
 };
 
-struct open_compile { /* beside the compile of the same number, in the log that is being read */
+struct open_compile { /* open_compile: what is known besides the compile of the same number, in the
+                         log that is being read */
     struct rp_torch_nodes source;
     char *post, *code, *stacks; /* texts, of malloc */
     size_t post_n, code_n, stacks_n;
-    const char *file, *key; /* key: came before the code */
+    const char *file, *key; /* key: it came before the code */
     uint8_t cache;
-    uint32_t waits; /* the newest graph, which has no key yet; or RP_NONE */
+    uint32_t waits; /* the newest graph, if it has no key yet; or RP_NONE */
     bool closed;
 };
 
 struct trace_reader {
     struct rp_torch_trace *trace;
     struct rp_err *err;
-    uint32_t log, first; /* the log, and the first of its compiles */
+    uint32_t log, first; /* the log, and its first compile */
     RP_VEC(struct open_compile) open;
-    struct rp_map by_id;   /* hash of an id -> compile */
-    struct rp_map strings; /* interned in the log -> its text, in names */
+    struct rp_map by_id;   /* from the hash of an id to its compile */
+    struct rp_map strings; /* from a string's number in the log to its text, in names */
     RP_VEC(const char *) names;
     struct rp_map unknown;
-    char text[64];      /* the name of the graph that the payload is; "": it is none */
-    enum wanted wanted; /* of the payload that comes */
-    uint32_t compile;   /* that it is of; RP_NONE */
+    char text[64];      /* the name of the graph in the payload; "" if it is not a graph */
+    enum wanted wanted; /* what the next payload is wanted for */
+    uint32_t compile;   /* the compile it belongs to, or RP_NONE */
     uint8_t cache;
     bool of_aot;
 };
@@ -149,7 +150,7 @@ enum rp_code rp_torch_place(struct rp_torch_trace *trace, struct rp_snip path, i
     if (!trace->place_keys.n)
         RP_TRY(rp_strtab_init(&trace->place_keys, err));
     RP_TRY(rp_strtab_intern(&trace->place_keys, key, (size_t)n, &id, err));
-    *out = id - 1; /* 0 is the empty text, which no key is */
+    *out = id - 1; /* 0 is the empty text, which is not a key */
     if (*out < trace->places.n)
         return RP_OK;
     place.path = rp_snip_copy(path, &trace->arena);
@@ -168,7 +169,7 @@ static void release_texts(struct open_compile *open)
     open->post_n = open->code_n = open->stacks_n = 0;
 }
 
-/* "1/0", "!2/1/0" with compiled autograd, "!2" its own graph. */
+/* Writes "1/0"; with compiled autograd "!2/1/0", and "!2" for its own graph. */
 static const char *id_text(const struct rp_torch_record *record, struct rp_arena *arena)
 {
     const char *numbers =
@@ -258,15 +259,15 @@ static enum rp_code compile_of(struct trace_reader *r, const struct rp_torch_rec
 
 /* ------------------------------------------------------------------ graphs */
 
-/* Calls of which nothing says the line: foreach kernels of optimizers, modules of torch.nn alone.
- */
+/* Places calls for which nothing tells the line: foreach kernels of optimizers, modules of torch.nn
+   alone. */
 static enum rp_code place_the_rest(struct trace_reader *r, const struct rp_torch_graph *graph)
 {
     struct rp_torch_trace *t = r->trace;
     uint32_t first = (uint32_t)t->shares.n;
 
-    /* The line that stands for a compile as a whole: its function, or, of a function of a
-       library (a module without code of its own), the line of the program that called it. */
+    /* The line that stands for a compile as a whole: its function, or if that belongs to a library
+       (a module without code of its own), the line of the program that called it. */
     const struct rp_torch_compile *c = &r->trace->compiles.at[graph->compile];
     bool own = c->path && !rp_torch_is_library(c->path);
     struct rp_torch_place at = {own ? c->path : c->caller.path,
@@ -328,7 +329,7 @@ static enum rp_code set_key(struct trace_reader *r, struct rp_snip text)
 
     if (!key || !*key)
         return RP_OK;
-    if (open->code && open->key) /* it is of the next graph */
+    if (open->code && open->key) /* the record belongs to the next graph */
         RP_TRY(finish_graph(r, r->compile));
     else if (open->code) {
         open->key = key;
@@ -372,7 +373,7 @@ static enum rp_code read_source_graph(struct trace_reader *r, struct rp_snip tex
 
 /* ------------------------------------------------------------------ payloads */
 
-/* One reason is the text itself, several are a list. */
+/* If there is one reason, it is the text itself; several are a list. */
 static void read_reasons(struct rp_snip text, struct rp_arena *arena,
                          struct rp_torch_compile *compile)
 {
@@ -495,7 +496,7 @@ static bool read_frame(struct trace_reader *r, struct rp_snip value, struct rp_t
     return rp_snip_int(rp_snip_member(value, "line"), &out->line) && out->path;
 }
 
-/* The stack, outermost first; the last frame is the function. */
+/* Reads the stack, outermost first; the last frame is the function. */
 static void read_start(struct trace_reader *r, struct rp_snip value)
 {
     struct rp_torch_compile *compile = &r->trace->compiles.at[r->compile];
@@ -523,7 +524,8 @@ static int64_t us_to_ns(int64_t us)
     return us < 0 || us > INT64_MAX / 1000 ? RP_TORCH_NO_ID : us * 1000;
 }
 
-/* A compile that the limit refused says nothing of its function: it is that of the first. */
+/* A compile that the limit refused does not say its function, which is that of the first compile
+   with its id. */
 static void name_after_first(struct trace_reader *r, struct rp_torch_compile *compile)
 {
     uint32_t first = rp_map_get(&r->by_id, id_key(RP_TORCH_NO_ID, compile->frame, 0));
@@ -554,7 +556,8 @@ static enum rp_code read_metrics(struct trace_reader *r, const struct rp_torch_r
     return RP_OK;
 }
 
-/* "fx_graph_cache_miss": whether a name is of a cache, which, and what it says. */
+/* Reads names like "fx_graph_cache_miss": whether the name is that of a cache, of which, and what
+   it says. */
 static bool cache_of(const char *name, bool *aot, uint8_t *what)
 {
     *aot = rp_text_begins(name, "aotautograd_cache_");
@@ -743,8 +746,8 @@ static enum rp_sniff sniff_log(const uint8_t *head, size_t n, const char *file)
     return rp_torch_begins((const char *)head, n) ? RP_SNIFF_CERTAIN : RP_SNIFF_NO;
 }
 
-/* Neither a trace nor a program: `dump` reads it by rp_torch_trace_read. A folder of traces may
-   have large ones, so that here nothing is read. */
+/* A log is neither a trace nor a program: `dump` reads it with rp_torch_trace_read. Nothing is read
+   here, since a folder of traces may contain large logs. */
 static enum rp_code read_log(struct rp_input *in, const struct rp_read_options *options,
                              struct rp_import *to, struct rp_err *err)
 {

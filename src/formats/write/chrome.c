@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Chrome trace JSON. A file that our reader read is written back event by event, in the order of
- * that file, with flow arrows at the end.
+ * Writes Chrome trace JSON. A file that our reader read is written back event by event, in the
+ * order of that file, with flow arrows at the end.
  *
  *   {
  *   "schemaVersion":1,                              top-level keys before the events
@@ -17,10 +17,10 @@
  * formatted event by event. A trace that was read from another format gets metadata events that
  * name its processes and threads.
  *
- * Begin/end pairs become two events again; where the end was in the file is not known. Readers pair
- * events by time, and by the order of the file where times are equal. So a trace with pairs is
- * written track by track; of all events at one time the ends of open pairs come first, inner before
- * outer, then ends without a begin, then begins and the rest.
+ * Begin/end pairs become two events again, but the place of the end in the file is not known.
+ * Readers pair events by time, and by the order of the file where times are equal. So a trace with
+ * pairs is written track by track. Among events of the same time, the ends of open pairs come
+ * first, inner before outer, then ends without a begin, then begins and the rest.
  */
 #include "base/vec.h"
 #include "formats/write/emit_json.h"
@@ -37,10 +37,11 @@ struct chrome {
     struct rp_pieces ends;    /* the same for the end of a pair */
     struct rp_pieces tracks;  /* ,"pid":0,"tid":7 */
     const struct rp_write_overlay *overlay;
-    bool foreign;           /* not read from Chrome JSON */
-    bool any;               /* the current list has an element already */
-    RP_VEC(rp_event) open;  /* pairs of the track that have not ended: a heap, next end first */
-    RP_VEC(rp_event) order; /* the events as the file had them, where that order is used */
+    bool foreign; /* not read from Chrome JSON */
+    bool any;     /* the current list has an element already */
+    RP_VEC(rp_event)
+    open; /* pairs of the track that have not ended: a heap with the next end first */
+    RP_VEC(rp_event) order; /* the events in the order of the file, if that order is used */
 };
 
 static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_origin *o, char phase)
@@ -62,7 +63,7 @@ static void put_origin(struct chrome *c, struct rp_emit *to, const struct rp_ori
     rp_emit_text(to, ",\"name\":");
 }
 
-/* The phase that ends what this one begins. */
+/* The phase that ends what phase `begin` begins. */
 static char end_phase(char begin)
 {
     return begin == 'b' ? 'e' : begin == 'S' ? 'F' : 'E';
@@ -128,7 +129,7 @@ static void put_time(struct rp_emit *e, const char *key, size_t key_len, int64_t
     e->at = rp_put_us(to + key_len, ns);
 }
 
-/* The separator before an element of a list. */
+/* Puts the separator before an element of a list. */
 static void put_separator(struct chrome *c)
 {
     char *to = rp_emit_room(&c->e, 2);
@@ -140,7 +141,7 @@ static void put_separator(struct chrome *c)
     c->any = true;
 }
 
-/* The part of an event up to its time, which all events have. */
+/* Puts the part of an event up to its time, which all events have. */
 static void put_head(struct chrome *c, rp_event i, const struct rp_pieces *origins, int64_t ts_ns)
 {
     const struct rp_trace *t = c->t;
@@ -204,8 +205,8 @@ static bool has_pairs(const struct rp_trace *t)
     return any & RP_EVENT_PAIR;
 }
 
-/* Turns the places of the events around. False: they are not 0 to n - 1, each once (a native file
-   may say anything). */
+/* Inverts the list of the events' places. *known is false if the places are not 0 to n - 1, each
+   once, since a native file may contain anything. */
 static enum rp_code find_order(struct chrome *c, bool *known, struct rp_err *err)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -223,7 +224,7 @@ static enum rp_code find_order(struct chrome *c, bool *known, struct rp_err *err
 
 /* ------------------------------------------------------------------ the order of a track */
 
-/* a ends before b, or with it and inside it. */
+/* Whether a ends before b, or at the same time and inside it. */
 static bool ends_first(const struct chrome *c, rp_event a, rp_event b)
 {
     int64_t end_a = rp_event_end_ns(c->t, a), end_b = rp_event_end_ns(c->t, b);
@@ -258,7 +259,7 @@ static void put_ends(struct chrome *c, int64_t until_ns)
     }
 }
 
-/* The ends without a begin among the events that have the time of event i. */
+/* Puts the ends without a begin among the events that have the time of event i. */
 static void put_unbegun(struct chrome *c, rp_event i, rp_event end)
 {
     const struct rp_events *ev = &c->t->ev;
@@ -423,7 +424,7 @@ static void put_meta(struct chrome *c, bool after)
     }
 }
 
-/* Facts that other formats keep elsewhere, under the names that Kineto gives them. */
+/* Puts facts that other formats keep elsewhere, under the names that Kineto gives them. */
 static void put_facts(struct chrome *c)
 {
     const struct rp_trace *t = c->t;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CSV: one row an event, in the trace's order, quoted as in RFC 4180 (but lines end with a newline
- * only). `parent` refers to `id`; an empty cell is "none". Arguments are one JSON object in the
- * last column. A pair has the phase of its begin. Flow arrows are not events and have no row.
+ * Writes CSV: one row for each event, in the trace's order, quoted as in RFC 4180 (but lines end
+ * with a newline only). `parent` refers to `id`; an empty cell is "none". Arguments are one JSON
+ * object in the last column. A pair has the phase of its begin. Flow arrows are not events and have
+ * no row.
  */
 #include "formats/write/emit_json.h"
 #include "formats/write/writers.h"
@@ -23,7 +24,7 @@ struct csv {
     struct rp_emit_json json;
     struct rp_emit args;     /* memory: the arguments of one event */
     struct rp_pieces tracks; /* rank,process,thread,kind, */
-    uint8_t *seen;           /* a byte a string: whether it needs quotes */
+    uint8_t *seen;           /* for each string, whether it needs quotes */
 };
 
 static void put_str(struct csv *c, struct rp_emit *e, rp_str s)
@@ -86,7 +87,7 @@ static void put_event(struct csv *c, rp_event i)
         put_str(c, &c->e, origin->category);
     rp_emit_char(&c->e, ',');
 
-    /* As in the file; a native file may have any byte here. */
+    /* The phase as in the file; a native file may have any byte here. */
     char phase = origin->phase;
     if (phase > ' ' && phase <= '~')
         rp_emit_escaped(&c->e, RP_IN_CSV, &phase, 1);

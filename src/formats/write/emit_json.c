@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A string is checked once, when it is first written, and a byte remembers whether it can be
- * copied: most can. Keys of argument columns are made beforehand.
+ * copied, which is true of most. Keys of argument columns are made beforehand.
  */
 #include "formats/write/emit_json.h"
 #include "io/escaped.h"

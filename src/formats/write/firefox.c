@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Firefox Profiler's processed profiles (profiler.firefox.com): for each thread the stacks that its
- * samples use, as tables by column. A function is written for each frame. Samples without times
- * follow each other.
+ * Writes Firefox Profiler's processed profiles (profiler.firefox.com): for each thread the stacks
+ * that its samples use, as tables by column. A function is written for each frame. Samples without
+ * times follow each other.
  */
 #include "formats/write/stacks.h"
 #include "formats/write/writers.h"
@@ -14,8 +14,8 @@
 struct firefox_writer {
     const struct rp_trace *t;
     struct rp_emit e;
-    uint32_t *stack_of, *frame_of;   /* in the trace -> in the thread */
-    RP_VEC(uint32_t) stacks, frames; /* of the thread: in the trace */
+    uint32_t *stack_of, *frame_of;   /* from the trace's numbers to the thread's */
+    RP_VEC(uint32_t) stacks, frames; /* from the thread's numbers to the trace's */
     struct rp_err *err;
 };
 
@@ -24,7 +24,7 @@ static void put_text(struct firefox_writer *w, const char *text)
     rp_emit_escaped(&w->e, RP_IN_JSON, text, strlen(text));
 }
 
-struct column { /* `put` writes the i-th value; NULL: all of them are `same` */
+struct column { /* `put` writes the i-th value; if it is NULL, all of them are `same` */
     const char *key;
     void (*put)(struct firefox_writer *w, size_t i);
     const char *same;
@@ -49,7 +49,7 @@ static void put_column(struct firefox_writer *w, const struct column *c, size_t 
 
 /* ------------------------------------------------------------------ tables of a thread */
 
-/* The stacks of a sample that the thread does not have yet, the outermost first. */
+/* Adds the stacks of a sample that the thread does not have yet, the outermost first. */
 static enum rp_code add_stack(struct firefox_writer *w, uint32_t stack, rp_stack_path *path)
 {
     const struct rp_call_samples *s = &w->t->samples;
@@ -130,7 +130,7 @@ static void put_line(struct firefox_writer *w, size_t i)
         rp_emit_text(&w->e, "null");
 }
 
-/* Texts 2 i and 2 i + 1 are those of function i. */
+/* Function i has texts 2 i and 2 i + 1. */
 static void put_name_index(struct firefox_writer *w, size_t i)
 {
     rp_emit_i64(&w->e, 2 * (int64_t)i);
@@ -208,7 +208,7 @@ static void put_tables(struct firefox_writer *w)
 
 /* ------------------------------------------------------------------ samples of a thread */
 
-/* Milliseconds with six decimals are nanoseconds. */
+/* With six decimals, milliseconds are exact to the nanosecond. */
 static void put_ms(struct firefox_writer *w, int64_t ns)
 {
     char text[40];
@@ -286,7 +286,8 @@ static enum rp_code put_profile(struct firefox_writer *w)
     uint32_t end;
 
     rp_emit_text(&w->e, "{\"meta\": {");
-    if (s->unit == RP_WEIGHT_COUNT) /* our own key: the interval is none of theirs */
+    if (s->unit ==
+        RP_WEIGHT_COUNT) /* a key of our own, because the format has no unit for the interval */
         rp_emit_text(&w->e, "\"weightsAreCounts\": true, ");
     rp_emit_text(&w->e, meta);
     for (uint32_t begin = 0; begin < s->n; begin = end) {
@@ -295,7 +296,7 @@ static enum rp_code put_profile(struct firefox_writer *w)
         if (begin)
             rp_emit_text(&w->e, ",\n");
 
-        /* The samples from begin to end, which are of one thread. */
+        /* Writes the samples from begin to end, which belong to one thread. */
         rp_track track = w->t->samples.track[begin];
         const struct rp_track_info *k = &w->t->tracks[track];
         const struct rp_process *process = &w->t->processes[k->process];

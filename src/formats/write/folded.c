@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks, one line for each different stack, outermost frame first: what flamegraph.pl and
- * many viewers read. Threads are added up. A ';' in a name would be another frame: it becomes ','.
+ * Writes folded stacks, one line for each different stack, outermost frame first: what
+ * flamegraph.pl and many viewers read. Threads are added up. A ';' in a name becomes ',', because
+ * it would begin another frame.
  */
 #include "formats/write/stacks.h"
 #include "formats/write/writers.h"

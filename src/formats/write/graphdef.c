@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GraphDefs: one that was read is written unchanged, as protobuf or text. Any other program becomes
- * a graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the
+ * Writes GraphDefs: one that was read is written unchanged, as protobuf or text. Any other program
+ * becomes a graph whose nodes are its operations, for tools that draw GraphDefs: the opcode is the
  * operation of the node, the computation its scope, and attributes are strings.
  */
 #include "formats/tensorflow/node.h"
@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "computation/name", of the entry the name alone. */
+/* Writes "computation/name", or for the entry the name alone. */
 static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint32_t field,
                      uint32_t op)
 {
@@ -33,7 +33,7 @@ static void put_name(const struct rp_program *p, struct rp_proto_writer *w, uint
     rp_proto_end(w, begun);
 }
 
-/* The wire form; `w` holds it where it had to be made. */
+/* The wire format, which `w` holds if it had to be made. */
 static enum rp_code graph_bytes(const struct rp_program *p, struct rp_proto_writer *w,
                                 struct rp_bytes *bytes, struct rp_err *err)
 {
@@ -104,7 +104,7 @@ static enum rp_code write_graph(const struct rp_program *p, const char *path, bo
 static enum rp_code write_binary(const struct rp_program *program, const char *path,
                                  const struct rp_write_options *options, struct rp_err *err)
 {
-    /* ".pb" is used for both: an HLO module is written as one */
+    /* ".pb" is used for both, and an HLO module is written as HLO */
     if (strcmp(program->language, "hlo") == 0)
         return rp_writer_hlo_proto.write_program(program, path, options, err);
     return write_graph(program, path, false, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An HLO module as an HloProto. Ids are new, since text has none; everything that refers to them
- * (operands, roots, calls, the schedule) is written with the new ones.
+ * Writes an HLO module as an HloProto. Ids are new, because text has none, so everything that
+ * refers to them (operands, roots, calls, the schedule) is written with the new ones.
  */
 #include "formats/write/hlo_proto.h"
 
@@ -45,7 +45,8 @@ enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_a
 
 /* ---- shapes ---- */
 
-/* "(8,128)(2,1)" of a layout: one message per tile. After the tiles, or NULL. */
+/* Puts "(8,128)(2,1)" of a layout, one message for each tile. Returns the position after the tiles,
+   or NULL. */
 static const char *put_tiles(const struct rp_hlo_writer *put, const char *s)
 {
     while (*s == '(') {
@@ -69,7 +70,7 @@ static const char *put_tiles(const struct rp_hlo_writer *put, const char *s)
     return s;
 }
 
-/* What follows the ':' of a layout, as far as there are fields for it. */
+/* Puts what follows the ':' of a layout, as far as there are fields for it. */
 static bool put_layout_rest(const struct rp_hlo_writer *put, const char *s)
 {
     while (s && *s && *s != '}') {
@@ -179,7 +180,7 @@ void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_
 
 /* ---- constants ---- */
 
-/* Values in row-major order, for a shape that is written without a layout. */
+/* Puts values in row-major order, for a shape that is written without a layout. */
 static void put_values(const struct rp_hlo_writer *put, unsigned elem, const unsigned char *values,
                        size_t n)
 {
@@ -204,7 +205,8 @@ static void put_values(const struct rp_hlo_writer *put, unsigned elem, const uns
     rp_proto_end(put->w, list);
 }
 
-/* The shape of a literal: the order of the instruction's layout without its tiles, or row-major. */
+/* Puts the shape of a literal: the order of the instruction's layout without its tiles, or
+   row-major. */
 static void put_plain_shape(const struct rp_hlo_writer *put, uint32_t shape, const uint32_t *order)
 {
     const struct rp_op_shape *s = &put->p->shapes.at[shape];
@@ -244,9 +246,9 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
                           rp_program_text(put->p, put->p->op_name.at[op]));
     if (literal->form == RP_LITERAL_NONE || !rp_literal_known(put->p, literal))
         return RP_OK;
-    shape = put->p->shape.at[op]; /* of the same type and size as the literal's */
+    shape = put->p->shape.at[op]; /* same type and size as the literal's */
     n = (size_t)rp_shape_elements(put->p, literal->shape);
-    /* before memory is asked for: a value takes a byte at least */
+    /* checked before memory is allocated: each value takes at least a byte */
     if (n > literal->n && n > RP_LITERAL_REPEAT)
         return rp_err_set(put->err, RP_FORMAT, "a constant of %zu values in %zu bytes", n,
                           literal->n);
@@ -257,7 +259,7 @@ static enum rp_code hlo_write_literal(const struct rp_hlo_writer *put, uint32_t 
     values = malloc(2 * size + 1);
     RP_TRY(rp_err_need(values, put->err, "writing a constant"));
 
-    /* Values in the order of the instruction's layout, which XLA requires of the literal. */
+    /* Puts values in the order of the instruction's layout, which XLA requires of the literal. */
     unsigned elem = put->p->shapes.at[shape].elem, bits = rp_elem_bits(elem);
     size_t unit = rp_literal_unit(elem), begun;
     unsigned char *laid_out = values;
@@ -301,7 +303,7 @@ static void put_metadata(const struct rp_hlo_writer *put, uint32_t op)
 }
 
 /* Implicit parts of tuples get generated names: "x.gte.0". In text, names are unique in their
-   computation; a compiler requires them to be unique in the module: the second "x" is
+   computation; a compiler requires them to be unique in the module, so the second "x" is
    "x.again.7". */
 static void put_name(const struct rp_hlo_writer *put, uint32_t op)
 {
@@ -313,7 +315,8 @@ static void put_name(const struct rp_hlo_writer *put, uint32_t op)
     if (!(put->p->flags.at[op] & RP_OPS_IMPLICIT) && *name) {
         bool letter = (name[0] | 32) >= 'a' && (name[0] | 32) <= 'z';
 
-        if (!letter && name[0] != '_') { /* XLA would make it '_', and so not unique */
+        if (!letter &&
+            name[0] != '_') { /* XLA would replace it by '_', which would not be unique */
             n = snprintf(text, sizeof text, "op.%.400s.%u", name, op);
             rp_proto_put_bytes(put->w, RP_HLO_INSTRUCTION_NAME, text, n < 0 ? 0 : (size_t)n);
         } else if (!put->seen[id]) {
@@ -346,7 +349,7 @@ static enum rp_code put_instruction(const struct rp_hlo_writer *put, uint32_t op
     else if (code == RP_OP_GET_TUPLE_ELEMENT)
         put_number(put, RP_HLO_INSTRUCTION_TUPLE_INDEX, put->p->value.at[op]);
 
-    /* Ids of the instruction, of its operands, and of what it calls. */
+    /* Puts the ids of the instruction, of its operands, and of the computations it calls. */
     struct rp_ids operands = rp_op_operands(put->p, op), called = rp_op_called(put->p, op);
     size_t list;
     rp_proto_put_varint(put->w, RP_HLO_INSTRUCTION_ID, rp_hlo_write_id(put->p, op));
@@ -378,7 +381,7 @@ static enum rp_code put_program_shape(const struct rp_hlo_writer *put, uint32_t 
     RP_TRY(rp_err_need(at, put->err, "writing a computation"));
     for (uint32_t op = c->first; op < c->first + c->n; op++)
         if (put->p->code.at[op] == RP_OP_PARAMETER)
-            at[put->p->value.at[op]] = op; /* numbers were checked by validate */
+            at[put->p->value.at[op]] = op; /* numbers were checked by rp_program_validate */
     begun = rp_proto_begin(put->w, field);
     for (uint32_t i = 0; i < c->nparams; i++)
         rp_hlo_write_shape(put, RP_HLO_PROGRAM_SHAPE_PARAMETERS, put->p->shape.at[at[i]]);
@@ -407,7 +410,7 @@ static enum rp_code put_computation(const struct rp_hlo_writer *put, uint32_t id
     return RP_OK;
 }
 
-/* The order of the file is the schedule. */
+/* The order of the file becomes the schedule. */
 static void put_schedule(const struct rp_hlo_writer *put)
 {
     size_t schedule = rp_proto_begin(put->w, RP_HLO_MODULE_SCHEDULE);
@@ -439,7 +442,7 @@ static enum rp_code put_module(const struct rp_hlo_writer *put)
     rp_proto_put_text(put->w, RP_HLO_MODULE_NAME, p->name ? rp_program_text(p, p->name) : "module");
     put_text(put, RP_HLO_MODULE_ENTRY_COMPUTATION_NAME, entry->name);
 
-    /* Callees first, as XLA requires. */
+    /* Callees come first, as XLA requires. */
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
     RP_TRY(rp_program_call_order(put->p, &scratch, &order, put->err));
@@ -448,7 +451,7 @@ static enum rp_code put_module(const struct rp_hlo_writer *put)
     RP_TRY(put_program_shape(put, RP_HLO_MODULE_HOST_PROGRAM_SHAPE, entry));
     rp_proto_put_varint(put->w, RP_HLO_MODULE_ENTRY_COMPUTATION_ID, (uint64_t)p->entry + 1);
 
-    /* Names are numbered by their place in the list of locations: each location has its own
+    /* Names have the number of their place in the list of locations, so each location has its own
        pair. */
     size_t frames, begun;
     if (put->p->frames.n) {
@@ -512,7 +515,7 @@ enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err)
     return RP_OK;
 }
 
-/* proto: as an HloProto, in which the module is a field. */
+/* proto: writes an HloProto, of which the module is a field. */
 static enum rp_code write_module(const struct rp_program *p, bool proto, struct rp_proto_writer *to,
                                  struct rp_err *err)
 {

@@ -11,7 +11,7 @@ struct rp_hlo_writer {
     uint8_t *seen; /* strings that are names of instructions already */
 };
 
-/* As protobuf names them: (computation's id << 32) | number in it. */
+/* The id in a protobuf: (computation's id << 32) | number in it. */
 static inline uint64_t rp_hlo_write_id(const struct rp_program *p, uint32_t op)
 {
     uint32_t c = p->computation.at[op];
@@ -20,13 +20,13 @@ static inline uint64_t rp_hlo_write_id(const struct rp_program *p, uint32_t op)
 }
 
 void rp_hlo_write_shape(const struct rp_hlo_writer *put, uint32_t field, uint32_t shape);
-/* All attributes of an instruction. */
+/* Puts all attributes of an instruction. */
 enum rp_code rp_hlo_write_attrs(const struct rp_hlo_writer *put, uint32_t op);
-/* input_output_alias of a module. */
-/* RP_UNSUPPORTED where it is not HLO, nor StableHLO with operations that HLO has. */
+/* Puts input_output_alias of a module. */
+/* Returns RP_UNSUPPORTED unless the program is HLO, or StableHLO with operations that HLO has. */
 enum rp_code rp_hlo_writable(const struct rp_program *p, struct rp_err *err);
-/* Frontend attributes, of an instruction or a module. */
+/* Puts frontend attributes of an instruction or a module. */
 void rp_hlo_write_map(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr);
 void rp_hlo_write_module_aliases(const struct rp_hlo_writer *put, const struct rp_attr *attr);
-/* "key=value" in our own field. */
+/* Puts "key=value" into our own field. */
 enum rp_code rp_hlo_write_own(const struct rp_hlo_writer *put, const struct rp_attr *attr);

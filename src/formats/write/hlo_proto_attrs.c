@@ -34,7 +34,7 @@ static void put_slice(const struct rp_hlo_writer *put, uint32_t field, struct rp
 
 /* ---- messages of one attribute ---- */
 
-/* One message for every n numbers, which are its fields 1 to n. */
+/* Puts one message for every n numbers, which are its fields 1 to n. */
 static void put_tuples(const struct rp_hlo_writer *put, uint32_t field, const struct rp_attr *attr,
                        uint32_t n)
 {
@@ -159,7 +159,7 @@ static void put_groups(const struct rp_hlo_writer *put, const struct rp_replica_
     }
 }
 
-/* Entries of output_operand_aliasing, or of the module's message, which have a kind. */
+/* Puts the entries of output_operand_aliasing, or of the module's message, which have a kind. */
 static void put_alias_entries(const struct rp_hlo_writer *put, uint32_t field,
                               const struct rp_attr *attr, bool kinds)
 {
@@ -242,7 +242,7 @@ static void put_predecessors(const struct rp_hlo_writer *put, const struct rp_at
 
 /* ---- attributes that share a message ---- */
 
-/* The attribute of that key, if its value has the type of the key. */
+/* The attribute with that key, if its value has the type of the key. */
 static const struct rp_attr *value_of(const struct rp_hlo_writer *put, uint32_t op, uint32_t key)
 {
     const struct rp_attr *attr = rp_op_attr(put->p, op, key);
@@ -273,7 +273,7 @@ static void put_dims(const struct rp_hlo_writer *put, uint32_t op, uint32_t fiel
     }
 }
 
-/* The message of dimensions that belongs to this operation; 0: none. */
+/* The message of dimensions that belongs to this operation, or 0. */
 static uint32_t dims_field(const struct rp_hlo_writer *put, uint32_t op)
 {
     switch (put->p->code.at[op]) {
@@ -357,7 +357,7 @@ static void put_solve(const struct rp_hlo_writer *put, uint32_t op)
     rp_proto_end(put->w, begun);
 }
 
-/* Whether put_dims_message, put_precision or put_solve writes it. */
+/* Whether put_dims_message, put_precision or put_solve writes this key. */
 static bool in_message(const struct rp_hlo_writer *put, uint32_t op, const struct rp_attr *attr)
 {
     struct rp_hlo_attr_field at = rp_hlo_attr_field(attr->key);
@@ -398,7 +398,7 @@ static bool put_word(const struct rp_hlo_writer *put, uint32_t field, const stru
     return true;
 }
 
-/* False where there is no field for it. */
+/* Returns false if there is no field for the value. */
 static bool put_value(const struct rp_hlo_writer *put, uint32_t op, const struct rp_attr *attr)
 {
     uint32_t field = rp_hlo_attr_field(attr->key).field;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An HLO module as text. What was read from text comes out with the same attributes in the same
- * words; what was read from a protobuf looks as XLA prints it, but with its constants in full.
- * Unknown protobuf fields have no text form and are left out.
+ * Writes an HLO module as text. A module that was read from text gets the same attributes in the
+ * same words; one from a protobuf looks as XLA prints it, but with its constants in full. Unknown
+ * protobuf fields have no text form and are left out.
  */
 #include "formats/programs.h"
 #include "formats/write/hlo_proto.h"
@@ -50,7 +50,7 @@ static enum rp_code put_shape(const struct text_writer *w, uint32_t shape, bool 
 
 /* ---- names ---- */
 
-/* XLA's: a letter or '_', then letters, digits, '_', '.' and '-'. */
+/* Whether XLA accepts the name: a letter or '_', then letters, digits, '_', '.' and '-'. */
 static bool is_hlo_name(const char *name, size_t n)
 {
     return n && *name != '.' && *name != '-' && (*name < '0' || *name > '9') &&
@@ -58,9 +58,9 @@ static bool is_hlo_name(const char *name, size_t n)
 }
 
 /*
- * The name of operation or computation `id`. Other languages and hostile files have names that HLO
- * cannot have: StableHLO's %0 becomes %_0, and what has other letters is numbered, %_op7. A '_'
- * more is put before a name that the program has already.
+ * Puts the name of operation or computation `id`. Other languages and hostile files have names that
+ * HLO does not allow: StableHLO's %0 becomes %_0, and a name with other characters becomes a
+ * number, %_op7. If the program has that name already, it gets one more '_'.
  */
 static void put_name(const struct text_writer *w, const char *sign, uint32_t string,
                      const char *kind, uint32_t id)
@@ -83,8 +83,8 @@ static void put_name(const struct text_writer *w, const char *sign, uint32_t str
     rp_out_text(w->to, own + begin);
 }
 
-/* Parts of tuples that the file did not write as instructions ('%x#0', which older compilers do not
-   know) are written as such. */
+/* Puts the name of an operation. Parts of tuples that the file did not write as instructions
+   ('%x#0', which older compilers do not know) get names of instructions. */
 static void put_op_name(const struct text_writer *w, const char *sign, uint32_t op)
 {
     bool part =
@@ -98,7 +98,7 @@ static void put_computation_name(const struct text_writer *w, const char *sign, 
     put_name(w, sign, w->p->computations.at[id].name, "computation", id);
 }
 
-/* A word that is not looked up: keys, opcodes of other languages, the name of the module. */
+/* Puts a word that is not looked up: keys, opcodes of other languages, the name of the module. */
 static void put_word(const struct text_writer *w, const char *word)
 {
     rp_out_text(w->to, is_hlo_name(word, strlen(word)) ? "" : "_");
@@ -107,8 +107,8 @@ static void put_word(const struct text_writer *w, const char *word)
 
 /* ---- values ---- */
 
-/* An array without elements, as XLA wants it: "{{}, {}}" for 2 times 0; absurdly many are left out.
- */
+/* Puts an array without elements as XLA wants it: "{{}, {}}" for 2 times 0. Absurdly many braces
+   are left out. */
 static void put_empty(const struct text_writer *w, const int64_t *dims, uint32_t n, uint64_t rows)
 {
     rp_out_char(w->to, '{');
@@ -324,7 +324,7 @@ static enum rp_code put_signature(const struct text_writer *w, const struct rp_c
     RP_TRY(rp_err_need(at, w->err, "writing a computation"));
     rp_out_text(w->to, " (");
 
-    /* Parameters, in the order of their numbers. */
+    /* Parameters are in the order of their numbers. */
     bool first = true;
     memset(at, 0xff, c->nparams * sizeof *at); /* RP_NONE */
     for (uint32_t op = c->first; op < c->first + c->n; op++)
@@ -344,7 +344,7 @@ static enum rp_code put_signature(const struct text_writer *w, const struct rp_c
     return RP_OK;
 }
 
-/* Whether a signature can be written: all shapes are known. */
+/* Whether a signature can be written, which requires that all shapes are known. */
 static bool has_signature(const struct rp_program *p, const struct rp_computation *c)
 {
     if (p->shapes.at[p->shape.at[c->root]].flags & RP_SHAPE_UNKNOWN)
@@ -374,7 +374,7 @@ static enum rp_code put_computation(const struct text_writer *w, uint32_t id)
     return RP_OK;
 }
 
-/* One of the tables of names: every different one of a column, numbered by its first use. */
+/* Puts one of the tables of names: each name of a column, numbered by its first use. */
 static enum rp_code put_names(const struct text_writer *w, const char *heading, bool functions,
                               struct rp_map *numbers)
 {
@@ -435,7 +435,8 @@ enum rp_code rp_hlo_text_print(const struct rp_program *p, struct rp_out *to, st
     rp_out_char(to, '\n');
     RP_TRY(put_frames(&w));
 
-    /* Callees first: XLA reads in one pass. The order of the file, if callees come first there. */
+    /* Callees come first, because XLA reads in one pass. If they do in the file, its order is
+       kept. */
     RP_SCOPED(rp_arena_release) struct rp_arena scratch = RP_ARENA_INIT;
     uint32_t *order;
     RP_TRY(rp_program_call_order(w.p, &scratch, &order, w.err));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The list of output formats: one line here and one file with the row rp_writer_<name> add one.
- * Where the ending of a path fits several rows, the first one writes.
+ * The list of output formats: one line here and one file with the row rp_writer_<name> add one. If
+ * the ending of a path fits several rows, the first one writes.
  */
 #include "formats/write/writers.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Perfetto's protobuf, for ui.perfetto.dev and its trace processor. One sequence of packets; texts
- * are interned, times are nanoseconds as they are.
+ * Writes Perfetto's protobuf, for ui.perfetto.dev and its trace processor. One sequence of packets;
+ * texts are interned, times are nanoseconds as they are.
  *
  *   process        a track of a process; its tracks are below it, in the order of the trace
  *   thread         a thread where its number is its own and its spans nest, else as a stream
@@ -14,7 +14,8 @@
  *   metadata       as Chrome's; also rank and size of the job
  *
  * Not written: names of arrows except for a note at their begin, ends without a begin, arrows that
- * are bound to no event. Times before 0 do not exist: a trace that has some is moved to begin at 0.
+ * are not bound to an event. Perfetto has no times before 0, so a trace that has some is moved to
+ * begin at 0.
  */
 #include "abi/proto/perfetto.h"
 #include "base/hash.h"
@@ -29,13 +30,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LANES_PROBED     4096
-#define OWN_PIDS         (INT64_C(1) << 30) /* numbers of processes that have none of 31 bits */
+#define LANES_PROBED 4096
+#define OWN_PIDS     (INT64_C(1) << 30) /* first number for processes whose own does not fit 31 bits \
+                                         */
 #define SAMPLES_SEQUENCE (UINT64_C(1) << 30)
 
 enum { CATEGORY = 1, NAME = 2, ARG_NAME = 4, ARG_TEXT = 8 }; /* tables of interned texts */
 
-struct fresh { /* a text that is used for the first time */
+struct fresh { /* fresh: a text that is used for the first time */
     uint64_t iid;
     const char *text;
     size_t n;
@@ -51,25 +53,26 @@ struct end { /* an arrow at an event */
 
 struct lane {
     uint64_t uuid;
-    RP_VEC(int64_t) ends; /* of the slices that are open, innermost last */
+    RP_VEC(int64_t) ends; /* ends of the slices that are open, innermost last */
 };
 
 struct writer {
     const struct rp_trace *t;
     struct rp_emit e, json; /* json: memory */
     struct rp_proto_writer w;
-    uint8_t *seen; /* by text: the tables it is in */
+    uint8_t *seen; /* by text: the tables that contain it */
     size_t nseen;
     RP_VEC(struct fresh) fresh;
     RP_VEC(struct end) ends;
     size_t next_end;
     RP_VEC(struct lane) lanes;
-    size_t nlanes;                /* of the current track */
-    struct rp_map counters, tids; /* tids: number of a thread -> how many have it, 2: several */
-    uint64_t uuids, first_uuid;   /* given out, and before all of them */
+    size_t nlanes; /* of the current track */
+    struct rp_map counters,
+        tids; /* tids: from the number of a thread to how many have it (2: several) */
+    uint64_t uuids, first_uuid; /* last uuid given out, and the one before all of them */
     int64_t shift_ns;
     rp_str correlation; /* or RP_NONE */
-    uint8_t *kinds;     /* by origin: what its category means */
+    uint8_t *kinds;     /* by origin: what is known about its category */
     struct rp_err *err;
     enum rp_code code;
 };
@@ -120,7 +123,7 @@ static void end_packet(struct writer *c, size_t begun, uint32_t flags)
         rp_emit_bytes(&c->e, (const char *)bytes.at, bytes.n);
 }
 
-/* The number of a text; iid i + 1 is string i, and after those come the words of kinds. */
+/* The number of a text; iid i + 1 is string i, and the words of kinds come after those. */
 static uint64_t intern_text(struct writer *c, size_t index, const char *text, size_t n,
                             uint8_t table)
 {
@@ -188,7 +191,7 @@ static void put_clock(struct writer *c, uint64_t id, uint64_t ns)
     rp_proto_end(&c->w, one);
 }
 
-/* What time it was since 1970. */
+/* Puts the time since 1970 that corresponds to the trace's. */
 static void put_clocks(struct writer *c)
 {
     const struct rp_trace *t = c->t;
@@ -239,7 +242,7 @@ static void put_process(struct writer *c, uint32_t process)
     end_packet(c, packet, RP_PFT_FLAG_NEEDED);
 }
 
-/* Whether a track can be a thread: Perfetto's have a number of 31 bits that no other has. */
+/* Whether a track can be a thread, which requires a number of 31 bits that no other thread has. */
 static bool is_thread(const struct writer *c, uint32_t track)
 {
     const struct rp_trace *t = c->t;
@@ -286,7 +289,7 @@ static void put_thread(struct writer *c, const struct rp_track_info *at)
     rp_proto_end(&c->w, inner);
 }
 
-/* A lane of a track; the first one describes the track itself. */
+/* Puts a lane of a track; the first one describes the track itself. */
 static uint64_t put_track(struct writer *c, uint32_t track, bool thread)
 {
     const struct rp_track_info *at = &c->t->tracks[track];
@@ -335,7 +338,8 @@ static const char *const kind_words[RP_KIND_COUNT] = {
     [RP_KIND_WAIT] = "blocking",
 };
 
-/* null is an annotation without a value: as JSON it ends Perfetto's trace processor. */
+/* null becomes an annotation without a value, because as JSON it crashes Perfetto's trace
+   processor. */
 static void put_raw(struct writer *c, rp_str s)
 {
     const char *text = rp_trace_str(c->t, s);
@@ -372,7 +376,7 @@ static void put_arg(struct writer *c, const struct rp_arg *arg)
     rp_proto_end(&c->w, one);
 }
 
-/* The id that joins a launch and its work, where it is no argument. */
+/* Puts the id that joins a launch and its work, unless it is an argument. */
 static void put_correlation(struct writer *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
@@ -407,8 +411,8 @@ static void put_args(struct writer *c, rp_event e)
 
 RP_ORDER(by_event, struct end, RP_UP(event), RP_UP(flow))
 
-/* Arrows with the same name and number are one id. It ends where only one event is its end: an id
-   that ended does not lead to a second one. */
+/* Arrows with the same name and number have one id. It is terminated only if a single event is its
+   end, because a terminated id cannot lead to a second one. */
 static enum rp_code find_ends(struct writer *c, struct rp_err *err)
 {
     const struct rp_flows *f = &c->t->flows;
@@ -488,7 +492,7 @@ static void put_event(struct writer *c, rp_event e, enum rp_perfetto_type type, 
 
     rp_proto_put_varint(&c->w, RP_PFT_EVENT_NAME_IID, intern_str(c, c->t->ev.name[e], NAME));
 
-    /* The category of the file, and where that does not say what the event is, one that does. */
+    /* Puts the category of the file, and if that does not say what the event is, one that does. */
     const struct rp_origin *o = &c->t->origins[c->t->ev.origin[e]];
     uint8_t kind = c->t->ev.kind[e], means = c->kinds[c->t->ev.origin[e]];
     const char *word = kind != means ? kind_words[kind] : NULL;
@@ -519,7 +523,8 @@ static void end_slices(struct writer *c, size_t lane, int64_t until_ns)
     }
 }
 
-/* A lane in which the span nests; one without an end would end with the slice around it. */
+/* Finds a lane in which the span nests; a span without an end would end with the slice around
+   it. */
 static size_t find_lane(struct writer *c, uint32_t track, rp_event e, int64_t end_ns)
 {
     for (size_t i = 0; i < c->nlanes && i < LANES_PROBED; i++) {
@@ -672,7 +677,7 @@ static enum rp_code put_samples(struct writer *c, struct rp_err *err)
                                      .thread = sampled_thread,
                                      .user = c};
 
-    /* Threads that have samples and no events are not described yet. */
+    /* Threads that have samples but no events have not been described yet. */
     const struct rp_call_samples *s = &c->t->samples;
     for (uint32_t i = 0; i < s->n && c->code == RP_OK; i++) {
         struct rp_track_info at = c->t->tracks[s->track[i]];
@@ -692,7 +697,7 @@ static enum rp_code put_samples(struct writer *c, struct rp_err *err)
     return c->code == RP_OK ? rp_samples_put_perfetto(&to, err) : c->code;
 }
 
-/* Strings and categories that are asked for event by event. */
+/* Prepares strings and categories that are needed for every event. */
 static enum rp_code prepare(struct writer *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples as Perfetto's perf_sample packets, in a sequence of their own. A stack is interned before
- * its first sample, with those of its frames and texts that are new. Frames name their source file
- * and line and have no mapping, which stands for a library in memory.
+ * Writes samples as Perfetto's perf_sample packets, in a sequence of their own. A stack is interned
+ * before its first sample, together with its new frames and texts. Frames name their source file
+ * and line; they have no mapping, which would be a library in memory.
  *
- * A sample has no weight, but the value of the counter that it was taken by: that of a thread grows
- * by the weight of each of its samples, and so the weights can be read again.
+ * A sample has no weight, but the value of the counter that triggered it: the counter of a thread
+ * grows by the weight of each of its samples, and so the weights can be read again.
  */
 #include "abi/proto/perfetto.h"
 #include "formats/write/samples.h"
@@ -15,7 +15,7 @@
 
 struct sampled {
     const struct rp_perfetto_sampled *to;
-    uint8_t *strings, *frames, *stacks; /* by id: what is interned; of strings bits */
+    uint8_t *strings, *frames, *stacks; /* by id: what is interned already; for strings, bits */
     rp_stack_path path;
     struct rp_err *err;
 };
@@ -128,7 +128,7 @@ static enum rp_code put_samples(struct sampled *s)
     const struct rp_call_samples *from = &s->to->t->samples;
     uint64_t count = 0;
 
-    /* The clock of the packets, which are those of a sequence that begins here. */
+    /* Sets the clock of the packets, in the sequence that begins here. */
     size_t packet = begin_packet(s),
            defaults = rp_proto_begin(s->to->w, RP_PFT_PACKET_TRACE_PACKET_DEFAULTS);
     rp_proto_put_varint(s->to->w, RP_PFT_DEFAULTS_TIMESTAMP_CLOCK_ID, RP_PFT_CLOCK_BOOTTIME);

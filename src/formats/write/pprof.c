@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof's profile.proto, for `go tool pprof`, Parca, Pyroscope and Perfetto. A frame is a location
- * and a function with the same number; a thread is a label of its samples. Of threads that ran or
- * waited a sample has two values: `cpu`, and `wall`, which is the last and so the one that pprof
- * shows unless told otherwise (-sample_index=cpu). Message by message, so that memory holds one of
- * them.
+ * Writes pprof's profile.proto, for `go tool pprof`, Parca, Pyroscope and Perfetto. A frame is a
+ * location and a function with the same number; a thread is a label of its samples. If the trace
+ * tells whether threads ran or waited, a sample has two values: `cpu`, and `wall`, which is the
+ * last and so the one that pprof shows unless told otherwise (-sample_index=cpu). Only one message
+ * at a time is in memory.
  */
 #include "base/hash.h"
 #include "formats/write/stacks.h"
@@ -17,7 +17,7 @@ struct pprof_writer {
     struct rp_emit e;
     struct rp_proto_writer w;
     RP_VEC(const char *) strings;
-    struct rp_map string_of; /* string of the trace -> number in the profile */
+    struct rp_map string_of; /* from the trace's string to its number in the profile */
     bool has_waits;          /* samples have two values */
     rp_stack_path path;
     struct rp_err *err;
@@ -108,7 +108,7 @@ static enum rp_code put_frame(struct pprof_writer *p, uint32_t i)
     return flush_message(p);
 }
 
-/* thread and thread_id: numbers of these words. */
+/* thread and thread_id are the numbers of these words. */
 static enum rp_code put_labels(struct pprof_writer *p, rp_track track, const uint64_t key[2])
 {
     const struct rp_track_info *k = &p->t->tracks[track];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the native file; trace/rpt/rpt.h does the work, this is its row in the table of writers.
- */
+/* The row for the native file in the table of writers; trace/rpt/rpt.h does the work. */
 #include "trace/rpt/rpt.h"
 #include "formats/write/writers.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples in Chrome's JSON. Its frames are what our stacks are: a frame with its parent.
+ * Writes samples in Chrome's JSON. Its frames correspond to our stacks: each has a parent.
  *
  *   "stackFrames":{"0":{"name":"main","category":"train.py","line":7,"kind":"python"},
  *                  "1":{"name":"step","category":"train.py","parent":"0"}},

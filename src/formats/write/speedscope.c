@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* speedscope's JSON: the frames, and a sampled profile for each thread, in the order of time. */
+/* Writes speedscope's JSON: the frames, and a sampled profile for each thread, in the order of
+   time. */
 #include "formats/write/stacks.h"
 #include "formats/write/writers.h"
 #include "io/escaped.h"
@@ -39,7 +40,7 @@ static void put_frames(struct scope_writer *w)
     rp_emit_text(&w->e, "]}");
 }
 
-/* The samples from begin to end, which are of one thread. */
+/* Writes the samples from begin to end, which belong to one thread. */
 static enum rp_code put_thread(struct scope_writer *w, uint32_t begin, uint32_t end)
 {
     static const char *const units[RP_WEIGHT_UNITS] = {"nanoseconds", "none", "bytes"};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An SQLite database: one table for each kind of object, with names as text, so that queries need
- * no joins for names.
+ * Writes an SQLite database with one table for each kind of object, with names as text, so that
+ * queries need no joins for names.
  *
  *     SELECT name, count(*), sum(dur_ns) FROM event WHERE kind = 'kernel' GROUP BY name;
  *
- * Written under a temporary name in the folder of the target and renamed when it is complete, so
- * SQLite's journal and syncs are not needed. Rows are appended by id in one transaction with one
- * prepared statement a table; indexes are made at the end, by sorting.
+ * The file is written under a temporary name in the folder of the target and renamed when it is
+ * complete, so SQLite's journal and syncs are not needed. Rows are appended by id in one
+ * transaction with one prepared statement for each table; indexes are made at the end, by sorting.
  */
 #include "formats/write/writers.h"
 
@@ -33,7 +33,7 @@ struct db {
     sqlite3 *sql;
     sqlite3_stmt *insert;
     const char *path; /* to name in messages */
-    int column;       /* bound last in the row being made */
+    int column;       /* the column bound last in the row being made */
     bool failed;
 };
 
@@ -49,7 +49,7 @@ static void put_int(struct db *db, int64_t v)
     sqlite3_bind_int64(db->insert, ++db->column, v);
 }
 
-/* An id, or NULL for RP_NONE. */
+/* Binds an id, or NULL for RP_NONE. */
 static void put_id(struct db *db, uint32_t id)
 {
     if (id == RP_NONE)
@@ -58,7 +58,7 @@ static void put_id(struct db *db, uint32_t id)
         put_int(db, id);
 }
 
-/* A count, or NULL for RP_NO_COUNT. */
+/* Binds a count, or NULL for RP_NO_COUNT. */
 static void put_count(struct db *db, int64_t count)
 {
     if (count == RP_NO_COUNT)
@@ -78,7 +78,7 @@ static void put_str(struct db *db, rp_str s)
                         rp_trace_str_len(db->t, s), SQLITE_STATIC, SQLITE_UTF8);
 }
 
-/* A string, or NULL for none. */
+/* Binds a string, or NULL if it is empty. */
 static void put_name(struct db *db, rp_str s)
 {
     if (s)
@@ -178,7 +178,7 @@ static void fill_event(struct db *db)
     }
 }
 
-/* The arguments of the object with this id. */
+/* Writes the arguments of the object with this id. */
 static void put_args(struct db *db, uint32_t of, uint16_t shape, uint32_t row)
 {
     uint32_t n = shape ? rp_args_count(&db->t->args, shape, row) : 0;
@@ -548,8 +548,8 @@ static enum rp_code write_tables(struct db *db, const char *file, struct rp_err 
     return code;
 }
 
-/* Creates an empty file with an unused name in the folder of path; mode: that of the file it
- * replaces, or 0. NULL with errno on failure; the caller frees. */
+/* Creates an empty file with an unused name in the folder of path. mode is that of the file it
+ * replaces, or 0. Returns NULL with errno on failure; the caller frees the name. */
 static char *new_temp(const char *path, mode_t mode)
 {
     const char *slash = strrchr(path, '/');

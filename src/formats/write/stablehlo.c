@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program as StableHLO: MLIR text in the generic form, which every tool that knows the dialect
- * parses, with CHLO for the functions that StableHLO lacks.
+ * Writes a program as StableHLO: MLIR text in the generic form, which every tool that knows the
+ * dialect parses, with CHLO for the functions that StableHLO lacks.
  *
  *   HLO                              StableHLO
  *   ENTRY                            "func.func" main; other functions are what `call` calls
@@ -10,8 +10,8 @@
  *   reducers, loops, branches        regions
  *   copy, bitcast, domain, -done     the operand, transposed and reshaped where a layout says so
  *
- * What has no form there is refused by its name. Layouts, schedules and aliases are left out: they
- * are the compiler's to choose.
+ * An operation that has no form there is refused by its name. Layouts, schedules and aliases are
+ * left out, because the compiler chooses them.
  */
 #include "formats/write/stablehlo.h"
 #include "formats/programs.h"
@@ -25,9 +25,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_DEPTH 48 /* of computations in computations; readers allow 64 regions */
+#define MAX_DEPTH 48 /* depth of computations in computations; readers allow 64 regions */
 #define MAX_RANK  64
-/* Operations and values of a program: what is written in place may double with every call. */
+/* The number of operations and values is limited, because code that is written in place may double
+   with every call. */
 #define MAX_WRITTEN(nops) ((1U << 18) + 256 * (uint64_t)(nops))
 
 enum rp_code rp_shlo_refuse(const struct rp_shlo *w, uint32_t op, const char *why)
@@ -63,8 +64,8 @@ static enum rp_code push_value(struct rp_shlo *w, struct rp_shlo_value value)
     return rp_vec_push(&w->values, value, w->err);
 }
 
-/* The arrays of a shape, as values that have names of their own or are the results of one
-   operation. Shapes bound the depth: RP_SHAPE_DEPTH. */
+/* Appends the arrays of a shape, as values that have names of their own or are the results of one
+   operation. The depth is bounded by RP_SHAPE_DEPTH. */
 static enum rp_code push_leaves(struct rp_shlo *w, uint32_t shape, bool own, uint32_t *index)
 {
     const struct rp_op_shape *s = &w->p->shapes.at[shape];
@@ -96,7 +97,8 @@ static bool is_done(uint16_t code)
            code == RP_OP_ASYNC_DONE || code == RP_OP_ASYNC_UPDATE;
 }
 
-/* The shape of what it computes: of what starts a collective, the last part that is no context. */
+/* The shape of the result. The start of a collective computes its last part that is not a
+   context. */
 static enum rp_code result_shape(const struct rp_shlo *w, uint32_t op, uint32_t *shape)
 {
     uint16_t code = w->p->code.at[op];
@@ -130,7 +132,7 @@ static bool fits(const struct rp_shlo *w, uint32_t shape, const struct rp_shlo_v
     return true;
 }
 
-/* Whether what was computed has a shape. */
+/* Checks that what was computed has the shape. */
 static enum rp_code check_fits(struct rp_shlo *w, uint32_t op, uint32_t shape, uint32_t computed)
 {
     const struct rp_shlo_value *at = values_of(w, computed);
@@ -147,7 +149,7 @@ static void be_value(struct rp_shlo *w, uint32_t op, uint32_t other)
     w->count[op] = w->count[other];
 }
 
-/* The operation is its operand. */
+/* Makes the value of an operation that of its operand. */
 static enum rp_code be_operand(struct rp_shlo *w, uint32_t op)
 {
     uint32_t operand = rp_op_operands(w->p, op).at[0];
@@ -209,7 +211,7 @@ static void put_result_types(const struct rp_shlo *w, const struct rp_shlo_value
     rp_out_text(w->to, n == 1 ? "" : ")");
 }
 
-/* '%5:2 = "stablehlo.sort"', with its values. */
+/* Writes '%5:2 = "stablehlo.sort"', and adds its values. */
 static enum rp_code begin_op(struct rp_shlo *w, uint32_t op, const char *name)
 {
     uint32_t shape, index = 0;
@@ -306,7 +308,7 @@ static enum rp_code find_body(struct rp_shlo *w, uint32_t id)
     return rp_computation_order(w->p, id, &w->scratch, b->order, w->err);
 }
 
-/* Begins to write a computation: nothing of it is computed. */
+/* Enters a computation, of which nothing is computed yet. */
 static enum rp_code enter(struct rp_shlo *w, uint32_t id)
 {
     const struct rp_computation *c = &w->p->computations.at[id];
@@ -329,7 +331,7 @@ static enum rp_code put_operations(struct rp_shlo *w, uint32_t id)
     return RP_OK;
 }
 
-/* Parameters as arguments of a block: "^bb0(%1: type, %2: type):" */
+/* Writes parameters as arguments of a block: "^bb0(%1: type, %2: type):" */
 static enum rp_code put_arguments(struct rp_shlo *w, uint32_t id)
 {
     uint32_t begin = (uint32_t)w->values.n, index = 0;
@@ -358,7 +360,7 @@ static enum rp_code put_arguments(struct rp_shlo *w, uint32_t id)
     return RP_OK;
 }
 
-/* Parameters as the values of operands. */
+/* Gives parameters the values of the operands. */
 static enum rp_code bind_parameters(struct rp_shlo *w, uint32_t op, uint32_t id,
                                     struct rp_ids operands)
 {
@@ -387,7 +389,7 @@ static void end_region(struct rp_shlo *w, bool last)
     rp_out_text(w->to, last ? "})" : "}");
 }
 
-/* A region with arguments of its own. */
+/* Writes a region with arguments of its own. */
 static enum rp_code put_region(struct rp_shlo *w, uint32_t id, bool first, bool last)
 {
     begin_region(w, first);
@@ -399,7 +401,7 @@ static enum rp_code put_region(struct rp_shlo *w, uint32_t id, bool first, bool 
     return RP_OK;
 }
 
-/* What a computation computes from the operands, in the place of the operation. */
+/* Writes what a computation computes from the operands in the place of the operation. */
 static enum rp_code put_inline(struct rp_shlo *w, uint32_t op)
 {
     struct rp_ids called = rp_op_called(w->p, op);
@@ -464,7 +466,7 @@ static enum rp_code put_while(struct rp_shlo *w, uint32_t op)
     return end_op(w, op, operands);
 }
 
-/* Regions of branches have no arguments: they use the operands. */
+/* Regions of branches have no arguments and use the operands directly. */
 static enum rp_code put_conditional(struct rp_shlo *w, uint32_t op)
 {
     struct rp_ids called = rp_op_called(w->p, op), operands = rp_op_operands(w->p, op);
@@ -492,14 +494,15 @@ static enum rp_code put_conditional(struct rp_shlo *w, uint32_t op)
     return end_op(w, op, which);
 }
 
-struct array { /* a value whose shape the program may not have */
+struct array { /* array: a value whose shape the program may not have */
     uint32_t name, index;
     unsigned elem;
     size_t n;
     int64_t dims[MAX_RANK];
 };
 
-/* '%7 = "stablehlo.reshape"(%6) : (type) -> type'; order: of a transposition, or NULL. */
+/* Writes '%7 = "stablehlo.reshape"(%6) : (type) -> type'; order is that of a transposition, or
+   NULL. */
 static enum rp_code put_step(struct rp_shlo *w, const char *name, struct array *at,
                              const struct array *to, const int64_t *order)
 {
@@ -524,8 +527,8 @@ static enum rp_code put_step(struct rp_shlo *w, const char *name, struct array *
     return RP_OK;
 }
 
-/* The dimensions in the order of memory, the slowest first, and which they are; true where that is
-   not their own order. */
+/* Lists the dimensions in the order of memory, the slowest first, and their numbers; true if this
+   is not their own order. */
 static bool lay_out(const struct rp_program *p, uint32_t shape, struct array *out, int64_t *order)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];
@@ -547,9 +550,8 @@ static bool same_dims(const struct array *a, const struct array *b)
     return a->n == b->n && (!a->n || memcmp(a->dims, b->dims, a->n * sizeof *a->dims) == 0);
 }
 
-/* A bitcast keeps what is in memory: the elements in the order of one layout are those of the
- * other.
- */
+/* A bitcast keeps what is in memory: its elements, in the order of the new layout, are those of the
+ * operand in the order of the old one. */
 static enum rp_code put_bitcast(struct rp_shlo *w, uint32_t op)
 {
     const struct rp_program *p = w->p;
@@ -626,7 +628,7 @@ static enum rp_code put_rng(struct rp_shlo *w, uint32_t op)
 
 /* ---- all others ---- */
 
-/* How many regions an operation has. */
+/* The number of regions of an operation. */
 static uint32_t count_regions(uint16_t code)
 {
     switch (code) {
@@ -646,7 +648,7 @@ static uint32_t count_regions(uint16_t code)
     }
 }
 
-/* Forms of HLO that StableHLO does not have under the same name. */
+/* Whether HLO has a form that StableHLO does not have under the same name. */
 static bool has_other_form(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -656,7 +658,7 @@ static bool has_other_form(const struct rp_program *p, uint32_t op)
     case RP_OP_DOT: /* of sparse operands */
     case RP_OP_CONVOLUTION:
         return operands.n != 2;
-    case RP_OP_DYNAMIC_SLICE: /* all indices in one operand */
+    case RP_OP_DYNAMIC_SLICE: /* all indices are in one operand */
         return operands.n != 1 + s->n;
     case RP_OP_DYNAMIC_UPDATE_SLICE:
         return operands.n != 2 + s->n;
@@ -774,8 +776,8 @@ static void put_string(const struct rp_shlo *w, uint32_t string)
                          rp_strtab_len(&w->p->strings, string));
 }
 
-/* Which computations keep their names as functions: those that are called so first, and not main,
-   which is the entry's. */
+/* Decides which computations keep their names as functions: the first one of each name, but not
+   main, which is the name of the entry. */
 static enum rp_code find_names(struct rp_shlo *w)
 {
     const struct rp_program *p = w->p;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attributes of HLO in StableHLO's words. An attribute that says what an operation computes and has
- * no form there makes the whole program unwritable; those that only place, schedule or explain are
- * left out.
+ * Writes attributes of HLO in StableHLO's words. An attribute that determines what an operation
+ * computes but has no form there makes the whole program unwritable; those that only place,
+ * schedule or explain are left out.
  */
 #include "formats/write/stablehlo.h"
 #include "io/escaped.h"
@@ -68,7 +68,7 @@ void rp_shlo_table(struct rp_shlo *w, const char *key, const int64_t *at, size_t
 
 enum attr_form { LIST, FIRST, NUMBER, SHORT, FLAG, COUNT, REAL, WORD, ELSEWHERE };
 
-/* ELSEWHERE: it is written by a function below, or says nothing that StableHLO has to know. */
+/* ELSEWHERE: the attribute is written by a function below, or says nothing that StableHLO needs. */
 static const struct row {
     uint16_t code, key;
     uint8_t form;
@@ -170,7 +170,7 @@ static const struct {
     {RP_ATTR_ALGORITHM, "rng_philox", "rng_algorithm", "PHILOX"},
 };
 
-/* The collective that an asynchronous one starts, and any other operation itself. */
+/* The collective that an asynchronous operation starts; any other operation stays. */
 static uint16_t plain_code(uint16_t code)
 {
     switch (code) {
@@ -280,7 +280,7 @@ struct part {
     const char *word;
 };
 
-/* "lhs_batching_dimensions = [0], index_vector_dim = 1"; lists that are empty are left out. */
+/* Writes "lhs_batching_dimensions = [0], index_vector_dim = 1"; empty lists are left out. */
 static enum rp_code put_parts(struct rp_shlo *w, uint32_t op, const struct part *parts)
 {
     const char *before = "";
@@ -429,7 +429,7 @@ static enum rp_code put_compare(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
-/* Every third number, from the first three on, as three lists. */
+/* Writes triples of numbers as three lists. */
 static enum rp_code put_triples(struct rp_shlo *w, uint32_t op, uint32_t key,
                                 const char *const names[3])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Custom calls of HLO in StableHLO's words: target, configuration, layouts, aliases. */
+/* Writes custom calls of HLO in StableHLO's words: target, configuration, layouts, aliases. */
 #include "formats/write/stablehlo.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Whether a text is one dictionary as MLIR writes it: a line of printable characters whose brackets
-   and strings are closed, and end with it. */
+   and strings are all closed by its end, and not before. */
 static bool is_dictionary(const char *at, size_t n)
 {
     char open[64];
@@ -65,7 +65,7 @@ static enum rp_code put_config(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
-/* "dense<[0, 1]> : tensor<2xindex>"; false: a layout that StableHLO has no words for. */
+/* Writes "dense<[0, 1]> : tensor<2xindex>"; false if StableHLO has no words for the layout. */
 static bool put_layout(const struct rp_shlo *w, uint32_t shape)
 {
     const struct rp_op_shape *s = &w->p->shapes.at[shape];
@@ -126,8 +126,8 @@ static enum rp_code put_layouts(struct rp_shlo *w, uint32_t op)
     return RP_OK;
 }
 
-/* Tuples would become several operands or results, which the function behind the call does not
-   expect; several results are one tuple of arrays in HLO. */
+/* Whether operands and results are arrays. Tuples would become several operands or results, which
+   the called function does not expect; several results are one tuple of arrays in HLO. */
 static bool takes_arrays(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids operands = rp_op_operands(p, op);
@@ -139,8 +139,8 @@ static bool takes_arrays(const struct rp_program *p, uint32_t op)
     return result->elem != RP_ELEM_TUPLE || (result->depth <= 1 && result->n != 1);
 }
 
-/* XLA's own call for the largest values and their places, of which other tools know nothing; what
-   it compares by is always the same. */
+/* Whether this is XLA's own call for the largest values and their places, which other tools do not
+   know. Its comparison is always the same. */
 bool rp_shlo_is_topk(const struct rp_program *p, uint32_t op)
 {
     const struct rp_attr *target = rp_op_attr(p, op, RP_ATTR_CUSTOM_CALL_TARGET);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of HLO in StableHLO's words: groups of devices, which StableHLO lists one by one,
-   pairs and channels. */
+/* Writes collectives of HLO in StableHLO's words: groups of devices, which StableHLO lists one by
+   one, pairs and channels. */
 #include "formats/write/stablehlo.h"
 #include "program/opcodes.h"
 
-#define MAX_DEVICES (1 << 20) /* in groups that the file does not list one by one */
+#define MAX_DEVICES (1 << 20) /* most devices in groups that the file does not list one by one */
 
-/* Device number `at` of 0, 1, .. as an array of `dims` that is transposed by `perm`. */
+/* Device number `at` in the numbers 0, 1, .., seen as an array of `dims` that is transposed by
+   `perm`. */
 static int64_t iota_device(const struct rp_replica_groups *g, int64_t at)
 {
     int64_t stride[RP_SHLO_RANK], next = 1, device = 0;
@@ -70,7 +71,8 @@ enum rp_code rp_shlo_collective(struct rp_shlo *w, uint32_t op, uint16_t code)
             return rp_shlo_refuse_attr(w, op, RP_ATTR_SOURCE_TARGET_PAIRS);
         rp_shlo_table(w, "source_target_pairs", pairs->ints, pairs->n / 2, 2);
     } else {
-        /* All groups as a table, those that are shorter filled with -1; its columns, or 0. */
+        /* Makes a table of all groups, with shorter ones filled up with -1; returns its columns, or
+           0. */
         const struct rp_attr *attr = rp_op_attr(w->p, op, RP_ATTR_REPLICA_GROUPS);
         const struct rp_replica_groups *g =
             attr && attr->type == RP_VALUE_GROUPS ? attr->groups : NULL;

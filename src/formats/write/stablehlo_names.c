@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* By opcode; NULL: it has no name there, or a form of its own. */
+/* Indexed by opcode; NULL if it has no name there, or has a form of its own. */
 static const char *const names[] = {
     [RP_OP_ABS] = "stablehlo.abs",
     [RP_OP_ACOS] = "chlo.acos",

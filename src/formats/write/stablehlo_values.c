@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Types and constants of StableHLO. */
+/* Writes types and constants of StableHLO. */
 #include "formats/write/stablehlo.h"
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HEX_ELEMENTS 64 /* constants of more are written as bytes, where their type has some */
+#define HEX_ELEMENTS \
+    64 /* constants with more elements are written as bytes, if their type has a byte form */
 
 static const char *const type_names[RP_ELEM_COUNT] = {
     [RP_ELEM_PRED] = "i1",
@@ -104,8 +105,8 @@ static bool has_decimals(unsigned elem)
            elem == RP_ELEM_F64;
 }
 
-/* A real number: a decimal always has a point; what is not finite, and the small types, are written
-   as bits. */
+/* Writes a real number: a decimal always has a point; values that are not finite, and the small
+   types, are written as bits. */
 static void put_real(const struct rp_shlo *w, unsigned elem, const unsigned char *element)
 {
     size_t unit = rp_literal_unit(elem);

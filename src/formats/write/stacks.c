@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the writers of profiles share. */
 #include "formats/write/stacks.h"
 
 #include <stdio.h>

@@ -6,10 +6,10 @@
 
 typedef RP_VEC(uint32_t) rp_stack_path;
 
-/* The trace is read as far as a profile needs it. RP_UNSUPPORTED where it has no samples. */
+/* Reads the trace as far as a profile needs it; RP_UNSUPPORTED if it has no samples. */
 enum rp_code rp_stacks_require(const struct rp_trace *t, struct rp_err *err);
 
-/* The frames of a stack, innermost first. */
+/* Lists the frames of a stack, innermost first. */
 enum rp_code rp_stack_walk(const struct rp_trace *t, uint32_t stack, rp_stack_path *path,
                            struct rp_err *err);
 

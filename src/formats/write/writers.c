@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of writers (its lines are in list.h). One is chosen by its name or by the ending of the
-   path. */
+/* The table of writers (its lines are in list.h). A writer is chosen by its name or by the ending
+   of the path. */
 #include "formats/write/writers.h"
 #include "base/text.h"
 
@@ -17,7 +17,7 @@ static const struct rp_writer *const writers[] = {
 };
 #define NWRITERS (sizeof writers / sizeof writers[0])
 
-/* Row i of the table, and behind it of those that a caller adds; NULL after the last. */
+/* Row i of the table, followed by the rows that a caller adds; NULL after the last. */
 static const struct rp_writer *writer_at(const struct rp_writer *const *more, size_t i)
 {
     return i < NWRITERS ? writers[i] : more[i - NWRITERS];
@@ -54,7 +54,8 @@ static size_t ending_of(const struct rp_writer *w, const char *path)
     return longest;
 }
 
-/* Whether a list such as "*.data, perf.data" has a "*.ending" of the path that is longer. */
+/* Whether a list such as "*.data, perf.data" has a "*.ending" of the path that is longer than
+   `longer`. */
 static bool fits_files(const char *files, const char *path, size_t longer)
 {
     char ending[40];
@@ -69,8 +70,8 @@ static bool fits_files(const char *files, const char *path, size_t longer)
     return false;
 }
 
-/* The (first) format of traces that a path is named after, where none of them can be written; else
-   NULL. writer: what else the path fits, or NULL. */
+/* The first format of traces that a path is named after, if none of them can be written; else NULL.
+   writer is what else the path fits, or NULL. */
 static const struct rp_format *read_only(const struct rp_writer *const *more, const char *path,
                                          const struct rp_writer *writer)
 {
@@ -105,7 +106,7 @@ enum rp_code rp_writer_among(const struct rp_writer *const *more, const char *na
 
     *out = NULL;
 
-    /* Adds "rpt (.rpt), json (.json, .json.gz), ..." to what is in text. */
+    /* Appends "rpt (.rpt), json (.json, .json.gz), ..." to text. */
     size_t cap = sizeof choices;
     const struct rp_writer *w;
     for (size_t i = 0; (w = writer_at(more, i)); i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The formats a trace or a program can be written in: one file a format (list.h). A file appears
- * completely or not at all. The trace is not changed; several threads may write from it at once.
+ * The formats in which a trace or a program can be written; each has one file (list.h). An output
+ * file appears completely or not at all. The trace is not changed; several threads may write from
+ * it at once.
  */
 #include "base/err.h"
 #include "program/program.h"
@@ -11,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Drawn over a trace that is written for viewers: rows of spans in a process of their own, and
+/* Drawn on top of a trace that is written for viewers: rows of spans in a process of their own, and
    arrows between recorded tracks. */
 struct rp_overlay_span {
     int64_t ts_ns, dur_ns;
@@ -23,7 +24,7 @@ struct rp_overlay_arrow {
     rp_track from, to;
 };
 struct rp_write_overlay {
-    const char *title;       /* of the process, and the category of all of it */
+    const char *title;       /* title of the process, and category of everything in it */
     const char *const *rows; /* their names */
     size_t nrows, nspans, narrows;
     const struct rp_overlay_span *spans;
@@ -31,26 +32,27 @@ struct rp_write_overlay {
 };
 
 struct rp_write_options {                   /* zeroed: the defaults */
-    int gzip_level;                         /* 1 to 9 where the path ends in ".gz"; 0: 6 */
-    const struct rp_write_overlay *overlay; /* Chrome's format only; NULL: none */
-    const char *table;                      /* Arrow only; NULL: events */
-    const char *input;                      /* what the trace was read from; NULL: not known */
-    int32_t rank;                           /* of a trace that does not say its own */
+    int gzip_level;                         /* 1 to 9 if the path ends in ".gz"; 0 means 6 */
+    const struct rp_write_overlay *overlay; /* only for Chrome's format; NULL: none */
+    const char *table;                      /* only for Arrow; NULL means events */
+    const char *input; /* the file that the trace was read from; NULL: not known */
+    int32_t rank;      /* rank of a trace that does not state its own */
 };
 
-/* Which samples of call stacks are written: none, those that have a time, all. */
+/* Which samples of call stacks are written: none, those with a time, or all. */
 enum rp_writes_samples { RP_SAMPLES_NONE, RP_SAMPLES_TIMED, RP_SAMPLES_ALL };
 
 struct rp_writer {
     const char *name;
-    const char *endings[3]; /* of paths that mean this format, NULL after the last */
+    const char *endings[3]; /* endings of paths that mean this format, NULL after the last */
     const char *summary;
     bool streams;                   /* can write to standard output, "-" */
-    bool available;                 /* the library it needs was found when this was built */
+    bool available;                 /* the library that it needs was found when Reprise was built */
     bool by_rank;                   /* a merged trace is divided into its ranks */
-    bool numbered;                  /* files in a folder are called by the number of their rank */
+    bool numbered;                  /* files in a folder are named by the number of their rank */
     enum rp_writes_samples samples; /* of call stacks */
-    /* One of the two. path "-": standard output. options: NULL for the defaults. */
+    /* A writer has one of these two. path "-" is standard output. options may be NULL for the
+       defaults. */
     enum rp_code (*write)(const struct rp_trace *trace, const char *path,
                           const struct rp_write_options *options, struct rp_err *err);
     enum rp_code (*write_program)(const struct rp_program *program, const char *path,
@@ -58,11 +60,11 @@ struct rp_writer {
 };
 
 /*
- * The writer with that name, or, where name is NULL, the one that the path's ending means. RP_USAGE
- * with the choices if there is none, or where it cannot write there.
+ * The writer with that name, or if name is NULL, the one for the path's ending. If there is none,
+ * or it cannot write there, returns RP_USAGE and lists the choices.
  */
 enum rp_code rp_writer_for(const char *name, const char *path, const struct rp_writer **out,
                            struct rp_err *err);
-/* The same, where `more`, a list that ends with NULL, can be chosen, too. */
+/* The same, but `more`, a list that ends with NULL, can be chosen, too. */
 enum rp_code rp_writer_among(const struct rp_writer *const *more, const char *name,
                              const char *path, const struct rp_writer **out, struct rp_err *err);

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events and their statistics, the part that the time of reading goes into. A statistic becomes an
- * argument as it comes; the tree of argument lists leads to the shape, so that an event like those
- * before it asks no table but that of its name. Texts that come again and again are compared with
- * the one before.
+ * Reads events and their statistics, which takes most of the time. A statistic becomes an argument
+ * as it comes; the tree of argument lists leads to the shape, so that an event like earlier ones
+ * needs only the table of its name. Texts that repeat are compared with the one before.
  *
  * Times are picoseconds after the start of the line. GPUs and hosts record whole nanoseconds. What
- * is finer (TPUs) is rounded to the nearest nanosecond, half to even, begin and end each for
- * itself: spans that touch, nest or follow each other still do. The exact values are then kept as
- * arguments offset_ps and duration_ps.
+ * is finer (TPUs) is rounded to the nearest nanosecond, half to even, begin and end separately:
+ * spans that touch, nest or follow each other still do. The exact values are then kept as arguments
+ * offset_ps and duration_ps.
  */
 #include "formats/xprof/xplane.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define NODES_MAX (1u << 20) /* of the tree; beyond it shapes are looked up */
+#define NODES_MAX (1u << 20) /* limit of the tree's nodes; beyond it shapes are looked up */
 #define OFF_TREE  UINT32_MAX
 #define WEEK_NS   INT64_C(604800000000000)
 
-/* Fast path for the usual form of a statistic: its id, then one value. False: another form. */
+/* Fast path for the usual form of a statistic: its id, then one value. Returns false for another
+   form. */
 static inline bool read_plain_value(struct rp_bytes b, struct rp_xplane_value *out)
 {
     const uint8_t *p = b.at, *end = b.at + b.n;
@@ -81,7 +81,7 @@ enum rp_code rp_xplane_read_value(const struct rp_proto_cursor *up,
 
 /* -------------------------------------------------------------------------- arguments */
 
-/* Bytes are whole programs, mostly: only their size is kept, under "<name>.size_bytes". */
+/* Bytes are mostly whole programs, so only their size is kept, under "<name>.size_bytes". */
 static enum rp_code size_argument(struct rp_xplane *r, size_t n, struct rp_xplane_key *key,
                                   struct rp_arg *out, struct rp_err *err)
 {
@@ -98,7 +98,8 @@ static enum rp_code size_argument(struct rp_xplane *r, size_t n, struct rp_xplan
     return RP_OK;
 }
 
-/* Values that the model cannot represent as a number: beyond 63 bits, not finite, or missing. */
+/* Keeps values that the model cannot represent as a number: beyond 63 bits, not finite, or
+   missing. */
 static enum rp_code odd_argument(struct rp_xplane *r, const struct rp_xplane_value *v,
                                  struct rp_arg *out, struct rp_err *err)
 {
@@ -226,7 +227,8 @@ struct event {
     int64_t correlation, produced, consumed; /* ids of arrows */
     uint64_t produced_type, consumed_type;
     bool has_correlation;
-    bool aggregated; /* a total, without a time */
+    bool aggregated; /* Reads a statistic that determines the kind of the event or what it belongs
+                        to. */
     uint16_t roles;
     uint32_t node;
 };
@@ -273,7 +275,7 @@ static enum rp_code add_stat(struct rp_xplane *r, struct event *e, const struct 
         }
     }
     if (key->seen == r->serial) {
-        /* A duplicate statistic: the last one wins. */
+        /* If a statistic occurs twice, the last one wins. */
         struct rp_arg *old = &r->args.at[key->place];
         r->t.health->duplicate_keys++;
         if (old->type != arg.type || old->key != arg.key)
@@ -318,7 +320,7 @@ static enum rp_code read_fields(struct rp_xplane *r, struct event *e,
     return c.why ? rp_proto_finish(&c, err) : RP_OK;
 }
 
-/* The statistics of the event_metadata, unless the event has its own. */
+/* Adds the statistics of the event_metadata, unless the event has its own. */
 static enum rp_code add_label_args(struct rp_xplane *r, struct event *e,
                                    const struct rp_xplane_label *label, struct rp_err *err)
 {
@@ -339,7 +341,7 @@ static enum rp_code add_label_args(struct rp_xplane *r, struct event *e,
     return RP_OK;
 }
 
-/* Picoseconds to the nearest nanosecond, half to even. */
+/* Rounds picoseconds to the nearest nanosecond, half to even. */
 static rp_wide_ns round_ps(rp_wide_ns ps)
 {
     rp_wide_ns ns = ps / 1000;
@@ -398,7 +400,8 @@ static enum rp_code find_origin(struct rp_xplane *r, enum rp_xplane_line_kind li
     return RP_OK;
 }
 
-/* A span of zero length on a thread was recorded as an instant: its clock has nanoseconds. */
+/* A span of zero length on a thread was recorded as an instant, because its clock has
+   nanoseconds. */
 static uint8_t kind_of(const struct rp_xplane *r, const struct event *e,
                        enum rp_xplane_line_kind line, const struct rp_xplane_label *label)
 {
@@ -411,7 +414,7 @@ static uint8_t kind_of(const struct rp_xplane *r, const struct event *e,
     return kind;
 }
 
-/* The start or the end of an arrow: a hand-off of work between threads. */
+/* Adds the start or the end of an arrow, which is a hand-off of work between threads. */
 static enum rp_code add_arrow(struct rp_xplane *r, const struct rp_raw *raw, uint64_t type,
                               int64_t id, bool end, struct rp_err *err)
 {
@@ -440,7 +443,7 @@ enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_li
     struct event e = {0};
 
     r->args.n = 0;
-    if (++r->serial == 0) /* wrapped around: marks of old events would look current */
+    if (++r->serial == 0) /* after a wrap-around, marks of old events would look current */
         return rp_err_set(err, RP_LIMIT, "more than %u events", UINT32_MAX);
     RP_TRY(read_fields(r, &e, up, item, err));
     uint32_t place = rp_xplane_find(&r->label_of, e.metadata);
@@ -453,7 +456,7 @@ enum rp_code rp_xplane_read_event(struct rp_xplane *r, const struct rp_xplane_li
     uint8_t kind = kind_of(r, &e, line->kind, &r->labels.at[place]);
     RP_TRY(add_label_args(r, &e, &r->labels.at[place], err));
     if (e.aggregated) {
-        /* A total over many occurrences has no time: it is kept as metadata of its thread. */
+        /* A total over many occurrences has no time, so it is kept as metadata of its thread. */
         r->aggregated++;
         raw.ts_ns = RP_NO_TS;
         raw.dur_ns = RP_OPEN_NS;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Everything but the events. The statistics of a plane become one JSON object, under "xplane
- * <name>"; a few of them are interpreted: devices, the version of the framework, the start of the
- * profile. The programs in /host:metadata are listed with their sizes only. Errors and warnings of
- * the profiler become warnings of the trace.
+ * Reads everything except the events. The statistics of a plane become one JSON object, under
+ * "xplane <name>"; a few of them are interpreted: devices, the version of the framework, the start
+ * of the profile. The programs in /host:metadata are listed with their sizes only. Errors and
+ * warnings of the profiler become warnings of the trace.
  */
 #include "formats/xprof/xplane.h"
 
@@ -15,9 +15,11 @@
 
 #define PROGRAMS_MAX 1000
 #define NOTES_MAX    20
-#define TEXT_MAX     4096                        /* of a text in the metadata */
-#define ABSOLUTE_NS  INT64_C(100000000000000000) /* 1973: a time since 1970, not since the start */
-#define BASE_MAX_NS  (INT64_C(1) << 61) /* times are up to 2^62, so the sum fits in 64 bits */
+#define TEXT_MAX     4096 /* longest text in the metadata */
+#define ABSOLUTE_NS                                                                               \
+    INT64_C(100000000000000000) /* 1973; a larger value is a time since 1970, not since the start \
+                                 */
+#define BASE_MAX_NS (INT64_C(1) << 61) /* times are at most 2^62, so the sum fits in 64 bits */
 
 /* -------------------------------------------------------------------------- JSON */
 
@@ -51,7 +53,7 @@ static void put_value(struct rp_xplane *r, const struct rp_arg *arg)
     }
 }
 
-/* A comma, unless this is the first of its list. */
+/* Puts a comma, unless this is the first element of its list. */
 static void put_separator(struct rp_emit *e)
 {
     char last = rp_emit_length(e) ? e->at[-1] : 0;
@@ -76,7 +78,7 @@ static const struct {
     {"torch_version", RP_XPLANE_TORCH},
 };
 
-/* A device, from the statistics of its plane. */
+/* What the statistics of its plane say about a device. */
 struct device {
     struct rp_device is;
     rp_str vendor;
@@ -104,7 +106,7 @@ static void note_fact(struct rp_xplane *r, const struct rp_arg *arg, struct devi
         d->is.multiprocessors = arg->v.i;
 }
 
-/* "/device:GPU:3" is device 3; without a name it is named after its vendor. */
+/* "/device:GPU:3" is device 3; a device without a name is named after its vendor. */
 static enum rp_code add_device(struct rp_xplane *r, struct device *d, struct rp_err *err)
 {
     const char *kind = r->plane_kind == RP_XPLANE_GPU ? "GPU" : "TPU";
@@ -115,7 +117,7 @@ static enum rp_code add_device(struct rp_xplane *r, struct device *d, struct rp_
     if (n == 0 || n >= sizeof number)
         return RP_OK;
     memcpy(number, r->plane_name.at + at, n);
-    if (strspn(number, "0123456789") != n) /* "/device:TPU:0 SparseCore 0": a part of one */
+    if (strspn(number, "0123456789") != n) /* "/device:TPU:0 SparseCore 0" is a part of a device */
         return RP_OK;
     d->is.id = strtoll(number, NULL, 10);
     if (!d->is.name && !rp_device_name_by_size(&d->is)) {
@@ -143,7 +145,8 @@ static enum rp_code put_stat(struct rp_xplane *r, const struct rp_proto_cursor *
     return RP_OK;
 }
 
-/* {"name":"jit_step(7)","Hlo Proto.size_bytes":39584}: what an event_metadata without events is. */
+/* Writes an event_metadata without events as {"name":"jit_step(7)","Hlo
+   Proto.size_bytes":39584}. */
 static enum rp_code put_program(struct rp_xplane *r, const struct rp_xplane_label *label)
 {
     put_separator(&r->json);
@@ -245,7 +248,7 @@ enum rp_code rp_xplane_end_facts(struct rp_xplane *r, struct rp_err *err)
 {
     struct rp_builder *b = r->t.builder;
 
-    /* Times of lines are since 1970, or since the start of the profile. */
+    /* Times of lines count since 1970, or since the start of the profile. */
     struct rp_trace *trace = r->t.trace;
     if (r->latest_ns >= ABSOLUTE_NS) {
         trace->has_base = 1;

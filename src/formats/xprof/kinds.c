@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The meaning of planes, lines and names of events: const tables, the first row that matches
- * decides. A name is examined once an event_metadata, a line once; then the kind of an event is one
+ * Decides what planes, lines and names of events mean, by const tables of which the first matching
+ * row counts. Each event_metadata and each line is examined once; then the kind of an event is one
  * lookup in a small array that is built from the table of kinds. The flags are the sets that the
  * definitions of health use (docs/definitions.md).
  */
@@ -36,8 +36,8 @@ static const struct {
     {ON(TPU), "XLA Ops", RP_XPLANE_OPS},
     {ON(TPU), "Sparse Core Ops", RP_XPLANE_OPS},
     {ON(TPU), "Async XLA Ops", RP_XPLANE_ASYNC},
-    /* "Steps", "XLA Modules", "XLA Ops" of a GPU, "Framework Ops", "Framework Name Scope",
-       "TensorFlow Ops", "Source code", "Launch Stats" */
+    /* These are shown: "Steps", "XLA Modules", "XLA Ops" of a GPU, "Framework Ops", "Framework Name
+       Scope", "TensorFlow Ops", "Source code", "Launch Stats". */
     {ON_DEVICES, "", RP_XPLANE_SHOWN},
     {ON(CUPTI), "", RP_XPLANE_API},
     {ON(HOST), "Host Threads/", RP_XPLANE_API},
@@ -57,7 +57,7 @@ static const struct {
     {"XlaModule:", RP_XPLANE_OPERATOR, 0},
     {"TFE_", RP_XPLANE_PLAIN, TF},
     {"EagerExecute", RP_XPLANE_PLAIN, TF},
-    {"EagerLocalExecute: __", RP_XPLANE_PLAIN, TF}, /* a function, whose operators are inside */
+    {"EagerLocalExecute: __", RP_XPLANE_PLAIN, TF},       /* a function with its operators inside */
     {"EagerLocalExecute: Iterator", RP_XPLANE_PLAIN, TF}, /* the next batch */
     {"EagerLocalExecute: ", RP_XPLANE_OPERATOR, TF},
     {"EagerLocalExecute", RP_XPLANE_PLAIN, TF},
@@ -98,7 +98,7 @@ static const struct {
 
 static const struct {
     int line, name; /* ANY, or the kind */
-    uint8_t role;   /* 0, or the required statistic */
+    uint8_t role;   /* 0, or the statistic that is required */
     uint8_t kind;   /* enum rp_kind */
 } kinds[] = {
     {RP_XPLANE_STREAM, ANY, RP_XPLANE_COPIES, RP_KIND_MEMCPY},
@@ -136,7 +136,7 @@ static const struct {
     {"hlo_op", RP_XPLANE_OPERATES},
 };
 
-/* Thread hand-offs: TSL's context types. */
+/* Thread hand-offs have these context types of TSL. */
 static const char *const contexts[RP_XPLANE_CONTEXTS] = {
     "generic",
     "legacy",
@@ -176,7 +176,8 @@ enum rp_xplane_line_kind rp_xplane_line_kind(enum rp_xplane_plane_kind plane, st
     return lines[i].kind;
 }
 
-/* "cuLaunchKernel", "cudaMemcpyAsync", "hipModuleLaunchKernel"; not "custom-call.1". */
+/* Whether this is a call such as "cuLaunchKernel", "cudaMemcpyAsync", "hipModuleLaunchKernel", and
+   not "custom-call.1". */
 static bool names_call(struct rp_bytes name)
 {
     static const char *const begins[] = {"cuda", "cu", "hip", "hsa_", NULL};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plane: a process, a device, or only metadata. Its tables of names come after the lines that use
- * them, so a plane is read twice: first the tables, skipping lines by their length, then line by
- * line. An event_metadata is read when the first event needs it.
+ * Reads a plane, which is a process, a device, or only metadata. Its tables of names come after the
+ * lines that use them, so a plane is read twice: first the tables, skipping lines by their length,
+ * then line by line. An event_metadata is read when the first event needs it.
  *
  * Processes are numbered as in XProf's trace viewer, so that a plane and the JSON made from it
  * agree: devices from 1, other devices from 501, the host 701.
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LABEL_ARGS   64    /* of an event_metadata, for all its events */
+#define LABEL_ARGS   64    /* of an event_metadata, which all its events share */
 #define SMALL_IDS    65536 /* found without a hash */
 #define LAST_PID     1000000
 #define HOST_PID     701
@@ -84,7 +84,7 @@ enum rp_code rp_xplane_stat(struct rp_xplane *r, int64_t id, uint32_t *out, stru
     return RP_OK;
 }
 
-/* An entry of a map: key and value. */
+/* Reads an entry of a map: key and value. */
 static enum rp_code read_entry(const struct rp_proto_cursor *up, const struct rp_proto_item *item,
                                int64_t *id, struct rp_bytes *message, struct rp_err *err)
 {
@@ -96,7 +96,7 @@ static enum rp_code read_entry(const struct rp_proto_cursor *up, const struct rp
                          err);
 }
 
-/* A cursor over a message in the input. */
+/* Makes a cursor over a message in the input. */
 static struct rp_proto_cursor cursor_at(const struct rp_xplane *r, struct rp_bytes message)
 {
     return rp_proto_cursor(message.at, message.n, (uint64_t)(message.at - r->t.bytes),
@@ -176,7 +176,7 @@ static enum rp_code read_label(struct rp_xplane *r, struct rp_xplane_label *labe
     RP_TRY(rp_proto_finish(&c, err));
     label->read = true;
 
-    /* The display name, and the full name if it differs. */
+    /* Shows the display name, and the full name if it differs. */
     bool both =
         name.n && display.n && (name.n != display.n || memcmp(name.at, display.at, name.n) != 0);
     label->name_kind = (uint8_t)rp_xplane_name_kind(name.n ? name : display, both, &r->signs);
@@ -228,7 +228,7 @@ static int64_t wanted_pid(const struct rp_xplane *r)
     return n + 1;
 }
 
-/* The process of the plane: its preferred number, or the next free one. */
+/* Finds the process of the plane: its preferred number, or the next free one. */
 static enum rp_code find_process(struct rp_xplane *r, struct rp_err *err)
 {
     int64_t pid = wanted_pid(r);
@@ -275,7 +275,7 @@ static enum rp_code open_line(struct rp_xplane *r, const struct line_head *head,
         RP_TRY(find_process(r, err));
     RP_TRY(rp_proto_trace_intern(&r->t, shown, &name, err));
     RP_TRY(id_is_taken(r, id, shown, &taken, err));
-    if (id == RP_ID_EMPTY) /* which has another meaning for the builder */
+    if (id == RP_ID_EMPTY) /* this id has another meaning for the builder */
         id++;
     RP_TRY(
         rp_builder_track(r->t.builder, r->process, id, taken ? name : 0, true, &line->track, err));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs are event_metadata of the plane /host:metadata: the name is that of the program, and a
- * statistic of it has the HloProto as its bytes.
+ * Each event_metadata of the plane /host:metadata is a program: it has the program's name, and one
+ * of its statistics holds the bytes of the HloProto.
  */
 #include "formats/xprof/programs.h"
 

@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * XSpace, the file of XProf (*.xplane.pb): what JAX, TensorFlow and PyTorch/XLA record on hosts,
- * GPUs and TPUs. One pass over the bytes plane by plane, each read twice; memory is that of the
- * model, the tables of one plane, and the input where it is compressed.
+ * Reads XSpace, the file of XProf (*.xplane.pb), which JAX, TensorFlow and PyTorch/XLA record on
+ * hosts, GPUs and TPUs. Each plane is read twice; memory is that of the model, the tables of one
+ * plane, and the input if it is compressed.
  *
  *   ends inside a plane       the planes before it, with a warning: the names of a plane come after
- * its events, so a part of one is useless damaged inside a plane    an error; with salvage, what
- * comes before it and the next planes
+ *                             its events, so a part of one is useless
+ *   damaged inside a plane    an error; with salvage, what comes before it and the next planes
  */
 #include "formats/xprof/xplane.h"
 #include "base/clock.h"
 
 #include <stdlib.h>
 
-#define MANGLED_MIN 8 /* marks U+FFFD in the first bytes */
+#define MANGLED_MIN 8 /* number of U+FFFD marks in the first bytes */
 
 /* -------------------------------------------------------------------------- sniffing */
 
-/* Fields of an XPlane, and of nothing else that begins so: 1 is a number, all others are nested. */
+/* Whether the field belongs to an XPlane, which no other message resembles: 1 is a number, all
+   others are nested. */
 static bool fits_plane(const struct rp_proto_item *it)
 {
     return it->number >= RP_XPLANE_ID && it->number <= RP_XPLANE_STATS &&
@@ -25,7 +26,7 @@ static bool fits_plane(const struct rp_proto_item *it)
                (it->number == RP_XPLANE_ID ? (uint32_t)RP_WIRE_VARINT : (uint32_t)RP_WIRE_BYTES);
 }
 
-/* An entry of a table (key and value), or a line with its id, name and time. */
+/* Whether this is an entry of a table (key and value), or a line with its id, name and time. */
 static bool fits_inside(const struct rp_proto_cursor *up, const struct rp_proto_item *item)
 {
     struct rp_proto_cursor c = rp_proto_enter(up, item);
@@ -51,7 +52,7 @@ static bool known_plane(struct rp_bytes name)
            rp_bytes_are(name, "Task Environment");
 }
 
-/* The first plane, which may be longer than the head. */
+/* Recognises the first plane, which may be longer than the head. */
 static enum rp_sniff sniff_plane(const uint8_t *head, size_t n)
 {
     struct rp_proto_cursor c = rp_proto_cursor(head, n, 0, 8);
@@ -83,7 +84,7 @@ static bool contains(const uint8_t *head, size_t n, const char *word)
     return memmem(head, n, word, strlen(word)) != NULL;
 }
 
-/* Binary that went through a text decoder is recognised in order to be refused with a reason. */
+/* Recognises binary data that went through a text decoder, in order to refuse it with a reason. */
 static enum rp_sniff sniff_mangled(const uint8_t *head, size_t n, const char *file)
 {
     if (head[0] != '\n' || rp_proto_count_mangled(head, n) < MANGLED_MIN)
@@ -159,7 +160,7 @@ static void release_reader(struct rp_xplane *r)
     free(r);
 }
 
-/* The file ends inside a field. What comes before it is a trace, if it has events. */
+/* If the file ends inside a field, what comes before it is a trace, provided that it has events. */
 static enum rp_code end_early(struct rp_xplane *r, const struct rp_proto_cursor *c,
                               struct rp_err *err)
 {
@@ -191,7 +192,7 @@ static enum rp_code read_space(struct rp_xplane *r, struct rp_err *err)
             continue;
         enum rp_code code = rp_xplane_read_plane(r, &c, &it, err);
         if (code != RP_OK) {
-            /* A plane that cannot be read to its end. */
+            /* This plane cannot be read to its end. */
             struct rp_err why = RP_ERR_INIT;
             if (err)
                 why = *err;
@@ -231,7 +232,7 @@ static enum rp_code read_xplane(struct rp_input *in, const struct rp_read_option
         code = rp_xplane_end_facts(r, err);
     struct rp_proto_trace t = r->t;
     r->t.builder = code == RP_OK ? NULL : r->t.builder;
-    release_reader(r); /* before the passes need memory */
+    release_reader(r); /* released first, because the passes need memory */
     return code == RP_OK ? rp_proto_trace_finish(&t, to, begin_ns, err) : code;
 }
 
