@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Reading one argument of many events: the key is looked up once a trace and its column once a
- * shape, so that each event costs a table lookup. Needs RP_NEED_ARGS.
+ * Reads one argument of many events: the key is looked up once for a trace and its column once for
+ * each shape, so that an event costs one table lookup. Needs RP_NEED_ARGS.
  */
 #include "base/vec.h"
 #include "trace/trace.h"
@@ -22,9 +22,9 @@ enum rp_code rp_arg_key_init_dims(struct rp_arg_key *k, const struct rp_trace *t
                                   struct rp_err *err);
 void rp_arg_key_release(struct rp_arg_key *k);
 
-/* The argument of an event; false where it has none. */
+/* The argument of an event; false if it has none. */
 bool rp_arg_key_find(const struct rp_arg_key *k, rp_event e, struct rp_arg *out);
 
-/* The same for numbers and for texts (also raw JSON); false where it is of another type. */
+/* The same for numbers and for texts (also raw JSON); false if it has another type. */
 bool rp_arg_key_int(const struct rp_arg_key *k, rp_event e, int64_t *out);
 bool rp_arg_key_text(const struct rp_arg_key *k, rp_event e, rp_str *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clocks of two recorders of one process. Everything is linear but for sorting; both traces are in
- * memory.
+ * Finds the clocks of two recorders of one process. Everything except sorting is linear; both
+ * traces are in memory.
  */
 #include "facts/recorders.h"
 #include "base/decides.h"
@@ -18,9 +18,9 @@
 RP_DECISION(MATCHED_MIN, "launches or spans", "two may agree by chance, and have no median",
             "facts/three_names_are_enough");
 
-struct launch { /* of the host, with its work on the device's clock */
+struct launch { /* launch: of the host, with its work on the device's clock */
     int64_t call_ns, call_end_ns, start_ns, end_ns;
-    int64_t last_ns; /* the last end of the work of this launch and those before it */
+    int64_t last_ns; /* the last end of work of this launch and earlier ones */
     bool waits;      /* the call returns after the work */
 };
 
@@ -28,10 +28,10 @@ struct launches {
     RP_VEC(struct launch) at;
     size_t work;   /* device work with an id */
     size_t unlike; /* a copy for a kernel … */
-    size_t own;    /* work that its own recording has the launch of */
+    size_t own;    /* amount of work whose launch is in its own recording */
 };
 
-struct side { /* the recording of the device, and the other one */
+struct side { /* side: the recording of the device, and the other one */
     const struct rp_trace *host, *device;
     bool swapped; /* the first trace is that of the device */
 };
@@ -54,7 +54,7 @@ void rp_recorders_release(struct rp_recorders *r)
 
 /* ------------------------------------------------------------------ by ids */
 
-/* Of damaged files times may be anything: differences wrap around. */
+/* Differences wrap around, because damaged files may have any times. */
 static int64_t minus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -69,7 +69,7 @@ static bool is_linked(const struct rp_trace *t, rp_event e, uint8_t kind)
            !(t->ev.flags[e] & (RP_EVENT_ID_TEXT | RP_EVENT_ASYNC));
 }
 
-/* What a call of this name launches. */
+/* The kind of work that a call of this name launches. */
 static uint8_t launched_kind(const char *name)
 {
     uint16_t does = rp_device_call_does(name);
@@ -138,17 +138,16 @@ static enum rp_code find_launches(const struct side *s, struct launches *out, st
     return code;
 }
 
-/* Ids of two tools are the same only where one counter made both: nearly all work must find its
-   call, and a call that can have launched it. Work whose own recording has the launch needs none.
- */
+/* Ids of two tools are the same only if one counter made both: nearly all work must find its call,
+   and a call that can have launched it. Work whose launch is in its own recording needs none. */
 static bool ids_agree(const struct launches *l)
 {
     return l->at.n >= MATCHED_MIN && (l->work - l->at.n) * 10 <= l->work &&
            l->unlike * 10 <= l->at.n && l->own * 10 <= l->work;
 }
 
-/* The device's clock plus the offset is the host's. Work that was launched before a call that
-   waits for the device ended before the call did. */
+/* Bounds the offset that converts the device's clock to the host's. Work that was launched before a
+   call that waits for the device ended before the call did. */
 static void bound_by_waits(const struct rp_trace *h, const struct launches *l, int64_t *high)
 {
     for (rp_event e = 0; e < h->ev.n; e++) {
@@ -227,7 +226,7 @@ static bool is_host_span(const struct rp_trace *t, rp_event e)
            t->ev.dur_ns[e] >= 0 && t->ev.ts_ns[e] != RP_NO_TS;
 }
 
-struct named { /* a span; of both traces, ordered by name and time */
+struct named { /* named: a span; of both traces, ordered by name and time */
     uint64_t name;
     int64_t ns;
     rp_event event;
@@ -252,7 +251,8 @@ static enum rp_code list_spans(const struct rp_trace *t, uint8_t trace, named_ve
     return RP_OK;
 }
 
-/* A name that both have equally often: the span of the recorder of the device is left out. */
+/* Pairs the spans of a name that both have equally often; the span of the device's recorder is left
+   out. */
 static void pair_name(const struct side *s, const struct named *at, size_t n,
                       struct rp_recorders *out, int64_t *differences, size_t *ndifferences)
 {
@@ -358,7 +358,8 @@ static enum rp_code keep_all(const struct rp_trace *t, uint8_t **keep, struct rp
     return RP_OK;
 }
 
-/* Of two recordings of the runtime calls, that of the device's recorder has the launches. */
+/* If both recorded the runtime calls, those of the device's recorder are kept, because it has the
+   launches. */
 static void keep_one_runtime(const struct side *s, struct rp_recorders *out)
 {
     if (out->same_ids || !s->device->totals.count[RP_KIND_RUNTIME])
@@ -368,7 +369,7 @@ static void keep_one_runtime(const struct side *s, struct rp_recorders *out)
             out->keep[s->swapped][e] = 0;
 }
 
-/* Arrows to and from spans that are left out go with them. */
+/* Arrows to and from spans that are left out are left out, too. */
 static enum rp_code keep_arrows(const struct rp_trace *t, const uint8_t *keep, uint8_t **flows,
                                 struct rp_err *err)
 {

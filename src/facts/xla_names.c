@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define GRAPH      "command_buffer" /* XLA since 2023; of a thunk */
+#define GRAPH      "command_buffer" /* XLA since 2023; name of a thunk */
 #define TRANSPOSED "transpose("     /* JAX: the transposed function is the backward pass */
 #define DERIVED    "jvp("           /* JAX: the function together with its derivative */
 #define DESCRIPTOR ".kd"            /* AMD's code objects, since version 3 */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running the model: first as recorded, then without the profiler, then once for each what-if with
- * the profiler (to compare with a recording) and without it (the prediction). The interval covers
- * what the prediction becomes if the profiler cost half or half as much again, and if what the
- * recording does not tell about its transport is different, widened by how far the recorded steps
- * differ from each other. The interval of the change compares, under each of these assumptions, the
- * step with the what-if to the step without it: most of what is not known changes both alike.
+ * Runs the model: first as recorded, then without the profiler, then once for each what-if with the
+ * profiler (to compare with a recording) and without it (the prediction). The interval covers the
+ * predictions if the profiler cost half, or half as much again, and if the unknown properties of
+ * the transport are different; it is widened by how far the recorded steps differ. The interval of
+ * the change compares the step with and without the what-if under each of these assumptions,
+ * because most unknowns change both alike.
  */
 #include "sim/simulate.h"
 
@@ -41,22 +41,22 @@ struct answer_ctx {
     struct rp_sim_answer *out;
     struct rp_arena *arena;
     struct rp_expand expand;
-    size_t expanded, whole;  /* collectives of the latest run */
+    size_t expanded, whole;  /* collectives expanded and left whole in the latest run */
     bool wants_path;         /* the next run fills path */
     bool by_rank;            /* ... and by_rank */
-    int64_t distance_ns;     /* of the latest run (rp_sim_steps) */
-    struct rp_sim_path path; /* of the latest run that was asked for it */
+    int64_t distance_ns;     /* from the latest run (rp_sim_steps) */
+    struct rp_sim_path path; /* from the latest run that was asked for it */
     bool costs;              /* recording had a cost, so a run without it differs */
     double doubt;            /* relative uncertainty of the profiler's cost */
     bool flat;               /* the step hardly depends on that cost */
     bool unknown;            /* nothing tells how far a prediction may be off */
     bool on_threads;         /* threads carry the collectives */
-    bool leant;              /* a what-if depended on what is not known of the transport */
+    bool leant;              /* a what-if depended on unknown properties of the transport */
     int64_t base_low_cost_ns,
         base_high_cost_ns;                  /* the unchanged step with another profiler's cost */
     int64_t base_slower_ns, base_faster_ns; /* ... and with another transport */
     struct rp_outcomes outcomes;
-    struct rp_trace **trace; /* where the next run is put as a trace, or NULL */
+    struct rp_trace **trace; /* where the next run is stored as a trace, or NULL */
 };
 
 static struct base *base_of(struct answer_ctx *a, double factor)
@@ -69,7 +69,7 @@ static struct base *base_of(struct answer_ctx *a, double factor)
     return NULL;
 }
 
-/* With the profiler's cost removed `factor` times and a what-if (or NULL) applied. Expanded
+/* Runs with the profiler's cost removed `factor` times and a what-if (or NULL) applied. Expanded
    collectives differ with every what-if, so such a run starts from nothing. */
 static enum rp_code run_with(struct answer_ctx *a, double factor, const char *whatif,
                              struct rp_err *err)
@@ -125,9 +125,9 @@ static enum rp_code step_as_measured(struct answer_ctx *a, double factor, const 
     return code;
 }
 
-/* The same; a what-if that only makes work longer makes no step shorter, nor the other way round:
-   where the host is ahead of the device in some of the recorded steps, it may be measured so. What
-   the what-if says about itself stays in the run. */
+/* The same, but a what-if that only makes work longer makes no step shorter, and vice versa: it may
+   be measured otherwise if the host is ahead of the device in some of the recorded steps. What the
+   what-if says about itself stays in the run. */
 static enum rp_code step_with(struct answer_ctx *a, double factor, const char *whatif, int64_t *out,
                               struct rp_err *err)
 {
@@ -178,13 +178,13 @@ static enum rp_code fill_path(struct answer_ctx *a, struct rp_err *err)
     return RP_OK;
 }
 
-/* An interval while it grows. */
+/* An interval that is being widened. */
 struct interval {
     int64_t predicted_ns, base_ns; /* with the what-if, and without it */
     int64_t low_ns, high_ns;
     double low_ratio, high_ratio; /* of the two */
     double most;                  /* the largest deviation so far, as a part of predicted_ns */
-    const char *why;              /* ... and what it is due to */
+    const char *why;              /* ... and its reason */
 };
 
 static struct interval interval_begin(int64_t predicted_ns, int64_t base_ns)
@@ -199,7 +199,7 @@ static struct interval interval_begin(int64_t predicted_ns, int64_t base_ns)
                              .high_ratio = now};
 }
 
-/* What both are under an assumption. */
+/* Includes the two steps under an assumption. */
 static void interval_include(struct interval *x, int64_t step_ns, int64_t base_ns, const char *why)
 {
     double off = fabs(ratio(step_ns - x->predicted_ns, x->predicted_ns));
@@ -217,7 +217,7 @@ static void interval_include(struct interval *x, int64_t step_ns, int64_t base_n
 
 #define COST_DOUBT "the cost of recording is estimated"
 
-/* What a run without the profiler takes if the profiler cost less, or more. */
+/* Includes the result of a run without the profiler if the profiler cost less, or more. */
 static enum rp_code include_cost_doubt(struct answer_ctx *a, const char *text, struct interval *x,
                                        struct rp_err *err)
 {
@@ -246,7 +246,7 @@ static bool communicates(const struct rp_sim_run *run)
     return false;
 }
 
-/* And if the transport of another run were faster, or slower. */
+/* Includes the results if the transport of another run were faster, or slower. */
 static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interval *x,
                                             struct rp_err *err)
 {
@@ -275,7 +275,8 @@ static enum rp_code include_transport_doubt(struct answer_ctx *a, struct interva
     return RP_OK;
 }
 
-/* A change is not seen through it: both runs of a comparison are alike. */
+/* A change smaller than this cannot be distinguished from a difference between runs; both runs of a
+   comparison are on one device. */
 #define DEVICE_RUNS_DIFFER 0.015
 RP_DECISION(
     DEVICE_RUNS_DIFFER, "of a step",
@@ -283,7 +284,7 @@ RP_DECISION(
     "sim/runs_differ_at_least");
 
 /* Widens an interval by how far steps and runs differ from each other and the model from the
-   recording. One without any width says nothing: then it is not known. */
+   recording. An interval without any width means that the error is unknown. */
 static void settle_interval(const struct answer_ctx *a, enum rp_sim_way way, struct interval *x)
 {
     double spread = rp_sim_spread(a->run.parts[0]), error = fabs(a->out->baseline.error_ratio);
@@ -367,7 +368,7 @@ static const char *lean_doubt(const struct rp_sim_run *run, enum rp_sim_lean to)
     return said ? said : "how much the changed work gains is estimated";
 }
 
-/* What the prediction becomes where the transport is not as assumed. */
+/* Includes the predictions if the transport is not as assumed. */
 static enum rp_code include_leans(struct answer_ctx *a, const char *text, struct interval *x,
                                   struct rp_err *err)
 {
@@ -412,7 +413,7 @@ static enum rp_code explain_impossible(struct answer_ctx *a, const char *text,
 }
 
 /* Narrows the interval of the change by what was measured on this machine, and that of the step by
-   the step without the change. An end that moves away takes that of the step with it. */
+   the step without the change. If an end moves outwards, that of the step moves, too. */
 static size_t learn_interval(const struct answer_ctx *a, const char *text, struct interval *x)
 {
     double now = ratio(x->predicted_ns, x->base_ns), low = x->low_ratio, high = x->high_ratio;
@@ -432,8 +433,8 @@ static size_t learn_interval(const struct answer_ctx *a, const char *text, struc
     return n;
 }
 
-/* Code whose passes are compiled for graphs runs some of its kernels outside of them, where the
-   program breaks them: it takes as long as the compiled code without graphs, at most. */
+/* Includes graph breaks: code whose passes are compiled for graphs may run some kernels outside of
+   them, but takes at most as long as the compiled code without graphs. */
 static enum rp_code include_broken_graphs(struct answer_ctx *a, const char *text,
                                           struct interval *x, struct rp_err *err)
 {
@@ -534,7 +535,8 @@ static void note_expanded(struct answer_ctx *a)
                       "and receives were recorded");
 }
 
-/* How far the profiler's cost is known, and which records beside spans and calls it includes. */
+/* Notes how well the profiler's cost is known, and which records besides spans and calls it
+   includes. */
 static void note_cost(struct answer_ctx *a)
 {
     const struct rp_sim_part *first = a->run.parts[0];
@@ -608,7 +610,7 @@ static bool is_wide(const struct rp_sim_prediction *p)
     return p->uncertain && (double)p->high_ns > WIDE * (double)p->low_ns;
 }
 
-/* Why it is impossible; or what it changed and what it assumes. */
+/* Notes why it is impossible; or what it changed and what it assumes. */
 static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction *p)
 {
     if (p->impossible) {
@@ -628,7 +630,7 @@ static void note_prediction(struct answer_ctx *a, const struct rp_sim_prediction
                              : ""));
 }
 
-/* Before all else: it does not apply, or to a part. */
+/* Notes first that it does not apply, or only to a part. */
 static void note_standing(struct answer_ctx *a, const struct rp_sim_prediction *p)
 {
     if (p->impossible || !p->because || !p->applies || !strcmp(p->applies, "yes"))
@@ -675,7 +677,7 @@ static enum rp_code fill_standing(struct answer_ctx *a, const char *text,
     return RP_OK;
 }
 
-/* It is an error where none can be answered: the reason of the first. */
+/* If none can be answered, that is an error with the reason of the first. */
 static enum rp_code fill_predictions(struct answer_ctx *a, const struct rp_sim_asked *asked,
                                      struct rp_err *err)
 {
@@ -747,7 +749,7 @@ enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *ou
     return RP_OK;
 }
 
-/* How many given ranks each simulated one stands for. */
+/* Finds how many given ranks each simulated one represents. */
 static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *err)
 {
     uint32_t *weights;
@@ -767,7 +769,7 @@ static enum rp_code weigh_ranks(struct answer_ctx *a, size_t n, struct rp_err *e
     return RP_OK;
 }
 
-/* A row for each given rank, with its number. */
+/* Makes a row for each given rank, with its number. */
 static enum rp_code spread_rows(struct answer_ctx *a, struct rp_err *err)
 {
     const struct rp_sim_asked *asked = a->asked;

@@ -262,7 +262,7 @@ static enum rp_code answer_parts(const struct rp_sim_part *const *parts, size_t 
     return code;
 }
 
-/* Whether the question treats all ranks alike: no what-if names one or compares them, and nothing
+/* Whether the question treats all ranks alike: no what-if names or compares ranks, and nothing
    needs each of them. */
 static bool treats_alike(const struct rp_settings *settings)
 {
@@ -373,7 +373,7 @@ static enum rp_code simulate_run(struct rp_ctx *ctx, const struct rp_dataset *da
     return rp_ask_ranks(ctx, dataset, settings, &rp_ask_simulate.ranks, result, err);
 }
 
-/* The page says what the answer rests on. */
+/* The page also shows what the answer is based on. */
 static enum rp_code simulate_write(const struct rp_settings *settings, struct rp_result *result,
                                    struct rp_err *err)
 {

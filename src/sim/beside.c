@@ -53,7 +53,8 @@ void rp_worlds_free_twins(struct rp_worlds *x)
     x->ntwins = 0;
 }
 
-/* Packed ranks are unpacked one at a time, and what-ifs that say something say it to one arena. */
+/* There are no twins for packed ranks, which are unpacked one at a time, or for what-ifs that
+   describe themselves, which use one arena. */
 static bool has_twins(const struct rp_worlds *x, size_t n)
 {
     return n > 1 && x->pool && rp_pool_threads(x->pool) > 1 && !x->whole && !x->run.block &&
@@ -86,7 +87,7 @@ struct batch {
     void *user;
 };
 
-/* On any worlds that are free. */
+/* Runs a job on any worlds that are free. */
 static enum rp_code run_job(void *user, size_t i, struct rp_err *err)
 {
     struct batch *b = user;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sums over the nodes of a rank, divided by the steps. Waiting of recorded collectives lies between
- * a rank's arrival and the moment from which its transfer runs; the model of a job names its own
- * pairs of nodes, and what the rank does between them is subtracted.
+ * Computes sums over the nodes of a rank, divided by the steps. Waiting in recorded collectives
+ * lies between a rank's arrival and the moment from which its transfer runs; the model of a job
+ * names its own pairs of nodes, and what the rank does between them is subtracted.
  *
  * Slack is one pass against the edges: a task may end as late as its successors may start, less the
- * lag. Tasks of a serial device depend on the one before on it. Parallel steps each have their own
- * end; others share the last end of all.
+ * lag. Tasks of a serial device depend on the previous one there. Parallel steps each have their
+ * own end; others share the last end of all.
  */
 #include "sim/simulate.h"
 
@@ -59,7 +59,7 @@ static int by_source(const void *pa, const void *pb, void *run)
     return (a > b) - (a < b);
 }
 
-/* Hops of expanded collectives (sim/model/expand.h), by the transfer that they stand for. */
+/* Lists hops of expanded collectives (sim/model/expand.h) by the transfer that they replace. */
 static enum rp_code list_hops(struct rank_sums *s, struct rp_err *err)
 {
     uint32_t i, n = (uint32_t)rp_overlay_ntasks(&s->run->overlay);
@@ -72,7 +72,7 @@ static enum rp_code list_hops(struct rank_sums *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* How long a rank sends in place of a transfer. */
+/* The time that a rank spends sending instead of a transfer. */
 static int64_t hops_ns(const struct rank_sums *s, uint32_t transfer, int64_t from_ns, int64_t to_ns)
 {
     size_t low, end;
@@ -147,13 +147,14 @@ struct slack_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     int64_t *slack;
-    RP_VEC(uint32_t) behind;  /* by task: the next on its serial device, or UINT32_MAX */
-    RP_VEC(uint32_t) missing; /* by task: predecessors that are not in order yet */
-    RP_VEC(uint32_t) order;   /* tasks, each after all that it waits for */
+    RP_VEC(uint32_t) behind;  /* by task: the next one on its serial device, or UINT32_MAX */
+    RP_VEC(uint32_t) missing; /* by task: predecessors that have no place yet */
+    RP_VEC(uint32_t) order;   /* tasks, each after all those for which it waits */
     struct rp_err *err;
 };
 
-/* Tasks that took no time may have run in any order: only the others delay their successors. */
+/* Adds dependencies on devices. Tasks that took no time may have run in any order, so only the
+   others delay their successors. */
 static enum rp_code add_device_order(struct slack_ctx *s)
 {
     const struct rp_overlay *o = &s->run->overlay;
@@ -180,9 +181,9 @@ static enum rp_code add_device_order(struct slack_ctx *s)
     return code;
 }
 
-/* What follows a task at once, one after the other. */
+/* successors: walks over all tasks that follow a task directly. */
 struct successors {
-    uint32_t edge, end, added; /* edges of the graph, then new ones, then on the device */
+    uint32_t edge, end, added; /* first edges of the graph, then new ones, then the device's */
     bool on_device;
 };
 
@@ -234,7 +235,7 @@ static void count_missing(struct slack_ctx *s, size_t n)
             s->missing.at[e.to]++;
 }
 
-/* Those in order grow from the front; those that may come next are a stack that grows from the
+/* Tasks in order grow from the front; those that may come next are a stack that grows from the
    end. */
 static enum rp_code put_in_order(struct slack_ctx *s)
 {
@@ -259,7 +260,7 @@ static enum rp_code put_in_order(struct slack_ctx *s)
     return RP_OK;
 }
 
-/* Slack of tasks without successors: up to the end of their step, or of all steps. */
+/* Sets the slack of tasks without successors: until the end of their step, or of all steps. */
 static enum rp_code set_last_slack(struct slack_ctx *s)
 {
     const struct rp_sim_part *part = s->run->parts[0];
@@ -284,7 +285,7 @@ static enum rp_code set_last_slack(struct slack_ctx *s)
     return RP_OK;
 }
 
-/* By how much a task may be late, given the slack of what follows it. */
+/* Finds how late a task may be, given the slack of its successors. */
 static void find_slack(struct slack_ctx *s)
 {
     struct rp_task_edge e;
@@ -322,7 +323,8 @@ enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_resu
 
 /* ------------------------------------------------------------------ slack of ranks */
 
-/* Where ranks share collectives, their arrivals count; else all their work. */
+/* Whether a node's slack counts: if ranks share collectives, that of their arrivals; else that of
+   all work. */
 static bool has_slack(const struct rp_sg_node *node, bool by_arrival)
 {
     if (by_arrival)
@@ -354,7 +356,7 @@ static void find_least(const struct rank_sums *s, const int64_t *slack, int64_t 
     }
 }
 
-/* The mean over the steps of the least in each. */
+/* The mean over the steps of the least slack in each. */
 static enum rp_code add_slack(const struct rank_sums *s, struct rp_err *err)
 {
     size_t i, k, nsteps = s->run->parts[0]->nsteps;

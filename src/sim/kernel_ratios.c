@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of a part in another number format, by a cost model: one question a call of an operator.
- */
+/* Asks a cost model about the kernels of a part in another number format, once for each call of an
+   operator. */
 #include "sim/kernel_ratios.h"
 
 #include "base/decides.h"
@@ -20,11 +20,11 @@
 
 /* Attention that runs as products and a softmax, each with kernels of its own. */
 struct parted_attention {
-    struct rp_sample back; /* its backward pass as one operator, in fp32 */
-    int64_t back_ns;       /* of all kernels of the backward pass */
+    struct rp_sample back; /* its backward pass as a single operator, in fp32 */
+    int64_t back_ns;       /* time of all kernels of the backward pass */
 };
 
-/* What the model said of a sample in another format. */
+/* The model's answer for a sample in another format. */
 struct known_ratio {
     struct rp_sample from;
     enum rp_number to;
@@ -39,8 +39,8 @@ struct ratio_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *trace;
     struct rp_ctx *ctx;
-    const char *path;               /* of the model; NULL: built in */
-    const struct rp_learned *model; /* NULL: not needed so far */
+    const char *path;               /* path of the model; NULL: the built-in one */
+    const struct rp_learned *model; /* NULL until it is needed */
     enum rp_number to;
     const char *device;
     struct rp_work work;
@@ -50,19 +50,21 @@ struct ratio_ctx {
     double memory;   /* bytes/s of the device */
     bool normalised; /* the step has normalizations that autocast computes in fp32 */
     bool trains;     /* it has a backward pass */
-    bool asks;       /* it branches by a value of the device */
+    bool asks;       /* it branches on a value of the device */
     bool encodes;    /* it has attention of a text encoder of transformers */
     struct rp_arena arena;
     RP_VEC(struct known_ratio) answers;
     RP_VEC(struct rp_sim_ratio) of_call; /* ratio 0: not known */
-    struct rp_map parted;                /* event of attention in parts -> its index */
+    struct rp_map parted;                /* from the event of attention in parts to its index */
     RP_VEC(struct parted_attention) attention;
-    RP_VEC(uint32_t) gradient_of; /* by item: the attention in parts whose gradient it is, + 1 */
-    RP_VEC(uint32_t) item_of;     /* by event: its item + 1, or 0 */
+    RP_VEC(uint32_t)
+    gradient_of; /* by item: 1 + the index of the attention in parts to whose gradient it belongs;
+                    0: none */
+    RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
 };
 
-/* Convolutions in groups in 16 bits, of cuDNN however slow they are in fp32, and PyTorch's own. All
-   of these facts were measured on one H200 (docs/definitions.md, dtype). */
+/* In 16 bits, convolutions in groups by cuDNN, however slow they are in fp32, and PyTorch's own.
+   All of these facts were measured on one H200 (docs/definitions.md, dtype). */
 #define GROUPED_RATE 0.083
 RP_FACT(GROUPED_RATE, "of the memory's rate", "cuDNN reads and writes at it, forwards");
 #define GROUPED_BACKWARD_RATE 0.052
@@ -92,7 +94,8 @@ static void grouped_ratio(const struct ratio_ctx *c, const struct rp_cost_call *
         .ratio = (float)ratio, .low = (float)(ratio / doubt), .high = (float)(ratio * doubt)};
 }
 
-/* Only products: autocast and its kind convert them, and leave much of the rest as it is. */
+/* Whether an operator is converted: autocast and the like convert only products, and leave most of
+   the rest. */
 static bool is_converted(const struct rp_sample *s)
 {
     return s->kind >= RP_OP_MATMUL && s->kind <= RP_OP_ATTENTION &&
@@ -123,9 +126,9 @@ static double elements(const double *dim, size_t n)
 }
 
 /* Autocast converts the weight and the bias of a product in the forward pass, and their gradients
-   in the backward pass. Where a normalization in fp32 stands before or after it, either its input
-   or the gradient of its result is converted too: that is mostly the smaller one, since a layer
-   widens what it reads normalized, and narrows what it adds to a residual. */
+   in the backward pass. If a normalization in fp32 precedes or follows it, either its input or the
+   gradient of its result is converted, too. That is mostly the smaller one, because a layer widens
+   normalized input and narrows what it adds to a residual. */
 static void add_conversions(const struct ratio_ctx *c, const struct rp_cost_call *call,
                             const struct rp_sample *s, struct rp_sim_ratio *out)
 {
@@ -152,7 +155,8 @@ static void add_conversions(const struct ratio_ctx *c, const struct rp_cost_call
     out->casts_ns = (float)(to_half + (c->trains ? from_half : 0));
 }
 
-/* Whether layers normalize what products read, other than over the batch, which is in 16 bits. */
+/* Whether layers normalize the input of products, other than over the batch, which runs in 16
+   bits. */
 static bool is_normalised(const struct rp_stepgraph *g)
 {
     static const char *const names[] = {"layer_norm", "group_norm", "rms_norm", "aten::rsqrt"};
@@ -175,7 +179,7 @@ static bool has_backward(const struct rp_sim_part *part)
 
 /* ------------------------------------------------------------------ ratios */
 
-/* From fp32 to another format; false: that was not measured. */
+/* Asks for the ratio from fp32 to another format; false if that was not measured. */
 static bool ask_ratio(const struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
                       struct rp_learned_ratio *out)
 {
@@ -194,7 +198,7 @@ static bool is_same_sample(const struct rp_sample *a, const struct rp_sample *b)
            a->flops == b->flops && a->bytes == b->bytes && !strcmp(a->op, b->op);
 }
 
-/* Most calls of a step have the shapes of another: each is asked about once. */
+/* Most calls of a step have the shapes of another one, so each shape is asked about once. */
 static bool ratio_to(struct ratio_ctx *c, const struct rp_sample *from, enum rp_number type,
                      struct rp_learned_ratio *out)
 {
@@ -209,14 +213,16 @@ static bool ratio_to(struct ratio_ctx *c, const struct rp_sample *from, enum rp_
     if (fresh.known)
         fresh.ratio = *out;
     if (c->answers.n < REMEMBERED)
-        (void)rp_vec_push(&c->answers, fresh, NULL); /* without it the model is asked again */
+        (void)rp_vec_push(&c->answers, fresh,
+                          NULL); /* if this fails, the model is just asked again */
     return fresh.known;
 }
 
 /* ------------------------------------------------------------------ attention in parts */
 
-/* PyTorch has no fused attention in fp32 for fewer heads of keys than of queries, but in 16 bits.
-   What needs the gradient of a mask has none in either format. */
+/* Whether attention ran in parts: PyTorch has no fused attention in fp32 if there are fewer heads
+   of keys than of queries, but has one in 16 bits. Attention that needs the gradient of a mask has
+   none in either format. */
 static bool is_parted(const struct ratio_ctx *c, rp_event op)
 {
     const struct rp_events *ev = &c->trace->ev;
@@ -228,12 +234,12 @@ static bool is_parted(const struct ratio_ctx *c, rp_event op)
     return false;
 }
 
-/* What transformers does while it is captured. Of language models it finds out by a value of the
-   device that the sequences of a batch are not packed, and makes attention causal by a flag. Of a
-   captured or compiled step it cannot ask, and passes a mask: all pairs are computed, and the mask
-   is read. To captured text encoders it passes a mask of one value, which no fused kernel takes (up
-   to 5.17; not in 5.23): attention runs in parts, in fp32. Times of nine models on one H200, with
-   and without. */
+/* What transformers does during a capture. In language models it reads a value of the device to
+   find that the sequences of a batch are not packed, and then makes attention causal by a flag. In
+   a captured or compiled step it cannot read the value and passes a mask, so all pairs are
+   computed, and the mask is read. To captured text encoders it passes a mask of one value, which no
+   fused kernel accepts (up to 5.17; not in 5.23), so attention runs in parts, in fp32. Times of
+   nine models on one H200, with and without. */
 #define MASKED 1.4
 RP_FACT(MASKED, "times the causal kernel", "in fp32");
 #define MASKED_HALF 1.65
@@ -267,7 +273,8 @@ static bool asks_device(const struct rp_trace *t)
     return false;
 }
 
-/* Its text encoders have dropout, no mask, and pass a scale, which others leave to PyTorch. */
+/* Its text encoders have dropout, no mask, and pass a scale, which other models leave to
+   PyTorch. */
 static bool is_encoder(const struct ratio_ctx *c, rp_event op)
 {
     static const char name[] = "aten::scaled_dot_product_attention";
@@ -288,7 +295,7 @@ static bool is_encoder(const struct ratio_ctx *c, rp_event op)
            dropout > 0 && rp_inputs_int(c->costs.inputs, 6, &scale);
 }
 
-/* A fused kernel in fp32 and in 16 bits: parts of the time of the recorded one. */
+/* The times of a fused kernel in fp32 and in 16 bits, relative to the recorded one. */
 static void set_encoded(const struct ratio_ctx *c, const struct rp_sample *s, bool half,
                         struct rp_sim_ratio *out)
 {
@@ -308,7 +315,7 @@ static void set_encoded(const struct ratio_ctx *c, const struct rp_sample *s, bo
     out->masked_half = out->ratio > 0 ? (float)(ENCODED_HALF / (double)out->ratio) : 0;
 }
 
-/* What the time of attention is multiplied with when it is captured. */
+/* The factor for the time of attention when it is captured. */
 static void set_masked(const struct ratio_ctx *c, const struct rp_sample *s,
                        struct rp_sim_ratio *out)
 {
@@ -323,7 +330,7 @@ static void set_masked(const struct ratio_ctx *c, const struct rp_sample *s,
     }
 }
 
-/* The time of one operator, in parts of what its parts take now. */
+/* The time as one operator, relative to that of its parts now. */
 static bool fused_part(const struct ratio_ctx *c, const struct rp_sample *s, double now_ns,
                        struct rp_sim_ratio *out)
 {
@@ -337,7 +344,7 @@ static bool fused_part(const struct ratio_ctx *c, const struct rp_sample *s, dou
     return true;
 }
 
-/* In 16 bits, and with a mask in fp32. */
+/* Sets the ratios in 16 bits, and with a mask in fp32. */
 static bool fused_ratio(const struct ratio_ctx *c, const struct rp_sample *from, double now_ns,
                         struct rp_sim_ratio *out)
 {
@@ -373,7 +380,7 @@ static enum rp_code parted_ratio(struct ratio_ctx *c, rp_event op, const struct 
     return known == c->attention.n ? rp_vec_push(&c->attention, a, err) : RP_OK;
 }
 
-/* Kernels of the backward pass: those of operators whose gradient was in the attention. */
+/* Finds kernels of the backward pass that compute gradients of operators in the attention. */
 static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
 {
     struct rp_attribution owners = {0};
@@ -401,7 +408,8 @@ static enum rp_code find_gradients(struct ratio_ctx *c, struct rp_err *err)
     return code;
 }
 
-/* Products are rare in some traces, and so is a device that is known: the model waits for one. */
+/* Some traces have few products, or an unknown device, so the model is only loaded when one is
+   found. */
 static enum rp_code ratio_of_call(struct ratio_ctx *c, const struct rp_cost_call *call,
                                   struct rp_sim_ratio *out, struct rp_err *err)
 {
@@ -492,9 +500,9 @@ enum rp_code rp_sim_part_ask_model(struct rp_sim_part *part, const struct rp_loa
     struct rp_scope all = {0};
     enum rp_code code;
 
-    if (!part->graph.nodes.n || !c.ctx) /* a trace alone has no models */
+    if (!part->graph.nodes.n || !c.ctx) /* without a context there are no models */
         return RP_OK;
-    if (path) /* what the user names is read in every case */
+    if (path) /* a file that the user names is always read */
         RP_TRY(rp_ctx_borrow_model(c.ctx, path, &c.model, err));
     if (!d)
         return RP_OK;

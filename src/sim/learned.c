@@ -7,6 +7,6 @@ size_t rp_sim_narrow(const struct rp_outcomes *outcomes, const struct rp_sim_par
                      const char *text, double predicted, double *low, double *high)
 {
     if (!outcomes->list.n || !part->gpu || !rp_sim_is_torch(part))
-        return 0; /* changes are made in PyTorch; in other frameworks they are others */
+        return 0; /* changes are made in PyTorch, and differ in other frameworks */
     return rp_outcomes_narrow(outcomes, part->gpu, "torch", text, predicted, low, high);
 }

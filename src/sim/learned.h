@@ -4,6 +4,6 @@
 #include "outcomes/outcomes.h"
 #include "sim/model/part.h"
 
-/* As rp_outcomes_narrow, for the device and the framework of a rank. */
+/* Like rp_outcomes_narrow, for the device and the framework of a rank. */
 size_t rp_sim_narrow(const struct rp_outcomes *outcomes, const struct rp_sim_part *part,
                      const char *text, double predicted, double *low, double *high);

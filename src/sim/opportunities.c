@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of opportunities. Every what-if that a user can make proposes texts, and each is run
- * alone on the model without the profiler: a part of a simulation each. Only what brings enough is
- * then run in the other worlds, for its interval; of a what-if with several texts the best whose
- * whole interval is a gain is kept.
+ * Makes the list of opportunities. Every what-if that a user can realise proposes texts, and each
+ * text is run alone on the model without the profiler, which costs part of a simulation. Only those
+ * that bring enough are then run in the other worlds, for their intervals. If a what-if has several
+ * texts, the best whose whole interval is a gain is kept.
  */
 #include "sim/opportunities.h"
 
@@ -43,7 +43,7 @@ static enum rp_code push_change(struct trying *t, const struct rp_whatif *row, c
     return rp_vec_push(&t->list, c, t->err);
 }
 
-/* The texts that a what-if proposes, or one entry that says why it has none. */
+/* Collects the texts that a what-if proposes, or one entry that says why it has none. */
 static enum rp_code propose(struct trying *t, const struct rp_whatif *row)
 {
     rp_whatif_texts texts = {0};
@@ -111,7 +111,7 @@ static enum rp_code list_changes(struct trying *t)
     return RP_OK;
 }
 
-/* Of every change: why it cannot be. */
+/* tried: for every change, why it is impossible. */
 struct tried {
     struct trying *t;
     struct rp_err *why;
@@ -181,8 +181,8 @@ const struct rp_change *rp_changes_find(const struct rp_changes *changes, const 
 
 RP_ORDER(by_gain, struct rp_opportunity, RP_DOWN(gain_ns), strcmp(a->what_if, b->what_if))
 
-/* The next best text of the what-if [first, end) that takes longer than `above`; NULL: none brings
-   enough. */
+/* The next best text of the what-if [first, end) with a step longer than `above`; NULL if none
+   brings enough. */
 static const struct rp_change *next_best(const struct rp_worlds *x, const struct rp_changes *all,
                                          size_t first, size_t end, const struct rp_change *above)
 {
@@ -203,7 +203,7 @@ static const struct rp_change *next_best(const struct rp_worlds *x, const struct
     return best;
 }
 
-/* Whether a what-if has nothing to propose: what advice says of it may be simulated, but is no
+/* Whether a what-if has nothing to propose: advice about it may be simulated, but it is not a
    change that a user could make for that gain. */
 static bool is_refused(const struct rp_changes *all, size_t first, size_t end)
 {
@@ -213,20 +213,20 @@ static bool is_refused(const struct rp_changes *all, size_t first, size_t end)
     return false;
 }
 
-/* The texts of a what-if, of which the best is looked for whose whole interval is a gain. */
+/* The texts of a what-if, among which the best is sought whose whole interval is a gain. */
 struct contest {
     size_t first, end;
-    const struct rp_change *now; /* that is looked at; NULL: none is left */
+    const struct rp_change *now; /* the current one; NULL: none is left */
     bool settled;
     int64_t then[RP_WORLDS];
     struct rp_gain gain;
 };
 
-/* Several what-ifs, in the worlds that are run for them. */
+/* Several what-ifs, and the worlds that are run for them. */
 struct contests {
     size_t n;
     struct contest **at;
-    const int64_t *before; /* NULL: all worlds are run */
+    const int64_t *before; /* NULL if all worlds are run */
 };
 
 static enum rp_code run_leans(struct rp_worlds *x, void *user, size_t i, struct rp_err *err)
@@ -265,7 +265,7 @@ static enum rp_code find_before(struct rp_worlds *x, int64_t before[RP_WORLDS], 
     return code;
 }
 
-/* Goes on with the next best text of each what-if until all are settled. */
+/* Continues with the next best text of each what-if until all are settled. */
 static enum rp_code settle(struct rp_worlds *x, const struct rp_changes *changes,
                            struct contest *list, size_t n, const int64_t before[RP_WORLDS],
                            struct rp_arena *arena, struct rp_err *err)
@@ -320,8 +320,8 @@ static enum rp_code add_best(const struct rp_worlds *x, const struct contest *be
     return rp_whatif_assumes(c->text, framework, arena, &o->assumes, err);
 }
 
-/* What does not apply, though there is something that it could change, once each what-if, after
-   what does. */
+/* Adds what-ifs that do not apply although there is something they could change, each once, after
+   those that apply. */
 static void add_refused(const struct rp_changes *changes, struct rp_opportunities *out)
 {
     for (size_t i = 0; i < changes->n; i++) {

@@ -15,7 +15,7 @@ struct path_ctx {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     struct rp_sim_incoming in;
-    RP_VEC(uint32_t) device_end; /* tasks of serial devices by (device, end) */
+    RP_VEC(uint32_t) device_end; /* tasks of serial devices, ordered by (device, end) */
 };
 
 static const char *const path_names[RP_SIM_PATH_PARTS] = {
@@ -84,8 +84,8 @@ static uint32_t device_predecessor(const struct path_ctx *w, uint32_t task)
                : found;
 }
 
-/* The predecessor that the start of a task was bound by; of several the first that is found.
- *at_ns: the moment from which its lag counts. */
+/* Finds the predecessor that determined the start of a task; of several, the first that is found.
+   at_ns: the moment from which its lag counts. */
 static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int64_t *at_ns)
 {
     int64_t start = w->r->start_ns.at[task];
@@ -102,7 +102,7 @@ static uint32_t binding_predecessor(const struct path_ctx *w, uint32_t task, int
     return device_predecessor(w, task);
 }
 
-/* Returns how far back it came. */
+/* Walks back and returns how far it came. */
 static int64_t walk_path(const struct path_ctx *w, uint32_t task, int64_t from_ns, int64_t until_ns,
                          struct rp_sim_path *out)
 {
@@ -142,7 +142,7 @@ static bool is_of_rank(const struct path_ctx *w, uint32_t i, uint32_t rank)
            (w->run->nranks == 1 || rp_sim_node(w->run, i)->rank == rank);
 }
 
-/* The first of the tasks that stand for the mark of a step. */
+/* Finds the first of the tasks that stand for the mark of a step. */
 static struct step_end find_mark(const struct path_ctx *w, uint32_t rank, size_t step,
                                  int64_t end_ns)
 {
@@ -163,7 +163,7 @@ static void take_later(struct step_end *best, uint32_t task, int64_t at_ns, int6
         *best = (struct step_end){task, at_ns};
 }
 
-/* The device work, or what stands for the last mark, that ended last. */
+/* Finds the device work, or the task for the last mark, that ended last. */
 static struct step_end find_last(const struct path_ctx *w, uint32_t rank, size_t step,
                                  int64_t end_ns)
 {
@@ -186,7 +186,7 @@ static struct step_end find_last(const struct path_ctx *w, uint32_t rank, size_t
     return best;
 }
 
-/* From the end of the step back to its begin; what no task explains is a gap. */
+/* Walks from the end of the step back to its begin; time without a task is a gap. */
 static void walk_step(const struct path_ctx *w, const struct rp_sim_rank_steps *rank, uint32_t r,
                       size_t step, struct rp_sim_path *out)
 {

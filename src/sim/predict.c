@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The short way through the model: one run as recorded, one without the profiler, and one more for
-   each what-if. */
+/* A short way through the model: one run as recorded, one without the profiler, and one for each
+   what-if. */
 #include "sim/predict.h"
 
 #include "sim/worlds.h"

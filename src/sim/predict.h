@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What changes would bring, for a question that needs a number or two of `simulate`: 'report'
- * beside its advice, for example.
+ * Predicts what changes would bring, for questions that need only a number or two of `simulate`,
+ * such as 'report' for its advice.
  *
  *     static const char *const changes[] = {"cuda-graphs", "no-sync"};
  *     struct rp_sim_gain gains[2];
@@ -31,19 +31,19 @@ struct rp_sim_part;
 struct rp_sim_now {
     int64_t step_ns;       /* as recorded */
     int64_t simulated_ns;  /* the same from the model: how well it reproduces the recording */
-    int64_t unprofiled_ns; /* without the profiler: what gains are compared with */
+    int64_t unprofiled_ns; /* without the profiler: the reference for gains */
 };
 
 struct rp_sim_gain {
     int64_t step_ns;      /* with the change, without the profiler; RP_ABSENT_I64: no answer */
-    char impossible[200]; /* then the reason, as `simulate` gives it; else empty */
+    char impossible[200]; /* the reason if there is no answer, as `simulate` gives it; else empty */
 };
 
 /*
- * A step with each of n what-ifs (texts as after '--what-if', each alone) applied to a run of the
- * given ranks (sim/model/part.h), for a run without the profiler. The numbers are those of
- * `simulate` (baseline.step_ns, simulated_step_ns and unprofiled_ns; predicted_ns) without their
- * intervals. A malformed what-if is RP_USAGE.
+ * Predicts a step with each of n what-ifs (in the syntax of '--what-if', each alone) in a run of
+ * the given ranks (sim/model/part.h) without the profiler. The numbers are those of `simulate`
+ * (baseline.step_ns, simulated_step_ns and unprofiled_ns; predicted_ns) without their intervals. A
+ * malformed what-if is RP_USAGE.
  *
  * It costs two runs of the model, and a part of one for each what-if.
  */
@@ -53,5 +53,5 @@ enum rp_code rp_sim_predict(const struct rp_sim_part *const *parts, size_t npart
 
 /* Whether the model reproduces the recorded step well enough for its numbers to be used. */
 bool rp_sim_reproduces(const struct rp_sim_now *now);
-/* Whether the step is another one without the profiler, by RP_SIM_DISTORTED or more. */
+/* Whether the step differs without the profiler by at least RP_SIM_DISTORTED. */
 bool rp_sim_is_distorted(const struct rp_sim_now *now);

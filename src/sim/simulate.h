@@ -23,35 +23,36 @@
 struct rp_loaded;
 struct rp_rank_part;
 
-/* Keeps the parts that differ, in order; same_as: by rank, which of them it has. */
+/* Keeps the parts that differ, in order; same_as gives for each rank the index of its part. */
 size_t rp_sim_keep_different(const struct rp_sim_part **parts, size_t n, uint32_t *same_as);
 
 #define RP_SIM_NODES_MOST 1000000
 RP_LIMIT(RP_SIM_NODES_MOST, "nodes", "of larger runs equal ranks are simulated once, as is said");
 
-/* Of runs whose ranks have more events together, so many ranks are simulated (dataset/bulk.h). */
+/* If a run has more events in all ranks, only so many ranks are simulated (dataset/bulk.h). */
 #define RP_SIM_EVENTS_MOST 6000000
 RP_LIMIT(RP_SIM_EVENTS_MOST, "events", "200 bytes each; the answer says which ranks it is about");
 #define RP_SIM_RANKS_MOST 64
 RP_LIMIT(RP_SIM_RANKS_MOST, "ranks", "the answer says which it is about");
 
-/* Whether a part has a model, and freeing it: of struct rp_rank_bulk. */
+/* For struct rp_rank_bulk: whether a part has a model, and freeing it. */
 bool rp_sim_part_has_bulk(const void *part);
 void rp_sim_part_drop(void *part);
 
-/* The part of a rank, for `rank` of a question that simulates (dataset/ranks.h). ratios: with what
-   a cost model says of its kernels (kernel_ratios.h); model: that of a file, or NULL. */
+/* Makes the part of a rank, for `rank` of a question that simulates (dataset/ranks.h). ratios: with
+   a cost model's answers about its kernels (kernel_ratios.h); model: its file, or NULL. */
 enum rp_code rp_sim_rank_model(const struct rp_loaded *loaded, bool ratios, const char *model,
                                struct rp_rank_part *part, struct rp_err *err);
 
 struct rp_sim_baseline {
-    int64_t step_ns, simulated_step_ns; /* as 'report' measures it (facts/times/step_times.h) */
-    int64_t measured_ns, simulated_ns;  /* the distance of the first device work of steps */
+    int64_t step_ns, simulated_step_ns; /* as measured by 'report' (facts/times/step_times.h) */
+    int64_t measured_ns,
+        simulated_ns; /* distance between the first device work of successive steps */
     int64_t unprofiled_ns;
     int64_t unprofiled_low_ns, unprofiled_high_ns;
-    int64_t span_cost_ns; /* what recording a span of the host cost, on the first rank */
+    int64_t span_cost_ns; /* cost of recording a span of the host, on the first rank */
     double cost_factor;   /* times the estimate */
-    double error_ratio;   /* of the simulated step against the recorded one */
+    double error_ratio;   /* error of the simulated step against the recorded one */
     double spread_ratio;  /* one step against the others; NaN with fewer than two distances */
     int64_t ranks, steps, tasks, edges;
 };
@@ -59,19 +60,19 @@ struct rp_sim_baseline {
 struct rp_sim_prediction {
     const char *what_if;
     int64_t simulated_step_ns, simulated_ns, predicted_ns, low_ns, high_ns;
-    double change_ratio; /* of predicted against unprofiled: -0.1 is a tenth less */
-    double change_low_ratio, change_high_ratio; /* its interval: narrower than that of the step, as
-                                                   what is not known often changes both alike */
-    int64_t tries;         /* of `try` on this machine that the interval is from; 0: none */
-    const char *uncertain; /* what the interval of the step is mostly due to; or NULL */
+    double change_ratio; /* predicted against unprofiled: -0.1 is a tenth less */
+    double change_low_ratio, change_high_ratio; /* its interval, which is narrower than that of the
+                                                   step because unknowns often change both alike */
+    int64_t tries; /* number of tries on this machine that the interval comes from; 0: none */
+    const char *uncertain; /* the main reason for the interval of the step, or NULL */
     const char *bound_by;  /* what most of its critical path is */
     const char *assumes;
-    const char *changed;    /* what it changed, where it selects by name; or NULL */
-    const char *impossible; /* why it cannot be answered; then the numbers are absent; or NULL */
+    const char *changed;    /* what it changed, if it selects by name; or NULL */
+    const char *impossible; /* why it cannot be answered (then the numbers are absent), or NULL */
     const char *applies, *because; /* rp_whatif_stands */
 };
 
-/* A part of the critical path, a step. */
+/* A part of the critical path, per step. */
 struct rp_sim_bound {
     const char *what;
     int64_t ns;
@@ -79,7 +80,7 @@ struct rp_sim_bound {
 };
 
 /* What a rank does in a simulated step, on average. Waiting is for other ranks in collectives;
-   slack is what its own work can be late without anything ending later, in the tightest step. */
+   slack is how late its own work can be, in the tightest step, without anything ending later. */
 struct rp_sim_rank {
     int64_t rank, host_ns, compute_ns, memory_ns, comm_ns, waiting_ns, slack_ns;
 };
@@ -100,7 +101,7 @@ struct rp_sim_answer {
     const char **notes;
 };
 
-/* The list of what-ifs. */
+/* Lists the what-ifs. */
 enum rp_code rp_sim_answer_help(struct rp_arena *arena, struct rp_sim_answer *out,
                                 struct rp_err *err);
 
@@ -109,15 +110,16 @@ struct rp_sim_asked {
     const char *const *whatifs; /* texts as given */
     size_t nwhatifs;
     int64_t unprofiled_ns;   /* measured step time without the profiler; 0: not given */
-    double cost_factor;      /* profiler cost / its estimate; 0: not given */
+    double cost_factor;      /* factor for the estimated cost of the profiler; 0: not given */
     struct rp_expand expand; /* 0: collectives stay whole */
     size_t given;            /* ranks of the run; 0: as many as parts */
-    const uint32_t *same_as; /* NULL, or by given rank: which part it has; equal ranks share one */
+    const uint32_t
+        *same_as; /* NULL, or by given rank: the index of its part; equal ranks share one */
     const int32_t *numbers;  /* NULL, or by given rank: its number */
-    const uint32_t *weights; /* NULL, or by part: how many ranks that were not given have one like
-                                it, and itself */
-    struct rp_trace **trace; /* NULL, or where the simulated run is put, that of the first what-if
-                                or, without one, that of the recording; the caller frees it */
+    const uint32_t *weights; /* NULL, or by part: the number of ranks that it represents */
+    struct rp_trace *
+        *trace; /* NULL, or where the simulated run is stored: that of the first what-if, or without
+                   one, that of the recording; the caller frees it */
 };
 
 /* Copies into the arena. */
@@ -127,14 +129,14 @@ enum rp_code rp_sim_answer(const struct rp_sim_part *const *parts, size_t n,
 
 /* ------------------------------------------------------------------ path.c */
 
-/* Kinds of the step graph, then what lies between tasks. */
+/* Kinds of the step graph, then the gaps between tasks. */
 enum { RP_SIM_PATH_GAPS = RP_SG_KINDS, RP_SIM_PATH_PARTS };
 
-/* What the usual step is limited by: the chain of tasks each of which started when its predecessor
-   allowed it to, from the end of the step back to its begin. */
+/* What limits the usual step: the chain of tasks, from the end of the step back to its begin, in
+   which each started when its predecessor allowed it to. */
 struct rp_sim_path {
     int64_t ns[RP_SIM_PATH_PARTS];
-    int64_t total_ns; /* of the step: the sum of the parts, except for rounding */
+    int64_t total_ns; /* time of the step: the sum of the parts, except for rounding */
 };
 
 /* O(tasks + edges). */
@@ -147,13 +149,13 @@ const char *rp_sim_path_name(size_t part);
 
 /* ------------------------------------------------------------------ by_rank.c */
 
-/* Fills out->by_rank where the run has several ranks. O(tasks log tasks + edges). */
+/* Fills out->by_rank if the run has several ranks. O(tasks log tasks + edges). */
 enum rp_code rp_sim_by_rank(const struct rp_sim_run *run, const struct rp_sim_result *result,
                             struct rp_arena *arena, struct rp_sim_answer *out, struct rp_err *err);
 
-/* How much later each task could end before the run, or its own step, ends later. slack_ns has as
-   many items as the overlay has tasks; INT64_MAX: nothing depends on it. Devices keep their order.
-   O(tasks log tasks + edges). */
+/* Finds how much later each task could end before the run, or its own step, ends later. slack_ns
+   has one item for each task of the overlay; INT64_MAX: nothing depends on it. Devices keep their
+   order. O(tasks log tasks + edges). */
 enum rp_code rp_sim_slack(const struct rp_sim_run *run, const struct rp_sim_result *result,
                           int64_t *slack_ns, struct rp_err *err);
 
@@ -165,18 +167,18 @@ struct rp_sim_in_edge {
     int64_t lag_ns;
 };
 
-/* The edges of an overlay by the task that they lead to; those that are cut are not here. An edge
-   has the number that it has in the graph, a new one those after. */
+/* The edges of an overlay by the task to which they lead, without those that are cut. An edge of
+   the graph has its number there; new ones come after these. */
 struct rp_sim_incoming {
     const struct rp_overlay *o;
-    RP_VEC(uint32_t) next;   /* by edge: into the same task, or UINT32_MAX */
-    RP_VEC(uint32_t) newest; /* by task: an edge, or UINT32_MAX */
+    RP_VEC(uint32_t) next;   /* by edge: the next one into the same task, or UINT32_MAX */
+    RP_VEC(uint32_t) newest; /* by task: the newest edge, or UINT32_MAX */
 };
 
-/* O(log tasks): where an edge begins is looked for. */
+/* O(log tasks), because the begin of an edge is searched. */
 struct rp_sim_in_edge rp_sim_in_edge(const struct rp_sim_incoming *in, uint32_t edge);
 
-/* Release it also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_sim_incoming_init(struct rp_sim_incoming *out, const struct rp_overlay *o,
                                   struct rp_err *err);
 void rp_sim_incoming_release(struct rp_sim_incoming *in);
@@ -184,9 +186,10 @@ void rp_sim_incoming_release(struct rp_sim_incoming *in);
 /* ------------------------------------------------------------------ trace.c */
 
 /*
- * A simulated run as a trace, for viewers and for every other command: one process a rank, one
- * track a thread or stream, one event a task with its simulated start and end, and as arguments its
- * number and when it was recorded. What a what-if added is on tracks of its own.
+ * Makes a trace of a simulated run, for viewers and for every other command: one process for each
+ * rank, one track for each thread or stream, one event for each task with its simulated start and
+ * end, and with its number and recorded time as arguments. What a what-if added is on separate
+ * tracks.
  *
  * The steps of each rank are marked as PyTorch's profiler marks them, and launches have their
  * correlation ids: so a step measured from this trace is the simulated one. Several ranks are
@@ -197,7 +200,7 @@ enum rp_code rp_sim_trace_new(const struct rp_sim_run *run, const struct rp_sim_
                               const struct rp_sim_steps *steps, struct rp_trace **out,
                               struct rp_err *err);
 
-/* For qsort_r: tasks by their start, `starts` being int64_t by task, then by number. */
+/* For qsort_r: orders tasks by their start, then by number; `starts` is int64_t by task. */
 static inline int rp_sim_by_start(const void *pa, const void *pb, void *starts)
 {
     const int64_t *start = starts;

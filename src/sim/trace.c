@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tasks of a lane keep it as their track. The others (operators and transfers of a job, what was
- * added) are put on rows, one after another, the first that is free: one set of rows per rank and
- * kind. They are few at a time, so looking for a free one is short. Steps that are beside each
- * other in the model follow each other in the trace, and what one rank sent another is an arrow.
+ * Tasks of a lane keep it as their track. The others (operators and transfers of a job, added
+ * tasks) are put on the first row that is free; each rank and kind has a set of rows. Only a few
+ * run at a time, so the search is short. Steps that are parallel in the model follow each other in
+ * the trace, and a message between ranks is an arrow.
  */
 #include "sim/simulate.h"
 
@@ -35,10 +35,10 @@ struct trace_ctx {
     rp_str keys[NKEYS], kinds[RP_SG_KINDS];
     RP_VEC(uint32_t) launch; /* by task: its correlation id, or 0 */
     RP_VEC(rp_track) lanes;
-    RP_VEC(uint32_t) loose; /* tasks without a lane, by start */
+    RP_VEC(uint32_t) loose; /* tasks without a lane, ordered by start */
     RP_VEC(struct row) rows;
-    RP_VEC(rp_str) names;        /* by name of the graph; RP_NONE: not yet */
-    RP_VEC(int64_t) shift_ns;    /* by step: added to its times; empty: nothing is */
+    RP_VEC(rp_str) names;        /* by name of the graph; RP_NONE: not made yet */
+    RP_VEC(int64_t) shift_ns;    /* by step: added to its times; empty if nothing is */
     RP_VEC(rp_track) track;      /* by task */
     RP_VEC(rp_track) mark_track; /* by step of a rank */
     RP_VEC(int64_t) begin_ns;    /* by task: in the trace */
@@ -109,7 +109,7 @@ static enum rp_code add_tables(struct trace_ctx *t, struct rp_err *err)
     return RP_OK;
 }
 
-/* Of several ranks, each has a process for its threads and one for its device. */
+/* If there are several ranks, each has a process for its threads and one for its device. */
 static enum rp_code add_track(struct trace_ctx *t, uint32_t rank, bool device, const char *label,
                               rp_track *out, struct rp_err *err)
 {
@@ -158,7 +158,7 @@ static enum rp_code name_process(struct trace_ctx *t, size_t rank, bool device, 
     return rp_builder_label(t->b, track, "process_name", "name", name, err);
 }
 
-/* A record says which processes are which rank (trace/merged.h). */
+/* Adds a record that says which processes belong to which rank (trace/merged.h). */
 static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
 {
     struct rp_arena scratch = RP_ARENA_INIT;
@@ -193,7 +193,8 @@ static enum rp_code add_ranks(struct trace_ctx *t, struct rp_err *err)
 
 /* ------------------------------------------------------------------ launches */
 
-/* A call launches all of a graph, and a collective with its arrival. */
+/* Whether an edge belongs to the same launch: a call launches all of a graph, and a collective
+   together with its arrival. */
 static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struct rp_task_link *e)
 {
     enum rp_sg_edge_kind kind = RP_SIM_EDGE_KIND(e->flags);
@@ -203,7 +204,7 @@ static bool is_same_launch(const struct trace_ctx *t, uint32_t from, const struc
             e->to == from + 1);
 }
 
-/* What runs in a graph was launched by the call that launched its first part. */
+/* Work in a graph was launched by the call that launched its first part. */
 static bool spread_launches(struct trace_ctx *t)
 {
     const struct rp_task_graph *g = &t->run->tasks;
@@ -219,7 +220,7 @@ static bool spread_launches(struct trace_ctx *t)
     return changed;
 }
 
-/* A call and what it launched have the call's number. */
+/* Gives a call and what it launched the call's number. */
 static enum rp_code number_launches(struct trace_ctx *t, struct rp_err *err)
 {
     const struct rp_task_graph *g = &t->run->tasks;
@@ -354,8 +355,8 @@ static enum rp_code add_loose(struct trace_ctx *t, struct rp_err *err)
 
 /* ------------------------------------------------------------------ steps */
 
-/* Marks that begin at the same time have no room for what was launched in them, as with a host that
-   takes no time: then each step is moved by a nanosecond more than the one before. */
+/* Marks that begin at the same time, as with a host that takes no time, have no room for what was
+   launched in them, so each step is moved a nanosecond further than the one before. */
 static enum rp_code part_marks(struct trace_ctx *t, struct rp_err *err)
 {
     size_t r, i, most = 0;
@@ -389,7 +390,7 @@ static int64_t last_mark_end(const struct trace_ctx *t, size_t rank)
     return steps->mark_end_ns + mark_of(t, rank, steps->n - 1) - steps->mark_ns[steps->n - 1];
 }
 
-/* The step that a reader finds for what was launched then, or the number of steps. */
+/* The step in which a reader places what was launched at that time, or the number of steps. */
 static size_t step_read(const struct trace_ctx *t, size_t rank, int64_t ns)
 {
     size_t low, n = t->steps->ranks[rank].n;
@@ -400,7 +401,7 @@ static size_t step_read(const struct trace_ctx *t, size_t rank, int64_t ns)
     return low ? low - 1 : n;
 }
 
-/* A mark lies on the thread of what stands for it, or on a track of its own. */
+/* Puts a mark on the thread of what stands for it, or on a track of its own. */
 static enum rp_code find_mark_tracks(struct trace_ctx *t, size_t rank, struct rp_err *err)
 {
     uint32_t i, first = rp_sim_first_node(t->run, rank);
@@ -447,9 +448,9 @@ static enum rp_code add_marks(struct trace_ctx *t, size_t rank, struct rp_err *e
     return RP_OK;
 }
 
-/* Device work belongs to the step of its launch. Where no launch is recorded in that step, because
-   there is none or a what-if moved it, one is put at the begin of the step; for work of no step,
-   before the first. */
+/* Adds a launch: device work belongs to the step of its launch. If that step has no recorded
+   launch, because there is none or a what-if moved it, one is added at the begin of the step; for
+   work of no step, before the first. */
 static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err *err)
 {
     const struct rp_task_row *x = rp_overlay_task(&t->run->overlay, task);
@@ -475,7 +476,7 @@ static enum rp_code add_launch(struct trace_ctx *t, uint32_t task, struct rp_err
     return rp_builder_add(t->b, &raw, err);
 }
 
-/* Steps beside each other: each begins where the one before ended. */
+/* Makes parallel steps follow each other: each begins where the one before ended. */
 static enum rp_code shift_steps(struct trace_ctx *t, struct rp_err *err)
 {
     size_t step, n = t->run->parts[0]->parallel_steps ? t->run->parts[0]->nsteps : 0;
@@ -535,7 +536,8 @@ static enum rp_code add_steps(struct trace_ctx *t, struct rp_err *err)
 
 /* ------------------------------------------------------------------ all of it */
 
-/* From what was sent to what waited for it, on another rank. Both ends lie inside their spans. */
+/* Adds an arrow from what was sent to what waited for it on another rank. Both ends lie inside
+   their spans. */
 static enum rp_code add_arrow(struct trace_ctx *t, uint32_t from, uint32_t to, bool from_start,
                               struct rp_err *err)
 {

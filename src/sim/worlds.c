@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step takes with changes. The recording without the profiler is the base; a change is
- * applied to its overlay, what it reaches is simulated again, and it is undone.
+ * Computes the time of a step with changes. The recording without the profiler is the base; a
+ * change is applied to its overlay, what it affects is simulated again, and it is undone.
  */
 #include "sim/worlds.h"
 
@@ -40,7 +40,7 @@ static enum rp_code run_all(struct rp_worlds *x, int64_t *step_ns, struct rp_err
     return code;
 }
 
-/* How far the transport of another run may be from the recorded one; 0: there is none. */
+/* Finds how far the transport of another run may be from the recorded one; 0 if there is none. */
 static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
 {
     struct rp_transport t = {0};
@@ -56,7 +56,7 @@ static enum rp_code find_transport(struct rp_worlds *x, struct rp_err *err)
     return RP_OK;
 }
 
-/* Whether half of the steps are further from their median than half of it. */
+/* Finds whether half of the steps are further from their median than half of it. */
 static enum rp_code compare_steps(struct rp_worlds *x, const struct rp_sim_part *part,
                                   struct rp_err *err)
 {
@@ -77,7 +77,7 @@ static enum rp_code compare_steps(struct rp_worlds *x, const struct rp_sim_part 
     return RP_OK;
 }
 
-/* The ranks that were given, those that others stand for included. */
+/* Counts the ranks that were given, including those that others represent. */
 static size_t count_given(size_t n, const uint32_t *weights)
 {
     size_t i, sum = 0;
@@ -157,8 +157,8 @@ enum rp_code rp_worlds_step(struct rp_worlds *x, const char *text, int64_t *step
     return code;
 }
 
-/* The overlay that has another cost of the profiler: it is kept, since every change is tried on it.
- */
+/* Makes the overlay with another cost of the profiler, which is kept because every change is tried
+   on it. */
 static enum rp_code make_at_cost(struct rp_worlds *x, struct rp_at_cost *at, bool more,
                                  struct rp_err *err)
 {
@@ -166,7 +166,7 @@ static enum rp_code make_at_cost(struct rp_worlds *x, struct rp_at_cost *at, boo
 
     rp_overlay_undo(&x->run.overlay, 0);
     code = rp_sim_cost_drop(&x->run, 1 + (more ? RP_SIM_COST_DOUBT : -RP_SIM_COST_DOUBT), err);
-    at->made = true; /* released also where it is not complete */
+    at->made = true; /* so that it is released even if it is incomplete */
     if (code == RP_OK)
         code = rp_overlay_copy(&at->overlay, &x->run.overlay, err);
     rp_overlay_undo(&x->run.overlay, 0);
@@ -216,7 +216,7 @@ enum rp_code rp_worlds_at_cost(struct rp_worlds *x, const char *text, bool more,
     return code;
 }
 
-/* What-ifs that know of no transport, on one that is slower or faster. */
+/* Handles what-ifs that do not know the transport: it is assumed slower or faster. */
 static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, bool faster,
                                       int64_t *step_ns, struct rp_err *err)
 {
@@ -229,7 +229,7 @@ static enum rp_code step_on_transport(struct rp_worlds *x, const char *text, boo
     return rp_worlds_step(x, scaled, step_ns, err);
 }
 
-/* One of the worlds after the first that lean. */
+/* Runs the step in one of the worlds after the first, which lean to a side. */
 static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bool leans,
                             bool transport, bool latency, int64_t *step_ns, struct rp_err *err)
 {
@@ -238,7 +238,7 @@ static enum rp_code step_in(struct rp_worlds *x, int world, const char *text, bo
 
     if (by_rate && !transport && x->transport_doubt > 0)
         return step_on_transport(x, text, world == RP_LEAN_FASTER, step_ns, err);
-    if (leans && (by_rate || latency)) { /* only what communicates has a latency to lean to */
+    if (leans && (by_rate || latency)) { /* only work that communicates has an unknown latency */
         x->run.lean = (enum rp_sim_lean)world;
         code = rp_worlds_step(x, text, step_ns, err);
         x->run.lean = RP_LEAN_NONE;
@@ -326,10 +326,10 @@ RP_DECISION(HOST_TRANSPORT_DOUBT, "of a step",
             "the median error of predicted changes of buckets over gloo (docs/cli/simulate.md)",
             "sim/gains_over_the_hosts_transport_are_doubted");
 
-/* What a gain may be off by, beside what the worlds say. Ranks that were not given may have more
-   work that the change does not reach, up to what this one waits for them; and what of its
-   communication is such a wait is not known, so that no other way to communicate is sure to help.
- */
+/* The error that a gain may have besides what the worlds show. Ranks that were not given may have
+   more work that the change does not reach, up to the time that this one waits for them. It is
+   unknown how much of its communication is such a wait, so no other way to communicate is certain
+   to help. */
 static int64_t gain_doubt(const struct rp_worlds *x, int64_t step_ns, const char *text)
 {
     bool on_host = x->run.parts[0]->collectives.on_host && x->transport_doubt > 0;
@@ -341,7 +341,7 @@ static int64_t gain_doubt(const struct rp_worlds *x, int64_t step_ns, const char
     return rp_sim_scaled(step_ns, (communicates && on_host ? HOST_TRANSPORT_DOUBT : 0) + absent);
 }
 
-/* What was measured on this machine about the change narrows the interval of its gain. */
+/* Narrows the interval of the gain by what was measured on this machine about the change. */
 static void learn_gain(const struct rp_worlds *x, int64_t before, const char *text,
                        struct rp_gain *g)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading arguments. A shape has few keys (8 on average, 255 at most), so a key is found by linear
- * search; code that reads many events looks the column up once a shape.
+ * Reads arguments. A shape has few keys (8 on average, 255 at most), so a key is found by linear
+ * search; code that reads many events looks the column up once for each shape.
  */
 #include "trace/args.h"
 

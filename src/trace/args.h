@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Arguments by shape. Events whose arguments have the same keys and types in the same order share a
- * shape; a shape is a table with one column a key. Each 4,096 rows of a column are a block: a base
- * and deltas of 0, 1, 2, 4 or 8 bytes.
+ * shape; a shape is a table with one column for each key. Every 4,096 rows of a column are a block:
+ * a base and deltas of 0, 1, 2, 4 or 8 bytes.
  *
  *   shape 3: "External id" i64 | "correlation" i64 | "stream" i64        12 rows
  *                 block 0: base 771, width 1, 12 bytes ...
@@ -29,13 +29,13 @@ struct rp_arg {   /* one argument, decoded */
     union {
         int64_t i;
         double f;
-        uint32_t s; /* string id of a text or of raw JSON */
+        uint32_t s; /* string id of a text, or of raw JSON */
     } v;
 };
 
 struct rp_shape {
     uint32_t nkeys, nrows;
-    uint32_t first_key; /* into key_name, key_type, key_block */
+    uint32_t first_key; /* first index into key_name, key_type, key_block */
 };
 
 struct rp_arg_block {
@@ -43,7 +43,7 @@ struct rp_arg_block {
     uint64_t place; /* byte offset in data << 8 | width */
 };
 
-struct rp_spilled { /* one argument of a spilled event */
+struct rp_spilled { /* rp_spilled: one argument of a spilled event */
     uint32_t key, type;
     int64_t value;
 };
@@ -56,12 +56,12 @@ struct rp_args {
     const uint8_t *key_type;   /* enum rp_arg_type */
     const uint32_t *key_block; /* first block of the column */
     const struct rp_arg_block *block;
-    const uint8_t *data;          /* 8 readable bytes follow the last */
+    const uint8_t *data;          /* followed by 8 readable bytes */
     const uint32_t *spill_offset; /* nspilled_rows + 1 */
     const struct rp_spilled *spill;
 };
 
-/* The raw 64-bit value in a column (index into key_*), at a row. */
+/* The raw 64-bit value at a row of a column (an index into key_*). */
 static inline int64_t rp_args_cell(const struct rp_args *args, uint32_t column, uint32_t row)
 {
     const struct rp_arg_block *b = &args->block[args->key_block[column] + row / RP_ARG_BLOCK];
@@ -100,5 +100,6 @@ struct rp_arg rp_args_at(const struct rp_args *args, uint16_t shape, uint32_t ro
 int rp_args_find(const struct rp_args *args, uint16_t shape, uint32_t row, uint32_t key,
                  struct rp_arg *out);
 
-/* The column of a key in a shape, or UINT32_MAX: look it up once a shape, then use rp_args_cell. */
+/* The column of a key in a shape, or UINT32_MAX; to be looked up once for each shape, then passed
+   to rp_args_cell. */
 uint32_t rp_args_column(const struct rp_args *args, uint16_t shape, uint32_t key);

@@ -48,7 +48,7 @@ static enum rp_code copy_meta(struct rp_builder *b, const struct rp_trace *t,
     return how->set_back ? add_meta(b, RP_SET_BACK_KEY, how->set_back, err) : RP_OK;
 }
 
-/* Counts of what a reader could not read; the others are counted again. */
+/* Copies the counts of what a reader could not read; the others are counted again. */
 static void copy_health(struct rp_health *to, const struct rp_health *from)
 {
     to->bad_time = from->bad_time;
@@ -122,7 +122,7 @@ enum rp_code rp_trace_copy(const struct rp_trace *t, const struct rp_copy *how,
 
 /* ------------------------------------------------------------------ steps of a part */
 
-/* Of damaged files times may be anything: differences wrap around. */
+/* Differences wrap around, because damaged files may have any times. */
 static int64_t since(int64_t begin_ns, int64_t ns)
 {
     return (int64_t)((uint64_t)ns - (uint64_t)begin_ns);

@@ -16,7 +16,7 @@ enum rp_device_call {
     RP_DOES_END_CAPTURE = 32,
     RP_DOES_STREAM_WAIT = 64, /* a stream waits for an event */
     RP_DOES_AWAIT_DEVICE = 128,
-    RP_DOES_BLOCK = 256, /* until its work is done, although the name does not say so */
+    RP_DOES_BLOCK = 256, /* waits until its work is done, although the name does not say so */
     RP_DOES_WORK = RP_DOES_LAUNCH | RP_DOES_COPY | RP_DOES_SET
 };
 
@@ -24,10 +24,10 @@ struct rp_device_call_row {
     enum rp_named how;
     const char *text;
     uint16_t does;
-    const char *example; /* a call that the row is there for */
+    const char *example; /* a call for which the row exists */
 };
 
 const struct rp_device_call_row *rp_device_call_rows(size_t *n);
 
-/* Bits of enum rp_device_call: those of all rows that fit. */
+/* Bits of enum rp_device_call, combined from all rows that fit. */
 uint16_t rp_device_call_does(const char *name);

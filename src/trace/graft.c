@@ -125,7 +125,8 @@ static bool is_own(const struct rp_graft *g, size_t i)
     return g->sources.at[i].trace != g->base;
 }
 
-/* An array of the store with room for n elements, that begins with the old one's. */
+/* Allocates an array of the store with room for n elements, of which the first are the old
+   one's. */
 static void *extended(struct rp_trace *to, const void *old, size_t nold, size_t n, size_t size,
                       struct rp_err *err)
 {
@@ -228,7 +229,8 @@ static bool is_text(uint32_t type)
     return type == RP_ARG_STR || type == RP_ARG_RAW;
 }
 
-/* Appends the arguments of a source. Blocks of a column are contiguous: up to the next column's. */
+/* Appends the arguments of a source. The blocks of a column are contiguous, up to those of the next
+   column. */
 static void append_args(struct rp_graft *g, struct rp_graft_source *s, struct rp_args *all,
                         const struct joined_args *a)
 {
@@ -295,7 +297,8 @@ static enum rp_code join_args(struct rp_graft *g, struct rp_trace *to, struct rp
 
 /* ------------------------------------------------------------------ tables and events */
 
-/* Flags of origins make events count, as calls of the runtime or marks of steps; copies do not. */
+/* Copies must not count as calls of the runtime or marks of steps, so their origins lose the
+   flags. */
 static enum rp_code join_origins(const struct rp_graft *g, struct rp_trace *to, struct rp_err *err)
 {
     const struct rp_trace *base = g->base;

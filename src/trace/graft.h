@@ -19,8 +19,9 @@
 
 struct rp_graft_source {
     const struct rp_trace *trace;
-    uint32_t strings, origins, shapes, spilled_rows; /* where its own begin in the new trace */
-    rp_str *name;                                    /* by string: in the new trace; 0: not yet */
+    uint32_t strings, origins, shapes,
+        spilled_rows; /* where its own items begin in the new trace */
+    rp_str *name;     /* by string: its id in the new trace; 0: none yet */
 };
 
 struct rp_graft_span {
@@ -33,14 +34,15 @@ struct rp_graft {
     RP_VEC(struct rp_graft_source) sources;
     RP_VEC(struct rp_graft_span) spans;
     RP_VEC(rp_event) captured; /* by event of the base */
-    struct rp_map texts;       /* hash of a text -> string of the base */
+    struct rp_map texts;       /* from the hash of a text to the string of the base */
 };
 
-/* Release it also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_graft_init(struct rp_graft *g, const struct rp_trace *base, struct rp_err *err);
 void rp_graft_release(struct rp_graft *g);
 
-/* A trace to copy spans from, which may be the base itself. RP_LIMIT: it does not fit. */
+/* Adds a trace from which spans are copied, which may be the base itself. RP_LIMIT if it does not
+   fit. */
 enum rp_code rp_graft_source(struct rp_graft *g, const struct rp_trace *from, uint32_t *source,
                              struct rp_err *err);
 
@@ -49,11 +51,11 @@ enum rp_code rp_graft_source(struct rp_graft *g, const struct rp_trace *from, ui
 enum rp_code rp_graft_span(struct rp_graft *g, uint32_t source, rp_event e, rp_event parent,
                            rp_event *out, struct rp_err *err);
 
-/* Device work of the base is described by a copy. */
+/* Notes that a copy describes device work of the base. */
 static inline void rp_graft_describe(struct rp_graft *g, rp_event work, rp_event copy)
 {
     g->captured.at[work] = copy;
 }
 
-/* The new trace. The base must outlive it, the sources need not. */
+/* Makes the new trace. The base must outlive it, the sources need not. */
 enum rp_code rp_graft_finish(struct rp_graft *g, struct rp_trace **out, struct rp_err *err);

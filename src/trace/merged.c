@@ -20,7 +20,7 @@ static bool is_own_meta(const char *key)
     return !strcmp(key, "distributedInfo") || !strcmp(key, "traceName");
 }
 
-/* Whether the first rank says the same; notes it where this is the first. */
+/* Whether the first rank says the same; the first call notes what it says. */
 static enum rp_code is_common(struct rp_merged_common *common, bool first, uint64_t hash, bool *out,
                               struct rp_err *err)
 {
@@ -293,7 +293,7 @@ static enum rp_code read_rank(struct merged_reader *r, struct rp_merged_rank *ra
     return RP_OK;
 }
 
-/* False where the records are not what rp_merged_describe writes. */
+/* Returns false if the records are not what rp_merged_describe writes. */
 static enum rp_code read_ranks(struct merged_reader *r, struct rp_merged *out, bool *valid)
 {
     RP_VEC(struct rp_merged_rank) list = {0};
@@ -368,7 +368,7 @@ static bool rank_says(const struct rp_merged_rank *rank, const char *key)
     return i < rank->nmeta;
 }
 
-/* What the merged trace says about all ranks, and what it says about this one. */
+/* Adds what the merged trace says about all ranks, and what it says about this one. */
 static enum rp_code add_meta(struct rp_builder *b, const struct rp_trace *t,
                              const struct rp_merged_rank *rank, struct rp_err *err)
 {

@@ -18,13 +18,13 @@
 
 #define RP_MERGED_KEY "repriseRanks"
 
-/* Larger than all 32-bit ids, and for thousands of traces still below 2^53, where numbers in JSON
+/* Larger than all 32-bit ids, and even for thousands of traces below 2^53, where numbers in JSON
  * stop being exact. */
 #define RP_MERGED_ID_STEP INT64_C(100000000000)
 
 struct rp_merged_process {
     int64_t id;       /* unless it has a text */
-    const char *text; /* NULL: the id is a number */
+    const char *text; /* NULL if the id is a number */
 };
 
 struct rp_merged_meta {
@@ -32,8 +32,8 @@ struct rp_merged_meta {
 };
 
 struct rp_merged_rank {
-    int32_t number, world_size; /* world_size: 0: not known */
-    uint32_t index;             /* among the joined traces */
+    int32_t number, world_size; /* world_size is 0 if not known */
+    uint32_t index;             /* index among the joined traces */
     int64_t first_pid;
     const char *label;
     size_t nprocesses, nmeta, ndevices;
@@ -44,12 +44,12 @@ struct rp_merged_rank {
 };
 
 struct rp_merged {
-    size_t n; /* 0: the trace is not merged */
+    size_t n; /* 0 if the trace is not merged */
     struct rp_merged_rank *ranks;
 };
 
 /* Writes the record of a rank that is about to be appended; `first` is the hash of everything that
-   the first rank's record would say (rp_merged_common), 0 for the first itself. */
+   the first rank's record would say (rp_merged_common), or 0 for the first rank itself. */
 struct rp_merged_common {
     RP_VEC(uint64_t) hashes;
 };
@@ -57,11 +57,11 @@ enum rp_code rp_merged_describe(struct rp_emit *to, struct rp_merged_common *com
                                 const struct rp_trace *trace, const struct rp_append *how,
                                 int32_t number, struct rp_err *err);
 
-/* Texts are in the arena. A record that makes no sense is ignored, with all others. */
+/* Texts are in the arena. If a record makes no sense, all records are ignored. */
 enum rp_code rp_merged_read(const struct rp_trace *trace, struct rp_arena *arena,
                             struct rp_merged *out, struct rp_err *err);
 
-/* The trace of one rank; the merged trace must be verified completely (RP_NEED_ALL). */
+/* Makes the trace of one rank; the merged trace must be verified completely (RP_NEED_ALL). */
 enum rp_code rp_merged_split(const struct rp_trace *trace, const struct rp_merged_rank *rank,
                              const struct rp_limits *limits, struct rp_trace **out,
                              struct rp_err *err);

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* The value of a key of the file's metadata, as JSON, or NULL. What a recording of ours notes is
-   there as it was noted, without quotes. */
+/* The value of a key of the file's metadata as JSON, or NULL. In our own recordings, notes have no
+   quotes. */
 static inline const char *rp_trace_meta(const struct rp_trace *t, const char *key)
 {
     for (uint32_t i = 0; i < t->nmeta; i++)
@@ -14,7 +14,7 @@ static inline const char *rp_trace_meta(const struct rp_trace *t, const char *ke
     return NULL;
 }
 
-/* The same from its first character on, where it is a text or a number; a quote may end it. */
+/* The same from the first character of a text or a number on; a quote may end it. */
 static inline const char *rp_trace_note(const struct rp_trace *t, const char *key)
 {
     const char *value = rp_trace_meta(t, key);

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Classes of names: what a kernel or an operator does, derived from its name. The table of patterns
- * is in names.c, with the reason for each. Decided once a string (rp_strings.name_class), so that
- * an analysis tests a byte.
+ * is in names.c, with the reason for each. The class is decided once for each string
+ * (rp_strings.name_class), so that an analysis tests a byte.
  */
 #include "base/err.h"
 
@@ -38,7 +38,7 @@ enum rp_name_class {
 };
 
 struct rp_name_pattern {
-    const char *part; /* lower case; matches anywhere in the name, without case */
+    const char *part; /* in lower case; matches anywhere in the name, ignoring case */
     uint8_t name_class;
     const char *reason;
 };
@@ -51,7 +51,7 @@ const struct rp_name_pattern *rp_name_patterns(size_t *n);
  * a microsecond to build; matching a name of 60 letters takes about 0.1 microseconds.
  */
 struct rp_name_matcher {
-    uint64_t pairs[16]; /* bit set over hashes of two letters */
+    uint64_t pairs[16]; /* bit set indexed by a hash of two letters */
     const struct rp_name_pattern *table;
     size_t n;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Checks of ranges. Columns are checked by their largest value, which a compiler turns into a few
- * instructions an element; the wrong element is searched only if there is one.
+ * Checks ranges. Columns are checked by their largest value, which a compiler turns into a few
+ * instructions per element; the wrong element is searched only if there is one.
  */
 #include "trace/ranges.h"
 
@@ -26,7 +26,7 @@ enum rp_code rp_trace_bad(const struct rp_trace *t, struct rp_err *err, const ch
                       code == RP_FORMAT ? "damaged or hostile" : "inconsistent", text);
 }
 
-/* n ids below limit, or RP_NONE where that is allowed. */
+/* Checks that n ids are below limit, or RP_NONE if that is allowed. */
 static enum rp_code check_ids(const struct rp_trace *t, const uint32_t *id, uint32_t n,
                               uint32_t limit, bool none, const char *what, struct rp_err *err)
 {
@@ -155,7 +155,7 @@ static enum rp_code check_origin_ids(const struct rp_trace *t, struct rp_err *er
     return RP_OK;
 }
 
-/* Whether a time, which may be unknown, and the end that follows from it are in the range. */
+/* Whether a time, which may be unknown, and its end are in the range. */
 static bool is_in_range(int64_t ts, int64_t dur)
 {
     int64_t begin = ts == RP_NO_TS ? 0 : ts;
@@ -185,7 +185,8 @@ enum rp_code rp_ranges_events(const struct rp_trace *t, struct rp_err *err)
         for (e = t->tracks[i].first; e < t->tracks[i].end; e++)
             if (t->ev.track[e] != i)
                 return rp_trace_bad(t, err, "event %u is outside its track", e);
-    for (e = 0; e < t->ev.n; e++) /* smaller, so that walking up the ancestors always ends */
+    for (e = 0; e < t->ev.n;
+         e++) /* ids of parents are smaller, so that a walk up the ancestors always ends */
         if (t->ev.parent[e] >= e && t->ev.parent[e] != RP_NONE)
             return rp_trace_bad(t, err, "parent %u of event %u is not before it", t->ev.parent[e],
                                 e);
@@ -211,7 +212,7 @@ static uint64_t largest_delta(const uint8_t *p, uint32_t n, unsigned width)
     return largest;
 }
 
-/* Every value of a block is a string id. */
+/* Checks that every value of a block is a string id. */
 static bool block_is_strings(const struct rp_trace *t, const struct rp_arg_block *b, uint32_t n)
 {
     const uint8_t *p = t->args.data + (b->place >> 8);
@@ -229,7 +230,7 @@ static bool block_is_strings(const struct rp_trace *t, const struct rp_arg_block
     return true;
 }
 
-/* One column; adds the bytes of its blocks to *used, to detect blocks that share data. */
+/* Checks one column; adds the bytes of its blocks to *used, to detect blocks that share data. */
 static enum rp_code check_column(const struct rp_trace *t, uint32_t column, uint32_t nrows,
                                  uint64_t *used, struct rp_err *err)
 {
@@ -304,7 +305,7 @@ static enum rp_code check_spilled(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-/* Rows of arguments are inside their shapes, which are valid already. */
+/* Checks that rows of arguments are inside their shapes, which are already valid. */
 static enum rp_code check_rows(const struct rp_trace *t, const uint16_t *shape, const uint32_t *row,
                                uint32_t n, const char *what, struct rp_err *err)
 {
@@ -354,7 +355,8 @@ enum rp_code rp_ranges_flows(const struct rp_trace *t, struct rp_err *err)
     return RP_OK;
 }
 
-/* The parent of a stack is below it, so that no walk to the outermost frame is endless. */
+/* Checks that the parent of a stack has a smaller id, so that no walk to the outermost frame is
+   endless. */
 static enum rp_code check_stacks(const struct rp_trace *t, struct rp_err *err)
 {
     const struct rp_call_samples *s = &t->samples;

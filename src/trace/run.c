@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of ranks: those given in files are assigned first, the other ranks fill the gaps. Linear.
- */
+/* Assigns numbers of ranks: first those given in files; the other ranks fill the gaps. Linear. */
 #include "trace/run.h"
 
 #include "base/hash.h"
@@ -77,7 +76,7 @@ int32_t rp_rank_in_name(const char *path)
     return number < 1000000 ? (int32_t)number : RP_NO_RANK;
 }
 
-/* Numbers in names of files, where no other rank has or claims them. */
+/* Uses numbers in names of files if no other rank has or claims them. */
 static enum rp_code claim_names(struct rp_run *run, struct rp_map *taken, struct rp_err *err)
 {
     struct rp_map claims;
@@ -123,7 +122,7 @@ static void fill_gaps(struct rp_run *run, const struct rp_map *taken)
 
 RP_ORDER(by_number, struct rp_rank, RP_UP(number))
 
-/* A launcher takes part only if there is nothing else. */
+/* Drops launchers unless there is nothing else. */
 static void drop_launchers(struct rp_run *run)
 {
     size_t i, n = 0, ranks = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A run: the ranks of one job. Of each rank a digest stays in memory (kilobytes); its trace only
- * while it is analysed, so a run may have thousands of ranks.
+ * A run consists of the ranks of one job. A digest of each rank (kilobytes) stays in memory, but
+ * its trace only while it is analysed, so a run may have thousands of ranks.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -18,9 +18,9 @@ struct rp_digest_step {
 
 struct rp_digest {
     struct rp_arena arena; /* owns the texts and steps */
-    const char *name;      /* of the file, for messages */
+    const char *name;      /* name of the file, for messages */
     const char *format, *framework;
-    int32_t rank, world_size; /* as in the file; RP_NO_RANK and 0: not given */
+    int32_t rank, world_size; /* as in the file; RP_NO_RANK and 0 if not given */
     int64_t base_ns;
     uint32_t has_base;
     uint32_t nevents;
@@ -36,18 +36,18 @@ enum rp_code rp_digest_new(const struct rp_trace *trace, const char *name, struc
                            struct rp_err *err);
 void rp_digest_free(struct rp_digest *digest); /* may be NULL */
 
-/* The number behind "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or
+/* The number after "rank" in the last part of a path, as in "run/trace_rank-3.json.gz"; or
    RP_NO_RANK. */
 int32_t rp_rank_in_name(const char *path);
 
 /* Whether a trace is what `record` saw of a launcher (torchrun, mpirun): processes without a rank
-   that run no step, no operator, no collective and no device work. */
+   that run no step, operator, collective or device work. */
 bool rp_trace_is_launcher(const struct rp_trace *trace);
 
 struct rp_rank {
     int32_t number; /* unique after rp_run_settle */
     uint32_t file;  /* as given to rp_run_add */
-    bool named;     /* the number is that in the name of its file */
+    bool named;     /* the number is from the name of its file */
     struct rp_digest *digest;
 };
 
@@ -55,7 +55,7 @@ struct rp_run {
     struct rp_arena arena;
     RP_VEC(struct rp_rank) ranks; /* sorted by number after rp_run_settle */
     int32_t world_size; /* the largest given in a file, and at least the number of ranks */
-    size_t nothers;     /* ranks that are there too and were not added: not read */
+    size_t nothers; /* number of ranks that exist but were not added, because they were not read */
 };
 
 enum rp_code rp_run_new(struct rp_run **out, struct rp_err *err);
@@ -69,7 +69,7 @@ enum rp_code rp_run_add(struct rp_run *run, struct rp_digest **digest, size_t fi
  * Numbers and sorts the ranks once all are added. A rank keeps the number in its file. One whose
  * file states none gets the one in the name of its file ("rank3.json"), if no other rank has that.
  * All others get the smallest free numbers, in the order of adding; of two files with the same
- * number, the later one. Who shows the numbers must say so (dataset/related.h). Beside ranks with a
- * number, a launcher is no rank: it is left out.
+ * number, the later one. Who shows the numbers must say so (dataset/related.h). If there are ranks
+ * with a number, a launcher is not a rank and is dropped.
  */
 enum rp_code rp_run_settle(struct rp_run *run, struct rp_err *err);

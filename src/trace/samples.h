@@ -2,15 +2,16 @@
 #pragma once
 /*
  * Samples of call stacks, as a sampling profiler takes them: columns beside the events of a trace,
- * 25 bytes a sample. Stacks are a prefix tree, so that each different stack is stored once:
+ * 25 bytes for each sample. Stacks form a prefix tree, so that each different stack is stored once:
  *
  *     stack 0 = main            parent RP_NONE
  *     stack 1 = main > step     parent 0
  *     stack 2 = main > load     parent 0        a sample names the stack of its innermost frame
  *
- * A parent is below its child, so one loop from the last stack to the first adds up what is under
- * each. Samples are ordered by track, time, file order. A profile without times (pprof, folded
- * stacks) has weights only: its times are RP_NO_TS, and nobody may place it on a time line.
+ * A parent has a smaller number than its child, so one loop from the last stack to the first adds
+ * up what is under each. Samples are ordered by track, time, file order. A profile without times
+ * (pprof, folded stacks) has weights only: its times are RP_NO_TS, and nobody may place it on a
+ * time line.
  */
 #include <stdint.h>
 
@@ -23,8 +24,8 @@ enum rp_frame_kind {
 };
 
 struct rp_call_frame {
-    uint32_t name; /* of the function, a string; an address in hexadecimal where it has none */
-    uint32_t file; /* the source file, or of native code without one the library; 0: not known */
+    uint32_t name; /* name of the function, a string; if it has none, its address in hexadecimal */
+    uint32_t file; /* the source file, or for native code without one, the library; 0: not known */
     uint32_t line; /* 0: not known */
     uint32_t kind; /* enum rp_frame_kind */
 };
@@ -34,7 +35,7 @@ struct rp_call_stack {
     uint32_t frame;
 };
 
-/* What a thread did when it was sampled. Neither RAN nor WAITED: not known. */
+/* What a thread did when it was sampled. It is unknown if neither RAN nor WAITED is set. */
 enum {
     RP_SAMPLE_RAN = 1,       /* on a processor */
     RP_SAMPLE_WAITED = 2,    /* off the processors */
@@ -48,13 +49,13 @@ enum rp_weight_unit { RP_WEIGHT_NS, RP_WEIGHT_COUNT, RP_WEIGHT_BYTES, RP_WEIGHT_
 
 struct rp_call_samples {
     uint32_t n, nframes, nstacks;
-    uint32_t unit;         /* enum rp_weight_unit, of all weights */
+    uint32_t unit;         /* enum rp_weight_unit, the same for all weights */
     uint32_t unit_name;    /* what is counted, in the file's words: "cpu", "cycles"; or 0 */
     const int64_t *ts_ns;  /* RP_NO_TS: not known */
-    const int64_t *weight; /* of time: how long this sample stands for. May be 0 or below 0 in a
+    const int64_t *weight; /* for time: how long this sample stands for. May be 0, or negative in a
                               difference of two profiles */
     const uint32_t *track; /* its thread */
-    const uint32_t *stack; /* RP_NONE: the stack could not be read */
+    const uint32_t *stack; /* RP_NONE if the stack could not be read */
     const uint8_t *flags;  /* RP_SAMPLE_* */
     const struct rp_call_frame *frame;
     const struct rp_call_stack *stacks;

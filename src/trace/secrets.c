@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One look at each character: forms begin where a word begins, and what follows the word tells
- * which may. Each form is a function that returns how much of the text it is, and what of it stays
- * before and after what is replaced.
+ * Each character is visited once: forms begin where a word begins, and what follows the word tells
+ * which forms are possible. Each form is a function that returns how much of the text belongs to
+ * it, and which part stays before and after the replacement.
  */
 #include "trace/secrets.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SHORTEST 3 /* word that is looked for in other texts */
+#define SHORTEST 3 /* the shortest word that is looked for in other texts */
 
 #define LONG_HEX 32
 RP_FACT(LONG_HEX, "digits", "an MD5 sum, the shortest key or checksum in use: 128 bits");
@@ -37,14 +37,14 @@ const struct rp_secret_row rp_secret_rows[RP_SECRETS] = {
 struct scan {
     const struct rp_secret_words *words;
     enum rp_secret_place place;
-    bool version; /* of a program: four numbers are no address */
+    bool version; /* set for a version of a program, because four numbers are then not an address */
     const char *text;
     size_t n;
 };
 
 struct finding {
     enum rp_secret kind;
-    size_t from, end; /* what is replaced; from may lie after the place that was looked at */
+    size_t from, end; /* range that is replaced; from may come after the current place */
 };
 
 /* ------------------------------------------------------------------ keys */
@@ -68,7 +68,7 @@ static bool is_one_of(const char *word, const char *const *list)
     return false;
 }
 
-/* Whether a key names something secret; word: normalized. */
+/* Whether a key names something secret; word is normalized. */
 static bool is_secret_key(const char *word)
 {
     static const struct {
@@ -125,7 +125,8 @@ static bool is_secret_key(const char *word)
     return strstr(word, "accesskey") || strstr(word, "apikey") || strstr(word, "secretkey");
 }
 
-/* "--wandb-key", "SOME_KEY": a key that opens something, where "key" alone is a word. */
+/* Whether this is like "--wandb-key" or "SOME_KEY", a key that opens something, whereas "key" alone
+   is just a word. */
 static bool is_named_key(const struct scan *s, size_t i, size_t n, bool option)
 {
     size_t upper = 0;
@@ -138,7 +139,7 @@ static bool is_named_key(const struct scan *s, size_t i, size_t n, bool option)
     return option || upper == n;
 }
 
-/* What the whole value of a key is; RP_SECRETS: it depends on the value. */
+/* What the whole value of a key is; RP_SECRETS if it depends on the value. */
 static enum rp_secret kind_of_key(const char *key, size_t n)
 {
     static const char *const environment[] = {
@@ -210,11 +211,11 @@ static bool starts(const struct scan *s, size_t i, const char *prefix)
     return i <= s->n && s->n - i >= n && !memcmp(s->text + i, prefix, n);
 }
 
-/* Tokens of services, which begin with their own letters: as their documents and the public rules
-   of gitleaks and trufflehog say. In the order of their bytes. */
+/* Tokens of services begin with characteristic letters, according to their documents and the public
+   rules of gitleaks and trufflehog. Sorted by bytes. */
 static const struct {
     char prefix[16];
-    uint8_t least; /* characters that follow */
+    uint8_t least; /* least number of characters that follow */
 } tokens[] = {
     /* clang-format off */
     {"A3T", 16}, {"ABIA", 16}, {"ABSK", 40}, {"ACCA", 16}, {"AGE-SECRET-KEY-", 16}, {"AIza", 24},
@@ -248,7 +249,7 @@ static bool find_service_token(const struct scan *s, size_t i, struct finding *f
 {
     size_t low = 0, high = sizeof tokens / sizeof *tokens;
 
-    while (low < high) { /* the first that begins so */
+    while (low < high) { /* finds the first with this beginning */
         size_t mid = (low + high) / 2;
 
         if ((unsigned char)tokens[mid].prefix[0] < (unsigned char)s->text[i])
@@ -305,7 +306,7 @@ static bool find_authorization(const struct scan *s, size_t i, struct finding *f
     return false;
 }
 
-/* The end of a value that begins at i: to the quote, or to the next separator. */
+/* The end of a value that begins at i: the quote, or the next separator. */
 static size_t value_end(const struct scan *s, size_t i, char quote)
 {
     for (; i < s->n; i++)
@@ -316,7 +317,7 @@ static size_t value_end(const struct scan *s, size_t i, char quote)
     return i;
 }
 
-/* The end of the string that begins at i, behind its quote. */
+/* The position after the string that begins at i. */
 static size_t string_end(const char *json, size_t n, size_t i)
 {
     for (i++; i < n && json[i] != '"'; i++)
@@ -345,7 +346,7 @@ static size_t json_end(const char *json, size_t n, size_t i)
     return n;
 }
 
-/* The end of a secret that begins at i: a comma is a part of it where no other key follows. */
+/* The end of a secret that begins at i; a comma belongs to it unless another key follows. */
 static size_t secret_end(const struct scan *s, size_t i, char quote)
 {
     size_t end = value_end(s, i, quote);
@@ -362,7 +363,7 @@ static size_t secret_end(const struct scan *s, size_t i, char quote)
     return end;
 }
 
-/* What an option of one letter takes: "-p PASSWORD" of clients of databases and registries, and
+/* Finds what options of one letter take: "-p PASSWORD" of clients of databases and registries, and
    "-u USER:PASSWORD" of curl. Numbers are ports, paths are folders. */
 static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
 {
@@ -388,7 +389,7 @@ static bool find_short_option(const struct scan *s, size_t i, struct finding *f)
     return s->text[i] == 'p' || memchr(s->text + f->from, ':', f->end - f->from) != NULL;
 }
 
-/* Where the value of a key that ends at `at` begins, behind one '=' or ':'; 0: there is none. */
+/* Where the value of a key that ends at `at` begins, after one '=' or ':'; 0 if there is none. */
 static size_t value_of(const struct scan *s, size_t at, bool option, bool *spaced)
 {
     size_t from = at;
@@ -401,7 +402,7 @@ static size_t value_of(const struct scan *s, size_t at, bool option, bool *space
     return at_of(s, at) == '=' || (at_of(s, at) == ':' && at - from < 2) ? at + 1 : 0;
 }
 
-/* "password=x", "token = 'x y'", "\"apiKey\": \"x\"", "--secret x", "HOSTNAME=x". */
+/* Finds "password=x", "token = 'x y'", "\"apiKey\": \"x\"", "--secret x", "HOSTNAME=x". */
 static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
 {
     size_t n = span_of(s, i, "_-"), at = i + n, value;
@@ -426,7 +427,7 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
         return false;
     if (kind != RP_SECRET_TOKEN && !spaced && at_of(s, at) == ' ')
         return false;
-    /* "/host:CPU" is a device, "user: defined" in a name is none */
+    /* "/host:CPU" is a device, and "user: defined" in a name is not a user */
     if (kind != RP_SECRET_TOKEN && !spaced && at_of(s, at) == ':' &&
         (s->place == RP_SECRET_IN_NAME || !strchr(" \"'", at_of(s, at + 1))))
         return false;
@@ -442,7 +443,7 @@ static bool find_assignment(const struct scan *s, size_t i, struct finding *f)
         f->end = value_end(s, f->end + 1, 0);
     if (f->from >= f->end || s->text[f->from] == '<' || (spaced && s->text[f->from] == '-'))
         return false;
-    /* "token: 5" is a number of something */
+    /* "token: 5" is a count, not a secret */
     for (n = f->from; n < f->end && isdigit((unsigned char)s->text[n]); n++)
         ;
     return n < f->end || (kind == RP_SECRET_TOKEN && s->place == RP_SECRET_IN_VALUE);
@@ -550,8 +551,8 @@ static bool is_base64(char c)
     return isalnum((unsigned char)c) || c == '+' || c == '/';
 }
 
-/* Keys and checksums in base64: long, and letters of both cases and digits take turns, as they do
-   in no word. */
+/* Finds keys and checksums in base64: long, with letters of both cases and digits mixed as in no
+   word. */
 static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
 {
     size_t n, digits = 0, turns = 0, upper = 0, slashes = 0, run = 0, longest = 0;
@@ -559,7 +560,7 @@ static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
 
     if (s->n - i < LONG_BASE64)
         return false;
-    for (n = LONG_BASE64; n >= 8; n -= 8) /* most texts have a space or a colon soon */
+    for (n = LONG_BASE64; n >= 8; n -= 8) /* most texts soon have a space or a colon */
         if (!is_base64(s->text[i + n - 1]))
             return false;
     for (n = 0; is_base64(at_of(s, i + n)); n++) {
@@ -581,7 +582,7 @@ static bool find_long_base64(const struct scan *s, size_t i, struct finding *f)
            slashes * 16 <= n && turns * 5 >= n * 2 && !is_word(at_of(s, f->end));
 }
 
-/* Keys and checksums: long, with digits and letters. */
+/* Finds keys and checksums: long, with digits and letters. */
 static bool find_long_hex(const struct scan *s, size_t i, struct finding *f)
 {
     size_t n, digits = 0;
@@ -608,7 +609,7 @@ static bool find_mail(const struct scan *s, size_t i, struct finding *f)
     return host && (dot || s->place == RP_SECRET_IN_VALUE);
 }
 
-/* The slash before the package of a Python library, whose names everybody knows; else the last. */
+/* The slash before the package of a Python library, whose names are public; else the last slash. */
 static size_t package_of(const struct scan *s, size_t from, size_t last)
 {
     static const char *const folders[] = {"/site-packages/", "/dist-packages/"};
@@ -622,8 +623,8 @@ static size_t package_of(const struct scan *s, size_t from, size_t last)
     return last;
 }
 
-/* The folder of an absolute path, to its last slash. Names of devices ("/device:GPU:0",
-   "/job:worker/task:0") and scopes ("jit(f)/add") are no paths. */
+/* Finds the folder of an absolute path, up to its last slash. Names of devices ("/device:GPU:0",
+   "/job:worker/task:0") and scopes ("jit(f)/add") are not paths. */
 static bool find_path(const struct scan *s, size_t i, struct finding *f)
 {
     bool windows = isalpha((unsigned char)s->text[i]) && at_of(s, i + 1) == ':' &&
@@ -706,7 +707,7 @@ enum form {
 };
 #define FORM(name) (1u << FORM_##name)
 
-/* Those that may begin with a character that belongs to no word. */
+/* Forms that may begin with a character that does not belong to a word. */
 static unsigned forms_with_sign(char c)
 {
     switch (c) {
@@ -728,7 +729,7 @@ static unsigned forms_with_sign(char c)
     }
 }
 
-/* Those that may begin with a word, by what follows the word. */
+/* Forms that may begin with a word, by what follows the word. */
 static unsigned forms_before(char next)
 {
     switch (next) {
@@ -754,7 +755,7 @@ static unsigned forms_before(char next)
     }
 }
 
-/* *end: of the word, inside of which nothing begins. */
+/* *end: the end of the word, inside of which no form begins. */
 static bool find_at(const struct scan *s, size_t i, struct finding *f, size_t *end)
 {
 #define FORM_FUNCTION(name) find_##name,
@@ -785,7 +786,7 @@ static void put_instead(struct rp_emit *to, enum rp_secret kind, int64_t counts[
     counts[kind]++;
 }
 
-/* Whether something was replaced already. */
+/* Whether the text was already cleaned. */
 static bool is_clean(const char *text, size_t n, enum rp_secret kind)
 {
     size_t len = strlen(rp_secret_rows[kind].instead);
@@ -828,7 +829,7 @@ struct json_walk {
     char key[64]; /* of the next value */
 };
 
-/* key: what the string belongs to; "": it is a key itself. */
+/* key: the key to which the string belongs; "" if it is a key itself. */
 static void clean_string(struct json_walk *w, const char *key, size_t end)
 {
     size_t n = end - w->at - 1 - (end - w->at > 1 && w->json[end - 1] == '"');
@@ -838,7 +839,7 @@ static void clean_string(struct json_walk *w, const char *key, size_t end)
 
     if (!text || rp_emit_open_memory(&clean, NULL) != RP_OK) {
         free(text);
-        put_instead(w->to, RP_SECRET_OUTPUT, w->counts); /* rather nothing than a secret */
+        put_instead(w->to, RP_SECRET_OUTPUT, w->counts); /* better nothing than a secret */
         return;
     }
     n = rp_json_unescape(w->json + w->at + 1, n, text, NULL);
@@ -870,7 +871,7 @@ static void keep_key(struct json_walk *w, const char *key, size_t n)
     w->key[n] = '\0';
 }
 
-/* A value whose key says what it is goes as a whole; numbers of such keys stay. */
+/* A value whose key says what it is is replaced as a whole; numbers of such keys stay. */
 static bool replace_value(struct json_walk *w)
 {
     enum rp_secret kind = kind_of_key(w->key, strlen(w->key));
@@ -890,8 +891,8 @@ static bool replace_value(struct json_walk *w)
     return true;
 }
 
-/* The end of a number or word of JSON, or of what Python writes for one; 0: it is neither, and so
-   the text is no JSON. */
+/* The end of a number or word of JSON, or of what Python writes instead; 0 if it is neither, so
+   that the text is not JSON. */
 static size_t bare_end(const char *json, size_t n, size_t at)
 {
     static const char *const words[] = {"true", "false",    "null",      "NaN",  "None",
@@ -930,7 +931,7 @@ void rp_secrets_clean_json(const struct rp_secret_words *words, const char *key,
             rp_emit_char(to, c);
         } else {
             end = bare_end(json, n, w.at);
-            if (!end) { /* what follows is no JSON */
+            if (!end) { /* the rest is not JSON */
                 clean_plain(words, RP_SECRET_IN_VALUE, w.key, json + w.at, n - w.at, to, counts);
                 return;
             }
@@ -961,7 +962,7 @@ void rp_secret_words_release(struct rp_secret_words *words)
     rp_arena_release(&words->arena);
 }
 
-/* Words that are names of nobody. */
+/* Whether a word is not the name of anybody. */
 static bool is_common(const char *word)
 {
     static const char *const common[] = {
@@ -990,7 +991,7 @@ static enum rp_code learn_word(struct rp_secret_words *words, enum rp_secret kin
     return is_common(word.text) ? RP_OK : rp_vec_push(&words->list, word, err);
 }
 
-/* The user whose folder a path is in. */
+/* Learns the user in whose folder a path is. */
 static enum rp_code learn_paths(struct rp_secret_words *words, const char *text, size_t n,
                                 struct rp_err *err)
 {

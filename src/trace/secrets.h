@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What in the texts of a trace should not leave its owner: found by the key that a text belongs to
- * (`password`, `hostname`, `env`), by its form (a token of a service, a path, an address), and by
- * being a host or user that another text of the same trace has named.
+ * Finds what should not leave its owner in the texts of a trace, by the key that a text belongs to
+ * (`password`, `hostname`, `env`), by its form (a token of a service, a path, an address), and as a
+ * host or user that another text of the same trace has named.
  *
  *     /home/ann/run/train.py(12): step        <path>/train.py(12): step
  *     --api-key sk-3f9…                       --api-key <token>
  *     tcp://10.0.0.7:29500                    <address>
  *
- * Names of kernels, operators and modules stay as they are: they have none of these forms.
+ * Names of kernels, operators and modules stay, because they have none of these forms.
  */
 #include "base/arena.h"
 #include "base/vec.h"
@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-/* X(NAME, "one", "in place of it", "what it is") */
+/* X(NAME, "one", "its replacement", "what it is") */
 #define RP_SECRET_ROWS(X)                                                                     \
     X(ENVIRONMENT, "environment", "<environment>", "environment variables")                   \
     X(TOKEN, "token", "<token>", "tokens, passwords and keys")                                \
@@ -58,8 +58,8 @@ struct rp_secret_words {
 
 void rp_secret_words_release(struct rp_secret_words *words);
 
-/* Notes hosts and users that a text or, where is_json, a JSON value names. key: of the text, or "".
- */
+/* Notes hosts and users named in a text or, if is_json, in a JSON value. key: that of the text, or
+   "". */
 enum rp_code rp_secrets_learn(struct rp_secret_words *words, const char *key, const char *text,
                               size_t n, bool is_json, struct rp_err *err);
 
@@ -71,11 +71,11 @@ void rp_secrets_clean(const struct rp_secret_words *words, enum rp_secret_place 
                       const char *key, const char *text, size_t n, struct rp_emit *to,
                       int64_t counts[RP_SECRETS]);
 
-/* The same for JSON: keys and structure stay. What is no JSON is cleaned as a text. */
+/* The same for JSON: keys and structure stay. If it is not JSON, it is cleaned as a text. */
 void rp_secrets_clean_json(const struct rp_secret_words *words, const char *key, const char *json,
                            size_t n, struct rp_emit *to, int64_t counts[RP_SECRETS]);
 
-/* Counts what the texts of a trace hold; texts that occur twice may be counted twice. Keys of
-   arguments are not looked at. */
+/* Counts the secrets in the texts of a trace; a text that occurs twice may be counted twice. Keys
+   of arguments are not examined. */
 enum rp_code rp_secrets_count(const struct rp_trace *t, int64_t counts[RP_SECRETS],
                               struct rp_err *err);

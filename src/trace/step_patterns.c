@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Patterns are matched as they are written, from left to right; where the text after a * does not
- * fit, it is tried one character further on, so a match costs at most length x length.
+ * Patterns are matched from left to right; if the text after a * does not fit, matching is tried
+ * one character further on, so a match costs at most length x length.
  */
 #include "trace/step_patterns.h"
 
@@ -90,7 +90,7 @@ static size_t find_field(const char *name, size_t n)
     return i;
 }
 
-/* Sets the fields between { and }; returns where the pattern goes on, NULL: it is wrong. */
+/* Sets the fields between { and }; returns where the pattern continues, or NULL if it is wrong. */
 static const char *set_fields(const char *at, int64_t number, struct step_values *values)
 {
     while (*at != '}') {
@@ -120,7 +120,7 @@ static bool take_number(const char **text, int64_t *number)
     return true;
 }
 
-/* One element of the pattern that is not a *. */
+/* Matches one element of the pattern that is not a *. */
 static bool take_element(const char **pattern, const char **text, struct step_values *values)
 {
     const char *p = *pattern;
@@ -164,7 +164,7 @@ static bool match_text(const char *pattern, const char *text, struct step_values
     }
 }
 
-/* A sum of two numbers of which one may be missing where the other says that it is 0. */
+/* Adds two numbers, one of which may be missing if the other one shows that it is 0. */
 static int64_t add_parts(const struct step_values *v, int prefill, int decode)
 {
     bool no_prefill = v->of[FIELD_PREFILL_REQUESTS] == 0, no_decode = !v->of[FIELD_DECODE_REQUESTS];
@@ -226,7 +226,7 @@ bool rp_step_table_match(const struct rp_step_table *table, const char *name,
 
 /* ------------------------------------------------------------------ the user's */
 
-/* What is wrong with a pattern, or NULL. */
+/* Says what is wrong with a pattern; NULL if nothing. */
 static const char *pattern_fault(const char *at)
 {
     struct step_values scratch = {{0}};

@@ -8,9 +8,9 @@
  *     -        execute_context_{prefill_requests}({prefill_tokens})_generation_{…}({…})
  *     outer    execute_diffusion_{requests}_{}x{}
  *
- * The first word is the phase; "-": as the numbers of requests or tokens say. An outer range is a
- * step only where no other mark lies in it. {…} is a number, with the fields it sets ({}: none;
- * a field that occurs twice is added up), * is any text, \ takes the next character as it is;
+ * The first word is the phase; with "-", the numbers of requests or tokens decide it. An outer
+ * range is a step only if it contains no other mark. {…} is a number, with the fields it sets ({}:
+ * none; a field that occurs twice is added up), * is any text, \ takes the next character as it is;
  * letters match in either case.
  */
 #include "base/arena.h"
@@ -28,10 +28,11 @@ struct rp_step_pattern {
 
 struct rp_step_table {
     struct rp_arena arena;
-    RP_VEC(struct rp_step_pattern) patterns; /* the user's: they are tried before the built-in */
+    RP_VEC(struct rp_step_pattern)
+    patterns; /* the user's patterns, which are tried before the built-in ones */
 };
 
-/* What a name says; RP_NO_COUNT where it does not. */
+/* What a name says; RP_NO_COUNT for what it does not say. */
 struct rp_step_mark {
     int64_t number, requests, tokens;
     uint8_t phase;
@@ -39,7 +40,7 @@ struct rp_step_mark {
     bool users; /* by a pattern of the user's */
 };
 
-/* Adds the patterns of a file. A line that is no pattern is RP_USAGE, with its number. */
+/* Adds the patterns of a file. If a line is not a pattern, returns RP_USAGE with its number. */
 enum rp_code rp_step_table_read(struct rp_step_table *table, const char *path, struct rp_err *err);
 enum rp_code rp_step_table_parse(struct rp_step_table *table, const char *path, const char *text,
                                  struct rp_err *err);

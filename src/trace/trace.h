@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The trace model: one rank of a run, exactly as recorded. Made by a builder (trace/build/build.h),
- * frozen when it is finished, then shared by all threads; nothing is built lazily behind a const
- * pointer. Every array may point into a mapped native file (trace/rpt/rpt.h).
+ * The trace model holds one rank of a run, exactly as recorded. A builder makes it
+ * (trace/build/build.h); when it is finished, it is frozen and shared by all threads; nothing is
+ * built lazily behind a const pointer. Every array may point into a mapped native file
+ * (trace/rpt/rpt.h).
  *
  * Events are columns, 46 bytes per event, in canonical order: track, start, longer first, file
  * order. So a track is a contiguous range of events. Arguments are kept by shape: events with the
@@ -38,12 +39,12 @@ typedef uint32_t rp_event, rp_str, rp_track, rp_link;
 /* Instants of recordings that were paused. */
 #define RP_PAUSED_NAME  "recording paused"
 #define RP_RESUMED_NAME "recording resumed"
-/* native_id of a process or track whose id in the file is the empty text (text is then 0). */
+/* native_id of a process or track whose id in the file is the empty text (then text is 0). */
 #define RP_ID_EMPTY INT64_MIN
 
 /* Flags of an event. */
 enum {
-    RP_EVENT_CROSSES = 1,  /* starts inside its predecessor on the track and ends after it */
+    RP_EVENT_CROSSES = 1,  /* starts inside its predecessor on the track, but ends after it */
     RP_EVENT_UNENDED = 2,  /* a begin without an end: dur_ns is RP_OPEN_NS */
     RP_EVENT_NO_BEGIN = 4, /* an end without a begin */
     RP_EVENT_ROUNDED = 8,  /* its time had more digits than nanoseconds */
@@ -69,8 +70,8 @@ struct rp_events {
     uint8_t *flags;
 };
 
-/* Flags of an origin: the sets that the definitions of health use, and the scope of an instant (at
- * most one of those flags; none: not given). */
+/* Flags of an origin: the sets used by the definitions of health, and the scope of an instant (at
+ * most one of these flags; none if not given). */
 enum {
     RP_ORIGIN_GPU = 1,     /* a complete event of kernel, memcpy or memset */
     RP_ORIGIN_RUNTIME = 2, /* a complete event of the CUDA or HIP runtime or driver */
@@ -92,18 +93,19 @@ struct rp_strings {
     uint32_t n;
     const uint64_t *offset; /* n + 1; each string ends with a NUL */
     const char *bytes;
-    const uint8_t *name_class; /* n, enum rp_name_class (names.h): decided once a string */
+    const uint8_t
+        *name_class; /* n entries of enum rp_name_class (names.h), decided once for each string */
 };
 
 struct rp_process {
-    int64_t native_id; /* pid; unless text is not 0: then the id is that text */
+    int64_t native_id; /* the pid, unless text is not 0: then the id is that text */
     rp_str text;
     rp_str name, labels; /* from metadata, or 0 */
     int32_t device;      /* number of its device, or -1 */
     int64_t sort_index;
 };
 
-/* Most tracks have no name: show `text` or else `native_id` then. */
+/* Most tracks have no name; then `text` is shown, or else `native_id`. */
 struct rp_track_info {
     int64_t native_id; /* tid or stream */
     int64_t sort_index;
@@ -130,13 +132,14 @@ enum rp_link_source { RP_LINK_CORRELATION, RP_LINK_FLOW, RP_LINK_EXTERNAL, RP_LI
 struct rp_flows {
     uint32_t n;
     const int64_t *ts_ns;
-    const int64_t *id; /* number, or string id where id_is_text */
+    const int64_t *id; /* a number, or if id_is_text, a string id */
     const rp_str *name;
     const rp_track *track;
     const uint16_t *origin; /* phase 's', 't' or 'f' and category */
     const uint8_t *flags;   /* RP_FLOW_* */
     const rp_event *event;  /* the span it is bound to, or RP_NONE */
-    const uint16_t *shape; /* 0: no arguments; this and the row need the arguments (RP_NEED_ARGS) */
+    const uint16_t
+        *shape; /* 0 for no arguments; this and the row need the arguments (RP_NEED_ARGS) */
     const uint32_t *arg_row;
 };
 enum { RP_FLOW_ID_TEXT = 1, RP_FLOW_BIND_ENCLOSING = 2, RP_FLOW_NO_ID = 4 };
@@ -147,8 +150,9 @@ enum rp_step_source {
     RP_STEP_ANNOTATION,
     RP_STEP_REPETITION,
     RP_STEP_SESSION,
-    RP_STEP_MARKS,     /* of a server (trace/step_patterns.h) */
-    RP_STEP_OPTIMIZER, /* from here on: what a loop does once in each round (finish/steps_loop.c) */
+    RP_STEP_MARKS,     /* marks of a server (trace/step_patterns.h) */
+    RP_STEP_OPTIMIZER, /* from here on: things that a loop does once in each round
+                          (finish/steps_loop.c) */
     RP_STEP_EXECUTABLE,
     RP_STEP_LOADER,
     RP_STEP_FORWARD,
@@ -157,12 +161,12 @@ enum rp_step_source {
     RP_STEP_REPLAY,
     RP_STEP_SOURCES
 };
-/* Whether such a step is what its mark says, from its begin to its end. */
+/* Whether such a step is exactly what its mark says, from begin to end. */
 static inline bool rp_step_source_is_mark(uint32_t source)
 {
     return source != RP_STEP_REPETITION && source < RP_STEP_OPTIMIZER;
 }
-/* What a step of a server did, where its mark says so. */
+/* What a step of a server did, if its mark tells. */
 enum rp_step_phase {
     RP_PHASE_NONE,
     RP_PHASE_PREFILL,
@@ -173,10 +177,10 @@ enum rp_step_phase {
 /* Flags of a step. */
 enum {
     RP_STEP_ON_DEVICE = 1,   /* its mark has the times of device work, not of the host */
-    RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step: it ends by itself */
-    RP_STEP_WARM_UP = 4,     /* among the first, and far longer than the others: is not judged */
-    RP_STEP_NO_DETAIL = 8,   /* only its mark was recorded (`record --detail`): is not judged */
-    RP_STEP_CUT_OFF = 16,    /* recording stopped during it: is neither judged nor measured */
+    RP_STEP_BREAK_AFTER = 2, /* something else comes before the next step, so it ends by itself */
+    RP_STEP_WARM_UP = 4,   /* one of the first, and far longer than the others; it is not judged */
+    RP_STEP_NO_DETAIL = 8, /* only its mark was recorded (`record --detail`); it is not judged */
+    RP_STEP_CUT_OFF = 16,  /* recording stopped during it; it is neither judged nor measured */
     RP_STEP_NOT_JUDGED = RP_STEP_WARM_UP | RP_STEP_NO_DETAIL | RP_STEP_CUT_OFF
 };
 #define RP_NO_COUNT INT64_C(-1)
@@ -185,9 +189,9 @@ struct rp_step {
     rp_str name;
     uint32_t source;                  /* enum rp_step_source */
     int64_t number, begin_ns, end_ns; /* the times are those of its mark */
-    int64_t work_end_ns;      /* of the device work from its begin to the next: the last end; or
-                                 RP_NO_TS */
-    int64_t requests, tokens; /* of a server: what the mark says, or RP_NO_COUNT */
+    int64_t
+        work_end_ns; /* the last end of the device work from its begin to the next; or RP_NO_TS */
+    int64_t requests, tokens; /* of a server: numbers in the mark, or RP_NO_COUNT */
     rp_event mark;            /* the event that marks it, or RP_NONE */
     uint8_t phase;            /* enum rp_step_phase */
     uint8_t flags;
@@ -243,8 +247,8 @@ struct rp_trace {
     rp_str *warnings;
     struct rp_health health;
     struct rp_totals totals;
-    /* By event: of a kernel of a graph the span around its launch in the capture of the graph,
-       copied into this trace (graft.h), or RP_NONE. NULL: no capture is joined. */
+    /* By event: for a kernel of a graph, the span around its launch in the capture of the graph,
+       copied into this trace (graft.h), or RP_NONE. NULL if no capture is joined. */
     const rp_event *captured;
 
     struct rp_trace_store *store; /* owns the columns: vectors or a mapping */
@@ -290,10 +294,10 @@ static inline bool rp_kind_is_device_work(uint8_t kind)
  * second time. Thread-safe.
  */
 enum {
-    RP_NEED_EVENTS = 1,   /* ev; without arg_row, which needs the arguments */
+    RP_NEED_EVENTS = 1,   /* ev without arg_row, which needs the arguments */
     RP_NEED_ARGS = 2,     /* args, ev.arg_row and those of flows; implies events */
     RP_NEED_LINKS = 4,    /* links */
-    RP_NEED_FLOWS = 8,    /* flows; without their arguments */
+    RP_NEED_FLOWS = 8,    /* flows without their arguments */
     RP_NEED_SAMPLES = 16, /* samples, with their frames and stacks; not their counts and unit */
     RP_NEED_ALL = 31
 };
@@ -303,5 +307,5 @@ enum rp_code rp_trace_require(const struct rp_trace *trace, unsigned needs, stru
    first that does not hold. Linear. */
 enum rp_code rp_trace_validate(const struct rp_trace *trace, struct rp_err *err);
 
-/* Everything that can be checked: the invariants, and of a native file every byte. */
+/* Checks everything that can be checked: the invariants, and in a native file every byte. */
 enum rp_code rp_trace_verify(const struct rp_trace *trace, struct rp_err *err);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls of a thread and work of a stream are lanes: in the order of their ids, times go forward. A
- * lane in which they go back once, so that several events before and after share the same times,
- * has a fold. The folds of all lanes at about the same time are one: the clock was set back by at
- * least the distance from the last begin before it in any lane to the first begin after it in any
- * lane. It is certain where calls show it, or work that begins before its call. Times outside of
- * these two are certain. Between them events with an id are divided by it: on lanes with a fold
- * where that is; device work of the other lanes, which may have none where it is sparse, where the
- * times between neighbours are most like those between the same neighbours elsewhere. Events
- * without an id are divided where their track goes back in the order of the file.
+ * Finds folds. Calls of a thread and work of a stream are lanes: in the order of their ids, times
+ * go forward. A lane has a fold if times go back once, so that several events before and after
+ * share the same times. The folds of all lanes at about the same time are one: the clock was set
+ * back by at least the distance from the last begin before it in any lane to the first begin after
+ * it in any lane. A fold is certain if calls show it, or work that begins before its call. Times
+ * outside of these two begins are certain. Between them, events with an id are divided by it: on
+ * lanes with a fold, at the fold; device work of other lanes, which may have no fold if it is
+ * sparse, where the times between neighbours are most like those between the same neighbours
+ * elsewhere. Events without an id are divided where their track goes back in the order of the file.
  */
 #include "trace/unfold.h"
 
@@ -21,11 +21,11 @@
 #include <stdlib.h>
 
 #define LONGEST_NS (INT64_MAX / 1024)
-#define LEAST_NS   20000 /* ids of calls that race are exchanged by less */
-#define LEAST      4     /* events on either side that share the same times */
+#define LEAST_NS   20000 /* ids of calls that race are swapped by less than this */
+#define LEAST      4     /* events on either side that must share the same times */
 #define MOST       8     /* folds of a trace */
-#define DISORDER   8     /* times that a lane goes back: its ids are in no order */
-#define LOOK_BACK  4096  /* for two neighbours of the same names */
+#define DISORDER   8     /* a lane that goes back so often has ids in no order */
+#define LOOK_BACK  4096  /* how far to look for neighbours with the same names */
 #define USUAL      5     /* of them */
 
 struct item {
@@ -50,7 +50,7 @@ struct lane {
 
 struct unfolding {
     const struct rp_trace *t;
-    int64_t *add_ns; /* by event: what it is moved by so far */
+    int64_t *add_ns; /* by event: by how much it is moved so far */
     item_vec items;  /* of all lanes */
     RP_VEC(struct lane) lanes;
     item_vec scratch;
@@ -60,8 +60,8 @@ RP_ORDER(by_ns, int64_t, RP_COMPARE(*a, *b))
 
 RP_ORDER(by_id, struct item, RP_UP(id), RP_UP(begin_ns), RP_UP(event))
 
-/* Of damaged files times may be anything: traces that last longer than LONGEST_NS are left alone,
-   so that sums of a few differences do not overflow. */
+/* Damaged files may have any times, so traces that last longer than LONGEST_NS are left alone, and
+   sums of a few differences do not overflow. */
 static bool is_limited(const struct rp_trace *t)
 {
     int64_t span;
@@ -215,7 +215,7 @@ static size_t next_back(const struct unfolding *u, const struct item *at, size_t
 }
 
 /* Whether several of these begin before their calls, as work does that was launched before the
-   clock was set back. Else it may be the ids that are in another order. */
+   clock was set back. Otherwise it may be the ids that are out of order. */
 static bool begins_too_early(const struct unfolding *u, const struct item *at, size_t n)
 {
     const struct rp_trace *t = u->t;
@@ -259,7 +259,7 @@ static bool is_the_same(const struct fold *a, const struct fold *b)
     return apart <= a->least_ns && differ <= a->least_ns / 2;
 }
 
-/* The first fold of all lanes; of lanes that do not have it `found` is cleared. */
+/* Finds the first fold of all lanes; clears `found` of lanes that do not have it. */
 static bool join_folds(struct unfolding *u, struct fold *out)
 {
     const struct lane *first = NULL;
@@ -291,7 +291,7 @@ static bool join_folds(struct unfolding *u, struct fold *out)
 
 /* ------------------------------------------------------------------ what comes after */
 
-/* What lanes show is certain for them only: others may begin a little earlier or later. */
+/* What lanes show is certain only for these lanes; others may begin a little earlier or later. */
 static bool is_between(const struct unfolding *u, const struct fold *f, rp_event e)
 {
     int64_t ns = u->t->ev.ts_ns[e] + u->add_ns[e], margin = llabs(f->least_ns) / 2;
@@ -299,7 +299,7 @@ static bool is_between(const struct unfolding *u, const struct fold *f, rp_event
     return ns >= f->first_ns - margin && ns <= f->last_ns + margin;
 }
 
-/* The time between two neighbours that is usual: the median of the last few of the same names. */
+/* Finds the usual time between two neighbours: the median of the last few with the same names. */
 static bool find_usual(const struct unfolding *u, const struct item *at, size_t i, int64_t *usual)
 {
     const rp_str *name = u->t->ev.name;
@@ -329,9 +329,9 @@ static enum rp_code list_work(struct unfolding *u, struct rp_err *err)
     return RP_OK;
 }
 
-/* The first id after the fold among device work of all streams: where the times between neighbours
-   are most like the usual ones. INT64_MAX: none is between. Where the loop repeats, it also shows
-   by how much more the clock was set back than is certain. */
+/* Finds the first id after the fold among device work of all streams, where the times between
+   neighbours are most like the usual ones; INT64_MAX if none is between. If the loop repeats, this
+   also shows by how much more than is certain the clock was set back. */
 static enum rp_code find_device_id(struct unfolding *u, const struct fold *f, int64_t *id,
                                    int64_t *more_ns, struct rp_err *err)
 {
@@ -380,7 +380,7 @@ enum rp_code rp_trace_id_after(const struct rp_trace *t, int64_t from_ns, int64_
 
 RP_ORDER(by_place, struct item, RP_UP(id))
 
-/* The place in the file from which on events of a track without an id come after the fold. */
+/* Finds the place in the file from which on events without an id come after the fold. */
 static enum rp_code find_place(struct unfolding *u, const struct fold *f, rp_track track,
                                int64_t *place, struct rp_err *err)
 {

@@ -29,7 +29,7 @@ static const struct rp_capture *cap;
 static uint64_t min_ticks; /* shorter calls are not recorded */
 static uintptr_t recorder, recorder_end;
 
-/* Condition variables have two versions of their symbols: the new one is needed. */
+/* Condition variables have two versions of their symbols, of which the new one is needed. */
 static void *find_next(const char *name)
 {
 #if defined(__x86_64__)
@@ -52,7 +52,7 @@ static bool is_recorded(const void *caller)
     return cap && !is_recorder(caller) && cap->ready();
 }
 
-/* A mutex may be that of an allocator, so that it is not the time to open the recording. */
+/* A mutex may belong to an allocator, and then the recording must not be opened here. */
 static bool is_recorded_if_open(const void *caller)
 {
     return cap && cap->active() && !is_recorder(caller);

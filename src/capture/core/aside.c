@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work on a stack of its own. The program's may be one of the smallest that a thread can have, or
- * that of a signal handler; names of files alone take some of its pages.
+ * Runs work on a stack of its own, because the program's may be one of the smallest that a thread
+ * can have, or that of a signal handler; names of files alone take some pages.
  */
 #include "capture/core/state.h"
 
@@ -11,7 +11,7 @@
 
 #define ASIDE_BYTES (64 << 10)
 
-/* In a program with a sanitizer, which follows stacks: address, thread, memory. */
+/* These exist in programs with a sanitizer that follows stacks: address, thread, memory. */
 extern void __asan_init(void) __attribute__((weak)); /* NOLINT: their names */
 extern void __tsan_init(void) __attribute__((weak)); /* NOLINT */
 extern void __msan_init(void) __attribute__((weak)); /* NOLINT */
@@ -22,7 +22,7 @@ struct errand {
     ucontext_t there, back;
 };
 
-/* makecontext hands on integers. */
+/* makecontext passes only integers. */
 static void begin(unsigned high, unsigned low)
 {
     struct errand *e = (struct errand *)((uintptr_t)high << 32 | low);
@@ -30,9 +30,10 @@ static void begin(unsigned high, unsigned low)
     e->run(e->of);
 }
 
-/* Needs system calls. Without memory, and beside a sanitizer, which warns of such stacks and has
-   large ones of its own, the work is done where it was asked for. A thread that is cancelled in the
-   middle would leave a file that its stream does not know. */
+/* Needs system calls. Without memory, the work is done on the caller's stack; also with a
+   sanitizer, which warns of other stacks and has large ones of its own. Cancellation is disabled,
+   because a thread that is cancelled in the middle would leave a file that its stream does not
+   know. */
 void rp_core_aside(void (*run)(void *of), void *of)
 {
     struct errand *e = mmap(NULL, ASIDE_BYTES, PROT_READ | PROT_WRITE,

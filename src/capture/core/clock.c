@@ -4,8 +4,8 @@
  * synchronous on all cores. It is used on x86_64 if the processor has an invariant TSC, and always
  * on aarch64; otherwise CLOCK_MONOTONIC is used, at 1 GHz. The frequency comes from the processor,
  * else from the kernel's calibration (a perf event's page), else from a measurement of two
- * milliseconds. It matters to other readers only: ours interpolates between the calibrations (three
- * clocks read together) that are recorded at the start, every second and at the end.
+ * milliseconds. Only other readers need it, because ours interpolates between the calibrations
+ * (three clocks read together) that are recorded at the start, every second and at the end.
  */
 #include "capture/core/state.h"
 
@@ -47,7 +47,7 @@ struct rp_ctf_clock rp_core_clock_triple(void)
             continue;
         best.ticks = before + (after - before) / 2;
         best.monotonic_ns = mono;
-        best.realtime_ns = read_clock(CLOCK_REALTIME); /* only dates the recording */
+        best.realtime_ns = read_clock(CLOCK_REALTIME); /* this clock only dates the recording */
         best.width = (uint32_t)(after - before);
     }
     return best;

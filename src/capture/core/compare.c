@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The difference of two kinds of times is the median of the differences of all pairs (Hodges and
- * Lehmann), with an interval of 95 % from the ranks of these (Mann and Whitney): a step that
- * another program delayed moves neither far.
+ * Lehmann); their ranks give an interval of 95 % (Mann and Whitney). A step that another program
+ * delayed hardly changes either.
  */
 #include "capture/core/compare.h"
 
@@ -44,7 +44,7 @@ uint64_t rp_core_times_median(const struct rp_core_times *t)
     return sorted.at[kept(t) / 2];
 }
 
-/* The time without what it is longer by, which is never all of it. */
+/* The time minus what it is longer by, but never less than some of it. */
 static uint64_t without(uint64_t time, int64_t longer)
 {
     return longer > 0 && (uint64_t)longer < time ? time - (uint64_t)longer : time;

@@ -45,7 +45,7 @@
 
 struct rp_capture_enter {
     enum rp_ctf_kind kind;
-    uint32_t lane; /* 0, or a number of your own if your calls do not nest with the others */
+    uint32_t lane; /* 0, or a number of your own if your calls do not nest with other calls */
     const char *name, *category;
     uint64_t link; /* correlation id; 0: none */
 };
@@ -57,7 +57,8 @@ enum rp_capture_sign {
     RP_CAPTURE_EXECUTION /* of a compiled program */
 };
 
-/* What a source knows about the device of this process, for the signals of a job (signals.c). */
+/* What a source knows about the device of this process, used for the signals of a job
+   (signals.c). */
 enum rp_capture_signal {
     RP_CAPTURE_DEVICE_CLOCK,     /* MHz */
     RP_CAPTURE_DEVICE_POWER,     /* W */
@@ -74,7 +75,7 @@ struct rp_capture_arg {
     const char *text; /* RP_CTF_ARG_TEXT */
 };
 
-/* Arguments of a span that are put together one by one; what is too much is dropped. */
+/* Arguments of a span that are added one by one; what does not fit is dropped. */
 struct rp_capture_args {
     uint32_t n;
     struct rp_capture_arg at[RP_CTF_ARGS_MAX];
@@ -119,20 +120,20 @@ struct rp_capture_sample {
 struct rp_capture {
     uint32_t version, struct_size;
 
-    /* Whether events are recorded now: check it before work that only serves an event. */
+    /* Whether events are recorded now; to be asked before work that only serves an event. */
     bool (*active)(void);
-    /* The same, where an event may be the first one of the process: opens the process, which may
-       create a thread, so not from inside an allocation. */
+    /* The same, if the next event may be the first one of the process. It opens the process, which
+       may create a thread, so it must not be called inside an allocation. */
     bool (*ready)(void);
     uint64_t (*now)(void);          /* ticks of the trace's clock */
-    uint64_t (*ticks)(uint64_t ns); /* so long in ticks, by a measurement of 20 us */
+    uint64_t (*ticks)(uint64_t ns); /* this time in ticks, by a measurement of 20 us */
     /* Changes in the child of a fork; never 0. */
     uint32_t (*process_id)(void);
 
     /* on_tick: called on the core's thread about ten times a second while recording, never
        concurrently; may be NULL. on_exit: called once when the process exits normally, before the
-       streams are closed; not in the child of a fork that did not register itself; may be NULL. At
-       most 16 sources; returns false if there are more. */
+       streams are closed; and in the child of a fork only if that registered itself; may be NULL.
+       At most 16 sources; returns false if there are more. */
     bool (*source)(const char *name, void (*on_tick)(void), void (*on_exit)(void));
 
     /* Ranges, marks and counters of the program, on this thread. Ranges nest and end on the thread
@@ -152,26 +153,29 @@ struct rp_capture {
 
     void (*span)(const struct rp_capture_span *span);
 
-    /* Calls that give work to a device or wait for it, counted by thread, so that a source of
-       operators can tell which of them did. It asks with want_launches; a source of device work
-       counts where count_launches says true. launches: where this thread's are counted; NULL where
-       nobody counts. */
+    /* Counts calls by thread that give work to a device or wait for it, so that a source of
+       operators can tell which of them did. Such a source calls want_launches; a source of device
+       work counts if count_launches is true. launches: the count of this thread; NULL if nobody
+       counts. */
     void (*want_launches)(void);
     bool (*count_launches)(void);
     uint64_t *(*launches)(void);
 
-    /* A step has ended on this thread (steps.c); where detail is recorded in some steps only, this
-       switches it. */
+    /* A step has ended on this thread (steps.c); this switches detail if only some steps are
+       recorded in detail. */
     void (*step_end)(enum rp_capture_sign sign, const char *name);
-    enum rp_capture_sign (*step_sign)(void); /* what steps are known by; 0: none was seen */
+    enum rp_capture_sign (*step_sign)(
+        void);            /* the sign by which steps are recognised; 0: none was seen */
     bool (*detail)(void); /* whether operators, calls and device work are recorded in this step */
-    /* Called at each switch, on the thread of a step; NULL: the source cannot be switched. */
+    /* The callback is called at each switch, on the thread of a step; NULL: the source cannot be
+       switched. */
     void (*on_detail)(void (*call)(bool on));
-    /* Something begins that detail must see from its begin on (a CUDA graph is made): there is
+    /* Something begins that detail must see from its begin (a CUDA graph is made), so there is
        detail until the step ends. */
     void (*need_detail)(void);
-    /* With record --detail: called between two steps of which one has no detail, on the thread of a
-       step, while there is none. without: the one that has ended has none. For one source. */
+    /* With record --detail: the callback is called between two steps of which at least one has no
+       detail, on the thread of a step. without: the step that has ended has no detail. Only for one
+       source. */
     void (*on_boundary)(void (*call)(bool without));
 
     void (*thread_name)(uint32_t tid, const char *name); /* tid 0: this thread */
@@ -179,7 +183,7 @@ struct rp_capture {
     void (*forked)(uint32_t child);
     void (*exec)(const char *path);
     void (*fact)(const char *key, const char *value); /* "cuda.driver", "13.0" */
-    void (*lost)(uint64_t events);                    /* that the source could not deliver */
+    void (*lost)(uint64_t events);                    /* events that the source could not deliver */
     void (*warn)(const char *text); /* a line on stderr, "reprise record: <text>" */
     /* The value of a `record --set` option, or NULL: option("cuda.graph") is "graph" for
        `--set cuda.graph=graph`. Valid for the life of the process. */
@@ -187,16 +191,16 @@ struct rp_capture {
     /* The folder of this rank, once an event has opened it (see ready), or NULL. */
     const char *(*folder)(void);
 
-    /* Calls it on the core's thread about every so many nanoseconds, as on_tick, from the first
-       event on; for one source. */
+    /* Calls the callback on the core's thread about every `ns`, like on_tick, from the first event
+       on; only for one source. */
     void (*every)(int64_t ns, void (*call)(void));
     void (*sample)(const struct rp_capture_sample *sample);
     bool (*sealed)(void); /* the program is in a sandbox: make no system call */
-    /* Processor time that the source took on threads of the program, for what the recording says
-       about its own cost. That of the core's thread is counted already. */
+    /* Adds processor time that the source used on threads of the program, for the recording's own
+       cost. That of the core's thread is counted already. */
     void (*spent)(uint64_t ns);
-    /* Ends the core's thread if the program has one thread, and starts it again: for what counts
-       the threads of the process. Nothing is called on it between the two calls. */
+    /* Ends the core's thread if the program has only one thread, and starts it again, because some
+       programs count the threads of the process. Nothing is called on it in between. */
     void (*rest)(bool rest);
     bool (*signals)(void); /* whether the signals of the job are wanted */
     void (*signal)(enum rp_capture_signal which, uint64_t value);
@@ -209,9 +213,9 @@ const struct rp_capture *rp_capture_get(void);
    A library that is used without the host library calls rp_capture_close when it is unloaded. */
 const struct rp_capture *rp_capture_own(void);
 void rp_capture_close(void);
-/* Records that the process ends by itself. */
+/* Records that the process has ended regularly. */
 void rp_capture_note_end(void);
-/* Makes no more system calls, because the program has entered a sandbox: events that fit into the
-   open files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
+/* Stops system calls, because the program has entered a sandbox: events that fit into the open
+   files are recorded, the rest is counted as lost. `strict`: seccomp's strict mode, where the
    kernel also takes the calling thread's clocks away (it disables rdtsc): its events are lost. */
 void rp_capture_seal(bool strict);

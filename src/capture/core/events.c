@@ -158,7 +158,7 @@ static struct rp_core_stream *event_begin_own(size_t need)
     return s;
 }
 
-/* When recording was switched off, in the time of the span; 0: it is on. */
+/* When recording was switched off during the span; 0 if it is on. */
 static uint64_t off_since(uint8_t timebase)
 {
     uint32_t times = atomic_load(&rp_core.times);
@@ -170,8 +170,8 @@ static uint64_t off_since(uint8_t timebase)
     return timebase == RP_CTF_TIME_TICKS ? atomic_load(&rp_core.off_at[times % RP_CORE_PAUSES]) : 0;
 }
 
-/* A span is reported when it has ended: it is recorded if recording was on when it began. Device
-   work keeps its end; of what the host did, the end of the recording is the end, as of ranges. */
+/* A span is reported when it has ended, and is recorded if recording was on when it began. Device
+   work keeps its end; host work ends with the recording, like ranges. */
 static struct rp_core_stream *event_begin_late(size_t need, struct rp_ctf_span *p)
 {
     uint64_t off = off_since(p->timebase);
@@ -220,14 +220,14 @@ static __attribute__((noinline)) bool begin_step(struct rp_core_stream *s, uint3
     rp_core_step(NULL);
     if (atomic_load(&rp_core.page->on))
         return true;
-    s->texts[number].packet = 0; /* its definition goes too */
+    s->texts[number].packet = 0; /* its definition is removed, too */
     s->at = at;
     s->events = events;
     atomic_store_explicit(&s->busy, 0, memory_order_relaxed);
     return false;
 }
 
-/* Something begins that is counted as a whole, or in what does. */
+/* Notes the begin of something that is counted as a whole, or that is nested in such a thing. */
 static inline void open_begin(struct rp_core_open *open, bool opens, uint32_t lane, uint64_t now)
 {
     if (RP_CORE_LIKELY(!opens && !open->depth))
@@ -270,7 +270,7 @@ static RP_CORE_INLINE void put_named(enum rp_ctf_event id, const char *name)
     event_end_at(s, at + 12);
 }
 
-/* After an event: a switch of detail writes events too. */
+/* Called after an event, because a switch of detail writes events, too. */
 static RP_CORE_INLINE void tell_step(void)
 {
     if (RP_CORE_UNLIKELY(atomic_load_explicit(&rp_core.step_due, memory_order_relaxed)) &&
@@ -431,7 +431,7 @@ static void put_span(const struct rp_capture_span *p)
                  n * (sizeof *args + 2 * DEFINE + RP_CORE_KEY_MAX + RP_CORE_VALUE_MAX);
 
     if (RP_CORE_UNLIKELY(rp_core_signals()) && is_active())
-        rp_core_signal_span(p); /* also where no room is left to record it */
+        rp_core_signal_span(p); /* also if there is no room to record it */
     struct rp_core_stream *s = event_begin_late(max, &out);
     if (!s)
         return;
@@ -448,9 +448,9 @@ static void put_span(const struct rp_capture_span *p)
     event_end(s);
 }
 
-/* One event of a stack that may need several. */
-/* Frames of stacks come again and again at the same address, where they never change: their length
-   and hash are computed once. Called by one thread at a time. */
+/* Writes one event of a stack that may need several. */
+/* Frames of stacks recur at the same address, where they never change, so their length and hash are
+   computed once. Called by one thread at a time. */
 static struct text frame_text(const char *s)
 {
     static struct text known[2048];
@@ -512,7 +512,7 @@ static void call_every(int64_t ns, void (*call)(void))
 /* -------------------------------------------------------------------------- events about the
  * process */
 
-/* An event of up to two texts, after a number for forks and thread names. */
+/* Writes an event with up to two texts, after a number for forks and thread names. */
 static void put_pair(enum rp_ctf_event event, uint32_t number, const char *a, const char *b)
 {
     struct text t = text_of(a, RP_CTF_TEXT_MAX / 2), u = text_of(b, RP_CTF_TEXT_MAX / 2);
@@ -594,7 +594,7 @@ void rp_core_put_clock(void)
         return;
     put_header(s, RP_CTF_CLOCK);
     put_bytes(s, &out, sizeof out);
-    s->head->clocks++; /* before the event: a reader skips packets where it is 0 */
+    s->head->clocks++; /* set before the event, because a reader skips packets in which it is 0 */
     event_end(s);
 }
 
@@ -675,7 +675,8 @@ void rp_core_put_names(struct rp_core_stream *s)
     put4(s, s->tid);
     put4(s, number);
     event_end(s);
-    atomic_store_explicit(&s->busy, 1, memory_order_relaxed); /* the event that needed the packet */
+    atomic_store_explicit(&s->busy, 1,
+                          memory_order_relaxed); /* for the event that needed the packet */
 }
 
 static uint64_t now_ticks(void)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Collectives that have begun and not ended. A span is written at its end, so that a rank which
- * hangs in one would leave no trace of it. What lasts longer than a collective should is written
- * once more, while it lasts, as a span of the category RP_CTF_IN_FLIGHT on the core's thread, with
- * the begin of the call: where the call ends, its own span has the same begin.
+ * Tracks collectives that have begun and not ended. A span is written at its end, so a rank that
+ * hangs in a collective would leave no trace of it. One that lasts longer than it should is
+ * therefore written while it lasts, as a span of category RP_CTF_IN_FLIGHT on the core's thread,
+ * with the begin of the call. If the call ends later, its own span has the same begin.
  *
- * A call that is left by an exception stays in flight: it did not end.
+ * A call that is left by an exception stays in flight, because it did not end.
  */
 #include "capture/core/core.h"
 
 #include <stdatomic.h>
 
-#define RP_FLIGHTS      64        /* at once; others are not told */
-#define RP_FLIGHT_LEAST 250000000 /* ns; the core asks ten times a second */
+#define RP_FLIGHTS      64        /* most at one time; others are not written */
+#define RP_FLIGHT_LEAST 250000000 /* in ns; the core checks ten times a second */
 
 struct rp_flight {
     _Atomic uint32_t taken;     /* by this process; 0: free */
-    _Atomic(const char *) name; /* NULL: nothing is under way */
+    _Atomic(const char *) name; /* NULL if nothing is under way */
     uint64_t begin;
     const void *what; /* the source's */
-    uint64_t told;    /* the begin of what was told, for the core's thread */
+    uint64_t told;    /* begin of what was written, for the core's thread */
 };
 
 static inline struct rp_flight *rp_flight_begin(struct rp_flight *flights,
@@ -34,7 +34,7 @@ static inline struct rp_flight *rp_flight_begin(struct rp_flight *flights,
         uint32_t taken = atomic_load_explicit(&f->taken, memory_order_relaxed);
 
         if (taken == process || !atomic_compare_exchange_strong(&f->taken, &taken, process))
-            continue; /* a child of a fork takes what its parent had */
+            continue; /* the child of a fork reuses what its parent had taken */
         f->begin = begin;
         f->what = what;
         atomic_store_explicit(&f->name, name, memory_order_release);
@@ -51,7 +51,7 @@ static inline void rp_flight_end(struct rp_flight *f)
     atomic_store_explicit(&f->taken, 0, memory_order_release);
 }
 
-/* On the core's thread. describe: adds arguments. */
+/* Called on the core's thread. describe adds arguments. */
 static inline void rp_flight_tick(struct rp_flight *flights, const struct rp_capture *cap,
                                   void (*describe)(const struct rp_flight *f,
                                                    struct rp_capture_args *args))

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is this thread in a signal handler? The helper thread must not be started from one, because that
- * allocates memory and the handler may have interrupted an allocation. The kernel has no query for
- * it, but a handler returns to a known function (the restorer), whose address is then on the stack.
- * The callers' part of the stack is searched for it; a system call reads it, so that the end of the
- * stack causes no fault. A stale copy of the address only delays the helper to a later event.
+ * Finds whether this thread is in a signal handler. The helper thread must not be started from one,
+ * because that allocates memory and the handler may have interrupted an allocation. The kernel has
+ * no query for it, but a handler returns to a known function (the restorer), whose address is then
+ * on the stack. The callers' part of the stack is searched for it; a system call reads it, so that
+ * the end of the stack causes no fault. A stale copy of the address only delays the helper to a
+ * later event.
  */
 #include "capture/core/state.h"
 
@@ -17,7 +18,7 @@
 #define SIGNALS     64
 #define STACK_BYTES (1u << 20) /* searched at most */
 #define PIECE_WORDS 512
-#define FRAME_BYTES 256 /* of a handler's frame that are checked */
+#define FRAME_BYTES 256 /* bytes of a handler's frame that are checked */
 #define VDSO_BYTES  8192
 
 struct kernel_action { /* the kernel's layout, with room to spare */
@@ -84,7 +85,7 @@ static int stack_search(const char *at, struct range wanted)
         if (count < PIECE_WORDS)
             return count || read_any ? 0 : -1;
         read_any = true;
-        at += sizeof words - FRAME_BYTES; /* overlap: no frame is cut at the border */
+        at += sizeof words - FRAME_BYTES; /* blocks overlap, so that no frame is cut at a border */
     }
     return 0;
 }
@@ -102,6 +103,7 @@ __attribute__((noinline)) bool rp_core_in_handler(void)
     int found = stack_search(__builtin_frame_address(0), wanted);
     if (found >= 0)
         return found;
-    /* the stack is unreadable: assume a handler if a signal is blocked, as its own would be */
+    /* the stack is unreadable: assume a handler if a signal is blocked, which a handler's own
+       signal would be */
     return !pthread_sigmask(SIG_BLOCK, NULL, &blocked) && !sigisemptyset(&blocked);
 }

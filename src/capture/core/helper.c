@@ -37,9 +37,10 @@
 #endif
 #define CALIBRATE_NS INT64_C(1000000000)
 #define STOP_WAIT_NS 200000000
-#define REST_WAIT_NS 50000 /* for the system to count the helper no more, so many times at most */
-#define REST_WAITS   10000
-#define WATCH_NS     5000000 /* between checks whether the helper is alone, in a sandbox */
+#define REST_WAIT_NS \
+    50000 /* waits for the system to stop counting the helper, at most so many times */
+#define REST_WAITS 10000
+#define WATCH_NS   5000000 /* interval of checks, in a sandbox, whether the helper is alone */
 
 static pthread_t helper;
 
@@ -63,7 +64,7 @@ void rp_core_helper_wake(void)
 
 /* -------------------------------------------------------------------------- control */
 
-/* For `record`, which waits for it. */
+/* Tells `record`, which waits for it. */
 static void control_answer(uint64_t *count)
 {
     atomic_fetch_add((_Atomic uint64_t *)count, 1);
@@ -87,13 +88,14 @@ static void control_apply(char *line, bool first)
 
     if (stop || !strcmp(line, "start")) {
         if (stop)
-            rp_core_table.fact("record.window", "stopped"); /* its end may not be seen */
+            rp_core_table.fact("record.window",
+                               "stopped"); /* written now, because its end may not be seen */
         atomic_store(&rp_core.stopped, stop);
         rp_core_update(); /* the next line may be a mark */
         if (!first && (ledger = rp_core_ledger()))
             control_answer(&ledger->commands);
     } else if (!strncmp(line, "trigger ", 8) && !first && !strchr(line, '/')) {
-        line[7] = '-'; /* the name of its folder */
+        line[7] = '-'; /* replaces the ':' in the name of its folder */
         if (rp_core_keep_now(line) && (ledger = rp_core_ledger()))
             control_answer(&ledger->commands);
     } else if (!strncmp(line, "mark ", 5) && !first) {
@@ -135,7 +137,7 @@ void rp_core_control_read(bool first)
 
 /* -------------------------------------------------------------------------- the loop */
 
-/* For the streams that asked for it. */
+/* Makes chunks for the streams that asked for them. */
 static void helper_reserve_chunks(void)
 {
     struct rp_core_stream *s = atomic_exchange(&rp_core.wanting, NULL), *next;
@@ -175,7 +177,7 @@ static void helper_tick(void)
     atomic_store(&rp_core.page->ticking, 0);
 }
 
-/* A source's on_exit must be its last callback: waits for a tick that is running. */
+/* Waits for a running tick, because a source's on_exit must be its last callback. */
 void rp_core_helper_stop_ticks(void)
 {
     atomic_store(&rp_core.closing, 1);
@@ -185,8 +187,8 @@ void rp_core_helper_stop_ticks(void)
 
 /* -------------------------------------------------------------------------- the last thread */
 
-/* Whether the process has no thread but this one and the main one: the links of this folder are two
-   more than its threads, of which a main thread that has ended is one. */
+/* Whether the process has only this thread and the main one: this folder has two more links than
+   there are threads, and a main thread that has ended counts. */
 static bool only_two_threads(void)
 {
     struct stat st;
@@ -212,8 +214,8 @@ static int main_thread_status(void)
     return (int)(strtol(status, NULL, 10) >> 8 & 255);
 }
 
-/* The main thread ended by the bare system call, for instance because it is the child of a clone,
-   and was the last one: ends the process with its status. */
+/* Ends the process if the main thread has ended by the bare system call (for instance because it is
+   the child of a clone) and was the last one; uses its status. */
 static void end_if_alone(void)
 {
     int status = only_two_threads() ? main_thread_status() : -1;
@@ -226,7 +228,7 @@ static void end_if_alone(void)
 
 /* -------------------------------------------------------------------------- running */
 
-/* Calls the source that wants to be called often, if it is due. Returns when that is next. */
+/* Calls the source that wants to be called often, if it is due; returns when it is due next. */
 static int64_t helper_often(int64_t due, int64_t now)
 {
     int64_t often_ns = atomic_load(&rp_core.often_ns);
@@ -241,7 +243,7 @@ static int64_t helper_often(int64_t due, int64_t now)
     if (!atomic_load(&rp_core.closing))
         rp_core.often();
     atomic_store(&rp_core.page->ticking, 0);
-    often_ns = atomic_load(&rp_core.often_ns); /* which the call may have changed */
+    often_ns = atomic_load(&rp_core.often_ns); /* the call may have changed it */
     due += often_ns;
     return due > now ? due : now + often_ns; /* late: leave some out */
 }
@@ -320,19 +322,20 @@ void rp_core_helper_start(void)
     pthread_attr_destroy(&attr);
     if (!started)
         atomic_store(&rp_core.page->done, 1);
-    else if (atomic_load(&rp_core.page->main_ended)) /* meanwhile: it may be too late to join */
+    else if (atomic_load(
+                 &rp_core.page->main_ended)) /* ended meanwhile, so it may be too late to join */
         pthread_detach(helper);
     else
         atomic_store(&rp_core.page->joinable, 1);
 }
 
-/* The main thread ends, which must not be the first of two. */
+/* Called when the main thread ends, which must not end before the helper. */
 void rp_core_helper_leave(void)
 {
     struct rp_core_page *page = rp_core.page;
 
     atomic_store(&page->main_ended, 1);
-    atomic_store(&page->helper, 1); /* do not start it any more */
+    atomic_store(&page->helper, 1); /* prevents another start */
     if (!atomic_exchange(&page->joinable, 0))
         return;
     rp_core_helper_wake();
@@ -351,7 +354,7 @@ static void helper_rest(void)
     rp_core_helper_wake();
     for (int i = 0; i < 5 && !atomic_load(&page->done); i++)
         futex_wait(&page->done, 0, STOP_WAIT_NS);
-    if (!atomic_load(&page->done)) { /* in a long call: the program does not wait for it */
+    if (!atomic_load(&page->done)) { /* in a long call, for which the program does not wait */
         atomic_store(&page->resting, 0);
         atomic_store(&page->joinable, 1);
         return;

@@ -8,8 +8,8 @@
  *     run.kept/step-000250/rank0.host/s_...         the same files, by a hard link
  *
  * Such a folder is a recording of its own. Each process decides by the same rule: in a job whose
- * ranks wait for each other a slow step is slow, and has the same number, on all of them. What of
- * the step was longer than usual is written into the recording as a mark.
+ * ranks wait for each other a slow step is slow, and has the same number, on all of them. A mark in
+ * the recording says which part of the step was longer than usual.
  *
  * The thread of the steps only decides; files are linked and removed by the helper thread.
  */
@@ -22,9 +22,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define WINDOW    64  /* steps of which the median is what is usual */
-#define WARM      16  /* steps before the first one that may be slow: they compile and allocate */
-#define MOST_KEPT 20  /* folders, so that the disk stays bounded */
+#define WINDOW    64 /* number of steps whose median is what is usual */
+#define WARM      16 /* first steps that are never judged slow, because they compile and allocate */
+#define MOST_KEPT 20 /* limit of folders, so that the disk stays bounded */
 #define MOST_LAST 256 /* steps of the ring */
 
 enum { STEP, COLLECTIVES, INPUT, HOST, PARTS };
@@ -32,12 +32,12 @@ enum { STEP, COLLECTIVES, INPUT, HOST, PARTS };
 static struct {
     double ratio; /* 0: nothing is kept */
     uint32_t last;
-    _Atomic uint64_t step;             /* so many were measured: all but the first, number 0 */
+    _Atomic uint64_t step;             /* number of steps measured: all but the first, number 0 */
     uint64_t ns[PARTS][WINDOW];        /* of the last ones */
-    _Atomic uint64_t began[MOST_LAST]; /* ticks: by step, of the last ones */
+    _Atomic uint64_t began[MOST_LAST]; /* in ticks, by step, for the last ones */
     uint64_t quiet;                    /* nothing is kept before this step */
     uint32_t kept;
-    _Atomic uint64_t wanted; /* number of a step; 0: none */
+    _Atomic uint64_t wanted; /* number of the step; 0: none */
 } keep;
 
 void rp_core_keep_init(void)
@@ -80,7 +80,7 @@ static uint64_t usual(int part)
     return n ? sorted[n / 2] : 0;
 }
 
-/* Says in the recording what of the step was longer than usual. */
+/* Writes into the recording which part of the step was longer than usual. */
 static void tell_why(const uint64_t ns[PARTS], uint64_t usual_ns)
 {
     static const char *const names[PARTS] = {NULL, "in collectives, where others were late",
@@ -128,7 +128,7 @@ void rp_core_keep_step(uint64_t step_ns, uint64_t collectives_ns, uint64_t input
 
 /* -------------------------------------------------------------------------- files */
 
-/* Makes the folder "<root>.kept/<name>/<that of the rank>". */
+/* Makes the folder "<root>.kept/<name>/<folder of the rank>". */
 static bool make_folder(const char *name, char *to, size_t size)
 {
     const char *rank = strrchr(rp_core.folder, '/');
@@ -143,7 +143,7 @@ static bool make_folder(const char *name, char *to, size_t size)
            (!mkdir(to, rp_core.folder_mode) || errno == EEXIST);
 }
 
-/* Hidden files are not complete. */
+/* Hidden files are skipped, because they are not complete. */
 bool rp_core_keep_now(const char *name)
 {
     char to[sizeof rp_core.folder + 80], from_path[sizeof rp_core.folder + 300],
@@ -159,14 +159,14 @@ bool rp_core_keep_now(const char *name)
             continue;
         snprintf(from_path, sizeof from_path, "%s/%s", rp_core.folder, entry->d_name);
         snprintf(to_path, sizeof to_path, "%s/%s", to, entry->d_name);
-        (void)!link(from_path, to_path); /* it may have left the ring just now */
+        (void)!link(from_path, to_path); /* the file may have left the ring just now */
     }
     if (dir)
         closedir(dir);
     return dir != NULL;
 }
 
-/* On the helper's thread, ten times a second and when a step is to be kept. */
+/* Called on the helper's thread ten times a second, and when a step is to be kept. */
 void rp_core_keep_tick(void)
 {
     uint64_t wanted = atomic_exchange(&keep.wanted, 0), step = keep.step;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ledger of the recording on this host: what could not be recorded, and why, and what recording
- * took. It is a small file that `record` allocates before the program starts, in a shared mapping
- * of every recorded process, so that an event can be counted there when nothing can be written any
- * more (the disk is full, the process has changed its user, it is in a sandbox), and the count
- * survives the process. Where `record` did not run on this host, the first event creates the file.
+ * The ledger of the recording on this host says what could not be recorded, and why, and what
+ * recording cost. It is a small file that `record` allocates before the program starts, in a shared
+ * mapping of every recorded process, so that an event can be counted there when nothing can be
+ * written any more (the disk is full, the process has changed its user, it is in a sandbox), and
+ * the count survives the process. If `record` did not run on this host, the first event creates the
+ * file.
  */
 #include "capture/core/state.h"
 
@@ -40,8 +41,8 @@ static void ledger_map(int fd)
         munmap(ledger, sizeof *ledger);
 }
 
-/* Under a hidden name first: a file of this name is complete. If another process was first, its
-   file is used. False: there is none. */
+/* Creates the file under a hidden name first, because a file with this name must be complete. If
+   another process was first, its file is used. False if there is none. */
 static bool ledger_create(const char *path)
 {
     static const struct rp_ctf_ledger empty = {.magic = RP_CTF_LEDGER_MAGIC};
@@ -77,8 +78,8 @@ void rp_core_ledger_open(bool create)
     errno = saved;
 }
 
-/* Somebody may have cut the file: what a mapping holds beyond its end cannot be touched. In a
-   sandbox no system call can tell. */
+/* Somebody may have truncated the file, and a mapping must not be touched beyond its end. In a
+   sandbox this cannot be checked without a system call. */
 struct rp_ctf_ledger *rp_core_ledger(void)
 {
     char path[LEDGER_PATH];
@@ -88,13 +89,14 @@ struct rp_ctf_ledger *rp_core_ledger(void)
     if (rp_core.ledger && !atomic_load(&rp_core.sealed)) {
         ledger_path(path);
         if (!stat(path, &st) && st.st_size < (off_t)sizeof *rp_core.ledger)
-            rp_core.ledger = NULL; /* stays mapped: other threads may be about to use it */
+            rp_core.ledger = NULL; /* stays mapped, because other threads may be about to use it */
         errno = saved;
     }
     return rp_core.ledger;
 }
 
-/* A row belongs to the first process that stores its key; the last row takes what finds none. */
+/* A row belongs to the first process that stores its key; if all are taken, the last row is
+   used. */
 static _Atomic uint64_t *ledger_events(struct rp_ctf_ledger *ledger, uint64_t who)
 {
     uint32_t at = (uint32_t)(who * 2654435761u) % RP_CTF_LEDGER_ROWS;
@@ -120,7 +122,7 @@ void rp_core_lose(enum rp_ctf_loss why, uint64_t events)
         atomic_fetch_add(&rp_core.lost, events);
 }
 
-/* The packets of the stream report it too, to every reader. */
+/* The packets of the stream report losses to every reader, too. */
 void rp_core_stream_lose(struct rp_core_stream *s, enum rp_ctf_loss why, uint64_t events)
 {
     rp_core_lose(why, events);

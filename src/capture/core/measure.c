@@ -33,7 +33,8 @@ void rp_core_measure(void)
     s->instance = (uint64_t)atomic_load(&rp_core.page->image) << 32;
     s->retry_at = UINT64_MAX; /* never open a file */
     rp_core_self = s;
-    for (int batch = 0; batch < BATCHES; batch++) { /* the best: others may have been interrupted */
+    for (int batch = 0; batch < BATCHES;
+         batch++) { /* uses the best batch, because others may have been interrupted */
         int64_t ps;
 
         before = rp_core_clock_triple();

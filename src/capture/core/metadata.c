@@ -135,7 +135,7 @@ int rp_core_create(const char *path, int flags)
     int fd = open(path, flags | O_CREAT | O_EXCL | O_CLOEXEC, rp_core.file_mode);
 
     if (fd >= 0)
-        (void)!fchmod(fd, rp_core.file_mode); /* whatever the program's umask is */
+        (void)!fchmod(fd, rp_core.file_mode); /* sets the mode whatever the program's umask is */
     return fd;
 }
 
@@ -182,7 +182,8 @@ static int folder_try(const char *folder)
     if (mkdir(folder, rp_core.folder_mode)) {
         if (errno != EEXIST)
             return -1;
-    } else if (chmod(folder, rp_core.folder_mode)) { /* whatever the program's umask is */
+    } else if (chmod(folder,
+                     rp_core.folder_mode)) { /* sets the mode whatever the program's umask is */
         return -1;
     }
     rp_core_hidden_name(name, sizeof name, "metadata");
@@ -221,6 +222,7 @@ bool rp_core_folder_open(void)
         result = folder_try(folder);
     }
     if (result == 1)
-        memcpy(rp_core.folder, folder, sizeof folder); /* every thread writes the same bytes */
+        memcpy(rp_core.folder, folder,
+               sizeof folder); /* safe, because every thread writes the same bytes */
     return result == 1;
 }

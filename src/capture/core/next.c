@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The function in a library that is loaded, or NULL; never one of this library. A library that has
-   it stays loaded, as the function is called from now on. */
+/* Finds the function in a loaded library, or NULL, but never in this library. The library that has
+   it stays loaded, because the function is called from now on. */
 static void *function_of(const char *library, const char *name)
 {
     void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);

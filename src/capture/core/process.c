@@ -77,7 +77,7 @@ static void read_options(void)
     o->step_name = rp_core_option("step_name");
 }
 
-/* The launcher's variables of another process become those of this one, which only observes it. */
+/* Uses the launcher's variables of another process, because this one only observes it. */
 static void take_launcher_of(uint32_t pid)
 {
     static const char *const rank[] = RP_LAUNCHER_RANKS, *const size[] = RP_LAUNCHER_SIZES,
@@ -184,7 +184,7 @@ static bool recording_switch(struct rp_core_page *page, bool on)
 
     if (!on) {
         uint32_t before = atomic_load(&page->on);
-        if (before) /* first: a thread that finds recording off may need it */
+        if (before) /* done first, because a thread that finds recording off may need it */
             atomic_store(&rp_core.off_at[before % RP_CORE_PAUSES], rp_core_now());
         return atomic_exchange(&page->on, 0) != 0;
     }
@@ -193,7 +193,7 @@ static bool recording_switch(struct rp_core_page *page, bool on)
     return atomic_compare_exchange_strong(&page->on, &off, atomic_fetch_add(&rp_core.times, 1) + 1);
 }
 
-/* Whether events are to be recorded now, if that is possible. */
+/* Whether events are to be recorded now, if that is possible at all. */
 static bool is_wanted(void)
 {
     return !atomic_load(&rp_core.ended) && !atomic_load(&rp_core.stopped) && in_window();
@@ -237,7 +237,7 @@ void rp_core_step(const char *name)
     if (!atomic_compare_exchange_strong(&rp_core.step_tid, &none, tid) && none != tid)
         return;
     if (atomic_fetch_add(&rp_core.steps_seen, 1) > 0)
-        rp_core.step_due = true; /* the one before it has ended */
+        rp_core.step_due = true; /* the previous step has ended */
     rp_core_update();
 }
 
@@ -258,7 +258,7 @@ static void on_thread_end(void *stream)
     }
 }
 
-/* Not when the process exits: only when the main thread ends before it. */
+/* Called only if the main thread ends before the process, not when the process exits. */
 static void on_main_end(void *unused)
 {
     (void)unused;
@@ -283,7 +283,7 @@ static void forget_parent(void)
     atomic_store(&rp_core.nsources, 0);
     atomic_store(&rp_core.often_ns, 0);
     atomic_store(&rp_core.closing, 0);
-    atomic_store(&rp_core.steps_seen, 0); /* a process counts its own */
+    atomic_store(&rp_core.steps_seen, 0); /* every process counts its own steps */
     atomic_store(&rp_core.step_tid, 0);
     rp_core_steps_forget();
     rp_core_signals_forget();
@@ -310,7 +310,7 @@ uint32_t rp_core_image(void)
     if (atomic_compare_exchange_strong(&page->image, &none, image)) {
         if (rp_core.pid && rp_core.pid != (uint32_t)getpid() &&
             rp_core.forked_pid != (uint32_t)getpid()) {
-            forget_parent(); /* a fork that bypassed the C library's handlers */
+            forget_parent(); /* the fork bypassed the C library's handlers */
             rp_core.bare_clone = true;
         }
         rp_core.pid = (uint32_t)getpid();
@@ -369,12 +369,13 @@ static void put_process(void)
     if (rp_core.options.step_name)
         rp_core_table.fact("step_name", rp_core.options.step_name);
     if (rp_core.options.steps || rp_core.options.start_ns || rp_core.options.duration_ns)
-        rp_core_table.fact("record.window", "options"); /* its end may not be seen */
+        rp_core_table.fact("record.window",
+                           "options"); /* written now, because its end may not be seen */
 }
 
-/* Whether the folder is open, or this thread has to open it. That takes two milliseconds where the
-   clock must be measured: a thousand new threads must not do it at the same time. They give the
-   first one some turns of the processor, so that none waits for one that may have been stopped. */
+/* Whether the folder is open, or this thread has to open it. That takes two milliseconds if the
+   clock must be measured, so a thousand new threads must not all do it. They yield the processor to
+   the first one several times, but do not wait longer, because it may have been stopped. */
 static bool folder_is_open(void)
 {
     struct rp_core_page *page = rp_core.page;
@@ -392,7 +393,8 @@ static bool open_folder(void)
 {
     if (atomic_load(&rp_core.page->opened) || folder_is_open())
         return true;
-    /* the second time: another thread may have taken what was left of the disk for the same */
+    /* the second attempt is for the case that another thread took the last room on the disk for the
+       same purpose */
     bool opened = rp_core_folder_open();
     if (!opened)
         opened = rp_core_folder_open();
@@ -412,7 +414,7 @@ static bool open_folder(void)
     return false;
 }
 
-/* Several threads may do this: none has to wait. */
+/* Several threads may do this, so that none has to wait. */
 static void begin_process(void *unused)
 {
     (void)unused;
@@ -437,7 +439,7 @@ static bool open_process(void)
     return true;
 }
 
-/* Not in the child of a vfork, which shares the memory of its parent. */
+/* Does nothing in the child of a vfork, which shares its parent's memory. */
 bool rp_core_begin(void)
 {
     if (atomic_load(&rp_core.page->begun) || atomic_load(&rp_core.sealed))
@@ -483,7 +485,7 @@ static struct rp_core_stream *open_stream(void)
     rp_core_self = NULL;
     rp_core_aside(make_stream, &s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (!rp_core_in_helper) /* which counts all of its time */
+    if (!rp_core_in_helper) /* the helper thread counts all of its time */
         rp_core_spent(began_ns);
     errno = saved;
     return s;
@@ -496,7 +498,7 @@ static void make_inner(void *of)
     s->inner = rp_core_stream_new();
 }
 
-/* Blocks signals: another handler either waits, or has already opened the stream. */
+/* Blocks signals, so that another handler either waits, or has already opened the stream. */
 struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
 {
     sigset_t all, old;
@@ -513,7 +515,7 @@ struct rp_core_stream *rp_core_open_inner(struct rp_core_stream *s)
     return s->inner;
 }
 
-/* When the recording that was the nth ended; 0: that was too long ago. */
+/* When the nth recording ended; 0 if that was too long ago. */
 static uint64_t pause_begin(uint32_t n)
 {
     uint32_t times = atomic_load(&rp_core.times);
@@ -523,9 +525,9 @@ static uint64_t pause_begin(uint32_t n)
                : 0;
 }
 
-/* Writes when the pause began, and a resume event, before the first event of a thread after a
-   pause: ends of ranges may be missing. A handler that interrupted an event leaves that to the next
-   event. */
+/* Writes when the pause began, and a resume event, before a thread's first event after a pause,
+   because ends of ranges may be missing. A handler that interrupted an event leaves this to the
+   next event. */
 static void stream_resume(struct rp_core_stream *s)
 {
     uint32_t time = atomic_load(&rp_core.page->on), before = s->time;
@@ -603,7 +605,7 @@ void rp_core_child(void)
     if (!rp_core.page)
         return;
     memset((void *)rp_core.page, 0,
-           sizeof *rp_core.page);     /* as MADV_WIPEONFORK did, if supported */
+           sizeof *rp_core.page);     /* does what MADV_WIPEONFORK does, if that is supported */
     if (atomic_load(&rp_core.sealed)) /* the child is in the sandbox, too */
         return;
     forget_parent();
@@ -629,7 +631,7 @@ bool rp_core_source(const char *name, void (*on_tick)(void), void (*on_exit)(voi
 static void end_streams(void)
 {
     for (struct rp_core_stream *s = atomic_load(&rp_core.streams); s; s = s->next) {
-        /* a running thread may be storing an event: its chunk is not touched */
+        /* a running thread may be storing an event, so its chunk is not touched */
         if (rp_core_self && s->tid == rp_core_self->tid &&
             atomic_load(&s->state) == RP_CORE_STREAM_USED)
             rp_core_stream_end(s);
@@ -646,8 +648,8 @@ void rp_capture_seal(bool strict)
         rp_core_self->time = RP_CORE_NEVER; /* its events take the slow path */
 }
 
-/* A process that began and has no such fact was killed, unless the recording ends in a pause. Not
-   in the child of a vfork, which shares the memory. */
+/* Tells that the process has ended regularly: a process that began and has no such fact was killed,
+   unless the recording ends in a pause. Not in the child of a vfork, which shares the memory. */
 void rp_capture_note_end(void)
 {
 
@@ -732,7 +734,7 @@ static void core_init(void)
     rp_core_clock_init();
     rp_core_signals_init();
     rp_core_keep_init();
-    rp_core.frequency = 1000000000; /* for retries only; the exact one is in the metadata */
+    rp_core.frequency = 1000000000; /* only for retries; the exact one is in the metadata */
     has_thread_key = !pthread_key_create(&thread_key, on_thread_end);
     has_main_key = !pthread_key_create(&main_key, on_main_end);
     if (has_main_key && getpid() == syscall(SYS_gettid))

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Signals of a job that runs (record --light): how long its steps take and what of that are
+ * Counts signals of a running job (record --light): how long its steps take, how much of that are
  * collectives, input data and device work, how long the thread of the steps waited for a processor,
  * and how much memory the process has. They are counted in a file of <reprise/metrics.h>, which
  * `metrics` reads while the process runs. The file has sums and distributions, so that it does not
  * grow with time.
  *
- * What happens at the same time counts once (a moment in which two collectives are open is one
- * moment of collectives). Sums of the host are told with the step in which they ended, so that
- * differences of two readings belong to the same steps; device work, which the driver delivers
- * later, ten times a second.
+ * Overlapping times count once (a moment in which two collectives are open is one moment of
+ * collectives). Sums of the host are written with the step in which they ended, so that differences
+ * of two readings belong to the same steps; device work, which the driver delivers later, ten times
+ * a second.
  *
  * Cost: a comparison for each span, some tens of nanoseconds for each collective and step.
  */
@@ -29,10 +29,10 @@ static struct {
     bool on;
     double ns_per_tick;
     struct total {
-        _Atomic uint64_t end; /* of what was counted last, in the units of its spans */
+        _Atomic uint64_t end; /* end of what was counted last, in the units of its spans */
         _Atomic uint64_t ns;  /* that are not told yet */
     } totals[RP_CORE_TOTALS];
-    _Atomic uint32_t tid; /* of the thread of the steps; 0: there was no step yet */
+    _Atomic uint32_t tid; /* the thread of the steps; 0: there was no step yet */
     uint32_t read_tid;    /* whose delay_ns it is */
     uint64_t delay_ns, ticks;
 } signals;
@@ -78,7 +78,7 @@ void rp_core_signal_total(enum rp_core_total which, uint64_t begin, uint64_t end
                                          : end - from);
 }
 
-/* Kernels of collectives, by the begin of their names: of NCCL and RCCL. */
+/* Recognises kernels of collectives by the begin of their names: NCCL and RCCL. */
 static bool is_collective(const char *name)
 {
     return name && !strncmp(name, "nccl", 4);
@@ -125,7 +125,7 @@ static bool may_tell(void)
     return signals.on && !atomic_load(&rp_core.sealed) && !rp_core_blind;
 }
 
-/* What was counted on the host since the last time. */
+/* Reports what was counted on the host since the last time. */
 static void tell_host(uint64_t *collectives, uint64_t *input)
 {
     *collectives = take(RP_CORE_COLLECTIVES);
@@ -172,7 +172,7 @@ static int read_numbers(const char *path, unsigned long long *a, unsigned long l
     return sscanf(text, "%llu %llu", a, b);
 }
 
-/* How long the thread of the steps could have run and had no processor. */
+/* Reports how long the thread of the steps was ready but had no processor. */
 static void tell_delay(uint32_t tid)
 {
     unsigned long long ran, delay;
@@ -195,7 +195,7 @@ static void tell_memory(void)
         RP_BYTES("memory", resident * (unsigned long long)sysconf(_SC_PAGESIZE));
 }
 
-/* Ten times a second, on the core's thread. A process without steps has no file. */
+/* Called ten times a second on the core's thread. A process without steps has no file. */
 void rp_core_signals_tick(void)
 {
     uint32_t tid = may_tell() ? atomic_load(&signals.tid) : 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps, seen while the program runs, and what is recorded in each.
+ * Recognises steps while the program runs, and decides what is recorded in each.
  *
- * Sources tell where a step ends: a range named so, an optimizer, the execution of a compiled
+ * Sources tell where a step ends: a range named a step, an optimizer, the execution of a compiled
  * program, in this order of trust. Once a better sign has been seen the others do not count. Of
  * several names of a kind (the two optimizers of a GAN) the first one leads, so that all of them
  * together are one step; another one leads when it has been seen several times without it (the
@@ -27,11 +27,11 @@
 #include <time.h>
 
 #define NAMES 32
-#define LEADS 8 /* ends of another name without the one that leads: it leads now */
+#define LEADS 8 /* after so many ends of another name without the leading one, that name leads */
 #define WARM  2 /* steps before the first ones with detail */
 
-/* Without --every-step: in these steps there is none, to compare; the first of each is not counted.
- */
+/* Without --every-step, these steps have no detail, for comparison; the first of each is not
+   counted. */
 #define LEFT_OUT_FIRST  10
 #define LEFT_OUT_EVERY  8
 #define LEFT_OUT_LENGTH 3
@@ -48,18 +48,19 @@ static struct {
     uint64_t at;       /* steps that have ended since it leads */
     uint64_t seen;     /* steps that have ended */
     uint64_t detailed; /* of these, those with all detail */
-    uint64_t began;    /* ticks; 0: the first has not */
-    uint64_t ended;    /* ticks: the last one that the leader ended; 0: none */
+    uint64_t began;    /* in ticks; 0: the first has not begun */
+    uint64_t ended;    /* in ticks: the last one that the leader ended; 0: none */
     uint32_t since;    /* steps since the last switch */
-    uint32_t with, of; /* --detail N:M; of 0: not given */
+    uint32_t with, of; /* --detail N:M; 0 if not given */
     bool measures;
-    bool fixed; /* a source cannot be switched: there is nothing to compare */
+    bool fixed; /* a source cannot be switched, so there is nothing to compare */
     struct kind {
         struct rp_core_times ticks, cpu_ns;
     } on, off;
-    uint64_t cpu_ns, switches;      /* of the process, when the step began */
-    uint32_t compared, interrupted; /* steps, and those in which another program ran instead */
-    _Atomic uint32_t without;       /* detail is off */
+    uint64_t cpu_ns, switches; /* of the process at the begin of the step */
+    uint32_t compared,
+        interrupted;          /* steps compared, and steps in which another program ran instead */
+    _Atomic uint32_t without; /* detail is off */
     uint64_t gaps;
 } steps;
 
@@ -149,7 +150,7 @@ static uint64_t hash_of(const char *name)
     return h | 1;
 }
 
-/* Whether another name than the leader's has been seen so often that it leads now. */
+/* Whether another name than the leader's has been seen so often that it leads from now on. */
 static bool takes_over(uint64_t hash)
 {
     for (uint32_t i = 0; i < NAMES; i++) {
@@ -168,7 +169,7 @@ static void set_leader(uint64_t hash)
     if (!is_open()) /* what was measured stays */
         return;
     steps.at = 0;
-    steps.began = 0; /* what has ended is not known */
+    steps.began = 0; /* the step that has ended is unknown */
     steps.on.ticks.n = steps.off.ticks.n = steps.on.cpu_ns.n = steps.off.cpu_ns.n = 0;
     steps.compared = steps.interrupted = 0;
 }
@@ -222,7 +223,7 @@ static void read_usage(uint64_t *cpu_ns, uint64_t *switches)
     *switches = (uint64_t)used.ru_nivcsw;
 }
 
-/* The step that has ended, if it was recorded in one way from its begin to its end. */
+/* Measures the step that has ended, if it was recorded in one way from begin to end. */
 static void measure(uint64_t now, bool detail)
 {
     struct kind *kind = detail ? &steps.on : &steps.off;
@@ -328,8 +329,8 @@ static uint64_t share_of(uint64_t time, uint64_t part, uint64_t whole)
     return whole ? (uint64_t)((__uint128_t)time * part / whole) : time;
 }
 
-/* A step with detail and without, in nanoseconds. Where other programs took the processors in a
-   usual step, what recording adds takes longer by the clock than it would alone: then the
+/* Compares steps with and without detail, in nanoseconds. If other programs used the processors in
+   a usual step, what recording adds takes longer by the clock than it would alone; then the
    processor time of the process is a second witness, and the smaller difference counts. */
 static bool compare(struct rp_core_compared *out)
 {

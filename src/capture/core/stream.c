@@ -11,11 +11,11 @@
  * programs with thousands of threads: the file gets its name at once, and then its size, with the
  * header, by a single write of a page. A reader sees the empty file, which it skips, or the packet.
  *
- * From the OWN_FILES-th stream of a process on even that would be too much: creating a file
- * takes longer than creating a thread. The first chunks of these streams are slots of one shared,
- * hidden file, which only our reader reads. A stream that needs more than its slot gets files, the
- * slot's packets first; at the end of the process up to SLOTS_FILED of the other slots get files
- * too, for other readers.
+ * From the OWN_FILES-th stream of a process on, even that would be too expensive, because creating
+ * a file takes longer than creating a thread. The first chunks of these streams are slots of one
+ * shared, hidden file, which only our reader reads. A stream that needs more than its slot gets
+ * files, the slot's packets first; at the end of the process up to SLOTS_FILED of the other slots
+ * get files too, for other readers.
  *
  * When a thread ends, the next new thread reuses its stream and continues in the same chunk with a
  * packet of its own, so that short-lived threads do not cost a file each. The new packet's header
@@ -44,12 +44,13 @@
 #define KEPT_CHUNK     (64 << 10)   /* bytes, with --keep */
 #define RETRY_TICKS(s) ((s) / 1000) /* a millisecond */
 #define REUSE_MIN      1024         /* bytes that a chunk must have left for one more packet */
-#define TRIM_MIN       (60 << 10)   /* bytes to save: replacing a file costs a millisecond */
-#define OWN_FILES      16           /* streams of a process whose first chunk is a file */
-#define SLOTS_MAX      1024         /* of one file */
-#define SLOTS_TURNS    50           /* of the processor, until a thread does without a slot */
-#define SLOTS_FILED    128          /* that get a file when their stream ends */
-#define IDLE_TICKS     5            /* of the helper, until an ended stream is closed */
+#define TRIM_MIN \
+    (60 << 10) /* bytes that trimming must save, because replacing a file costs a millisecond */
+#define OWN_FILES   16   /* so many streams of a process have a file as their first chunk */
+#define SLOTS_MAX   1024 /* of one file */
+#define SLOTS_TURNS 50   /* turns of the processor until a thread goes on without a slot */
+#define SLOTS_FILED 128  /* number of slots that get a file when their stream ends */
+#define IDLE_TICKS  5    /* ticks of the helper until an ended stream is closed */
 
 __thread struct rp_core_stream *rp_core_self;
 __thread bool rp_core_in_helper;
@@ -96,7 +97,7 @@ static int file_allocate(int fd, size_t size)
 
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) /* after a short write errno is still that of fallocate */
+        if (n <= 0) /* after a short write, errno is still that of fallocate */
             return n < 0 ? errno : ENOSPC;
         done += (size_t)n;
     }
@@ -114,7 +115,7 @@ static int chunk_map(struct rp_core_chunk *c, const char *path, size_t size)
         c->base = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         why = c->base == MAP_FAILED ? errno : 0;
     }
-    if (why != EBADF) /* else the program closed it, and may have reused the number */
+    if (why != EBADF) /* otherwise the program closed it, and may have reused the number */
         close(fd);
     if (why) {
         unlink(path);
@@ -208,7 +209,7 @@ static int chunk_create_first(struct rp_core_stream *s, struct rp_core_chunk *c)
     return 0;
 }
 
-/* The texts of a packet are numbered anew, so that this is the time for a larger table. */
+/* The texts of a packet are numbered anew, so here the table can be replaced by a larger one. */
 static void texts_grow(struct rp_core_stream *s)
 {
     void *texts = mmap(NULL, RP_CORE_TEXTS * sizeof *s->texts, PROT_READ | PROT_WRITE,
@@ -300,7 +301,7 @@ void rp_core_slots_reserve(void)
     if (!slots || atomic_load(&slots->used) * 4 < slots->room || atomic_load(&rp_core.next_slots))
         return;
     struct rp_core_slots *fresh = slots_new(slots_room(slots));
-    if (fresh) /* take the page faults here */
+    if (fresh) /* takes the page faults here */
         madvise(fresh->base, (size_t)fresh->room * RP_CTF_SLOT_BYTES, MADV_POPULATE_WRITE);
     atomic_store(&rp_core.next_slots, fresh);
 }
@@ -316,8 +317,8 @@ void rp_core_slots_drop(void)
     unlink(path);
 }
 
-/* Replaces the slots that are used up. Only one thread does it, or hundreds of new ones would; the
-   others give it the time of a few turns, and then get files. */
+/* Replaces the slots that are used up. Only one thread does this; hundreds of others give it the
+   time of a few turns, and then get files. */
 static bool slots_add(struct rp_core_slots *full, int turn)
 {
     uint32_t nobody = 0;
@@ -373,7 +374,7 @@ static size_t chunk_size(struct rp_core_stream *s, size_t need)
 
     if (rp_core.options.limit_bytes && rp_core.options.limit_bytes / 16 < max)
         max = rp_core.options.limit_bytes / 16 & ~(size_t)4095;
-    if (rp_core_keeps() && max > KEPT_CHUNK) /* so that old ones can go soon */
+    if (rp_core_keeps() && max > KEPT_CHUNK) /* so that old ones can be removed soon */
         max = KEPT_CHUNK;
     if (max < RP_CORE_FIRST)
         max = RP_CORE_FIRST;
@@ -409,7 +410,7 @@ static uint64_t file_events(const char *path)
     return events;
 }
 
-/* Removes the oldest file of a stream, unless another thread does. */
+/* Removes the oldest file of a stream, unless another thread is doing so. */
 static void ring_drop(struct rp_core_stream *s)
 {
     char path[sizeof rp_core.folder + 80], name[64];
@@ -427,7 +428,8 @@ static void ring_drop(struct rp_core_stream *s)
     }
 }
 
-/* Whether the file after the oldest one of a stream began before that: the oldest had ended. */
+/* Whether the file after the oldest one of a stream began before `ticks`, so that the oldest had
+   ended. */
 static bool ended_before(struct rp_core_stream *s, uint64_t ticks)
 {
     char path[sizeof rp_core.folder + 80], name[64];
@@ -509,7 +511,8 @@ static bool is_full(int why)
     return why == ENOSPC || why == EDQUOT || why == EFBIG;
 }
 
-/* A chunk whose first packet has its header, under its name. Sets s->why if there is none. */
+/* Makes a chunk with the header of its first packet, under its final name. Sets s->why if that
+   fails. */
 static bool chunk_make(struct rp_core_stream *s, size_t size, struct rp_core_chunk *c)
 {
     if (size == RP_CORE_FIRST && (uint32_t)s->instance >= OWN_FILES && !s->packet &&
@@ -563,8 +566,9 @@ static void chunk_retire(struct rp_core_stream *s, const struct rp_core_chunk *o
     atomic_store(&s->retired, old->base);
 }
 
-/* Replaces the file by a copy of the chunk's first `size` bytes, whose last packet ends there. The
-   old file and the mapping stay intact: somebody may be reading the file. A slot gets a file. */
+/* Replaces the file by a copy of the chunk's first `size` bytes, where its last packet ends. The
+   old file and the mapping stay intact, because somebody may be reading the file. A slot gets a
+   file. */
 static bool chunk_trim(struct rp_core_stream *s, size_t size)
 {
     struct rp_ctf_packet head = *s->head;
@@ -580,7 +584,8 @@ static bool chunk_trim(struct rp_core_stream *s, size_t size)
     int fd = rp_core_create(from, O_WRONLY);
     if (fd < 0)
         return false;
-    /* allocated first: ext4 otherwise writes the blocks to disk before it renames the file */
+    /* allocated first, because ext4 otherwise writes the blocks to disk before it renames the
+       file */
     bool written = !file_allocate(fd, size) && writev(fd, parts, 3) == (ssize_t)size;
     written = !close(fd) && written;
     if (written && !rename(from, to))
@@ -628,7 +633,7 @@ static void packet_next(void *of)
     chunk_retire(s, &old);
 }
 
-/* A busy stream gets a spare chunk; the helper also unmaps the full one. */
+/* Asks the helper for a spare chunk for a busy stream; the helper also unmaps the full one. */
 static void spare_want(struct rp_core_stream *s)
 {
     uint32_t none = RP_CORE_SPARE_NONE;
@@ -671,7 +676,8 @@ bool rp_core_stream_next(struct rp_core_stream *s, size_t need)
         s->next_size *= 4;
     if (next.done && s->packet > 1)
         spare_want(s);
-    if (!rp_core_own && !rp_core_in_helper) /* else a part of something that is counted */
+    if (!rp_core_own &&
+        !rp_core_in_helper) /* otherwise this is part of something that is counted */
         rp_core_spent(began_ns);
     errno = saved;
     return next.done;
@@ -697,7 +703,7 @@ void rp_core_stream_reserve(struct rp_core_stream *s)
         atomic_store(&s->spare_state, RP_CORE_SPARE_NONE);
         return;
     }
-    madvise(s->spare.base, s->spare.size, MADV_POPULATE_WRITE); /* take the page faults here */
+    madvise(s->spare.base, s->spare.size, MADV_POPULATE_WRITE); /* takes the page faults here */
     atomic_store(&s->spare_state, RP_CORE_SPARE_READY);
 }
 
@@ -723,7 +729,7 @@ void rp_core_stream_end(struct rp_core_stream *s)
             slot_file(s);
     } else if (size + TRIM_MIN <= s->chunk.size && chunk_trim(s, size))
         atomic_fetch_sub(&rp_core.bytes, s->chunk.size - size);
-    if (!s->chunk.in_slot && !atomic_load(&rp_core.ended)) /* then the process ends anyway */
+    if (!s->chunk.in_slot && !atomic_load(&rp_core.ended)) /* otherwise the process ends anyway */
         munmap(s->chunk.base, s->chunk.size);
     s->chunk.base = NULL;
     s->head = NULL;
@@ -757,8 +763,9 @@ void rp_core_stream_age(struct rp_core_stream *s)
 /* -------------------------------------------------------------------------- streams */
 
 /* The list of unused streams: its first one, and in the upper bits of the word a number that
-   changes with it, because a stream may be taken and put back between a load and an exchange.
-   Streams are never unmapped, so that the link of one that was taken can still be read. */
+   changes with every operation, because a stream may be taken and put back between a load and an
+   exchange. Streams are never unmapped, so the link of a stream that was taken can still be
+   read. */
 #define TAG_SHIFT 48
 #define TAG_MASK  (~UINT64_C(0) << TAG_SHIFT)
 
@@ -800,7 +807,8 @@ void rp_core_stream_leave(struct rp_core_stream *s)
     unused_push(s);
 }
 
-/* A stream whose thread has ended, or NULL. One that the helper is closing goes back. */
+/* Takes a stream whose thread has ended, or NULL. A stream that the helper is closing is put
+   back. */
 static struct rp_core_stream *stream_reuse(void)
 {
     struct rp_core_stream *s, *closing = NULL;
@@ -844,8 +852,8 @@ static void stream_continue(struct rp_core_stream *s)
     packet_use(s, at);
 }
 
-/* Memory for new streams, mapped for several at once: a mapping for each would cost more, and their
-   number is limited. */
+/* Memory for new streams is mapped for several at once, because a mapping for each would cost more,
+   and their number is limited. */
 struct rp_core_slab {
     _Atomic uint32_t used;
     uint32_t room;
@@ -910,7 +918,8 @@ struct rp_core_stream *rp_core_stream_new(void)
         s->next_size = RP_CORE_FIRST;
     }
     s->tid = tid;
-    s->time = now_on ? now_on : RP_CORE_NEVER; /* off: for work reported late */
+    s->time =
+        now_on ? now_on : RP_CORE_NEVER; /* recording is off, so this is for work reported late */
     s->retry_at = 0;
     s->step_counted = false;
     s->input.depth = s->collective.depth = 0;

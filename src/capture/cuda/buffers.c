@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers for CUPTI. CUPTI requests one inside a launch of the program, so that a request only
- * looks for a free one: all are in one reserved range, each with a state (free, given to CUPTI,
- * full). A worker thread reads full buffers, and flushes CUPTI once a second, because a flush
- * delays launches: a killed process loses at most the records of that time.
+ * Buffers for CUPTI. CUPTI requests one inside a launch of the program, so a request must be quick
+ * and only looks for a free one. All are in one reserved range, each with a state (free, given to
+ * CUPTI, full). A worker thread reads full buffers, and flushes CUPTI once a second, because a
+ * flush delays launches: a killed process loses at most the records of that time.
  *
  * The memory comes from mmap; only touched pages are allocated. CUPTI is told that buffers are
  * zeroed, so that it does not clear them on the program's thread. The child of a fork has its own
@@ -34,16 +34,16 @@ static struct {
 
 static uint8_t *base;
 static sem_t full;
-static pthread_mutex_t reading =
-    PTHREAD_MUTEX_INITIALIZER; /* between the worker and the shutdown */
+static pthread_mutex_t reading = PTHREAD_MUTEX_INITIALIZER; /* for the worker and the shutdown */
 
 /* -------------------------------------------------------------------------- for CUPTI */
 
 void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
 {
     atomic_store_explicit(&rp_cuda.used, 1, memory_order_relaxed);
-    *records = 0;                           /* as many as fit */
-    for (uint32_t k = 0; k < BLOCKS; k++) { /* in order: the first have allocated pages */
+    *records = 0; /* as many as fit */
+    for (uint32_t k = 0; k < BLOCKS;
+         k++) { /* in order, because the first ones have allocated pages */
         uint32_t none = FREE;
 
         if (atomic_load_explicit(&blocks[k].state, memory_order_relaxed) == FREE &&
@@ -53,7 +53,7 @@ void rp_cuda_request(uint8_t **buffer, size_t *size, size_t *records)
             return;
         }
     }
-    *buffer = NULL; /* CUPTI drops records then, and counts them */
+    *buffer = NULL; /* then CUPTI drops records, and counts them */
     *size = 0;
 }
 
@@ -118,7 +118,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* Waits until a buffer is full, or until the time. */
+/* Waits until a buffer is full, or until that time. */
 static void worker_wait(int64_t when_ns)
 {
     int64_t left = when_ns - now_ns();

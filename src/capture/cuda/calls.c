@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which calls are recorded, and how. By default only calls are recorded that start work, wait for
- * it, allocate, load code or make a context. They are chosen by their names, which CUPTI has for
- * each number: so that a launch function of a later CUDA is recorded too.
+ * Decides which calls are recorded, and how. By default only calls are recorded that start work,
+ * wait for it, allocate, load code or make a context. They are chosen by their names, which CUPTI
+ * has for each number, so that a launch function of a later CUDA is recorded too.
  *
  * They are recorded by callbacks, on the thread that calls. CUPTI's own records of calls
  * (activities) can be chosen by number as well, but then it follows all calls of the runtime and
@@ -17,8 +17,8 @@
  * Calls that wait for the device are noted with what they wait for (waits.c), even where calls are
  * not recorded.
  *
- * A CUDA graph that is made while records are off never has any. So, where detail is off, calls
- * that make one are watched, and switch it on.
+ * A CUDA graph that is made while records are off never gets any. So if detail is off, calls that
+ * make a graph are watched, and switch it on.
  */
 #include "abi/cupti_counters.h"
 #include "capture/cuda/cuda.h"
@@ -88,7 +88,7 @@ static void for_each(bool (*is_chosen)(int domain, const char *name),
     for_each_call(RP_CUPTI_DOMAIN_DRIVER, is_chosen, set, on);
 }
 
-/* Of the calls of the driver, and of the runtime. */
+/* State of the driver's calls, and of the runtime's. */
 static struct {
     uint8_t does;    /* enum rp_cuda_call */
     bool per_thread; /* its default stream is the thread's own */
@@ -187,7 +187,7 @@ static void switch_chosen(bool on)
     }
     if (!none)
         switch_activities(on);
-    /* To count, launches of the runtime, and of the driver without it. */
+    /* To count launches of the runtime, and launches of the driver outside of these. */
     if (rp_cuda.counting)
         rp_cuda_calls_watch_work(on);
 }
@@ -229,7 +229,7 @@ static void call_write(bool runtime, uint32_t id, const struct rp_cupti_call *ca
         .nargs = code != 0});
 }
 
-/* One that was begun before, or an attempt that failed. */
+/* Ends a capture that began earlier, or an attempt that failed. */
 static void end_capture(void)
 {
     int32_t n = atomic_load(&rp_cuda.captures);
@@ -238,7 +238,7 @@ static void end_capture(void)
         ;
 }
 
-/* A call that makes a graph, or a part of it. */
+/* Handles a call that makes a graph, or a part of it. */
 static void graph_call(bool runtime, uint8_t does, const struct rp_cupti_call *call)
 {
     static __thread uint32_t outer __attribute__((tls_model("initial-exec"))); /* of the runtime */

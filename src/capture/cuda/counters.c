@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counters by CUPTI's range profiler: each kernel is a range, and runs as often as the counters
- * need passes, between which CUPTI restores the memory that it wrote. Kernels run one after the
- * other and their launches wait for them, so the recording has true values of each kernel, and no
- * true times between kernels. A kernel is a span at its launch, as long as the counter of its time
- * says.
+ * Measures counters with CUPTI's range profiler: each kernel is a range, and runs as often as the
+ * counters need passes, between which CUPTI restores the memory that it wrote. Kernels run one
+ * after the other and their launches wait for them, so the recording has true values for each
+ * kernel, but no true times between kernels. A kernel is a span at its launch, as long as the
+ * counter of its time says.
  *
  * One context is measured, the first. Launches are listed in order, and so are the ranges: every
  * RANGES launches, at the end of the context and at exit, values are read and spans written. If
- * there are more or fewer ranges than launches (a CUDA graph), no kernel can be told: they are
+ * there are more or fewer ranges than launches (a CUDA graph), kernels cannot be identified and are
  * counted as lost.
  */
 #include "capture/cuda/counters.h"
@@ -45,9 +45,9 @@ static struct {
     const char *names[METRICS + 1];
     size_t n;
     void *context, *host, *profiler;
-    uint8_t *config, *data; /* what to measure; what was measured */
+    uint8_t *config, *data; /* config: what to measure; data: what was measured */
     size_t nconfig, ndata;
-    bool running, failed; /* running: measuring now, or paused with the recording */
+    bool running, failed; /* running: it measures now, or is paused with the recording */
     bool paused;
     struct launch *launches;
     size_t nlaunches;
@@ -139,7 +139,7 @@ void rp_cuda_counters_begin(void)
         rp_cuda.cupti.enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_DRIVER, launches[i]);
 }
 
-/* One by one, so that the message names the metric that CUPTI does not know. */
+/* Adds them one by one, so that the message names the metric that CUPTI does not know. */
 static bool add_metrics(void)
 {
     for (size_t i = 0; i < counters.n; i++) {
@@ -316,7 +316,8 @@ static bool counters_read(void)
 
 /* -------------------------------------------------------------------------- callbacks */
 
-/* Measures only while the recording is on, because each kernel costs many milliseconds. */
+/* Measures only while the recording is on, because that makes each kernel cost many
+   milliseconds. */
 static void prepare_launch(void)
 {
     bool pause = !rp_cuda.cap->ready();

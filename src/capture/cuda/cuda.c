@@ -29,7 +29,9 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define DEADLOCKS 130000 /* this version may, when records of kernels are switched off */
+#define DEADLOCKS                                                                                  \
+    130000 /* from this version on there may be deadlocks when records of kernels are switched off \
+            */
 
 struct rp_cuda rp_cuda;
 
@@ -84,8 +86,8 @@ void rp_cuda_switch_records(bool on)
     }
     for (size_t i = 0; i < sizeof kinds; i++)
         set(kinds[i]);
-    /* One record a graph is cheaper, but CUPTI 13.0 breaks programs with it: launches of XLA's
-       command buffers fail. */
+    /* One record for each graph is cheaper, but with CUPTI 13.0 it breaks programs: launches of
+       XLA's command buffers fail. */
     if (rp_cuda_option_is("cuda.graph", "graph"))
         set(RP_CUPTI_GRAPH_TRACE);
     rp_cuda_calls_switch(on);
@@ -154,7 +156,8 @@ static void prepare_records(void)
     c->enable_callback(1, rp_cuda.subscriber, RP_CUPTI_DOMAIN_STATE, RP_CUPTI_STATE_FATAL_ERROR);
     set_attribute(RP_CUPTI_ATTR_PER_THREAD_BUFFER, 1, 1);
     set_attribute(RP_CUPTI_ATTR_ZEROED_OUT_BUFFER, 1, 1);
-    if (c->timestamp) /* only once while attached: a second call corrupts the times of records */
+    if (c->timestamp) /* called only once while attached, because a second call corrupts the times
+                         of records */
         c->timestamp(timestamp);
     c->buffers(rp_cuda_request, rp_cuda_complete);
     c->enable(RP_CUPTI_DEVICE);
@@ -194,7 +197,7 @@ static void put_counts(void)
 static void cuda_end(void)
 {
     if (!atomic_load(&rp_cuda.running) || rp_cuda.cap->process_id() != rp_cuda.process ||
-        rp_cuda.cap->sealed()) /* CUPTI would make system calls */
+        rp_cuda.cap->sealed()) /* then CUPTI would make system calls */
         return;
     if (rp_cuda_counters_wanted())
         rp_cuda_counters_end();

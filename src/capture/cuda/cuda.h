@@ -35,14 +35,15 @@ struct rp_cuda {
     bool counting;            /* calls that give work to the device are counted */
     uint32_t process;         /* cap->process_id() of the process that subscribed */
     _Atomic uint32_t running; /* subscribed, and not shutting down */
-    _Atomic uint32_t used;    /* CUPTI has requested a buffer: there may be records to flush */
+    _Atomic uint32_t used;    /* CUPTI has requested a buffer, so there may be records to flush */
     _Atomic uint32_t others;  /* subscriptions of other profilers */
     _Atomic uint32_t graphs;  /* the program uses CUDA graphs */
-    _Atomic int32_t captures; /* streams that are being captured into one */
-    _Atomic uint32_t device;  /* of the last record of work, + 1; 0: there was none */
+    _Atomic int32_t captures; /* number of streams that are being captured into a graph */
+    _Atomic uint32_t device;  /* device of the last record of work, plus 1; 0: there was none */
     _Atomic uint32_t times;   /* how often CUPTI was attached again */
     _Atomic uint64_t kernels, untimed, dropped, bad;
-    _Atomic uint64_t by_stream[RP_CUDA_STREAMS]; /* kernels in the streams with the first ids */
+    _Atomic uint64_t
+        by_stream[RP_CUDA_STREAMS]; /* number of kernels in the streams with the lowest ids */
 };
 extern struct rp_cuda rp_cuda RP_CUDA_HIDDEN;
 
@@ -65,7 +66,7 @@ struct rp_cuda_driver {
     int (*event_query)(void *event);
     int (*event_elapsed)(float *ms, void *from, void *to);
 };
-/* NULL: not all of it is there. */
+/* NULL if a function is missing. */
 RP_CUDA_HIDDEN const struct rp_cuda_driver *rp_cuda_driver(void);
 
 /* ---- cuda.c ---- */
@@ -76,7 +77,8 @@ RP_CUDA_HIDDEN bool rp_cuda_attach(void);            /* subscribes, and prepares
 /* ---- detach.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_on_detail(bool on); /* see on_detail of core.h */
 RP_CUDA_HIDDEN bool rp_cuda_is_attached(void);
-/* For each callback of a call; true where CUPTI has been left, or will be: there is no detail. */
+/* Called for each callback of a call; true if CUPTI has been left, or will be, because there is no
+   detail. */
 struct rp_cupti_call;
 RP_CUDA_HIDDEN bool rp_cuda_leave(const struct rp_cupti_call *call);
 
@@ -107,22 +109,22 @@ RP_CUDA_HIDDEN void rp_cuda_calls_callback(int domain, uint32_t id, const void *
 RP_CUDA_HIDDEN bool rp_cuda_call_matters(int domain, const char *name);
 
 /* ---- waits.c ---- */
-/* At the end of a call (RP_CUDA_WAITS and on) that began at `begin`, in ticks. */
+/* Called at the end of a call (RP_CUDA_WAITS and on) that began at `begin`, in ticks. */
 RP_CUDA_HIDDEN void rp_cuda_wait(enum rp_cuda_call does, bool per_thread,
                                  const struct rp_cupti_call *call, uint64_t begin);
-RP_CUDA_HIDDEN void
-rp_cuda_waits_forget(void); /* all events: records without detail are not seen */
+RP_CUDA_HIDDEN void rp_cuda_waits_forget(
+    void); /* forgets all events, because their records are not seen without detail */
 
 /* ---- buffers.c ---- */
 RP_CUDA_HIDDEN bool rp_cuda_buffers_begin(void); /* allocates memory, starts the worker */
 RP_CUDA_HIDDEN rp_cupti_request rp_cuda_request;
 RP_CUDA_HIDDEN rp_cupti_complete rp_cuda_complete;
-RP_CUDA_HIDDEN bool rp_cuda_buffers_idle(void); /* nothing is left to read */
+RP_CUDA_HIDDEN bool rp_cuda_buffers_idle(void); /* whether nothing is left to read */
 RP_CUDA_HIDDEN void rp_cuda_buffers_end(void);  /* flushes, reads the rest, stops the worker */
 
 /* ---- records.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_records(uint8_t *buffer, size_t valid);
-RP_CUDA_HIDDEN void rp_cuda_records_forget(void); /* what later records may refer to */
+RP_CUDA_HIDDEN void rp_cuda_records_forget(void); /* forgets what later records may refer to */
 
 /* ---- device_state.c ---- */
 RP_CUDA_HIDDEN void rp_cuda_watch_device(void);
@@ -132,5 +134,5 @@ RP_CUDA_HIDDEN void rp_cuda_boundary(bool without); /* see on_boundary of core.h
 
 /* ---- names.c ---- */
 RP_CUDA_HIDDEN const char *rp_cuda_call_name(int domain, uint32_t id); /* from any thread */
-/* for the worker only */
+/* only called by the worker */
 RP_CUDA_HIDDEN const char *rp_cuda_kernel_name(const char *mangled);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding CUPTI. Frameworks bring their own copy, and two copies in one process do not work.
- * Searched in this order: a copy that is already loaded; CUPTI_PATH; beside the loaded CUDA
- * runtime, or in the packages of the running Python (wheels install it in nvidia/cu13/lib or
+ * Finds CUPTI. Frameworks bring their own copy, and two copies in one process do not work. Searched
+ * in this order: a copy that is already loaded; CUPTI_PATH; beside the loaded CUDA runtime, or in
+ * the packages of the running Python (wheels install it in nvidia/cu13/lib or
  * nvidia/cuda_cupti/lib); the system.
  */
 #include "capture/cuda/cuda.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where steps are recorded without detail. CUPTI slows a program down while it is attached, even
- * with all records off, so with `record --detail` it is left there, and attached again later:
+ * Leaves CUPTI in steps without detail. It slows a program down while it is attached, even with all
+ * records off, so with `record --detail` it is detached there, and attached again later:
  *
  *     ATTACHED    records are on, or off for a few steps (to see what they add)
  *     LEAVING     records are off; the next call of the program that CUPTI reports leaves it at its
@@ -9,9 +9,9 @@
  *     DETACHED    nothing of CUPTI may be called: that would attach it
  *
  * Before records go off the device is waited for, and its records are fetched: nodes of CUDA graphs
- * go on writing their times into records that were not. A program that uses graphs is not left:
- * with CUPTI 13.0 a graph that was made or launched while it was attached cannot be launched after
- * that. XLA makes them of its own accord.
+ * continue to write their times into records that were not fetched. A program that uses graphs is
+ * not detached: with CUPTI 13.0 a graph that was made or launched while it was attached cannot be
+ * launched after that. XLA makes them of its own accord.
  */
 #include "abi/cupti_counters.h"
 #include "capture/cuda/cuda.h"
@@ -42,7 +42,8 @@ bool rp_cuda_leave(const struct rp_cupti_call *call)
     return true;
 }
 
-/* Unless a stream is being captured into a graph, which waiting would break. */
+/* Waits for the device, unless a stream is being captured into a graph, which waiting would
+   break. */
 static void wait_for_device(void)
 {
     const struct rp_cuda_driver *driver = rp_cuda_driver();
@@ -78,7 +79,7 @@ static void switch_on(void)
     if (before == DETACHED) {
         rp_cuda_records_forget();
         atomic_fetch_add(&rp_cuda.times, 1);
-        if (!rp_cuda_attach()) /* another profiler has come */
+        if (!rp_cuda_attach()) /* another profiler has subscribed */
             return;
     } else if (before == LEAVING) {
         rp_cuda_calls_watch_work(false);

@@ -2,15 +2,15 @@
 /*
  * The state of the device that this process uses, once a second, for the signals of the job: its
  * clock, power and memory, and how long its power limit or heat held it back. From NVML, which is
- * loaded when the first kernel is known; CUDA's number of a device is not NVML's, so that it is
- * found by its address on the bus. The driver does one such call at a time and launches may wait
- * for it: so there are few of them, and none that lists processes.
+ * loaded when the first kernel is known; CUDA's number of a device is not NVML's, so the device is
+ * found by its address on the bus. The driver handles one such call at a time, and launches may
+ * wait for it, so only a few are made, and none that lists processes.
  */
 #include "capture/cuda/cuda.h"
 
 #include <dlfcn.h>
 
-#define TICKS    10 /* of the recorder, between two looks */
+#define TICKS    10 /* ticks of the recorder between two measurements */
 #define SM_CLOCK 1
 #define BY_POWER 74 /* fields: ns for which the clock was lower, since the driver was loaded */
 #define BY_HEAT  75
@@ -59,7 +59,7 @@ static bool open_nvml(int device)
            !find(address, &nvml.device);
 }
 
-/* What grew since the last look. */
+/* Reports what grew since the last measurement. */
 static void tell_limits(void)
 {
     static const enum rp_capture_signal which[2] = {RP_CAPTURE_LIMITED_BY_POWER,
@@ -78,7 +78,7 @@ static void tell_limits(void)
     }
 }
 
-/* Ten times a second, on the recorder's thread. */
+/* Called ten times a second on the recorder's thread. */
 static void look(void)
 {
     unsigned long long bytes[3];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The driver is loaded by the program: no second one, and none where there is none. */
+/* Uses only the driver that the program has loaded; if there is none, none is loaded. */
 #include "capture/cuda/cuda.h"
 
 #include <dlfcn.h>

@@ -16,7 +16,7 @@
 #define EXTERNALS 8192 /* a power of two */
 #define ARGS      16
 
-struct out { /* a span under construction */
+struct out { /* out: a span under construction */
     struct rp_capture_span span;
     struct rp_capture_arg args[ARGS];
 };
@@ -78,7 +78,7 @@ static void add_external(struct out *o, uint32_t correlation)
         add_number(o, "External id", (int64_t)externals[k].external);
 }
 
-/* Correlations of runtime calls: the driver call inside has the same. */
+/* Correlations of runtime calls; the driver call inside has the same one. */
 static uint32_t outer[EXTERNALS];
 
 static void keep_outer(const struct rp_cupti_api_record *r)
@@ -112,7 +112,7 @@ static void keep_device(const struct rp_cupti_device_record *r)
     snprintf(key, sizeof key, "cuda.device.%u.size", r->id);
     snprintf(text, sizeof text, "%llu bytes, %u multiprocessors",
              (unsigned long long)r->memory_bytes, r->multiprocessors);
-    rp_cuda.cap->fact(key, text); /* before the name, which completes the device */
+    rp_cuda.cap->fact(key, text); /* written before the name, which completes the device */
     snprintf(key, sizeof key, "cuda.device.%u.clocks", r->id);
     snprintf(text, sizeof text, "%u MHz, memory %llu GB/s", r->clock_khz / 1000,
              (unsigned long long)(r->bandwidth_kb / 1000000));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The time of steps on the device, where there are no records of work (record --detail): an event
- * of CUDA between every two steps, in the default stream. From one to the next is the time of a
- * step, as the device has it; it is a counter of the recording. That needs no CUPTI, and costs some
- * microseconds a step.
+ * Measures the time of steps on the device if there are no records of work (record --detail): a
+ * CUDA event is put between every two steps, in the default stream. The time from one to the next
+ * is the device's time of a step, and becomes a counter of the recording. This needs no CUPTI, and
+ * costs some microseconds for each step.
  *
- * The default stream is that of PyTorch's work. Where most kernels that were recorded ran in other
- * streams, which it does not wait for (XLA), there is nothing to measure. While a stream is being
- * captured into a graph nothing may be recorded in it: that step has no time.
+ * PyTorch's work is in the default stream. If most kernels that were recorded ran in other streams,
+ * for which it does not wait (XLA), nothing can be measured. While a stream is being captured into
+ * a graph, nothing may be recorded in it, so such a step has no time.
  */
 #include "capture/cuda/cuda.h"
 
 #define EVENTS  64
 #define NAME    "step on the device (ms)"
-#define RELAXED 2 /* of a thread: captures of other threads do not forbid calls of this one */
+#define RELAXED 2 /* mode of a thread: captures of other threads do not forbid its calls */
 
 static struct {
     const struct rp_cuda_driver *driver;
@@ -23,11 +23,11 @@ static struct {
     uint64_t recorded, read;
     struct {
         void *event;
-        bool ends; /* a step that began with the event before */
+        bool ends; /* a step ends here that began with the event before */
     } at[EVENTS];
 } d;
 
-/* Whether this thread uses the context whose steps are timed: the first one. */
+/* Whether this thread uses the context whose steps are timed, which is the first one. */
 static bool is_context(void)
 {
     void *context = NULL;
@@ -68,7 +68,7 @@ static void collect(void)
     }
 }
 
-/* Records an event for this boundary; false: there is none. */
+/* Records an event for this boundary; false if there is none. */
 static bool record_event(bool ends)
 {
     size_t k = d.recorded % EVENTS;
@@ -76,7 +76,7 @@ static bool record_event(bool ends)
     if (!is_possible())
         return false;
     collect();
-    if (d.recorded - d.read >= EVENTS - 1 || /* the device is that far behind */
+    if (d.recorded - d.read >= EVENTS - 1 || /* the device is too far behind */
         (!d.at[k].event && d.driver->event_create(&d.at[k].event, 0)) ||
         d.driver->event_record(d.at[k].event, NULL))
         return false;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What calls wait for: a stream for an event of another one, or the host for an event, a stream or
- * the device. CUPTI has records of both (activities), but each of the two kinds makes it follow
- * all calls of the program: a step of many small kernels was 15 % longer with one. The parameters
- * of the few calls that wait say the same.
+ * Finds what calls wait for: a stream for an event of another one, or the host for an event, a
+ * stream or the device. CUPTI has records of both (activities), but each of the two kinds makes it
+ * follow all calls of the program: with one, a step of many small kernels was 15 % longer. The
+ * parameters of the few calls that wait give the same information.
  *
- * The last record of an event before a wait is the one that is waited for; nothing is executed of
- * calls that are captured into a graph.
+ * A wait is for the last record of its event. Calls that are captured into a graph are ignored,
+ * because they execute nothing.
  */
 #include "abi/cupti_counters.h"
 #include "capture/cuda/cuda.h"
@@ -19,7 +19,7 @@
 
 static struct {
     const void *event;
-    uint64_t link; /* of the call that recorded it */
+    uint64_t link; /* link of the call that recorded it */
     uint32_t stream;
 } events[EVENTS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,7 +29,8 @@ static size_t place_of(const void *event)
     return (uint64_t)(uintptr_t)event * UINT64_C(0x9E3779B97F4A7C15) >> 52 & (EVENTS - 1);
 }
 
-/* Without a stream it is not known any more what a wait for the event waits for. */
+/* Keeps the last record of an event. Without a stream, it is no longer known what a wait for the
+   event waits for. */
 static void keep(const void *event, uint64_t link, uint32_t stream)
 {
     size_t k = place_of(event);
@@ -54,7 +55,7 @@ static uint32_t add(struct rp_capture_arg *args, uint32_t n, const char *key, ui
     return n + 1;
 }
 
-/* The last record of an event: the call, and the stream. */
+/* Finds the last record of an event: the call, and the stream. */
 static bool find(const void *event, uint64_t *link, uint32_t *stream)
 {
     size_t k = place_of(event);
@@ -99,7 +100,7 @@ void rp_cuda_wait(enum rp_cuda_call does, bool per_thread, const struct rp_cupti
 {
     static const struct {
         const char *name;
-        int8_t event, stream; /* places among the parameters, from 1 on; 0: none */
+        int8_t event, stream; /* places among the parameters, counted from 1; 0: none */
     } rows[] = {[RP_CUDA_RECORDS_EVENT] = {NULL, 1, 2},
                 [RP_CUDA_STREAM_WAITS] = {"Stream Wait Event", 2, 1},
                 [RP_CUDA_AWAITS_EVENT] = {"Event Sync", 1, 0},

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loaded by `reprise dump run` into every process that it starts: where a launcher has given the
+ * Loaded by `reprise dump run` into every process that it starts: if a launcher has given the
  * process a rank, its dumps go to a folder of that rank. Before the program's main function, in the
  * variables that REPRISE_DUMP_VARIABLES lists,
  *
  *     <folder>/xla  becomes  <folder>/rank3/xla        (<folder> is REPRISE_DUMP)
  *
- * and that folder is made. A process without a rank is left alone; one whose parent had a rank, and
- * that has another, gets its own.
+ * and that folder is made. A process without a rank is left alone; if its parent had another rank,
+ * it gets a folder of its own.
  */
 #include "abi/launcher_env.h"
 
@@ -18,7 +18,7 @@
 
 #define VALUE_MOST 65536
 
-/* "/rank12" at the beginning of a path: how long it is, else 0 */
+/* length of a "/rank12" at the beginning of a path, else 0 */
 static size_t rank_length(const char *at)
 {
     size_t n = 5;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The frameworks library: tasks of ITT, which PyTorch makes for its operators where it has no NVTX
- * (builds for the CPU), as do oneDNN and OpenVINO for theirs. PyTorch makes them only when asked
- * to: python/sitecustomize.py asks.
+ * The frameworks library records tasks of ITT, which PyTorch makes for its operators if it has no
+ * NVTX (builds for the CPU), as do oneDNN and OpenVINO for theirs. PyTorch makes them only when
+ * asked to: python/sitecustomize.py asks.
  *
  * A text is a handle that PyTorch requests in each call: a table gives the same one for the same
  * text, without a lock where it is known. Handles are never freed. A full table gives one common
- * handle, so that what a program names without end costs no memory without end.
+ * handle, so that endless new names do not cost endless memory.
  */
 #include "abi/itt.h"
 #include "capture/core/core.h"
@@ -85,7 +85,8 @@ static uint64_t text_hash(const char *text)
     return h ^ h >> 29;
 }
 
-/* "aten::mm", "AddmmBackward0"; ranges of the program are the other names. */
+/* Whether a text names an operator, "aten::mm", "AddmmBackward0"; other names are ranges of the
+   program. */
 static bool is_operator(const char *text)
 {
     size_t n = strlen(text);

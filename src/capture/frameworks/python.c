@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What python/sitecustomize.py asks of the recorder, by ctypes. */
+/* What python/sitecustomize.py calls in the recorder, through ctypes. */
 #include "capture/core/core.h"
 
 #include <dlfcn.h>
@@ -26,10 +26,11 @@ static struct {
     char key[64], value[256];
     bool told;
 } facts[FACTS];
-static uint32_t nfacts, told_by; /* told_by: the process that told them */
+static uint32_t nfacts, told_by; /* told_by: the process that reported them */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Facts wait for an event: a launcher that imports a framework records nothing by itself. */
+/* Facts wait for an event, because a launcher that imports a framework records nothing by
+   itself. */
 static void tell_facts(void)
 {
     const struct rp_capture *cap = rp_capture_get();
@@ -92,7 +93,8 @@ int reprise_frameworks_ready(void)
     return cap && cap->ready();
 }
 
-/* Where files of this rank belong. A mark makes sure that it exists; NULL: nothing is recorded. */
+/* The folder for files of this rank. A mark makes sure that it exists; NULL if nothing is
+   recorded. */
 const char *reprise_frameworks_folder(void)
 {
     const struct rp_capture *cap = rp_capture_get();
@@ -102,17 +104,17 @@ const char *reprise_frameworks_folder(void)
     return cap ? cap->folder() : NULL;
 }
 
-/* The child of a fork tells again what its parent told, if it is a rank of its own. */
+/* The child of a fork reports again what its parent has reported, if it is a rank of its own. */
 void reprise_frameworks_tell(void)
 {
     if (reprise_frameworks_folder())
         tell_facts();
 }
 
-/* Begin and end of a time whose operators are missing. */
+/* Marks begin and end of a time whose operators are missing. */
 void reprise_frameworks_gap(int begins)
 {
-    static uint64_t gaps = UINT64_C(1) << 32; /* other ids than those of gaps between steps */
+    static uint64_t gaps = UINT64_C(1) << 32; /* ids other than those of gaps between steps */
     const struct rp_capture *cap = rp_capture_get();
 
     if (cap && begins)
@@ -133,7 +135,7 @@ static int resume(void *unused)
     return 0;
 }
 
-/* Around a fork of Python, which counts threads. */
+/* Called around a fork of Python, which counts threads. */
 void reprise_frameworks_rest(void)
 {
     const struct rp_capture *cap = rp_capture_get();
@@ -142,8 +144,8 @@ void reprise_frameworks_rest(void)
         cap->rest(true);
 }
 
-/* Some versions of Python count after they have called this: Python's main thread resumes when it
-   is back in the interpreter. Without effect where nothing rests. */
+/* Some versions of Python count threads after they have called this: Python's main thread resumes
+   when it is back in the interpreter. No effect if nothing rests. */
 void reprise_frameworks_resume(void)
 {
     int (*add)(int (*call)(void *), void *) = NULL;

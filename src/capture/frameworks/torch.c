@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators of PyTorch, by callbacks that its own profiler uses as well (at::RecordFunction): a
- * tenth of the cost of NVTX ranges, which format and parse a text for each call. python/
- * sitecustomize.py opens this when torch has been imported, and lets it prove itself: it runs
- * operators whose names and sequence numbers it knows. If they are not seen, nothing stays
+ * Records operators of PyTorch by callbacks that its own profiler uses as well
+ * (at::RecordFunction): a tenth of the cost of NVTX ranges, which format and parse a text for each
+ * call. python/ sitecustomize.py opens this when torch has been imported, and lets it prove itself:
+ * it runs operators whose names and sequence numbers it knows. If they are not seen, nothing stays
  * registered, and the ranges are used.
  *
- *   operators      are on a stack of their thread until they end, and are spans then. Where a
- *                  source counts launches, those that launched nothing and were short are not
- *                  written: views and allocations are most operators of a step, and explain little
- *   ranges         (record_function, Optimizer.step, the data loader) are always written. Those
- *                  that end on another thread are collectives of c10d, which have a source of
- *                  their own
+ *   operators      are on a stack of their thread until they end, and are then written as spans. If
+ * a source counts launches, short ones that launched nothing are not written: views and allocations
+ * are most operators of a step, and explain little ranges         (record_function, Optimizer.step,
+ * the data loader) are always written. Those that end on another thread are collectives of c10d,
+ * which have a source of their own
  *
  * The sequence number that forward and backward share has no function to read it; its place in the
  * object is found by the test.
@@ -32,7 +31,7 @@
 #define EXPORT  __attribute__((visibility("default")))
 #define DEPTH   256
 #define PLACES  40    /* words of the object that are searched for the sequence number */
-#define LONG_NS 10000 /* an operator that took this long is written in any case */
+#define LONG_NS 10000 /* an operator that took this long is always written */
 #define TESTED  32
 #define STEP    "Optimizer.step#"
 
@@ -47,13 +46,13 @@ EXPORT void reprise_torch_stepped(uint64_t optimizer);
 
 struct open_operator {
     const struct rp_torch_function *function;
-    uint64_t begin; /* 0: not recorded when it began */
+    uint64_t begin; /* 0 if it was not recorded when it began */
     uint64_t launches;
 };
 
 struct stack {
     uint32_t depth, nranges;
-    uint64_t *launches; /* of this thread; NULL: nobody counts them */
+    uint64_t *launches; /* counter of this thread; NULL: nobody counts */
     struct open_operator open[DEPTH];
     const struct rp_torch_function *ranges[DEPTH];
 };
@@ -64,24 +63,24 @@ static struct {
     RP_TORCH_CALLS(FIELD)
 #undef FIELD
     uint64_t operators, ranges; /* handles of the callbacks; 0: none */
-    bool all, none;             /* all: also those that launch nothing */
+    bool all, none;             /* all: also operators that launch nothing */
     uint64_t long_ticks;
-    int64_t sequence_at; /* word of the object; -1: unknown */
+    int64_t sequence_at; /* index of a word in the object; -1: unknown */
     _Atomic uint32_t ready;
 } torch = {.sequence_at = -1};
 
-/* The test: what the thread that tests has seen. */
+/* What the thread that runs the test has seen. */
 static struct {
     pthread_t thread;
     uint32_t n;
     char names[TESTED][32];
-    int64_t expected;  /* of the next operator; -1: nothing */
+    int64_t expected;  /* of the next operator; -1: none */
     uint64_t possible; /* places, as bits */
 } test;
 
 static __thread struct stack *self __attribute__((tls_model("initial-exec")));
-/* The optimizer whose step is about to end on this thread: two of one class have ranges of one
-   name. */
+/* The optimizer whose step is about to end on this thread, because two of one class have ranges of
+   the same name. */
 static __thread uint64_t stepped __attribute__((tls_model("initial-exec")));
 static pthread_key_t stack_key;
 static bool has_key;
@@ -171,7 +170,7 @@ static void operator_write(const struct rp_torch_function *function, uint64_t be
                                               .nargs = sequence >= 0});
 }
 
-/* Removes the operator, and those above it that never ended; false where it is not there. */
+/* Removes the operator, and those above it that never ended; false if it is not there. */
 static bool operator_pop(struct stack *s, const struct rp_torch_function *function)
 {
     uint32_t i = s->depth;
@@ -219,7 +218,7 @@ static void *range_start(void **context, const struct rp_torch_function *functio
     return context;
 }
 
-/* The number of an optimizer, from 1 on; 0: there are too many. */
+/* The number of an optimizer, from 1; 0 if there are too many. */
 static uint32_t optimizer_number(uint64_t optimizer)
 {
     static _Atomic uint64_t known[OPTIMIZERS];
@@ -233,7 +232,7 @@ static uint32_t optimizer_number(uint64_t optimizer)
     return 0;
 }
 
-/* Where there are several, a mark inside of the range tells which one it is. */
+/* If there are several, a mark inside the range tells which one it is. */
 void reprise_torch_stepped(uint64_t optimizer)
 {
     static _Atomic bool several;
@@ -304,7 +303,7 @@ static bool find_calls(void)
     return all;
 }
 
-/* Registers the callbacks, for the test. Returns 0 where that is not possible. */
+/* Registers the callbacks for the test. Returns 0 if that is not possible. */
 int reprise_torch_open(void)
 {
     struct rp_torch_callback operators = {operator_start, operator_end, 1.0, {0}, 0, 0, 0};
@@ -335,7 +334,7 @@ int reprise_torch_open(void)
     return 1;
 }
 
-/* Whether the operator has been seen since the last call, as the first one. */
+/* Whether this operator was the first one seen since the last call. */
 int reprise_torch_saw(const char *name)
 {
     bool saw = test.n && !strcmp(test.names[0], name);
@@ -344,7 +343,7 @@ int reprise_torch_saw(const char *name)
     return saw;
 }
 
-/* The next operator will have this sequence number. */
+/* Announces the sequence number of the next operator. */
 void reprise_torch_expect(int64_t sequence)
 {
     test.expected = sequence;

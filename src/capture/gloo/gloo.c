@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source `gloo`, loaded by LD_PRELOAD: collectives of gloo, the library with which PyTorch
- * (torch.distributed on the CPU) and others communicate between hosts. Its functions are C++, but
- * each takes a reference to its options and returns nothing, so that C can stand in for them under
- * their mangled names. A function runs on a thread of gloo's from its begin to its end, so that its
- * span is what the rank waits and transfers. Exceptions pass through.
+ * The source `gloo`, loaded by LD_PRELOAD, records collectives of gloo, the library with which
+ * PyTorch (torch.distributed on the CPU) and others communicate between hosts. Its functions are
+ * C++, but each takes a reference to its options and returns nothing, so C functions with their
+ * mangled names can replace them. A function runs on a thread of gloo's from its begin to its end,
+ * so its span is the time that the rank waits and transfers. Exceptions pass through.
  *
  * The options begin with a pointer to the context. What it points to is private: the number of
  * ranks is noted when a context is made. How much is sent is in the options.
@@ -16,12 +16,12 @@
 
 #define EXPORT   __attribute__((visibility("default")))
 #define CONTEXTS 256
-#define LARGEST  (UINT64_C(1) << 40) /* bytes that are believed */
+#define LARGEST  (UINT64_C(1) << 40) /* the most bytes that are believed */
 
 static const struct rp_capture *cap;
 static struct rp_flight flights[RP_FLIGHTS];
 
-/* Contexts that were made; later ones replace the first. */
+/* Contexts that were made; when full, new ones replace the first. */
 static struct {
     _Atomic uintptr_t context;
     _Atomic int size;
@@ -36,7 +36,7 @@ static void note_context(const void *context, int size)
     atomic_store(&made[at].context, (uintptr_t)context);
 }
 
-/* The newest one: an address may be used again. 0: unknown. */
+/* The size of the newest context at this address, which may have been reused. 0: unknown. */
 static int size_of(uintptr_t context)
 {
     uint32_t n = atomic_load(&nmade);
@@ -47,7 +47,7 @@ static int size_of(uintptr_t context)
     return 0;
 }
 
-/* Where options say how much is sent, in words: a number of elements and then their size, or a
+/* Where options say how much is sent, in words: a number of elements followed by their size, or a
    buffer (functions, address, bytes) and the size of its elements. 0: they do not. */
 struct place {
     uint8_t count, buffer, element;
@@ -56,8 +56,8 @@ struct place {
 static const struct place nowhere = {0, 0, 0}, at_reduction = {10, 0, 11}, at_root = {4, 0, 5},
                           at_input = {0, 2, 4}, at_output = {0, 5, 6};
 
-/* Bytes of this rank's data; -1: unknown. The layout is that of gloo in PyTorch 2.11 and 2.15: what
-   it does not fit is not believed. */
+/* Bytes of this rank's data; -1: unknown. The layout is that of gloo in PyTorch 2.11 and 2.15;
+   values that do not fit are not believed. */
 static int64_t bytes_of(const void *options, const struct place *place)
 {
     const uint64_t *words = options, *buffer;
@@ -150,7 +150,8 @@ WRAP(_ZN4gloo7scatterERNS_14ScatterOptionsE, "gloo:scatter", at_output)
 WRAP(_ZN4gloo7barrierERNS_14BarrierOptionsE, "gloo:barrier", nowhere)
 
 /* gloo::Context::Context(int rank, int size, int base) and that of the class derived from it, each
-   of a whole object and of a part of one; a call inside the library may bypass some of them. */
+   for a whole object and for a part of one, because a call inside the library may bypass some of
+   them. */
 #define MAKE(symbol)                                                                   \
     EXPORT void symbol(void *context, int rank, int size, int base);                   \
     void symbol(void *context, int rank, int size, int base)                           \

@@ -3,7 +3,7 @@
  * Calls of the HIP runtime, intercepted by symbol name (LD_PRELOAD): those that launch, copy, wait,
  * allocate, or make streams and modules; no queries. The outermost call of a thread is recorded,
  * with a link; the device work that it submits on this thread has the same link, and its stream.
- * Calls that may submit work are recorded when they end: the link is left out where they did not
+ * Calls that may submit work are recorded when they end; the link is left out if they did not
  * (small copies by the processor, launches that are captured into a graph).
  *
  * Streams are numbered: 0 is the default stream, the others in the order of their first use.
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define EXPORT            __attribute__((visibility("default")))
-#define STREAMS           1024 /* slots, a power of two; at most 3/4 are used */
+#define STREAMS           1024 /* slots, a power of two; at most 3/4 of them are used */
 #define HIP_ERROR_UNKNOWN 999
 #define CATEGORY          "cuda_runtime" /* as in the traces of PyTorch for ROCm */
 #define SUBMITS(name)     (strstr(name, "Launch") || strstr(name, "Memcpy") || strstr(name, "Memset"))
@@ -37,7 +37,8 @@ struct rp_hip_call *rp_hip_current(void)
     return &current;
 }
 
-/* Below 2^32, where correlations of processes are kept apart; distinct from CUDA's and OpenCL's. */
+/* Links are below 2^32, which keeps correlations of processes apart, and differ from CUDA's and
+   OpenCL's. */
 uint64_t rp_hip_link(void)
 {
     return UINT64_C(0x40000000) + (atomic_fetch_add(&links, 1) & 0x3fffffff);

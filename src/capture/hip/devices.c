@@ -29,7 +29,7 @@ static int add_pool(uint64_t pool, void *data)
     rp_hip.amd_memory_pool_get_info(pool, RP_HSA_POOL_SEGMENT, &segment);
     if (segment == RP_HSA_SEGMENT_GLOBAL &&
         !rp_hip.amd_memory_pool_get_info(pool, RP_HSA_POOL_SIZE, &size) && size > *(size_t *)data)
-        *(size_t *)data = size; /* fine and coarse grained pools are of the same memory */
+        *(size_t *)data = size; /* fine and coarse grained pools belong to the same memory */
     return 0;
 }
 
@@ -46,7 +46,7 @@ static void note_device(uint64_t agent, uint32_t id)
     rp_hip.amd_agent_iterate_memory_pools(agent, add_pool, &bytes);
     snprintf(key, sizeof key, "hip.device.%u.size", id);
     snprintf(text, sizeof text, "%zu bytes, %u multiprocessors", bytes, units);
-    rp_hip.cap->fact(key, text); /* before the name, which completes the device */
+    rp_hip.cap->fact(key, text); /* written before the name, which completes the device */
     snprintf(key, sizeof key, "hip.device.%u.clocks", id);
     snprintf(text, sizeof text, "%u MHz", mhz);
     rp_hip.cap->fact(key, text);
@@ -115,7 +115,7 @@ void rp_hip_clock_read(void)
         }
     }
     pthread_mutex_lock(&lock);
-    if (width <= WIDTH_MAX || !clock_ns) { /* else the thread was interrupted each time */
+    if (width <= WIDTH_MAX || !clock_ns) { /* otherwise the thread was interrupted each time */
         clock_ticks = ticks;
         clock_ns = ns;
     }

@@ -67,10 +67,10 @@
        const uint64_t *waits, uint64_t signal))
 
 struct rp_hip {
-    const struct rp_capture *cap; /* NULL: the process is not recorded */
+    const struct rp_capture *cap; /* NULL if the process is not recorded */
     bool loaded;                  /* the runtime has called OnLoad, and its tables fit */
     bool all_calls, no_calls;     /* --set hip.calls=all, none */
-    _Atomic bool uses_hip;        /* calls of HIP have been seen: those of HSA are made by them */
+    _Atomic bool uses_hip;        /* calls of HIP have been seen, so those of HSA are made by HIP */
 #define RP_HIP_MEMBER(name, result, params) result(*name) params;
     RP_HIP_CORE_FUNCTIONS(RP_HIP_MEMBER)
     RP_HIP_AMD_FUNCTIONS(RP_HIP_MEMBER)
@@ -83,10 +83,10 @@ struct rp_hip {
 };
 extern struct rp_hip rp_hip;
 
-/* Finds the core and reads the options; once. False: the process is not recorded. */
+/* Finds the core and reads the options, once. False if the process is not recorded. */
 bool rp_hip_begin(void);
 
-/* The HIP call that runs on this thread; its device work has its link and stream. */
+/* The HIP call that runs on this thread; its device work gets its link and stream. */
 struct rp_hip_call {
     uint64_t link; /* 0: none is recorded now */
     uint64_t stream, began;
@@ -95,7 +95,7 @@ struct rp_hip_call {
 };
 struct rp_hip_call *rp_hip_current(void);
 uint64_t rp_hip_link(void); /* a new one */
-/* Records a call of this thread that ends now. `began`: ticks. */
+/* Records a call of this thread that ends now. `began` is in ticks. */
 void rp_hip_call_put(const char *name, const char *category, uint64_t began, uint64_t link);
 
 #define RP_HIP_COPY_STREAM 2000 /* stream of copies outside HIP calls */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The HSA side of the hip library: a tools library of AMD's HSA runtime (HSA_TOOLS_LIB). OnLoad
+ * The HSA side of the hip library is a tools library of AMD's HSA runtime (HSA_TOOLS_LIB). OnLoad
  * checks the versions and sizes of the runtime's tables, keeps their functions and replaces some:
  *
  *   queues          are created with interception and profiling; work.c follows their dispatches
@@ -20,7 +20,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 struct rp_hip rp_hip;
-static uint32_t loaded_in; /* process_id: a child of fork has no runtime */
+static uint32_t loaded_in; /* process_id at the time, because a child of fork has no runtime */
 
 /* -------------------------------------------------------------------------- calls */
 
@@ -39,7 +39,7 @@ static void call_end(bool begun, int64_t result)
         rp_hip.cap->leave(0, result);
 }
 
-/* A call that starts a copy: outside a HIP call it has a link of its own. */
+/* A call that starts a copy; outside a HIP call it has a link of its own. */
 struct copy_call {
     const char *name;
     bool begun, linked;
@@ -209,8 +209,8 @@ static int tool_amd_memory_async_copy_rect(const void *to, const void *to_offset
     return code;
 }
 
-/* The runtime knows the times of a copy by the signal that it was given, which is ours; those of
-   the program's signal were stored when it was completed. */
+/* The runtime knows the times of a copy by the signal that it was given, which is ours; the
+   program's signal got the times when it was completed. */
 static int tool_amd_profiling_get_async_copy_time(uint64_t signal, struct rp_hsa_times *times)
 {
     const struct rp_hsa_signal *theirs = (const void *)(uintptr_t)signal;
@@ -222,7 +222,7 @@ static int tool_amd_profiling_get_async_copy_time(uint64_t signal, struct rp_hsa
     return 0;
 }
 
-/* Stays on for us. */
+/* Profiling stays on, because we need it. */
 static int tool_amd_profiling_async_copy_enable(bool enable)
 {
     (void)enable;
@@ -355,7 +355,7 @@ EXPORT bool OnLoad(struct rp_hsa_tables *tables, uint64_t version, uint64_t nfai
                    const char *const *failed);
 EXPORT void OnUnload(void);
 
-/* Returns true: the runtime would unload the library otherwise, and say so. */
+/* Returns true, because otherwise the runtime would unload the library and report that. */
 bool OnLoad(struct rp_hsa_tables *tables, uint64_t version, uint64_t nfailed,
             const char *const *failed)
 {

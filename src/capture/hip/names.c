@@ -2,8 +2,8 @@
 /*
  * Names of kernels. A dispatch names its code by an address, the kernel object. When an executable
  * is complete, its kernels are entered in a hash table with a lock; a later executable at the same
- * address replaces the entry. Names are kept for the life of the process: commands that run point
- * to them.
+ * address replaces the entry. Names are kept for the life of the process, because running commands
+ * point to them.
  */
 #include "capture/hip/hip.h"
 
@@ -64,7 +64,7 @@ static bool kernels_grow(void)
     return true;
 }
 
-/* Takes the name. */
+/* Takes over the name. */
 static void kernel_add(uint64_t object, char *name)
 {
     pthread_mutex_lock(&lock);

@@ -5,9 +5,9 @@
  * completes the program's signal, with the same times, as the device would have done.
  *
  * The runtime's thread looks at all signals that have a handler whenever one of them changes, so
- * that thousands of handlers are slow. Most dispatches have no signal of the program, and nothing
- * waits for us to see their end: of these, only the oldest one of each queue has a handler, which
- * takes those behind it that have ended too.
+ * thousands of handlers would be slow. Most dispatches have no signal of the program, and nothing
+ * waits until we see their end. Of these, only the oldest one of each queue has a handler, which
+ * also handles the next ones that have ended.
  *
  * Signals are kept and used again. If there is none, or the runtime refuses the handler, the work
  * runs as the program submitted it and is counted as lost.
@@ -21,13 +21,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WORK_MAX      65536 /* dispatches and copies at one time */
-#define BATCH         64    /* packets that are given to the queue at once */
+#define WORK_MAX      65536 /* most dispatches and copies at one time */
+#define BATCH         64    /* packets that are passed to the queue at once */
 #define QUEUE_STREAMS 1000  /* streams of work outside HIP calls: this and the queue's number */
 
 struct rp_hip_work {
     struct rp_hip_work *next;
-    uint64_t signal, original; /* original: 0 if the program has none */
+    uint64_t signal, original; /* original is 0 if the program has none */
     enum rp_ctf_kind kind;
     uint64_t agent, stream, link, bytes;
     uint32_t device, queue, group_bytes, private_bytes;
@@ -135,9 +135,9 @@ static void put_work(const struct rp_hip_work *w, const struct rp_hsa_times *tim
 
 /* -------------------------------------------------------------------------- completion */
 
-/* Does to the program's signal what the device would have done. Where the runtime asks later for
-   the times of a copy, it wants them in its own clock (see hsa.c), of a dispatch in the device's.
- */
+/* Does to the program's signal what the device would have done. If the runtime asks later for the
+   times of a copy, it wants them in its own clock (see hsa.c), but those of a dispatch in the
+   device's. */
 static void complete_original(const struct rp_hip_work *w, int64_t value,
                               const struct rp_hsa_times *times)
 {
@@ -175,7 +175,7 @@ static void work_end(struct rp_hip_work *w, int64_t value)
 static bool on_done(int64_t value, void *data)
 {
     work_end(data, value);
-    return false; /* the handler is called once */
+    return false; /* so that the handler is called once */
 }
 
 static bool handler_set(const struct rp_hip_work *w, bool (*handler)(int64_t, void *), void *data)
@@ -195,7 +195,7 @@ static bool work_follow(struct rp_hip_work *w)
     return false;
 }
 
-/* The oldest dispatch of a queue has ended. */
+/* Handles the end of the oldest dispatch of a queue. */
 static bool on_first_done(int64_t value, void *data)
 {
     struct queue *q = data;
@@ -218,7 +218,7 @@ static bool on_first_done(int64_t value, void *data)
     return false;
 }
 
-/* Work that has no signal of the program. */
+/* Queues work that has no signal of the program. */
 static void work_queue(struct rp_hip_work *w, struct queue *q)
 {
     atomic_fetch_add(&running, 1);
@@ -293,8 +293,8 @@ static bool has_dispatch(const struct rp_hsa_packet *p, uint64_t count)
     return false;
 }
 
-/* The runtime calls this on the thread that rings the doorbell of a queue. Where that is not inside
-   a HIP call, a call of our own stands for the launch. */
+/* The runtime calls this on the thread that rings the doorbell of a queue. If that is not inside a
+   HIP call, a call of our own represents the launch. */
 void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void *data,
                       rp_hsa_writer *write)
 {
@@ -334,8 +334,8 @@ void rp_hip_intercept(const void *packets, uint64_t count, uint64_t index, void 
 
 /* -------------------------------------------------------------------------- copies */
 
-/* While nothing is recorded, copies are followed too: the runtime then has the times of all copies
-   in the same way. */
+/* Copies are followed also while nothing is recorded, so that the runtime gets the times of all
+   copies in the same way. */
 struct rp_hip_work *rp_hip_copy_begin(const struct rp_hip_copy *copy, uint64_t *signal)
 {
     struct rp_hip_call *call = rp_hip_current();

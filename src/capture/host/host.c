@@ -35,8 +35,8 @@ EXPORT void reprise_record_counter(const char *name, double value);
 
 /*
  * The thread sanitizer of a recorded program does not see how our libraries lock (they are built
- * without it), so it would report them and end the program with its own status. This is what it
- * asks a program for.
+ * without it), so it would report them and end the program with its own status. It asks a program
+ * for suppressions by this function.
  */
 EXPORT const char *__tsan_default_suppressions(void); /* NOLINT: its name */
 const char *__tsan_default_suppressions(void)         /* NOLINT */
@@ -57,7 +57,7 @@ const char *__tsan_default_suppressions(void)         /* NOLINT */
            "called_from_lib:reprise-malloc.so\n";
 }
 
-/* Another library may be initialised before this one. */
+/* Safe even if another library is initialised before this one. */
 const struct rp_capture *reprise_capture_v1(void)
 {
     return cap ? cap : rp_capture_own();
@@ -166,8 +166,8 @@ EXPORT int pthread_setname_np(pthread_t thread, const char *name)
     return result;
 }
 
-/* A sandbox may forbid to return from a signal handler, and the sampler's signal may be on its way:
-   from here on it stays pending. False: the program or nobody uses the signal. */
+/* A sandbox may forbid to return from a signal handler, and the sampler's signal may be on its way,
+   so it stays pending from here on. False if the program, or nobody, uses the signal. */
 static bool hold_sampler_signal(sigset_t *before)
 {
     struct sigaction now;
@@ -233,8 +233,8 @@ EXPORT int execvp(const char *file, char *const argv[])
     return next(file, argv);
 }
 
-/* Without exit handlers, as workers of Python end: recorded, so that they are not taken for killed
-   ones. */
+/* Workers of Python end without exit handlers; this is recorded, so that they are not taken for
+   killed ones. */
 EXPORT void _exit(int status) /* NOLINT(bugprone-reserved-identifier): the C library's name */
 {
     rp_capture_note_end();

@@ -58,7 +58,7 @@ static void find_next(void)
 {
     if (inside)
         return;
-    inside = true; /* dlsym may allocate: from the early block */
+    inside = true; /* dlsym may allocate, which the early block serves */
     *(void **)&next_free = dlsym(RTLD_NEXT, "free");
     *(void **)&next_calloc = dlsym(RTLD_NEXT, "calloc");
     *(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
@@ -92,8 +92,8 @@ static void counter_add(_Atomic uint64_t *counter, uint64_t n)
                           memory_order_relaxed);
 }
 
-/* The child of a fork has no ticks until it opens the recording itself; one that only calls exec
-   makes few allocations, and does not. */
+/* The child of a fork has no ticks until it opens the recording itself. A child that only calls
+   exec makes few allocations and never does. */
 static unsigned left_to_open; /* allocations */
 
 static void malloc_in_child(void)
@@ -195,7 +195,8 @@ EXPORT int posix_memalign(void **out, size_t alignment, size_t n)
     return result;
 }
 
-/* The other allocation functions: every block that is freed must have been counted. */
+/* All other allocation functions are wrapped, because every block that is freed must have been
+   counted. */
 EXPORT void *memalign(size_t alignment, size_t n)
 {
     if (!next_malloc)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Communicators. A handle means nothing outside its process, so a communicator is named by the
- * ranks of its members in MPI_COMM_WORLD, and by how many with the same members came before it.
- * Creating one is collective, so that all members count alike. Collectives of a communicator are
- * called in the same order by all members: their number identifies them.
+ * ranks of its members in MPI_COMM_WORLD, and by the number of earlier ones with the same members.
+ * Creating one is collective, so all members count alike. Collectives of a communicator are called
+ * in the same order by all members: their number identifies them.
  */
 #include "capture/mpi/mpi.h"
 
@@ -152,7 +152,7 @@ static uint64_t comm_members(rp_mpi_word handle, bool inter)
         mpi.group_free(&group);
     }
     group = 0;
-    if (inter && !mpi.remote_group(handle, &group)) { /* the same from both sides */
+    if (inter && !mpi.remote_group(handle, &group)) { /* a hash that is the same from both sides */
         hash += members_of(group, world);
         mpi.group_free(&group);
     }

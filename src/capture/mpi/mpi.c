@@ -19,27 +19,29 @@
 #include <string.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define FAILED 16 /* an error of MPI, if there is no MPI behind a call */
+#define FAILED 16 /* an error of MPI, returned if there is no MPI behind a call */
 #define NONE   ((rp_mpi_word)-1)
 
 enum what { COLLECTIVE, STARTED, SENT, POSTED, WAITED, FENCED, PUT, OTHER };
 
-/* How to read the sizes of a call. */
+/* How to find the size of a call's data. */
 enum sizes {
     ONE,    /* count, type */
-    EACH,   /* a count for each rank: their sum */
-    AT_ROOT /* gathers and scatters: these on the root, `other` on the others */
+    EACH,   /* a count for each rank, which are added up */
+    AT_ROOT /* gathers and scatters: these parameters on the root, `other` ones elsewhere */
 };
 
 struct call {
     const char *name;
     enum what what;
     enum sizes sizes;
-    rp_mpi_word count, type, comm, peer; /* NONE: the call has no such parameter */
-    /* AT_ROOT: those of ranks that are not the root. Of calls that send and receive, the first is
-       the rank that is received from. */
+    rp_mpi_word count, type, comm,
+        peer; /* indices of parameters; NONE if the call has no such parameter */
+    /* For AT_ROOT, the parameters of ranks that are not the root. For calls that send and receive,
+       the first is the rank that is received from. */
     rp_mpi_word other_count, other_type;
-    rp_mpi_word last; /* its last parameter: where a call that starts something puts the request */
+    rp_mpi_word
+        last; /* its last parameter, where a call that starts something stores the request */
 };
 
 static const struct rp_capture *cap;
@@ -48,8 +50,8 @@ static __thread uint32_t depth __attribute__((tls_model("initial-exec")));
 
 /* -------------------------------------------------------------------------- spans */
 
-/* Bytes that the call moves for this rank, or -1. The parameters of a rank that does not use them
-   may be anything, and must not be given to MPI. */
+/* Bytes that the call moves for this rank, or -1. Parameters that a rank does not use may be
+   anything, and must not be given to MPI. */
 static int64_t bytes_of(const struct call *c, const struct rp_mpi_comm *comm)
 {
     bool root = comm && comm->rank == (int)c->peer;
@@ -137,7 +139,7 @@ static const char *const categories[] = {[COLLECTIVE] = "collective_comm",
                                          [PUT] = "mpi",
                                          [OTHER] = "mpi"};
 
-/* A span of a call; op: what it is for, or NULL. */
+/* Writes a span of a call; op is the operation it is for, or NULL. */
 static void put_span(const char *name, enum what what, const struct rp_mpi_op *op, uint64_t begin,
                      uint64_t end)
 {
@@ -168,7 +170,7 @@ static void put_call(const struct call *c, uint64_t begin, uint64_t end)
         rp_mpi_request_put(rp_mpi_handle_at(c->last, 0), &op);
 }
 
-/* Numbers of collectives must agree between ranks even if some of them pause. */
+/* Collectives are counted even during a pause, because their numbers must agree between ranks. */
 static void count_call(const struct call *c)
 {
     struct rp_mpi_comm *comm = has_number(c->what) ? comm_of(c->what, c->comm) : NULL;
@@ -177,7 +179,7 @@ static void count_call(const struct call *c)
         atomic_fetch_add(&comm->sequence, 1);
 }
 
-/* A call in which a rank may hang is told while it lasts. */
+/* A call in which a rank may hang is reported while it lasts. */
 static struct rp_flight *begin_call(const char *name, enum what what, rp_mpi_word comm,
                                     uint64_t begin)
 {
@@ -217,7 +219,7 @@ static void end_call(const struct call *c, uint64_t begin)
 
 /* -------------------------------------------------------------------------- wrappers */
 
-/* How a function is called: parameters, and arguments. */
+/* Macros for the parameters and arguments of functions. */
 #define W  rp_mpi_word
 #define P0 void
 #define A0
@@ -321,7 +323,7 @@ static void end_call(const struct call *c, uint64_t begin)
     if (!next)                                                              \
         return FAILED;
 
-/* The same, and inside of it nothing is recorded. */
+/* Calls the next function without recording anything inside it. */
 #define NEXT_ALONE(own, name, n) \
     NEXT(own, name)              \
     if (!cap || depth)           \
@@ -348,8 +350,8 @@ static void end_call(const struct call *c, uint64_t begin)
     WRAP_AS(MPI_##name, name, __VA_ARGS__) WRAP_AS(PMPI_##name, name, __VA_ARGS__)
 CALLS(WRAP)
 
-/* A status of our own, where the program wants none: it says who sent a message that the program
-   takes from anybody. Ranks below 0 are nobody. */
+/* A status of our own, if the program wants none: it tells who sent a message that the program
+   takes from anybody. Negative ranks mean nobody. */
 struct own_status {
     int words[16];
 };
@@ -397,17 +399,17 @@ RECEIVERS(RECEIVE)
 
 /* -------------------------------------------------------------------------- waiting */
 
-#define FOLLOWED 16 /* requests of a call; of more the others are not followed */
+#define FOLLOWED 16 /* limit for the requests of a call that are followed */
 
 /* Which requests of a call are done when it returns. */
 enum done {
     ALL,
     INDEX, /* the one whose index is stored */
     SOME,  /* as many as are stored, by a list of indices */
-    FLAG   /* all, if that is stored */
+    FLAG   /* all, if the flag is set */
 };
 
-/* The requests of a call that are followed: MPI forgets their handles. */
+/* The followed requests of a call are kept here, because MPI forgets their handles. */
 struct waiting {
     uint32_t n, at[FOLLOWED];
     rp_mpi_word handle[FOLLOWED];
@@ -437,7 +439,8 @@ static bool is_done(enum done how, rp_mpi_word stored, rp_mpi_word list, uint32_
     return how != SOME && value;
 }
 
-/* The operations that a call has ended, and whether there were any. status: of the only one. */
+/* Ends the operations that a call has completed; returns whether there were any. status: that of
+   the only one. */
 static bool end_requests(const struct waiting *w, const char *name, enum done how,
                          rp_mpi_word stored, rp_mpi_word list, rp_mpi_word status, uint64_t begin)
 {
@@ -451,7 +454,7 @@ static bool end_requests(const struct waiting *w, const char *name, enum done ho
         if (!op.numbered && op.peer < 0)
             op.peer = rp_mpi_status_source(status);
         if (!op.numbered && op.peer < 0)
-            continue; /* from anybody, and nobody says from whom */
+            continue; /* received from anybody, and no status says from whom */
         if (cap->ready())
             put_span(name, op.numbered ? COLLECTIVE : SENT, &op, begin, end);
         any = true;
@@ -459,8 +462,8 @@ static bool end_requests(const struct waiting *w, const char *name, enum done ho
     return any;
 }
 
-/* X(name, parameters, recorded in any case, requests, how many, done, where that is stored, list of
-   indices, status of a single request) */
+/* X(name, parameters, recorded in any case, requests, how many, which are done, where that is
+   stored, list of indices, status of a single request) */
 #define WAITS(X)                                 \
     X(Wait, 2, true, a, 1, ALL, 0, 0, b)         \
     X(Waitall, 3, true, b, a, ALL, 0, 0, none)   \
@@ -549,7 +552,7 @@ FREE_AS(PMPI_Win_free, Win_free)
 /* The first line of the library's version, as a fact of the recording. */
 static void put_version(const void *caller)
 {
-    static char text[8192]; /* as much as MPI may store */
+    static char text[8192]; /* the most that MPI may store */
     int (*version)(char *, int *);
     int n = 0;
 

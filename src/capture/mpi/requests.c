@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operations that a call has started and another one will wait for, by the handle of their request.
- * A handle has a few slots where it may be; where these are full, the operation is not followed,
- * and its waiting is that of nobody.
+ * Keeps operations that a call has started and another one will wait for, by the handle of their
+ * request. A handle has a few slots where it may be. If these are full, the operation is not
+ * followed, and a wait for it has no operation.
  */
 #include "capture/mpi/mpi.h"
 
@@ -19,7 +19,7 @@ static struct {
 static _Atomic uint32_t pending;
 static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The slot of a handle, or of 0, among those where `at` may be; -1: none. */
+/* The slot of a handle, or of 0, among the slots for `at`; -1: none. */
 static int slot_among(rp_mpi_word at, rp_mpi_word handle)
 {
     uint32_t first = (uint32_t)((uint64_t)at * UINT64_C(0x9e3779b97f4a7c15) >> 40);
@@ -35,7 +35,7 @@ void rp_mpi_request_put(rp_mpi_word handle, const struct rp_mpi_op *op)
     if (!handle)
         return;
     pthread_mutex_lock(&requests_lock);
-    int slot = slot_among(handle, handle); /* freed without a wait: it is used again */
+    int slot = slot_among(handle, handle); /* freed without a wait, so its slot is reused */
     if (slot < 0 && (slot = slot_among(handle, 0)) >= 0)
         atomic_fetch_add(&pending, 1);
     if (slot >= 0) {

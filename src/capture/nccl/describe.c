@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Descriptions of collectives, sends and receives: each version of the interface has its own
+ * Reads descriptions of collectives, sends and receives. Each version of the interface has its own
  * layout, and the first has numbers where the others have names. The arguments of a span have the
  * keys of PyTorch's traces. NCCL reports broadcasts and gathers as bytes, whatever their type.
  */

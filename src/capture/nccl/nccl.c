@@ -30,15 +30,15 @@
 #define SLOTS   (1 << 14)
 #define TRACKS  UINT64_C(0x4e43000000) /* tracks of device spans, above all thread ids */
 #define DEPTH   256                    /* nested events of a thread */
-#define THREADS 64                     /* that enqueue; events of further threads do not nest */
+#define THREADS 64 /* threads that enqueue; events of further threads do not nest */
 
 static const struct rp_capture *cap;
 static struct rp_nccl_op *slots;
 static _Atomic uint64_t handles;
 static _Atomic uint32_t comms;
 static bool channels_wanted;
-/* Open events of a thread. Not in thread-local storage, of which a library loaded at run time gets
-   very little: only `here` is. */
+/* Open events of a thread. They are not in thread-local storage, because a library loaded at run
+   time gets very little of it; only `here` is. */
 static struct opened {
     _Atomic uint32_t tid;
     uint32_t n;
@@ -93,7 +93,7 @@ static void put_comm(const struct rp_nccl_comm *comm, int version)
     }
 }
 
-/* All communicators share the mask, and other threads may be reading it: it is stored once. */
+/* All communicators share the mask, and other threads may be reading it, so it is stored once. */
 static int make_comm(void **context, int *mask, int version, const struct rp_nccl_comm *from)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -223,7 +223,7 @@ static void stop_nested(struct rp_nccl_op *e, uint64_t now)
 }
 
 /* A launch is not an event of its own: its begin is kept for its collectives, which follow
-   immediately. If any other event comes first, they are reported elsewhere. */
+   immediately. If any other event comes first, the collectives are reported elsewhere. */
 static void note_launch(struct opened *o, const struct rp_nccl_comm *comm, uint64_t now)
 {
     o->launched = now;
@@ -298,7 +298,7 @@ static int event_state(void *handle, int state, void *args)
     return 0;
 }
 
-/* The communicator is not freed: NCCL may still report events of it. */
+/* The communicator is not freed, because NCCL may still report events of it. */
 static int finalize(void *context)
 {
     (void)context;

@@ -98,7 +98,7 @@ static int range_push(const struct domain *d, const char *name)
     if (!name)
         return RP_NVTX_NO_LEVEL;
     if (d == &plain)
-        cap->range_begin(name); /* half the cost of a call with a category */
+        cap->range_begin(name); /* costs half as much as a call with a category */
     else
         cap->enter(&(struct rp_capture_enter){.kind = RP_CTF_KIND_ANNOTATION,
                                               .lane = d->lane,

@@ -18,7 +18,7 @@
 #define ROOM  8192 /* texts of the open operators of a thread */
 
 struct open_operator {
-    uint64_t begin;             /* 0: not recorded when it began */
+    uint64_t begin;             /* 0 if it was not recorded when it began */
     uint16_t name, sizes, path; /* in the room; 0: none */
     int64_t sequence;
 };
@@ -26,7 +26,7 @@ struct open_operator {
 struct stack {
     uint32_t depth;
     uint64_t is_operator; /* by level */
-    uint16_t used[DEPTH]; /* of the room, before the level */
+    uint16_t used[DEPTH]; /* used part of the room, before each level */
     uint16_t n;
     struct open_operator open[DEPTH];
     char room[ROOM];
@@ -78,7 +78,7 @@ static uint16_t room_put(struct stack *s, struct rp_nvtx_text t)
     return at;
 }
 
-/* A name without what differs from call to call. */
+/* Makes a name without the parts that differ from call to call. */
 static const char *plain_name(const struct rp_nvtx_name *name, char *room, size_t size)
 {
     snprintf(room, size, "%.*s", (int)(name->name.n < size ? name->name.n : size - 1),
@@ -116,7 +116,7 @@ const char *rp_nvtx_operator_begin(const struct rp_capture *cap, enum rp_nvtx_na
         return text ? text : "";
     if (!name.is_operator || level >= DEPTH) {
         plain_name(&name, room, size);
-        if (names == RP_NVTX_NAMES_XLA && !name.is_operator) /* the one before it has ended */
+        if (names == RP_NVTX_NAMES_XLA && !name.is_operator) /* the previous one has ended */
             cap->step_end(RP_CAPTURE_EXECUTION, room);
         return room;
     }

@@ -92,7 +92,7 @@ static void find_queue(void *handle, uint32_t *queue, uint32_t *device)
     pthread_mutex_unlock(&lock);
 }
 
-/* Narrows the bounds of the clock offset by one command. Returns the offset. */
+/* Narrows the bounds of the clock offset by one command, and returns the offset. */
 static int64_t clock_offset(uint32_t device, int64_t min_ns, int64_t max_ns)
 {
     int64_t result;

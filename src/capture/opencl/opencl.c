@@ -294,8 +294,8 @@ int32_t clDeinitLayer(void)
 /* -------------------------------------------------------------------------- interception by symbol
  * name */
 
-/* The function that the caller would have called without this library; an extension module may
-   bring a loader of its own, under a name of its own. */
+/* Finds the function that the caller would have called without this library; an extension module
+   may bring its own loader under its own name. */
 static void *next_function(const char *name, const void *caller)
 {
     void *found = rp_capture_next(name, caller, "libOpenCL.so.1");
@@ -305,7 +305,7 @@ static void *next_function(const char *name, const void *caller)
 
 static const void *first_caller;
 
-/* Nothing is recorded if a function is missing that recording needs. */
+/* If a function is missing that recording needs, nothing is recorded. */
 static void find_next(void)
 {
     bool complete = true;

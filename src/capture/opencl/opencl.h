@@ -13,7 +13,7 @@
 #define RP_OPENCL_ARGS   16   /* recorded arguments of a kernel */
 #define RP_OPENCL_NAME   1024 /* recorded bytes of a kernel's name */
 
-struct rp_opencl { /* the functions of the next layer */
+struct rp_opencl { /* rp_opencl: the functions of the next layer */
 #define RP_CL_FIELD(name, place, result, params, ...)               result(*name) params;
 #define RP_CL_COMMAND_FIELD(name, place, kind, bytes, params, args) int32_t(*name) params;
     RP_CL_QUERIES(RP_CL_FIELD)
@@ -44,7 +44,7 @@ RP_OPENCL_HIDDEN void rp_opencl_kernel_forget(void *kernel);
 
 /* ---- commands.c ---- */
 struct rp_opencl_command;
-/* Called before the OpenCL call. NULL: nothing is recorded. dims 0: not a kernel. */
+/* Called before the OpenCL call; NULL: nothing is recorded. dims 0: not a kernel. */
 RP_OPENCL_HIDDEN struct rp_opencl_command *
 rp_opencl_begin(const char *call, enum rp_ctf_kind kind, void *queue, uint64_t bytes, void *kernel,
                 uint32_t dims, const size_t *global, const size_t *local);

@@ -6,13 +6,13 @@
  *                    |
  *                    +->  DIR/<pid>-captures.jsonl     one line a capture, written last
  *                         DIR/<pid>-program-<n>.mlir   (or .hlo.pb), DIR/<pid>-options-<n>.pb
- *                         DIR/<pid>-compiled-<n>.hlo.pb   of several devices: its shardings
+ *                         DIR/<pid>-compiled-<n>.hlo.pb   with several devices, for its shardings
  *                         DIR/<pid>-data-<n>.bin       inputs and outputs, one after the other
  *
  * The table of functions is a copy of the real plugin's with three entries replaced: compile,
  * execute, and destroy of an executable. An execution that is not selected costs a lookup and a
- * counter. Of one that is, the inputs are copied before it runs, because a run may give them away,
- * and the outputs after it. A capture that fails is left out; the program never sees it.
+ * counter. If it is selected, the inputs are copied before it runs, because a run may give them
+ * away, and the outputs after it. A capture that fails is left out; the program does not notice.
  *
  * Settings are in the environment (`reprise replay capture` sets them):
  *
@@ -50,8 +50,8 @@ struct module {
     size_t ncode, noptions, noutputs;
     char format[16];
     bool wanted;   /* its name is one of those to capture */
-    int number;    /* of its files; 0: not written yet */
-    bool compiled; /* the compiled program is one of them */
+    int number;    /* number in the names of its files; 0: not written yet */
+    bool compiled; /* one of its files is the compiled program */
     _Atomic uint64_t runs;
     _Atomic bool slow; /* capture the next run */
 };
@@ -64,9 +64,9 @@ static struct {
     pthread_rwlock_t lock; /* of modules */
     struct module *modules[4096];
     size_t nmodules;
-    pthread_mutex_t writing; /* of what follows, and of files */
+    pthread_mutex_t writing; /* lock for what follows, and for files */
     int ncaptures, nprograms;
-    const char *why; /* the last capture failed; static */
+    const char *why; /* why the last capture failed; static */
     bool on;
 } state = {.lock = PTHREAD_RWLOCK_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER};
 
@@ -114,7 +114,7 @@ static void drop(enum rp_pjrt_function number, void *object)
         fn(a.word);
 }
 
-/* False, with the error destroyed, where it fails. */
+/* If the call fails, destroys the error and returns false. */
 static bool call(enum rp_pjrt_function number, struct args *a)
 {
     rp_pjrt_fn *fn = function(number);
@@ -159,7 +159,7 @@ static struct module *module_find(const void *loaded)
     return m;
 }
 
-/* Name and number of outputs of an executable. */
+/* Reads name and number of outputs of an executable. */
 static void module_describe(struct module *m, void *loaded)
 {
     struct args a = {0}, name = {0}, outputs = {0};
@@ -275,8 +275,8 @@ static const char *ending_of(const struct module *m)
     return !strcmp(m->format, "hlo") ? "hlo.pb" : "mlir";
 }
 
-/* The program after compiling: how it splits arrays between devices is not always in what was
-   compiled. Without it, the capture is whole all the same. */
+/* Writes the program after compiling, because what was compiled does not always say how it splits
+   arrays between devices. A capture is complete without it, too. */
 static bool write_compiled(const struct module *m, int number)
 {
     struct args loaded = {0}, a = {0}, program = {0};
@@ -315,7 +315,8 @@ static bool write_program(struct module *m, uint64_t ndevices)
     return true;
 }
 
-/* A line of the list of captures, in one write: it is there completely or not at all. */
+/* A line of the list of captures is written by one call, so that it is there completely or not at
+   all. */
 struct line {
     char *at;
     size_t n, cap;
@@ -390,7 +391,7 @@ static const char *type_name(uint64_t type)
     }
 }
 
-/* Row-major: otherwise the device's own order would come. */
+/* Asks for row-major order; otherwise the device's own order would come. */
 static bool to_host(void *buffer, size_t rank, void *to, uint64_t *bytes)
 {
     struct args a = {0}, layout = {0};
@@ -434,7 +435,7 @@ static bool array_describe(void *buffer, struct array *out)
     return to_host(buffer, out->rank, NULL, &out->bytes);
 }
 
-/* One buffer appended to the data, and described in the line. */
+/* Appends one buffer to the data, and describes it in the line. */
 static bool array_write(int fd, void *buffer, struct line *l, uint64_t *at)
 {
     struct array a;
@@ -481,7 +482,7 @@ static bool arrays_write(int fd, const char *key, void *const *const *lists, siz
 
 /* ---- one execution ---- */
 
-/* What is written of an execution, from before it runs until after. */
+/* What is written about an execution, from before it runs until after. */
 struct capture {
     struct module *m;
     struct line line;
@@ -557,7 +558,7 @@ static void capture_end(struct capture *c, const uint64_t *args, bool ran)
     }
 }
 
-/* The time of an execution, from a callback of the plugin when its first output is ready. */
+/* Measures an execution, by a callback of the plugin when its first output is ready. */
 struct timed {
     struct module *m;
     void *event;
@@ -571,7 +572,8 @@ static void timed_done(void *error, void *user)
     drop(RP_PJRT_ERROR_DESTROY, error);
     if (now_ns() - t->begin_ns >= state.slower_ns)
         atomic_store(&t->m->slow, true);
-    free(t); /* the event is destroyed by whoever began to wait: not inside its own callback */
+    free(
+        t); /* the waiting code destroys the event, which must not happen inside its own callback */
 }
 
 static void time_execution(struct module *m, const uint64_t *args, uint64_t begin_ns)
@@ -619,7 +621,7 @@ static void *compile(uint64_t *args)
     return error;
 }
 
-/* "Unexpected PJRT_ExecuteOptions size: expected 112, got 80" */
+/* Whether the error is like "Unexpected PJRT_ExecuteOptions size: expected 112, got 80". */
 static bool is_size_error(void *error)
 {
     static const char says[] = "PJRT_ExecuteOptions size";
@@ -631,9 +633,9 @@ static bool is_size_error(void *error)
     return text && memmem(text, ask[RP_PJRT_RESULT_SIZE], says, sizeof says - 1);
 }
 
-/* A plugin refuses options that are shorter than its own, which a framework built before it passes
-   (PyTorch/XLA with a newer plugin). It does so before it does anything, so they are given once
-   more, followed by zeros: what the newer fields mean by themselves. */
+/* A plugin refuses options that are shorter than its own, which an older framework passes
+   (PyTorch/XLA with a newer plugin). It does so before it does anything, so they are passed again,
+   followed by zeros, the defaults of newer fields. */
 static void *real_execute(uint64_t *args)
 {
     rp_pjrt_fn *real = function(RP_PJRT_EXECUTE);
@@ -677,8 +679,8 @@ static void *execute(uint64_t *args)
     return error;
 }
 
-/* The address may be used again by another executable. Callbacks may still refer to the module, so
-   it is kept; what it holds of the program is not. */
+/* Another executable may reuse the address. Callbacks may still refer to the module, so it is kept,
+   but not what it holds of the program. */
 static void *loaded_destroy(uint64_t *args)
 {
     const void *loaded = pointer_of(args[RP_PJRT_ARG]);
@@ -698,7 +700,7 @@ static void *loaded_destroy(uint64_t *args)
 
 /* ---- devices ---- */
 
-/* As many devices of a CPU as JAX has without us: what the user asks for, or one. */
+/* The number of CPU devices that JAX would have without us: what the user asks for, or one. */
 static int64_t cpu_devices(void)
 {
     const char *asked = getenv("JAX_NUM_CPU_DEVICES"), *flags = getenv("XLA_FLAGS");
@@ -730,7 +732,7 @@ static bool names_devices(const uint64_t *args, const char *name)
     return false;
 }
 
-/* XLA's plugin for CPUs has four devices unless it is told, where JAX's own client has one. */
+/* XLA's plugin for CPUs has four devices by default, but JAX's own client has one. */
 static void *client_create(uint64_t *args)
 {
     static const char name[] = "cpu_device_count";
@@ -835,7 +837,7 @@ static void begin(void)
     replace(RP_PJRT_LOADED_DESTROY, loaded_destroy);
 }
 
-/* What a framework loads a plugin by. If there is nothing to replace, the real table. */
+/* The entry point of plugins. If there is nothing to replace, it returns the real table. */
 __attribute__((visibility("default"))) const uint64_t *GetPjrtApi(void);
 const uint64_t *GetPjrtApi(void)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A thread of another process is stopped for the time that copying its stack takes, some tens of
- * microseconds: it is seized, interrupted and let go again (ptrace), so that between two samples
- * nobody traces it, and its signals, debuggers and children are its own. A signal that arrives
- * during the stop is handed on. If this process ends, the kernel lets go of what it had stopped.
+ * microseconds: it is seized, interrupted and released again (ptrace), so that between two samples
+ * nobody traces it, and its signals, debuggers and children are not affected. A signal that arrives
+ * during the stop is passed on. If this process ends, the kernel releases the threads that it had
+ * stopped.
  */
 #include "capture/sample/sample.h"
 
@@ -30,7 +31,7 @@ static int64_t now_ns(void)
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* The number that `ptrace` wants as its last argument: a pointer. */
+/* `ptrace` wants a number as a pointer in its last argument. */
 static void *word(uintptr_t v)
 {
     return (void *)v; // NOLINT(performance-no-int-to-ptr)
@@ -58,7 +59,7 @@ static bool take_registers(pid_t tid, struct rp_sample_regs *to)
     return true;
 }
 
-/* Whether the thread has stopped by now. *gone: it has ended. */
+/* Whether the thread has stopped; *gone: it has ended. */
 static bool has_stopped(struct rp_sample_stop *s, bool *gone)
 {
     int status = 0;
@@ -67,7 +68,8 @@ static bool has_stopped(struct rp_sample_stop *s, bool *gone)
     *gone = done < 0 || (done > 0 && !WIFSTOPPED(status));
     if (done <= 0 || *gone)
         return false;
-    /* a stop by the interrupt, or of the whole group, is an event; else a signal is on its way */
+    /* a stop by the interrupt, or of the whole group, is an event; otherwise a signal is on its
+       way */
     s->signal = status >> 16 ? 0 : WSTOPSIG(status);
     return true;
 }
@@ -97,7 +99,8 @@ enum rp_sample_stopped rp_sample_stop(struct rp_sample_stop *s, uint32_t tid,
         if (now > until)
             return RP_SAMPLE_STOPS_LATER;
         s->since_ns = now;
-        nanosleep(&pause, NULL); /* who sleeps gets a processor sooner than who polls */
+        nanosleep(&pause,
+                  NULL); /* a thread that sleeps gets a processor sooner than one that polls */
     }
     if (stopped && take_registers((pid_t)tid, regs))
         return RP_SAMPLE_STOPPED;

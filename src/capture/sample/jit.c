@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that the program has made. Programs that make some (JIT compilers, Python with -X perf) say
- * what it is in /tmp/perf-<pid>.map; it is read again where it has grown and an address was not
- * found in it. Of two entries for an address the later one counts, because memory is used again.
+ * Names code that the program has generated. Such programs (JIT compilers, Python with -X perf)
+ * describe it in /tmp/perf-<pid>.map, which is read again if it has grown and an address was not
+ * found in it. If an address has two entries, the later one counts, because memory is reused.
  */
 #include "abi/elf_symbols.h"
 #include "capture/sample/sample.h"
@@ -24,7 +24,7 @@ static struct {
     int64_t looked_ns;
 } map;
 
-/* A child has another file. */
+/* A child has another file, so what was read is forgotten. */
 static void forget(void)
 {
     if (map.text)
@@ -97,7 +97,7 @@ bool rp_sample_jit_find(uint64_t pc, int64_t now_ns, char *name, size_t size)
         if (*c == '\n')
             *c = '\0';
         else if ((unsigned char)*c < 32)
-            *c = ' '; /* a tab is between the fields of a frame's text */
+            *c = ' '; /* because a tab separates the fields of a frame's text */
         if (!*c)
             break;
     }

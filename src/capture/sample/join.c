@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One stack of native and Python frames. The Python frames of a call of the evaluation loop take
- * the place of the loop's native frame. Which frame that is follows from addresses: the marker that
- * ends a group of Python frames is an address on the C stack, within the loop's frame. Where there
- * is no such address (before 3.11) the loops are found by their name, each with one frame. Groups
- * whose native frame was not reached are the outer part of the stack.
+ * Joins native and Python frames to one stack. The Python frames of a call of the evaluation loop
+ * take the place of the loop's native frame. Which frame that is follows from addresses: the marker
+ * that ends a group of Python frames is an address on the C stack, within the loop's frame. Without
+ * such an address (before 3.11), the loops are found by their name, each with one frame. Groups
+ * whose native frame was not reached form the outer part of the stack.
  */
 #include "capture/sample/sample.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 
-#define AGAIN_NS INT64_C(1000000000) /* texts that were found are looked up again */
+#define AGAIN_NS INT64_C(1000000000) /* interval after which texts are looked up again */
 
 struct joining {
     const struct rp_sample_raw *raw;
@@ -27,7 +27,7 @@ static void put(struct joining *j, const char *text)
         j->out[j->n++] = text;
 }
 
-/* The marker that ends the next group. */
+/* Finds the marker that ends the next group. */
 static const struct rp_sample_py *group_end(const struct joining *j)
 {
     for (size_t i = j->next; i < j->raw->npython; i++)
@@ -69,11 +69,11 @@ static void put_native(struct joining *j, struct rp_sample_native *f)
     }
     f->text = rp_sample_native_text(f->pc, f->start, j->now_ns);
     put(j, f->text);
-    if (!f->start) /* code that the program has made may be made anew */
+    if (!f->start) /* code that the program has generated may be replaced */
         f->text = NULL;
 }
 
-/* The texts of the outer frames of Python that are the same as in the sample before. */
+/* Keeps the texts of the outer Python frames that are the same as in the previous sample. */
 static void keep_texts(const struct rp_sample_raw *raw, struct rp_sample_known *known,
                        int64_t now_ns)
 {
@@ -93,8 +93,8 @@ static void keep_texts(const struct rp_sample_raw *raw, struct rp_sample_known *
     known->nlast = n;
 }
 
-/* Grows at once and shrinks slowly, because the bytes that are missing are read later, when they
-   may have changed. */
+/* The copy grows at once and shrinks slowly, because bytes that are missing in it are read later,
+   when they may have changed. */
 static size_t enough_for(size_t before, uint64_t used)
 {
     before = before ? before : RP_SAMPLE_STACK;
@@ -156,7 +156,7 @@ static bool call_leaves_address(void)
     return known == LEAVES;
 }
 
-/* The code need not be read where the registers already say no. */
+/* The code need not be read if the registers already rule it out. */
 static bool may_be_call(const struct rp_sample_regs *regs)
 {
     enum { RCX = 2 };
@@ -173,8 +173,8 @@ static bool may_be_call(const struct rp_sample_regs *regs)
 }
 #endif
 
-/* A signal reaches a thread that is in a system call right after the instruction that made it, or,
-   where the call is begun again, at it. */
+/* A signal reaches a thread in a system call right after the instruction that made the call, or if
+   the call is restarted, at that instruction. */
 bool rp_sample_in_system_call(const struct rp_sample_raw *raw)
 {
     uint8_t code[2 * sizeof call] = {0};
@@ -190,8 +190,8 @@ static void add_part(struct rp_sample_part *parts, unsigned *count, uint64_t at,
     parts[(*count)++] = (struct rp_sample_part){.at = at, .to = to, .n = n};
 }
 
-/* The page of the thread's state, where the first frame is found, and those that the last walk
-   wanted: the frames are most often in the same ones. */
+/* Plans the page of the thread's state, where the first frame is found, and the pages that the last
+   walk needed, because the frames are mostly in the same ones. */
 static unsigned plan_windows(struct rp_sample_raw *raw, uint64_t state,
                              struct rp_sample_part parts[RP_SAMPLE_WINDOWS])
 {
@@ -230,7 +230,7 @@ void rp_sample_grab(struct rp_sample_raw *raw, uint64_t state, uint32_t tid)
     if (lock)
         add_part(parts, &n, lock, &raw->lock, 12);
     if (raw->has_native) {
-        /* the stack is the last part: there may be less of it */
+        /* the stack is the last part, because there may be less of it */
         raw->copy.at = raw->regs.at[RP_SAMPLE_SP];
         add_part(parts, &n, raw->copy.at, raw->copy.bytes, wanted);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the kernel that a thread runs in. A signal reaches a thread when its system call
- * has ended, so that its sample tells the call but nothing of what the kernel did. Where it permits
- * that (perf_event_open), the kernel writes down its own functions at times of its choice, each
- * with the address and the stack pointer of the program; a sample has those of the last one with
- * the same two, which is the same call. Threads that make few calls have no such event.
+ * Finds the functions of the kernel in which a thread runs. A signal reaches a thread when its
+ * system call has ended, so its sample shows the call but not what the kernel did. If permitted
+ * (perf_event_open), the kernel records its own functions from time to time, with the address and
+ * the stack pointer of the program. A sample gets the functions of the last record with the same
+ * two values, which belongs to the same call. Threads that make few calls have no such event.
  */
 #include "capture/sample/sample.h"
 
@@ -19,7 +19,7 @@
 
 #define PAGE      4096
 #define RING      (4 * PAGE) /* bytes of records, a power of two */
-#define KEPT      16         /* calls of a thread whose functions are known */
+#define KEPT      16         /* number of calls of a thread whose functions are kept */
 #define FUNCTIONS 32         /* of one of them */
 #define NAMES     (1u << 20) /* functions of the kernel */
 #define MARKERS   UINT64_C(4095)
@@ -47,7 +47,8 @@ static struct rp_sample_symbol *names; /* by address */
 static size_t nnames;
 static char *texts;
 
-/* What calls all system calls, and what runs at the end of one to deliver a signal, ours too. */
+/* Functions that all system calls have in common, and those that deliver a signal at the end of a
+   call, including ours. */
 static struct {
     const char *name;
     bool delivers;
@@ -62,7 +63,7 @@ static struct {
 
 /* -------------------------------------------------------------------------- the event */
 
-/* Of the thread, or, if tid is 0, of this one; -1: it is not permitted. */
+/* Opens an event of the thread, or if tid is 0, of this one; -1: it is not permitted. */
 static long open_event(uint32_t tid, int64_t period_ns)
 {
     struct perf_event_attr attr = {
@@ -93,8 +94,8 @@ static bool is_permitted(void)
 
 /* -------------------------------------------------------------------------- names */
 
-/* "ffffffff81000000 T _stext", and after a tab the module; an address of 0 is one that this process
-   may not see. */
+/* Reads "ffffffff81000000 T _stext", and after a tab the module; an address of 0 is hidden from
+   this process. */
 static void take_name(const char *line)
 {
     char *rest;
@@ -120,7 +121,7 @@ bool rp_sample_kernel_names(unsigned pages)
 {
     enum { SIZE = 32 << 20 };
     static enum { CLOSED, READING, READ } phase;
-    static size_t n, taken; /* bytes that are read; those of whole lines */
+    static size_t n, taken; /* number of bytes that were read; those in whole lines */
     static int fd;
     ssize_t got = 1;
 
@@ -218,7 +219,7 @@ static uint64_t word_at(const struct rp_sample_kernel *k, uint64_t at)
     return v;
 }
 
-/* Words of a record: how many functions and markers, these, the kind of registers, sp, pc. */
+/* A record has: the number of functions and markers, these, the kind of registers, sp, pc. */
 static void take_record(struct rp_sample_kernel *k, uint64_t at, uint64_t size)
 {
     uint64_t n = word_at(k, at), end = at + 8 + n * 8;
@@ -270,7 +271,7 @@ uint32_t rp_sample_kernel_put(struct rp_sample_kernel *k, const struct rp_sample
 
     take_records(k);
     while (c < k->calls + KEPT && (c->sp != regs->at[RP_SAMPLE_SP] || c->pc - pc > RP_SAMPLE_CALL))
-        c++; /* a call that is begun again is at its instruction */
+        c++; /* a restarted call is at its instruction */
     if (c == k->calls + KEPT)
         return n;
     for (unsigned i = c->n; i-- && n < RP_SAMPLE_FRAMES;) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading the memory of the sampled process, which may be this one. The kernel copies the bytes, so
- * that an address which is not mapped, or not any more, is an answer and no fault. A call takes
+ * Reads the memory of the sampled process, which may be this one. The kernel copies the bytes, so
+ * an address that is not (or no longer) mapped gives an error instead of a fault. A call takes
  * about half a microsecond.
  */
 #include "capture/sample/sample.h"
@@ -12,15 +12,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define PAGE   UINT64_C(4096)
-#define BEFORE 3072 /* bytes of a window before the address: a caller's frame is often there */
-#define BLOCK  (256 << 10)
-#define TEXTS  (1u << 16) /* a power of two */
+#define PAGE UINT64_C(4096)
+#define BEFORE \
+    3072 /* bytes of a window before the address, because a caller's frame is often there */
+#define BLOCK (256 << 10)
+#define TEXTS (1u << 16) /* a power of two */
 
 pid_t rp_sample_pid;
 
-/* Bytes that are read, of one part after the other. The kernel pins the pages of a piece together,
-   and copies those before one that it cannot read. */
+/* Returns the number of bytes that were read, one part after the other. The kernel pins the pages
+   of a piece together, and copies those before the first one that it cannot read. */
 static size_t read_pieces(const struct iovec *to, const struct iovec *from, unsigned long n)
 {
     ssize_t got = syscall(SYS_process_vm_readv, rp_sample_pid, to, n, from, n, 0UL);
@@ -61,7 +62,7 @@ static bool window_move(struct rp_sample_window *w, uint64_t from, uint64_t at, 
     return at - from + n <= w->n;
 }
 
-/* A page costs less than two, and the one before may not be mapped. */
+/* One page is cheaper than two, and the previous one may not be mapped. */
 static bool window_find(struct rp_sample_window *w, uint64_t at, size_t n)
 {
     uint64_t page = at & ~(PAGE - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The files that are mapped for execution, from /proc/<pid>/maps; the unwind tables of each, from
- * its headers in memory; its functions, from the symbol table of the file (that of the linker where
- * it was stripped), sorted when the first one is wanted.
+ * Lists the files that are mapped for execution, from /proc/<pid>/maps; the unwind tables of each,
+ * from its headers in memory; its functions, from the symbol table of the file (that of the linker
+ * where it was stripped), sorted when the first one is wanted.
  */
 #include "abi/elf_symbols.h"
 #include "capture/sample/sample.h"
@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define MODULES   2048
-#define TEXTS     (1u << 16) /* slots of texts by address */
+#define TEXTS     (1u << 16) /* slots for texts by address */
 #define FUNCTIONS (1u << 22) /* of one file */
 #define PHEADERS  32
 #define LINE      4608
@@ -29,7 +29,7 @@ static size_t nmodules;
 
 /* -------------------------------------------------------------------------- the list */
 
-/* Bias and unwind tables, from the headers that are mapped at `start`. */
+/* Reads bias and unwind tables from the headers that are mapped at `start`. */
 static bool read_headers(struct rp_sample_module *m, uint64_t start)
 {
     Elf64_Phdr at[PHEADERS];
@@ -86,7 +86,7 @@ static bool parse_mapping(char *line, struct mapping *out)
 
 static bool changed;
 
-/* What was known about a module is kept: its file stays mapped. */
+/* What is already known about a module is kept, because its file stays mapped. */
 static void add_module(struct rp_sample_module *fresh, size_t *n, const struct mapping *m,
                        uint64_t headers)
 {
@@ -205,7 +205,7 @@ static struct rp_elf_file file_of(const struct rp_sample_module *m)
     return (struct rp_elf_file){m->file, m->size};
 }
 
-/* One pass of a sort by digits, the lowest first: by some bits of the address. */
+/* One pass of a radix sort, the lowest digit first, by some bits of the address. */
 static void sort_digit(const struct rp_sample_symbol *from, struct rp_sample_symbol *to, size_t n,
                        unsigned shift)
 {
@@ -310,7 +310,7 @@ uint64_t rp_sample_module_symbol(struct rp_sample_module *m, const char *name)
 
 /* -------------------------------------------------------------------------- unwind tables */
 
-/* Another file may be in its place by now: the beginning has its size and build id. */
+/* Another file may have replaced it: size and build id at its beginning are compared. */
 static bool is_same_file(const struct rp_sample_module *m)
 {
     uint8_t head[1024];
@@ -356,8 +356,9 @@ static const char *make_text(uint64_t pc, uint64_t start)
     return rp_sample_intern(text);
 }
 
-/* Code that the program has made: by the program's own map, else one text a page. Python's
-   trampolines (-X perf) are beside the frames of Python that they call: they are left out. */
+/* The text for code that the program has generated: by its own map, or else one text for each page.
+   Python's trampolines (-X perf) are left out, because they are next to the frames of Python that
+   they call. */
 static const char *made_text(uint64_t pc, int64_t now_ns)
 {
     char name[608], text[640];
@@ -396,5 +397,5 @@ const char *rp_sample_native_text(uint64_t pc, uint64_t start, int64_t now_ns)
             return known[i].text = make_text(pc, start);
         }
     }
-    return make_text(pc, start); /* the table is full around here */
+    return make_text(pc, start); /* the table is full around this slot */
 }

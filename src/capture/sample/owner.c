@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that run no Python work for one that does: those of OpenMP, of PyTorch's backward pass.
- * Their samples hang under the Python line that they work for, so that the line has all of its CPU
- * time. Whom a thread works for is seen on the stacks of the same tick: both run the body of the
- * same parallel region, which is near the root of a worker's stack, or the other one waits in the
- * function that handed the work on.
+ * Threads without Python, such as those of OpenMP and of PyTorch's backward pass, work for a thread
+ * with Python. Their samples are put under the Python line for which they work, so that the line
+ * has all of its CPU time. The owner of a thread is found on the stacks of the same tick: both run
+ * the body of the same parallel region, which is near the root of a worker's stack, or the owner
+ * waits in the function that passed the work on.
  */
 #include "capture/sample/sample.h"
 
 #include <string.h>
 
-#define NEAR 8 /* frames from the root in which the shared function is */
+#define NEAR 8 /* the shared function is at most so many frames from the root */
 
-/* Parts of frames: of the threads that get work, and of the one that waits for them. */
+/* Parts of frames: of threads that get work, and of the one that waits for them. */
 static const struct {
     const char *worker, *owner;
 } handed_on[] = {{"/libgomp", "\tGOMP_parallel"},
@@ -20,7 +20,7 @@ static const struct {
                  {"/libomp", "\t__kmpc_fork_call"},
                  {"autograd6Engine11thread_main", "autograd6Engine7execute"}};
 
-/* Functions that threads share without working for each other. */
+/* Whether threads may share a function without working for each other. */
 static bool is_common(const char *frame)
 {
     const char *python = rp_sample_python_path();
@@ -28,7 +28,7 @@ static bool is_common(const char *frame)
     return strstr(frame, "/libc.so") || (python && strstr(frame, python));
 }
 
-/* The number of frames up to the innermost one that is the same, or has the part in its name. */
+/* The number of frames up to the innermost one that equals `frame`, or has the part in its name. */
 static size_t find_frame(const char *frame, const char *part, const char *const *in, size_t n)
 {
     while (n && (part ? !strstr(in[n - 1], part) : in[n - 1] != frame))
@@ -36,7 +36,7 @@ static size_t find_frame(const char *frame, const char *part, const char *const 
     return n;
 }
 
-/* ... and that Python has called; else 0. */
+/* ... if Python has called it; else 0. */
 static size_t find_called(const char *frame, const char *part, const char *const *owner, size_t n)
 {
     size_t found = find_frame(frame, part, owner, n);
@@ -47,7 +47,7 @@ static size_t find_called(const char *frame, const char *part, const char *const
     return 0;
 }
 
-/* How many frames of the owner are kept, and how many of the worker are left out. */
+/* Finds how many frames of the owner are kept, and how many of the worker are left out. */
 static bool find_join(const char *const *frames, size_t n, const char *const *owner, size_t nowner,
                       size_t *kept, size_t *left)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Python stacks of CPython 3.9 to 3.15, from the interpreter's memory: nothing of the interpreter
- * runs. Where its fields are is known by tables up to 3.12; from 3.13 on the interpreter says it
- * (_Py_DebugOffsets).
+ * Reads Python stacks of CPython 3.9 to 3.15 from the interpreter's memory, without running any
+ * code of it. Up to 3.12, tables give the offsets of its fields; from 3.13 on, the interpreter
+ * states them (_Py_DebugOffsets).
  *
- * The evaluation loop of C runs one or several Python frames. Which of them belong to one loop is
- * told by an address on the C stack: of its _PyCFrame in 3.11, of its first, empty frame from 3.12
- * on. Before 3.11 each frame has a loop of its own.
+ * The evaluation loop of C runs one or several Python frames. An address on the C stack tells which
+ * of them belong to one loop: that of its _PyCFrame in 3.11, that of its first, empty frame from
+ * 3.12 on. Before 3.11, each frame has a loop of its own.
  */
 #include "capture/sample/sample.h"
 
@@ -14,23 +14,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CODES   (1u << 15)          /* texts that are kept, by code object and instruction */
-#define CHECK   INT64_C(1000000000) /* ns after which a code object is looked at again */
-#define LINES   (16 << 10)          /* bytes of a table of lines that are read */
+#define CODES   (1u << 15) /* number of texts that are kept, by code object and instruction */
+#define CHECK   INT64_C(1000000000) /* ns after which a code object is checked again */
+#define LINES   (16 << 10)          /* most bytes of a table of lines that are read */
 #define THREADS 4096
 #define ABSENT  UINT16_MAX
-#define C_STACK 3   /* owner of the first frame of a loop */
-#define FRAME   112 /* bytes of a frame that are read at most */
-#define TAGS    7   /* bits of a reference that are not of its address, from 3.14 on */
+#define C_STACK 3   /* value of `owner` in the first frame of a loop */
+#define FRAME   112 /* most bytes of a frame that are read */
+#define TAGS    7   /* bits of a reference that do not belong to its address, from 3.14 on */
 
 struct layout {
     uint16_t interpreters, interpreter_next, threads; /* _PyRuntime, PyInterpreterState */
     uint16_t next, tid, thread, frame;                /* PyThreadState; frame: or cframe */
-    uint16_t cframe_frame, cframe_previous;           /* _PyCFrame; ABSENT: there is none */
+    uint16_t cframe_frame, cframe_previous;           /* _PyCFrame; ABSENT if there is none */
     uint16_t code, instr, previous, entry, owner;     /* a frame */
     uint16_t file, name, lines, first, bytecode;      /* PyCodeObject */
     uint16_t ascii, compact;                          /* sizes of the heads of texts */
-    uint16_t gil; /* in _PyRuntime, or a pointer in the interpreter */
+    uint16_t gil; /* offset in _PyRuntime, or of a pointer in the interpreter */
     bool gil_by_pointer;
 };
 
@@ -46,20 +46,20 @@ static const struct layout layouts[] = {
 };
 
 static struct layout at;
-static unsigned minor;                /* of the version; 0: no interpreter was found */
-static uint64_t runtime;              /* address of _PyRuntime */
-static uint64_t code_type, text_type; /* of PyCode_Type and PyUnicode_Type; 0: not found */
-static uint64_t loop;                 /* address of the evaluation loop */
-static const char *interpreter_path;  /* of its file */
-static uint64_t lock;                 /* address of the holder of the global lock; 0: not known */
-static uint64_t held_by;              /* the last holder, and its thread */
+static unsigned minor;   /* minor version; 0: no interpreter was found */
+static uint64_t runtime; /* address of _PyRuntime */
+static uint64_t code_type,
+    text_type;                       /* addresses of PyCode_Type and PyUnicode_Type; 0: not found */
+static uint64_t loop;                /* address of the evaluation loop */
+static const char *interpreter_path; /* of its file */
+static uint64_t lock;                /* address of the holder of the global lock; 0: not known */
+static uint64_t held_by;             /* the last holder, and the id of its thread */
 static uint32_t held_tid;
 static struct rp_sample_window names_window;
 
 /* -------------------------------------------------------------------------- finding it */
 
-/* From 3.13 on: the words of _Py_DebugOffsets that tell the fields, in the order of `fields` below.
- */
+/* From 3.13 on: the words of _Py_DebugOffsets for the fields, in the order of `fields` below. */
 #define FIELDS 17
 static const uint8_t words[][FIELDS] = {
     [13] = {5, 8, 9, 14, 21, 23, 24, 25, 29, 30, 31, 33, 35, 37, 38, 39, 43},
@@ -83,7 +83,8 @@ static bool read_offsets(unsigned version)
                                       &l.bytecode};
 
     if (rp_sample_read(runtime, v, sizeof v) != sizeof v || memcmp(v, "xdebugpy", 8) != 0 ||
-        v[1] >> 16 != (0x0300 | version) || v[2]) /* v[2]: without the global lock, lists differ */
+        v[1] >> 16 != (0x0300 | version) ||
+        v[2]) /* v[2]: the build has no global lock, so lists differ */
         return false;
     for (size_t i = 0; i < FIELDS; i++) {
         if (v[words[version][i]] >= ABSENT)
@@ -124,8 +125,8 @@ unsigned rp_sample_python_find(void)
     for (size_t i = 0; i < n && !minor; i++) {
         const char *name = strrchr(list[i].path, '/');
 
-        /* an executable may hold the interpreter under any name; a library is named after it, and
-           so are extensions, which have an ABI in their names */
+        /* an executable may hold the interpreter under any name; libraries are named after it, and
+           extensions have an ABI in their names */
         if (!name ||
             (strstr(name, ".so") && (!strstr(name, "python") || strstr(name, ".cpython-"))))
             continue;
@@ -154,7 +155,7 @@ bool rp_sample_python_is_loop(uint64_t start)
 
 /* -------------------------------------------------------------------------- threads */
 
-/* Before 3.11 only the C library's handle is known, in which the number is. */
+/* Before 3.11, only the C library's handle is known, which contains the number. */
 static uint32_t tid_of(uint64_t state)
 {
 #if defined(__x86_64__)
@@ -173,8 +174,8 @@ static uint32_t tid_of(uint64_t state)
     return tid;
 }
 
-/* struct _gil_runtime_state: the interval, the last holder, whether it is locked. Up to 3.11 the
-   offset is that of the holder. */
+/* struct _gil_runtime_state has the interval, the last holder, and whether it is locked. Up to 3.11
+   the offset is that of the holder. */
 static void find_lock(void)
 {
     uint64_t gil = runtime + at.gil;
@@ -236,7 +237,7 @@ static void put(struct rp_sample_raw *raw, uint64_t code, uint64_t instr)
         raw->python[raw->npython++] = (struct rp_sample_py){code, instr};
 }
 
-/* What is on the C stack has been copied. */
+/* Uses the copy for addresses on the C stack. */
 static bool look(struct rp_sample_raw *raw, uint64_t address, void *to, size_t n)
 {
     const struct rp_sample_copy *c = &raw->copy;
@@ -254,7 +255,7 @@ static bool look(struct rp_sample_raw *raw, uint64_t address, void *to, size_t n
     return rp_sample_peek(&raw->windows[i], address, to, n);
 }
 
-/* One frame of 3.9 and 3.10, which has a loop of its own. */
+/* Walks one frame of 3.9 or 3.10, which has a loop of its own. */
 static uint64_t walk_old(struct rp_sample_raw *raw, const uint8_t *frame)
 {
     uint64_t code, back;
@@ -289,13 +290,13 @@ static uint64_t walk_new(struct rp_sample_raw *raw, const uint8_t *frame, uint64
     return back;
 }
 
-/* The innermost frame; false: it could not be read. */
+/* Finds the innermost frame; false if it could not be read. */
 static bool first_frame(struct rp_sample_raw *raw, uint64_t state, uint32_t tid, uint64_t *cframe,
                         uint64_t *frame)
 {
     uint64_t v = 0;
 
-    /* the state of a thread that has ended may be another's by now */
+    /* after a thread has ended, its state may belong to another one */
     if (at.tid != ABSENT && (!look(raw, state + at.tid, &v, 8) || (uint32_t)v != tid))
         return false;
     if (!look(raw, state + at.frame, frame, 8))
@@ -327,8 +328,8 @@ struct code {
     uint32_t first;
 };
 
-/* Names are read after the thread went on: the object may have been freed, and something else be in
-   its place. Its type is its second word. */
+/* Names are read after the thread went on, so the object may have been freed and replaced. Its
+   second word is its type. */
 static bool is_of_type(const uint8_t *object, uint64_t type)
 {
     uint64_t is;
@@ -350,7 +351,7 @@ static bool read_code(uint64_t address, struct code *out)
     return is_of_type(bytes, code_type) && out->file && out->name && !((out->file | out->name) & 7);
 }
 
-/* UTF-8 of a text of Python: one byte a character, or two or four. */
+/* Converts a text of Python to UTF-8; characters have one, two or four bytes. */
 static bool read_text(uint64_t address, char *to, size_t size)
 {
     uint8_t head[64], wide[1024];
@@ -375,7 +376,8 @@ static bool read_text(uint64_t address, char *to, size_t size)
         if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) || (state & 64 && c >= 0x80))
             return false; /* no text: it was freed */
         if (c < 0x80) {
-            to[n++] = c < 32 ? ' ' : (char)c; /* a tab is between the fields of a frame's text */
+            to[n++] =
+                c < 32 ? ' ' : (char)c; /* because a tab separates the fields of a frame's text */
         } else if (c < 0x800) {
             to[n++] = (char)(0xc0 | c >> 6);
             to[n++] = (char)(0x80 | (c & 63));
@@ -436,7 +438,7 @@ static int take_signed(const uint8_t *t, size_t n, size_t *i)
     return v & 1 ? -(int)(v >> 1) : (int)(v >> 1);
 }
 
-/* From 3.11 on: locations of a form each; the first byte of each has its highest bit set. */
+/* From 3.11 on: locations with a form each; the first byte of each has its highest bit set. */
 static int line_of_locations(const uint8_t *t, size_t n, int line, int64_t instr)
 {
     int64_t address = 0;
@@ -490,7 +492,7 @@ static bool is_same(const struct code *a, const struct code *b)
     return a->file == b->file && a->name == b->name && a->lines == b->lines && a->first == b->first;
 }
 
-/* A code object may have been freed, and another be in its place. */
+/* Checks that a code object was not freed and replaced by another one. */
 static bool still_valid(struct known *k, int64_t now_ns)
 {
     struct code code;

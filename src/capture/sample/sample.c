@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The source `sample`, loaded by LD_PRELOAD on request: the stacks of all threads, many times a
- * second. It runs on the core's thread. At each tick, for each thread:
+ * The source `sample`, loaded by LD_PRELOAD on request, records the stacks of all threads many
+ * times a second. It runs on the core's thread. At each tick, for each thread:
  *
- *   its CPU time is unchanged  it has waited since the last tick, with the same stack: what was
- *                              known is extended, without looking at the stack
- *   it waits in a system call  the kernel tells its stack pointer (/proc/.../syscall), and the
- *                              stack is read while it waits; it is not woken
- *   it runs                    it is asked by a signal to copy its own stack (signal.c); answers
- *                              are unwound every few ticks. A thread of another process (`sample
+ *   its CPU time is unchanged  it has waited since the last tick, with the same stack: the last
+ * sample is extended without reading the stack it waits in a system call  the kernel tells its
+ * stack pointer (/proc/.../syscall), and the stack is read while it waits; it is not woken it runs
+ * it is asked by a signal to copy its own stack (signal.c); answers are unwound every few ticks. A
+ * thread of another process (`sample
  *                              --pid`) is stopped for as long as the copy takes (attach.c)
  *
  * While the threads that run do so without a pause, the kernel asks them where it can, and ticks
  * come once for several samples. A wait that such a thread begins ends this for a while, so that
  * waits are seen at every tick in programs that wait now and then.
  *
- * A sample of a thread that runs stands for the CPU time since the one before, so that the samples
- * of a thread add up to its CPU time however uneven the ticks are; what is left of the time between
- * them, in which it had no processor, is a sample that waited in the same place. A wait is recorded
- * as one sample with its whole duration, and at least every second.
+ * A sample of a running thread stands for the CPU time since the previous one, so that the samples
+ * of a thread add up to its CPU time however uneven the ticks are; the rest of the time between
+ * them, in which it had no processor, becomes a sample that waited in the same place. A wait is
+ * recorded as one sample with its whole duration, and at least every second.
  */
 #include "capture/sample/sample.h"
 
@@ -37,19 +36,19 @@
 #include <unistd.h>
 
 #define THREADS   1024
-#define LOOK_NS   INT64_C(50000000)  /* between two looks whether there are more or fewer threads */
-#define LIST_NS   INT64_C(200000000) /* ... at which ones, where their number is the same */
-#define CHECK_NS  INT64_C(1000000000) /* ... at the name of a thread */
+#define LOOK_NS   INT64_C(50000000) /* interval of checks whether there are more or fewer threads */
+#define LIST_NS   INT64_C(200000000)  /* ... which threads there are, if their number is the same */
+#define CHECK_NS  INT64_C(1000000000) /* ... of the name of a thread */
 #define WAIT_NS   UINT64_C(1000000000)
-#define STALE_NS  INT64_C(100000000) /* between two lists of modules; doubled if nothing changed */
+#define STALE_NS  INT64_C(100000000) /* interval of lists of modules; doubled if nothing changed */
 #define STALE_MAX INT64_C(6400000000)
-#define LAG_NS    INT64_C(4000000)   /* `schedstat` is behind by a tick of the kernel at most */
-#define OFTEN_NS  INT64_C(1500000)   /* ticks so often find what they need in the caches */
+#define LAG_NS    INT64_C(4000000)   /* `schedstat` is at most a tick of the kernel behind */
+#define OFTEN_NS  INT64_C(1500000)   /* ticks this frequent find what they need in the caches */
 #define PAUSE_NS  INT64_C(100000000) /* the longest between two ticks at more than 10 a second */
-#define GAP_NS    INT64_C(500000000) /* a longer time without a tick is not a sample's */
+#define GAP_NS    INT64_C(500000000) /* a longer time without a tick does not count as one sample */
 #define UNSEEN_NS INT64_C(20000000)
-#define REPEAT_NS INT64_C(40000000) /* the longest between two ticks while the kernel asks */
-#define KEPT      768               /* files of the kernel that are kept open at most */
+#define REPEAT_NS INT64_C(40000000) /* the longest time between two ticks while the kernel asks */
+#define KEPT      768               /* most files of the kernel that are kept open */
 #define HZ        100
 
 #ifndef CLOSE_RANGE_UNSHARE
@@ -62,27 +61,27 @@
 struct thread {
     uint32_t tid;
     bool is_listed, is_ours;
-    int stat, schedstat, syscall, stack; /* its files, kept open; -1: not open */
+    int stat, schedstat, syscall, stack; /* its files, which stay open; -1: not open */
     struct rp_sample_stop stop;
     int64_t cpu_ns, checked_ns, asked_ns;
-    int64_t sampled_ns; /* of its CPU time, what samples stand for */
+    int64_t sampled_ns; /* the part of its CPU time for which samples stand */
     uint64_t state;     /* of Python; 0: none */
     struct rp_sample_request *request;
     uint64_t asked_weight_ns, asked_ran_ns;
     char name[16];
     bool is_named;     /* in the recording */
     bool is_answered;  /* the last request was */
-    unsigned unlooked; /* requests since its file was read */
-    unsigned calls;    /* how often it was in a system call of late; see put_call */
-    bool is_busy;      /* it has run since the last tick, without a pause */
+    unsigned unlooked; /* requests since its file was read last */
+    unsigned calls;    /* how often it was recently in a system call; see put_call */
+    bool is_busy;      /* it has run without a pause since the last tick */
     bool is_repeated;  /* the kernel asks it */
-    int64_t owed_ns;   /* of its CPU time since then, what answers do not account for */
+    int64_t owed_ns;   /* CPU time since then that answers do not account for */
     struct rp_sample_kernel *kernel;
-    /* the wait that it is in: weight 0: none */
+    /* the wait that it is in; weight 0 if there is none */
     uint64_t since, weight_ns;
     uint32_t gil, nframes;
     bool is_cut;
-    /* of the wait, else of the last sample, if that has frames of Python (seen_ns: when) */
+    /* frames of the wait, or of the last sample if that has Python frames (at seen_ns) */
     int64_t seen_ns;
     const char *frames[RP_SAMPLE_FRAMES];
 };
@@ -90,22 +89,26 @@ struct thread {
 static const struct rp_capture *cap;
 static struct thread *threads[THREADS];
 static size_t nthreads, nallocated;
-static struct rp_sample_raw *raw; /* of a thread that waits, or is stopped */
+static struct rp_sample_raw *raw; /* buffer for a thread that waits, or is stopped */
 static struct rp_sample_known *known;
-static int64_t taken_ns; /* when answers were taken */
+static int64_t taken_ns; /* when answers were last taken */
 static int64_t last_ns, looked_ns, listed_ns, modules_ns, modules_wait_ns;
-static int64_t period_ns, pause_ns; /* between two samples, and between this tick and the next */
-static bool is_held, is_active;     /* some thread has no processor; some thread did something */
+static int64_t period_ns,
+    pause_ns; /* time between two samples, and between this tick and the next */
+static bool is_held,
+    is_active; /* is_held: some thread has no processor; is_active: some thread did something */
 static bool ask;
-static unsigned nanswers;     /* of a thread that are kept at most */
-static unsigned nrepeats;     /* answers between two ticks while the kernel asks; 0: it cannot */
-static bool repeats, is_calm; /* it does, or may from the next tick on; the last tick allows it */
-static unsigned ncalm, calm = 8; /* ticks since one that was not calm, and how many are wanted */
-static enum { CLOCK_BOTH, CLOCK_CPU, CLOCK_WALL } clock_of; /* what a sample's weight counts */
+static unsigned nanswers; /* most answers of a thread that are kept */
+static unsigned
+    nrepeats; /* number of answers between two ticks while the kernel asks; 0: it cannot */
+static bool repeats, is_calm;    /* repeats: the kernel asks, or may from the next tick on; is_calm:
+                                    the last tick allows it */
+static unsigned ncalm, calm = 8; /* ticks since one that was not calm, and how many are required */
+static enum { CLOCK_BOTH, CLOCK_CPU, CLOCK_WALL } clock_of; /* what the weight of a sample counts */
 static uint32_t own_tid;
 static uint64_t ntaken;
 static bool own_files, stat_tells; /* see look_at */
-static bool tells_stacks;          /* the kernel tells this process its functions */
+static bool tells_stacks;          /* the kernel shows its functions to this process */
 static unsigned nkept, most_kept;
 
 static int64_t monotonic_ns(void)
@@ -156,7 +159,8 @@ static size_t read_kept(int *fd, uint32_t tid, const char *name, char *to, size_
 /* CPU time of a thread, or -1 if it has ended. */
 static int64_t cpu_ns_of(struct thread *t)
 {
-    clockid_t clock = (clockid_t)(~t->tid << 3 | 6); /* its own clock, as the kernel numbers them */
+    clockid_t clock =
+        (clockid_t)(~t->tid << 3 | 6); /* a thread's own clock, in the kernel's numbering */
     struct timespec time;
     char text[96];
 
@@ -172,7 +176,7 @@ static bool has_urgent(uint64_t signals)
     return signals >> (SIGURG - 1) & 1;
 }
 
-/* By `status`, which takes three times as long to read as `stat`. */
+/* Reads `status`, which takes three times as long as `stat`. */
 static bool status_blocks(uint32_t tid)
 {
     char text[4096], *at;
@@ -199,8 +203,9 @@ static void forget_files(struct thread *t)
     forget_file(&t->stack);
 }
 
-/* Asked for each time: a signal that stays pending would be seen by a program that looks for it.
-   The state is field 3, after the name in parentheses; the blocked signals are field 32. */
+/* Asked each time, because a program that looks for pending signals would see one that stays
+   pending. The state is field 3, after the name in parentheses; the blocked signals are field
+   32. */
 static void look_at(struct thread *t, bool *runs, bool *blocks)
 {
     char text[1024];
@@ -213,8 +218,9 @@ static void look_at(struct thread *t, bool *runs, bool *blocks)
     *blocks = !at || has_urgent(strtoull(at, NULL, 10));
 }
 
-/* Files are kept open only in a table of this thread, where the program does not see them. This
-   thread blocks all signals: a kernel whose `stat` does not say so is asked another way. */
+/* Files are kept open only if this thread has a table of its own, in which the program does not see
+   them. This thread blocks all signals; if `stat` does not show that, the kernel is asked in
+   another way. */
 static void look_at_self(void)
 {
     struct thread self = {.stat = -1, .schedstat = -1, .syscall = -1, .stack = -1};
@@ -235,7 +241,7 @@ static void look_at_self(void)
                                   text, sizeof text);
 }
 
-/* Where it waits in the kernel; false: it runs, or that is not known. */
+/* Finds where it waits in the kernel; false if it runs, or that is not known. */
 static bool waits_at(struct thread *t, struct rp_sample_regs *regs)
 {
     char text[256];
@@ -254,10 +260,9 @@ static bool waits_at(struct thread *t, struct rp_sample_regs *regs)
     return regs->at[RP_SAMPLE_SP] != 0;
 }
 
-/* The functions of the kernel that a thread waits in, after the other frames of its stack: all of
-   them where this process may see them (CAP_SYS_ADMIN), else the one that the kernel tells
-   everybody who may trace the thread. A line of `stack`, the innermost first, is
-   "[<0>] ep_poll+0x31b/0x3a0". */
+/* Appends the functions of the kernel in which a thread waits to its stack: all of them if this
+   process may see them (CAP_SYS_ADMIN), else the one that the kernel shows to everybody who may
+   trace the thread. A line of `stack`, the innermost first, is "[<0>] ep_poll+0x31b/0x3a0". */
 static uint32_t put_kernel(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
 {
     char text[2048], frame[128], *end = text;
@@ -312,7 +317,7 @@ static void end_wait(struct thread *t)
     t->weight_ns = 0;
 }
 
-/* How long of the time since its last sample the thread ran. */
+/* The time since its last sample in which the thread ran. */
 static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
 {
     int64_t ran = t->cpu_ns - t->sampled_ns;
@@ -326,8 +331,8 @@ static uint64_t take_cpu_time(struct thread *t, uint64_t since_ns)
     return (uint64_t)ran;
 }
 
-/* A thread without Python hangs under the one of this or the last tick that it works for; one with
-   Python may be such a one. */
+/* A thread without Python is put under the one of this or the last tick for which it works; a
+   thread with Python may be such an owner. */
 static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES], size_t n,
                          bool has_python)
 {
@@ -350,8 +355,8 @@ static size_t find_owner(struct thread *t, const char *frames[RP_SAMPLE_FRAMES],
     return n;
 }
 
-/* On a loaded machine the sampler has no processor at times, while the thread does. One sample does
-   not stand for all of that: what is over eight periods has no place. */
+/* On a loaded machine the sampler may have no processor while the thread has one. A single sample
+   does not stand for all of that time: what exceeds eight periods has no place. */
 static uint64_t put_unseen(struct thread *t, uint64_t ticks, uint64_t ran_ns)
 {
     static const char *const nowhere[] = {"native\t[not sampled: no processor for it]\t\t0"};
@@ -373,12 +378,16 @@ static void close_kernel(struct thread *t)
     t->kernel = NULL;
 }
 
-/* What the kernel runs for a thread costs an interrupt a period: it is asked for while more than
-   one of 17 samples are in system calls. */
+/* Asking for the kernel's functions costs an interrupt for each period, so this is only done while
+   more than one of 17 samples are in system calls. */
 static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
                          const char *frames[RP_SAMPLE_FRAMES], uint32_t n)
 {
-    enum { IN_CALL = 16, OPEN = 128, PAGE_NS = 50000 }; /* of a tick a fraction for names */
+    enum {
+        IN_CALL = 16,
+        OPEN = 128,
+        PAGE_NS = 50000
+    }; /* part of a tick that may be spent on names */
     static bool denied;
     bool in_call = rp_sample_in_system_call(r);
     uint32_t before = n;
@@ -404,7 +413,7 @@ static uint32_t put_call(struct thread *t, const struct rp_sample_raw *r,
     return n;
 }
 
-/* since_ns: the time that the sample stands for; ran_ns: of it on a processor. */
+/* since_ns: the time for which the sample stands; ran_ns: the part of it on a processor. */
 static void put_ran(struct thread *t, struct rp_sample_raw *r, struct rp_sample_known *before,
                     uint64_t ticks, uint64_t since_ns, uint64_t ran_ns)
 {
@@ -462,7 +471,8 @@ static void take_all_answers(struct thread *t)
         rp_sample_request_clear(t->request);
 }
 
-/* The first ones of all threads, then the second ones: those of about the same time. */
+/* Takes the first answers of all threads, then the second ones, and so on, because these are of
+   about the same time. */
 static void take_answers(int64_t now_ns)
 {
     static unsigned nkept_answers; /* of a thread, at most */
@@ -488,7 +498,7 @@ static void sample_waiting(struct thread *t, uint64_t weight_ns)
     raw->has_native = true;
     rp_sample_grab(raw, t->state, t->tid);
     if (cpu_ns_of(t) != t->cpu_ns)
-        raw->has_native = false; /* it ran meanwhile: its registers are not those any more */
+        raw->has_native = false; /* it has run meanwhile, so its registers are out of date */
     t->since = cap->now();
     t->gil = rp_sample_python_holder(&raw->lock);
     t->nframes = (uint32_t)rp_sample_join(raw, known, last_ns, t->frames, &t->is_cut);
@@ -503,10 +513,9 @@ static bool is_pending(const struct thread *t)
     return t->request && rp_sample_request_pending(t->request);
 }
 
-/* A thread that ran all of the time and answered the last request is asked again without reading
-   its file, but for every eighth time: where it has blocked the signal since, one is pending and
-   none follows. One that waits now is woken by it, which is why it must have run until almost now.
- */
+/* A thread that ran all the time and answered the last request is asked again without reading its
+   file, except every eighth time: if it has blocked the signal since, only one is pending. A thread
+   that waits would be woken by the signal, so it must have run until almost now. */
 static bool keeps_running(struct thread *t)
 {
     if (rp_sample_attached || !ask || !t->is_answered || !t->is_busy || t->unlooked == 7) {
@@ -520,7 +529,7 @@ static bool keeps_running(struct thread *t)
 static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns, bool blocks)
 {
     if (is_pending(t)) {
-        t->asked_weight_ns += weight_ns; /* it has had no processor since */
+        t->asked_weight_ns += weight_ns; /* it has had no processor since then */
         if (now_ns - t->asked_ns < CHECK_NS)
             return;
         weight_ns = t->asked_weight_ns;
@@ -532,11 +541,11 @@ static void sample_running(struct thread *t, uint64_t weight_ns, int64_t now_ns,
     t->asked_ran_ns = take_cpu_time(t, weight_ns);
     t->is_answered = false;
     t->asked_ns = now_ns;
-    ask =
-        ask && rp_sample_signal_usable(); /* right before: the program may have taken the signal */
+    ask = ask && rp_sample_signal_usable(); /* checked right before, because the program may have
+                                               taken the signal */
     if (ask && t->request && !blocks && rp_sample_request_send(t->request, t->tid, t->state))
         return;
-    raw->has_native = false; /* Python's frames, as far as they hold still */
+    raw->has_native = false; /* takes Python's frames, as far as they do not change */
     rp_sample_grab(raw, t->state, t->tid);
     put_ran(t, raw, known, cap->now(), weight_ns, t->asked_ran_ns);
 }
@@ -576,12 +585,12 @@ static bool begin_repeat(struct thread *t, uint64_t weight_ns)
     }
     t->is_repeated = true;
     t->asked_weight_ns = weight_ns;
-    t->owed_ns = -period_ns; /* the time since the last sample is the next one's */
+    t->owed_ns = -period_ns; /* the time since the last sample counts for the next one */
     return true;
 }
 
-/* The answers since the last tick share the time. False: the thread has waited or not answered,
-   and is asked no more; *weight_ns: the time that no answer stands for. */
+/* The answers since the last tick share the time. False if the thread has waited or not answered,
+   and is not asked any more; *weight_ns: time without an answer. */
 static bool keep_repeated(struct thread *t, uint64_t *weight_ns)
 {
     struct rp_sample_answer *all[RP_SAMPLE_ANSWERS], *a;
@@ -610,8 +619,8 @@ static bool keep_repeated(struct thread *t, uint64_t *weight_ns)
     return false;
 }
 
-/* Whether the kernel may ask from the next tick on, or not any more. The more often it had to be
-   ended, the more calm ticks are wanted before the next time. */
+/* Decides whether the kernel may ask from the next tick on. The more often that had to be ended,
+   the more calm ticks are required before the next time. */
 static void set_repeats(void)
 {
     enum { LEAST = 8, MOST = 1024, GOOD = 16 };
@@ -636,7 +645,7 @@ static void set_repeats(void)
     }
 }
 
-/* A thread of another process that runs is stopped for the time of the copy. */
+/* Stops a running thread of another process while its stack is copied. */
 static void sample_stopped(struct thread *t, uint64_t weight_ns)
 {
     uint64_t ticks = cap->now();
@@ -677,14 +686,14 @@ static void sample_thread(struct thread *t, uint64_t weight_ns, int64_t now_ns)
     t->is_busy = !was_repeated && cpu_ns - before_ns >= (int64_t)(weight_ns - weight_ns / 32);
     is_calm &= t->is_busy || cpu_ns - before_ns <= (int64_t)weight_ns / 8;
     if (is_pending(t) && cpu_ns == before_ns && now_ns - t->asked_ns < CHECK_NS) {
-        t->asked_weight_ns += weight_ns; /* it has had no processor since */
+        t->asked_weight_ns += weight_ns; /* it has had no processor since then */
         t->seen_ns = t->seen_ns ? now_ns : 0;
         is_held = true;
         return;
     }
     if (rp_sample_attached)
         look_at(t, &runs, &blocks);
-    if (t->stop.is_seized) { /* it had not stopped at the tick before */
+    if (t->stop.is_seized) { /* it had not stopped by the previous tick */
         sample_stopped(t, weight_ns);
         return;
     }
@@ -786,7 +795,7 @@ static void set_state(uint32_t tid, uint64_t state)
         t->state = state;
 }
 
-/* Those that have ended make room for others. */
+/* Threads that have ended make room for others. */
 static void drop_threads(void)
 {
     for (size_t i = 0; i < nthreads;) {
@@ -865,7 +874,7 @@ static void look_for_modules(int64_t now_ns)
     }
 }
 
-/* The links of the folder are two more than there are threads. */
+/* The folder has two more links than there are threads. */
 static bool threads_changed(int64_t now_ns)
 {
     static nlink_t links;
@@ -884,7 +893,7 @@ static bool threads_changed(int64_t now_ns)
     return true;
 }
 
-/* What the handlers have taken since the last time. */
+/* Reports the time that the handlers have taken since the last time. */
 static void tell_spent(void)
 {
     static uint64_t told, in_a_millisecond;
@@ -908,7 +917,7 @@ static void end_waits(void)
     last_ns = 0;
 }
 
-/* The core's thread was ended and is another one now: the files were its own. */
+/* The core's thread was ended and started again, so its files are lost. */
 static void lose_files(void)
 {
     nkept = 0;
@@ -925,8 +934,8 @@ static void lose_files(void)
 
 static void sample_tick(void);
 
-/* A thread that has been asked and waits for a processor answers as soon as it has one: where there
-   is nothing else to see, the next ticks come later. */
+/* A thread that was asked while it waits for a processor answers as soon as it has one. If there is
+   nothing else to see, the next ticks come later. */
 static void set_pause(void)
 {
     bool is_late = is_held && !is_active && pause_ns <= 4 * period_ns;
@@ -973,7 +982,8 @@ static void sample_tick(void)
     for (size_t i = 0; i < nthreads; i++)
         if (!threads[i]->is_ours)
             sample_thread(threads[i], (uint64_t)weight_ns, now_ns);
-    if (repeats) /* the answers that have just been told: there is no room for as many again */
+    if (repeats) /* answers that were just taken still need their places, so there is no room for as
+                    many again */
         take_answers(now_ns);
     set_repeats();
     set_pause();
@@ -985,7 +995,8 @@ static void sample_exit(void)
 {
     char text[64];
 
-    lose_files(); /* of another thread: such a number may be a file of the program here */
+    lose_files(); /* these numbers belonged to another thread; here they may be files of the program
+                   */
     own_files = false;
     for (size_t i = 0; i < nthreads; i++) {
         take_all_answers(threads[i]);
@@ -1015,7 +1026,7 @@ static void sample_open(void)
         return;
     if (!rp_sample_attached)
         rp_sample_pid = getpid();
-    nthreads = nkept = 0; /* a child has another thread, which has none of the files */
+    nthreads = nkept = 0; /* the child has another thread, which has none of the files */
     own_tid = 0;
     repeats = false;
     rp_sample_signal_forget();
@@ -1063,7 +1074,7 @@ __attribute__((constructor)) static void sample_load(void)
     sample_open();
 }
 
-/* The process that observes another one has no other library that does this. */
+/* The process that observes another one has no other library that ends the recording. */
 __attribute__((destructor)) static void sample_unload(void)
 {
     if (rp_sample_attached)

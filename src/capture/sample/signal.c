@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that runs copies its own stack, because only it knows its registers: a signal asks it
- * to. The handler copies; it neither unwinds nor allocates, and takes no lock. The signal is one
- * that programs ignore unless they say otherwise (SIGURG), so that it harms nothing if the program
- * resets the handlers of signals. A program that has a handler of its own for it keeps that, and no
- * thread is asked.
+ * A signal asks a running thread to copy its own stack, because only it knows its registers. The
+ * handler copies; it neither unwinds nor allocates, and takes no lock. The signal is one that
+ * programs ignore unless they say otherwise (SIGURG), so it does no harm if the program resets the
+ * handlers of signals. A program that has a handler of its own for it keeps that, and no thread is
+ * asked.
  *
- * A thread that never pauses need not be asked each time: where that is permitted, the kernel sends
- * it the signal whenever it has used so much CPU time (perf_event_open), and the recorder wakes up
- * once for several answers. No such event may be left when the program takes the signal, which is
- * why its calls of sigaction and signal pass through here.
+ * A thread that never pauses need not be asked each time: if permitted, the kernel sends it the
+ * signal whenever it has used so much CPU time (perf_event_open), and the recorder wakes up once
+ * for several answers. No such event may remain when the program takes the signal, so its calls of
+ * sigaction and signal pass through here.
  */
 #include "capture/sample/sample.h"
 
@@ -38,18 +38,19 @@ struct rp_sample_request {
     uint64_t magic;
     _Atomic uint64_t state;
     _Atomic size_t enough;
-    /* answers: all that were written, those that were told, and those that are not kept any more */
+    /* answers: numbers of all that were written, and of those that are no longer kept */
     _Atomic uint32_t written, cleared;
-    uint32_t told, size; /* size: how many there may be */
+    uint32_t told,
+        size; /* told: number of those that were returned; size: the most that are kept */
     struct rp_sample_known known;
     struct rp_sample_answer at[RP_SAMPLE_ANSWERS];
 };
 
 static const struct rp_capture *cap;
-static _Atomic uint64_t spent, usual; /* ticks: of all calls of the handler, of the last one */
-static uint64_t interrupted;          /* a call that takes longer had no processor meanwhile */
-static struct rp_sample_request *_Atomic by_event[EVENTS]; /* by the number of its file */
-static _Atomic uint32_t nasking; /* events, and requests that are being sent */
+static _Atomic uint64_t spent, usual; /* in ticks: all calls of the handler; the last one */
+static uint64_t interrupted; /* longer calls were interrupted and had no processor meanwhile */
+static struct rp_sample_request *_Atomic by_event[EVENTS]; /* indexed by the number of its file */
+static _Atomic uint32_t nasking; /* number of events, and of requests that are being sent */
 static _Atomic bool is_taken;    /* the program has the signal, or is about to */
 #define MAGIC UINT64_C(0x7265707269736571)
 
@@ -71,7 +72,8 @@ static void copy_registers(struct rp_sample_regs *to, const ucontext_t *from)
     to->known = (UINT64_C(1) << RP_SAMPLE_REGS) - 1;
 }
 
-/* Processor time by the clock of the trace: of calls that were interrupted the usual time. */
+/* Counts processor time by the clock of the trace; for calls that were interrupted, the usual
+   time. */
 static void count_spent(uint64_t ticks)
 {
     if (ticks < interrupted)
@@ -81,7 +83,7 @@ static void count_spent(uint64_t ticks)
     atomic_fetch_add(&spent, ticks);
 }
 
-/* The request that the signal is of, now begun, or NULL. */
+/* Finds the request to which the signal belongs, and begins it; NULL if there is none. */
 static struct rp_sample_request *begin_answer(const siginfo_t *info)
 {
     struct rp_sample_request *q = NULL;
@@ -162,7 +164,7 @@ bool rp_sample_request_send(struct rp_sample_request *q, uint32_t tid, uint64_t 
     if (atomic_load(&q->written) - atomic_load(&q->cleared) == q->size)
         return false;
     if (atomic_load(&q->cleared) == q->told && q->told == atomic_load(&q->written)) {
-        q->told = 0; /* the first ones are in the caches */
+        q->told = 0; /* starts again with the first ones, which are in the caches */
         atomic_store(&q->written, 0);
         atomic_store(&q->cleared, 0);
     }
@@ -229,7 +231,7 @@ uint64_t rp_sample_signal_spent(void)
 
 /* -------------------------------------------------------------------------- asked by the kernel */
 
-/* With the time in the kernel, if that is permitted, else without. */
+/* Opens it with the time in the kernel, if that is permitted, else without. */
 static long open_event(uint32_t tid, int64_t period_ns)
 {
     struct perf_event_attr attr = {
@@ -268,7 +270,8 @@ bool rp_sample_request_repeat(struct rp_sample_request *q, uint32_t tid, uint64_
     q->event = fd;
     atomic_store(&by_event[fd], q);
     atomic_store(&q->phase, REPEATED);
-    rp_sample_request_go_on(q, state, q->size); /* so many, if the recorder does not go on */
+    rp_sample_request_go_on(q, state,
+                            q->size); /* after so many it ends, unless the recorder continues it */
     return true;
 }
 
@@ -293,7 +296,7 @@ void rp_sample_request_stop(struct rp_sample_request *q)
 
 /* -------------------------------------------------------------------------- the program's calls */
 
-/* Waits until nobody is asked: the recorder ends the events when it wakes up next. */
+/* Waits until no thread is asked: the recorder ends the events when it wakes up next. */
 static void give_up_signal(void)
 {
     static const struct timespec pause = {.tv_nsec = 1000000};

@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Native stacks, from registers and a copy of the stack: by the unwind tables (.eh_frame) that
- * every program for x86_64 and aarch64 has, else, in code without them, by frame pointers. The
- * rules of an address are found once and kept, so that a frame takes some ten nanoseconds. Nothing
- * here allocates from the heap, takes a lock or calls the loader, which a library for unwinding
- * does.
+ * Unwinds native stacks from registers and a copy of the stack: by the unwind tables (.eh_frame)
+ * that every program for x86_64 and aarch64 has, else, in code without them, by frame pointers. The
+ * rules of an address are found once and kept, so a frame takes some ten nanoseconds. Unlike
+ * libraries for unwinding, nothing here allocates from the heap, takes a lock or calls the loader.
  */
 #include "capture/sample/sample.h"
 
 #include <string.h>
 
-#define RULES    (1u << 11) /* kept, by address: few enough for a processor's cache */
-#define PLACES   18   /* registers that a rule says something about: all of a signal's frame */
-#define ENTRY    4096 /* bytes of an entry of the tables that are read */
-#define STATES   8    /* of DW_CFA_remember_state */
+#define RULES    (1u << 11) /* rules kept by address; few enough for a processor's cache */
+#define PLACES   18         /* registers that a rule may describe: all of a signal's frame */
+#define ENTRY    4096       /* most bytes of an entry of the tables that are read */
+#define STATES   8          /* depth of DW_CFA_remember_state */
 #define OPERANDS 16
 
 enum { SAME, AT_OFFSET, VALUE_OFFSET, IN_REGISTER, AT_EXPRESSION, VALUE_EXPRESSION, UNDEFINED };
 
-struct place { /* where the caller's value of a register is */
+struct place { /* struct place: where the caller's value of a register is */
     uint8_t how;
     int64_t v;      /* an offset, a register, or the address of an expression */
     uint32_t bytes; /* of the expression */
@@ -26,23 +25,23 @@ struct place { /* where the caller's value of a register is */
 
 struct rules {
     uint64_t start;
-    bool is_signal; /* the frame of a handler: its caller did not call */
+    bool is_signal; /* the frame of a handler, whose caller made no call */
     uint8_t return_register;
-    struct place cfa; /* IN_REGISTER: `bytes` is the register, `v` the offset */
+    struct place cfa; /* if IN_REGISTER, `bytes` is the register and `v` the offset */
     struct place at[RP_SAMPLE_REGS];
 };
 
 struct kept_place {
     uint8_t reg, how;
     uint16_t bytes;
-    int32_t v; /* of an expression: its address from `pc` on */
+    int32_t v; /* for an expression: its address relative to `pc` */
 };
 
-/* The rules of an address, in two lines of the cache for most functions. */
+/* The rules of an address; for most functions they fit two lines of the cache. */
 struct kept {
     uint64_t pc, start;
     unsigned generation;
-    bool valid, is_signal, returns; /* returns: it has a caller */
+    bool valid, is_signal, returns; /* returns: the function has a caller */
     uint8_t return_register, n;
     struct kept_place cfa, at[PLACES];
 };
@@ -53,7 +52,7 @@ static struct rp_sample_window table_window, stack_window;
 
 struct bytes {
     const uint8_t *at, *end;
-    uint64_t address; /* of `at` in the process */
+    uint64_t address; /* address of `at` in the process */
 };
 
 static uint64_t take(struct bytes *b, size_t n)
@@ -95,8 +94,7 @@ static int64_t take_sleb(struct bytes *b)
     return (int64_t)v;
 }
 
-/* A pointer in one of the encodings of DWARF; `data`: what offsets of the header are relative to.
- */
+/* Takes a pointer in one of DWARF's encodings; offsets of the header are relative to `data`. */
 static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t data)
 {
     static const uint8_t sizes[16] = {8, 0, 2, 4, 8, 0, 0, 0, 8, 0, 2, 4, 8, 0, 0, 0};
@@ -121,13 +119,13 @@ static uint64_t take_pointer(struct bytes *b, uint8_t encoding, uint64_t data)
 
 /* -------------------------------------------------------------------------- finding the entry */
 
-/* Bytes of the tables: from the file, else from memory. */
+/* Reads bytes of the tables from the file, or else from memory. */
 static bool table_read(struct rp_sample_module *m, uint64_t at, void *to, size_t n)
 {
     return rp_sample_module_table(m, at, to, n) || rp_sample_peek(&table_window, at, to, n);
 }
 
-/* The address of the entry that covers pc, by the sorted table of the module; 0: none. */
+/* Finds the address of the entry that covers pc, in the sorted table of the module; 0: none. */
 static uint64_t find_entry(struct rp_sample_module *m, uint64_t pc, uint64_t *start)
 {
     uint8_t head[32];
@@ -136,7 +134,7 @@ static uint64_t find_entry(struct rp_sample_module *m, uint64_t pc, uint64_t *st
     int32_t pair[2];
 
     if (!m->table || !table_read(m, m->table, head, sizeof head) || head[0] != 1 ||
-        head[3] != 0x3b) /* pairs of 32 bits, relative to the header: what linkers write */
+        head[3] != 0x3b) /* requires pairs of 32 bits relative to the header, which linkers write */
         return 0;
     take_pointer(&b, head[1], m->table);
     uint64_t high = take_pointer(&b, head[2], m->table);
@@ -167,7 +165,7 @@ static bool read_record(struct rp_sample_module *m, uint64_t address, uint8_t *t
     return true;
 }
 
-struct common { /* what the entries of a compiled file share */
+struct common { /* common: what the entries of a compiled file share */
     uint64_t code_align;
     int64_t data_align;
     uint8_t return_register, pointer;
@@ -219,7 +217,7 @@ struct machine {
     struct rules *r;
     const struct rules *first; /* after the common part */
     const struct common *c;
-    uint64_t at, pc; /* the address that the rules are for; the one that is wanted */
+    uint64_t at, pc; /* the address that the rules are for, and the wanted address */
     struct rules states[STATES];
     unsigned nstates;
 };
@@ -257,7 +255,7 @@ static void restore_state(struct machine *m)
     }
 }
 
-/* The instructions of the extended set that set a rule. */
+/* Handles the instructions of the extended set that set a rule. */
 static bool set_rule(struct machine *m, uint8_t op, struct bytes *b)
 {
     struct place *cfa = &m->r->cfa, place = {0};
@@ -313,7 +311,8 @@ static bool extended(struct machine *m, uint8_t op, struct bytes *b)
 {
     switch (op) {
     case 0x00: /* nop */
-    case 0x2d: /* AArch64_negate_ra_state: the bits of the signature are removed in any case */
+    case 0x2d: /* AArch64_negate_ra_state needs nothing, because the bits of the signature are
+                  always removed */
         return true;
     case 0x01: /* set_loc */
         m->at = take_pointer(b, m->c->pointer, 0);
@@ -408,7 +407,7 @@ static bool keep_place(struct kept_place *to, const struct place *p, unsigned re
     return p->bytes <= UINT16_MAX && v >= INT32_MIN && v <= INT32_MAX;
 }
 
-/* False: no function has such rules. */
+/* Returns false for rules that no function has. */
 static bool keep_rules(struct kept *to, const struct rules *r)
 {
     to->start = r->start;
@@ -444,12 +443,12 @@ static const struct kept *rules_of(uint64_t pc)
 /* -------------------------------------------------------------------------- values */
 
 struct frame {
-    uint64_t pc; /* the address of the rules */
+    uint64_t pc; /* the address for which the rules are */
     struct rp_sample_regs *regs;
     const struct rp_sample_copy *copy;
 };
 
-/* Outer frames beyond the copy are read as they are now: they seldom change. */
+/* Outer frames beyond the copy are read in their current state, which seldom changes. */
 static bool load_word(const struct rp_sample_copy *copy, uint64_t at, uint64_t *to)
 {
     if (at >= copy->at && at - copy->at + 8 <= copy->n) {
@@ -491,8 +490,8 @@ static bool binary(uint8_t op, uint64_t *stack, unsigned *n)
     }
 }
 
-/* The expressions that occur in tables: of the linkage table, of signal frames and of realigned
-   stacks. `cfa` is their first operand, except for the CFA itself. */
+/* Evaluates the expressions that occur in tables: for the linkage table, signal frames and
+   realigned stacks. `cfa` is their first operand, except for the CFA itself. */
 static bool evaluate(const struct frame *f, const struct kept_place *p, const uint64_t *cfa,
                      uint64_t *out)
 {
@@ -568,7 +567,7 @@ static uint64_t without_signature(uint64_t pc)
 #endif
 }
 
-/* The caller's registers. False: there is none, or it cannot be found. */
+/* Computes the caller's registers. False if there is none, or it cannot be found. */
 static bool step_by_table(const struct frame *f, const struct kept *r, uint64_t *cfa)
 {
     struct rp_sample_regs next = *f->regs;
@@ -601,7 +600,8 @@ static bool step_by_table(const struct frame *f, const struct kept *r, uint64_t 
     return pc != 0;
 }
 
-/* Code without tables, for instance made by the program: with the usual frame pointer, or not. */
+/* Steps through code without tables, for instance generated code, which may or may not have the
+   usual frame pointer. */
 static bool step_by_pointer(const struct frame *f, uint64_t *cfa)
 {
     uint64_t fp = f->regs->at[RP_SAMPLE_FP], sp = f->regs->at[RP_SAMPLE_SP], next_fp, pc;
@@ -621,7 +621,8 @@ static bool step_by_pointer(const struct frame *f, uint64_t *cfa)
     return pc != 0;
 }
 
-/* Where the words are that, with its part of the stack and its frame pointer, tell its caller. */
+/* Notes the words that, together with its part of the stack and its frame pointer, determine its
+   caller. */
 static void note_words(struct rp_sample_native *f, const struct kept *r)
 {
     uint64_t return_at = 0;
@@ -653,8 +654,8 @@ static bool is_word(const struct rp_sample_copy *copy, uint64_t at, uint64_t wan
     return load_word(copy, at, &word) && without_signature(word) == wanted;
 }
 
-/* Whether f is a frame of the last sample, and the words that led to its callers are the same. If
-   so, its callers are. *at: the first frame there that may be it. */
+/* Whether f is a frame of the last sample, with the same words that led to its callers, so that
+   these are the same, too. *at: the first frame there that may be it. */
 static bool is_known_frame(const struct rp_sample_chain *last, size_t *at,
                            const struct rp_sample_native *f, const struct rp_sample_copy *copy)
 {
@@ -676,7 +677,7 @@ void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *
                       const struct rp_sample_chain *last, struct rp_sample_chain *out)
 {
     struct frame f = {0, regs, copy};
-    bool called = false; /* the address is one of return, after the call */
+    bool called = false; /* the address is that of a return, after the call */
     bool may_know = last->n && !last->is_cut && last->generation == rp_sample_generation;
     size_t at = 0;
 
@@ -702,8 +703,7 @@ void rp_sample_unwind(struct rp_sample_regs *regs, const struct rp_sample_copy *
         const struct kept *r = rules_of(pc);
         out->n++;
         to->start = r && r->valid ? r->start : 0;
-        if (!r ||
-            (r->valid && !r->returns)) { /* the outermost one: its return address is undefined */
+        if (!r || (r->valid && !r->returns)) { /* the outermost frame has no return address */
             out->is_cut = !r;
             return;
         }

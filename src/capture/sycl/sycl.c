@@ -8,12 +8,12 @@
  *   ur.call                         runtime calls (needs UR_ENABLE_LAYERS=UR_LAYER_TRACING)
  *   sycl.experimental.mem_alloc     a counter of the bytes allocated by SYCL
  *
- * XPTI has no times of the device. Devices behind OpenCL have them by the opencl library, whose
+ * XPTI has no times of the device. For devices behind OpenCL the opencl library records them; its
  * commands are enqueued inside these calls.
  *
  * A task ends on the thread where it began, so a pair is an enter and a leave. Calls that the
- * tracing layer makes for its own bookkeeping are those of the program: nothing is filtered but
- * queries, which are many and take no time.
+ * tracing layer makes for its own bookkeeping are those of the program: only queries are filtered,
+ * which are many and take no time.
  */
 #include "abi/xpti.h"
 #include "capture/core/core.h"

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Difference constraints between clocks, by Bellman-Ford. No rank leaves a rendezvous before every
- * rank that it waits for has arrived:
+ * Solves difference constraints between clocks by Bellman-Ford. No rank leaves a rendezvous before
+ * every rank that it waits for has arrived:
  *
  *     x[s] <= min over r (end[r] + x[r]) + tolerance - begin[s]
  *
  * so one minimum for each rendezvous covers all pairs of its ranks, and a pass is linear in
- * participants. Lowering all values from 0 gives the largest solution that is nowhere above 0; the
- * same with all times negated gives the smallest that is nowhere below 0. Their mean is a solution
- * too, and is 0 if 0 is a solution. Starting from clock 0 alone, the two directions give the bounds
- * of every other clock.
+ * participants. Lowering all values from 0 gives the largest solution that is nowhere above 0;
+ * doing the same with all times negated gives the smallest one that is nowhere below 0. Their mean
+ * is a solution too, and is 0 if 0 is a solution. Starting from clock 0 alone, the two directions
+ * give the bounds of every other clock.
  *
  * A value that depends on itself after a pass is a cycle of contradicting constraints. The
  * constraint of the cycle that the estimate violates most is reported as a conflict and dropped,
@@ -37,7 +37,7 @@ struct cause {
 
 struct descent {
     const struct rp_clock_facts *f;
-    bool turned; /* all times negated: lower bounds */
+    bool turned; /* all times are negated, for lower bounds */
     int64_t *x;  /* by clock */
     struct cause *cause;
     uint32_t *mark;

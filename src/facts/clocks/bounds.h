@@ -3,7 +3,7 @@
 /* Difference constraints between clocks. For clocks.c only. */
 #include "facts/clocks/clocks.h"
 
-/* Times are already on one clock by the estimate, so adjustments are close to 0. */
+/* Times are already converted to one clock by the estimate, so adjustments are close to 0. */
 struct rp_clock_facts {
     size_t nclocks, nrendezvous, nparticipants, nmessages;
     int64_t tolerance_ns;
@@ -12,8 +12,8 @@ struct rp_clock_facts {
     const struct rp_clock_participant *given_participants; /* the same with ranks, for conflicts */
     const struct rp_clock_message *given_messages;
     const uint32_t *first; /* by rendezvous, with one more at the end: its first participant */
-    bool *dropped;         /* by rendezvous, then by message: not used as a constraint */
-    const bool *known;     /* by clock */
+    bool *dropped;     /* by rendezvous, then by message: whether it is not used as a constraint */
+    const bool *known; /* by clock */
 };
 
 /* Finds the conflicts, and adjustments that satisfy the other constraints. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Offsets of clocks. First every clock that has a rendezvous with a known one gets the weighted
- * median distance of their ends. Then a few sweeps: the time of a rendezvous is the median of its
- * ends on the clocks known so far, and a clock is a line through the distances of its ends from
- * these times. The slope (drift) comes from the medians of the first and the last third and is used
- * only where it is far above what scatter could cause; the offset is the weighted median of the
- * residuals. A clock that is connected by messages only is set so that the fastest message takes
+ * Finds offsets of clocks. First every clock that has a rendezvous with a known one gets the
+ * weighted median distance of their ends. Then a few sweeps: the time of a rendezvous is the median
+ * of its ends on the clocks known so far, and a clock is a line through the distances of its ends
+ * from these times. The slope (drift) comes from the medians of the first and the last third and is
+ * used only if it far exceeds what scatter could cause; the offset is the weighted median of the
+ * residuals. A clock that is connected only by messages is set such that the fastest message takes
  * equally long in both directions. Finally offsets are moved as little as the hard constraints
  * require (clock_bounds.c).
  *
@@ -55,7 +55,7 @@ struct line {
     double spread_ns;
     uint32_t n; /* rendezvous */
     uint32_t messages;
-    int64_t half_trip_ns; /* of messages; -1: one way only */
+    int64_t half_trip_ns; /* of messages; -1: they go only one way */
 };
 
 struct clock_ctx {
@@ -63,17 +63,17 @@ struct clock_ctx {
     struct rp_arena *arena;
     size_t nclocks, nrendezvous;
     struct rp_clock_participant
-        *participants; /* their rank is a clock; start_ns is added to their times */
+        *participants; /* their rank is a number of a clock; start_ns is added to their times */
     struct rp_clock_message *messages;
     uint32_t *first;    /* by rendezvous: its participants */
     uint32_t *by_clock; /* participants, by clock */
     uint32_t *clock_first;
-    int64_t *rendezvous_ns; /* when it ended, on the first clock */
+    int64_t *rendezvous_ns; /* when each ended, on the first clock */
     bool *rendezvous_known;
     uint64_t *weight; /* by rendezvous */
     struct line *lines;
     struct rp_clock_steps *steps; /* by clock */
-    struct point *points;         /* scratch, one a participant */
+    struct point *points;         /* scratch, one for each participant */
     int64_t *values;              /* scratch, the same */
 };
 
@@ -150,7 +150,7 @@ static void tell_rendezvous(struct clock_ctx *f, uint32_t clock)
     }
 }
 
-/* The distances of a clock's ends from the times of rendezvous that are known. */
+/* The distances of a clock's ends from the known times of rendezvous. */
 static size_t points_of(struct clock_ctx *f, uint32_t clock)
 {
     size_t n = 0;
@@ -167,7 +167,7 @@ static size_t points_of(struct clock_ctx *f, uint32_t clock)
     return n;
 }
 
-/* Returns whether a clock became known. */
+/* Seeds a clock by rendezvous with known ones; returns whether a clock became known. */
 static bool seed_by_rendezvous(struct clock_ctx *f)
 {
     bool any = false;
@@ -185,7 +185,8 @@ static bool seed_by_rendezvous(struct clock_ctx *f)
     return any;
 }
 
-/* Uses the fastest message to and from known clocks. Returns whether a clock became known. */
+/* Seeds a clock by the fastest message to and from known clocks; returns whether a clock became
+   known. */
 static bool seed_by_messages(struct clock_ctx *f)
 {
     uint32_t c;
@@ -280,10 +281,10 @@ static void take_slope(struct point *p, size_t n, double drift, int64_t at_ns)
                                   p[i].y_ns);
 }
 
-/* The slope, or 0 where it is not significant; subtracted from the points, which are sorted by x.
- * *within: how far the true one may be from what is returned, -1: not known. Two standard errors of
- * the two medians; and the scatter itself, because the time of a rendezvous follows the clock that
- * is fitted, as long as its end lies among the others'. */
+/* Subtracts the slope from the points, which are sorted by x, and returns it, or 0 if it is not
+ * significant. *within: how far the true slope may be from it; -1: not known. That is two standard
+ * errors of the two medians plus the scatter itself, because the time of a rendezvous follows the
+ * clock that is fitted, as long as its end lies among the others'. */
 static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t at_ns,
                          double *within)
 {
@@ -302,7 +303,7 @@ static double take_drift(struct clock_ctx *f, struct point *p, size_t n, int64_t
     drift = dy / dx;
     take_slope(p, n, drift, at_ns);
     spread = spread_of(f, p, n);
-    doubt = (spread + 1) * sqrt(M_PI / (double)third); /* of the difference of two medians */
+    doubt = (spread + 1) * sqrt(M_PI / (double)third); /* error of the difference of two medians */
     *within = (SIGMAS * doubt + spread) / dx;
     if (fabs(dy) > 2 * SIGMAS * doubt)
         return drift;
@@ -494,7 +495,7 @@ static void forget_lines(struct clock_ctx *f)
     tell_rendezvous(f, 0);
 }
 
-/* Takes steps out of the times of all facts; first values are then found again. */
+/* Removes steps from the times of all facts; first values are then found again. */
 static enum rp_code undo_steps(struct clock_ctx *f, struct rp_err *err)
 {
     uint32_t *order = RP_ARENA_NEW(f->arena, uint32_t, f->nrendezvous + 1);
@@ -582,7 +583,7 @@ static int64_t uncertainty(const struct line *l, int64_t low_ns, int64_t high_ns
     return spread;
 }
 
-/* The steps of a clock on the own times of a rank. */
+/* Converts the steps of a clock to the own times of a rank. */
 static enum rp_code put_steps(const struct clock_ctx *f, size_t rank, struct rp_clock *to,
                               struct rp_err *err)
 {

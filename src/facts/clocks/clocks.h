@@ -9,8 +9,8 @@
  *     rank 0  [b0 ........ e0]              certain:  b0 <= e1 and b1 <= e0, on one clock
  *     rank 1        [b1 .... e1]            likely:   e0 = e1
  *
- * What is certain becomes difference constraints (clock_bounds.c): they show whether any offsets
- * satisfy all of them, and give bounds for each offset. What is likely becomes the estimate:
+ * The certain relations become difference constraints (clock_bounds.c), which show whether any
+ * offsets satisfy all of them, and give bounds for each offset. The likely ones give the estimate:
  * medians in which short rendezvous weigh more. Ranks of one host share a clock.
  */
 #include "base/arena.h"
@@ -38,15 +38,15 @@ struct rp_clock_input {
     size_t nranks;
     const uint32_t
         *clock_of; /* by rank: number of its clock, below nranks; NULL: each rank has its own */
-    const int64_t *start_ns; /* by rank: added to its times first; NULL: 0 */
+    const int64_t *start_ns; /* by rank: first added to its times; NULL: 0 */
     size_t nparticipants, nmessages;
     const struct rp_clock_participant *participants;
     const struct rp_clock_message *messages;
-    int64_t tolerance_ns; /* by which recorded times may contradict each other */
+    int64_t tolerance_ns; /* by how much recorded times may contradict each other */
     bool steps;           /* clocks may have been set while they were recorded */
 };
 
-/* A clock was set: times from from_ns on need add_ns more. */
+/* A clock was set: from from_ns on, add_ns must be added to times. */
 struct rp_clock_step {
     int64_t from_ns, add_ns;
 };
@@ -54,24 +54,25 @@ struct rp_clock_step {
 /* The clock of a rank; rp_clock_time converts a time to the first rank's clock. */
 struct rp_clock {
     bool known; /* it is related to the first rank's clock */
-    bool used; /* the estimate is used; else the recorded times, which do not differ from it by more
-                  than its uncertainty (rendezvous.h) */
-    int64_t offset_ns;       /* to add to the rank's times, at at_ns */
+    bool used; /* the estimate is used; otherwise the recorded times are, which differ from it by at
+                  most its uncertainty (rendezvous.h) */
+    int64_t offset_ns;       /* added to the rank's times, at at_ns */
     int64_t at_ns;           /* the middle of the times that were used, on the rank's clock */
     double drift_ppb;        /* change of the offset, in ns per second; 0: no significant drift */
-    double drift_doubt_ppb;  /* how far from it the drift may be; negative: not known */
+    double drift_doubt_ppb;  /* how far the true drift may be from it; negative: not known */
     int64_t uncertainty_ns;  /* of the offset; -1: not known */
-    int64_t low_ns, high_ns; /* bounds of the offset; INT64_MIN, INT64_MAX: none */
+    int64_t low_ns, high_ns; /* bounds of the offset; INT64_MIN, INT64_MAX if there are none */
     uint32_t clock;          /* ranks with the same number share it */
-    uint32_t rendezvous, messages; /* of its clock, that were used */
+    uint32_t rendezvous, messages; /* number of those that were used for its clock */
     size_t nsteps;
-    const struct rp_clock_step *steps; /* by time, on the rank's clock; undone before the rest */
+    const struct rp_clock_step
+        *steps; /* in the order of time, on the rank's clock; undone before the rest */
 };
 
 /* A constraint that contradicts others and was dropped. */
 struct rp_clock_conflict {
-    uint32_t rank_a, rank_b;           /* a left the rendezvous before b arrived */
-    uint32_t rendezvous, message;      /* one of them, the other is RP_CLOCK_NONE */
+    uint32_t rank_a, rank_b;           /* rank a left the rendezvous before rank b arrived */
+    uint32_t rendezvous, message;      /* one of the two is set, the other is RP_CLOCK_NONE */
     uint32_t against, against_message; /* what it contradicts, or RP_CLOCK_NONE */
     int64_t by_ns;                     /* the size of the contradiction */
 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clock constraints from recorded collectives. No rank finishes an all-reduce or another collective
- * in which every rank needs data of every other before the last rank has arrived. For a broadcast
- * this does not hold, and who comes late to it ends late: it and pairs of sends and receives tell
- * about clocks only between ranks for which there is nothing better, and not on the host, where
- * ranks leave when their part is done.
+ * Derives clock constraints from recorded collectives. No rank finishes an all-reduce or another
+ * collective in which every rank needs data of every other before the last rank has arrived. This
+ * does not hold for a broadcast, where a rank that comes late ends late. Broadcasts, and pairs of
+ * sends and receives, are used only for ranks for which there is nothing better, and not on the
+ * host, where ranks leave when their part is done.
  */
 #include "facts/clocks/sources.h"
 
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Containers of one machine may have several names, and machines with the same image one name: a
-   boot is certain, a host's name is not. */
+/* Containers of one machine may have several names, and machines with the same image may share one,
+   so a boot is certain and a host's name is not. */
 enum rp_code rp_clocks_share(const struct rp_collectives *const *ranks, size_t n,
                              uint32_t *clock_of, bool *shared, struct rp_err *err)
 {
@@ -69,7 +69,7 @@ static void join_ranks(const struct rp_collectives *const *ranks, size_t n,
             with[root_of(with, list->at[m].rank[i])] = root_of(with, list->at[m].rank[0]);
 }
 
-/* Whether nothing better tells about the clocks of some of its ranks. */
+/* Whether some of its ranks have no better evidence about their clocks. */
 static bool tells_more(const struct rp_rendezvous *x, uint32_t *with)
 {
     for (uint32_t i = 1; i < x->n; i++)

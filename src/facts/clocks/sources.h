@@ -27,8 +27,8 @@ enum rp_code rp_half_messages_find(const struct rp_trace *t, rp_half_message_vec
 enum rp_code rp_half_messages_join(rp_half_message_vec *halves, rp_clock_message_vec *out,
                                    struct rp_err *err);
 
-/* Which ranks share a clock, as their traces say: clock_of[r] is the first rank of its boot, else
-   of its host's name. Returns whether any do. */
+/* Finds which ranks share a clock, as their traces say: clock_of[r] is the first rank of its boot,
+   else of its host's name. Returns whether any do. */
 enum rp_code rp_clocks_share(const struct rp_collectives *const *ranks, size_t n,
                              uint32_t *clock_of, bool *shared, struct rp_err *err);
 

@@ -5,10 +5,10 @@
  * the median, compared with the scatter before and with the largest drift of a real clock, is an
  * outlier, or the first after a step: it is a step if the following ends are as far away.
  *
- * Of an even number there are two medians. Where they are far from each other, as those of two
- * clocks after a step, the one is taken whose clock keeps its rhythm: on a clock that was set the
- * time since the end before is not what is usual. Traces in which a clock that was set back shows
- * times twice are unfolded when they are read (trace/unfold.h).
+ * An even number of ends has two medians. If they are far from each other, as with two clocks after
+ * a step, the one whose clock keeps its rhythm is used: on a clock that was set, the time since the
+ * previous end is unusual. Traces in which a clock that was set back shows times twice are unfolded
+ * when they are read (trace/unfold.h).
  */
 #include "facts/clocks/steps.h"
 
@@ -27,7 +27,7 @@ RP_DECISION(
     "makes one or two end late; also what one distance may move the offset, and by how many "
     "of the largest distances of late a step exceeds scatter",
     "facts/a_step_takes_four_rendezvous");
-#define RHYTHM (2 * IN_A_ROW) /* times between ends whose median is usual */
+#define RHYTHM (2 * IN_A_ROW) /* number of times between ends whose median is usual */
 #define FADE   0.97
 RP_DECISION(
     FADE, "by rendezvous",
@@ -38,17 +38,19 @@ RP_DECISION(
 RP_LIMIT(STEPS_MAX, "steps of a clock",
          "each time is compared with all of them; those beyond it stay in the times, which then "
          "contradict each other and are reported");
-#define LEAST_NS (INT64_C(2) * RP_CLOCK_TOLERANCE_NS) /* of two ends; smaller steps are scatter */
+#define LEAST_NS \
+    (INT64_C(2) * RP_CLOCK_TOLERANCE_NS) /* smaller steps between two ends are scatter */
 
-/* What is known of a clock while its rendezvous are walked through. */
+/* What is known about a clock while its rendezvous are visited. */
 struct track {
-    uint32_t n; /* rendezvous that were near the others */
+    uint32_t n; /* number of rendezvous that were near the others */
     int64_t offset_ns;
     double scatter_ns;          /* the largest distance of late */
     int64_t last_end_ns;        /* of those near the others, uncorrected */
     int64_t between_ns[RHYTHM]; /* the last ends */
-    int64_t odd_ns; /* how far the time since the last end is from what is usual; in a rendezvous */
-    /* A step that is not certain yet. */
+    int64_t
+        odd_ns; /* how far the time since the last end is from the usual one; within a rendezvous */
+    /* A step that is not yet certain. */
     uint32_t far;
     int64_t far_ns, far_begin_ns, far_after_ns;
     RP_VEC(struct rp_clock_step) steps;
@@ -68,8 +70,8 @@ struct step_ctx {
     int64_t *ends; /* scratch */
 };
 
-/* The distance that drift and scatter explain. scatter_ns: of all clocks in the rendezvous, because
-   the distances of two clocks are all seen on one of them. */
+/* The distance that drift and scatter explain. scatter_ns: over all clocks in the rendezvous,
+   because the distances of two clocks are all seen on one of them. */
 static int64_t reach_ns(const struct track *t, const struct visit *v, double scatter_ns)
 {
     int64_t apart = rp_ns_between(t->last_end_ns, v->end_ns);
@@ -88,7 +90,7 @@ static int64_t size_of(int64_t ns)
 
 RP_ORDER(by_clock, struct visit, RP_UP(clock), RP_UP(end_ns))
 
-/* One visit a clock. */
+/* Makes one visit for each clock. */
 static void list_visits(struct step_ctx *x, uint32_t rendezvous)
 {
     const struct rp_clock_series *s = x->s;
@@ -112,7 +114,7 @@ static void list_visits(struct step_ctx *x, uint32_t rendezvous)
     }
 }
 
-/* How much the clocks of this rendezvous are out of their rhythm. */
+/* Compares how much the clocks of this rendezvous are out of their rhythm. */
 static void compare_rhythms(struct step_ctx *x)
 {
     for (size_t k = 0; k < x->nvisits; k++) {
@@ -139,7 +141,8 @@ static int64_t oddness_at(const struct step_ctx *x, uint32_t rendezvous, int64_t
     return x->tracks[s->participants[i].rank].odd_ns;
 }
 
-/* The time of the rendezvous on the clocks that are followed already; if there are none, on all. */
+/* The time of the rendezvous on the clocks that are already followed, or if there are none, on
+   all. */
 static int64_t time_of(struct step_ctx *x, uint32_t rendezvous)
 {
     const struct rp_clock_series *s = x->s;

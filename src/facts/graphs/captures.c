@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names are classified first: most traces have no call that begins a capture. One pass over the
- * calls finds the begins and ends of captures; sorted by process and time they give the windows of
- * captures. A capture that does not end in the recording is ignored. Then each correlation without
- * device work is looked up in the windows by its last call in the file, as for trace health.
+ * Names are classified first, because most traces have no call that begins a capture. One pass over
+ * the calls finds the begins and ends of captures; sorted by process and time they give the windows
+ * of captures. A capture that does not end in the recording is ignored. Then each correlation
+ * without device work is looked up in the windows by its last call in the file, as for trace
+ * health.
  */
 #include "facts/graphs/captures.h"
 
@@ -20,7 +21,7 @@ enum { NEITHER, BEGINS, ENDS, LAUNCHES, COPIES, SETS, LAUNCHES_GRAPH };
 struct edge {
     uint32_t process;
     int64_t at_ns;
-    int step; /* 1: a capture begins, -1: it ends */
+    int step; /* 1: a capture begins, -1: a capture ends */
 };
 
 struct window {
@@ -142,8 +143,8 @@ static size_t window_at(const struct capture_ctx *f, uint32_t process, int64_t a
     return i < f->windows.n && w[i].process == process && w[i].begin_ns <= at_ns ? i : f->windows.n;
 }
 
-/* The last call, in the order of the file, of a link without device work; RP_NONE if it has some.
- */
+/* The last call, in the order of the file, of a link without device work; RP_NONE if it has
+   some. */
 static rp_event last_call(const struct rp_trace *t, uint32_t link)
 {
     rp_event last = RP_NONE;
@@ -195,7 +196,7 @@ static void release_ctx(struct capture_ctx *f)
     rp_vec_release(&f->calls);
 }
 
-/* The number behind a word in a text, or -1. */
+/* The number after a word in a text, or -1. */
 static int64_t number_behind(const char *text, const char *word)
 {
     const char *at = strstr(text, word);
@@ -208,12 +209,12 @@ static int64_t number_behind(const char *text, const char *word)
     if (*at < '0' || *at > '9')
         return -1;
     n = strtoll(at, &end, 10);
-    if (*end == '/' && end[1] >= '0' && end[1] <= '9') /* of a graph that is larger: bs=117/128 */
+    if (*end == '/' && end[1] >= '0' && end[1] <= '9') /* a batch of a larger graph: bs=117/128 */
         n = strtoll(end + 1, NULL, 10);
     return n < INT32_MAX ? n : -1;
 }
 
-/* Ranges around the launch or the capture of a graph; the first row with a number holds. */
+/* Ranges around the launch or the capture of a graph; the first row with a number counts. */
 static const struct {
     const char *begins, *before;              /* the number */
 } batch_ranges[] = {{"capture_", "capture_"}, /* vLLM */

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Launches that were captured into CUDA or HIP graphs. Between the calls that begin and end a
- * capture a launch becomes a node of the graph and starts no work, so the missing device work is no
+ * capture a launch becomes a node of the graph and starts no work, so missing device work is not a
  * sign of lost events. Any thread of the process may launch into a capture (PyTorch's backward pass
  * does), so a capture applies to the whole process.
  */
@@ -21,30 +21,29 @@ struct rp_graph_node {
 struct rp_captured_graph {
     uint32_t first, n; /* its nodes, in the order of their launches */
     int64_t begin_ns;  /* when the capture began */
-    int64_t size;      /* of the batch: "capture_32_decode"; -1: not known */
+    int64_t size;      /* size of the batch: "capture_32_decode"; -1: not known */
 };
 
 struct rp_captures {
     const struct rp_trace *trace;
-    RP_VEC(struct rp_captured_graph) graphs; /* with nodes; by process and time */
+    RP_VEC(struct rp_captured_graph) graphs; /* graphs with nodes, by process and time */
     RP_VEC(struct rp_graph_node) nodes;
-    bool launches_graphs; /* the trace has launches of graphs too */
+    bool launches_graphs; /* the trace also has launches of graphs */
 };
 
-/* Needs events, arguments and links. Next to nothing where no call begins a capture; else linear,
-   and sorting the nodes. Release it also after a failure. */
+/* Needs events, arguments and links. Takes next to no time if no call begins a capture; else
+   linear, plus sorting the nodes. Must be released also after a failure. */
 enum rp_code rp_captures_init(struct rp_captures *out, const struct rp_trace *trace,
                               struct rp_err *err);
 void rp_captures_release(struct rp_captures *c);
 
-/* Whether the trace is a recording of captures: no graph was launched in it, and what ran beside
-   the captures (a warm-up) is at most twice as much as was captured. */
+/* Whether the trace is a recording of captures: no graph was launched in it, and at most twice as
+   much as was captured ran beside the captures (a warm-up). */
 bool rp_captures_are_all(const struct rp_captures *c);
 
-/* The size of the batch in the name of a span: of captures "capture_32_decode", of what serves
+/* The size of the batch in the name of a span: for captures "capture_32_decode", for servers
  * "step[DECODE bs=32]", "execute_32_context_0(…", "decode[bs=117/128 …" (the padded size). -1:
- * none.
- */
+ * none. */
 int64_t rp_batch_size_of_name(const char *name);
-/* That of the innermost annotation around an event that has one. */
+/* The size in the innermost annotation around an event that has one. */
 int64_t rp_batch_size_around(const struct rp_trace *trace, rp_event e);

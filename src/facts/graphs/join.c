@@ -2,13 +2,13 @@
 /*
  * Device work is grouped by the launch of its graph. Launches with the same kernels and batch size
  * are one *case*, which is matched once: equal sequences are found by their hash, others by
- * aligning them, as long as RP_MATCH_WORK lasts. Of several captured graphs that fit equally well,
- * the one whose batch size is the smallest that is not smaller than the launch's; then those of the
- * same rank; then one after the other, because layers that are captured one by one have equal
- * graphs and are launched in the order of their capture.
+ * aligning them, as long as RP_MATCH_WORK lasts. If several captured graphs fit equally well, the
+ * one with the smallest batch size that is at least the launch's is used; then those of the same
+ * rank; then one after the other, because layers that are captured one by one have equal graphs and
+ * are launched in the order of their capture.
  *
  * For every launch the spans around the captured calls are copied into the trace: each once, so
- * that an operator counts once a launch.
+ * that an operator counts once for each launch.
  */
 #include "facts/graphs/join.h"
 
@@ -40,14 +40,14 @@ RP_LIMIT(
 struct graph_item {
     int64_t launched_ns;
     rp_event launch;
-    int64_t order; /* number of the node in its graph, else of the item in time */
+    int64_t order; /* number of the node in its graph, or else of the item in time */
     uint32_t item;
-    bool has_node; /* order is that of the capture */
+    bool has_node; /* order is the one in the capture */
 };
 
 struct choice {
     uint32_t capture, graph;
-    uint32_t map; /* into maps: the captured node of each executed one; IDENTITY: in order */
+    uint32_t map; /* index in maps: the captured node of each executed one; IDENTITY: in order */
     uint32_t matched;
 };
 
@@ -60,8 +60,8 @@ struct graph_case {
 struct capture_tokens {
     RP_VEC(uint64_t) tokens; /* by node */
     RP_VEC(uint64_t) hash;   /* by graph */
-    RP_VEC(uint8_t) named;   /* by graph: all its kernels have names */
-    uint32_t source;         /* of the graft; RP_NONE: not yet */
+    RP_VEC(uint8_t) named;   /* by graph: whether all its kernels have names */
+    uint32_t source;         /* index in the graft; RP_NONE: not added yet */
     uint32_t *round;         /* by event: the launch for which it was copied */
     rp_event *copy;
 };
@@ -207,8 +207,8 @@ static enum rp_code find_equal(struct join_ctx *j, struct graph_case *to, struct
     return RP_OK;
 }
 
-/* Items of one stream run in the order of their capture; those of several in any order, which only
-   names of kernels, or the numbers of their nodes, can restore. */
+/* Items of one stream run in the order of their capture. Items of several streams run in any order;
+   only names of kernels, or the numbers of their nodes, can restore it. */
 static bool is_ordered(const struct join_ctx *j, const struct graph_item *items, size_t n)
 {
     const struct rp_work_item *work = j->work.items.at;
@@ -221,7 +221,7 @@ static bool is_ordered(const struct join_ctx *j, const struct graph_item *items,
     return numbered || one_stream;
 }
 
-/* Graphs of less than half or more than twice the nodes are others. */
+/* A graph with less than half or more than twice the nodes cannot fit. */
 static bool may_fit(uint32_t a, uint32_t b)
 {
     return a / 2 <= b && b / 2 <= a;
@@ -291,8 +291,9 @@ static void keep_rank(struct join_ctx *j, struct graph_case *c)
     c->n = n;
 }
 
-/* Graphs of one recording and batch size are layers; of several, only the first recording's are
-   taken, and it is not known whether they are the right ones if the sizes differ. */
+/* Graphs of one recording and batch size are layers. If there are several recordings, only graphs
+   of the first are used, and if the sizes differ, it is not known whether they are the right
+   ones. */
 static void keep_recording(struct join_ctx *j, struct graph_case *c)
 {
     struct choice *all = j->choices.at + c->first;
@@ -319,7 +320,8 @@ static enum rp_code find_case(struct join_ctx *j, rp_event launch, uint32_t *out
     RP_TRY(rp_map_intern(&j->case_of, key, (uint32_t)j->cases.n, out, err));
     if (*out < j->cases.n)
         return RP_OK;
-    RP_TRY(rp_vec_reserve(&j->choices, 1, err)); /* an address, where there is no choice too */
+    RP_TRY(rp_vec_reserve(&j->choices, 1,
+                          err)); /* allocates even if there is no choice, to have an address */
     RP_TRY(find_equal(j, &c, err));
     if (!c.n)
         RP_TRY(find_similar(j, &c, err));
@@ -337,8 +339,8 @@ static bool is_copied(uint8_t kind)
     return kind == RP_KIND_CPU_OP || kind == RP_KIND_PYTHON || kind == RP_KIND_ANNOTATION;
 }
 
-/* The copy of the innermost span around a captured call; the launch itself if there is none. What
-   began before the capture belongs to the capturing, not to the graph. */
+/* Copies the innermost span around a captured call; returns the launch itself if there is none.
+   Spans that began before the capture belong to the capturing code, not to the graph. */
 static enum rp_code copy_spans(struct join_ctx *j, const struct choice *c, rp_event call,
                                rp_event launch, rp_event *out, struct rp_err *err)
 {
@@ -437,7 +439,8 @@ static enum rp_code join_all(struct join_ctx *j, struct rp_err *err)
         if (code == RP_NOMEM)
             return code;
     }
-    /* more than fits: what was joined so far counts, and the coverage says how much that is */
+    /* if there was too much, what was joined so far counts, and the coverage shows how much that
+       is */
     if (!j->out->matched || (code != RP_OK && code != RP_LIMIT))
         return code == RP_LIMIT ? RP_OK : code;
     return rp_graft_finish(&j->graft, &j->out->trace, err);

@@ -9,17 +9,18 @@
 #include "facts/graphs/captures.h"
 
 struct rp_graph_join {
-    struct rp_trace *trace; /* with the spans of the captures (trace/graft.h); NULL: none fits */
-    int64_t launches;       /* of graphs, in the whole trace */
-    int64_t items, ns;      /* device work that they started */
-    int64_t matched, matched_ns; /* of it, with a node in a capture */
-    int64_t ambiguous;           /* launches that captures of several batch sizes fit equally */
-    int64_t unordered;           /* launches on several streams, matched with nothing */
-    RP_VEC(uint8_t) used;        /* by capture: some launch is matched with one of its graphs */
+    struct rp_trace
+        *trace;        /* includes the spans of the captures (trace/graft.h); NULL if none fits */
+    int64_t launches;  /* of graphs, in the whole trace */
+    int64_t items, ns; /* device work that they started */
+    int64_t matched, matched_ns; /* the part with a node in a capture */
+    int64_t ambiguous;    /* launches that captures of several batch sizes fit equally well */
+    int64_t unordered;    /* launches on several streams, which match nothing */
+    RP_VEC(uint8_t) used; /* by capture: whether some launch matches one of its graphs */
 };
 
-/* `captures` must have been made from traces that outlive the call; the trace must outlive `out`.
-   Release `out` also after a failure. */
+/* `captures` must be made from traces that outlive the call; the trace must outlive `out`, which
+   must be released also after a failure. */
 enum rp_code rp_graphs_join(struct rp_graph_join *out, const struct rp_trace *trace,
                             const struct rp_captures *const *captures, size_t n,
                             struct rp_err *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Equal ends are matched first, what is between by Myers' greedy algorithm: the furthest point of
+ * Equal ends are matched first, and the middle by Myers' greedy algorithm: the furthest point of
  * each diagonal for 0, 1, 2, ... differences, at most MOST; all of them are kept, so that the path
  * can be walked back. O((captured + executed) * differences) time.
  */
@@ -132,13 +132,13 @@ static enum rp_code match_between(const struct between *s, uint32_t *matched, ui
     return RP_OK;
 }
 
-/* The i-th node of a name that is left to the i-th that is left. */
+/* Matches the i-th remaining node of a name with the i-th remaining one of the same name. */
 static enum rp_code match_names(const uint64_t *a, uint32_t n, const uint64_t *b, uint32_t m,
                                 uint32_t *node_of, uint32_t *matched, struct rp_err *err)
 {
     uint32_t *next = malloc(((size_t)n + 1) * sizeof *next), i, head;
     uint8_t *taken = calloc((size_t)n + 1, 1);
-    struct rp_map first; /* token -> its first node that is left */
+    struct rp_map first; /* from a token to its first remaining node */
     enum rp_code code = rp_err_need(next && taken, err, "matching a graph");
 
     rp_map_init(&first);

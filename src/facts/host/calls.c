@@ -2,7 +2,7 @@
 /*
  * Self times come from one pass: every call starts with its duration, and the duration of each call
  * is subtracted from its parent. They are then packed by name (time_lists.h); when ranks are
- * joined, only those of names with a slow call are looked at, one name after the other, for its
+ * joined, only times of names with a slow call are unpacked, one name after the other, for its
  * median.
  */
 #include "facts/host/calls.h"
@@ -48,7 +48,7 @@ struct call_ctx {
     struct rp_name_series series;
     RP_VEC(uint32_t) group; /* by string of the trace: index of its name, or RP_NONE */
     RP_VEC(int64_t) self;   /* by event; -1: not a call */
-    RP_VEC(uint32_t) begin; /* by name: the first of its times among those of all, by name */
+    RP_VEC(uint32_t) begin; /* by name: index of the first of its times, in the list of all */
     RP_VEC(int64_t) times;
     RP_VEC(char) text;
 };
@@ -68,7 +68,7 @@ static bool is_call(const struct call_ctx *c, rp_event e)
     case RP_KIND_COMM_OP:
     case RP_KIND_OTHER:
         return true;
-    case RP_KIND_WAIT: /* of a thread with work, by itself */
+    case RP_KIND_WAIT: /* counted separately for threads with work */
         return rp_event_is_host_wait(c->t, e) &&
                rp_event_around(c->t, ev->parent[e], RP_KIND_RUNTIME) == RP_NONE &&
                (rp_event_around(c->t, ev->parent[e], RP_KIND_ANNOTATION) != RP_NONE ||
@@ -103,7 +103,7 @@ static enum rp_code measure_self_times(struct call_ctx *c, struct rp_err *err)
     return RP_OK;
 }
 
-/* Without numbers that count calls: after '#', and those of a series. */
+/* Removes numbers that count calls: after '#', and those of a series. */
 static enum rp_code plain_name(struct call_ctx *c, rp_str s, struct rp_err *err)
 {
     const char *series = rp_name_series_of(&c->series, s);
@@ -264,7 +264,7 @@ static enum rp_code map_names(const struct rp_host_calls *const *ranks, size_t n
     return RP_OK;
 }
 
-/* Counts the calls of each name; its times are those of which ranks. */
+/* Counts the calls of each name, and lists the ranks that have times of it. */
 static enum rp_code gather_calls(const struct rp_host_calls *const *ranks, size_t n,
                                  struct rp_arena *arena, struct rp_call_names *out,
                                  struct rp_err *err)

@@ -11,16 +11,16 @@
 #include "facts/work/work.h"
 
 enum {                    /* of a name */
-       RP_CALL_WAITS = 1, /* waits for the device by definition: long calls are not stalls */
+       RP_CALL_WAITS = 1, /* waits for the device by definition, so long calls are not stalls */
        RP_CALL_STEP = 2,  /* marks a step of the profiler */
-       RP_CALL_VARIES = 4 /* by arguments that are not recorded (call_work.h) */
+       RP_CALL_VARIES = 4 /* depends on arguments that are not recorded (call_work.h) */
 };
 
 struct rp_slow_call {
     rp_event event;
     uint32_t name;     /* into the names */
     int64_t self_ns;   /* self time */
-    int64_t explained; /* 1: its inputs are so much larger (call_work.h), where that was asked */
+    int64_t explained; /* 1: its inputs explain its length (call_work.h), if that was asked */
 };
 
 /* The calls of one rank; the trace is not needed afterwards. */
@@ -32,10 +32,10 @@ struct rp_host_calls {
     RP_VEC(struct rp_slow_call) slow; /* those above the floor, by track and time */
 };
 
-extern const struct rp_type rp_host_calls_type; /* as a member of a part (result/part.h) */
+extern const struct rp_type rp_host_calls_type; /* for use as a member of a part (result/part.h) */
 
-/* Linear in events. Calls that start in the scope. Names are in the arena; release `out` also after
-   a failure. */
+/* Collects calls that start in the scope. Linear in events. Names are in the arena; `out` must be
+   released also after a failure. */
 enum rp_code rp_host_calls_init(struct rp_host_calls *out, const struct rp_trace *trace,
                                 const struct rp_scope *scope, int64_t floor_ns,
                                 struct rp_arena *arena, struct rp_err *err);
@@ -44,8 +44,8 @@ void rp_host_calls_release(struct rp_host_calls *calls);
 /* The definition of a stall. */
 struct rp_stall_rule {
     int64_t floor_ns; /* self time above this */
-    int64_t ratio;    /* and above this many times the median, or this many microseconds */
-    int64_t calls;    /* of a name with at least this many calls */
+    int64_t ratio;    /* and this many times longer than the median, or this many microseconds */
+    int64_t calls;    /* and its name has at least this many calls */
 };
 extern const struct rp_stall_rule rp_stall_usual;
 
@@ -55,10 +55,10 @@ struct rp_call_name {
     uint8_t kind, flags;
     bool slow;                  /* has a slow call */
     size_t count;               /* calls */
-    int64_t median_ns;          /* RP_ABSENT_I64 where no call is slow */
-    int64_t often_ns;           /* a tenth of its calls take longer; where one is slow */
+    int64_t median_ns;          /* RP_ABSENT_I64 if no call is slow */
+    int64_t often_ns;           /* a tenth of its calls take longer; set if a call is slow */
     size_t nlists;              /* ranks that have it */
-    struct rp_time_list *lists; /* their times, where a call is slow */
+    struct rp_time_list *lists; /* their times, if a call is slow */
 };
 
 struct rp_call_names {
@@ -69,12 +69,13 @@ struct rp_call_names {
 };
 
 /* Joins ranks. Allocates in the arena; names and times are borrowed from the ranks. Medians are
-   computed for names with a slow call. */
+   computed only for names with a slow call. */
 enum rp_code rp_call_names_join(const struct rp_host_calls *const *ranks, size_t n,
                                 struct rp_arena *arena, struct rp_call_names *out,
                                 struct rp_err *err);
 
-/* The times of a name with a slow call in ascending order, until those of another are asked for. */
+/* The times of a name with a slow call in ascending order, valid until another name is asked
+   for. */
 enum rp_code rp_call_times(struct rp_call_names *names, const struct rp_call_name *name,
                            const int64_t **out, struct rp_err *err);
 

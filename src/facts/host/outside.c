@@ -89,7 +89,7 @@ static bool names_training(const char *name)
     return strcasestr(name, training);
 }
 
-/* What an event says about the break that it starts in. */
+/* Notes what an event says about the break in which it starts. */
 static void look_at(struct outside_ctx *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
@@ -110,7 +110,7 @@ static void look_at(struct outside_ctx *c, rp_event e)
     }
 }
 
-/* Adds the time of an event to what lies in steps, and to all. */
+/* Adds the time of an event to that in steps, and to the total. */
 static void add_time(struct outside_ctx *c, rp_event e)
 {
     const struct rp_trace *t = c->t;
@@ -137,7 +137,7 @@ static enum rp_break kind_of(const struct break_work *b)
     return b->trained ? RP_BREAK_OTHER : RP_BREAK_EVALUATION;
 }
 
-/* "train_step 3" and "train_step 4" have "train_step" in common. */
+/* The common part of marks: "train_step" for "train_step 3" and "train_step 4". */
 static const char *common_mark(const struct rp_trace *t, struct rp_arena *arena)
 {
     const char *first = rp_trace_str(t, t->steps[0].name);
@@ -177,7 +177,7 @@ static void measure_steps(struct outside_ctx *c, struct rp_outside *out)
     }
 }
 
-/* Without steps: around the device work. */
+/* Without steps: measures what lies around the device work. */
 static void measure_around(const struct rp_trace *t, struct rp_outside *out)
 {
     struct rp_interval judged = rp_trace_judged_span(t);
@@ -208,7 +208,8 @@ static void measure_edges(const struct outside_ctx *c, struct rp_outside *out)
 
 RP_ORDER(ascending, double, RP_COMPARE(*a, *b))
 
-/* The recorder's events on the device between steps (capture/cuda/step_events.c), a counter. */
+/* Reads the recorder's events on the device between steps, which are a counter
+   (capture/cuda/step_events.c). */
 static enum rp_code measure_on_device(const struct rp_trace *t, struct rp_arena *arena,
                                       struct rp_outside *out, struct rp_err *err)
 {
@@ -350,7 +351,8 @@ const char *rp_outside_steps_text(const struct rp_outside *o, bool on_device,
 
 /* ------------------------------------------------------------------ what is judged */
 
-/* Whether whoever recorded it chose the steps: only they are there, and what belongs to them. */
+/* Whether the user chose the steps that were recorded, so that only these and their work are in the
+   trace. */
 static bool is_chosen(const struct rp_trace *t, uint32_t source)
 {
     return rp_step_source_is_mark(source) && source != RP_STEP_ANNOTATION && !rp_trace_is_ours(t);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of parts of names, compared without case; callers ask once a string. */
+/* A table of parts of names, compared without case; callers ask once for each string. */
 #include "facts/host/signs.h"
 #include "trace/device_calls.h"
 
@@ -26,8 +26,8 @@ static const struct {
     {"pytorch profiler", RP_SIGN_STEP}, /* a span around the whole recording */
     {"block_until_ready", RP_SIGN_BLOCKS},
     {"try_to_block", RP_SIGN_BLOCKS},
-    {"buffersequencingevent", RP_SIGN_BLOCKS}, /* JAX waits for the device in it */
-    {"block_until_ready", RP_SIGN_HANDS_OVER}, /* JAX launches in threads of its own */
+    {"buffersequencingevent", RP_SIGN_BLOCKS}, /* in it JAX waits for the device */
+    {"block_until_ready", RP_SIGN_HANDS_OVER}, /* JAX launches in its own threads */
     {"try_to_block", RP_SIGN_HANDS_OVER},
     {"gc.collect", RP_SIGN_GARBAGE},
     {"gc_collect", RP_SIGN_GARBAGE},
@@ -38,28 +38,28 @@ static const struct {
     {"streamcreate", RP_SIGN_STARTS_UP},
     {"moduleload", RP_SIGN_STARTS_UP},
     {"libraryload", RP_SIGN_STARTS_UP},
-    {"modulegetfunction", RP_SIGN_STARTS_UP}, /* code is loaded when it is first asked for */
+    {"modulegetfunction", RP_SIGN_STARTS_UP}, /* code is loaded when it is first needed */
     {"librarygetkernel", RP_SIGN_STARTS_UP},
     {"cublascreate", RP_SIGN_STARTS_UP},
     {"cudnncreate", RP_SIGN_STARTS_UP},
     {"warmup", RP_SIGN_WARMS_UP},
     {"warm_up", RP_SIGN_WARMS_UP},
     {"warm-up", RP_SIGN_WARMS_UP},
-    {"method run_backward", RP_SIGN_HANDS_OVER}, /* the engine's threads launch */
+    {"method run_backward", RP_SIGN_HANDS_OVER}, /* threads of the engine launch */
     {"method collect", RP_SIGN_GARBAGE},         /* <built-in method collect of module object> */
 };
 
-/* Of MPI, as it is spelled; the first row that fits holds. */
+/* Functions of MPI in their exact spelling; the first row that fits counts. */
 static const struct {
     enum rp_named how;
     const char *text;
     uint16_t sign;
-} ranks[] = {{RP_NAMED_IS, "MPI_Init", 0}, /* others are not there yet */
+} ranks[] = {{RP_NAMED_IS, "MPI_Init", 0}, /* the other ranks are not there yet */
              {RP_NAMED_IS, "MPI_Init_thread", 0},
              {RP_NAMED_BEGINS, "MPI_", RP_SIGN_RANKS}};
 
-/* A name is looked through for many words: in small letters, which is several times as quick. NULL:
-   it is longer than the buffer. */
+/* A name is searched for many words, so it is converted to small letters, which is several times as
+   fast. NULL if it is longer than the buffer. */
 enum { SMALL_BYTES = 512 };
 
 static const char *in_small_letters(const char *name, char small[SMALL_BYTES])

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The text of one of the keys; metadata texts include their quotes. */
+/* Finds the text of one of the keys; metadata texts include their quotes. */
 static bool meta_text(const struct rp_trace *t, const char *const *keys, const char **at,
                       size_t *len)
 {
@@ -49,7 +49,7 @@ uint64_t rp_trace_boot(const struct rp_trace *t)
     return meta_text(t, keys, &at, &len) ? rp_hash_bytes(at, len) | 1 : 0;
 }
 
-/* Digits before `end`; NULL: none. */
+/* The begin of the digits before `end`; NULL if there are none. */
 static const char *digits_before(const char *from, const char *end)
 {
     const char *at = end;
@@ -125,7 +125,7 @@ const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena
         version += version[0] == '"';
         snprintf(one, sizeof one, "%s %.*s", key + sizeof prefix - 1, (int)strcspn(version, "+\""),
                  version);
-        /* each process of the rank names its own */
+        /* each process of the rank gives its own name */
         if (!strstr(text, one) && n + strlen(one) + 3 < sizeof text)
             n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "", one);
     }

@@ -6,8 +6,8 @@
 #include "trace/trace.h"
 
 /* The name that PyTorch's tensorboard_trace_handler gives to a file: WORKER.TIME.pt.trace.json,
-   where the worker is HOST_PROCESS unless the program names it. What follows says how it is
-   compressed. */
+   where the worker is HOST_PROCESS unless the program names it. An ending for compression may
+   follow. */
 struct rp_torch_file {
     const char *host;  /* in the path */
     size_t host_len;   /* 0: the worker has another name */
@@ -26,12 +26,12 @@ enum rp_code rp_trace_host(const struct rp_trace *t, const char *path, struct rp
                            const char **out, struct rp_err *err);
 
 /*
- * A number for the boot of the machine, by the metadata "boot_id" of our recordings; 0: not known.
- * The times of all recordings of one boot are those of one clock (CLOCK_MONOTONIC), whatever their
- * base_ns says. A trace whose clock was set back (trace/unfold.h) has a clock of its own.
+ * A number for the boot of the machine, from the metadata "boot_id" of our recordings; 0: not
+ * known. The times of all recordings of one boot are on one clock (CLOCK_MONOTONIC), whatever their
+ * base_ns is. A trace whose clock was set back (trace/unfold.h) has a clock of its own.
  */
 uint64_t rp_trace_boot(const struct rp_trace *t);
 
-/* "pytorch 2.11.0, lightning 2.6.6": the frameworks that the metadata of our recordings name, in
-   its order; NULL: none. In the arena, whose failure sticks to it. */
+/* Writes "pytorch 2.11.0, lightning 2.6.6", the frameworks in the metadata of our recordings, in
+   its order; NULL if there are none. In the arena, which keeps a failure. */
 const char *rp_trace_frameworks(const struct rp_trace *t, struct rp_arena *arena);

@@ -2,7 +2,7 @@
 /*
  * Rows are found by a hash of call, range and kind of thread. A thread is a worker if it runs no
  * range and no operator while another thread does; if none does, the first thread of each process
- * is no worker.
+ * is not a worker.
  */
 #include "facts/host/waits.h"
 
@@ -101,7 +101,7 @@ bool rp_track_is_worker(const struct rp_trace *t, rp_track track)
     if (count[RP_KIND_ANNOTATION] || count[RP_KIND_CPU_OP] || count[RP_KIND_RUNTIME] ||
         count[RP_KIND_PYTHON])
         return !works(t, track);
-    return !t->tracks[track].text && /* a queue of calls is that of the whole program */
+    return !t->tracks[track].text && /* a queue of calls belongs to the whole program */
            t->tracks[track].native_id != t->processes[t->tracks[track].process].native_id;
 }
 
@@ -225,7 +225,7 @@ void rp_host_waits_sort(struct rp_host_waits *w)
     rp_sort(w->rows.at, w->rows.n, sizeof *w->rows.at, by_time);
 }
 
-/* Rows are few: calls times ranges. */
+/* Linear searches suffice, because rows are few: calls times ranges. */
 enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_waits *from,
                                 struct rp_err *err)
 {
@@ -258,7 +258,7 @@ enum rp_code rp_host_waits_join(struct rp_host_waits *to, const struct rp_host_w
 
 /* ------------------------------------------------------------------ the work of ranges */
 
-/* Adds what of sorted intervals is not covered by others. */
+/* Adds the parts of sorted intervals that others do not cover. */
 static enum rp_code add_without(rp_interval_vec *to, const rp_interval_vec *from,
                                 const rp_interval_vec *away, struct rp_err *err)
 {
@@ -299,7 +299,7 @@ bool rp_trace_has_calls_only(const struct rp_trace *t)
            !count[RP_KIND_RUNTIME] && !count[RP_KIND_PYTHON] && !count[RP_KIND_KERNEL];
 }
 
-/* From the first call to the last, without the calls. */
+/* Lists the time from the first call to the last, without the calls. */
 static enum rp_code list_calls(const struct rp_trace *t, const struct rp_scope *scope,
                                rp_track track, rp_interval_vec *work, rp_interval_vec *away,
                                struct rp_err *err)
@@ -366,7 +366,7 @@ enum rp_code rp_ranges_unite(const struct rp_trace *trace, const struct rp_scope
         code = calls ? list_calls(trace, scope, track, &work, &away, err)
                      : list_track(trace, scope, track, &work, &away, err);
         if (code == RP_OK && calls && trace->tracks[track].text) {
-            /* while this queue is empty, a call of another may run */
+            /* while this queue is empty, a call in another one may run */
             code = append(&queued, &work, err);
             if (code == RP_OK)
                 code = append(&in_call, &away, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Why a device is idle. The work that ends a gap has a launch, and the gap is split there. Before,
- * the host was late: what it ran meanwhile says why (host_time.h). After, the work was waiting on
- * the device: the work that ended last, and on which stream, says for what.
+ * Finds why a device is idle. The work that ends a gap has a launch, and the gap is split there.
+ * Before the launch the host was late, and what it ran meanwhile tells why (host_time.h). After it
+ * the work was waiting on the device; the work that ended last, and its stream, tell for what.
  *
  *      device   ####### gap ................... #####
  *      host        [ sync ][   X   ][launch]
@@ -50,20 +50,20 @@ const char *const rp_gap_class_names[RP_GAP_CLASSES] = {"not_launched", "short",
 struct block {
     int64_t begin_ns, end_ns;
     rp_event event;
-    size_t last; /* of this one and those before it, the one that ends last */
+    size_t last; /* index of the block that ends last, among this one and earlier ones */
 };
 
 /* The first item of a name. */
 struct first_item {
-    uint32_t item;    /* RP_NONE: there is none */
-    int64_t again_ns; /* the longest launch of a later item of that name; -1: unknown */
+    uint32_t item;    /* RP_NONE if there is none */
+    int64_t again_ns; /* the longest launch of a later item with that name; -1: unknown */
 };
 
 struct rp_gap_finder {
     const struct rp_work *w;
     const struct rp_trace *t;
     rp_gap_vec *out;
-    struct rp_interval within; /* pieces outside of it are dropped */
+    struct rp_interval within; /* pieces outside of this are dropped */
     struct rp_host_time host;
     RP_VEC(struct block) blocks;
     rp_interval_vec overhead;        /* of the profiler */
@@ -72,7 +72,7 @@ struct rp_gap_finder {
 
 RP_ORDER(by_begin, struct block, RP_UP(begin_ns), RP_UP(event))
 
-/* Blocking calls and the profiler's own work, each in time order. */
+/* Collects blocking calls and the profiler's own work, each in the order of time. */
 static enum rp_code collect_host_calls(struct rp_gap_finder *ctx, struct rp_err *err)
 {
     const struct rp_events *ev = &ctx->t->ev;
@@ -127,8 +127,8 @@ static bool is_overhead(const struct rp_gap_finder *ctx, const struct rp_gap *ga
     return busy > rp_ns_between(gap->begin_ns, gap->end_ns) / 2;
 }
 
-/* Of the blocking calls that were waiting when the gap began, the one that ends last, or RP_NONE.
- */
+/* Of the blocking calls that were waiting when the gap began, the one that ends last, or
+   RP_NONE. */
 static rp_event block_at(const struct rp_gap_finder *ctx, int64_t at_ns)
 {
     const struct block *last;
@@ -141,7 +141,7 @@ static rp_event block_at(const struct rp_gap_finder *ctx, int64_t at_ns)
     return last->end_ns >= rp_ns_sum(at_ns, -RP_CLOCK_TOLERANCE_NS) ? last->event : RP_NONE;
 }
 
-/* Adds what of a piece lies inside the time that was asked for. */
+/* Adds the part of a piece inside the time that was asked for. */
 static enum rp_code add_piece(struct rp_gap_finder *ctx, const struct rp_gap *piece,
                               struct rp_err *err)
 {
@@ -152,11 +152,11 @@ static enum rp_code add_piece(struct rp_gap_finder *ctx, const struct rp_gap *pi
     if (cut.end_ns <= cut.begin_ns)
         return RP_OK;
     cut.continues = last && last->after == cut.after && last->before == cut.before &&
-                    last->end_ns == cut.begin_ns; /* not behind what is left out */
+                    last->end_ns == cut.begin_ns; /* does not continue a piece that was left out */
     return rp_vec_push(ctx->out, cut, err);
 }
 
-/* The host launched nothing: by what it ran, piece by piece. */
+/* The host launched nothing, so causes come from what it ran, piece by piece. */
 static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *late,
                                       rp_track track, struct rp_err *err)
 {
@@ -185,8 +185,8 @@ static enum rp_code explain_late_host(struct rp_gap_finder *ctx, struct rp_gap *
     return RP_OK;
 }
 
-/* How many launches of the stream were waiting when this one was made: those before it in the
-   stream that started later. All kernels of a graph are one launch. */
+/* How many launches of the stream were waiting at this launch: those before it in the stream that
+   started later. All kernels of a graph are one launch. */
 static bool was_queue_full(const struct rp_gap_finder *ctx, const struct rp_gap *gap)
 {
     const struct rp_work_item *at = ctx->w->items.at, *x = &at[gap->after];
@@ -234,8 +234,8 @@ static bool is_copy(const struct rp_gap_finder *ctx, uint32_t item)
     return item != RP_NONE && ctx->t->ev.kind[ctx->w->items.at[item].event] == RP_KIND_MEMCPY;
 }
 
-/* Whether the work comes after other work by something that takes time to signal: an event, or the
-   order of a graph's nodes. */
+/* Whether the work follows other work by a signal that takes time: an event, or the order of a
+   graph's nodes. */
 static bool is_signalled(const struct rp_gap_finder *ctx, const struct rp_gap *gap, rp_event launch)
 {
     const struct rp_work_item *items = ctx->w->items.at, *after = &items[gap->after];
@@ -245,13 +245,13 @@ static bool is_signalled(const struct rp_gap_finder *ctx, const struct rp_gap *g
            (launch != RP_NONE && (is_graph_launch(ctx, launch) || waits_for_event(ctx, launch)));
 }
 
-/* When an item that a call starts has been submitted at the latest. */
+/* The latest time at which an item that a call starts was submitted. */
 static int64_t submitted_ns(const struct rp_gap_finder *ctx, uint32_t item, rp_event launch)
 {
     return is_copy(ctx, item) ? ctx->t->ev.ts_ns[launch] : rp_event_end_ns(ctx->t, launch);
 }
 
-/* The work that ends the piece has been launched. */
+/* Explains a piece after the work that ends it was launched. */
 static enum rp_code explain_device_wait(struct rp_gap_finder *ctx, struct rp_gap *piece,
                                         rp_event launch, struct rp_err *err)
 {
@@ -274,13 +274,13 @@ static enum rp_code explain_device_wait(struct rp_gap_finder *ctx, struct rp_gap
         piece->cause = RP_GAP_QUEUE_FULL;
     else
         piece->cause =
-            RP_GAP_DEVICE_WAIT; /* because of earlier work, another process or lost events */
+            RP_GAP_DEVICE_WAIT; /* the reason is earlier work, another process or lost events */
     if (piece->cause == RP_GAP_DEVICE_WAIT)
-        piece->host = RP_NONE; /* it does not matter what the host runs */
+        piece->host = RP_NONE; /* then it does not matter what the host runs */
     return add_piece(ctx, piece, err);
 }
 
-/* The launch was not recorded: only what is known about all threads of the host helps. */
+/* The launch was not recorded, so only what is known about all threads of the host helps. */
 static enum rp_code explain_unlinked(struct rp_gap_finder *ctx, struct rp_gap *gap,
                                      struct rp_err *err)
 {
@@ -290,7 +290,8 @@ static enum rp_code explain_unlinked(struct rp_gap_finder *ctx, struct rp_gap *g
 
     if (link != RP_NONE && gap->before != RP_NONE &&
         link == ctx->t->ev.link[items[gap->before].event])
-        return explain_device_wait(ctx, gap, RP_NONE, err); /* inside one launch, as of a graph */
+        return explain_device_wait(ctx, gap, RP_NONE,
+                                   err); /* both are in one launch, such as that of a graph */
     if (block != RP_NONE && rp_event_end_ns(ctx->t, block) >= gap->end_ns)
         return explain_device_wait(ctx, gap, RP_NONE,
                                    err); /* the host waits for what it launched */
@@ -320,14 +321,14 @@ static uint8_t gap_class(const struct rp_gap_finder *ctx, const struct rp_gap *g
                : RP_GAP_CLASS_DEPENDENCY;
 }
 
-/* When the work that ends a gap had been launched, as a time in the gap. */
+/* When the work that ends a gap was launched, as a time in the gap. */
 static int64_t launched_in(const struct rp_gap_finder *ctx, const struct rp_gap *gap,
                            rp_event launch)
 {
     int64_t begin = ctx->t->ev.ts_ns[launch], end = rp_event_end_ns(ctx->t, launch);
     int64_t at = submitted_ns(ctx, gap->after, launch);
 
-    /* the call had begun before: its last microseconds are on the way to the device anyway */
+    /* the call had begun earlier, so its last microseconds are needed to reach the device anyway */
     if (begin <= gap->begin_ns && end < rp_ns_sum(gap->begin_ns, RP_LAUNCH_NS))
         at = gap->begin_ns;
     if (at > gap->end_ns)
@@ -347,8 +348,8 @@ rp_track rp_gap_thread(const struct rp_work *work, const struct rp_gap *gap)
     return RP_NONE;
 }
 
-/* Whether the code of the work may have been loaded by its launch: the first of its name. Where
-   steps are marked, the run is older than the recording, and later launches must be short. */
+/* Whether the launch may have loaded the code of the work, because it is the first of its name. If
+   steps are marked, the run is older than the recording, so later launches must be short. */
 static bool is_first_launch(const struct rp_gap_finder *ctx, uint32_t item)
 {
     const struct rp_work_item *x = &ctx->w->items.at[item];

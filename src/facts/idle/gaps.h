@@ -3,8 +3,9 @@
 /*
  * The gaps in which a device does nothing, and why (docs/definitions.md, "Idle"). Gaps are those
  * between the intervals of the union of all device work, so their lengths add up to idle. A gap is
- * split where its work was launched: before, the host was late; after, the device waited. Each
- * piece has one cause, with its evidence; all pieces of a gap have the same of four classes.
+ * split where its work was launched: before that, the host was late; after it, the device waited.
+ * Each piece has one cause, with its evidence; all pieces of a gap have the same class, one of
+ * four.
  */
 #include "facts/work/work.h"
 
@@ -50,40 +51,41 @@ extern const char *const rp_gap_class_names[RP_GAP_CLASSES];
 /* A piece of a gap. */
 struct rp_gap {
     int64_t begin_ns, end_ns;
-    uint32_t before, after; /* items: the one that ended last, the one that ends the gap; or
-                               RP_NONE at the edge of the time that was asked for */
+    uint32_t before, after; /* items: the one that ended last, and the one that ends the gap;
+                               RP_NONE at the edge of the requested time */
     rp_event host;          /* what the host ran meanwhile, or the launch; or RP_NONE */
     uint8_t cause, cls;     /* enum rp_gap_cause, enum rp_gap_class */
-    uint8_t continues;      /* 1: the piece before it is of the same gap */
+    uint8_t continues;      /* 1: the previous piece belongs to the same gap */
     uint8_t reserved;
 };
 
 typedef RP_VEC(struct rp_gap) rp_gap_vec;
 
-/* The thread that launches the work after a gap; after the last work that of the last launch, since
-   what it does then is why nothing follows. RP_NONE: not known. */
+/* The thread that launches the work after a gap. After the last work, the thread of the last
+   launch, because what it does then is why nothing follows. RP_NONE: not known. */
 rp_track rp_gap_thread(const struct rp_work *work, const struct rp_gap *gap);
 
-/* What the host of a trace did, which is looked at once for all devices and steps. */
+/* What the host of a trace did, which is examined once for all devices and steps. */
 struct rp_gap_finder;
 
 enum rp_code rp_gap_finder_new(const struct rp_trace *trace, struct rp_gap_finder **out,
                                struct rp_err *err);
 void rp_gap_finder_free(struct rp_gap_finder *finder); /* NULL is fine */
 
-/* In time order. `work` is of the finder's trace. Release the vector also after a failure. */
+/* The gaps are in the order of time. `work` must be of the finder's trace. The vector must be
+   released also after a failure. */
 enum rp_code rp_gaps_find(struct rp_gap_finder *finder, const struct rp_work *work, rp_gap_vec *out,
                           struct rp_err *err);
 
-/* What lies in [begin, end), also before the first item and after the last. */
+/* The gaps in [begin, end), also before the first item and after the last. */
 enum rp_code rp_gaps_find_in(struct rp_gap_finder *finder, const struct rp_work *work,
                              int64_t begin_ns, int64_t end_ns, rp_gap_vec *out, struct rp_err *err);
 
-/* The idle time of the steps (facts/times/step_times.h) by cause, added to `ns`. The arena is for
+/* Adds the idle time of the steps (facts/times/step_times.h) by cause to `ns`. The arena is for
    scratch. */
 enum rp_code rp_gaps_sum(const struct rp_trace *trace, struct rp_arena *arena,
                          int64_t ns[RP_GAP_CAUSES], struct rp_err *err);
 
-/* Whether steps with such idle time are mostly a start-up: a prediction about them says nothing
-   about the steps that follow. */
+/* Whether steps with such idle time are mostly a start-up, so that predictions about them say
+   nothing about later steps. */
 bool rp_gaps_start_up(const int64_t ns[RP_GAP_CAUSES]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks the spans of a thread in an interval with a stack of those that are open. The cause of a
- * moment is that of the innermost span that shows one; it is decided when a span is pushed, from
- * the one around it, so a moment costs no search. Time that no span explains in particular is the
- * host's own work, and named after the innermost function that has at least half of it.
+ * moment is that of the innermost span that shows one. It is decided when a span is pushed, from
+ * the span around it, so a moment needs no search. Time that no span explains is the host's own
+ * work, named after the innermost function that has at least half of it.
  *
  *      thread   [ step                                                ]
  *                 [ preprocess                      ] [ forward       ]
@@ -51,7 +51,7 @@ uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
         return *sign;
     name = rp_trace_str(h->t, h->t->ev.name[e]);
     *sign = rp_host_signs(name);
-    /* a server's range also where the profiler marks the steps */
+    /* a server's range counts also if the profiler marks the steps */
     if (h->t->ev.kind[e] == RP_KIND_ANNOTATION && rp_step_table_match(NULL, name, &mark))
         *sign |= RP_SIGN_STEP;
     return *sign;
@@ -59,8 +59,7 @@ uint16_t rp_host_time_sign(struct rp_host_time *h, rp_event e)
 
 /* ------------------------------------------------------------------ what a span shows */
 
-/* The median duration of spans of that name, which has enough events; -1 where spans are too few.
- */
+/* The median duration of spans of that name, if there are enough; else -1. */
 static enum rp_code median_of(struct rp_host_time *h, rp_str name, int64_t *out, struct rp_err *err)
 {
     uint32_t fresh = (uint32_t)h->median.n, found;
@@ -93,8 +92,8 @@ static int64_t own_time(const struct rp_trace *t, rp_event e)
     return self;
 }
 
-/* Far above the median of its name, and most of it its own time: a frame around slow calls is not a
-   stall, nor is a call with more to do. */
+/* Whether a span is far above the median of its name, mostly by its own time: a frame around slow
+   calls is not a stall, and neither is a call with more to do. */
 static enum rp_code is_stall(struct rp_host_time *h, rp_event e, bool *out, struct rp_err *err)
 {
     int64_t dur = h->t->ev.dur_ns[e], median;
@@ -139,7 +138,7 @@ static enum rp_code is_first(struct rp_host_time *h, rp_event e, bool *out, stru
 }
 
 /* The first runtime call of a name that should take microseconds sets something up; the very first
-   one the device, whichever it is: often cudaFree(0). */
+   one sets up the device, whichever call it is (often cudaFree(0)). */
 static enum rp_code sets_up(struct rp_host_time *h, rp_event e, uint16_t sign, bool *out,
                             struct rp_err *err)
 {
@@ -154,8 +153,8 @@ static enum rp_code sets_up(struct rp_host_time *h, rp_event e, uint16_t sign, b
     return is_first(h, e, out, err);
 }
 
-/* Whether a wait is the program's own: a call of a runtime and a collective say better what they
-   wait for. */
+/* Whether a wait is the program's own; inside a call of a runtime or a collective, that tells
+   better what is waited for. */
 static bool waits_itself(const struct rp_trace *t, rp_event e)
 {
     return rp_event_is_host_wait(t, e) &&
@@ -189,8 +188,8 @@ static enum rp_code shown_cause(struct rp_host_time *h, rp_event e, uint8_t *out
 
 /* ------------------------------------------------------------------ walking a thread */
 
-/* What a span shows to one inside it that lasts `inner_ns`: a span of which one inner span takes
-   most is not slow by itself. */
+/* What a span shows to one inside it that lasts `inner_ns`: if one inner span takes most of a span,
+   the outer one is not slow by itself. */
 static void see_from_inside(const struct rp_host_time *h, const struct rp_host_open *above,
                             int64_t inner_ns, struct rp_host_open *out)
 {
@@ -242,7 +241,8 @@ static enum rp_code add_segment(struct rp_host_time *h, int64_t begin_ns, int64_
     return rp_vec_push(&h->segments, fresh, err);
 }
 
-/* The innermost open span; a step's mark says nothing about what runs. NULL: none. */
+/* The innermost open span, or NULL; a step's mark is skipped, because it says nothing about what
+   runs. */
 static const struct rp_host_open *innermost(struct rp_host_time *h)
 {
     size_t n = h->open.n;
@@ -266,7 +266,7 @@ static enum rp_code add_time(struct rp_host_time *h, int64_t begin_ns, int64_t e
         return add_segment(h, begin_ns, end_ns, RP_GAP_HOST_UNRECORDED, RP_NONE, err);
     if (top && top->cause == RP_GAP_SYNC_DRAIN && ns >= RP_LONG_NS &&
         h->t->ev.kind[top->host] == RP_KIND_RUNTIME)
-        /* the device finished all that was recorded, and still the host waits for it */
+        /* the device has finished all recorded work, and still the host waits for it */
         return add_segment(h, begin_ns, end_ns, RP_GAP_DEVICE_WAIT, top->host, err);
     if (top && top->cause != RP_GAP_NOT_LAUNCHED)
         return add_segment(h, begin_ns, end_ns, top->cause, top->host, err);
@@ -274,7 +274,7 @@ static enum rp_code add_time(struct rp_host_time *h, int64_t begin_ns, int64_t e
     return add_segment(h, begin_ns, end_ns, RP_GAP_NOT_LAUNCHED, leaf.event, err);
 }
 
-/* The spans that are open at a time, the outermost first; those of a damaged file may nest too
+/* Finds the spans that are open at a time, the outermost first; in damaged files they may nest too
    deeply to be of use. */
 static enum rp_code open_at(struct rp_host_time *h, rp_track track, int64_t at_ns,
                             struct rp_err *err)
@@ -294,8 +294,7 @@ static enum rp_code open_at(struct rp_host_time *h, rp_track track, int64_t at_n
 static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                                 int64_t end_ns, unsigned hops, struct rp_err *err);
 
-/* Another thread that launches and runs something at a time, the one with most spans; or RP_NONE.
- */
+/* Another thread that launches and runs something at that time, with most spans; or RP_NONE. */
 static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, int64_t at_ns)
 {
     rp_track i, best = RP_NONE;
@@ -312,9 +311,8 @@ static rp_track other_thread_at(const struct rp_host_time *h, rp_track track, in
     return best;
 }
 
-/* A thread that runs something which ends when the wait does, the last of them: the wait is for it,
-   although it launches nothing (PJRT's callbacks, which define a buffer). RP_NONE: there is none.
- */
+/* A thread whose span ends when the wait does, the last one of these: the wait is for it, although
+   it launches nothing (PJRT's callbacks, which define a buffer). RP_NONE if there is none. */
 static rp_track thread_waited_for(struct rp_host_time *h, rp_track track, int64_t at_ns,
                                   int64_t end_ns)
 {
@@ -354,7 +352,7 @@ static rp_track thread_instead(struct rp_host_time *h, rp_track track, int64_t b
                : other;
 }
 
-/* [begin, end) of a thread while the same span is the innermost. */
+/* Handles [begin, end) of a thread while the innermost span stays the same. */
 static enum rp_code pass_time(struct rp_host_time *h, rp_track track, int64_t begin_ns,
                               int64_t end_ns, unsigned hops, struct rp_err *err)
 {
@@ -374,8 +372,8 @@ static enum rp_code pass_time(struct rp_host_time *h, rp_track track, int64_t be
     return RP_OK;
 }
 
-/* Closes what ends so soon after a span begins that the clock cannot tell: that one follows it, and
-   is not inside of it. */
+/* Closes spans that end so soon after a span begins that the clock cannot tell: the new span
+   follows them and is not inside. */
 static void close_before(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns)
 {
     int64_t until = rp_ns_sum(begin_ns, RP_CLOCK_RESOLUTION_NS);
@@ -410,7 +408,7 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
         at = next;
         if (next == end_ns)
             break;
-        /* one that crosses the end of the span around it covers it until its own end */
+        /* if it crosses the end of the span around it, it counts until its own end */
         until = rp_event_end_ns(t, (rp_event)e);
         close_before(h, at, until);
         if (until > at && h->open.n < 2 * (size_t)RP_ANCESTORS_MAX)
@@ -421,7 +419,7 @@ static enum rp_code walk_thread(struct rp_host_time *h, rp_track track, int64_t 
 
 /* ------------------------------------------------------------------ names for the host's work */
 
-/* Adds the time of a leaf to the names of all spans around it, each once. */
+/* Adds the time of a leaf to the names of all spans around it, once for each name. */
 static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err *err)
 {
     const struct rp_host_leaf *leaf = &h->leaves.at[at];
@@ -442,9 +440,9 @@ static enum rp_code name_leaf(struct rp_host_time *h, uint32_t at, struct rp_err
     return RP_OK;
 }
 
-/* The innermost name that has at least half of the time, in few spans: what is called thousands of
-   times is a helper. RP_NONE: there is none. Names are listed from the inside outwards, so the
-   first of equal ones is the innermost. */
+/* The innermost name with at least half of the time, in few spans: a function that is called
+   thousands of times is a helper. RP_NONE if there is none. Names are listed from the inside
+   outwards, so among equal ones the first is the innermost. */
 static enum rp_code main_span(struct rp_host_time *h, rp_event *out, struct rp_err *err)
 {
     int64_t total = 0, least = INT64_MAX;
@@ -481,7 +479,7 @@ static rp_event longest_leaf(const struct rp_host_time *h)
         for (k = 0; k < n && sum[k].event != leaf->event; k++)
             ;
         if (k == n && n == 8)
-            k = n - 1; /* so many that none of them matters */
+            k = n - 1; /* there are so many that none of them matters */
         if (k == n || sum[k].event != leaf->event)
             sum[k] = (struct rp_host_leaf){leaf->event, 0};
         n = k == n ? n + 1 : n;
@@ -494,7 +492,7 @@ static rp_event longest_leaf(const struct rp_host_time *h)
 
 /* ------------------------------------------------------------------ an interval */
 
-/* One segment: the cause with most time. */
+/* Keeps one segment, with the cause that has most time. */
 static void keep_main_cause(struct rp_host_time *h, int64_t begin_ns, int64_t end_ns)
 {
     int64_t sum[RP_GAP_CAUSES] = {0}, longest = 0;
@@ -546,8 +544,8 @@ enum rp_code rp_host_time_divide(struct rp_host_time *h, rp_track track, int64_t
 
 /* ------------------------------------------------------------------ the threads */
 
-/* Whether a thread has runtime calls only: XProf shows them on a line beside that of their thread.
- */
+/* Whether a thread has only runtime calls: XProf shows them on a line beside that of their
+   thread. */
 static bool has_calls_only(const struct rp_trace *t, rp_track track)
 {
     rp_event e = t->tracks[track].first;
@@ -581,7 +579,7 @@ static enum rp_code look_at_threads(struct rp_host_time *h, struct rp_err *err)
     return RP_OK;
 }
 
-/* Marks of steps by any name say nothing about what runs, as those of the profiler. */
+/* Marks of steps by any name say nothing about what runs, like those of the profiler. */
 static void sign_marks(struct rp_host_time *h)
 {
     for (uint32_t i = 0; h->marked && i < h->t->nsteps; i++)

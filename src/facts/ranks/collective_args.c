@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The innermost source wins: the kernel's own arguments, then those of the ancestors of its launch,
- * then those of the collective that was recorded right after the launch. Names are compared without
- * case and underscores, because every layer spells them differently (AllReduce, allreduce,
+ * The innermost source counts: the kernel's own arguments, then those of the ancestors of its
+ * launch, then those of the collective that was recorded right after the launch. Names are compared
+ * without case and underscores, because every layer spells them differently (AllReduce, allreduce,
  * all_reduce).
  */
 #include "facts/ranks/collective_args.h"
@@ -70,7 +70,7 @@ const char *const rp_dimension_names[RP_DIMENSIONS] = {NULL,
 #undef DIMENSION_TEXT
 };
 
-/* Words of names of groups: of DeviceMesh ("mesh_dp_shard"), Megatron and DeepSpeed. The first in
+/* Words in names of groups: of DeviceMesh ("mesh_dp_shard"), Megatron and DeepSpeed. The first in
    this order decides: replicas of an expert are EXPERT_DATA_PARALLEL. */
 static const struct {
     const char *word;
@@ -114,7 +114,7 @@ enum rp_dimension rp_dimension_of(const char *description)
 enum { PROTOCOLS = 3 };
 static const char *const protocols[PROTOCOLS] = {"LL128", "LL", "SIMPLE"};
 
-/* Longer names before those that they end with; each with its protocols. */
+/* Longer names come before their endings; each has its protocols. */
 #define ALGORITHM(name)                               \
     {                                                 \
         name,                                         \
@@ -321,7 +321,7 @@ static void read_sizes(const struct rp_coll_reader *r, rp_event e, struct rp_col
     if (!f->dtype && rp_arg_key_text(&r->dtype, e, &text))
         f->dtype = rp_coll_dtype(rp_trace_str(r->trace, text), rp_trace_str_len(r->trace, text),
                                  &f->item_bytes);
-    /* NCCL's own ranges have the bytes, and not the type. */
+    /* NCCL's own ranges state the bytes, but not the type. */
     if (f->in_elements < 0 && !f->dtype && rp_arg_key_int(&r->bytes, e, &f->in_elements))
         f->item_bytes = 1;
 }
@@ -376,8 +376,8 @@ static void read_shapes(const struct rp_coll_reader *r, rp_event e, struct rp_co
         read_inputs(r, e, f);
 }
 
-/* The elements and type of the first tensor among the inputs of an operator, as in dims
-   "[[8, 4096], [], []]" with types ["c10::BFloat16", "Scalar", ""]. */
+/* Finds the elements and type of the first tensor among the inputs of an operator, as in dims "[[8,
+   4096], [], []]" with types ["c10::BFloat16", "Scalar", ""]. */
 static bool first_tensor(const char *dims, const char *types, int64_t *elements, const char **dtype,
                          int64_t *item_bytes)
 {
@@ -415,8 +415,8 @@ static bool first_tensor(const char *dims, const char *types, int64_t *elements,
     return false;
 }
 
-/* An operator that is a collective, such as symm_mem::multimem_all_reduce_ or vllm::all_reduce:
-   what it works on is its first tensor. */
+/* Reads an operator that is a collective, such as symm_mem::multimem_all_reduce_ or
+   vllm::all_reduce; it works on its first tensor. */
 static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     const struct rp_trace *t = r->trace;
@@ -442,7 +442,7 @@ static void read_operator(const struct rp_coll_reader *r, rp_event e, struct rp_
     }
 }
 
-/* Of NCCL: its profiler records both, and names of kernels have both. */
+/* For NCCL: both its profiler and names of kernels tell algorithm and protocol. */
 static void read_algorithm(const struct rp_coll_reader *r, rp_event e, struct rp_coll_facts *f)
 {
     const struct rp_trace *t = r->trace;
@@ -473,7 +473,7 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
 
         f->kind = rp_coll_kind_of(name);
         f->awaited = name[0] == 'I' && name[1] >= 'a' && name[1] <= 'z'; /* Iallreduce */
-        f->named = f->kind != RP_COLL_OTHER; /* "coalesced": the kernel tells more */
+        f->named = f->kind != RP_COLL_OTHER; /* for "coalesced", the kernel tells more */
     }
     if (f->group == RP_NONE && f->group_number < 0 && !rp_arg_key_text(&r->group, e, &f->group))
         rp_arg_key_int(&r->group, e, &f->group_number);
@@ -488,8 +488,8 @@ static void read_one(const struct rp_coll_reader *r, rp_event e, struct rp_coll_
 }
 
 /* The collective that was recorded right after the launch of its kernel, on the same thread, as
- * NCCL before 2.28 reports them to its plugins. If another launch comes between, it belongs to that
- * one. */
+ * NCCL before 2.28 reports them to its plugins. If another launch comes in between, it belongs to
+ * that. */
 static rp_event collective_behind(const struct rp_trace *t, rp_event launch)
 {
     int64_t end_ns = rp_event_end_ns(t, launch);

@@ -2,9 +2,9 @@
 /*
  * Communication streams are numbered by the length of their id and the id itself, so that the k-th
  * stream of one rank corresponds to the k-th of the others although ids differ. Keys for matching
- * are hashes: of group and sequence number (without one: and name). On the host, where worker
- * threads may start two collectives in either order, those without a number have the hash of name
- * and size. Where several have one key, their ordinal is part of it.
+ * are hashes: of group and sequence number (or if there is none, and name). On the host, where
+ * worker threads may start two collectives in either order, those without a number have the hash of
+ * name and size. If several have the same key, their ordinal becomes part of it.
  */
 #include "facts/ranks/collectives.h"
 
@@ -49,7 +49,7 @@ static const struct rp_field collectives_fields[] = {
 const struct rp_type rp_collectives_type = {"collectives", sizeof(struct rp_collectives),
                                             collectives_fields, NULL};
 
-/* A collective whose arguments are not read yet. */
+/* found: a collective whose arguments are not read yet. */
 struct found {
     int64_t begin_ns;
     uint32_t seq; /* position in the file */
@@ -64,12 +64,12 @@ struct collective_ctx {
     struct rp_arena *arena;
     struct rp_coll_reader reader;
     struct rp_message_finder messages;
-    struct rp_map texts;           /* string -> number in `copies` */
+    struct rp_map texts;           /* from a string to its number in `copies` */
     RP_VEC(const char *) copies;   /* in the arena */
-    struct rp_map seen;            /* key -> how often so far */
+    struct rp_map seen;            /* from a key to its count so far */
     RP_VEC(uint32_t) stream_place; /* by stream of the work: its number here, or RP_NONE */
     RP_VEC(uint32_t) stream_count;
-    RP_VEC(uint32_t) comm_streams; /* those of the work that hold communication, in order */
+    RP_VEC(uint32_t) comm_streams; /* streams of the work with communication, in order */
     RP_VEC(struct found) found;
 };
 
@@ -123,7 +123,7 @@ static void look_at_group(struct rp_collectives *out, const struct rp_collective
     out->group_hash = c->group_hash;
 }
 
-/* The key of c includes its ordinal among those that look the same. */
+/* Sets the key of c, which includes its ordinal among those that look the same. */
 static enum rp_code set_key(struct collective_ctx *g, struct rp_collective *c, struct rp_err *err)
 {
     uint64_t words[3] = {rp_hash_join(c->name_hash, (uint64_t)c->group_size), (uint64_t)c->in_bytes,
@@ -327,8 +327,8 @@ static enum rp_code gather_collectives(struct collective_ctx *g, const struct rp
     return RP_OK;
 }
 
-/* Steps that were found by repetition may begin anywhere in it: what comes before is no start-up.
- */
+/* Steps that were found by repetition may begin anywhere in it, so what comes before is not
+   start-up. */
 static int64_t first_step(const struct rp_trace *t, const struct rp_scope *scope)
 {
     return (scope && scope->limited) || !t->nsteps || t->steps[0].source == RP_STEP_REPETITION

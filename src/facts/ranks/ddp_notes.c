@@ -12,7 +12,7 @@
 RP_LIMIT(MANY, "bytes of a gradient",
          "of a list with more nothing is believed: the text is damaged");
 
-/* Those of one model: of several it is not known whose gradient it is. */
+/* Reads only notes about one model, because with several it is not known whose gradient it is. */
 enum rp_code rp_ddp_sizes_read(const struct rp_trace *t, struct rp_ddp_sizes *out,
                                struct rp_err *err)
 {
@@ -49,7 +49,7 @@ static double meta_number(const struct rp_trace *t, const char *key)
     return text ? strtod(text, NULL) : 0;
 }
 
-/* A rank has a thread that works and one that carries its collectives. */
+/* A rank needs two threads: one that works and one that carries its collectives. */
 double rp_ddp_crowded(const struct rp_trace *t)
 {
     double processors = meta_number(t, "host.processors"), ranks = meta_number(t, "host.ranks");

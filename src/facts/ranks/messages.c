@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who sends to whom is said in two ways. PyTorch has "Dst Rank" of a send and "Src Rank" of a
- * receive, both numbers in the job. Libraries have "peer", a number in the communicator, and
- * "Group rank", the own one; without that the communicator must have all ranks of the job.
+ * Recordings say in two ways who sends to whom. PyTorch has "Dst Rank" of a send and "Src Rank" of
+ * a receive, both numbers in the job. Libraries have "peer", a number in the communicator, and
+ * "Group rank", the own number; without that the communicator must have all ranks of the job.
  *
  * The arguments are those of the kernel or of an ancestor of its launch. Grouped operations are
- * recorded one by one, and then one kernel is launched for all: it has those of its thread since
- * the communication that was launched before, or, where the library describes a kernel after it was
- * launched, those between its launch and the next one.
+ * recorded one by one, and then one kernel is launched for all. It gets those of its thread since
+ * the previous launch of communication, or if the library describes a kernel after its launch,
+ * those between its launch and the next one.
  */
 #include "facts/ranks/messages.h"
 
@@ -50,7 +50,7 @@ enum rp_code rp_message_finder_note(struct rp_message_finder *f, rp_event launch
 
 /* ------------------------------------------------------------------ one operation */
 
-/* A number, also where it is a text; false where there is none, or no rank. */
+/* Reads a number, which may be a text; false if there is none, or it is not a rank. */
 static bool read_rank(const struct rp_arg_key *k, rp_event e, int64_t *out)
 {
     rp_str text;
@@ -71,13 +71,13 @@ static bool has_peer(const struct rp_message_finder *f, rp_event e)
            read_rank(&f->peer, e, &rank);
 }
 
-/* The operation of an event: where it sends to and receives from, -1: nowhere, and its own number
+/* The operation of an event: where it sends to and receives from (-1: nowhere), and its own number
    among these. */
 struct operation {
     int64_t own, to, from;
 };
 
-/* The numbers of a communicator. A peer is received from where only that is in the name. */
+/* Reads numbers of a communicator. A peer is received from if only that is in the name. */
 static bool read_in_group(const struct rp_message_finder *f, rp_event e,
                           const struct rp_coll_facts *facts, struct operation *op)
 {
@@ -110,7 +110,8 @@ static bool read_operation(const struct rp_message_finder *f, rp_event e,
         op->from = -1;
     if (op->to < 0 && op->from < 0)
         return read_in_group(f, e, facts, op);
-    if (op->to >= 0 && op->from >= 0) /* both ends of one message: which one is this rank? */
+    if (op->to >= 0 &&
+        op->from >= 0) /* the name has both ends of one message, so this rank must be identified */
         *(op->own == op->to ? &op->to : &op->from) = -1;
     return op->own >= 0;
 }
@@ -148,7 +149,7 @@ static void add_elements(int64_t *to, int64_t elements)
         *to = -1;
 }
 
-/* One of the operations that the kernel `at` stands for. */
+/* Adds one of the operations that the kernel `at` stands for. */
 static enum rp_code add_grouped(struct rp_message_finder *f, rp_event e, uint32_t at,
                                 struct rp_coll_facts *sum, bool *any, struct rp_err *err)
 {
@@ -179,7 +180,7 @@ static bool is_launch(const struct rp_message_finder *f, rp_event e)
     return rp_map_get(&f->launches, e) != RP_MAP_NONE;
 }
 
-/* The operations of one kind among the events [from, to) of a thread. */
+/* Adds operations of one kind among the events [from, to) of a thread. */
 static enum rp_code add_range(struct rp_message_finder *f, rp_event from, rp_event to, uint8_t kind,
                               uint32_t at, struct rp_coll_facts *facts, bool *any,
                               struct rp_err *err)

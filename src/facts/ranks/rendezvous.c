@@ -8,13 +8,13 @@
  * are ignored. If a rank recorded fewer collectives in a stream than others, they are aligned by
  * their end times (rendezvous_order.c).
  *
- * A truncated trace does not lack the last collectives but any: files are not in the order of time.
- * Where only their order tells which is which, such a rank is left out if it has fewer than others:
- * it would seem to be late by as much as its neighbour in the list.
+ * A truncated trace may lack any collectives, not just the last ones, because files are not in the
+ * order of time. If only their order identifies collectives, such a rank is left out if it has
+ * fewer than others, because it would seem late by the distance to its neighbour in the list.
  *
- * The order misleads where ranks recorded other collectives: other steps, a sample, other groups.
- * The recorded times then contradict it. If collectives of the same name end together on the
- * recorded clocks, these are matched instead; if neither their order nor their ends make sense,
+ * The order is misleading if ranks recorded different collectives: other steps, a sample, other
+ * groups. The recorded times then contradict it. If collectives of the same name end together on
+ * the recorded clocks, these are matched instead; if neither their order nor their ends make sense,
  * none are.
  */
 #include "facts/ranks/rendezvous.h"
@@ -44,15 +44,15 @@ struct matcher {
     struct rp_rendezvous_list *out;
     RP_VEC(struct ticket) tickets;
     size_t members; /* ranks with at least one collective */
-    /* By rank and collective: position in its stream, or, by time, in the list of the rank that has
-       most collectives; RP_NONE: no match. */
+    /* By rank and collective: position in its stream or, if matched by time, in the list of the
+       rank that has most collectives; RP_NONE: no match. */
     uint32_t **place;
     bool *left_out;
     bool some_lack; /* a rank has fewer collectives in a stream than others */
     rp_rendezvous_pair_vec pairs;
     size_t npaired; /* operations in them */
-    bool **peered;  /* by rank and collective: it knows its peer, and has no other match */
-    size_t nothers; /* collectives that do not */
+    bool **peered;  /* by rank and collective: whether it knows its peer, and has no other match */
+    size_t nothers; /* number of collectives that do not */
 };
 
 RP_ORDER(by_key, struct ticket, RP_UP(key[0]), RP_UP(key[1]), RP_UP(rank), RP_UP(at))
@@ -197,8 +197,8 @@ static struct partner *nearest_partner(struct partner *all, size_t n, int64_t mo
     return best;
 }
 
-/* How far apart the ends of one collective may be: ends that are as close as the next collective
-   prove nothing. */
+/* How far apart the ends of one collective may be, because ends that are as close as those of the
+   next collective prove nothing. */
 static enum rp_code reach_of(const struct partner *all, size_t n, int64_t *out, struct rp_err *err)
 {
     int64_t *spacing = malloc((n + 1) * sizeof *spacing);
@@ -316,7 +316,7 @@ static bool tickets_agree(const struct matcher *m, const struct ticket *t, size_
 
     if (n < 2 || (!some && n != m->members))
         return false;
-    /* more ranks than the group has: several groups look alike */
+    /* there are more ranks than the group has, so several groups look alike */
     if (collective_of(m, t)->group_size > 0 && n > (size_t)collective_of(m, t)->group_size)
         return false;
     for (i = 1; i < n; i++)
@@ -345,7 +345,7 @@ static void add_start(struct rp_rendezvous *m, uint32_t i, int64_t begin_ns)
         m->first_ns = begin_ns;
 }
 
-/* The times of a rendezvous with the current offsets. */
+/* Sets the times of a rendezvous with the current offsets. */
 static void set_times(const struct matcher *m, struct rp_rendezvous *x)
 {
     uint32_t i;
@@ -406,7 +406,7 @@ static enum rp_code add_pairs(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Besides sends and receives, which are matched by their peers. */
+/* Matches all except sends and receives that are matched by their peers. */
 static enum rp_code match_by(struct matcher *m, enum rp_rendezvous_rule rule, struct rp_err *err)
 {
     size_t i, end, r;
@@ -444,7 +444,8 @@ static bool synchronizes(const struct matcher *m, const struct rp_rendezvous *x)
     return rp_collective_is_mutual(first) || (first->kind == RP_COLL_OTHER && !rank->on_host);
 }
 
-/* A collective cannot end before its last rank arrives: if one in ten does, times contradict. */
+/* Whether times contradict: a collective cannot end before its last rank arrives, but one in ten
+   does. */
 static bool times_contradict(const struct matcher *m)
 {
     size_t i, n = 0, wrong = 0;
@@ -460,8 +461,8 @@ static bool times_contradict(const struct matcher *m)
 
 RP_ORDER(by_last, struct rp_rendezvous, RP_UP(last_ns), RP_UP(rank[0]), RP_UP(at[0]))
 
-/* The clocks of the hosts, or, where ranks that name the same host contradict each other on one
-   clock (containers often share a name), those of the ranks. */
+/* Finds the clocks of the hosts. If ranks that name the same host contradict each other on one
+   clock (containers often share a name), finds those of the ranks. */
 static enum rp_code find_clocks(struct matcher *m, struct rp_clocks *clocks, struct rp_err *err)
 {
     uint32_t *clock_of = RP_ARENA_NEW(m->arena, uint32_t, m->nranks + 1);
@@ -481,7 +482,8 @@ void rp_rendezvous_settle_clock(const struct rp_collectives *rank, int64_t base_
                                 struct rp_clock *clock)
 {
     size_t n = rank->list.n;
-    /* Of ranks that may be on one host: device times are converted to its clock so accurately. */
+    /* The accuracy with which device times are converted to the clock of a host that ranks may
+       share. */
     int64_t least = rank->host || rank->boot ? RP_CLOCK_RESOLUTION_NS : RP_CLOCK_TOLERANCE_NS;
     bool differs = n && rp_clock_differs(clock, base_ns, least, rank->list.at[0].begin_ns,
                                          rank->list.at[n - 1].end_ns);
@@ -506,9 +508,8 @@ static void note_clock(struct rp_rendezvous_list *list, const struct rp_clock *c
     list->nset += c->nsteps > 0;
 }
 
-/* Puts all times on the clocks that the rendezvous show. trusted: the recorded times do not
-   contradict each other, so that a clock that does not differ by more than its uncertainty is taken
-   as recorded. */
+/* Moves all times to the clocks that the rendezvous show. trusted: the recorded times do not
+   contradict each other, so a clock that differs by at most its uncertainty stays as recorded. */
 static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err *err)
 {
     struct rp_clocks clocks;
@@ -529,8 +530,8 @@ static enum rp_code align_clocks(struct matcher *m, bool trusted, struct rp_err 
     return RP_OK;
 }
 
-/* Whether times contradict the matches although clocks were moved: by more than a millisecond, and
-   more than two clocks drift apart in that time, in one of ten. Sorted by last_ns. */
+/* Whether times contradict the matches although clocks were moved: in one of ten, by more than a
+   millisecond and more than two clocks drift apart in that time. Sorted by last_ns. */
 static bool makes_no_sense(const struct rp_rendezvous_list *m)
 {
     int64_t most = m->n ? rp_ns_between(m->at[0].last_ns, m->at[m->n - 1].last_ns) /
@@ -586,7 +587,7 @@ static struct rp_interval common_time(const struct matcher *m)
     return common;
 }
 
-/* Of each rank's collectives in the common time, the smallest share that is matched. */
+/* The smallest share, over the ranks, of collectives in the common time that are matched. */
 static double matched_share(const struct matcher *m)
 {
     struct rp_interval common = common_time(m);
@@ -615,8 +616,8 @@ static double matched_share(const struct matcher *m)
     return least;
 }
 
-/* By the ends on the recorded clocks, if they match this share of each rank's collectives; else the
-   list stays as it is. */
+/* Matches by the ends on the recorded clocks, if that matches this share of each rank's
+   collectives; else the list stays. */
 static enum rp_code try_by_time(struct matcher *m, double share, bool *done, struct rp_err *err)
 {
     struct rp_rendezvous_list before = *m->out;
@@ -633,14 +634,14 @@ static enum rp_code try_by_time(struct matcher *m, double share, bool *done, str
     return RP_OK;
 }
 
-/* Where the recorded times contradict the matches by order: other clocks, or other collectives. */
+/* Handles recorded times that contradict the matches by order: clocks, or collectives, differ. */
 static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
 {
     bool contradict = times_contradict(m), done = false;
 
     if (!contradict || m->out->rule != RP_RENDEZVOUS_BY_ORDER)
         return align_clocks(m, !contradict, err);
-    if (!m->some_lack) { /* a clock that was set explains it all */
+    if (!m->some_lack) { /* a clock that was set explains everything */
         RP_TRY(align_clocks(m, false, err));
         if (m->out->nset && !times_contradict(m))
             return RP_OK;
@@ -659,7 +660,7 @@ static enum rp_code settle_times(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Cut ranks that lack collectives, unless sequence numbers tell which. */
+/* Leaves out cut ranks that lack collectives, unless sequence numbers identify these. */
 static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
 {
     bool sequenced = true;
@@ -680,7 +681,7 @@ static enum rp_code leave_out_cut(struct matcher *m, struct rp_err *err)
     return RP_OK;
 }
 
-/* Which collectives know their peers, and the pairs of these. */
+/* Finds which collectives know their peers, and the pairs of these. */
 static enum rp_code find_pairs(struct matcher *m, struct rp_err *err)
 {
     size_t r, i;
@@ -777,8 +778,8 @@ size_t rp_rendezvous_drop_start_up(struct rp_rendezvous_list *list,
     return n;
 }
 
-/* Recordings of one boot count the time of one clock: their bases differ only by how the time of
-   day was adjusted in between, so that of the first is used for all. */
+/* Recordings of one boot use the same clock. Their bases differ only by how the time of day was
+   adjusted in between, so the base of the first is used for all. */
 static int64_t base_of(const struct rp_collectives *const *ranks, size_t rank)
 {
     size_t r;

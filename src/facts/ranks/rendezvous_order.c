@@ -2,9 +2,8 @@
 /*
  * Tries every position for the first collective; from there each further one is matched with the
  * one whose end is nearest, by the current difference of the clocks, which follows drift by half of
- * each distance. The
- * position with the smallest sum of distances wins. Steps repeat, but not to the microsecond, so
- * only the right position has a small sum.
+ * each distance. The position with the smallest sum of distances wins. Steps repeat, but not to the
+ * microsecond, so only the right position has a small sum.
  */
 #include "facts/ranks/rendezvous.h"
 
@@ -14,7 +13,7 @@
 
 #include <stdlib.h>
 
-#define FAR_NS     (INT64_C(10) * RP_LONG_NS) /* a distance counts at most so much */
+#define FAR_NS     (INT64_C(10) * RP_LONG_NS) /* the most that a distance counts */
 #define FIRST_ONES 64
 RP_LIMIT(
     FIRST_ONES, "collectives",
@@ -47,7 +46,7 @@ static int64_t walk_from(const struct walk *w, size_t at, size_t n, uint32_t *pl
     size_t i;
 
     for (i = 0; i < n; i++) {
-        size_t last = w->nall - (w->nsome - i); /* leaves room for the rest */
+        size_t last = w->nall - (w->nsome - i); /* leaves room for the others */
         int64_t wanted = rp_ns_between(clocks, w->some[i].end_ns), d;
 
         while (at < last &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The messages of a channel (messages.h) arrive in the order in which they were sent: the k-th send
- * and the k-th receive are one message, and their operations a pair. Where one side recorded fewer
- * of them, they are aligned by their ends (rendezvous_order.c). Two operations that exchange
- * several messages are one pair; an operation with several partners is in several pairs.
+ * and the k-th receive are one message, and their operations a pair. If one side recorded fewer of
+ * them, they are aligned by their ends (rendezvous_order.c). Two operations that exchange several
+ * messages are one pair; an operation with several partners is in several pairs.
  */
 #include "facts/ranks/rendezvous.h"
 
@@ -13,7 +13,7 @@
 
 struct side {
     uint64_t channel;
-    uint32_t receives, rank, at, nth; /* nth: in the order of the rank */
+    uint32_t receives, rank, at, nth; /* nth: number in the order of the rank */
 };
 
 RP_ORDER(by_channel, struct side, RP_UP(channel), RP_UP(receives), RP_UP(rank), RP_UP(nth))
@@ -52,7 +52,7 @@ static void copy_ends(const struct rp_collectives *const *ranks, const struct si
         to[i] = (struct rp_rendezvous_item){ranks[from[i].rank]->list.at[from[i].at].end_ns, 0};
 }
 
-/* place[i]: which of `all` is the other side of some[i]. */
+/* place[i]: which one of `all` is the other side of some[i]. */
 static enum rp_code place_sides(const struct rp_collectives *const *ranks, const struct side *all,
                                 size_t nall, const struct side *some, size_t nsome, uint32_t *place,
                                 struct rp_err *err)
@@ -68,7 +68,7 @@ static enum rp_code place_sides(const struct rp_collectives *const *ranks, const
     return RP_OK;
 }
 
-/* n sides of one channel, those that send first. */
+/* Pairs n sides of one channel; those that send come first. */
 static enum rp_code pair_channel(const struct rp_collectives *const *ranks, const struct side *s,
                                  size_t n, rp_rendezvous_pair_vec *out, struct rp_err *err)
 {
@@ -82,7 +82,7 @@ static enum rp_code pair_channel(const struct rp_collectives *const *ranks, cons
     receives = n - sends;
     if (!sends || !receives || s[0].rank != s[sends - 1].rank || s[sends].rank != s[n - 1].rank ||
         s[0].rank == s[n - 1].rank)
-        return RP_OK; /* the other side is not there, or two traces claim to be it */
+        return RP_OK; /* the other side is missing, or two traces claim to be it */
     all = sends >= receives ? s : s + sends;
     some = sends >= receives ? s + sends : s;
     if (sends != receives) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Pipelines. Neighbouring stages send both ways: activations forward, gradients back. The first
- * message between two ranks goes forward, and the first one back is sent only after that has
- * arrived; ranks that exchange data at the same time are no stages. Each stage has one stage before
- * it and one after it. Where a stage has several chunks of the model, the last sends forward to the
- * first: that ring is cut before the rank that sends first.
+ * Finds pipelines. Neighbouring stages send both ways: activations forward, gradients back. The
+ * first message between two ranks goes forward, and the first one back is sent only after that has
+ * arrived; ranks that exchange data at the same time are not stages. Each stage has one stage
+ * before it and one after it. If a stage has several chunks of the model, the last stage sends
+ * forward to the first; that ring is cut before the rank that sends first.
  */
 #include "facts/ranks/rendezvous.h"
 
@@ -13,7 +13,7 @@
 
 #include <stdlib.h>
 
-/* Between two ranks: from the lower to the higher number, and the other way. */
+/* link: between two ranks, from the lower to the higher number, and the other way. */
 struct link {
     uint32_t rank[2];
     int64_t first_ns[2];   /* when the first is sent */
@@ -23,7 +23,7 @@ struct link {
 
 /* One message. */
 struct sent {
-    uint32_t low, high, sender; /* sender: 0: the lower one */
+    uint32_t low, high, sender; /* sender 0 is the lower one */
     int64_t ns, arrived_ns;
 };
 
@@ -75,7 +75,7 @@ static enum rp_code list_links(const sent_vec *sent, link_vec *out, struct rp_er
     return RP_OK;
 }
 
-/* Puts two ranks where they belong, if they are neighbours; false where one would have two. */
+/* Connects two neighbouring ranks; false if one of them would have two neighbours on a side. */
 static bool place_link(const struct link *l, struct rp_pipe_stage *stages)
 {
     uint32_t forward = l->first_ns[1] < l->first_ns[0], from = l->rank[forward],
@@ -102,7 +102,7 @@ static void number_stages(struct rp_pipe_stage *stages, uint32_t first, uint32_t
     } while (r != RP_NONE && stages[r].pipeline == RP_NONE);
 }
 
-/* Of a ring, the rank that sends forward first. */
+/* In a ring, the rank that sends forward first. */
 static uint32_t first_of_ring(const link_vec *links, const struct rp_pipe_stage *stages, uint32_t r)
 {
     int64_t first = INT64_MAX;

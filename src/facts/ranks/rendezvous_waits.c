@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who waits for whom in a rendezvous, and what a late rank costs.
+ * Finds who waits for whom in a rendezvous, and what a late rank costs.
  *
  *     all_reduce, all_gather, reduce_scatter, all_to_all, barrier   each waits for the last one
  *     broadcast, scatter      each waits for the root, and the root for nobody
@@ -9,11 +9,11 @@
  *     MPI_Wait of any of them it may have ended before its last rank began to wait
  *
  * Roots are rarely recorded. No participant ends before the root begins, and the root, which has
- * nothing to receive, does not end after all others: of those that fit, the one that arrived last
- * is taken to be the root. If none fits, nobody waits for anybody who comes after it left.
+ * nothing to receive, does not end after all others. Of those that fit, the one that arrived last
+ * is assumed to be the root. If none fits, nobody waits for a rank that comes after it left.
  *
- * A rank that is late delays all collectives that are under way at that time, but only once: of
- * its margins in time, each moment counts for one of them. Sorting dominates the cost.
+ * A rank that is late delays all collectives that are under way at that time, but only once: if its
+ * margins overlap in time, each moment counts for one of them. Sorting dominates the cost.
  */
 #include "facts/ranks/rendezvous.h"
 
@@ -43,7 +43,7 @@ static int64_t duration_of(const struct rp_collectives *const *ranks, const stru
     return rp_ns_between(c->begin_ns, c->end_ns);
 }
 
-/* In a ring a rank passes on what it gets: it ends when the next one has taken it. */
+/* In a ring a rank passes on what it gets, so it ends when the next one has taken it. */
 static bool passes_on(const struct rp_rendezvous_list *list,
                       const struct rp_collectives *const *ranks, const struct rp_rendezvous *m,
                       uint32_t i)
@@ -129,8 +129,8 @@ enum rp_code rp_rendezvous_sum(const struct rp_rendezvous_list *list,
 
 /* ------------------------------------------------------------------ roots */
 
-/* Whether a and b, which are on different clocks, can be compared only as far as these are certain:
-   clocks of hosts that are known, or that were moved. Then by how much, INT64_MAX: not at all. */
+/* Whether a and b are on different clocks (of known hosts, or moved), so that they can be compared
+   only within their uncertainty, which is returned; INT64_MAX: not at all. */
 static int64_t doubt_of(const struct rp_clock *a, const struct rp_collectives *of_a,
                         const struct rp_clock *b, const struct rp_collectives *of_b)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Producers are found through a map of (process, node). A device is the process whose name begins
- * with it; a node may have run several times in a recording, then the last run that ended before
- * the receive did is used.
+ * with it. If a node has run several times in a recording, the last run that ended before the
+ * receive did is used.
  */
 #include "facts/ranks/tensor_transfers.h"
 
@@ -18,12 +18,12 @@ struct transfer_ctx {
     const struct rp_trace *t;
     rp_tensor_transfer_vec *out;
     struct rp_arg_key edge, from, to, name, bytes;
-    struct rp_map last_of;   /* hash of (process, node) -> its last event, for chains */
+    struct rp_map last_of;   /* from the hash of (process, node) to its last event, for chains */
     RP_VEC(rp_event) before; /* by event: the previous one with the same process and node */
     struct rp_err *err;
 };
 
-/* "edge_14_conv2/ReadVariableOp" was made by "conv2/ReadVariableOp". */
+/* The producer of an edge: "conv2/ReadVariableOp" for "edge_14_conv2/ReadVariableOp". */
 static const char *producer_of(const char *edge)
 {
     size_t digits;
@@ -99,7 +99,8 @@ static void find_producer(struct transfer_ctx *f, struct rp_tensor_transfer *x)
         if (rp_event_end_ns(f->t, e) <= x->end_ns)
             break;
     }
-    x->producer = e != RP_NONE ? e : first; /* none ended in time: clocks differ, or it ran once */
+    x->producer =
+        e != RP_NONE ? e : first; /* none ended in time, so clocks differ, or it ran once */
     if (x->producer != RP_NONE)
         x->ready_ns = rp_event_end_ns(f->t, x->producer);
 }

@@ -35,7 +35,8 @@ void rp_ns_sort(int64_t *ns, size_t n)
         qsort(ns, n, sizeof *ns, by_time);
         return;
     }
-    for (size_t i = 0; i < n; i++) /* from the earliest: few digits, and none is negative */
+    for (size_t i = 0; i < n;
+         i++) /* subtracts the earliest, so that there are few digits, and none is negative */
         other[i] = (uint64_t)ns[i] - least;
     sorted = rp_radix_sort(other, (uint64_t *)ns, n, 0);
     for (size_t i = 0; i < n; i++)

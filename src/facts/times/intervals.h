@@ -17,7 +17,7 @@ struct rp_interval {
 
 typedef RP_VEC(struct rp_interval) rp_interval_vec;
 
-/* end - begin; the largest or least number where a damaged file has absurd times. */
+/* end - begin, clamped because damaged files have absurd times. */
 static inline int64_t rp_ns_between(int64_t begin_ns, int64_t end_ns)
 {
     int64_t ns;
@@ -27,7 +27,7 @@ static inline int64_t rp_ns_between(int64_t begin_ns, int64_t end_ns)
                                                           : INT64_MIN;
 }
 
-/* a + b, in the same way. */
+/* a + b, clamped in the same way. */
 static inline int64_t rp_ns_sum(int64_t a_ns, int64_t b_ns)
 {
     int64_t ns;
@@ -40,10 +40,10 @@ static inline void rp_ns_add(int64_t *sum_ns, int64_t ns)
     *sum_ns = rp_ns_sum(*sum_ns, ns);
 }
 
-/* In ascending order. */
+/* Sorts in ascending order. */
 void rp_ns_sort(int64_t *ns, size_t n);
 
-/* Of sorted times, n > 0. The mean of the two in the middle, rounded down. */
+/* The median of n > 0 sorted times; with two in the middle, their mean, rounded down. */
 static inline int64_t rp_ns_median(const int64_t *sorted, size_t n)
 {
     int64_t low = sorted[(n - 1) / 2], high = sorted[n / 2];
@@ -51,13 +51,14 @@ static inline int64_t rp_ns_median(const int64_t *sorted, size_t n)
     return low + (int64_t)(((uint64_t)high - (uint64_t)low) / 2);
 }
 
-/* How far two times are from each other. */
+/* The distance between two times. */
 static inline int64_t rp_ns_apart(int64_t a_ns, int64_t b_ns)
 {
     return a_ns < b_ns ? rp_ns_between(a_ns, b_ns) : rp_ns_between(b_ns, a_ns);
 }
 
-/* Nearest rank: the smallest that at least `percent` of the times do not exceed. */
+/* The nearest-rank percentile: the smallest time that at least `percent` of the times do not
+   exceed. */
 static inline int64_t rp_ns_percentile(const int64_t *sorted, size_t n, unsigned percent)
 {
     size_t rank = (n * percent + 99) / 100;
@@ -74,7 +75,7 @@ static inline int64_t rp_ns_common(int64_t begin_ns, int64_t end_ns, int64_t fro
     return end > begin ? rp_ns_between(begin, end) : 0;
 }
 
-/* Adds an interval that does not begin before the last one that was added. */
+/* Adds an interval that does not begin before the previous one. */
 static inline enum rp_code rp_union_add(rp_interval_vec *u, int64_t begin_ns, int64_t end_ns,
                                         struct rp_err *err)
 {
@@ -91,7 +92,7 @@ static inline enum rp_code rp_union_add(rp_interval_vec *u, int64_t begin_ns, in
 /* Sum of the lengths. */
 int64_t rp_union_length(const struct rp_interval *u, size_t n);
 
-/* The length of the intersection. */
+/* The length of the intersection of two unions. */
 int64_t rp_union_common(const struct rp_interval *a, size_t na, const struct rp_interval *b,
                         size_t nb);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass counts how often each name occurs; a second one counts the different names of each
- * candidate, which a name that occurs twice spoils.
+ * candidate series, which a name that occurs twice disqualifies.
  */
 #include "facts/times/name_series.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear in the number of steps; their device work was measured when the trace was finished. */
 #include "facts/times/step_times.h"
 
 #include "base/decides.h"
@@ -9,9 +8,10 @@
 
 #include <reprise/result.h>
 
-/* The steps so far: where the next one may begin. */
+/* step_clock: the steps so far, and where the next one may begin. */
 struct step_clock {
-    int64_t free_ns;  /* when the device work of earlier steps has ended; RP_NO_TS: there is none */
+    int64_t
+        free_ns; /* when the device work of earlier steps has ended; RP_NO_TS if there is none */
     int64_t begin_ns; /* of the last step */
 };
 
@@ -23,7 +23,7 @@ static int64_t later(int64_t a, int64_t b)
 /* Where the next step begins. */
 static int64_t step_begin(struct step_clock *c, int64_t mark_ns, int64_t work_end_ns)
 {
-    c->begin_ns = later(mark_ns, c->free_ns); /* RP_NO_TS is before every time */
+    c->begin_ns = later(mark_ns, c->free_ns); /* works because RP_NO_TS is before every time */
     c->free_ns = later(c->free_ns, work_end_ns);
     return c->begin_ns;
 }
@@ -41,8 +41,8 @@ static enum rp_code new_times(struct rp_arena *arena, size_t n, struct rp_interv
     return rp_arena_check(arena, "measuring steps", err);
 }
 
-/* Adds a step to the times: the one before it ends where it begins, if there is no break between.
- */
+/* Adds a step to the times; the previous step ends where this one begins, unless there is a break
+   between them. */
 static void add_step(struct step_clock *c, struct rp_interval *times, size_t i, int64_t mark_ns,
                      int64_t mark_end_ns, int64_t work_end_ns, bool after_break)
 {
@@ -71,7 +71,8 @@ static bool is_launched(const struct rp_trace *t, rp_event e, int64_t *at_ns)
     return false;
 }
 
-/* The first device work of a track that was launched in a step, or its end; *at_ns: its launch. */
+/* The first device work of a track that was launched in a step, or the track's end; *at_ns: its
+   launch. */
 static rp_event first_own(const struct rp_trace *t, const struct rp_track_info *track,
                           int64_t *at_ns)
 {
@@ -84,8 +85,8 @@ static rp_event first_own(const struct rp_trace *t, const struct rp_track_info *
     return e;
 }
 
-/* The last end of work without a launch on a stream before `own_ns`, where it began before anything
-   was launched in a step (`launch_ns`), and the stream also runs such work; RP_NO_TS: none. */
+/* The last end of work without a launch on a stream before `own_ns`, if it began before anything
+   was launched in a step (`launch_ns`), and the stream also runs launched work; else RP_NO_TS. */
 static int64_t previous_on(const struct rp_trace *t, const struct rp_track_info *track,
                            int64_t own_ns, int64_t launch_ns, rp_event *last)
 {
@@ -112,7 +113,7 @@ RP_DECISION(
     "few small copies may have been",
     "facts/little_may_run_during_a_wait");
 
-/* When the call that launched work returned; RP_NO_TS: it was not recorded. */
+/* When the call that launched work returned; RP_NO_TS if it was not recorded. */
 static int64_t launched_ns(const struct rp_trace *t, rp_event e)
 {
     uint32_t link = t->ev.link[e], i;
@@ -125,7 +126,7 @@ static int64_t launched_ns(const struct rp_trace *t, rp_event e)
     return at;
 }
 
-/* The device work of all streams that begins before a time. */
+/* The time of device work of all streams that begins before a time. */
 static int64_t work_before(const struct rp_trace *t, int64_t end_ns)
 {
     int64_t sum = 0;
@@ -140,8 +141,8 @@ static int64_t work_before(const struct rp_trace *t, int64_t end_ns)
     return sum;
 }
 
-/* The first work of a stream that waited for work that was not recorded: next to nothing else ran
-   since it was launched; the last of several, or RP_NONE. */
+/* The first work of a stream that waited for unrecorded work: next to nothing else ran since it was
+   launched; the last one of several, or RP_NONE. */
 static rp_event waited_for_unrecorded(const struct rp_trace *t)
 {
     rp_event e, best = RP_NONE;
@@ -162,8 +163,8 @@ static rp_event waited_for_unrecorded(const struct rp_trace *t)
     return best;
 }
 
-/* Whether launches were recorded: of most work from a time on. Else work without one may be of any
-   step. */
+/* Whether most work from a time on has a recorded launch; otherwise work without one may belong to
+   any step. */
 static bool has_launches(const struct rp_trace *t, int64_t from_ns)
 {
     size_t launched = 0, other = 0;
@@ -250,7 +251,7 @@ int64_t rp_previous_step_end(const struct rp_trace *trace, rp_event *last, bool 
     return *unrecorded ? trace->ev.ts_ns[*last] : RP_NO_TS;
 }
 
-/* The steps of a trace begin after that. */
+/* A clock that starts where the steps of a trace may begin. */
 static struct step_clock first_clock(const struct rp_trace *trace, bool *unrecorded)
 {
     rp_event last;
@@ -302,7 +303,7 @@ enum rp_code rp_step_times_of_digest(const struct rp_digest *digest, int64_t pre
     return RP_OK;
 }
 
-/* When device work was recorded; empty: none was. */
+/* The time in which device work was recorded; empty if none was. */
 static struct rp_interval device_window(const struct rp_trace *trace)
 {
     const struct rp_totals *t = &trace->totals;
@@ -312,7 +313,8 @@ static struct rp_interval device_window(const struct rp_trace *trace)
     return (struct rp_interval){t->gpu_begin_ns, t->gpu_end_ns};
 }
 
-/* Before its first work and after its last, a device was not recorded, or not used. */
+/* Whether a step lies before the device's first work or after its last, when the device was not
+   recorded, or not used. */
 static bool is_beside(struct rp_interval step, struct rp_interval device)
 {
     return device.begin_ns < device.end_ns &&
@@ -346,7 +348,7 @@ enum rp_code rp_trace_segments(const struct rp_trace *trace, struct rp_arena *ar
 
         if (!rp_step_is_judged(trace, i, times[i]))
             continue;
-        /* what the device still did for the step before it is a part of the span, if recorded */
+        /* recorded work of the device for the step before is a part of the span */
         if (!i && !unrecorded)
             times[i].begin_ns = trace->steps[i].begin_ns;
         if (last && last->end_ns == times[i].begin_ns)

@@ -14,7 +14,7 @@ static const struct rp_field time_lists_fields[] = {
 const struct rp_type rp_time_lists_type = {"time_lists", sizeof(struct rp_time_lists),
                                            time_lists_fields, NULL};
 
-/* The zeros behind the last list are where the next one begins. */
+/* The zeros after the last list are where the next one begins. */
 enum rp_code rp_time_lists_add(struct rp_time_lists *lists, int64_t *times, size_t n,
                                struct rp_err *err)
 {

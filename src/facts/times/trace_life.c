@@ -17,14 +17,14 @@ static int64_t number(const struct rp_trace *t, const char *key)
     return text ? strtoll(text, NULL, 10) : 0;
 }
 
-/* Threads of programs, without the recorder's own. */
+/* Whether this is a thread of the program, not the recorder's own. */
 static bool is_thread(const struct rp_trace *t, const struct rp_track_info *track)
 {
     return track->kind == RP_TRACK_THREAD && t->processes[track->process].device < 0 &&
            strncmp(rp_trace_str(t, track->name), "reprise", 7) != 0;
 }
 
-/* The process of the thread with most events; RP_NONE: there is no thread. */
+/* The process of the thread with most events; RP_NONE if there is no thread. */
 static uint32_t main_process(const struct rp_trace *t)
 {
     uint32_t best = RP_NONE, most = 0;
@@ -73,7 +73,7 @@ void rp_trace_life_find(const struct rp_trace *trace, struct rp_trace_life *out)
         rp_trace_note(trace, "record.window"))
         return;
     out->last = last_event(trace, process);
-    if (out->last == RP_NONE) /* it may have gone on as another program, which was not recorded */
+    if (out->last == RP_NONE) /* it may have continued as another program, which was not recorded */
         return;
     out->cut = true;
     out->last_ns = rp_ns_between(trace->totals.span_begin_ns, trace->ev.ts_ns[out->last]);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks from each launch through its ancestors on its thread. The phase that a name suggests is
- * decided once a string. Backward operators carry the "Sequence number" of the forward operator
- * that made their node, so a pair is found through a map of those numbers. Linear in items times
- * the number of their ancestors.
+ * decided once for each string. Backward operators carry the "Sequence number" of the forward
+ * operator that made their node, so a pair is found through a map of those numbers. Linear in items
+ * times the number of their ancestors.
  */
 #include "facts/work/attribution.h"
 
@@ -26,12 +26,13 @@ static const struct {
     const char *part;
     uint8_t phase;
 } phase_signs[] = {
-    {"autograd::engine", RP_PHASE_BACKWARD}, /* PyTorch's engine calls every backward node */
-    {"Optimizer.", RP_PHASE_OPTIMIZER},      /* "Optimizer.step#AdamW.step", "zero_grad" */
-    {"optimizer.py", RP_PHASE_OPTIMIZER},    /* Python frames of torch/optim */
-    {"transpose(jvp(", RP_PHASE_BACKWARD},   /* JAX */
-    {"gradients/", RP_PHASE_BACKWARD},       /* TensorFlow 1 */
-    {"gradient_tape/", RP_PHASE_BACKWARD},   /* TensorFlow 2 */
+    {"autograd::engine",
+     RP_PHASE_BACKWARD},                /* PyTorch's engine calls every node of the backward pass */
+    {"Optimizer.", RP_PHASE_OPTIMIZER}, /* "Optimizer.step#AdamW.step", "zero_grad" */
+    {"optimizer.py", RP_PHASE_OPTIMIZER},  /* Python frames of torch/optim */
+    {"transpose(jvp(", RP_PHASE_BACKWARD}, /* JAX */
+    {"gradients/", RP_PHASE_BACKWARD},     /* TensorFlow 1 */
+    {"gradient_tape/", RP_PHASE_BACKWARD}, /* TensorFlow 2 */
     {"torch/autograd/__init__.py", RP_PHASE_BACKWARD},
 };
 
@@ -42,7 +43,7 @@ struct attribution_ctx {
     const struct rp_trace *t;
     struct rp_attribution *out;
     struct rp_arg_key sequence, forward_thread, hlo_op, hlo_module, tf_op;
-    struct rp_map forward; /* sequence number -> forward operator that has it */
+    struct rp_map forward; /* from sequence number to the forward operator that has it */
     RP_VEC(uint8_t) hint;  /* by string: phase, 0 none, HINT_UNKNOWN */
 };
 
@@ -188,8 +189,8 @@ static void count_coverage(struct rp_coverage *c, const struct rp_work *work,
     rp_ns_add(&c->graph_op_ns, graph && (owner->op != RP_NONE || owner->hlo_op) ? dur : 0);
 }
 
-/* Forward operators by sequence number. The operator that has a gradient counts the number up, so
-   that operators before it which have none (num_batches_tracked.add_) carry the same: of those that
+/* Maps forward operators by sequence number. The operator with a gradient increments the number, so
+   earlier ones without a gradient (num_batches_tracked.add_) have the same: of operators that
    follow each other on a thread the last is meant, of nested ones the outermost. */
 static enum rp_code map_forward(struct attribution_ctx *p, struct rp_err *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Medians by name are found on the first question about it. */
+/* Medians by name are computed when first needed. */
 #include "facts/work/call_work.h"
 
 #include "base/decides.h"
@@ -31,7 +31,7 @@ static int64_t elements_of(const struct rp_call_work *w, rp_event e)
     return rp_arg_key_text(&w->dims, e, &text) ? rp_dims_elements(rp_trace_str(w->t, text)) : -1;
 }
 
-/* The median over calls of a name, of their elements or of their lengths. */
+/* The median, over calls of a name, of their elements or of their lengths. */
 static enum rp_code median_of_calls(struct rp_call_work *w, rp_str name, bool of_elements,
                                     int64_t *out, struct rp_err *err)
 {
@@ -49,7 +49,7 @@ static enum rp_code median_of_calls(struct rp_call_work *w, rp_str name, bool of
     return RP_OK;
 }
 
-/* Whether nothing is called below an operator: it computes by itself, on the host. */
+/* Whether an operator computes by itself on the host, because it calls nothing. */
 static bool computes_on_host(const struct rp_trace *t, rp_event e)
 {
     return t->ev.kind[e] == RP_KIND_CPU_OP &&
@@ -57,8 +57,8 @@ static bool computes_on_host(const struct rp_trace *t, rp_event e)
 }
 
 /* Whether a call computes on the host as long as a core needs for its elements, and no other call
-   of its name does as much in far less: a view of a large array takes no longer than one of a
-   small. */
+   of its name does as much in far less time: a view of a large array takes no longer than one of a
+   small array. */
 static bool fills_its_time(const struct rp_call_work *w, rp_event call, int64_t elements)
 {
     const struct rp_events *ev = &w->t->ev;
@@ -121,7 +121,7 @@ void rp_call_work_release(struct rp_call_work *w)
     rp_vec_release(&w->scratch);
 }
 
-/* The copy with which a call returned, or RP_NONE. */
+/* The copy with whose end a call returned, or RP_NONE. */
 static rp_event awaited_copy(const struct rp_trace *trace, rp_event call)
 {
     uint32_t link = trace->ev.link[call], i;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launch and start times of each stream in two sorted lists: a queue length is two binary searches.
- */
+/* Launch and start times of each stream are in two sorted lists, so a queue length takes two binary
+   searches. */
 #include "facts/work/launches.h"
 
 #include "base/hash.h"

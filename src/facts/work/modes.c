@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A histogram with sixteen bins an octave is smoothed; a valley separates two modes if it is
+ * A histogram with sixteen bins per octave is smoothed; a valley separates two modes if it is
  * clearly lower than the lower of its peaks. The axis is log2(duration + 16 us), which is linear
  * below a few microseconds, where gaps between durations come from the resolution of the clock.
  * Linear in durations; the histogram has a thousand bins.
@@ -30,7 +30,7 @@ RP_DECISION(DIP, "of the lower peak", "a valley that is lower separates two mode
 
 struct axis {
     double density[BINS];
-    int peak[BINS]; /* bins of the peaks that are left */
+    int peak[BINS]; /* bins of the remaining peaks */
     int npeaks;
 };
 
@@ -41,7 +41,7 @@ static int bin_of(int64_t ns)
 
 static void smooth_bins(const int64_t *sorted, size_t n, struct axis *a)
 {
-    enum { REACH = 4 }; /* beyond it the bell is flat */
+    enum { REACH = 4 }; /* beyond this the bell is flat */
     double weight[REACH + 1];
 
     for (int k = 0; k <= REACH; k++)
@@ -109,7 +109,7 @@ static void merge_peaks(struct axis *a)
     }
 }
 
-/* The median of the durations from i to n that are in the bins around a peak. */
+/* The median of the durations from i to n in the bins around a peak. */
 static int64_t densest_duration(const int64_t *sorted, size_t i, size_t n, int peak)
 {
     size_t first, end;

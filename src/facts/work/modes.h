@@ -22,6 +22,6 @@ struct rp_mode {
     int64_t min_ns, max_ns, count;
 };
 
-/* Of durations in ascending order; every one belongs to exactly one mode. Returns how many, at most
-   RP_MODES_MOST, in ascending order. O(n). */
+/* Finds modes of durations in ascending order; each duration belongs to exactly one mode. Returns
+   their number, at most RP_MODES_MOST; they are in ascending order. O(n). */
 size_t rp_modes_find(const int64_t *sorted, size_t n, struct rp_mode *out);

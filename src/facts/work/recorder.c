@@ -4,7 +4,7 @@
 
 #define FW(name)    (1u << RP_FRAMEWORK_##name)
 #define FROM_TORCH  (FW(PYTORCH) | FW(TENSORRT_LLM))
-#define BY_TORCH    " of PyTorch's profiler" /* where nothing tells the framework */
+#define BY_TORCH    " of PyTorch's profiler" /* used if nothing tells the framework */
 #define XLA_PROGRAM "XLA_FLAGS=--xla_dump_to=DIR"
 
 enum who { PROFILER, OURS, SYSTEM };

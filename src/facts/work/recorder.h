@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a recorder has to be told to record more: the one place that knows the words, by who
- * recorded and which framework runs. Advice names no option of a tool that was not used.
+ * Knows how to tell a recorder to record more, by recorder and framework; this is the only place
+ * with these words. So advice never names options of a tool that was not used.
  */
 #include "facts/work/workload.h"
 
@@ -15,8 +15,8 @@ struct rp_recorder {
 };
 
 enum rp_recordable {
-    RP_RECORDS_SHAPES, /* of the inputs of operators */
-    RP_RECORDS_FRAMES, /* of Python, around launches */
+    RP_RECORDS_SHAPES, /* shapes of the inputs of operators */
+    RP_RECORDS_FRAMES, /* Python frames around launches */
     RP_RECORDS_MEMORY, /* allocations */
     RP_RECORDABLES
 };
@@ -25,6 +25,6 @@ enum rp_recordable {
 enum rp_code rp_recorder_find(const struct rp_trace *trace, struct rp_recorder *out,
                               struct rp_err *err);
 
-/* "record_shapes=True", "'reprise record --set frameworks.shapes=on'": static text; NULL: there is
-   no such option. */
+/* "record_shapes=True", "'reprise record --set frameworks.shapes=on'": static text; NULL if there
+   is no such option. */
 const char *rp_recorder_option(const struct rp_recorder *recorder, enum rp_recordable what);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is launched, as a number: the same for work of the same name, grid, block and bytes for an
- * operator with the same shapes, as far as these were recorded. Stable within a process only.
+ * Identifies launched work by a number, which is the same for work with the same name, grid, block
+ * and bytes for an operator with the same shapes, as far as these were recorded. It is stable only
+ * within a process.
  */
 #include "facts/arg_keys.h"
 #include "facts/work/work.h"

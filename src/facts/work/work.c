@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Device work is collected track by track, which is in time order already, and sorted over the
- * tracks where there are several. The launch of an item is the host call of its link: of several
- * runtime calls with one correlation the last one in the file, as in the definition of trace
+ * tracks where there are several. The launch of an item is the host call of its link; if several
+ * runtime calls have one correlation, the last one in the file, as in the definition of trace
  * health.
  */
 #include "facts/work/work.h"
@@ -19,21 +19,22 @@
 const char *const rp_work_class_names[RP_WORK_CLASSES] = {
     [RP_WORK_COMPUTE] = "compute", [RP_WORK_COMM] = "comm", [RP_WORK_MEMORY] = "memory"};
 
-/* What launched the device work of a link: the last runtime call, else the first host call. */
+/* The call that launched the device work of a link: the last runtime call, else the first host
+   call. */
 struct link_calls {
     rp_link link;
     rp_event best, any;
-    uint32_t work; /* the member that is the first device work, or the end */
+    uint32_t work; /* the first member that is device work, or the end */
 };
 
 struct work_ctx {
     const struct rp_trace *t;
-    struct link_calls calls; /* of the link that was looked at last */
+    struct link_calls calls; /* calls of the link that was examined last */
     struct rp_work *out;
     struct rp_arg_key stream, correlation, device;
-    struct rp_map streams;   /* hash of a stream -> its number */
-    struct rp_map processes; /* process -> its first device */
-    struct rp_map devices;   /* hash of process and number -> device */
+    struct rp_map streams;   /* from the hash of a stream to its number */
+    struct rp_map processes; /* from a process to its first device */
+    struct rp_map devices;   /* from the hash of process and number to the device */
     struct rp_scope scope;
 };
 
@@ -50,8 +51,8 @@ static uint8_t class_of(const struct rp_trace *t, rp_event e)
     return t->str.name_class[t->ev.name[e]] == RP_NAME_COMM ? RP_WORK_COMM : RP_WORK_COMPUTE;
 }
 
-/* Both have the argument with the same value: 5 equals 5.0 but not "5". Needed because flow arrows
- * link events without it too. */
+/* Whether both have the argument with the same value: 5 equals 5.0 but not "5". Needed because flow
+ * arrows also link events without it. */
 static bool same_correlation(const struct work_ctx *c, rp_event a, rp_event b)
 {
     struct rp_arg x, y;
@@ -77,7 +78,7 @@ static struct link_calls look_at_link(const struct rp_trace *t, rp_link link)
         if (rp_kind_is_device_work(t->ev.kind[host]))
             break; /* host calls come first */
         if (t->tracks[t->ev.track[host]].kind == RP_TRACK_STREAM)
-            continue; /* annotations and waits that are recorded on a stream */
+            continue; /* annotations and waits may be recorded on a stream */
         x.any = x.any == RP_NONE ? host : x.any;
         if ((t->origins[t->ev.origin[host]].flags & RP_ORIGIN_RUNTIME) &&
             (x.best == RP_NONE || file_order(t, host) > file_order(t, x.best)))
@@ -98,7 +99,7 @@ static rp_event launch_of(struct work_ctx *c, rp_event e, uint8_t *flags)
     if (link == RP_NONE)
         return RP_NONE;
     if (link != c->calls.link)
-        c->calls = look_at_link(t, link); /* work of one graph stands together */
+        c->calls = look_at_link(t, link); /* work of one graph is contiguous */
     best = c->calls.best;
     any = c->calls.any;
     i = c->calls.work;
@@ -117,8 +118,8 @@ static rp_event launch_of(struct work_ctx *c, rp_event e, uint8_t *flags)
 #define MOST_DEVICES 4096
 RP_LIMIT(MOST_DEVICES, "devices", "further ones count as the last of them");
 
-/* The device of a process and number, made where it is not there. The first of a process may lack
-   its number, and has that of the next item then. */
+/* Finds the device of a process and number; a missing one is made. The first item of a process may
+   lack the number, and gets that of the next item later. */
 static enum rp_code find_device(struct work_ctx *c, struct rp_work_device fresh, uint32_t *out,
                                 struct rp_err *err)
 {
@@ -139,7 +140,8 @@ static enum rp_code find_device(struct work_ctx *c, struct rp_work_device fresh,
     return *out == c->out->devices.n ? rp_vec_push(&c->out->devices, fresh, err) : RP_OK;
 }
 
-/* The device of an item. Copies may lack the argument that the kernels of their process have. */
+/* Finds the device of an item. Copies may lack the argument that the kernels of their process
+   have. */
 static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, struct rp_err *err)
 {
     struct rp_work_device fresh = {.process = c->t->tracks[c->t->ev.track[item->event]].process,
@@ -157,7 +159,7 @@ static enum rp_code device_of(struct work_ctx *c, struct rp_work_item *item, str
     return RP_OK;
 }
 
-/* The only device of a process has the number of the process, where that is known. */
+/* The only device of a process gets the number of the process, if that is known. */
 static enum rp_code number_devices(struct rp_work *w, struct rp_err *err)
 {
     uint32_t *count = calloc(w->trace->nprocesses + 1, sizeof *count); /* by process */
@@ -178,7 +180,8 @@ static enum rp_code number_devices(struct rp_work *w, struct rp_err *err)
 
 RP_ORDER(by_number, struct rp_work_device, RP_UP(number), RP_UP(process), RP_UP(nitems))
 
-/* Adds the part of an item after *until, which is moved to its end. Items are in time order. */
+/* Adds the part of an item after *until, which is moved to its end. Items are in the order of
+   time. */
 static void add_until(const struct rp_work_item *x, int64_t *until, int64_t *sum)
 {
     if (x->end_ns <= *until)
@@ -187,7 +190,7 @@ static void add_until(const struct rp_work_item *x, int64_t *until, int64_t *sum
     *until = x->end_ns;
 }
 
-/* Sorts the devices, and measures when each is busy. Items are in time order. */
+/* Sorts the devices, and measures when each is busy. Items are in the order of time. */
 static enum rp_code settle_devices(struct rp_work *w, struct rp_err *err)
 {
     RP_VEC(uint16_t) place = {0};
@@ -275,7 +278,7 @@ static enum rp_code stream_of(struct work_ctx *c, rp_event e, uint16_t device, u
     return RP_OK;
 }
 
-/* The first interval that is judged and ends behind a time. */
+/* The first judged interval that ends after a time. */
 static size_t next_judged(const struct rp_scope *scope, int64_t ts_ns)
 {
     size_t at;

@@ -47,7 +47,7 @@ enum sign {
     SIGN_ATEN, /* PyTorch's own kernels */
     SIGN_XLA,  /* XLA's own kernels and calls */
     SIGN_MTIA,
-    SIGN_ALLOC, /* memory of the device; counted */
+    SIGN_ALLOC, /* memory of the device; occurrences are counted */
     SIGN_FREE,
     SIGN_AMD, /* kernels that only AMD's libraries have */
     SIGN_NVIDIA,
@@ -158,7 +158,7 @@ static const struct rp_name_pattern signs[] = {
     {"clenqueue", SIGN_OPENCL, "OpenCL"},
 };
 
-/* Kinds of events that carry the same signs. */
+/* Places of events that carry the same signs. */
 enum { ON_HOST, ON_PYTHON, ON_RUNTIME, ON_DEVICE, ON_NOTHING, PLACES };
 
 static const uint8_t place_of[RP_KIND_COUNT] = {
@@ -207,7 +207,8 @@ static uint8_t sign_of(struct workload_ctx *ctx, rp_str name)
         const char *text = rp_trace_str(ctx->t, name);
 
         *sign = (uint8_t)rp_name_classify(&ctx->matcher, text, rp_trace_str_len(ctx->t, name));
-        if (*sign == SIGN_XLA && strpbrk(text, "(<")) /* C++: f<...>(fusion_args) of others */
+        if (*sign == SIGN_XLA &&
+            strpbrk(text, "(<")) /* C++ kernels of others have the form f<...>(fusion_args) */
             *sign = SIGN_NONE;
     }
     return *sign;
@@ -292,8 +293,8 @@ static uint8_t find_framework(const struct workload_ctx *ctx)
 
     if (has(ctx, ON_HOST, SIGN_SGLANG_PREFILL) || has(ctx, ON_HOST, SIGN_SGLANG_DECODE))
         return RP_FRAMEWORK_SGLANG;
-    /* frames, marks and operators before kernels: libraries such as FlashInfer have kernels of
-       several servers */
+    /* frames, marks and operators come before kernels, because libraries such as FlashInfer have
+       kernels of several servers */
     for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++)
         if (has(ctx, ON_PYTHON, servers[i].sign) || has(ctx, ON_HOST, servers[i].sign))
             return servers[i].framework;
@@ -379,8 +380,8 @@ static uint8_t find_mode(struct workload_ctx *ctx, uint8_t framework, uint8_t se
     if ((xla && args_train(ctx)) || framework == RP_FRAMEWORK_HOROVOD ||
         framework == RP_FRAMEWORK_BYTEPS)
         return RP_MODE_TRAINING;
-    /* without operators nothing shows what the kernels are for; and of several ranks that train,
-       one may have recorded only a part */
+    /* without operators nothing shows what the kernels are for, and if several ranks train, one may
+       have recorded only a part */
     return ctx->t->totals.count[RP_KIND_CPU_OP] && framework == RP_FRAMEWORK_PYTORCH &&
                    ctx->t->world_size < 2
                ? RP_MODE_INFERENCE

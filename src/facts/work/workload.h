@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What kind of program a trace is of (docs/definitions.md, "Advice"): what its user can change, and
- * by which name. Everything is derived from names and metadata; what they do not show is the first
- * value of its enum.
+ * Finds what kind of program a trace is from (docs/definitions.md, "Advice"): what its user can
+ * change, and by which name. Everything is derived from names and metadata; unknown properties have
+ * the first value of their enum.
  */
 #include "trace/trace.h"
 
-/* What the user of the program configures: a server before the framework that it is made with.
+/* What the user of the program configures: a server rather than the framework on which it is built.
    X(NAME, "name") */
 #define RP_FRAMEWORK_MAP(X)         \
     X(UNKNOWN, "unknown")           \
@@ -23,7 +23,7 @@
     X(OPENCL, "opencl")             \
     X(NATIVE, "native")
 
-/* Whose device runs the work; NONE: no device work was recorded. */
+/* The vendor of the device; NONE: no device work was recorded. */
 #define RP_VENDOR_MAP(X)  \
     X(UNKNOWN, "unknown") \
     X(NONE, "none")       \
@@ -46,7 +46,7 @@
     X(DECODE, "decode")   \
     X(BOTH, "both")
 
-/* How the work is distributed. OTHER: collectives, by none of these. */
+/* How the work is distributed. OTHER: it has collectives, but none of these. */
 #define RP_PARALLEL_MAP(X)    \
     X(NONE, "none")           \
     X(OTHER, "other")         \
@@ -89,7 +89,7 @@ extern const char *const rp_parallel_names[RP_PARALLELS];
 extern const char *const rp_transport_names[RP_TRANSPORTS];
 
 /* Plain memory. */
-/* Profilers that have no options of a framework. */
+/* Profilers that know no options of a framework. */
 enum rp_system {
     RP_SYSTEM_NONE,
     RP_SYSTEM_NSYS,
@@ -109,13 +109,13 @@ struct rp_workload {
     uint8_t serves;    /* enum rp_serves */
     bool compiled;     /* by torch.compile or XLA */
     bool graphs;       /* graphs of device work are captured or launched */
-    bool in_graphs;    /* most of the device time is that of graphs; filled by the caller */
-    bool plain_update; /* parameters are updated, not by fused kernels, though they could be */
+    bool in_graphs;    /* most of the device time is in graphs; filled by the caller */
+    bool plain_update; /* parameters are updated without fused kernels, although these exist */
     bool no_bf16;      /* the device has no bf16; filled by the caller */
     bool half_comm;    /* most of the time of `collective` is that of 16-bit elements, or smaller */
-    uint8_t collective; /* enum rp_coll_kind that takes most time; both filled by the caller */
-    bool uncached;      /* memory is allocated and freed call by call: no caching allocator */
-    bool with_stack, with_shapes; /* what the profiler recorded besides */
+    uint8_t collective; /* enum rp_coll_kind with most time; the caller fills both */
+    bool uncached; /* memory is allocated and freed call by call, without a caching allocator */
+    bool with_stack, with_shapes; /* what else the profiler recorded */
     bool ours;                    /* the recorder is `reprise record` */
     uint8_t system; /* enum rp_system: the recorder is a profiler of the whole system */
     bool sampled;   /* there are samples of call stacks, with times */
@@ -126,6 +126,6 @@ struct rp_workload {
 enum rp_update { RP_UPDATE_NONE, RP_UPDATE_FUSIBLE, RP_UPDATE_OTHER };
 enum rp_update rp_update_of_mark(const char *name);
 
-/* Linear in events; each name is looked at once. Needs RP_NEED_EVENTS. */
+/* Linear in events; each name is examined once. Needs RP_NEED_EVENTS. */
 enum rp_code rp_workload_find(const struct rp_trace *trace, struct rp_workload *out,
                               struct rp_err *err);

@@ -10,9 +10,8 @@
  *   a bare array without its ']'                 as Horovod writes it: nothing is missing
  *   damaged, or no JSON                          an error; with salvage, everything before it, and
  *                                                inside the list whatever follows it
- *   compressed, and damaged                      the same, but nothing after the first error: what
- *                                                a decoder makes of damaged data may look like
- * events
+ *   compressed, and damaged                      the same, but nothing after the first error:
+ *                                                decoded garbage may look like events
  */
 #include "formats/chrome/chrome.h"
 #include "base/clock.h"

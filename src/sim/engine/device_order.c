@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * First by device, in one pass of counting; then the tasks of each device by time, with a radix
- * sort, the last digit first, as many digits as its latest time has. What belongs to one device
- * stays in the caches meanwhile. All passes are stable. A sort by comparison would take longer than
+ * Sorts first by device, in one pass of counting; then the tasks of each device by time, with a
+ * radix sort, the last digit first, as many digits as its latest time has. The tasks of one device
+ * stay in the caches meanwhile. All passes are stable. A sort by comparison would take longer than
  * the simulation itself.
  */
 #include "base/decides.h"
@@ -21,7 +21,7 @@ struct timed {
     uint32_t task;
 };
 
-/* One digit: from a into b. */
+/* Sorts by one digit, from a into b. */
 static void sort_digit(const struct timed *a, struct timed *b, size_t n, int shift)
 {
     uint32_t count[DIGITS] = {0}, sum = 0, here;
@@ -61,7 +61,7 @@ static void sort_device(struct timed *a, struct timed *b, size_t n, uint32_t *ou
         out[i] = a[i].task;
 }
 
-/* first: where the tasks of a device begin, by device, and one more. */
+/* first: by device, where its tasks begin, and one more entry for the end. */
 static void sort_all(const struct rp_overlay *o, const int64_t *at_ns, uint32_t *tasks, size_t n,
                      uint32_t *first, struct timed *a)
 {

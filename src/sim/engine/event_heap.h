@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A heap of moments, the earliest first. Four children a node: half the levels of a binary heap,
- * and the children of one share a cache line. Keys are two numbers, so that ties are settled by the
- * caller's rank of the event and nothing is left to chance; both are compared as one, without a
- * branch that could not be foreseen.
+ * A heap of moments, the earliest first. Each node has four children, which gives half the levels
+ * of a binary heap, and the children of one share a cache line. A key consists of two numbers, so
+ * that the caller's rank of the event settles ties; both are compared as one, without an
+ * unpredictable branch.
  */
 #include "base/vec.h"
 
 struct rp_moment {
-    int64_t key;   /* time, most often; not negative */
-    uint64_t rank; /* decides between equal keys; its lower half says what it is about */
+    int64_t key;   /* mostly a time; not negative */
+    uint64_t rank; /* decides between equal keys; its lower half identifies the event */
 };
 
 struct rp_event_heap {
@@ -71,8 +71,8 @@ static inline struct rp_moment rp_heap_pop(struct rp_event_heap *h)
 }
 
 /*
- * A queue of moments, most of which come in order: these are a run that is appended to and eaten
- * from its head; only what comes too early for its end goes through a heap.
+ * A queue of moments that mostly come in order: these form a run that is appended to and consumed
+ * from its head; only moments that come too late for its end go through a heap.
  */
 struct rp_event_queue {
     RP_VEC(struct rp_moment) run;
@@ -103,7 +103,7 @@ static inline struct rp_moment rp_queue_pop(struct rp_event_queue *q)
     return q->run.at[q->head++];
 }
 
-/* The next to be popped, or NULL. */
+/* The next moment to be popped, or NULL. */
 static inline const struct rp_moment *rp_queue_peek(const struct rp_event_queue *q)
 {
     const struct rp_moment *run = q->head < q->run.n ? &q->run.at[q->head] : NULL;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop over rounds is the hot path of the simulation: per task of a device one look at its
- * edges, one at each successor, one insertion into a sorted line and one removal. What it uses all
- * the time is a `struct now` in the caller's frame, which the compiler takes apart into registers.
- * Devices are in blocks with the first moment of each, so that a round looks only at blocks in
- * which something can happen. A device takes few turns a round, so that devices stay close in time
- * and what they send to each other comes nearly in order. A failure to get memory is noted and
- * answered at the end of the round.
+ * The loop over rounds is the hot path of the simulation: each task of a device costs one access to
+ * its edges, one to each successor, one insertion into a sorted line and one removal. What it uses
+ * all the time is a `struct now` in the caller's frame, which the compiler takes apart into
+ * registers. Devices are in blocks with the first moment of each, so that a round looks only at
+ * blocks in which something can happen. A device takes few turns a round, so that devices stay
+ * close in time and what they send to each other comes nearly in order. A failed allocation is
+ * noted and returned at the end of the round.
  */
 #include "sim/engine/horizon.h"
 
@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
-/* What bounds the time of a round; the simulated times are the same with any of these. */
+/* What bounds the time of a round; it does not affect the simulated times. */
 #define BLOCK 32
 RP_LIMIT(BLOCK, "devices", "a round looks at blocks first; any gives the same times");
 #define SHIFT 24
@@ -42,7 +42,7 @@ struct now {
     int64_t *at_ns, *ready_ns, *head_end_ns, *block_end_ns;
     uint32_t *stack, *begun, *stale;
     size_t nstack, nstale, done;
-    int64_t near_ns; /* later ones go to the rest */
+    int64_t near_ns; /* later tasks go to the rest */
 };
 
 INLINE struct now now_of(struct rp_horizon *h)
@@ -65,7 +65,7 @@ INLINE struct now now_of(struct rp_horizon *h)
                         .near_ns = -1};
 }
 
-/* No way through a plain graph is long enough to pass the end of time. */
+/* No path through a plain graph is long enough to exceed the range of time. */
 INLINE int64_t later(int64_t at_ns, int64_t by_ns)
 {
     return at_ns + by_ns;
@@ -73,8 +73,8 @@ INLINE int64_t later(int64_t at_ns, int64_t by_ns)
 
 /* ------------------------------------------------------------------ fetching ahead */
 
-/* Columns may be longer than caches: what a task's edges lead to is asked for when it comes to the
-   head of its line. */
+/* Columns may be larger than caches, so what a task's edges lead to is prefetched when the task
+   comes to the head of its line. */
 INLINE void fetch_edges(const struct now *s, uint32_t task)
 {
     __builtin_prefetch(&s->edges[s->tasks[task].first]);
@@ -99,7 +99,7 @@ INLINE bool before(int64_t ready_ns, uint32_t task, const struct rp_horizon_entr
     return ready_ns < e->ready_ns || (ready_ns == e->ready_ns && task < e->task);
 }
 
-/* After the last of a line is one that is never ready. */
+/* The entry after the last of a line is never ready. */
 static const struct rp_horizon_entry never = {INT64_MAX, NONE};
 
 static bool make_room(struct rp_horizon_device *d)
@@ -130,7 +130,8 @@ static void put_aside(struct rp_horizon *h, struct rp_horizon_device *d,
     d->rest_ns = e->ready_ns < d->rest_ns ? e->ready_ns : d->rest_ns;
 }
 
-/* Back from the end of the line to its place; where that is far, it waits among the rest. */
+/* Moves a task back from the end of the line to its place; if that is far, it waits among the
+   rest. */
 INLINE void put_near(struct rp_horizon *h, struct rp_horizon_device *d,
                      const struct rp_horizon_entry *e)
 {
@@ -154,7 +155,7 @@ INLINE void put_near(struct rp_horizon *h, struct rp_horizon_device *d,
     at[++d->n] = never;
 }
 
-/* The smallest (ready, number) of those that wait; `never` where none does. Whether it is near. */
+/* Finds the smallest (ready, number) of those that wait, or `never`; returns whether it is near. */
 INLINE bool look(const struct rp_horizon_device *d, struct rp_horizon_entry *out)
 {
     *out = d->near[d->head];
@@ -186,7 +187,7 @@ INLINE void drop(struct rp_horizon_device *d, bool near)
         d->head++;
 }
 
-/* Without a branch: it could not be foreseen. */
+/* Avoids a branch, which would be unpredictable. */
 INLINE void make_stale(struct now *s, uint32_t device, bool so)
 {
     struct rp_horizon_device *d = &s->devices[device];
@@ -216,7 +217,7 @@ INLINE void release_one(struct now *s, uint32_t task, int64_t ready_ns)
     struct rp_plain_task *t = &s->tasks[task];
     int64_t *at = &s->at_ns[task], known = *at;
 
-    known = t->left == t->degree ? INT64_MIN : known; /* what is there is of another run */
+    known = t->left == t->degree ? INT64_MIN : known; /* at_ns is left over from another run */
     ready_ns = ready_ns > known ? ready_ns : known;
     *at = ready_ns;
     if (--t->left)
@@ -236,7 +237,7 @@ INLINE void pass_edge(struct now *s, uint32_t to, uint32_t flags, int64_t lag_ns
     release_one(s, to, later(RARE(flags & RP_EDGE_FROM_START) ? start_ns : end_ns, lag_ns));
 }
 
-/* A device's task has no edges from its start: start_ns is its end. */
+/* A device's task has no edges from its start, so start_ns is its end. */
 INLINE void pass_on(struct now *s, uint32_t task, int64_t start_ns, int64_t end_ns)
 {
     uint32_t i = s->tasks[task].first, end = s->tasks[task + 1].first;
@@ -288,7 +289,7 @@ INLINE size_t block_end(size_t low, size_t n)
     return low + BLOCK < n ? low + BLOCK : n;
 }
 
-/* Devices whose head is ready before the horizon. */
+/* Collects devices whose head is ready before the horizon. */
 static size_t collect(struct rp_horizon *h, int64_t horizon_ns)
 {
     size_t i, low, n = 0;
@@ -315,7 +316,7 @@ INLINE void set_head(struct now *s, uint32_t device, int64_t ready_ns, int64_t e
     s->block_end_ns[device / BLOCK] = INT64_MIN;
 }
 
-/* What a device has before the horizon, in its order; then what it has next. */
+/* Runs what a device has before the horizon, in its order; then finds what it has next. */
 INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64_t until_ns)
 {
     struct rp_horizon_device *d = &s->devices[device];
@@ -345,7 +346,7 @@ INLINE void take_turns(struct now *s, uint32_t device, int64_t horizon_ns, int64
     set_head(s, device, e.ready_ns, end);
 }
 
-/* The heads of the lines that changed, and when they would end. */
+/* Updates the heads of the lines that changed, and when they would end. */
 INLINE void refresh(struct now *s, size_t ndevices)
 {
     size_t i;
@@ -396,7 +397,7 @@ enum rp_code rp_horizon_go(struct rp_horizon *h, int64_t until_ns, struct rp_err
     return h->failed ? rp_err_nomem(err, "simulating") : RP_OK;
 }
 
-/* A task that waits for nothing is told so; others come by their edges. */
+/* Releases tasks that wait for nothing; others are released by their edges. */
 void rp_horizon_begin(struct rp_horizon *h)
 {
     struct now s = now_of(h);

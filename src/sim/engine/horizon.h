@@ -29,33 +29,33 @@ struct rp_horizon_entry {
     uint32_t task;
 };
 
-/* The queue of a serial device. `rest` holds tasks that arrive far out of order, or are ready much
-   later. */
+/* The queue of a serial device. `rest` holds tasks that arrive far out of order, or become ready
+   much later. */
 struct rp_horizon_device {
     struct rp_horizon_entry *near; /* [head, n): sorted; most arrive nearly in order */
     uint32_t head, n, cap;
     bool stale;      /* its head may have changed */
     int64_t free_ns; /* when it is free */
-    int64_t rest_ns; /* when the first of `rest` is ready, or INT64_MAX */
+    int64_t rest_ns; /* time at which the first of `rest` is ready, or INT64_MAX */
     struct rp_event_queue rest;
 };
 
 struct rp_horizon {
     struct rp_plain_graph *g;
-    int64_t *at_ns;  /* by task: ready by what has been passed so far; its start once begun */
+    int64_t *at_ns;  /* by task: ready time by what has been passed so far; its start once begun */
     uint32_t *stack; /* room for tasks without a device whose wait is over */
-    uint32_t *begun; /* where not NULL: tasks in the order in which they were begun */
+    uint32_t *begun; /* if not NULL: tasks in the order in which they were begun */
     size_t ndevices;
     struct rp_horizon_device *devices;
-    int64_t *ready_ns, *end_ns;             /* by device: of its head, or INT64_MAX */
-    int64_t *block_ready_ns, *block_end_ns; /* the first of a block of devices */
+    int64_t *ready_ns, *end_ns;             /* by device: times of its head, or INT64_MAX */
+    int64_t *block_ready_ns, *block_end_ns; /* by block of devices: the earliest of these */
     uint32_t *list, *stale;                 /* room for devices */
     size_t nstale;
     size_t done; /* tasks that were begun */
     bool failed; /* out of memory */
 };
 
-/* at_ns: room for a number a task. Release h also after a failure. */
+/* at_ns has room for one number per task. h must be released also after a failure. */
 enum rp_code rp_horizon_init(struct rp_horizon *h, struct rp_plain_graph *g, int64_t *at_ns,
                              struct rp_err *err);
 void rp_horizon_release(struct rp_horizon *h);

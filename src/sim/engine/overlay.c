@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The overlay keeps whole columns of durations and lags, so that the simulator reads them without a
- * test, and a log of the previous values. New edges out of a task are a list, newest first: the
- * undo order, so that taking one back is one step.
+ * test, and a log of the previous values. New edges out of a task are a list, newest first, so
+ * undoing the last one is one step.
  *
- * A what-if may change every task of a large run, mostly in order, so the log is bytes:
+ * A what-if may change every task of a large run, mostly in order, so the log consists of bytes:
  *
  *     old value | distance from the last change of this kind, kind
  *
@@ -103,7 +103,7 @@ enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
 
 enum { CHANGE_MOST = 16 }; /* bytes: 10 and 6 */
 
-/* Small negative numbers are small too. */
+/* Maps small negative numbers to small numbers, too. */
 static uint64_t folded(int64_t x)
 {
     return (uint64_t)x << 1 ^ (uint64_t)(x >> 63);
@@ -114,7 +114,7 @@ static int64_t unfolded(uint64_t x)
     return (int64_t)(x >> 1 ^ (0 - (x & 1)));
 }
 
-/* The highest bits first; a byte that others precede has its top bit set. */
+/* Puts the highest bits first; a byte that follows another one has its top bit set. */
 static uint8_t *put_number(uint8_t *to, uint64_t x)
 {
     unsigned shift = 0;
@@ -143,7 +143,7 @@ static uint64_t number_before(const uint8_t *log, size_t *end)
     }
 }
 
-/* Of a change that begins at a place of the log: adding and removing it are the same. */
+/* The stamp of a change at a place of the log; adding and removing it are the same operation. */
 static uint64_t stamp_of(size_t place, uint8_t what, uint32_t at, int64_t fresh)
 {
     return rp_hash_join((uint64_t)fresh, (uint64_t)at << 2 | what) * (2 * place + 1);
@@ -294,7 +294,7 @@ void rp_overlay_undo(struct rp_overlay *o, size_t mark)
     memcpy(o->log_at, place.at, sizeof o->log_at);
 }
 
-/* The first change of an edge says what it was before. */
+/* The first change of an edge tells what it was before. */
 void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, size_t n,
                           int64_t *lag_ns)
 {

@@ -29,29 +29,29 @@ struct rp_overlay {
     const struct rp_task_graph *graph;
     RP_VEC(int64_t) dur_ns;             /* by task, new ones at the end */
     RP_VEC(int64_t) lag_ns;             /* by edge of the graph; RP_LAG_CUT: ignored */
-    RP_VEC(struct rp_task_row) tasks;   /* new: numbers from graph->tasks.n on */
-    RP_VEC(uint32_t) source;            /* of new tasks: the builder's own numbers */
+    RP_VEC(struct rp_task_row) tasks;   /* numbers of new tasks start at graph->tasks.n */
+    RP_VEC(uint32_t) source;            /* by new task: the builder's own number */
     RP_VEC(struct rp_extra_edge) edges; /* new */
     RP_VEC(uint32_t)
-    newest;                  /* by task: its newest new edge, or UINT32_MAX; empty
-                                before the first (rp_overlay_newest) */
-    RP_VEC(uint32_t) degree; /* by task: edges into it that are not cut */
+    newest; /* by task: its newest new edge, or UINT32_MAX; empty before the first is added
+               (rp_overlay_newest) */
+    RP_VEC(uint32_t) degree; /* by task: number of edges into it that are not cut */
     RP_VEC(uint8_t) log;     /* changes as bytes, read from the end (rp_overlay_before) */
-    uint32_t log_at[4];      /* by kind of change: where the latest was */
-    uint64_t stamp;     /* of what was changed: equal changes in the same order have the same */
-    bool starts_matter; /* a new edge led, or leads, from the start of a task */
+    uint32_t log_at[4];      /* by kind of change: the place of the latest */
+    uint64_t stamp; /* hash of the changes: equal changes in the same order give the same stamp */
+    bool starts_matter;        /* a new edge led, or leads, from the start of a task */
     bool device_starts_matter; /* ... of a device's task */
     bool prioritised;          /* a new task had, or has, a priority */
 };
 
-/* The graph is frozen and outlives the overlay. Release it also after a failure. */
+/* The graph is frozen and must outlive the overlay, which must be released also after a failure. */
 enum rp_code rp_overlay_init(struct rp_overlay *o, const struct rp_task_graph *graph,
                              struct rp_err *err);
-/* The same; it takes the columns of durations and lags from the graph, which cannot have another
+/* The same, but takes the columns of durations and lags from the graph, which cannot have another
    overlay then, instead of copying them. */
 enum rp_code rp_overlay_take(struct rp_overlay *o, struct rp_task_graph *graph, struct rp_err *err);
 void rp_overlay_release(struct rp_overlay *o);
-/* Another overlay of the same graph with the same changes, which can be undone there too. */
+/* Makes another overlay of the same graph with the same changes, which can also be undone. */
 enum rp_code rp_overlay_copy(struct rp_overlay *out, const struct rp_overlay *o,
                              struct rp_err *err);
 
@@ -103,11 +103,11 @@ struct rp_overlay_change rp_overlay_before(const struct rp_overlay *o,
 /* Undoes every change since the mark. */
 void rp_overlay_undo(struct rp_overlay *o, size_t mark);
 
-/* The lags that n edges of the graph have without any change; edges: ascending. */
+/* The lags that n edges of the graph have without any change; edges are in ascending order. */
 void rp_overlay_base_lags(const struct rp_overlay *o, const uint32_t *edges, size_t n,
                           int64_t *lag_ns);
 
-/* Sorts tasks by (device, time), stably: at_ns by task, not negative; every task has a
+/* Sorts tasks by (device, time), stably: at_ns is by task and not negative; every task has a
    device. Linear in the tasks and the devices. */
 enum rp_code rp_device_order(const struct rp_overlay *o, const int64_t *at_ns, uint32_t *tasks,
                              size_t n, struct rp_err *err);

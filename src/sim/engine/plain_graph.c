@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling the compact form, one task after the other. What does not fit is found on the way: the
- * caller then runs the graph as it is.
+ * Fills the compact form, one task after the other. If something does not fit, the caller runs the
+ * graph as it is.
  */
 #include "sim/engine/plain_graph.h"
 
@@ -16,10 +16,10 @@ RP_LIMIT(SAMPLE, "tasks", "tell which devices stand side by side; any gives the 
 
 struct plain_ctx {
     const struct rp_overlay *o;
-    const uint32_t *device; /* as it is called here, by device of the graph */
+    const uint32_t *device; /* by device of the graph: its number here */
 };
 
-/* Where the edges of each task begin; false where one is not plain. */
+/* Finds where the edges of each task begin; false if an edge is not plain. */
 static bool put_edges(const struct plain_ctx *f, struct rp_plain_graph *g)
 {
     const struct rp_overlay *o = f->o;
@@ -79,7 +79,8 @@ struct use {
 
 RP_ORDER(by_use, struct use, RP_DOWN(tasks), RP_UP(device))
 
-/* Devices with many tasks are side by side: a run looks at blocks of them. Some tasks tell. */
+/* Numbers devices such that those with many tasks are neighbours, because a run examines blocks of
+   them. A sample of the tasks is enough. */
 static uint32_t *name_devices(const struct rp_overlay *o)
 {
     size_t i, n = o->graph->devices.n, step = rp_overlay_ntasks(o) / SAMPLE + 1;

@@ -1,34 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A task graph with its overlay in the form that runs fastest: what a run asks about a task is side
- * by side, 16 bytes; edges and lags are those of the graph and the overlay.
+ * A task graph with its overlay in the form that runs fastest: what a run needs about a task is
+ * stored together, in 16 bytes; edges and lags are those of the graph and the overlay.
  */
 #include "sim/engine/overlay.h"
 
-#define RP_PLAIN_CUT        UINT32_MAX          /* as a lag: the edge is ignored */
-#define RP_PLAIN_MOST       (UINT32_C(1) << 29) /* tasks: sums of all times stay below 2^63 */
-#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* in the number of a task */
+#define RP_PLAIN_CUT UINT32_MAX /* as a lag: the edge is ignored */
+#define RP_PLAIN_MOST \
+    (UINT32_C(1) << 29) /* number of tasks for which sums of all times stay below 2^63 */
+#define RP_PLAIN_FROM_START (UINT32_C(1) << 31) /* flag in the number of a task */
 
 struct rp_plain_task {
-    uint16_t degree; /* edges into it that are not cut */
+    uint16_t degree; /* number of edges into it that are not cut */
     uint16_t left;   /* ... that were not passed yet; all of them again when it is ready */
     uint32_t device;
     uint32_t dur_ns;
-    uint32_t first; /* edge; that of the next task is the end */
+    uint32_t first; /* its first edge; that of the next task is the end */
 };
 
 struct rp_plain_graph {
-    bool fits;                          /* it is plain (horizon.h); else the rest is not filled */
+    bool fits; /* it is plain (horizon.h); otherwise the rest is not filled */
     RP_VEC(struct rp_plain_task) tasks; /* by number; one more at the end */
     const struct rp_task_link *edges;   /* of the graph */
     const int64_t *lag_ns;              /* of the overlay */
-    const struct rp_overlay *added;     /* where new edges are, or NULL: there are none */
+    const struct rp_overlay *added;     /* overlay with new edges, or NULL if there are none */
     size_t n, ndevices;
     int64_t mean_ns; /* of a device's tasks */
 };
 
-/* Linear. It refers to the overlay and its graph. Release g also after a failure. */
+/* Linear. It refers to the overlay and its graph. g must be released also after a failure. */
 enum rp_code rp_plain_graph_init(struct rp_plain_graph *g, const struct rp_overlay *o,
                                  struct rp_err *err);
 void rp_plain_graph_release(struct rp_plain_graph *g);

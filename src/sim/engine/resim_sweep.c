@@ -3,8 +3,8 @@
  * A bit for each position in the order marks a task that must be recomputed. Bits are taken from
  * the front, so that each task is recomputed after all that it waits for. A task affects only later
  * positions, except for tasks of a device that exchanged places and for edges that were cut in the
- * base: then the sweep goes back. It ends when no bit is set, or gives up when it has visited more
- * tasks than another method would cost.
+ * base; in these cases the sweep goes back. It ends when no bit is set, or gives up when it has
+ * visited more tasks than another method would cost.
  */
 #include "sim/engine/resim_sweep.h"
 
@@ -16,8 +16,8 @@
 
 #define NONE UINT32_MAX
 
-/* A look costs several times as much as a task of a replay: where more than a part of the tasks is
-   reached, or many of them change places, other ways are quicker. */
+/* Visiting a task costs several times as much as in a replay, so if more than a part of the tasks
+   is reached, or many of them change places, other methods are quicker. */
 #define PART 64
 RP_LIMIT(PART, "tasks for each look", "beyond it the tail is replayed; any gives the same times");
 #define LOOKS 1024
@@ -56,7 +56,7 @@ static enum rp_code turn_around(struct rp_resim_sweep *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* When the last of what it waits for lets a task go. */
+/* When the last of its predecessors lets a task go. */
 static inline int64_t ready_of(const struct rp_resim_sweep *s, const struct rp_sim_result *r,
                                uint32_t task)
 {
@@ -143,7 +143,7 @@ void rp_resim_sweep_touch(struct rp_resim_sweep *s, uint32_t task)
     s->low = word < s->low ? word : s->low;
 }
 
-/* On a device, b after a changes places with it. */
+/* Exchanges b with a, which comes directly before it on the device. */
 static void change_places(struct rp_resim_sweep *s, uint32_t a, uint32_t b)
 {
     uint32_t before = s->before.at[a], behind = s->behind.at[b];
@@ -256,12 +256,12 @@ void rp_resim_sweep_undo(struct rp_resim_sweep *s)
 
 /* ------------------------------------------------------------------ replaying */
 
-struct lane { /* a device: what it ran last */
+struct lane { /* lane: what a device ran last */
     int64_t ready_ns, free_ns;
-    uint32_t task; /* NONE: as the base has it */
+    uint32_t task; /* NONE: as in the base */
 };
 
-/* The task after it on its device; false where it should come before. */
+/* Appends a task to its device; false if it should come earlier. */
 static bool append_to_lane(const struct rp_resim_sweep *s, struct lane *lane, uint32_t task,
                            int64_t ready, int64_t *begin)
 {

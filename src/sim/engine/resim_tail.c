@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cuts of the base run and runs that go on from them. The run works on the starts of its result; of
- * tasks before the cut they stay as they are, and where the run before began earlier, what it left
- * there is taken from the base again.
+ * Cuts the base run, and continues runs from the cuts. A run works on the starts of its result;
+ * those of tasks before the cut stay, and if the previous run began earlier, what it left is
+ * replaced by the base's.
  */
 #include "sim/engine/resim_tail.h"
 
@@ -21,7 +21,7 @@ RP_LIMIT(SAMPLE, "starts by which the cuts are placed", "any gives the same time
 
 RP_ORDER(by_value, int64_t, RP_COMPARE(*a, *b))
 
-/* Moments between which about as many tasks of devices start. */
+/* Finds moments between which about equally many tasks of devices start. */
 static size_t place_cuts(const struct rp_resim_tail *x, const struct rp_sim_result *base,
                          int64_t out[CUTS])
 {
@@ -97,7 +97,7 @@ static enum rp_code keep_cut(struct rp_resim_tail *x, struct rp_err *err)
     return keep_told(x, cut, err);
 }
 
-/* Turns, and the latest end before each cut. */
+/* Notes turns, and the latest end before each cut. */
 static void note_turns(struct rp_resim_tail *x, const struct rp_sim_result *base)
 {
     int64_t last = 0;
@@ -261,7 +261,7 @@ enum rp_code rp_resim_tail_run(struct rp_resim_tail *x, const struct rp_sim_resu
     RP_TRY(rp_horizon_go(&x->h, INT64_MAX, err));
     *ok = x->h.done == x->g.n;
     *seen = x->g.n - turn;
-    /* A short tail is walked task by task, a long one along the columns. */
+    /* A short tail is visited task by task, a long one along the columns. */
     x->result.last_ns = x->g.n - turn < x->g.n / CUTS
                             ? fill_some_ends(x, turn, k ? x->cuts[k - 1].last_ns : 0)
                             : fill_ends(x);

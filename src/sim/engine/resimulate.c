@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the ways is taken. The plain graph that they share is made from the overlay as the base
- * had it; it reads lags from the overlay, and is patched with the durations and degrees that the
- * overlay has otherwise before each update.
+ * Chooses the method. The plain graph that the methods share is made from the overlay as the base
+ * had it; it reads lags from the overlay, and before each update is patched with the durations and
+ * degrees in which the overlay differs.
  */
 #include "sim/engine/resimulate.h"
 
@@ -46,12 +46,12 @@ static enum rp_code make_plain_graph(struct rp_resim *x, struct rp_err *err)
         code = rp_resim_sweep_init(&x->sweep, &x->tail.g, x->tail.begun.at, x->tail.turn.at,
                                    &x->result, err);
     rp_overlay_release(&base);
-    x->tail.g.lag_ns = x->o->lag_ns.at; /* whose number never changes */
+    x->tail.g.lag_ns = x->o->lag_ns.at; /* number of edges, which never changes */
     x->tail.g.fits &= code == RP_OK;
     return code;
 }
 
-/* One duration or lag as the overlay has it now; false where that is not plain. */
+/* Patches one duration or lag as the overlay has it now; false if that is not plain. */
 static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change *c)
 {
     struct rp_plain_graph *g = &x->tail.g;
@@ -72,7 +72,7 @@ static bool patch_plain_graph(struct rp_resim *x, const struct rp_overlay_change
            (lag == RP_PLAIN_CUT || rp_plain_fits(x->o->lag_ns.at[c->at]));
 }
 
-/* What was patched before becomes what it is now, and what changed since the mark. */
+/* Patches what was patched before with its current value, and what changed since the mark. */
 static enum rp_code patch_all(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
     struct rp_overlay_place place = rp_overlay_last(x->o);
@@ -95,8 +95,8 @@ static uint32_t from_of(const struct rp_resim *x, uint32_t edge)
     return x->sweep.in.at[x->sweep.in_of.at[edge]].from & ~RP_PLAIN_FROM_START;
 }
 
-/* Where an edge is cut, the task after it must not have been told anything; where one is put back,
-   or the last is cut, nothing can be kept. */
+/* If an edge is cut, the task after it must not have been told anything; if one is put back, or the
+   last one is cut, nothing can be kept. */
 static size_t first_turn_of_cut(const struct rp_resim *x, uint32_t task, bool cut)
 {
     const uint32_t *turn = x->tail.turn.at;
@@ -146,7 +146,7 @@ static void find_last(struct rp_sim_result *r)
     r->last_ns = last;
 }
 
-/* The result of another run is put in the place of the base's. */
+/* Replaces the base's result by that of another run. */
 static void put_apart(struct rp_resim *x, struct rp_sim_result *other)
 {
     struct rp_sim_result now = *other;
@@ -172,7 +172,7 @@ static enum rp_code sweep(struct rp_resim *x, bool *ok, struct rp_err *err)
     return RP_OK;
 }
 
-/* Where no device changed its order so far it may be that none does. */
+/* If no device has changed its order so far, maybe none does. */
 static enum rp_code replay(struct rp_resim *x, size_t from, bool *ok, struct rp_err *err)
 {
     rp_resim_tail_keep(&x->tail, &x->result, from);
@@ -184,7 +184,7 @@ static enum rp_code replay(struct rp_resim *x, size_t from, bool *ok, struct rp_
     return RP_OK;
 }
 
-/* The cheapest way that can do it; *ok is false where none can. */
+/* Uses the cheapest method that works; *ok is false if none does. */
 static enum rp_code run_part(struct rp_resim *x, bool *ok, struct rp_err *err)
 {
     bool back = false, same_order;
@@ -203,7 +203,7 @@ static enum rp_code run_part(struct rp_resim *x, bool *ok, struct rp_err *err)
         *ok = true;
         RP_TRY(rp_resim_tail_run(&x->tail, &x->result, from, ok, &x->visited, err));
     }
-    x->tail.g.fits &= *ok; /* what a run leaves that does not end cannot be gone on from */
+    x->tail.g.fits &= *ok; /* a run that did not finish leaves a state that cannot be continued */
     if (!*ok)
         return RP_OK;
     put_apart(x, &x->tail.result);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The simulator. Tasks without a device need no clock: they start when the last of what they wait
- * for allows it, and are run from a stack as soon as that is known. Tasks of a device become
- * moments in one heap, so that a device chooses among all that is ready then, and nothing that is
- * not.
+ * The simulator. Tasks without a device need no clock: they start when their last predecessor
+ * allows it, and are run from a stack as soon as that is known. Tasks of a device become moments in
+ * one heap, so that a device chooses among exactly the tasks that are ready then.
  *
  *     stack    tasks whose wait is over: without a device, or of a shared one
  *     heap     (time, END of a task | READY for its device), the earliest first
  *     idle     devices that choose when nothing more happens at this time
  *
- * What becomes ready at this very time joins the queue of its device at once: the order of a queue
- * does not depend on who came first within one moment. So most tasks pass the heap once.
+ * A task that becomes ready at the current time joins the queue of its device at once, because the
+ * order of a queue does not depend on who came first within one moment. So most tasks pass the heap
+ * once.
  *
  * A shared device has a clock of its own that runs at 1/n while n tasks run: a task ends when that
  * clock has gone on by its duration. So an arrival or a departure moves one number, not n ends. It
@@ -30,7 +30,7 @@ RP_LIMIT(SHARE, "parts of a nanosecond", "the rounding of an end stays below one
 
 enum moment { END, READY };
 
-/* Tasks of one priority that wait for a serial device, by (ready, number). */
+/* Tasks of one priority that wait for a serial device, ordered by (ready, number). */
 struct line {
     struct rp_event_queue queue;
     struct line *next; /* of a larger priority */
@@ -38,8 +38,8 @@ struct line {
 };
 
 struct device {
-    struct line ready; /* serial: tasks that wait for it; the first line is of priority 0 */
-    struct rp_event_heap queue; /* shared: running ones by their end */
+    struct line ready;          /* serial: tasks that wait for it; the first line has priority 0 */
+    struct rp_event_heap queue; /* shared: running tasks by their end */
     size_t waiting;             /* serial: in all lines */
     struct rp_moment announced; /* shared: the end that is announced */
     int64_t clock, at_ns;       /* shared: its clock, as of at_ns */
@@ -48,9 +48,9 @@ struct device {
     bool shared;
 };
 
-/* What the simulation asks about a task again and again, side by side. */
+/* What the simulation needs about a task again and again, stored together. */
 struct state {
-    uint32_t degree; /* edges into it that were not passed yet */
+    uint32_t degree; /* number of edges into it that were not passed yet */
     uint32_t device;
 };
 
@@ -62,11 +62,11 @@ struct sim {
     RP_VEC(uint32_t) stack, idle;
     struct device *devices;
     int64_t now_ns;
-    bool running; /* the first moment has come */
+    bool running; /* its first moment has come */
     size_t done;
 };
 
-/* A damaged recording may hold any number: sums stop at the end of time. */
+/* A damaged recording may hold any number, so sums stop at the end of the range. */
 static int64_t later(int64_t at_ns, int64_t by_ns)
 {
     int64_t sum;
@@ -90,8 +90,8 @@ static enum rp_code queue_serial(struct sim *s, struct device *d, uint32_t task,
 static enum rp_code join_shared(struct sim *s, struct device *d, uint32_t task, int64_t now_ns,
                                 struct rp_err *err);
 
-/* One thing less to wait for; the last makes the task start or queue. What starts now may let
-   others start now, which is why it goes to the stack. */
+/* Counts down what a task waits for; at zero it starts or queues. A task that starts now may let
+   others start now, so it goes to the stack. */
 static enum rp_code release_one(struct sim *s, uint32_t task, int64_t ready_ns, struct rp_err *err)
 {
     struct state *state = &s->state.at[task];
@@ -122,7 +122,7 @@ static enum rp_code pass_edge(struct sim *s, struct rp_task_edge e, uint32_t tas
     return release_one(s, e.to, later(anchor, e.lag_ns), err);
 }
 
-/* What waited for the start of a task, for its end, or for both. */
+/* Releases what waited for the start of a task, for its end, or for both. */
 static enum rp_code pass_on(struct sim *s, uint32_t task, unsigned which, struct rp_err *err)
 {
     const struct rp_overlay *o = s->o;
@@ -230,7 +230,7 @@ static enum rp_code ask_to_pick(struct sim *s, struct device *d, struct rp_err *
     return rp_vec_push(&s->idle, (uint32_t)(d - s->devices), err);
 }
 
-/* The line of a priority, put in its place where it is new. */
+/* The line of a priority; a new one is put in its place. */
 static struct line *line_of(struct device *d, uint8_t priority)
 {
     struct line *at = &d->ready, *line;
@@ -299,7 +299,7 @@ static enum rp_code end_serial(struct sim *s, struct device *d, uint32_t task, s
     return finish(s, task, PASS_END, err);
 }
 
-/* The first of the idle devices chooses. */
+/* Lets the first of the idle devices choose. */
 static enum rp_code pick_first(struct sim *s, struct rp_err *err)
 {
     size_t i, first = 0;
@@ -474,7 +474,7 @@ static enum rp_code simulate_plain(struct rp_plain_graph *g, struct rp_sim_resul
     return code;
 }
 
-/* A plain graph needs no queue of events; where that does not come to an end the other way says
+/* A plain graph needs no queue of events; if its run does not finish, the other method finds out
    why. */
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err)
 {
@@ -482,7 +482,7 @@ enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, 
     enum rp_code code;
     bool done = false;
 
-    if (rp_overlay_ntasks(o) > LARGE_TASKS) /* ends follow from starts: they are filled later */
+    if (rp_overlay_ntasks(o) > LARGE_TASKS) /* ends follow from starts, so they are filled later */
         rp_vec_release(&out->end_ns);
     code = rp_plain_graph_init(&g, o, err);
     if (code == RP_OK && g.fits)

@@ -15,7 +15,7 @@ struct rp_sim_result {
     int64_t last_ns;                  /* the latest end; the earliest ready time is 0 */
 };
 
-/* Tasks without predecessors start at 0. A cycle is an error that names a task of it. `out` is
-   filled anew: one that was filled before keeps its memory. Release it also after a failure. */
+/* Tasks without predecessors start at 0. A cycle is an error that names one of its tasks. `out` is
+   filled anew, reusing its memory. It must be released also after a failure. */
 enum rp_code rp_simulate(const struct rp_overlay *o, struct rp_sim_result *out, struct rp_err *err);
 void rp_sim_result_release(struct rp_sim_result *r);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Building a task graph. Edges come in any order; freezing sorts them by their
- * predecessor with one counting sort, stable, so that equal inputs give equal graphs.
+ * Builds a task graph. Edges come in any order; freezing sorts them by their predecessor with one
+ * counting sort, stable, so that equal inputs give equal graphs.
  */
 #include "sim/engine/task_graph.h"
 
@@ -72,7 +72,7 @@ enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t
     return rp_vec_push(&g->from, from, err);
 }
 
-/* first[v] counts, then is the end, then the begin of the edges of v. */
+/* first[v] counts the edges of v, then is their end, then their begin. */
 static void place_edges(const struct rp_task_graph *g, struct rp_task_link *out, int64_t *lag_ns,
                         uint32_t *first)
 {

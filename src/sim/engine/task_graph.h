@@ -5,8 +5,7 @@
  * that tasks share. It knows nothing of traces; step graphs and the records of other tools are
  * converted to it.
  *
- *     task a --lag--> task b        b is ready when a ended (or, from its start, began) plus the
- * lag
+ *     task a --lag--> task b        b is ready when a ended (or began) plus the lag
  *
  * A task without a device starts when it is ready. A serial device runs one task at a time, of
  * those that are ready the one with the smallest (priority, ready time, number). A shared device
@@ -25,7 +24,7 @@
 #define RP_NO_STEP   UINT16_MAX
 #define RP_LAG_CUT   INT64_MIN /* an edge with this lag is ignored */
 
-/* A task as it is kept; its duration is in a column of its own. */
+/* A task as it is stored; its duration is in a separate column. */
 struct rp_task_row {
     uint32_t device; /* or RP_NO_DEVICE */
     uint32_t rank;
@@ -39,7 +38,7 @@ _Static_assert(sizeof(struct rp_task_row) == 12, "a task is 12 bytes and a durat
 struct rp_task {
     int64_t dur_ns;
     uint32_t device, rank; /* as above */
-    uint32_t source;       /* of one that an overlay adds: the builder's own number */
+    uint32_t source;       /* for a task that an overlay adds: the builder's own number */
     uint16_t step;
     uint8_t kind, priority;
 };
@@ -61,7 +60,7 @@ static inline struct rp_task rp_task_of_row(const struct rp_task_row *row, int64
 
 enum { RP_EDGE_FROM_START = 1 };
 
-/* An edge as it is kept, without its lag. */
+/* An edge as it is stored, without its lag. */
 struct __attribute__((packed)) rp_task_link {
     uint32_t to;
     uint8_t flags;
@@ -85,10 +84,10 @@ struct rp_task_graph {
     struct rp_arena arena; /* labels */
     RP_VEC(struct rp_task_row) tasks;
     RP_VEC(struct rp_sim_device) devices;
-    RP_VEC(struct rp_task_link) edges; /* by predecessor once frozen */
-    RP_VEC(int64_t) dur_ns, lag_ns;    /* by task, by edge; empty once an overlay took them */
+    RP_VEC(struct rp_task_link) edges; /* ordered by predecessor once frozen */
+    RP_VEC(int64_t) dur_ns, lag_ns;    /* by task; by edge; empty after an overlay took them */
     RP_VEC(uint32_t) from;             /* by edge, until frozen */
-    RP_VEC(uint32_t) first;            /* n + 1: where the edges out of a task begin */
+    RP_VEC(uint32_t) first;            /* n + 1 entries: where the edges out of a task begin */
     bool prioritised;                  /* a task of a device has a priority */
     bool starts_matter;                /* an edge leads from the start of a task */
     bool device_starts_matter;         /* ... of a device's task; known once frozen */
@@ -106,13 +105,12 @@ enum rp_code rp_task_graph_add_device(struct rp_task_graph *g, const char *label
                                       struct rp_err *err);
 enum rp_code rp_task_graph_add(struct rp_task_graph *g, struct rp_task task, uint32_t *id,
                                struct rp_err *err);
-/* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0, and the builder's own above it, up to
- * 255.
- */
+/* lag_ns is not negative; flags: RP_EDGE_FROM_START or 0, and above it, up to 255, the builder's
+ * own. */
 enum rp_code rp_task_graph_link(struct rp_task_graph *g, uint32_t from, uint32_t to, int64_t lag_ns,
                                 uint32_t flags, struct rp_err *err);
-/* Sorts the edges, once, when all tasks and edges are added. Linear. */
+/* Sorts the edges, once, after all tasks and edges were added. Linear. */
 enum rp_code rp_task_graph_freeze(struct rp_task_graph *g, struct rp_err *err);
-/* How many tasks of a frozen graph can never start: they wait for themselves, or for such a task.
-   Linear. */
+/* The number of tasks in a frozen graph that can never start, because they wait for themselves, or
+   for such a task. Linear. */
 enum rp_code rp_task_graph_stuck(const struct rp_task_graph *g, size_t *out, struct rp_err *err);

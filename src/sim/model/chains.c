@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node joins the one before it where each is all that the other is tied to, and what is noted
- * about both is the same. Numbers of nodes become smaller; whoever names one by its number is told
- * the new one. A node that is named for its end (a gradient, the step before the first) joins
- * nothing.
+ * A node joins the one before it if each is the only one that the other is connected to, and their
+ * notes are the same. Numbers of nodes become smaller, and all references by number are updated. A
+ * node whose end is referred to (a gradient, the step before the first) is not joined.
  */
 #include "sim/model/chains.h"
 
@@ -15,7 +14,7 @@ struct joining {
     struct rp_sim_part *p;
     uint32_t *number; /* by node: its new number */
     uint32_t *in;     /* by node: the only edge into it + 1; MANY: it has several */
-    uint8_t *leaves;  /* by node: edges out of it, at most 2 */
+    uint8_t *leaves;  /* by node: number of edges out of it, at most 2 */
 };
 
 enum { MANY = -1 };
@@ -41,7 +40,7 @@ static bool is_frame(const struct rp_sim_part *p, uint32_t i)
     return p->graph.nodes.at[i].kind == RP_SG_HOST && p->notes.at[i].flags & RP_SIM_FRAME;
 }
 
-/* The edge over which a node joins the one before it; NULL: it does not. */
+/* The edge over which a node joins the one before it, or NULL. */
 static const struct rp_sg_edge *joins(const struct joining *j, uint32_t i)
 {
     const struct rp_sim_part *p = j->p;
@@ -72,7 +71,7 @@ static enum rp_code add_link(const struct joining *j, uint32_t node, uint32_t i,
     return rp_vec_push(&j->p->links, link, err);
 }
 
-/* Nodes move forward to their new numbers; a node is read before its place is taken. */
+/* Moves nodes to their new, smaller numbers; a node is read before its place is overwritten. */
 static enum rp_code join_nodes(struct joining *j, struct rp_err *err)
 {
     struct rp_sim_part *p = j->p;

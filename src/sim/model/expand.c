@@ -7,9 +7,9 @@
  *
  * Transfers that overlapped in the recording shared the links, so their recorded durations are too
  * long for a transfer alone. A hop therefore takes only its part of the transfer's own work
- * (transport.h), and where hops overlap, the simulation lets them share the link again. In a tree
- * the busiest link is busy for half of the transfer, and so is shared for half of it. If a rank
- * needed longer than the fastest one, the difference follows its last hop.
+ * (transport.h), and if hops overlap, the simulation lets them share the link again. In a tree the
+ * busiest link is busy for half of the transfer, and so is shared for half of it. If a rank needed
+ * longer than the fastest one, the difference follows its last hop.
  */
 #include "sim/model/expand.h"
 
@@ -31,8 +31,8 @@ struct participant {
 struct expand_ctx {
     struct rp_sim_run *run;
     const struct rp_expand *how;
-    RP_VEC(struct participant) members; /* by rendezvous, then rank */
-    RP_VEC(uint32_t) hops;              /* of one rendezvous: by round, then participant */
+    RP_VEC(struct participant) members; /* hops of one rendezvous, by round, then participant */
+    RP_VEC(uint32_t) hops;              /* group: the participants of a rendezvous */
     size_t nhops;                       /* in all */
     struct rp_err *err;
 };
@@ -84,8 +84,8 @@ static enum rp_code find_members(struct expand_ctx *x)
     return RP_OK;
 }
 
-/* Which part of a transfer's duration is its own work, and which comes from sharing the link with
-   transfers that overlap it. The first rank of the collective is looked at. */
+/* Finds which part of a transfer's duration is its own work, and which comes from sharing the link
+   with transfers that overlap it. Only the first rank of the collective is examined. */
 static enum rp_code find_shares(struct expand_ctx *x)
 {
     struct rp_transfer *list = malloc((x->members.n + 1) * sizeof *list);
@@ -121,7 +121,7 @@ static uint32_t link_device(const struct expand_ctx *x, uint32_t rank, uint16_t 
            2 * (ranks * (first->parallel_steps && step != RP_NO_STEP ? step : 0) + rank) + way;
 }
 
-/* way 0: to the next rank, 1: to the one before. */
+/* way 0: to the next rank, 1: to the previous one. */
 static enum rp_code add_hop(struct expand_ctx *x, const struct participant *m, uint32_t way,
                             int64_t dur_ns, uint32_t *id)
 {
@@ -151,7 +151,8 @@ static enum rp_code after_arrival(struct expand_ctx *x, const struct participant
     return link_after(x, m->arrive, hop, m->lag_ns);
 }
 
-/* A rank goes on when all that leads to `to` is over: its transfer is what is left then. */
+/* A rank goes on when everything that leads to `to` is over: only then the rest of its transfer
+   runs. */
 static enum rp_code into_rest(struct expand_ctx *x, const struct participant *m, uint32_t hop)
 {
     int64_t lag = x->run->overlay.lag_ns.at[m->edge];
@@ -161,7 +162,7 @@ static enum rp_code into_rest(struct expand_ctx *x, const struct participant *m,
 
 /* ------------------------------------------------------------------ ring */
 
-/* In each of the rounds a member sends on what it got in the one before. */
+/* In each round a member passes on what it got in the one before. */
 static enum rp_code add_ring(struct expand_ctx *x, const struct group *g, uint32_t rounds,
                              uint32_t way, int64_t hop_ns)
 {
@@ -188,8 +189,9 @@ static enum rp_code add_ring(struct expand_ctx *x, const struct group *g, uint32
 
 /* ------------------------------------------------------------------ tree */
 
-/* A binomial tree with member 0 at its root: in round k those with bit k set (and no lower one)
-   send their sum to the one without it, then the way back. last: by member, what it waits for. */
+/* Adds a binomial tree with member 0 at its root: in round k, members with bit k set (and no lower
+   one) send their sum to the one without it; then the way back. last: by member, what it waits
+   for. */
 static enum rp_code add_tree(struct expand_ctx *x, const struct group *g, bool up, uint32_t *last)
 {
     uint32_t depth = 0, k, i, id;
@@ -218,8 +220,8 @@ static enum rp_code add_tree(struct expand_ctx *x, const struct group *g, bool u
 
 /* ------------------------------------------------------------------ servers */
 
-/* In round k a member sends the part of the one k + 1 behind it; when all of its own part came, it
-   sends the sum round. */
+/* In round k a member sends its part to the k + 1st after it; when all parts for its own sum have
+   come, it sends the sum to all. */
 static enum rp_code add_servers(struct expand_ctx *x, const struct group *g)
 {
     size_t base = x->hops.n;
@@ -253,7 +255,8 @@ static const struct rp_collective *collective_of(const struct rp_sim_run *run, u
     return at == RP_NONE ? NULL : &rp_sim_part_of(run, node)->collectives.list.at[at];
 }
 
-/* Hops one after another; 0: it is left whole. A job's reductions are all-reduces. */
+/* The number of successive hops; 0: the collective is left whole. A job's reductions are
+   all-reduces. */
 static uint32_t rounds_of(const struct expand_ctx *x, const struct group *g)
 {
     const struct rp_collective *c = collective_of(x->run, g->at[0].comm);
@@ -291,7 +294,7 @@ static enum rp_code add_hops(struct expand_ctx *x, const struct group *g, uint32
                     x->how->backend == RP_BACKEND_GLOO ? g->hop_ns - g->hop_ns / 2 : g->hop_ns);
 }
 
-/* The time of the quickest member becomes hops; of the others only what they took more stays. */
+/* The time of the quickest member becomes hops; for the others, only the excess remains. */
 static enum rp_code expand_group(struct expand_ctx *x, struct group *g, uint32_t rounds)
 {
     struct rp_overlay *o = &x->run->overlay;

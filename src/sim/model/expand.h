@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Collectives as the messages that they consist of. In the graph of a run a collective is a
+ * Expands collectives to the messages that they consist of. In the graph of a run a collective is a
  * rendezvous of its ranks and then one transfer; here the transfer becomes hops over full-duplex
  * links, and a rank waits only for ranks whose data it needs next.
  *
@@ -15,17 +15,18 @@
 
 enum rp_expand_shape { RP_EXPAND_WHOLE, RP_EXPAND_RING, RP_EXPAND_TREE };
 enum rp_expand_backend {
-    RP_BACKEND_NCCL,  /* rings in both directions, half of the data each */
-    RP_BACKEND_GLOO,  /* one ring, two pieces of each part under way */
+    RP_BACKEND_NCCL,  /* rings in both directions, with half of the data each */
+    RP_BACKEND_GLOO,  /* one ring, with two pieces of each part under way */
     RP_BACKEND_BYTEPS /* servers */
 };
 
 struct rp_expand {
-    enum rp_expand_shape shape; /* RP_EXPAND_WHOLE: nothing is done */
+    enum rp_expand_shape shape; /* RP_EXPAND_WHOLE: nothing is expanded */
     enum rp_expand_backend backend;
 };
 
-/* To be called after the what-ifs: the hops take as long as the transfers then do. All-reduces,
-   all-gathers and reduce-scatters of several ranks; the counts are of the run. O(hops). */
+/* To be called after the what-ifs, because the hops take as long as the transfers do then. Expands
+   all-reduces, all-gathers and reduce-scatters of several ranks; the counts are of the run.
+   O(hops). */
 enum rp_code rp_sim_expand(struct rp_sim_run *run, const struct rp_expand *how, size_t *expanded,
                            size_t *left, struct rp_err *err);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a chain of element-wise kernels takes as one kernel, in times of the longest of its
- * operators: the median over 40 chains that were compiled into one kernel each on one H200, by that
- * time (docs/definitions.md, "Fusions", has the error).
+ * The time of a chain of element-wise kernels as one kernel, as a multiple of its longest operator:
+ * the median over 40 chains that were each compiled into one kernel on one H200, by that time
+ * (docs/definitions.md, "Fusions", has the error).
  */
 #include <stdint.h>
 

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What a call launched, or RP_NONE. */
+/* The work that a call launched, or RP_NONE. */
 static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
 {
     uint32_t i;
@@ -32,7 +32,8 @@ static uint32_t launched_by(const struct rp_stepgraph *g, uint32_t node)
     return RP_NONE;
 }
 
-/* AccumulateGrad is where PyTorch has a gradient ready and DistributedDataParallel hears of it. */
+/* PyTorch runs AccumulateGrad when a gradient is ready, and then DistributedDataParallel learns of
+   it. */
 static enum rp_code find(struct rp_sim_part *p, const struct rp_coll_reader *args,
                          struct rp_err *err)
 {
@@ -89,7 +90,7 @@ static void size_by_shapes(struct rp_sim_part *p, const struct rp_coll_reader *a
                     rp_coll_input_elements(args, p->graph.nodes.at[p->gradients.at[i].node].event);
 }
 
-/* A step that accumulates gradients makes each several times; the last time they are sent. Where a
+/* A step that accumulates gradients makes each several times and sends them the last time. If a
    step has others, nothing is known. */
 static void size_by_notes(struct rp_sim_part *p, const struct rp_ddp_sizes *sizes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A node is a byte that says which of the rest follows, then numbers:
+ * A node is a byte that says which of the following numbers are present, then these numbers:
  *
  *     kind, flags; lane, collective, step where they differ     start - previous start, duration,
  *     from the previous node's or from none                     name, operator, phase, flags
@@ -18,7 +18,7 @@
 
 enum { NODE_MOST = 64, EDGE_MOST = 24 }; /* bytes of one */
 
-/* The first byte of a node, above its kind. */
+/* Flags in the first byte of a node, above its kind. */
 enum { SAME_LANE = 8, NO_COLLECTIVE = 16, NO_EVENT = 32, SAME_STEP = 64, IS_WORK = 128 };
 
 _Static_assert(RP_SG_KINDS <= 8, "a kind has three bits");
@@ -40,7 +40,7 @@ static enum rp_code check_bytes(const struct rp_packed *b, ptrdiff_t most, struc
 
 /* ------------------------------------------------------------------ packing */
 
-/* Times are differences modulo 2^64: any times come back. */
+/* Times are differences modulo 2^64, so any times can be restored. */
 static int64_t minus(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -205,7 +205,7 @@ enum rp_code rp_sim_part_unpack_edges(const struct rp_sim_part *part, struct rp_
     return check_bytes(&b, EDGE_MOST, err);
 }
 
-/* Lags are those that the graph was frozen with: they depend on nothing else. */
+/* The lags are those with which the graph was frozen, which depend on nothing else. */
 enum rp_code rp_sim_part_unpack(const struct rp_sim_part *part, struct rp_sim_part *out,
                                 struct rp_err *err)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Joining packed ranks, in three passes over them: when they arrive at their collectives; which
- * lags are usual; then tasks and edges. A rank's edges stay inside it but for those of its
- * collectives, and its tasks follow each other, so its rows of edges can be written when its turn
- * comes:
+ * Joins packed ranks in three passes: when they arrive at their collectives; which lags are usual;
+ * then tasks and edges. A rank's edges stay inside it but for those of its collectives, and its
+ * tasks follow each other, so its rows of edges can be written when its turn comes:
  *
  *     task    0 | rank 0 ...... | rank 1 ...... | ... | rendezvous
  *     edges   to the first task of each rank | of rank 0 | of rank 1 | ... | of rendezvous
@@ -21,15 +20,15 @@
 
 enum { LAG_KINDS = 3 };
 
-/* Nodes are kept unpacked as long as they take no more than this; at least those of a few ranks. Of
-   jobs with many more ranks than that the blocks are used again before anybody comes back: then a
-   few do as well. */
+/* Nodes stay unpacked as long as they take no more than this, but at least those of a few ranks. In
+   jobs with many more ranks, blocks are reused before anybody comes back, so a few are as good as
+   many. */
 #define KEPT_BYTES   ((size_t)128 << 20)
 #define BLOCKS_LEAST 8
 RP_LIMIT(BLOCKS_LEAST, "ranks",
          "whose nodes are kept unpacked; others are unpacked when asked for");
 
-/* A node of a rank that a rendezvous moved. */
+/* patch: a node of a rank that a rendezvous moved. */
 struct patch {
     uint32_t node;
     int64_t start_ns, dur_ns;
@@ -38,7 +37,7 @@ struct patch {
 RP_ORDER(by_node, struct patch, RP_UP(node), RP_UP(start_ns)) /* the last one holds */
 
 struct rank_info {
-    uint32_t *name_of; /* by name of the part: in the joined list */
+    uint32_t *name_of; /* by name of the part: its index in the joined list */
     uint32_t lane;     /* of its first */
     RP_VEC(struct patch) patches;
 };
@@ -73,7 +72,7 @@ void rp_sim_blocks_free(struct rp_sim_blocks *b)
 
 /* ------------------------------------------------------------------ the nodes of a rank */
 
-/* As they are in the joined graph, without what rendezvous moved. */
+/* Unpacks the nodes as they are in the joined graph, without changes by rendezvous. */
 static enum rp_code unpack_rank(const struct rp_sim_run *run, uint32_t rank,
                                 struct rp_sg_node *nodes, struct rp_sim_note *notes,
                                 struct rp_err *err)
@@ -122,7 +121,7 @@ static uint32_t rank_of(const struct rp_sim_run *run, size_t node)
     return (uint32_t)low;
 }
 
-/* What was unpacked once can be unpacked again: the bytes are sound, and there is room. */
+/* This cannot fail: the bytes were unpacked once, so they are sound, and there is room. */
 static const struct rp_sim_block *block_of_rank(const struct rp_sim_run *run, size_t node)
 {
     struct rp_sim_blocks *b = run->blocks;
@@ -151,14 +150,15 @@ const struct rp_sim_block *rp_sim_block_of(const struct rp_sim_run *run, size_t 
 
 /* A collective of a rank. */
 struct arrival {
-    uint32_t node;                   /* of the part, or RP_NONE */
-    int64_t at_ns, begin_ns, end_ns; /* on the first clock: of the arrival, of the collective */
+    uint32_t node; /* node of the part, or RP_NONE */
+    int64_t at_ns, begin_ns,
+        end_ns; /* on the first clock: times of the arrival, and of the collective */
 };
 
 /* An arrival at a rendezvous; sends and receives may be at several. */
 struct tie {
     uint32_t node, meet;
-    bool held; /* the collective begins with the rendezvous */
+    bool held; /* the rendezvous comes before the collective */
 };
 typedef RP_VEC(struct tie) tie_vec;
 
@@ -175,15 +175,16 @@ struct packed_ctx {
     struct arrival **arrivals; /* by rank and collective */
     tie_vec *ties;             /* by rank */
     size_t most_nodes, most_edges, nextra;
-    struct rp_sg_node *nodes; /* of the rank at hand, then its predecessors outside it */
+    struct rp_sg_node
+        *nodes; /* nodes of the current rank, followed by predecessors outside of it */
     struct rp_sim_note *notes;
     struct rp_sg_edge *edges, *sorted;
-    uint32_t *outside;               /* by predecessor outside the rank: its task */
+    uint32_t *outside;               /* by predecessor outside of the rank: its task */
     uint32_t *row;                   /* scratch, by node */
     struct row_edge *rows;           /* scratch, by edge */
     RP_VEC(int64_t) lags[LAG_KINDS]; /* of binding edges */
     int64_t usual[RP_SG_EDGE_KINDS];
-    RP_VEC(struct row_edge) of_meets; /* by rank; sorted by rendezvous at the end */
+    RP_VEC(struct row_edge) of_meets; /* by rank; finally sorted by rendezvous */
 };
 
 static const uint8_t lag_kinds[LAG_KINDS] = {RP_SG_LAUNCH, RP_SG_STREAM, RP_SG_IN_GRAPH};
@@ -228,7 +229,7 @@ static enum rp_code join_lanes(struct packed_ctx *x, uint32_t rank, struct rp_er
     return RP_OK;
 }
 
-/* What all ranks have in common, and where their nodes begin. */
+/* Joins what all ranks have in common, and finds where their nodes begin. */
 static enum rp_code join_outlines(struct packed_ctx *x, struct rp_err *err)
 {
     struct rp_sim_run *run = x->run;
@@ -330,8 +331,8 @@ static const struct arrival *arrival_of(const struct packed_ctx *x, const struct
     return &x->arrivals[m->rank[i]][m->at[i]];
 }
 
-/* When the last rank arrived for which the others wait, and which one; false where fewer than two
-   did. */
+/* When the last rank arrived for which the others wait, and which one; false if fewer than two
+   arrived. */
 static bool last_arrival(const struct packed_ctx *x, const struct rp_rendezvous *m,
                          struct rp_sg_node *meet)
 {
@@ -374,7 +375,7 @@ static enum rp_code hold_ranks(struct packed_ctx *x, const struct rp_rendezvous 
         RP_TRY(rp_vec_push(&x->b->ranks[r].patches, p, err));
         own = rp_sg_own_time(&x->run->join, r, meet->start_ns);
         if (last->until_ns == RP_NO_TS ||
-            own >= last->until_ns) /* of several partners it waits for the last */
+            own >= last->until_ns) /* with several partners, it waits for the last */
             *last = (struct rp_sg_last_arrival){own, meet->rank};
     }
     return RP_OK;
@@ -414,7 +415,7 @@ static enum rp_code add_meetings(struct packed_ctx *x, struct rp_err *err)
 
 /* ------------------------------------------------------------------ the edges of a rank */
 
-/* Of two edges that allow a node to start at the same time, the higher is binding (freeze.c). */
+/* If two edges allow a node to start at the same time, the higher one is binding (freeze.c). */
 static int64_t anchor_ns(const struct packed_ctx *x, const struct rp_sg_edge *e)
 {
     const struct rp_sg_node *n = &x->nodes[e->from];
@@ -439,7 +440,7 @@ static void bind_edges(const struct packed_ctx *x, struct rp_sg_edge *e, size_t 
         best->flags |= RP_SG_BINDING;
 }
 
-/* An edge from outside the rank, whose predecessor is put after the rank's nodes. */
+/* Adds an edge from outside of the rank, whose predecessor is put after the rank's nodes. */
 static void add_outside(struct packed_ctx *x, uint32_t rank, uint32_t task, uint32_t to,
                         uint8_t kind, size_t *nedges, size_t *noutside)
 {
@@ -450,7 +451,7 @@ static void add_outside(struct packed_ctx *x, uint32_t rank, uint32_t task, uint
     x->edges[(*nedges)++] = (struct rp_sg_edge){.from = (uint32_t)(n + at), .to = to, .kind = kind};
 }
 
-/* Unpacks the edges into a rank's nodes, by node, with all the lag that they may have. */
+/* Unpacks the edges into a rank's nodes, by node, with the largest lag that each may have. */
 static enum rp_code make_edges(struct packed_ctx *x, uint32_t rank, size_t *nedges,
                                struct rp_err *err)
 {
@@ -460,7 +461,7 @@ static enum rp_code make_edges(struct packed_ctx *x, uint32_t rank, size_t *nedg
     RP_TRY(unpack_rank(x->run, rank, x->nodes, x->notes, err));
     move_nodes(&x->b->ranks[rank], x->nodes);
     RP_TRY(rp_sim_part_unpack_edges(part, x->edges, err));
-    for (i = 0; i < m; i++) /* what began inside a collective that now begins later */
+    for (i = 0; i < m; i++) /* something that began inside a collective that now begins later */
         if (x->edges[i].flags & RP_SG_FROM_START &&
             x->nodes[x->edges[i].from].start_ns > x->nodes[x->edges[i].to].start_ns)
             x->edges[i].from--;
@@ -531,8 +532,8 @@ static void put_edge(struct rp_task_graph *g, uint32_t at, const struct row_edge
     g->starts_matter |= flags & RP_EDGE_FROM_START;
 }
 
-/* Rows of the rank's tasks: edges inside it, in the order of what they lead to, then those to its
-   rendezvous. Edges from outside are put where they belong, or kept for later. */
+/* Writes rows of the rank's tasks: edges inside it, in the order of their targets, then those to
+   its rendezvous. Edges from outside are put in their place, or kept for later. */
 static enum rp_code put_rows(struct packed_ctx *x, uint32_t rank, size_t m, struct rp_err *err)
 {
     const struct rp_sim_part *part = x->run->parts[rank];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Notes about the nodes of a rank. A device node belongs to the step and the phase of its launch, a
- * host node to those of its own span, or of the innermost span around it that has one. Linear.
+ * Makes notes about the nodes of a rank. A device node belongs to the step and the phase of its
+ * launch, a host node to those of its own span, or of the innermost span around it that has one.
+ * Linear.
  */
 #include "sim/model/part.h"
 
@@ -82,8 +83,8 @@ struct part_ctx {
     struct rp_attribution places;
     RP_VEC(uint32_t) item_of; /* by event: its item + 1, or 0 */
     RP_VEC(uint32_t) name_of; /* by string: its name in the graph + 1, or 0 */
-    RP_VEC(uint8_t) sign;     /* by event: phase of its name or of a span around it; IN_LOADER */
-    RP_VEC(uint8_t) remote;   /* by track: collectives of the host run there */
+    RP_VEC(uint8_t) sign;     /* by event: phase by its name or by a span around it; IN_LOADER */
+    RP_VEC(uint8_t) remote;   /* by track: whether collectives of the host run there */
 };
 
 /* ------------------------------------------------------------------ signs */
@@ -102,8 +103,8 @@ static uint8_t name_sign(const struct part_ctx *n, rp_str name, uint8_t *by_name
     return by_name[name];
 }
 
-/* Marks the spans in which device work is launched: they run the model, whatever they are called.
- */
+/* Marks the spans in which device work is launched, because these run the model, whatever their
+   names. */
 static void mark_launching(const struct part_ctx *n, uint8_t *launching)
 {
     size_t i;
@@ -117,7 +118,7 @@ static void mark_launching(const struct part_ctx *n, uint8_t *launching)
     }
 }
 
-/* A span precedes those inside it, so one pass hands signs down; each name is looked at once. */
+/* A span precedes those inside it, so one pass passes signs down; each name is examined once. */
 static enum rp_code sign_events(struct part_ctx *n, struct rp_err *err)
 {
     RP_VEC(uint8_t) by_name = {0}, launching = {0};
@@ -249,8 +250,8 @@ static enum rp_code fill_part(struct part_ctx *n, struct rp_err *err)
     return rp_sim_cost_look(n->part, n->t, err);
 }
 
-/* The mark of the optimizer; of several one that may be fused. It may have no time of its own, and
-   so no node. */
+/* Finds the mark of the optimizer; of several, one that may be fused. It may have no time of its
+   own, and thus no node. */
 static const char *update_mark(const struct rp_trace *t)
 {
     const char *found = NULL;
@@ -283,7 +284,7 @@ static int64_t host_pid(const struct rp_sim_part *part, const struct rp_trace *t
     return 0;
 }
 
-/* How large the job is, and how much of the time its ranks communicate alone. */
+/* Finds how large the job is, and how much of the time its ranks only communicate. */
 static enum rp_code look_at_ranks(struct rp_sim_part *out, const struct rp_work *work,
                                   struct rp_err *err)
 {

@@ -23,11 +23,11 @@ struct pieces_ctx {
     struct rp_sim_part *part;
     const struct rp_trace *t;
     struct rp_work_tokens tokens;
-    struct rp_map kinds;   /* token of a piece -> its kind */
+    struct rp_map kinds;   /* from the token of a piece to its kind */
     RP_VEC(uint32_t) uses; /* by kind */
     RP_VEC(struct launched) list;
     RP_VEC(int64_t) waits;
-    RP_VEC(uint32_t) node_of; /* by event: the first of its nodes, or RP_NONE */
+    RP_VEC(uint32_t) node_of; /* by event: its first node, or RP_NONE */
     RP_VEC(uint8_t) launches; /* by track: compute */
     RP_VEC(uint8_t) judged;   /* by step */
 };
@@ -59,7 +59,8 @@ static enum rp_code list_launches(struct pieces_ctx *c, const struct rp_work *wo
     return RP_OK;
 }
 
-/* Waits of threads that launch: a thread that only loads input may wait for its copies. */
+/* Lists waits of threads that launch, because a thread that only loads input may wait for its
+   copies. */
 static enum rp_code list_waits(struct pieces_ctx *c, struct rp_err *err)
 {
     const struct rp_trace *t = c->t;
@@ -91,7 +92,7 @@ static size_t waits_before(const struct pieces_ctx *c, int64_t ns)
     return i;
 }
 
-/* Launches [first, end) are a piece, unless they only copy. */
+/* Makes a piece of launches [first, end), unless they only copy. */
 static enum rp_code add_piece(struct pieces_ctx *c, size_t first, size_t end, struct rp_err *err)
 {
     const struct launched *at = c->list.at;

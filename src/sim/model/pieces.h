@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Which launches of a step come again. The launches of the steps that are judged, in the order of
- * their calls, are cut where the host waits for the device: what it launches next may depend on
- * what it reads. Two pieces are equal when they launch the same kernels on the same grids for
- * operators with the same shapes, as far as these were recorded.
+ * Finds which launches of a step are repeated. The launches of the steps that are judged, in the
+ * order of their calls, are cut where the host waits for the device: what it launches next may
+ * depend on what it reads. Two pieces are equal when they launch the same kernels on the same grids
+ * for operators with the same shapes, as far as these were recorded.
  *
  *     thread   [launch][launch][launch][wait][launch][launch] | [launch][launch]...
  *     pieces   |<------------ 1 ----------->||<----- 2 ----->| step

@@ -4,7 +4,7 @@
  * along a thread each span that opens adds to a debt, which the durations and gaps that follow pay.
  *
  *     [op      [child]  ][op  ]
- *      +4       +4        +4       owed, paid by what comes next, of each at most nine tenths
+ *      +4       +4        +4       debt, paid by what comes next, at most nine tenths of each
  *
  * The unit is the time of an operator that only describes memory anew, because what such an
  * operator takes is mostly its own recording. Linear in spans.
@@ -36,9 +36,9 @@ RP_DECISION(UNKNOWN_CALL, "times of a range",
 #define SHAPES_PART 0.25
 RP_DECISION(SHAPES_PART, "of the cost of an operator",
             "shapes are written down with each; as SPAN_QUICKS", "sim/the_profilers_cost");
-/* A host that is slow while it records was slowed by recording more than in proportion: by the root
-   of how much slower it is than the usual one, within limits. Where there is no device its quick
-   operators are slow for another reason: the host computes, and leaves them cold caches. */
+/* If a host is slow while it records, recording has slowed it down more than in proportion: by the
+   root of how much slower it is than the usual one, within limits. Without a device, quick
+   operators are slow for another reason: the host computes, and leaves the caches cold for them. */
 #define USUAL_QUICK_NS 600.0
 RP_DECISION(USUAL_QUICK_NS, "ns", "of the hosts whose recordings SPAN_QUICKS was fitted to",
             "sim/the_profilers_cost");
@@ -80,7 +80,8 @@ static bool is_view(const char *name)
     return false;
 }
 
-/* The median of the quickest of these operators that is frequent and has nothing inside it. */
+/* Finds the quickest of these operators that is frequent and has nothing inside it, by its
+   median. */
 static enum rp_code find_quick(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
     RP_VEC(int64_t) dur = {0};
@@ -177,7 +178,7 @@ struct debt {
     int64_t owed_ns;
 };
 
-/* What a time pays of the debt. */
+/* The part of the debt that a time pays. */
 static int64_t pay_of(struct debt *d, int64_t ns)
 {
     int64_t most = ns - (int64_t)(OWN_PART * (double)ns);
@@ -196,7 +197,7 @@ static enum rp_code pay(struct debt *d, uint32_t task, struct rp_err *err)
     return rp_overlay_set_dur(&d->run->overlay, task, dur - pay_of(d, dur), err);
 }
 
-/* The lag from the node before it on the thread, where that is what it waited for. */
+/* Reduces the lag after the previous node on the thread, if the node waited for that. */
 static enum rp_code pay_lag(struct debt *d, uint32_t task, struct rp_err *err)
 {
     const struct rp_task_graph *g = &d->run->tasks;
@@ -223,7 +224,7 @@ static double cost_of_node(const struct debt *d, uint8_t flags)
     return flags & RP_SIM_CALL ? d->cost.call_ns : d->cost.span_ns;
 }
 
-/* Of frames that are one node each pays for itself. */
+/* Each of the frames that form one node pays for itself. */
 static enum rp_code drop_chain(struct debt *d, const struct rp_sim_link *frames, size_t n,
                                uint32_t task, struct rp_err *err)
 {
@@ -314,7 +315,8 @@ bool rp_sim_cost_is_known(const struct rp_sim_run *run)
     return run->parts[0]->quick_ns || run->cost_factor > 0;
 }
 
-/* `record` measured how long steps are without it: the estimate is made to agree, if it can. */
+/* If `record` measured how long steps are without it, the estimate is made to agree, if
+   possible. */
 enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err)
 {
     double ratio = run->nranks ? run->parts[0]->unrecorded_ratio : 0;
@@ -358,7 +360,7 @@ enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns
     }
     if (target < (double)least)
         target = (double)least;
-    target *= 1 + CLOSE_ENOUGH / 10; /* of a step that hardly depends on it, the least cost */
+    target *= 1 + CLOSE_ENOUGH / 10; /* for a step that hardly depends on it, the least cost */
     for (i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
         int64_t step;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What recording added to a run. How fast the host was while recording follows from operators that
- * do next to nothing; what was recorded (shapes, Python frames, memory) from the records
- * themselves.
+ * Estimates what recording added to a run. How fast the host was while recording follows from
+ * operators that do next to nothing; the records themselves show what was recorded (shapes, Python
+ * frames, memory).
  */
 #include "sim/model/run.h"
 
-/* What it costs to record one of these, as estimated, or in some proportion where it cannot be
-   estimated: then the run's cost factor is 0 until a step without the recorder sets it. */
+/* The estimated costs of recording one of these. If they cannot be estimated, only their proportion
+   is known, and the run's cost factor is 0 until a step without the recorder sets it. */
 struct rp_sim_cost {
     double span_ns;  /* an operator or a range */
     double call_ns;  /* a call that the device's tracer intercepts */
@@ -20,7 +20,7 @@ enum rp_code rp_sim_cost_look(struct rp_sim_part *p, const struct rp_trace *t, s
 
 struct rp_sim_cost rp_sim_cost_of(const struct rp_sim_part *p);
 
-/* The factor of a run whose steps without the recorder are not known: 1, or 0 where it cannot be
+/* The factor for a run without a known step without the recorder: 1, or 0 if the cost cannot be
    estimated. */
 double rp_sim_cost_usual(const struct rp_sim_run *run);
 /* Whether the cost was estimated or measured. */
@@ -29,12 +29,11 @@ bool rp_sim_cost_is_known(const struct rp_sim_run *run);
 /* Removes `factor` times the run's cost from the host's time, rank by rank, since hosts differ. */
 enum rp_code rp_sim_cost_drop(struct rp_sim_run *run, double factor, struct rp_err *err);
 
-/* Sets the run's cost factor so that a step takes that long without the profiler, as nearly as
-   possible; 0 where the recorded step is not longer, and 1 where the step hardly depends on it, as
-   where the device limits it. RP_USAGE where no cost explains it. */
+/* Sets the run's cost factor such that a step takes that long without the profiler, as nearly as
+   possible. It is 0 if the recorded step is not longer, and 1 if the step hardly depends on it,
+   because the device limits it. RP_USAGE if no cost explains it. */
 enum rp_code rp_sim_cost_calibrate(struct rp_sim_run *run, int64_t unprofiled_ns,
                                    struct rp_err *err);
 
-/* The same by what the recorder measured, where it did; nothing changes where no cost explains it.
- */
+/* The same with what the recorder measured, if it did; nothing changes if no cost explains it. */
 enum rp_code rp_sim_cost_take_measured(struct rp_sim_run *run, struct rp_err *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From step graphs to tasks. Nodes and tasks have the same numbers, so that notes, names and lanes
- * of the graph are available for each task of a what-if.
+ * Makes tasks from step graphs. Nodes and tasks have the same numbers, so that notes, names and
+ * lanes of the graph are available for each task of a what-if.
  */
 #include "sim/model/run.h"
 
@@ -98,7 +98,8 @@ enum rp_code rp_sim_ran_alone(const struct rp_sg_node *nodes, size_t n,
     return code;
 }
 
-/* Such kernels go on running one at a time: that they would share the device is not known. */
+/* Such kernels continue to run one at a time, because it is not known that they would share the
+   device. */
 static enum rp_code add_kernel_devices(struct rp_sim_run *run, struct rp_err *err)
 {
     size_t r;

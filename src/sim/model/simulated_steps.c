@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One pass over the tasks finds for each step of each rank when its mark begins and when its device
- * work ends; facts/times/step_times.h says what follows from that.
+ * work ends; facts/times/step_times.h defines the times that follow.
  */
 #include "sim/model/simulated_steps.h"
 
@@ -17,8 +17,8 @@ struct steps_pass {
     const struct rp_sim_run *run;
     const struct rp_sim_result *r;
     struct rp_digest *digests; /* by rank: its steps */
-    int64_t *mark_end_ns;      /* by rank; INT64_MIN: nothing stands for it */
-    int64_t *first_ns;         /* by step of the first rank: its first device work */
+    int64_t *mark_end_ns;      /* by rank; INT64_MIN if nothing stands for it */
+    int64_t *first_ns;         /* by step of the first rank: begin of its first device work */
     struct rp_sim_steps *out;
 };
 
@@ -84,7 +84,7 @@ static void include_node(const struct steps_pass *p, size_t i)
         p->mark_end_ns[rank] = end;
 }
 
-/* What a what-if added is work of a device, if it is work at all. */
+/* What a what-if added is device work, if it is work at all. */
 static void include_added(const struct steps_pass *p, uint32_t i)
 {
     const struct rp_task_row *task = rp_overlay_task(&p->run->overlay, i);
@@ -123,9 +123,9 @@ static int64_t previous_end(const struct steps_pass *p, size_t rank)
 }
 
 /* A device that a what-if made quicker than its host first does what was waiting for it, for as
-   many steps as the host was ahead: then their work ends sooner after each other than it is
-   launched, and the marks tell how long a step takes that follows many others. Scaled so that those
-   of the recording tell no more than its work does. */
+   many steps as the host was ahead. During these, work ends at shorter intervals than it is
+   launched, so the marks tell how long a step takes after many others. The result is scaled such
+   that for the recording, the marks tell no more than its work. */
 static enum rp_code steady_ns(const struct rp_sim_part *part, const struct rp_sim_rank_steps *steps,
                               struct rp_arena *arena, int64_t *out, struct rp_err *err)
 {
@@ -158,7 +158,7 @@ static enum rp_code measure_rank(struct steps_pass *p, size_t rank, struct rp_er
         int64_t begin = mark_begin(p, rank, i);
 
         if (i && begin < d->steps[i - 1].begin_ns)
-            begin = d->steps[i - 1].begin_ns; /* the marks keep their order */
+            begin = d->steps[i - 1].begin_ns; /* so that the marks keep their order */
         d->steps[i].begin_ns = out->mark_ns[i] = begin;
     }
     last->end_ns =
@@ -198,7 +198,7 @@ static void measure_parallel(struct steps_pass *p)
     p->out->step_ns = p->out->distance_ns = all->step_ns = llround(sum / (double)all->n);
 }
 
-/* As the recorded one is measured; a step whose work a what-if removed begins with its mark. */
+/* Measured like in the recording; a step whose work a what-if removed begins with its mark. */
 static void measure_distance(struct steps_pass *p)
 {
     const struct rp_sim_rank_steps *rank = &p->out->ranks[0];
@@ -211,7 +211,7 @@ static void measure_distance(struct steps_pass *p)
         rank->n > 1 ? rp_sim_median_gap(p->run->parts[0], p->first_ns, rank->n) : rank->step_ns;
 }
 
-/* The mean over the ranks, of which some stand for several. */
+/* The mean over the ranks, some of which represent several. */
 static int64_t mean_of_ranks(const struct rp_sim_run *run, const struct rp_sim_steps *steps)
 {
     int64_t sum = 0, n = 0;
@@ -277,14 +277,14 @@ enum rp_code rp_sim_step_ns(const struct rp_sim_run *run, const struct rp_sim_re
 
 /* ------------------------------------------------------------------ the usual one */
 
-/* Which of the numbers has that place in order. */
+/* The index of the number that has this place in sorted order. */
 static size_t at_place(const int64_t *ns, size_t n, size_t place, struct rp_arena *arena)
 {
     int64_t *sorted = RP_ARENA_NEW(arena, int64_t, n), at;
     size_t i, same;
 
     if (!sorted)
-        return 0; /* the arena remembers the failure */
+        return 0; /* the arena keeps the failure */
     memcpy(sorted, ns, n * sizeof *sorted);
     rp_ns_sort(sorted, n);
     at = sorted[place];
@@ -317,7 +317,7 @@ enum rp_code rp_sim_steps_usual(const struct rp_sim_run *run, struct rp_sim_step
             step[n] = i;
             ns[n++] = rp_ns_between(rank->times[i].begin_ns, rank->times[i].end_ns);
         }
-    if (!n) /* a damaged digest says that none has detail */
+    if (!n) /* a damaged digest may say that none has detail */
         return rp_arena_check(&steps->arena, "simulating", err);
     out->steps[0] = step[at_place(ns, n, (n - 1) / 2, &steps->arena)];
     out->steps[1] = step[at_place(ns, n, n / 2, &steps->arena)];

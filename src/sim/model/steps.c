@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The steps of a rank as recorded. How long a step lasts is told by its mark and by the end of the
- * device work that was launched in it (facts/times/step_times.h). A mark is no node of the graph:
- * the first node of its thread (of a mark on the device: of the device; where that has none: of any
- * lane) stands for it, and the distance from the mark to that node is kept. The same for the end of
- * the last mark. Linear in the nodes.
+ * Finds the steps of a rank as recorded. The duration of a step follows from its mark and from the
+ * end of the device work that was launched in it (facts/times/step_times.h). A mark is not a node
+ * of the graph. The first node of its thread represents it (for a mark on the device, the first
+ * node of the device; if there is none, of any lane), and the distance from the mark to that node
+ * is kept. The same holds for the end of the last mark. Linear in the nodes.
  *
  *     mark    |ProfilerStep#1 ......................|ProfilerStep#2 ........|
  *     thread  |  head  [node][node]      [node]     |  head  [node]   tail  |
@@ -20,7 +20,7 @@
 
 #include <math.h>
 
-/* Which steps were recorded without detail; if all were, they are all there is. */
+/* Finds which steps were recorded without detail; if all were, there are no others. */
 static enum rp_code find_bare(struct rp_sim_part *p, const struct rp_trace *t, struct rp_err *err)
 {
     uint32_t i, n = 0;
@@ -84,10 +84,10 @@ uint16_t rp_sim_step_at(const struct rp_sim_part *p, int64_t ns)
 struct steps_ctx {
     struct rp_sim_part *p;
     const struct rp_trace *t;
-    uint8_t *seen; /* by step: it has nodes that stand for its mark */
+    uint8_t *seen; /* by step: whether nodes represent its mark */
 };
 
-/* On the thread of the mark; without one, work of any thread. */
+/* Whether a node is on the thread of the mark; if there is no mark, on any thread. */
 static bool is_on_mark(const struct steps_ctx *m, uint32_t i)
 {
     const struct rp_sg_node *node = &m->p->graph.nodes.at[i];
@@ -117,7 +117,7 @@ static void mark_timers(const struct steps_ctx *m)
             p->notes.at[i].flags |= RP_SIM_TIMES;
 }
 
-/* Those that end with the last mark or before, and when the last of them ends. */
+/* Flags the nodes that end with the last mark or before; returns when the last of them ends. */
 static int64_t mark_ends(struct rp_sim_part *p)
 {
     int64_t last = INT64_MIN;
@@ -135,7 +135,7 @@ static int64_t mark_ends(struct rp_sim_part *p)
     return last;
 }
 
-/* Where a step has no such nodes, its head is 0. */
+/* If no nodes represent a mark, the head of the step is 0. */
 static enum rp_code find_heads(struct rp_sim_part *p, struct rp_err *err)
 {
     int64_t last = mark_ends(p);
@@ -196,7 +196,8 @@ int64_t rp_sim_median_gap(const struct rp_sim_part *p, int64_t *at_ns, size_t n)
     return kept ? rp_ns_median(at_ns, kept) : 0;
 }
 
-/* Where every step has device work that was launched inside its mark, such work begins them. */
+/* If every step has device work that was launched inside its mark, the distance is between such
+   work. */
 static void measure_distance(struct rp_sim_part *p, int64_t *first)
 {
     size_t i, without = p->nsteps;

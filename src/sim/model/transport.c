@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rate is that of the large transfers, from half the largest size on. Larger ones than any that
- * was recorded are not assumed to do better; where threads carry them, they do worse: their buffers
- * no longer fit into the caches. The latency is what the small ones take more
- * than that, and LATENCY_PART of the mean at least, also where all are alike. Sizes that occur only
- * in the first step do not count: DistributedDataParallel has other buckets there.
+ * The rate is that of the large transfers, from half the largest size on. Larger transfers than any
+ * recorded are not assumed to be faster; if threads carry them, they are slower, because their
+ * buffers no longer fit into the caches. The latency is the additional time of small transfers, but
+ * at least LATENCY_PART of the mean, also if all are alike. Sizes that occur only in the first step
+ * do not count: DistributedDataParallel has other buckets there.
  */
 #include "sim/model/transport.h"
 
@@ -33,7 +33,7 @@ RP_DECISION(
     MOST_LATENCY_PART, "of a transfer",
     "the end of an interval: what one size alone cannot tell (docs/definitions.md, Interval)",
     "sim/how_far_latency_is_unknown");
-/* The most that a round of messages takes in addition to its bytes. */
+/* The most time of a round of messages besides that for its bytes. */
 #define HOST_ROUND_NS 750000.0
 RP_DECISION(HOST_ROUND_NS, "ns of a round",
             "a thread that has to wait for a core waits a slice of Linux's scheduler",
@@ -42,8 +42,8 @@ RP_DECISION(HOST_ROUND_NS, "ns of a round",
 RP_DECISION(DEVICE_ROUND_NS, "ns of a round",
             "a network between machines (docs/definitions.md, Interval)",
             "sim/how_far_latency_is_unknown");
-/* An all-reduce of the host adds up buffers, and large ones do not fit into its caches: each time
-   the size doubles, a byte takes longer. */
+/* An all-reduce of the host adds up buffers, and large ones do not fit into its caches, so whenever
+   the size doubles, the time for a byte increases by this part. */
 #define HOST_SLOWER_BY_TWICE 0.08
 RP_DECISION(HOST_SLOWER_BY_TWICE, "of a byte's time, a doubling",
             "gloo, 4 to 128 MB on two machines: 0 to 0.2",
@@ -61,8 +61,8 @@ struct transfers {
     RP_VEC(struct rp_transfer) list;
 };
 
-/* When the last rank arrived at a collective of rank 0, on its clock; its own start where that is
-   not known. */
+/* When the last rank arrived at a collective of rank 0, on its clock; if that is not known, when
+   rank 0 did. */
 static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 {
     const struct rp_collective *c = &run->parts[0]->collectives.list.at[i];
@@ -74,7 +74,7 @@ static int64_t begin_of(const struct rp_sim_run *run, size_t i)
 
 RP_ORDER(by_begin, struct rp_transfer, RP_UP(begin_ns))
 
-/* Whether a transfer before the second step has a size that later ones have not, though there are
+/* Whether a transfer before the second step has a size that no later one has, although there are
    some. */
 static bool is_of_start(const struct rp_sim_run *run, size_t i)
 {
@@ -114,8 +114,8 @@ static enum rp_code collect(const struct rp_sim_run *run, struct transfers *out,
     return RP_OK;
 }
 
-/* Each moment is shared by those that run then. They are in order of their starts, and few run at
-   once. */
+/* At each moment, the transfers that run then share it. They are in the order of their starts, and
+   few run at once. */
 void rp_transfers_share(struct rp_transfer *list, size_t n)
 {
     size_t i, k, low = 0;
@@ -165,7 +165,7 @@ static struct sums sum_transfers(const struct transfers *x, int64_t least, int64
     return s;
 }
 
-/* In every round of a ring a thread, or a device, waits for the one before it. */
+/* In every round of a ring, a thread or device waits for the one before it. */
 static double rounds_of(const struct rp_sim_run *run)
 {
     const struct rp_collectives *c = &run->parts[0]->collectives;
@@ -177,7 +177,7 @@ static double rounds_of(const struct rp_sim_run *run)
     return 2 * (double)(ranks > 1 ? ranks - 1 : 1);
 }
 
-/* The latency where all sizes are alike. */
+/* The latency that is assumed if all sizes are alike. */
 static double likely_latency(const struct rp_sim_run *run, double mean_ns)
 {
     double crowded = run->parts[0]->collectives.on_host
@@ -208,7 +208,7 @@ static void fit(const struct rp_sim_run *run, const struct transfers *x, struct 
     out->bytes_per_ns = large.bytes / (large.work_ns - large.n * out->latency_ns);
 }
 
-/* How far the rate of one step is from that of all, on average. */
+/* Finds how far the rate of a single step is from that of all, on average. */
 static void judge(const struct rp_sim_run *run, const struct transfers *x, struct rp_transport *t)
 {
     struct sums all = sum_transfers(x, 0, INT64_MAX), one = {0};
@@ -234,7 +234,7 @@ static void judge(const struct rp_sim_run *run, const struct transfers *x, struc
     t->mean_bytes = all.bytes / all.n;
 }
 
-/* Another latency, with which a transfer of the mean size takes as long. */
+/* Sets another latency such that a transfer of the mean size takes as long as before. */
 static void trade(struct rp_transport *t, double latency_ns)
 {
     if (latency_ns < t->mean_ns) {
@@ -252,7 +252,10 @@ static void lean(struct rp_transport *t, enum rp_sim_lean to, double most_ns)
 {
     double spread = rp_transport_doubt(t);
     double by = to == RP_LEAN_SLOWER ? 1 + spread : to == RP_LEAN_FASTER ? 1 / (1 + spread) : 1;
-    double more = t->one_size ? most_ns : 2 * t->latency_ns; /* found: up to twice, or half */
+    double more =
+        t->one_size
+            ? most_ns
+            : 2 * t->latency_ns; /* a latency that was found may be up to twice or half of it */
 
     if (more > MOST_LATENCY_PART * t->mean_ns)
         more = MOST_LATENCY_PART * t->mean_ns;

@@ -21,12 +21,13 @@ RP_DECISION(
 struct rp_transport {
     double bytes_per_ns;
     double latency_ns;
-    size_t n;            /* transfers it was fitted to; 0: none, and nothing else is set */
-    double spread_ratio; /* how far the rate of one step is from it, on average */
+    size_t n; /* number of transfers to which it was fitted; 0: none, and nothing else is set */
+    double spread_ratio; /* mean distance of the rate in one step from this rate */
     double mean_bytes, mean_ns;
-    double most_bytes;      /* of a transfer that it was fitted to: what larger ones take ... */
-    double slower_by_twice; /* ... for twice the bytes is longer by this part of the time a byte */
-    bool one_size;          /* the sizes do not differ enough to tell latency from rate */
+    double most_bytes; /* size of the largest transfer to which it was fitted: beyond it, the time
+                          for a byte ... */
+    double slower_by_twice; /* ... increases by this part whenever the size doubles */
+    bool one_size;          /* the sizes do not differ enough to distinguish latency and rate */
 };
 
 struct rp_transfer {
@@ -38,16 +39,16 @@ struct rp_transfer {
 /* Sorts transfers by their begin, and computes the work of each. */
 void rp_transfers_share(struct rp_transfer *list, size_t n);
 
-/* From all-reduces of the first rank whose size is known. Waiting for other ranks is not part of a
-   transfer where they were recorded too. Uses the lean of the run. */
+/* Fits it to all-reduces of the first rank with known size. Waiting for other ranks does not count,
+   if these were recorded, too. Uses the lean of the run. */
 enum rp_code rp_transport_fit(const struct rp_sim_run *run, struct rp_transport *out,
                               struct rp_err *err);
 
-/* The most that a round of messages may take in addition to its bytes. */
+/* The most time of a round of messages besides that for its bytes. */
 double rp_transport_round_ns(const struct rp_sim_run *run);
 
-/* By which fraction transfers of another run may take longer or shorter. */
+/* The fraction by which transfers of another run may take longer or shorter. */
 double rp_transport_doubt(const struct rp_transport *t);
 
-/* How long a transfer takes alone. */
+/* The time of a transfer that runs alone. */
 int64_t rp_transport_ns(const struct rp_transport *t, int64_t bytes);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch: a step has more or fewer samples. Arithmetic and bytes of the forward and the backward
- * pass grow by that factor, whichever of the two limits a kernel; what a kernel takes before it
- * does anything, launches, gradients that ranks exchange, and the update of the parameters do not.
+ * pass grow by that factor, whichever of the two limits a kernel. The fixed time of a kernel,
+ * launches, gradients that ranks exchange, and the update of the parameters do not grow.
  */
 #include "sim/whatif/nodes.h"
 
 #include <math.h>
 
-/* Work grows by the factor to a power between these: less than 1 where kernels did not fill the
-   device before, or read parameters more than samples; more where caches no longer hold what they
-   did. Of a GPT and a convolutional network on an H200, steps with 0.5, 1 and 2 times the samples
-   lie on a straight line within 1 %: for these the power is 1. */
+/* Work grows by the factor to a power between these: less than 1 if kernels did not fill the device
+   before, or read parameters more than samples; more if caches no longer hold their data. For a GPT
+   and a convolutional network on an H200, steps with 0.5, 1 and 2 times the samples are on a
+   straight line within 1 %, which is a power of 1. */
 #define LEAST_POWER 0.85
 RP_DECISION(LEAST_POWER, "power", "a guess for what did not fill the device; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
@@ -19,7 +19,7 @@ RP_DECISION(LEAST_POWER, "power", "a guess for what did not fill the device; mea
 RP_DECISION(MOST_POWER, "power", "a guess for what leaves the caches; measured ones had 1",
             "sim/guesses_lean_to_both_sides");
 
-/* By what the work of kernels is multiplied. */
+/* The factor for the work of kernels. */
 static double work_factor(struct rp_sim_run *run, double factor)
 {
     enum rp_sim_lean longer = factor < 1 ? RP_LEAN_FASTER : RP_LEAN_SLOWER;

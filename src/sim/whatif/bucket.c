@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bucket: DistributedDataParallel gathers gradients into buckets of another size. The recorded
- * all-reduces are taken out; new ones begin when the last gradient of their bucket is ready on
- * every rank, share the transport as it was measured, and what waited for the last of the old ones
- * waits for all of the new ones.
+ * all-reduces are removed; new ones begin when the last gradient of their bucket is ready on every
+ * rank, share the transport as it was measured, and what waited for the last of the old ones waits
+ * for all of the new ones.
  *
  *     gradients  g1  g2 g3    g4         ready in the recorded order (AccumulateGrad)
  *     bucket 1    `---+->[all-reduce ....][copy back] -> copied into g1, g2
@@ -13,8 +13,8 @@
  * early buckets overlap the transfers of later ones: each recorded copy waits for the new bucket of
  * its gradient.
  *
- * The same is done first with the recorded buckets. What that lacks against the recording (hooks,
- * waking of threads) is added after the last transfer of a step.
+ * The same is done first with the recorded buckets. The time by which that falls short of the
+ * recording (hooks, waking of threads) is added after the last transfer of a step.
  */
 #include "base/copies.h"
 #include "sim/model/simulated_steps.h"
@@ -27,12 +27,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where what comes after the collectives of one step of one rank begins. */
+/* Where the work after the collectives of one step of one rank begins. */
 struct last_ends {
-    int64_t host_end_ns, device_end_ns; /* last end of what is taken out */
+    int64_t host_end_ns, device_end_ns; /* last end of the removed collectives */
 };
 
-/* An edge from the collectives of a step to what came after the last of them. */
+/* way_on: an edge from the collectives of a step to what came after the last of them. */
 struct way_on {
     uint32_t from, to;
     int64_t lag_ns;
@@ -42,24 +42,24 @@ struct bucket_ctx {
     struct rp_sim_run *run;
     struct rp_transport transport;
     int64_t cap_bytes;      /* 0: the recorded buckets */
-    const char *counts;     /* "4,8,3": gradients of each bucket; NULL: by size */
-    bool as_recorded;       /* for the moment: neither of them counts */
-    double to_ns_by_byte;   /* copies from the device before a transfer */
+    const char *counts;     /* "4,8,3": number of gradients in each bucket; NULL: by size */
+    bool as_recorded;       /* temporarily, use the recorded buckets instead of these */
+    double to_ns_by_byte;   /* time of copies from the device before a transfer */
     double back_ns_by_byte; /* and to it after */
-    int64_t rest_ns;        /* what the model lacks, a step */
+    int64_t rest_ns;        /* time that the model lacks in each step */
     size_t nsteps;
-    size_t high;             /* the end of the gradients of the step at hand */
+    size_t high;             /* end of the gradients of the current step */
     struct last_ends *after; /* by rank and step */
     uint32_t *copies; /* by rank and gradient: the host node that copies it back, or RP_NONE */
     RP_VEC(uint32_t)
-    transfer; /* new transfers of the step at hand: one per rank, bucket by bucket */
+    transfer; /* new transfers of the current step: one for each rank, bucket by bucket */
     RP_VEC(struct way_on) ways_on; /* of the step at hand */
-    RP_VEC(uint32_t) out_edges;    /* out of what is taken out */
+    RP_VEC(uint32_t) out_edges;    /* edges out of what is removed */
     RP_VEC(int64_t) out_lags;      /* as recorded */
     uint8_t *kind;                 /* by node: REMOVED, COPY */
 };
 
-enum { REMOVED = 1, COPY = 2 /* of a bucket into its gradients */ };
+enum { REMOVED = 1, COPY = 2 /* COPY: from a bucket into its gradients */ };
 
 static bool is_replaced(const struct rp_sim_run *run, uint32_t task)
 {
@@ -80,7 +80,7 @@ static bool on_device(const struct rp_sim_run *run, uint32_t task)
     return lane != RP_NONE && run->graph->lanes.at[lane].device;
 }
 
-/* Every node is looked at once. */
+/* Examines every node once. */
 static enum rp_code find_kinds(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_sim_run *run = m->run;
@@ -133,7 +133,7 @@ static void find_ends(struct bucket_ctx *m)
     }
 }
 
-/* Cuts every edge into and out of what is taken out; it takes no time and begins no step. */
+/* Cuts every edge into and out of what is removed; it takes no time and does not begin a step. */
 static enum rp_code remove_collectives(struct bucket_ctx *m, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
@@ -166,8 +166,8 @@ static uint32_t *copy_of(const struct bucket_ctx *m, size_t rank, size_t gradien
     return &m->copies[rank * m->run->parts[0]->gradients.n + gradient];
 }
 
-/* They are in the order of the buckets, and so in that of the gradients. Where a step has another
-   number of them, they are not used. */
+/* Copies are in the order of the buckets, and thus of the gradients. If their number in a step
+   differs, they are not used. */
 static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t high)
 {
     uint16_t step = m->run->parts[0]->gradients.at[low].step;
@@ -183,7 +183,7 @@ static void find_copies(struct bucket_ctx *m, size_t rank, size_t low, size_t hi
             *copy_of(m, rank, low++) = v;
 }
 
-/* Whether a node waits for a bucket only to copy it: each copy waits for its own. */
+/* Whether a node waits for a bucket only to copy it, because each copy waits for its own bucket. */
 static bool precedes_copies(const struct bucket_ctx *m, uint32_t node, size_t last)
 {
     uint32_t copy = *copy_of(m, rp_sim_node(m->run, node)->rank, last);
@@ -194,7 +194,7 @@ static bool precedes_copies(const struct bucket_ctx *m, uint32_t node, size_t la
 
 /* ------------------------------------------------------------------ putting in */
 
-/* A transfer starts when the gradient is there and copied from the device. */
+/* A transfer starts when the gradient is ready and was copied from the device. */
 static enum rp_code link_gradient(struct bucket_ctx *m, uint32_t rank,
                                   const struct rp_sim_gradient *x, uint32_t to, int64_t copy_ns,
                                   struct rp_err *err)
@@ -207,7 +207,8 @@ static enum rp_code link_gradient(struct bucket_ctx *m, uint32_t rank,
                : rp_overlay_link(&m->run->overlay, first + x->work, to, copy_ns, 0, err);
 }
 
-/* Gradients [low, high) of the first rank's list, which all ranks have alike. */
+/* Adds a bucket with gradients [low, high) of the first rank's list, which is the same on all
+   ranks. */
 static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, int64_t bytes,
                                struct rp_err *err)
 {
@@ -246,8 +247,8 @@ static enum rp_code add_bucket(struct bucket_ctx *m, size_t low, size_t high, in
     return RP_OK;
 }
 
-/* A bucket is closed by the gradient with which it reaches its size; n: gradients in it; *counts:
-   where the list is. */
+/* Whether a bucket is full, by the gradient with which it reaches its size; n: number of gradients
+   in it; *counts: position in the list. */
 static bool is_full(const struct bucket_ctx *m, int64_t bytes, size_t n, const char **counts)
 {
     const struct rp_collectives *c = &m->run->parts[0]->collectives;
@@ -299,7 +300,7 @@ static bool leads_after(const struct bucket_ctx *m, uint32_t from, uint32_t to, 
     return a && start >= (on_device(m->run, to) ? a->device_end_ns : a->host_end_ns);
 }
 
-/* The lags that edges out of what is taken out were recorded with: the same for every step. */
+/* Finds the recorded lags of edges out of what is removed, which are the same for every step. */
 static enum rp_code find_edges_out(struct bucket_ctx *m, struct rp_err *err)
 {
     const struct rp_task_graph *g = &m->run->tasks;
@@ -333,7 +334,7 @@ static enum rp_code find_ways_on(struct bucket_ctx *m, uint16_t step, struct rp_
     return RP_OK;
 }
 
-/* What waited for the old collectives of a step waits for the new ones of its rank. */
+/* Lets what waited for the old collectives of a step wait for the new ones of its rank. */
 static enum rp_code link_successors(struct bucket_ctx *m, uint16_t step, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
@@ -371,7 +372,7 @@ static enum rp_code make_buckets(struct bucket_ctx *m, struct rp_err *err)
 
 /* ------------------------------------------------------------------ what the model lacks */
 
-/* Streams that carry what collectives bring back also carry what they take. */
+/* Whether streams that carry copies back from collectives also carry those to them. */
 static bool carries_collectives(const struct rp_sim_run *run, const struct rp_sg_lane *l)
 {
     uint32_t i;
@@ -382,7 +383,8 @@ static bool carries_collectives(const struct rp_sim_run *run, const struct rp_sg
     return false;
 }
 
-/* Copies of a direction that belong to the collectives of the first rank, a byte. */
+/* The time for a byte of copies in one direction that belong to the collectives of the first
+   rank. */
 static double copy_ns_by_byte(const struct rp_sim_run *run, enum rp_copy_way way)
 {
     const struct rp_stepgraph *g = run->graph;
@@ -416,8 +418,8 @@ static enum rp_code step_now(struct bucket_ctx *m, int64_t *out, struct rp_err *
     return code;
 }
 
-/* Models the recorded buckets, compares, and takes them back. It does not depend on the new ones:
-   what is tried on the same run is told what was found before. */
+/* Models the recorded buckets, compares, and removes them again. The result does not depend on the
+   new buckets, so it is kept for other tries on the same run. */
 static enum rp_code find_unexplained(struct bucket_ctx *m, struct rp_err *err)
 {
     struct rp_sim_run *run = m->run;
@@ -461,7 +463,7 @@ static bool is_list(const char *text)
     return true;
 }
 
-/* "25MB", as bucket_cap_mb counts: 1 MB is 1,048,576 bytes. */
+/* Reads "25MB" in the units of bucket_cap_mb: 1 MB is 1,048,576 bytes. */
 static enum rp_code read_cap(const struct rp_whatif_args *args, int64_t *out, struct rp_err *err)
 {
     char *end = NULL;
@@ -504,7 +506,8 @@ static enum rp_whatif_verdict bucket_applies(const struct rp_sim_run *run,
     return RP_WHATIF_APPLIES;
 }
 
-/* What the model lacks is found with the transport as it was. */
+/* Fits the transport without a lean, because what the model lacks is found with the recorded
+   transport. */
 static enum rp_code fit_plainly(struct rp_sim_run *run, struct rp_transport *out,
                                 struct rp_err *err)
 {

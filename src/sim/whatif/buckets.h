@@ -8,9 +8,10 @@ RP_FACT(RP_SIM_MIB, "bytes", "bucket_cap_mb of DistributedDataParallel counts so
 
 struct rp_sim_bucket_costs {
     struct rp_transport transport;
-    double to_ns_by_byte, back_ns_by_byte; /* copies from the device before a transfer, and back */
+    double to_ns_by_byte,
+        back_ns_by_byte; /* time for a byte of copies from the device before a transfer, and back */
 };
 
-/* RP_UNSUPPORTED where `bucket` cannot be answered. */
+/* Returns RP_UNSUPPORTED if `bucket` cannot be answered. */
 enum rp_code rp_sim_bucket_costs(const struct rp_sim_run *run, struct rp_sim_bucket_costs *out,
                                  struct rp_err *err);

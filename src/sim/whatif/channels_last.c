@@ -2,7 +2,7 @@
 /*
  * channels-last: the model and its inputs keep the channels of a pixel together (NHWC), as the
  * matrix units want them. The kernels that cuDNN puts around its convolutions to convert the layout
- * are gone; convolutions and normalizations by cuDNN become somewhat shorter.
+ * disappear; convolutions and normalizations by cuDNN become somewhat shorter.
  */
 #include "sim/whatif/nodes.h"
 

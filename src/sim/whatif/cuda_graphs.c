@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda-graphs: each step is captured once and launched as one graph. From the first launch of a
- * step to its last the host does nothing, and device work runs after what it depends on with the
- * gap that graphs have; what ran in a graph already stays as it is. What the host does before (it
- * prepares the input) and once it has waited for the last of it (it reads results) stays, and so do
- * data loaders and whatever else the host does for long between two launches: a graph holds only
- * what launches. With a region only that part is a graph: a phase, or what operators or kernels of
- * a name do. Its host work goes but for one call, the longest of those that launched its work.
+ * step to its last the host does nothing, and device work follows its predecessors with the gap
+ * that graphs have; work that already ran in a graph stays. The host's work before that (preparing
+ * the input) and after its wait for the last launch (reading results) stays, and so do data loaders
+ * and other long work of the host between two launches, because a graph contains only what
+ * launches. With a region, only that part becomes a graph: a phase, or operators or kernels with a
+ * name. Of its host work only one call stays, the longest one that launched its work.
  */
 #include "sim/whatif/nodes.h"
 #include "sim/whatif/optimizer_kind.h"
@@ -22,9 +22,9 @@ RP_DECISION(
     "sim/a_captured_adam_becomes_capturable");
 
 /* A capturable Adam keeps its count of steps on the device. It divides the buffers of each
-   parameter by numbers there, twice and one by one, where a foreach Adam divides all of them once:
-   as much as four more passes over memory, and two kernels for each parameter; the numbers
-   themselves take some tiny kernels. As a loop it has 14 small kernels more for each parameter.
+   parameter by numbers there, twice and one by one, whereas a foreach Adam divides all of them at
+   once. That costs four more passes over memory, and two kernels for each parameter; computing the
+   numbers takes some tiny kernels. As a loop it has 14 more small kernels for each parameter.
    Counted and measured in captured steps of the same networks. */
 #define CAPTURABLE_PASSES 4
 RP_FACT(CAPTURABLE_PASSES, "passes over memory", "torch.optim.Adam(foreach, capturable)");
@@ -35,7 +35,7 @@ RP_FACT(CAPTURABLE_NUMBERS_NS, "ns of a step", "kernels on counts of steps; meas
 #define CAPTURABLE_LOOP_NS (14 * (1500 + GRAPH_GAP_NS))
 RP_FACT(CAPTURABLE_LOOP_NS, "ns of a parameter", "its 14 kernels; measured on an H200");
 
-/* A kernel that began while the one before it still ran does so in a graph, too. */
+/* A kernel that began while the one before it still ran also does so in a graph. */
 static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to_device)
 {
     if (flags & RP_EDGE_FROM_START && RP_SIM_EDGE_KIND(flags) != RP_SG_LAUNCH &&
@@ -55,7 +55,7 @@ static int64_t graph_lag(uint32_t flags, int64_t lag_ns, int64_t gap_ns, bool to
     }
 }
 
-/* A backward pass and an optimizer only walk over what a graph remembers, however long. */
+/* A backward pass and an optimizer only execute what a graph remembers, however long that takes. */
 #define OTHER_WORK_NS 1000000
 RP_DECISION(
     OTHER_WORK_NS, "ns",
@@ -68,15 +68,16 @@ struct launching {
     int64_t first_ns, last_ns, waited_ns;
 };
 
-/* RP_PHASES: the whole step, or a pattern. */
+/* RP_PHASES stands for the whole step, or a pattern. */
 struct region {
     uint8_t phase;
     const char *pattern;
-    size_t nsteps;            /* the most that a rank has */
+    size_t nsteps;            /* the largest number of steps of a rank */
     struct launching *window; /* by rank and step */
-    uint8_t *other;           /* by node: of the host, and does something else than launch */
+    uint8_t *other;           /* by node: host work other than launching */
     uint8_t *place;           /* by node: IN_REGION, STAYS */
-    const uint32_t *piece; /* by node: 0: in no piece that is captured (repeats.h); NULL: all is */
+    const uint32_t *piece;    /* by node: 0 if it is in no piece that is captured (repeats.h); NULL:
+                                 everything is captured */
 };
 
 enum { IN_REGION = 1, STAYS = 2 };
@@ -97,7 +98,7 @@ static bool in_region(const struct region *r, uint32_t i)
     return r->place[i] & IN_REGION;
 }
 
-/* PyTorch marks no forward pass: it is what is neither backward nor optimizer. */
+/* PyTorch does not mark the forward pass, so it is what is neither backward nor optimizer. */
 static bool is_of_region(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     uint8_t phase = rp_sim_note_of(run, i)->phase;
@@ -113,7 +114,7 @@ static bool is_of_region(const struct rp_sim_run *run, const struct region *r, u
     return rp_sim_name_fits(run, r->pattern, i);
 }
 
-/* Of the step of a node; NULL: it belongs to none. */
+/* The window for the step of a node; NULL if it belongs to none. */
 static struct launching *window_of(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     uint32_t rank = run->nranks > 1 ? rp_sim_node(run, i)->rank : 0;
@@ -147,8 +148,8 @@ static bool is_launch(const struct rp_sim_run *run, uint32_t node)
     return false;
 }
 
-/* Marks calls that take or free device memory for long: a program that does so in every step has no
-   memory to keep for a graph, or no allocator that would. */
+/* Marks long calls that allocate or free device memory: a program that does this in every step has
+   no memory to keep for a graph, or no allocator that could. */
 static void mark_allocations(const struct rp_sim_run *run, struct region *r)
 {
     uint32_t i;
@@ -157,7 +158,7 @@ static void mark_allocations(const struct rp_sim_run *run, struct region *r)
         r->other[i] = rp_sim_allocates(run, i);
 }
 
-/* Marks what the host does for long between two launches of a thread. */
+/* Marks long work of the host between two launches of a thread. */
 static enum rp_code find_other_work(const struct rp_sim_run *run, struct region *r,
                                     struct rp_arena *arena, struct rp_err *err)
 {
@@ -200,7 +201,7 @@ static enum rp_code place_nodes(const struct rp_sim_run *run, struct region *r,
     return RP_OK;
 }
 
-/* When each step of each rank launches device work of the region. */
+/* Finds when each step of each rank launches device work of the region. */
 static enum rp_code find_launching(const struct rp_sim_run *run, struct region *r,
                                    struct rp_arena *arena, struct rp_err *err)
 {
@@ -227,7 +228,7 @@ static enum rp_code find_launching(const struct rp_sim_run *run, struct region *
     return RP_OK;
 }
 
-/* Whether the host does this with a graph, too. */
+/* Whether the host does this also with a graph. */
 static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, uint32_t i)
 {
     int64_t start = rp_sim_node(run, i)->start_ns;
@@ -243,8 +244,8 @@ static bool stays_on_host(const struct rp_sim_run *run, const struct region *r, 
     return !w || start < w->first_ns || start >= w->waited_ns;
 }
 
-/* The launch of a graph stands for those of its kernels: in each step and rank, or in each piece,
-   one call stays. */
+/* Whether this call becomes the launch of the graph: in each step and rank, or in each piece, one
+   call stays. */
 static bool launches_graph(const struct rp_sim_run *run, const struct region *r, uint32_t i,
                            uint32_t *last)
 {
@@ -299,8 +300,8 @@ static enum rp_code shrink_lags(struct rp_sim_run *run, const struct region *r, 
     return RP_OK;
 }
 
-/* What an update of the rank takes more in a step, beside the passes over memory. Not where the
-   optimizer is fused by another what-if. */
+/* Adds the extra time of an update of the rank in a step, besides the passes over memory. Not if
+   another what-if fuses the optimizer. */
 static enum rp_code make_capturable(struct rp_sim_run *run, const struct region *r, uint32_t rank,
                                     bool fused, struct rp_err *err)
 {
@@ -327,7 +328,7 @@ static enum rp_code make_capturable(struct rp_sim_run *run, const struct region 
     return RP_OK;
 }
 
-/* Attention in the region that is passed a mask. Of most recordings none is. */
+/* Changes attention in the region that gets a mask; most recordings have none. */
 static enum rp_code mask_attention(struct rp_sim_run *run, const struct region *r,
                                    const struct rp_whatif_list *list, struct rp_err *err)
 {
@@ -377,7 +378,9 @@ static enum rp_code capture(struct rp_sim_run *run, const struct rp_whatif_args 
 /* Whether most kernels are launched by CUDA graphs already. */
 static bool is_graphed(const struct rp_sim_run *run)
 {
-    size_t graphs = 0, single = 0, kernels = 0; /* not every kernel of a graph shows its launch */
+    size_t graphs = 0, single = 0,
+           kernels =
+               0; /* kernels are counted, because not every kernel of a graph shows its launch */
     uint32_t v, i;
 
     for (v = 0; v < rp_sim_nnodes(run); v++) {
@@ -393,7 +396,7 @@ static bool is_graphed(const struct rp_sim_run *run)
     return graphs && 2 * single < kernels;
 }
 
-/* Collectives of threads. */
+/* Whether threads carry collectives. */
 static bool has_host_collectives(const struct rp_sim_run *run)
 {
     return run->parts[0]->collectives.on_host && run->parts[0]->collectives.list.n;
@@ -436,7 +439,7 @@ static enum rp_whatif_verdict cuda_graphs_applies(const struct rp_sim_run *run,
     return verdict;
 }
 
-/* Only pieces are captured where they are all that can be. */
+/* Captures only pieces if nothing else can be captured. */
 static enum rp_code find_pieces(const struct rp_sim_run *run, struct region *r,
                                 struct rp_arena *arena, struct rp_err *err)
 {
@@ -472,7 +475,7 @@ static enum rp_code cuda_graphs_apply(struct rp_sim_run *run, const struct rp_wh
     return code;
 }
 
-/* The phases that have device work in the steps, a bit each. */
+/* The phases that have device work in the steps, as bits. */
 static unsigned working_phases(const struct rp_sim_run *run)
 {
     unsigned found = 0;
@@ -483,8 +486,8 @@ static unsigned working_phases(const struct rp_sim_run *run)
     return found;
 }
 
-/* Phases that the step has, and is not all of. Backward passes with all-reduces on the host cannot
-   be captured: DistributedDataParallel starts them from hooks. */
+/* Proposes phases that are a part of the step. Backward passes with all-reduces on the host cannot
+   be captured, because DistributedDataParallel starts these from hooks. */
 static enum rp_code cuda_graphs_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                         rp_whatif_texts *out, struct rp_err *err)
 {

@@ -2,18 +2,17 @@
 /*
  * dtype, tf32: kernels in other number formats.
  *
- * dtype: kernels in 16 bits, in the format that the device has, as autocast does it. Of products
- * whose shapes were recorded a cost model says what they gain, and what is converted for them
- * (sim/kernel_ratios.h). Other operators of PyTorch follow a table of what autocast made of them in
- * 16 networks on one H200. The rest follows from its class and its time, by a table of medians over
- * 1,920 single operators that were measured there, scaled by how much faster its matrix units are
- * than what computes in 32 bits; the remaining doubt is in the interval. The host launches the
- * conversions, too.
+ * dtype: kernels run in the device's 16-bit format, as with autocast. For products with recorded
+ * shapes, a cost model says what they gain, and what is converted for them (sim/kernel_ratios.h).
+ * Other operators of PyTorch follow a table of the effect of autocast in 16 networks on one H200.
+ * For the rest, class and time decide, by a table of medians over 1,920 single operators measured
+ * there, scaled by how much faster the device's matrix units are than computing in 32 bits; the
+ * interval contains the remaining doubt. The host launches the conversions, too.
  *
  * tf32: products of matrices in fp32 run on the matrix units, which round their operands and read
- * as many bytes as before. The cost model says what they gain; where it does not, what they would
- * in 16 bits, at the rate of tf32. Convolutions stay as they are: cuDNN uses tf32 for them unless
- * it is forbidden.
+ * as many bytes as before. The cost model says what they gain; if it does not, they gain as in 16
+ * bits, at the rate of tf32. Convolutions do not change, because cuDNN uses tf32 for them unless
+ * that is forbidden.
  */
 #include "cost/devices.h"
 #include "facts/torch_names.h"
@@ -21,40 +20,41 @@
 
 #include <string.h>
 
-/* How long an operator takes in bf16, in parts of its time in fp32, up to a time in fp32. */
+/* The time of an operator in bf16 relative to fp32, up to a time in fp32. */
 struct gain {
     int64_t up_to_ns;
     double factor;
 };
 
-/* Products whose sizes are multiples of 8: others gain half as much or nothing. */
+/* For products whose sizes are multiples of 8; others gain half as much or nothing. */
 static const struct gain matrix_gain[] = {{6000, 0.76},     {12000, 0.45},  {25000, 0.28},
                                           {50000, 0.19},    {100000, 0.13}, {200000, 0.09},
                                           {INT64_MAX, 0.07}};
 static const struct gain convolution_gain[] = {
     {12000, 1.16}, {25000, 0.92}, {50000, 0.70}, {INT64_MAX, 0.52}};
-/* Of other frameworks: half of them in 16 bits. Long ones, which the memory limits, gain half of
-   what half the bytes save. */
+/* For other frameworks: half of the operators run in 16 bits. Long ones, which the memory limits,
+   gain half of what half the bytes would save. */
 static const struct gain element_gain[] = {
     {15000, 1}, {30000, 0.92}, {60000, 0.84}, {INT64_MAX, 0.75}};
 static const struct gain attention_gain[] = {{40000, 0.33}, {120000, 0.22}, {INT64_MAX, 0.17}};
-/* cuDNN's: half the bytes, after the overhead. PyTorch's own take as long as before. */
+/* For cuDNN's: half the bytes, after the overhead. PyTorch's own take as long as before. */
 static const struct gain depthwise_gain[] = {
     {6000, 0.9}, {12000, 0.75}, {25000, 0.65}, {50000, 0.57}, {INT64_MAX, 0.51}};
-/* Kernels that gain otherwise, by their names. */
+/* Kernels with another gain, by their names. */
 static const struct {
     unsigned kernel;
     const char *name;
     double factor;
 } kernel_gain[] = {
     {RP_KERNEL_DEPTHWISE, "at::native", 1},
-    {RP_KERNEL_DEPTHWISE, "wgrad2d_grouped", 0.08}, /* its kernel is for 16 bits only */
+    {RP_KERNEL_DEPTHWISE, "wgrad2d_grouped", 0.08}, /* this kernel exists only for 16 bits */
     {RP_KERNEL_CONVOLUTION, "f32f32_f32f32", 0.1}}; /* runs on vectors in fp32 */
 
-/* What the operators of PyTorch take in parts of their time in fp32, but for an overhead: medians
-   of the steps of 16 networks. What is not in the table stays in fp32, or takes as long: losses,
+/* The times of PyTorch's operators relative to fp32, except for an overhead: medians of the steps
+   of 16 networks. Operators that are not in the table stay in fp32, or take as long: losses,
    softmax, normalizations of rows and groups, pooling, sums that are kept in fp32. Names begin with
-   these. cuDNN has no batch normalization of 16 bits in this layout: PyTorch's own is slower. */
+   these texts. cuDNN has no batch normalization of 16 bits in this layout, and PyTorch's own is
+   slower. */
 static const struct {
     const char *op;
     double factor;
@@ -77,7 +77,7 @@ static const struct {
                      {"div", 0.8},
                      {"mean", 0.8}};
 
-/* Operands and results of products are converted, by kernels of their own. Without shapes: */
+/* Operands and results of products are converted by separate kernels. Without shapes: */
 #define CONVERT_NS 1500
 RP_DECISION(CONVERT_NS, "ns of a product", "on one GPT 4 us for a product of 116 us",
             "sim/a_product_gains_by_its_time");
@@ -92,7 +92,7 @@ RP_DECISION(TF32_DOUBT, "of the time",
             "products in tf32 whose shapes were left out when the model was fitted lie within this",
             "sim/the_model_says_what_tf32_gains");
 
-/* How much faster products are in 16 bits than in 32, as published. */
+/* How much faster products are in 16 bits than in 32, according to published figures. */
 static double half_rate(const struct rp_device_peaks *d)
 {
     double half = rp_device_matrix_peak(d, rp_device_half(d));
@@ -101,10 +101,10 @@ static double half_rate(const struct rp_device_peaks *d)
     return half > 0 && full > 0 ? half / full : 1;
 }
 
-/* The recorded device, and how its products compare with those that the table was measured on. */
+/* The recorded device, and how its products compare with those on which the table was measured. */
 struct half {
     const struct rp_device_peaks *device; /* NULL: not known */
-    double slower;                        /* times the factors of the table for products */
+    double slower;                        /* multiplies the factors of the table for products */
     double tf32;                          /* the factor of products in tf32 */
 };
 
@@ -138,14 +138,14 @@ static bool is_attention(const struct rp_sim_run *run, uint32_t node)
     return op_has(run, node, "attention");
 }
 
-/* One operator computes a whole recurrent network: its hundreds of products read operands that were
-   converted before it. */
+/* Whether the operator computes a whole recurrent network, whose hundreds of products read operands
+   that were converted before it. */
 static bool is_recurrent(const struct rp_sim_run *run, uint32_t node)
 {
     return op_has(run, node, "_rnn");
 }
 
-/* Of a product, or of an element-wise kernel that no operator of PyTorch launched. */
+/* The gain of a product, or of an element-wise kernel that no operator of PyTorch launched. */
 static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32_t node)
 {
     unsigned kernel = rp_sim_kernel_traits(run, node);
@@ -175,7 +175,7 @@ static double gain_of(const struct half *h, const struct rp_sim_run *run, uint32
     return product && factor > 1 ? 1 : factor;
 }
 
-/* Of another operator of PyTorch; 0: it is none. */
+/* The factor for another operator of PyTorch; 0 if it is none. */
 static double operator_factor(const struct rp_sim_run *run, uint32_t node)
 {
     const char *op = rp_sim_part_of(run, node)->graph.names.at[rp_sim_note_of(run, node)->op];
@@ -192,7 +192,7 @@ static double operator_factor(const struct rp_sim_run *run, uint32_t node)
     return 1;
 }
 
-/* What the model says of a node; NULL: nothing. */
+/* What the model says about a node; NULL if nothing. */
 static const struct rp_sim_ratio *ratio_of(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = rp_sim_ratio_of(run, node);
@@ -219,8 +219,8 @@ static bool is_product(const struct rp_sim_run *run, uint32_t node)
            rp_sim_kernel_traits(run, node) & RP_KERNEL_PRODUCT;
 }
 
-/* The parts of the time of products that run in 16 bits already, and that are known to run in 32,
-   by names or recorded types; 0: there are none. */
+/* The shares of the time of products that already run in 16 bits, and that are known to run in 32,
+   by names or recorded types; 0 if there are none. */
 struct parts {
     double half, single;
 };
@@ -244,7 +244,7 @@ static struct parts parts_of(const struct rp_sim_run *run)
     return all > 0 ? (struct parts){p.half / all, p.single / all} : p;
 }
 
-/* What the interval of the model, or the run, leans to. */
+/* The ratio at the end of the model's interval to which the run leans. */
 static double leaning_ratio(struct rp_sim_run *run, const struct rp_sim_ratio *ratio)
 {
     run->leans = true;
@@ -278,12 +278,12 @@ static double factor_of(struct rp_sim_run *run, const struct half *h, uint32_t n
 
 /* ------------------------------------------------------------------ the host */
 
-/* Conversions of a pass of all steps, and its kernels. */
+/* launches: conversions of a pass in all steps, and its kernels. */
 struct launches {
     double casts, kernels;
 };
 
-/* Without shapes: the weight of a product. */
+/* Without shapes: only the weight of a product counts. */
 static double casts_of(const struct rp_sim_run *run, uint32_t node)
 {
     const struct rp_sim_ratio *ratio = ratio_of(run, node);
@@ -294,8 +294,8 @@ static double casts_of(const struct rp_sim_run *run, uint32_t node)
                        rp_sim_note_of(run, node)->phase != RP_PHASE_BACKWARD;
 }
 
-/* A conversion takes the host as long as an operator that launches one kernel does on average.
-   What the forward pass converts, the backward pass converts back. */
+/* A conversion takes the host as long as an average operator that launches one kernel. What the
+   forward pass converts, the backward pass converts back. */
 static enum rp_code launch_conversions(struct rp_sim_run *run, struct rp_err *err)
 {
     struct launches forward = {0, 0}, backward = {0, 0};
@@ -371,7 +371,7 @@ static enum rp_code dtype_apply(struct rp_sim_run *run, const struct rp_whatif_a
     if (!is_bf16(args) && (!args->value || strcmp(args->value, "fp16") != 0))
         return rp_err_set(err, RP_USAGE, "'%s': dtype=bf16 or dtype=fp16 is expected", args->text);
     RP_TRY(rp_whatif_check(&rp_whatif_dtype, run, args, err));
-    mixed = 2 * parts_of(run).half > 1; /* then what is not in 16 bits was left out on purpose */
+    mixed = 2 * parts_of(run).half > 1; /* if so, what is not in 16 bits was left out on purpose */
     for (i = 0; i < rp_sim_nnodes(run); i++)
         if (rp_sim_is_kernel(run, i) && rp_sim_note_of(run, i)->phase != RP_PHASE_OPTIMIZER &&
             !is_converted(run, i)) {
@@ -428,8 +428,8 @@ const struct rp_whatif rp_whatif_dtype = {
 
 /* ------------------------------------------------------------------ tf32 */
 
-/* A product of matrices that runs on vectors. Not a convolution that is computed as one, nor
-   attention, whose kernels for fp32 do not ask what products may be computed in. */
+/* Whether this is a product of matrices that runs on vectors; not a convolution that is computed as
+   one, nor attention, whose kernels for fp32 ignore the format allowed for products. */
 static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
 {
     unsigned kernel = rp_sim_is_kernel(run, node) ? rp_sim_kernel_traits(run, node) : 0;
@@ -439,8 +439,8 @@ static bool runs_in_fp32(const struct rp_sim_run *run, uint32_t node)
            (kernel & RP_KERNEL_SINGLE || ratio_of(run, node));
 }
 
-/* What the model does not know gains what it would in 16 bits, at the rate of tf32, and nothing if
-   it is too small. */
+/* If the model does not know it, it gains as in 16 bits, at the rate of tf32, and nothing if it is
+   too small. */
 static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t node)
 {
     const struct rp_sim_ratio *found = ratio_of(run, node);
@@ -453,7 +453,7 @@ static double tf32_factor(struct rp_sim_run *run, const struct half *h, uint32_t
     return factor < 1 ? factor : 1;
 }
 
-/* The names of some kernels do not tell whether they use tf32 already. It is proposed only where
+/* The names of some kernels do not tell whether they already use tf32. So tf32 is proposed only if
    kernels that certainly do not use it take more time than those. */
 static enum rp_whatif_verdict tf32_applies(const struct rp_sim_run *run,
                                            const struct rp_whatif_args *args, struct rp_err *why)
@@ -514,7 +514,7 @@ static enum rp_code tf32_apply(struct rp_sim_run *run, const struct rp_whatif_ar
     for (i = 0; i < rp_sim_nnodes(run); i++) {
         if (!runs_in_fp32(run, i))
             continue;
-        /* attention that is passed a mask has no products of its own */
+        /* attention that gets a mask has no products of its own */
         if (!half && !(captured && ratio_of(run, i) && ratio_of(run, i)->masked > 0))
             RP_TRY(rp_sim_scale_node(run, i, tf32_factor(run, &h, i), err));
     }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuse: consecutive kernels become one. What a fused chain takes was measured (sim/model/fusing.h).
+ * fuse: consecutive kernels become one. The time of a fused chain was measured
+ * (sim/model/fusing.h).
  *
  * compile: torch.compile of the model. Between products of matrices its kernels are fused as far as
  * the next reduction, whose kernel ends a chain, and the host runs generated code, which takes a
- * part of the time for each kernel that is left, and some time to enter a pass at all.
+ * part of the time for each remaining kernel, plus some time to enter a pass.
  *
- * A chain does not pass a wait of the host for the device: what is launched next may depend on what
- * was read.
+ * A chain does not pass a wait of the host for the device: what is launched next may depend on the
+ * value read.
  */
 #include "base/filled.h"
 #include "sim/model/fusing.h"
@@ -42,16 +43,16 @@ RP_DECISION(COMPILED_WORK_DOUBT, "of the device's time",
 struct fuse_ctx {
     struct rp_sim_run *run;
     bool compile;
-    bool no_optimizer, no_model; /* their kernels are fused by another what-if */
+    bool no_optimizer, no_model; /* another what-if fuses their kernels */
     const char *pattern;
-    size_t chains, fused; /* fused: kernels that are in them */
+    size_t chains, fused; /* fused: number of kernels in the chains */
     rp_sim_task_vec matched;
     RP_VEC(uint32_t) launch_of; /* by task: the call that launched it, or RP_NONE */
     struct rp_arena scratch;
     uint32_t *piece; /* by task (repeats.h) */
 };
 
-/* Of the model: not of its optimizer, which is not compiled. */
+/* Whether a node belongs to the model; its optimizer is not compiled. */
 static bool is_compiled(const struct rp_sim_run *run, uint32_t i)
 {
     const struct rp_sim_note *note = rp_sim_note_of(run, i);
@@ -72,13 +73,14 @@ static bool is_link(const struct fuse_ctx *f, uint32_t i)
     return rp_sim_kernel_traits(f->run, i) & RP_KERNEL_POINTWISE;
 }
 
-/* A reduction is the last that a generated kernel does. */
+/* Whether a kernel ends a chain, as a reduction does, because it is the last part of a generated
+   kernel. */
 static bool ends_chain(const struct fuse_ctx *f, uint32_t i)
 {
     return f->compile && !(rp_sim_kernel_traits(f->run, i) & RP_KERNEL_POINTWISE);
 }
 
-/* Launching what is no more takes no time either. */
+/* Launching a kernel that no longer exists takes no time either. */
 static enum rp_code drop_launch(struct fuse_ctx *f, uint32_t kernel, struct rp_err *err)
 {
     uint32_t launch = f->compile ? RP_NONE : f->launch_of.at[kernel];
@@ -111,7 +113,7 @@ static enum rp_code close_gap(struct fuse_ctx *f, uint32_t kernel, struct rp_err
     return RP_OK;
 }
 
-/* The last of a chain becomes the whole of it. */
+/* Puts the time of the whole chain into its last kernel. */
 static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end, struct rp_err *err)
 {
     struct rp_overlay *o = &f->run->overlay;
@@ -135,8 +137,8 @@ static enum rp_code fuse_chain(struct fuse_ctx *f, uint32_t first, uint32_t end,
     return rp_overlay_set_dur(o, end - 1, fused < sum ? fused : sum, err);
 }
 
-/* One compiler's unit is a pass: what the forward pass ends with is not joined to the begin of the
-   backward pass, nor that to the optimizer. PyTorch marks no forward pass. */
+/* A compiler's unit is a pass: the end of the forward pass is not joined with the begin of the
+   backward pass, nor that with the optimizer. PyTorch does not mark the forward pass. */
 static bool same_pass(const struct rp_sim_note *a, const struct rp_sim_note *b)
 {
     uint8_t pa = a->phase == RP_PHASE_FORWARD ? RP_PHASE_OTHER : a->phase;
@@ -161,7 +163,7 @@ static enum rp_code fuse_lane(struct fuse_ctx *f, const struct rp_sg_lane *lane,
     return RP_OK;
 }
 
-/* All chains of all streams; says which. */
+/* Fuses all chains of all streams, and says which. */
 static enum rp_code fuse_all(struct fuse_ctx *f, struct rp_err *err)
 {
     const struct rp_stepgraph *g = f->run->graph;
@@ -238,7 +240,7 @@ static bool calls_library(const struct rp_sim_run *run, uint32_t i)
     return rp_sim_means(op, RP_SIM_CONVOLVES);
 }
 
-/* What entering takes is put before the first operator of each pass of a step: `entered` has a flag
+/* The time to enter is put before the first operator of each pass of a step: `entered` has a flag
    for each rank, step and pass. */
 static enum rp_code compile_host(struct rp_sim_run *run, double factor, bool *entered,
                                  struct rp_err *err)
@@ -284,7 +286,7 @@ static enum rp_code compile_device(struct rp_sim_run *run, const struct rp_whati
     return RP_OK;
 }
 
-/* Counts the kernels of the model. Sets `generated` where a compiler made one of them. */
+/* Counts the kernels of the model. Sets `generated` if a compiler made one of them. */
 static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
 {
     size_t n = 0;
@@ -299,7 +301,7 @@ static size_t count_kernels(const struct rp_sim_run *run, bool *generated)
     return n;
 }
 
-/* Then the host runs none of the generated code, whichever what-if is applied first. */
+/* If so, the host runs none of the generated code, whichever what-if is applied first. */
 static bool graphs_launch_model(const struct rp_whatif_list *list)
 {
     size_t i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fused-optimizer: one kernel updates many parameters at once and passes over memory as few times
- * as can be (optimizer_kind.c). What a small kernel takes at least is paid a few times instead of
- * once an operation.
+ * as possible (optimizer_kind.c). The least time of a small kernel is paid a few times instead of
+ * once for each operation.
  */
 #include "facts/times/intervals.h"
 #include "sim/whatif/nodes.h"
@@ -20,14 +20,15 @@ RP_FACT(TRAFFIC, "of the passes over memory", "a fused Adam, where no operator h
 
 struct region {
     int64_t host_ns, device_ns;
-    int64_t above_ns; /* what its device work takes over the quickest kernel of the rank */
+    int64_t
+        above_ns; /* how much longer its device work takes than the quickest kernel of the rank */
     size_t gradients;
 };
 
 static void sum_update(const struct rp_sim_run *run, uint32_t rank, struct region *out)
 {
     const int64_t *dur = run->overlay.dur_ns.at;
-    int64_t least = RP_SIM_EMPTY_KERNEL_NS; /* or the quickest of the rank */
+    int64_t least = RP_SIM_EMPTY_KERNEL_NS; /* or the quickest kernel of the rank */
     uint32_t i, first = rp_sim_first_node(run, rank), end = rp_sim_end_node(run, rank);
 
     *out = (struct region){0};
@@ -55,7 +56,7 @@ static double host_factor(const struct rp_sim_run *run, uint32_t rank, const str
     return fused < (double)r->host_ns ? fused / (double)r->host_ns : 1;
 }
 
-/* The gaps between its kernels go; what they waited for before stays. */
+/* Removes the gaps between its kernels; what they waited for before stays. */
 static enum rp_code close_gaps(struct rp_sim_run *run, uint32_t rank, double host,
                                struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu: kernels on another device. What a kernel gains follows from its class and from the published
- * peaks of both devices; the remaining doubt is in the interval.
+ * gpu: kernels on another device. The gain of a kernel follows from its class and from the
+ * published peaks of both devices; the interval contains the remaining doubt.
  */
 #include "cost/devices.h"
 #include "sim/whatif/nodes.h"
@@ -53,7 +53,7 @@ static double gpu_factor(unsigned kernel, const struct rp_device_peaks *from,
     return a > 0 && b > 0 ? from->reach / to->reach * a / b : from->memory / to->memory;
 }
 
-/* The device that is scaled from; NULL: not in the table. */
+/* The device from which times are scaled; NULL if it is not in the table. */
 static const struct rp_device_peaks *recorded_gpu(const struct rp_sim_run *run,
                                                   const struct rp_whatif_args *args)
 {

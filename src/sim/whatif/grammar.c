@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading what-ifs. Names of kernels hold nearly every character ("void add<int, 4>(a+b)"), so
- * bare text ends only where a what-if must begin, and quotes settle what is left. Linear in the
+ * Reads what-ifs. Names of kernels hold nearly every character ("void add<int, 4>(a+b)"), so bare
+ * text ends only where a what-if must begin, and quotes settle the remaining cases. Linear in the
  * text, times the number of what-ifs at each '+'.
  */
 #include "sim/whatif/whatifs.h"
@@ -50,7 +50,7 @@ static enum rp_code unknown_whatif(const char *text, const char *name, struct rp
                       text, near ? ": did you mean '" : "", near ? near : "", near ? "'" : "");
 }
 
-/* A '+' after which another what-if begins. */
+/* Whether another what-if begins after a '+'. */
 static bool is_separator(const char *at)
 {
     return *at == '+' && find_whatif(at + 1, name_len(at + 1));
@@ -58,7 +58,7 @@ static bool is_separator(const char *at)
 
 /* ------------------------------------------------------------------ subjects and values */
 
-/* From the opening quote to just past the closing one. */
+/* Reads from the opening quote to after the closing one. */
 static enum rp_code read_quoted(struct parser *p, const char **out)
 {
     char *to = rp_arena_alloc(p->arena, strlen(p->at) + 1, 1);
@@ -76,7 +76,7 @@ static enum rp_code read_quoted(struct parser *p, const char **out)
     return rp_err_set(p->err, RP_USAGE, "'%s': the closing '\"' is missing", p->whole);
 }
 
-/* Up to `end`, which is then where the parser is. */
+/* Reads up to `end` and moves there. */
 static enum rp_code read_bare(struct parser *p, const char *end, const char **out)
 {
     *out = rp_arena_copy(p->arena, p->at, (size_t)(end - p->at));
@@ -84,7 +84,7 @@ static enum rp_code read_bare(struct parser *p, const char *end, const char **ou
     return *out ? RP_OK : rp_err_nomem(p->err, "simulating");
 }
 
-/* Where a bare subject ends: at the '=' of the value, or with the what-if. */
+/* The end of a bare subject: at the '=' of the value, or with the what-if. */
 static const char *subject_end(const char *at)
 {
     const char *value = NULL;
@@ -117,7 +117,7 @@ static enum rp_code read_value(struct parser *p, bool at_comma, const char **out
 
 /* ------------------------------------------------------------------ a what-if */
 
-/* "bucket=25MB+fuze": the text after '+' is meant as a what-if. */
+/* In "bucket=25MB+fuze", the text after '+' is meant as a what-if, so it is an error. */
 static enum rp_code check_word(const struct rp_whatif_call *call, struct rp_err *err)
 {
     const char *plus = call->row->value == RP_WHATIF_WORD && call->args.value

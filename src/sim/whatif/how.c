@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a change is made, and what it assumes, in the terms of a framework. */
+/* Says how a change is made, and what it assumes, in the terms of a framework. */
 #include "sim/whatif/whatifs.h"
 
 #include "facts/work/workload.h"
@@ -13,7 +13,7 @@ const char *rp_whatif_how(const struct rp_whatif *row, const char *text)
     return row->move->how ? row->move->how(text) : row->move->apply;
 }
 
-/* Communication of these is that of TensorFlow programs. */
+/* Communication in these frameworks is like that of TensorFlow programs. */
 static unsigned program_of(unsigned framework)
 {
     return framework == RP_FRAMEWORK_HOROVOD || framework == RP_FRAMEWORK_BYTEPS

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of kernels by their names, for what-ifs that change kernels. */
+/* Finds classes of kernels by their names, for what-ifs that change kernels. */
 #include "base/named.h"
 #include "sim/whatif/nodes.h"
 
@@ -40,7 +40,8 @@ static bool is_half_jet(const char *name)
     return *at && strchr("thqo", *at);
 }
 
-/* Names of attention kernels seldom tell their format: it is of 16 bits but where they say f32. */
+/* Names of attention kernels seldom tell their format, so they count as 16 bits unless they say
+   f32. */
 static bool is_half(const char *name)
 {
     static const char *const signs[] = {"bf16",   "bfloat16", "f16",    "half",   "fp16",  "fp8",

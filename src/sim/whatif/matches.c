@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a what-if selected, in words. O(n log n) in the selected tasks. */
+/* Says in words what a what-if selected. O(n log n) in the selected tasks. */
 #include "base/order.h"
 #include "sim/whatif/nodes.h"
 
@@ -22,7 +22,7 @@ enum rp_code rp_sim_match(const struct rp_sim_run *run, rp_sim_task_vec *list, u
 
 RP_ORDER(by_number, uint32_t, RP_COMPARE(*a, *b))
 
-/* The list becomes the names of its tasks, which are then counted. */
+/* Replaces the list of tasks by their names, which are then counted. */
 static size_t count_names(const struct rp_sim_run *run, rp_sim_task_vec *list,
                           struct name_count *out)
 {

@@ -33,7 +33,7 @@ struct network {
     struct rp_transport transport;
     int64_t world;
     bool tree;
-    double least_latency_ns; /* of a transfer, after the change */
+    double least_latency_ns; /* after the change, for a transfer */
 };
 
 static struct shape shape_of(enum rp_coll_kind kind, double n, bool tree)
@@ -72,7 +72,7 @@ static const struct rp_collective *collective_of(const struct rp_sim_run *run, u
                : &rp_sim_part_of(run, task)->collectives.list.at[node->collective];
 }
 
-/* Ranks of the job: those that are here, or as many as the largest group says. */
+/* The ranks of the job: those that are here, or as many as the largest group states. */
 static int64_t world_of(const struct rp_sim_run *run)
 {
     const struct rp_collectives *c = &run->parts[0]->collectives;
@@ -99,7 +99,7 @@ static bool is_transfer(const struct rp_sim_run *run, uint32_t task)
     return rp_overlay_task(&run->overlay, task)->kind == RP_SG_COMM;
 }
 
-/* A transfer whose rounds cost `rounds` times as much and its bytes `bytes` times. */
+/* Changes a transfer: its rounds cost `rounds` times as much, and its bytes `bytes` times. */
 static enum rp_code change_transfer(struct rp_sim_run *run, const struct network *net,
                                     uint32_t task, struct shape factor, struct rp_err *err)
 {
@@ -128,7 +128,8 @@ static enum rp_code change_transfers(struct rp_sim_run *run, const struct networ
 
 /* ------------------------------------------------------------------ ranks */
 
-/* Groups inside the job (tensor or pipeline parallel) stay as they are. */
+/* Whether a group spans the job; groups inside of it (tensor or pipeline parallel) do not
+   change. */
 static bool spans_all(const struct network *net, const struct rp_collective *c)
 {
     return !c || c->group_size <= 0 || c->group_size == net->world;
@@ -176,11 +177,12 @@ static enum rp_code share_host(const struct rp_sim_run *run, bool *out, struct r
 }
 
 /*
- * More ranks of a transport that threads carry: on machines of their own they change nothing for
- * each other; on one machine each has fewer cores, so that in every round its thread may wait for
- * one, and all share the memory that carries the bytes. Which it is was not recorded: the interval
- * goes from one to the other, the prediction is a geometric mean. Where the recorded ranks share a
- * machine, more of them probably will, and wait for its cores; memory is shared by half.
+ * If threads carry the transport, more ranks on machines of their own do not affect each other. On
+ * one machine each has fewer cores, so in every round its thread may wait for one, and all share
+ * the memory that carries the bytes. Which case applies was not recorded, so the interval reaches
+ * from one to the other, and the prediction is a geometric mean. If the recorded ranks share a
+ * machine, more of them probably will, too, and wait for its cores; memory is then assumed to be
+ * shared by half.
  */
 #define LIKELY_SHARED 0.9
 RP_DECISION(LIKELY_SHARED, "weight of one machine then, for waiting",
@@ -284,7 +286,7 @@ static enum rp_code read_value(const struct rp_whatif_args *args, const struct u
     return rp_err_set(err, RP_USAGE, "'%s': %s is expected after '='", args->text, expected);
 }
 
-/* What the busiest link carries, as nccl-tests counts it. */
+/* Changes the rate of the busiest link, as nccl-tests counts it. */
 static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                     struct rp_err *err)
 {
@@ -310,7 +312,7 @@ static enum rp_code bandwidth_apply(struct rp_sim_run *run, const struct rp_what
     return change_transfers(run, &net, (struct shape){1, now / value}, err);
 }
 
-/* One round of messages: a ring of n has 2 (n - 1) of them. */
+/* Changes the time of one round of messages; a ring of n has 2 (n - 1) rounds. */
 static enum rp_code latency_apply(struct rp_sim_run *run, const struct rp_whatif_args *args,
                                   struct rp_err *err)
 {
@@ -331,14 +333,14 @@ static enum rp_code latency_apply(struct rp_sim_run *run, const struct rp_whatif
     return change_transfers(run, &net, (struct shape){value / now, 1}, err);
 }
 
-/* The other algorithm, among as many ranks: NCCL has both. */
+/* Proposes the other algorithm among as many ranks, because NCCL has both. */
 static enum rp_code ranks_propose(const struct rp_sim_run *run, struct rp_arena *arena,
                                   rp_whatif_texts *out, struct rp_err *err)
 {
     const struct rp_collectives *c = &run->parts[0]->collectives;
     int64_t world = world_of(run);
 
-    if (c->on_host || !c->list.n || world <= 2) /* a ring of two is a tree */
+    if (c->on_host || !c->list.n || world <= 2) /* a ring of two ranks is a tree */
         return RP_OK;
     return rp_vec_push(out, rp_arena_textf(arena, "ranks:tree=%lld", (long long)world), err);
 }

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-/* What is launched after a wait may depend on what was read: where steps launch one of several
-   sequences, it does. */
+/* What is launched after a wait may depend on the value read; it does if steps launch one of
+   several sequences. */
 static enum rp_whatif_verdict judge(const struct rp_sim_run *run, struct rp_arena *scratch,
                                     struct rp_err *why)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Classes of nodes, shared by all what-ifs. Each query is O(1), except for patterns. */
+/* Finds classes of nodes, for all what-ifs. Each query is O(1), except for patterns. */
 #include "sim/whatif/nodes.h"
 
 #include "facts/host/signs.h"

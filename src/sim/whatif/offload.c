@@ -2,7 +2,7 @@
 /*
  * offload: the optimizer and its state are in the memory of the host. After the backward pass the
  * gradients are copied there, the host updates the parameters, and these are copied back before the
- * next step. Nothing of that overlaps.
+ * next step. None of this overlaps.
  *
  *     thread   ... launches of the backward pass]       [to the host, update] [launch]
  *     stream       [backward .......................]...                      [back]
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-/* Both are guesses, which may be half or twice as much. */
+/* Both are estimates, which may be wrong by a factor of two. */
 #define LINK_RATE 50e9
 RP_DECISION(LINK_RATE, "bytes a second", "PCIe 5 from and to pinned memory",
             "sim/an_optimizer_on_the_host_copies_and_updates");
@@ -21,11 +21,11 @@ RP_DECISION(HOST_RATE, "bytes a second",
             "an update by as many threads as the memory of a server feeds",
             "sim/an_optimizer_on_the_host_copies_and_updates");
 
-/* Of one rank and step; nodes, or RP_NONE. */
+/* Of one rank and step: nodes, or RP_NONE. */
 struct update {
-    int64_t bytes;     /* of all gradients; -1: not known */
-    uint32_t host;     /* the optimizer's first on the host, behind the backward pass */
-    uint32_t device;   /* its first on the device */
+    int64_t bytes;     /* bytes of all gradients; -1: not known */
+    uint32_t host;     /* the optimizer's first host node after the backward pass */
+    uint32_t device;   /* its first device node */
     uint32_t backward; /* the last device work of the backward pass */
     uint32_t launch;   /* its last on the host */
 };
@@ -48,8 +48,8 @@ static bool starts_before(const struct rp_sim_run *run, uint32_t i, uint32_t oth
     return other == RP_NONE || rp_sim_node(run, i)->start_ns < rp_sim_node(run, other)->start_ns;
 }
 
-/* The last of the backward pass on the side of a node, device or host; NULL: it is on neither, or
-   in no step. */
+/* The last node of the backward pass on the same side (device or host) as a node; NULL if it is on
+   neither, or in no step. */
 static uint32_t *last_backward_of(const struct updates *u, uint32_t i)
 {
     struct update *x = update_of(u, i);
@@ -60,7 +60,7 @@ static uint32_t *last_backward_of(const struct updates *u, uint32_t i)
                                                               : &x->backward;
 }
 
-/* Of the optimizer, behind the backward pass: zero_grad may be before it. */
+/* Whether this belongs to the optimizer after the backward pass; zero_grad may come before it. */
 static bool is_update(const struct updates *u, uint32_t i)
 {
     const uint32_t *last = last_backward_of(u, i);
@@ -132,7 +132,7 @@ static enum rp_code check_updates(const struct updates *u, size_t n, struct rp_e
                               rp_sim_shapes_option(u->run->parts[0]));
 }
 
-/* The rest of the optimizer does nothing. */
+/* The rest of the optimizer takes no time. */
 static enum rp_code empty_optimizer(const struct updates *u, struct rp_err *err)
 {
     uint32_t i;
@@ -160,7 +160,7 @@ static enum rp_code update_on_host(const struct updates *u, const struct update 
     return x->backward == RP_NONE ? RP_OK : rp_overlay_link(o, x->backward, x->host, 0, 0, err);
 }
 
-/* Of some recordings an update without a backward pass is found only while it is placed. */
+/* In some recordings, an update without a backward pass is found only while it is placed. */
 static enum rp_whatif_verdict offload_applies(const struct rp_sim_run *run,
                                               const struct rp_whatif_args *args, struct rp_err *why)
 {

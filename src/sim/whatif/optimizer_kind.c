@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Passes over memory are counted from PyTorch's own updates, a read or a write of all parameters
- * (or gradients, or moments) each:
+ * Passes over memory are counted in PyTorch's own updates; each is a read or a write of all
+ * parameters (or gradients, or moments):
  *
  *     AdamW   p*=  2   lerp m 3   v*= 2   addcmul v 3   sqrt 2   div 2   add 2   addcdiv p 4    20
  *     Adam    the same without the first                                                       18
@@ -26,8 +26,8 @@ bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node)
 
 struct seen {
     bool adamw, adam, sgd, foreach, fused, item, decays; /* decays: a buffer is multiplied */
-    bool powers;         /* of its factors are computed on the device */
-    bool fusible, other; /* PyTorch has it fused, or not */
+    bool powers;         /* powers: factors of it are computed on the device */
+    bool fusible, other; /* whether PyTorch has a fused version */
 };
 
 static void look_at(struct seen *s, const char *name)

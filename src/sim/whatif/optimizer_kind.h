@@ -3,7 +3,7 @@
 /*
  * Which optimizer a rank ran, as its spans tell it: "Optimizer.step#AdamW.step" names the kind,
  * operators such as aten::_foreach_add_ or aten::_fused_adamw_ the implementation, and aten::item
- * that the count of steps was read on the host, which a captured graph cannot do.
+ * shows that the count of steps was read on the host, which a captured graph cannot do.
  */
 #include "sim/model/run.h"
 
@@ -15,12 +15,12 @@ struct rp_optimizer_kind {
     bool fusible;      /* PyTorch has it with fused=True, as far as its name says */
     bool adam;         /* it has two moments and counts its steps */
     bool reads_host;   /* the count is on the host (capturable=False) */
-    double passes;     /* over memory, as recorded */
-    double fused;      /* the same, with fused=True */
-    double parameters; /* in a step; 0: not recorded */
+    double passes;     /* number of passes over memory, as recorded */
+    double fused;      /* the same with fused=True */
+    double parameters; /* number of parameters in a step; 0: not recorded */
 };
 
-/* A node of the device that the optimizer's update runs in. */
+/* Whether this device node belongs to the optimizer's update. */
 bool rp_sim_is_update(const struct rp_sim_run *run, uint32_t node);
 
 void rp_optimizer_kind(const struct rp_sim_run *run, uint32_t rank, struct rp_optimizer_kind *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overlap and no-overlap: communication overlaps all work, or none. New edges lead from what
- * started earlier in the recording to what started later, as all edges of a step graph do, so they
+ * started earlier in the recording to what started later, like all edges of a step graph, so they
  * close no cycle.
  */
 #include "base/hash.h"
@@ -21,7 +21,7 @@ static bool is_transfer(const struct rp_sim_run *run, uint32_t i)
     return node_at(run, i)->kind == RP_SG_COMM;
 }
 
-/* What has lanes has an order in time; the mean step of a job has none. */
+/* Nodes in lanes have an order in time; those of the mean step of a job have none. */
 static enum rp_whatif_verdict no_overlap_applies(const struct rp_sim_run *run,
                                                  const struct rp_whatif_args *args,
                                                  struct rp_err *why)
@@ -48,7 +48,8 @@ static bool computes(const struct rp_sim_run *run, uint32_t i, bool on_host)
     return on_host ? rp_sim_is_host(run, i) : rp_sim_is_device_work(run, i);
 }
 
-/* A transfer waits for what computes when it starts, and what comes then waits for it. */
+/* Makes a transfer wait for what computes when it starts, and what comes then wait for the
+   transfer. */
 static enum rp_code stand_alone(struct rp_sim_run *run, uint32_t transfer, bool on_host,
                                 struct rp_err *err)
 {
@@ -76,8 +77,8 @@ static enum rp_code stand_alone(struct rp_sim_run *run, uint32_t transfer, bool 
     return RP_OK;
 }
 
-/* Buckets that another what-if made meet in new tasks: those of a step wait for the last of its
-   backward pass on every rank. */
+/* Buckets that another what-if made are new tasks: those of a step wait for the end of its backward
+   pass on every rank. */
 static enum rp_code hold_new(struct rp_sim_run *run, bool on_host, struct rp_err *err)
 {
     size_t nsteps = run->parts[0]->nsteps, all = run->nranks * nsteps;
@@ -132,12 +133,12 @@ const struct rp_whatif rp_whatif_no_overlap = {
 
 /* ------------------------------------------------------------------ overlap */
 
-/* Who needs what was transferred at last: the first node of the optimizer after the backward pass,
-   or what begins the next step. By rank and step. Gradients are set to zero by the optimizer too,
+/* By rank and step: the first node that needs the transferred data, which is that of the optimizer
+   after the backward pass, or the begin of the next step. The optimizer also sets gradients to zero
    before the forward pass. */
 struct ends {
     uint32_t *node;
-    int64_t *backward_ns; /* its last node begins then; INT64_MIN: there is none */
+    int64_t *backward_ns; /* begin of its last node; INT64_MIN if there is none */
     size_t nsteps;
 };
 
@@ -185,8 +186,7 @@ static void find_ends(const struct rp_sim_run *run, const struct ends *e)
 
 /* ------------------------------------------------------------------ what may be needed */
 
-/* A kind of transfer by what the recording says of it: not by its group, which is another on each
-   rank. */
+/* A kind of transfer by what the recording says, except its group, which differs between ranks. */
 static uint64_t transfer_kind(const struct rp_sim_run *run, uint32_t i)
 {
     const struct rp_sg_node *x = node_at(run, i);
@@ -199,7 +199,7 @@ static uint64_t transfer_kind(const struct rp_sim_run *run, uint32_t i)
     return rp_hash_join(rp_hash_join(c->kind, (uint64_t)c->in_bytes), (uint64_t)c->group_size) | 1;
 }
 
-/* Whether the device computes while the rank is in a transfer, waiting included. */
+/* Whether the device computes while the rank is in a transfer, including waits. */
 static bool computes_beside(const struct rp_sim_run *run, uint32_t transfer)
 {
     const struct rp_sg_node *x = node_at(run, transfer);
@@ -244,9 +244,9 @@ static uint32_t kernel_after(const struct rp_sim_run *run, uint32_t transfer)
     return next;
 }
 
-/* Whether what comes next needs the result: who receives waits for data, and outside of the
-   backward pass a step goes on with it. What is behind the last kernel, or before the optimizer,
-   are gradients. */
+/* Whether the next work needs the result: a receiver waits for data, and outside of the backward
+   pass a step continues with it. After the last kernel, or before the optimizer, they are
+   gradients. */
 static bool is_input(const struct rp_sim_run *run, uint32_t transfer)
 {
     const struct rp_collective *c =
@@ -264,11 +264,11 @@ static bool is_input(const struct rp_sim_run *run, uint32_t transfer)
            rp_sim_note_of(run, next)->phase != RP_PHASE_OPTIMIZER;
 }
 
-/* Of a kind of transfer. */
+/* How transfers of a kind run. */
 enum { BESIDE_WORK, ALONE, INPUT };
 
-/* Kinds of transfers: no rank ever computes beside some, so that nothing shows that what comes next
-   does not need them; of some of these it does. */
+/* Finds kinds of transfers. If no rank ever computes beside a kind, nothing shows that the next
+   work does not need the result; for some of these kinds it does. */
 static enum rp_code find_kinds(const struct rp_sim_run *run, struct rp_map *kinds,
                                struct rp_err *err)
 {
@@ -286,7 +286,7 @@ static enum rp_code find_kinds(const struct rp_sim_run *run, struct rp_map *kind
     return RP_OK;
 }
 
-/* How long transfers take, and those whose result is the next kernel's input. */
+/* Sums the time of transfers, and of those whose result is the next kernel's input. */
 static void sum_transfers(const struct rp_sim_run *run, const struct rp_map *kinds, int64_t *all_ns,
                           int64_t *input_ns)
 {
@@ -299,7 +299,7 @@ static void sum_transfers(const struct rp_sim_run *run, const struct rp_map *kin
         }
 }
 
-/* Whether a transfer stays where it is: an input where others move, and what may be one where the
+/* Whether a transfer stays in place: an input while others move, or one that may be an input if the
    run leans to that. */
 static bool stays(const struct rp_sim_run *run, const struct rp_map *kinds, bool inputs,
                   uint32_t transfer)
@@ -310,7 +310,7 @@ static bool stays(const struct rp_sim_run *run, const struct rp_map *kinds, bool
            ((kind == INPUT || kind == ALONE) && run->lean == RP_LEAN_MORE_LATENCY);
 }
 
-/* The last node before it on its lane that is no communication, or RP_NONE. */
+/* The last node before it on its lane that is not communication, or RP_NONE. */
 static uint32_t before_on_lane(const struct rp_sim_run *run, uint32_t i)
 {
     uint32_t lane = node_at(run, i)->lane;

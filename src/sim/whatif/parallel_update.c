@@ -2,7 +2,7 @@
 /* parallel-update: each parameter is updated as soon as its gradient is ready. */
 #include "sim/whatif/nodes.h"
 
-/* An update goes on a device of its own once its gradient is there. */
+/* Moves an update to a device of its own, where it runs once its gradient is ready. */
 static enum rp_code free_update(struct rp_sim_run *run, uint32_t i, struct rp_err *err)
 {
     struct rp_task alone = rp_task_of_row(&run->tasks.tasks.at[i], run->overlay.dur_ns.at[i]);
@@ -20,8 +20,8 @@ static bool is_update(const struct rp_sim_run *run, uint32_t i)
            run->tasks.tasks.at[i].device != RP_NO_DEVICE;
 }
 
-/* Whether an edge says what an update needs: not only that it came later on its stream, or when it
-   was launched. */
+/* Whether an edge tells what an update needs, and not only that it came later on its stream, or
+   when it was launched. */
 static bool names_gradient(const struct rp_task_link *edge)
 {
     switch (RP_SIM_EDGE_KIND(edge->flags)) {

@@ -2,9 +2,9 @@
 /*
  * recompute: operators of the forward pass run again in the backward pass (activation
  * checkpointing). Their device work is put into the first backward work of the step, the host's
- * part into the first backward work of a thread. When in the backward pass a block is recomputed
- * does not change the sum. Without a pattern it is the usual use: every block of the network keeps
- * only its input.
+ * part into the first backward work of a thread. The sum does not depend on when a block is
+ * recomputed in the backward pass. Without a pattern, the usual form is assumed: every block of the
+ * network keeps only its input.
  *
  *     stream   [forward ......][again|backward ....]
  */
@@ -21,7 +21,7 @@ RP_DECISION(
     "most, and as much less at least",
     "sim/what_runs_again_is_in_the_backward_pass");
 
-/* Of one rank and step, on the device and on the host. */
+/* For one rank and step, on the device and on the host. */
 struct place {
     int64_t again_ns;
     uint32_t first; /* first node of the backward pass, or RP_NONE */
@@ -59,8 +59,8 @@ static void find_backward(const struct places *p)
     }
 }
 
-/* Whether a node is of the forward pass and runs again. Without a pattern: what operators do before
-   the backward pass; batches are not copied again. */
+/* Whether a node belongs to the forward pass and runs again. Without a pattern, these are the
+   operators before the backward pass, but batches are not copied again. */
 static bool runs_again(const struct places *p, const struct place *x, const char *pattern,
                        uint32_t i)
 {
@@ -94,7 +94,7 @@ static enum rp_code find_recomputed(const struct places *p, const char *pattern,
     return RP_OK;
 }
 
-/* The first backward node runs after what runs again. */
+/* Puts the repeated work before the first backward node. */
 static enum rp_code extend_backward(const struct places *p, const struct place *x, double part,
                                     struct rp_err *err)
 {

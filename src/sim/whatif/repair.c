@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * straggler=median beside devices: work that is slower than that of its peers takes their time, and
- * all other work is as recorded (docs/definitions.md, "Places"). Work is that of tasks, and what
- * threads do between them, by what follows; transfers are compared by kind, size and place.
- * What is late by chance, now on one rank and then on another, may stay so: the interval has both.
+ * all other work is as recorded (docs/definitions.md, "Places"). Work includes tasks, and what
+ * threads do between them, by the next task; transfers are compared by kind, size and place. Delays
+ * by chance, now on one rank and then on another, may remain, so the interval covers both cases.
  */
 #include "base/hash.h"
 #include "base/order.h"
@@ -22,12 +22,12 @@ struct repair_rank {
     struct rp_map keys, cells;
     RP_VEC(struct rp_peer_key) key_list;
     RP_VEC(struct rp_peer_cell) cell_list;
-    uint32_t *moved; /* by cell as it was found: where it is in order */
+    uint32_t *moved; /* by cell in the order of discovery: its sorted place */
 };
 
-/* A time that is compared: of a task, or of the edge before one. */
+/* A time that is compared: that of a task, or of the edge before one. */
 struct compared {
-    uint32_t at; /* the task, or the number of tasks and that of the edge */
+    uint32_t at; /* number of the task, or the number of tasks plus that of the edge */
     uint32_t rank, cell;
 };
 
@@ -36,9 +36,9 @@ struct repair {
     size_t nranks, nsteps;
     struct repair_rank *ranks;
     RP_VEC(struct compared) times;
-    uint64_t *hashes; /* by name of the graph; 0: not yet */
+    uint64_t *hashes; /* by name of the graph; 0: not computed yet */
     struct rp_peer_rank *peers;
-    bool *by_chance; /* by rank: its abnormal work is no more than chance deals out */
+    bool *by_chance; /* by rank: its abnormal work is within chance */
     struct rp_arena arena;
 };
 
@@ -62,7 +62,7 @@ static bool is_bare(const struct rp_sim_run *run, size_t step)
     return false;
 }
 
-/* The class of a node's work, or -1: it is none that can be compared. */
+/* The class of a node's work, or -1 if it cannot be compared. */
 static int class_of(const struct repair *r, uint32_t node)
 {
     uint16_t step = rp_sim_note_of(r->run, node)->step;
@@ -75,7 +75,7 @@ static int class_of(const struct repair *r, uint32_t node)
                                                : -1;
 }
 
-/* Of the time of a thread between two of its tasks; -1 for other edges. */
+/* The class of a thread's time between two of its tasks; -1 for other edges. */
 static int class_of_edge(const struct repair *r, uint32_t edge)
 {
     const struct rp_task_link *link = &r->run->tasks.edges.at[edge];
@@ -92,7 +92,7 @@ static uint64_t cell_id(uint32_t key, uint32_t step)
     return (uint64_t)step << 32 | key;
 }
 
-/* The number of a cell in the list of its rank, to which it is added if it is new. */
+/* Finds the number of a cell in the list of its rank; a new cell is added. */
 static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, uint32_t *out,
                               struct rp_err *err)
 {
@@ -112,7 +112,7 @@ static enum rp_code find_cell(struct repair *r, uint32_t node, int cls, uint32_t
     return rp_vec_push(&rank->cell_list, ((struct rp_peer_cell){.key = key, .step = step}), err);
 }
 
-/* node: whose work it is, or follows. */
+/* node: the one that does the work, or that follows it. */
 static enum rp_code add_time(struct repair *r, uint32_t at, uint32_t node, int cls, int64_t ns,
                              struct rp_err *err)
 {
@@ -144,7 +144,7 @@ static enum rp_code list_times(struct repair *r, struct rp_err *err)
 
 RP_ORDER(by_step, struct rp_peer_cell, RP_UP(step), RP_UP(key))
 
-/* Sorts the cells of a rank, and keeps where each went. */
+/* Sorts the cells of a rank, and keeps where each one went. */
 static enum rp_code sort_cells(struct repair *r, struct repair_rank *rank, struct rp_err *err)
 {
     struct rp_peer_cell *cells = rank->cell_list.at;
@@ -207,8 +207,8 @@ static struct rp_peer_sum lateness_of(const struct repair *r, size_t k)
     return out;
 }
 
-/* The ranks that are least late show what chance deals out: from them on, as long as a rank is not
-   beyond what the ones before it are. */
+/* The ranks that are least late show the effect of chance: from them on, every rank counts that is
+   not beyond those before it. */
 static enum rp_code find_chance(struct repair *r, struct rp_err *err)
 {
     struct lateness *l = RP_ARENA_NEW(&r->arena, struct lateness, r->nranks + 1);
@@ -231,7 +231,7 @@ static enum rp_code find_chance(struct repair *r, struct rp_err *err)
     return RP_OK;
 }
 
-/* Weighs each time that is compared, or cuts it. */
+/* Weighs each time that is compared, or shortens it. */
 static enum rp_code each_time(struct repair *r, bool weigh, struct rp_err *err)
 {
     struct rp_overlay *o = &r->run->overlay;
@@ -268,7 +268,7 @@ static const struct rp_collective *member_of(const struct rp_sim_run *run,
     return &run->parts[m->rank[i]]->collectives.list.at[m->at[i]];
 }
 
-/* How many hosts: 1, 2 (or more), or 0: not known. */
+/* The number of hosts: 1, 2 (or more), or 0 if it is not known. */
 static unsigned hosts_of(const struct rp_sim_run *run, const struct rp_rendezvous *m)
 {
     const char *first = run->parts[m->rank[0]]->collectives.host;
@@ -284,7 +284,7 @@ static unsigned hosts_of(const struct rp_sim_run *run, const struct rp_rendezvou
     return 1 + between;
 }
 
-/* factor: by rank and collective. */
+/* factor is by rank and collective. */
 static enum rp_code judge_transfers(struct repair *r, double **factor, struct rp_err *err)
 {
     const struct rp_rendezvous_list *list = &r->run->join.rendezvous;

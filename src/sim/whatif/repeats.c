@@ -23,7 +23,7 @@ RP_DECISION(
     "captured have 1 to 4, a Gaussian process 15, an adaptive solver, which nobody captures, 35",
     "sim/few_graphs_can_be_captured");
 
-/* The sums of a rank. */
+/* tally: the sums of a rank. */
 struct tally {
     uint32_t steps, variants, pieces, joined, launches, again;
     uint32_t seen, kinds, longest; /* kinds are numbered in the order of their first pieces */
@@ -34,7 +34,7 @@ static bool comes_again(const struct rp_sim_piece *p, const struct tally *t)
     return p->uses > 1 || t->steps == 1;
 }
 
-/* Different steps; one that differs may be the last batch, or a validation. */
+/* Counts different steps; a single different one may be the last batch, or a validation. */
 static enum rp_code count_variants(const struct rp_sim_part *part, struct tally *t,
                                    struct rp_err *err)
 {
@@ -80,7 +80,7 @@ static uint32_t in_a_step(uint32_t n, const struct tally *t)
     return (uint32_t)lround((double)n / t->steps);
 }
 
-/* What comes again where all but one step do is the whole step. */
+/* If the steps are repeated, except possibly one, the whole step can be. */
 static enum rp_sim_repeating judge(const struct tally *t, const struct rp_sim_repeats *r)
 {
     if (r->share <= SELDOM_SHARE)
@@ -92,7 +92,7 @@ static enum rp_sim_repeating judge(const struct tally *t, const struct rp_sim_re
 
 /* ------------------------------------------------------------------ what waits */
 
-/* The operator around the wait, or the call. */
+/* The operator around the wait, or else the call. */
 static const char *waiter(const struct rp_sim_run *run, uint32_t i)
 {
     uint32_t op = rp_sim_note_of(run, i)->op;
@@ -209,14 +209,15 @@ bool rp_sim_reads_decide(const struct rp_sim_repeats *r)
 
 /* ------------------------------------------------------------------ by node */
 
-/* Marks the host's nodes of a rank; its pieces are in time order, and so are the nodes of a thread:
-   most are in the piece of the one before. */
+/* Marks the host's nodes of a rank. Its pieces are in the order of time, and so are the nodes of a
+   thread, so most nodes are in the piece of the previous one. */
 static void mark_host(const struct rp_sim_run *run, size_t rank, uint32_t number, uint32_t *of,
                       const struct tally *only)
 {
     const struct rp_sim_part *part = run->parts[rank];
     uint32_t base = rp_sim_first_node(run, rank);
-    int64_t begin_ns = 0, end_ns = 0, next_ns = 0; /* of the piece, and where the next begins */
+    int64_t begin_ns = 0, end_ns = 0,
+            next_ns = 0; /* begin and end of the piece, and begin of the next one */
     size_t at = 0;
     bool marks = false;
 

@@ -2,8 +2,8 @@
 /*
  * scale: durations are multiplied by a factor. For a class (all, host, compute, comm, memory, a
  * phase), a rank, a category of work (matmul, attention, …), or a pattern for the names of kernels
- * and operators. A category or name means the device work, where any of it fits: the host launches
- * a faster kernel no faster. "host:NAME" means the host's.
+ * and operators. A category or name means device work, if any fits, because a faster kernel is not
+ * launched faster. "host:NAME" means the host's.
  */
 #include "cost/category.h"
 #include "sim/whatif/nodes.h"
@@ -13,7 +13,7 @@
 
 enum class { ALL, HOST, COMPUTE, COMM, MEMORY, DEVICE, PHASE, RANK, CATEGORY, NAME };
 
-#define HOST_NAME "host:" /* before a name: not the device work of it */
+#define HOST_NAME "host:" /* before a name: means the host's work instead of the device's */
 
 struct subject {
     enum class cls;
@@ -61,7 +61,7 @@ static enum rp_code read_subject(const struct rp_whatif_args *args, struct subje
     return RP_OK;
 }
 
-/* Whether the names of a node fit, on the side that is meant. */
+/* Whether a node's names fit, on the side that is meant. */
 static bool name_matches(const struct rp_sim_run *run, const struct subject *s, uint32_t i)
 {
     const char *op = rp_sim_part_of(run, i)->graph.names.at[rp_sim_note_of(run, i)->op];
@@ -74,7 +74,7 @@ static bool name_matches(const struct rp_sim_run *run, const struct subject *s, 
            s->category;
 }
 
-/* On a run without a device the host's operators are the compute, its collectives the rest. */
+/* In a run without a device, the host's operators are the compute, and its collectives the rest. */
 static bool scale_matches(const struct rp_sim_run *run, const struct subject *s, bool on_host,
                           uint32_t i)
 {

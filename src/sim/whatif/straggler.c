@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * straggler: ranks that are slower than the others are not. A rank's work is what it computes,
- * without waiting and without transfers; it is brought to the median over the ranks, that of its
- * device and that of its host, each for itself. The host's work includes what its threads do
- * between their tasks, because a thread that sleeps or runs code that was not recorded is late,
- * too.
+ * straggler: ranks that are slower than the others become as fast. A rank's work is what it
+ * computes, without waiting and without transfers; it is set to the median over the ranks,
+ * separately for its device and its host. The host's work includes what its threads do between
+ * their tasks, because a thread that sleeps or runs code that was not recorded is late, too.
  *
- *     median        every rank takes the median; of two ranks, what the one takes that works less.
- *                   Beside devices only what is slower than the same work elsewhere (repair.c)
- *     remove:<N>    rank N takes the median of the others, if it took longer
+ *     median        every rank takes the median; of two ranks, the time of the one that works less.
+ * Beside devices only work that is slower than the same work elsewhere (repair.c) remove:<N> rank N
+ * takes the median of the others, if it took longer
  *
- * Work is compared between one collective and the next (stretches), so that what is taken away is
- * taken where the rank was late. On a host the moments at which collectives begin move from rank to
- * rank, and with them work from one stretch to the next: there no more is taken from the stretches
- * of a step than it has too much as a whole. Beside a device the host's work is only made shorter:
- * the host of a rank that waits is often blocked in launches, which is no work.
+ * Work is compared between one collective and the next (stretches), so that time is removed where
+ * the rank was late. On a host the moments at which collectives begin move from rank to rank, and
+ * with them work from one stretch to the next: so no more is removed from the stretches of a step
+ * than its excess as a whole. Beside a device the host's work is only made shorter: the host of a
+ * rank that waits is often blocked in launches, which is not work.
  *
  * With more ranks the slowest of them is slower: of n ranks whose work differs like a normal
  * distribution the slowest is expected at mean + c(n) times the deviation, where c(n) is Blom's
@@ -35,19 +34,19 @@ RP_DECISION(SAME_RANK, "of the steps",
             "in two of three one rank is the slowest: else it is ordinary variation",
             "sim/the_same_rank_is_slow_in_two_of_three_steps");
 
-struct arrival { /* of a rank at a collective */
+struct arrival { /* arrival: of a rank at a collective */
     uint32_t at; /* rank and step, as below */
     int64_t ns;
 };
 
 struct work {
     int64_t *ns;    /* by rank, step and stretch */
-    double *factor; /* the same: what it is multiplied with */
+    double *factor; /* by the same index: its factor */
     size_t nranks, nsteps, nstretches;
-    bool on_host; /* it is that of threads, not of the device */
-    bool gaps;    /* and what they do between their tasks */
+    bool on_host; /* the work is that of threads, not of the device */
+    bool gaps;    /* includes what they do between their tasks */
     RP_VEC(struct arrival) arrivals;
-    uint32_t *first; /* by rank and step: into arrivals; NULL: steps are not divided */
+    uint32_t *first; /* by rank and step: index into arrivals; NULL if steps are not divided */
     bool *alike;     /* by step: all ranks arrive equally often */
 };
 
@@ -70,7 +69,7 @@ static size_t stretch_of(const struct work *w, const struct rp_sim_run *run, uin
     return n <= w->nstretches ? before : before * w->nstretches / n;
 }
 
-/* Where the work of a node is summed up, or SIZE_MAX: it is none. */
+/* The cell in which the work of a node is summed up, or SIZE_MAX if it is not work. */
 static size_t cell_of(const struct work *w, const struct rp_sim_run *run, uint32_t node)
 {
     if (rp_sim_note_of(run, node)->step >= w->nsteps || rp_sim_node(run, node)->rank >= w->nranks ||
@@ -131,7 +130,7 @@ static enum rp_code list_arrivals(struct work *w, const struct rp_sim_run *run, 
     return RP_OK;
 }
 
-/* Divides steps at the arrivals of each rank, where all ranks have as many. */
+/* Divides steps at the arrivals of each rank, if all ranks have equally many. */
 static enum rp_code find_stretches(struct work *w, const struct rp_sim_run *run, struct rp_err *err)
 {
     size_t at, i = 0, most = 0, n = w->nranks * w->nsteps;
@@ -166,7 +165,7 @@ static void work_release(struct work *w)
     rp_vec_release(&w->arrivals);
 }
 
-/* Release it also after a failure. */
+/* Must be released also after a failure. */
 static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool on_host,
                               bool whole_steps, struct rp_err *err)
 {
@@ -187,7 +186,7 @@ static enum rp_code work_init(struct work *w, const struct rp_sim_run *run, bool
 
 /* ------------------------------------------------------------------ levelling */
 
-/* The median of numbers; the mean of the middle two of an even count. */
+/* The median of numbers (for an even count, the mean of the middle two). */
 static double middle_of(int64_t *v, size_t n)
 {
     size_t low = n ? (n - 1) / 2 : 0, high = n / 2;
@@ -199,14 +198,14 @@ static double middle_of(int64_t *v, size_t n)
 /* What is levelled, and how. */
 struct level {
     struct work *work;
-    uint32_t only; /* this rank, to the others; or RP_NONE: all */
-    bool shorten;  /* what took longer, and nothing else */
+    uint32_t only; /* only this rank, to the others; or RP_NONE: all */
+    bool shorten;  /* shortens what took longer, and changes nothing else */
     int64_t *scratch;
-    double *median; /* by stretch of a step; the last: of the whole step */
-    size_t fastest; /* of two ranks, the one that works less; SIZE_MAX: there are others */
+    double *median; /* by stretch of a step; the last is for the whole step */
+    size_t fastest; /* if there are two ranks, the one that works less; else SIZE_MAX */
 };
 
-/* Whether a rank recorded a step without detail: what it waited there looks like work. */
+/* Whether a rank recorded a step without detail, so that its waits there look like work. */
 static bool is_bare(const struct rp_sim_run *run, size_t step)
 {
     size_t r;
@@ -227,7 +226,7 @@ static int64_t whole_of(const struct work *w, size_t place)
     return sum;
 }
 
-/* Between two ranks nothing tells which is usual: the slower one might do as the other does. */
+/* With two ranks nothing tells which one is usual; the slower one might become like the other. */
 static size_t find_fastest(const struct rp_sim_run *run, const struct level *l)
 {
     int64_t sum[2] = {0, 0};
@@ -259,7 +258,7 @@ static void find_medians(const struct level *l, size_t step)
     }
 }
 
-/* The part of what stretches have too much that a step has too much as a whole. */
+/* The fraction of the stretches' excess that the step has as a whole. */
 static double taken_part(const struct level *l, size_t place)
 {
     const struct work *w = l->work;
@@ -285,7 +284,7 @@ static void find_factors(const struct level *l, size_t place)
         double is = (double)w->ns[place * w->nstretches + k], to = l->median[k];
         double *factor = &w->factor[place * w->nstretches + k];
 
-        if (w->on_host && part <= 0) /* it took less than usual */
+        if (w->on_host && part <= 0) /* it took less time than usual */
             *factor = l->shorten && to_median > 1 ? 1 : to_median;
         else if (is > 0 && (to < is || !(l->shorten || w->on_host)))
             *factor = 1 - part * (is - to) / is;
@@ -354,7 +353,7 @@ static enum rp_code level_work(struct rp_sim_run *run, uint32_t only, bool on_ho
 /* The normal quantile, by bisection: it is needed only twice per prediction. */
 static double normal_quantile(double p)
 {
-    double low = -10, high = 10; /* so far out a double has no more */
+    double low = -10, high = 10; /* a double has no larger range here */
 
     while (high - low > 1e-9) {
         double middle = (low + high) / 2;
@@ -375,7 +374,7 @@ static double slowest_of(double n)
     return n > 1 ? normal_quantile((n - BLOM) / (n + 1 - 2 * BLOM)) : 0;
 }
 
-/* The slowest work in a step, and what it is expected to be among n ranks. */
+/* The slowest work in a step, and its expected value among n ranks. */
 static void expect_slowest(const struct work *w, size_t step, double n, int64_t *slowest,
                            double *then)
 {
@@ -454,7 +453,7 @@ static enum rp_code read_which(const struct rp_whatif_args *args, size_t nranks,
     return RP_OK;
 }
 
-/* How often one rank has more work than all others, at most: of the steps. */
+/* In which part of the steps the same rank has more work than all others, at most. */
 static double share_of_slowest(const struct rp_sim_run *run, const struct work *w)
 {
     size_t step, r, most = 0, n = 0;
@@ -488,8 +487,8 @@ static enum rp_code find_share(const struct rp_sim_run *run, bool on_host, doubl
     return code;
 }
 
-/* Worth proposing where it is always the same rank: that another one is slowest in each step is
-   ordinary variation, which nobody can mend. */
+/* It is only proposed if it is always the same rank: if another one is slowest in each step, that
+   is ordinary variation, which nobody can fix. */
 static enum rp_whatif_verdict straggler_applies(const struct rp_sim_run *run,
                                                 const struct rp_whatif_args *args,
                                                 struct rp_err *why)

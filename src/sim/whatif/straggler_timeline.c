@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * straggler, on the timeline of a pipeline: every operation takes the time that is usual for its
- * type, over all ranks and steps: the mean of computes, the median of communication. Or all but one
- * stage, one data-parallel rank or one type do: what that one costs alone.
+ * type, over all ranks and steps: the mean of computes, the median of communication. Alternatively,
+ * all except one stage, one data-parallel rank or one type do, which shows the cost of that one.
  */
 #include "job/pipeline.h"
 #include "sim/whatif/nodes.h"
@@ -13,7 +13,7 @@
 
 enum keep { NOTHING, STAGE, DP, TYPE };
 
-struct kept { /* what keeps its own times */
+struct kept { /* kept: what keeps its own times */
     enum keep what;
     unsigned long number;
     const char *type;
@@ -86,7 +86,7 @@ static bool is_kept(const struct rp_sim_run *run, const struct kept *k, uint32_t
     }
 }
 
-/* The usual time of a type (its name), or -1 where nothing is of it. */
+/* The usual time of a type (its name), or -1 if there is none. */
 static int64_t ideal_ns(const struct rp_sim_run *run, uint32_t name, int64_t *scratch)
 {
     double sum = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of what-ifs, and how several are applied together. */
+/* The table of what-ifs, and the application of several together. */
 #include "sim/whatif/whatifs.h"
 
 #include <math.h>

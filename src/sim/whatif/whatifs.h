@@ -5,7 +5,7 @@
  * the run and nothing else, so that it can be undone and combined with others.
  *
  * To add one: write a file here with `const struct rp_whatif rp_whatif_<name>`, and add X(<name>)
- * to the list below. Where users write '-' the name in C has '_': no-sync is rp_whatif_no_sync.
+ * to the list below. In C, names have '_' instead of '-': no-sync is rp_whatif_no_sync.
  */
 #include "sim/model/run.h"
 
@@ -43,28 +43,28 @@ struct rp_whatif_args {
     const char *text;                  /* as given, for messages */
     const char *subject;               /* after ':', or NULL */
     const char *value;                 /* after '=', or NULL */
-    const char *second;                /* of RP_WHATIF_TWO_NAMES: after ',', or NULL */
-    const struct rp_whatif_list *list; /* all that apply together, this one included */
+    const char *second;                /* for RP_WHATIF_TWO_NAMES: the text after ',', or NULL */
+    const struct rp_whatif_list *list; /* all that are applied together, including this one */
 };
 
 enum rp_whatif_value {
     RP_WHATIF_NO_VALUE,
     RP_WHATIF_WORD, /* a number, a size, a keyword: holds no '+' */
-    RP_WHATIF_NAME, /* of an operator or a kernel, or a pattern */
+    RP_WHATIF_NAME, /* name of an operator or a kernel, or a pattern */
     RP_WHATIF_TWO_NAMES
 };
 
 typedef RP_VEC(const char *) rp_whatif_texts; /* in an arena, or static */
 
-/* A what-if as a move of a search (opt/): a user can make the change. */
+/* A what-if as a move of a search (opt/), because a user can make the change. */
 struct rp_whatif_move {
-    const char *name;                     /* NULL: that of the what-if */
-    const char *family;                   /* as 'optimize --moves' names it */
-    unsigned effort;                      /* of two moves the one with less is made first */
+    const char *name;                     /* NULL: the name of the what-if */
+    const char *family;                   /* name of its family in 'optimize --moves' */
+    unsigned effort;                      /* of two moves, the one with less effort is made first */
     const char *apply;                    /* how, one line */
-    const char *(*how)(const char *text); /* the same, where it depends on the text; or NULL */
-    const char *text;                     /* that is worth trying; NULL: the name alone */
-    /* Or adds several, where it applies; each is an alternative to the others. */
+    const char *(*how)(const char *text); /* the same, if it depends on the text; or NULL */
+    const char *text;                     /* a text that is worth trying; NULL: only the name */
+    /* Alternatively adds several, if it applies; each is an alternative to the others. */
     enum rp_code (*propose)(const struct rp_sim_run *run, struct rp_arena *arena,
                             rp_whatif_texts *out, struct rp_err *err);
 };
@@ -72,14 +72,17 @@ struct rp_whatif_move {
 /* Whether a what-if can be made in a run, by what was recorded. */
 enum rp_whatif_verdict {
     RP_WHATIF_APPLIES,
-    RP_WHATIF_PART,   /* to a part of a step, which the reason names: only that is predicted */
-    RP_WHATIF_UNSURE, /* it can be asked, but whether a user gains is not known: not proposed */
-    RP_WHATIF_NOT,    /* it can be asked, but does not apply to what was recorded: not proposed */
+    RP_WHATIF_PART,   /* applies to a part of a step, which the reason names; only that is predicted
+                       */
+    RP_WHATIF_UNSURE, /* can be asked, but it is not known whether a user gains, so it is not
+                         proposed */
+    RP_WHATIF_NOT, /* can be asked, but does not apply to what was recorded, so it is not proposed
+                    */
     RP_WHATIF_CANNOT
 };
 /* "yes", "part" or "no"; NULL: RP_WHATIF_UNSURE. */
 const char *rp_whatif_verdict_name(enum rp_whatif_verdict verdict);
-/* The verdict with its reason and what that rests on: return RP_WHATIF_SAY(why, CANNOT, "…"). */
+/* The verdict with its reason and its basis: return RP_WHATIF_SAY(why, CANNOT, "…"). */
 #define RP_WHATIF_SAY(why, verdict, ...) \
     ((void)rp_err_set((why), RP_UNSUPPORTED, __VA_ARGS__), RP_WHATIF_##verdict)
 
@@ -88,21 +91,20 @@ struct rp_whatif {
     const char *alias;             /* another name, or NULL */
     const char *form;              /* "scale:<what>=<factor>" */
     const char *summary;           /* what it changes */
-    const char *assumes;           /* what must hold for the prediction to be right */
+    const char *assumes;           /* what must be true for the prediction to hold */
     const char *assumes_elsewhere; /* ... in JAX and TensorFlow; NULL: the same */
     bool has_subject;              /* it may be given one */
     enum rp_whatif_value value;
-    bool makes_tasks; /* it adds or joins tasks, which the others of the list then change */
-    const struct rp_whatif_move *move; /* NULL: it is not a change that a user can make */
-    /* Looks into the run and changes nothing. `args` is NULL where a proposal is thought of and
-       nobody has asked yet: only then the verdicts between
-       RP_WHATIF_APPLIES and RP_WHATIF_CANNOT are looked for. `why` has
-       the reason without the name, and may have one where it applies; another code than
-       RP_UNSUPPORTED there is a failure. NULL: it always applies. */
+    bool makes_tasks; /* it adds or joins tasks, which the others of the list then change, too */
+    const struct rp_whatif_move *move; /* NULL if it is not a change that a user can make */
+    /* Examines the run and changes nothing. `args` is NULL if a proposal is considered and nobody
+       has asked yet; only then the verdicts between RP_WHATIF_APPLIES and RP_WHATIF_CANNOT are
+       possible. `why` gets the reason without the name, and may get one if it applies; a code other
+       than RP_UNSUPPORTED there is a failure. NULL: it always applies. */
     enum rp_whatif_verdict (*applies)(const struct rp_sim_run *run,
                                       const struct rp_whatif_args *args, struct rp_err *why);
-    /* Once its text is well-formed it asks rp_whatif_check. RP_UNSUPPORTED: that, or what the text
-       names is not in the run. */
+    /* When its text is well-formed, it asks rp_whatif_check. RP_UNSUPPORTED: from that, or because
+       the run does not have what the text names. */
     enum rp_code (*apply)(struct rp_sim_run *run, const struct rp_whatif_args *args,
                           struct rp_err *err);
 };
@@ -112,28 +114,28 @@ extern const struct rp_whatif *const rp_whatifs[]; /* ended by NULL */
 /* Its verdict before anybody asks, with the reason in `why`. */
 enum rp_whatif_verdict rp_whatif_applies(const struct rp_whatif *row, const struct rp_sim_run *run,
                                          struct rp_err *why);
-/* For `apply`: RP_UNSUPPORTED with the reason where it cannot be. */
+/* For `apply`: RP_UNSUPPORTED with the reason if it is impossible. */
 enum rp_code rp_whatif_check(const struct rp_whatif *row, const struct rp_sim_run *run,
                              const struct rp_whatif_args *args, struct rp_err *err);
 
-/* The verdict of one or several joined with '+', that of the one which applies least, and its
-   reason without a name in the arena; NULL: there is none. */
+/* The verdict about one or several joined with '+', which is that of the one that applies least,
+   and its reason without a name in the arena; NULL if there is none. */
 enum rp_code rp_whatif_stands(const struct rp_sim_run *run, const char *text,
                               struct rp_arena *arena, enum rp_whatif_verdict *verdict,
                               const char **because, struct rp_err *err);
 
 /* Applies one what-if or several joined with '+': first those that make tasks, then the others from
-   left to right. A malformed text is RP_USAGE and the message says what is expected. */
+   left to right. A malformed text gives RP_USAGE, and the message says what is expected. */
 enum rp_code rp_whatif_apply(struct rp_sim_run *run, const char *text, struct rp_err *err);
 
-/* How a user makes it in PyTorch, one line: static text; NULL: it is no move. */
+/* How a user makes it in PyTorch, as one line of static text; NULL if it is not a move. */
 const char *rp_whatif_how(const struct rp_whatif *row, const char *text);
 
-/* The same in another framework (enum rp_framework); torch: in PyTorch, used where no other way is
-   known. */
+/* The same in another framework (enum rp_framework). torch: the text for PyTorch, used if no other
+   way is known. */
 const char *rp_whatif_apply_in(unsigned framework, const char *move, const char *torch);
 
-/* What one assumes; and what several do, joined with "; ", in the arena. */
+/* What one what-if assumes; and what several assume, joined with "; ", in the arena. */
 const char *rp_whatif_assumed(const struct rp_whatif *row, unsigned framework);
 enum rp_code rp_whatif_assumes(const char *text, unsigned framework, struct rp_arena *arena,
                                const char **out, struct rp_err *err);
@@ -153,10 +155,10 @@ struct rp_whatif_list {
  *     what-if  = name [ ':' subject ] [ '=' value [ ',' value ] ]
  *     subject, value = bare text, or text in double quotes ('""' is a quote)
  *
- * Bare text may hold any character. In it '+' separates only where the name of a what-if and then
- * ':', '=', '+' or the end follow; a bare subject ends at the last '=' of its what-if, or at the
- * first one before a quote; the first of two bare values ends at the first ','. Quoted text ends at
- * its quote only. In memory of the arena.
+ * Bare text may hold any character. In it '+' separates only if the name of a what-if follows, and
+ * then ':', '=', '+' or the end; a bare subject ends at the last '=' of its what-if, or at the
+ * first one before a quote; the first of two bare values ends at the first ','. Quoted text ends
+ * only at its quote. The result is in the arena.
  */
 enum rp_code rp_whatif_parse(const char *text, struct rp_arena *arena, struct rp_whatif_list *out,
                              struct rp_err *err);

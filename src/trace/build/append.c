@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #define ID_STEP     RP_MERGED_ID_STEP
-#define FIRST_ARROW (ID_STEP / 2) /* ids of arrows that are drawn when traces are joined */
+#define FIRST_ARROW (ID_STEP / 2) /* first id of arrows that are drawn when traces are joined */
 
 #define KEPT_FLAGS (RP_EVENT_ROUNDED | RP_EVENT_NO_DUR | RP_EVENT_ASYNC | RP_EVENT_ID_TEXT)
 
@@ -56,7 +56,7 @@ static enum rp_code text_of(struct appending *a, enum rp_text_use use, rp_str ke
     return RP_OK;
 }
 
-/* Removes the label again. */
+/* Removes the label that a join added. */
 static enum rp_code unlabelled(struct appending *a, rp_str s, rp_str *out)
 {
     const char *text = rp_trace_str(a->t, s);
@@ -70,7 +70,7 @@ static enum rp_code unlabelled(struct appending *a, rp_str s, rp_str *out)
     return rp_builder_intern(a->b, text, n, out, a->err);
 }
 
-/* "python (rank 3)", or the label alone. */
+/* Writes "python (rank 3)", or the label alone. */
 static enum rp_code labelled(struct appending *a, rp_str s, rp_str *out)
 {
     char text[600];
@@ -107,7 +107,7 @@ static enum rp_code text_id_of(struct appending *a, int64_t id, int64_t *out)
     return RP_OK;
 }
 
-/* Of damaged files times may be anything: where the sum is none, the time stays. */
+/* Damaged files may have any times, so if the sum overflows, the time stays. */
 static int64_t sum_of(int64_t ns, int64_t add_ns)
 {
     int64_t sum;
@@ -171,8 +171,8 @@ static enum rp_code add_origins(struct appending *a)
     return RP_OK;
 }
 
-/* The process of a track in the joined trace, or in that of the only rank; RP_NONE: it belongs to
-   another rank. */
+/* Adds the process of a track in the joined trace, or in that of the only rank; RP_NONE if it
+   belongs to another rank. */
 static enum rp_code add_process(struct appending *a, uint32_t process, uint32_t *out)
 {
     const struct rp_merged_rank *only = a->how->only;
@@ -263,7 +263,7 @@ static enum rp_code mark_process(struct appending *a, rp_event e)
     return RP_OK;
 }
 
-/* Ids that passes derived from arrows are derived again. */
+/* Ids that passes derived from arrows are derived again, so they are not copied. */
 static enum rp_code take_link(struct appending *a, rp_event e, struct rp_raw *raw)
 {
     const struct rp_trace *t = a->t;
@@ -289,7 +289,7 @@ static enum rp_code add_end(struct appending *a, rp_event e, struct rp_raw raw)
     return rp_builder_add(a->b, &raw, a->err);
 }
 
-/* A process that had no name, which was named after its rank. */
+/* Whether the name was given to a process that had none, after its rank. */
 static bool is_given_name(const struct appending *a, rp_event e)
 {
     struct rp_arg arg;
@@ -348,7 +348,7 @@ static enum rp_code add_flow(struct appending *a, uint32_t i)
     if (f->flags[i] & RP_FLOW_ID_TEXT)
         RP_TRY(text_id_of(a, f->id[i], &raw.id));
     else if (a->how->only && raw.id >= FIRST_ARROW && raw.id < ID_STEP)
-        return RP_OK; /* drawn when the traces were joined */
+        return RP_OK; /* it was drawn when the traces were joined */
     RP_TRY(text_of(a, RP_TEXT_NAME, RP_NONE, f->name[i], &raw.name));
     RP_TRY(take_args(a, f->shape[i], f->arg_row[i], &raw.shape));
     raw.args = a->args.at;
@@ -379,7 +379,7 @@ static enum rp_code add_arrow(struct appending *a, size_t i)
 
 /* ------------------------------------------------------------------ samples */
 
-/* Frames and stacks of t in the builder; stack has room for all of t's. */
+/* Adds the frames and stacks of t to the builder; `stack` has room for all of t's. */
 static enum rp_code add_stacks(struct appending *a, uint32_t *frame, uint32_t *stack)
 {
     const struct rp_call_samples *s = &a->t->samples;
@@ -414,7 +414,7 @@ static enum rp_code add_sample(struct appending *a, const uint32_t *stack, uint3
     return rp_builder_add_sample(a->b, &raw, a->err);
 }
 
-/* Weights of different units cannot be added up: the first trace decides. */
+/* Weights of different units cannot be added up, so the first trace decides the unit. */
 static enum rp_code add_samples(struct appending *a)
 {
     const struct rp_call_samples *s = &a->t->samples;
@@ -467,8 +467,8 @@ static enum rp_code name_processes(struct appending *a)
     return code;
 }
 
-/* The metadata of the joined trace: all but rank, name and clock base, which belong to one trace.
- */
+/* Adds the metadata of the joined trace: all except rank, name and clock base, which belong to one
+   trace. */
 static enum rp_code add_meta(struct appending *a)
 {
     static const char *const of_the_one[] = {"distributedInfo", "traceName", "baseTimeNanoseconds",

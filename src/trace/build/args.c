@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Arguments while building. A row goes into the open part of its shape, one array a column; when
- * RP_ARG_BLOCK rows are there, every column is narrowed into `data` and the open part starts again.
- * The open part grows from 8 rows, so that a shape that occurs once costs a hundred bytes.
+ * Stores arguments while building. A row goes into the open part of its shape, one array for each
+ * column; after RP_ARG_BLOCK rows, every column is narrowed into `data` and the open part starts
+ * again. The open part grows from 8 rows, so that a shape that occurs once costs a hundred bytes.
  *
  *   open:  | column 0: room values | column 1: room values | ...     (column k at k * stride)
  *
- * Adding costs a store a value, narrowing about a nanosecond a value.
+ * Adding costs one store for each value, narrowing about a nanosecond.
  */
 #include "trace/build/state.h"
 
@@ -237,7 +237,7 @@ enum rp_code rp_build_args_row(struct rp_build_args *a, uint16_t id, const struc
     return RP_OK;
 }
 
-/* The blocks of a shape, column by column, and their positions in key_block. */
+/* Lays out the blocks of a shape, column by column, and their positions in key_block. */
 static void lay_out(const struct rp_build_shape *shape, struct rp_arg_block *block,
                     uint32_t *key_block, uint32_t *nblocks)
 {

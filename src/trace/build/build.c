@@ -100,8 +100,8 @@ void rp_builder_free(struct rp_builder *b)
     free(b);
 }
 
-/* With a sign for each zero byte: names that differ behind one stay apart wherever a name is a C
-   string. */
+/* Interns a text with a sign for each zero byte, so that names that differ after one stay apart
+   wherever a name is a C string. */
 static enum rp_code intern_zeros(struct rp_builder *b, const char *s, size_t len, rp_str *out,
                                  struct rp_err *err)
 {
@@ -166,7 +166,7 @@ static bool same_track(const struct rp_track_info *a, const struct rp_track_info
            a->has_id == b->has_id;
 }
 
-/* Equality is decided by the track itself; two tracks with one hash get different keys. */
+/* The track itself decides equality, so two tracks with the same hash get different keys. */
 enum rp_code rp_builder_track(struct rp_builder *b, uint32_t process, int64_t tid, rp_str text,
                               bool has_id, rp_track *out, struct rp_err *err)
 {
@@ -200,7 +200,7 @@ static uint64_t origin_key(const struct rp_origin *origin)
            (origin->has_category != 0);
 }
 
-/* When there are too many origins: the one that this one is merged into. */
+/* If there are too many origins: the one into which this one is merged. */
 static enum rp_code share_origin(struct rp_builder *b, struct rp_origin *origin, struct rp_err *err)
 {
     size_t n = b->origins.n;
@@ -372,7 +372,7 @@ enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device 
                              .memory_bytes = device->memory_bytes,
                              .multiprocessors = device->multiprocessors,
                              .name = device->name};
-    const char *given = rp_strtab_borrow(&b->str, device->name); /* ROCm's, if it knows none */
+    const char *given = rp_strtab_borrow(&b->str, device->name); /* ROCm's name, if it has none */
     const char *name =
         *given && strcmp(given, "AMD Radeon Graphics") != 0 ? NULL : rp_device_name_by_size(device);
 

@@ -96,10 +96,10 @@ enum rp_code rp_builder_stack(struct rp_builder *b, uint32_t parent, uint32_t fr
                               struct rp_err *err);
 
 struct rp_raw_sample {
-    int64_t ts_ns;  /* on the clock of the events; RP_NO_TS: not known */
+    int64_t ts_ns;  /* on the clock of the events; RP_NO_TS if it is not known */
     int64_t weight; /* how long it stands for, such as the time since the sample before */
     rp_track track; /* its thread */
-    uint32_t stack; /* RP_NONE: could not be read */
+    uint32_t stack; /* RP_NONE if it could not be read */
     uint8_t flags;  /* RP_SAMPLE_RAN or _WAITED, ...; 0: not known */
 };
 
@@ -109,9 +109,9 @@ enum rp_code rp_builder_add_sample(struct rp_builder *b, const struct rp_raw_sam
 /* Metadata of the file; keys and values are kept in order, for an exact round trip. */
 enum rp_code rp_builder_add_meta(struct rp_builder *b, rp_str key, rp_str value, bool after_events,
                                  struct rp_err *err);
-/* ROCm leaves the names of some devices empty. What they are follows from their size, where no
-   other device has it; the name says that it was not recorded. NULL: not known. A device without a
-   name is added with that one. */
+/* The name of a device by its size, if no other device has that size, because ROCm leaves some
+   names empty; the name says that it was not recorded. NULL if it is not known. The builder uses it
+   for devices without a name. */
 const char *rp_device_name_by_size(const struct rp_device *device);
 enum rp_code rp_builder_add_device(struct rp_builder *b, const struct rp_device *device,
                                    struct rp_err *err);
@@ -125,7 +125,7 @@ enum rp_code rp_builder_warn(struct rp_builder *b, struct rp_err *err, const cha
  */
 struct rp_trace *rp_builder_borrow_trace(struct rp_builder *b);
 
-uint32_t rp_builder_count(const struct rp_builder *b); /* events so far, without flows */
+uint32_t rp_builder_count(const struct rp_builder *b); /* number of events so far, without flows */
 
 /* Runs the passes (trace/finish/finish.h) and freezes. Frees the builder in every case. */
 enum rp_code rp_builder_finish(struct rp_builder *b, struct rp_trace **out, struct rp_err *err);
@@ -147,24 +147,24 @@ struct rp_append_arrow {
     const char *name;
 };
 
-/* What a text of an appended trace is. */
+/* The role of a text in an appended trace. */
 enum rp_text_use {
-    RP_TEXT_NAME,     /* of an event or an arrow */
-    RP_TEXT_CATEGORY, /* of events; of a trace its format, framework and version */
-    RP_TEXT_KEY,      /* of an argument or of metadata */
-    RP_TEXT_VALUE,    /* of an argument; JSON where its type is RP_ARG_RAW */
+    RP_TEXT_NAME,     /* name of an event or an arrow */
+    RP_TEXT_CATEGORY, /* category of events; format, framework and version of a trace */
+    RP_TEXT_KEY,      /* key of an argument or of metadata */
+    RP_TEXT_VALUE,    /* value of an argument; JSON if its type is RP_ARG_RAW */
     RP_TEXT_JSON,
-    RP_TEXT_ID /* a process, a thread or a chain that is named by a text */
+    RP_TEXT_ID /* text that identifies a process, a thread or a chain */
 };
 
 struct rp_append {
-    uint32_t index;     /* of the trace among the joined ones */
-    int64_t pid_step;   /* larger than the number of processes of any trace: process k gets index *
-                           pid_step + k */
-    uint32_t window_of; /* index of an earlier trace of the same process, in whose processes its own
-                           are; 0: none */
-    bool same_processes; /* its processes are those of the other traces: they keep their ids, and
-                            pid_step is not used */
+    uint32_t index;      /* index of the trace among the joined ones */
+    int64_t pid_step;    /* larger than the number of processes of any trace: process k gets index *
+                            pid_step + k */
+    uint32_t window_of;  /* index of an earlier trace of the same process, whose processes are also
+                            its own; 0: none */
+    bool same_processes; /* its processes are also those of the other traces, so they keep their
+                            ids, and pid_step is not used */
     const char *label;   /* appended to the names of its processes: "rank 3"; NULL: nothing */
     /* Converts a time of a process to the common clock; NULL: unchanged. */
     int64_t (*time)(const void *user, uint32_t process, int64_t ns);
@@ -174,18 +174,17 @@ struct rp_append {
     bool meta; /* its metadata becomes that of the joined trace */
     /* By event, end of an arrow and sample: 0 leaves it out. NULL: all are appended. */
     const uint8_t *events, *flows, *samples;
-    /* By event: it begins later by that, and so do arrows that are bound to it; and it lasts longer
-       by that. NULL: none does. */
+    /* By event: by how much it, and arrows bound to it, begin later; and by how much it lasts
+       longer. NULL: by nothing. */
     const int64_t *add_ns, *longer_ns;
-    /* Writes other texts: interns in the builder what stands in place of the text s. key: of the
-       argument that has the value, else RP_NONE; both are of the appended trace. NULL: texts stay.
-     */
+    /* Interns a replacement of text s in the builder. key: that of the argument that has the value,
+       else RP_NONE; both are of the appended trace. NULL: texts stay. */
     enum rp_code (*text)(void *text_user, struct rp_builder *b, enum rp_text_use use, rp_str key,
                          rp_str s, rp_str *out, struct rp_err *err);
     void *text_user;
-    /* Undoes a join (trace/merged.h): only the processes of this rank are appended, with the ids
-       and names they had. pid_step, time, arrows and meta are not used then. NULL: all processes.
-     */
+    /* Undoes a join (trace/merged.h): only the processes of this rank are appended, with their
+       former ids and names. pid_step, time, arrows and meta are not used then. NULL: all
+       processes. */
     const struct rp_merged_rank *only;
 };
 

@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* A clock that gains more than this part of an event's time was set during it: no clock drifts so
-   much. */
+/* A clock that gains more than this part of an event's time was set during it, because no clock
+   drifts so much. */
 #define MOST_DRIFT 0.001
 
 struct moving {
@@ -21,7 +21,7 @@ struct moving {
     RP_VEC(rp_event) stack;
 };
 
-/* Of damaged files times may be anything: sums wrap around. */
+/* Sums wrap around, because damaged files may have any times. */
 static int64_t sum_of(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -40,7 +40,7 @@ static rp_event parent_of(const struct rp_trace *t, rp_event e)
                                                                                           : RP_NONE;
 }
 
-/* How long it takes: as recorded, unless its clock was set meanwhile. */
+/* The duration of an event: as recorded, unless its clock was set meanwhile. */
 static int64_t duration_of(const struct moving *m, rp_event e, int64_t begin_ns)
 {
     int64_t dur = m->t->ev.dur_ns[e], by_ends;
@@ -72,8 +72,8 @@ static void move_event(struct moving *m, rp_event e)
     m->out->dur_ns[e] = dur;
 }
 
-/* What those before it inside the same event need. It is kept in place of the begin of an event
-   until that is moved. */
+/* The time that earlier events inside the same event need. It is stored in place of the begin of an
+   event until that is moved. */
 static int64_t room_before(const struct moving *m, rp_event e)
 {
     rp_event before = m->before[e];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Samples of call stacks: equal frames and stacks get the same id, through maps. A reader that
- * walks from the outermost frame to the innermost pays one look-up a frame.
+ * Stores samples of call stacks: equal frames and stacks get the same id, through maps. A reader
+ * that walks from the outermost frame to the innermost pays one look-up for each frame.
  */
 #include "trace/build/state.h"
 
@@ -32,7 +32,7 @@ static enum rp_code check_room(const struct rp_builder *b, size_t n, const char 
                       (unsigned long long)b->limits.events, what);
 }
 
-/* Equality is decided by the frame itself; two frames with one hash get different keys. */
+/* The frame itself decides equality, so two frames with the same hash get different keys. */
 enum rp_code rp_builder_frame(struct rp_builder *b, const struct rp_call_frame *frame,
                               uint32_t *out, struct rp_err *err)
 {

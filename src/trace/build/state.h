@@ -18,8 +18,8 @@ struct rp_build_events {
     RP_VEC(int64_t) ts_ns;
     RP_VEC(int64_t) dur_ns;
     RP_VEC(uint32_t) name;
-    RP_VEC(uint32_t) track; /* RP_NONE: removed by a pass, dropped by `order` */
-    RP_VEC(uint32_t) link;  /* into link_id; after the pass `ids` into links */
+    RP_VEC(uint32_t) track; /* RP_NONE: removed by a pass, and dropped by `order` */
+    RP_VEC(uint32_t) link;  /* index into link_id; after the pass `ids`, into links */
     RP_VEC(uint32_t) arg_row;
     RP_VEC(uint16_t) shape;
     RP_VEC(uint16_t) origin;
@@ -64,7 +64,7 @@ struct rp_build_shape {
 
 struct rp_build_args {
     RP_VEC(struct rp_build_shape) shapes;
-    struct rp_map shape_of; /* hash of keys and types -> shape */
+    struct rp_map shape_of; /* from the hash of keys and types to the shape */
     RP_VEC(uint32_t) key_name;
     RP_VEC(uint8_t) key_type;
     RP_VEC(uint8_t) data;
@@ -114,7 +114,7 @@ void rp_build_args_show_spilled(struct rp_builder *b);
 /* samples.c */
 void rp_build_samples_release(struct rp_build_samples *samples);
 
-/* For each origin the first one with the same category: a small number for a category. */
+/* For each origin, the first one with the same category, as a small number for the category. */
 enum rp_code rp_build_categories(const struct rp_builder *b, rp_row_vec *out, struct rp_err *err);
 
 /* trace/finish/flows.c: whether an arrow goes from a host call to its device work. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The counts of health that need the events in the order of the file: phases (before `pairs`
- * removes end events) and launches, where of several runtime calls with one correlation id the last
- * one in the file counts. Linear; docs/definitions.md says what each counter means.
+ * removes end events) and launches; if several runtime calls have one correlation id, the last one
+ * in the file counts. Linear; docs/definitions.md says what each counter means.
  */
 #include "base/filled.h"
 #include "trace/build/dense_ids.h"
@@ -49,7 +49,7 @@ struct tally {
     RP_VEC(uint32_t) origin, track; /* events of each */
 };
 
-/* Moves a time into the range of the model; true: that was needed. */
+/* Moves a time into the range of the model; true if that was needed. */
 static bool clamp_time(int64_t *ts)
 {
     if (*ts == RP_NO_TS || (*ts >= -RP_TIME_MAX_NS && *ts <= RP_TIME_MAX_NS))
@@ -58,8 +58,8 @@ static bool clamp_time(int64_t *ts)
     return true;
 }
 
-/* The same for an event and its end: one with a duration keeps some of it. A reader may have moved
-   the time to the end of the range, and counted that. */
+/* The same for an event and its end; an event with a duration keeps some of it. A reader may have
+   moved the time to the end of the range, and counted that. */
 static bool clamp_event(int64_t *ts, int64_t *dur)
 {
     bool moved = clamp_time(ts);
@@ -232,7 +232,8 @@ static struct rp_plain_id flow_id(const struct rp_builder *b, uint32_t i)
 struct arrows {
     rp_id_vec id;
     RP_VEC(uint32_t) dense;
-    RP_VEC(uint64_t) key, tmp; /* id, whether it is a text, category, whether it is an end */
+    RP_VEC(uint64_t)
+    key, tmp; /* a key of: id, whether it is a text, category, whether it is an end */
     rp_row_vec category;
 };
 

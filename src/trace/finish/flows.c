@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Binds each end of an arrow to a span of its track: one that starts exactly at the time of the
- * arrow, else the innermost one around it (only where the end asks for an enclosing span). Of
- * several spans that start at that time, an arrow of a launch takes the runtime call or the device
- * work, any other arrow the host operator, and of several of those the innermost. Arrows are sorted
- * by time and merged with the events, so the cost is two passes.
+ * arrow, else the innermost one around it (only if the end asks for an enclosing span). If several
+ * spans start at that time, an arrow of a launch takes the runtime call or the device work, and any
+ * other arrow the host operator; of several such spans it takes the innermost. Arrows are sorted by
+ * time and merged with the events, so the cost is two passes.
  */
 #include "base/filled.h"
 #include "trace/build/state.h"
@@ -16,7 +16,7 @@ struct flow_ctx {
     struct rp_nest nest;
     rp_row_vec perm, begin; /* flows by track and time */
     struct rp_sort_scratch scratch;
-    int64_t ts_ns; /* of the last span entered, and the best of those that start there: */
+    int64_t ts_ns; /* the time of the last span entered, and the best of those that start then: */
     rp_event launch, op, any;
     rp_str launch_name[RP_LAUNCH_FLOWS];
 };

@@ -2,9 +2,9 @@
 /*
  * The counts of health that need the events in order: device work that overlaps on a stream, and
  * host spans that do not nest. They are counted by (process, stream or thread) as the file names
- * them, where 7 and "7" are the same; that is nearly always one track, which is then read as it is.
- * Where a group has several tracks, or a track several groups (a stream in the arguments that is
- * not the tid), its events are collected and sorted.
+ * them, where 7 and "7" are the same; that is nearly always one track, which is then read directly.
+ * If a group has several tracks, or a track several groups (a stream in the arguments that is not
+ * the tid), its events are collected and sorted.
  */
 #include "trace/build/dense_ids.h"
 #include "trace/build/state.h"
@@ -30,7 +30,7 @@ struct health_ctx {
     RP_VEC(struct group) groups;
     RP_VEC(uint8_t) ntracks;   /* of each group: 0, 1 or 2 for more */
     RP_VEC(uint32_t) group_of; /* of each track: RP_NONE, a group or MIXED */
-    RP_VEC(uint32_t) column;   /* of the argument "stream" in each shape */
+    RP_VEC(uint32_t) column;   /* by shape: column of the argument "stream" */
     rp_str stream_key;
     RP_VEC(struct span) spans;
     RP_VEC(int64_t) stack;
@@ -77,7 +77,7 @@ static struct group group_of_track(const struct rp_builder *b, const struct rp_t
                           t->has_id ? id_of(b, t->native_id, t->text) : rp_plain_none(&b->str)};
 }
 
-/* A value of the argument "stream" as an id: null is "None", true "True". */
+/* A value of the argument "stream" as an id: null becomes "None", true "True". */
 static struct rp_plain_id id_of_arg(const struct rp_builder *b, const struct rp_arg *arg)
 {
     const char *text;
@@ -208,7 +208,7 @@ static enum rp_code add_nested(struct health_ctx *w, int64_t begin, int64_t end,
         w->stack.n--;
     w->count += w->stack.n && end > w->stack.at[w->stack.n - 1];
     while (w->stack.n &&
-           w->stack.at[w->stack.n - 1] < end) /* can never be innermost again, see nest.h */
+           w->stack.at[w->stack.n - 1] < end) /* it can never be innermost again, see nest.h */
         w->stack.n--;
     return rp_vec_push(&w->stack, end, err);
 }

@@ -40,7 +40,7 @@ static enum rp_code collect_ids(const struct rp_builder *b, bool async, struct n
     return rp_vec_reserve(&w->dense, w->id.n + 1, err);
 }
 
-/* Number of an id, whether it is a text, and of async ids the category, in one word. */
+/* Makes keys of one word: number of an id, whether it is a text, and for async ids the category. */
 static enum rp_code make_keys(const struct rp_builder *b, bool async, struct numbering *w,
                               struct rp_err *err)
 {

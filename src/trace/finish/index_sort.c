@@ -2,8 +2,8 @@
 /*
  * Rows are distributed to their tracks by a counting sort, then each track is sorted. Tracks of
  * real traces are out of order but consist of a few long sorted runs (a profiler writes category by
- * category): those are merged, 2 ns per row and round. With many runs a radix sort is used, some 4
- * ns a row and digit of 11 bits; one second in nanoseconds has three digits.
+ * category): those are merged, 2 ns per row and round. If there are many runs, a radix sort is
+ * used, some 4 ns for each row and digit of 11 bits; one second in nanoseconds has three digits.
  */
 #include "trace/finish/index_sort.h"
 

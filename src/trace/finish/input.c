@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of tf.data. TensorFlow runs them as it runs a model: with operators, in its executor,
- * on threads of a pool. What a stage of the input called has the step number of that call, the
- * argument "id" of "InstantiatedCapturedFunction::…". The executor's spans with such a number are
- * named so, and what runs in them is no operator of the model, but work of the input.
+ * Recognises functions of tf.data. TensorFlow runs them like a model: with operators, in its
+ * executor, on threads of a pool. Work called by a stage of the input has the step number of that
+ * call, the argument "id" of "InstantiatedCapturedFunction::…". The executor's spans with such a
+ * number get that name, and operators in them belong to the input, not to the model.
  */
 #include "trace/finish/finish.h"
 
@@ -23,7 +23,7 @@ RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
 struct input_ctx {
     struct rp_builder *b;
     rp_str id, executor, renamed;
-    RP_VEC(int64_t) steps;   /* of functions of tf.data, ascending */
+    RP_VEC(int64_t) steps;   /* step numbers of functions of tf.data, ascending */
     RP_VEC(uint8_t) callers; /* by string: 1 is a call of a function, 2 is not, 0 not examined */
     RP_VEC(uint8_t) inside;  /* by event */
 };

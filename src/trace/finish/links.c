@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links device work to the host call that started it: by correlation id; device work without a call
- * by the flow arrow of a launch; and what still has none is linked to the operator with the same
- * "External id". Then the members of each link are listed: host calls first, then device work, each
- * in time order. Links without members are dropped.
+ * by the flow arrow of a launch; and work that still has none is linked to the operator with the
+ * same "External id". Then the members of each link are listed: host calls first, then device work,
+ * each in time order. Links without members are dropped.
  *
  * Linear, except for sorting the members of one link.
  */
@@ -64,7 +64,8 @@ static enum rp_code new_link(struct link_ctx *w, int64_t id, enum rp_link_source
     return rp_vec_push(&w->has_host, 0, err);
 }
 
-/* An event that joins the link of another takes over whether the id of the link is a text. */
+/* An event that joins the link of another one also takes over whether the id of the link is a
+   text. */
 static void copy_id_kind(struct link_ctx *w, rp_event from, rp_event to)
 {
     uint8_t *flags = w->b->ev.flags.at;

@@ -20,7 +20,8 @@ enum rp_code rp_loop_work_push(struct rp_loop_work *work, struct rp_builder *b, 
     return rp_vec_push(&work->items, item, err);
 }
 
-/* The operators of a thread that have none around them. `until` is the end of the last one. */
+/* Adds the operators of a thread that are not inside another one. `until` is the end of the last
+   one. */
 static enum rp_code push_outermost(struct rp_loop_work *work, struct rp_builder *b,
                                    const struct rp_track_info *track, struct rp_err *err)
 {

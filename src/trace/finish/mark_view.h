@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the marks of steps and their device work are found in: the columns of a builder behind the
- * pass `names`, or those of a frozen trace, which are the same. Borrowed. Inside src/trace only.
+ * The data in which the marks of steps and their device work are found: the columns of a builder
+ * after the pass `names`, or those of a frozen trace, which are the same. Borrowed. Inside
+ * src/trace only.
  */
 #include "trace/build/state.h"
 

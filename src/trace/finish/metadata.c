@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names, labels and sort indices that metadata events (phase M) give to processes and threads. Runs
- * in the order of the file: if two events name the same object the last one wins, as in
- * Chrome's viewer. The events themselves are kept.
+ * Applies names, labels and sort indices that metadata events (phase M) give to processes and
+ * threads. Runs in the order of the file: if two events name the same object the last one wins, as
+ * in Chrome's viewer. The events themselves are kept.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"

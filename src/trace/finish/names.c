@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The class of each string that names an event. Names of Python frames are skipped: they do not
- * show what a device does, and are most of the strings where they are recorded.
+ * Finds the class of each string that names an event. Names of Python frames are skipped, because
+ * they do not show what a device does, and are most of the strings if they are recorded.
  */
 #include "trace/names.h"
 #include "trace/build/state.h"

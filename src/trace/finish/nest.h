@@ -22,7 +22,7 @@ struct rp_nest {
     open;
 };
 
-/* Drops what ended at or before ts. */
+/* Drops spans that ended at or before ts. */
 static inline void rp_nest_advance(struct rp_nest *nest, int64_t ts_ns)
 {
     while (nest->open.n && nest->open.at[nest->open.n - 1].end_ns <= ts_ns)
@@ -35,8 +35,9 @@ static inline rp_event rp_nest_top(const struct rp_nest *nest)
 }
 
 /*
- * Enters a span; unended: it lasts as long as the span around it. Sets *parent to the innermost
- * span that encloses it completely, and *crosses if it ends after the span in which it starts.
+ * Enters a span; if it is unended, it lasts as long as the span around it. Sets *parent to the
+ * innermost span that encloses it completely, and *crosses if it ends after the span in which it
+ * starts.
  */
 static inline enum rp_code rp_nest_enter(struct rp_nest *nest, rp_event event, int64_t ts_ns,
                                          int64_t end_ns, bool unended, rp_event *parent,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Canonical order. An order of row numbers is made first (index_sort.c). Then each column is copied
- * in that order into scratch memory and back, the same for all columns: a fresh page costs more
- * than a second copy, and the peak is 8 bytes per event above the trace itself. Events that `pairs`
- * removed are dropped.
+ * Puts events into canonical order. An order of row numbers is made first (index_sort.c). Then each
+ * column is copied in that order into scratch memory and back, the same for all columns: a fresh
+ * page costs more than a second copy, and the peak is 8 bytes per event above the trace itself.
+ * Events that `pairs` removed are dropped.
  */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
@@ -55,7 +55,7 @@ enum rp_code rp_pass_order(struct rp_builder *b, struct rp_err *err)
         if (code == RP_OK)
             permute_all(&b->ev, &perm, scratch.a.at);
     }
-    /* the permutation is the file order of the events: it is kept as a column */
+    /* the permutation is the order of the events in the file, so it is kept as a column */
     rp_vec_release(&b->ev.seq);
     b->ev.seq.at = perm.at;
     b->ev.seq.n = perm.n;

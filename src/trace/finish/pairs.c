@@ -34,7 +34,7 @@ static enum role role_of(char phase, bool async)
 struct pairing {
     struct rp_builder *b;
     bool async;
-    rp_row_vec group; /* of each event: its track or chain, or RP_NONE */
+    rp_row_vec group; /* by event: its track or chain, or RP_NONE */
     rp_row_vec perm, begin;
     struct rp_sort_scratch scratch;
     RP_VEC(uint32_t) stack;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The innermost span around each event, on tracks of threads. Work on a stream may overlap, and
- * async chains belong to no thread: they neither have parents nor are parents. One pass over the
- * events with a stack (nest.h); depth is bounded by memory only.
+ * Finds the innermost span around each event, on tracks of threads. Work on a stream may overlap,
+ * and async chains belong to no thread: they neither have parents nor are parents. One pass over
+ * the events with a stack (nest.h); depth is bounded by memory only.
  */
 #include "base/filled.h"
 #include "trace/build/state.h"
@@ -22,7 +22,7 @@ static enum rp_code walk_track(struct rp_builder *b, const struct rp_track_info 
         if (ts == RP_NO_TS || (ev->flags.at[i] & RP_EVENT_ASYNC) ||
             ev->kind.at[i] == RP_KIND_METADATA)
             continue;
-        if (ev->dur_ns.at[i] < 0 && !unended) { /* an instant, not a span */
+        if (ev->dur_ns.at[i] < 0 && !unended) { /* this is an instant, not a span */
             rp_nest_advance(nest, ts);
             ev->parent.at[i] = rp_nest_top(nest);
             continue;

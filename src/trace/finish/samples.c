@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Samples by track, time and order of the file, as events are. */
+/* Sorts samples by track, time and order of the file, like events. */
 #include "trace/build/state.h"
 #include "trace/finish/finish.h"
 #include "trace/finish/index_sort.h"

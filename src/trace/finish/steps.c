@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps: the kinds of evidence are tried from the strongest to the weakest, and all steps of a
- * trace come from one of them. What a profiler marks is taken as it is. Anything else must have a
- * good part of the recorded work in its steps: names that look like marks occur in start-up, too,
- * and in parts of a step. docs/definitions.md has the rules.
+ * Finds steps: the kinds of evidence are tried from the strongest to the weakest, and all steps of
+ * a trace come from one of them. Marks of a profiler are always used. Steps by any other evidence
+ * must contain a good part of the recorded work, because names that look like marks also occur in
+ * start-up and in parts of a step. docs/definitions.md has the rules.
  */
 #include "trace/finish/steps.h"
 #include "base/decides.h"
@@ -40,7 +40,8 @@ static enum rp_code steps_by_profiler(struct rp_builder *b, struct rp_err *err)
 
 RP_ORDER(by_time, struct rp_step, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(name), RP_UP(mark))
 
-/* In time order, each (name, begin, end) once: old files mark a step in two categories. */
+/* Sorts by time, and keeps each (name, begin, end) once, because old files mark a step in two
+   categories. */
 static void put_in_order(struct rp_builder *b)
 {
     struct rp_step *step = b->steps.at;
@@ -76,7 +77,7 @@ static enum rp_code steps_by_marks(struct rp_builder *b, struct rp_err *err)
 
 enum work { WORK_DEVICE, WORK_EXECUTABLE, WORK_HOST, WORKS };
 
-/* The kind of work of an event; WORKS: none. Calls of executables compile, too: where the
+/* The kind of work of an event; WORKS: none. Calls of executables also compile, so if the
    operations of executables on the host are recorded, these are their work. */
 static enum work work_of(const struct rp_builder *b, rp_event e, rp_str hlo_op)
 {
@@ -92,8 +93,8 @@ static enum work work_of(const struct rp_builder *b, rp_event e, rp_str hlo_op)
                : WORK_HOST;
 }
 
-/* How much of the work from that time on lies in the steps, 0 to 1: of the first kind of work that
-   there is. */
+/* The share (0 to 1) of the work from that time on that lies in the steps, for the first kind of
+   work that exists. */
 static double covered_share(const struct rp_builder *b, int64_t from_ns)
 {
     const struct rp_step *steps = b->steps.at;
@@ -138,8 +139,9 @@ static bool skips_steps(const struct rp_step *a, const struct rp_step *b)
     return a->source == RP_STEP_PROFILER && a->number < INT64_MAX && b->number > a->number + 1;
 }
 
-/* A profiler with a schedule records a few steps, pauses, and records again. Where it does not
-   count steps, no step is longer than the pause between two windows, and nothing was recorded. */
+/* A profiler with a schedule records a few steps, pauses, and records again. If it does not count
+   steps, a pause between two windows is recognised because nothing was recorded in it and no step
+   is as long. */
 static void find_windows(struct rp_builder *b)
 {
     struct rp_step *s = b->steps.at;
@@ -162,9 +164,10 @@ static void find_windows(struct rp_builder *b)
     }
 }
 
-/* The profiler begins a step whenever one ends, and so also when recording is about to end: what
-   is left then is no step, but what happened until the end. It has less than half of the work of
-   each other one, or a tenth where there is only one, which may have had more to do. */
+/* The profiler begins a step whenever one ends, and so also when recording is about to end. Then
+   the rest is not a step, but what happened until the end. It has less than half of the work of
+   each other step, or if there is only one other, which may have had more to do, less than a
+   tenth. */
 static enum rp_code flag_cut_off(struct rp_builder *b, struct rp_err *err)
 {
     struct rp_step *s = b->steps.at, *last = s + b->steps.n - 1;
@@ -225,12 +228,12 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
     put_in_order(b);
     if (find == rp_steps_by_forward || find == rp_steps_by_repetition)
         RP_TRY(rp_steps_are_layers(b, &layers, err));
-    /* Several lookups of one pass are not passes. */
+    /* Passes that contain several lookups are not steps but parts of one. */
     if (layers || (find == rp_steps_by_forward && b->steps.n &&
                    covered_share(b, b->steps.at[0].begin_ns) < LITTLE))
         b->steps.n = 0;
-    /* An optimizer belongs to nothing but a step: what a program does before, such as trying the
-       kernels that it compiled, may be more than all its steps. */
+    /* An optimizer always belongs to a step, whereas work before the loop, such as trying compiled
+       kernels, may be more than that of all steps. */
     if (b->steps.n)
         out->share =
             covered_share(b, find == rp_steps_by_optimizer ? b->steps.at[0].begin_ns : INT64_MIN);
@@ -242,9 +245,9 @@ static enum rp_code look_for(struct rp_builder *b, step_finder *find, struct fou
     return RP_OK;
 }
 
-/* The strongest evidence that covers most of the work, else all are tried; a sequence that repeats
-   only where they cover less than a tenth. But not steps in which far less happens than in others:
-   the marks of a part of a step, or of something in start-up. */
+/* Chooses the strongest evidence whose steps contain most of the work, after trying all; a
+   repeating sequence only if the others contain less than a tenth. Steps in which far less happens
+   than in others are rejected: they are marks of a part of a step, or of something in start-up. */
 static enum rp_code choose_steps(struct rp_builder *b, struct rp_err *err)
 {
     static step_finder *const finders[] = {
@@ -308,14 +311,14 @@ static void add_overlap(const struct rp_builder *b, rp_event span, int64_t *cove
         int64_t to = s->end_ns < end ? s->end_ns : end;
 
         if (from < to && to < s->end_ns)
-            covered_ns[i] = INT64_MAX / 2; /* detail begins in it, which delays it */
+            covered_ns[i] = INT64_MAX / 2; /* detail begins in this step, which delays it */
         else if (from < to && covered_ns[i] < INT64_MAX / 2)
             covered_ns[i] += rp_step_between(from, to);
     }
 }
 
-/* Flags the steps of which more than a share lies in spans without detail; how many are left but
-   for the first, which is often a warm-up. */
+/* Flags the steps that lie mostly in spans without detail; returns how many are left, not counting
+   the first, which is often a warm-up. */
 static size_t flag_covered(struct rp_builder *b, const int64_t *covered_ns, int64_t one_in,
                            uint8_t flag)
 {
@@ -332,9 +335,9 @@ static size_t flag_covered(struct rp_builder *b, const int64_t *covered_ns, int6
     return left;
 }
 
-/* Steps in spans where our recorder recorded no detail, and those in which such a span ends. One in
-   which it begins lacks the work of its end, which would look like idle time: it counts only where
-   no step is complete, and more than half of it was recorded. */
+/* Flags steps in spans where our recorder recorded no detail, and those in which such a span ends.
+   If a span begins in a step, the work at its end is missing, which would look like idle time; such
+   a step counts only if no step is complete, and more than half of it was recorded. */
 static enum rp_code flag_without_detail(struct rp_builder *b, struct rp_err *err)
 {
     rp_str name = rp_build_find_str(b, "without detail");

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Sources of steps: one function for each kind of evidence, strongest first (steps.c). Each
- * appends to b->steps, or nothing where its evidence is missing or weak. Inside src/trace only.
+ * Sources of steps: one function for each kind of evidence, strongest first (steps.c). Each appends
+ * to b->steps, unless its evidence is missing or weak. Inside src/trace only.
  */
 #include "trace/finish/mark_view.h"
 #include "trace/step_patterns.h"
 
-/* What the metadata of a part of a trace says (trace/copy.h); *found: there is such a record, also
-   of no step. */
+/* Uses what the metadata of a part of a trace says (trace/copy.h); *found: there is such a record,
+   even without steps. */
 enum rp_code rp_steps_by_cut(struct rp_builder *b, bool *found, struct rp_err *err);
 /* XLA and TensorFlow: a thread "Steps", step_num, group_id, "XLA Modules". */
 enum rp_code rp_steps_by_run_id(struct rp_builder *b, struct rp_err *err);
-/* The argument run_id: whatever ran, where nothing says more. */
+/* By the argument run_id: any execution, if nothing says more. */
 enum rp_code rp_steps_by_runs(struct rp_builder *b, struct rp_err *err);
 /* TensorFlow's RunMetadata and Timeline: the one run that they record. */
 enum rp_code rp_steps_by_session(struct rp_builder *b, struct rp_err *err);
@@ -29,24 +29,24 @@ enum rp_code rp_steps_by_forward(struct rp_builder *b, struct rp_err *err);
 /* Unmarked steps: the same sequence of work repeats. */
 enum rp_code rp_steps_by_repetition(struct rp_builder *b, struct rp_err *err);
 
-/* Flags first steps that take more than twice as long as usual. At least half of the steps count.
- */
+/* Flags first steps that take more than twice as long as usual. At least half of the steps are
+   kept. */
 void rp_steps_flag_warm_up(struct rp_builder *b, int64_t usual_ns);
 
 /* Whether the steps in b are layers of one pass, by the numbers in the names of modules. */
 enum rp_code rp_steps_are_layers(const struct rp_builder *b, bool *out, struct rp_err *err);
 
 /* The smallest period of the sequence: at least three repetitions, nine of ten elements equal to
-   the one a period later, two different names. 0: none. Only the first 2^18 elements are examined.
- */
+   the element a period later, and two different names. 0: none. Only the first 2^18 elements are
+   examined. */
 enum rp_code rp_steps_find_period(const rp_str *names, size_t n, size_t *period,
                                   struct rp_err *err);
 
 typedef RP_VEC(struct rp_step) rp_step_vec;
 
-/* The start of the host call of a link; RP_NO_TS: none is recorded. */
+/* The start of the host call of a link; RP_NO_TS if none is recorded. */
 int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link);
-/* The same for one device work after the other: what was launched together is looked for once.
+/* The same for a sequence of device work: work that was launched together is looked up once.
    `known` begins with the link RP_NONE. */
 struct rp_launch_known {
     uint32_t link;
@@ -55,16 +55,16 @@ struct rp_launch_known {
 int64_t rp_steps_launched_next(const struct rp_mark_view *v, uint32_t link,
                                struct rp_launch_known *known);
 
-/* The steps that a server marks, by the table (or NULL) and the built-in patterns; in time order.
- */
+/* Finds the steps that a server marks, by the table (or NULL) and the built-in patterns, in the
+   order of time. */
 enum rp_code rp_steps_find_marks(const struct rp_mark_view *v, const struct rp_step_table *table,
                                  rp_step_vec *out, struct rp_err *err);
 
-/* Adds what marks say to the profiler's steps around them, in time order. False, and nothing done:
-   there are none, or one has several marks in it, which are the steps then. */
+/* Adds what marks say to the profiler's steps around them, in the order of time. Returns false and
+   does nothing if there are none, or if a step contains several, which are the steps then. */
 bool rp_steps_describe(struct rp_step *steps, size_t n, const rp_step_vec *marks);
 
-/* "iteration 5" -> the length of "iteration", and 5 where a number ends the name. */
+/* The length of "iteration" in "iteration 5", and the number 5, if a number ends the name. */
 size_t rp_steps_base_length(const char *text, size_t len, int64_t *number, bool *numbered);
 
 /* A step without times and counts. */
@@ -94,7 +94,7 @@ static inline struct rp_step rp_step_of_event(const struct rp_builder *b, rp_eve
     return step;
 }
 
-/* From one time to another; saturates. */
+/* The distance between two times; saturates. */
 static inline int64_t rp_step_between(int64_t from_ns, int64_t to_ns)
 {
     int64_t ns;

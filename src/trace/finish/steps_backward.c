@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backward passes of PyTorch, of loops that update their parameters by hand (torch.func, an
+ * Finds backward passes of PyTorch in loops that update their parameters by hand (torch.func, an
  * optimizer of their own): operators "autograd::engine::evaluate_function: …" with nothing between
  * them are a pass.
  *
- * A step begins with the forward pass before it, and that is known by sequence numbers. An operator
+ * A step begins with the forward pass before it, which is found by sequence numbers. An operator
  * has the number that the next node of the graph will have, or none while the graph is off. So the
- * first one after which the number is larger makes the first node. What lies between it and the
- * pass before updates the parameters, surely where the graph is off. Those with a number that come
- * after that are inputs of the forward pass. Where nothing lies there, passes are micro-batches.
+ * first operator after which the number is larger makes the first node. Operators between it and
+ * the previous pass update the parameters, certainly if the graph is off. Operators with a number
+ * after these are inputs of the forward pass. If nothing lies there, passes are micro-batches.
  */
 #include "trace/finish/steps_backward.h"
 
@@ -34,7 +34,7 @@ static int64_t number_of(const struct rp_builder *b, const struct rp_loop_item *
     return arg.v.i;
 }
 
-/* The item in [from, to) that makes the first node, or `to`: not known. */
+/* The item in [from, to) that makes the first node, or `to` if it is not known. */
 static size_t first_node(const struct rp_builder *b, const struct rp_loop_work *work, size_t from,
                          size_t to, rp_str key)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Backward passes of PyTorch, as marks of steps (steps_loop.c). Inside src/trace only. */
 #include "trace/finish/loop_work.h"
 
 #define RP_BACKWARD_PREFIX "autograd::engine::evaluate_function"
 
-/* What runs between the pass before and this forward pass. */
+/* What runs between the previous pass and this forward pass. */
 enum rp_backward_update { RP_BACKWARD_NO_UPDATE, RP_BACKWARD_MAYBE_UPDATED, RP_BACKWARD_UPDATED };
 
 struct rp_backward {
     rp_event event;           /* its first operator */
-    int64_t begin_ns, end_ns; /* with the forward pass before it, where that is known */
+    int64_t begin_ns, end_ns; /* includes the forward pass before it, if that is known */
     size_t forward;           /* operators of that */
     enum rp_backward_update update;
 };

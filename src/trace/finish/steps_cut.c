@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a part of a trace, as its metadata describes them (trace/copy.h). A record that
-   makes no sense is ignored. */
+/* Reads the steps of a part of a trace, as its metadata describes them (trace/copy.h). A record
+   that makes no sense is ignored. */
 #include "trace/finish/steps.h"
 
 #include "base/arena.h"
@@ -11,7 +11,8 @@
 
 #include <stdlib.h>
 
-#define MOST_NS (INT64_MAX / 2) /* of a time, and of a distance from it: their sum fits */
+#define MOST_NS \
+    (INT64_MAX / 2) /* limit of a time, and of a distance from it, so that their sum fits */
 
 struct cut_reader {
     struct rp_builder *b;
@@ -37,7 +38,7 @@ static bool number_of(const struct rp_json_token *v, int64_t *out)
            !(rp_decimal_parse(v->text, v->len, 0, out) & ~RP_DECIMAL_NEGATIVE);
 }
 
-/* Reads a member of a step; false: it makes no sense. */
+/* Reads a member of a step; false if it makes no sense. */
 static bool read_number(struct rp_step *step, const struct rp_json_token *key, int64_t n)
 {
     bool is_time = rp_json_key_is(key, "begin_ns") || rp_json_key_is(key, "end_ns");
@@ -125,7 +126,7 @@ static void find_marks(struct rp_builder *b)
     }
 }
 
-/* The record, copied because new texts may move it; NULL: there is none, or no memory. */
+/* Copies the record, because new texts may move it; NULL if there is none, or memory ran out. */
 static const char *copy_record(const struct rp_builder *b, struct rp_arena *arena, size_t *n)
 {
     rp_str key = rp_build_find_str(b, RP_CUT_KEY);

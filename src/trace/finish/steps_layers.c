@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Layers of a model that are alike look like steps, where only one pass was recorded. But each step
- * runs all parts of the model, and each layer has its own.
+ * Layers of a model that are alike look like steps if only one pass was recorded. But each step
+ * runs all parts of the model, whereas each layer has its own parts.
  */
 #include "trace/finish/steps.h"
 

@@ -7,31 +7,29 @@
  *     an executable   "jit_step" of JAX: a step begins where it is called; on the CPU, where calls
  *                     return before the work is done, where its first operation runs. Functions
  *                     and sessions of TensorFlow likewise
- *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch. Where
- *                     some batches are followed by a backward pass, the others are evaluations
- *     a graph         "cudaGraphLaunch": a step begins where it is launched. Of several graphs the
- *                     one with most device work
- *     a backward pass of PyTorch, where something updates parameters between two of them
+ *     a data loader   "enumerate(DataLoader)#….__next__": a step begins with the next batch. If
+ * some batches are followed by a backward pass, the others are evaluations a graph
+ * "cudaGraphLaunch": a step begins where it is launched. Of several graphs the one with most device
+ * work a backward pass of PyTorch, where something updates parameters between two of them
  *                     (steps_backward.c); a step begins with its forward pass
  *     compiled code   "Torch-Compiled Region: 0/0": a step begins where it is called. Of several
  *                     regions that which takes most time, whatever it was compiled for (0/1)
  *     a forward pass  "aten::embedding": a language model looks its tokens up, in generation
  *                     once for each new token; a step begins there
  *
- * A round may do it several times (two optimizers, gradients that are accumulated): where the
- * recorder has told optimizers apart, their order tells how often; else the work
- * between two of them is compared with the work between those 2, 3, ... later, and the smallest
- * distance at which it is the same is a round. Something that happens now and then, such as a loss
- * that is read every fifth step, hardly changes the work, so it does not make a round of five; nor
- * does an evaluation after every fifth: it adds work without a backward pass to a step like the
- * others.
+ * A round may do it several times (two optimizers, gradients that are accumulated). If the recorder
+ * has distinguished optimizers, their order tells how often. Otherwise the work between two marks
+ * is compared with that between those 2, 3, ... later, and the smallest distance at which it is the
+ * same makes a round. Something occasional, such as a loss that is read every fifth step, hardly
+ * changes the work, so it does not make a round of five; nor does an evaluation after every fifth
+ * step, which adds work without a backward pass to a step like the others.
  *
- * A round with much more work than usual has something else in it: an evaluation, a checkpoint. The
- * step is then the usual amount of work next to its mark, and what is left is no part of any step.
- * The same finds the begin of the first step. First steps that take far longer than usual are
+ * A round with much more work than usual contains something else: an evaluation, a checkpoint. The
+ * step is then the usual amount of work next to its mark, and the rest belongs to no step. The
+ * begin of the first step is found in the same way. First steps that take far longer than usual are
  * warm-up: steps, but not counted.
  *
- * Linear in the events, but for sorting the outermost operators by time.
+ * Linear in the events, except for sorting the outermost operators by time.
  */
 #include "trace/finish/loop_work.h"
 #include "trace/finish/steps_backward.h"
@@ -50,8 +48,9 @@
 #define LEAST_MARKS 3
 RP_DECISION(LEAST_MARKS, "marks", "two are a coincidence: fewer are no loop",
             "trace/three_rounds_are_a_loop");
-#define LEAST_UNSURE ((size_t)2 * LEAST_MARKS) /* nothing shows that parameters are updated */
-#define MORE         4
+#define LEAST_UNSURE \
+    ((size_t)2 * LEAST_MARKS) /* number of marks if nothing shows that parameters are updated */
+#define MORE 4
 RP_DECISION(MORE, "parts of a usual round",
             "a round that has one more of them, in work and in time, has something else in it",
             "trace/a_quarter_more_is_something_else");
@@ -80,25 +79,27 @@ enum loop_kind {
 
 struct loop_mark {
     rp_event event;
-    int64_t begin_ns, end_ns, work_ns; /* work: of the device, launched in it */
+    int64_t begin_ns, end_ns, work_ns; /* work: device work launched in it */
     rp_str name;
-    rp_str owner; /* "optimizer 2": the recorder tells those of one class apart; RP_NONE */
+    rp_str
+        owner; /* "optimizer 2", if the recorder distinguishes those of one class; else RP_NONE */
 };
 
 struct loop {
     struct rp_builder *b;
     enum loop_kind kind;
-    bool at_end;                    /* a step ends with its mark, else it begins with it */
-    RP_VEC(uint8_t) judged;         /* by string: enum loop_kind + 1; 0: not examined */
-    RP_VEC(struct loop_mark) marks; /* of one track, in time order; the last one of each round */
+    bool at_end;            /* a step ends with its mark; otherwise it begins with it */
+    RP_VEC(uint8_t) judged; /* by string: enum loop_kind + 1; 0: not examined */
+    RP_VEC(struct loop_mark)
+    marks; /* marks of one track in the order of time; the last one of each round */
     struct rp_loop_work work;
-    size_t usual;     /* work of a round: the median */
+    size_t usual;     /* median amount of work in a round */
     int64_t usual_ns; /* its duration */
 };
 
 /* ------------------------------------------------------------------ marks */
 
-/* The first row that fits holds; launches of graphs are in trace/device_calls.c. */
+/* The first row that fits decides; launches of graphs are in trace/device_calls.c. */
 static const struct {
     enum rp_named how;
     const char *text;
@@ -210,8 +211,8 @@ static void add_device_work(struct loop *w)
     }
 }
 
-/* Of several executables the one that has most device work, without any the one that takes longest;
-   its first call does not count, since it may compile. Leaves the marks of that one. */
+/* Keeps the marks of the executable with most device work, or if none has any, of the one that
+   takes longest; its first call does not count, because it may compile. */
 static enum rp_code keep_main_executable(struct loop *w, struct rp_err *err)
 {
     RP_VEC(double) sum = {0};
@@ -258,7 +259,7 @@ struct loop_runs {
     rp_id_vec id; /* run_id */
     RP_VEC(rp_event) op;
     RP_VEC(rp_str) module;
-    RP_VEC(uint32_t) run; /* by operation: its run, in order of appearance */
+    RP_VEC(uint32_t) run; /* by operation: its run, numbered by appearance */
     uint32_t n;
 };
 
@@ -284,7 +285,7 @@ static enum rp_code list_operations(struct rp_builder *b, struct loop_runs *r, s
 
 RP_ORDER(by_begin, struct loop_mark, RP_UP(begin_ns), RP_UP(end_ns), RP_UP(event))
 
-/* A mark for each run, from the begin of its first operation to the end of the last one. */
+/* Makes a mark for each run, from the begin of its first operation to the end of the last one. */
 static enum rp_code mark_runs(struct loop *w, const struct loop_runs *r, struct rp_err *err)
 {
     struct loop_mark *mark;
@@ -335,7 +336,7 @@ static int64_t boundary_after(const struct loop *w, size_t i)
 }
 
 /* How much rounds differ from those `lag` marks later, on average: 0 to 1. A recorder that keeps
-   only long operators makes every round a little different by chance, at every lag alike. */
+   only long operators makes rounds a little different by chance, equally at every lag. */
 static double difference(const struct loop *w, size_t lag)
 {
     size_t n = w->marks.n - 1, from = n > SAMPLED_ROUND + lag ? (n - SAMPLED_ROUND - lag) / 2 : 0;
@@ -359,8 +360,9 @@ static bool has_backward(const struct loop *w, int64_t begin_ns, int64_t end_ns)
     return rp_loop_work_has(&w->work, w->b, begin_ns, end_ns, "ackward");
 }
 
-/* Whether the round after mark `with` does what the one after mark `i` does, and more that trains
-   nothing: an evaluation. An executable named so updates what others computed. */
+/* Whether the round after mark `with` does what the one after mark `i` does, and additional work
+   that trains nothing: an evaluation. An executable with such a name updates what others
+   computed. */
 static bool adds_evaluation(const struct loop *w, size_t i, size_t with)
 {
     static const char *const trains[] = {"ackward", "apply", "update", "optim", NULL};
@@ -374,8 +376,8 @@ static size_t work_of_round(const struct loop *w, size_t i)
     return rp_loop_work_count(&w->work, boundary(w, i), boundary(w, i + 1));
 }
 
-/* Whether of every `lag` rounds one is like the others and has an evaluation in it. Rounds without
-   any work were recorded without detail. */
+/* Whether among every `lag` rounds one is like the others and contains an evaluation. Rounds
+   without any work were recorded without detail. */
 static bool is_now_and_then(const struct loop *w, size_t lag)
 {
     size_t from = (w->marks.n - 1 - lag) / 2, most = from, other, i;
@@ -395,8 +397,8 @@ static bool is_now_and_then(const struct loop *w, size_t lag)
     return adds_evaluation(w, other, most);
 }
 
-/* After how many marks the owners of the later half come in the same order again; 0: they are not
-   known, there is only one, or there is no order. */
+/* After how many marks the owners in the later half are repeated in the same order; 0 if they are
+   not known, there is only one, or there is no order. */
 static size_t owners_of_round(const struct loop *w)
 {
     const struct loop_mark *m = w->marks.at;
@@ -426,8 +428,8 @@ static bool is_in_backward(const struct rp_builder *b, rp_event e)
     return false;
 }
 
-/* Where hooks of the backward pass update each parameter when its gradient is there, the last of
-   these optimizers in a pass is the mark. */
+/* If hooks of the backward pass update each parameter when its gradient is ready, the last of these
+   optimizers in a pass is the mark. */
 static void join_in_backward(struct loop *w)
 {
     struct loop_mark *m = w->marks.at;
@@ -444,7 +446,7 @@ static void join_in_backward(struct loop *w)
     w->marks.n = kept;
 }
 
-/* How many marks a round has. */
+/* The number of marks in a round. */
 static size_t marks_of_round(const struct loop *w)
 {
     double one = difference(w, 1);
@@ -462,8 +464,8 @@ static size_t marks_of_round(const struct loop *w)
     return 1;
 }
 
-/* Where batches are followed by backward passes, those without are evaluations; the last request of
-   an epoch gets no batch. Leaves the others. */
+/* If batches are followed by backward passes, those without one are evaluations, and the last
+   request of an epoch gets no batch; both are dropped. */
 static void keep_batches(struct loop *w)
 {
     size_t with_backward = 0, kept = 0, i;
@@ -478,7 +480,7 @@ static void keep_batches(struct loop *w)
     w->marks.n = kept;
 }
 
-/* Leaves one mark for each round: the last one, or the first one where a step begins with it. */
+/* Keeps one mark for each round: the last one, or if a step begins with its mark, the first one. */
 static void keep_rounds(struct loop *w)
 {
     size_t lag = marks_of_round(w), i, n = 0;
@@ -490,7 +492,8 @@ static void keep_rounds(struct loop *w)
 
 RP_ORDER(ascending, int64_t, RP_COMPARE(*a, *b))
 
-/* The medians of the rounds; the work of those that have any: of others no detail was recorded. */
+/* Computes the medians of the rounds, and their work if they have any; others were recorded without
+   detail. */
 static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
 {
     size_t n = w->marks.n - 1, detailed = 0, i;
@@ -507,7 +510,8 @@ static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
     if (code == RP_OK) {
         qsort(v.at, n, sizeof *v.at, ascending);
         qsort(v.at + n, detailed, sizeof *v.at, ascending);
-        w->usual_ns = v.at[(n - 1) / 2]; /* of two the shorter one: the first may be warm-up */
+        w->usual_ns =
+            v.at[(n - 1) / 2]; /* of two, the shorter one, because the first may be warm-up */
         w->usual = detailed ? (size_t)v.at[n + detailed / 2] : 0;
     }
     rp_vec_release(&v);
@@ -516,7 +520,7 @@ static enum rp_code measure_usual(struct loop *w, struct rp_err *err)
 
 /* ------------------------------------------------------------------ steps */
 
-/* Whether a round has something else in it: clearly more work, and more time. */
+/* Whether a round contains something else: clearly more work, and more time. */
 static bool has_more(const struct loop *w, int64_t begin_ns, int64_t end_ns)
 {
     size_t n = rp_loop_work_count(&w->work, begin_ns, end_ns);
@@ -594,7 +598,7 @@ static enum rp_code list_calls(struct loop *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* Names launches after their graphs, where the device work tells which they are. */
+/* Names launches after their graphs, if the device work tells which these are. */
 static enum rp_code name_graphs(struct loop *w, struct rp_err *err)
 {
     struct rp_builder *b = w->b;
@@ -631,7 +635,8 @@ static enum rp_code find_replays(struct loop *w, struct rp_err *err)
     return keep_main_executable(w, err);
 }
 
-/* The calls of the executable that works most; on the CPU its runs, which begin after the calls. */
+/* Finds the calls of the executable with most work; on the CPU its runs, which begin after the
+   calls. */
 static enum rp_code find_executable(struct loop *w, struct rp_err *err)
 {
     RP_TRY(list_runs(w, err));
@@ -640,9 +645,9 @@ static enum rp_code find_executable(struct loop *w, struct rp_err *err)
     return keep_main_executable(w, err);
 }
 
-/* The first backward pass after each update, with the forward passes before them; the first of
-   these is as long as the second one. None where nothing updates parameters, or where a few passes
-   only may do so: these are trials of operators. */
+/* Marks the first backward pass after each update, with the forward passes before them; the first
+   of these is assumed as long as the second one. None if nothing updates parameters, or if only a
+   few passes might do so, which are trials of operators. */
 static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
 {
     rp_backward_vec passes = {0};
@@ -675,8 +680,8 @@ static enum rp_code mark_backward(struct loop *w, struct rp_err *err)
     return code;
 }
 
-/* Names of compiled regions without the number of the compilation. They are copied, since the table
-   that they are in may move. */
+/* Names compiled regions without the number of the compilation. Names are copied, because their
+   table may move. */
 static enum rp_code name_regions(struct loop *w, struct rp_err *err)
 {
     for (size_t i = 0; i < w->marks.n; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps marked by the user's own annotations: names such as "iteration 5", "train_step", "batch#3"
- * on one thread. Marks are grouped by thread and by name without its number. A group is accepted if
- * its spans do not overlap, cover at least half of the time from the first to the last, and are at
- * least two with increasing numbers or three without. Of several groups the one that covers most
- * time wins: the outer loop.
+ * Finds steps marked by the user's own annotations: names such as "iteration 5", "train_step",
+ * "batch#3" on one thread. Marks are grouped by thread and by name without its number. A group is
+ * accepted if its spans do not overlap, cover at least half of the time from the first to the last,
+ * and are at least two with increasing numbers or three without. Of several groups the one that
+ * covers most time wins: the outer loop.
  */
 #include "trace/finish/steps.h"
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps by a name that the user gives (--step-name): ranges of the host, or marks without a
- * duration, whose names begin with it, on the thread that has most of them and without those inside
- * another. What other evidence says does not count.
+ * Finds steps by a name that the user gives (--step-name): ranges of the host, or marks without a
+ * duration, whose names begin with it, on the thread that has most of them, without nested ones.
+ * Other evidence does not count.
  *
  *     range     a step, with what follows until the next one
  *     mark      a step begins; the last one ends the step before it
  *
  * A pause between two that is longer than any of them is something else (an evaluation), and
- * belongs to no step; but where most pauses are that long, the ranges are a part of each step.
+ * belongs to no step; but if most pauses are that long, the ranges are only a part of each step.
  */
 #include "trace/finish/steps.h"
 
@@ -38,7 +38,7 @@ static bool is_named(struct named *w, rp_event e)
     return *judged == 1;
 }
 
-/* The track with most of them; RP_NONE: there are none. */
+/* The track with most of them, or RP_NONE. */
 static uint32_t busiest_track(struct named *w)
 {
     const struct rp_mark_view *v = w->v;
@@ -100,8 +100,8 @@ static bool is_pause(const struct rp_step *step, int64_t longest_ns)
     return rp_step_between(step[0].end_ns, step[1].begin_ns) > longest_ns;
 }
 
-/* A pause between two steps that is longer than any step is a break, unless most are that long. In
-   time order. */
+/* A pause between two steps that is longer than any step is a break, unless most pauses are that
+   long. In the order of time. */
 static void steps_find_pauses(struct rp_step *steps, size_t n)
 {
     int64_t longest = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unmarked steps: the names of the device work on the busiest stream (without a device: of the
- * outermost operators on the busiest thread) repeat with a period.
+ * Finds unmarked steps: the names of the device work on the busiest stream (without a device: of
+ * the outermost operators on the busiest thread) repeat with a period.
  *
  * Candidates for the period are distances between equal names: for the rarest names, from each
  * occurrence to the one 1 to 8 places later, if most of those distances are the same. A candidate
@@ -11,9 +11,9 @@
  *
  * A trace of a single step of inference repeats too, layer by layer. So a period is accepted only
  * if it has something that a model does once per step: an update of parameters, an embedding, a
- * copy between host and device, on the host a result that is read. Recordings of our own have the
- * whole run, so that there a period is also accepted that repeats something itself: a model and its
- * layers (for _ in range(20): model(x)). The work of one launch of a graph counts as one element.
+ * copy between host and device, on the host a result that is read. Our own recordings have the
+ * whole run, so there a period is also accepted if it contains a repetition: a model and its layers
+ * (for _ in range(20): model(x)). The work of one launch of a graph counts as one element.
  *
  * At most 2^18 names are examined, with at most a few dozen candidates; linear.
  */
@@ -107,7 +107,7 @@ static enum rp_code find_rare(struct search *w, struct rp_err *err)
     return RP_OK;
 }
 
-/* The distance that most pairs of places `lag` apart have, or 0. */
+/* The distance between most pairs of places that are `lag` apart, or 0. */
 static size_t common_distance(const uint32_t *place, size_t n, size_t lag)
 {
     size_t best = 0, votes = 0, count = 0, i;
@@ -147,7 +147,7 @@ static void find_candidates(struct search *w)
     }
 }
 
-/* Elements in a million that differ from the one a period later. */
+/* Elements in a million that differ from the element a period later. */
 static size_t disagreement(const struct search *w, size_t period)
 {
     size_t differ = 0, i;
@@ -306,7 +306,7 @@ static bool happens_once_a_step(const struct rp_builder *b, rp_str name)
     }
 }
 
-/* Whether a period in the middle contains what a complete step has. */
+/* Whether a period in the middle contains what a complete step must contain. */
 static bool is_whole_step(const struct sequence *s, size_t from, size_t period)
 {
     size_t first = from + (s->names.n - from) / 2 / period * period, i;
@@ -317,8 +317,8 @@ static bool is_whole_step(const struct sequence *s, size_t from, size_t period)
     return false;
 }
 
-/* Whether at least half of the elements of a period equal the one some places later, a quarter of
-   the period or less, where not all are equal. (A block of a ResNet has three convolutions.) */
+/* Whether at least half of the elements of a period equal the one some places later, at most a
+   quarter of the period, unless all are equal. (A block of a ResNet has three convolutions.) */
 static bool has_layers(const rp_str *name, size_t period)
 {
     for (size_t lag = 2; lag <= period / PARTS; lag++) {
@@ -334,8 +334,8 @@ static bool has_layers(const rp_str *name, size_t period)
     return false;
 }
 
-/* Whether a period of names [from, end) is a pass through a whole model, by its layers. Where a
-   model looks its inputs up, each pass would: periods without that are its layers. */
+/* Whether a period of names [from, end) is a pass through a whole model, by its layers. If a model
+   looks its inputs up, each pass would do that, so periods without a lookup are layers. */
 static bool is_whole_model(const struct sequence *s, size_t from, size_t end, size_t period)
 {
     if (period > LONGEST_PASS || (end - from) / period < LEAST_PASSES)
@@ -361,8 +361,8 @@ static int64_t pause_before(const struct sequence *s, size_t i)
     return pause > 0 ? pause : 0;
 }
 
-/* Where the repetition begins that the middle of what follows `from` belongs to; two elements that
-   differ do not end it. */
+/* Where the repetition begins to which the middle of the part after `from` belongs; two different
+   elements do not end it. */
 static size_t first_period(const struct sequence *s, size_t from, size_t period)
 {
     size_t first = from + (s->names.n - from - period) / 2, i = first, differ = 0;
@@ -375,8 +375,8 @@ static size_t first_period(const struct sequence *s, size_t from, size_t period)
 }
 
 /* Where a step begins: the position in the period with the longest pauses before it, summed over
- * all periods in [from, end), and of its occurrences the one with the longest pause. On the host no
- * position may stand out: steps begin with the repetition then. */
+ * all periods in [from, end), and of its occurrences the one with the longest pause. On the host
+ * possibly no position stands out; then steps begin with the repetition. */
 static size_t find_anchor(const struct sequence *s, size_t from, size_t end, size_t period)
 {
     int64_t longest = -1, second = 0;
@@ -451,8 +451,8 @@ static int64_t last_end(const struct sequence *s, size_t from, size_t to)
     return end;
 }
 
-/* Where steps go on after something else, such as an evaluation: within two periods, or a period
- * later to look again. */
+/* Where steps continue after something else, such as an evaluation: within two periods, or a period
+ * later for another search. */
 static size_t start_again(const struct sequence *s, size_t anchor, size_t at, size_t period)
 {
     size_t looks = 0;
@@ -496,8 +496,8 @@ static enum rp_code cut_steps(struct sequence *s, size_t from, size_t end, size_
     return RP_OK;
 }
 
-/* A picture that is copied to the host after 25 passes through a model repeats as the passes do:
-   the steps are these. */
+/* If a picture is copied to the host after 25 passes through a model, the repeating sequence is a
+   pass; these are the steps. */
 static enum rp_code cut_passes(struct sequence *s, size_t from, size_t period, struct rp_err *err)
 {
     size_t begin = from + (s->names.n - from) / 2 / period * period, pass = 0, end = s->names.n;
@@ -509,8 +509,8 @@ static enum rp_code cut_passes(struct sequence *s, size_t from, size_t period, s
     return cut_steps(s, begin, begin + period, pass, err);
 }
 
-/* On the host, models are made first: the first quarter is skipped, or half, or three quarters.
-   What repeats inside of a longer period that was found before is a part of it. */
+/* On the host, models are made first, so the first quarter is skipped, or half, or three quarters.
+   A repetition inside of a longer period that was found before is a part of that. */
 static enum rp_code find_in(struct sequence *s, struct rp_err *err)
 {
     size_t longest = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps as XLA and TensorFlow record them. Tried in this order:
+ * Finds steps as XLA and TensorFlow record them. These are tried in order:
  *   a thread "Steps"          each span is a step; of several such threads the one with most spans,
  *                             then that whose spans take longest: the main device's
  *   the argument step_num     each event that has it is a step (a StepTraceAnnotation)
@@ -38,8 +38,7 @@ static bool number_of_arg(const struct rp_builder *b, rp_event e, rp_str key, in
     return arg.type == RP_ARG_STR && number_of_text(rp_strtab_borrow(&b->str, arg.v.s), number);
 }
 
-/* The track of that name with the most spans; of equal ones that whose spans take longest in all;
-   or NULL. */
+/* The track of that name with the most spans (if equal, with the longest total), or NULL. */
 static const struct rp_track_info *track_named(const struct rp_builder *b, const char *name)
 {
     const struct rp_track_info *best = NULL;
@@ -82,7 +81,7 @@ static enum rp_code by_steps_thread(struct rp_builder *b, struct rp_err *err)
     return RP_OK;
 }
 
-/* On the track that has most of them, without those inside another. */
+/* Takes steps from the track that has most of them, without nested ones. */
 static enum rp_code by_step_num(struct rp_builder *b, struct rp_err *err)
 {
     rp_str key = rp_build_find_str(b, "step_num");

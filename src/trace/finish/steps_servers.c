@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steps that servers mark, by the table of names (trace/step_patterns.h). One mark is enough. All
- * are taken from one thread, the one that has most: other threads and the device repeat them. A
+ * Finds steps that servers mark, by the table of names (trace/step_patterns.h). One mark is enough.
+ * All are taken from the thread that has most, because other threads and the device repeat them. A
  * mark inside another adds its numbers to it:
  *
  *     execute_32_context_0(…)_generation_32(…)     one step: decode, 32 requests, 32 tokens
  *         step[DECODE bs=32]
  *
- * Where the profiler marks steps too, a server's mark says what the profiler's step does; but where
- * several lie in one of the profiler's, they are the steps.
+ * If the profiler marks steps, too, a server's mark says what the profiler's step does; but if
+ * several lie in one step of the profiler, they are the steps.
  */
 #include "trace/finish/steps.h"
 
@@ -58,11 +58,11 @@ static enum rp_code collect_marks(struct server_marks *w, struct rp_err *err)
 
 /* The marks of one thread, or of one stream of a device. */
 struct marked_track {
-    size_t first, n, users; /* users: by patterns of the user's */
+    size_t first, n, users; /* users: number of marks by patterns of the user's */
     bool on_host;
 };
 
-/* The host's before the device's; most of the user's, then most. */
+/* The host's marks come before the device's; then those with most of the user's, then with most. */
 static bool is_better(const struct marked_track *a, const struct marked_track *b)
 {
     if (a->on_host != b->on_host)
@@ -89,8 +89,8 @@ static struct marked_track choose_track(const struct server_marks *w)
     return best;
 }
 
-/* Whether a mark that is no outer one begins in mark i of n. *next is the first such mark from i
-   on: i only grows, so all calls together are linear. */
+/* Whether a mark that is not an outer one begins in mark i of n. *next is the first such mark from
+   i on: i only grows, so all calls together are linear. */
 static bool has_inner(const struct server_marks *w, const struct server_mark *m, size_t i, size_t n,
                       size_t *next)
 {
@@ -158,7 +158,7 @@ enum rp_code rp_steps_find_marks(const struct rp_mark_view *v, const struct rp_s
     return code;
 }
 
-/* Marks that begin in [step), from *at on: both are in time order. */
+/* Counts marks that begin in [step), from *at on; both are in the order of time. */
 static size_t count_inside(const struct rp_step *step, const rp_step_vec *marks, size_t *at)
 {
     size_t n = 0;

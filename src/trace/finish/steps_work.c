@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the device work of each step ends: the host runs ahead of the device, so that work may end
- * long after the mark of the step that launched it. Work belongs to the last step that had begun
- * when it was launched; work without a recorded launch, and work of steps that are marked on the
- * device, to the last one that had begun when it started. Before the first step, after the mark
+ * Finds when the device work of each step ends: the host runs ahead of the device, so that work may
+ * end long after the mark of the step that launched it. Work belongs to the last step that had
+ * begun when it was launched; work without a recorded launch, and work of steps that are marked on
+ * the device, to the last one that had begun when it started. Before the first step, after the mark
  * of the last one, and in a break between two, it belongs to none.
  *
- * One look at each device work, and a search among the steps; the launch of a link is found once.
+ * Each device work costs one search among the steps; the launch of a link is found once.
  */
 #include "trace/finish/steps.h"
 
 #include "base/order.h"
 
-/* Of several runtime calls the last of the file, as in facts/work/work.c; else the first host call.
- */
+/* Of several runtime calls, takes the last one in the file, as in facts/work/work.c; if there is
+   none, the first host call. */
 int64_t rp_steps_launched_at(const struct rp_mark_view *v, uint32_t link)
 {
     rp_event best = RP_NONE, any = RP_NONE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kind of each event (by its origin) and track (by its events), and the device of each process.
- * A track with device work is a stream; so is what XLA's trace viewer format calls "Stream
- * #..." of a device, whose events carry no category: its spans become kernels here, copies and
- * memsets by their names.
+ * Finds the kind of each event (by its origin) and track (by its events), and the device of each
+ * process. A track with device work is a stream. So is a track that XLA's trace viewer format calls
+ * "Stream #..." of a device, whose events have no category: its spans become kernels here, or by
+ * their names copies and memsets.
  */
 #include "base/decides.h"
 #include "trace/build/state.h"
@@ -46,7 +46,7 @@ static uint8_t kind_of_track(const struct rp_builder *b, const struct rp_track_i
     return counters ? RP_TRACK_COUNTER : async ? RP_TRACK_ASYNC : RP_TRACK_THREAD;
 }
 
-/* The number after prefix in text, or -1. */
+/* The number after `prefix` in text, or -1. */
 static int32_t number_behind(const char *text, const char *prefix)
 {
     size_t n = strlen(prefix);
@@ -73,7 +73,8 @@ RP_DECISION(DEVICES, "devices of a host",
             "a smaller pid of device work is the number of its device, as Kineto writes it",
             "trace/a_small_process_number_is_that_of_a_device");
 
-/* By label or name; else by the argument "device" of its first kernel; else a small pid. */
+/* Finds devices by label or name; else by the argument "device" of the first kernel; else by a
+   small pid. */
 static void find_devices(struct rp_builder *b)
 {
     rp_str key = rp_build_find_str(b, "device");

@@ -25,7 +25,7 @@ struct rp_rpt_header {
 
 struct rp_rpt_entry {
     uint32_t id, element_bytes;
-    uint64_t offset, bytes; /* from the start of the header; without the padding */
+    uint64_t offset, bytes; /* from the start of the header; bytes is without the padding */
     uint64_t checksum;
 };
 
@@ -48,11 +48,11 @@ struct rp_rpt_head {
 struct rp_rpt_section {
     uint32_t id, element_bytes;
     const char *name;
-    size_t
-        pointer;  /* offset in struct rp_trace of the pointer; of the record itself where inlined */
-    size_t count; /* offset in struct rp_rpt_head of the number of elements */
+    size_t pointer; /* offset of the pointer in struct rp_trace; if inlined, that of the record
+                       itself */
+    size_t count;   /* offset in struct rp_rpt_head of the number of elements */
     uint8_t inlined;
-    uint8_t need; /* RP_NEED_* it belongs to; 0: verified when the file is opened */
+    uint8_t need; /* the RP_NEED_* to which it belongs; 0: verified when the file is opened */
 };
 
 #define RP_RPT_HEAD_ID 1

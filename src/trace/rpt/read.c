@@ -59,7 +59,7 @@ static enum rp_code read_header(const uint8_t *bytes, size_t n, struct rp_rpt_he
     return RP_OK;
 }
 
-/* Header against what this version writes; the table against its checksum. */
+/* Checks the header against what this version writes, and the table against its checksum. */
 static enum rp_code check_table(const uint8_t *bytes, const struct rp_rpt_header *h,
                                 struct rp_err *err)
 {
@@ -209,7 +209,7 @@ static enum rp_code place_sections(struct rp_trace *t, const struct rp_rpt_heade
     return rp_ranges_tables(t, err);
 }
 
-/* The bytes of the trace: those given, or a copy if they are not aligned. */
+/* Uses the bytes of the trace: those given, or a copy if they are not aligned. */
 static enum rp_code set_bytes(struct rp_trace *t, const uint8_t *bytes, size_t n,
                               struct rp_err *err)
 {
@@ -314,7 +314,7 @@ enum rp_code rp_trace_require(const struct rp_trace *t, unsigned needs, struct r
     return RP_OK;
 }
 
-/* The padding between sections is zero. */
+/* Checks that the padding between sections is zero. */
 static enum rp_code check_padding(const uint8_t *bytes, size_t nsections, struct rp_err *err)
 {
     const struct rp_rpt_entry *e = entries(bytes);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The native file: the columns of a trace as they are in memory, read by mapping. Its layout is
- * docs/formats/rpt.md. Header and section table are verified when it is opened, a section when it
- * is first used, everything by rp_rpt_verify.
+ * The native file holds the columns of a trace as they are in memory, and is read by mapping.
+ * docs/formats/rpt.md describes its layout. Header and section table are verified when it is
+ * opened, a section when it is first used, everything by rp_rpt_verify.
  */
 #include "io/input.h"
 #include "io/output.h"
@@ -18,8 +18,8 @@ enum rp_code rp_rpt_write(const struct rp_trace *trace, struct rp_out *out, stru
 /* The length of the part that begins here; the next one, if any, follows it. */
 enum rp_code rp_rpt_part_bytes(const uint8_t *bytes, size_t n, size_t *part, struct rp_err *err);
 
-/* The part that begins here. The trace borrows from bytes, which must outlive it (they are copied
-   where they are not aligned to 8). Only strings and small tables are verified: see
+/* Opens the part that begins here. The trace borrows from bytes, which must outlive it (if they are
+   not aligned to 8, they are copied). Only strings and small tables are verified: see
    rp_trace_require. */
 enum rp_code rp_rpt_open(const uint8_t *bytes, size_t n, struct rp_trace **out, struct rp_err *err);
 
