@@ -16,8 +16,9 @@
    double the tape at every level. */
 #define MOST_NODES (1 << 20)
 #define MOST_DEPTH 32
-#define UNREAD     (RP_NONE - 1) /* the register of a value that is not a scalar and must not be read \
-                                  */
+#define UNREAD                                                                         \
+    (RP_NONE - 1) /* the register of a value that is not a scalar and must not be read \
+                   */
 #define TUPLES \
     (1u << 30) /* ... of a tuple that a call makes: this plus the index of its first part */
 

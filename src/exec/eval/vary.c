@@ -16,8 +16,9 @@
 #include <string.h>
 
 #define MOVED_ONE_IN 4
-#define PER_ROOT     0.25 /* units for each root of the number of terms in a sum: half of one in four \
-                           */
+#define PER_ROOT                                                                     \
+    0.25 /* units for each root of the number of terms in a sum: half of one in four \
+          */
 #define MOST_UNITS 64
 
 static bool is_exact(unsigned code)

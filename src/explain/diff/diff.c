@@ -267,9 +267,8 @@ static enum rp_code diff_rank(const struct rp_loaded *loaded, const struct rp_sc
                               struct rp_err *err)
 {
     struct rp_program_costs programs;
-    struct rp_report_hints hints = {.categories = rp_loaded_categories(loaded),
-                                    .known = rp_program_cost_of,
-                                    .user = &programs};
+    struct rp_report_hints hints = {
+        .categories = rp_loaded_categories(loaded), .known = rp_program_cost_of, .user = &programs};
     struct rp_trace_diff_part *out = part->data;
     enum rp_code code;
 

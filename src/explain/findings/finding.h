@@ -26,10 +26,10 @@ struct rp_opportunities;
 /* A rank while its trace is in memory. */
 struct rp_finding_rank {
     const struct rp_trace *trace;
-    bool on_device;   /* without device work only rows with `of_any_rank` measure it */
+    bool on_device; /* without device work only rows with `of_any_rank` measure it */
     const struct rp_segments *judged;
     const rp_interval_vec *compiles; /* when torch.compile compiled */
-    const struct rp_work *work; /* of the main device */
+    const struct rp_work *work;      /* of the main device */
     const rp_gap_vec *gaps;
     const struct rp_op_costs *costs; /* NULL, like the next two, if the device is unknown */
     const struct rp_cost_calls *calls;

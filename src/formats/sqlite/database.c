@@ -23,8 +23,9 @@
 #define STEPS        200000 /* steps of SQLite's machine between two calls of the progress function */
 #define HEADER_BYTES 100    /* size of a file's header; the parts of it that are used follow */
 #define AT_PAGE_SIZE 16
-#define AT_VERSIONS  18 /* two bytes, which are 2 if there may be changes in a second file, "-wal" \
-                         */
+#define AT_VERSIONS                                                               \
+    18 /* two bytes, which are 2 if there may be changes in a second file, "-wal" \
+        */
 #define AT_PAGES    28
 #define VERSION_LOG 2
 

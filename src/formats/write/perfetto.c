@@ -31,8 +31,9 @@
 #include <stdlib.h>
 
 #define LANES_PROBED 4096
-#define OWN_PIDS     (INT64_C(1) << 30) /* first number for processes whose own does not fit 31 bits \
-                                         */
+#define OWN_PIDS                                                                    \
+    (INT64_C(1) << 30) /* first number for processes whose own does not fit 31 bits \
+                        */
 #define SAMPLES_SEQUENCE (UINT64_C(1) << 30)
 
 enum { CATEGORY = 1, NAME = 2, ARG_NAME = 4, ARG_TEXT = 8 }; /* tables of interned texts */
