@@ -369,7 +369,7 @@ static enum rp_code judge_lowering(struct ops_ctx *x)
             v.opcode = opcode;
             if (rp_tf_lower_needs_known(name)) {
                 v.supported = "unknown";
-                v.why = "only where its input is known before the run";
+                v.why = "its size depends on data: only with inputs that are given";
             }
         } else if (!is_edge_of_graph(name) && !is_function(p, name)) {
             v.supported = "no";

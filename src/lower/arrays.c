@@ -50,11 +50,17 @@ RP_LOWER(reshape)
     return RP_OK;
 }
 
-/* What decides the shape of the result must be known: the places of what is not zero. */
+/* The places of what is not zero: known ones, because they decide the shape of the result. */
 RP_LOWER(where)
 {
     size_t n = 0, rank = in->rank;
+    struct rp_lower_value pred;
 
+    if (!in->ints && in->elem != RP_ELEM_PRED) {
+        pred = rp_lower_fill(l, 0, in);
+        pred = rp_lower_compare(l, "NE", in, &pred);
+        in = &pred;
+    }
     RP_TRY(rp_lower_need_ints(l, node, in, "condition"));
     int64_t *places = RP_ARENA_NEW(&l->arena, int64_t, in->nints * rank + 1);
     RP_TRY(rp_err_need(places, l->err, "lowering a graph"));
@@ -79,6 +85,22 @@ RP_LOWER(unique)
     struct rp_map found;
     size_t n = 0;
 
+    struct rp_lower_value bits = *in;
+    if (!in->ints && rp_elem_is_float(in->elem)) { /* equal numbers have equal bits, but zeros */
+        static const unsigned of[] = {RP_ELEM_U8, RP_ELEM_U16, RP_ELEM_S32, RP_ELEM_S64};
+        struct rp_lower_value zero = rp_lower_fill(l, 0, in);
+
+        bits = rp_lower_binary(l, RP_OP_ADD, in, &zero);
+        zero = rp_lower_like(l, of[__builtin_ctz(rp_elem_bits(in->elem) / 8)], in->dims, in->rank);
+        rp_lower_begin(l, &zero, RP_OP_BITCAST_CONVERT);
+        rp_lower_operand(l, &bits);
+        bits = zero;
+    }
+    unsigned elem = bits.elem;
+    if (!bits.ints && elem != RP_ELEM_S32 && elem != RP_ELEM_S64)
+        bits = rp_lower_convert(l, &bits, RP_ELEM_S64);
+    const struct rp_lower_value *given = in;
+    in = &bits;
     RP_TRY(rp_lower_need_ints(l, node, in, "input"));
     int64_t *values = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
     int64_t *counts = RP_ARENA_NEW(&l->arena, int64_t, in->nints + 1);
@@ -101,7 +123,13 @@ RP_LOWER(unique)
         counts[k]++;
     }
     rp_map_release(&found);
-    out[0] = known_ints(l, in->elem, values, n, false);
+    out[0] = known_ints(l, elem, values, n, false);
+    if (given->elem != elem) {
+        struct rp_lower_value back = rp_lower_like(l, given->elem, out->dims, 1);
+        rp_lower_begin(l, &back, RP_OP_BITCAST_CONVERT);
+        rp_lower_operand(l, out);
+        out[0] = back;
+    }
     out[1] = known_ints(l, index, at, in->nints, false);
     out[2] = known_ints(l, index, counts, n, false);
     *nout = memmem(node->op.at, node->op.n, "Counts", 6) ? 3 : 2;

@@ -165,8 +165,13 @@ struct rp_lower_value rp_lower_like(struct rp_lower *l, unsigned elem, const int
 
     if (rank)
         memcpy(v.dims, dims, rank * sizeof *dims);
+    for (size_t i = 0; l->computed && i < l->computed->n; i++)
+        if (l->computed->list[i].value == v.id)
+            rp_lower_know_ints(l, &l->computed->list[i].of, SIZE_MAX, &v);
     return v;
 }
+
+#define OUTERMOST 1 /* the first that is opened */
 
 uint32_t rp_lower_open(struct rp_lower *l)
 {
@@ -457,7 +462,7 @@ struct rp_lower_value rp_lower_convert(struct rp_lower *l, const struct rp_lower
         return rp_lower_compare(l, "NE", a, &zero);
     }
     struct rp_lower_value v = rp_lower_like(l, elem, a->dims, a->rank);
-    if (elem == RP_ELEM_S32 || elem == RP_ELEM_S64) {
+    if (a->ints && (elem == RP_ELEM_S32 || elem == RP_ELEM_S64)) {
         v.ints = a->ints;
         v.nints = a->nints;
     }
@@ -654,6 +659,13 @@ enum rp_code rp_lower_need_ints(struct rp_lower *l, const struct rp_lower_node *
 
     if (v->ints)
         return RP_OK;
+    if (l->computed && l->computed->n < RP_LOWER_COMPUTED && !v->guard &&
+        (v->elem == RP_ELEM_S32 || v->elem == RP_ELEM_S64 || v->elem == RP_ELEM_PRED) &&
+        v->id < l->operations.n && l->operations.at[v->id].computation == OUTERMOST &&
+        l->computation == OUTERMOST) {
+        l->computed->wanted = v->id;
+        l->wanted = *v;
+    }
     snprintf(why, sizeof why, "its %s must be a constant, but the graph computes it", what);
     return rp_lower_refuse(l, node, why);
 }

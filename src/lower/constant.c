@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, struct rp_lower_value *out)
+void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, size_t most,
+                        struct rp_lower_value *out)
 {
     if ((v->elem != RP_ELEM_S32 && v->elem != RP_ELEM_S64 && v->elem != RP_ELEM_PRED) ||
-        v->n > 4096 || !v->data)
+        v->n > most || !v->data)
         return;
     int64_t *ints = RP_ARENA_NEW(&l->arena, int64_t, v->n + 1);
     for (size_t i = 0; ints && i < v->n; i++) {
@@ -50,6 +51,6 @@ enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *n
     }
     *out = rp_lower_like(l, v.elem, v.dims, v.rank);
     rp_lower_literal(l, out, v.data, v.nbytes);
-    rp_lower_know_ints(l, &v, out);
+    rp_lower_know_ints(l, &v, RP_LOWER_KNOWN, out);
     return RP_OK;
 }

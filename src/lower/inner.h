@@ -71,7 +71,9 @@ struct rp_lower {
     RP_VEC(struct rp_lower_operation) operations; /* by the number of the value */
     RP_VEC(struct rp_lower_region) regions;
     RP_VEC(struct rp_lower_guard) guards;
-    bool guarded; /* the graph may have switches */
+    bool guarded;                       /* the graph may have switches */
+    struct rp_lower_computed *computed; /* or NULL */
+    struct rp_lower_value wanted;       /* that computed->wanted means */
     const struct rp_lower_feed *feeds;
     size_t nfeeds;
     char unknown[2048]; /* operators, "A, B" */
@@ -133,8 +135,9 @@ enum rp_code rp_lower_call(struct rp_lower *l, const struct rp_lower_node *node,
 enum rp_code rp_lower_constant(struct rp_lower *l, const struct rp_lower_node *node,
                                struct rp_lower_value *out);
 /* Keeps the integers (or booleans, as 0 and 1) of a value that may be used as a shape. */
-void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v,
+void rp_lower_know_ints(struct rp_lower *l, const struct rp_tf_value *v, size_t most,
                         struct rp_lower_value *out);
+#define RP_LOWER_KNOWN 4096 /* integers of a shape or of a list of axes are few */
 
 /* ---- attributes ---- */
 
@@ -227,6 +230,9 @@ uint32_t rp_lower_region(struct rp_lower *l, enum rp_opcode opcode, unsigned ele
 uint32_t rp_lower_region_last(struct rp_lower *l, unsigned elem);
 /* %ge_f32: whether the first is at least the second. */
 uint32_t rp_lower_region_ge(struct rp_lower *l, unsigned elem);
+/* The elements from `from` to `to` in every dimension. */
+struct rp_lower_value rp_lower_cut(struct rp_lower *l, const struct rp_lower_value *a,
+                                   const int64_t *from, const int64_t *to, const int64_t *step);
 /* Reduces some dimensions, which are removed, by an opcode such as RP_OP_ADD. */
 struct rp_lower_value rp_lower_reduce(struct rp_lower *l, enum rp_opcode opcode,
                                       const struct rp_lower_value *a, const bool *over);
@@ -245,7 +251,8 @@ bool rp_lower_broadcast_both(struct rp_lower *l, struct rp_lower_value *a,
 enum rp_code rp_lower_refuse(struct rp_lower *l, const struct rp_lower_node *node, const char *why);
 /* RP_FORMAT, with the same wording: no engine can run the graph. */
 enum rp_code rp_lower_misfit(struct rp_lower *l, const struct rp_lower_node *node, const char *why);
-/* RP_UNSUPPORTED if the integers of an input are not known; `what` names them. */
+/* RP_UNSUPPORTED if the integers of an input are not known; `what` names them. They may be
+   computed: then they are known when the graph is lowered again. */
 enum rp_code rp_lower_need_ints(struct rp_lower *l, const struct rp_lower_node *node,
                                 const struct rp_lower_value *v, const char *what);
 /* An axis of `rank` dimensions, from the end where it is negative; false if there is none. */

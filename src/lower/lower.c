@@ -146,7 +146,7 @@ static enum rp_code add_feed(struct rp_lower *l, size_t i, struct rp_lower_value
     const struct rp_tf_value *v = &l->feeds[i].value;
 
     *out = rp_lower_parameter(l, v->elem, v->dims, v->rank, i);
-    rp_lower_know_ints(l, v, out);
+    rp_lower_know_ints(l, v, RP_LOWER_KNOWN, out);
     return RP_OK;
 }
 
@@ -574,15 +574,30 @@ static enum rp_code lower_graph(struct rp_lower *l, struct rp_bytes graph,
     return finish_program(l, scope, fetches, nfetches, out);
 }
 
+/* What was found to be missing, as a program of its own. */
+static enum rp_code finish_wanted(struct rp_lower *l, struct rp_program **out)
+{
+    struct rp_lower_value root = {.id = 0};
+
+    rp_lower_begin_tuple(l, &root, RP_OP_TUPLE, &l->wanted, 1);
+    rp_lower_operand(l, &l->wanted);
+    return rp_program_builder_finish(&l->builder, rp_lower_close(l, "main", &root, 0), out, l->err);
+}
+
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
-                         const char *const *fetches, size_t nfetches, struct rp_program **out,
+                         const char *const *fetches, size_t nfetches,
+                         struct rp_lower_computed *computed, struct rp_program **out,
                          struct rp_err *err)
 {
-    struct rp_lower l = {.feeds = feeds, .nfeeds = nfeeds, .err = err};
+    struct rp_lower l = {.feeds = feeds, .nfeeds = nfeeds, .computed = computed, .err = err};
 
     *out = NULL;
     rp_arena_init(&l.arena);
+    if (computed)
+        computed->wanted = 0;
     enum rp_code code = lower_graph(&l, graph, fetches, nfetches, out);
+    if (code == RP_UNSUPPORTED && computed && computed->wanted && !l.nunknown)
+        code = finish_wanted(&l, out);
     for (struct rp_lower_scope *s = l.scopes; s; s = s->next) {
         rp_vec_release(&s->nodes);
         rp_map_release(&s->by_name);

@@ -14,11 +14,24 @@ struct rp_lower_feed {
     struct rp_tf_value value; /* data NULL: not known */
 };
 
-/* fetches: "y:0" each. RP_UNSUPPORTED and the names of the operators, or the part of an operator
-   that is not supported; *out is NULL then. The program borrows constants from the graph and is
-   freed by rp_program_free. */
+/* Values that decide shapes and that the graph computes: they must have been computed from the same
+   feeds before the rest can be lowered. */
+#define RP_LOWER_COMPUTED 32
+struct rp_lower_computed {
+    size_t n;
+    struct {
+        uint32_t value; /* its number */
+        struct rp_tf_value of;
+    } list[RP_LOWER_COMPUTED];
+    uint32_t wanted; /* set by rp_tf_lower: the value that *out computes, alone; 0: all is known */
+};
+
+/* fetches: "y:0" each. computed: NULL where such values are refused. RP_UNSUPPORTED and the names
+   of the operators, or the part of an operator that is not supported; *out is NULL then. The
+   program borrows constants from the graph and is freed by rp_program_free. */
 enum rp_code rp_tf_lower(struct rp_bytes graph, const struct rp_lower_feed *feeds, size_t nfeeds,
-                         const char *const *fetches, size_t nfetches, struct rp_program **out,
+                         const char *const *fetches, size_t nfetches,
+                         struct rp_lower_computed *computed, struct rp_program **out,
                          struct rp_err *err);
 
 /* Whether an operator is lowered at all. *opcode (may be NULL): what it becomes, where that is one

@@ -9,9 +9,8 @@
 #include <string.h>
 
 /* Every step[i]-th element from from[i] up to to[i]. */
-static struct rp_lower_value slice_value(struct rp_lower *l, const struct rp_lower_value *a,
-                                         const int64_t *from, const int64_t *to,
-                                         const int64_t *step)
+struct rp_lower_value rp_lower_cut(struct rp_lower *l, const struct rp_lower_value *a,
+                                   const int64_t *from, const int64_t *to, const int64_t *step)
 {
     int64_t dims[RP_TF_RANK], parts[3 * RP_TF_RANK];
 
@@ -47,7 +46,7 @@ RP_LOWER(slice)
             return rp_lower_misfit(l, node, "the slice exceeds the input");
         to[i] = size == -1 ? in->dims[i] : from + size;
     }
-    *out = slice_value(l, in, in[1].ints, to, unit_strides);
+    *out = rp_lower_cut(l, in, in[1].ints, to, unit_strides);
     if (in->ints && in->rank == 1 && to[0] <= (int64_t)in->nints) {
         out->ints = in->ints + in[1].ints[0];
         out->nints = (size_t)(to[0] - in[1].ints[0]);
@@ -174,7 +173,7 @@ RP_LOWER(strided_slice)
     if (!strided_read(node, in, &s))
         return rp_lower_misfit(l, node, "the entries do not match the input");
     struct rp_lower_value whole = reverse_value(l, in, s.reversed);
-    *out = slice_value(l, &whole, s.from, s.to, s.step);
+    *out = rp_lower_cut(l, &whole, s.from, s.to, s.step);
     *out = rp_lower_reshape(l, out, s.dims, s.rank);
     out->ints = NULL;
     out->nints = 0;
@@ -255,11 +254,11 @@ RP_LOWER(mirror_pad)
         memcpy(to, out->dims, sizeof to);
         from[d] = skip;
         to[d] = skip + pads[0];
-        part[0] = slice_value(l, &part[1], from, to, unit_strides);
+        part[0] = rp_lower_cut(l, &part[1], from, to, unit_strides);
         part[0] = reverse_value(l, &part[0], reversed);
         from[d] = n - skip - pads[1];
         to[d] = n - skip;
-        part[2] = slice_value(l, &part[1], from, to, unit_strides);
+        part[2] = rp_lower_cut(l, &part[1], from, to, unit_strides);
         part[2] = reverse_value(l, &part[2], reversed);
         RP_TRY(rp_lower_join(l, node, part, 3, d, out));
     }
@@ -278,7 +277,7 @@ static enum rp_code split_value(struct rp_lower *l, const struct rp_lower_node *
         to[axis] = from[axis] + sizes[i];
         if (sizes[i] < 0 || to[axis] > a->dims[axis])
             return rp_lower_misfit(l, node, "the parts are larger than the input");
-        out[i] = slice_value(l, a, from, to, unit_strides);
+        out[i] = rp_lower_cut(l, a, from, to, unit_strides);
         from[axis] = to[axis];
     }
     return RP_OK;

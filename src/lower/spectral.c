@@ -111,13 +111,14 @@ static void line_weights(const struct rp_lower_node *node, enum mode mode, int64
     }
 }
 
-/* The lines of dimension `axis` mixed by a matrix of `to` rows. */
+/* The lines of dimension `axis` mixed into `size` lines, by a matrix with a row for each line of
+   the result; for a gradient, `back`, by its transpose. */
 static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *node, enum mode mode,
-                              const struct rp_lower_value *in, int64_t axis, int64_t to,
-                              struct rp_lower_value *out)
+                              bool back, const struct rp_lower_value *in, int64_t axis,
+                              int64_t size, struct rp_lower_value *out)
 {
     static const int64_t perms[2][4] = {{1, 0, 2, 3}, {1, 2, 0, 3}};
-    int64_t from = in->dims[axis], dims[4];
+    int64_t from = back ? size : in->dims[axis], to = back ? in->dims[axis] : size, dims[4];
     float *weights = RP_ARENA_NEW(&l->builder.program->arena, float, (size_t)(from * to) + 1);
 
     RP_TRY(rp_err_need(weights, l->err, "lowering a graph"));
@@ -125,15 +126,16 @@ static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *no
         line_weights(node, mode, i, from, to, weights + i * from);
     struct rp_lower_value matrix = rp_lower_like(l, RP_ELEM_F32, (int64_t[]){to, from}, 2);
     rp_lower_literal(l, &matrix, weights, (size_t)(from * to) * sizeof *weights);
-    dims[0] = to;
+    matrix = rp_lower_convert(l, &matrix, in->elem);
+    dims[0] = size;
     for (int64_t k = 0, n = 1; k < 4; k++)
         if (k != axis)
             dims[n++] = in->dims[k];
-    struct rp_lower_value mixed = rp_lower_like(l, RP_ELEM_F32, dims, 4);
+    struct rp_lower_value mixed = rp_lower_like(l, in->elem, dims, 4);
     rp_lower_begin(l, &mixed, RP_OP_DOT);
     rp_lower_operand(l, &matrix);
     rp_lower_operand(l, in);
-    rp_lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){1}, 1);
+    rp_lower_set_ints(l, RP_ATTR_LHS_CONTRACTING_DIMS, (int64_t[]){!back}, 1);
     rp_lower_set_ints(l, RP_ATTR_RHS_CONTRACTING_DIMS, &axis, 1);
     *out = rp_lower_permute(l, &mixed, perms[axis - 1]);
     return RP_OK;
@@ -141,6 +143,7 @@ static enum rp_code mix_lines(struct rp_lower *l, const struct rp_lower_node *no
 
 #define MOST_WEIGHTS (INT64_C(1) << 24)
 
+/* (images, size), and gradients: (gradient, images), nearest (gradient, size). */
 RP_LOWER(resize)
 {
     /* Nearest..., Bilinear, Bicubic, Area */
@@ -149,21 +152,146 @@ RP_LOWER(resize)
                      : letter == 'l' ? BILINEAR
                      : letter == 'c' ? BICUBIC
                                      : AREA;
+    bool back = node->op.at[node->op.n - 1] == 'd', like = back && mode != NEAREST;
+    const int64_t *size = like ? in[1].dims + 1 : in[1].ints;
 
-    RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
-    if (in->rank != 4 || in[1].nints != 2)
+    if (!like)
+        RP_TRY(rp_lower_need_ints(l, node, &in[1], "size"));
+    if (in->rank != 4 || (like ? in[1].rank != 4 : in[1].nints != 2))
         return rp_lower_misfit(l, node, "the input is no batch of images");
     for (int k = 0; k < 2; k++)
-        if (in[1].ints[k] < 1 || in->dims[1 + k] < 1 || in[1].ints[k] > MOST_WEIGHTS ||
-            in[1].ints[k] * in->dims[1 + k] > MOST_WEIGHTS)
+        if (size[k] < 1 || in->dims[1 + k] < 1 || size[k] > MOST_WEIGHTS ||
+            size[k] * in->dims[1 + k] > MOST_WEIGHTS)
             return rp_lower_refuse(l, node, "the size is too small or too large");
-    if (rp_elem_bits(in->elem) > 16 && in->elem != RP_ELEM_F32) /* exact in f32 */
+    if (!(rp_elem_bits(in->elem) <= 32 || in->elem == RP_ELEM_F64))
         return rp_lower_refuse(l, node, "images of this type are not supported");
-    struct rp_lower_value t = rp_lower_convert(l, in, RP_ELEM_F32);
-    RP_TRY(mix_lines(l, node, mode, &t, 1, in[1].ints[0], &t));
-    RP_TRY(mix_lines(l, node, mode, &t, 2, in[1].ints[1], out));
-    if (mode == NEAREST)
-        *out = rp_lower_convert(l, out, in->elem);
+    bool exact = rp_elem_bits(in->elem) <= 16 || in->elem == RP_ELEM_F32; /* in f32 */
+    struct rp_lower_value t = rp_lower_convert(l, in, exact ? RP_ELEM_F32 : RP_ELEM_F64);
+    RP_TRY(mix_lines(l, node, mode, back, &t, 1, size[0], &t));
+    RP_TRY(mix_lines(l, node, mode, back, &t, 2, size[1], out));
+    *out = rp_lower_convert(l, out, like ? in[1].elem : mode == NEAREST ? in->elem : RP_ELEM_F32);
+    return RP_OK;
+}
+
+/* ---- parts of images ---- */
+
+/* Where the lines of each box lie in an image of `lines`: an array [boxes, size]. */
+static struct rp_lower_value crop_lines(struct rp_lower *l, const struct rp_lower_value *boxes,
+                                        int64_t axis, int64_t size, int64_t lines)
+{
+    static const int64_t step[] = {1, 1}, first[] = {0};
+    int64_t n = boxes->dims[0], dims[] = {n, size};
+    struct rp_lower_value end[2];
+
+    for (int64_t k = 0; k < 2; k++) {
+        int64_t at = axis + 2 * k;
+        struct rp_lower_value t =
+            rp_lower_cut(l, boxes, (int64_t[]){0, at}, (int64_t[]){n, at + 1}, step);
+        t = rp_lower_reshape(l, &t, &n, 1);
+        end[k] = rp_lower_spread(l, &t, first, dims, 2);
+    }
+    struct rp_lower_value last = rp_lower_fill(l, (double)(lines - 1), &end[0]);
+    if (size == 1) {
+        struct rp_lower_value half = rp_lower_fill(l, 0.5, &last);
+        struct rp_lower_value t = rp_lower_binary(l, RP_OP_ADD, &end[0], &end[1]);
+        t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, &half);
+        return rp_lower_binary(l, RP_OP_MULTIPLY, &t, &last);
+    }
+    struct rp_lower_value gaps = rp_lower_fill(l, (double)(size - 1), &last);
+    struct rp_lower_value number = rp_lower_like(l, RP_ELEM_F32, dims, 2);
+    rp_lower_begin(l, &number, RP_OP_IOTA);
+    rp_lower_set_int(l, RP_ATTR_IOTA_DIMENSION, 1);
+    struct rp_lower_value scale = rp_lower_binary(l, RP_OP_SUBTRACT, &end[1], &end[0]);
+    scale = rp_lower_binary(l, RP_OP_MULTIPLY, &scale, &last);
+    scale = rp_lower_binary(l, RP_OP_DIVIDE, &scale, &gaps);
+    scale = rp_lower_binary(l, RP_OP_MULTIPLY, &scale, &number);
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_MULTIPLY, &end[0], &last);
+    return rp_lower_binary(l, RP_OP_ADD, &t, &scale);
+}
+
+/* The pixels at lines y [boxes, height] and columns x [boxes, width] of the image of each box. */
+static enum rp_code pick_pixels(struct rp_lower *l, const struct rp_lower_node *node,
+                                const struct rp_lower_value *image,
+                                const struct rp_lower_value *which, const struct rp_lower_value *y,
+                                const struct rp_lower_value *x, struct rp_lower_value *out)
+{
+    static const int64_t maps[][2] = {{0, 0}, {0, 1}, {0, 2}};
+    int64_t dims[] = {y->dims[0], y->dims[1], x->dims[1], 1};
+    const struct rp_lower_value *of[] = {which, y, x};
+    struct rp_lower_value part[3], places;
+
+    for (size_t k = 0; k < 3; k++) {
+        struct rp_lower_value t = rp_lower_convert(l, of[k], RP_ELEM_S32);
+        part[k] = rp_lower_spread(l, &t, maps[k], dims, 4);
+    }
+    RP_TRY(rp_lower_join(l, node, part, 3, 3, &places));
+    dims[3] = image->dims[3];
+    *out = rp_lower_like(l, image->elem, dims, 4);
+    rp_lower_begin(l, out, RP_OP_GATHER);
+    rp_lower_operand(l, image);
+    rp_lower_operand(l, &places);
+    rp_lower_set_ints(l, RP_ATTR_OFFSET_DIMS, (int64_t[]){3}, 1);
+    rp_lower_set_ints(l, RP_ATTR_COLLAPSED_SLICE_DIMS, (int64_t[]){0, 1, 2}, 3);
+    rp_lower_set_ints(l, RP_ATTR_START_INDEX_MAP, (int64_t[]){0, 1, 2}, 3);
+    rp_lower_set_int(l, RP_ATTR_INDEX_VECTOR_DIM, 3);
+    rp_lower_set_ints(l, RP_ATTR_SLICE_SIZES, (int64_t[]){1, 1, 1, image->dims[3]}, 4);
+    return RP_OK;
+}
+
+/* a + (b - a) * part */
+static struct rp_lower_value between(struct rp_lower *l, const struct rp_lower_value *a,
+                                     const struct rp_lower_value *b,
+                                     const struct rp_lower_value *part)
+{
+    struct rp_lower_value t = rp_lower_binary(l, RP_OP_SUBTRACT, b, a);
+
+    t = rp_lower_binary(l, RP_OP_MULTIPLY, &t, part);
+    return rp_lower_binary(l, RP_OP_ADD, a, &t);
+}
+
+/* (images, boxes, the image of each, size): lines outside of the image have one value. */
+RP_LOWER(crop_and_resize)
+{
+    static const int64_t maps[2][2] = {{0, 1}, {0, 2}};
+    const struct rp_lower_value *boxes = &in[1], *which = &in[2];
+    bool nearest = rp_lower_attr_is(node, "method", "nearest");
+    struct rp_lower_value low[2], high[2], part[2], inside = {0};
+
+    RP_TRY(rp_lower_need_ints(l, node, &in[3], "crop size"));
+    if (in->rank != 4 || boxes->rank != 2 || boxes->dims[1] != 4 || which->rank != 1 ||
+        which->dims[0] != boxes->dims[0] || in[3].nints != 2 || boxes->elem != RP_ELEM_F32)
+        return rp_lower_misfit(l, node, "the boxes do not match the images");
+    int64_t dims[] = {boxes->dims[0], in[3].ints[0], in[3].ints[1], in->dims[3]};
+    for (int64_t k = 0; k < 2; k++) {
+        int64_t lines = in->dims[1 + k];
+
+        if (in[3].ints[k] < 1 || lines < 1)
+            return rp_lower_misfit(l, node, "the size is too small");
+        struct rp_lower_value at = crop_lines(l, boxes, k, in[3].ints[k], lines);
+        struct rp_lower_value zero = rp_lower_fill(l, 0, &at);
+        struct rp_lower_value last = rp_lower_fill(l, (double)(lines - 1), &at);
+        low[k] = rp_lower_unary(l, nearest ? RP_OP_ROUND_NEAREST_AFZ : RP_OP_FLOOR, &at);
+        high[k] = rp_lower_unary(l, RP_OP_CEIL, &at);
+        part[k] = rp_lower_binary(l, RP_OP_SUBTRACT, &at, &low[k]);
+        part[k] = rp_lower_spread(l, &part[k], maps[k], dims, 4);
+        zero = rp_lower_compare(l, "GE", &at, &zero);
+        last = rp_lower_compare(l, "LE", &at, &last);
+        last = rp_lower_binary(l, RP_OP_AND, &zero, &last);
+        last = rp_lower_spread(l, &last, maps[k], dims, 4);
+        inside = k ? rp_lower_binary(l, RP_OP_AND, &inside, &last) : last;
+    }
+    struct rp_lower_value image = rp_lower_convert(l, in, RP_ELEM_F32), a, b;
+    RP_TRY(pick_pixels(l, node, &image, which, &low[0], &low[1], &a));
+    if (!nearest) {
+        RP_TRY(pick_pixels(l, node, &image, which, &low[0], &high[1], &b));
+        struct rp_lower_value top = between(l, &a, &b, &part[1]);
+        RP_TRY(pick_pixels(l, node, &image, which, &high[0], &low[1], &a));
+        RP_TRY(pick_pixels(l, node, &image, which, &high[0], &high[1], &b));
+        b = between(l, &a, &b, &part[1]);
+        a = between(l, &top, &b, &part[0]);
+    }
+    b = rp_lower_fill(l, (double)rp_lower_attr_float(node, "extrapolation_value", 0), &a);
+    *out = rp_lower_select(l, &inside, &a, &b);
     return RP_OK;
 }
 
@@ -419,6 +547,10 @@ const struct rp_lower_row rp_lower_spectral[] = {
     {"ResizeBilinear", lower_resize, RP_LOWER_NO_OPCODE, 2},
     {"ResizeBicubic", lower_resize, RP_LOWER_NO_OPCODE, 2},
     {"ResizeArea", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeNearestNeighborGrad", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeBilinearGrad", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"ResizeBicubicGrad", lower_resize, RP_LOWER_NO_OPCODE, 2},
+    {"CropAndResize", lower_crop_and_resize, RP_LOWER_NO_OPCODE, 4},
     {"Cholesky", lower_cholesky, RP_LOWER_NO_OPCODE, 1},
     {"MatrixDiag", lower_matrix_diag, RP_LOWER_NO_OPCODE, 1},
     {"MatrixDiagV3", lower_matrix_diag, RP_LOWER_NO_OPCODE, 5},

@@ -8,7 +8,9 @@
  * of them is to run it.
  */
 #include "exec/data/synthetic.h"
+#include "exec/engines.h"
 #include "replay/graph.h"
+#include "replay/trial.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,11 +198,40 @@ static enum rp_code mark_known(struct feed_ctx *f)
 
 /* ---- the graph as HLO ---- */
 
-static void lower_graph(struct feed_ctx *f, const bool *known)
+/* Runs a part of the graph, which gives the value that is wanted. */
+static enum rp_code compute_wanted(struct feed_ctx *f, struct rp_lower_computed *c,
+                                   struct rp_tensor **out)
+{
+    struct rp_replay_graph *g = f->g;
+    struct rp_trial_engine on = {.engine = &rp_engine_fast};
+    struct rp_tensor **list = NULL;
+    size_t n = 0;
+
+    enum rp_code code =
+        rp_trial_once(&on, g->lowered, f->s->arguments, g->nfeeds, 1, &list, &n, &g->why);
+    rp_program_free(g->lowered);
+    g->lowered = NULL;
+    if (code == RP_OK && n == 1) {
+        struct rp_tensor *t = *out = list[0];
+
+        c->list[c->n].value = c->wanted;
+        c->list[c->n].of =
+            (struct rp_tf_value){.elem = t->elem, .rank = t->rank, .n = t->n, .data = t->data};
+        c->n++;
+        list[0] = NULL;
+    }
+    rp_tensors_drop(list, n);
+    return code;
+}
+
+static void lower_graph(struct feed_ctx *f, const bool *known, bool compute)
 {
     struct rp_session *s = f->s;
     struct rp_replay_graph *g = f->g;
     struct rp_lower_feed *feeds = RP_ARENA_NEW(s->arena, struct rp_lower_feed, g->nfeeds + 1);
+    struct rp_lower_computed *computed = RP_ARENA_NEW(s->arena, struct rp_lower_computed, 1);
+    struct rp_tensor *kept[RP_LOWER_COMPUTED] = {NULL};
+    enum rp_code code;
 
     for (size_t i = 0; feeds && i < g->nfeeds; i++) {
         const struct rp_tensor *t = s->arguments[i];
@@ -213,11 +244,19 @@ static void lower_graph(struct feed_ctx *f, const bool *known)
                                               .nbytes = rp_tensor_bytes(t)};
         memcpy(feeds[i].value.dims, t->dims, t->rank * sizeof *t->dims);
     }
-    if (!feeds)
+    if (!feeds || !computed) {
         rp_err_nomem(&g->why, "lowering a graph");
-    else if (rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches, &g->lowered,
-                         &g->why) == RP_OK)
+        return;
+    }
+    do
+        code = rp_tf_lower(g->graph, feeds, g->nfeeds, g->fetches, g->nfetches,
+                           compute ? computed : NULL, &g->lowered, &g->why);
+    while (code == RP_OK && computed->wanted &&
+           (code = compute_wanted(f, computed, &kept[computed->n])) == RP_OK);
+    if (code == RP_OK)
         s->program.program = g->lowered;
+    for (size_t i = 0; i < computed->n; i++)
+        rp_tensor_drop(kept[i]);
 }
 
 /* A signature from the feeds alone; only the engine knows the shapes of the outputs. */
@@ -312,11 +351,13 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     bool any = false;
     for (size_t i = 0; i < g->nfeeds; i++)
         any |= g->known[i];
-    lower_graph(&f, NULL);
-    if (any && !f.s->program.program)
-        lower_graph(&f, g->known);
+    lower_graph(&f, NULL, false);
+    if (any && !s->program.program)
+        lower_graph(&f, g->known, false);
     else if (any)
         memset(g->known, 0, g->nfeeds * sizeof *g->known);
+    if (!s->program.program && !f.nmade) /* what decides shapes is computed from these inputs */
+        lower_graph(&f, g->known, true);
     RP_TRY(s->program.program ? rp_signature_find(s->program.program, s->arena, &s->signature, err)
                               : plain_signature(&f));
     return f.nmade ? fill_made(&f, o->seed) : RP_OK;

@@ -32,7 +32,8 @@ static void lower(const struct rp_tf_ports *ports)
     }
     for (size_t i = 0; i < nfetches; i++)
         fetches[i] = ports->fetches.at[i].tensor;
-    if (rp_tf_lower(ports->graph, feeds, nfeeds, fetches, nfetches, &program, &err) == RP_OK &&
+    if (rp_tf_lower(ports->graph, feeds, nfeeds, fetches, nfetches, NULL, &program, &err) ==
+            RP_OK &&
         rp_program_validate(program, &err) == RP_FORMAT)
         abort();
     rp_program_free(program);

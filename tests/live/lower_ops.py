@@ -800,6 +800,17 @@ def spectral():
         for corners in (False, True):
             one("ResizeArea", images=f(2, 3, 4, 2), size=K(size), align_corners=corners)
     one("ResizeNearestNeighbor", images=i(0, 99, 1, 3, 2, 1, dtype=u8), size=K((6, 4)))
+    for to in ((7, 5), (2, 3), (3, 4), (1, 1), (8, 12)):
+        for corners, half in ((False, False), (True, False), (False, True)):
+            one("ResizeNearestNeighborGrad", grads=f(2, *to, 2), size=K((3, 4)), align_corners=corners, half_pixel_centers=half)
+            for op in ("ResizeBilinearGrad", "ResizeBicubicGrad"):
+                one(op, grads=f(2, *to, 2), original_image=f(2, 3, 4, 2), align_corners=corners, half_pixel_centers=half)
+    one("ResizeNearestNeighborGrad", grads=i(0, 9, 1, 6, 4, 1), size=K((3, 2)))
+    boxes = np.array([[0, 0, 1, 1], [0.1, 0.25, 0.8, 0.6], [1, 1, 0, 0], [-0.5, 0.2, 1.2, 1.5], [0.5, 0.5, 0.5, 0.5]], f32)
+    for size in ((2, 3), (1, 4), (5, 1), (3, 3)):
+        for method in ("bilinear", "nearest"):
+            one("CropAndResize", image=f(2, 4, 5, 3), boxes=boxes, box_ind=np.array([0, 1, 1, 0, 1], s32), crop_size=K(size), method=method, extrapolation_value=-7.5)
+    one("CropAndResize", image=i(0, 99, 1, 3, 3, 1, dtype=u8), boxes=boxes[1:3], box_ind=np.array([0, 0], s32), crop_size=K((2, 2)))
     for n, dtype in ((1, f32), (3, f64), (5, f32)):
         for adjoint in (False, True):
             one("MatrixInverse", input=f(2, n, n, dtype=dtype) + np.eye(n, dtype=dtype)[::-1] * 3, adjoint=adjoint)
@@ -849,6 +860,14 @@ def data_decides():
     for op, outputs in (("Unique", ("y", "idx")), ("UniqueWithCounts", ("y", "idx", "count"))):
         graph(op, lambda x, op=op: list(getattr(tf.raw_ops, op)(x=x)), x=K([4, 1, 4, -7, 1, 4]))
     raw = tf.raw_ops
+    for x in (f(3, 4), i(-1, 2, 5), b(2, 3), np.array([0, -0.0, np.nan, 1], f64), i(0, 2, 2, 2, 3, dtype=u8), b(0)):
+        one("Where", condition=x)
+    for x in (i(0, 4, 9), i(-3, 3, 9, dtype=s64), np.array([2.5, 0, -1, 2.5, 1e30, -1], f32), i(0, 3, 7, dtype=u8), np.array([1, 3, 1], f16)):
+        for op in ("Unique", "UniqueWithCounts"):
+            graph(op, lambda x, op=op: list(getattr(raw, op)(x=x)), x=x)
+    graph("Where", lambda x: raw.GatherNd(params=x, indices=raw.Where(condition=x > 0.5)), x=f(3, 4))
+    graph("Where", lambda x: raw.Fill(dims=raw.Shape(input=raw.Where(condition=raw.Unique(x=x)[0] > 1)), value=2.5), x=i(0, 5, 8))
+    graph("Reshape", lambda x: raw.Reshape(tensor=x, shape=raw.Pack(values=[raw.Max(input=raw.Cast(x=x, DstT=tf.int32), axis=[0, 1]), -1])), x=np.array([[1, 2], [0.5, 1]], f32))
     for taken in (True, False):
         def one_switch(x, p):
             no, yes = raw.Switch(data=x, pred=p)

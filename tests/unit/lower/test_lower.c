@@ -24,7 +24,7 @@ static enum rp_code lower_text(const char *text, const char *fetch, struct rp_pr
 
     assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, text, strlen(text), NULL, wire, err), err);
     assert_ok(rp_proto_written(wire, &graph, err), err);
-    return rp_tf_lower(graph, NULL, 0, &fetch, 1, out, err);
+    return rp_tf_lower(graph, NULL, 0, &fetch, 1, NULL, out, err);
 }
 
 static uint32_t find_op(const struct rp_program *p, enum rp_opcode code)
@@ -271,7 +271,7 @@ static void lists_may_be_in_pieces(void **state)
     at = memmem(copy, bytes.n, together, sizeof together);
     assert_non_null(at);
     for (int i = 0; i < 2; i++) {
-        assert_ok(rp_tf_lower((struct rp_bytes){copy, bytes.n}, NULL, 0, &fetch, 1, &p, &err),
+        assert_ok(rp_tf_lower((struct rp_bytes){copy, bytes.n}, NULL, 0, &fetch, 1, NULL, &p, &err),
                   &err);
         rp_shape_text(p, p->shape.at[find_op(p, RP_OP_RESHAPE)], false, shape, sizeof shape);
         assert_string_equal(shape, "f32[3,4]");
@@ -408,7 +408,8 @@ static void outputs_that_do_not_exist_are_refused(void **state)
         assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
                   &err);
         assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
-        assert_int_equal(rp_tf_lower(bytes, &feed, 1, &fetches[i], 1, &p, &err) == RP_OK, i < 2);
+        assert_int_equal(rp_tf_lower(bytes, &feed, 1, &fetches[i], 1, NULL, &p, &err) == RP_OK,
+                         i < 2);
         rp_program_free(p);
         rp_proto_writer_release(&wire);
     }
@@ -429,7 +430,7 @@ static void an_input_is_one_array(void **state)
     assert_ok(rp_textproto_parse(&rp_schema_TF_GRAPH, graph, strlen(graph), NULL, &wire, &err),
               &err);
     assert_ok(rp_proto_written(&wire, &bytes, &err), &err);
-    assert_int_not_equal(rp_tf_lower(bytes, &feed, 1, &fetch, 1, &p, &err), RP_OK);
+    assert_int_not_equal(rp_tf_lower(bytes, &feed, 1, &fetch, 1, NULL, &p, &err), RP_OK);
     rp_program_free(p);
     rp_proto_writer_release(&wire);
 }

@@ -110,7 +110,8 @@ static bool next_case(char **at, struct op_case *c)
 }
 
 static enum rp_code lower_case(const struct op_case *c, struct rp_proto_writer *wire,
-                               struct rp_program **out, struct rp_err *err)
+                               struct rp_lower_computed *computed, struct rp_program **out,
+                               struct rp_err *err)
 {
     struct rp_lower_feed feeds[TENSORS];
     struct rp_bytes graph;
@@ -129,7 +130,7 @@ static enum rp_code lower_case(const struct op_case *c, struct rp_proto_writer *
                                                     .nbytes = rp_tensor_bytes(t)}};
         memcpy(feeds[i].value.dims, t->dims, t->rank * sizeof *t->dims);
     }
-    return rp_tf_lower(graph, feeds, c->nin, c->fetches, c->nwant, out, err);
+    return rp_tf_lower(graph, feeds, c->nin, c->fetches, c->nwant, computed, out, err);
 }
 
 /* How far a computed number may be from TensorFlow's, relative to 1 plus its size. */
@@ -182,31 +183,39 @@ static void compare_output(const struct rp_tensor *got, const struct rp_tensor *
     }
 }
 
-static void run_case(const struct op_case *c, const struct rp_program *p,
-                     const struct rp_engine *engine, char *why, size_t cap)
+static enum rp_code run_program(const struct op_case *c, const struct rp_program *p,
+                                const struct rp_engine *engine, struct rp_tensor **got,
+                                struct rp_err *err)
 {
     struct rp_engine_program program = {.name = c->name, .format = "hlo-text", .program = p};
     struct rp_engine_options options = {.threads = 1};
-    struct rp_tensor *got[TENSORS] = {NULL};
     struct rp_executable *exe = NULL;
+    enum rp_code code = engine->compile(NULL, &program, &options, &exe, err);
+
+    if (code == RP_OK)
+        code = engine->upload(exe, c->in, err);
+    if (code == RP_OK)
+        code = engine->run(exe, err);
+    if (code == RP_OK)
+        code = engine->fetch(exe, got, err);
+    if (exe)
+        engine->release(exe);
+    return code;
+}
+
+static void run_case(const struct op_case *c, const struct rp_program *p,
+                     const struct rp_engine *engine, char *why, size_t cap)
+{
+    struct rp_tensor *got[TENSORS] = {NULL};
     struct rp_err err = RP_ERR_INIT;
-    enum rp_code code = engine->compile(NULL, &program, &options, &exe, &err);
 
     *why = '\0';
-    if (code == RP_OK)
-        code = engine->upload(exe, c->in, &err);
-    if (code == RP_OK)
-        code = engine->run(exe, &err);
-    if (code == RP_OK)
-        code = engine->fetch(exe, got, &err);
-    if (code != RP_OK)
+    if (run_program(c, p, engine, got, &err) != RP_OK)
         snprintf(why, cap, "%.200s", err.text);
     for (size_t i = 0; i < c->nwant && !*why; i++)
         compare_output(got[i], c->want[i], why, cap);
     for (size_t i = 0; i < TENSORS; i++)
         rp_tensor_drop(got[i]);
-    if (exe)
-        engine->release(exe);
 }
 
 /* Lowers and runs a case; whether it is right. */
@@ -215,15 +224,33 @@ static bool check_case(const struct op_case *c, bool show)
     static const struct rp_engine *const engines[] = {&rp_engine_ref, &rp_engine_fast};
     struct rp_proto_writer wire = {0};
     struct rp_err err = RP_ERR_INIT;
+    struct rp_lower_computed computed = {.n = 0};
+    struct rp_tensor *kept[TENSORS] = {NULL};
     struct rp_program *p = NULL;
     char why[512] = "";
+    enum rp_code code;
 
-    if (lower_case(c, &wire, &p, &err) != RP_OK)
+    for (;;) { /* values that decide shapes come first */
+        code = lower_case(c, &wire, &computed, &p, &err);
+        if (code != RP_OK || !computed.wanted || computed.n == TENSORS)
+            break;
+        struct rp_tensor **t = &kept[computed.n];
+        assert_ok(run_program(c, p, engines[0], t, &err), &err);
+        computed.list[computed.n].value = computed.wanted;
+        computed.list[computed.n++].of = (struct rp_tf_value){
+            .elem = (*t)->elem, .rank = (*t)->rank, .n = (*t)->n, .data = (*t)->data};
+        rp_program_free(p);
+        rp_proto_writer_release(&wire);
+        wire = (struct rp_proto_writer){0};
+    }
+    if (code != RP_OK)
         snprintf(why, sizeof why, "%.200s", err.text);
     for (size_t i = 0; i < 2 && !*why; i++)
         run_case(c, p, engines[i], why, sizeof why);
     if (*why && show)
         print_error("%s: %s\n", c->name, why);
+    for (size_t i = 0; i < computed.n; i++)
+        rp_tensor_drop(kept[i]);
     rp_program_free(p);
     rp_proto_writer_release(&wire);
     return !*why;
