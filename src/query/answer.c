@@ -26,6 +26,28 @@ const char *rp_sql_text(const struct rp_sql_cell *cell, struct rp_arena *arena)
     }
 }
 
+/* Where the column ends that gives an expression its unit: sum(dur_ns), quantile(dur_ns, 0.9) and
+   lag(dur_ns) over (…) are times, a quotient is not. */
+static size_t unit_end(const char *name)
+{
+    const char *window = strcasestr(name, " over "), *comma = NULL;
+    size_t n = window ? (size_t)(window - name) : strlen(name);
+    int depth = 0;
+
+    for (const char *c = name; c < name + n; c++) {
+        depth += (*c == '(') - (*c == ')');
+        if (*c == '/')
+            return 0;
+        if (!comma && depth == 1 && *c == ',')
+            comma = c;
+    }
+    if (comma)
+        n = (size_t)(comma - name);
+    while (n && name[n - 1] == ')')
+        n--;
+    return n;
+}
+
 enum rp_unit rp_sql_unit(const char *name)
 {
     static const struct {
@@ -35,12 +57,10 @@ enum rp_unit rp_sql_unit(const char *name)
                    {"_ratio", RP_UNIT_RATIO}, {"share", RP_UNIT_RATIO},  {"count", RP_UNIT_COUNT},
                    {"calls", RP_UNIT_COUNT},  {"kernels", RP_UNIT_COUNT}};
     char text[64];
-    size_t n = strlen(name);
+    size_t n = unit_end(name);
 
     if (!strncasecmp(name, "count(", 6))
         return RP_UNIT_COUNT;
-    while (n && name[n - 1] == ')') /* sum(dur_ns) is a time, too */
-        n--;
     if (n >= sizeof text)
         return RP_UNIT_NONE;
     memcpy(text, name, n);

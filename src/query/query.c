@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_BYTES (1 << 20) /* of named queries, at most */
 
@@ -277,6 +278,13 @@ static enum rp_code read_named(const char *path, const char *name, struct rp_are
 
 /* ------------------------------------------------------------------ the question */
 
+static enum rp_code no_sql(struct rp_err *err)
+{
+    return rp_err_set(err, RP_USAGE,
+                      "'query' needs a query: reprise query RUN \"select …\"; '.tables' and "
+                      "'.schema' in its place show the tables");
+}
+
 static enum rp_code choose_sql(const struct rp_settings *settings, struct rp_arena *arena,
                                const char **sql, struct rp_err *err)
 {
@@ -289,11 +297,7 @@ static enum rp_code choose_sql(const struct rp_settings *settings, struct rp_are
         return rp_err_set(err, RP_USAGE, "'--name' chooses a query of '--file', which is missing");
     if (file)
         return read_named(file, rp_settings_text(settings, "name"), arena, sql, err);
-    if (!*sql)
-        return rp_err_set(err, RP_USAGE,
-                          "'query' needs a query: reprise query RUN \"select …\"; '.tables' and "
-                          "'.schema' in its place show the tables");
-    return RP_OK;
+    return *sql ? RP_OK : no_sql(err);
 }
 
 static enum rp_code ask_sql(struct rp_tables *tables, const char *sql,
@@ -344,6 +348,10 @@ static enum rp_code query_run(struct rp_ctx *ctx, const struct rp_dataset *datas
         return show_tables(result, err);
     if (!strncmp(sql, ".schema", 7) && strchr(" ", sql[7]))
         return show_schema(sql[7] ? sql + 8 : NULL, result, err);
+    if (*sql == '.' && access(sql, F_OK) != 0)
+        return rp_err_set(err, RP_USAGE, "there is no '%s': '.tables' or '.schema [TABLE]'", sql);
+    if (!dataset && access(sql, F_OK) == 0) /* the only word is a run */
+        return no_sql(err);
     if (!dataset)
         return rp_err_set(err, RP_USAGE, "'query' needs a file or folder before the query");
     if (output)

@@ -100,13 +100,18 @@ static void restrict_connection(struct connection *c)
     sqlite3_progress_handler(c->sql, STEPS, look_at_clock, c);
 }
 
-/* The table or column that is most like the name that SQLite does not know; NULL: none. */
+/* The table, column or function that is most like the name that SQLite does not know; NULL: none.
+ */
 static const char *nearest_name(const char *message, struct rp_arena *arena)
 {
+    static const char *const functions[] = {"median", "quantile",     "stddev", "histogram", "arg",
+                                            "avg",    "group_concat", "total",  NULL};
     bool column = !strncmp(message, "no such column: ", 16);
     const char *name = strrchr(message, ' '), *names[RP_TABLE_COUNT * RP_TABLE_COLUMNS_MAX + 1];
     size_t n = 0;
 
+    if (!strncmp(message, "no such function: ", 18))
+        return rp_closest_word(rp_arena_text(arena, name + 1), functions);
     if (!column && strncmp(message, "no such table: ", 15) != 0)
         return NULL;
     for (size_t i = 0; i < RP_TABLE_COUNT; i++)

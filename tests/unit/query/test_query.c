@@ -522,6 +522,11 @@ static void units_come_from_names(void **state)
     (void)state;
     assert_int_equal(rp_sql_unit("dur_ns"), RP_UNIT_NS);
     assert_int_equal(rp_sql_unit("sum(dur_ns)"), RP_UNIT_NS);
+    assert_int_equal(rp_sql_unit("quantile(dur_ns, 0.9)"), RP_UNIT_NS);
+    assert_int_equal(rp_sql_unit("max(end_ns) - min(ts_ns)"), RP_UNIT_NS);
+    assert_int_equal(rp_sql_unit("lag(dur_ns, 1) over (order by step)"), RP_UNIT_NS);
+    assert_int_equal(rp_sql_unit("rank() over (order by dur_ns)"), RP_UNIT_NONE);
+    assert_int_equal(rp_sql_unit("sum(dur_ns) / max(dur_ns)"), RP_UNIT_NONE);
     assert_int_equal(rp_sql_unit("count(dur_ns)"), RP_UNIT_COUNT);
     assert_int_equal(rp_sql_unit("in_bytes"), RP_UNIT_BYTES);
     assert_int_equal(rp_sql_unit("step"), RP_UNIT_NONE);
