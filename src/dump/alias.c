@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump alias`: which inputs of a program give their memory to an output (donated), and which
- * could: an output of the same shape and layout that no other input serves, written when the input
- * is no longer read. Whether the caller still needs the input only the caller knows.
+ * `dump alias` shows which inputs of a program give their memory to an output (are donated), and
+ * which could: if an output of the same shape and layout, to which no other input is given, is
+ * written when the input is no longer read. Only the caller knows whether it still needs the input.
  *
  *     order of the program:   … last use of the input … output is written …   could be donated
  *                             … output is written … last use of the input …   needs a copy
@@ -21,7 +21,7 @@
 #include <string.h>
 
 #define MADE_IN_CPP "made in C++"
-#define MAX_TRIES   100000000 /* pairs of inputs and outputs: seconds */
+#define MAX_TRIES   100000000 /* most pairs of inputs and outputs, which takes seconds */
 
 struct alias_row {
     int64_t input, output, size_bytes;
@@ -83,12 +83,12 @@ static const struct rp_type alias_type = {"dump_alias", sizeof(struct alias_root
 
 struct alias_input {
     uint32_t op;       /* RP_NONE: missing */
-    uint32_t last_use; /* operation; RP_NONE: not used */
+    uint32_t last_use; /* an operation; RP_NONE: never used */
     bool taken;
 };
 
 struct alias_output {
-    uint32_t op, writer; /* the operation that writes it: bitcasts write nothing */
+    uint32_t op, writer; /* the operation that writes it; bitcasts write nothing */
     bool taken;
 };
 
@@ -147,7 +147,7 @@ static uint32_t last_use(const struct rp_xref *x, uint32_t op, int depth)
         if (is_view(x->program, user) && depth > 0)
             user = last_use(x, user, depth - 1);
         else if (x->program->code.at[user] == RP_OP_TUPLE)
-            continue; /* of the outputs: no read */
+            continue; /* returning an output is not a read */
         if (user != RP_NONE && (last == RP_NONE || user > last))
             last = user;
     }
@@ -326,7 +326,7 @@ static enum fit fit_of(const struct alias_ctx *ctx, const struct alias_input *in
     if (in->taken || in->op == RP_NONE || p->shape.at[in->op] != p->shape.at[out->op])
         return FIT_NONE;
     if (out->writer == in->op || in->last_use == RP_NONE)
-        return FIT_FREE; /* it is returned as it is, or never read */
+        return FIT_FREE; /* it is returned unchanged, or never read */
     if (in->last_use == out->writer)
         return FIT_IN_PLACE;
     if (in->last_use < out->writer)
@@ -336,8 +336,8 @@ static enum fit fit_of(const struct alias_ctx *ctx, const struct alias_input *in
 
 RP_ORDER(by_size, struct alias_row, RP_DOWN(size_bytes), RP_UP(input))
 
-/* First what an output is computed from at its very end (the new value of a parameter), then what
-   is free by then, then what needs a copy. */
+/* Lists first the inputs from which an output is computed at its end (the new value of a
+   parameter), then those that are free by then, then those that need a copy. */
 static enum rp_code list_possible(struct alias_ctx *ctx)
 {
     struct alias_root *root = ctx->root;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump passes --bisect`: the first pass after which a module computes something else. The programs
- * that were dumped between passes run on our engine with the same inputs; the one before
- * optimization is right. The last one is run first: where it is right, no pass is to blame.
- * Otherwise a binary search, in which programs that cannot run are passed over, ends at two
- * neighbours, the last that is right and the first that is wrong, and these are compared operation
- * by operation. Takes about log2(passes) runs.
+ * `dump passes --bisect` finds the first pass after which a module computes something else. The
+ * programs that were dumped between passes run on our engine with the same inputs; the one before
+ * optimization is right. The last one is run first: if it is right, no pass is to blame. Otherwise
+ * a binary search, which skips programs that cannot run, ends at two neighbours, the last that is
+ * right and the first that is wrong, and these are compared operation by operation. Takes about
+ * log2(passes) runs.
  */
 #include "dump/bisect.h"
 #include "replay/search.h"
@@ -105,7 +105,7 @@ static enum rp_code bisect_stages(struct bisect *b, const struct rp_dump_module 
     return RP_OK;
 }
 
-/* The first program and the inputs of all. */
+/* Opens the first program and the inputs of all. */
 static enum rp_code bisect_open(struct bisect *b)
 {
     const struct rp_settings *settings = b->call->settings;
@@ -124,7 +124,7 @@ static enum rp_code bisect_open(struct bisect *b)
     return RP_OK;
 }
 
-/* Whether a program gives what another one gives; where: what rp_isolate_pair finds, or NULL. */
+/* Whether a program gives the same as another one; where: what rp_isolate_pair finds, or NULL. */
 static enum rp_code bisect_compare(struct bisect *b, size_t left, size_t right, bool *differ,
                                    struct rp_isolated_pair *where)
 {
@@ -180,7 +180,7 @@ static enum rp_code bisect_judge(struct bisect *b, size_t i)
 
 /* ------------------------------------------------------------------ the search */
 
-/* The program nearest to the middle that can run, strictly between; n where there is none. */
+/* The program nearest to the middle that can run, strictly in between; n if there is none. */
 static enum rp_code bisect_middle(struct bisect *b, size_t low, size_t high, size_t *out)
 {
     size_t middle = low + (high - low) / 2;
@@ -201,7 +201,7 @@ static enum rp_code bisect_middle(struct bisect *b, size_t low, size_t high, siz
     return RP_OK;
 }
 
-/* "0021.fusion.after_cse.before_dce" -> "cse (fusion)" */
+/* Names a pass: "cse (fusion)" for "0021.fusion.after_cse.before_dce". */
 static const char *pass_of(const struct bisect *b, size_t i)
 {
     const struct rp_dump_stage *stage = b->stages[i];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* `dump passes --bisect`: which pass of the compiler broke a module. */
 #include "dump/folder.h"
 
 /* Fills the result with an answer of its own type. */

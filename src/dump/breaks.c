@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dump breaks`: where torch.compile had to end a graph, why, what it cost to compile, and what
-   PyTorch suggests. */
+/* `dump breaks` shows where torch.compile had to end a graph, why, what it cost to compile, and
+   what PyTorch suggests. */
 #include "dump/torch.h"
 #include "result/print_units.h"
 

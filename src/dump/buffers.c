@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which files of a module describe its buffers. */
+/* Finds which files of a module describe its buffers. */
 #include "dump/buffers.h"
 
 #include <string.h>

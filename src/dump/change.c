@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two programs are matched computation by computation. What has no partner is looked for in the
- * other computations: an instruction of the same kind, shape and attributes has moved there (into a
+ * Two programs are matched computation by computation. An instruction without a partner is looked
+ * for in the other computations: one of the same kind, shape and attributes has moved there (into a
  * fusion, out of a call). Takes the time of the match.
  */
 #include "dump/change.h"
@@ -39,9 +39,9 @@ struct compare_ctx {
     const struct rp_dump_version *v[2];
     struct rp_match match;
     struct rp_arena scratch;
-    struct rp_map rest;    /* local hash -> index of left */
-    RP_VEC(uint32_t) left; /* unmatched operations of the left program by hash: how many */
-    struct rp_map opcodes; /* hash of the name -> index of net */
+    struct rp_map rest;    /* from a local hash to an index in left */
+    RP_VEC(uint32_t) left; /* by hash: the number of unmatched operations of the left program */
+    struct rp_map opcodes; /* from the hash of a name to an index in net */
     RP_VEC(struct op_count) net;
     struct rp_dump_change *out;
     struct rp_err *err;
@@ -57,7 +57,7 @@ static const struct rp_match_side *side_of(const struct compare_ctx *c, int righ
     return right ? &c->match.right : &c->match.left;
 }
 
-/* Computations that were not compared because the other program has an equal one: marks them. */
+/* Marks computations that were not compared because the other program has an equal one. */
 static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
 {
     struct rp_map hashes;
@@ -83,7 +83,7 @@ static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
             }
         }
     }
-    /* What is left over in the map is not equal to anything on the right. */
+    /* Whatever remains in the map has no equal on the right. */
     for (uint32_t i = 0; i < c->match.left.p->computations.n && code == RP_OK; i++) {
         const struct rp_computation *computation = &c->match.left.p->computations.at[i];
         uint64_t key = c->match.left.hashes.computation[i];
@@ -100,7 +100,8 @@ static enum rp_code find_equal(const struct compare_ctx *c, bool *equal[2])
     return code;
 }
 
-/* One that took the place of another kind of instruction is no partner: that one may have moved. */
+/* A partner that replaced another kind of instruction does not count, because that instruction may
+   have moved. */
 static bool has_partner(const struct compare_ctx *c, int right, bool *const equal[2], uint32_t op)
 {
     const struct rp_match_side *s = side_of(c, right), *other = side_of(c, !right);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What a pass did to a program, in numbers: from the programs before and after it. */
+/* Counts what a pass did to a program, from the programs before and after it. */
 #include "explain/program_diff/match.h"
 #include "program/structure.h"
 
@@ -12,7 +12,7 @@ struct rp_dump_version {
     struct rp_arena arena;
 };
 
-/* Release also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_dump_version_init(struct rp_dump_version *v, const struct rp_program *program,
                                   struct rp_err *err);
 void rp_dump_version_release(struct rp_dump_version *v);
@@ -25,7 +25,7 @@ struct rp_dump_change {
     int64_t before, after; /* instructions */
     int64_t added, removed;
     int64_t changed; /* other shape, layout or attributes */
-    int64_t moved;   /* into another computation: fused, inlined, outlined */
+    int64_t moved;   /* moved to another computation: fused, inlined, outlined */
     int64_t fusions; /* more than before */
     double flops, bytes;
     bool same;        /* the structure of the program is the same */

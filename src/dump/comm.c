@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump comm`: how much a distributed program communicates, by collective, by the axis of devices
- * that take part, and by line. Bytes are those of one device and one execution; loops count as
- * often as they run. docs/definitions.md has the formulas.
+ * `dump comm` shows how much a distributed program communicates, by collective, by the axis of
+ * devices that take part, and by line. Bytes are those of one device and one execution; loops count
+ * as often as they run. docs/definitions.md has the formulas.
  */
 #include "xref/comm.h"
 #include "dump/folder.h"
@@ -97,7 +97,7 @@ struct comm_ctx {
     struct rp_err *err;
 };
 
-/* XLA drops the names of the mesh while it compiles: the first stage that has them counts. */
+/* XLA drops the names of the mesh during compilation, so the first stage that has them is used. */
 static enum rp_code find_meshes(struct comm_ctx *ctx)
 {
     for (size_t i = 0; i < ctx->module->nstages && !ctx->meshes.n; i++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump compiles`: what torch.compile did, a row a compile, and where its time went. The times of a
- * compile are a nest (Dynamo around AOTAutograd around Inductor …); here they are taken apart, so
- * that phases add up.
+ * `dump compiles` shows what torch.compile did, with a row for each compile, and where its time
+ * went. The times of a compile are nested (Dynamo around AOTAutograd around Inductor …); they are
+ * separated here, so that phases add up.
  */
 #include "base/order.h"
 #include "dump/torch.h"
@@ -133,7 +133,7 @@ static const char *caches_text(const struct compiles_root *root, struct rp_arena
 
 /* ------------------------------------------------------------------ processes */
 
-/* The key of a compile's forward graph; "" where it has none. */
+/* The key of a compile's forward graph; "" if it has none. */
 static const char *key_of(const struct rp_compile_row *row)
 {
     for (size_t g = 0; g < row->ngraphs; g++)
@@ -150,7 +150,7 @@ struct log_rows { /* the rows of one log */
 static const struct rp_compile_row *same_id(const struct log_rows *rows, size_t from,
                                             const struct rp_compile_row *row)
 {
-    /* mostly in the same order: look there first */
+    /* they are mostly in the same order, so this place is tried first */
     if (from < rows->n && rows->at[from].occurrence == row->occurrence &&
         !strcmp(rows->at[from].id, row->id))
         return &rows->at[from];
@@ -198,7 +198,8 @@ static void fill_rank(struct rank_row *row, const struct log_rows *rows, int64_t
     }
 }
 
-/* Processes that were not ranks of one job are not compared: they need not do the same. */
+/* Processes that are not ranks of one job are not compared, because they may do different
+   things. */
 static void compare_logs(struct compiles_root *root, const struct rp_dump_torch *torch,
                          struct rp_arena *arena)
 {
@@ -251,7 +252,7 @@ static enum rp_code fill_compiles(const struct rp_dump_torch *torch, struct comp
     sum_phases(root, arena);
     compare_logs(root, torch, arena);
     rp_dump_torch_problems(torch, arena, &root->problems);
-    /* Different functions: what a compile begins that is no second one. */
+    /* Counts different functions, by compiles that are not repeated ones. */
     int64_t functions = 0, breaks = 0;
     for (size_t i = 0; i < root->ncompiles; i++) {
         functions += !root->compiles[i].nrecompiled && !root->compiles[i].occurrence &&

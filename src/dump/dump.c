@@ -75,8 +75,8 @@ static bool has_name(const char *list, const char *name)
     return false;
 }
 
-/* Divides the words of the command line into files and, where the word takes one, the subject: the
-   only one that is no file. */
+/* Divides the words of the command line into files and, if the word takes one, the subject, the
+   only one that is not a file. */
 static enum rp_code divide_sources(const struct rp_dump_word *word, struct rp_dump_call *call,
                                    const char **paths, size_t *npaths, struct rp_err *err)
 {
@@ -112,7 +112,7 @@ static enum rp_code answer_word(struct rp_ctx *ctx, const struct rp_dump_word *w
     result->type = word->type;
     result->root = rp_arena_calloc(&result->arena, 1, word->type->size, _Alignof(max_align_t));
     RP_TRY(rp_err_need(paths && result->root, err, "answering"));
-    /* An option that says something about another word would change nothing: better to say so. */
+    /* An option of another word is an error, because it would change nothing. */
     for (size_t i = 0; i < settings->ngiven; i++) {
         const char *name = settings->given[i].name;
 

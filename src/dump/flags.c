@@ -11,14 +11,14 @@
 struct flag_row {
     const char *framework, *where, *name, *type, *fallback, *versions, *status;
     const char *meaning, *caution;
-    const char *mark; /* for the screen: "removed", or "caution" where there is one */
+    const char *mark; /* on the screen: "removed", or "caution" if there is one */
 };
 
 struct flags_root {
     const char *summary;
     size_t nflags, ntable, nblocks;
     struct flag_row *flags;
-    struct flag_row *table, *blocks; /* the same, for the screen: many, or one */
+    struct flag_row *table, *blocks; /* for the screen: many flags, or one */
 };
 
 static const struct rp_field row_fields[] = {
@@ -52,7 +52,8 @@ static const struct rp_type flags_type = {"dump_flags", sizeof(struct flags_root
 
 /* ---- one row ---- */
 
-/* "0.4.30 to 0.10.2", "until 0.8.1", "0.6.2 and later": of the releases that were tried. */
+/* Writes "0.4.30 to 0.10.2", "until 0.8.1", "0.6.2 and later", among the releases that were
+   tried. */
 static const char *versions_of(const struct rp_flag *flag, struct rp_arena *arena)
 {
     size_t first = 0, last = RP_XLA_RELEASES;
@@ -94,7 +95,7 @@ static struct flag_row flag_row_of(const struct rp_flag *flag, struct rp_arena *
 
 /* ---- which rows ---- */
 
-/* Flags that are about dumps, or that one should be warned of. The rest are for --every. */
+/* Whether a flag is about dumps, or needs a warning. The others are for --every. */
 static bool is_about_dumps(const struct rp_flag *flag)
 {
     return flag->kind == RP_FLAG_VARIABLE || flag->kind == RP_FLAG_XLA_OLD || flag->caution ||

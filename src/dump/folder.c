@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files are grouped by their names (formats/dump/folder.h). What has another name is looked at: a
+ * Files are grouped by their names (formats/dump/folder.h). Files with other names are opened: a
  * program is a module of its own, everything else is left to the word.
  */
 #include "dump/folder.h"
@@ -26,8 +26,8 @@ static enum rp_code index_names(struct rp_dump_folder *folder, struct rp_arena *
     return rp_dump_index(names, n, arena, &folder->dump, err);
 }
 
-/* What a source is by its first bytes: a program, a buffer assignment, or something else; so is
-   what cannot be opened. */
+/* What a source is by its first bytes: a program, a buffer assignment, or something else, also if
+   it cannot be opened. */
 static enum rp_dump_role role_of(const struct rp_dataset *dataset, size_t i)
 {
     enum rp_dump_role role = RP_DUMP_OTHER;
@@ -62,7 +62,7 @@ static enum rp_code add_single(struct rp_dump_folder *folder, size_t source, enu
     return RP_OK;
 }
 
-/* What belongs to no module: programs are modules of their own. */
+/* Adds files that belong to no module: programs are modules of their own. */
 static enum rp_code add_others(struct rp_dump_folder *folder, struct rp_arena *arena,
                                struct rp_err *err)
 {
@@ -152,7 +152,7 @@ const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module)
     return last || !module->nstages ? last : &module->stages[0];
 }
 
-/* Of the final program: operations and bytes of one execution; 0 where it cannot be read. */
+/* Weighs the final program by the operations and bytes of one execution; 0 if it cannot be read. */
 static enum rp_code weigh_module(const struct rp_dump_folder *folder,
                                  const struct rp_dump_module *module, double *out,
                                  struct rp_err *err)

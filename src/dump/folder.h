@@ -14,7 +14,7 @@ struct rp_dump_folder {
     struct rp_dump dump; /* modules; single files come last, programs with the stage "program" */
     bool *wanted;        /* one mark each */
     size_t nwanted;
-    size_t *others; /* sources that belong to no module and are no programs */
+    size_t *others; /* sources that belong to no module and are not programs */
     size_t nothers;
 };
 
@@ -25,7 +25,8 @@ struct rp_dump_folder {
 enum rp_code rp_dump_folder_open(const struct rp_dump_call *call, struct rp_arena *arena,
                                  struct rp_dump_folder *out, struct rp_err *err);
 
-/* "module 3976 jit_train_step", or the name of a file. In the arena; its failure sticks. */
+/* Writes "module 3976 jit_train_step", or the name of a file. In the arena, which keeps a
+   failure. */
 const char *rp_dump_label(const struct rp_dump_module *module, struct rp_arena *arena);
 
 /* A note about the other modules that match, or NULL. */
@@ -40,13 +41,13 @@ const struct rp_dump_stage *rp_dump_final(const struct rp_dump_module *module);
 const struct rp_dump_stage *rp_dump_stage_at(const struct rp_dump_module *module,
                                              enum rp_dump_point point);
 
-/* Of the wanted modules the one with the most instructions in its final program; what cannot be
+/* Of the wanted modules, the one with most instructions in its final program; one that cannot be
    read has none. */
 enum rp_code rp_dump_largest(const struct rp_dump_folder *folder, const struct rp_dump_module **out,
                              struct rp_err *err);
 
-/* Loads the final program of a module. RP_FORMAT where it has none, or where it is not HLO: what
-   for is part of the message ("kernels"); NULL: any language is fine. */
+/* Loads the final program of a module. RP_FORMAT if it has none, or if it is not HLO; `what_for` is
+   part of that message ("kernels"), and NULL accepts any language. */
 enum rp_code rp_dump_load(const struct rp_dump_folder *folder, const struct rp_dump_module *module,
                           const char *what, struct rp_import *out, struct rp_err *err);
 
@@ -71,5 +72,5 @@ enum rp_code rp_dump_pass_times(const struct rp_dump_folder *folder, size_t sour
 enum rp_code rp_dump_in_file(const struct rp_dump_folder *folder, size_t source, enum rp_code code,
                              struct rp_err *err);
 
-/* "-42 B" is not a size: bytes with a sign, "+1.2 MB". In the arena. */
+/* Writes bytes with a sign, "+1.2 MB", because "-42 B" is not a size. In the arena. */
 const char *rp_dump_signed(struct rp_arena *arena, double value, enum rp_unit unit);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Finding frameworks: the Python interpreter is the first word of the command that is one, or the
- * one in the first line of a script (torchrun, pytest). It is asked for its search path, so that
+ * Finds frameworks: the Python interpreter is the first word of the command that is one, or the one
+ * in the first line of a script (torchrun, pytest). It is asked for its search path, so that
  * virtual environments and PYTHONPATH count; packages and their versions are then names of folders.
  * Nothing is imported.
  */
@@ -27,8 +27,8 @@
 
 extern char **environ;
 
-/* The release of jaxlib that is as old as a release of a framework, by date. Flags that differ
-   between two known releases are looked up in the library itself, so this need not be exact. */
+/* The release of jaxlib that is as old as a release of a framework, by date. It need not be exact,
+   because flags that differ between two known releases are looked up in the library itself. */
 struct age {
     uint32_t version;
     const char *jaxlib;
@@ -47,7 +47,7 @@ static const struct age torch_xla_ages[] = {{2001000, "0.4.16"}, {2002000, "0.4.
 
 static const struct package {
     enum rp_dump_framework framework;
-    const char *name, *folder; /* of the framework, of the package */
+    const char *name, *folder; /* names of the framework, of the package */
     const char *library;       /* a pattern beside the package's folder, or NULL */
     const struct age *ages;    /* NULL: its version is that of jaxlib, or it has no XLA */
 } packages[] = {
@@ -115,7 +115,7 @@ static const char *script_interpreter(const char *word, struct rp_arena *arena)
     return found;
 }
 
-/* The words of launchers, their options and variables before the program are passed over. */
+/* Skips the words of launchers, their options, and variables before the program. */
 static const char *find_interpreter(const char *const *words, size_t n, struct rp_arena *arena)
 {
     for (size_t i = 0; i < n; i++) {
@@ -140,7 +140,8 @@ static FILE *ask_interpreter(const char *interpreter, pid_t *pid)
     char *argv[4];
     int fds[2];
 
-    memcpy(argv, words, sizeof argv); /* posix_spawn does not change them */
+    memcpy(argv, words, sizeof argv); /* a copy of the pointers is safe, because posix_spawn does
+                                         not change the words */
     *pid = -1;
     if (pipe2(fds, O_CLOEXEC))
         return NULL;
@@ -303,7 +304,8 @@ static bool is_part(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Mapped: an installed library is replaced, not shortened (as rp_elf_has_symbol). */
+/* Mapping is safe because an installed library is replaced, not shortened (as in
+   rp_elf_has_symbol). */
 bool rp_file_has_name(const char *path, const char *name)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump fusion`: why instructions are fused or not. XLA's priority fusion logs what it considered:
- * estimates, reasons against, and what it fused. Without the log, the program says where an
- * instruction ended, and the rules of the compiler why; the answer states which of these it rests
- * on.
+ * `dump fusion` shows why instructions are fused or not. XLA's priority fusion logs what it
+ * considered: estimates, reasons against, and what it fused. Without the log, the program shows
+ * where an instruction went, and the rules of the compiler why; the answer states its source.
  *
  *     log       producer_ineligible { producer_name: "dot.3" reason: "the producer is not fusible"
  * } program   add.7 is in the body of loop_add_fusion.2 rule      a convolution is a library call
@@ -113,7 +112,7 @@ static const struct rp_field root_fields[] = {
 static const struct rp_type fusion_type = {"dump_fusion", sizeof(struct fusion_root), root_fields,
                                            "ops"};
 
-struct step_names { /* numbers of names; RP_NONE: the step has none */
+struct step_names { /* step_names: numbers of names; RP_NONE if the step has none */
     uint32_t producer, consumer, fusion;
 };
 
@@ -125,10 +124,10 @@ struct fusion_ctx {
     struct fusion_root *root;
     struct rp_fusion_log log;
     struct step_names *steps;       /* of the log */
-    struct rp_map names;            /* hash of a name -> its number */
+    struct rp_map names;            /* from the hash of a name to its number */
     struct rp_import before, after; /* programs, or empty */
     struct rp_xref before_x, after_x;
-    struct rp_map stems; /* stem of names in fused bodies of `after` -> operation + 1 */
+    struct rp_map stems; /* from the stem of a name in fused bodies of `after` to operation + 1 */
     RP_VEC(struct fusion_op) ops;
     RP_VEC(struct fusion_step_row) history;
     struct rp_err *err;
@@ -171,7 +170,8 @@ static enum rp_code number_names(struct fusion_ctx *ctx)
     return RP_OK;
 }
 
-/* The log holds the program that its names refer to. One that cannot be read is as none. */
+/* The log contains the program to which its names refer; one that cannot be read counts as
+   missing. */
 static enum rp_code read_before(struct fusion_ctx *ctx)
 {
     struct rp_read_options options = {.limits = &ctx->call->dataset->limits};
@@ -190,7 +190,8 @@ static enum rp_code read_before(struct fusion_ctx *ctx)
     return rp_xref_init(&ctx->before_x, ctx->before.program, ctx->err);
 }
 
-/* "reduce_sum.95.0" -> "reduce_sum.95": cloning into a fusion changes the last number. */
+/* The length of a name without its last number, which cloning into a fusion changes:
+   "reduce_sum.95" for "reduce_sum.95.0". */
 static size_t stem_of(const char *name)
 {
     size_t n = strlen(name), digits = n;
@@ -232,7 +233,7 @@ static enum rp_code read_after(struct fusion_ctx *ctx)
 
 /* ------------------------------------------------------------------ where it ended */
 
-/* The operation of the final program, in a fusion, that an operation of `p` became; or RP_NONE. */
+/* The operation in a fusion of the final program that an operation of `p` became; or RP_NONE. */
 static uint32_t counterpart(const struct fusion_ctx *ctx, const struct rp_program *p, uint32_t op)
 {
     const char *name = rp_program_text(p, p->op_name.at[op]);
@@ -339,14 +340,15 @@ static enum rp_code add_step(struct fusion_ctx *ctx, size_t i)
     return rp_vec_push(&ctx->history, row, ctx->err);
 }
 
-struct producer_sum { /* of an instruction, and of the fusions that it became part of */
+struct producer_sum { /* producer_sum: of an instruction, and of the fusions it became part of */
     const char *name, *reason;
-    int64_t steps, fused, absorbed; /* fused into consumers; producers that were fused into it */
-    int64_t last;                   /* index of the last step */
+    int64_t steps, fused,
+        absorbed; /* fused: into consumers; absorbed: producers that were fused into it */
+    int64_t last; /* index of the last step */
     double fused_us, unfused_us;
 };
 
-/* What the log says of an instruction as a producer; the last word counts. */
+/* Adds what the log says about an instruction as a producer; the last entry decides. */
 static void sum_step(struct producer_sum *to, const struct rp_fusion_step *s, size_t i)
 {
     to->steps++;
@@ -375,7 +377,7 @@ static void describe_sum(struct fusion_ctx *ctx, const struct producer_sum *sum,
     op->state = sum->fused || sum->absorbed ? "fused" : "not fused";
     if (sum->unfused_us > 0)
         op->saved_us = sum->unfused_us - sum->fused_us;
-    if (sum->reason) /* what follows a colon is in the history */
+    if (sum->reason) /* the text after a colon is in the history */
         rest = rp_arena_textf(ctx->arena, "%.*s", (int)strcspn(sum->reason, ":"), sum->reason);
     else if (sum->unfused_us > 0)
         rest = rp_arena_textf(ctx->arena, "%.2f µs fused, %.2f µs not%s", sum->fused_us,
@@ -397,7 +399,7 @@ static void describe_sum(struct fusion_ctx *ctx, const struct producer_sum *sum,
 
 /* ------------------------------------------------------------------ one instruction */
 
-/* The program was dumped before the compiler fused anything. */
+/* Whether the program was dumped before the compiler fused anything. */
 static bool is_unfused_yet(const struct fusion_ctx *ctx)
 {
     const struct rp_program *p = ctx->after.program;
@@ -411,7 +413,8 @@ static bool is_unfused_yet(const struct fusion_ctx *ctx)
     return true;
 }
 
-/* Without a log and outside fusions: by the final program where that has it. */
+/* Explains an instruction without a log and outside of fusions by the final program, if that has
+   it. */
 static void explain_by_rule(const struct fusion_ctx *ctx, const struct rp_xref *x, uint32_t at,
                             const char *name, struct fusion_op *op)
 {
@@ -455,7 +458,7 @@ static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, 
         rp_xref_place(&ctx->after_x, then, ctx->arena, &place);
     op.operator_ = *place.operator_ ? place.operator_ : NULL;
     op.line = place.line;
-    /* The fusion of the final program that executes that operation; NULL: none is known. */
+    /* The fusion of the final program that executes the operation; NULL if none is known. */
     const struct rp_program *after = ctx->after.program;
     uint32_t caller = then == RP_NONE ? RP_NONE : ctx->after_x.caller[after->computation.at[then]];
     op.kernel = caller == RP_NONE
@@ -481,7 +484,7 @@ static enum rp_code explain_op(struct fusion_ctx *ctx, const struct rp_xref *x, 
 
 #define MAX_NAMES 64
 
-struct names { /* numbers of the names of an instruction and of the fusions it is part of */
+struct names { /* names: numbers of the names of an instruction and of the fusions it is part of */
     uint32_t at[MAX_NAMES];
     size_t n;
 };
@@ -524,7 +527,7 @@ static struct producer_sum sum_of(const struct fusion_ctx *ctx, const char *name
     return follow(ctx, name, &names);
 }
 
-/* Whether an operation is meant by "add.7", "add", "dot_general" or "m.py:4". */
+/* Whether the text "add.7", "add", "dot_general" or "m.py:4" means an operation. */
 static bool op_matches(const struct fusion_ctx *ctx, const struct rp_xref *x, uint32_t op,
                        const char *text)
 {
@@ -543,7 +546,7 @@ static bool op_matches(const struct fusion_ctx *ctx, const struct rp_xref *x, ui
            (!strncmp(name, text, n) && name[n] == '.');
 }
 
-/* All operations that the text means; an exact name is that one alone. */
+/* Explains all operations that the text means; an exact name means only that one. */
 static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref *x,
                                     const char *text)
 {
@@ -565,7 +568,7 @@ static enum rp_code explain_matches(struct fusion_ctx *ctx, const struct rp_xref
     return RP_OK;
 }
 
-/* The steps in which it, or a fusion that it is part of, is the producer or takes one in. */
+/* Adds the steps in which it, or a fusion that contains it, is the producer or absorbs one. */
 static enum rp_code add_history(struct fusion_ctx *ctx, const char *name)
 {
     struct names names;
@@ -581,7 +584,9 @@ static enum rp_code explain_subject(struct fusion_ctx *ctx, const char *text)
 {
     struct producer_sum sum = sum_of(ctx, text);
 
-    if (!ctx->log.n && ctx->after.program) /* what runs; names of earlier stages may be gone */
+    if (!ctx->log.n &&
+        ctx->after
+            .program) /* the final program is what runs; names of earlier stages may be gone */
         RP_TRY(explain_matches(ctx, &ctx->after_x, text));
     if (!ctx->ops.n && ctx->before.program)
         RP_TRY(explain_matches(ctx, &ctx->before_x, text));
@@ -606,7 +611,7 @@ static enum rp_code add_reason(struct fusion_ctx *ctx, struct rp_map *reasons,
                                const struct producer_sum *sum)
 {
     struct fusion_root *root = ctx->root;
-    /* the same reason for several instructions differs in what it quotes */
+    /* the same reason quotes different things for several instructions */
     size_t n = strcspn(sum->reason, ":");
     uint32_t at;
 
@@ -631,7 +636,7 @@ static enum rp_code sum_for(struct fusion_ctx *ctx, struct rp_map *names, struct
     return RP_OK;
 }
 
-/* Of every name in the log; `sums` has room for two a step. */
+/* Sums up every name in the log; `sums` has room for two in each step. */
 static enum rp_code sum_producers(struct fusion_ctx *ctx, struct producer_sum *sums, size_t *n)
 {
     struct producer_sum *sum;
@@ -673,7 +678,7 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
         bool fused = sums[i].fused || sums[i].absorbed;
 
         if (!ctx->before.program || rp_xref_find(&ctx->before_x, sums[i].name) != RP_NONE)
-            root->fused += fused; /* not the fusions themselves */
+            root->fused += fused; /* fusions themselves do not count */
         if (sums[i].reason)
             code = add_reason(ctx, &reasons, &sums[i]);
         if (fused || !sums[i].steps)
@@ -701,7 +706,7 @@ static enum rp_code explain_all(struct fusion_ctx *ctx)
     return code;
 }
 
-/* Without a log: instructions of the final program that are not in a fusion. */
+/* Without a log: explains instructions of the final program that are not in a fusion. */
 static enum rp_code explain_unfused(struct fusion_ctx *ctx)
 {
     const struct rp_program *p = ctx->after.program;
@@ -753,7 +758,7 @@ static enum rp_code fill_root(struct fusion_ctx *ctx)
 
 static enum rp_code answer_fusion(struct fusion_ctx *ctx)
 {
-    /* The wanted module with a log; else the largest. */
+    /* Uses the wanted module with a log; else the largest. */
     for (size_t i = 0; i < ctx->folder.dump.nmodules && !ctx->module; i++)
         if (ctx->folder.wanted[i] &&
             rp_dump_file_of(&ctx->folder.dump.modules[i], RP_DUMP_FUSION_LOG) != SIZE_MAX)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump kernels`: what a compiled program launches, thunk by thunk: kernel, instruction, operator
- * of the framework and line of the user's code; with --trace the measured time of each (xref/).
+ * `dump kernels` shows what a compiled program launches, thunk by thunk: kernel, instruction,
+ * operator of the framework and line of the user's code; with --trace the measured time of each
+ * (xref/).
  */
 #include "base/order.h"
 #include "dataset/load.h"
@@ -127,7 +128,7 @@ struct kernels_ctx {
     RP_VEC(struct rp_import) imports;
     struct rp_import program;
     struct rp_xref xref;
-    struct rp_costs costs; /* where there is a program */
+    struct rp_costs costs; /* if there is a program */
     struct rp_thunks thunks;
     struct rp_xref_kernels kernels;
     struct rp_xref_times times;
@@ -158,7 +159,7 @@ static bool named_as(const char *event, const char *module)
     return *module && strlen(module) == n && !memcmp(event, module, n);
 }
 
-/* The module that most of the trace's work names, or NULL. */
+/* The module named by most of the trace's work, or NULL. */
 static enum rp_code module_of_trace(struct kernels_ctx *ctx, const struct rp_dump_module **out)
 {
     int64_t *ns = RP_ARENA_NEW(ctx->arena, int64_t, ctx->folder.dump.nmodules + 1), most = 0;
@@ -208,7 +209,7 @@ static enum rp_code read_file(struct kernels_ctx *ctx, size_t source, bool metad
     return rp_dump_close(&file, code, ctx->err);
 }
 
-/* The sequence after all passes, which has the command buffers; else that of the metadata. */
+/* Reads the sequence after all passes, which has the command buffers; else that of the metadata. */
 static enum rp_code read_thunks(struct kernels_ctx *ctx)
 {
     const struct rp_dump_module *m = ctx->module;
@@ -241,7 +242,7 @@ static enum rp_code read_program(struct kernels_ctx *ctx)
 
 /* ------------------------------------------------------------------ rows */
 
-/* "obj-file.add_fusion.1_kernel_module.o": the code of a kernel of the CPU. */
+/* Whether there is code of a kernel for the CPU: "obj-file.add_fusion.1_kernel_module.o". */
 static bool has_object(const struct kernels_ctx *ctx, const char *instruction)
 {
     size_t n = strlen(instruction);
@@ -324,7 +325,7 @@ RP_ORDER(by_time, struct kernel_row, RP_DOWN(total_ns), RP_UP(thunk))
 RP_ORDER(by_line_time, struct line_row, RP_DOWN(total_ns), RP_DOWN(bytes), RP_DOWN(flops),
          strcmp(a->line, b->line))
 
-/* Thunks that only contain others are not counted twice. */
+/* Whether a thunk only contains others, and so is not counted. */
 static bool is_container(const struct kernels_ctx *ctx, size_t i)
 {
     return i + 1 < ctx->kernels.n && ctx->kernels.at[i + 1].thunk.parent == i;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump ls`: the modules of a folder of dumps, one row each, from whatever files it has; what
- * cannot be read is noted and the rest is shown. Reads one program a module.
+ * `dump ls` lists the modules of a folder of dumps, one row each, from whatever files it has;
+ * unreadable files are noted and the rest is shown. Reads one program for each module.
  */
 #include "dump/buffers.h"
 #include "dump/folder.h"
@@ -21,7 +21,7 @@ struct ls_module {
     const char **kinds;
 };
 
-struct ls_compile { /* of torch.compile: the short form of a row of `dump compiles` */
+struct ls_compile { /* for torch.compile: the short form of a row of `dump compiles` */
     const char *id, *function, *file, *place, *state, *failed;
     int64_t rank, shown_rank, line, ops, breaks, compile_ns;
     bool again;
@@ -141,7 +141,7 @@ static int64_t rounded(double x)
     return x >= 9e18 ? INT64_MAX : (int64_t)x;
 }
 
-/* Operations of frameworks have no known costs: without any, nothing is known. */
+/* Operations of frameworks have no known costs, so if no cost is known, the total is unknown. */
 static bool has_unknown_costs(const struct rp_program *p, const struct rp_costs *costs)
 {
     for (uint32_t op = 0; op < p->nops; op++)
@@ -264,7 +264,7 @@ static bool is_after_pass(const char *stage)
            strncmp(after, ".after_pipeline-start", 21) != 0;
 }
 
-/* The program of a stage, or NULL; why it could not be read is noted. */
+/* The program of a stage, or NULL; the reason why it could not be read is noted. */
 static const struct ls_program *program_of(struct ls_ctx *ls, const struct rp_dump_stage *stage)
 {
     if (!stage)
@@ -410,7 +410,7 @@ static enum rp_code list_modules(struct ls_ctx *ls, struct ls_root *root, struct
     for (size_t i = 0; i < dump->nmodules; i++)
         if (ls->folder.wanted[i])
             RP_TRY(fill_module(ls, &dump->modules[i], &root->modules[root->nmodules++], err));
-    /* Only where there are several. */
+    /* Whether there are several. */
     bool several = false;
     for (size_t i = 1; i < root->nmodules; i++)
         several = several || strcmp(root->modules[i].folder, root->modules[0].folder) != 0;
@@ -451,7 +451,7 @@ static enum rp_code list_compiles(struct ls_ctx *ls, struct ls_root *root, struc
     return RP_OK;
 }
 
-/* Modules and compiles of torch.compile, of which a folder may have both. */
+/* Lists modules, and compiles of torch.compile, of which a folder may have both. */
 static enum rp_code ls_all(struct ls_ctx *ls, struct ls_root *root, struct rp_err *err)
 {
     size_t n = rp_sources_count(ls->call->dataset->sources);

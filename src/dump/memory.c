@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump memory`: what a compiled program needs, from XLA's buffer assignment and live ranges: the
- * peak, what is live there or at any other point, how much of the heap is lost between buffers,
+ * `dump memory` shows what a compiled program needs, from XLA's buffer assignment and live ranges:
+ * the peak, what is live there or at any other point, how much of the heap is lost between buffers,
  * and which values hold most memory for longest. Linear in values and positions.
  */
 #include "base/order.h"
@@ -33,7 +33,7 @@ struct memory_value {
     double share;
 };
 
-struct memory_sum { /* of an operator or a line */
+struct memory_sum { /* for an operator or a line */
     const char *name;
     int64_t values, bytes;
     double share;
@@ -337,7 +337,7 @@ static enum rp_code sum_kinds(struct memory_ctx *ctx)
     return RP_OK;
 }
 
-/* What values take beyond their elements; RP_ABSENT_I64 without a program. */
+/* The memory that values take beyond their elements; RP_ABSENT_I64 without a program. */
 static int64_t find_padding(const struct memory_ctx *ctx)
 {
     int64_t padding = 0;
@@ -367,7 +367,7 @@ static const char *instruction_at(const struct memory_ctx *ctx, int64_t at)
                : NULL;
 }
 
-/* --at: a position, or the name of an instruction; else the peak. */
+/* Finds the point of --at: a position, or the name of an instruction; else the peak. */
 static enum rp_code find_point(struct memory_ctx *ctx)
 {
     const char *text = rp_settings_text(ctx->call->settings, "at");
@@ -580,7 +580,9 @@ static enum rp_code answer_memory(struct memory_ctx *ctx)
     RP_TRY(rp_dump_buffers(&ctx->folder, ctx->module, &ctx->buffers, &found, ctx->err));
     RP_TRY(rp_buffers_lives(&ctx->buffers, ctx->arena, &ctx->lives, ctx->err));
     if (ctx->lives.n && ctx->buffers.peak_at >= 0)
-        ctx->lives.peak = ctx->buffers.peak_at; /* of equal positions the one that XLA names */
+        ctx->lives.peak =
+            ctx->buffers
+                .peak_at; /* if several positions have the same peak, the one that XLA names */
     const struct rp_dump_stage *final = rp_dump_stage_at(ctx->module, RP_DUMP_AT_AFTER);
     if (!final)
         final = rp_dump_stage_at(ctx->module, RP_DUMP_AT_NAMED);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump ops`: which operations of a program an engine runs, on which types, and why not. The
+ * `dump ops` shows which operations of a program an engine runs, on which types, and why not. The
  * engines' own tables answer: kernels and what they refuse when a plan is made (ref, fast), their
  * lanes for the types of element-wise operations, the table of lowered operators (tf2xla), and, for
- * custom calls, the names in the plugin's library (pjrt). One program a module is read: the one
- * before optimization, which is what a replay begins with. Without a program the target's whole
- * table is the answer.
+ * custom calls, the names in the plugin's library (pjrt). One program of each module is read: the
+ * one before optimization, with which a replay begins. Without a program the target's whole table
+ * is the answer.
  */
 #include "base/order.h"
 #include "dump/folder.h"
@@ -27,12 +27,12 @@ struct ops_row {
     const char *op;        /* opcode, operator or target of a custom call */
     const char *supported; /* "yes", "no", "unknown" */
     int64_t count;
-    const char *types;   /* of operands and results in the program */
+    const char *types;   /* types of operands and results in the program */
     const char *accepts; /* "T={f32,f64}"; NULL: not restricted, or not known */
-    const char *why;     /* not, or not known; or NULL */
+    const char *why;     /* why not, or why it is not known; or NULL */
     const char *example, *source;
     uint64_t elems[2]; /* private: types by number */
-    unsigned opcode;   /* private: RP_OP_COUNT: not one of HLO */
+    unsigned opcode;   /* private: RP_OP_COUNT if it is not in HLO */
 };
 
 struct ops_root {
@@ -86,7 +86,7 @@ struct ops_ctx {
     const struct rp_kernel **kernels; /* of ref or fast */
     char *plugin;                     /* of pjrt, or NULL */
     const struct rp_program *program;
-    bool *refused; /* by operation of the program: it has a row already */
+    bool *refused; /* by operation of the program: whether it already has a row */
     RP_VEC(struct ops_row) rows;
     struct rp_err *err;
     enum rp_code code; /* of what callbacks did */
@@ -160,8 +160,8 @@ static const char *elem_list(struct rp_arena *arena, const uint64_t elems[2])
     return *list ? list : NULL;
 }
 
-/* Whether an element-wise operation has a lane for a type: with a result of the same type, of a
-   comparison, or of the parts of a complex number. */
+/* Whether an element-wise operation has a lane for a type: with a result of the same type, that of
+   a comparison, or the parts of a complex number. */
 static bool has_lane(unsigned opcode, unsigned elem)
 {
     static const uint8_t results[] = {0, RP_ELEM_PRED, RP_ELEM_F32, RP_ELEM_F64};
@@ -214,7 +214,7 @@ static void note_refused(void *user, uint32_t op, const char *why)
     struct ops_ctx *x = user;
     struct verdict v = {name_of(x, op), "no", why, x->program->code.at[op]};
 
-    if (x->refused[op]) /* its computation is planned in several places */
+    if (x->refused[op]) /* its computation may be planned in several places */
         return;
     if (v.opcode == RP_OP_CUSTOM_CALL && strstr(v.op, "callback"))
         v.why = "it calls back into Python";
@@ -224,7 +224,7 @@ static void note_refused(void *user, uint32_t op, const char *why)
     add_op(x, op, &v);
 }
 
-/* What ref and fast have not refused, they run. */
+/* Operations that ref and fast have not refused are supported. */
 static enum rp_code judge_kernels(struct ops_ctx *x)
 {
     const struct rp_program *p = x->program;
@@ -238,7 +238,7 @@ static enum rp_code judge_kernels(struct ops_ctx *x)
         if (x->refused[op])
             continue;
         v.op = name_of(x, op);
-        if (!x->kernels[p->code.at[op]]) { /* in a computation that is not reached */
+        if (!x->kernels[p->code.at[op]]) { /* it is in a computation that is not reached */
             v.supported = "no";
             v.why = "unsupported operation";
         }
@@ -277,7 +277,7 @@ static struct verdict judge_call(struct ops_ctx *x, const char *target)
                             RP_OP_CUSTOM_CALL};
 }
 
-/* XLA runs all of HLO; custom calls are a matter of its plugin. */
+/* XLA runs all of HLO; custom calls depend on its plugin. */
 static enum rp_code judge_pjrt(struct ops_ctx *x)
 {
     const struct rp_program *p = x->program;
@@ -307,7 +307,7 @@ static bool is_function(const struct rp_program *p, const char *name)
     return false;
 }
 
-/* The type of a node, "float" of "type: DT_FLOAT"; "" where it has none. */
+/* The type of a node: "float" for "type: DT_FLOAT"; "" if it has none. */
 static void tensorflow_type(const struct rp_program *p, uint32_t op, char *out, size_t cap)
 {
     uint32_t n;
@@ -395,7 +395,7 @@ static bool is_tensorflow(const struct rp_program *p)
     return p->language && !strcmp(p->language, "graphdef");
 }
 
-/* Graphs of lazy tensors, RAF and execution traces: no engine has their operations. */
+/* Graphs of lazy tensors, RAF and execution traces have operations that no engine runs. */
 static enum rp_code judge_foreign(struct ops_ctx *x)
 {
     const struct rp_program *p = x->program;
@@ -417,7 +417,7 @@ static enum rp_code judge_program(struct ops_ctx *x, const char *label)
     enum rp_code code;
 
     x->root->programs++;
-    if (is_tensorflow(p)) /* every other target gets what the conversion makes */
+    if (is_tensorflow(p)) /* for every other target the conversion decides */
         code = judge_lowering(x);
     else if (x->target == TF2XLA)
         code = rp_err_set(x->err, RP_UNSUPPORTED, "not a TensorFlow graph");
@@ -432,7 +432,7 @@ static enum rp_code judge_program(struct ops_ctx *x, const char *label)
     return RP_OK;
 }
 
-/* What a replay begins with. */
+/* The stage with which a replay begins. */
 static const struct rp_dump_stage *stage_to_judge(const struct rp_dump_module *module)
 {
     const struct rp_dump_stage *stage = rp_dump_stage_at(module, RP_DUMP_AT_BEFORE);
@@ -485,7 +485,8 @@ static enum rp_code list_one(struct ops_ctx *x, const char *op, bool runs, unsig
     return rp_vec_push(&x->rows, row, x->err);
 }
 
-/* All that a target is asked about: the operators that are converted, or the opcodes of HLO. */
+/* Lists everything about which a target can be asked: the operators that are converted, or the
+   opcodes of HLO. */
 static enum rp_code list_operations(struct ops_ctx *x)
 {
     const char *op;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump passes`: how long each pass of the compiler took, from its times
+ * `dump passes` shows how long each pass of the compiler took, from its times
  * (--xla_dump_module_metadata), and what it changed, from the programs that were dumped between
  * passes (--xla_dump_hlo_pass_re). Each program is read once and compared with the one before.
  */
@@ -24,7 +24,7 @@ struct pass_row {
     int64_t number, time_ns, before, after, added, removed, changed, moved, fusions;
     double flops, bytes, share;
     const char *pipeline, *pass, *effect, *what, *flops_text, *bytes_text, *stage;
-    int64_t self_ns; /* without passes inside it */
+    int64_t self_ns; /* time without passes inside it */
     bool timed, compared, detailed;
 };
 
@@ -173,8 +173,9 @@ struct passes_ctx {
     struct passes_root *root;
     struct rp_pass_times times;
     RP_VEC(struct pass_row) rows;
-    bool named;                 /* stages have names of their own: TensorFlow */
-    RP_VEC(const char *) quiet; /* passes that are named and not dumped after */
+    bool named; /* stages have names of their own, as in TensorFlow */
+    RP_VEC(const char *)
+    quiet; /* passes that are named in a file, but after which nothing was dumped */
     struct rp_err *err;
 };
 
@@ -222,7 +223,7 @@ static enum rp_code add_times(struct passes_ctx *ctx)
         RP_TRY(rp_vec_push(&ctx->rows, row, ctx->err));
     }
     /* A fixed-point pipeline is a pass that runs others. Passes come in the order of their begins,
-     * so those that are open form a stack. */
+     * so the open ones form a stack. */
     size_t open[MAX_NESTED], depth = 0, row = 0;
     int64_t ends[MAX_NESTED];
     for (size_t i = 0; i < ctx->times.n; i++) {
@@ -246,8 +247,8 @@ static enum rp_code add_times(struct passes_ctx *ctx)
 
 /* ------------------------------------------------------------------ comparing */
 
-/* The row of times that belongs to a dumped program: the next of its name that changed something.
-   Without times it is a new row. */
+/* Finds the row of times for a dumped program: the next one of its name that changed something.
+   Without times, adds a row. */
 static enum rp_code row_for(struct passes_ctx *ctx, struct stage_name name, uint32_t number,
                             size_t *from, struct pass_row **out)
 {
@@ -291,7 +292,7 @@ static void fill_change(struct pass_row *row, const struct rp_dump_change *chang
     row->bytes_text = rp_dump_signed(arena, change->bytes, RP_UNIT_BYTES);
 }
 
-/* Whether --pass names this row: its number, or part of the name of the pass. */
+/* Whether --pass names this row, by its number, or by a part of the pass's name. */
 static bool row_wanted(const struct pass_row *row, uint32_t number, const char *text)
 {
     char *end;
@@ -379,7 +380,7 @@ static enum rp_code compare_stage(struct passes_ctx *ctx, const struct rp_dump_s
     return RP_OK;
 }
 
-/* Programs between passes; of frameworks that name their stages, all stages. */
+/* Programs between passes are steps; for frameworks that name their stages, all stages are. */
 static bool is_step(const struct passes_ctx *ctx, const struct rp_dump_stage *stage)
 {
     if (ctx->named)
@@ -387,7 +388,7 @@ static bool is_step(const struct passes_ctx *ctx, const struct rp_dump_stage *st
     return stage->point == RP_DUMP_AT_BEFORE || stage->point == RP_DUMP_AT_PASS;
 }
 
-/* Without programs between passes: what all of them did together. */
+/* Without programs between passes: compares the ends, which shows what all of them did together. */
 static enum rp_code compare_ends(struct passes_ctx *ctx)
 {
     const struct rp_dump_stage *from = rp_dump_stage_at(ctx->module, RP_DUMP_AT_BEFORE);
@@ -478,8 +479,8 @@ static bool has_text(const char *const *list, size_t n, const char *text)
     return false;
 }
 
-/* Without times: passes that a file name announces ("before_x") and after which nothing was dumped.
- */
+/* Without times: lists passes that a file name announces ("before_x") and after which nothing was
+   dumped. */
 static void list_quiet(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
@@ -511,7 +512,7 @@ static enum rp_code add_notes(struct passes_ctx *ctx, bool dumped)
     return RP_OK;
 }
 
-/* All names in one paragraph. */
+/* Joins all names in one paragraph. */
 static enum rp_code join_unchanged(struct passes_ctx *ctx)
 {
     struct passes_root *root = ctx->root;
@@ -582,7 +583,7 @@ static enum rp_code answer_passes(struct passes_ctx *ctx)
     RP_TRY(read_times(ctx));
     RP_TRY(add_times(ctx));
     if (dumped) {
-        /* Each program with the one before. */
+        /* Compares each program with the previous one. */
         struct stage_program a, b;
         bool have = false;
         enum rp_code code = RP_OK;
@@ -621,7 +622,8 @@ static enum rp_code passes_run(const struct rp_dump_call *call, struct rp_result
 
     RP_TRY(rp_torch_graphs_list(call->dataset->sources, &call->dataset->limits, err));
     RP_TRY(rp_dump_folder_open(call, ctx.arena, &ctx.folder, err));
-    /* The one with most programs between passes, then with times, then with most stages. */
+    /* Chooses the module with most programs between passes, then with times, then with most
+       stages. */
     const struct rp_dump_folder *folder = &ctx.folder;
     const struct rp_dump_module *best = NULL;
     size_t most = 0;

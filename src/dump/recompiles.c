@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `dump recompiles`: what was compiled again, the guard that failed, what differed, and how to
-   avoid it. Of the guards of a compile, one for each compile before, the screen shows the one that
-   tells most. */
+/* `dump recompiles` shows what was compiled again, the guard that failed, what differed, and how to
+   avoid it. A compile has one guard for each earlier compile; the screen shows the one that tells
+   most. */
 #include "base/names.h"
 #include "base/text.h"
 #include "dump/torch.h"
@@ -186,7 +186,7 @@ static enum rp_code fill_recompiles(const struct rp_dump_torch *torch, struct re
 
     root->recompiles = RP_ARENA_NEW(arena, struct again_row, n + 1);
     RP_TRY(rp_arena_check(arena, "listing recompiles", err));
-    /* By function: all compiles of those that have several. */
+    /* Lists functions with several compiles, with all of these. */
     struct function_row *all = RP_ARENA_NEW(arena, struct function_row, n + 1);
     struct rp_names names = {0};
     enum rp_code code = rp_err_need(all, err, "listing recompiles");

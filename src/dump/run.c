@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `dump run`: what to set so that the frameworks of a command write down what they compile. The
- * library only makes the plan; the command line sets it and runs the command (cli/cmd_dump.c), or
- * prints it (--dry-run).
+ * `dump run` finds what to set so that the frameworks of a command write what they compile. The
+ * library only makes the plan; the command line applies it and runs the command (cli/cmd_dump.c),
+ * or prints it (--dry-run).
  *
  *     DIR/xla  DIR/jax  DIR/tensorflow  DIR/torch  DIR/lazy  DIR/ratex  DIR/blade
  *
- * Under a launcher, DIR/rank3/xla and so on: in this process where it has a rank, else by the
+ * Under a launcher, DIR/rank3/xla and so on: in this process if it has a rank, else by the
  * preloaded library reprise-dump.so in the processes that have one (capture/dump/).
  */
 #include "abi/launcher_env.h"
@@ -99,7 +99,7 @@ static bool plan_has(const struct plan *p, enum rp_dump_framework framework)
     return p->env.frameworks->of[framework].present;
 }
 
-/* A path in the folder, whose first part is made before the command runs. */
+/* Plans a path in the folder, whose first part is made before the command runs. */
 static const char *plan_path(struct plan *p, const char *folder, const char *file)
 {
     const char *path = rp_arena_textf(p->env.arena, "%s/%s", p->folder, folder);
@@ -123,7 +123,7 @@ static enum rp_code plan_offer(struct plan *p, const char *name, const char *val
 }
 
 /* What is dumped around passes: the user's expression, else what the preset needs. fusion: the
-   search of priority fusion is written for that pass only where the expression matches it. */
+   search of priority fusion is written only if the expression matches that pass. */
 static const char *pass_expression(const struct plan *p)
 {
     const char *given = rp_settings_text(p->settings, "pass");
@@ -142,8 +142,8 @@ static enum rp_code plan_jax(struct plan *p)
                       "what is cached is not compiled, and so not dumped");
 }
 
-/* Graphs are dumped where verbose messages are on. By file this costs a few kilobytes of messages,
-   which a minimum level hides; by level hundreds. */
+/* Graphs are dumped if verbose messages are on. Enabling these by file costs a few kilobytes of
+   messages, which a minimum level hides; enabling them by level costs hundreds. */
 static enum rp_code plan_tensorflow(struct plan *p)
 {
     static const struct rp_dump_flag debug = {"tf_xla_clustering_debug", "true", false};
@@ -162,7 +162,8 @@ static enum rp_code plan_tensorflow(struct plan *p)
     return plan_offer(p, "TF_CPP_MIN_LOG_LEVEL", "1", "keeps those messages off the screen");
 }
 
-/* The names of logs differ between versions, and an unknown one raises an exception. */
+/* Filters the names of logs, which differ between versions, because an unknown one raises an
+   exception. */
 static const char *known_logs(struct plan *p, const char *const *names)
 {
     const char *package = p->env.frameworks->of[RP_USES_PYTORCH].package, *list = "";
@@ -177,7 +178,7 @@ static const char *known_logs(struct plan *p, const char *const *names)
     return list;
 }
 
-/* Few: they also go to the screen. TORCH_TRACE has all graphs. */
+/* Only a few logs, because they also go to the screen; TORCH_TRACE has all graphs. */
 static enum rp_code plan_torch_logs(struct plan *p)
 {
     static const char *const plain[] = {"graph_breaks", "recompiles", NULL};
@@ -269,8 +270,8 @@ static enum rp_code plan_make(struct plan *p)
 
     if (!f->n || plan_has(p, RP_USES_JAX) || plan_has(p, RP_USES_TENSORFLOW) ||
         plan_has(p, RP_USES_TORCH_XLA)) {
-        /* Text is named, because any other format would turn it off; not beside snapshots, which
-         * would be text then, and which turn the dumps of programs off anyway. */
+        /* Text is requested by name, because any other format would turn it off; but not beside
+         * snapshots, which would become text, and which turn the dumps of programs off anyway. */
         const char *module = rp_settings_text(p->settings, "module"), *pass = pass_expression(p);
         struct rp_dump_flag flags[12];
         size_t n = 0;
@@ -301,8 +302,8 @@ static enum rp_code plan_make(struct plan *p)
                             "%s: only the flags of XLA are set; --framework names others",
                             f->interpreter ? "the interpreter of the command has no framework"
                                            : "there is no Python interpreter in the command"));
-    /* Verbose messages of TensorFlow and of XLA, which share these variables; the second is the
-     * name in old versions. */
+    /* Sets verbose messages of TensorFlow and XLA, which share these variables; the second name is
+     * for old versions. */
     const char *level = rp_settings_text(p->settings, "log-level");
     if (!level)
         return RP_OK;
@@ -311,7 +312,7 @@ static enum rp_code plan_make(struct plan *p)
     return plan_set(p, "TF_CPP_MIN_VLOG_LEVEL", level, "the same in old versions");
 }
 
-/* The folder with no link and no dot in it; it need not exist. */
+/* The path of the folder without links and dots; it need not exist. */
 static const char *absolute(const char *folder, struct rp_arena *arena)
 {
     char cwd[PATH_MAX], real[PATH_MAX];

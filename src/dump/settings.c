@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Merging our flags and variables with the user's. XLA and TensorFlow end the process at a flag
- * that they do not know, and at a value that they cannot read: such flags are left out, and named.
+ * Merges our flags and variables with the user's. XLA and TensorFlow end the process at an unknown
+ * flag or an unreadable value, so such flags are left out, and named.
  */
 #include "dump/settings.h"
 
@@ -128,8 +128,8 @@ static enum rp_code users_flags(struct rp_dump_environment *e, const char *varia
 
 /* ---- judging a flag ---- */
 
-/* Whether every XLA that was found accepts it. Where the table cannot tell, their libraries are
-   searched for the name; where there is no library, `unsure`. */
+/* Whether every XLA that was found accepts it. If the table cannot tell, their libraries are
+   searched for the name; if there is no library, `unsure` is set. */
 static bool is_accepted(const struct rp_dump_environment *e, const struct rp_flag *flag,
                         const char *name, bool unsure)
 {
@@ -172,7 +172,7 @@ static const char *why_unknown(const struct rp_dump_environment *e, const struct
                     : "unknown";
 }
 
-/* NULL: it can be passed on; else why not. */
+/* Why a flag cannot be passed on; NULL if it can. */
 static const char *refusal_of(const struct rp_dump_environment *e, enum rp_flag_kind kind,
                               const char *text)
 {
@@ -209,7 +209,7 @@ static const struct rp_dump_flag *same_of(const struct rp_dump_flag *ours, size_
     return NULL;
 }
 
-/* Flags of the user's that hide from the dump what `dump run` promises, or that crash. */
+/* Warns of flags of the user's that hide from the dump what `dump run` promises, or that crash. */
 static enum rp_code warn_of_harm(struct rp_dump_environment *e, const char *variable,
                                  const char *text, struct rp_err *err)
 {
@@ -260,7 +260,7 @@ static enum rp_code judge_users(struct rp_dump_environment *e, const char *varia
     return RP_OK;
 }
 
-/* Quoted where it contains blanks. */
+/* Flags are quoted if they contain blanks. */
 static const char *join_flags(struct rp_arena *arena, const flag_list *list)
 {
     const char *all = "";

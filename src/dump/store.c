@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The folder of `dump run` (<reprise/dump.h>). Programs write into it while it is looked at, so
- * files are only removed then, which no writer notices; equal ones become hard links when nothing
- * is written any more, since a program that writes to one name would change the other.
+ * The folder of `dump run` (<reprise/dump.h>). While programs write into it, files are only
+ * removed, which no writer notices. Equal files become hard links when nothing is written any more,
+ * because a program that writes to one name would change the other.
  */
 #include "dump/store.h"
 
@@ -28,15 +28,15 @@ struct dump_file {
     const char *path; /* in the store's arena */
     uint64_t size, inode, device, hash;
     int64_t time_ns;
-    bool around_pass; /* "….0012.fusion.after_x.before_y.txt": first to go */
-    bool counted;     /* its bytes: the first of several links */
+    bool around_pass; /* "….0012.fusion.after_x.before_y.txt", which is removed first */
+    bool counted;     /* its bytes count; it is the first of several links */
 };
 
 struct rp_dump_store {
     char folder[PATH_MAX];
     uint64_t max_bytes;
     struct rp_dump_stored state;
-    struct rp_arena arena; /* paths of the last look */
+    struct rp_arena arena; /* paths found by the last scan */
     RP_VEC(struct dump_file) files;
 };
 
@@ -91,7 +91,7 @@ static enum rp_code add_file(struct rp_dump_store *store, const char *path, cons
     return rp_vec_push(&store->files, file, err);
 }
 
-/* Hidden files are ours. Names that are too long, and what vanishes meanwhile, are passed over. */
+/* Hidden files are ours. Names that are too long, and files that vanish meanwhile, are skipped. */
 static enum rp_code walk(struct rp_dump_store *store, const char *folder, int depth, bool tidy,
                          struct rp_err *err)
 {
@@ -111,7 +111,7 @@ static enum rp_code walk(struct rp_dump_store *store, const char *folder, int de
         } else if (S_ISDIR(st.st_mode)) {
             code = walk(store, path, depth + 1, tidy, err);
             if (tidy)
-                rmdir(path); /* succeeds where it is empty */
+                rmdir(path); /* succeeds only if it is empty */
         }
     }
     if (dir)
@@ -177,8 +177,8 @@ enum rp_code rp_dump_store_look(struct rp_dump_store *store, struct rp_err *err)
 
 /* ---- equal files ---- */
 
-/* False: it cannot be read, or is no longer the file that was listed. A program that still runs may
-   write it again. */
+/* Returns false if it cannot be read, or is no longer the file that was listed; a program that
+   still runs may have written it again. */
 static bool copy_file(const struct dump_file *file, struct rp_mapped *out)
 {
     if (rp_mapped_copy(file->path, file->size, out, NULL) == RP_OK && out->n == file->size)
@@ -197,7 +197,7 @@ static bool same_content(const struct dump_file *a, const struct dump_file *b)
     return same;
 }
 
-/* By way of another name, so that the file is never missing. */
+/* Links by way of another name, so that the file is never missing. */
 static bool link_instead(const struct dump_file *kept, const struct dump_file *file)
 {
     char spare[PATH_MAX + 16];
@@ -214,7 +214,7 @@ static bool link_instead(const struct dump_file *kept, const struct dump_file *f
 RP_ORDER(by_size, struct dump_file, RP_UP(size), strcmp(a->path, b->path))
 RP_ORDER(by_content, struct dump_file, RP_UP(hash), strcmp(a->path, b->path))
 
-/* Files of one size. */
+/* Shares equal files among those of one size. */
 static void share_among(struct rp_dump_store *store, struct dump_file *f, size_t n)
 {
     size_t kept = 0;

@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 
-/* Whether a file is one to which a backend appends the graph of every step. */
+/* Whether a backend appends the graph of every step to this file. */
 bool rp_dump_is_lazy(const char *path);
 
-/* Keeps each graph of the file, whose content is given, once. *saved: bytes; 0: it was left alone.
- */
+/* Keeps each different graph of the file, whose content is given, once. *saved: bytes; 0 if it was
+   left alone. */
 enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, uint64_t *saved,
                                   struct rp_err *err);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lazy-tensor backends append the graph of every step to a file, also where it was seen before.
- * Once the program has ended, each graph is kept once:
+ * Lazy-tensor backends append the graph of every step to a file, even if it was seen before. Once
+ * the program has ended, each graph is kept only once:
  *
  *     ltc.txt         the different graphs, in the order in which they were first seen
  *     ltc.txt.steps   a line a step: the number of its graph, from 1
  *
  * A record ends with the line "## END_GRAPH" and the empty lines after it; what follows the last of
- * them, a record that was cut, is kept as it is.
+ * them, an incomplete record, is kept unchanged.
  */
 #include "dump/store.h"
 
@@ -25,13 +25,13 @@ struct graph {
 };
 
 struct compaction {
-    struct rp_map by_hash; /* of the records that are kept */
+    struct rp_map by_hash; /* by hash of the records that are kept */
     RP_VEC(struct graph) kept;
     FILE *graphs, *steps;
     uint64_t repeats, saved;
 };
 
-/* The end of the record that begins at `at`; NULL: it has none. */
+/* The end of the record that begins at `at`; NULL if it has none. */
 static const char *record_end(const char *at, const char *end)
 {
     static const char mark[] = "## END_GRAPH\n";
@@ -45,7 +45,7 @@ static const char *record_end(const char *at, const char *end)
     return found;
 }
 
-/* Two records of one hash that differ are both kept. */
+/* Two different records with the same hash are both kept. */
 static enum rp_code add_record(struct compaction *c, struct graph record, struct rp_err *err)
 {
     uint32_t number;
@@ -110,7 +110,7 @@ enum rp_code rp_dump_compact_lazy(const char *path, const char *all, size_t n, u
         ok = false;
     if (ok && code == RP_OK && c.repeats && !rename(graphs, path)) {
         *saved = c.saved;
-    } else { /* nothing to gain, or it failed: the file stays */
+    } else { /* nothing is gained, or it failed, so the file stays */
         unlink(graphs);
         unlink(steps);
     }

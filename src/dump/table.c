@@ -42,8 +42,8 @@ const struct rp_flag *rp_flag_find(const char *name, size_t len)
     return NULL;
 }
 
-/* How many pairs of neighbouring letters two names share, relative to how many they have: names
-   that lack a word, or have two exchanged, stay similar. */
+/* How many pairs of neighbouring letters two names share, relative to how many they have; names
+   that lack a word, or have two exchanged, are still similar. */
 static double likeness(const char *a, const char *b)
 {
     size_t na = strlen(a), nb = strlen(b), shared = 0;

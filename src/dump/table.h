@@ -11,7 +11,7 @@ enum rp_flag_type { RP_FLAG_BOOL, RP_FLAG_INT, RP_FLAG_FLOAT, RP_FLAG_TEXT };
 
 enum rp_flag_kind {
     RP_FLAG_XLA,     /* in XLA_FLAGS */
-    RP_FLAG_XLA_OLD, /* was in XLA_FLAGS, before the first release of the table */
+    RP_FLAG_XLA_OLD, /* was in XLA_FLAGS before the first release of the table */
     RP_FLAG_TF,      /* in TF_XLA_FLAGS */
     RP_FLAG_VARIABLE /* an environment variable */
 };
@@ -29,21 +29,21 @@ struct rp_flag {
     const char *framework, *name;
     enum rp_flag_type type;
     const char *fallback;          /* its default */
-    bool in[RP_XLA_RELEASES];      /* XLA: which releases accept it */
+    bool in[RP_XLA_RELEASES];      /* for XLA: the releases that accept it */
     const char *meaning, *caution; /* caution NULL: none */
 };
 
-/* All, in the order of the files; n: how many. */
+/* All flags, in the order of the files; n is their number. */
 const struct rp_flag *rp_flags(size_t *n);
-/* The one of that name, or NULL. */
+/* The flag of that name, or NULL. */
 const struct rp_flag *rp_flag_find(const char *name, size_t len);
-/* The most similar name of flags of that kind; "" where none is similar. */
+/* The most similar name among flags of that kind; "" if none is similar. */
 const char *rp_flag_nearest(enum rp_flag_kind kind, const char *name);
 
-/* "0.4.30" is 0 * 10^6 + 4 * 10^3 + 30; other text after the numbers is ignored. */
+/* A number for "0.4.30": 0 * 10^6 + 4 * 10^3 + 30; other text after the numbers is ignored. */
 uint32_t rp_release_number(const char *text);
 
-/* What an XLA as old as that of a jaxlib says to a flag; version 0: not known. */
+/* Whether the XLA of a jaxlib of that age knows a flag; version 0: not known. */
 enum rp_flag_known { RP_FLAG_UNKNOWN, RP_FLAG_UNSURE, RP_FLAG_KNOWN };
 enum rp_flag_known rp_flag_known_to(const struct rp_flag *flag, uint32_t version);
 

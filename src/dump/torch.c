@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows of compiles: what the reader of logs found, in the columns of an answer. */
+/* The rows of compiles: what the reader of logs found, in the columns of an answer. */
 #include "dump/torch.h"
 
 #include "base/names.h"
@@ -225,7 +225,7 @@ static const char *place_text(const char *path, int64_t line, struct rp_arena *a
     return path ? rp_arena_textf(arena, "%s:%lld", rp_text_file(path), (long long)line) : NULL;
 }
 
-/* Each line once in a kernel. */
+/* Adds each line of a kernel once. */
 static void add_lines(const struct rp_torch_trace *t, const struct rp_torch_call *call,
                       struct rp_names *seen, struct rp_arena *arena, struct rp_compile_kernel *row)
 {
@@ -289,7 +289,7 @@ static void fill_cause(const struct rp_torch_compile *compile, struct rp_arena *
     row->nrecompiled = 1;
 }
 
-/* In words: what a reader of the table should know about a compile. */
+/* Says in words what a reader of the table should know about a compile. */
 static const char *state_text(const struct rp_compile_row *row, struct rp_arena *arena)
 {
     if (row->limited)
@@ -371,7 +371,7 @@ struct rp_compile_row *rp_dump_torch_rows(const struct rp_dump_torch *torch, str
             row_of[i] = &rows[(*n)++];
             fill_row(torch, i, arena, row_of[i]);
         }
-    /* The graphs of all compiles, to their rows; row_of: by compile. */
+    /* Connects the graphs of all compiles to their rows; row_of is by compile. */
     const struct rp_torch_trace *t = &torch->trace;
     for (size_t i = 0; i < t->graphs.n; i++)
         if (row_of[t->graphs.at[i].compile])
@@ -396,7 +396,7 @@ struct rp_compile_row *rp_dump_torch_rows(const struct rp_dump_torch *torch, str
 
 /* ------------------------------------------------------------------ breaks */
 
-/* What follows a break at a line is compiled as "torch_dynamo_resume_in_f_at_63". */
+/* The code after a break at a line is compiled as "torch_dynamo_resume_in_f_at_63". */
 struct resumes {
     int64_t n, ns;
 };
@@ -465,7 +465,8 @@ static void first_break(struct break_lists *lists, const struct rp_torch_break *
     }
 }
 
-/* Breaks are in the order of the compiles: the id is new unless it is that of the one before. */
+/* Breaks are in the order of the compiles, so the id is new unless it is that of the break
+   before. */
 static void add_break(const struct rp_dump_torch *torch, const struct rp_torch_break *is,
                       struct rp_arena *arena, struct rp_break_row *row)
 {
@@ -518,7 +519,7 @@ struct rp_break_row *rp_dump_torch_breaks(const struct rp_dump_torch *torch, str
     if (!lists.resumes || !lists.rows)
         return NULL;
     if (list_breaks(torch, &lists, arena) != RP_OK)
-        arena->failed = true; /* no memory, as in the arena */
+        arena->failed = true; /* memory ran out, as if in the arena */
     rp_names_release(&lists.resumed);
     rp_names_release(&lists.breaks);
     *n = lists.n;

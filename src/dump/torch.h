@@ -86,27 +86,28 @@ extern const struct rp_type rp_compile_problems_type;
 struct rp_dump_torch {
     struct rp_torch_trace trace;
     bool *is;     /* by source: a log */
-    bool *wanted; /* by compile: the setting "module" matches it: an id, a function, or a part of
-                     its name */
+    bool *wanted; /* by compile: whether the setting "module" matches it, by an id, a function or a
+                     part of its name */
     size_t nwanted;
 };
 
-/* Release also after a failure. The lists are in the arena. */
+/* Must be released also after a failure. The lists are in the arena. */
 enum rp_code rp_dump_torch_open(const struct rp_dump_call *call, struct rp_arena *arena,
                                 struct rp_dump_torch *out, struct rp_err *err);
-/* The same for a word that needs a log: RP_FORMAT where there is none. */
+/* Does the same for a word that needs a log: RP_FORMAT if there is none. */
 enum rp_code rp_dump_torch_need(const struct rp_dump_call *call, struct rp_arena *arena,
                                 struct rp_dump_torch *out, struct rp_err *err);
 void rp_dump_torch_release(struct rp_dump_torch *torch);
 
-/* Rows of the wanted compiles. All texts are copied into the arena; its failure sticks. */
+/* Makes rows of the wanted compiles. All texts are copied into the arena; its failure sticks. */
 struct rp_compile_row *rp_dump_torch_rows(const struct rp_dump_torch *torch, struct rp_arena *arena,
                                           size_t *n);
-/* The distinct breaks of the wanted compiles, most frequent first; likewise. */
+/* Makes rows of the distinct breaks of the wanted compiles, most frequent first; its failure
+   sticks, too. */
 struct rp_break_row *rp_dump_torch_breaks(const struct rp_dump_torch *torch, struct rp_arena *arena,
                                           size_t *n);
 void rp_dump_torch_problems(const struct rp_dump_torch *torch, struct rp_arena *arena,
                             struct rp_compile_problems *out);
-/* A line about them, or NULL. */
+/* Returns a line about the problems, or NULL. */
 const char *rp_dump_torch_warning(const struct rp_compile_problems *problems,
                                   struct rp_arena *arena);

@@ -24,25 +24,28 @@
     X(breaks)            \
     X(recompiles)
 
-/* The same, as the values of an option; tests/unit/dump compares the two. */
+/* The same words as the values of an option; tests/unit/dump compares the two. */
 #define RP_DUMP_WORD_LIST \
     "run|flags|ops|ls|passes|fusion|memory|alias|kernels|comm|compiles|breaks|recompiles"
 
 struct rp_dump_call {
     struct rp_ctx *ctx;
-    const struct rp_dataset *dataset; /* of the files and folders; NULL: none were given */
-    const char *subject;              /* the word that is not a file; NULL: none */
+    const struct rp_dataset *dataset; /* of the files and folders, or NULL if none were given */
+    const char *subject;              /* the word that is not a file, or NULL */
     const struct rp_settings *settings;
 };
 
 struct rp_dump_word {
     const char *name, *summary;
-    const char *subject; /* what a word that is not a file means, for messages; NULL: not taken */
-    const char *options; /* names of the options it takes, with blanks between; NULL: none */
-    bool files;          /* takes files and folders, and needs one */
-    const char *alone;   /* the option with which it answers without a file; NULL: none */
-    bool any;            /* takes any words, which are the settings "source" */
-    /* The answer; its name is "dump_<word>", which makes the schema "reprise.dump_<word>/1". */
+    const char *subject; /* what a word that is not a file means, for messages; NULL if the word
+                            takes none */
+    const char *options; /* names of the options that it takes, with blanks between; NULL if it
+                            takes none */
+    bool files;          /* it takes files and folders, and needs at least one */
+    const char *alone;   /* the option with which it answers without a file, or NULL */
+    bool any;            /* it takes any words, which become the settings "source" */
+    /* The type of the answer; its name is "dump_<word>", which makes the schema
+       "reprise.dump_<word>/1". */
     const struct rp_type *type;
     /* Fills result->root, a cleared record of that type. */
     enum rp_code (*run)(const struct rp_dump_call *call, struct rp_result *result,

@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct isal {
-    const char *bad; /* set once the data was found damaged */
+    const char *bad; /* set when the data was found to be damaged */
     struct inflate_state s;
 };
 
@@ -65,7 +65,7 @@ static const char *error_phrase(int status)
     }
 }
 
-/* One call of isal_inflate over the window. */
+/* Calls isal_inflate once for the window. */
 static int call_isal(struct inflate_state *s, struct rp_feed *feed, uint8_t *out, size_t cap,
                      size_t *got)
 {
@@ -81,7 +81,7 @@ static int call_isal(struct inflate_state *s, struct rp_feed *feed, uint8_t *out
     return status;
 }
 
-/* After an error: what was decoded before it and not returned yet. */
+/* After an error, returns what was decoded before it and not returned yet. */
 static enum rp_deflate_state drain_output(struct inflate_state *s, uint8_t *out, size_t cap,
                                           size_t *got)
 {

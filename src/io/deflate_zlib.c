@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Deflate by zlib, which is always available: 600 to 900 MB/s of decompressed bytes.
- */
+/* Inflates by zlib, which is always available: 600 to 900 MB/s of decompressed bytes. */
 #include "io/inflate.h"
 
 #include <stdlib.h>
@@ -36,7 +34,7 @@ static uInt clamp(size_t n)
     return n < (UINT32_C(1) << 30) ? (uInt)n : (uInt)1 << 30;
 }
 
-/* One call of inflate over the window; returns zlib's status. */
+/* Calls inflate once for the window; returns zlib's status. */
 static int call_zlib(z_stream *z, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got)
 {
     uInt in = clamp((size_t)(feed->end - feed->at)), room = clamp(cap);

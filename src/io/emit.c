@@ -93,7 +93,7 @@ static void deflate_bytes(struct rp_emit *e, const char *bytes, size_t n, int ho
     } while (z->avail_out == 0);
 }
 
-/* n: below 4 GiB if compressed. */
+/* n is below 4 GiB if the output is compressed. */
 static void send_bytes(struct rp_emit *e, const char *bytes, size_t n)
 {
     if (!e->gzip)
@@ -135,7 +135,7 @@ void rp_emit_long(struct rp_emit *e, const char *bytes, size_t n)
 {
     if (!e->out) {
         grow_memory(e, n);
-        if ((size_t)(e->end - e->at) < n) /* no memory: already noted */
+        if ((size_t)(e->end - e->at) < n) /* memory ran out, which was already noted */
             return;
     }
     while (n) {
@@ -174,7 +174,7 @@ enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err)
     return code;
 }
 
-/* The digits of v, most significant first. */
+/* Writes the digits of v, most significant first. */
 static char *put_u64(char *to, uint64_t v)
 {
     char digits[20], *p = digits + sizeof digits;
@@ -226,7 +226,8 @@ char *rp_put_us(char *to, int64_t ns)
     return to;
 }
 
-/* The shortest of 15 to 17 digits that reads back; the decimal point of the locale becomes '.'. */
+/* Writes the shortest of 15 to 17 digits that reads back; the decimal point of the locale becomes
+   '.'. */
 static char *put_f64_printf(char *to, double v)
 {
     char text[RP_PUT_F64_MAX];
@@ -249,7 +250,7 @@ static char *put_f64_printf(char *to, double v)
     return to;
 }
 
-/* n / 10^k, with k decimals. */
+/* Writes n / 10^k with k decimals. */
 static char *put_scaled(char *to, uint64_t n, unsigned k)
 {
     char digits[24], *end = put_u64(digits, n);

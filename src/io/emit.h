@@ -24,26 +24,27 @@
 #define RP_PUT_F64_MAX 32
 
 struct rp_emit {
-    char *at, *end; /* free part of the buffer */
+    char *at, *end; /* the free part of the buffer */
     char *buffer;
     struct rp_out *out;        /* NULL: memory */
     struct rp_emit_gzip *gzip; /* NULL: not compressed */
-    struct rp_err failure;     /* the first one; those of the output are kept there */
+    struct rp_err failure;     /* the first failure; those of the output are kept there */
 };
 
-/* path: as rp_out_open; compressed if it ends in ".gz", with level 1 to 9 (0: 6). On failure
-   there is nothing to close. */
+/* Opens a path as rp_out_open does; the output is compressed if it ends in ".gz", with level 1 to 9
+   (0 means 6). After a failure there is nothing to close. */
 enum rp_code rp_emit_open(struct rp_emit *e, const char *path, int level, struct rp_err *err);
 enum rp_code rp_emit_open_memory(struct rp_emit *e, struct rp_err *err);
 
-/* Writes the rest and frees; returns the first error. */
+/* Writes the rest and frees the buffer; returns the first error. */
 enum rp_code rp_emit_close(struct rp_emit *e, struct rp_err *err);
-/* Frees and removes the unfinished file. e may be zeroed or closed. */
+/* Frees the buffer and removes the unfinished file. e may be zeroed or closed. */
 void rp_emit_abandon(struct rp_emit *e);
 
 void rp_emit_make_room(struct rp_emit *e, size_t n);
 
-/* At least n bytes at e->at; n is at most RP_EMIT_ROOM. The caller moves e->at. */
+/* Ensures that at least n bytes are free at e->at; n is at most RP_EMIT_ROOM. The caller moves
+   e->at. */
 static inline char *rp_emit_room(struct rp_emit *e, size_t n)
 {
     if (__builtin_expect((size_t)(e->end - e->at) < n, 0))
@@ -53,7 +54,7 @@ static inline char *rp_emit_room(struct rp_emit *e, size_t n)
 
 void rp_emit_long(struct rp_emit *e, const char *bytes, size_t n);
 
-/* Any number of bytes. */
+/* Writes any number of bytes. */
 static inline void rp_emit_bytes(struct rp_emit *e, const char *bytes, size_t n)
 {
     if (__builtin_expect((size_t)(e->end - e->at) < n, 0)) {
@@ -77,7 +78,7 @@ static inline void rp_emit_text(struct rp_emit *e, const char *text)
 
 void rp_emit_i64(struct rp_emit *e, int64_t v);
 
-/* For output to memory: its length, and discarding it. */
+/* For output to memory: these return its length and discard it. */
 static inline size_t rp_emit_length(const struct rp_emit *e)
 {
     return (size_t)(e->at - e->buffer);
@@ -90,8 +91,8 @@ static inline void rp_emit_reset(struct rp_emit *e)
 
 /* These write at `to`, without a NUL, and return the end. */
 char *rp_put_i64(char *to, int64_t v);
-/* Nanoseconds as microseconds, exactly: 1500 is 1.5, 2000 is 2. */
+/* Writes nanoseconds as microseconds, exactly: 1500 as 1.5, 2000 as 2. */
 char *rp_put_us(char *to, int64_t ns);
-/* A finite double as the shortest text that reads back as the same double, with a point or an
-   exponent so that it stays one. */
+/* Writes a finite double as the shortest text that reads back as the same double, with a point or
+   an exponent so that it stays one. */
 char *rp_put_f64(char *to, double v);

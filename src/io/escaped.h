@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Texts of traces, programs and files as they are written in a language (base/escape.h): there is
- * no other way to write one.
+ * Every text of traces, programs and files must be written by this function, which escapes it for
+ * the language of the output (base/escape.h).
  */
 #include "base/escape.h"
 #include "io/emit.h"
 #include "io/output.h"
 
-/* NULL is null in JSON, None in Python, else an empty text. */
+/* NULL is written as null in JSON, as None in Python, and otherwise as an empty text. */
 void rp_out_escaped(struct rp_out *out, enum rp_language language, const char *text);
 void rp_out_escaped_bytes(struct rp_out *out, enum rp_language language, const char *bytes,
                           size_t n);

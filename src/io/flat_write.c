@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* References point forward, so writing backwards knows each target; a place is its distance from
-   the end, which later bytes do not change. */
+/* References point forward, so a writer that goes backwards knows each target. A place is its
+   distance from the end, which later bytes do not change. */
 #include "io/flat_write.h"
 
 #include <stdlib.h>
@@ -20,7 +20,7 @@ void rp_flat_rewind(struct rp_flat *f)
     f->code = RP_OK;
 }
 
-/* Puts n bytes before what is there; NULL: zeros. */
+/* Puts n bytes before what is there; if bytes is NULL, they are zeros. */
 static void push(struct rp_flat *f, const void *bytes, size_t n)
 {
     if (f->code == RP_OK && f->cap - f->n < n) {
@@ -46,7 +46,7 @@ static void push(struct rp_flat *f, const void *bytes, size_t n)
         memset(f->memory + f->cap - f->n, 0, n);
 }
 
-/* Pads, so that n bytes more end at a multiple of `align`, a power of two. */
+/* Pads so that n more bytes end at a multiple of `align`, a power of two. */
 static void align_for(struct rp_flat *f, size_t n, size_t align)
 {
     push(f, NULL, (0 - (f->n + n)) & (align - 1));
@@ -106,7 +106,7 @@ void rp_flat_begin(struct rp_flat *f)
 void rp_flat_add(struct rp_flat *f, size_t slot, int64_t value, size_t size)
 {
     align_for(f, 0, size);
-    push(f, &value, size); /* the low bytes are the first */
+    push(f, &value, size); /* the low bytes come first */
     f->slot[slot] = (uint32_t)f->n;
 }
 

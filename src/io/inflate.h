@@ -25,9 +25,10 @@
 
 struct rp_feed {
     const uint8_t *at, *end;
-    uint64_t end_offset;                                            /* of `end` in the data */
-    bool ended;                                                     /* more() has nothing left */
-    enum rp_code (*more)(struct rp_feed *feed, struct rp_err *err); /* NULL: the window is all */
+    uint64_t end_offset; /* of `end` in the data */
+    bool ended;          /* more() has nothing left to give */
+    enum rp_code (*more)(struct rp_feed *feed,
+                         struct rp_err *err); /* NULL if the window is all there is */
     void *user;
 };
 
@@ -49,9 +50,9 @@ struct rp_codec {
     uint8_t magic[6];
     enum rp_code (*open)(void **state, struct rp_err *err);
     /*
-     * Up to cap bytes (cap > 0); *got is 0 only at the end, which *end describes. If the data is
-     * damaged the code is RP_FORMAT, *got (possibly not 0) counts the bytes before the damage, and
-     * the message names the compressed byte. Must not be called again after a failure.
+     * Reads up to cap bytes (cap > 0); *got is 0 only at the end, which *end describes. If the data
+     * is damaged, the code is RP_FORMAT, *got (possibly not 0) counts the bytes before the damage,
+     * and the message names the compressed byte. Must not be called again after a failure.
      */
     enum rp_code (*read)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
                          struct rp_codec_end *end, struct rp_err *err);
@@ -63,7 +64,8 @@ extern const struct rp_codec rp_codec_gzip_zlib;
 extern const struct rp_codec rp_codec_zstd;
 extern const struct rp_codec rp_codec_xz;
 
-/* The codec for data that begins with these bytes (6 are enough), or NULL: not compressed. */
+/* Returns the codec for data that begins with these bytes (6 are enough), or NULL if the data is
+   not compressed. */
 const struct rp_codec *rp_codec_find(const uint8_t *bytes, size_t n);
 
 /* A raw deflate stream (RFC 1951), for the gzip codecs. */
@@ -74,8 +76,8 @@ struct rp_deflate {
     enum rp_code (*open)(void **state, struct rp_err *err);
     void (*reset)(void *state); /* before each stream */
     /*
-     * MORE with at least one byte in *got; END with the feed just after the stream, CUT or BAD with
-     * what was decoded before. For BAD, *why is the reason.
+     * Returns MORE with at least one byte in *got, END with the feed just after the stream, or CUT
+     * or BAD with the bytes decoded before. For BAD, *why is the reason.
      */
     enum rp_code (*step)(void *state, struct rp_feed *feed, uint8_t *out, size_t cap, size_t *got,
                          enum rp_deflate_state *now, const char **why, struct rp_err *err);

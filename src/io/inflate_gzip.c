@@ -25,7 +25,7 @@ struct gzip {
     const struct rp_deflate *engine;
     void *deflate;
     enum gzip_stage stage;
-    uint32_t crc, size;  /* of this member's plain bytes, the size modulo 2^32 */
+    uint32_t crc, size;  /* of this member's plain bytes; the size is modulo 2^32 */
     uint32_t header_crc; /* while a header is read */
     bool cut;
     bool trailing;
@@ -62,7 +62,7 @@ static enum rp_code gzip_damaged(const struct rp_feed *feed, struct rp_err *err,
                       (unsigned long long)rp_feed_position(feed), what);
 }
 
-/* The next n bytes (n <= 10); sets gz->cut if the data ends before. */
+/* Takes the next n bytes (n <= 10); sets gz->cut if the data ends before. */
 static enum rp_code take_bytes(struct gzip *gz, struct rp_feed *feed, uint8_t *bytes, size_t n,
                                struct rp_err *err)
 {
@@ -175,7 +175,7 @@ static enum rp_code read_trailer(struct gzip *gz, struct rp_feed *feed, struct r
     return RP_OK;
 }
 
-/* After a member: padding, another member, other data, or the end. */
+/* Looks at what follows a member: padding, another member, other data, or the end. */
 static enum rp_code look_behind(struct gzip *gz, struct rp_feed *feed, struct rp_err *err)
 {
     uint8_t first = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * xz, if liblzma was found: streams one after another with padding between them. The decoder may
- * use 256 MiB, four times what xz -9 needs; a file that needs more is refused.
+ * Reads xz if liblzma was found: streams one after another with padding between them. The decoder
+ * may use 256 MiB, four times what xz -9 needs; a file that needs more is refused.
  */
 #include "rp_config.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zstd, if the library was found: frames one after another; skippable frames are skipped. Windows
- * up to 128 MiB (the library's own limit) are accepted, so memory stays within that.
+ * Reads zstd if the library was found: frames one after another; skippable frames are skipped.
+ * Windows up to 128 MiB (the library's own limit) are accepted, so memory stays within that.
  */
 #include "rp_config.h"
 

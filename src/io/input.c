@@ -36,17 +36,17 @@ struct rp_input {
     void *codec_state;
     struct rp_codec_end how;
     bool ended;
-    struct rp_err failure; /* once set, every read fails with it */
+    struct rp_err failure; /* once it is set, every read fails with it */
 
     int fd; /* -1: memory */
     bool own_fd;
     uint8_t *buffer;      /* of the feed, for descriptors */
     uint64_t file_size;   /* 0: not known */
-    const uint8_t *whole; /* plain memory or the mapping */
+    const uint8_t *whole; /* memory given by the caller, or the mapping */
     size_t whole_n;
-    void *mapping; /* ours, of whole_n bytes */
+    void *mapping; /* the mapping of whole_n bytes that is to be unmapped */
 
-    uint64_t produced, consumed; /* decompressed bytes: decoded, and returned */
+    uint64_t produced, consumed; /* decompressed bytes: those decoded, and those returned */
     uint8_t *ahead;
     size_t ahead_at, ahead_n;
     RP_VEC(uint8_t) held; /* what slurp read */
@@ -95,7 +95,7 @@ void rp_input_close(struct rp_input *in)
     free(in);
 }
 
-/* read(2) that waits on non-blocking descriptors and continues after signals. */
+/* Reads by read(2), but waits on non-blocking descriptors and continues after signals. */
 static ssize_t read_fd(int fd, void *buf, size_t n)
 {
     for (;;) {
@@ -110,7 +110,7 @@ static ssize_t read_fd(int fd, void *buf, size_t n)
     }
 }
 
-/* Buffer: [ the last bytes consumed | bytes just read ], so that decoders can step back. */
+/* The buffer is [ the last bytes consumed | bytes just read ], so that decoders can step back. */
 static enum rp_code feed_from_fd(struct rp_feed *feed, struct rp_err *err)
 {
     struct rp_input *in = feed->user;
@@ -172,7 +172,7 @@ static enum rp_code too_long(const struct rp_input *in, struct rp_err *err)
                          in->name, (unsigned long long)in->limits.input_bytes);
 }
 
-/* Plain content that is known in full before anything is read. */
+/* Sets plain content that is known in full before anything is read. */
 static enum rp_code set_whole(struct rp_input *in, const void *bytes, size_t n, struct rp_err *err)
 {
     in->whole = bytes;
@@ -185,7 +185,7 @@ static enum rp_code map_file(struct rp_input *in, uint64_t size, struct rp_err *
     if (size == 0 || size > SIZE_MAX)
         return RP_OK;
     void *at = mmap(NULL, (size_t)size, PROT_READ, MAP_PRIVATE, in->fd, 0);
-    if (at == MAP_FAILED) /* some file systems cannot map; reading always works */
+    if (at == MAP_FAILED) /* some file systems cannot map files, but reading always works */
         return RP_OK;
     madvise(at, (size_t)size, MADV_SEQUENTIAL);
     in->mapping = at;
@@ -286,7 +286,7 @@ const char *rp_input_borrow_name(const struct rp_input *in)
     return in->name;
 }
 
-/* Uncompressed bytes; large reads bypass the buffer of the feed. */
+/* Reads uncompressed bytes; large reads bypass the buffer of the feed. */
 static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, size_t *got,
                                struct rp_err *err)
 {
@@ -314,7 +314,7 @@ static enum rp_code read_plain(struct rp_input *in, uint8_t *out, size_t cap, si
     return RP_OK;
 }
 
-/* Adds the decompressed byte and the file name, which the codec does not know. */
+/* Adds the decompressed offset and the file name, which the codec does not know. */
 static void name_damage(const struct rp_input *in, enum rp_code code, struct rp_err *err)
 {
     if (code == RP_IO || code == RP_NOMEM)
@@ -336,7 +336,7 @@ static size_t produce_bytes(struct rp_input *in, uint8_t *out, size_t cap)
     if (in->ended || in->failure.code != RP_OK)
         return 0;
     if (cap > left)
-        cap = (size_t)left + 1; /* one byte more, to detect inputs over the limit */
+        cap = (size_t)left + 1; /* reads one byte more, to detect inputs over the limit */
     enum rp_code code = in->codec ? in->codec->read(in->codec_state, &in->feed, out, cap, &got,
                                                     &in->how, &in->failure)
                                   : read_plain(in, out, cap, &got, &in->failure);
@@ -360,7 +360,7 @@ static enum rp_code input_failed(const struct rp_input *in, struct rp_err *err)
     return in->failure.code;
 }
 
-/* Buffers at least want bytes, or as many as come before the end or a failure. */
+/* Buffers at least `want` bytes, or as many as come before the end or a failure. */
 static enum rp_code fill_ahead(struct rp_input *in, size_t want, struct rp_err *err)
 {
     if (!in->ahead)
@@ -430,7 +430,7 @@ void rp_input_release_before(const struct rp_input *in, size_t offset)
         madvise(in->mapping, offset & ~(page - 1), MADV_DONTNEED);
 }
 
-/* The rest of the mapping; later reads are at the end. */
+/* Returns the rest of the mapping; later reads are at the end. */
 static void slurp_whole(struct rp_input *in)
 {
     size_t from = in->consumed < in->whole_n ? (size_t)in->consumed : in->whole_n;

@@ -22,18 +22,18 @@
 struct rp_input;
 struct rp_codec;
 
-/* "-" is standard input. limits: NULL for the defaults; copied. */
+/* Opens a path; "-" is standard input. limits are copied, and may be NULL for the defaults. */
 enum rp_code rp_input_open(const char *path, const struct rp_limits *limits, struct rp_input **out,
                            struct rp_err *err);
 
-/* bytes must outlive the input. */
+/* The bytes must outlive the input. */
 enum rp_code rp_input_open_memory(const char *name, const void *bytes, size_t n,
                                   const struct rp_limits *limits, struct rp_input **out,
                                   struct rp_err *err);
 
 void rp_input_close(struct rp_input *in); /* may be NULL */
 
-/* As given to open; "(standard input)" for "-". Borrowed. */
+/* Returns the name given to open; "(standard input)" for "-". Borrowed. */
 const char *rp_input_borrow_name(const struct rp_input *in);
 
 /* The other files of the folder of an input that represents its folder, if that folder is in a tar;
@@ -46,41 +46,41 @@ struct rp_beside {
 void rp_input_set_beside(struct rp_input *in, const struct rp_beside *files, size_t n);
 const struct rp_beside *rp_input_borrow_beside(const struct rp_input *in, size_t *n);
 
-/* Up to cap bytes; *got is 0 only at the end. */
+/* Reads up to cap bytes; *got is 0 only at the end. */
 enum rp_code rp_input_read(struct rp_input *in, void *buf, size_t cap, size_t *got,
                            struct rp_err *err);
 
-/* The next bytes, without consuming them: at most want (up to 64 KiB), fewer at the end or before
- * damage, with RP_OK. Borrowed until the next call. */
+/* Gives the next bytes without consuming them: at most `want` (up to 64 KiB), fewer at the end or
+ * before damage, with RP_OK. They are borrowed until the next call. */
 enum rp_code rp_input_peek(struct rp_input *in, size_t want, const uint8_t **bytes, size_t *n,
                            struct rp_err *err);
 
-/* The whole content if it is in memory uncompressed (a mapped file, memory), without reading; else
- * NULL. Borrowed until close. */
+/* Returns the whole content if it is in memory uncompressed (a mapped file, memory), without
+ * reading; otherwise NULL. Borrowed until close. */
 const uint8_t *rp_input_borrow_mapped(const struct rp_input *in, size_t *n);
 
-/* Releases the memory of the mapping before this offset; it is mapped again when touched. For
- * reading a large mapping with a small resident size. */
+/* Releases the memory of the mapping before this offset; it is mapped again when touched. This
+ * serves to read a large mapping with a small resident size. */
 void rp_input_release_before(const struct rp_input *in, size_t offset);
 
-/* The rest of the content in memory: mapped if possible, else read, up to the limit input_bytes.
- * Borrowed until close. Damage is an error. After success reads are at the end, and slurping again
- * returns the same bytes. */
+/* Gives the rest of the content in memory: mapped if possible, otherwise read, up to the limit
+ * input_bytes. Borrowed until close. Damage is an error. After success reads are at the end, and
+ * slurping again returns the same bytes. */
 enum rp_code rp_input_slurp(struct rp_input *in, const uint8_t **bytes, size_t *n,
                             struct rp_err *err);
 
 bool rp_input_truncated(const struct rp_input *in);
 
-/* Whether other data after the compressed data was ignored (gzip only; known at the end, like
- * truncated). */
+/* Whether other data after the compressed data was ignored (only gzip reports it; known at the end,
+ * like truncated). */
 bool rp_input_trailing(const struct rp_input *in);
 
 /* "gzip", "zstd", "xz" or "" */
 const char *rp_input_compression(const struct rp_input *in);
 
-/* Size of the file, compressed or not; 0 where it is not known. */
+/* Returns the size of the file, compressed or not; 0 if it is not known. */
 uint64_t rp_input_file_size(const struct rp_input *in);
 
-/* Decodes with this codec from now on, for tests and benchmarks; before the first read or peek. */
+/* Sets the codec, for tests and benchmarks; must be called before the first read or peek. */
 enum rp_code rp_input_set_codec(struct rp_input *in, const struct rp_codec *codec,
                                 struct rp_err *err);

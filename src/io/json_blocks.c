@@ -20,12 +20,12 @@
 
 #define RING        4
 #define BLOCK       (UINT32_C(128) << 10)
-#define FIRST_CHUNK (UINT32_C(32) << 10) /* so that the consumer can start early */
+#define FIRST_CHUNK (UINT32_C(32) << 10) /* it is small so that the consumer can start early */
 #define AGAIN_CHUNK (UINT32_C(4) << 10)  /* after a restart */
 #define BLOCK_MAX   (UINT32_C(16) << 20)
 #define TOKEN_MAX   (UINT64_C(1) << 30) /* positions are 32-bit */
 #define TOKEN_ROOM  (UINT32_C(64) << 10)
-#define DRAIN_KEEP  ((size_t)1 << 30) /* the most that a drain holds */
+#define DRAIN_KEEP  ((size_t)1 << 30) /* the most bytes that a drain holds */
 
 /* A key and a value have four quotes; a fifth without a comma or bracket is an error that the
  * consumer finds before it gets there. So a tail has at most this many entries. */
@@ -33,25 +33,25 @@
 
 struct rp_json_blocks {
     struct rp_input *in;
-    char *held; /* bytes returned by a restart; they are read before the input */
+    char *held; /* bytes returned by a restart, which are read before the input */
     size_t held_at, held_n;
     uint64_t taken; /* offset after the last byte of the blocks */
     uint64_t input_max, token_max;
-    enum rp_json_stop ended; /* the input itself; bytes may still be held */
+    enum rp_json_stop ended; /* why the input itself ended; bytes may still be held */
     enum rp_json_stop stop;  /* no more blocks */
     struct rp_err err;
 
     rp_json_index_fn *index;
     struct rp_json_index_state state;
     uint32_t chunk, chunk_max;
-    const struct rp_json_block *last; /* filled before: it has the tail */
+    const struct rp_json_block *last; /* the block filled before, which has the tail */
     uint32_t tail_index[TAIL_ENTRIES];
     size_t tail_index_n;
 
     struct rp_json_block ring[RING];
     size_t ring_n;
-    struct rp_json_block *current; /* in use by the consumer */
-    struct rp_json_block *unsent;  /* filled after the consumer closed the channel */
+    struct rp_json_block *current; /* the block in use by the consumer */
+    struct rp_json_block *unsent;  /* a block filled after the consumer closed the channel */
     struct rp_channel full, empty;
     pthread_t thread;
     bool want_thread, running;
@@ -76,7 +76,7 @@ static bool reserve_text(struct rp_json_blocks *b, struct rp_json_block *blk, si
     return true;
 }
 
-/* After a long token its block would stay large. */
+/* Shrinks a block after a long token, because it would stay large. */
 static void shrink_text(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t cap = (size_t)4 * b->chunk_max + blk->filled;
@@ -90,7 +90,7 @@ static void shrink_text(struct rp_json_blocks *b, struct rp_json_block *blk)
     }
 }
 
-/* Begins with the tail of the last block. */
+/* Begins a block with the tail of the last one. */
 static void begin_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t from = b->last ? b->last->n : 0;
@@ -127,7 +127,7 @@ static size_t read_held(struct rp_json_blocks *b, char *to, size_t cap)
     return n;
 }
 
-/* Up to cap bytes, fewer only at the end: b->stop is then the reason. */
+/* Reads up to cap bytes, fewer only at the end, for which b->stop is the reason. */
 static size_t read_bytes(struct rp_json_blocks *b, char *to, size_t cap)
 {
     size_t n = b->held ? read_held(b, to, cap) : 0, got;
@@ -171,7 +171,7 @@ static size_t take_chunk(struct rp_json_blocks *b, struct rp_json_block *blk)
     return n;
 }
 
-/* Cuts after the last structural byte, and keeps the entries of the tail. */
+/* Cuts after the last structural byte and keeps the entries of the tail. */
 static bool cut_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     size_t tail;
@@ -215,7 +215,7 @@ static bool may_grow(struct rp_json_blocks *b, struct rp_json_block *blk)
     return false;
 }
 
-/* The last block keeps everything, and ends with a NUL. */
+/* Ends the last block, which keeps everything and ends with a NUL. */
 static void end_block(struct rp_json_blocks *b, struct rp_json_block *blk)
 {
     b->tail_index_n = 0;
@@ -284,7 +284,8 @@ static bool new_block(struct rp_json_blocks *b)
     return true;
 }
 
-/* If it fails, blocks are made on the calling thread. The current block is the first. */
+/* Starts the thread; if it fails, blocks are made on the calling thread. The current block is the
+   first. */
 static void start_thread(struct rp_json_blocks *b)
 {
     b->want_thread = false;
@@ -354,8 +355,8 @@ static bool hold_bytes(struct rp_json_blocks *b, const char *bytes, size_t n)
     return true;
 }
 
-/* Collects what is in the blocks from byte `from` of the current one on: everything up to their
- * cuts, the tail of the last one, and what was held before. */
+/* Collects the content of the blocks from byte `from` of the current one on: everything up to their
+ * cuts, the tail of the last one, and the bytes held before. */
 static bool take_back(struct rp_json_blocks *b, size_t from)
 {
     const struct rp_json_block *blk = b->current;
@@ -431,7 +432,7 @@ enum rp_code rp_json_blocks_restart(struct rp_json_blocks *b, size_t from, rp_js
     return RP_OK;
 }
 
-/* One piece of the rest; *keep becomes false if it is too much to hold. */
+/* Reads one piece of the rest; *keep becomes false if it is too much to hold. */
 static enum rp_code drain_piece(struct rp_json_blocks *b, bool *keep, struct rp_err *err)
 {
     char piece[16 << 10];

@@ -21,7 +21,7 @@ static const struct rp_json_indexer vector = {"neon", rp_json_index_neon};
 
 static bool vector_runs(void)
 {
-    return true; /* part of the architecture */
+    return true; /* it is part of the architecture */
 }
 #else
 static const struct rp_json_indexer vector = {"none", NULL};

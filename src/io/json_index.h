@@ -23,12 +23,12 @@
 
 struct rp_json_index_state {
     uint64_t in_string;     /* all ones between the quotes of a string, otherwise 0 */
-    uint64_t escaped;       /* 1: the next byte follows a backslash */
+    uint64_t escaped;       /* 1 if the next byte follows a backslash */
     uint64_t control_bytes; /* bytes below 0x20 inside strings */
-    uint64_t backslash;     /* not 0: a backslash was seen */
+    uint64_t backslash;     /* not 0 if a backslash was seen */
 };
 
-/* Variants may write this many entries more than they return. */
+/* Variants may write up to this many entries more than they return. */
 #define RP_JSON_INDEX_SLACK 64
 
 /*
@@ -40,7 +40,7 @@ typedef size_t rp_json_index_fn(struct rp_json_index_state *state, const char *t
 
 rp_json_index_fn rp_json_index_scalar;
 #if defined(__x86_64__)
-rp_json_index_fn rp_json_index_avx2; /* only where the processor has AVX2, BMI and PCLMUL */
+rp_json_index_fn rp_json_index_avx2; /* only if the processor has AVX2, BMI and PCLMUL */
 #elif defined(__aarch64__)
 rp_json_index_fn rp_json_index_neon;
 #endif
@@ -50,5 +50,6 @@ struct rp_json_indexer {
     rp_json_index_fn *run;
 };
 
-/* The i-th variant that this processor can run, fastest first, or NULL; the last is "scalar". */
+/* Returns the i-th variant that this processor can run, fastest first, or NULL; the last is
+   "scalar". */
 const struct rp_json_indexer *rp_json_indexer_at(size_t i);

@@ -80,5 +80,5 @@ TARGET size_t rp_json_index_avx2(struct rp_json_index_state *state, const char *
     return (size_t)(o - out) + rp_json_index_scalar(state, text + i, n - i, base + (uint32_t)i, o);
 }
 #else
-typedef int rp_json_index_avx2_unused; /* a file must not be empty */
+typedef int rp_json_index_avx2_unused; /* a translation unit must not be empty */
 #endif

@@ -152,7 +152,7 @@ static bool fail_limit(struct rp_json *p, const char *at, const char *what)
     return fail_code(p, RP_LIMIT, at, text);
 }
 
-/* The input's own error. */
+/* Fails with the input's own error. */
 static bool fail_input(struct rp_json *p)
 {
     p->inner->err = *rp_json_blocks_borrow_error(p->inner->blocks);
@@ -160,7 +160,7 @@ static bool fail_input(struct rp_json *p)
     return false;
 }
 
-/* The blocks end inside a value; `token` is the one that does not fit, or NULL. */
+/* Fails because the blocks end inside a value; `token` is the one that does not fit, or NULL. */
 static bool fail_end(struct rp_json *p, const char *token)
 {
     const struct rp_json_block *block = p->inner->block;
@@ -190,14 +190,14 @@ bool rp_json_fail_nomem(struct rp_json *p)
 
 /* -------------------------------------------------------------------------- blocks */
 
-/* Saves the part of a raw value in this block, which will be reused. */
+/* Saves the part of a raw value that is in this block, which will be reused. */
 static bool save_raw(struct rp_json *p)
 {
     struct rp_json_inner *inner = p->inner;
     size_t n = (size_t)(p->end - inner->raw_from);
 
     if (p->offset + (uint64_t)(p->end - p->text) - inner->raw_offset > p->token_max)
-        return true; /* too long already: rp_json_raw reports it */
+        return true; /* it is too long already: rp_json_raw reports that */
     if (rp_vec_reserve(&inner->raw, n, NULL) != RP_OK)
         return rp_json_fail_nomem(p);
     memcpy(inner->raw.at + inner->raw.n, inner->raw_from, n);
@@ -398,7 +398,7 @@ static enum rp_json_kind string_slow(struct rp_json *p, struct rp_json_token *va
     return RP_JSON_STRING;
 }
 
-/* The end of one or more digits; NULL: there are none, *at is where they should be. */
+/* Returns the end of one or more digits; NULL if there are none, with *at where they should be. */
 static const char *some_digits(const char **at)
 {
     const char *end = rp_json_digits(*at);
@@ -406,7 +406,7 @@ static const char *some_digits(const char **at)
     return end > *at ? (*at = end) : NULL;
 }
 
-/* Moves *at past a number; false: *at is the invalid byte. */
+/* Moves *at past a number; if it returns false, *at is the invalid byte. */
 static bool scan_number(const char **at, bool *integer)
 {
     *integer = true;
@@ -438,7 +438,7 @@ static const struct {
              {"NaN", RP_JSON_NUMBER}, {"Infinity", RP_JSON_NUMBER}, {"-Infinity", RP_JSON_NUMBER},
              {NULL, RP_JSON_NONE}};
 
-/* The word at *at, which moves past the part that matches. */
+/* Finds the word at *at, which moves past the part that matches. */
 static uint8_t scan_word(const char **at)
 {
     for (size_t i = 0; words[i].text; i++) {

@@ -37,7 +37,7 @@
 #include <string.h>
 
 enum rp_json_kind {
-    RP_JSON_NONE, /* failed, or nothing there */
+    RP_JSON_NONE, /* it failed, or there is none */
     RP_JSON_OBJECT,
     RP_JSON_ARRAY,
     RP_JSON_STRING,
@@ -61,69 +61,70 @@ struct rp_json_token {
 };
 
 struct rp_json_options {
-    const struct rp_limits *limits; /* NULL: the defaults; copied */
+    const struct rp_limits *limits; /* copied; NULL for the defaults */
     bool threaded;                  /* read and index on another thread if there are two cores */
-    bool trailing_comma;            /* allow one before the '}' of a top-level object */
-    bool missing_comma;             /* allow none between objects of an array */
-    /* for tests and benchmarks */
+    bool trailing_comma;            /* allow a comma before the '}' of a top-level object */
+    bool missing_comma;             /* allow objects of an array without a comma between them */
+    /* for tests and benchmarks; 0 for the default */
     uint32_t block_bytes;    /* 0: the default */
     rp_json_index_fn *index; /* NULL: the fastest */
 };
 
 struct rp_json_stats {
-    uint64_t control_bytes; /* below 0x20 inside strings, in the blocks so far */
+    uint64_t control_bytes; /* bytes below 0x20 inside strings, in the blocks so far */
     uint64_t non_finite;    /* NaN, Infinity, -Infinity */
     uint64_t bad_escapes;   /* found by rp_json_decode */
     uint64_t trailing_commas;
-    bool truncated; /* the compressed stream was cut short (known at the end only) */
+    bool truncated; /* the compressed stream was cut short (known only at the end) */
 };
 
 struct rp_json_inner;
 
-/* Private: here so that the functions below can be inlined. */
+/* Private; it is here so that the functions below can be inlined. */
 struct rp_json {
-    const char *at;     /* next byte; after a field or an element the first of the value */
-    const uint32_t *ix; /* first entry at or after `at` */
+    const char *at;     /* the next byte; after a field or an element, the first of the value */
+    const uint32_t *ix; /* the first entry at or after `at` */
     const char *text;   /* the block */
-    const char *end;    /* of the block; *end is readable, and NUL in the last block */
+    const char *end;    /* the end of the block; *end is readable, and NUL in the last block */
     const uint32_t *ix_end;
-    char *stack; /* '}' or ']' for each open container */
+    char *stack; /* the '}' or ']' of each open container */
     uint32_t depth, depth_cap;
     uint32_t token_max;
-    bool fresh; /* nothing of the innermost container was read yet */
-    bool plain; /* no backslash in this block */
+    bool fresh; /* nothing of the innermost container has been read */
+    bool plain; /* there is no backslash in this block */
     bool failed;
-    uint64_t offset; /* of text[0] in the input */
+    uint64_t offset; /* the offset of text[0] in the input */
     struct rp_json_inner *inner;
 };
 
 /*
- * in: at its beginning, owned by the caller, and left alone until rp_json_close. Nothing is read
- * before the first value is asked for. options: NULL for the defaults.
+ * Opens the parser. `in` must be at its beginning, is owned by the caller, and must be left alone
+ * until rp_json_close. Nothing is read before the first value is asked for. options may be NULL for
+ * the defaults.
  */
 enum rp_code rp_json_open(struct rp_input *in, const struct rp_json_options *options,
                           struct rp_json **out, struct rp_err *err);
-/* p may be NULL. Waits until a read on the other thread returns. */
+/* Waits until a read on the other thread returns. p may be NULL. */
 void rp_json_close(struct rp_json *p);
 
-/* The next value: a scalar, or a container, which is entered. */
+/* Reads the next value: a scalar, or a container, which is entered. */
 static inline enum rp_json_kind rp_json_value(struct rp_json *p, struct rp_json_token *value);
-/* In an object: the next key, or false after its '}'. */
+/* In an object: reads the next key, or returns false after its '}'. */
 static inline bool rp_json_field(struct rp_json *p, struct rp_json_token *key);
 /* In an array: whether there is another element; false after its ']'. */
 static inline bool rp_json_element(struct rp_json *p);
 
-/* After rp_json_element: whether an extra comma is followed by the ']' instead of an element. The
- * array is then left and the comma counted. For readers that accept such files. */
+/* After rp_json_element: whether the ']' follows an extra comma instead of an element. The array is
+ * then left and the comma counted. This is for readers that accept such files. */
 bool rp_json_trailing(struct rp_json *p);
 
 /* Skips the next value. */
 bool rp_json_skip(struct rp_json *p);
-/* Skips the next value and returns its text as in the input, borrowed as above. A value over
- * limits.token_bytes is an error. */
+/* Skips the next value and returns its text as it is in the input; it is borrowed like all tokens.
+ * A value over limits.token_bytes is an error. */
 bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw);
 
-/* The result: RP_OK if the top-level value was read completely and only white space follows. */
+/* Returns RP_OK if the top-level value was read completely and only white space follows. */
 enum rp_code rp_json_finish(struct rp_json *p, struct rp_err *err);
 /* Whether the error is that the input stops inside a value: its end, a truncated compressed stream,
  * or damage (everything before it has been returned). */
@@ -155,7 +156,7 @@ enum rp_code rp_json_drain(struct rp_json *p, bool keep, struct rp_err *err);
  */
 size_t rp_json_unescape(const char *text, size_t len, char *out, uint32_t *bad);
 /* Replaces the text of a token with escapes by its decoded form, borrowed until the next
- * rp_json_decode. False: no memory, which becomes the error of the parser. */
+ * rp_json_decode. Returns false if memory runs out, which becomes the error of the parser. */
 bool rp_json_decode(struct rp_json *p, struct rp_json_token *token);
 
 /* The number of containers around the next value. */
@@ -174,10 +175,11 @@ static inline bool rp_json_failed(const struct rp_json *p)
     return p->failed;
 }
 
-/* Offset of the next byte; after a field or an element, of the value. After an error, its own. */
+/* Returns the offset of the next byte; after a field or an element, that of the value; after an
+   error, that of the error. */
 uint64_t rp_json_offset(const struct rp_json *p);
 
-/* key == word; word is a literal, so that its length is known to the compiler. */
+/* Compares key with word, a literal, so that its length is known to the compiler. */
 static inline bool rp_json_key_is(const struct rp_json_token *key, const char *word)
 {
     return key->len == strlen(word) && memcmp(key->text, word, strlen(word)) == 0;
@@ -189,7 +191,7 @@ bool rp_json_field_slow(struct rp_json *p, struct rp_json_token *key);
 bool rp_json_element_slow(struct rp_json *p);
 enum rp_json_kind rp_json_value_slow(struct rp_json *p, struct rp_json_token *value);
 
-/* There must be something other than white space: an entry of the index, or the last NUL. */
+/* Something other than white space must follow: an entry of the index, or the last NUL. */
 static inline const char *rp_json_space(const char *at)
 {
     while (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t')

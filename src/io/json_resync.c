@@ -13,7 +13,8 @@
  */
 #include "io/json_inner.h"
 
-#define BORDER_MAX 512 /* bytes from '}' to the key's end; also what is carried between pieces */
+#define BORDER_MAX \
+    512 /* bytes from '}' to the key's end, and the most that is carried between pieces */
 
 static const char *skip_space(const char *at, const char *end)
 {
@@ -22,7 +23,7 @@ static const char *skip_space(const char *at, const char *end)
     return at;
 }
 
-/* The position after `byte`, which must be next except for white space; NULL: it is not. */
+/* Returns the position after `byte`, which must be next except for white space; otherwise NULL. */
 static const char *expect(const char *at, const char *end, char byte)
 {
     at = at ? skip_space(at, end) : end;
@@ -39,10 +40,10 @@ static bool known_key(const char *key, size_t len, const char *const *keys)
 
 struct search {
     const char *const *keys;
-    bool *between; /* the text begins between two elements; false once that was examined */
+    bool *between; /* the text begins between two elements; false after that place was examined */
 };
 
-/* The '{' that must be next at `at`, with a known key in it, or NULL. */
+/* Finds the '{' that must be next at `at`, with a known key in it, or NULL. */
 static const char *match_open(const char *at, const char *end, const char *const *keys)
 {
     const char *open = expect(at, end, '{'), *key = expect(open, end, '"');
@@ -51,13 +52,13 @@ static const char *match_open(const char *at, const char *end, const char *const
     return close && known_key(key, (size_t)(close - key), keys) ? open - 1 : NULL;
 }
 
-/* The '{' of a border that begins at the '}' at `at`, or NULL. */
+/* Finds the '{' of a border that begins with the '}' at `at`, or NULL. */
 static const char *match_border(const char *at, const char *end, const char *const *keys)
 {
     return match_open(expect(expect(at, end, '}'), end, ','), end, keys);
 }
 
-/* The '{' of the next element after extra commas, or right here if one is missing. */
+/* Finds the '{' of the next element after extra commas, or right here if one is missing. */
 static const char *match_here(const char *at, const char *end, const char *const *keys)
 {
     while (at < end && (*at == ',' || rp_json_is_space(*at)))
@@ -98,7 +99,7 @@ static size_t find_border(const void *user, const char *text, size_t n, bool all
     return n;
 }
 
-/* Whether the error is one of the text, and the array is still open. */
+/* Whether the error is in the text, and the array is still open. */
 static bool can_resync(const struct rp_json *p, uint32_t depth)
 {
     enum rp_code code = p->inner->err.code;
@@ -107,8 +108,8 @@ static bool can_resync(const struct rp_json *p, uint32_t depth)
            depth && depth <= p->depth && p->stack[depth - 1] == ']' && p->inner->block;
 }
 
-/* Control characters in strings from byte `from` of a block on: blocks are counted completely, so
- * these must be subtracted. Never more than were counted. */
+/* Counts control characters in strings from byte `from` of a block on. Blocks are counted
+ * completely, so these must be subtracted, but never more than were counted. */
 static uint64_t controls_behind(const struct rp_json_block *block, size_t from, uint64_t counted)
 {
     bool in_string = false, escaped = false;
@@ -135,7 +136,7 @@ bool rp_json_resync(struct rp_json *p, uint32_t depth, const char *const *keys, 
     *skipped = 0;
     if (!can_resync(p, depth))
         return false;
-    /* a limit is met at the '{' itself: there it would be met again */
+    /* a limit met at the '{' itself would be met there again */
     between = p->depth == depth && inner->err.code == RP_FORMAT;
     size_t from = (size_t)(inner->fail_at - inner->block->text);
     inner->stats.control_bytes -= controls_behind(inner->block, from, inner->stats.control_bytes);

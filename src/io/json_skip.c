@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Skipping values: the fast functions of json_pull.h in a loop, so that skipped values are checked
- * as strictly as others, at the same speed and without recursion. Raw text is borrowed if the value
- * is in one block; otherwise the part in each block is saved, up to the limit of a token.
+ * Skips values by the fast functions of json_pull.h in a loop, so that they are checked as strictly
+ * as others, at the same speed and without recursion. Raw text is borrowed if the value is in one
+ * block; otherwise the part in each block is saved, up to the limit of a token.
  */
 #include "io/json_inner.h"
 
@@ -75,7 +75,7 @@ bool rp_json_raw(struct rp_json *p, struct rp_json_token *raw)
     if (!ok)
         return false;
     while (p->at > from && rp_json_is_space(p->at[-1]))
-        p->at--; /* after a number; the next call passes it again */
+        p->at--; /* for a number, the next call passes it again */
     if (rp_json_offset(p) - inner->raw_offset > p->token_max)
         return rp_json_fail(p, RP_LIMIT, inner->raw_offset, p->at, "a value over the limit");
     return join_raw(p, from, raw);

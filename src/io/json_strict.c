@@ -14,7 +14,7 @@ struct json_cursor {
     const char *at, *end;
     bool unclean;
     unsigned depth;
-    uint64_t object[DEPTH_MAX / 64]; /* a bit per level: an object, not an array */
+    uint64_t object[DEPTH_MAX / 64]; /* one bit per level: set for an object, clear for an array */
 };
 
 static bool is_plain_ascii(char c)
@@ -22,7 +22,7 @@ static bool is_plain_ascii(char c)
     return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
 }
 
-/* Length of the character at s where it needs no escape in a string, else 0. */
+/* Returns the length of the character at s if it needs no escape in a string, otherwise 0. */
 static size_t plain_length(const char *s, const char *end)
 {
     uint32_t code;
@@ -33,7 +33,7 @@ static size_t plain_length(const char *s, const char *end)
     return code == RP_UTF8_BAD || rp_utf8_steers(code) ? 0 : n;
 }
 
-/* Length of the escape at s (a backslash), or 0 where JSON has no such escape. */
+/* Returns the length of the escape at s (a backslash), or 0 if JSON has no such escape. */
 static size_t escape_length(const char *s, const char *end)
 {
     if (end - s < 2)
@@ -43,7 +43,7 @@ static size_t escape_length(const char *s, const char *end)
     return end - s >= 6 && rp_hex_number(s + 2, 4) >= 0 ? 6 : 0;
 }
 
-/* c->at: after the opening quote; moves past the closing one. */
+/* c->at is after the opening quote and moves past the closing one. */
 static bool check_string(struct json_cursor *c)
 {
     while (c->at < c->end && *c->at != '"') {
@@ -154,7 +154,7 @@ static bool check_key(struct json_cursor *c)
     return c->at < c->end && *c->at++ == ':';
 }
 
-/* After a value: closes the containers that end here. *more: another value follows. */
+/* After a value, closes the containers that end here. *more tells if another value follows. */
 static bool check_after_value(struct json_cursor *c, bool *more)
 {
     for (;;) {
@@ -175,8 +175,8 @@ static bool check_after_value(struct json_cursor *c, bool *more)
     }
 }
 
-/* A scalar, or the brackets up to and with the first scalar or empty container. *open: a container
-   was entered, and its first value comes next. */
+/* Checks a scalar, or the brackets up to and including the first scalar or empty container. *open
+   tells if a container was entered, whose first value comes next. */
 static bool check_value(struct json_cursor *c, bool *open)
 {
     *open = false;
@@ -216,7 +216,7 @@ enum rp_raw_state rp_json_raw_check(const char *s, size_t n)
     return c.unclean ? RP_RAW_UNCLEAN : RP_RAW_CLEAN;
 }
 
-/* The content of a string: valid escapes stay, the backslash of others is escaped. */
+/* Writes the content of a string: valid escapes stay, and the backslash of others is escaped. */
 static const char *put_cleaned_string(struct rp_emit *e, const char *s, const char *end)
 {
     while (s < end && *s != '"') {

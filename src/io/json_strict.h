@@ -5,8 +5,9 @@
 
 enum rp_raw_state {
     RP_RAW_CLEAN,   /* one JSON value, on one line */
-    RP_RAW_UNCLEAN, /* JSON but for NaN, Infinity, invalid bytes or escapes in strings, characters
-                       that steer a terminal, or line breaks: rp_json_put_cleaned makes it valid */
+    RP_RAW_UNCLEAN, /* JSON except for NaN, Infinity, invalid bytes or escapes in strings,
+                       characters that steer a terminal, or line breaks: rp_json_put_cleaned makes
+                       it valid */
     RP_RAW_BROKEN   /* not JSON */
 };
 

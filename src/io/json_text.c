@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of JSON strings. Decoding never makes it longer (six bytes of \uXXXX become at most
- * three), so it can be done in place. Whatever is not an escape is copied in pieces.
+ * Decodes the text of JSON strings. Decoding never makes it longer (six bytes of \uXXXX become at
+ * most three), so it can be done in place. Everything that is not an escape is copied in pieces.
  */
 #include "io/json_inner.h"
 
 #include "base/escape.h"
 #include "base/text.h"
 
-/* The unit of \uXXXX at `at`, or -1. */
+/* Returns the unit of \uXXXX at `at`, or -1. */
 static int32_t escaped_unit(const char *at, const char *end)
 {
     if (end - at < 6 || at[0] != '\\' || at[1] != 'u')
@@ -31,7 +31,7 @@ static char *put_unit(char *out, const char **at, const char *end, int32_t unit)
     return out + rp_utf8_encode(out, unit >= 0xd800 && unit < 0xe000 ? 0xfffd : (uint32_t)unit);
 }
 
-/* The byte that \c stands for, or -1. */
+/* Returns the byte that \c stands for, or -1. */
 static int escaped_byte(char c)
 {
     switch (c) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Recursive; the parser limits the depth. */
+/* The reader is recursive; the parser limits the depth. */
 #include "io/json_tree.h"
 
 #include "base/decimal.h"
@@ -8,7 +8,7 @@
 
 static const struct rp_json_node nothing = {.key = "", .text = ""};
 
-/* A copy, because the text of a token is that of the input. */
+/* Copies the text, because the text of a token is that of the input. */
 static const char *keep_text(struct rp_arena *arena, const struct rp_json_token *token,
                              uint32_t *len)
 {

@@ -9,17 +9,17 @@
  *     RP_JSON_EACH (item, rp_json_get(root, "items"))
  *         sum += rp_json_int(rp_json_get(item, "size"), 0);
  *
- * There is always a node: what is not there has the kind RP_JSON_NONE and nothing in it. Everything
- * is in the arena.
+ * There is always a node: a missing one has the kind RP_JSON_NONE and is empty. Everything is in
+ * the arena.
  */
 #include "base/arena.h"
 #include "io/json_pull.h"
 
 struct rp_json_node {
     const char *key;  /* decoded; "" in an array, and at the root */
-    const char *text; /* of a string, decoded, and of a number; else "" */
+    const char *text; /* of a string (decoded) or a number; otherwise "" */
     uint32_t len;     /* of the text */
-    uint32_t n;       /* of an object or an array: how many values are in it */
+    uint32_t n;       /* of an object or an array: the number of its values */
     uint8_t kind;     /* enum rp_json_kind */
     bool is_integer;  /* a number without fraction and exponent */
     struct rp_json_node *first, *next;
@@ -28,32 +28,32 @@ struct rp_json_node {
 #define RP_JSON_EACH(item, container) \
     for (const struct rp_json_node *item = (container)->first; item; item = item->next)
 
-/* The next value of a parser, which is at a field or an element, or at its beginning. */
+/* Reads the next value of a parser, which is at a field or an element, or at its beginning. */
 enum rp_code rp_json_tree(struct rp_json *json, struct rp_arena *arena,
                           const struct rp_json_node **out, struct rp_err *err);
-/* All of an input. */
+/* Reads all of an input. */
 enum rp_code rp_json_tree_read(struct rp_input *in, struct rp_arena *arena,
                                const struct rp_json_node **out, struct rp_err *err);
-/* The values of an input that is one object, or one array (kind), each as a tree that lives until
-   `each` returns: for files of any size. */
+/* Reads an input that is one object or one array (kind): each value becomes a tree that lives until
+   `each` returns, so files may have any size. */
 enum rp_code rp_json_each(struct rp_input *in, enum rp_json_kind kind,
                           enum rp_code (*each)(const struct rp_json_node *node, void *user),
                           void *user, struct rp_err *err);
-/* All of a text; `name` is for messages. */
+/* Reads all of a text; `name` is for messages. */
 enum rp_code rp_json_tree_parse(const char *name, const void *bytes, size_t n,
                                 struct rp_arena *arena, const struct rp_json_node **out,
                                 struct rp_err *err);
 
-/* The value of a key, of equal ones the last. */
+/* Returns the value of a key; of equal keys the last counts. */
 const struct rp_json_node *rp_json_get(const struct rp_json_node *object, const char *key);
-/* NULL where it is no string. */
+/* Returns NULL if it is not a string. */
 const char *rp_json_text(const struct rp_json_node *node);
-/* `otherwise` where it is no integer of 64 bits. */
+/* Returns `otherwise` if it is not an integer of 64 bits. */
 int64_t rp_json_int(const struct rp_json_node *node, int64_t otherwise);
-/* `otherwise` where it is no number. */
+/* Returns `otherwise` if it is not a number. */
 double rp_json_float(const struct rp_json_node *node, double otherwise);
 
-/* What a record takes from an object: one row a member, which is named as its key. */
+/* What a record takes from an object: one row for each member, which is named like its key. */
 struct rp_json_row {
     const char *key;
     uint8_t
@@ -69,7 +69,7 @@ struct rp_json_row {
         NULL, 0, 0       \
     }
 
-/* Members whose keys are not there, or null, stay as they are. RP_FORMAT where a value is of
+/* Members whose keys are missing, or null, stay as they are. Returns RP_FORMAT if a value is of
    another kind; `where` is for that message: "'rank' in the manifest is not an integer". */
 enum rp_code rp_json_fill(const struct rp_json_node *object, const struct rp_json_row *rows,
                           const char *where, void *record, struct rp_err *err);

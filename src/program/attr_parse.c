@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values out of HLO text. Each type has one function that reads the whole text or fails, and what
- * fails stays raw text. Lists are collected on the stack, or in a vector where they are long, and
- * copied into the program's arena. Nesting (of shardings) is bounded.
+ * Parses values from HLO text. Each type has one function that reads the whole text or fails; a
+ * text that fails stays raw text. Lists are collected on the stack, or in a vector if they are
+ * long, and are copied into the program's arena. The nesting of shardings is bounded.
  */
 #include "base/text.h"
 #include "program/program.h"
@@ -17,7 +17,7 @@ struct scan {
     const char *at, *end;
     struct rp_program *p;
     bool nomem;
-    int64_t few[BUFFER_FEW]; /* of the list being read: one at a time */
+    int64_t few[BUFFER_FEW]; /* for the list that is being read: there is only one at a time */
 };
 
 static void scan_blank(struct scan *s)
@@ -38,7 +38,7 @@ static void scan_blank(struct scan *s)
 
 static inline bool scan_char(struct scan *s, char c)
 {
-    if (s->at < s->end && *s->at == c) { /* most often nothing is in between */
+    if (s->at < s->end && *s->at == c) { /* most often there is no blank before it */
         s->at++;
         return true;
     }
@@ -98,7 +98,7 @@ static void *scan_keep(struct scan *s, const void *from, size_t n, size_t size)
 
 /* ---- lists of integers ---- */
 
-/* Short lists need no memory but where they are kept in the end. */
+/* Short lists need memory only for the final copy. */
 struct int_buffer {
     int64_t *few; /* the scan's */
     size_t n;
@@ -135,7 +135,7 @@ static const int64_t *buffer_keep(struct scan *s, struct int_buffer *b)
     return kept;
 }
 
-/* "1,0", up to the first other character. */
+/* Reads "1,0" up to the first other character. */
 static bool scan_ints(struct scan *s, struct int_buffer *b)
 {
     int64_t v;
@@ -147,7 +147,7 @@ static bool scan_ints(struct scan *s, struct int_buffer *b)
     return true;
 }
 
-/* "{1,0}" with these brackets. */
+/* Reads "{1,0}" with the given brackets. */
 static bool scan_list(struct scan *s, char open, char close, struct rp_int_list *out)
 {
     if (s->end - s->at >= 2 && s->at[0] == open && s->at[1] == close) { /* empty ones are many */
@@ -174,7 +174,7 @@ static bool parse_ints(struct scan *s, struct rp_attr *out)
     struct rp_int_list list;
     int64_t v;
 
-    if (s->at < s->end && *s->at != '{') { /* old files write one without brackets */
+    if (s->at < s->end && *s->at != '{') { /* old files write a single number without brackets */
         if (!scan_int(s, &v))
             return false;
         list = (struct rp_int_list){scan_keep(s, &v, 1, sizeof v), 1};
@@ -275,7 +275,7 @@ size_t rp_unescape(const char *in, size_t n, char *out)
     return len;
 }
 
-/* The string at s, without its quotes and escapes. */
+/* Reads the string at s, without its quotes and escapes. */
 static bool scan_string(struct scan *s, struct rp_slice *out)
 {
     char quote = *s->at;
@@ -355,7 +355,7 @@ static bool slices_keep(struct scan *s, slices *list, bool good, struct rp_attr 
     return good;
 }
 
-/* Up to one of these two characters, a blank or the end. */
+/* Reads up to one of these two characters, a blank or the end. */
 static struct rp_slice scan_until(struct scan *s, char stop, char other)
 {
     const char *from = s->at;
@@ -380,7 +380,7 @@ static bool parse_words(struct scan *s, struct rp_attr *out)
     return slices_keep(s, &list, good, out);
 }
 
-/* From a bracket to just past the one that closes it. */
+/* Reads from a bracket to just past the one that closes it. */
 static bool scan_brackets(struct scan *s, struct rp_slice *out)
 {
     const char *from = s->at;
@@ -429,7 +429,7 @@ static bool parse_map(struct scan *s, struct rp_attr *out)
 /* "{{0,1},{2,3}}" */
 static bool listed_groups(struct scan *s, struct rp_replica_groups *g)
 {
-    static const int64_t none = 0; /* groups without ids have a place, too */
+    static const int64_t none = 0; /* groups without ids need a valid pointer, too */
     RP_VEC(uint32_t) begin = {0};
     struct int_buffer b = {.few = s->few};
     bool good = scan_char(s, '{');
@@ -521,7 +521,7 @@ static bool mesh_groups(struct scan *s, struct rp_replica_groups *g)
             if (!scan_reshape(s, &g->dims, &g->perm) || !scan_char(s, ')'))
                 return false;
         } else {
-            s->at--; /* the bracket opens the list */
+            s->at--; /* steps back, because the bracket opens the list */
             if (!scan_list(s, '(', ')', &g->ids))
                 return false;
         }
@@ -749,7 +749,7 @@ struct rp_attr rp_attr_parse(struct rp_program *p, uint32_t key, const char *at,
 {
     enum rp_value_type type = rp_attr_type(key);
     struct rp_attr out = {.n = 0};
-    struct scan s; /* not cleared as a whole: attributes are many */
+    struct scan s; /* it is not cleared as a whole, because there are many attributes */
 
     s.at = at;
     s.end = at + n;

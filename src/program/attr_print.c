@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values as HLO text, in the form of XLA's printer. */
+/* Prints values as HLO text, in the form of XLA's printer. */
 #include "base/escape.h"
 #include "program/program.h"
 #include "program/window.h"
@@ -35,8 +35,8 @@ static void put_text(struct rp_chars *to, const char *text)
     rp_chars_put(to, text, strlen(text));
 }
 
-/* As "%lld" would, which costs more than the rest of hashing an attribute. Returns its length, at
-   most 20. */
+/* Prints as "%lld" would, which costs more than the rest of hashing an attribute. Returns the
+   length, at most 20. */
 static size_t int_text(int64_t value, char *out)
 {
     char digits[24];
@@ -63,7 +63,7 @@ static void put_int(struct rp_chars *to, int64_t value)
 static void put_ints(struct rp_chars *to, const char *open, const int64_t *at, size_t n,
                      const char *close)
 {
-    char text[256]; /* pieces are handed on together */
+    char text[256]; /* pieces are collected and handed on together */
     size_t len = strlen(open);
 
     memcpy(text, open, len);
@@ -97,7 +97,7 @@ static void put_quoted(struct rp_chars *to, const char *text, size_t n)
     rp_escape(RP_IN_PROTO, text, n, put_piece, to);
 }
 
-/* "{...}" in which brackets and quotes close: nothing in it ends the attribute. */
+/* Whether the brackets and quotes of "{...}" close, so that nothing in it ends the attribute. */
 static bool is_json(const char *at, size_t n)
 {
     size_t depth = 0, i;
@@ -118,7 +118,7 @@ static bool is_json(const char *at, size_t n)
     return n && i == n && !depth && at[0] == '{';
 }
 
-/* JSON is written verbatim, anything else in quotes. */
+/* Writes JSON verbatim and anything else in quotes. */
 static void put_config(struct rp_chars *to, const char *at, size_t n)
 {
     if (is_json(at, n))
@@ -127,7 +127,7 @@ static void put_config(struct rp_chars *to, const char *at, size_t n)
         put_quoted(to, at, n);
 }
 
-/* XLA writes six digits; where they are not enough, all that a float has. */
+/* XLA writes six digits; if they are not enough, all digits of the float are written. */
 static void put_float(struct rp_chars *to, double value)
 {
     char text[48];
@@ -273,7 +273,7 @@ static void put_groups(struct rp_chars *to, const struct rp_replica_groups *g)
     put_text(to, "}");
 }
 
-/* Those of a module have blanks inside the brackets. */
+/* Aliases of a module are printed with blanks inside the brackets. */
 static void put_aliases(struct rp_chars *to, const struct rp_attr *attr)
 {
     bool module = attr->key == RP_ATTR_INPUT_OUTPUT_ALIAS;
@@ -311,7 +311,7 @@ static void put_tiles(struct rp_chars *to, const struct rp_sharding *s)
     }
 }
 
-/* Readers bound the depth: RP_SHARDING_DEPTH. */
+/* Readers bound the depth by RP_SHARDING_DEPTH. */
 static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
 {
     put_text(to, "{");
@@ -340,7 +340,7 @@ static void put_sharding(struct rp_chars *to, const struct rp_sharding *s)
     put_text(to, "}");
 }
 
-/* Fields of windows in the order in which they are printed. */
+/* The fields of windows, in the order in which they are printed. */
 enum window_field {
     WINDOW_SIZE,
     WINDOW_STRIDE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of attributes, and values made and looked at. Text of values: attr_parse.c and
-   attr_print.c. */
+/* The table of attributes; values are made and looked at here. attr_parse.c and attr_print.c handle
+   their text. */
 #include "program/program.h"
 
 #include <string.h>

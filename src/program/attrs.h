@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Attributes of operations and modules are values. attrs.def gives the type of each known key. Text
- * exists at the edges only: readers of HLO text parse it once (rp_attr_parse), and writers and
- * tables print it (rp_attr_print).
+ * Attributes of operations and modules are values. attrs.def gives the type of each known key.
+ * There is text only at the edges: readers of HLO text parse it once (rp_attr_parse), and writers
+ * and tables print it (rp_attr_print).
  *
- * A value that does not fit its type, and the value of an unknown key, is raw text
- * (RP_VALUE_TEXT): it is kept, printed, hashed and written verbatim; getters of typed values do not
- * return it.
+ * A value that does not fit its type, and the value of an unknown key, is raw text (RP_VALUE_TEXT):
+ * it is kept, printed, hashed and written verbatim; getters of typed values do not return it.
  */
 #include "base/arena.h"
 #include "base/err.h"
@@ -18,7 +17,7 @@
 
 struct rp_program;
 
-/* Keys of attributes that are known: the id of the key's text in every program's strings. */
+/* The keys of known attributes: each is the id of the key's text in every program's strings. */
 enum rp_attr_key {
     RP_ATTR_FIRST, /* the empty string */
 #define RP_ATTR(id, key, type, field, inner, flags) RP_ATTR_##id,
@@ -29,11 +28,11 @@ enum rp_attr_key {
 
 enum rp_value_type {                   /* member of the union; how HLO text writes it */
                      RP_VALUE_TEXT,    /* at: raw text */
-                     RP_VALUE_WIRE,    /* at: fields of a protobuf that are not known */
+                     RP_VALUE_WIRE,    /* at: unknown fields of a protobuf */
                      RP_VALUE_FLAG,    /* number: true, false */
                      RP_VALUE_INT,     /* number: 3 */
                      RP_VALUE_FLOAT,   /* real: 0.001 */
-                     RP_VALUE_WORD,    /* at: an enumeration, kLoop */
+                     RP_VALUE_WORD,    /* at: the name of an enumerator, such as kLoop */
                      RP_VALUE_STRING,  /* at, without quotes and escapes: "text" */
                      RP_VALUE_CONFIG,  /* at, without quotes and escapes: {"json": 1} or "text" */
                      RP_VALUE_INTS,    /* ints: {1,0} */
@@ -52,7 +51,7 @@ enum rp_value_type {                   /* member of the union; how HLO text writ
                      RP_VALUE_SHAPES    /* ids of shapes: {f32[4]{0}, s32[]} */
 };
 
-/* A piece of a text, borrowed; `key` is the attribute whose value it is, if any. */
+/* A piece of a text, which is borrowed; `key` is the attribute whose value it is, if any. */
 struct rp_slice {
     const char *at;
     uint32_t n;
@@ -90,8 +89,9 @@ struct rp_int_list {
 /* Which devices work together. */
 enum rp_groups_form {
     RP_GROUPS_LISTED, /* ids, group after group */
-    RP_GROUPS_IOTA,   /* 0, 1, .. as an array of `dims`, transposed by `perm`, cut into groups */
-    RP_GROUPS_MESH    /* a named array of devices; a group runs along the axes of `parts` */
+    RP_GROUPS_IOTA, /* the numbers 0, 1, .. as an array of `dims`, transposed by `perm` and cut into
+                       groups */
+    RP_GROUPS_MESH  /* a named array of devices; a group runs along the axes of `parts` */
 };
 struct rp_mesh_axis {
     struct rp_slice name;
@@ -99,15 +99,15 @@ struct rp_mesh_axis {
 };
 struct rp_mesh_part {
     uint32_t axis;
-    int64_t before, size; /* size of 0: the whole axis */
+    int64_t before, size; /* a size of 0 means the whole axis */
 };
 struct rp_replica_groups {
     enum rp_groups_form form;
     size_t ngroups;          /* of listed and iota */
     int64_t group_size;      /* of iota */
-    const uint32_t *begin;   /* of listed: ngroups + 1 positions of ids */
-    struct rp_int_list ids;  /* of listed; of a mesh, its devices where they are listed */
-    struct rp_int_list dims; /* of iota; of a mesh, its devices if they are such an array */
+    const uint32_t *begin;   /* of listed groups: ngroups + 1 positions in ids */
+    struct rp_int_list ids;  /* of listed groups; of a mesh, its devices if they are listed */
+    struct rp_int_list dims; /* of iota groups; of a mesh, its devices if they are such an array */
     struct rp_int_list perm; /* as many as dims, or none */
     const struct rp_mesh_axis *axes;
     size_t naxes;
@@ -116,13 +116,14 @@ struct rp_replica_groups {
 };
 
 enum rp_alias_kind { RP_ALIAS_UNSPECIFIED, RP_ALIAS_MAY, RP_ALIAS_MUST };
-struct rp_alias { /* a part of the output is in the place of a part of an operand or parameter */
+struct rp_alias { /* a part of the output that shares the memory of a part of an operand or
+                     parameter */
     struct rp_int_list output, operand;
     int64_t number;
     enum rp_alias_kind kind;
 };
 
-/* Numbers of OpSharding.Type. */
+/* The numbers of OpSharding.Type. */
 enum rp_sharding_type {
     RP_SHARDING_REPLICATED,
     RP_SHARDING_MAXIMAL,
@@ -136,15 +137,15 @@ enum rp_sharding_type {
 struct rp_sharding {
     enum rp_sharding_type type;
     bool last_replicate;
-    bool grouped, shard_like; /* shard_as or shard_like `group` */
+    bool grouped, shard_like; /* shard_as or shard_like of `group` */
     int64_t group;
-    struct rp_int_list tiles, devices; /* or, in place of devices: */
+    struct rp_int_list tiles, devices; /* or, instead of devices: */
     struct rp_int_list dims, perm;     /* 0, 1, .. as an array, transposed */
     struct rp_int_list last;           /* types of the last dimensions */
     const struct rp_sharding *parts;   /* of a tuple */
     size_t nparts;
 };
-/* Word of a type, or "". */
+/* Returns the word of a type, or "". */
 const char *rp_sharding_word(unsigned type);
 #define RP_SHARDING_DEPTH 8 /* of tuples in tuples */
 
@@ -162,7 +163,7 @@ static inline struct rp_attr rp_attr_float(uint32_t key, double value)
 {
     return (struct rp_attr){.real = value, .key = key, .type = RP_VALUE_FLOAT};
 }
-/* Text, wire, word, string or config; borrowed. */
+/* Makes a text, wire, word, string or config, which is borrowed. */
 static inline struct rp_attr rp_attr_bytes(uint32_t key, enum rp_value_type type, const char *at,
                                            size_t n)
 {
@@ -170,22 +171,22 @@ static inline struct rp_attr rp_attr_bytes(uint32_t key, enum rp_value_type type
 }
 struct rp_attr rp_attr_word(uint32_t key, const char *word); /* borrowed */
 
-/* These copy into the program's arena; if memory runs out, the value is NULL and
+/* These copy into the program's arena. If memory runs out, the value is NULL and
    rp_program_add_attr fails. */
 struct rp_attr rp_attr_ints(struct rp_program *p, uint32_t key, const int64_t *at, size_t n);
 struct rp_attr rp_attr_int_list(struct rp_program *p, uint32_t key, enum rp_value_type type,
                                 const int64_t *at, size_t n);
 
-/* Parses HLO text, which is borrowed, as the value of `key`; raw text if it is not a valid
-   value. Control predecessors and layout constraints need the reader's tables and stay text
+/* Parses HLO text, which is borrowed, as the value of `key`; the result is raw text if it is not a
+   valid value. Control predecessors and layout constraints need the reader's tables and stay text
    here. */
 struct rp_attr rp_attr_parse(struct rp_program *p, uint32_t key, const char *at, size_t n);
 
 /* ---- reading ---- */
 
-enum rp_value_type rp_attr_type(uint32_t key); /* raw text for keys that are not known */
+enum rp_value_type rp_attr_type(uint32_t key); /* returns raw text for unknown keys */
 enum { RP_ATTRF_QUIET = 1, RP_ATTRF_ZERO = 2, RP_ATTRF_ONE = 4 };
-unsigned rp_attr_flags(uint32_t key); /* 0 for keys that are not known */
+unsigned rp_attr_flags(uint32_t key); /* returns 0 for unknown keys */
 
 static inline bool rp_attr_is_bytes(const struct rp_attr *attr)
 {
@@ -193,13 +194,13 @@ static inline bool rp_attr_is_bytes(const struct rp_attr *attr)
            (attr->type >= RP_VALUE_WORD && attr->type <= RP_VALUE_CONFIG);
 }
 
-/* The integers of an integer or a list; false for other types. */
+/* Returns the integers of an integer or a list; false for other types. */
 bool rp_attr_numbers(const struct rp_attr *attr, const int64_t **at, size_t *n);
 /* Whether a word, string, flag or raw text equals `word`. */
 bool rp_attr_is(const struct rp_attr *attr, const char *word);
 
-/* Prints HLO text, NUL-terminated. Appends, or passes the pieces to `sink` if it is set; failure
-   sticks. RP_VALUE_WIRE prints nothing. */
+/* Prints HLO text that ends with a NUL. It is appended, or passed in pieces to `sink` if that is
+   set; a failure sticks. RP_VALUE_WIRE prints nothing. */
 struct rp_chars {
     char *at;
     size_t n, cap;
@@ -210,7 +211,7 @@ struct rp_chars {
 void rp_chars_put(struct rp_chars *to, const char *text, size_t n);
 void rp_chars_release(struct rp_chars *chars);
 void rp_attr_print(const struct rp_program *p, const struct rp_attr *attr, struct rp_chars *to);
-/* The same in an arena; its failure sticks there, see rp_arena_text. */
+/* Prints the same into an arena; a failure sticks there, see rp_arena_text. */
 const char *rp_attr_text(const struct rp_program *p, const struct rp_attr *attr,
                          struct rp_arena *arena);
 

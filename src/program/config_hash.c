@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash of a backend_config by its content. It is JSON that protobuf writes: the order of the
- * members says nothing, and a member with its default value (0, "0", false, "", null, [], {}) means
- * the same as none; some writers of a module spell defaults out, others leave them out.
+ * Hashes a backend_config by its content. It is JSON written by protobuf: the order of the members
+ * means nothing, and a member with its default value (0, "0", false, "", null, [], {}) means the
+ * same as a missing one; some writers of modules spell defaults out and others leave them out.
  */
 #include "program/config_hash.h"
 
@@ -39,7 +39,7 @@ static uint64_t hash_text(const struct scan *s, const char *at, size_t n)
     return hash;
 }
 
-/* Of the text between the quotes; escapes are compared as they are written. */
+/* Hashes the text between the quotes; escapes are compared as they are written. */
 static bool scan_string(struct scan *s, uint64_t *hash)
 {
     const char *from = s->at;
@@ -56,7 +56,7 @@ static bool scan_string(struct scan *s, uint64_t *hash)
     return true;
 }
 
-/* 0: the default of its type. */
+/* The hash 0 stands for the default of the type. */
 static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash)
 {
     if (depth > DEPTH_MOST)
@@ -92,7 +92,7 @@ static bool scan_value(struct scan *s, unsigned depth, uint64_t *hash)
     }
     if (take(s, '"'))
         return scan_string(s, hash);
-    /* A number or a word; 0, 0.0 and -0 are one default. */
+    /* Numbers and words; 0, 0.0 and -0 are the same default. */
     const char *from = s->at;
     bool zero = true;
     while (s->at < s->end && !strchr(" \t\r\n,]}:\"[{", *s->at))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Parts of a program for another program: texts, shapes, values. Values of attributes and literals
+ * Copies parts of a program into another: texts, shapes, values. Values of attributes and literals
  * are borrowed, so the old program must outlive the new one.
  */
 #include "program/program.h"
@@ -14,11 +14,12 @@ struct rp_program_copy {
 
 enum rp_code rp_copy_string(struct rp_program_copy *c, uint32_t string, uint32_t *out);
 enum rp_code rp_copy_shape(struct rp_program_copy *c, uint32_t shape, uint32_t *out);
-/* The source information of an operation; frames are resolved to the line they end in. */
+/* Copies the source information of an operation; frames are resolved to the line in which they
+   end. */
 enum rp_code rp_copy_meta(struct rp_program_copy *c, uint32_t op, uint32_t *out);
-/* The value of a constant, which refers to its literal. */
+/* Copies the value of a constant, which refers to its literal. */
 enum rp_code rp_copy_literal(struct rp_program_copy *c, int64_t *value);
-/* To the module; aliases, donated buffers and control dependencies are left out. */
+/* Copies the attributes of the module, except aliases, donated buffers and control dependencies. */
 enum rp_code rp_copy_module_attrs(struct rp_program_copy *c);
-/* For the new program; *kept: false where it is left out. */
+/* Makes the attribute valid in the new program; *kept is false if it is left out. */
 enum rp_code rp_copy_attr(struct rp_program_copy *c, struct rp_attr *attr, bool *kept);

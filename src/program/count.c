@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counting work by the rules of XLA's cost analysis, so that figures can be compared with what a
- * framework reports: a product counts two, other element-wise operations one per element,
- * transcendental functions are a class of their own, convolutions count only the products inside
- * the input. Doubles: totals of large programs exceed 2^63.
+ * Counts work by the rules of XLA's cost analysis, so that figures can be compared with those of a
+ * framework: a product counts two, other element-wise operations one per element, transcendental
+ * functions are a class of their own, and convolutions count only the products inside the input.
+ * The figures are doubles because totals of large programs exceed 2^63.
  */
 #include "program/literal.h"
 #include "program/opcodes.h"
@@ -20,8 +20,9 @@
 struct counter {
     const struct rp_program *p;
     struct rp_costs *out;
-    bool *read; /* scratch: whether an operand of a fusion is read as a whole already */
-    int64_t *elements, *bytes; /* by shape: a large tuple may be the operand of many operations */
+    bool *read; /* scratch: whether an operand of a fusion has already been read as a whole */
+    int64_t *elements,
+        *bytes; /* indexed by shape, because a large tuple may be the operand of many operations */
 };
 
 static double elements(const struct counter *c, uint32_t op)
@@ -29,7 +30,7 @@ static double elements(const struct counter *c, uint32_t op)
     return (double)c->elements[c->p->shape.at[op]];
 }
 
-/* Of results that are several arrays, the first. */
+/* The elements of the result, or of its first array if there are several. */
 static double first_elements(const struct counter *c, uint32_t op)
 {
     const struct rp_op_shape *s = &c->p->shapes.at[c->p->shape.at[op]];
@@ -61,8 +62,8 @@ static double dot_flops(const struct counter *c, uint32_t op)
     if (dims) {
         for (size_t i = 0; i < n; i++)
             flops *= dim_at(c, operands.at[0], dims[i]);
-    } else { /* very old files omit it: the last dimension of the left with the first of the right
-              */
+    } else { /* very old files omit it: the last dimension of the left is contracted with the first
+                of the right */
         const struct rp_op_shape *lhs = &c->p->shapes.at[c->p->shape.at[operands.at[0]]];
 
         flops *= dim_at(c, operands.at[0], (int64_t)lhs->n - 1);
@@ -70,7 +71,7 @@ static double dot_flops(const struct counter *c, uint32_t op)
     return flops;
 }
 
-/* How many o in [0, outputs) have o * stride + offset in [0, limit). */
+/* How many o in [0, outputs) satisfy 0 <= o * stride + offset < limit. */
 static double position_hits(int64_t outputs, int64_t stride, int64_t offset, int64_t limit)
 {
     int64_t low = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
@@ -81,7 +82,8 @@ static double position_hits(int64_t outputs, int64_t stride, int64_t offset, int
     return high >= low ? (double)(high - low + 1) : 0;
 }
 
-/* Pairs of output and window position along one dimension that meet an element of the input. */
+/* The pairs of an output and a window position along one dimension that meet an element of the
+   input. */
 static double valid_positions(const struct rp_window_dim *d, int64_t input, int64_t output)
 {
     int64_t base = d->base_dilation, most = 1 << 30;
@@ -157,7 +159,7 @@ int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op)
     return n > 0 ? n : 1;
 }
 
-/* The sum of the called computations, so often each. */
+/* Adds the counts of the called computations, `times` each. */
 static void add_called(const struct counter *c, uint32_t op, double times, bool bytes,
                        struct rp_cost *cost)
 {
@@ -173,7 +175,7 @@ static void add_called(const struct counter *c, uint32_t op, double times, bool 
     }
 }
 
-/* Of the branches of a condition the dearest counts. */
+/* Of the branches of a conditional, only the dearest counts. */
 static void add_dearest(const struct counter *c, uint32_t op, struct rp_cost *cost)
 {
     struct rp_ids called = rp_op_called(c->p, op);
@@ -198,7 +200,7 @@ static double operand_elements(const struct counter *c, uint32_t op, uint32_t i)
     return i < operands.n ? elements(c, operands.at[i]) : 0;
 }
 
-/* Rules that need more than the result; `own` is the number of result elements. */
+/* The rules that need more than the result; `own` is the number of its elements. */
 static void count_special(const struct counter *c, uint32_t op, enum rp_flop_rule rule, double own,
                           struct rp_cost *cost)
 {
@@ -301,7 +303,7 @@ static bool minor_first(const struct rp_program *p, uint32_t shape, uint32_t *ou
     return true;
 }
 
-/* A transpose whose layouts leave every element where it is. */
+/* Whether the layouts of a transpose leave every element in its place. */
 static bool transposes_nothing(const struct rp_program *p, uint32_t op)
 {
     size_t n;
@@ -319,8 +321,8 @@ static bool transposes_nothing(const struct rp_program *p, uint32_t op)
     return true;
 }
 
-/* What an operation in a fusion reads of a parameter: readers of a part read that part, all others
-   share one reading of the whole. */
+/* What an operation in a fusion reads of a parameter: those that access a part read that part, and
+   all others share one reading of the whole. */
 static double read_in_fusion(const struct counter *c, uint32_t reader, uint32_t position,
                              uint32_t parameter)
 {
@@ -362,7 +364,7 @@ static double written_by(const struct counter *c, uint32_t op)
     return shape_bytes(c, op);
 }
 
-/* Reads and writes at the border of a fusion. */
+/* The reads and writes at the border of a fusion. */
 static double fusion_bytes(const struct counter *c, uint32_t op)
 {
     const struct rp_program *p = c->p;
@@ -381,7 +383,7 @@ static double fusion_bytes(const struct counter *c, uint32_t op)
     }
     if (body->root == RP_NONE)
         return sum + shape_bytes(c, op);
-    if (p->code.at[body->root] == RP_OP_PARAMETER) /* passes on what it reads */
+    if (p->code.at[body->root] == RP_OP_PARAMETER) /* it passes on what it reads */
         return sum + 2 * shape_bytes(c, op);
     if (p->code.at[body->root] != RP_OP_TUPLE)
         return sum + written_by(c, body->root);
@@ -390,8 +392,8 @@ static double fusion_bytes(const struct counter *c, uint32_t op)
     return sum;
 }
 
-/* Bytes that an operation reads and writes: operands and result; operations that access part of
-   an array count that part. Callers other than fusions take the bytes of their callees. */
+/* The bytes that an operation reads and writes: its operands and result; operations that access a
+   part of an array count that part. Callers other than fusions take the bytes of their callees. */
 static double count_bytes(const struct counter *c, uint32_t op)
 {
     const struct rp_program *p = c->p;
@@ -412,12 +414,12 @@ static double count_bytes(const struct counter *c, uint32_t op)
                                      : own + operand_bytes(c, op, 0, operands.n);
     case RP_OP_SLICE:
     case RP_OP_DYNAMIC_SLICE:
-    case RP_OP_GATHER: /* the part, read and written, and its indices */
+    case RP_OP_GATHER: /* the part, which is read and written, and its indices */
         return 2 * own + operand_bytes(c, op, 1, operands.n);
     case RP_OP_DYNAMIC_UPDATE_SLICE:
         return operands.n > 1 ? operand_bytes(c, op, 1, operands.n) + operand_bytes(c, op, 1, 2)
                               : own;
-    case RP_OP_SCATTER: /* arrays, numbers, then as many updates as arrays */
+    case RP_OP_SCATTER: /* the operands are n arrays, the indices, and n updates */
         return 3 * operand_bytes(c, op, operands.n / 2 + 1, operands.n) +
                operand_bytes(c, op, operands.n / 2, operands.n / 2 + 1);
     case RP_OP_TRANSPOSE:
@@ -443,7 +445,7 @@ enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena
     RP_TRY(rp_err_need(out->op && out->computation && counter.read && counter.elements &&
                            counter.bytes,
                        err, "counting a program"));
-    /* Parts precede their tuple in the table. */
+    /* The parts of a tuple precede it in the table. */
     for (uint32_t i = 0; i < counter.p->shapes.n; i++) {
         const struct rp_op_shape *s = &counter.p->shapes.at[i];
 

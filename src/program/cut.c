@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One copier with small changes: leaving operations out (cut), doubling one (plant), replacing
- * calls by what they call (flatten). Computations are copied on demand, each before its caller;
- * operations in an order in which operands come first. Cost: what is copied, plus a table over the
- * operations of the old program.
+ * One copier with small changes: it leaves operations out (cut), doubles one (plant), or replaces
+ * calls by what they call (flatten). Computations are copied on demand, each before its caller, and
+ * operations in an order in which operands come first. The cost is that of what is copied, plus a
+ * table over the operations of the old program.
  */
 #include "program/cut.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define COPY_DEPTH  128     /* of calls in calls */
-#define FLATTEN_OPS 4000000 /* most operations of a flattened program */
+#define FLATTEN_OPS 4000000 /* the most operations that a flattened program may have */
 #define NAME_CAP    1024
 
 struct copier {
@@ -25,14 +25,14 @@ struct copier {
     const struct rp_program *from; /* of copy, */
     struct rp_program *to;         /* of copy */
     struct rp_arena scratch;
-    uint32_t *op_of;          /* old operation to new one; RP_NONE: not copied */
-    uint32_t *computation_of; /* the same of computations */
-    bool *looked_into;        /* by computation: what its operations call is copied */
-    uint32_t fault;           /* operation to double, or RP_NONE */
+    uint32_t *op_of; /* from an old operation to the new one; RP_NONE if it is not copied */
+    uint32_t *computation_of; /* the same for computations */
+    bool *looked_into;        /* by computation: whether what its operations call is copied */
+    uint32_t fault;           /* the operation to double, or RP_NONE */
     bool flatten;
     int64_t iterations;
     unsigned depth;
-    uint32_t made; /* number for names of operations that the old program does not have */
+    uint32_t made; /* numbers the names of operations that the old program does not have */
     struct rp_err *err;
 };
 
@@ -66,7 +66,8 @@ static enum rp_code copy_called(struct copier *c, uint32_t op)
     return RP_OK;
 }
 
-/* prefix: of the name, where operations of a called computation replace the call; or NULL. */
+/* `prefix` begins the name if operations of a called computation replace the call; otherwise it is
+   NULL. */
 static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op_of,
                                const char *prefix, uint32_t *id)
 {
@@ -82,7 +83,7 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
         snprintf(name, sizeof name, "%.500s.%.500s", prefix, rp_program_text(p, p->op_name.at[op]));
         RP_TRY(rp_program_string(c->to, name, strlen(name), &new.name, c->err));
     } else if (!*rp_program_text(p, p->op_name.at[op]) || (p->flags.at[op] & RP_OPS_IMPLICIT)) {
-        char name[32]; /* StableHLO's have no name where nothing refers to them */
+        char name[32]; /* those of StableHLO have no name if nothing refers to them */
 
         snprintf(name, sizeof name, "unnamed.cut%u", c->made++);
         RP_TRY(rp_program_string(c->to, name, strlen(name), &new.name, c->err));
@@ -111,7 +112,7 @@ static enum rp_code copy_op_as(struct copier *c, uint32_t op, const uint32_t *op
     return RP_OK;
 }
 
-/* What users of the operation see in its place. */
+/* Makes what users of the operation see instead of it. */
 static enum rp_code copy_fault(struct copier *c, uint32_t op, uint32_t *id)
 {
     uint32_t shape = c->to->shape.at[*id], from = *id;
@@ -139,7 +140,7 @@ static bool is_inlined(const struct copier *c, uint32_t op)
 static enum rp_code inline_op(struct copier *c, uint32_t op, uint32_t *op_of, const char *prefix,
                               uint32_t *id);
 
-/* The operations of a computation in the place of a call with these operands. */
+/* Puts the operations of a computation in the place of a call with these operands. */
 static enum rp_code inline_body(struct copier *c, uint32_t computation, const uint32_t *arguments,
                                 uint32_t narguments, const char *prefix, uint32_t *id)
 {
@@ -190,7 +191,7 @@ static enum rp_code inline_call(struct copier *c, uint32_t op, const uint32_t *o
         snprintf(deeper, sizeof deeper, loop ? "%.400s%s%.400s.i%lld" : "%.400s%s%.400s",
                  prefix ? prefix : "", prefix ? "." : "", name, (long long)k);
         code = inline_body(c, body, arguments, operands.n, deeper, id);
-        arguments[0] = *id; /* of a loop: the next iteration's */
+        arguments[0] = *id; /* the result of a loop's body is the argument of its next iteration */
     }
     c->depth--;
     free(arguments);
@@ -205,7 +206,7 @@ static enum rp_code inline_op(struct copier *c, uint32_t op, uint32_t *op_of, co
     return copy_op_as(c, op, op_of, prefix, id);
 }
 
-/* Computations that operations inside of inlined ones call must exist before. */
+/* Computations that are called from inlined ones must be copied first. */
 static enum rp_code copy_inner_called(struct copier *c, uint32_t op, unsigned depth)
 {
     struct rp_ids called = rp_op_called(c->from, op);
@@ -218,7 +219,7 @@ static enum rp_code copy_inner_called(struct copier *c, uint32_t op, unsigned de
         const struct rp_computation *body = &c->from->computations.at[called.at[i]];
 
         if (c->looked_into[called.at[i]])
-            continue; /* each once: calls that each call the next one twice have 2^n ways */
+            continue; /* visits each once: calls that each call the next one twice have 2^n paths */
         c->looked_into[called.at[i]] = true;
         for (uint32_t k = 0; k < body->n; k++)
             RP_TRY(copy_inner_called(c, body->first + k, depth + 1));
@@ -288,7 +289,7 @@ static enum rp_code copier_init(struct copier *c, const struct rp_program *p, st
     return RP_OK;
 }
 
-/* The new program goes to *out if all went well. */
+/* Moves the new program to *out if there was no failure. */
 static enum rp_code copier_finish(struct copier *c, enum rp_code code, uint32_t entry,
                                   struct rp_program **out)
 {
@@ -324,8 +325,9 @@ enum rp_code rp_program_plant(const struct rp_program *p, const char *name, stru
     return copier_finish(&c, code, entry, out);
 }
 
-/* How many operations and calls replace a call of each computation, callees first: known before
-   anything is copied, because calls that each call the next one twice have 2^n of them. */
+/* Computes how many operations and calls replace a call of each computation, callees first. This is
+   known before anything is copied, because calls that each call the next one twice make 2^n of
+   them. */
 static enum rp_code check_flat_size(struct copier *c)
 {
     const struct rp_program *p = c->from;
@@ -385,10 +387,10 @@ struct cutter {
     struct copier copy;
     const struct rp_cut *cut;
     struct rp_cut_program *out;
-    RP_VEC(uint32_t) results; /* arrays of the outputs, in the new program */
+    RP_VEC(uint32_t) results; /* the arrays of the outputs, as operations of the new program */
 };
 
-/* A value from outside: parameters for its arrays, put together as tuples. */
+/* Makes a value from outside: parameters for its arrays, put together as tuples. */
 static enum rp_code cut_value(struct cutter *k, uint32_t op, uint32_t shape, uint32_t *leaf,
                               uint32_t *id)
 {
@@ -424,7 +426,7 @@ static bool is_known_constant(const struct rp_program *p, uint32_t op)
            p->literals.at[p->value.at[op]].form != RP_LITERAL_NONE;
 }
 
-/* An operand that is not there yet. */
+/* Makes an operand that does not exist yet. */
 static enum rp_code cut_operand(struct cutter *k, uint32_t op)
 {
     struct copier *c = &k->copy;
@@ -448,7 +450,7 @@ static enum rp_code cut_op(struct cutter *k, uint32_t op)
     return copy_op_as(c, op, c->op_of, NULL, &c->op_of[op]);
 }
 
-/* The arrays of a value of the new program, `shape` as in the old one. */
+/* Collects the arrays of a value of the new program; `shape` is that of the old one. */
 static enum rp_code cut_result(struct cutter *k, uint32_t id, uint32_t shape)
 {
     struct copier *c = &k->copy;
@@ -490,8 +492,8 @@ static enum rp_code cut_root(struct cutter *k, uint32_t *root)
     return RP_OK;
 }
 
-/* All operands of kept operations come from outside, so a kept one that is also an operand is there
-   twice: as a parameter for its users, and as what is kept. */
+/* All operands of kept operations come from outside, so a kept operation that is also an operand is
+   there twice: as a parameter for its users, and as itself. */
 static enum rp_code cut_apart(struct cutter *k, const uint32_t *order, uint32_t n, uint32_t *made)
 {
     struct copier *c = &k->copy;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Algorithms of products, as XLA knows them. */
+/* The algorithms of products that XLA knows. */
 #include "program/dot_algorithm.h"
 
 #include <string.h>

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One routine for all formats: a format is its number of exponent and mantissa bits, its bias, and
- * what its largest codes mean. Speed does not matter here: literals of programs are small.
+ * the meaning of its largest codes. Speed does not matter here because literals of programs are
+ * small.
  */
 #include "program/floats.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What the codes beyond the finite numbers are. */
+/* What the codes beyond the finite numbers mean. */
 enum special {
-    IEEE,    /* all-ones exponent: infinity and NaN */
-    FN,      /* no infinity, NaN is all ones */
-    FNUZ,    /* no infinity, no -0: its code is the only NaN */
+    IEEE,    /* an exponent of all ones means infinity or NaN */
+    FN,      /* there is no infinity, and all ones is NaN */
+    FNUZ,    /* there is no infinity and no -0, whose code is the only NaN */
     FINITE,  /* neither */
-    UNSIGNED /* e8m0: powers of two, all ones is NaN */
+    UNSIGNED /* e8m0: powers of two; all ones is NaN */
 };
 
 struct format {
@@ -115,7 +116,7 @@ static uint64_t float_encode(const struct format *f, double value)
         return overflow_code(f) | outside;
     frexp(a, &exponent);
     exponent = a == 0 || exponent - 1 < 1 - f->bias ? 1 - f->bias : exponent - 1;
-    /* in units of the last place; the carry into the exponent comes out right by itself */
+    /* in units of the last place; a carry into the exponent needs no special case */
     double scaled = nearbyint(ldexp(a, f->mantissa - exponent));
     uint64_t code = ((uint64_t)(exponent + f->bias - 1) << f->mantissa) + (uint64_t)scaled;
     if (code > max_code(f))

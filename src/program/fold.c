@@ -81,7 +81,8 @@ static bool compare_values(const struct fold *f, int64_t a, int64_t b, int64_t *
     return false;
 }
 
-/* One element of an operation on two; unsigned arithmetic, so that it wraps. */
+/* Computes one element of an operation on two operands; the arithmetic is unsigned so that it
+   wraps. */
 static bool fold_two(const struct fold *f, unsigned code, int64_t a, int64_t b, int64_t *to)
 {
     switch (code) {
@@ -147,7 +148,7 @@ static bool fold_one(const struct fold *f, unsigned code, int64_t a, int64_t *to
     }
 }
 
-/* An element of an operand; of a scalar always that one. */
+/* Returns an element of an operand; a scalar stands for all elements. */
 static int64_t element_of(const struct rp_known *v, size_t i)
 {
     return v->at[v->dims.n ? i : 0];
@@ -176,7 +177,7 @@ static bool fold_elements(const struct fold *f, unsigned code)
 
 /* ---- moves ---- */
 
-/* The index of an element, row-major. */
+/* Finds the index of an element in row-major order. */
 static void index_of(const struct rp_infer_dims *dims, size_t element, int64_t *index)
 {
     for (size_t i = dims->n; i-- > 0;) {
@@ -234,7 +235,7 @@ static bool fold_slice(const struct fold *f)
     return true;
 }
 
-/* Operands side by side along a dimension: whole rows of each in turn. */
+/* Puts operands side by side along a dimension: whole rows of each in turn. */
 static bool fold_concatenate(const struct fold *f)
 {
     size_t n, rows = 1, at = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The structural hash: bottom up, an operation is its opcode, shape, attributes, constants, the
- * hashes of its operands in order and of the computations it calls. A computation is its root and
- * the multiset of all its operations, each with the number of its uses, so that duplicates and dead
- * code count while the order does not.
+ * Computes the structural hash bottom up: that of an operation combines its opcode, shape,
+ * attributes, constants, the hashes of its operands in order and of the computations it calls. A
+ * computation is its root and the multiset of all its operations, each with the number of its uses,
+ * so that duplicates and dead code count while the order does not.
  *
  * A get-tuple-element counts as part of the operand that uses it: newer HLO text writes '%x#0'
  * instead, and both forms must have the same hash. It is therefore left out of the multiset, and
@@ -32,7 +32,7 @@ static uint64_t mix(uint64_t h, uint64_t value)
     return (uint64_t)m ^ (uint64_t)(m >> 64) ^ (h << 1 | h >> 63);
 }
 
-/* Eight bytes at a time, little-endian on every machine. */
+/* Hashes eight bytes at a time, little-endian on every machine. */
 static uint64_t hash_bytes(const char *at, size_t n)
 {
     uint64_t hash = 0, word = 0;
@@ -47,12 +47,12 @@ static uint64_t hash_bytes(const char *at, size_t n)
     return mix(mix(hash, le64toh(word)), n);
 }
 
-/* Characters that one writer needs and another does not: white space, '%', quotes and
+/* Characters that some writers write and others do not: white space, '%', quotes and
    backslashes. */
 static const bool is_optional[256] = {[' '] = true, ['\n'] = true, ['\t'] = true, ['\r'] = true,
                                       ['%'] = true, ['"'] = true,  ['\\'] = true};
 
-/* Raw text, without optional characters and comments. */
+/* Hashes raw text without optional characters and comments. */
 static uint64_t hash_raw_text(const char *at, size_t n)
 {
     uint64_t hash = 0, word = 0;
@@ -82,10 +82,10 @@ struct hasher {
     const struct rp_program *p;
     struct rp_arena *arena;
     struct rp_hashes *out;
-    uint64_t *key;    /* of every attribute key that is known */
+    uint64_t *key;    /* the hash of every known attribute key */
     uint64_t *opcode; /* of every opcode */
     uint32_t *uses;   /* of every operation */
-    uint32_t *order;  /* scratch of one computation */
+    uint32_t *order;  /* scratch space for one computation */
 };
 
 static uint64_t hash_shape(const struct hasher *h, uint32_t id)
@@ -95,7 +95,7 @@ static uint64_t hash_shape(const struct hasher *h, uint32_t id)
     uint64_t hash = mix(s->elem, (uint64_t)s->n << 1 | !!(s->flags & RP_SHAPE_UNKNOWN));
 
     for (uint32_t i = 0; i < s->n; i++) {
-        if (s->elem == RP_ELEM_TUPLE) /* a part is before its tuple */
+        if (s->elem == RP_ELEM_TUPLE) /* a part precedes its tuple */
             hash = mix(hash, h->out->shape[p->parts.at[s->first + i]]);
         else
             hash =
@@ -120,7 +120,7 @@ static uint64_t hash_literal(const struct hasher *h, uint32_t op)
     if (n > RP_HASH_ELEMENTS || !rp_literal_known(p, literal) ||
         rp_literal_decode(p, literal, values, sizeof values, NULL) != RP_OK)
         return 1;
-    /* All NaNs are equal: text does not keep their bits. */
+    /* All NaNs are treated as equal, because text does not keep their bits. */
     unsigned part = elem == RP_ELEM_C64 ? RP_ELEM_F32 : elem == RP_ELEM_C128 ? RP_ELEM_F64 : elem;
     size_t unit = rp_literal_unit(part),
            count = (size_t)n * rp_literal_unit(elem) / (unit ? unit : 1);
@@ -186,12 +186,12 @@ bool rp_attr_counts(const struct rp_program *p, uint32_t op, const struct rp_att
         return p->code.at[op] == RP_OP_CUSTOM_CALL;
     if (attr->key < RP_ATTR_COUNT)
         return !(rp_attr_flags(attr->key) & RP_ATTRF_QUIET);
-    return *rp_program_text(p, attr->key) != '_'; /* TensorFlow's internal attributes */
+    return *rp_program_text(p, attr->key) != '_'; /* an internal attribute of TensorFlow */
 }
 
 /* ---- values ---- */
 
-/* Two numbers a step; the last, or none, with the length. */
+/* Hashes two numbers in a step; the last number, if one remains, is hashed with the length. */
 static inline uint64_t hash_ints(uint64_t hash, const int64_t *at, size_t n)
 {
     size_t i = 0;
@@ -286,7 +286,8 @@ static uint64_t hash_aliases(const struct rp_attr *attr)
     return hash;
 }
 
-/* The fields that its type gives a meaning; nested at most RP_SHARDING_DEPTH deep. */
+/* Hashes the fields that matter for the type of the sharding; shardings are nested at most
+   RP_SHARDING_DEPTH deep. */
 static uint64_t hash_sharding(const struct rp_sharding *s)
 {
     static const struct rp_int_list none;
@@ -304,7 +305,8 @@ static uint64_t hash_sharding(const struct rp_sharding *s)
     return s->grouped ? mix(mix(hash, 1U + s->shard_like), (uint64_t)s->group) : hash;
 }
 
-/* The structural hash does not include these; they depend on names. */
+/* Hashes the printed form. The structural hash does not include these, because they depend on
+   names. */
 static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *attr)
 {
     struct rp_chars text = {0};
@@ -315,7 +317,7 @@ static uint64_t hash_printed(const struct rp_program *p, const struct rp_attr *a
     return hash;
 }
 
-/* Text keeps six digits of a number. */
+/* Hashes six digits, because text keeps no more. */
 static uint64_t hash_float(double value)
 {
     char text[32];
@@ -324,7 +326,7 @@ static uint64_t hash_float(double value)
     return hash_bytes(text, (size_t)n);
 }
 
-/* Values are the same whichever file they come from, so their hashes are, too. */
+/* A value has the same hash whichever file it comes from. */
 uint64_t rp_attr_hash(const struct rp_program *p, const struct rp_attr *attr)
 {
     uint64_t content;
@@ -426,7 +428,7 @@ static uint64_t hash_op(const struct hasher *h, uint32_t op)
     return hash;
 }
 
-/* Backwards, so that the uses of a get-tuple-element are complete when they are passed to its
+/* Goes backwards, so that the uses of a get-tuple-element are complete when they are passed to its
    operand. */
 static void count_uses(const struct hasher *h, const struct rp_computation *c)
 {
@@ -464,7 +466,8 @@ static enum rp_code hash_computation(struct hasher *h, uint32_t id, struct rp_er
     return RP_OK;
 }
 
-/* Dead computations count too, as a multiset: a change in them is a change of the module. */
+/* Dead computations count too, as a multiset, because a change in them is a change of the
+   module. */
 static void hash_program(const struct hasher *h, const uint32_t *calls)
 {
     const struct rp_program *p = h->p;
@@ -508,7 +511,7 @@ enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
                            out->shape && h.key && h.opcode && h.uses && h.order,
                        err, "hashing a program"));
     RP_TRY(rp_program_call_order(p, arena, &calls, err));
-    /* Hashes of keys, opcodes and shapes. */
+    /* The hashes of keys, opcodes and shapes. */
     for (uint32_t i = 0; i < RP_ATTR_COUNT; i++)
         h.key[i] = hash_bytes(known_keys[i], strlen(known_keys[i]));
     for (uint32_t i = 0; i < RP_OP_COUNT; i++)

@@ -21,7 +21,7 @@ static const struct rp_attr *attr_of(const struct infer *q, uint32_t key)
     return rp_op_attr(q->of->p, q->of->op, key);
 }
 
-/* A list of the operation; empty where it has none. */
+/* Returns a list of the operation, which is empty if the attribute is missing. */
 static struct rp_int_list list_of(const struct infer *q, uint32_t key)
 {
     const struct rp_attr *attr = attr_of(q, key);
@@ -55,7 +55,7 @@ static bool put_dim(struct infer *q, int64_t size)
     return true;
 }
 
-/* Sizes and numbers up to this are added and multiplied without overflow. */
+/* Sizes and numbers for which this is true can be added and multiplied without overflow. */
 static bool fits(int64_t number)
 {
     return number > -(INT64_C(1) << 31) && number < INT64_C(1) << 31;
@@ -69,7 +69,7 @@ static bool same_as(struct infer *q, size_t operand)
     return true;
 }
 
-/* The dimensions of an operand without some of them. */
+/* Appends the dimensions of an operand without some of them. */
 static bool without(struct infer *q, size_t operand, const struct rp_int_list *one,
                     const struct rp_int_list *other)
 {
@@ -99,7 +99,7 @@ static bool infer_dot(struct infer *q)
     return without(q, 0, &batch, &left_sum) && without(q, 1, &right, &right_sum);
 }
 
-/* Positions of a window along a dimension of that size; 0 where it does not fit. */
+/* Counts the positions of a window along a dimension of that size; 0 if it does not fit. */
 static int64_t window_positions(int64_t size, const struct rp_window_dim *w)
 {
     int64_t spread = size > 0 ? (size - 1) * w->base_dilation + 1 : 0;
@@ -156,7 +156,7 @@ static bool infer_convolution(struct infer *q)
     return true;
 }
 
-/* Offset dimensions are the sizes of slices; the others are those of the indices. */
+/* Offset dimensions have the sizes of slices; the others have those of the indices. */
 static bool infer_gather(struct infer *q)
 {
     struct rp_int_list offset = list_of(q, RP_ATTR_OFFSET_DIMS),
@@ -250,7 +250,7 @@ static bool infer_transpose(struct infer *q)
     return true;
 }
 
-/* The last dimensions of a transform; real results have half of the last one. */
+/* Takes the last dimensions of a transform; real results have half of the last one. */
 static bool infer_fft(struct infer *q)
 {
     struct rp_int_list length = list_of(q, RP_ATTR_FFT_LENGTH);
@@ -327,8 +327,8 @@ bool rp_infer(const struct rp_infer_op *op, size_t part, struct rp_infer_dims *o
     case RP_OP_COLLECTIVE_PERMUTE:
     case RP_OP_COLLECTIVE_BROADCAST:
     case RP_OP_BATCH_NORM_INFERENCE:
-    case RP_OP_CUSTOM_CALL: /* marks of shardings and the like */
-    case RP_OP_FOREIGN:     /* functions of elements that HLO does not have */
+    case RP_OP_CUSTOM_CALL: /* these mark shardings and the like */
+    case RP_OP_FOREIGN:     /* element-wise functions that HLO does not have */
     case RP_OP_BITCAST_CONVERT:
         return same_as(&q, 0);
     default:

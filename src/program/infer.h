@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The sizes of what an operation gives, from those of what it takes. */
+/* Infers the sizes of an operation's results from those of its operands. */
 #include "program/program.h"
 
 #define RP_INFER_RANK 64
@@ -12,14 +12,15 @@ struct rp_infer_dims {
 
 struct rp_infer_op {
     const struct rp_program *p;
-    uint32_t op; /* whose attributes count */
+    uint32_t op; /* the operation whose attributes count */
     unsigned code;
-    const struct rp_attr *set; /* attributes in place of its own */
+    const struct rp_attr *set; /* attributes that replace those of the operation */
     size_t nset;
     const struct rp_infer_dims *operands;
     size_t n;
 };
 
-/* The dimensions of result `part` (0 where there is one). False where they do not follow from the
-   attributes and the dimensions of the operands, as of a reshape, or where these do not fit. */
+/* Finds the dimensions of result `part` (0 if there is only one). Returns false if they do not
+   follow from the attributes and the dimensions of the operands, as for a reshape, or if these do
+   not fit. */
 bool rp_infer(const struct rp_infer_op *op, size_t part, struct rp_infer_dims *out);

@@ -77,7 +77,7 @@ uint32_t rp_literal_field(unsigned elem, bool *varints)
         return RP_HLO_LITERAL_U16S;
     case RP_ELEM_S16:
         return RP_HLO_LITERAL_S16S;
-    default: /* the younger types have the number of the type */
+    default: /* newer types have the number of the type as the field's number */
         return elem;
     }
 }
@@ -90,7 +90,7 @@ static bool is_signed(unsigned elem)
            elem == RP_ELEM_S64 || elem == RP_ELEM_S4 || elem == RP_ELEM_S2 || elem == RP_ELEM_S1;
 }
 
-/* "nan(0x7fc1)" and "-nan": with the payload, which is the fraction. */
+/* Parses "nan(0x7fc1)" and "-nan" with the payload, which is the fraction. */
 static bool parse_nan(unsigned elem, const char *word, uint64_t *bits)
 {
     bool minus = *word == '-';
@@ -144,8 +144,8 @@ static bool parse_float(unsigned elem, const char *word, bool mlir, uint64_t *bi
         *bits = rp_float_encode(elem, minus ? -(double)INFINITY : (double)INFINITY);
         return true;
     }
-    *bits = rp_float_encode(elem, strtod(word, &end)); /* XLA and MLIR, too, go through a double */
-    /* MLIR rounds what is too large to infinity, XLA refuses it */
+    *bits = rp_float_encode(elem, strtod(word, &end)); /* XLA and MLIR go through a double, too */
+    /* MLIR rounds numbers that are too large to infinity; XLA refuses them */
     return is_decimal(word, mlir) && (mlir || isfinite(rp_float_decode(elem, *bits)));
 }
 
@@ -180,14 +180,14 @@ static bool parse_word(unsigned elem, const char *word, bool mlir, uint64_t *bit
                                   : parse_integer(elem, word, mlir, bits);
 }
 
-/* The next number or word; NULL at the end. */
+/* Copies the next number or word; returns NULL at the end. */
 static const char *next_word(const char **at, const char *end, char *out, size_t cap)
 {
     const char *s = *at;
     size_t n = 0;
 
     while (s < end && (strchr("{}[](), \n\t\r/", *s) && *s)) {
-        if (*s == '/' && s + 1 < end && s[1] == '*') { /* such as the index of a row */
+        if (*s == '/' && s + 1 < end && s[1] == '*') { /* a comment, such as the index of a row */
             const char *close = memmem(s, (size_t)(end - s), "*/", 2);
 
             s = close ? close + 1 : end - 1;
@@ -208,13 +208,14 @@ static const char *next_word(const char **at, const char *end, char *out, size_t
     return out;
 }
 
-/* Truth values and what has fewer than eight bits: writers differ in the upper bits of a byte. */
+/* Extends truth values and types of fewer than eight bits: writers differ in the upper bits of a
+   byte. */
 static void widen(unsigned elem, unsigned char *values, size_t n)
 {
     unsigned bits = rp_elem_bits(elem);
 
     for (size_t i = 0; elem == RP_ELEM_PRED && i < n; i++)
-        values[i] = values[i] != 0; /* MLIR has 0xFF for true */
+        values[i] = values[i] != 0; /* MLIR writes 0xFF for true */
     if (bits >= 8)
         return;
     for (size_t i = 0; i < n; i++) {
@@ -240,7 +241,7 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
         rp_literal_store(out + unit * got++, unit, bits);
     }
     if (mlir && got == parts && n > 1 && !memchr(literal->at, '[', literal->n)) {
-        /* One value for all elements, which MLIR writes without brackets. */
+        /* Repeats one value for all elements, which MLIR writes without brackets. */
         for (size_t i = 1; i < n; i++)
             memcpy(out + i * (parts * unit), out, parts * unit);
     } else if (got != parts * n)
@@ -252,7 +253,8 @@ static enum rp_code decode_text(unsigned elem, const struct rp_literal *literal,
 
 /* ---- lists of protobufs ---- */
 
-/* Integers of the layout "{1,0:T(8,128)}" up to the ':'; SIZE_MAX where something else is there. */
+/* Reads the integers of the layout "{1,0:T(8,128)}" up to the ':'; returns SIZE_MAX if anything
+   else is there. */
 static size_t layout_ints(const char *s, int64_t *out, size_t cap)
 {
     size_t n = 0;
@@ -290,7 +292,8 @@ bool rp_shape_minor_to_major(const struct rp_program *p, uint32_t shape, uint32_
     return seen == (n == 64 ? UINT64_MAX : (UINT64_C(1) << n) - 1);
 }
 
-/* Row-major positions in the order of the layout: the index of dimension order[0] runs fastest. */
+/* Maps the order of the layout to row-major positions: the index of dimension order[0] runs
+   fastest. */
 struct element_walk {
     size_t n;
     bool plain;
@@ -314,7 +317,7 @@ static void element_walk_init(struct element_walk *w, const struct rp_program *p
     }
 }
 
-/* Where element i of the list belongs; called for 0, 1, 2 ... */
+/* Returns the position of element i of the list; it is called for 0, 1, 2 ... */
 static size_t element_walk_next(struct element_walk *w, size_t i)
 {
     int64_t at = 0;
@@ -411,7 +414,7 @@ static size_t print_float(unsigned elem, uint64_t bits, char *out, size_t cap)
         len = snprintf(out, cap, "%sinf", signbit(value) ? "-" : "");
     else
         len = snprintf(out, cap, "%.*g", elem == RP_ELEM_F64 ? 17 : 9, value);
-    for (int i = 0; i < len; i++) /* whatever the locale's point is */
+    for (int i = 0; i < len; i++) /* the decimal point must not depend on the locale */
         if (out[i] == ',')
             out[i] = '.';
     return (size_t)len;

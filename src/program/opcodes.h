@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The numbers of the opcodes. Included only by files that name opcodes, because an operation that
-   is added to ops.def changes them: headers say `unsigned` or uint16_t. */
+/* The numbers of the opcodes. Only files that name opcodes include this, because an operation added
+   to ops.def changes the numbers; headers say `unsigned` or uint16_t instead. */
 
 enum rp_opcode {
 #define RP_OP(id, name, min, max, class, flops, flags) RP_OP_##id,

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Depth-first over the calls with an explicit stack, since a hostile file may nest calls without
- * limit; Kahn's algorithm over the operands. Linear.
+ * Walks the calls depth-first with an explicit stack, since a hostile file may nest calls without
+ * limit, and the operands by Kahn's algorithm. Both are linear.
  */
 #include "program/order.h"
 
 struct visit {
     uint32_t computation;
-    uint32_t next; /* index in program.called of the next call to follow */
+    uint32_t next; /* the index in program.called of the next call to follow */
 };
 
 enum { WHITE, GREY, BLACK };
 
-/* Calls of a computation are one range of program.called, since its operations are a range. */
+/* The calls of a computation are one range of program.called, since its operations are a range. */
 static uint32_t calls_begin(const struct rp_program *p, uint32_t c)
 {
     return p->called_begin.n ? p->called_begin.at[p->computations.at[c].first] : 0;
@@ -79,7 +79,8 @@ static enum rp_code order_by_users(const struct rp_program *p, const struct rp_c
     uint32_t n = 0;
 
     RP_TRY(rp_err_need(start && users && waits, err, "ordering operations"));
-    /* users[start[i] .. start[i + 1]] are the operations that read the i-th of the computation. */
+    /* users[start[i] .. start[i + 1]] are the operations that read operation i of the
+       computation. */
     uint32_t from = p->operand_begin.at[c->first], to = p->operand_begin.at[c->first + c->n];
     for (uint32_t k = from; k < to; k++)
         start[p->operands.at[k] - c->first + 2]++;

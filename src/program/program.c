@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Filling and reading the columns. The strings of a program begin with the known attribute keys and
- * the opcodes, so that a key or an opcode is recognised by the id that interning gives anyway.
+ * Fills and reads the columns. The strings of a program begin with the known attribute keys and the
+ * opcodes, so that a key or an opcode is recognised by the id that interning returns anyway.
  */
 #include "program/program.h"
 #include "program/opcodes.h"
@@ -45,7 +45,7 @@ static enum rp_code first_rows(struct rp_program *p, struct rp_err *err)
 
     RP_TRY(rp_vec_push(&p->shapes, unknown, err));
     RP_TRY(rp_vec_push(&p->metas, none, err));
-    /* lists that may stay empty have an address all the same */
+    /* lists that may stay empty need an address, too */
     RP_TRY(rp_vec_reserve(&p->operands, 16, err));
     RP_TRY(rp_vec_reserve(&p->called, 16, err));
     RP_TRY(rp_vec_reserve(&p->attrs, 16, err));
@@ -140,7 +140,7 @@ enum rp_code rp_program_add_op(struct rp_program *p, const struct rp_new_op *op,
 
     if (!p->computations.n)
         return rp_err_set(err, RP_BUG, "an operation outside of a computation");
-    /* Room for one more row in every column of operations. */
+    /* Makes room for one more row in every column of operations. */
     if (p->nops >= RP_NONE - 1)
         return rp_err_set(err, RP_LIMIT, "a program of more than 4 billion operations");
     RP_TRY(rp_vec_reserve(&p->code, 1, err));
@@ -177,7 +177,8 @@ enum rp_code rp_program_add_operand(struct rp_program *p, uint32_t op, uint32_t 
 {
     if (p->operands.n >= RP_NONE - 1)
         return rp_err_set(err, RP_LIMIT, "a program of more than 4 billion operands");
-    if (index || p->operand_index.n) { /* the column exists from the first that needs it */
+    if (index ||
+        p->operand_index.n) { /* the column exists from the first operation that needs it */
         while (p->operand_index.n < p->operands.n)
             RP_TRY(rp_vec_push(&p->operand_index, 0, err));
         RP_TRY(rp_vec_push(&p->operand_index, index, err));
@@ -194,7 +195,7 @@ enum rp_code rp_program_add_called(struct rp_program *p, uint32_t computation, s
     return RP_OK;
 }
 
-/* Whether the value is missing: types with a pointer have one, unless they are empty. */
+/* Whether the value is missing: types with a pointer need one unless they are empty. */
 static bool is_missing(const struct rp_attr *attr)
 {
     return attr->n && attr->type != RP_VALUE_FLAG && attr->type != RP_VALUE_INT &&
@@ -236,7 +237,7 @@ enum rp_code rp_program_begin(struct rp_program *p, uint32_t name, uint32_t *id,
     return rp_vec_push(&p->computations, c, err);
 }
 
-/* Of old files that name no root it is the last operation. */
+/* In old files that name no root, the root is the last operation. */
 static void finish_computation(struct rp_program *p, struct rp_computation *c)
 {
     if (c->root == RP_NONE && c->n && strcmp(p->language, "hlo") == 0)
@@ -369,7 +370,7 @@ static enum rp_code check_op(const struct rp_program *p, const struct rp_computa
     return RP_OK;
 }
 
-/* Parameters are 0 to n - 1, each once. */
+/* Checks that the parameters are 0 to n - 1, each once. */
 static enum rp_code check_parameters(const struct rp_program *p, const struct rp_computation *c,
                                      uint8_t *seen, struct rp_err *err)
 {

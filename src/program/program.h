@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A program in any of the languages people have it in: operations in columns, 32-bit ids, one table
+ * A program in any of the supported languages: operations in columns, 32-bit ids, one table
  * (ops.def) that says what is known of an opcode.
  *
  *   computations:  [ fused_0 | region_1 | ENTRY ]        each owns a range of operations
@@ -78,41 +78,42 @@ enum rp_elem {
     RP_ELEM_COUNT = 65
 };
 
-const char *rp_elem_name(unsigned elem);             /* "f32"; NULL if there is none */
-unsigned rp_elem_bits(unsigned elem);                /* of one element; 0: it has no size */
-unsigned rp_elem_find(const char *name, size_t len); /* RP_ELEM_INVALID if there is none */
+const char *rp_elem_name(unsigned elem); /* "f32"; NULL if there is none */
+unsigned rp_elem_bits(unsigned elem);    /* the bits of one element; 0 if it has no size */
+unsigned rp_elem_find(const char *name, size_t len); /* RP_ELEM_INVALID if there is no such type */
 
 /* rp_op_shape.flags */
 enum {
-    RP_SHAPE_DYNAMIC = 1,        /* some dimension is a bound or not known */
-    RP_SHAPE_DEFAULT_LAYOUT = 2, /* none was given, or the row-major one */
+    RP_SHAPE_DYNAMIC = 1,        /* a dimension is a bound or not known */
+    RP_SHAPE_DEFAULT_LAYOUT = 2, /* no layout was given, or the row-major one */
     RP_SHAPE_UNKNOWN = 4         /* even the number of dimensions is not known */
 };
 
-/* Id 0 is the unknown shape: RP_ELEM_INVALID and RP_SHAPE_UNKNOWN. Interned: equal ids, equal
-   shapes. */
+/* Id 0 is the unknown shape: RP_ELEM_INVALID and RP_SHAPE_UNKNOWN. Shapes are interned: equal
+   shapes have equal ids. */
 struct rp_op_shape {
     uint8_t elem; /* enum rp_elem; RP_ELEM_TUPLE has parts instead of dimensions */
     uint8_t flags;
-    uint16_t depth;  /* of tuples in tuples; 0: an array */
+    uint16_t depth;  /* how deeply tuples are nested; 0 for an array */
     uint32_t n;      /* dimensions or parts */
-    uint32_t first;  /* of program.dims and program.dim_dynamic, or of program.parts */
-    uint32_t layout; /* string with its braces, "{1,0:T(8,128)}"; 0: not given */
-    uint32_t leaves; /* of a tuple: arrays in it, in all depths */
+    uint32_t first;  /* index in program.dims and program.dim_dynamic, or in program.parts */
+    uint32_t layout; /* a string with its braces, "{1,0:T(8,128)}"; 0 if none was given */
+    uint32_t leaves; /* of a tuple: its arrays at all depths */
 };
 
-/* Functions on shapes call themselves for the parts of a tuple, and visit each leaf. */
+/* The limit of nesting, because functions on shapes call themselves for the parts of a tuple and
+   visit each leaf. */
 #define RP_SHAPE_DEPTH  256
 #define RP_SHAPE_LEAVES (1U << 20)
 #define RP_DIM_UNKNOWN  (-1)
 
-/* Source information of an operation; all strings, 0: none. */
+/* The source information of an operation; all are strings, and 0 means none. */
 struct rp_op_meta {
     uint32_t op_name; /* scope path: "jit(step)/jvp()/dot_general" */
     uint32_t op_type;
     uint32_t file;
     int32_t line, end_line, column, end_column;
-    uint32_t frame; /* 1-based index of the frames; 0: none */
+    uint32_t frame; /* 1-based index of the frames; 0 if there is none */
     uint32_t scheduling_name, deduplicated_name;
 };
 
@@ -122,16 +123,16 @@ struct rp_location {
 };
 struct rp_frame {
     uint32_t location; /* index of locations */
-    uint32_t parent;   /* index of frames + 1; 0: none */
+    uint32_t parent;   /* index of the parent frame + 1; 0 if there is none */
 };
 
 enum rp_literal_form {
-    RP_LITERAL_NONE,   /* its values were left out of the file */
+    RP_LITERAL_NONE,   /* the file does not contain its values */
     RP_LITERAL_TEXT,   /* as HLO text writes it */
-    RP_LITERAL_MLIR,   /* as MLIR writes it: what is inside of "dense<...>" */
+    RP_LITERAL_MLIR,   /* as MLIR writes it: the text inside of "dense<...>" */
     RP_LITERAL_RAW,    /* little-endian elements, in the order of the shape's layout */
-    RP_LITERAL_VARINT, /* protobuf's packed varints, in that order */
-    RP_LITERAL_PROTO   /* a whole LiteralProto: tuples */
+    RP_LITERAL_VARINT, /* protobuf's packed varints, in the same order */
+    RP_LITERAL_PROTO   /* a whole LiteralProto, for tuples */
 };
 struct rp_literal {
     const char *at; /* borrowed */
@@ -145,11 +146,11 @@ struct rp_computation {
     uint32_t first, n; /* operations */
     uint32_t root;     /* operation */
     uint32_t nparams;
-    uint32_t thread; /* string: execution thread; 0: main */
+    uint32_t thread; /* string: the execution thread; 0 is the main one */
     bool fused;      /* body of a fusion */
 };
 
-/* Work of one execution; doubles, since totals of large programs exceed 2^63. */
+/* The work of one execution; doubles, since totals of large programs exceed 2^63. */
 struct rp_cost {
     double flops, transcendentals, bytes;
 };
@@ -159,7 +160,7 @@ enum { RP_OPS_IMPLICIT = 1 /* not written in the file: the '#0' of an operand */
 
 struct rp_program {
     struct rp_arena arena;
-    struct rp_strtab strings; /* known attribute keys first, see enum rp_attr_key */
+    struct rp_strtab strings; /* the known attribute keys come first, see enum rp_attr_key */
     const char *language;     /* "hlo", "graphdef", ... */
     uint32_t name;
     uint32_t entry; /* computation, or RP_NONE */
@@ -172,20 +173,22 @@ struct rp_program {
     RP_VEC(uint32_t) foreign; /* string: the opcode of RP_OP_FOREIGN */
     RP_VEC(uint32_t) shape;
     RP_VEC(uint32_t) computation;
-    RP_VEC(int64_t) value; /* parameter number, tuple index, index of literals; otherwise 0 */
-    RP_VEC(uint32_t) meta; /* index of metas; 0: none */
+    RP_VEC(int64_t) value; /* a parameter number, tuple index or index of literals; otherwise 0 */
+    RP_VEC(uint32_t) meta; /* index of metas; 0 if there is none */
     RP_VEC(uint32_t) operand_begin, called_begin, attr_begin; /* nops + 1 */
     RP_VEC(uint32_t) operands;
-    RP_VEC(uint32_t) operand_index; /* which output of it; only languages that have several */
+    RP_VEC(uint32_t)
+    operand_index; /* which output of the operand it is; only for languages that have several */
     RP_VEC(uint32_t) called;
     RP_VEC(struct rp_attr) attrs;
-    RP_VEC(struct rp_cost) given; /* by operation: work that the file states; empty: none */
+    RP_VEC(struct rp_cost)
+    given; /* by operation: the work that the file states; empty if it states none */
 
     RP_VEC(struct rp_op_shape) shapes;
     RP_VEC(int64_t) dims;
     RP_VEC(uint8_t) dim_dynamic;
     RP_VEC(uint32_t) parts;
-    struct rp_map shape_map; /* hash to shape; private */
+    struct rp_map shape_map; /* from hash to shape; private */
 
     RP_VEC(struct rp_op_meta) metas; /* [0] is empty */
     RP_VEC(struct rp_location) locations;
@@ -193,13 +196,13 @@ struct rp_program {
     RP_VEC(struct rp_literal) literals;
     RP_VEC(struct rp_attr) module_attrs;
     const struct rp_sharding
-        *placement; /* of the results of a partitioned program; NULL: not known */
-    struct { /* wire form of a GraphDef, of HLO that was protobuf text, MLIR bytecode; borrowed or
-                in the arena */
+        *placement; /* where the results of a partitioned program are; NULL if not known */
+    struct { /* the wire form of a GraphDef, of HLO that was protobuf text, or of MLIR bytecode;
+                borrowed or in the arena */
         const char *at;
         size_t n;
     } source;            /* otherwise empty */
-    uint16_t *opcode_of; /* string to opcode; private */
+    uint16_t *opcode_of; /* from string to opcode; private */
 };
 
 enum rp_code rp_program_new(const char *language, struct rp_program **out, struct rp_err *err);
@@ -210,10 +213,11 @@ void rp_program_free(struct rp_program *program); /* NULL is fine */
 enum rp_code rp_program_string(struct rp_program *p, const char *text, size_t len, uint32_t *id,
                                struct rp_err *err);
 
-/* The opcode of a string, or RP_OP_FOREIGN. */
+/* Returns the opcode of a string, or RP_OP_FOREIGN. */
 uint16_t rp_program_opcode(const struct rp_program *p, uint32_t string);
 
-/* What a new operation is; the lists follow by the adds below, for the newest operation only. */
+/* What a new operation is; its lists are added by the functions below, only while it is the newest
+   operation. */
 struct rp_new_op {
     uint16_t code;
     uint32_t foreign, name, shape;
@@ -226,29 +230,29 @@ enum rp_code rp_program_add_op(struct rp_program *p, const struct rp_new_op *op,
 enum rp_code rp_program_add_operand(struct rp_program *p, uint32_t op, uint32_t index,
                                     struct rp_err *err);
 enum rp_code rp_program_add_called(struct rp_program *p, uint32_t computation, struct rp_err *err);
-/* RP_NOMEM where the value is missing because memory was. */
+/* Returns RP_NOMEM if the value is missing because memory ran out. */
 enum rp_code rp_program_add_attr(struct rp_program *p, struct rp_attr attr, struct rp_err *err);
-/* A raw text, borrowed. */
+/* Adds a raw text, which is borrowed. */
 enum rp_code rp_program_add_text(struct rp_program *p, uint32_t key, const char *at, size_t n,
                                  struct rp_err *err);
-/* The same of the module. */
+/* Does the same for the module. */
 enum rp_code rp_program_add_module_attr(struct rp_program *p, struct rp_attr attr,
                                         struct rp_err *err);
 
-/* Operations added from now on belong to it. */
+/* Begins a computation, to which all operations belong that are added from now on. */
 enum rp_code rp_program_begin(struct rp_program *p, uint32_t name, uint32_t *id,
                               struct rp_err *err);
 
-/* Interned. RP_LIMIT where the elements or their bytes are more than an int64 can count. dynamic
-   may be NULL. */
+/* Interns an array. Returns RP_LIMIT if its elements or bytes exceed an int64. dynamic may be
+   NULL. */
 enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t *dims,
                               const uint8_t *dynamic, size_t n, uint32_t layout, uint32_t *id,
                               struct rp_err *err);
 enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_t n, uint32_t *id,
                               struct rp_err *err);
 
-/* Completes the program: the last computation becomes the entry if none was named, lists get their
-   ends. Call it once, after the last operation. */
+/* Completes the program: the last computation becomes the entry if none was named, and lists get
+   their ends. Must be called once, after the last operation. */
 enum rp_code rp_program_finish(struct rp_program *p, struct rp_err *err);
 
 /* ---- reading ---- */
@@ -286,28 +290,30 @@ static inline const struct rp_attr *rp_op_attrs(const struct rp_program *p, uint
     return p->attrs.at + from;
 }
 
-/* The attribute of that key, or NULL. */
+/* Returns the attribute of that key, or NULL. */
 const struct rp_attr *rp_op_attr(const struct rp_program *p, uint32_t op, uint32_t key);
-/* Its value; `absent` if there is none or it is not an integer. */
+/* Returns its value; `absent` if it is missing or not an integer. */
 int64_t rp_op_int(const struct rp_program *p, uint32_t op, uint32_t key, int64_t absent);
-/* Its list, of *n; NULL if there is none. */
+/* Returns its list of *n integers; NULL if it has none. */
 const int64_t *rp_op_ints(const struct rp_program *p, uint32_t op, uint32_t key, size_t *n);
-/* An integer attribute of the module; `absent` if there is none or it is not an integer. */
+/* Returns an integer attribute of the module; `absent` if it is missing or not an integer. */
 int64_t rp_program_int(const struct rp_program *p, uint32_t key, int64_t absent);
 
-/* "add", also of foreign operations. */
+/* Returns "add", also for foreign operations. */
 const char *rp_op_opcode_name(const struct rp_program *p, uint32_t op);
 
-/* File, line and function of the code that made an operation; false where it is not known. */
+/* File, line and function of the code that made an operation; the function returns false if they
+   are not known. */
 struct rp_source_line {
     const char *file, *function; /* function may be "" */
     int32_t line;
 };
 bool rp_op_source(const struct rp_program *p, uint32_t op, struct rp_source_line *out);
 
-/* Elements of an array; of a tuple the sum of its parts. Unknown dimensions count as 1. */
+/* Counts the elements of an array, or of all parts of a tuple. Unknown dimensions count as 1. */
 int64_t rp_shape_elements(const struct rp_program *p, uint32_t shape);
 int64_t rp_shape_bytes(const struct rp_program *p, uint32_t shape);
-/* "f32[2,<=3]{1,0}", "(s32[], f32[4])"; NUL-terminated, cut to cap. Returns the whole length. */
+/* Writes "f32[2,<=3]{1,0}" or "(s32[], f32[4])" with a NUL, cut to cap, and returns the whole
+   length. */
 size_t rp_shape_text(const struct rp_program *p, uint32_t shape, bool layout, char *out,
                      size_t cap);

@@ -12,7 +12,7 @@
 
 struct builder_op {
     struct rp_new_op op;
-    uint32_t operands, calls, attrs; /* where its parts of the lists begin */
+    uint32_t operands, calls, attrs; /* the positions in the lists at which its parts begin */
 };
 
 struct rp_program_builder_scope {
@@ -45,7 +45,7 @@ void rp_program_builder_fail(struct rp_program_builder *b, enum rp_code code, co
         b->code = rp_err_set(&b->err, code, "%s", why);
 }
 
-/* Where errors of program functions go: the first one is kept. */
+/* Returns the place for errors of program functions; only the first error is kept. */
 static struct rp_err *builder_err(struct rp_program_builder *b)
 {
     return b->code == RP_OK ? &b->err : NULL;
@@ -85,7 +85,7 @@ void rp_program_builder_discard(struct rp_program_builder *b)
     free(scope);
 }
 
-/* Operation i with its lists, which end where those of the next begin. */
+/* Appends operation i with its lists, which end where those of the next operation begin. */
 static enum rp_code builder_append(struct rp_program_builder *b,
                                    const struct rp_program_builder_scope *s, size_t i,
                                    uint32_t first, struct rp_err *err)

@@ -261,8 +261,7 @@ static enum rp_code check_assertion(struct rp_refine_frame *f, const struct rp_r
         return rp_refine_fail(f->c, r->op, RP_UNSUPPORTED,
                               "it asserts something that only a run knows");
     if (!r->known[0].at[0]) {
-        /* The text of the program about inputs that do not fit, with the sizes in the places of
-           {0}, {1} */
+        /* The program's own text about inputs that do not fit; sizes replace {0}, {1}. */
         const struct rp_attr *text = key == UINT32_MAX ? NULL : rp_op_attr(f->c->p, r->op, key);
         char out[512];
         size_t at = 0;
@@ -287,7 +286,7 @@ static enum rp_code check_assertion(struct rp_refine_frame *f, const struct rp_r
     return rp_program_tuple(f->c->b.program, NULL, 0, &value->shape, f->c->err);
 }
 
-/* An array with these sizes, and the type and layout of one of the old program. */
+/* Makes an array with these sizes and the type and layout of one of the old program. */
 static enum rp_code array_like(struct rp_refine *c, uint32_t old, const struct rp_infer_dims *dims,
                                uint32_t *shape)
 {
@@ -301,7 +300,7 @@ static enum rp_code array_like(struct rp_refine *c, uint32_t old, const struct r
                   : RP_OK;
 }
 
-/* The layouts of the first n operands, with their sizes. */
+/* Sets the layouts of the first n operands, with their sizes. */
 static enum rp_code set_layouts(struct rp_refine_frame *f, struct rp_refine_op *r, size_t n)
 {
     struct rp_refine *c = f->c;
@@ -320,7 +319,7 @@ static enum rp_code set_layouts(struct rp_refine_frame *f, struct rp_refine_op *
     return RP_OK;
 }
 
-/* The results of a call have the shapes that its last operands say, which it does not take. */
+/* The results of a call have the shapes that its last operands give, which are not passed on. */
 static enum rp_code refine_shaped_call(struct rp_refine_frame *f, struct rp_refine_op *r,
                                        const struct rp_attr *which, struct rp_refined *value)
 {
@@ -360,7 +359,7 @@ static enum rp_code refine_custom(struct rp_refine_frame *f, struct rp_refine_op
     const struct rp_attr *which = key == UINT32_MAX ? NULL : rp_op_attr(p, r->op, key);
 
     if (target && rp_attr_is(target, "stablehlo.dynamic_reduce_window")) {
-        /* Arrays, initial values, then sizes, strides, dilations of base and window, and
+        /* Operands: arrays, initial values, then sizes, strides, dilations of base and window, and
            paddings. */
         struct rp_infer_dims part[5];
         struct rp_window w = {0};

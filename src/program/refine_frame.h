@@ -6,14 +6,14 @@
 #include "program/program_builder.h"
 
 /*
- * What an operation gives. A value that is known is not added to the new program before an
- * operation of it takes it: computations of shapes disappear.
+ * The result of an operation. A known value is not added to the new program before an operation
+ * takes it, so computations of shapes disappear.
  */
 struct rp_refined {
-    uint32_t shape;                 /* of the new program */
-    uint32_t op;                    /* in the open computation of the builder; RP_NONE: not yet */
-    uint32_t source;                /* the constant of the old program that it is, or RP_NONE */
-    const int64_t *known;           /* elements, or NULL */
+    uint32_t shape;       /* of the new program */
+    uint32_t op;          /* in the open computation of the builder; RP_NONE if not there yet */
+    uint32_t source;      /* the constant of the old program to which it is equal, or RP_NONE */
+    const int64_t *known; /* elements, or NULL */
     const struct rp_refined *parts; /* of a tuple */
 };
 
@@ -36,7 +36,7 @@ struct rp_refine_frame {
     size_t nargs;
 };
 
-/* The operands of an operation, and what is known of them. */
+/* The operands of an operation, with what is known of them. */
 struct rp_refine_op {
     uint32_t op;
     unsigned code;
@@ -44,30 +44,30 @@ struct rp_refine_op {
     struct rp_refined **operands;
     struct rp_known *known;
     struct rp_infer_dims *dims;
-    struct rp_attr set[4]; /* attributes in place of its own */
+    struct rp_attr set[4]; /* attributes that replace its own */
     size_t nset;
-    uint32_t left_out; /* the key of one that it does not get; 0: none */
+    uint32_t left_out; /* the key of an attribute that it does not get; 0 if it gets all */
 };
 
 void rp_refine_dims(const struct rp_program *p, uint32_t shape, struct rp_infer_dims *out);
-/* A shape of the new program with the element type of one of the old. */
+/* Makes a shape of the new program with the element type of one of the old. */
 enum rp_code rp_refine_array(struct rp_refine *c, unsigned elem, const struct rp_infer_dims *dims,
                              uint32_t *shape);
-/* The operation in the new program, with its first n operands, as r->code; `value` gets shape and
-   index. `called`: n computations of the new program. */
+/* Adds the operation to the new program as r->code with its first n operands; `value` gets its
+   shape and index. `called` has n computations of the new program. */
 enum rp_code rp_refine_emit(struct rp_refine_frame *f, const struct rp_refine_op *r, size_t n,
                             uint32_t shape, const uint32_t *called, size_t ncalled,
                             struct rp_refined *value);
-/* An operation that the old program does not have. */
+/* Adds an operation that the old program does not have. */
 enum rp_code rp_refine_step(struct rp_refine_frame *f, unsigned code, uint32_t shape,
                             struct rp_refined *operand, const struct rp_attr *attr,
                             struct rp_refined *value);
-/* Fails with the operation's name and opcode before the text. */
+/* Fails with a message that begins with the operation's name and opcode. */
 enum rp_code rp_refine_fail(const struct rp_refine *c, uint32_t op, enum rp_code code,
                             const char *why);
 
 /* ---- refine_dynamic.c ---- */
 
-/* Operations that take shapes, broadcasts and assertions; *done: it was one. */
+/* Refines operations that take shapes, broadcasts and assertions; *done tells if it was one. */
 enum rp_code rp_refine_dynamic(struct rp_refine_frame *f, struct rp_refine_op *r,
                                struct rp_refined *value, bool *done);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shapes: interned, so that comparing two is comparing ids. The map keys are hashes of the content;
- * where two shapes share a hash the later one is kept beside and found by probing with the hash
- * changed, which the content check decides.
+ * Shapes are interned, so that two are compared by their ids. The map keys are hashes of the
+ * content; if two shapes share a hash, the later one gets a changed hash, and comparing contents
+ * decides.
  */
 #include "program/program.h"
 
@@ -67,7 +67,7 @@ static bool is_same_shape(const struct rp_program *p, const struct rp_op_shape *
            memcmp(p->dim_dynamic.at + a->first, dynamic, a->n) == 0;
 }
 
-/* The shape's id, and whether it is new. */
+/* Finds or adds the shape; returns its id and whether it is new. */
 static enum rp_code shape_intern(struct rp_program *p, uint64_t hash, struct rp_op_shape *shape,
                                  const int64_t *dims, const uint8_t *dynamic, const uint32_t *parts,
                                  uint32_t *id, bool *fresh, struct rp_err *err)
@@ -94,7 +94,7 @@ enum rp_code rp_program_array(struct rp_program *p, unsigned elem, const int64_t
 
     if (elem == RP_ELEM_TUPLE)
         return rp_err_set(err, RP_FORMAT, "a tuple where there must be an array");
-    /* Whether counting the elements of the array, or their bits, stays within an int64. */
+    /* Whether the number of the array's elements, or of their bits, fits into an int64. */
     int64_t count = rp_elem_bits(elem) ? (int64_t)rp_elem_bits(elem) : 1;
     for (size_t i = 0; i < n; i++)
         if (dims[i] > 0 && __builtin_mul_overflow(count, dims[i], &count))
@@ -123,7 +123,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
                                 .n = (uint32_t)n,
                                 .first = (uint32_t)p->parts.n};
     uint64_t hash = rp_hash_bytes(parts, n * sizeof *parts) ^ UINT64_C(0x746f75706c65);
-    uint32_t made; /* the caller may have its id and its part in one place */
+    uint32_t made; /* the caller may pass the same place for its id and its part */
     bool fresh;
 
     uint64_t leaves = 0;
@@ -145,7 +145,7 @@ enum rp_code rp_program_tuple(struct rp_program *p, const uint32_t *parts, size_
     return RP_OK;
 }
 
-/* Parts precede their tuple in the table, so that this ends. */
+/* The parts of a tuple precede it in the table, so this ends. */
 int64_t rp_shape_elements(const struct rp_program *p, uint32_t shape)
 {
     const struct rp_op_shape *s = &p->shapes.at[shape];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The structure of a program, independent of names: validation, a hash that all files of a program
- * share, and its cost.
+ * The structure of a program, independent of names: validation, its cost, and a hash that is the
+ * same for all files of a program.
  */
 #include "program/program.h"
 
-/* RP_FORMAT and the operation's name where an operation has the wrong number of operands, a
+/* Returns RP_FORMAT and the operation's name if an operation has the wrong number of operands, a
    parameter number is missing or given twice, a tuple has no such part, or computations call each
    other in a circle. */
 enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err);
@@ -19,12 +19,12 @@ enum rp_code rp_program_validate(const struct rp_program *p, struct rp_err *err)
  */
 #define RP_HASH_ELEMENTS 10
 struct rp_hashes {
-    uint64_t program; /* of the entry computation, and of computations that are never called */
+    uint64_t program; /* of the entry computation and of computations that are never called */
     uint64_t *computation, *op;
-    bool *reachable;  /* computations that the entry calls, directly or not, and itself */
-    uint64_t *local;  /* of operations alone: no operands, no called computations, and parameters
-                         without their numbers */
-    uint64_t *opcode; /* of operations: what they are called in their language */
+    bool *reachable;  /* the entry and the computations that it calls, directly or not */
+    uint64_t *local;  /* of operations alone: without operands, called computations and numbers of
+                         parameters */
+    uint64_t *opcode; /* of the names of operations in their language */
     uint64_t *shape;  /* of shapes */
 };
 enum rp_code rp_program_hash(const struct rp_program *p, struct rp_arena *arena,
@@ -46,5 +46,5 @@ struct rp_costs {
 enum rp_code rp_program_count(const struct rp_program *p, struct rp_arena *arena,
                               struct rp_costs *out, struct rp_err *err);
 
-/* How often a loop runs, from its backend_config; 1 where that is not known. */
+/* How often a loop runs according to its backend_config; 1 if that is not known. */
 int64_t rp_op_trip_count(const struct rp_program *p, uint32_t op);

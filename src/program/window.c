@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small scanners over borrowed text; every number and position is checked. */
+/* Small scanners of borrowed text; every number and position is checked. */
 #include "program/window.h"
 
 #include <string.h>
@@ -91,7 +91,8 @@ bool rp_window_parse(const char *at, size_t n, struct rp_window *out)
     }
 }
 
-/* One group of labels: letters name the batch and feature dimensions, digits the spatial ones. */
+/* Reads one group of labels: letters name the batch and feature dimensions, digits the spatial
+   ones. */
 static bool scan_labels(struct window_scan *s, const char *letters, int64_t *first, int64_t *second,
                         int64_t *spatial, size_t *nspatial)
 {
@@ -151,7 +152,8 @@ static bool print_labels(const char *letters, int64_t first, int64_t second, con
         (*out)[spatial[i]] = (char)('0' + i);
     }
     *out += rank;
-    return !memchr(*out - rank, '?', rank); /* two dimensions in one place leave another empty */
+    return !memchr(*out - rank, '?',
+                   rank); /* two dimensions in one place would leave another empty */
 }
 
 bool rp_conv_dims_print(const struct rp_conv_dims *d, char out[64])
@@ -174,7 +176,8 @@ bool rp_conv_dims_print(const struct rp_conv_dims *d, char out[64])
 
 /* ---- attributes ---- */
 
-/* Batch and feature dimensions first, then the spatial ones of input, kernel and output. */
+/* The batch and feature dimensions come first, then the spatial ones of input, kernel and
+   output. */
 enum { CONV_FIXED = 6 };
 
 struct rp_attr rp_attr_of_window(struct rp_program *p, const struct rp_window *w)

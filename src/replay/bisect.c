@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `replay bisect`: the smallest part of a program that is still wrong, fails or is slow on an
+ * `replay bisect`: finds the smallest part of a program that is still wrong, fails or is slow on an
  * engine.
  *
- * Where a single operation is to blame, isolate.c finds it. Else the part is shrunk: first to one
+ * If a single operation is to blame, isolate.c finds it. Otherwise the part is shrunk: first to one
  * result, then its beginning is cut off (binary search over the order of operations), then groups
  * of operations, halved again and again, are replaced by the values they have on `ref`. A change
  * stays if the complaint stays. Values on `ref` are computed when a part needs them, and kept.
@@ -97,7 +97,7 @@ static size_t part_size(const struct bisect *b, const struct part *p)
     return n;
 }
 
-/* Only what the outputs need stays; parameters and constants come by themselves. */
+/* Keeps only what the outputs need; parameters and constants follow. */
 static void part_restrict(const struct bisect *b, struct part *p)
 {
     const struct rp_program *program = b->s->program;
@@ -125,7 +125,8 @@ static void part_restrict(const struct bisect *b, struct part *p)
 
 /* ---- values on ref ---- */
 
-/* Of all operations that `keep` does not contain and `cut` needs: one run of what leads to them. */
+/* Computes the values of all operations that `cut` needs and `keep` does not contain, in one run of
+   what leads to them. */
 static enum rp_code bisect_values(struct bisect *b, const struct rp_cut_program *cut)
 {
     const struct rp_program *p = b->s->program;
@@ -198,7 +199,7 @@ static bool is_ours(enum rp_code code)
     return code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED;
 }
 
-/* want: what ref gives, a new list; NULL where that is not known. */
+/* want: a new list with what ref gives; NULL if that is not known. */
 static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_cut_program *cut,
                                     struct rp_tensor *const *arguments, struct rp_tensor ***want,
                                     size_t *nwant, enum rp_complaint *out)
@@ -214,7 +215,7 @@ static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_cut_
     enum rp_code code = rp_trial_once(s->oracle, cut->program, arguments, cut->inputs.n,
                                       s->partitions, want, nwant, b->err);
     if (code != RP_OK)
-        return is_ours(code) ? code : RP_OK; /* no part that tells anything */
+        return is_ours(code) ? code : RP_OK; /* such a part tells nothing */
     code = rp_trial_once(s->tested, cut->program, arguments, cut->inputs.n, s->partitions, &got, &n,
                          b->err);
     if (code != RP_OK) {
@@ -233,7 +234,7 @@ static enum rp_code complaint_wrong(const struct bisect *b, const struct rp_cut_
     return code;
 }
 
-/* Whether the part has the complaint that is followed; if so it becomes the result. */
+/* Whether the part has the complaint that is followed; if so, it becomes the result. */
 static enum rp_code bisect_try(struct bisect *b, const struct part *part, enum rp_complaint follow,
                                bool *stays)
 {
@@ -274,7 +275,7 @@ static enum rp_code bisect_try(struct bisect *b, const struct part *part, enum r
 
 /* ---- shrinking ---- */
 
-/* Operations before place `from` are replaced by their values. */
+/* Replaces operations before place `from` by their values. */
 static enum rp_code try_suffix(struct bisect *b, struct part *now, struct part *trial,
                                uint32_t from, bool *stays)
 {
@@ -310,7 +311,7 @@ static enum rp_code shrink_beginning(struct bisect *b, struct part *now)
     return code;
 }
 
-/* Groups of `size` kept operations, outputs left alone. */
+/* Replaces groups of `size` kept operations, but not outputs. */
 static enum rp_code shrink_groups(struct bisect *b, struct part *now, size_t size, bool *shrunk)
 {
     struct part trial;
@@ -346,7 +347,7 @@ static enum rp_code shrink_groups(struct bisect *b, struct part *now, size_t siz
     return code;
 }
 
-/* An earlier operation as the only result, the earliest first. */
+/* Tries an earlier operation as the only result, the earliest first. */
 static enum rp_code shrink_end(struct bisect *b, struct part *now, bool *shrunk)
 {
     struct part trial;
@@ -377,7 +378,7 @@ static enum rp_code bisect_shrink(struct bisect *b, struct part *now)
 {
     bool shrunk = true;
 
-    /* Results one by one: the first alone that shows the complaint. */
+    /* Tries results one by one; the first that shows the complaint alone is kept. */
     const struct rp_program *p = b->s->program;
     uint32_t root = p->computations.at[b->computation].root;
     struct rp_ids in = rp_op_operands(p, root);
@@ -459,7 +460,7 @@ static enum rp_code bisect_run(struct bisect *b, struct rp_arena *arena)
             return RP_OK;
         }
         rp_reproducer_release(&single, b->s->partitions);
-        code = is_ours(code) ? code : RP_OK; /* ref may not know every operation by itself */
+        code = is_ours(code) ? code : RP_OK; /* ref may not know every operation on its own */
     }
     if (code == RP_OK && stays)
         code = bisect_shrink(b, &now);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading bundles. The members of the tar are the sources of a dataset already (sources.h); the
- * manifest says which of them is what. Every member that is used is held to its checksum first, so
- * a damaged bundle never gives a result.
+ * Reads bundles. The members of the tar are the sources of a dataset already (sources.h); the
+ * manifest says which of them is what. Before a member is used, its checksum is verified, so a
+ * damaged bundle never gives a result.
  */
 #include "replay/bundle.h"
 
@@ -29,7 +29,7 @@ bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest)
     return false;
 }
 
-/* The sources of the manifest's files. */
+/* Finds the sources of the manifest's files. */
 static enum rp_code find_sources(const struct rp_dataset *dataset, struct rp_bundle *b,
                                  struct rp_err *err)
 {
@@ -76,7 +76,7 @@ enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t mani
 
 typedef enum rp_code use_fn(void *user, const uint8_t *bytes, size_t n, struct rp_err *err);
 
-/* Hands the bytes of a file to `use` if they are those of the manifest. */
+/* Passes the bytes of a file to `use` if they are those of the manifest. */
 static enum rp_code with_member(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                 uint32_t number, use_fn *use, void *user, struct rp_err *err)
 {
@@ -114,7 +114,7 @@ static enum rp_code parse_array(void *user, const uint8_t *bytes, size_t n, stru
     return rp_npy_parse(bytes, n, user, err);
 }
 
-/* A file that several arrays name is read once: they share its tensor. */
+/* A file that several arrays name is read once, and they share its tensor. */
 static enum rp_code load_array(const struct rp_dataset *dataset, const struct rp_bundle *b,
                                const struct rp_bundle_array *row, struct rp_tensor **known,
                                struct rp_arrays *to, struct rp_err *err)
@@ -290,7 +290,8 @@ static enum rp_code unpack_to(const struct rp_dataset *dataset, const struct rp_
     if (mkdir(folder, 0777) && errno != EEXIST)
         return rp_err_set(err, RP_IO, "'%s': %s", folder, strerror(errno));
     RP_TRY(with_member(dataset, b, rp_bundle_find(b, b->program), write_file, &program, err));
-    /* Arrays as one .npz with both inputs and outputs, which --inputs and --expect take. */
+    /* Writes arrays as one .npz with both inputs and outputs, which --inputs and --expect
+       accept. */
     struct rp_arrays arrays = {0};
     enum rp_code code = load_arrays(dataset, b, false, &arrays, err);
     if (code == RP_OK)

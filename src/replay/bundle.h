@@ -18,14 +18,14 @@
 
 struct rp_bundle_array {
     const char *name; /* "in0", "out0", "p1_in0" */
-    const char *file; /* member that holds it, an .npy; NULL: redacted */
+    const char *file; /* member that holds it, an .npy; NULL if redacted */
     const char *type; /* "f32[2,3]" */
-    bool known;       /* its values are shapes: kept even if others are omitted */
+    bool known;       /* its values are shapes, which are kept even if others are omitted */
 };
 struct rp_bundle_file {
     const char *path, *sha256;
     int64_t bytes;
-    uint32_t source; /* of the dataset, where it was opened; RP_NONE: it is missing */
+    uint32_t source; /* source in the dataset in which it was opened; RP_NONE: it is missing */
 };
 typedef RP_VEC(const char *) rp_bundle_names;
 
@@ -33,15 +33,15 @@ struct rp_bundle {
     const char *schema;
     const char *reprise; /* the version that wrote it */
     const char *program; /* member */
-    const char *source;  /* the file it was made of, without folders */
-    const char *flags;   /* XLA_FLAGS where it was packed, or NULL */
+    const char *source;  /* name of the file from which it was made, without folders */
+    const char *flags;   /* XLA_FLAGS when it was packed, or NULL */
     int64_t rank;        /* RP_ABSENT_I64: unknown */
     int64_t seed, partitions;
     bool redacted; /* inputs, large constants and outputs were left out */
     RP_VEC(struct rp_bundle_array) arrays;
     RP_VEC(struct rp_bundle_file) files;
     struct rp_names paths;          /* -> file */
-    rp_bundle_names feeds, fetches; /* of TensorFlow's graphs: tensors, "x:0" */
+    rp_bundle_names feeds, fetches; /* of TensorFlow's graphs: names of tensors, "x:0" */
     int64_t variables;              /* number of feeds, counted from the end, that are variables */
 };
 
@@ -49,42 +49,42 @@ void rp_bundle_release(struct rp_bundle *b);
 
 void rp_bundle_write(const struct rp_bundle *b, struct rp_out *out);
 
-/* Texts go into the arena. RP_FORMAT where it is no manifest, RP_UNSUPPORTED where it is one of
-   another version. Released in every case by rp_bundle_release. */
+/* Texts go into the arena. RP_FORMAT if it is not a manifest, RP_UNSUPPORTED if it has another
+   version. Call rp_bundle_release in every case. */
 enum rp_code rp_bundle_parse(const void *bytes, size_t n, struct rp_arena *arena,
                              struct rp_bundle *out, struct rp_err *err);
 
 enum rp_code rp_bundle_add_file(struct rp_bundle *b, const struct rp_bundle_file *file,
                                 struct rp_err *err);
-/* The number of a file, or RP_NONE. */
+/* The index of a file, or RP_NONE. */
 uint32_t rp_bundle_find(const struct rp_bundle *b, const char *path);
 
 /* ---- bundle.c and pack.c ---- */
 
-/* The source of the dataset that is a bundle's manifest; false: not a bundle. */
+/* Finds the source of the dataset that is a bundle's manifest; false if it is not a bundle. */
 bool rp_replay_is_bundle(const struct rp_dataset *dataset, size_t *manifest);
 
 struct rp_opened_bundle {
     struct rp_bundle bundle;
     size_t program; /* source of the dataset */
 };
-/* Reads the manifest. Released in every case by rp_bundle_release. */
+/* Reads the manifest. Call rp_bundle_release in every case. */
 enum rp_code rp_replay_open_bundle(const struct rp_dataset *dataset, size_t manifest,
                                    struct rp_arena *arena, struct rp_opened_bundle *out,
                                    struct rp_err *err);
 /* Whether the program's bytes are those of the manifest. */
 enum rp_code rp_replay_check_program(const struct rp_dataset *dataset,
                                      const struct rp_opened_bundle *bundle, struct rp_err *err);
-/* Loads the arrays that the user did not give otherwise; of a graph also what is fed, and fetched
-   where the user did not say it. */
+/* Loads the arrays that the user did not give; for a graph, also the names of what is fed and,
+   unless the user named them, fetched. */
 enum rp_code rp_replay_load_bundle(const struct rp_dataset *dataset,
                                    const struct rp_opened_bundle *bundle, struct rp_session *s,
                                    bool inputs, bool expected, bool fetches, struct rp_err *err);
 
-/* The words pack (of a session whose inputs are chosen), unpack and info. */
+/* The words pack (for a session whose inputs are chosen), unpack and info. */
 enum rp_code rp_replay_pack(struct rp_session *s, const struct rp_settings *settings,
                             struct rp_result *result, struct rp_err *err);
-/* The same to a file, one of several: the answer does not describe it. */
+/* Packs to one of several files, which the answer does not describe. */
 enum rp_code rp_replay_pack_to(struct rp_session *s, const char *to,
                                const struct rp_settings *settings, struct rp_result *result,
                                struct rp_err *err);

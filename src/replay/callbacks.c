@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Calls back into Python whose results are recorded, as arrays beside the inputs: callback<k>_<i>
- * is array i of callback k, counted in the order of the program with its calls put in place. The
- * call becomes a parameter of the program for each of its arrays, so that every engine can run it:
+ * Replaces calls back into Python whose results are recorded, as arrays beside the inputs:
+ * callback<k>_<i> is array i of callback k, counted in the order of the flattened program. The call
+ * becomes a parameter of the program for each of its arrays, so that every engine can run it:
  *
  *     custom-call(x), target "xla_ffi_python_cpu_callback"   ->   parameter(1)
  *
- * A callback in a loop runs more than once, with other results each time: it stays, and is refused.
+ * A callback in a loop runs several times with different results, so it stays, and is refused.
  */
 #include "formats/programs.h"
 #include "program/opcodes.h"
@@ -33,7 +33,7 @@ static bool any_recorded(const struct rp_arrays *arrays)
     return false;
 }
 
-/* The name of the array that a parameter of the new program has been, or NULL. */
+/* The former name of the array of a parameter of the new program, or NULL. */
 static const char *old_name(const struct rp_program *flat, const struct rp_signature *sig,
                             const struct rp_cut_input *in, char *to, size_t cap)
 {
@@ -53,7 +53,7 @@ static const char *old_name(const struct rp_program *flat, const struct rp_signa
     return NULL;
 }
 
-/* The arrays of the new parameters, called in0, in1 ... in their order. */
+/* Names the arrays of the new parameters in0, in1 ... in their order. */
 static enum rp_code rename_arrays(struct rp_session *s, const struct rp_signature *sig,
                                   struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs of a replay, and whether they are right: against a file, what was recorded, or another
- * engine, which runs the program once for that.
+ * Checks the outputs of a replay against a file, recorded outputs, or another engine, which runs
+ * the program once for that.
  */
 #include "replay/replay.h"
 
@@ -118,7 +118,7 @@ static bool on_gpu(const struct rp_executable *exe)
     return exe && (strstr(exe->device, "(cuda)") || strstr(exe->device, "(gpu)"));
 }
 
-/* Whether the user says that nobody multiplied in TF32. */
+/* Whether the user says that nothing was multiplied in TF32. */
 static bool is_f32(const struct rp_settings *settings)
 {
     const char *products = rp_settings_text(settings, "products");
@@ -126,7 +126,7 @@ static bool is_f32(const struct rp_settings *settings)
     return products && !strcmp(products, "f32");
 }
 
-/* other: what gave `want`, or NULL where that is a file. */
+/* other: the engine that gave `want`, or NULL if that comes from a file. */
 static enum rp_code compare_all(const struct rp_session *s, const struct rp_settings *settings,
                                 const struct rp_session_run *run, const struct rp_executable *other,
                                 struct rp_tensor *const *want, struct rp_result *result,
@@ -136,8 +136,8 @@ static enum rp_code compare_all(const struct rp_session *s, const struct rp_sett
     const struct rp_signature *sig = &s->signature;
     struct rp_tolerance tolerance = {.tf32 = false};
     const uint8_t *through = NULL;
-    bool is_own;   /* no bound is the user's */
-    bool any_tf32; /* one side may have multiplied so */
+    bool is_own;   /* none of the bounds is the user's */
+    bool any_tf32; /* one side may have used TF32 */
 
     RP_TRY(rp_replay_tolerance(settings, &tolerance, err));
     is_own = tolerance.absolute < 0 && tolerance.relative < 0 && tolerance.ulp < 0;

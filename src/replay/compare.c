@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comparing two replays. Runs one after another are not independent (a neighbour's work, a clock
- * that was raised, last for many of them), so the median's own interval is far too narrow for a
- * comparison of two processes. What is compared are the low times of blocks of runs, up to twenty a
- * process, by their ranks (Mann-Whitney). That is believed only where the change is above the
- * noise: what two starts of one program differ by anyway, how far these times scatter, what a fixed
- * piece of work that was timed between the runs changed by, and how long threads waited for a
- * processor.
+ * Compares two replays. Successive runs are not independent (a neighbour's work, a clock that was
+ * raised, last for many of them), so the median's own interval is far too narrow for a comparison
+ * of two processes. So the low times of blocks of runs, up to twenty for each process, are compared
+ * by their ranks (Mann-Whitney). The result counts only if the change exceeds the noise: the usual
+ * difference between two starts of one program, the scatter of these times, the change of a fixed
+ * piece of work that was timed between the runs, and the time that threads waited for a processor.
  */
 #include "replay/replay.h"
 
@@ -23,7 +22,7 @@
 
 RP_ORDER(by_time, int64_t, RP_COMPARE(*a, *b))
 
-/* The low times' median, and the logarithm of their upper over their lower quartile. */
+/* The median of the low times, and the logarithm of the ratio of their quartiles. */
 static double low_median(const struct rp_replay_times *t, double *scatter)
 {
     int64_t sorted[RP_TIMING_BLOCKS];
@@ -87,21 +86,22 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
     c->engine = rp_arena_strdup(arena, old.engine);
     c->p50_ns = old.times.p50;
     c->n = old.times.n;
-    /* Fills ratios, of which the noise is the least change that counts. */
+    /* Fills ratios; the noise is the least change that counts. */
     const struct rp_replay_times *now = &root->run_ns;
     const struct rp_replay_times *then = &old.times;
     double scatter[2], noise = log1p(LEAST);
     c->change_ratio = low_median(now, &scatter[0]) / low_median(then, &scatter[1]) - 1;
     noise += fmax(scatter[0], scatter[1]) / 2;
-    noise += log1p(now->waited_ratio) + log1p(then->waited_ratio); /* at most so much longer */
+    noise += log1p(now->waited_ratio) +
+             log1p(then->waited_ratio); /* the most by which runs may be longer */
     c->machine_ratio = (double)NAN;
     if (now->machine > 0 && then->machine > 0) {
         c->machine_ratio = (double)now->machine / (double)then->machine - 1;
         noise += fabs(log1p(c->machine_ratio));
     }
     c->noise_ratio = expm1(noise);
-    /* Two-sided p-value of equal runs, by the ranks of the low times of their blocks; 1 where there
-     * are none. */
+    /* The two-sided p-value for equal runs, by the ranks of the low times of their blocks; 1 if
+     * there are none. */
     const struct rp_replay_times *a = &root->run_ns;
     const struct rp_replay_times *b = &old.times;
     double n = (double)a->nblocks, m = (double)b->nblocks, above = 0, ties = 0;
@@ -111,7 +111,7 @@ enum rp_code rp_replay_compare(const char *path, struct rp_arena *arena, struct 
                 ties++;
             else
                 above += a->blocks[i] > b->blocks[k];
-    /* ties count half on both sides, and leave less to tell apart */
+    /* ties count half on both sides, and make it harder to distinguish them */
     double spread = sqrt(n * m * (n + m + 1) / 12 * (1 - ties / (n * m)));
     double z = fabs(above + ties / 2 - n * m / 2) - 0.5;
     c->p_value = spread > 0 && z > 0 ? erfc(z / spread / sqrt(2)) : 1;

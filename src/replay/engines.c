@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What can run programs on this machine. Built-in engines are always available. Engines over
+ * Lists what can run programs on this machine. Built-in engines are always available. Engines over
  * third-party libraries have a row for every library that was found, each loaded once in a child
  * process to check that it works, or a row that says how to install one.
  */
@@ -47,8 +47,8 @@ static void add_libraries(struct listing *to, const struct rp_engine *engine,
 
     for (size_t i = 0; i < plugins->list.n; i++)
         if (plugins->list.at[i].kind == kind) {
-            /* A library: its version, or why it cannot be used; and which of the places it was
-             * found in. */
+            /* Makes a row for a library: its version, or why it cannot be used, and where it was
+             * found. */
             const struct rp_plugin *plugin = &plugins->list.at[i];
             struct rp_err why = RP_ERR_INIT;
             char version[256] = "";

@@ -4,8 +4,8 @@
  * the program ("x", "serving_default_x:0") or by their numbers (in0, in1 ...); recorded values,
  * beside a BladeDISC program, in a bundle or in the checkpoint of a SavedModel; synthetic values,
  * if the program gives all shapes. Variables are fed like placeholders and follow them. Then the
- * graph is lowered to HLO for the engines other than tf; a failure is kept, and reported when one
- * of them is to run it.
+ * graph is lowered to HLO for the engines other than tf; a failure is kept and reported when one of
+ * them has to run it.
  */
 #include "exec/data/synthetic.h"
 #include "exec/engines.h"
@@ -16,20 +16,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SHAPE_VALUES 16 /* integers of a feed that may say a shape */
+#define SHAPE_VALUES 16 /* most integers of a feed that may be a shape */
 
 struct feed_ctx {
     struct rp_session *s;
     struct rp_replay_graph *g;
     const char *file; /* --inputs, or NULL */
-    bool *made;       /* of the feeds: synthetic, not filled yet */
+    bool *made;       /* by feed: it is synthetic and not filled yet */
     size_t nmade;
     struct rp_err *err;
 };
 
 /* ---- values ---- */
 
-/* What the program says of feed i; NULL: nothing (BladeDISC's, and a bundle's). */
+/* What the program says about feed i; NULL if nothing (BladeDISC's, and a bundle's). */
 static const struct rp_tf_port_name *port_of(const struct rp_replay_graph *g, size_t i)
 {
     size_t n = g->ports.feeds.n;
@@ -39,7 +39,7 @@ static const struct rp_tf_port_name *port_of(const struct rp_replay_graph *g, si
     return i < n ? &g->ports.feeds.at[i] : &g->ports.variables.at[i - n];
 }
 
-/* "in3", "x", "serving_default_x" or "serving_default_x:0" */
+/* Finds an input by "in3", "x", "serving_default_x" or "serving_default_x:0". */
 static struct rp_tensor *find_input(const struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
@@ -60,7 +60,7 @@ static struct rp_tensor *find_input(const struct feed_ctx *f, size_t i)
     return t;
 }
 
-/* "f32[2,3]", as manifests have it. */
+/* Parses "f32[2,3]", as in manifests. */
 static bool parse_type(const char *text, unsigned *elem, int64_t *dims, size_t *rank)
 {
     size_t n = strcspn(text, "[");
@@ -83,7 +83,7 @@ static bool parse_type(const char *text, unsigned *elem, int64_t *dims, size_t *
     return *text == ']';
 }
 
-/* An array of the type that the bundle or the program says, to be filled later. */
+/* Makes an array of the type that the bundle or the program states, to be filled later. */
 static enum rp_code make_one(struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
@@ -114,7 +114,8 @@ static enum rp_code make_one(struct feed_ctx *f, size_t i)
     return RP_OK;
 }
 
-/* A variable from the checkpoint: by what the graph restores it from, else by its own names. */
+/* Takes a variable from the checkpoint: by the key from which the graph restores it, else by its
+   own names. */
 static enum rp_code from_checkpoint(struct feed_ctx *f, size_t i)
 {
     const struct rp_replay_graph *g = f->g;
@@ -174,8 +175,8 @@ static enum rp_code from_blade(struct feed_ctx *f)
     return RP_OK;
 }
 
-/* Which feeds may say shapes, and are stored where weights are not: integers that BladeDISC took as
-   constants or kept on the host, of other programs short ones. */
+/* Marks feeds that may be shapes, which are stored where weights are not: integers that BladeDISC
+   treated as constants or kept on the host, and in other programs short ones. */
 static enum rp_code mark_known(struct feed_ctx *f)
 {
     struct rp_replay_graph *g = f->g;
@@ -259,7 +260,8 @@ static void lower_graph(struct feed_ctx *f, const bool *known, bool compute)
         rp_tensor_drop(kept[i]);
 }
 
-/* A signature from the feeds alone; only the engine knows the shapes of the outputs. */
+/* Makes a signature from the feeds alone, because only the engine knows the shapes of the
+   outputs. */
 static enum rp_code plain_signature(struct feed_ctx *f)
 {
     struct rp_session *s = f->s;
@@ -278,7 +280,7 @@ static enum rp_code plain_signature(struct feed_ctx *f)
     return RP_OK;
 }
 
-/* Values of those that were only made: as the HLO uses them, where there is one. */
+/* Fills feeds that have no values yet, according to their use in the HLO, if there is one. */
 static enum rp_code fill_made(struct feed_ctx *f, uint64_t seed)
 {
     struct rp_session *s = f->s;
@@ -345,8 +347,7 @@ enum rp_code rp_replay_graph_inputs(struct rp_session *s, const struct rp_sessio
     RP_TRY(mark_known(&f));
     root->inputs = describe_feeds(&f, o->seed);
     s->program.program = NULL;
-    /* Without values first: only where that does not do are some of them needed, and taken as
-     * known. */
+    /* Tries without values first; only if that fails, some are needed and taken as known. */
     struct rp_replay_graph *g = f.g;
     bool any = false;
     for (size_t i = 0; i < g->nfeeds; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TensorFlow's programs in a replay: opening them, and what is fed and fetched. */
+/* Opens TensorFlow's programs for a replay, and finds what is fed and fetched. */
 #include "replay/graph.h"
 
 #include "replay/bundle.h"
@@ -35,7 +35,8 @@ bool rp_replay_is_graph(const struct rp_session *s)
     return p && !strcmp(p->language, "graphdef") && p->source.n;
 }
 
-/* Variables of a SavedModel are in files beside it; without those they must come from elsewhere. */
+/* Variables of a SavedModel are in files beside it; without these, they must come from
+   elsewhere. */
 static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
 {
     struct rp_replay_graph *g = s->graph;
@@ -52,7 +53,7 @@ static enum rp_code find_checkpoint(struct rp_session *s, struct rp_err *err)
     return rp_tf_restores_find(g->graph, s->arena, &g->restores, err);
 }
 
-/* The placeholders and variables that the fetches need. */
+/* Chooses the placeholders and variables that the fetches need. */
 static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
 {
     struct rp_replay_graph *g = s->graph;
@@ -68,7 +69,7 @@ static enum rp_code choose_feeds(struct rp_session *s, struct rp_err *err)
     return RP_OK;
 }
 
-/* The outputs that the user names, instead of those that no node uses. */
+/* Chooses the outputs that the user names, instead of those that no node uses. */
 static enum rp_code choose_fetches(struct rp_session *s, const struct rp_settings *settings,
                                    struct rp_err *err)
 {

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `replay import`: bundles from what other tools, or `replay capture`, left behind.
+ * `replay import` makes bundles from what other tools, or `replay capture`, left behind.
  *
  *     <pid>-captures.jsonl     one bundle a line (src/capture/pjrt): program, inputs, outputs, time
- *     a folder of XLA dumps    one a snapshot; of a module without snapshots one with synthetic
- *                              inputs
- *     a log of BladeDISC       one a cluster. It names the compiler's inputs and the tars of their
- *                              arrays on lines of their own; a tar belongs to the input whose
- *                              arguments are its members
+ *     a folder of XLA dumps    one for each snapshot; for a module without snapshots, one with
+ * synthetic inputs a log of BladeDISC       one a cluster. It names the compiler's inputs and the
+ * tars of their arrays on lines of their own; a tar belongs to the input whose arguments are its
+ * members
  *
- * What cannot be imported is a row that says why, and the rest goes on.
+ * What cannot be imported becomes a row that says why, and the rest is imported.
  */
 #include "replay/import.h"
 #include "base/escape.h"
@@ -59,14 +58,14 @@ static enum rp_code import_row(struct import *i, const char *module, const char 
 
 /* ---- one bundle ---- */
 
-/* A session whose program is open: inputs are chosen, and it is packed. A failure is a row. */
+/* Packs a session whose program is open, after choosing inputs. A failure becomes a row. */
 static enum rp_code import_session(struct import *i, struct rp_session *s, const char *module,
                                    const char *from, enum rp_code code)
 {
     struct rp_session_options options = {.seed = (uint64_t)rp_settings_int(i->settings, "seed"),
                                          .partitions = s->bundle_partitions};
     struct rp_replay root = {0};
-    /* "jit_step.3.tar" of the folder: the name with what file names can hold. */
+    /* Replaces characters that file names cannot have in "jit_step.3.tar". */
     char name[RP_FILE_NAME_MAX];
     rp_file_name(name, *module ? module : "program");
     const char *path = rp_arena_textf(&i->result->arena, "%s/%s.%zu.tar", i->to, name, i->made);
@@ -98,7 +97,7 @@ static enum rp_code open_source(struct import *i, size_t at, struct rp_session *
 
 static enum rp_code import_module(struct import *i, const struct rp_dump_module *m)
 {
-    enum rp_dump_point best = RP_DUMP_AT_SOURCE; /* where nothing else was dumped */
+    enum rp_dump_point best = RP_DUMP_AT_SOURCE; /* used if nothing else was dumped */
 
     for (size_t k = 0; k < m->nstages; k++)
         if (m->stages[k].point == RP_DUMP_AT_RUN ||
@@ -160,7 +159,7 @@ static enum rp_code line_error(struct rp_err *err)
     return rp_err_set(err, RP_FORMAT, "the line does not describe a captured run");
 }
 
-/* [{"type": "F32", "dims": [2, 3], "at": 0, "bytes": 24}, …] */
+/* Reads [{"type": "F32", "dims": [2, 3], "at": 0, "bytes": 24}, …]. */
 static enum rp_code line_arrays(const struct rp_json_node *list, captured_arrays *out,
                                 struct rp_err *err)
 {
@@ -187,7 +186,7 @@ static enum rp_code line_arrays(const struct rp_json_node *list, captured_arrays
     return RP_OK;
 }
 
-/* File names of a capture have no folders: they are beside its list. */
+/* File names in a capture have no folders, because the files are beside its list. */
 static bool is_beside(const char *name)
 {
     return name && *name && *name != '.' && !strchr(name, '/');
@@ -212,7 +211,7 @@ static enum rp_code line_parse(const char *at, size_t n, struct rp_arena *arena,
     return RP_OK;
 }
 
-/* The arrays under the names that a session looks for; they point into the data. */
+/* Gives the arrays the names that a session looks for; they point into the data. */
 static enum rp_code borrow_arrays(const struct captured_array *list, size_t n, const char *kind,
                                   int64_t partitions, struct rp_bytes data, struct rp_arrays *out,
                                   struct rp_err *err)
@@ -255,8 +254,8 @@ static enum rp_code find_beside(const struct import *i, const char *folder, size
                       name ? name : "");
 }
 
-/* What several devices have of one execution, where the program computes with whole arrays: these
-   are put together, by the shardings of the compiled program. */
+/* If a program computes with whole arrays, puts together what several devices have of one
+   execution, by the shardings of the compiled program. */
 static enum rp_code import_whole(struct import *i, const char *list, size_t nfolder,
                                  const struct captured *c, struct rp_session *s)
 {
@@ -279,7 +278,8 @@ static enum rp_code import_capture(struct import *i, const char *list, const str
 {
     size_t nfolder = (size_t)(rp_text_file(list) - list), at;
     struct rp_session s = {.arena = &i->result->arena, .bundle_partitions = c->partitions};
-    struct rp_mapped data = {0}; /* values as they were: gzip's magic among them is a number */
+    struct rp_mapped data = {
+        0}; /* mapped without decompression, because values may look like gzip's magic number */
     struct rp_bytes bytes;
     const char *from = rp_arena_textf(&i->result->arena, "%s, run %lld", list, (long long)c->run);
     const char *path =
@@ -342,7 +342,7 @@ static enum rp_code import_list(struct import *i, const char *path)
 static const char blade_input[] = "tao_compiler_input: ";
 static const char blade_tar[] = "tar the cluster input tensors with protobuf format to: ";
 
-/* A path of the log, or the file of that name beside the log, where it was moved. */
+/* Finds a path of the log, or if the log was moved, the file of that name beside it. */
 static const char *log_path(const struct import *i, const char *log, const char *at, size_t n)
 {
     struct rp_arena *arena = &i->result->arena;
@@ -385,8 +385,8 @@ static enum rp_code blade_lines(struct import *i, const char *log, struct rp_byt
     return rp_arena_check(&i->result->arena, "importing", i->err);
 }
 
-/* The log does not say which tar belongs to an input: the first one whose members are named like
-   its arguments does. */
+/* The log does not say which tar belongs to an input, so the first one is used whose members have
+   the names of its arguments. */
 static enum rp_code import_cluster(struct import *i, const char *input, const struct blade_log *log)
 {
     const char *name = rp_text_file(input);

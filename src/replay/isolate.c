@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `replay isolate`: which operation is wrong on an engine. `ref` computes the real value of every
- * operation; the tested engine runs each operation alone on the real values of its operands. So an
- * error does not spread, and the first operation that differs is where a wrong result begins.
+ * `replay isolate` finds which operation is wrong on an engine. `ref` computes the real value of
+ * every operation; the tested engine runs each operation alone on the real values of its operands.
+ * So an error does not spread, and the first operation that differs is where a wrong result begins.
  *
  * Operations are run in batches: `ref` runs a batch as it is, the tested engine runs a program in
- * which every operand is a parameter, so that no operation sees the result of another. What differs
- * is confirmed by running the operation alone. Calls are entered always, because an error inside of
- * one may be small beside its results; fusions, branches and loops where they differ or amplify
- * rounding, loops at the first iteration that differs. Values are dropped after their last use.
+ * which every operand is a parameter, so that no operation sees the result of another. A difference
+ * is confirmed by running the operation alone. Calls are always entered, because an error inside of
+ * one may be small compared with its results. Fusions, branches and loops are entered if they
+ * differ or amplify rounding; loops, at the first iteration that differs. Values are dropped after
+ * their last use.
  */
 #include "program/opcodes.h"
 #include "replay/search.h"
@@ -24,28 +25,28 @@
 #define BATCH_BYTES ((int64_t)512 << 20)
 #define MOST_ROWS   50
 #define MOST_DEPTH  16
-#define MOST_LOOPS  100000 /* iterations that are looked into */
+#define MOST_LOOPS  100000 /* most iterations that are examined */
 
 struct isolate {
     const struct rp_search *search;
     struct rp_arena *arena; /* of the rows */
     struct rp_isolated *out;
-    struct rp_reproducer *capture; /* of the first operation that differs; or NULL */
+    struct rp_reproducer *capture; /* for the first operation that differs; or NULL */
     unsigned depth, captured_depth;
-    bool within; /* inside of the captured operation */
+    bool within; /* now inside of the captured operation */
     struct rp_err *err;
 };
 
-/* One computation that is walked. */
+/* walk: one computation that is visited. */
 struct walk {
     struct isolate *i;
     uint32_t computation, first, n;
     const char *inside; /* the operation that calls it, or NULL */
-    uint32_t caller;    /* the nearest call with a source line, if `called` */
+    uint32_t caller;    /* if `called`, the nearest call with a source line */
     bool called;
-    int64_t iteration; /* of a loop, or RP_ABSENT_I64 */
+    int64_t iteration; /* iteration of a loop, or RP_ABSENT_I64 */
     struct rp_values *values;
-    uint32_t *order, *last_use; /* by position in the computation: of the file; in `order` */
+    uint32_t *order, *last_use; /* by position in the computation: in the file; in `order` */
     uint8_t *live, *keep;
     uint32_t *batch;
     size_t nbatch;
@@ -70,7 +71,8 @@ static bool is_free(const struct rp_program *p, uint32_t op)
     }
 }
 
-/* Asynchronous pairs, channels and random numbers have no value of their own to compare. */
+/* Whether an operation has no value of its own to compare: asynchronous pairs, channels and random
+   numbers. */
 static bool is_skipped(const struct rp_program *p, uint32_t op)
 {
     switch (p->code.at[op]) {
@@ -146,7 +148,7 @@ static void walk_release(struct walk *w)
 
 /* ---- rows ---- */
 
-/* The operation whose source line stands for that of `op`: itself, or else what calls it. */
+/* The operation whose source line is used for `op`: itself, or what calls it. */
 static uint32_t walk_placed(const struct walk *w, uint32_t op)
 {
     struct rp_source_line at;
@@ -189,7 +191,7 @@ static enum rp_code isolate_row(const struct walk *w, uint32_t op, const char *v
 
 /* ---- batches ---- */
 
-/* keep: the operations of the batch that `want` says. */
+/* keep: the operations of the batch that `want` selects. */
 static size_t batch_select(const struct walk *w, const uint32_t *ops, size_t n, bool all,
                            uint32_t *selected)
 {
@@ -205,8 +207,8 @@ static size_t batch_select(const struct walk *w, const uint32_t *ops, size_t n, 
     return count;
 }
 
-/* The part that `ops` are, run on an engine with the values that are known; its outputs are the
-   arrays of the operations, one after the other. */
+/* A part of the program with some operations, run on an engine with the known values; its outputs
+   are the arrays of the operations, one after the other. */
 struct batch_run {
     struct rp_cut_program cut;
     struct rp_tensor **arguments, **outputs;
@@ -252,7 +254,7 @@ static enum rp_code batch_on_ref(struct walk *w)
 
 static enum rp_code isolate_enter(const struct walk *w, uint32_t op);
 
-/* The first operation that differs, and of those inside of it again the first, is kept. */
+/* Keeps the first operation that differs, and inside of it again the first. */
 static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint complaint,
                                     const char *message, struct batch_run *run,
                                     const struct rp_value *want)
@@ -280,7 +282,7 @@ static enum rp_code isolate_capture(const struct walk *w, enum rp_complaint comp
     return RP_OK;
 }
 
-/* One operation on the tested engine. A failure of the engine is the operation's, not ours. */
+/* Runs one operation on the tested engine. A failure of the engine counts for the operation. */
 static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
 {
     struct isolate *i = w->i;
@@ -333,8 +335,8 @@ static enum rp_code isolate_alone(const struct walk *w, uint32_t op)
     return code == RP_OK ? isolate_row(w, op, failed, NULL, message) : code;
 }
 
-/* Whether an operation of a batch is within the tolerance of its type; if not, it is run alone. So
-   is a call, which is then entered. */
+/* Whether an operation of a batch is within the tolerance of its type. If not, it is run alone; a
+   call is always run alone, and then entered. */
 static bool looks_right(const struct walk *w, uint32_t op, struct rp_tensor *const *got,
                         size_t each, size_t from)
 {
@@ -354,7 +356,7 @@ static bool looks_right(const struct walk *w, uint32_t op, struct rp_tensor *con
     return true;
 }
 
-/* A batch that fails as a whole is halved until the operation that fails is alone. */
+/* A batch that fails as a whole is halved until only the failing operation is left. */
 static enum rp_code batch_on_tested(struct walk *w, const uint32_t *ops, size_t n)
 {
     const struct rp_program *p = w->i->search->program;
@@ -405,7 +407,7 @@ static enum rp_code batch_finish(struct walk *w, uint32_t done)
     return RP_OK;
 }
 
-/* The computation's parameters have their values. */
+/* Walks a computation whose parameters have values. */
 static enum rp_code isolate_walk(struct walk *w)
 {
     const struct rp_program *p = w->i->search->program;
@@ -426,7 +428,7 @@ static enum rp_code isolate_walk(struct walk *w)
 
 /* ---- inside of operations ---- */
 
-/* The values of a computation's parameters: operand k of the call is parameter k. */
+/* Sets the values of a computation's parameters: operand k of the call is parameter k. */
 static enum rp_code enter_parameters(const struct walk *w, uint32_t computation,
                                      const struct rp_value *operands, uint32_t n,
                                      struct rp_values *inner)
@@ -481,7 +483,7 @@ static enum rp_code enter_computation(const struct walk *outer, uint32_t op, uin
     return code;
 }
 
-/* A whole computation as a part: its parameters are the only inputs, in the order of the file. */
+/* Cuts out a whole computation: its parameters are the only inputs, in the order of the file. */
 static enum rp_code cut_whole(const struct isolate *i, uint32_t computation,
                               struct rp_cut_program *out)
 {
@@ -502,7 +504,8 @@ struct loop {
     struct rp_value state, next, got;
 };
 
-/* The state as arguments of a part whose only parameter is the state: inputs are leaves of it. */
+/* The state as arguments of a part whose only parameter is the state, so the inputs are its
+   leaves. */
 static enum rp_code loop_arguments(const struct walk *w, const struct rp_cut_program *cut,
                                    const struct rp_value *state, struct rp_tensor ***out)
 {
@@ -541,7 +544,7 @@ static void value_release(struct rp_value *v)
     *v = (struct rp_value){0};
 }
 
-/* One iteration: *stop if the loop ends or was entered. */
+/* Runs one iteration; *stop is set if the loop ends or was entered. */
 static enum rp_code loop_step(const struct walk *w, uint32_t op, struct loop *l, int64_t k,
                               bool *stop)
 {
@@ -616,7 +619,7 @@ static enum rp_code enter_loop(const struct walk *w, uint32_t op)
     return code;
 }
 
-/* What a diverging operation calls, with the values it is called with. */
+/* Enters what a diverging operation calls, with the values of the call. */
 static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
 {
     const struct rp_program *p = w->i->search->program;
@@ -649,7 +652,7 @@ static enum rp_code isolate_enter(const struct walk *w, uint32_t op)
             code =
                 enter_computation(w, op, called.at[which], operands + which + 1, 1, RP_ABSENT_I64);
         break;
-    default: /* the function of a reduction is no part of its own */
+    default: /* the function of a reduction is not a separate part */
         break;
     }
     free(operands);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * `replay isolate A B`: the first operation at which two programs differ in value. Both run on the
- * same inputs and the same engine, flattened, and the values of operations that are counterparts
- * (pair.c) are compared. A counterpart may be none: a compiler reuses names and scopes for what it
- * rewrites. So a difference counts only where it leads to a result that differs, through operations
- * that differ too or have no counterpart, and where both come of the same values; the first in the
- * order of the left program is the answer. Two loops or branches that differ are entered.
+ * `replay isolate A B` finds the first operation at which the values of two programs differ. Both
+ * run on the same inputs and the same engine, flattened, and the values of operations that are
+ * counterparts (pair.c) are compared. An apparent counterpart may be false, because a compiler
+ * reuses names and scopes for what it rewrites. So a difference counts only if it leads to a result
+ * that differs, through operations that differ, too, or have no counterpart, and if both are
+ * computed from the same values. The first in the order of the left program is the answer. Two
+ * loops or branches that differ are entered.
  */
 #include "base/arena.h"
 #include "program/opcodes.h"
@@ -19,7 +20,7 @@
 
 /* ---- the first that counts ---- */
 
-/* The operations of the results that differ; *n of them, in a list of the arena. */
+/* Lists the operations of the results that differ, *n of them, in the arena. */
 static enum rp_code differing_results(struct rp_level *l, const struct rp_level_verdict *v,
                                       uint32_t **out, size_t *n)
 {
@@ -57,10 +58,10 @@ static bool same_name(const struct rp_level *l, uint32_t left, uint32_t right)
 }
 
 /*
- * Whether two operations that differ can be counterparts: they come of the same values that agree.
- * The fault may have changed an operand: a third of the values must be the same, and half where
- * they are only similar. Constants come of nothing; they are counterparts where they have the same
- * name.
+ * Whether two operations that differ can be counterparts, because they are computed from values
+ * that agree. The fault may have changed an operand, so a third of the values must be the same, or
+ * half if they are only similar. Constants are computed from nothing; they are counterparts if they
+ * have the same name.
  */
 static bool is_plausible(const struct rp_level *l, uint32_t left)
 {
@@ -101,7 +102,7 @@ static uint32_t first_suspect(const struct rp_level *l, const uint32_t *results,
             first = l->group[0][i];
     if (first != RP_NONE)
         return first;
-    /* none: a result that is returned twice, and whose counterpart is another one */
+    /* none: a result that is returned twice, and has another counterpart */
     return nsuspects ? l->group[0][0] : results[0];
 }
 
@@ -146,8 +147,8 @@ static enum rp_code row_add(const struct rp_level *l, uint32_t left, uint32_t ri
     return rp_vec_push(&l->out->rows, row, l->err);
 }
 
-/* Operations between those that agree and the one that differs: what one program alone has, and
-   what has a counterpart that does not fit. The fault may be in one of them. */
+/* Lists the operations between those that agree and the one that differs, if only one program has
+   them, or their counterparts do not fit. The fault may be in one of them. */
 static enum rp_code rows_between(struct rp_level *l, int side, uint32_t from)
 {
     const struct rp_level_side *s = &l->side[side];
@@ -168,7 +169,7 @@ static enum rp_code rows_between(struct rp_level *l, int side, uint32_t from)
     return RP_OK;
 }
 
-/* The nearest values before it that still agree. */
+/* Lists the nearest earlier values that still agree. */
 static enum rp_code rows_agreed(struct rp_level *l, uint32_t from)
 {
     const struct rp_level_side *s = &l->side[0];
@@ -190,7 +191,7 @@ static enum rp_code rows_agreed(struct rp_level *l, uint32_t from)
 
 /* ---- all of it ---- */
 
-/* The operation that makes a value: not the part of a tuple that is taken out of its result. */
+/* The operation that makes a value, not the one that takes it out of a tuple. */
 static uint32_t maker_of(const struct rp_level *l, uint32_t op)
 {
     const struct rp_program *p = l->side[0].flat;
@@ -253,7 +254,7 @@ static enum rp_code level_search(struct rp_level *l, const struct rp_level_verdi
     return rp_level_enter(l, op);
 }
 
-/* The results agree: values on the way may differ all the same, where nothing comes of it. */
+/* If the results agree, values on the way may still differ without consequences. */
 static enum rp_code level_unseen(struct rp_level *l)
 {
     const struct rp_level_side *s = &l->side[0];

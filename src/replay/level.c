@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of two programs, compared. Bounds are those of checks: what the rounding of the left
- * program explains, which is measured. Values are
- * computed for groups of operations, each with a run of what leads to them, so that they need not
- * all be in memory.
+ * Compares values of two programs. The bounds are those of checks: the differences that rounding in
+ * the left program explains, which is measured. Values are computed for groups of operations, each
+ * with a run of what leads to them, so that they need not all be in memory.
  */
 #include "replay/level.h"
 #include "base/arena.h"
@@ -48,7 +47,8 @@ static void judge_one(const struct rp_pair_search *s, const struct compared *c, 
                  moved * 4 >= v->is.max_abs;
 }
 
-/* Of narrow types: whatever the bounds of the type say, by runs that round otherwise. */
+/* Judges arrays of narrow types by runs that round differently, whatever the bounds of the type
+   say. */
 static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct compared *c,
                                  const uint8_t *through, struct rp_arena *arena,
                                  struct rp_level_verdict *v, struct rp_err *err)
@@ -71,7 +71,7 @@ static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct co
         code = rp_variants_decide(&of, c->got, c->want, least, c->n, is, err);
     if (code == RP_NOMEM || code == RP_BUG || code == RP_CANCELLED)
         return code;
-    for (size_t i = 0; i < c->n; i++) /* nothing is known where our engine cannot run it */
+    for (size_t i = 0; i < c->n; i++) /* nothing is known if our engine cannot run it */
         if (is[i].known) {
             v[i].rounded = !is[i].why && !v[i].is.ok;
             v[i].is.ok = v[i].is.ok && !is[i].why;
@@ -81,7 +81,7 @@ static enum rp_code judge_narrow(const struct rp_pair_search *s, const struct co
     return RP_OK;
 }
 
-/* Whether arrays agree. How far rounding moves them is measured where that decides. */
+/* Whether arrays agree. How far rounding moves them is measured only if that decides. */
 static enum rp_code judge(const struct rp_pair_search *s, const struct compared *c,
                           struct rp_level_verdict *v, struct rp_err *err)
 {
@@ -182,7 +182,7 @@ enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s
 
 /* ---- operations in groups ---- */
 
-/* Marks what `from` depends on; of what agrees nothing further if `stop`. */
+/* Marks what `from` depends on; if `stop`, not beyond values that agree. */
 void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, size_t n, bool stop)
 {
     const struct rp_level_side *s = &l->side[side];
@@ -208,7 +208,8 @@ void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, siz
     }
 }
 
-/* What both parts gave, array by array; the verdicts are in the order of the arrays. */
+/* Compares the results of both parts array by array; the verdicts are in the order of the
+   arrays. */
 enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_level_part part[2],
                             struct rp_level_verdict **out)
 {
@@ -249,7 +250,7 @@ static enum rp_code group_run(struct rp_level *l)
     if (code == RP_OK)
         code = rp_level_judge(l, part, &v);
     if (code == RP_OK) {
-        /* Verdicts of the arrays become those of their operations. */
+        /* Combines verdicts of arrays to those of their operations. */
         size_t each = part[0].n / l->search->partitions;
         const struct rp_level_side *s = &l->side[0];
         size_t at = 0;
@@ -278,14 +279,14 @@ static enum rp_code group_run(struct rp_level *l)
     return code;
 }
 
-/* Whether an operation has a value to compare, in what is compared. */
+/* Whether an operation has a value to compare in the computation. */
 static bool has_value(const struct rp_level_side *s, uint32_t op)
 {
     return s->reached[op - s->entry->first] && s->flat->code.at[op] != RP_OP_PARAMETER &&
            s->flat->code.at[op] != RP_OP_TUPLE && rp_shape_leaves(s->flat, s->flat->shape.at[op]);
 }
 
-/* All counterparts that results which differ depend on, where that is not done. */
+/* Compares all counterparts on which differing results depend, unless that was done. */
 static enum rp_code compare_pairs(struct rp_level *l)
 {
     struct rp_level_side *s = &l->side[0];
@@ -309,7 +310,7 @@ static enum rp_code compare_pairs(struct rp_level *l)
 
 /* ---- the same value under another name ---- */
 
-/* Prints of the values of operations without a counterpart; *n of them, in the arena. */
+/* Makes prints of the values of operations without a counterpart; *n of them, in the arena. */
 static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_print **out,
                                 size_t *n)
 {
@@ -350,7 +351,8 @@ static enum rp_code prints_make(struct rp_level *l, int side, struct rp_value_pr
     return RP_OK;
 }
 
-/* Values that have no counterpart by name. One of equal sums that differs after all has none. */
+/* Pairs values that have no counterpart by name. If values with equal sums turn out to differ, they
+   have no counterpart. */
 static enum rp_code compare_values(struct rp_level *l)
 {
     struct rp_level_side *s = l->side;

@@ -11,10 +11,10 @@ enum { RP_LEVEL_UNPAIRED, RP_LEVEL_AGREES, RP_LEVEL_DIFFERS, RP_LEVEL_ROUNDED };
 
 struct rp_level_verdict {
     struct rp_comparison is;
-    bool rounded; /* it differs, and no more than rounding explains */
+    bool rounded; /* it differs, but not by more than rounding explains */
 };
 
-/* One program: its entry, flat, with the values of its parameters. */
+/* One program: its flat entry, with the values of its parameters. */
 struct rp_level_side {
     struct rp_program *flat;
     const struct rp_computation *entry;
@@ -30,8 +30,8 @@ struct rp_level_side {
 struct rp_level {
     const struct rp_pair_search *search;
     struct rp_level_side side[2];
-    uint8_t *state; /* of the left side's operations */
-    uint8_t *known; /* of the left side's operations: they had a counterpart by what is known */
+    uint8_t *state; /* by operation of the left side */
+    uint8_t *known; /* by operation of the left side: it had a counterpart by name or structure */
     struct rp_level_verdict *verdict;
     uint32_t *group[2];
     size_t ngroup;
@@ -44,7 +44,7 @@ struct rp_level {
     struct rp_err *err;
 };
 
-/* A part of the entry computation as a program of its own: some operations with all that they
+/* A part of the entry computation as a separate program: some operations with everything they
    depend on, and the arrays that go in and come out. */
 struct rp_level_part {
     struct rp_cut_program cut;
@@ -54,31 +54,32 @@ struct rp_level_part {
 
 /* ---- level.c ---- */
 
-/* Release also after a failure. */
+/* Must be released also after a failure. */
 enum rp_code rp_level_side_init(struct rp_level_side *s, const struct rp_pair_search *search,
                                 int which, struct rp_err *err);
 void rp_level_side_release(struct rp_level_side *s);
 
-/* Runs operations of one side with all that leads to them. Released in every case by
-   rp_level_part_release. */
+/* Runs operations of one side with everything that leads to them. Call rp_level_part_release in
+   every case. */
 enum rp_code rp_level_part_run(const struct rp_level *l, struct rp_level_side *s,
                                const uint32_t *ops, size_t n, struct rp_level_part *out);
 void rp_level_part_release(struct rp_level_part *part);
 
-/* Marks what `from` depends on in `reached`; of what agrees nothing further if `stop`. */
+/* Marks in `reached` what `from` depends on; if `stop`, not beyond values that agree. */
 void rp_level_mark(const struct rp_level *l, int side, const uint32_t *from, size_t n, bool stop);
 
-/* What both parts gave, array by array: a new list of verdicts in the order of the arrays. */
+/* Compares the results of both parts array by array; makes a new list of verdicts in the order of
+   the arrays. */
 enum rp_code rp_level_judge(const struct rp_level *l, const struct rp_level_part part[2],
                             struct rp_level_verdict **out);
 
-/* Finds counterparts, and compares the values of all that the results depend on. */
+/* Finds counterparts, and compares the values of everything on which the results depend. */
 enum rp_code rp_level_compare(struct rp_level *l, const uint32_t *results, size_t n);
 
 /* ---- level_inside.c ---- */
 
-/* What two operations that differ call, where they call the same kind of thing with the same
-   values: loops and branches. */
+/* Enters two loops or branches that differ, if they call the same kind of computation with the same
+   values. */
 enum rp_code rp_level_enter(struct rp_level *l, const uint32_t op[2]);
 
 /* ---- isolate_pair.c ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two loops or branches that differ: loops at the first iteration that differs, when both start
-   from the values of the left one. */
+/* Enters two loops or branches that differ; loops at the first iteration that differs, when both
+   start from the values of the left one. */
 #include "base/arena.h"
 #include "program/opcodes.h"
 #include "replay/level.h"
@@ -11,7 +11,7 @@
 #define MOST_DEPTH 8
 #define MOST_LOOPS 10000 /* iterations that are looked into */
 
-/* A computation of one side as a program of its own, with arguments out of one value. */
+/* A computation of one side as a separate program, with arguments taken from one value. */
 struct body {
     struct rp_cut_program cut;
     struct rp_tensor **arguments;
@@ -43,7 +43,7 @@ static enum rp_code body_init(const struct rp_level *l, int side, uint32_t compu
     return code;
 }
 
-/* state: arrays of the value that the computation is called with, partition after partition. */
+/* state: arrays of the value with which the computation is called, partition after partition. */
 static enum rp_code body_arguments(const struct rp_level *l, const struct body *b,
                                    struct rp_tensor *const *state, size_t nstate)
 {
@@ -58,7 +58,7 @@ static enum rp_code body_arguments(const struct rp_level *l, const struct body *
     return RP_OK;
 }
 
-/* Both computations on the same values: whether they differ, and if so where. */
+/* Runs both computations on the same values and finds whether, and where, they differ. */
 static enum rp_code compare_bodies(struct rp_level *l, struct body body[2],
                                    struct rp_tensor *const *state, size_t nstate,
                                    const char *inside, int64_t iteration, bool *differs)
@@ -79,7 +79,7 @@ struct loop {
     size_t nstate;
 };
 
-/* The state after an iteration of the left program, or that the loop has ended. */
+/* Computes the state after an iteration of the left program, or finds that the loop has ended. */
 static enum rp_code loop_next(const struct rp_level *l, struct loop *loop, bool *over)
 {
     const struct rp_pair_search *s = l->search;
@@ -160,7 +160,7 @@ static bool same_shape(const struct rp_level *l, uint32_t left, uint32_t right)
     return rp_pair_shape(a, a->shape.at[left]) == rp_pair_shape(b, b->shape.at[right]);
 }
 
-/* What two operations that differ call, where they call the same kind of thing with the same
+/* Enters two operations that differ, if they call the same kind of computation with the same
    values. */
 enum rp_code rp_level_enter(struct rp_level *l, const uint32_t op[2])
 {

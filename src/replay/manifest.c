@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading and writing the manifest of a bundle. Keys that are not known are passed over, so that a
- * later version may add some; paths that lead out of the bundle are refused.
+ * Reads and writes the manifest of a bundle. Unknown keys are ignored, so that a later version may
+ * add some; paths that lead out of the bundle are refused.
  */
 #include "io/escaped.h"
 #include "replay/bundle.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Outputs that have a type narrower than f32, or pass through one, against what rounding does to
-   them (variants.h), whatever the bounds of their type say. */
+/* Judges outputs that have a type narrower than f32, or pass through one, by the effect of rounding
+   on them (variants.h), whatever the bounds of their type are. */
 #include "replay/variants.h"
 
 #include <stdlib.h>

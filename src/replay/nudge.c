@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far the outputs of a program move if its numbers change by about a unit in the last place:
- * those of its inputs, and the constants inside of its loops, where what a step rounds meets what
- * the steps before have rounded. A loop that forgets where it began (x = 0.999 x + 0.1) would not
- * move otherwise, and yet two right ways to compute it end far apart.
+ * Measures how far the outputs of a program move if its numbers change by about a unit in the last
+ * place: its inputs, and the constants inside of its loops, where rounding errors of successive
+ * steps meet. A loop that forgets where it began (x = 0.999 x + 0.1) would not move otherwise, and
+ * yet two right ways to compute it end far apart.
  */
 #include "program/floats.h"
 #include "program/literal.h"
@@ -16,7 +16,7 @@
 
 #define MOST_ELEMENTS 1024 /* of a constant */
 
-/* Every number of a float or complex array, up or down. */
+/* Changes every number of a float or complex array, up or down. */
 static enum rp_code nudged(const struct rp_tensor *t, uint64_t *state, struct rp_tensor **out,
                            struct rp_err *err)
 {
@@ -60,7 +60,7 @@ static enum rp_code nudge_all(struct rp_tensor *const *arguments, size_t n, uint
 
 /* ---- constants of loops ---- */
 
-/* The computations that loops call, and those that these call; returns how many. */
+/* Lists the computations that loops call, and those that these call; returns their number. */
 static size_t list_inside(const struct rp_program *p, uint32_t *list, bool *listed)
 {
     size_t n = 0;
@@ -114,7 +114,7 @@ static enum rp_code nudge_literal(const struct rp_program *p, struct rp_literal 
     return code;
 }
 
-/* The program with other literals, which are in the arena; all else is the old one's. */
+/* Makes a program with other literals, in the arena; everything else is shared. */
 static enum rp_code nudge_constants(const struct rp_program *p, uint64_t *state,
                                     struct rp_arena *arena, struct rp_program *out,
                                     struct rp_err *err)

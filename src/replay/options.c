@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of `replay` mean for a run: its engine, how f32 is multiplied, and what a PJRT
-   plugin is told. */
+/* Translates the options of `replay`: the engine, how f32 is multiplied, and what a PJRT plugin is
+   told. */
 #include "base/text.h"
 #include "exec/pjrt/client.h"
 #include "io/input.h"
@@ -14,7 +14,7 @@
 
 /* ---- the engine ---- */
 
-/* The first engine of the table that is there and compiles the program. */
+/* Chooses the first engine of the table that is available and compiles the program. */
 enum rp_code rp_replay_choose(const struct rp_session *s, const struct rp_settings *settings,
                               struct rp_session_run *run, struct rp_replay *root,
                               struct rp_err *err)
@@ -40,7 +40,7 @@ enum rp_code rp_replay_choose(const struct rp_session *s, const struct rp_settin
     return RP_OK;
 }
 
-/* Programs that our own engines do not know, once that is seen. */
+/* Chooses again for programs that our own engines do not know, once that is seen. */
 void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings *settings,
                             struct rp_session_run *run, struct rp_replay *root)
 {
@@ -61,9 +61,9 @@ void rp_replay_choose_again(const struct rp_session *s, const struct rp_settings
 
 /*
  * NVIDIA GPUs since Ampere multiply f32 as TF32 unless a program requests higher precision, and
- * XLA's modules do not say so. What tells is where the module was compiled: an optimized module
- * calls the GPU's libraries or has Triton fusions; a module before optimization has in its dump
- * beside it
+ * XLA's modules do not say so. It follows from where the module was compiled: an optimized module
+ * calls the GPU's libraries or has Triton fusions; a module before optimization has a file beside
+ * it in its dump
  *
  *     module_9280.jit_step.sm_9.0a_gpu_after_optimizations.txt
  */
@@ -90,8 +90,8 @@ static bool calls_a_gpu(const struct rp_program *p)
     return false;
 }
 
-/* "sm_9.0a" of "module_1.jit_f.sm_9.0a_gpu_after_optimizations.txt" after the prefix; NULL: not
-   such a name, or of a GPU before Ampere. */
+/* "sm_9.0a" in "module_1.jit_f.sm_9.0a_gpu_after_optimizations.txt" after the prefix; NULL if it is
+   not such a name, or of a GPU before Ampere. */
 static const char *gpu_of_name(struct rp_arena *arena, const char *name, const char *prefix,
                                size_t n)
 {
@@ -122,8 +122,8 @@ static const char *gpu_beside(struct rp_arena *arena, const char *file)
     return found;
 }
 
-/* The GPU that the program was compiled for, where it is one of NVIDIA's that multiplies f32 as
-   TF32: "sm_9.0a"; NULL where there is no sign of one. program: NULL is fine. */
+/* The GPU for which the program was compiled, "sm_9.0a", if it is one of NVIDIA's that multiplies
+   f32 as TF32; NULL if there is no sign of one. program may be NULL. */
 static const char *gpu_of(struct rp_arena *arena, const struct rp_program *program,
                           const char *file)
 {
@@ -132,7 +132,7 @@ static const char *gpu_of(struct rp_arena *arena, const struct rp_program *progr
     return file ? gpu_beside(arena, file) : NULL;
 }
 
-/* How f32 is multiplied on the engines of our own, and why so. */
+/* Decides how f32 is multiplied on our own engines, and says why. */
 void rp_replay_choose_products(const struct rp_session *s, const struct rp_settings *settings,
                                struct rp_session_run *run, struct rp_replay *root)
 {
@@ -174,7 +174,7 @@ static enum rp_code texts_of(struct rp_arena *arena, const struct rp_settings *s
     return RP_OK;
 }
 
-/* Recorded options of a compilation into `to`; their flags may name folders to write to. */
+/* Puts recorded options of a compilation into `to`; their flags may name folders to write to. */
 static enum rp_code read_compile_options(const char *path, bool keep_flags,
                                          struct rp_proto_writer *to, struct rp_err *err)
 {
@@ -186,7 +186,7 @@ static enum rp_code read_compile_options(const char *path, bool keep_flags,
     enum rp_code code = rp_input_slurp(file, &bytes, &n, err);
     if (code == RP_OK && !n)
         code = rp_err_set(err, RP_FORMAT, "'%s' is empty", path);
-    if (code == RP_OK) { /* also if they are kept: this validates all of them */
+    if (code == RP_OK) { /* also if they are kept, because this validates all of them */
         code = rp_pjrt_strip_options(bytes, n, to, err);
         if (code != RP_OK)
             rp_err_prefix(err, code, "'%s'", path);

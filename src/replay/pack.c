@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packing a bundle. A protobuf goes in as the module alone, without what its file recorded around
- * it, text as it is; arrays become .npy members named by their SHA-256, so equal ones are stored
- * once. TensorFlow's programs are stored as their GraphDef, BladeDISC's as the one that calls the
- * cluster. Everything is hashed first, because the manifest comes first.
+ * Packs a bundle. A protobuf is stored as the module alone, without what its file recorded around
+ * it; text is stored unchanged; arrays become .npy members named by their SHA-256, so equal ones
+ * are stored once. TensorFlow's programs are stored as their GraphDef, BladeDISC's as the one that
+ * calls the cluster. Everything is hashed first, because the manifest comes first.
  *
- * Redacted, no value of an input or output is stored but those that say shapes, and the program
+ * If redacted, values of inputs and outputs are stored only if they are shapes, and the program
  * loses its weights (redact.h).
  */
 #include "replay/bundle.h"
@@ -50,7 +50,7 @@ static enum rp_code add_file(struct pack_ctx *p, const struct member *m, const c
     return rp_bundle_add_file(&p->bundle, &row, p->err);
 }
 
-/* known: its values say shapes, so it is stored in any case. */
+/* known: its values are shapes, so it is always stored. */
 static enum rp_code add_array(struct pack_ctx *p, const char *name, const struct rp_tensor *t,
                               bool known)
 {
@@ -117,7 +117,7 @@ static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, stru
         return rp_err_set(p->err, RP_UNSUPPORTED,
                           "'%s': bundles hold programs in HLO, StableHLO or TensorFlow's graphs",
                           s->file);
-    if (s->recorded.flat) { /* callbacks are parameters of it */
+    if (s->recorded.flat) { /* callbacks became parameters of it */
         *out = (struct rp_bytes){s->program.module, s->program.nmodule};
         return p->bundle.redacted
                    ? rp_err_set(p->err, RP_UNSUPPORTED,
@@ -134,7 +134,7 @@ static enum rp_code program_bytes(struct pack_ctx *p, struct rp_session *s, stru
         return rp_proto_written(&p->made, out, p->err);
     }
     *out = (struct rp_bytes){s->program.bytes, s->program.nbytes};
-    if (!hlo && program->source.n) /* the module alone, of a file of jax.export */
+    if (!hlo && program->source.n) /* for a file of jax.export, only the module */
         *out = (struct rp_bytes){(const uint8_t *)program->source.at, program->source.n};
     if (rp_replay_wire(s, &wire) && !rp_hlo_proto_module(wire.at, wire.n, out))
         return rp_err_set(p->err, RP_FORMAT, "'%s' holds no module", s->file);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which operations of two programs are counterparts: the results; operations that are the same all
- * the way up to the parameters (hash); those of one scope path and source line, then of one name,
- * where each program has exactly one. Each pair leads to its operands and users. Of the rest, those
- * with the same value are counterparts; then those that a match of the structures pairs, and those
- * that repeat equally often, in order. An operation has a counterpart of its own shape only: a
- * compiler that computes on other shapes has rewritten it. The programs are flat, so that
+ * Finds which operations of two programs are counterparts: the results; operations that are the
+ * same all the way up to the parameters (hash); those with the same scope path and source line,
+ * then with the same name, if each program has exactly one. Each pair leads to its operands and
+ * users. Among the rest, those with the same value are counterparts; then those paired by matching
+ * the structures, and those that repeat equally often, in order. Counterparts have the same shape,
+ * because a compiler that computes on other shapes has rewritten it. The programs are flat, so that
  * operations inside of fusions are found. Takes the time of sorting the operations.
  */
 #include "base/order.h"
@@ -30,7 +30,7 @@ struct pairing {
     struct rp_match_side side[2];
     uint32_t *match[2]; /* by operation: the other side's, or RP_NONE */
     struct keyed *keyed[2];
-    uint32_t *queue; /* of the left side: pairs to follow */
+    uint32_t *queue; /* of the left side: pairs that are to be followed */
     size_t nqueue;
     struct rp_arena scratch;
     struct rp_err *err;
@@ -55,7 +55,7 @@ static uint64_t text_key(const char *text)
     return rp_hash_bytes(text, strlen(text));
 }
 
-/* Whether an operation can have a counterpart: parameters have the same one in every case. */
+/* Whether an operation can have a counterpart; parameters always have the same one. */
 static bool is_candidate(const struct pairing *g, int side, uint32_t op)
 {
     const struct rp_program *p = g->p[side];
@@ -85,7 +85,8 @@ static void pair_if_same(struct pairing *g, uint32_t left, uint32_t right)
         pair_add(g, left, right);
 }
 
-/* The only user of the kind of `like`, an operation of the left side; RP_NONE: none or several. */
+/* The only user of the same kind as `like`, an operation of the left side; RP_NONE if there are
+   none or several. */
 static uint32_t only_user(const struct pairing *g, int side, uint32_t op, uint32_t like)
 {
     const struct rp_match_side *s = &g->side[side];
@@ -106,7 +107,7 @@ static uint32_t only_user(const struct pairing *g, int side, uint32_t op, uint32
     return found;
 }
 
-/* Operands at the same position, and users of a kind that there is one of. */
+/* Pairs operands at the same position, and users of a kind that occurs only once. */
 static void pairs_follow(struct pairing *g)
 {
     while (g->nqueue) {
@@ -159,7 +160,7 @@ static uint64_t key_of_scope(const struct pairing *g, int side, uint32_t op)
                : key;
 }
 
-/* The whole name; the operation may have become another one. */
+/* Uses the whole name; the operation may have become another one. */
 static uint64_t key_of_whole_name(const struct pairing *g, int side, uint32_t op)
 {
     const struct rp_program *p = g->p[side];
@@ -207,8 +208,8 @@ static size_t run_of(const struct keyed *k, size_t from, size_t n)
     return to - from;
 }
 
-/* Equal keys that each side has `most` times at most are pairs in order: where both sides have them
-   equally often, or where equal keys are equal values. */
+/* Operations with equal keys, at most `most` on each side, are paired in order, if both sides have
+   them equally often, or if equal keys mean equal values. */
 static void pairs_by(struct pairing *g, pair_key_fn *key_of, size_t most)
 {
     size_t n = collect(g, 0, key_of), m = collect(g, 1, key_of), i = 0, j = 0;
@@ -218,8 +219,8 @@ static void pairs_by(struct pairing *g, pair_key_fn *key_of, size_t most)
         size_t na = run_of(g->keyed[0], i, n), nb = run_of(g->keyed[1], j, m);
 
         if (a->key == b->key && (na == nb || key_of == key_of_hash) && na <= most) {
-            /* What is left over of one side has the last one of the other, which does not know of
-             * it. */
+            /* The remaining ones of one side are paired with the last one of the other, which does
+             * not know of it. */
             for (size_t k = 0; k < na && k < nb; k++)
                 pair_add(g, a[k].op, b[k].op);
             for (size_t k = nb; k < na; k++)
@@ -234,7 +235,7 @@ static void pairs_by(struct pairing *g, pair_key_fn *key_of, size_t most)
 }
 
 /* Whether nine of ten operations have their names in both programs, as before and after a change in
-   the source. A compiler gives names that were free again to others. */
+   the source. A compiler reuses names that became free. */
 static bool names_are_kept(struct pairing *g)
 {
     size_t n = collect(g, 0, key_of_whole_name), m = collect(g, 1, key_of_whole_name), i = 0, j = 0;
@@ -274,7 +275,7 @@ static void pair_results(struct pairing *g)
     }
 }
 
-/* An operation without operands says nothing of where it belongs. */
+/* An operation without operands does not show where it belongs. */
 static bool is_placed(const struct pairing *g, uint32_t left, uint32_t right)
 {
     return rp_op_operands(g->p[0], left).n && rp_op_operands(g->p[1], right).n;
@@ -300,7 +301,7 @@ static enum rp_code pair_structures(struct pairing *g)
     return RP_OK;
 }
 
-/* match: as it is so far, or NULL for none; then it is made in the arena. */
+/* match: the result so far, or NULL to make it in the arena. */
 static enum rp_code pairing_init(struct pairing *g, struct rp_arena *arena, uint32_t *match[2])
 {
     for (int k = 0; k < 2; k++) {
@@ -329,7 +330,7 @@ enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_progra
     match[0] = match[1] = NULL;
     enum rp_code code = pairing_init(&g, arena, match);
     if (code == RP_OK) {
-        /* Parameters of one number. */
+        /* Pairs parameters with the same number. */
         const struct rp_computation *a = &g.p[0]->computations.at[g.p[0]->entry];
         const struct rp_computation *b = &g.p[1]->computations.at[g.p[1]->entry];
         size_t n = 0;
@@ -347,7 +348,7 @@ enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_progra
                 pair_add(&g, op, g.keyed[1][i].op);
         }
         pair_results(&g);
-        g.nqueue = 0; /* what makes them may be the change itself */
+        g.nqueue = 0; /* their operands may be the change itself */
         if (names_are_kept(&g))
             pairs_by(&g, key_of_whole_name, 1);
         pairs_by(&g, key_of_hash, SIZE_MAX);
@@ -375,7 +376,7 @@ enum rp_code rp_pair_similar(const struct rp_program *left, const struct rp_prog
 
 /* ---- by values ---- */
 
-#define NEAR 1e-4 /* of the sum of magnitudes: equal up to rounding */
+#define NEAR 1e-4 /* relative to the sum of magnitudes: equal up to rounding */
 
 RP_ORDER(print_order, struct rp_value_print, RP_UP(shape), RP_UP(size), RP_UP(op))
 
@@ -393,7 +394,7 @@ bool rp_value_print(const struct rp_tensor *t, struct rp_value_print *out)
         out->size += fabs(x);
         out->sum += weight * x;
     }
-    return isfinite(out->size) && low < high; /* of equal elements there are many */
+    return isfinite(out->size) && low < high; /* many arrays have only equal elements */
 }
 
 void rp_pair_values(struct rp_value_print *left, size_t n, struct rp_value_print *right, size_t m,

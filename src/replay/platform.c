@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that was exported for several platforms takes the index of the one that it runs on as
- * its first parameter, which is no input of the user's: it is this machine's, "cpu", unless the
- * inputs give it. The list of platforms is in a file of jax.export, a FlatBuffer:
+ * A program that was exported for several platforms takes the index of the current platform as its
+ * first parameter, which is not an input of the user's: it is that of this machine, "cpu", unless
+ * the inputs contain it. The list of platforms is in a file of jax.export, a FlatBuffer:
  *
  *     03000000  <offset> <offset> <offset>  ...  03000000 "cpu\0"
  *
- * A module alone has no list: then it is the first.
+ * A module alone has no list, so the first one is assumed.
  */
 #include "replay/replay.h"
 
@@ -21,7 +21,7 @@ static uint32_t word_at(const uint8_t *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* The name that the offset at `at` leads to, "cuda", or NULL. */
+/* The name to which the offset at `at` leads, such as "cuda", or NULL. */
 static const char *name_at(const uint8_t *bytes, size_t n, size_t at)
 {
     uint64_t to = at + 4 <= n ? at + word_at(bytes + at) : n;
@@ -35,7 +35,7 @@ static const char *name_at(const uint8_t *bytes, size_t n, size_t at)
     return (const char *)bytes + to + 4;
 }
 
-/* The place of "cpu" in the list; 0: there is none. */
+/* The place of "cpu" in the list; 0 if there is none. */
 static int64_t find_platform(const uint8_t *bytes, size_t n)
 {
     for (size_t at = 0; at + 4 <= n; at += 4) {
@@ -54,7 +54,7 @@ static int64_t find_platform(const uint8_t *bytes, size_t n)
     return 0;
 }
 
-/* Its first parameter is that index. */
+/* Whether its first parameter is that index. */
 static bool takes_platform(const struct rp_session *s)
 {
     static const char mark[] = "_platform_index";
@@ -94,7 +94,7 @@ static enum rp_code add_input(struct rp_arrays *to, size_t i, struct rp_tensor *
     return code;
 }
 
-/* The index is in0, and what was in0 is in1. */
+/* Makes the index in0; what was in0 becomes in1, and so on. */
 static enum rp_code shift_arrays(struct rp_session *s, size_t n, struct rp_err *err)
 {
     struct rp_arrays arrays = {0};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Times of instructions from an engine that records a trace of its own (PJRT an XSpace, TensorFlow
- * a RunMetadata): the trace is read as any other, and what `top` says of it are the instructions.
- * XLA names kernels after the instructions they were made of; TensorFlow's rows are operations.
+ * Gets times of instructions from an engine that records a trace of its own (PJRT an XSpace,
+ * TensorFlow a RunMetadata): the trace is read like any other, and the rows of `top` are the
+ * instructions. XLA names kernels after the instructions they were made of; TensorFlow's rows are
+ * operations.
  */
 #include "base/order.h"
 #include "explain/top/answer.h"
@@ -48,7 +49,7 @@ static enum rp_code trace_origin(struct trace_ctx *t, const char *category, char
     return rp_builder_origin(t->builder, &o, out, t->err);
 }
 
-/* Names as Chrome's format gives them: as metadata events. */
+/* Gives names as Chrome's format does: by metadata events. */
 static enum rp_code give_name(struct trace_ctx *t, rp_track track, const char *what,
                               const char *name)
 {
@@ -105,7 +106,7 @@ static enum rp_code begin_trace(struct trace_ctx *t)
     return give_name(t, t->session, "thread_name", "session");
 }
 
-/* What was measured before, so that it ends where the first span begins. */
+/* Adds what was measured earlier, so that it ends where the first span begins. */
 static enum rp_code add_before(struct trace_ctx *t, const struct rp_session_run *run, int64_t end)
 {
     int64_t at = end - run->times.first_ns - run->upload_ns - run->compile_ns;
@@ -201,7 +202,8 @@ static enum rp_code from_trace(const struct rp_trace *trace, int64_t most, struc
     return RP_OK;
 }
 
-/* The trace of some runs that the engine's own profiler gave; the caller releases the import. */
+/* Gets the trace that the engine's own profiler made of some runs; the caller releases the
+   import. */
 static enum rp_code engine_trace(const struct rp_session_run *run, struct rp_import *import,
                                  uint8_t **bytes, struct rp_err *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Redaction. A replaced value is a function of its position alone, so that nothing of the original
- * is left. Floats, complex numbers and integers of up to eight bits are weights; wider integers are
+ * Redacts programs. A replaced value depends only on its position, so nothing of the original is
+ * left. Floats, complex numbers and integers of up to eight bits are weights; wider integers are
  * indices and sizes, which decide what a program computes, and are kept. Cost: one pass over the
  * program.
  */
@@ -35,7 +35,7 @@ static void fill_pattern(unsigned elem, size_t n, unsigned char *values)
     bool pair = rp_elem_is_complex(elem);
     struct rp_tensor view = {.elem = (uint8_t)elem, .n = n, .unit = rp_literal_unit(elem)};
 
-    if (pair) { /* as twice as many real numbers */
+    if (pair) { /* counts as twice as many real numbers */
         view.elem = elem == RP_ELEM_C64 ? RP_ELEM_F32 : RP_ELEM_F64;
         view.n = 2 * n;
         view.unit /= 2;

@@ -15,5 +15,5 @@ enum rp_code rp_redact_program(struct rp_program *program, struct rp_arena *aren
 /* A GraphDef, rewritten into `to`. */
 enum rp_code rp_redact_graph(struct rp_bytes graph, struct rp_proto_writer *to, struct rp_err *err);
 
-/* Flags without the values that are paths; NULL stays NULL. */
+/* Copies flags without values that are paths; NULL stays NULL. */
 const char *rp_redact_flags(const char *flags, struct rp_arena *arena);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `replay`: run a captured program alone, on any engine, timed and checked. */
+/* `replay` runs a captured program alone, on any engine, timed and checked. */
 #include "replay/replay.h"
 
 #include "dataset/load_program.h"
@@ -123,9 +123,9 @@ static enum rp_code run_options(struct rp_ctx *ctx, const struct rp_settings *se
     run->options.in_process =
         rp_settings_flag(settings, "in-process") || rp_settings_flag(settings, "wait-attach");
     run->options.timeout_ns = rp_settings_int(settings, "timeout");
-    RP_TRY(rp_replay_check_settings(settings, err)); /* now: a run may take hours */
+    RP_TRY(rp_replay_check_settings(settings, err)); /* checked now, because a run may take hours */
     if (run->timing.iterations && !rp_settings_has(settings, "time"))
-        run->timing.time_ns = 0; /* as many as were asked for, however long they take */
+        run->timing.time_ns = 0; /* as many as requested, however long they take */
     if (run->options.profile && rp_settings_int(settings, "profile") < 1)
         return rp_err_set(err, RP_USAGE,
                           "--profile takes the number of instructions to show, 1 or more");
@@ -139,7 +139,7 @@ static enum rp_code replay_execute(struct rp_session *s, const struct rp_setting
     enum rp_code code = rp_session_execute(s, run, err);
 
     if (code == RP_MISSING && s->graph && s->graph->why.code == RP_FORMAT && !s->program.program) {
-        code = RP_FORMAT; /* no engine would run it */
+        code = RP_FORMAT; /* no engine could run it */
         if (err)
             *err = s->graph->why;
     }
@@ -154,9 +154,7 @@ static enum rp_code replay_execute(struct rp_session *s, const struct rp_setting
     return code;
 }
 
-/* The program with a wrong operation, as --fault asks for; what is made lives until the run is
- * over.
- */
+/* Plants the wrong operation that --fault names; what is made lives until the run is over. */
 static enum rp_code plant_fault(struct rp_session *s, const char *name, struct rp_program **planted,
                                 struct rp_proto_writer *module, struct rp_err *err)
 {
@@ -187,7 +185,7 @@ static enum rp_code replay_faulty(struct rp_session *s, const struct rp_settings
 
     if (code == RP_OK)
         code = rp_session_execute(s, run, err);
-    s->program = good; /* what it is compared with is right */
+    s->program = good; /* the reference is the correct program */
     if (code == RP_OK)
         code = replay_report(s, settings, run, result, err);
     if (run->exe) /* borrows the program */
@@ -240,7 +238,7 @@ static enum rp_code replay_session(struct rp_ctx *ctx, struct rp_session *s,
     return code;
 }
 
-/* BladeDISC's two files. */
+/* Runs BladeDISC's two files. */
 static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *dataset,
                              const struct rp_settings *settings, struct rp_result *result,
                              struct rp_err *err)
@@ -263,8 +261,8 @@ static enum rp_code run_pair(struct rp_ctx *ctx, const struct rp_dataset *datase
     return code;
 }
 
-/* Source `at` of the dataset, alone or as the program of a bundle; `other`: the program to compare
-   it with, or NULL. */
+/* Runs source `at` of the dataset, alone or as the program of a bundle; `other` is the program to
+   compare it with, or NULL. */
 static enum rp_code run_source(struct rp_ctx *ctx, const struct rp_dataset *dataset, size_t at,
                                const struct rp_opened_bundle *bundle,
                                const struct rp_program *other, const struct rp_settings *settings,
@@ -330,7 +328,7 @@ static bool find_saved_model(const struct rp_dataset *dataset, size_t *at)
     return false;
 }
 
-/* An option that says something about another action would change nothing: better to say so. */
+/* An option of another action is an error, because it would change nothing. */
 static enum rp_code check_options(const char *action, const struct rp_settings *settings,
                                   struct rp_err *err)
 {
@@ -357,7 +355,8 @@ static enum rp_code check_options(const char *action, const struct rp_settings *
 
 /* ---- the verdict in words ---- */
 
-/* An output that is off is excused where nothing is wrong. What was not compared is not right. */
+/* An output that is off is excused if nothing is wrong. An output that was not compared is not
+   right. */
 static enum rp_code put_verdict(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
 {
     size_t excused = 0;
@@ -440,7 +439,7 @@ static enum rp_code replay_answer(struct rp_ctx *ctx, const struct rp_dataset *d
     if (find_saved_model(dataset, &manifest))
         return run_source(ctx, dataset, manifest, NULL, NULL, settings, result, err);
     if (!strcmp(action, "isolate") && rp_dataset_count(dataset) == 2 && dataset->ngiven == 2) {
-        /* Two programs, the first of which says the inputs. */
+        /* Compares two programs, the first of which defines the inputs. */
         struct rp_import other = {0};
         enum rp_code code = rp_load_program(dataset, 1, &other, err);
         if (code == RP_OK && !other.program)
@@ -693,7 +692,7 @@ static const struct rp_field replay_fields[] = {
 static const struct rp_type replay_type = {"replay", sizeof(struct rp_replay), replay_fields,
                                            "outputs"};
 
-/* The same record; CSV has the list that the action is about. */
+/* The record is the same, but CSV has the list that the action is about. */
 static const struct rp_type *type_of_action(const char *action)
 {
 #define OF(rows)                                                \

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs that are within the bounds of their type and still wrong: 5e-3 of the largest value is
- * what products on a GPU may differ by, and more than a whole update of the parameters. What this
- * program's rounding can do is measured on our own engine: how far an output moves if every input
- * changes by about a unit in the last place, and, where one side may have multiplied in TF32, if it
- * does. An output that is off by far more than that, in more than a few elements, is wrong. A few
- * elements that rounding moves far (those of a row that was divided by almost nothing) do not
- * excuse the others: these, the quiet ones, are judged by what rounding does to them.
+ * Finds outputs that are within the bounds of their type but still wrong: products on a GPU may
+ * differ by 5e-3 of the largest value, which is more than a whole update of the parameters. The
+ * effect of this program's rounding is measured on our own engine: how far an output moves if every
+ * input changes by about a unit in the last place, and if products are computed in TF32, if one
+ * side may have done that. An output that is off by far more than that, in more than a few
+ * elements, is wrong. A few elements that rounding moves far (those of a row that was divided by
+ * almost nothing) do not excuse the others: these, the quiet ones, are judged by the effect of
+ * rounding on them.
  */
 #include "program/floats.h"
 #include "program/opcodes.h"
@@ -16,14 +17,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ULPS       24 /* of the largest value: any two ways to compute a short formula */
-#define PER_ROOT   4  /* and for each root of the longest sum: its rounding errors walk at random */
-#define TF32_TIMES 8  /* times what products in TF32 move it by */
-#define QUIET      0.95  /* of the elements */
-#define SAMPLE     65536 /* of elements, to find that share */
-#define FEW        3     /* elements that chance may have kept from moving */
-#define LARGE_CONST \
-    1024 /* elements: weights that are constants are not nudged, so nothing is known */
+#define ULPS                                                                                     \
+    24 /* units of the largest value by which any two ways to compute a short formula may differ \
+        */
+#define PER_ROOT \
+    4 /* and for each root of the longest sum, because its rounding errors form a random walk */
+#define TF32_TIMES  8     /* multiple of the movement by products in TF32 */
+#define QUIET       0.95  /* of the elements */
+#define SAMPLE      65536 /* number of elements from which that share is found */
+#define FEW         3     /* elements that may not move by chance */
+#define LARGE_CONST 1024  /* elements; constant weights are not nudged, so then nothing is known */
 
 /* ---- what the program sums up ---- */
 
@@ -34,7 +37,7 @@ static double elements_of(const struct rp_program *p, uint32_t op)
     return n > 0 ? (double)n : 1;
 }
 
-/* The number of terms of a sum, about. Operands A of m x k and B of k x n give m x n. */
+/* The approximate number of terms in a sum. Operands A of m x k and B of k x n give m x n. */
 static double terms_of(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids in = rp_op_operands(p, op);
@@ -81,7 +84,7 @@ struct rp_rounding rp_rounding_of(const struct rp_program *p)
 
 /* ---- what rounding does ---- */
 
-/* Outputs of the program as it is, with its inputs changed, with its products in TF32 or not. */
+/* Outputs of the unchanged program, with changed inputs, and with products in TF32 or not. */
 struct moves {
     struct rp_tensor **plain, **nudged, **cut;
     size_t nplain, nnudged, ncut;
@@ -113,7 +116,7 @@ static enum rp_code measure(const struct rp_session *s, const struct rp_session_
                          err);
 }
 
-/* What rounding may move output i by; of all its elements the most. */
+/* The largest movement by rounding of any element of output i. */
 static double moved_most(const struct moves *m, size_t i)
 {
     struct rp_comparison c;
@@ -136,7 +139,7 @@ static double apart(const struct rp_tensor *a, const struct rp_tensor *b, size_t
                  rp_tensor_imaginary(a, k) - rp_tensor_imaginary(b, k));
 }
 
-/* The same of one element; infinite where it is not a number. */
+/* The same for one element; infinite if it is not a number. */
 static double moved(const struct moves *m, size_t i, size_t k)
 {
     double by = RP_ROUNDING_NUDGES * apart(m->nudged[i], m->plain[i], k);
@@ -153,7 +156,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What the quiet elements of output i move by at most. */
+/* The largest movement of the quiet elements of output i. */
 static enum rp_code moved_quiet(const struct moves *m, size_t i, double *out, struct rp_err *err)
 {
     size_t n = m->plain[i]->n, count = n < SAMPLE ? n : SAMPLE;
@@ -199,7 +202,7 @@ static enum rp_code judge_by(struct rp_tensor *got, struct rp_tensor *want, size
         err);
 }
 
-/* The output with what is expected in place of its elements that are not quiet. */
+/* The output with its elements that are not quiet replaced by the expected ones. */
 static enum rp_code quiet_part(const struct moves *m, size_t i, double quiet,
                                const struct rp_tensor *got, const struct rp_tensor *want,
                                struct rp_tensor **out, struct rp_err *err)
@@ -211,7 +214,7 @@ static enum rp_code quiet_part(const struct moves *m, size_t i, double quiet,
     return RP_OK;
 }
 
-/* Where few elements move much further than the others. */
+/* Finds whether few elements move much further than the others. */
 static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tensor *const *want,
                                const struct moves *m, size_t i, double least, double bound,
                                struct rp_result *result, size_t *wrong, struct rp_err *err)
@@ -245,7 +248,7 @@ static enum rp_code find_quiet(const struct rp_session_run *run, struct rp_tenso
     return code;
 }
 
-/* least[i]: what any two ways to compute output i differ by; 0: it is not judged. */
+/* least[i]: by how much any two ways to compute output i differ; 0: it is not judged. */
 static enum rp_code find_wrong(const struct rp_session_run *run, struct rp_tensor *const *want,
                                const double *least, const struct moves *m, struct rp_result *result,
                                struct rp_err *err)
@@ -280,7 +283,8 @@ enum rp_code rp_replay_tighten(const struct rp_session *s, const struct rp_sessi
 
     RP_TRY(rp_err_need(least, err, "judging outputs"));
     for (size_t i = 0; i < run->noutputs; i++)
-        if (root->outputs[i].ok) { /* by its type, whose bounds are wider than its precision */
+        if (root->outputs[i]
+                .ok) { /* right by its type, whose bounds are wider than its precision */
             least[i] = rp_rounding_least(
                 &sum, want[i], through ? through[i % s->signature.nout] : RP_ELEM_INVALID);
             open |= least[i] > 0 && root->outputs[i].max_abs > least[i];

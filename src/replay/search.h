@@ -10,7 +10,7 @@ struct rp_search {
     size_t narguments, partitions;
     const struct rp_trial_engine *tested, *oracle;
     struct rp_tolerance tolerance;
-    int64_t slower_ns; /* the complaint is a run of at least this time; 0: wrong results */
+    int64_t slower_ns; /* the complaint is a run that takes at least this time; 0: wrong results */
 };
 
 /* The values of the entry's parameters. */
@@ -21,15 +21,15 @@ enum rp_code rp_search_parameters(const struct rp_search *s, struct rp_values *v
 
 enum rp_complaint { RP_COMPLAINT_NONE, RP_COMPLAINT_WRONG, RP_COMPLAINT_FAILS, RP_COMPLAINT_SLOW };
 
-/* The smallest part that was found, with its inputs and the outputs that are right. */
+/* The smallest part that was found, with its inputs and the correct outputs. */
 struct rp_reproducer {
-    enum rp_complaint complaint; /* NONE: the whole program does what it should */
+    enum rp_complaint complaint; /* NONE: the whole program is right */
     struct rp_cut_program cut;
-    struct rp_tensor **arguments, **expected; /* of all partitions; expected NULL: unknown */
+    struct rp_tensor **arguments, **expected; /* of all partitions; expected is NULL if unknown */
     size_t nexpected;
-    int64_t trials, before; /* parts that were run; operations of the whole program */
+    int64_t trials, before; /* number of parts that were run; of operations in the whole program */
     bool hidden;            /* the outputs of the whole program do not show it */
-    char message[256];      /* of an engine that fails */
+    char message[256];      /* message of an engine that fails */
 };
 void rp_reproducer_release(struct rp_reproducer *r, size_t partitions);
 
@@ -40,29 +40,30 @@ struct rp_isolated_op {
     const char *verdict;     /* static */
     const char *inside;      /* the operation that calls its computation, or NULL */
     const char *message;     /* or NULL */
-    int64_t iteration;       /* of the loop it is in, or RP_ABSENT_I64 */
+    int64_t iteration;       /* iteration of its loop, or RP_ABSENT_I64 */
     int64_t wrong, elements; /* or RP_ABSENT_I64 */
     double max_abs, max_rel;
 };
 struct rp_isolated {
-    struct rp_isolated_op *rows; /* in the order of execution; what is inside of one follows it */
+    struct rp_isolated_op *rows; /* in the order of execution; operations inside of one follow it */
     size_t n;
-    int64_t tested;    /* operations that ran alone */
+    int64_t tested;    /* number of operations that ran alone */
     int64_t diverging; /* that differ or fail */
     int64_t sensitive; /* that amplify rounding */
 };
-/* Rows are in the arena. capture: filled with the first operation that differs, the innermost one
-   where operations call others; or NULL. */
+/* Rows are in the arena. capture: is filled with the first operation that differs, the innermost
+   one if operations call others; or NULL. */
 enum rp_code rp_isolate(const struct rp_search *search, struct rp_arena *arena,
                         struct rp_isolated *out, struct rp_reproducer *capture, struct rp_err *err);
 
 /* ---- pair.c ---- */
 
-/* match: of each side's operations, the other side's counterpart, or RP_NONE; of the entry
-   computations only. What is known of the operations: hashes, scopes, names; in the arena. */
+/* Finds counterparts by what is known about operations: hashes, scopes, names. match: by operation
+   of each side, the other side's counterpart, or RP_NONE; only for the entry computations. In the
+   arena. */
 enum rp_code rp_pair_known(const struct rp_program *left, const struct rp_program *right,
                            struct rp_arena *arena, uint32_t *match[2], struct rp_err *err);
-/* Adds what is only similar. */
+/* Adds counterparts that are only similar. */
 enum rp_code rp_pair_similar(const struct rp_program *left, const struct rp_program *right,
                              uint32_t *match[2], struct rp_err *err);
 /* An array in short. */
@@ -71,7 +72,7 @@ struct rp_value_print {
     double size, sum;
     uint32_t op;
 };
-/* False where it says nothing, because all elements are equal. */
+/* Returns false if it tells nothing, because all elements are equal. */
 bool rp_value_print(const struct rp_tensor *t, struct rp_value_print *out);
 /* Adds pairs of the same values. Sorts both lists. */
 void rp_pair_values(struct rp_value_print *left, size_t n, struct rp_value_print *right, size_t m,
@@ -83,7 +84,8 @@ uint64_t rp_pair_shape(const struct rp_program *p, uint32_t shape);
 
 struct rp_pair_side {
     const struct rp_program *program;
-    struct rp_tensor *const *arguments; /* partitions * narguments arrays, the same of both sides */
+    struct rp_tensor *const
+        *arguments; /* partitions * narguments arrays, the same for both sides */
     size_t narguments;
 };
 struct rp_pair_search {
@@ -91,45 +93,46 @@ struct rp_pair_search {
     size_t partitions;
     const struct rp_trial_engine *on;
     struct rp_tolerance tolerance;
-    bool results_only; /* whether they differ, not where */
+    bool results_only; /* find only whether they differ, not where */
 };
 struct rp_pair_row {
-    const char *name[2], *opcode[2], *source[2]; /* NULL: not known, or no such side */
-    const char *verdict, *inside, *message;      /* inside, message: or NULL */
-    int64_t iteration, wrong, elements;          /* or RP_ABSENT_I64 */
+    const char *name[2], *opcode[2],
+        *source[2];                         /* NULL if not known, or if there is no such side */
+    const char *verdict, *inside, *message; /* inside and message may be NULL */
+    int64_t iteration, wrong, elements;     /* or RP_ABSENT_I64 */
     double max_abs, max_rel;
 };
 struct rp_isolated_pair {
     bool differ; /* some result is off by more than rounding explains */
     RP_VEC(struct rp_pair_row) rows;
-    size_t first;     /* the row of the first pair that differs, innermost; where they differ */
+    size_t first;     /* if they differ: the row of the first pair that differs, innermost */
     int64_t compared; /* pairs */
     int64_t unpaired; /* operations of the left program that have no counterpart */
-    int64_t rounded;  /* results that are off by what the program makes of rounding */
+    int64_t rounded;  /* number of results that are off because the program amplifies rounding */
     int64_t unseen;   /* pairs that differ although all results agree; row 0 is the first */
 };
 /* Texts are in the arena; the caller releases the rows. */
 enum rp_code rp_isolate_pair(const struct rp_pair_search *search, struct rp_arena *arena,
                              struct rp_isolated_pair *out, struct rp_err *err);
 
-/* Two programs that take the inputs of a session, with the bounds of checks. RP_USAGE where one
-   takes others. As rp_isolate_pair. */
+/* Compares two programs that take the inputs of a session, with the bounds of checks. RP_USAGE if
+   one takes others. Otherwise like rp_isolate_pair. */
 enum rp_code rp_session_compare(const struct rp_session *s, const struct rp_program *left,
                                 const struct rp_program *right, const struct rp_trial_engine *on,
                                 bool results_only, struct rp_arena *arena,
                                 struct rp_isolated_pair *out, struct rp_err *err);
-/* RP_USAGE where the inputs of a program are not those of the session. */
+/* Returns RP_USAGE if the inputs of a program are not those of the session. */
 enum rp_code rp_session_takes(const struct rp_session *s, const struct rp_program *other,
                               const char *name, struct rp_err *err);
 
 /* ---- bisect.c ---- */
 
-/* Released in every case by rp_reproducer_release. */
+/* Call rp_reproducer_release in every case. */
 enum rp_code rp_bisect(const struct rp_search *search, struct rp_arena *arena,
                        struct rp_reproducer *out, struct rp_err *err);
 
-/* Operations of the entry computation with the values that they take and give on the oracle.
-   Released in every case by rp_reproducer_release. */
+/* Cuts out operations of the entry computation with the values that they take and give on the
+   oracle. Call rp_reproducer_release in every case. */
 enum rp_code rp_search_part(const struct rp_search *search, const uint8_t *keep,
                             const uint32_t *outputs, size_t noutputs, struct rp_reproducer *out,
                             struct rp_err *err);

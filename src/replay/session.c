@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs of a replay, in this order: a file of arrays that the user names; what the file of the
- * program recorded; synthetic ones. Arrays are called in0, in1 ... in the order of the parameters
- * (arg0, arr_0 and p0 too); of partition k of several, p<k>_in0.
+ * Chooses inputs of a replay, in this order: a file of arrays that the user names; what the file of
+ * the program recorded; synthetic ones. Arrays are called in0, in1 ... in the order of the
+ * parameters (also arg0, arr_0 and p0), or p<k>_in0 for partition k of several.
  */
 #include "replay/replay.h"
 
@@ -63,7 +63,7 @@ static enum rp_code from_arrays(struct rp_session *s, const char *file, struct r
     return RP_OK;
 }
 
-/* Whether partitions recorded their blocks of arrays that the program has whole. */
+/* Whether partitions recorded blocks of arrays that the program has as a whole. */
 static bool recorded_in_blocks(const struct rp_session *s, size_t parts)
 {
     for (size_t i = 0; i < s->signature.nin && parts > 1; i++) {
@@ -207,9 +207,9 @@ void rp_session_release(struct rp_session *s)
 /* ---- the program in the wire form that an engine takes ---- */
 
 /*
- * What an engine over a third-party compiler is given. A protobuf, also one that was text, is
- * passed unchanged, so that nothing is lost that our model does not represent; HLO text is written
- * as a module first; StableHLO stays the text it is.
+ * Gives the program to an engine with a third-party compiler. A protobuf, also one that was text,
+ * is passed unchanged, so that nothing is lost that our model does not represent; HLO text is first
+ * written as a module; StableHLO stays text.
  */
 
 bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out)
@@ -226,8 +226,8 @@ bool rp_replay_wire(const struct rp_session *s, struct rp_bytes *out)
     return out->n > 0;
 }
 
-/* The program with its module filled in; what had to be written is in `made`, which must live until
-   the engine is done with it. */
+/* Fills in the module of the program; if it had to be written, it is in `made`, which must live
+   until the engine is done with it. */
 static enum rp_code module_for_engine(const struct rp_session *s, const struct rp_engine *engine,
                                       struct rp_proto_writer *made, struct rp_engine_program *out,
                                       struct rp_err *err)
@@ -301,7 +301,7 @@ void rp_session_run_release(struct rp_session_run *run)
         run->exe->engine->release(run->exe);
 }
 
-/* Of an output of bounded size, "f32[<=8]": any array that is no larger. */
+/* An output of bounded size, "f32[<=8]", may be any array that is not larger. */
 static bool is_within_bounds(const struct rp_program *p, const struct rp_slot *slot,
                              const struct rp_tensor *t)
 {
@@ -336,7 +336,7 @@ enum rp_code rp_session_expected(const struct rp_session *s, struct rp_tensor **
             return rp_err_set(err, RP_FORMAT,
                               "'%s': array '%s' is missing; the program has %zu outputs",
                               s->expect ? s->expect : s->file, name, each);
-        if (slot->elem == RP_ELEM_INVALID) { /* only an engine that ran it would know */
+        if (slot->elem == RP_ELEM_INVALID) { /* only an engine that runs it knows the type */
             out[i] = rp_tensor_keep(t);
             continue;
         }

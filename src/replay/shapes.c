@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program that was exported for inputs of any size is run for inputs of the sizes that are given:
- * those of the arrays, or of --refine. What runs, is checked and packed is the program for these.
+ * those of the arrays, or of --refine. The program for these sizes is run, checked and packed.
  */
 #include "program/refine.h"
 #include "replay/replay.h"
 
-/* What --refine says comes first, then the arrays. */
+/* Uses what --refine says, then the arrays. */
 static enum rp_code given_shapes(struct rp_session *s, const struct rp_session_options *o,
                                  struct rp_refine_shape *shapes, size_t n, struct rp_err *err)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whole arrays for programs that were partitioned: the block of each partition, by the sharding of
- * the parameter or of the results. HLO text has no shardings of results: an array that is split as
- * a parameter is lies where that one does, one with a block for every partition in their order.
+ * Splits whole arrays for programs that were partitioned, into the block of each partition, by the
+ * sharding of the parameter or of the results. HLO text has no shardings of results: an array that
+ * is split like a parameter is placed like it; one with a block for every partition has them in
+ * order.
  *
- * And the other way: blocks that were recorded, for a program that computes with whole arrays.
+ * Also joins recorded blocks for a program that computes with whole arrays.
  */
 #include "exec/data/tile.h"
 #include "replay/replay.h"
@@ -19,7 +20,7 @@ static const struct rp_sharding *sharding_of(const struct rp_program *p, uint32_
     return attr && attr->type == RP_VALUE_SHARDING ? attr->sharding : NULL;
 }
 
-/* Blocks along each dimension; false where the slot is no part of the array. */
+/* Finds the number of blocks along each dimension; false if the slot is not a part of the array. */
 static bool blocks_of(const struct rp_tensor *t, const struct rp_slot *slot, int64_t *blocks)
 {
     if (t->rank != slot->rank)
@@ -40,7 +41,7 @@ static bool same_blocks(const struct rp_tile *tile, const int64_t *blocks)
     return true;
 }
 
-/* The blocks of a parameter's sharding, put to the dimensions that have as many. */
+/* Moves the blocks of a parameter's sharding to the dimensions that have as many. */
 static bool tile_moved(const struct rp_tile *of, const int64_t *blocks, size_t rank,
                        struct rp_tile *out)
 {
@@ -82,7 +83,7 @@ static bool agree(const struct rp_session *s, const struct rp_slot *a, const str
     return true;
 }
 
-/* As the parameters with the same number of blocks, where all of these agree. */
+/* Places blocks like the parameters with the same number of blocks, if all of these agree. */
 static bool tile_like_inputs(const struct rp_session *s, const int64_t *blocks, size_t rank,
                              unsigned device, struct rp_tile *out)
 {
@@ -162,7 +163,7 @@ enum rp_code rp_session_shard(const struct rp_session *s, const struct rp_slot *
 
 /* ---- blocks to whole arrays ---- */
 
-/* Parameter i or result i of the compiled program; NULL: it does not say. */
+/* The sharding of parameter i or result i of the compiled program; NULL if it does not say. */
 static const struct rp_sharding *
 compiled_sharding(const struct rp_program *p, const struct rp_signature *sig, bool output, size_t i)
 {
@@ -174,7 +175,7 @@ compiled_sharding(const struct rp_program *p, const struct rp_signature *sig, bo
     return sharding;
 }
 
-/* Along one dimension only the order of partitions is the order of blocks; a grid may be turned. */
+/* Along one dimension, blocks must be in the order of partitions; a grid may be transposed. */
 static bool tile_in_line(const int64_t *blocks, size_t rank, size_t partitions, unsigned device,
                          struct rp_tile *out)
 {
@@ -185,7 +186,7 @@ static bool tile_in_line(const int64_t *blocks, size_t rank, size_t partitions, 
     return split == 1 && tile_in_order(blocks, rank, partitions, device, out);
 }
 
-/* The array with which the blocks of all partitions begin, or NULL: they are whole already. */
+/* The array with which the blocks of all partitions begin; NULL if they are already whole. */
 static struct rp_tensor *first_block(const struct rp_arrays *arrays, const struct rp_slot *slot,
                                      const char *kind, size_t i)
 {
@@ -211,7 +212,7 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
         return RP_OK;
     RP_TRY(rp_tensor_new(slot->elem, slot->dims, slot->rank, &row.value, err));
     memset(row.value->data, 0, rp_tensor_bytes(row.value));
-    /* copies of a block should be equal; if not, the first one counts, as in JAX */
+    /* copies of a block should be equal; if not, the first one is used, as in JAX */
     for (size_t k = s->partitions; code == RP_OK && k-- > 0;) {
         int64_t blocks[RP_TENSOR_RANK];
         struct rp_array *from = NULL;
@@ -237,7 +238,7 @@ static enum rp_code unshard_one(const struct rp_session *s, const struct rp_slot
         else
             rp_tile_put(from->value, &tile, row.value);
         if (code == RP_OK)
-            from->name = ""; /* not looked for any more */
+            from->name = ""; /* so that it is not found again */
     }
     if (code == RP_OK)
         code = rp_arena_check(&arrays->arena, "importing", err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The words isolate, bisect, extract and flatten: which operation is wrong, the smallest program
- * that shows it, parts of a program by name, and programs without calls.
+ * The words isolate, bisect, extract and flatten find which operation is wrong, the smallest
+ * program that shows it, parts of a program by name, and programs without calls.
  */
 #include "replay/surgery.h"
 #include "base/text.h"
@@ -65,7 +65,7 @@ static enum rp_code put_rows(const struct rp_program *p, const struct rp_isolate
     return rp_arena_check(arena, "describing operations", err);
 }
 
-/* The first operation that differs; of those that it calls again the first. */
+/* The first operation that differs, and inside of it again the first. */
 static const struct rp_replay_divergence *first_divergence(const struct rp_replay *root)
 {
     const struct rp_replay_divergence *first = NULL;
@@ -231,7 +231,7 @@ static enum rp_code expected_arrays(const struct rp_reproducer *r, size_t partit
     return rp_arena_check(&out->arena, "packing", err);
 }
 
-/* A part with its inputs and outputs, packed as a session would be. */
+/* Packs a part with its inputs and outputs, as a session would be packed. */
 static enum rp_code write_bundle(const struct rp_session *of, struct rp_reproducer *r,
                                  const struct rp_settings *settings, struct rp_result *result,
                                  struct rp_err *err)
@@ -296,7 +296,7 @@ static const char *complaint_text(struct rp_arena *arena, const struct rp_reprod
     }
 }
 
-/* What is left, if that is not much. */
+/* Prints what is left, if that is not much. */
 static enum rp_code put_left(const struct rp_program *p, struct rp_result *result,
                              struct rp_err *err)
 {
@@ -376,7 +376,7 @@ static bool is_source(const struct rp_program *p, uint32_t op)
     return p->code.at[op] == RP_OP_PARAMETER || p->code.at[op] == RP_OP_CONSTANT;
 }
 
-/* `depth` operations further, against or along the edges; negative: all. */
+/* Extends the selection by `depth` operations, against or along the edges; negative: all. */
 static void selection_grow(struct selection *s, bool backward, int64_t depth)
 {
     bool grown = true;
@@ -392,7 +392,7 @@ static void selection_grow(struct selection *s, bool backward, int64_t depth)
                 uint8_t from = s->keep[backward ? op - s->first : in.at[o] - s->first];
 
                 if (from == 1 && !*to && !is_source(s->p, backward ? in.at[o] : op)) {
-                    *to = depth < 0 ? 1 : 2; /* 2: counts from the next round on */
+                    *to = depth < 0 ? 1 : 2; /* 2 counts only from the next round on */
                     grown = true;
                 }
             }
@@ -432,7 +432,7 @@ static enum rp_code selection_make(struct selection *s, const struct rp_settings
         selection_grow(s, true, depth);
     if (!strcmp(slice, "forward") || !strcmp(slice, "both"))
         selection_grow(s, false, depth);
-    /* Kept operations that something else uses, that are the root, or that nothing uses. */
+    /* Finds kept operations that others use, that are the root, or that nothing uses. */
     uint32_t root = s->p->computations.at[s->p->entry].root;
     for (uint32_t i = 0; i < s->n; i++) {
         uint32_t op = s->order[i];

@@ -5,7 +5,7 @@
 
 bool rp_replay_is_surgery(const char *action);
 
-/* Of a session whose inputs are chosen, and a run whose engine is. */
+/* Needs a session whose inputs are chosen, and a run whose engine is. */
 enum rp_code rp_replay_surgery(const struct rp_session *s, const struct rp_settings *settings,
                                const struct rp_session_run *run, struct rp_result *result,
                                struct rp_err *err);

@@ -70,7 +70,7 @@ enum rp_code rp_trial_run(struct rp_trial *t, struct rp_tensor *const *arguments
     if (ns)
         *ns = took;
     RP_TRY(engine->fetch(t->exe, outputs, err));
-    /* An output may be a constant, or lie in one: such arrays belong to the executable. */
+    /* An output may be a constant, or inside of one; such arrays belong to the executable. */
     size_t n = t->noutputs;
     for (size_t i = 0; i < n; i++) {
         struct rp_tensor *shared = outputs[i], *own;

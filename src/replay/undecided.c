@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs that are off and still not wrong: those that depend on random numbers of the device, or
+ * Finds outputs that are off but not wrong: those that depend on random numbers of the device, or
  * on vectors whose signs and order each library chooses (eigenvectors, singular vectors, Schur
  * forms), and those of programs that amplify rounding, such as a training step at a point where a
  * small difference grows. The second is measured, on our own engine: how far an output moves if
  * every input changes by about a unit in its last place. If it moves by a quarter of the difference
- * or more, the difference says nothing about the engine.
+ * or more, the difference tells nothing about the engine.
  */
 #include "program/opcodes.h"
 #include "replay/variants.h"
@@ -16,7 +16,7 @@
 
 /* ---- what reaches an output ---- */
 
-/* Where the search goes on from an operation, or what it has found. */
+/* Whether the search continues from an operation, or has found it. */
 typedef bool rp_reach_fn(const struct rp_program *p, uint32_t op);
 
 static bool is_random(const struct rp_program *p, uint32_t op)
@@ -45,8 +45,8 @@ static uint32_t rank_of(const struct rp_program *p, uint32_t op)
     return shape->elem == RP_ELEM_TUPLE ? UINT32_MAX : shape->n;
 }
 
-/* Part of a decomposition that is a vector: eigenvalues and singular values are the same
-   everywhere, in the order of their size or the library's, which differs for Schur forms only. */
+/* Whether the part of a decomposition is not a vector: eigenvalues and singular values are the same
+   everywhere, in the order of their size or the library's, which differs only for Schur forms. */
 static bool is_values(const struct rp_program *p, uint32_t op)
 {
     struct rp_ids in = rp_op_operands(p, op);
@@ -59,8 +59,8 @@ static bool is_values(const struct rp_program *p, uint32_t op)
            !memmem(target->at, target->n, "gees", 4);
 }
 
-/* Whether an operation that is `found` reaches the operation; not through those that `stop`. `seen`
-   is cleared, `stack` has room for all. RP_NONE: none. */
+/* Searches backwards for an operation that is `found`, not through those that `stop`. `seen` is
+   cleared, `stack` has room for all. RP_NONE if there is none. */
 static uint32_t find_source(const struct rp_program *p, uint32_t from, rp_reach_fn *found,
                             rp_reach_fn *stop, uint8_t *seen, uint32_t *stack)
 {
@@ -140,7 +140,7 @@ static enum rp_code excuse_sources(const struct rp_session *s, struct rp_replay 
 
 /* ---- rounding ---- */
 
-/* Off, and nothing says why. */
+/* Whether an output is off without a known reason. */
 static bool is_open(const struct rp_replay_output *o)
 {
     return !o->ok && !o->reason && !o->decided && isfinite(o->max_abs) &&
@@ -186,7 +186,7 @@ static enum rp_code excuse_rounding(const struct rp_session *s, struct rp_replay
 
 /* ---- all of it ---- */
 
-/* On the screen, as warnings: the first few of them. */
+/* Shows the first few of them as warnings. */
 static enum rp_code warn_excused(struct rp_replay *root, struct rp_arena *arena, struct rp_err *err)
 {
     size_t more = 0;
@@ -223,8 +223,8 @@ enum rp_code rp_replay_excuse(const struct rp_session *s, const struct rp_sessio
     RP_TRY(excuse_sources(s, root, &result->arena, err));
     RP_TRY(excuse_rounding(s, root, run, &result->arena, err));
     if (any_tf32 && rp_rounding_of(s->program.program).products) {
-        /* The device that computed what is expected may multiply f32 in TF32 by default, which no
-         * file says. */
+        /* The device that computed the expected values may multiply f32 in TF32 by default, which
+         * no file says. */
         struct rp_arena *arena = &result->arena;
         struct rp_trial_engine on = {.options = run->options};
         struct rp_variants_of of = {.on = &on,

@@ -61,7 +61,7 @@ static bool is_handle(struct rp_bytes graph, const char *tensor)
     return false;
 }
 
-/* Feeds placeholders instead of variables; all variables are of one kind. */
+/* Feeds placeholders instead of variables; all variables must be of one kind. */
 static enum rp_code replace_variables(const struct rp_session *s, struct rp_proto_writer *made,
                                       struct rp_engine_program *out, struct rp_err *err)
 {

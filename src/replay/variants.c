@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Outputs that pass through a type narrower than f32. Its width says little about what rounding may
- * do: a loss is known better than one element, and the ten-thousandth step of a loop worse. So the
- * program itself says it: it runs a few times more, and every result of a narrow type moves to a
- * neighbour here and there (exec/eval/vary.h). An output is wrong that is off by more than these
- * variants are: at its worst element, in the middle of its elements, or all in one direction.
+ * Judges outputs that pass through a type narrower than f32. Its width tells little about the
+ * effect of rounding: a loss is known better than one element, and the ten-thousandth step of a
+ * loop worse. So the program is run a few more times, in which some results of narrow types move to
+ * a neighbour (exec/eval/vary.h). An output is wrong if it is off by more than these variants: at
+ * its worst element, in the middle of its elements, or all in one direction.
  */
 #include "replay/variants.h"
 #include "base/decides.h"
@@ -30,7 +30,7 @@ RP_DECISION(DRIFT_TIMES, "of what the variants differ by along the expected valu
 #define UNDER_ONE_UNIT 0.125
 RP_LIMIT(UNDER_ONE_UNIT, "of a unit in the last place of the largest value",
          "no output of a narrow type is known better: nothing is measured for less");
-#define MIDDLE_OF 16 /* elements, of which there is a median */
+#define MIDDLE_OF 16 /* number of elements that is enough for a median */
 RP_LIMIT(MIDDLE_OF, "elements", "the median of fewer is as uncertain as each of them");
 #define SAMPLE 65536
 RP_LIMIT(SAMPLE, "elements", "a median of so many is as good as that of all");
@@ -45,7 +45,7 @@ void rp_variants_release(struct rp_variants *v)
         rp_tensors_drop(v->other[j], v->nother[j]);
 }
 
-/* Options of a run on our own engine, which alone can round otherwise. */
+/* Options of a run on our own engine, which is the only one that can round differently. */
 static struct rp_trial_engine plain_of(const struct rp_variants_of *of)
 {
     struct rp_trial_engine on = {.engine = &rp_engine_fast, .options = of->on->options};
@@ -73,7 +73,7 @@ enum rp_code rp_variants_cut(struct rp_variants *v, const struct rp_variants_of 
     return variant_run(of, &on, &v->cut, &v->ncut, err);
 }
 
-/* Two variants, then four, then eight. */
+/* Runs two variants, then four, then eight. */
 static enum rp_code variants_more(struct rp_variants *v, const struct rp_variants_of *of,
                                   struct rp_err *err)
 {
@@ -95,7 +95,7 @@ static double number(const struct rp_tensor *t, size_t k)
     return k < t->n ? rp_tensor_number(t, k) : rp_tensor_imaginary(t, k - t->n);
 }
 
-/* What the variants of output i, element k, differ by. */
+/* The difference between variants in output i, element k. */
 static double moved(const struct rp_variants *v, size_t i, size_t k)
 {
     double most = 0, plain = number(v->plain[i], k);
@@ -110,7 +110,7 @@ static double moved(const struct rp_variants *v, size_t i, size_t k)
     return most;
 }
 
-/* The part of an array's difference from another that lies along `along`, as a factor. */
+/* The factor by which an array's difference from another follows `along`. */
 static double drift(const struct rp_tensor *a, const struct rp_tensor *b,
                     const struct rp_tensor *along, size_t n)
 {
@@ -134,8 +134,8 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The median over elements of the difference over what variants differ by. `share` of the middle
-   movement stands in where an element did not move. */
+/* The median over elements of the difference divided by that of variants. If an element did not
+   move, `share` of the middle movement is used. */
 static enum rp_code middle_of(const struct rp_variants *v, size_t i, const struct rp_tensor *got,
                               const struct rp_tensor *want, size_t n, double least, double *out,
                               struct rp_err *err)
@@ -155,7 +155,7 @@ static enum rp_code middle_of(const struct rp_variants *v, size_t i, const struc
         size_t k = (size_t)((double)c * ((double)n / (double)count));
         double off = fabs(number(got, k) - number(want, k)), by = fmax(moves[c], middle);
 
-        if (number(want, k) == 0 && off == 0) /* cut off, masked: nothing is known by it */
+        if (number(want, k) == 0 && off == 0) /* it is cut off or masked, so it tells nothing */
             continue;
         list[used++] = off / fmax(by, least);
     }
