@@ -43,7 +43,7 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
 {
     const struct rp_track_info *best = NULL;
     rp_str id = rp_build_find_str(b, name);
-    int64_t longest = 0, length;
+    double longest = 0, length;
     uint32_t most = 0, n;
     rp_event e;
 
@@ -54,7 +54,7 @@ static const struct rp_track_info *track_named(const struct rp_builder *b, const
             continue;
         for (e = track->first, n = 0, length = 0; e < track->end; e++) {
             n += rp_step_is_span(b, e);
-            length += rp_step_is_span(b, e) ? b->ev.dur_ns.at[e] / 4 : 0; /* no overflow */
+            length += rp_step_is_span(b, e) ? (double)b->ev.dur_ns.at[e] : 0;
         }
         if (n > most || (n == most && length > longest)) {
             most = n;

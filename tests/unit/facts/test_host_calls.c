@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Own times of host calls, and which of them are stalls. */
 #include "facts/host/calls.h"
+#include "facts/times/durations.h"
 #include "trace/trace_fixtures.h"
+
+#include <reprise/result.h>
 
 #define US 1000
 #define MS 1000000
@@ -193,6 +196,95 @@ static void a_stall_is_far_above_the_median_of_all_ranks(void **state)
     rp_arena_release(&arena);
 }
 
+static const struct rp_call_name *joined(const struct rp_call_names *names, const char *name)
+{
+    for (size_t g = 0; g < names->n; g++)
+        if (names->at[g].name && !strcmp(names->at[g].name, name))
+            return &names->at[g];
+    fail_msg("no '%s'", name);
+    return NULL;
+}
+
+/* Names of two ranks, in another order: calls are counted, and times are known of those of which a
+   call is slow on any rank. */
+static void ranks_are_joined(void **state)
+{
+    static const int64_t longer[] = {50, 20, 40, 30}; /* us, of the last calls of the second rank */
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_host_calls c[2];
+    const struct rp_host_calls *in[2] = {&c[0], &c[1]};
+    struct rp_call_names names;
+    const struct rp_call_name *mm, *add;
+    const int64_t *times;
+
+    UNUSED_STATE(state);
+    for (int r = 0; r < 2; r++) {
+        struct row rows[24];
+        struct rp_trace *t;
+        int n = 0;
+
+        for (int i = 0; i < 20; i++)
+            rows[n++] = (struct row){'X', "cpu_op", "aten::mm", 1, 1, (i + 5) * 6 * MS, 10 * US};
+        for (int i = 0; i < 4; i++)
+            rows[16 + i].dur = r ? longer[i] * US : 10 * US;
+        rows[19].dur = r ? rows[19].dur : 5 * MS;
+        for (int i = 0; i < 3 + r; i++)
+            rows[n++] = (struct row){
+                'X', "user_annotation", "range", 1, 1, (r ? 0 : 1000 * MS) + i * MS, 7 * US};
+        t = trace_of(rows, (size_t)n);
+        assert_code(rp_host_calls_init(&c[r], t, NULL, MS, &arena, NULL), RP_OK);
+        rp_trace_free(t);
+    }
+    assert_code(rp_call_names_join(in, 2, &arena, &names, NULL), RP_OK);
+    mm = joined(&names, "aten::mm");
+    add = joined(&names, "range");
+    assert_true(mm->slow);
+    assert_int_equal(mm->kind, RP_KIND_CPU_OP);
+    assert_int_equal(mm->count, 40);
+    assert_int_equal(mm->nlists, 2);
+    assert_int_equal(mm->median_ns, 10 * US);
+    assert_int_equal(mm->often_ns, 20 * US); /* four of 40 take longer */
+    assert_code(rp_call_times(&names, mm, &times, NULL), RP_OK);
+    assert_int_equal(times[0], 10 * US);
+    assert_int_equal(times[38], 50 * US);
+    assert_int_equal(times[39], 5 * MS);
+    assert_false(add->slow);
+    assert_int_equal(add->kind, RP_KIND_ANNOTATION);
+    assert_int_equal(add->count, 7);
+    assert_int_equal(add->median_ns, RP_ABSENT_I64);
+    for (int r = 0; r < 2; r++)
+        rp_host_calls_release(&c[r]);
+    rp_arena_release(&arena);
+}
+
+/* What the clock cannot resolve is no usual time. Ranges that are often long, and names that wait,
+   count steps or vary, have no stalls. */
+static void some_names_have_no_stalls(void **state)
+{
+    static const uint8_t flags[] = {RP_CALL_WAITS, RP_CALL_STEP, RP_CALL_VARIES};
+    const struct rp_stall_rule rule = {.floor_ns = 0, .ratio = 50, .calls = 1};
+    struct rp_call_name name = {.name = "f", .kind = RP_KIND_CPU_OP, .count = 1};
+    int64_t edge = 50 * RP_CLOCK_RESOLUTION_NS;
+
+    UNUSED_STATE(state);
+    assert_false(rp_is_stall(&name, edge, &rule));
+    assert_true(rp_is_stall(&name, edge + 1, &rule));
+    name.median_ns = RP_CLOCK_RESOLUTION_NS + 1;
+    assert_false(rp_is_stall(&name, edge + 50, &rule));
+    assert_true(rp_is_stall(&name, edge + 51, &rule));
+    for (size_t i = 0; i < sizeof flags; i++) {
+        name.flags = flags[i];
+        assert_false(rp_is_stall(&name, 2 * edge, &rule));
+    }
+    name.flags = 0;
+    name.often_ns = edge + 51;
+    assert_true(rp_is_stall(&name, 2 * edge, &rule)); /* an operator may be often long */
+    name.kind = RP_KIND_ANNOTATION;
+    assert_false(rp_is_stall(&name, 2 * edge, &rule));
+    name.often_ns--;
+    assert_true(rp_is_stall(&name, 2 * edge, &rule));
+}
+
 /* Of 15 calls none is a stall, and of 16 only what takes more than 50 medians. */
 static void a_stall_has_edges(void **state)
 {
@@ -257,6 +349,8 @@ int test_host_calls(void)
         cmocka_unit_test(names_that_count_are_one_name),
         cmocka_unit_test(calls_that_are_often_long_are_no_stalls),
         cmocka_unit_test(a_stall_is_far_above_the_median_of_all_ranks),
+        cmocka_unit_test(ranks_are_joined),
+        cmocka_unit_test(some_names_have_no_stalls),
         cmocka_unit_test(a_stall_has_edges),
         cmocka_unit_test(waits_in_ranges_are_calls),
         cmocka_unit_test(only_calls_in_the_scope_count),

@@ -83,6 +83,32 @@ static void test_step_num_and_groups(void **state)
     rp_trace_free(t);
 }
 
+/* Of several threads "Steps" the one with most of them, then with the longest ones, then the first.
+ */
+static void test_steps_threads(void **state)
+{
+    struct row rows[] = {
+        {'M', NULL, "thread_name", 1, 5, 0, 0, .text_key = "name", .text = "Steps"},
+        {'M', NULL, "thread_name", 1, 6, 0, 0, .text_key = "name", .text = "Steps"},
+        {'M', NULL, "thread_name", 1, 7, 0, 0, .text_key = "name", .text = "Steps"},
+        {'X', NULL, "1", 1, 5, 0, 10},
+        {'X', NULL, "2", 1, 5, 100, 10},
+        {'X', NULL, "11", 1, 6, 0, 10},
+        {'X', NULL, "12", 1, 6, 100, 11},
+        {'X', NULL, "20", 1, 7, 0, 1000},
+    };
+    struct rp_trace *t;
+
+    UNUSED_STATE(state);
+    for (int round = 0; round < 2; round++) {
+        rows[6].dur = round ? 10 : 11;
+        t = TRACE_OF(rows);
+        assert_int_equal(t->nsteps, 2);
+        assert_int_equal(t->steps[0].number, round ? 1 : 11);
+        rp_trace_free(t);
+    }
+}
+
 static void test_xla_modules(void **state)
 {
     static const struct row rows[] = {
@@ -430,6 +456,7 @@ int test_steps(void)
         cmocka_unit_test(test_profiler_step_without_number),
         cmocka_unit_test(test_steps_thread),
         cmocka_unit_test(test_step_num_and_groups),
+        cmocka_unit_test(test_steps_threads),
         cmocka_unit_test(test_xla_modules),
         cmocka_unit_test(test_annotations),
         cmocka_unit_test(test_weak_annotations),
