@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How far predictions may be off, and which gains are worth a change. */
+#include "outcomes/outcomes.h"
 #include "run_fixtures.h"
 #include "sim/model/profiler_cost.h"
 #include "sim/opportunities.h"
 #include "sim/simulate.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static const struct step_shape usual = {40000, true, false};
 
@@ -157,6 +160,50 @@ static void gains_over_the_hosts_transport_are_doubted(void **state)
     assert_int_equal(gain_of("bucket=1MB", false).low_ns, 100000);
 }
 
+/* Seven changes on this machine that brought what was predicted: the interval becomes narrower. */
+static void what_was_tried_narrows_gains(void **state)
+{
+    const int64_t before[RP_WORLDS] = {1000000, 1000000, 1000000, 1000000,
+                                       1000000, 1000000, 1000000};
+    const int64_t then[RP_WORLDS] = {900000, 500000, 990000, 900000, 900000, 900000, 900000};
+    struct rp_sim_part part = {.gpu = "NVIDIA H200", .update = "AdamW"};
+    const struct rp_sim_part *parts[] = {&part};
+    struct rp_worlds x = {.run = {.parts = parts, .nranks = 1}, .given = 1};
+    char folder[] = "/tmp/reprise-sim-test-XXXXXX", path[64];
+    struct rp_err err = RP_ERR_INIT;
+    struct rp_gain g;
+
+    UNUSED_STATE(state);
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(setenv("XDG_DATA_HOME", folder, 1), 0);
+    for (int k = 0; k < 7; k++)
+        assert_ok(rp_outcomes_add(&(struct rp_outcome){.device = "NVIDIA H200",
+                                                       .framework = "torch 2.9",
+                                                       .change = "compile",
+                                                       .parameters = k,
+                                                       .predicted = 0.9,
+                                                       .measured = 0.9},
+                                  1, &err),
+                  &err);
+    assert_ok(rp_outcomes_read(&x.outcomes, &err), &err);
+    g = rp_worlds_gain(&x, before, then, "overlap"); /* not tried */
+    assert_int_equal(g.tries, 0);
+    assert_int_equal(g.low_ns, 10000);
+    assert_int_equal(g.high_ns, 500000);
+    g = rp_worlds_gain(&x, before, then, "compile");
+    assert_int_equal(g.tries, 7);
+    assert_int_equal(g.ns, 100000);
+    assert_true(g.low_ns > 10000 && g.low_ns <= 100000);
+    assert_true(g.high_ns < 500000 && g.high_ns >= 100000);
+    rp_outcomes_release(&x.outcomes);
+    snprintf(path, sizeof path, "%s/reprise/outcomes.tsv", folder);
+    assert_int_equal(unlink(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+    unsetenv("XDG_DATA_HOME");
+}
+
 /* Whether a change that leaves this part of a step is an opportunity. */
 static bool is_worth(const char *text)
 {
@@ -195,6 +242,7 @@ int test_intervals(void)
         cmocka_unit_test(worlds_differ_in_the_profilers_cost),
         cmocka_unit_test(a_known_cost_is_doubted_less),
         cmocka_unit_test(gains_over_the_hosts_transport_are_doubted),
+        cmocka_unit_test(what_was_tried_narrows_gains),
         cmocka_unit_test(steps_may_be_too_unlike),
         cmocka_unit_test(small_gains_are_no_opportunities),
     };
