@@ -484,6 +484,52 @@ static void messages_follow_a_clock_that_was_set(void **state)
     rp_arena_release(&j.arena);
 }
 
+/* Times of the first clock and back again, around the moments at which the other one was set. */
+static void times_are_converted_back(void **state)
+{
+    static const struct rp_clock_step steps[] = {{100, 1000}, {200, 1000}};
+    struct rp_clock clock = {.nsteps = 2, .steps = steps};
+
+    UNUSED_STATE(state);
+    assert_int_equal(rp_clock_time(&clock, 99), 99);
+    assert_int_equal(rp_clock_time(&clock, 100), 1100);
+    assert_int_equal(rp_clock_time(&clock, 199), 1199);
+    assert_int_equal(rp_clock_time(&clock, 200), 2200);
+    clock.offset_ns = -7;
+    clock.at_ns = 50;
+    for (int drift = 0; drift < 2; drift++) {
+        clock.drift_ppb = 2000 * drift;
+        for (int64_t ns = 90; ns < 210; ns++)
+            assert_int_equal(rp_clock_own_time(&clock, rp_clock_time(&clock, ns)), ns);
+    }
+    clock.nsteps = 0;
+    assert_int_equal(rp_clock_time(&clock, 50 + S), 43 + S + 2000);
+    assert_int_equal(rp_clock_own_time(&clock, 43 + S + 2000), 50 + S);
+}
+
+/* It differs by more than its uncertainty, and by more than what is asked for, at either end. */
+static void a_clock_differs_at_one_end(void **state)
+{
+    struct rp_clock clock = {.known = true, .offset_ns = 5, .uncertainty_ns = 10, .drift_ppb = 1e6};
+
+    UNUSED_STATE(state);
+    assert_false(rp_clock_differs(&clock, 0, 0, 0, 5000)); /* 5 and 10 */
+    assert_true(rp_clock_differs(&clock, 0, 0, 0, 6000));
+    assert_true(rp_clock_differs(&clock, 0, 0, 6000, 0));
+    assert_false(rp_clock_differs(&clock, 0, 11, 0, 6000));
+    assert_true(rp_clock_differs(&clock, 16, 0, 0, 0));
+    assert_false(rp_clock_differs(&clock, 15, 0, 0, 0));
+    assert_true(rp_clock_differs(&clock, -6, 0, 0, 0));
+    assert_false(rp_clock_differs(&clock, -5, 0, 0, 0));
+    clock.nsteps = 1;
+    assert_true(rp_clock_differs(&clock, 5, 0, 0, 0));
+    clock.uncertainty_ns = -1;
+    assert_false(rp_clock_differs(&clock, 100, 0, 0, 0));
+    clock.uncertainty_ns = 0;
+    clock.known = false;
+    assert_false(rp_clock_differs(&clock, 100, 0, 0, 0));
+}
+
 int test_clocks(void)
 {
     const struct CMUnitTest tests[] = {
@@ -505,6 +551,8 @@ int test_clocks(void)
         cmocka_unit_test(a_message_before_its_time_is_named),
         cmocka_unit_test(extreme_times_end_without_overflow),
         cmocka_unit_test(messages_follow_a_clock_that_was_set),
+        cmocka_unit_test(times_are_converted_back),
+        cmocka_unit_test(a_clock_differs_at_one_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -716,6 +716,26 @@ static void times_of_two_clocks_have_a_tolerance(void **state)
     rp_arena_release(&arena);
 }
 
+/* What a clock drifts until the last collective ends counts. */
+static void a_clock_that_drifts_is_used(void **state)
+{
+    const struct row rows[] = {{'X', "kernel", NAME, 0, 9, 10000, 2000, 1, 9},
+                               {'X', "kernel", NAME, 0, 9, 50000, 2000, 2, 9}};
+    struct rp_arena arena = RP_ARENA_INIT;
+    struct rp_collectives c = COLLECTIVES_OF(rows, &arena);
+
+    UNUSED_STATE(state);
+    for (int more = 0; more < 2; more++) {
+        struct rp_clock clock = {
+            .known = true, .at_ns = 2000 - 10 * more, .drift_ppb = 2e8, .nsteps = 0};
+
+        rp_rendezvous_settle_clock(&c, 0, true, &clock);
+        assert_int_equal(clock.used, more); /* 10,000 and 10,002 ns at 52,000 */
+    }
+    rp_collectives_release(&c);
+    rp_arena_release(&arena);
+}
+
 /* Ranks of different groups: no clock makes sense of their order, and they do not end together. */
 static void what_does_not_belong_together_is_not_matched(void **state)
 {
@@ -797,6 +817,7 @@ int test_collectives(void)
         cmocka_unit_test(most_must_end_together),
         cmocka_unit_test(some_must_end_together),
         cmocka_unit_test(times_of_two_clocks_have_a_tolerance),
+        cmocka_unit_test(a_clock_that_drifts_is_used),
         cmocka_unit_test(what_does_not_belong_together_is_not_matched),
     };
 
